@@ -9,6 +9,10 @@ export const EXIT_CODES = {
     meaning:
       'The command failed, or the command line or a setting is wrong. Standard error says why in plain lines.',
   },
-  differs: { code: 2, meaning: '`config plan` or `import` found that an apply would change something.' },
+  differs: {
+    code: 2,
+    meaning:
+      '`config plan`, `import` or a dry run found that something would change; `config diff` found a difference.',
+  },
   interrupted: { code: 130, meaning: '`start` was ended by the third Ctrl-C before its requests were done.' },
 } as const;

@@ -60,11 +60,19 @@ export class RefusedCall extends CliError {
 /** Longest answer that is kept in memory: a dump of some 500,000 endpoints. */
 const ANSWER_BYTES_MAX = 256 * 1024 * 1024;
 
+/** What the history of the configuration keeps of a write. */
+export interface WriteNote {
+  readonly source: 'cli' | 'import';
+  /** Git commit. */
+  readonly commit?: string | undefined;
+}
+
 /** @param access `public`: for calls that need no token @throws CliError when no call could be made */
 export function createClient(
   flags: ServerFlags,
   io: CliIo,
   access: 'public' | 'authenticated' = 'authenticated',
+  note: WriteNote = { source: 'cli' },
 ): GatewayClient {
   const connection = resolveConnection(flags, io);
   const { server } = connection;
@@ -74,7 +82,7 @@ export function createClient(
     );
   }
   const exchange = async (method: Method, path: string, body: unknown) => {
-    const transport = transportOf(connection, method, path, body);
+    const transport = transportOf(connection, note, method, path, body);
     const response = await send({ ...transport, totalMs: connection.timeoutMs });
     const text = await readText(response, transport, ANSWER_BYTES_MAX);
     return { response, text };
@@ -101,7 +109,7 @@ export function createClient(
       return text;
     },
     async open(path) {
-      const transport = transportOf(connection, 'GET', `/api/v1${path}`, undefined);
+      const transport = transportOf(connection, note, 'GET', `/api/v1${path}`, undefined);
       const body = await send(transport);
       if (body.statusCode !== 200) {
         throw refusalOf(server, body, await readText(body, transport, ANSWER_BYTES_MAX), `GET ${path}`);
@@ -113,6 +121,7 @@ export function createClient(
 
 function transportOf(
   { server, token, ca, timeoutMs }: Connection,
+  { source, commit }: WriteNote,
   method: Method,
   path: string,
   body: unknown,
@@ -125,6 +134,9 @@ function transportOf(
     silenceMs: timeoutMs,
     headers: {
       Accept: 'application/json',
+      ...(method !== 'GET' && {
+        'Headgate-Source': commit === undefined ? source : `${source}; commit=${commit}`,
+      }),
       ...(token !== undefined && { Authorization: `Bearer ${token}` }),
       ...(text !== undefined && {
         'Content-Type': method === 'PATCH' ? 'application/merge-patch+json' : 'application/json',

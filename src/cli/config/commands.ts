@@ -20,6 +20,8 @@ import { usesColour } from '../show/colour.ts';
 import { addExamples, addOutputFlag, type OutputFlags } from '../show/output.ts';
 import { addBisectCommand } from './bisect-command.ts';
 import { checkOffline } from './check-offline.ts';
+import { gitCommit } from './git-commit.ts';
+import { addHistoryCommands } from './history-commands.ts';
 import { planText, type ShownPlan } from './plan-text.ts';
 
 interface ChangeFlags extends ServerFlags, OutputFlags {
@@ -33,12 +35,20 @@ interface PlanFlags extends ChangeFlags {
   readonly traffic: boolean;
 }
 
+interface ApplyFlags extends ChangeFlags {
+  readonly rebase?: true;
+  readonly message?: string;
+  readonly commit?: string;
+}
+
 /** A plan as a file: what is declared, not what it resolves to, so that it holds no secret. */
 interface PlanFile {
   readonly headgate_plan: 1;
   readonly base_version: number;
   readonly documents: readonly { readonly file: string; readonly value: unknown }[];
   readonly options: Readonly<Record<string, unknown>>;
+  /** The Git commit of the files. */
+  readonly commit?: string;
 }
 
 export async function validateCommand(
@@ -65,18 +75,15 @@ export async function planCommand(paths: readonly string[], flags: PlanFlags, io
   if (flags.out !== undefined) {
     const { base_version } = plan;
     const documents = files.documents.map(({ file, value }) => ({ file, value }));
-    const saved: PlanFile = { headgate_plan: 1, base_version, documents, options };
+    const commit = gitCommit(undefined, paths);
+    const saved: PlanFile = { headgate_plan: 1, base_version, documents, options, ...(commit && { commit }) };
     writeFileSync(flags.out, `${JSON.stringify(saved, undefined, 2)}\n`, { mode: 0o600 });
   }
   show(plan, false, flags, io);
   if (plan.changes.length > 0) io.exit(EXIT_CODES.differs.code);
 }
 
-export async function applyCommand(
-  paths: readonly string[],
-  flags: ChangeFlags & { readonly rebase?: true; readonly message?: string },
-  io: CliIo,
-): Promise<void> {
+export async function applyCommand(paths: readonly string[], flags: ApplyFlags, io: CliIo): Promise<void> {
   const saved = savedPlan(paths);
   const read = saved === undefined ? readDeclared(paths, io) : resolveDeclared(documentsOf(saved), io);
   const files = declaredOrFail(read, flags, io);
@@ -88,7 +95,9 @@ export async function applyCommand(
     ...(flags.rebase === true && { rebase: true }),
     ...(flags.message !== undefined && { message: flags.message }),
   };
-  const done = await ask(createClient(flags, io), '/config/apply', files, body, flags, io);
+  const commit = gitCommit(flags.commit ?? saved?.commit, paths);
+  const client = createClient(flags, io, 'authenticated', { source: 'cli', commit });
+  const done = await ask(client, '/config/apply', files, body, flags, io);
   if (done !== undefined) show(done, true, flags, io);
 }
 
@@ -96,6 +105,7 @@ export async function dumpCommand(
   flags: ServerFlags & {
     readonly app?: string;
     readonly owner?: string;
+    readonly at?: string;
     readonly out?: string;
     readonly output: 'yaml' | 'json';
   },
@@ -104,6 +114,7 @@ export async function dumpCommand(
   const query = new URLSearchParams();
   if (flags.app !== undefined) query.set('app', flags.app);
   if (flags.owner !== undefined) query.set('owner', flags.owner);
+  if (flags.at !== undefined) query.set('version', flags.at);
   const suffix = query.size === 0 ? '' : `?${query.toString()}`;
   const data = (await createClient(flags, io).call('GET', `/config${suffix}`)) as {
     readonly config: unknown;
@@ -195,7 +206,7 @@ function documentsOf({ documents }: PlanFile): DeclaredDocument[] {
 
 /** @returns the command that they are below */
 export function addConfigCommands(program: Command, io: CliIo): Command {
-  const config = program.command('config').description('the configuration as files');
+  const config = program.command('config').description('the configuration as files, and its history');
   addBisectCommand(config, io);
   const files = 'files and folders of YAML or JSON; - is standard input';
   const withChange = (command: Command): Command =>
@@ -225,10 +236,9 @@ export function addConfigCommands(program: Command, io: CliIo): Command {
       .description('bring the gateway to what the files declare, in one step, or apply a plan')
       .argument('<paths...>', `${files}; or one plan`)
       .option('--rebase', 'apply a plan also when the configuration has changed since')
-      .option('-m, --message <text>', 'why, for the audit log')
-      .action((paths: string[], flags: ChangeFlags & { readonly rebase?: true; readonly message?: string }) =>
-        applyCommand(paths, flags, io),
-      ),
+      .option('-m, --message <text>', 'why, for the history and the audit log')
+      .option('--commit <hash>', 'Git commit of the files, for the history; default: that of their folder')
+      .action((paths: string[], flags: ApplyFlags) => applyCommand(paths, flags, io)),
     'headgate config apply gateway/',
     'headgate config apply plan.json --message "Billing goes live"',
   );
@@ -237,10 +247,12 @@ export function addConfigCommands(program: Command, io: CliIo): Command {
       .description('write the configuration of the gateway as YAML')
       .option('--app <slug>', 'only this app')
       .option('--owner <owner>', 'only apps of this owner')
+      .option('--at <version>', 'as of this config version; see config history')
       .option('-o, --out <file>', 'write to a file')
       .option('--output <format>', 'yaml or json', 'yaml')
       .action((flags: Parameters<typeof dumpCommand>[0]) => dumpCommand(flags, io)),
     'headgate config dump --app billing > billing.yaml',
   );
+  addHistoryCommands(config, io);
   return config;
 }

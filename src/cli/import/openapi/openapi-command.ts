@@ -4,6 +4,7 @@ import type { Command } from 'commander';
 import { readBoundedFile } from '../../../declaration/bounded-file.ts';
 import { FOREIGN_BYTES_MAX, readForeign } from '../../../declaration/foreign-document.ts';
 import { writeYaml } from '../../../declaration/yaml-writer.ts';
+import { gitCommit } from '../../config/git-commit.ts';
 import { planText, type ShownPlan } from '../../config/plan-text.ts';
 import { addServerFlags } from '../../connection/server-flags.ts';
 import { EXIT_CODES } from '../../exit-codes.ts';
@@ -45,7 +46,8 @@ async function importOpenApi(path: string, flags: OpenApiFlags, io: CliIo): Prom
     security: flags.security === true,
   };
   // A file needs no gateway: it says everything that the description does.
-  const client = flags.out === undefined ? createClient(flags, io) : undefined;
+  const note = { source: 'import', commit: gitCommit(undefined, [path]) } as const;
+  const client = flags.out === undefined ? createClient(flags, io, 'authenticated', note) : undefined;
   const known = client && (await knownApp(client, flags.app));
   const imported = importTree(description, options, known?.app);
   if ('problem' in imported) throw new CliError(imported.problem);

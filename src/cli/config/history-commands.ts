@@ -1,0 +1,182 @@
+/**
+ * `headgate config history | show | diff | rollback`: what the configuration was, who changed it, and the way back. Exit
+ * code 2: a difference, or a dry run that found something to change.
+ */
+import type { Command } from 'commander';
+import { addServerFlags } from '../connection/server-flags.ts';
+import { EXIT_CODES } from '../exit-codes.ts';
+import { createClient, RefusedCall, type GatewayClient, type ServerFlags } from '../gateway-client.ts';
+import { CliError, printable, type CliIo } from '../io.ts';
+import { addExamples, addOutputFlag, writeJson, type OutputFlags } from '../show/output.ts';
+import {
+  diffText,
+  historyText,
+  rollbackText,
+  versionText,
+  type ShownDiff,
+  type ShownRecordChange,
+  type ShownRollback,
+  type ShownVersion,
+} from './history-text.ts';
+
+interface HistoryFlags extends ServerFlags, OutputFlags {
+  readonly limit: string;
+  readonly app?: string;
+  readonly actor?: string;
+  readonly source?: string;
+  readonly since?: string;
+  readonly until?: string;
+}
+
+interface RollbackFlags extends ServerFlags, OutputFlags {
+  readonly app?: string;
+  readonly deleteKeys?: true;
+  readonly dryRun?: true;
+  readonly message?: string;
+}
+
+/** Most items of a page of the API. */
+const PAGE_LIMIT = 500;
+const CHANGES_SHOWN_MAX = 1_000;
+
+async function historyCommand(flags: HistoryFlags, io: CliIo): Promise<void> {
+  const limit = numberOf(flags.limit, '--limit');
+  const query = new URLSearchParams();
+  for (const name of ['app', 'actor', 'source', 'since', 'until'] as const) {
+    const value = flags[name];
+    if (value !== undefined) query.set(name, value);
+  }
+  const { items, total } = await readPages(createClient(flags, io), '/config/versions', query, limit);
+  if (flags.output === 'json') writeJson({ total, versions: items }, io);
+  else io.out(historyText(items as ShownVersion[], total, io));
+}
+
+async function showCommand(text: string, flags: ServerFlags & OutputFlags, io: CliIo): Promise<void> {
+  const version = numberOf(text, 'The version');
+  const client = createClient(flags, io);
+  const isJson = flags.output === 'json';
+  let entry: ShownVersion | undefined;
+  const read = (data: unknown): unknown[] => {
+    const { changes, ...rest } = data as ShownVersion & { readonly changes: unknown[] };
+    entry ??= rest;
+    return changes;
+  };
+  const path = `/config/versions/${version}`;
+  const most = isJson ? Infinity : CHANGES_SHOWN_MAX;
+  const { items, total } = await readPages(client, path, new URLSearchParams(), most, read);
+  if (entry === undefined) throw new CliError(`The gateway did not describe config version ${version}`);
+  if (isJson) writeJson({ ...entry, changes: items }, io);
+  else io.out(versionText(entry, items as ShownRecordChange[], total, io));
+}
+
+async function diffCommand(
+  from: string,
+  to: string | undefined,
+  flags: ServerFlags & OutputFlags & { readonly app?: string },
+  io: CliIo,
+): Promise<void> {
+  const query = new URLSearchParams({ from: String(numberOf(from, 'The version')) });
+  if (to !== undefined) query.set('to', String(numberOf(to, 'The version')));
+  if (flags.app !== undefined) query.set('app', flags.app);
+  const diff = (await createClient(flags, io).call(
+    'GET',
+    `/config/versions/diff?${query.toString()}`,
+  )) as ShownDiff;
+  if (flags.output === 'json') writeJson(diff, io);
+  else io.out(diffText(diff, io));
+  if (diff.changes.length > 0) io.exit(EXIT_CODES.differs.code);
+}
+
+async function rollbackCommand(text: string, flags: RollbackFlags, io: CliIo): Promise<void> {
+  const version = numberOf(text, 'The version');
+  const isTry = flags.dryRun === true;
+  const body = {
+    ...(flags.app !== undefined && { app: flags.app }),
+    ...(flags.deleteKeys === true && { delete_keys: true }),
+    ...(isTry && { dry_run: true }),
+    ...(flags.message !== undefined && { message: flags.message }),
+  };
+  let done: ShownRollback;
+  try {
+    const client = createClient(flags, io);
+    done = (await client.call('POST', `/config/versions/${version}/rollback`, body)) as ShownRollback;
+  } catch (error) {
+    if (!(error instanceof RefusedCall) || error.errors.length === 0) throw error;
+    io.err(`headgate: ${error.message}\n`);
+    for (const { pointer, detail } of error.errors) io.err(`  ${printable(pointer)} ${printable(detail)}\n`);
+    return io.exit(EXIT_CODES.failed.code);
+  }
+  if (flags.output === 'json') writeJson(done, io);
+  else io.out(rollbackText(done, !isTry, io));
+  if (isTry && done.changes.length > 0) io.exit(EXIT_CODES.differs.code);
+}
+
+function numberOf(text: string, what: string): number {
+  if (/^\d{1,15}$/.test(text)) return Number(text);
+  throw new CliError(`${what} "${printable(text)}" must be a number from 0 on`);
+}
+
+/** @param itemsOf the items in `data` of an answer */
+async function readPages(
+  client: GatewayClient,
+  path: string,
+  query: URLSearchParams,
+  most: number,
+  itemsOf = (data: unknown): unknown[] => data as unknown[],
+): Promise<{ readonly items: unknown[]; readonly total: number }> {
+  const items: unknown[] = [];
+  for (;;) {
+    query.set('limit', String(Math.max(1, Math.min(PAGE_LIMIT, most - items.length))));
+    const { data, page } = await client.ask('GET', `${path}?${query.toString()}`);
+    items.push(...itemsOf(data).slice(0, most - items.length));
+    const cursor = page?.next_cursor ?? null;
+    if (cursor === null || items.length >= most) return { items, total: page?.total ?? items.length };
+    query.set('cursor', cursor);
+  }
+}
+
+export function addHistoryCommands(config: Command, io: CliIo): void {
+  const command = (name: string): Command => addOutputFlag(addServerFlags(config.command(name)));
+  const version = 'number of a config version, as "config history" lists it';
+  addExamples(
+    command('history')
+      .description('list the versions of the configuration, newest first')
+      .option('--limit <count>', 'most versions to list', '20')
+      .option('--app <slug>', 'only versions that changed this app; of a deleted one its id')
+      .option('--actor <id>', 'only versions by this admin token')
+      .option('--source <source>', 'only versions from api, cli, console, import or system')
+      .option('--since <time>', 'only versions from this moment on, such as 2030-01-31T00:00:00Z')
+      .option('--until <time>', 'only versions before this moment')
+      .action((flags: HistoryFlags) => historyCommand(flags, io)),
+    'headgate config history --app billing',
+    'headgate config history --source cli --limit 100 --output json',
+  );
+  command('show')
+    .description('show a version of the configuration: who made it, from where, and what it changed')
+    .argument('<version>', version)
+    .action((text: string, flags: ServerFlags & OutputFlags) => showCommand(text, flags, io));
+  addExamples(
+    command('diff')
+      .description('show what differs between two versions of the configuration; exit code 2 when anything')
+      .argument('<from>', version)
+      .argument('[to]', 'the other one; default: the one in force')
+      .option('--app <slug>', 'only this app')
+      .action((from: string, to: string | undefined, flags: Parameters<typeof diffCommand>[2]) =>
+        diffCommand(from, to, flags, io),
+      ),
+    'headgate config diff 12      # what has changed since version 12',
+    'headgate config diff 12 13   # what version 13 has changed',
+  );
+  addExamples(
+    command('rollback')
+      .description('bring the configuration back to a version, as a new version, in one step')
+      .argument('<version>', version)
+      .option('--app <slug>', 'only this app')
+      .option('--delete-keys', 'delete the API keys that were made since')
+      .option('--dry-run', 'say what would change, and change nothing; exit code 2 when anything')
+      .option('-m, --message <text>', 'why, for the history')
+      .action((text: string, flags: RollbackFlags) => rollbackCommand(text, flags, io)),
+    'headgate config rollback 12 --dry-run',
+    'headgate config rollback 12 --app billing -m "v2 refuses mobile clients"',
+  );
+}
