@@ -3,6 +3,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { AppState } from '../../model/history/config-history.ts';
 import { DeclaredChanges, type DeclaredChange } from '../declaration/declared-changes.ts';
 import { LEVELS, type Item } from '../declaration/levels.ts';
+import { KEYS_NAMED_MAX } from '../write/audit-names.ts';
 import { subjectOf, type PlacedRecord, type StateChange } from './state-changes.ts';
 
 /**
@@ -13,16 +14,21 @@ export function listedChanges(changes: readonly StateChange[], before: readonly 
   const log = new DeclaredChanges();
   for (const change of changes) {
     const { type, record, place } = subjectOf(change);
-    const listed = declaredChange(change);
+    const isDeletedApp = type === 'app' && change.after === undefined;
+    const keys = isDeletedApp ? keysOf(record.id, before) : [];
+    log.touchKeys(keys.map(({ id }) => id));
+    const named = keys.slice(0, KEYS_NAMED_MAX).map(({ id, name }) => ({ id, name }));
+    const listed = { ...declaredChange(change), ...(isDeletedApp && { keys: named }) };
     // Such as the path of a version that follows its app.
     if (listed.change === 'update' && isDeepStrictEqual(listed.before, listed.after))
       log.touch(type, record.id, place);
     else log.add(listed, place);
-    if (type !== 'app' || change.after !== undefined) continue;
-    const gone = before.find(({ tree }) => tree.app.id === record.id);
-    log.touchKeys(gone?.keys.map(({ id }) => id) ?? []);
   }
   return log;
+}
+
+function keysOf(appId: string, states: readonly AppState[]): AppState['keys'] {
+  return states.find(({ tree }) => tree.app.id === appId)?.keys ?? [];
 }
 
 function declaredChange(change: StateChange): DeclaredChange {

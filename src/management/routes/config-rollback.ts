@@ -2,6 +2,7 @@
 import { jsonSchema, type JsonSchema } from '../../model/json-schema.ts';
 import { checkRole } from '../access/admin-auth.ts';
 import { answer, isFailure, type Failure } from '../api/failure.ts';
+import { Admission } from '../api/admission.ts';
 import { API_PREFIX, type Call, type Operation } from '../api/operation.ts';
 import { NO_QUERY } from '../api/query.ts';
 import { MESSAGE_FIELD, withMessage } from '../api/write-note.ts';
@@ -55,7 +56,11 @@ const BODY: JsonSchema = {
 
 const NOTHING_BEFORE: DryRun = { begin: async () => undefined, conclude: (real) => real };
 
+/** Rollbacks that wait or work at once: each holds two states of the whole configuration. */
+const ROLLBACKS_MAX = 8;
+
 export function rollbackOperation(context: ManagementContext): Operation {
+  const rollbacks = new Admission(ROLLBACKS_MAX);
   return {
     method: 'POST',
     path: `${API_PREFIX}/config/versions/{config_version}/rollback`,
@@ -65,6 +70,7 @@ export function rollbackOperation(context: ManagementContext): Operation {
     description:
       'One transaction and one swap on all workers, which makes a new version. Records are restored by their identity, so that renames are undone. Deleted and expired keys do not come back, and no key opens more than before. A dry run needs only the role `viewer`.',
     access: 'viewer',
+    admission: rollbacks,
     query: NO_QUERY,
     body: { schema: BODY, required: false, mergePatch: false, example: { message: 'Back to Friday' } },
     entityTag: false,
@@ -74,7 +80,7 @@ export function rollbackOperation(context: ManagementContext): Operation {
       description: 'What has changed',
       schema: jsonSchema(envelopeSchema('RollbackEnvelope', RollbackSchema)),
     },
-    failures: ['forbidden', 'conflict', 'config_version_gone'],
+    failures: ['forbidden', 'conflict', 'config_version_gone', 'overloaded'],
     handle: async (call) => {
       const body = (call.body ?? {}) as RollbackBody;
       const forbidden = body.dry_run === true ? undefined : checkRole(call.actor, 'editor', 'A rollback');
@@ -84,7 +90,8 @@ export function rollbackOperation(context: ManagementContext): Operation {
       const message = withMessage(call).message ?? `Rollback to config version ${configVersion}`;
       const origin = { ...call, message };
       const work = rollbackWork(context, origin, configVersion, body);
-      return context.write(origin, work, body.dry_run === true ? NOTHING_BEFORE : undefined);
+      const dryRun = body.dry_run === true ? NOTHING_BEFORE : undefined;
+      return rollbacks.inTurn(() => context.write(origin, work, dryRun));
     },
   };
 }

@@ -25,7 +25,7 @@ export function parentNames(scope: object): ParentNames {
 export type CascadedKey = Pick<StoredApiKey, 'id' | 'name'>;
 
 /** Keys that one audit entry names. */
-const KEYS_NAMED_MAX = 500;
+export const KEYS_NAMED_MAX = 500;
 
 /** The first keys of an app that is to be deleted. */
 export async function cascadedKeys(reader: ConfigReader, appId: string): Promise<readonly CascadedKey[]> {
