@@ -44,7 +44,7 @@ import { LoginGuard } from './access/login-guard.ts';
 import { RefusedLogins } from './access/refused-logins.ts';
 import { RememberedAdmins } from './access/remembered-admins.ts';
 import { createWritePath, type WriteDependencies, type WritePath } from './write/write.ts';
-import { NO_NOTE, readWriteNote } from './api/write-note.ts';
+import { NO_NOTE, readWriteNote } from './write/write-note.ts';
 
 const REQUEST_TIMEOUT_MS = 30_000;
 const HEADERS_TIMEOUT_MS = 10_000;

@@ -11,7 +11,7 @@ import { answerExample, problemExample } from './examples.ts';
 import { JSON_TYPE, MERGE_PATCH_TYPE, type Operation } from './operation.ts';
 import { STALE_HEADER } from '../crud/reading.ts';
 import { NODES_APPLIED_HEADER } from '../write/write.ts';
-import { MESSAGE_CHARS_MAX, MESSAGE_HEADER, SOURCE_HEADER, WRITE_SOURCES } from './write-note.ts';
+import { MESSAGE_CHARS_MAX, MESSAGE_HEADER, SOURCE_HEADER, WRITE_SOURCES } from '../write/write-note.ts';
 
 export type JsonObject = Record<string, unknown>;
 

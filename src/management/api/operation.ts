@@ -8,7 +8,7 @@ import type { Actor } from '../access/admin-auth.ts';
 import type { Admission } from './admission.ts';
 import type { Answer, Failure } from './failure.ts';
 import type { Query } from './query.ts';
-import type { WriteNote } from './write-note.ts';
+import type { WriteNote } from '../write/write-note.ts';
 
 export const API_PREFIX = '/api/v1';
 export const JSON_TYPE = 'application/json';

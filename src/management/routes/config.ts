@@ -12,7 +12,7 @@ import { answer, invalid, isFailure, notFound, type Answer, type Failure } from 
 import { Admission } from '../api/admission.ts';
 import { API_PREFIX, type Call, type Operation } from '../api/operation.ts';
 import { NO_QUERY } from '../api/query.ts';
-import { MESSAGE_FIELD, withMessage, type WriteNote } from '../api/write-note.ts';
+import { MESSAGE_FIELD, withMessage, type WriteNote } from '../write/write-note.ts';
 import type { ManagementContext } from '../context.ts';
 import { rulesOf } from '../crud/locate.ts';
 import { auditChanges } from '../declaration/audit-changes.ts';
@@ -21,7 +21,7 @@ import type { DeclaredChanges } from '../declaration/declared-changes.ts';
 import { allApps, liveKeys, type DeclaredTree } from '../declaration/declared-app.ts';
 import { declaredKeys, hasValue } from '../declaration/key-values.ts';
 import { presentChanges } from '../declaration/present-changes.ts';
-import { movedSince } from '../declaration/moved-since.ts';
+import { movedSince } from '../history/moved-since.ts';
 import { DOCUMENT_SCHEMA, publishedSchema } from '../declaration/document-schema.ts';
 import { declaredThen } from '../history/kept-versions.ts';
 import { OWNER_LABEL, treeOf, type StoredApp } from '../declaration/tree.ts';

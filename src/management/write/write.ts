@@ -17,7 +17,7 @@ import { SecretKeyMissing, StorageUnavailable, UniqueViolation } from '../../sto
 import type { ConfigReader, ConfigWriter, Repository } from '../../storage/repository.ts';
 import type { ParentNames } from './audit-names.ts';
 import { conflict, fail, isFailure, withWarnings, type Answer, type Failure } from '../api/failure.ts';
-import type { WriteSource } from '../api/write-note.ts';
+import type { WriteSource } from './write-note.ts';
 import { maskRecord } from './policy-secrets-view.ts';
 
 export interface WriteDependencies {

@@ -4,7 +4,7 @@
  */
 import type { JsonSchema } from '../../model/json-schema.ts';
 import { NO_NUL_PATTERN } from '../../model/patterns.ts';
-import { fail, type Failure } from './failure.ts';
+import { fail, type Failure } from '../api/failure.ts';
 
 export const WRITE_SOURCES = ['api', 'cli', 'console', 'import'] as const;
 export type WriteSource = (typeof WRITE_SOURCES)[number];
