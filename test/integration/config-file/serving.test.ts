@@ -141,6 +141,7 @@ describe('a gateway with configuration files', () => {
       /** These write no configuration. */
       const others = new Set([
         'planConfig',
+        'bisectConfig',
         'introspectToken',
         'explainRequest',
         'startSampling',

@@ -151,7 +151,7 @@ describe('design 2: the audit log', () => {
     }
     expect(added[2]?.['change']).toMatchObject({ status: 'deprecated' });
     expect(added[3]?.['change']).toEqual({ status: 'active', deprecated_at: null });
-    expect(added[10]?.['change']).toEqual({ cascade: true });
+    expect(added[10]?.['change']).toEqual({ cascade: true, keys: [{ id: key.id, name: key.name }] });
     const text = JSON.stringify(added);
     for (const secret of [token, rotated.token]) expect(text).not.toContain(secret.slice(12));
   });
