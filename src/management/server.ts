@@ -16,14 +16,14 @@ import { newBudget, withBudget, type DeadlineBudget } from '../lib/deadline-budg
 import { requestIds } from '../lib/ids.ts';
 import { StorageUnavailable, type ConfigReader } from '../storage/repository.ts';
 import {
-  checkRole,
   createAdminAuth,
   type Actor,
   type AdminAuthDependencies,
   type Authenticate,
 } from './access/admin-auth.ts';
+import { checkAccess, refusedSecret } from './access/dry-run-role.ts';
 import { clientAddress } from '../http/fields/forwarded.ts';
-import type { Leave } from './api/admission.ts';
+import { Admission, type Leave } from './api/admission.ts';
 import { methodTable } from './api/allowed-methods.ts';
 import { BODY_BYTES_MAX, checkBody, readBody } from './api/body.ts';
 import type { ManagementContext, ManagementStatus, NodesAccess, ShadowReports } from './context.ts';
@@ -295,9 +295,9 @@ function serve(
       if (isFailure(actor)) return sendFailure(request, reply, actor);
       actors.set(request, actor);
       const refused =
-        checkRole(actor, operation.access) ??
+        checkAccess(actor, operation, asksForDryRun(operation, request)) ??
         readOnlyFailure(operation, actor, configFile()) ??
-        admit(operation, request, reply);
+        admit(admissionOf(operation, actor), request, reply);
       return refused === undefined ? undefined : sendFailure(request, reply, refused);
     },
     handler: async (request, reply) => {
@@ -313,10 +313,29 @@ function serve(
   });
 }
 
+/** Before the query is checked; `run` looks again at what it then says. */
+function asksForDryRun({ query }: Operation, request: FastifyRequest): boolean {
+  return query.properties?.['dry_run'] !== undefined && (request.query as Fields)['dry_run'] === 'true';
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** Dry runs of viewers, who may not write: they must not keep those waiting who may. */
+const VIEWER_TRIALS_MAX = 4;
+const viewerTrials = new Admission(VIEWER_TRIALS_MAX);
+
+function admissionOf({ access, admission, isWrite }: Operation, { role }: Actor): Admission | undefined {
+  return role === 'viewer' && (access === 'editor' || isWrite === true) ? viewerTrials : admission;
+}
+
 /** The place that a call has in its operation's admission, until its handler takes it over. */
 const places = new WeakMap<FastifyRequest, Leave>();
 
-function admit({ admission }: Operation, request: FastifyRequest, reply: FastifyReply): Failure | undefined {
+function admit(
+  admission: Admission | undefined,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Failure | undefined {
   const leave = admission?.enter();
   if (typeof leave !== 'function') return leave;
   places.set(request, leave);
@@ -372,7 +391,10 @@ async function run(
   const note = operation.isWrite === true ? readWriteNote(request.headers) : NO_NOTE;
   if (isFailure(note)) return note;
   const { body } = request;
-  const wrong = operation.body === undefined ? undefined : checkBody(operation.body, body);
+  const wrong =
+    checkAccess(actor, operation, query['dry_run'] === true) ??
+    (operation.body === undefined ? undefined : checkBody(operation.body, body)) ??
+    refusedSecret(actor, operation, body);
   if (wrong !== undefined) return wrong;
   return operation.handle({
     params: request.params as Record<string, string>,

@@ -398,15 +398,23 @@ describe('the bounds of a transaction', () => {
 });
 
 describe('roles in a transaction', () => {
-  it('a viewer may read, and nothing else, dry run or not', async () => {
+  it('a viewer may read, and try the rest', async () => {
     await createBilling(api);
     const token = await adminToken('viewer');
     const read = { method: 'GET', path: '/api/v1/apps/billing' };
     expect((await run([read], '', token)).status).toBe(200);
-    for (const query of ['', '?dry_run=true']) {
-      const reply = await run([read, { method: 'DELETE', path: '/api/v1/apps/billing' }], query, token);
-      expect(verdict(reply)).toEqual([403, 'forbidden', ['/operations/1']]);
-    }
+    const write = { method: 'PATCH', path: '/api/v1/apps/billing', body: { name: 'Other' } };
+    expect(verdict(await run([read, write], '', token))).toEqual([403, 'forbidden', ['/operations/1']]);
+    const before = await state();
+    expect((await run([read, write], '?dry_run=true', token)).status).toBe(200);
+    expect(await state()).toEqual(before);
+    const secret = { auth: { auth_type: 'jwt', jwt: { secret: 'a-guess-of-the-secret-of-billing-0123' } } };
+    const guess = { ...write, body: { default_policy: secret } };
+    expect(verdict(await run([guess], '?dry_run=true', token))).toEqual([
+      403,
+      'forbidden',
+      ['/operations/0'],
+    ]);
   });
 
   it('an editor may not bring the value of a key', async () => {

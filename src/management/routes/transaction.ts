@@ -64,7 +64,7 @@ export function transactionOperation(
     operationId: 'runTransaction',
     tag: 'Configuration',
     summary: 'Several operations, all or none',
-    description: `At most ${OPERATIONS_MAX} operations of this API, in order, in one config version. Operations on apps, versions, traffic, revisions, endpoints and tokens can take part. Each needs its own role. Later ones refer to the answers of earlier ones: \`\${app.id}\` in a path or a body is the \`id\` of the record that the operation with the id \`app\` answered; \`$\${\` stands for the text \`\${\`. When one fails, nothing is changed, and the answer is its error, with pointers that begin with \`/operations/<index>\`.`,
+    description: `At most ${OPERATIONS_MAX} operations of this API, in order, in one config version. Operations on apps, versions, traffic, revisions, endpoints and tokens can take part. Each needs its own role; a dry run needs that of a viewer. Later ones refer to the answers of earlier ones: \`\${app.id}\` in a path or a body is the \`id\` of the record that the operation with the id \`app\` answered; \`$\${\` stands for the text \`\${\`. When one fails, nothing is changed, and the answer is its error, with pointers that begin with \`/operations/<index>\`.`,
     access: 'viewer',
     query: DRY_RUN_QUERY,
     body: { schema: jsonSchema(TransactionSchema), required: true, mergePatch: false, example: EXAMPLE },

@@ -4,7 +4,7 @@
  */
 import { SecretKeyMissing, UniqueViolation } from '../../storage/repository.ts';
 import type { ErrorCode, FieldError } from '../../model/errors.ts';
-import { checkRole } from '../access/admin-auth.ts';
+import { checkAccess, refusedSecret } from '../access/dry-run-role.ts';
 import { checkBody } from '../api/body.ts';
 import { conflict, fail, invalid, isFailure, type Answer, type Failure } from '../api/failure.ts';
 import type { Call, Operation } from '../api/operation.ts';
@@ -112,7 +112,7 @@ async function runOne(
   const matched = match(method, target.value);
   if (isFailure(matched)) return ofPath(matched);
   const { operation, params } = matched;
-  const forbidden = roleFailure(operation, call);
+  const forbidden = checkAccess(call.actor, operation, call.query['dry_run'] === true);
   if (forbidden !== undefined) return ofOperation(forbidden);
   const query = parseQuery(matched.query, operation.query);
   if (isFailure(query)) return ofPath(query);
@@ -121,16 +121,14 @@ async function runOne(
   }
   const resolved = body === undefined ? { value: undefined } : resolveBody(body, records);
   if ('errors' in resolved) return ofOperation(invalid(resolved.errors));
-  const wrong = operation.body === undefined ? undefined : checkBody(operation.body, resolved.value);
+  const wrong =
+    (operation.body === undefined ? undefined : checkBody(operation.body, resolved.value)) ??
+    refusedSecret(call.actor, operation, resolved.value);
   if (wrong !== undefined) return ofOperation(wrong);
   const nested: Call = { ...call, params, query, body: resolved.value, ifMatch, ifNoneMatch: undefined };
   if (method !== 'GET') await beforeWrite?.(params);
   const answer = await handled(operation, nested);
   return isFailure(answer) ? ofOperation(answer) : { answer, matched };
-}
-
-function roleFailure({ access }: Operation, { actor }: Call): Failure | undefined {
-  return access === 'public' ? undefined : checkRole(actor, access);
 }
 
 /** What the database refuses is a failure of the operation, as it is when the operation stands alone. */
