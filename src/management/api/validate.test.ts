@@ -127,6 +127,21 @@ describe('validate', () => {
     expect(errors).toHaveLength(FIELD_ERRORS_MAX);
   });
 
+  it('names the bound of a list that may be long, and a wrong item far down in it', () => {
+    const list = Type.Array(Type.String(), { maxItems: 10_000 });
+    const schema = jsonSchema(
+      Type.Object({ policy: Type.Union([Type.Object({ deny: list }), Type.Null()]) }),
+    );
+    const deny = Array.from({ length: 10_001 }, () => '10.0.0.1');
+    const pointer = '/policy/deny';
+    const detail = 'must have at most 10000 items';
+    expect(validate(schema, { policy: { deny } })).toEqual([{ pointer, detail }]);
+    const wrong = deny.slice(1).with(9_000, 7 as never);
+    expect(validate(schema, { policy: { deny: wrong } })).toEqual([
+      { pointer: `${pointer}/9000`, detail: 'must be a string' },
+    ]);
+  });
+
   it('reports on the alternative of a union that has members, and on no other', () => {
     const schema = Type.Union([Type.Object({ a: Type.Integer() }, closed), Type.Null(), Type.String()]);
     expect(validate(jsonSchema(schema), { a: 'x', b: 1 })).toEqual([

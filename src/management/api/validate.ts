@@ -17,7 +17,10 @@ import { expectation, unionExpectation } from './expectations.ts';
 export const FIELD_ERRORS_MAX = 50;
 /** TypeBox errors to read; one field may have several. Far more than `FIELD_ERRORS_MAX` fields have. */
 const RAW_ERRORS_MAX = 1_000;
-/** TypeBox takes quadratic time to find duplicates. No schema allows this many items, so that too many stay too many. */
+/**
+ * TypeBox takes quadratic time to find duplicates. No schema that forbids them allows this many items, so that too many
+ * stay too many.
+ */
 const ITEMS_EXPLAINED_MAX = 1_001;
 
 Settings.Set({ maxErrors: RAW_ERRORS_MAX });
@@ -31,7 +34,7 @@ export function validate(schema: JsonSchema, value: unknown): FieldError[] {
   if (validator === undefined) validators.set(schema, (validator = Compile(schema as TSchema)));
   if (validator.Check(value)) return [];
   const byPointer = new Map<string, FieldError>();
-  for (const raw of validator.Errors(shortened(value))) {
+  for (const raw of validator.Errors(shortened(value, [schema]))) {
     for (const error of fieldErrors(schema, raw)) {
       if (!byPointer.has(error.pointer)) byPointer.set(error.pointer, error);
     }
@@ -137,11 +140,33 @@ function locate(
   return { schema, union };
 }
 
-/** A copy in which no array is longer than is worth explaining. */
-function shortened(value: unknown): unknown {
+/**
+ * A copy in which no array is longer than is worth explaining: whole where its items may appear twice, as the explaining
+ * takes no long then.
+ * @param schemas of the value, with those of its alternatives; none for what no schema knows
+ */
+function shortened(value: unknown, schemas: readonly JsonSchema[]): unknown {
   if (typeof value !== 'object' || value === null) return value;
-  if (Array.isArray(value)) return value.slice(0, ITEMS_EXPLAINED_MAX).map(shortened);
-  return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, shortened(member)]));
+  const known = schemas.flatMap(withAlternatives);
+  if (Array.isArray(value)) {
+    const arrays = known.filter(({ type }) => type === 'array');
+    const isWhole = arrays.length > 0 && arrays.every(({ uniqueItems }) => uniqueItems !== true);
+    const items = arrays.flatMap((schema) => schema.items ?? []);
+    return value.slice(0, isWhole ? Infinity : ITEMS_EXPLAINED_MAX).map((item) => shortened(item, items));
+  }
+  const ofMember = (name: string): JsonSchema[] =>
+    known.flatMap(({ properties, patternProperties = {} }) =>
+      properties !== undefined && Object.hasOwn(properties, name)
+        ? (properties[name] ?? [])
+        : Object.values(patternProperties),
+    );
+  return Object.fromEntries(
+    Object.entries(value).map(([name, member]) => [name, shortened(member, ofMember(name))]),
+  );
+}
+
+function withAlternatives(schema: JsonSchema): JsonSchema[] {
+  return [schema, ...(schema.anyOf ?? []).flatMap(withAlternatives)];
 }
 
 /** One reference token more on an RFC 6901 pointer. */
