@@ -42,12 +42,12 @@ describe('an admission', () => {
   });
 });
 
-/** Sends the head of a plan, and of its body nothing. */
-async function beginPlan({ port }: Fixture): Promise<Socket> {
+/** Sends the head of a call, and of its body nothing. */
+async function begin({ port }: Fixture, path: string): Promise<Socket> {
   const socket = connect(port, '127.0.0.1');
   await once(socket, 'connect');
   socket.write(
-    `POST /api/v1/config/plan HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${ADMIN_TOKEN}\r\n` +
+    `POST /api/v1${path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${ADMIN_TOKEN}\r\n` +
       'Content-Type: application/json\r\nContent-Length: 1000\r\n\r\n',
   );
   return socket;
@@ -58,7 +58,7 @@ describe('plans', () => {
 
   it('beyond eight are refused before their bodies are read, until others have gone', async () => {
     await using api = await startManagement();
-    const slow = await Promise.all(Array.from({ length: 8 }, () => beginPlan(api)));
+    const slow = await Promise.all(Array.from({ length: 8 }, () => begin(api, '/config/plan')));
     await expect.poll(async () => verdict(await plan(api))).toEqual([503, 'overloaded', []]);
     const refused = await plan(api);
     expect(refused.headers.get('retry-after')).toBe('2');
@@ -74,5 +74,22 @@ describe('plans', () => {
       expect((await api.post('/config/plan', { config: { nonsense: 1 } })).status).toBe(422);
       expect((await plan(api)).status).toBe(200);
     }
+  });
+});
+
+describe('applies', () => {
+  const none = { config: { apps: {} } };
+  const call = async (api: Fixture, path: string) => verdict(await api.post(path, none));
+
+  it('beyond eight are refused before their bodies are read, and have places that plans do not take', async () => {
+    await using api = await startManagement();
+    const plans = await Promise.all(Array.from({ length: 8 }, () => begin(api, '/config/plan')));
+    await expect.poll(() => call(api, '/config/plan')).toEqual([503, 'overloaded', []]);
+    expect((await api.post('/config/apply', none)).status).toBe(200);
+    const applies = await Promise.all(Array.from({ length: 8 }, () => begin(api, '/config/apply')));
+    await expect.poll(() => call(api, '/config/apply')).toEqual([503, 'overloaded', []]);
+    expect((await api.post('/config/apply', none)).headers.get('retry-after')).toBe('2');
+    for (const socket of [...plans, ...applies]) socket.destroy();
+    await expect.poll(async () => (await api.post('/config/apply', none)).status).toBe(200);
   });
 });

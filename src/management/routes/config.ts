@@ -32,6 +32,8 @@ import type { Unchanged, WriteWork, Written } from '../write/write.ts';
 const CONFIG_BODY_BYTES_MAX = 32 * 1024 * 1024;
 /** Plans that are received, wait or work at once: each may be as large as a body. */
 const PLANS_MAX = 8;
+/** The same of applies. Their places are their own, so that plans, which viewers may ask for, take none of them. */
+const APPLIES_MAX = 8;
 const DELETES_MAX_MAX = 10_000_000;
 
 const APP_QUERY = jsonSchema(
@@ -260,8 +262,9 @@ function applyOperation(context: ManagementContext): Operation {
     tag: 'Configuration',
     summary: 'Bring the configuration to a declared tree',
     description:
-      'One transaction and one swap on all workers, or nothing. Apps that `config` does not name stay as they are, unless they have its `owner`. Keys that are made are answered with their values, once.',
+      'One transaction and one swap on all workers, or nothing. Apps that `config` does not name stay as they are, unless they have its `owner`. Keys that are made are answered with their values, once. When several wait, 503 with `Retry-After`.',
     access: 'editor',
+    admission: new Admission(APPLIES_MAX),
     query: NO_QUERY,
     body: {
       schema: bodySchema('ConfigApply', APPLY_FIELDS),
@@ -273,7 +276,7 @@ function applyOperation(context: ManagementContext): Operation {
     entityTag: false,
     isWrite: true,
     success: { status: 200, description: 'The changes', schema: CHANGES_ENVELOPE },
-    failures: ['conflict'],
+    failures: ['conflict', 'overloaded'],
     handle: async (call) => {
       const gives = declaredKeys((call.body as ApplyBody).config).find(hasValue);
       const forbidden = gives && checkRole(call.actor, 'admin', `A value at /config${gives.pointer}`);
