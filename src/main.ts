@@ -39,6 +39,11 @@ function settingsOrExit(): Settings {
 const commands: Commands = {
   start: async ({ takeOver: takeover = false }) => {
     const settings = settingsOrExit();
+    const hasFiles = [settings.configFile, settings.proxy.tls, settings.server.tls].some(
+      (files) => files !== undefined,
+    );
+    // Until `runUntilSignal` takes it: no file has been read so far.
+    if (hasFiles) process.on('SIGHUP', () => undefined);
     const { createLogging, startGateway } = await import('./compose/gateway.ts');
     const logging = createLogging(settings);
     process.on('unhandledRejection', (error) =>
@@ -49,8 +54,11 @@ const commands: Commands = {
     );
     const code = await runUntilSignal(
       () => startGateway({ settings, version, announce: complain, takeover, env }, logging),
-      (signal) => logging.log.info({ signal }, 'stopping'),
-      () => systemClock.monotonicMs(),
+      {
+        onSignal: (signal) => logging.log.info({ signal }, 'stopping'),
+        monotonicMs: () => systemClock.monotonicMs(),
+        hasFiles,
+      },
     );
     process.exit(code);
   },

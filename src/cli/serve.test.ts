@@ -8,7 +8,7 @@ afterEach(() => {
 });
 
 /** A gateway that runs, signals that reach it alone, and a clock that the test moves. */
-async function serve(gateway: Partial<Running> = {}) {
+async function serve(gateway: Partial<Running> = {}, { hasFiles = false, started = Promise.resolve() } = {}) {
   const before = new Set(SIGNALS.flatMap((signal) => process.listeners(signal)));
   const stopped = Promise.withResolvers<void>();
   const told: NodeJS.Signals[] = [];
@@ -21,9 +21,11 @@ async function serve(gateway: Partial<Running> = {}) {
   };
   const running: Running = { takeover: async () => undefined, stop, ...gateway };
   const ended = runUntilSignal(
-    async () => running,
-    (signal) => told.push(signal),
-    () => nowMs,
+    async () => {
+      await started;
+      return running;
+    },
+    { onSignal: (signal) => told.push(signal), monotonicMs: () => nowMs, hasFiles },
   ).then((code) => (exitCode = code));
   const turn = (): Promise<void> => new Promise((done) => setImmediate(done));
   await turn();
@@ -37,6 +39,7 @@ async function serve(gateway: Partial<Running> = {}) {
     stopped,
     stops: () => stops,
     exitCode: () => exitCode,
+    listens: (signal: NodeJS.Signals) => listenersOf(signal).length,
     /** @param atMs time of the clock */
     signal: async (signal: NodeJS.Signals, atMs: number) => {
       nowMs = atMs;
@@ -78,5 +81,24 @@ describe('headgate start', () => {
     expect([stops(), exitCode()]).toEqual([1, undefined]);
     stopped.resolve();
     expect(await ended).toBe(0);
+  });
+
+  it('remembers a SIGHUP of the start, and reads the files once when it has started', async () => {
+    const started = Promise.withResolvers<void>();
+    let reads = 0;
+    const reload = async (): Promise<void> => void (reads += 1);
+    const { signal, listens } = await serve({ reload }, { hasFiles: true, started: started.promise });
+    expect(listens('SIGHUP')).toBe(1);
+    await signal('SIGHUP', 0);
+    await signal('SIGHUP', 0);
+    expect(reads).toBe(0);
+    started.resolve();
+    await expect.poll(() => reads).toBe(1);
+    await signal('SIGHUP', 0);
+    expect(reads).toBe(2);
+  });
+
+  it('leaves SIGHUP alone where there are no files', async () => {
+    expect((await serve()).listens('SIGHUP')).toBe(0);
   });
 });

@@ -3,7 +3,7 @@
  * changes nothing: npm passes a signal on that the process group has had already. Only a person's third Ctrl-C,
  * patience at its end, cuts the drain short. SIGUSR2 asks for a hand-over, SIGHUP for
  * certificates to be read again. A signal that comes while the gateway is starting ends it as soon as
- * it has started.
+ * it has started. SIGHUP during the start of a gateway that has files to read is taken: they are read again then.
  */
 import { EXIT_CODES } from './exit-codes.ts';
 
@@ -20,11 +20,17 @@ const INTERRUPTS_TO_FORCE = 3;
 /** Signals that arrive this close together are one request to stop, sent twice. */
 const SAME_REQUEST_MS = 1_000;
 
+export interface SignalOptions {
+  readonly onSignal: (signal: NodeJS.Signals) => void;
+  readonly monotonicMs: () => number;
+  /** The settings name files that SIGHUP reads again. */
+  readonly hasFiles: boolean;
+}
+
 /** Resolves with the exit code when the gateway has stopped; rejects when it cannot start. */
 export async function runUntilSignal(
   start: () => Promise<Running>,
-  onSignal: (signal: NodeJS.Signals) => void,
-  monotonicMs: () => number,
+  { onSignal, monotonicMs, hasFiles }: SignalOptions,
 ): Promise<number> {
   const requested = Promise.withResolvers<void>();
   const forced = Promise.withResolvers<number>();
@@ -43,11 +49,19 @@ export async function runUntilSignal(
   };
   process.on('SIGTERM', onStop);
   process.on('SIGINT', onStop);
+  let reload: Running['reload'];
+  let isAskedToReload = false;
+  // Without anything to read again it stays what it is to every program: the terminal is gone.
+  if (hasFiles)
+    process.on('SIGHUP', () => {
+      if (reload === undefined) isAskedToReload = true;
+      else void reload();
+    });
   const run = async (): Promise<number> => {
     const gateway = await start();
     process.on('SIGUSR2', () => void gateway.takeover());
-    // Without anything to read again it stays what it is to every program: the terminal is gone.
-    if (gateway.reload !== undefined) process.on('SIGHUP', () => void gateway.reload?.());
+    ({ reload } = gateway);
+    if (isAskedToReload) void reload?.();
     await requested.promise;
     await gateway.stop();
     return EXIT_CODES.ok.code;
