@@ -27,11 +27,16 @@ export async function appsThen(
 export async function notKept(reader: ConfigReader, configVersion: number): Promise<Failure> {
   const current = await reader.configVersion();
   if (configVersion > current) return notFound('config version', String(configVersion));
-  const from = await reader.historyFrom();
-  return fail(
-    'config_version_gone',
-    `Config version ${configVersion} is not kept; the history goes from ${from} to ${current}`,
-  );
+  return fail('config_version_gone', whyNotKept(configVersion, await reader.historyFrom(), current));
+}
+
+/** The history knows the state of the version it begins with, and not what made it. */
+function whyNotKept(configVersion: number, from: number, current: number): string {
+  if (configVersion >= from)
+    return `What config version ${configVersion} changed is not kept; the history begins after it`;
+  const kept =
+    from === current ? `has the present state alone, ${current}` : `goes from ${from} to ${current}`;
+  return `Config version ${configVersion} is not kept; the history ${kept}`;
 }
 
 /** The same as a dump of that time would show it: without the keys that had expired. */

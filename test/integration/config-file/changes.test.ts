@@ -53,6 +53,20 @@ describe('a change of a configuration file', () => {
     expect(await statusOf(gateway, '/a/v1/y')).toBe(404);
   });
 
+  it('is not in a history, as files have their own', TIMEOUT, async () => {
+    const { config_version: now } = await gateway.must('GET', '/config');
+    expect(now).toBeGreaterThan(1);
+    const list = await gateway.api('GET', '/config/versions');
+    expect([list.status, list.body.data, list.body.page.total]).toEqual([200, [], 0]);
+    const gone = { status: 410, code: 'config_version_gone' };
+    for (const path of ['/config/versions/1', '/config/versions/diff?from=1', '/config?version=1'])
+      expect([path, (await gateway.api('GET', path)).body]).toMatchObject([path, gone]);
+    const last = (await gateway.api('GET', `/config/versions/${now}`)).body;
+    expect(last).toMatchObject({ ...gone, detail: expect.stringContaining('the history begins after it') });
+    const rollback = await gateway.api('POST', '/config/versions/1/rollback', { dry_run: true });
+    expect(rollback.body).toMatchObject({ status: 409, code: 'configuration_from_file' });
+  });
+
   it('is taken as a whole when it is written in pieces', TIMEOUT, async () => {
     // As JSON, of which no part but the whole is a configuration.
     const [app] = Object.values((await gateway.must('GET', '/config')).config.apps) as [{ versions: object }];
