@@ -31,6 +31,7 @@ export async function openSqlite(options: OpenSqliteOptions): Promise<Repository
   const connections = await connect(options);
   try {
     const { secrets } = await prepareSqlite(connections.write, options);
+    if (connections.read !== connections.write) await openAll(connections.read, READ_CONNECTIONS_MAX);
     return createSqlRepository({
       driver: 'sqlite',
       ...connections,
@@ -92,6 +93,11 @@ async function connect({ path, clock }: Pick<OpenSqliteOptions, 'path' | 'clock'
     }),
   });
   return { write, read, assertPresent: file.assertPresent };
+}
+
+/** At the start, so that the process has as many files open when nothing reads as when much does. */
+async function openAll(db: Kysely<Tables>, count: number): Promise<void> {
+  if (count > 0) await db.connection().execute(() => openAll(db, count - 1));
 }
 
 function writing(path: string, clock: Clock) {
