@@ -41,7 +41,8 @@ export function planText(plan: ShownPlan, done: boolean, colour: boolean): strin
       `${totals.create} ${verb}create${past}, ${totals.update} ${verb}update${past}, ${totals.delete} ${verb}delete${past}.`,
     );
   }
-  for (const { app, name, token } of keys) lines.push(`Key ${name} of ${app} (shown only now): ${token}`);
+  for (const { app, name, token } of keys)
+    lines.push(`Key ${printable(name)} of ${printable(app)} (shown only now): ${printable(token)}`);
   const traffic = plan.traffic === undefined || plan.traffic === null ? '' : trafficText(plan.traffic);
   return `${lines.join('\n')}\n${traffic === '' ? '' : `\n${traffic}`}`;
 }
@@ -56,12 +57,12 @@ function changeLines({ change, type, path, fields, below = 0 }: ShownChange, col
   const painted = colour ? `\u001B[${COLOURS[change]}m${line}\u001B[0m` : line;
   if (change !== 'update') return [painted];
   const changed = Object.entries(fields).map(
-    ([name, { before, after }]) => `      ${name}: ${valueText(before)} → ${valueText(after)}`,
+    ([name, { before, after }]) => `      ${printable(name)}: ${valueText(before)} → ${valueText(after)}`,
   );
   return [painted, ...changed];
 }
 
 function valueText(value: unknown): string {
-  const text = value === null ? '(default)' : JSON.stringify(value);
+  const text = value === null ? '(default)' : printable(JSON.stringify(value));
   return text.length > VALUE_CHARS_MAX ? `${text.slice(0, VALUE_CHARS_MAX)}…` : text;
 }
