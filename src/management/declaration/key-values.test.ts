@@ -99,6 +99,23 @@ describe('a declared key with a value', () => {
     expect((await send('plan', { one: { token: VALUE } }, token)).status).toBe(200);
     expect((await send('apply', { one: {} }, token)).status).toBe(200);
   });
+
+  it.each(['viewer', 'editor'])('is not confirmed by the plan of one with the role %s', async (role) => {
+    const { token } = (await api.post('/admin/tokens', { name: 'guess', role })).body.data;
+    await send('apply', { one: { token: VALUE } });
+    const bodies = [VALUE, OTHER].flatMap((value) => [{ token: value }, { token_sha256: sha256(value) }]);
+    for (const guess of bodies) {
+      const same = await send('plan', { one: guess }, token);
+      expect([same.status, same.body.data.totals.update]).toEqual([200, 1]);
+      const other = { apps: { b: { gateway_path: '/b', keys: { two: guess } } } };
+      const taken = await api.post('/config/plan', { config: other }, { token });
+      expect([taken.status, taken.body.data.totals.create]).toEqual([200, 2]);
+    }
+    const twice = await send('plan', { two: { token: OTHER }, three: { token: OTHER } }, token);
+    expect(verdict(twice)).toEqual([409, 'conflict', ['/config/apps/a/keys/three/token']]);
+    expect((await send('plan', { one: { token: VALUE } })).body.message).toBe('Nothing to change');
+    expect(await nameOf(VALUE)).toBe('one');
+  });
 });
 
 describe('the published schema', () => {

@@ -4,6 +4,7 @@
  */
 import { Type } from 'typebox';
 import { closed } from '../../model/schema-pieces.ts';
+import { randomHex } from '../../lib/ids.ts';
 import { envelopeSchema } from '../schemas/envelope.ts';
 import { jsonSchema, type JsonSchema } from '../../model/json-schema.ts';
 import type { ConfigReader } from '../../storage/repository.ts';
@@ -35,6 +36,7 @@ const PLANS_MAX = 8;
 /** The same of applies. Their places are their own, so that plans, which viewers may ask for, take none of them. */
 const APPLIES_MAX = 8;
 const DELETES_MAX_MAX = 10_000_000;
+const KEY_BLINDING_BYTES = 32;
 
 const APP_QUERY = jsonSchema(
   Type.Object(
@@ -226,7 +228,7 @@ function planOperation(context: ManagementContext): Operation {
     tag: 'Configuration',
     summary: 'What an apply would change',
     description:
-      'The work of an apply with all of its checks, of which nothing remains. One plan works at a time; when several wait, 503 with `Retry-After`. For a viewer, a secret in the clear always counts as changed, so that a plan confirms no guess.',
+      'The work of an apply with all of its checks, of which nothing remains. One plan works at a time; when several wait, 503 with `Retry-After`. For a viewer, a secret in the clear always counts as changed, so that a plan confirms no guess; values of API keys are compared only for an admin, who alone may apply them.',
     access: 'viewer',
     admission: plans,
     query: NO_QUERY,
@@ -302,7 +304,11 @@ function applyWork(context: ManagementContext, call: Call, message: string, isBl
     const version = await writer.configVersion();
     const moved = await movedSince(writer, version, body, call.actor.role === 'admin');
     if (moved !== undefined) return moved;
-    const log = await applyTree(writer, rulesOf(context, writer), config, options);
+    const rules = {
+      ...rulesOf(context, writer),
+      ...(call.actor.role !== 'admin' && { keyBlinding: randomHex(KEY_BLINDING_BYTES) }),
+    };
+    const log = await applyTree(writer, rules, config, options);
     if (isFailure(log)) return belowConfig(log);
     const data = { base_version: version, ...presentChanges(log.changes), created_keys: log.created };
     const done = answer(200, log.changes.length === 0 ? 'Nothing to change' : message, data);

@@ -20,4 +20,9 @@ export interface RuleContext {
    * future then may have passed.
    */
   readonly isReplay?: true;
+  /**
+   * Only for a plan, with a random text: values of declared keys are not compared with stored ones, so that the answer
+   * does not confirm that some key has such a value. Among each other they still are.
+   */
+  readonly keyBlinding?: string;
 }

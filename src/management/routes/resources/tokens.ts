@@ -102,7 +102,7 @@ async function buildKey(
   const expiry = readExpiry(input.expires_at, previous?.expires_at, rules);
   const errors = [...('errors' in expiry ? expiry.errors : []), ...planErrors(input.rate_limit, rules)];
   // Only a creation or a declared key can have one.
-  const brought = broughtValue(input);
+  const brought = broughtValue(input, rules);
   errors.push(...(brought?.errors ?? []));
   if (errors.length > 0 || 'errors' in expiry) return invalid(errors);
   const written = {
@@ -158,7 +158,12 @@ interface BroughtValue extends Omit<KeyValue, 'token'> {
 }
 
 /** An existing value, or its hash, from a creation or a declared key; undefined when neither is given. */
-function broughtValue(input: ApiKeyInput): BroughtValue | undefined {
+function broughtValue(
+  input: ApiKeyInput,
+  { keyBlinding }: Pick<RuleContext, 'keyBlinding'>,
+): BroughtValue | undefined {
+  const stored = (real: string): string =>
+    keyBlinding === undefined ? real : tokenHash(`${keyBlinding} ${real}`);
   const { token, token_sha256: hash } = input as ApiKeyCreation & DeclaredKeyValue;
   if (token !== undefined) {
     const pointer = '/token';
@@ -169,14 +174,14 @@ function broughtValue(input: ApiKeyInput): BroughtValue | undefined {
     return {
       token,
       token_prefix: broughtDisplayPrefix(token),
-      token_hash: tokenHash(token),
+      token_hash: stored(tokenHash(token)),
       pointer,
       errors,
     };
   }
   if (hash === undefined) return undefined;
   const pointer = '/token_sha256';
-  return { token, token_prefix: hashDisplayPrefix(hash), token_hash: hash, pointer, errors: [] };
+  return { token, token_prefix: hashDisplayPrefix(hash), token_hash: stored(hash), pointer, errors: [] };
 }
 
 /** SHA-256 of the value that a declared key has; undefined where the item gives none. */
