@@ -2,7 +2,7 @@
  * What the imports from other gateways have in common: the document is read strictly, translated, planned or applied or
  * written as a file, and everything that was found is told.
  */
-import { writeFileSync } from 'node:fs';
+import { closeSync, fchmodSync, fstatSync, openSync, writeFileSync } from 'node:fs';
 import type { Command } from 'commander';
 import { readBoundedFile } from '../../declaration/bounded-file.ts';
 import { DOCUMENT_BYTES_MAX, readDocument } from '../../declaration/yaml-reader.ts';
@@ -57,7 +57,7 @@ export async function runImport(
   if ('problem' in imported) throw new CliError(`Cannot import ${source}: ${imported.problem}`);
   const config = { apps: { [flags.app]: imported.app } };
   // It may hold values of keys.
-  if (flags.out !== undefined) writeFileSync(flags.out, writeYaml(config), { mode: 0o600 });
+  if (flags.out !== undefined) writePrivate(flags.out, writeYaml(config));
   const plan = flags.out === undefined ? await planned(config, source, flags, io) : undefined;
   const { summary, findings } = imported;
   if (flags.output === 'json')
@@ -67,6 +67,21 @@ export async function runImport(
     if (plan !== undefined) io.out(planText(plan, flags.apply === true, usesColour(io)));
   }
   if (plan !== undefined && flags.apply !== true && plan.changes.length > 0) io.exit(EXIT_CODES.differs.code);
+}
+
+/** The mode of a file that is there already would stay: it is made private before anything is written to it. */
+function writePrivate(path: string, text: string): void {
+  let file: number | undefined;
+  try {
+    file = openSync(path, 'w', 0o600);
+    if (fstatSync(file).isFile()) fchmodSync(file, 0o600);
+    writeFileSync(file, text);
+  } catch (error) {
+    const { code } = error as { readonly code?: unknown };
+    throw new CliError(`Cannot write ${path}: ${typeof code === 'string' ? code : String(error)}`);
+  } finally {
+    if (file !== undefined) closeSync(file);
+  }
 }
 
 async function planned(config: object, source: string, flags: ImportFlags, io: CliIo): Promise<ShownPlan> {

@@ -33,6 +33,7 @@ const UNFILLED = /\$\{\{|\{\{.*\}\}|^\{vault:\/\//;
 export class SourceLedger {
   readonly #settled = new Set<string>();
   readonly #opened = new Set<string>();
+  readonly #unread = new Set<string>();
   readonly #findings = new Map<string, Finding>();
 
   settle(pointer: string): void {
@@ -45,6 +46,17 @@ export class SourceLedger {
 
   open(pointer: string): void {
     this.#opened.add(pointer);
+  }
+
+  /** Keeps that a value was there and could not be read: what it stands for may be wider without it. */
+  markUnread(pointer: string): void {
+    for (let at = pointer; !this.#unread.has(at); at = at.slice(0, Math.max(0, at.lastIndexOf('/'))))
+      this.#unread.add(at);
+  }
+
+  /** Whether any value at or below the place could not be read. */
+  hasUnread(pointer: string): boolean {
+    return this.#unread.has(pointer);
   }
 
   /** The same finding twice is one. */
@@ -98,7 +110,7 @@ export class SourceNode {
     if (!this.has(name)) return undefined;
     const node = this.#at(name);
     if (!isObject(node.value)) {
-      node.lost('is not an object');
+      node.#unread('is not an object');
       return undefined;
     }
     this.ledger.open(node.pointer);
@@ -120,14 +132,14 @@ export class SourceNode {
     if (!this.has(name)) return [];
     const list = this.#at(name);
     if (!Array.isArray(list.value)) {
-      list.lost('is not a list');
+      list.#unread('is not a list');
       return [];
     }
     this.ledger.open(list.pointer);
     return list.members().flatMap((item) => {
       if (item.value === null) return [];
       if (!isObject(item.value)) {
-        item.lost('is not an object');
+        item.#unread('is not an object');
         return [];
       }
       this.ledger.open(item.pointer);
@@ -166,19 +178,19 @@ export class SourceNode {
       return text === undefined ? [] : [{ text, node: list }];
     }
     if (!Array.isArray(list.value)) {
-      list.lost('is not a list of texts');
+      list.#unread('is not a list of texts');
       return undefined;
     }
     this.ledger.open(list.pointer);
     return list.members().flatMap((node) => {
       const { value } = node;
       if (typeof value !== 'string' && typeof value !== 'number') {
-        if (value !== null) node.lost('is not a text');
+        if (value !== null) node.#unread('is not a text');
         return [];
       }
       const text = String(value);
       if (isUnfilled(text)) {
-        node.lost(UNFILLED_REASON, UNFILLED_NEAREST);
+        node.#unread(UNFILLED_REASON, UNFILLED_NEAREST);
         return [];
       }
       this.ledger.settle(node.pointer);
@@ -189,6 +201,16 @@ export class SourceNode {
   /** Says what becomes of a member, or of this node itself. */
   lost(reason: string, nearest?: string, name?: string): void {
     this.#find('lost', reason, nearest, name);
+  }
+
+  /** Whether something at or below this node was there and could not be read. */
+  get hasUnread(): boolean {
+    return this.ledger.hasUnread(this.pointer);
+  }
+
+  #unread(reason: string, nearest?: string): void {
+    this.lost(reason, nearest);
+    this.ledger.markUnread(this.pointer);
   }
 
   changed(reason: string, nearest?: string, name?: string): void {
@@ -211,11 +233,11 @@ export class SourceNode {
     const raw = this.#raw(name);
     const node = this.#at(name);
     if (typeof raw === 'string' && isUnfilled(raw)) {
-      node.lost(UNFILLED_REASON, UNFILLED_NEAREST);
+      node.#unread(UNFILLED_REASON, UNFILLED_NEAREST);
       return undefined;
     }
     const value = read(raw);
-    if (value === undefined) node.lost(problem);
+    if (value === undefined) node.#unread(problem);
     else this.ledger.settle(node.pointer);
     return value;
   }

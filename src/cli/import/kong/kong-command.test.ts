@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { chmodSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
@@ -126,6 +126,17 @@ describe('headgate import kong', () => {
     expect(body.data).toMatchObject({ active: true });
     const json = await run(SHOP, '--with-key-values', '--output', 'json');
     expect(json.out + json.err).not.toContain('short-secret-word');
+  });
+
+  it('writes values of keys for the owner alone, in place of a file for all as well', async () => {
+    const out = join(folder, 'shop.yaml');
+    writeFileSync(out, 'old', { mode: 0o644 });
+    chmodSync(out, 0o644);
+    expect((await run(SHOP, '--with-key-values', '--out', out)).code).toBe(0);
+    expect(statSync(out).mode & 0o777).toBe(0o600);
+    expect(readFileSync(out, 'utf8')).toContain('mobile');
+    const { code, err } = await run(SHOP, '--out', join(folder, 'no', 'folder.yaml'));
+    expect([code, err]).toEqual([1, `Cannot write ${join(folder, 'no', 'folder.yaml')}: ENOENT`]);
   });
 
   it('needs the role admin for values of keys', async () => {

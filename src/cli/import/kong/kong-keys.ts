@@ -6,6 +6,7 @@ import type { SourceNode } from '../source.ts';
 import type { AclScopes } from './acl-scopes.ts';
 import type { KongConsumer } from './kong-document.ts';
 import { keyLimit } from './plugins/limits.ts';
+import { isHarmless } from './plugins/registry.ts';
 
 const OTHER_CREDENTIALS: Readonly<Record<string, string>> = {
   basicauth_credentials: 'is a password, and callers have API keys or JWTs here',
@@ -56,14 +57,20 @@ function commonOf(consumer: KongConsumer, acl: AclScopes): Item {
       record.lost('is a credential that no plugin asks for', '`auth.jwt`');
   }
   let limit: Item | undefined;
+  let isWeaker = false;
   for (const plugin of plugins) {
     if (plugin.name === 'rate-limiting' && limit === undefined && consumer.keys.length > 0) {
       limit = keyLimit(plugin, { consumers: [], acl, authType: 'api_key' });
+      isWeaker ||= limit === undefined || plugin.node.hasUnread;
     } else {
+      isWeaker ||= !isHarmless(plugin.name);
       plugin.node.lost('applies to one consumer, and keys have a limit only', '`rate_limit` of the key');
     }
   }
+  if (isWeaker && consumer.keys.length > 0)
+    node.changed('has keys that are not switched on, as its plugins could not be carried over in full');
   return {
+    ...(isWeaker && { is_active: false }),
     ...(scopes !== undefined && scopes.length > 0 && { scopes }),
     ...(limit !== undefined && { rate_limit: limit }),
   };

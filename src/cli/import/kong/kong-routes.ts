@@ -43,6 +43,10 @@ export function matchOf(
     host.node.lost('is no condition here: the route is served under every name', 'a gateway of its own');
   const given = methodNames(node);
   if (given === undefined) return undefined;
+  if (isUnread(node, 'paths')) {
+    node.lost('has no path that can be read, and without any it would take every request');
+    return undefined;
+  }
   const pathHandling = node.text('path_handling');
   if (pathHandling === 'v1') node.changed('is v0 here', undefined, 'path_handling');
   for (const buffering of ['request_buffering', 'response_buffering']) {
@@ -66,6 +70,11 @@ function isEmpty(node: SourceNode, name: string): boolean {
   );
 }
 
+/** Whether a list says something of which nothing could be read: the route would be wider without it. */
+function isUnread(node: SourceNode, name: string): boolean {
+  return node.has(name) && !isEmpty(node, name) && (node.texts(name) ?? []).length === 0;
+}
+
 /** undefined when there are methods and none that can be asked for: the route would take every method then. */
 function methodNames(node: SourceNode): string[] | undefined {
   const items = node.texts('methods') ?? [];
@@ -74,7 +83,7 @@ function methodNames(node: SourceNode): string[] | undefined {
     item.lost('is no method');
     return [];
   });
-  if (names.length > 0 || items.length === 0) return names;
+  if (names.length > 0 || !node.has('methods') || isEmpty(node, 'methods')) return names;
   node.lost('has no method that a request can have');
   return undefined;
 }

@@ -32,6 +32,9 @@ const TRANSLATORS: Readonly<Record<string, Translator>> = {
   buffering,
 };
 
+/** Without these a router does no more than with them. */
+const HARMLESS = ['headers', 'retry'];
+
 interface Refusal {
   readonly reason: string;
   readonly nearest?: string;
@@ -70,13 +73,18 @@ export function translateMiddleware(node: SourceNode): TranslatedMiddleware {
   if (kind === undefined) return NOTHING;
   const translate = Object.hasOwn(TRANSLATORS, kind) ? TRANSLATORS[kind] : undefined;
   const config = translate && node.child(kind);
-  if (translate !== undefined && config !== undefined) return translate(config);
+  if (translate !== undefined && config !== undefined) {
+    const made = translate(config);
+    const isUncertain = more.length > 0 || (!HARMLESS.includes(kind) && config.hasUnread);
+    return isUncertain ? { ...made, isWeaker: true } : made;
+  }
   const refusal = Object.hasOwn(REFUSED, kind) ? REFUSED[kind] : undefined;
   if (refusal === undefined) {
     node.lost(`is the middleware ${kind}, which has no counterpart`);
     return { ...NOTHING, isWeaker: true };
   }
   node.lost(`is the middleware ${kind}: ${refusal.reason}`, refusal.nearest);
+  if (more.length > 0) return { ...NOTHING, isWeaker: true };
   if (refusal.effect === undefined) return NOTHING;
   return refusal.effect === 'isWeaker' ? { parts: {}, isWeaker: true } : { parts: {}, replacesRouter: true };
 }
@@ -160,7 +168,9 @@ function ipList(node: SourceNode): TranslatedMiddleware {
     node.lost('has no address that can be read');
     return { ...NOTHING, isWeaker: true };
   }
-  return { parts: { ip_access: { allow: [...new Set(allow)] } } };
+  const access = { ip_access: { allow: [...new Set(allow)] } };
+  // Another address may be in the list: that of the proxy in front in place of the client's.
+  return node.has('ipStrategy') ? { parts: access, isWeaker: true } : { parts: access };
 }
 
 const RETRIES_MAX = 5;

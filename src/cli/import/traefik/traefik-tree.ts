@@ -54,10 +54,11 @@ export function importTraefik(
   const collected = (kind: string): Map<string, SourceNode> => collect(https, kind);
   const services = new TraefikServices(collected('services'), collected('serversTransports'));
   const middlewares = new Middlewares(collected('middlewares'));
+  const defaultAsks = files.some(({ value }) => asksByDefault(value));
   const routers = [...collected('routers')];
   if (routers.length === 0) return { problem: 'it has no http.routers' };
   const routes = routers.flatMap(([name, node], index) =>
-    routesOf({ name, node, index }, services, middlewares),
+    routesOf({ name, node, index, defaultAsks }, services, middlewares),
   );
   services.reportUnused();
   middlewares.reportUnused();
@@ -86,10 +87,19 @@ function collect(https: readonly SourceNode[], kind: string): Map<string, Source
   return found;
 }
 
+interface UsedMiddleware {
+  readonly node: SourceNode;
+  readonly made: TranslatedMiddleware;
+}
+
+const WEAKER: TranslatedMiddleware = { parts: {}, isWeaker: true };
+const CHAINED_MAX = 1_000;
+
 class Middlewares {
   readonly #nodes: ReadonlyMap<string, SourceNode>;
   readonly #known = new Map<string, TranslatedMiddleware>();
   readonly #used = new Set<string>();
+  #chained = 0;
 
   constructor(nodes: ReadonlyMap<string, SourceNode>) {
     this.#nodes = nodes;
@@ -100,20 +110,39 @@ class Middlewares {
   }
 
   /** Chains are written out; a name that is not there is reported at the list. */
-  namedIn(list: SourceNode, name: string, depth = 0): { node: SourceNode; made: TranslatedMiddleware }[] {
-    return (list.texts(name) ?? []).flatMap(({ text, node: item }) => {
+  namedIn(list: SourceNode, name: string, chains: readonly SourceNode[] = []): UsedMiddleware[] {
+    const items = list.texts(name) ?? [];
+    const { ledger, pointer } = list;
+    const found = items.flatMap(({ text, node: item }): UsedMiddleware[] => {
       const node = this.#nodes.get(bare(text));
-      if (node === undefined || depth > 10) {
-        item.lost('names a middleware that is not in the document');
-        return [{ node: item, made: { parts: {}, isWeaker: true } }];
+      if (node === undefined || chains.includes(node)) {
+        item.lost(
+          node === undefined
+            ? 'names a middleware that is not in the document'
+            : 'names a chain that it is in',
+        );
+        return [{ node: item, made: WEAKER }];
       }
       this.#used.add(bare(text));
       const chain = node.has('chain') ? node.child('chain') : undefined;
-      if (chain !== undefined) return this.namedIn(chain, 'middlewares', depth + 1);
+      if (chain !== undefined) return this.#inChain(node, chain, chains);
       const made = this.#known.get(node.pointer) ?? translateMiddleware(node);
       this.#known.set(node.pointer, made);
       return [{ node, made }];
     });
+    // One that cannot be read may be the one that protects.
+    return ledger.hasUnread(`${pointer}/${name}`) ? [...found, { node: list, made: WEAKER }] : found;
+  }
+
+  /** Bounded for each router: chains of chains grow with every level. */
+  #inChain(node: SourceNode, chain: SourceNode, chains: readonly SourceNode[]): UsedMiddleware[] {
+    if (chains.length === 0) this.#chained = 0;
+    this.#chained += 1;
+    if (this.#chained > CHAINED_MAX) {
+      node.lost(`is one of more than ${CHAINED_MAX} chains of a router`);
+      return [{ node, made: WEAKER }];
+    }
+    return this.namedIn(chain, 'middlewares', [...chains, node]);
   }
 }
 
@@ -121,14 +150,16 @@ interface Router {
   readonly name: string;
   readonly node: SourceNode;
   readonly index: number;
+  /** Whether the options of TLS that routers have by default ask clients for a certificate. */
+  readonly defaultAsks: boolean;
 }
 
 function routesOf(
-  { name, node, index }: Router,
+  { name, node, index, defaultAsks }: Router,
   services: TraefikServices,
   middlewares: Middlewares,
 ): ImportedRoute[] {
-  settleListener(node);
+  const asksForCertificate = settleListener(node, defaultAsks);
   const rule = node.text('rule') ?? '';
   const given = node.number('priority') ?? 0;
   const priority = [given === 0 ? rule.length : given, -index];
@@ -144,10 +175,13 @@ function routesOf(
     return [];
   }
   const matches = matchesOf(node, rule, priority);
-  const { parts, isWeaker } = policyOf(used, node);
+  const { parts, isWeaker: lacksPart } = policyOf(used, node);
+  const isWeaker = lacksPart || asksForCertificate;
   if (isWeaker)
     node.changed(
-      'is not switched on, as a middleware could not be carried over in full',
+      asksForCertificate && !lacksPart
+        ? 'is not switched on, as its clients may need a certificate'
+        : 'is not switched on, as a middleware could not be carried over in full',
       'a policy in its place, and then `activate` of its revisions',
     );
   const prefix = used.map(({ made }) => made.prefix ?? '').join('');
@@ -178,16 +212,35 @@ function withPrefix(fields: Item, prefix: string): string {
   return `${typeof base === 'string' ? base : ''}${prefix}`;
 }
 
-function settleListener(node: SourceNode): void {
+function asksByDefault(value: unknown): boolean {
+  const options = ['tls', 'options', 'default'].reduce<unknown>(
+    (at, name) => (isObject(at) ? at[name] : undefined),
+    value,
+  );
+  return isObject(options) && (options['clientAuth'] ?? options['clientCA']) !== undefined;
+}
+
+/** @returns whether clients may need a certificate, which they do not here */
+function settleListener(node: SourceNode, defaultAsks: boolean): boolean {
   if (node.has('entryPoints'))
     node.lost(
       'names listeners, and the gateway serves all routes on each',
       'a gateway of its own',
       'entryPoints',
     );
+  const options = (node.value as Item)['tls'];
+  const isNamed = isObject(options) && (options['options'] ?? 'default') !== 'default';
+  const mayAsk = isNamed || (defaultAsks && isObject(options));
   if (node.has('tls')) node.lost('certificates are settings', 'GATEWAY_PROXY__TLS__CERT_FILE', 'tls');
+  if (mayAsk)
+    node.changed(
+      'has options of TLS, which may ask clients for a certificate: nothing here does',
+      undefined,
+      'tls',
+    );
   node.noEffect('is about logs and metrics', 'observability');
   node.noEffect('is how the rule is read, and both versions are', 'ruleSyntax');
+  return mayAsk;
 }
 
 function policyOf(

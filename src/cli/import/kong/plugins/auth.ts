@@ -8,7 +8,7 @@ import { NOTHING, type PluginContext, type TranslatedPlugin } from './plugin.ts'
 const KEY_NAME_DEFAULT = 'apikey';
 const SECRET_CHARS_MIN = 32;
 
-export function keyAuth({ config, node }: KongPlugin): TranslatedPlugin {
+export function keyAuth({ config, node }: KongPlugin, { consumers }: PluginContext): TranslatedPlugin {
   const [first, ...others] = config?.texts('key_names') ?? [];
   for (const { node: other } of others)
     other.lost('is a second place of the key: a route reads it in one header');
@@ -34,6 +34,7 @@ export function keyAuth({ config, node }: KongPlugin): TranslatedPlugin {
         ...(config?.boolean('hide_credentials') !== true && { forward_credentials: true }),
       },
     },
+    ...(isBoundAnonymous(config, consumers) && { isWeaker: true as const }),
   };
 }
 
@@ -42,6 +43,22 @@ function anonymous(config: SourceNode | undefined): Item {
   if (consumer === undefined || consumer === '') return {};
   config?.changed('is no consumer here: the backend gets no identity', undefined, 'anonymous');
   return { required: false };
+}
+
+/** Whether the consumer for requests without a key has plugins: they refuse or limit such requests. */
+function isBoundAnonymous(config: SourceNode | undefined, consumers: PluginContext['consumers']): boolean {
+  const anonymousName = config?.text('anonymous') ?? '';
+  if (anonymousName === '') return false;
+  const found = consumers.find(
+    ({ node, name }) => name === anonymousName || node.text('id') === anonymousName,
+  );
+  if (found === undefined || found.plugins.length === 0) return false;
+  config?.changed(
+    'is a consumer with plugins, which requests without a key have no more',
+    undefined,
+    'anonymous',
+  );
+  return true;
 }
 
 const HMAC = /^HS(?:256|384|512)$/;
@@ -77,7 +94,7 @@ export function jwt({ config, node }: KongPlugin, { consumers }: PluginContext):
         ...(keys !== undefined && { jwt: keys }),
       },
     },
-    ...(keys === undefined && { isWeaker: true as const }),
+    ...((keys === undefined || isBoundAnonymous(config, consumers)) && { isWeaker: true as const }),
   };
 }
 

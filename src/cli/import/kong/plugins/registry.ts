@@ -24,7 +24,17 @@ const TRANSLATORS: Readonly<Record<string, PluginTranslator>> = {
   'correlation-id': correlationId,
 };
 
-/** Plugins that keep requests out: without them their routes are not switched on. */
+/** Without these a route does no more than with them; without any other plugin it is not switched on. */
+const HARMLESS_TRANSLATORS = [
+  'cors',
+  'request-transformer',
+  'request-transformer-advanced',
+  'response-transformer',
+  'response-transformer-advanced',
+  'correlation-id',
+];
+
+/** What comes nearest to plugins that keep requests out. */
 const PROTECTING: Readonly<Record<string, string>> = {
   'basic-auth': '`auth` with API keys',
   'hmac-auth': '`auth` with API keys',
@@ -43,10 +53,14 @@ const PROTECTING: Readonly<Record<string, string>> = {
   'request-termination': 'endpoints that are switched off',
   'request-validator': 'endpoints in `managed_endpoint` mode',
   'oas-validation': '`headgate import openapi`',
+  'bot-detection': '`ip_access`',
+  'response-ratelimiting': '`rate_limit`',
+  'websocket-size-limit': '`max_body_bytes`',
 };
 
 const OBSERVING = 'the metrics, access log and traces of the settings';
-const NEAREST: Readonly<Record<string, string>> = {
+/** Plugins that let every request through. */
+const OPEN: Readonly<Record<string, string | undefined>> = {
   prometheus: 'the metrics at the management listener',
   'file-log': OBSERVING,
   'http-log': OBSERVING,
@@ -58,12 +72,15 @@ const NEAREST: Readonly<Record<string, string>> = {
   statsd: OBSERVING,
   zipkin: OBSERVING,
   opentelemetry: OBSERVING,
-  'bot-detection': '`ip_access`',
-  'response-ratelimiting': '`rate_limit`',
   'proxy-cache': 'a cache before the gateway',
   'proxy-cache-advanced': 'a cache before the gateway',
   'upstream-timeout': '`timeouts`',
-  'websocket-size-limit': '`max_body_bytes`',
+  'proxy-cache-redis': 'a cache before the gateway',
+  acme: 'GATEWAY_PROXY__TLS__CERT_FILE',
+  'kafka-log': OBSERVING,
+  canary: '`traffic_weight` of revisions',
+  'grpc-web': undefined,
+  'grpc-gateway': undefined,
 };
 
 /** Auth first: limits and groups depend on how callers are known. */
@@ -75,13 +92,19 @@ export function isKnown(name: string): boolean {
 
 export function translatePlugin(plugin: KongPlugin, context: PluginContext): TranslatedPlugin {
   const translate = Object.hasOwn(TRANSLATORS, plugin.name) ? TRANSLATORS[plugin.name] : undefined;
-  if (translate !== undefined) return translate(plugin, context);
-  return refusePlugin(plugin.node, plugin.name);
+  if (translate === undefined) return refusePlugin(plugin.node, plugin.name);
+  const translated = translate(plugin, context);
+  return !isHarmless(plugin.name) && plugin.node.hasUnread ? { ...translated, isWeaker: true } : translated;
+}
+
+/** Whether a route is no wider without the plugin. What is not known may protect. */
+export function isHarmless(name: string): boolean {
+  return HARMLESS_TRANSLATORS.includes(name) || Object.hasOwn(OPEN, name);
 }
 
 function refusePlugin(node: SourceNode, name: string): TranslatedPlugin {
   const protecting = Object.hasOwn(PROTECTING, name) ? PROTECTING[name] : undefined;
-  const nearest = protecting ?? (Object.hasOwn(NEAREST, name) ? NEAREST[name] : undefined);
+  const nearest = protecting ?? (Object.hasOwn(OPEN, name) ? OPEN[name] : undefined);
   node.lost(`is the plugin ${name}, which has no counterpart`, nearest);
-  return protecting === undefined ? NOTHING : { ...NOTHING, isWeaker: true };
+  return isHarmless(name) ? NOTHING : { ...NOTHING, isWeaker: true };
 }

@@ -1,0 +1,163 @@
+/** What cannot be carried over never leaves a route, a router or a key more open than it was. */
+import { describe, expect, it } from 'vitest';
+import { importKong } from './kong/kong-tree.ts';
+import { importTraefik } from './traefik/traefik-tree.ts';
+
+type Tree = Readonly<Record<string, any>>;
+
+function kongApp(document: object): Tree {
+  const options = { slug: 'kong', gatewayPath: undefined, withKeyValues: false };
+  const imported = importKong({ _format_version: '3.0', ...document }, options);
+  if ('problem' in imported) throw new Error(imported.problem);
+  return imported.app;
+}
+
+function traefikApp(router: object, http: object = {}, tls: object = {}): Tree {
+  const value = {
+    tls,
+    http: {
+      routers: { one: { rule: 'PathPrefix(`/one`)', service: 'one', ...router } },
+      services: { one: { loadBalancer: { servers: [{ url: 'http://10.0.0.1' }] } } },
+      ...http,
+    },
+  };
+  const imported = importTraefik([{ name: 'one.yaml', value }], { slug: 'one', gatewayPath: undefined });
+  if ('problem' in imported) throw new Error(imported.problem);
+  return imported.app;
+}
+
+/** Paths and methods that reach a backend. */
+function served(app: Tree): string[] {
+  return Object.values(app['versions'] as Tree).flatMap(({ gateway_path: path, revisions }: Tree) =>
+    Object.values(revisions as Tree).flatMap(({ is_current: isCurrent, endpoints }: Tree) =>
+      isCurrent === true ? Object.keys(endpoints as Tree).map((endpoint) => `${path} ${endpoint}`) : [],
+    ),
+  );
+}
+
+describe('import kong', () => {
+  const service = (route: object, more: object = {}): object => ({
+    services: [{ name: 'a', url: 'http://10.0.0.1', routes: [{ name: 'r', ...route }], ...more }],
+  });
+  const env = '${{ env "DECK_VALUE" }}';
+
+  it('serves a route', () => {
+    expect(served(kongApp(service({ paths: ['/a'], methods: ['GET'] })))).not.toEqual([]);
+    expect(served(kongApp(service({ paths: ['/a'], methods: [] })))).not.toEqual([]);
+  });
+
+  it.each([
+    ['paths of a template', { paths: [env] }],
+    ['paths that are no texts', { paths: [true] }],
+    ['paths that are no list', { paths: true }],
+    ['methods of a template', { paths: ['/a'], methods: [env] }],
+    ['methods that are no texts', { paths: ['/a'], methods: [{ name: 'GET' }] }],
+    ['methods that are no list', { paths: ['/a'], methods: true }],
+  ])('does not serve more than a route with %s', (_what, route) => {
+    expect(served(kongApp(service(route)))).toEqual([]);
+  });
+
+  it.each([
+    ['that is not known', { name: 'company-auth' }],
+    ['of code', { name: 'pre-function', config: { access: ['return kong.response.exit(403)'] } }],
+    ['that keeps robots out', { name: 'bot-detection' }],
+    ['with a limit of a template', { name: 'rate-limiting', config: { minute: env, hour: 90 } }],
+    ['with a denied group of a template', { name: 'acl', config: { deny: ['bad', env] } }],
+    ['with a denied address that is no text', { name: 'ip-restriction', config: { deny: ['10.0.0.1', {}] } }],
+  ])('does not switch a route on with a plugin %s', (_what, plugin) => {
+    const plugins = [{ name: 'key-auth' }, plugin];
+    expect(served(kongApp({ ...service({ paths: ['/a'] }, { plugins }), consumers: [] }))).toEqual([]);
+  });
+
+  it('switches a route on with plugins that only watch', () => {
+    const plugins = [{ name: 'prometheus' }, { name: 'file-log' }, { name: 'cors' }];
+    expect(served(kongApp(service({ paths: ['/a'] }, { plugins })))).not.toEqual([]);
+  });
+
+  it.each(['key-auth', 'jwt'])(
+    'keeps requests without a caller out where %s refuses its anonymous consumer',
+    (name) => {
+      const plugins = [{ name, config: { anonymous: 'guest' } }];
+      const jwt = { key: 'issuer', secret: 's'.repeat(32) };
+      const app = (guest: object): Tree =>
+        kongApp({
+          ...service({ paths: ['/a'] }, { plugins }),
+          consumers: [
+            { username: 'guest', ...guest },
+            { username: 'known', jwt_secrets: [jwt] },
+          ],
+        });
+      expect(served(app({ plugins: [{ name: 'request-termination' }] }))).toEqual([]);
+      expect(served(app({}))).not.toEqual([]);
+    },
+  );
+
+  it.each([
+    ['that refuses it', { name: 'request-termination' }],
+    ['of addresses', { name: 'ip-restriction', config: { allow: ['10.0.0.1'] } }],
+    ['that is not known', { name: 'company-quota' }],
+    ['with a limit of a template', { name: 'rate-limiting', config: { minute: env } }],
+  ])('does not switch a key on whose consumer has a plugin %s', (_what, plugin) => {
+    const key = (plugins: object[]): unknown =>
+      kongApp({
+        ...service({ paths: ['/a'] }, { plugins: [{ name: 'key-auth' }] }),
+        consumers: [{ username: 'bob', keyauth_credentials: [{ key: 'x' }], plugins }],
+      })['keys'].bob.is_active;
+    expect(key([plugin])).toBe(false);
+    expect(key([{ name: 'rate-limiting', config: { minute: 5 } }, { name: 'prometheus' }])).toBe(undefined);
+  });
+});
+
+describe('import traefik', () => {
+  it('serves a router', () => {
+    const middlewares = { plain: { headers: { frameDeny: true } } };
+    expect(served(traefikApp({ middlewares: ['plain'] }, { middlewares }))).not.toEqual([]);
+    expect(served(traefikApp({ tls: { certResolver: 'le' } }))).not.toEqual([]);
+  });
+
+  it.each([
+    ['a template', ['{{ env "AUTH" }}']],
+    ['an object', [{ name: 'auth', namespace: 'apps' }]],
+    ['no list', { name: 'auth' }],
+    ['one of another provider', ['auth@docker']],
+  ])('does not switch a router on whose middleware is %s', (_what, middlewares) => {
+    expect(served(traefikApp({ middlewares }))).toEqual([]);
+    const chain = { chain: { middlewares } };
+    expect(served(traefikApp({ middlewares: ['chain'] }, { middlewares: { chain } }))).toEqual([]);
+  });
+
+  it.each([
+    ['of two kinds', { headers: { frameDeny: true }, basicAuth: { users: ['a:b'] } }],
+    ['of two kinds without effect', { compress: {}, forwardAuth: { address: 'http://10.0.0.2' } }],
+    ['with an unread limit', { rateLimit: { average: '{{ env "LIMIT" }}' } }],
+    ['with an unread size', { buffering: { maxRequestBodyBytes: true } }],
+    [
+      'that reads addresses of a proxy',
+      { ipAllowList: { sourceRange: ['10.0.0.0/8'], ipStrategy: { depth: 1 } } },
+    ],
+  ])('does not switch a router on with a middleware %s', (_what, one) => {
+    expect(served(traefikApp({ middlewares: ['one'] }, { middlewares: { one } }))).toEqual([]);
+  });
+
+  it('does not switch a router on whose clients may need a certificate', () => {
+    expect(served(traefikApp({ tls: { options: 'mtls@file' } }))).toEqual([]);
+    const byDefault = {
+      options: { default: { clientAuth: { clientAuthType: 'RequireAndVerifyClientCert' } } },
+    };
+    expect(served(traefikApp({ tls: {} }, {}, byDefault))).toEqual([]);
+    expect(served(traefikApp({}, {}, byDefault))).not.toEqual([]);
+  });
+
+  it('ends with chains of chains, and with chains in themselves', () => {
+    const wide = { chain: { middlewares: Array.from({ length: 20 }, () => 'self') } };
+    const middlewares: Record<string, object> = { self: wide };
+    for (let level = 0; level < 40; level++)
+      middlewares[`level-${level}`] = {
+        chain: {
+          middlewares: Array.from({ length: 20 }, () => (level === 39 ? 'self' : `level-${level + 1}`)),
+        },
+      };
+    expect(served(traefikApp({ middlewares: ['self'] }, { middlewares }))).toEqual([]);
+    expect(served(traefikApp({ middlewares: ['level-0'] }, { middlewares }))).toEqual([]);
+  });
+});
