@@ -3,16 +3,24 @@ import { describe, expect, it } from 'vitest';
 import { importKong } from './kong/kong-tree.ts';
 import { importTraefik } from './traefik/traefik-tree.ts';
 
-type Tree = Readonly<Record<string, any>>;
+interface App {
+  readonly versions: Readonly<Record<string, Version>>;
+  readonly keys: Readonly<Record<string, { readonly is_active?: boolean }>>;
+}
 
-function kongApp(document: object): Tree {
+interface Version {
+  readonly gateway_path: string;
+  readonly revisions: Readonly<Record<string, { readonly is_current?: true; readonly endpoints: object }>>;
+}
+
+function kongApp(document: object): App {
   const options = { slug: 'kong', gatewayPath: undefined, withKeyValues: false };
   const imported = importKong({ _format_version: '3.0', ...document }, options);
   if ('problem' in imported) throw new Error(imported.problem);
-  return imported.app;
+  return imported.app as unknown as App;
 }
 
-function traefikApp(router: object, http: object = {}, tls: object = {}): Tree {
+function traefikApp(router: object, http: object = {}, tls: object = {}): App {
   const value = {
     tls,
     http: {
@@ -23,14 +31,14 @@ function traefikApp(router: object, http: object = {}, tls: object = {}): Tree {
   };
   const imported = importTraefik([{ name: 'one.yaml', value }], { slug: 'one', gatewayPath: undefined });
   if ('problem' in imported) throw new Error(imported.problem);
-  return imported.app;
+  return imported.app as unknown as App;
 }
 
 /** Paths and methods that reach a backend. */
-function served(app: Tree): string[] {
-  return Object.values(app['versions'] as Tree).flatMap(({ gateway_path: path, revisions }: Tree) =>
-    Object.values(revisions as Tree).flatMap(({ is_current: isCurrent, endpoints }: Tree) =>
-      isCurrent === true ? Object.keys(endpoints as Tree).map((endpoint) => `${path} ${endpoint}`) : [],
+function served(app: App): string[] {
+  return Object.values(app.versions).flatMap(({ gateway_path: path, revisions }) =>
+    Object.values(revisions).flatMap(({ is_current: isCurrent, endpoints }) =>
+      isCurrent === true ? Object.keys(endpoints).map((endpoint) => `${path} ${endpoint}`) : [],
     ),
   );
 }
@@ -79,7 +87,7 @@ describe('import kong', () => {
     (name) => {
       const plugins = [{ name, config: { anonymous: 'guest' } }];
       const jwt = { key: 'issuer', secret: 's'.repeat(32) };
-      const app = (guest: object): Tree =>
+      const app = (guest: object): App =>
         kongApp({
           ...service({ paths: ['/a'] }, { plugins }),
           consumers: [
@@ -102,7 +110,7 @@ describe('import kong', () => {
       kongApp({
         ...service({ paths: ['/a'] }, { plugins: [{ name: 'key-auth' }] }),
         consumers: [{ username: 'bob', keyauth_credentials: [{ key: 'x' }], plugins }],
-      })['keys'].bob.is_active;
+      }).keys['bob']?.is_active;
     expect(key([plugin])).toBe(false);
     expect(key([{ name: 'rate-limiting', config: { minute: 5 } }, { name: 'prometheus' }])).toBe(undefined);
   });
