@@ -24,6 +24,8 @@ export interface MergedDocuments {
   locate(pointer: string): Place;
 }
 
+const EACH_OWNER = '. Plan and apply the files of each owner apart';
+
 /** @param documents with the value of each as it is to be used; at least one */
 export function mergeDocuments(documents: readonly DeclaredDocument[]): MergedDocuments {
   const problems: Problem[] = [];
@@ -39,7 +41,8 @@ export function mergeDocuments(documents: readonly DeclaredDocument[]): MergedDo
       if (problems.length >= PROBLEMS_MAX) return;
       const [first, second] = placesOf(documents, pointer, 2);
       if (first === undefined || second === undefined) return;
-      problems.push({ ...second, pointer, detail: `is given twice; the first one is at ${text(first)}` });
+      const detail = `is given twice; the first one is at ${text(first)}`;
+      problems.push({ ...second, pointer, detail: pointer === '/owner' ? `${detail}${EACH_OWNER}` : detail });
     });
   }
   return { value, problems, locate: place };

@@ -133,6 +133,16 @@ describe('headgate config', () => {
     );
   });
 
+  it('says what to do with the files of two owners', async () => {
+    writeFileSync(join(folder, 'a.yaml'), 'owner: team-a\napps: {}\n');
+    writeFileSync(join(folder, 'b.yaml'), 'owner: team-b\napps: {}\n');
+    const both = await headgate(['config', 'validate', join(folder, 'a.yaml'), join(folder, 'b.yaml')]);
+    expect(both.code).toBe(1);
+    expect(both.err).toMatch(
+      /b\.yaml:1:1: \/owner is given twice; the first one is at .*a\.yaml:1:1\. Plan and apply the files of each owner apart\n/,
+    );
+  });
+
   it.each([
     [
       'apps:\n  a: {gateway_pth: /a}',

@@ -141,7 +141,7 @@ const KEY_COMMANDS: readonly EverydayCommand[] = [
 const ADMIN_COMMANDS: readonly EverydayCommand[] = [
   {
     name: 'list',
-    summary: 'list the admin tokens',
+    summary: 'list the admin tokens, with the ids that the history and the audit log name',
     method: 'GET',
     path: '/admin/tokens',
     isPaged: true,
@@ -153,6 +153,7 @@ const ADMIN_COMMANDS: readonly EverydayCommand[] = [
         column('PREFIX', 'token_prefix'),
         column('EXPIRES', 'expires_at'),
         column('LAST USED', 'last_used_at'),
+        column('ID', 'id'),
       ],
     },
     examples: ['headgate admin-tokens list'],

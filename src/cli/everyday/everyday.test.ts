@@ -205,6 +205,15 @@ describe('keys', () => {
     await ok('admin-tokens delete prometheus');
     expect((await headgate(api, ['apps', 'list'], env)).code).toBe(1);
   });
+
+  it('for the management API are listed with the id that the history names', async () => {
+    const value = (await ok('admin-tokens create deployer role=editor --quiet')).trim();
+    await headgate(api, ['apps', 'create', 'shop'], { HEADGATE_TOKEN: value });
+    const { versions } = await json('config history --limit 1');
+    const [change] = versions;
+    expect(change.actor).toMatch(/^[0-9a-f-]{36}$/);
+    expect(await ok('admin-tokens list')).toMatch(new RegExp(`^deployer .* ${change.actor}$`, 'm'));
+  });
 });
 
 describe('the gateway', () => {

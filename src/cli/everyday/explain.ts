@@ -31,7 +31,7 @@ async function explain(
 }
 
 function requestId(text: string): string {
-  if (/^\.{0,2}$/.test(text) || /^[A-Z]+$/.test(text)) {
+  if (/^\.{0,2}$/.test(text) || /^[A-Z]+$/.test(text) || text.includes('/')) {
     throw new CliError(`"${text}" is not a request id; expected one, or a method and a path`);
   }
   return text;

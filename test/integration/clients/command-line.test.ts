@@ -57,6 +57,10 @@ describe('headgate explain', () => {
 
   it.each([
     [['explain', 'GET'], '"GET" is not a request id'],
+    [
+      ['explain', '/shop/v1/items'],
+      '"/shop/v1/items" is not a request id; expected one, or a method and a path',
+    ],
     [['explain', 'GET', '/', '--header', 'nothing'], 'A --header is not "Name: value"'],
     [['explain', 'GET', '/', '--body-bytes', '-1'], '--body-bytes "-1" must be a whole number'],
     [['explain', 'GET', '/', '--key', 'a', '--key-file', 'b'], 'both given'],
