@@ -7,8 +7,11 @@ import { SECRET, signed } from '../../support/data/jwts.ts';
 import { bearer, createKey, createPolicies, metric, quietWindowSecs } from '../../support/policies.ts';
 import { request } from '../../support/traffic.ts';
 
-/** Of a store of limits, and of TLS. */
+/** Of configuration files, of a store of limits, and of TLS. */
 const ONLY_WHERE_SET = [
+  'headgate_config_file_loaded_timestamp_seconds',
+  'headgate_config_file_loads_total',
+  'headgate_config_file_ok',
   'headgate_limit_store_connected',
   'headgate_limit_nodes',
   'headgate_tls_certificate_expiry_seconds',
