@@ -15,6 +15,7 @@ import { addExplainCommand } from './everyday/explain.ts';
 import { GATEWAY_COMMANDS } from './everyday/gateway-wide.ts';
 import { addHealthCommands } from './everyday/health.ts';
 import { RESOURCE_GROUPS } from './everyday/resources.ts';
+import { addTransactionCommand } from './everyday/transaction-command.ts';
 import { addImportCommands } from './import/import-commands.ts';
 import type { CliIo } from './io.ts';
 
@@ -81,6 +82,7 @@ export function createProgram(version: string, commands: Commands, io: CliIo): C
   addImportCommands(program, io);
   for (const group of [...RESOURCE_GROUPS, ...ACCESS_GROUPS]) addGroup(program, group, io);
   for (const spec of GATEWAY_COMMANDS) addCommand(program, spec, io);
+  addTransactionCommand(program, io);
   addExplainCommand(program, io);
   addHealthCommands(program, io);
   addContextCommands(program, io);

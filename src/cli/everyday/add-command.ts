@@ -213,7 +213,7 @@ function showSecret(data: Json, field: string, message: string, { quiet }: Every
   io.out(`${printable(message)}.\n\n${recordText(rest, io)}\nShown only now: ${value}\n`);
 }
 
-function showDryRun(data: Json, io: CliIo): void {
+export function showDryRun(data: Json, io: CliIo): void {
   const { would_answer: would, endpoints_total: endpoints, keys_total: keys, endpoints: changes } = data;
   io.out(`Nothing was changed. The answer would be: ${would.status} ${printable(would.message)}.\n`);
   io.out(`Endpoints that would change: ${endpoints}; keys: ${keys}.\n`);

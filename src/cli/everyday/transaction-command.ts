@@ -1,0 +1,105 @@
+/** `headgate transaction FILE`: several calls of the management API, all or none, from a list in YAML or JSON. */
+import type { Command } from 'commander';
+import { readBoundedFile } from '../../declaration/bounded-file.ts';
+import {
+  DOCUMENT_BYTES_MAX,
+  readDocument,
+  type DeclaredDocument,
+  type Problem,
+} from '../../declaration/yaml-reader.ts';
+import { problemLine } from '../../management/declaration/declared-files.ts';
+import { gitCommit } from '../config/git-commit.ts';
+import { addServerFlags } from '../connection/server-flags.ts';
+import { EXIT_CODES } from '../exit-codes.ts';
+import { createClient, RefusedCall, type GatewayAnswer, type ServerFlags } from '../gateway-client.ts';
+import { CliError, printable, type CliIo } from '../io.ts';
+import { addExamples, addOutputFlag, writeJson, writeWarnings, type OutputFlags } from '../show/output.ts';
+import { tableText } from '../show/table.ts';
+import { showDryRun } from './add-command.ts';
+
+interface TransactionFlags extends ServerFlags, OutputFlags {
+  readonly dryRun?: true;
+}
+
+interface ShownAnswer {
+  readonly id: string | null;
+  readonly operation: string;
+  readonly status: number;
+  readonly body: { readonly data?: Readonly<Record<string, unknown>> | null } | null;
+}
+
+async function transactionCommand(path: string, flags: TransactionFlags, io: CliIo): Promise<void> {
+  const document = readOperations(path, io);
+  if (document === undefined) return io.exit(EXIT_CODES.failed.code);
+  const isList = Array.isArray(document.value);
+  const body = isList ? { operations: document.value } : document.value;
+  const client = createClient(flags, io, 'authenticated', {
+    source: 'cli',
+    commit: gitCommit(undefined, [path]),
+  });
+  let answer: GatewayAnswer;
+  try {
+    answer = await client.ask('POST', `/transaction${flags.dryRun === true ? '?dry_run=true' : ''}`, body);
+  } catch (error) {
+    if (!(error instanceof RefusedCall) || error.errors.length === 0) throw error;
+    io.err(`headgate: ${error.message}\n`);
+    for (const { pointer, detail } of error.errors) {
+      const inFile = isList ? pointer.replace(/^\/operations/, '') : pointer;
+      const place = document.locate(inFile) ?? { file: path, line: 1, column: 1 };
+      io.err(`${problemLine({ ...place, pointer: inFile, detail })}\n`);
+    }
+    return io.exit(EXIT_CODES.failed.code);
+  }
+  writeWarnings(answer.warnings, io);
+  if (flags.output === 'json') writeJson(answer.data, io);
+  else if (flags.dryRun === true) showDryRun(answer.data, io);
+  else showAnswers(answer, io);
+}
+
+/** undefined when its problems have been told. */
+function readOperations(path: string, io: CliIo): DeclaredDocument | undefined {
+  const file = path === '-' ? { bytes: io.readStdin() } : readBoundedFile(path, DOCUMENT_BYTES_MAX);
+  if ('problem' in file) throw new CliError(`Cannot read ${path}: ${file.problem}`);
+  const read: DeclaredDocument | readonly Problem[] = readDocument(path, file.bytes);
+  if ('value' in read) return read;
+  for (const problem of read) io.err(`${problemLine(problem)}\n`);
+  return undefined;
+}
+
+function showAnswers({ message, data }: GatewayAnswer, io: CliIo): void {
+  const { operations } = data as { readonly operations: readonly ShownAnswer[] };
+  const columns = [
+    { title: 'ID', value: ({ id }: ShownAnswer) => id },
+    { title: 'OPERATION', value: ({ operation }: ShownAnswer) => operation },
+    { title: 'STATUS', value: ({ status }: ShownAnswer) => status },
+    { title: 'RECORD', value: nameOf },
+  ];
+  io.out(`${printable(message)}.\n\n${tableText(columns, operations, io)}`);
+  const keys = operations.filter(({ body }) => typeof body?.data?.['token'] === 'string');
+  for (const key of keys)
+    io.out(
+      `\nShown only now, of ${printable(nameOf(key) ?? 'a key')}: ${String(key.body?.data?.['token'])}\n`,
+    );
+}
+
+/** What the record that was answered is called. */
+function nameOf({ body }: ShownAnswer): string | undefined {
+  const { slug, version, revision, method, path, name } = body?.data ?? {};
+  const endpoint = method === undefined ? undefined : `${String(method)} ${String(path)}`;
+  const label = slug ?? revision ?? endpoint ?? version ?? name;
+  return label === undefined ? undefined : String(label);
+}
+
+export function addTransactionCommand(program: Command, io: CliIo): void {
+  const command = program
+    .command('transaction')
+    .description('run several calls of the management API, all or none')
+    .argument('<file>', 'list of operations in YAML or JSON; - is standard input')
+    .option('--dry-run', 'show what would change, and change nothing');
+  addExamples(
+    addOutputFlag(addServerFlags(command)),
+    'headgate transaction changes.yaml --dry-run',
+    'headgate transaction changes.yaml',
+    'headgate transaction changes.json --output json',
+  ).action((file: string, flags: TransactionFlags) => transactionCommand(file, flags, io));
+}
