@@ -85,9 +85,9 @@ function showAnswers({ message, data }: GatewayAnswer, io: CliIo): void {
 /** What the record that was answered is called. */
 function nameOf({ body }: ShownAnswer): string | undefined {
   const { slug, version, revision, method, path, name } = body?.data ?? {};
-  const endpoint = method === undefined ? undefined : `${String(method)} ${String(path)}`;
+  const endpoint = method === undefined ? undefined : [method, path].join(' ');
   const label = slug ?? revision ?? endpoint ?? version ?? name;
-  return label === undefined ? undefined : String(label);
+  return typeof label === 'string' ? label : undefined;
 }
 
 export function addTransactionCommand(program: Command, io: CliIo): void {
