@@ -174,6 +174,21 @@ describe('a rollback', () => {
     ]);
   });
 
+  it('touches no second app where the name has gone to another one', async () => {
+    const { id } = await ok(api.post('/apps', app('shop')));
+    const at = await current();
+    await ok(api.patch('/apps/shop', { slug: 'store', gateway_path: '/store' }));
+    expect(summary(await ok(rollback(at, { app: 'shop', dry_run: true })))).toEqual(['update app shop']);
+    const other = await ok(api.post('/apps', app('shop')));
+    const before = await current();
+    const refused = await rollback(at, { app: 'shop' });
+    expect([refused.status, refused.body.code]).toEqual([409, 'conflict']);
+    expect(refused.body.detail).toContain(`is now "store" (${id})`);
+    expect(await current()).toBe(before);
+    expect(summary(await ok(rollback(at, { app: other.id })))).toEqual(['delete app shop']);
+    expect(summary(await ok(rollback(at, { app: id })))).toEqual(['update app shop']);
+  });
+
   it('answers 404 for a version that was never made, and 410 for one that is not kept', async () => {
     await createBilling(api);
     for (const name of ['99', 'x', '-1', '1e3', '01', '99999999999999999999']) {

@@ -62,6 +62,12 @@ async function statesOf(
   const same = past.filter(({ tree }) => ids.has(tree.app.id));
   // One that had this name and has been deleted since comes back in place of the present one.
   const restorable = same.length > 0 ? same : past.filter((state) => isNamed(state, app));
+  const elsewhere = now.find(({ tree }) => restorable.some((state) => state.tree.app.id === tree.app.id));
+  if (same.length === 0 && present.length > 0 && elsewhere !== undefined) {
+    const { id, slug } = elsewhere.tree.app;
+    const detail = `The app that was "${app}" in config version ${configVersion} is now "${slug}" (${id}), and "${app}" is another one; name one of them by its id`;
+    return fail('conflict', detail);
+  }
   if (present.length + restorable.length === 0) {
     return fail('not_found', `There is no app "${app}", neither now nor in config version ${configVersion}`);
   }
