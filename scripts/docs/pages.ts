@@ -9,6 +9,7 @@ import { metricsPage } from './metrics-page.ts';
 import { objectsPage } from './objects-page.ts';
 import { policiesPage } from './policies-page.ts';
 import { policyFieldsPage } from './policy-fields-page.ts';
+import { publishedSchema } from '../../src/management/declaration/document-schema.ts';
 import { resourcesPage } from './resources-page.ts';
 
 /** @param read the text of a page as it is now, for those of which only a part is generated */
@@ -27,6 +28,7 @@ export async function generatedPages(read: (path: string) => string): Promise<Re
     ['docs/reference/metrics.md', await metricsPage()],
     ['docs/reference/access-log.md', accessLogPage()],
     ['docs/reference/command-line.md', commandLinePage()],
+    ['docs/reference/configuration.schema.json', `${JSON.stringify(publishedSchema(), undefined, 2)}\n`],
     [policies, policiesPage(read(policies))],
     [breaker, breakerPage(read(breaker))],
   ]);

@@ -20,7 +20,7 @@ export interface CliIo {
 /** Ends a command with one plain message and exit code 1. */
 export class CliError extends Error {}
 
-/** Text of others without characters that a terminal obeys. */
+/** Text of others without characters that a terminal obeys, those that turn the direction of writing included. */
 export function printable(text: string): string {
-  return text.replaceAll(/[\u0000-\u001F\u007F-\u009F]/g, '?');
+  return text.replaceAll(/[\u0000-\u001F\u007F-\u009F\u061C\u200E\u200F\u202A-\u202E\u2066-\u2069]/g, '?');
 }

@@ -10,6 +10,8 @@ import { DOCUMENT_BYTES_MAX, readDocument, type DeclaredDocument, type Problem }
 
 /** More files are refused: a folder was named that is none of configurations. */
 export const FILES_MAX = 5_000;
+/** Links can make a few folders any number of them. */
+export const FOLDERS_MAX = 1_000;
 /** Folders below are not looked into. */
 export const FOLDER_DEPTH_MAX = 16;
 const REFERENCED_FILE_BYTES_MAX = 1024 * 1024;
@@ -45,26 +47,32 @@ export function readFiles(
       if (files.length > FILES_MAX) whole(path, `has more than ${FILES_MAX} files`);
       else for (const file of files) readOne(file);
     } catch (error) {
-      whole(path, `cannot be read: ${codeOf(error)}`);
+      if (error instanceof TooManyFolders) whole(path, `has more than ${FOLDERS_MAX} folders below it`);
+      else whole(path, `cannot be read: ${codeOf(error)}`);
     }
   }
   return { documents, problems };
 }
+
+class TooManyFolders extends Error {}
 
 /** Whether a file in a folder counts. */
 export function isConfigurationFile(name: string): boolean {
   return /\.(?:ya?ml|json)$/.test(name);
 }
 
-function filesBelow(folder: string, depth = 0): string[] {
+/** @param walk what was seen so far */
+function filesBelow(folder: string, depth = 0, walk = { folders: 0 }): string[] {
   if (depth > FOLDER_DEPTH_MAX) return [];
+  walk.folders += 1;
+  if (walk.folders > FOLDERS_MAX) throw new TooManyFolders();
   const found: string[] = [];
   for (const name of readdirSync(folder).sort()) {
     if (name.startsWith('.') || found.length > FILES_MAX) continue;
     const path = join(folder, name);
     // Follows links, which is how mounted ConfigMaps give their files.
     const kind = statSync(path);
-    if (kind.isDirectory()) found.push(...filesBelow(path, depth + 1));
+    if (kind.isDirectory()) found.push(...filesBelow(path, depth + 1, walk));
     else if (kind.isFile() && isConfigurationFile(name)) found.push(path);
   }
   return found;

@@ -6,7 +6,12 @@
 import { createHash } from 'node:crypto';
 import { readdir, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { FILES_MAX, FOLDER_DEPTH_MAX, isConfigurationFile } from '../../declaration/read-files.ts';
+import {
+  FILES_MAX,
+  FOLDER_DEPTH_MAX,
+  FOLDERS_MAX,
+  isConfigurationFile,
+} from '../../declaration/read-files.ts';
 
 export interface FileStamp {
   readonly text: string;
@@ -22,6 +27,7 @@ export async function stampOf(path: string, referenced: readonly string[]): Prom
   const hash = createHash('sha256');
   const folders = new Set([dirname(path)]);
   let count = 0;
+  let folderCount = 0;
   const add = async (at: string, depth: number): Promise<void> => {
     const found = await stat(at, { bigint: true }).catch(codeOf);
     if (typeof found === 'string') {
@@ -37,7 +43,8 @@ export async function stampOf(path: string, referenced: readonly string[]): Prom
     // The files in a folder count and not its own times: an editor's temporary file changes those.
     hash.update(`${at} ${dev} ${ino}\n`);
     folders.add(at);
-    if (depth > FOLDER_DEPTH_MAX) return;
+    folderCount += 1;
+    if (depth > FOLDER_DEPTH_MAX || folderCount > FOLDERS_MAX) return;
     const names = await readdir(at).catch(codeOf);
     if (typeof names === 'string') {
       hash.update(`${at} ${names}\n`);

@@ -1,8 +1,8 @@
 /** Bounds on plans: how many the gateway takes, that one works at a time, and that places come back. */
 import { connect, type Socket } from 'node:net';
 import { once } from 'node:events';
-import { describe, expect, it } from 'vitest';
-import { ADMIN_TOKEN, startManagement, verdict, type Fixture } from '../management.fixture.ts';
+import { describe, expect, it, vi } from 'vitest';
+import { ADMIN_TOKEN, createBilling, startManagement, verdict, type Fixture } from '../management.fixture.ts';
 import { isFailure } from './failure.ts';
 import { Admission, type Leave } from './admission.ts';
 
@@ -91,5 +91,28 @@ describe('applies', () => {
     expect((await api.post('/config/apply', none)).headers.get('retry-after')).toBe('2');
     for (const socket of [...plans, ...applies]) socket.destroy();
     await expect.poll(async () => (await api.post('/config/apply', none)).status).toBe(200);
+  });
+});
+
+describe('differences of config versions', () => {
+  it('beyond eight at once are told to come back, and get their answer then', async () => {
+    await using api = await startManagement();
+    await createBilling(api);
+    const read = api.repository.read.bind(api.repository);
+    const gate = Promise.withResolvers<void>();
+    vi.spyOn(api.repository, 'read').mockImplementation(async (work) => {
+      await gate.promise;
+      return read(work);
+    });
+    const diff = () => api.get('/config/versions/diff?from=1&to=2');
+    const replies = Array.from({ length: 9 }, diff);
+    // The ninth is refused while the others still wait.
+    const refused = await Promise.race(replies);
+    expect(verdict(refused).slice(0, 2)).toEqual([503, 'overloaded']);
+    expect(refused.headers.get('retry-after')).toBe('2');
+    gate.resolve();
+    const statuses = (await Promise.all(replies)).map(({ status }) => status);
+    expect([200, 503].map((status) => statuses.filter((each) => each === status).length)).toEqual([8, 1]);
+    expect((await diff()).status).toBe(200);
   });
 });

@@ -1,4 +1,5 @@
 /** The history of the configuration: its versions, what each changed, what differs between two, and the way back. */
+import { Admission } from '../api/admission.ts';
 import { Type } from 'typebox';
 import type { HistoryEntry, HistoryFilter, RecordChange } from '../../model/history/config-history.ts';
 import { jsonSchema } from '../../model/json-schema.ts';
@@ -59,6 +60,9 @@ const DIFF_QUERY = jsonSchema(
 export function historyOperations(context: ManagementContext): Operation[] {
   return [listOperation(context), diffOperation(context), showOperation(context)];
 }
+
+/** Each loads the configuration of two versions. */
+const DIFFS_MAX = 8;
 
 function listOperation(context: ManagementContext): Operation {
   return {
@@ -170,6 +174,7 @@ function presentRecord(record: NonNullable<RecordChange['before']>): object {
 }
 
 function diffOperation(context: ManagementContext): Operation {
+  const diffs = new Admission(DIFFS_MAX);
   return {
     method: 'GET',
     path: `${VERSIONS}/diff`,
@@ -177,8 +182,9 @@ function diffOperation(context: ManagementContext): Operation {
     tag: 'Configuration',
     summary: 'What differs between two versions of the configuration',
     description:
-      'By the identity of records: a renamed app is one change. The list is that of a plan; the text is for people.',
+      'By the identity of records: a renamed app is one change. The list is that of a plan; the text is for people. One works at a time; when several wait, 503 with `Retry-After`.',
     access: 'viewer',
+    admission: diffs,
     query: DIFF_QUERY,
     entityTag: false,
     success: {
@@ -186,8 +192,11 @@ function diffOperation(context: ManagementContext): Operation {
       description: 'The changes that lead from one to the other',
       schema: jsonSchema(envelopeSchema('ConfigDiffEnvelope', ConfigDiffSchema)),
     },
-    failures: ['not_found', 'config_version_gone'],
-    handle: (call) => context.repository.read((reader) => difference(reader, call, context.clock.nowMs())),
+    failures: ['not_found', 'config_version_gone', 'overloaded'],
+    handle: (call) =>
+      diffs.inTurn(() =>
+        context.repository.read((reader) => difference(reader, call, context.clock.nowMs())),
+      ),
   };
 }
 
