@@ -21,7 +21,7 @@ import {
   type AdminAuthDependencies,
   type Authenticate,
 } from './access/admin-auth.ts';
-import { checkAccess, refusedSecret } from './access/dry-run-role.ts';
+import { checkAccess } from './access/dry-run-role.ts';
 import { clientAddress } from '../http/fields/forwarded.ts';
 import { Admission, type Leave } from './api/admission.ts';
 import { methodTable } from './api/allowed-methods.ts';
@@ -295,7 +295,7 @@ function serve(
       if (isFailure(actor)) return sendFailure(request, reply, actor);
       actors.set(request, actor);
       const refused =
-        checkAccess(actor, operation, asksForDryRun(operation, request)) ??
+        checkAccess(actor, operation, false) ??
         readOnlyFailure(operation, actor, configFile()) ??
         admit(admissionOf(operation, actor), request, reply);
       return refused === undefined ? undefined : sendFailure(request, reply, refused);
@@ -313,19 +313,12 @@ function serve(
   });
 }
 
-/** Before the query is checked; `run` looks again at what it then says. */
-function asksForDryRun({ query }: Operation, request: FastifyRequest): boolean {
-  return query.properties?.['dry_run'] !== undefined && (request.query as Fields)['dry_run'] === 'true';
-}
-
-type Fields = Readonly<Record<string, unknown>>;
-
 /** Dry runs of viewers, who may not write: they must not keep those waiting who may. */
 const VIEWER_TRIALS_MAX = 4;
 const viewerTrials = new Admission(VIEWER_TRIALS_MAX);
 
-function admissionOf({ access, admission, isWrite }: Operation, { role }: Actor): Admission | undefined {
-  return role === 'viewer' && (access === 'editor' || isWrite === true) ? viewerTrials : admission;
+function admissionOf({ admission, isWrite }: Operation, { role }: Actor): Admission | undefined {
+  return role === 'viewer' && isWrite === true ? viewerTrials : admission;
 }
 
 /** The place that a call has in its operation's admission, until its handler takes it over. */
@@ -391,10 +384,7 @@ async function run(
   const note = operation.isWrite === true ? readWriteNote(request.headers) : NO_NOTE;
   if (isFailure(note)) return note;
   const { body } = request;
-  const wrong =
-    checkAccess(actor, operation, query['dry_run'] === true) ??
-    (operation.body === undefined ? undefined : checkBody(operation.body, body)) ??
-    refusedSecret(actor, operation, body);
+  const wrong = operation.body === undefined ? undefined : checkBody(operation.body, body);
   if (wrong !== undefined) return wrong;
   return operation.handle({
     params: request.params as Record<string, string>,

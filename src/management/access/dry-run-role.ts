@@ -1,6 +1,7 @@
 /**
- * Who may try a write. A dry run changes nothing, so it needs only the role of a viewer. Except with a secret in the
- * clear: whether that would change something tells whether it is the stored one, which a viewer must not learn.
+ * Who may try the operations of a transaction. A dry run changes nothing, so it needs only the role of a viewer. Except
+ * with a secret in the clear: whether that would change something tells whether it is the stored one, which a viewer
+ * must not learn.
  */
 import { isDeepStrictEqual } from 'node:util';
 import { fail, type Failure } from '../api/failure.ts';

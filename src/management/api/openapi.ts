@@ -23,7 +23,7 @@ const DRY_RUN_ENVELOPE = jsonSchema(envelopeSchema('DryRunEnvelope', DryRunSchem
  */
 const DRY_RUN_EXTENSION = 'x-headgate-dry-run';
 const DRY_RUN_NOTE =
-  'With `dry_run=true` nothing is changed, the role `viewer` is enough, and the answer is 200 with a `DryRunEnvelope` that says what would change.';
+  'With `dry_run=true` nothing is changed, and the answer is 200 with a `DryRunEnvelope` that says what would change.';
 const TAGS: readonly (readonly [string, string])[] = [
   ['Apps', 'Services behind the gateway'],
   ['Versions', 'Public versions of an app, each with its gateway path'],
