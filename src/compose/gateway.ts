@@ -239,4 +239,11 @@ function logReady(
     },
     'headgate is ready',
   );
+  if (settings.server.tls === undefined && !isLoopback(settings.server.host)) {
+    const setting = 'GATEWAY_SERVER__TLS__CERT_FILE';
+    log.warn({ setting }, 'the management API has no TLS: admin tokens can be read on the network');
+  }
 }
+
+const isLoopback = (host: string): boolean =>
+  host === 'localhost' || host === '::1' || /^127(\.\d{1,3}){3}$/.test(host);

@@ -96,20 +96,12 @@ function jwtChecks(v: SettingValues): string[] {
   return [];
 }
 
-const isLoopback = (host: string): boolean =>
-  host === 'localhost' || host === '::1' || /^127(\.\d{1,3}){3}$/.test(host);
-
 /** Warnings about values that work but are probably not meant. */
 export function doubtful(v: SettingValues): string[] {
   const warnings: string[] = [];
   if (/^postgres(ql)?:/i.test(v.GATEWAY_DATABASE_URL) && v.GATEWAY_SECRET_KEY === undefined) {
     warnings.push(
       'GATEWAY_SECRET_KEY is not set: policies with a secret are refused, because PostgreSQL has no key file beside it.',
-    );
-  }
-  if (!isLoopback(v.GATEWAY_SERVER__HOST) && v.GATEWAY_SERVER__TLS__CERT_FILE === undefined) {
-    warnings.push(
-      `The management API listens on ${given(v, 'GATEWAY_SERVER__HOST')} without TLS: admin tokens can be read on the network. Set GATEWAY_SERVER__TLS__CERT_FILE and GATEWAY_SERVER__TLS__KEY_FILE, or let only a trusted network reach it.`,
     );
   }
   const perIpSet =

@@ -6,7 +6,7 @@
 import { existsSync, linkSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import * as net from 'node:net';
 import { tmpdir } from 'node:os';
-import { dirname, join, resolve } from 'node:path';
+import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { runToEnd, startGateway, type TestGateway } from '../../support/gateway.ts';
 import { callPlain, expectData } from '../../support/management.ts';
@@ -39,12 +39,6 @@ type Wrong = readonly [name: string, value: string, expected: RegExp];
 
 const INTEGER = /expected an integer, \d+ to \d+/;
 const BOOLEAN = /expected true or false/;
-
-const CERTIFICATE = resolve(import.meta.dirname, '../../support/tls/site');
-const MANAGEMENT_TLS = {
-  GATEWAY_SERVER__TLS__CERT_FILE: `${CERTIFICATE}.pem`,
-  GATEWAY_SERVER__TLS__KEY_FILE: `${CERTIFICATE}-key.pem`,
-};
 
 describe(
   'spec 1: wrong values stop the start, all errors at once, naming variable, value and expectation',
@@ -267,8 +261,7 @@ describe('an address that cannot be listened on ends the start with one plain me
     ],
     [
       'a management address of another machine',
-      // With a certificate, without which such an address is warned of.
-      () => ({ GATEWAY_SERVER__HOST: '192.0.2.1', ...MANAGEMENT_TLS }),
+      () => ({ GATEWAY_SERVER__HOST: '192.0.2.1' }),
       /^Cannot listen for management on 192\.0\.2\.1:0: .*EADDRNOTAVAIL/,
     ],
     [
