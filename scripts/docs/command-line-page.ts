@@ -1,32 +1,12 @@
 /** docs/reference/command-line.md, from the commander program that parses the command line. Pure. */
 import type { Command } from 'commander';
 import { EXIT_CODES } from '../../src/cli/exit-codes.ts';
-import type { CliIo } from '../../src/cli/io.ts';
+import { idleProgram } from '../../src/cli/idle-program.ts';
 import { examplesOf } from '../../src/cli/show/output.ts';
-import { createProgram } from '../../src/cli/program.ts';
 import { code, page, sentence, table } from './markdown.ts';
 
-const nothing = async (): Promise<void> => undefined;
-
-/** Nothing is run here. */
-const NO_IO: CliIo = {
-  env: () => undefined,
-  out: () => undefined,
-  err: () => undefined,
-  readStdin: () => new Uint8Array(),
-  isTerminal: false,
-  errorIsTerminal: false,
-  columns: undefined,
-  askSecret: undefined,
-  exit: () => undefined,
-};
-
 export function commandLinePage(): string {
-  const program = createProgram(
-    '0.0.0',
-    { start: nothing, migrate: nothing, copy: nothing, restore: nothing },
-    NO_IO,
-  );
+  const program = idleProgram();
   const exits = Object.values(EXIT_CODES).map(({ code: status, meaning }) => [code(String(status)), meaning]);
   return page(
     'Command line',
@@ -38,7 +18,7 @@ export function commandLinePage(): string {
 | signal | \`headgate start\` |
 | --- | --- |
 | \`SIGTERM\`, \`SIGINT\` | stops: requests under way may finish for \`GATEWAY_PROXY__DRAIN_TIMEOUT_MS\`, then the process exits with 0. The third Ctrl-C ends it at once |
-| \`SIGHUP\` | reads the TLS certificates again |
+| \`SIGHUP\` | reads the TLS certificates and the configuration files again |
 | \`SIGUSR2\` | is sent by \`headgate start --take-over\`: the running process hands its place to the new one |`,
     `## Exit codes\n\n${table(['Code', 'Meaning'], exits)}`,
   );

@@ -1,6 +1,7 @@
 /** Runs the command line for tests against a management API, and gives what it wrote and its exit code. */
 import type { Command } from 'commander';
 import { ADMIN_TOKEN, type Fixture } from '../management/management.fixture.ts';
+import { NO_COMMANDS, NO_IO } from './idle-program.ts';
 import type { CliIo } from './io.ts';
 import { createProgram } from './program.ts';
 
@@ -23,23 +24,15 @@ export async function headgate(
     HEADGATE_TOKEN: ADMIN_TOKEN,
     ...env,
   };
-  const none = async (): Promise<void> => undefined;
-  const program = createProgram(
-    '0',
-    { start: none, migrate: none, copy: none, restore: none },
-    {
-      env: (name) => variables[name],
-      out: (text) => void (outcome.out += text),
-      err: (text) => void (outcome.err += text),
-      readStdin: () => new TextEncoder().encode(stdin),
-      isTerminal: false,
-      errorIsTerminal: false,
-      columns: undefined,
-      askSecret: undefined,
-      exit: (code) => void (outcome.code = code),
-      ...terminal,
-    },
-  );
+  const program = createProgram('0', NO_COMMANDS, {
+    ...NO_IO,
+    env: (name) => variables[name],
+    out: (text) => void (outcome.out += text),
+    err: (text) => void (outcome.err += text),
+    readStdin: () => new TextEncoder().encode(stdin),
+    exit: (code) => void (outcome.code = code),
+    ...terminal,
+  });
   for (const command of withAllBelow(program)) {
     command.exitOverride().configureOutput({
       writeOut: (text) => void (outcome.out += text),

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { CliIo } from './io.ts';
+import { NO_COMMANDS, NO_IO } from './idle-program.ts';
 import { createProgram, type StartFlags } from './program.ts';
 
 interface Outcome {
@@ -10,29 +10,12 @@ interface Outcome {
   readonly errors: string;
 }
 
-const NO_IO: CliIo = {
-  env: () => undefined,
-  out: () => undefined,
-  err: () => undefined,
-  readStdin: () => new Uint8Array(),
-  isTerminal: false,
-  errorIsTerminal: false,
-  columns: undefined,
-  askSecret: undefined,
-  exit: () => undefined,
-};
-
 async function run(...args: string[]): Promise<Outcome> {
   const started: StartFlags[] = [];
   let errors = '';
   const program = createProgram(
     '1.2.3',
-    {
-      start: async (flags) => void started.push(flags),
-      migrate: async () => undefined,
-      copy: async () => undefined,
-      restore: async () => undefined,
-    },
+    { ...NO_COMMANDS, start: async (flags) => void started.push(flags) },
     NO_IO,
   );
   program.configureOutput({ writeErr: (text) => (errors += text) }).exitOverride();

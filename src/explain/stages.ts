@@ -31,7 +31,7 @@ export function stagesOf(facts: ExchangeFacts, settings: ExplainSettings): Expla
       verdict,
       code,
       detail: detailOf(stage, verdict, facts, shadowed),
-      ...(applies && decider !== undefined ? shownDecider(decider) : NOBODY),
+      ...(applies && decider !== undefined ? shownDecider(decider) : NO_DECIDER),
     };
   });
 }
@@ -41,7 +41,7 @@ function isCutOnTheWay({ code, policy, evaluation }: ExchangeFacts): boolean {
   return code === 'body_too_large' && policy !== undefined && evaluation.deniedBy === undefined;
 }
 
-const NOBODY = { level: null, source_id: null, value: null } as const;
+const NO_DECIDER = { level: null, source_id: null, value: null } as const;
 
 function shownDecider({
   level,

@@ -1,23 +1,10 @@
 /** Each command shows examples, and each example is a command line that the program takes. */
 import type { Command } from 'commander';
 import { describe, expect, it } from 'vitest';
-import type { CliIo } from '../io.ts';
-import { createProgram } from '../program.ts';
+import { idleProgram } from '../idle-program.ts';
 import { examplesOf } from './output.ts';
 
-const none = async (): Promise<void> => undefined;
-const io: CliIo = {
-  env: () => undefined,
-  out: () => undefined,
-  err: () => undefined,
-  readStdin: () => new Uint8Array(),
-  isTerminal: false,
-  errorIsTerminal: false,
-  columns: undefined,
-  askSecret: undefined,
-  exit: () => undefined,
-};
-const program = createProgram('0', { start: none, migrate: none, copy: none, restore: none }, io);
+const program = idleProgram();
 
 function leaves(command: Command, path: readonly string[]): [string, Command][] {
   if (command.commands.length === 0) return [[path.join(' '), command]];

@@ -183,7 +183,7 @@ it('keeps the order of text and bytes for a peer that reads slowly', async () =>
       lent += 1;
       writer.writeBytes(bytes, () => {
         released += 1;
-        // Whoever got the bytes must be done with them.
+        // The recipient of the bytes must be done with them.
         bytes.fill(0xaa);
       });
     } else if (random(2) === 0) {

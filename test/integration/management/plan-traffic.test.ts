@@ -73,7 +73,7 @@ const group = (count: number, from: Fields, to: Fields, by: Fields, first: strin
 });
 
 const MOBILE = { kind: 'api_key', name: 'mobile', app: 'billing' };
-const NOBODY = { kind: 'anonymous', id: '', name: '' };
+const ANONYMOUS = { kind: 'anonymous', id: '', name: '' };
 
 beforeAll(async () => {
   [gateway, origin] = await Promise.all([
@@ -130,7 +130,7 @@ describe('a plan by traffic', () => {
         9,
         { status: 200, code: null },
         { status: 401, code: 'credentials_missing' },
-        { ...NOBODY, app: 'billing' },
+        { ...ANONYMOUS, app: 'billing' },
         'GET /billing/v1/open',
       ),
     ]);
@@ -169,7 +169,7 @@ describe('a plan by traffic', () => {
   it('tells what a renamed path, a lower limit and another backend are to callers', async () => {
     const renamed = await plan((_billing, orders) => (orders.gateway_path = '/order'));
     expect(renamed.traffic.groups).toEqual([
-      group(6, { status: 200 }, { status: 404, code: 'no_route' }, NOBODY, 'GET /orders/v1/list/1'),
+      group(6, { status: 200 }, { status: 404, code: 'no_route' }, ANONYMOUS, 'GET /orders/v1/list/1'),
     ]);
     const limited = await plan((billing) => (policyOf(billing, 'GET /limited').rate_limit.requests = 10));
     expect(limited.traffic.groups).toEqual([
@@ -184,7 +184,7 @@ describe('a plan by traffic', () => {
         6,
         { status: 200, backends: url('/list/1') },
         { status: null, backends: url('/new/list/1') },
-        NOBODY,
+        ANONYMOUS,
         'GET /orders/v1/list/1',
       ),
     ]);
