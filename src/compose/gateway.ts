@@ -36,6 +36,7 @@ import { HistoryCompactor } from '../control/database/history-compactor.ts';
 import { makeOwnFolder, openDatabase } from '../control/database/open-database.ts';
 import { ShadowLog } from '../control/reporting/shadow-log.ts';
 import { startDatabase } from '../control/fallback/start-database.ts';
+import { settingsInForce } from '../settings/settings-in-force.ts';
 import type { Settings } from '../settings/settings.ts';
 import type { Repository } from '../storage/repository.ts';
 
@@ -158,7 +159,8 @@ async function startParts(options: StartOptions, log: Logger): Promise<Gateway> 
     const writing = writeDependencies(parts, changes);
     const configFile = await startConfigFile(parts, writing, options.env);
     undo.unshift(async () => configFile?.stop());
-    const further = { writing, configFile, trialUrl: TRIAL_URL, isStopping: () => stopping };
+    const shownSettings = settingsInForce(options.env);
+    const further = { writing, configFile, trialUrl: TRIAL_URL, shownSettings, isStopping: () => stopping };
     const management = await createManagement(parts, supervisor, changes, tls, further);
     undo.unshift(() => management.close());
     // The management port first: of two gateways started at the same time, only one may serve traffic.

@@ -21,6 +21,7 @@ import { explainConfigs } from '../control/trial/explain-configs.ts';
 import { replayTraffic } from '../control/trial/traffic-replay.ts';
 import { TrialThreads } from '../control/trial/trial-thread.ts';
 import type { Supervisor } from '../control/workers/supervisor.ts';
+import type { SettingInForce } from '../settings/settings-in-force.ts';
 import type { Settings } from '../settings/settings.ts';
 import type { PolicyCompiler } from '../config/types.ts';
 import { validateChange } from '../config/validate-change.ts';
@@ -59,6 +60,8 @@ export interface ManagementParts {
   /** undefined: the configuration comes from a database. */
   readonly configFile: ConfigFile | undefined;
   readonly trialUrl: URL;
+  /** As shown to those who may read. */
+  readonly shownSettings: readonly SettingInForce[];
   readonly isStopping: () => boolean;
 }
 
@@ -67,7 +70,7 @@ export function createManagement(
   supervisor: Supervisor,
   { cluster }: Changes,
   certificates: { readonly watches: CertificateWatches; readonly management: CertificatePair | undefined },
-  { writing, configFile, trialUrl, isStopping }: ManagementParts,
+  { writing, configFile, trialUrl, shownSettings, isStopping }: ManagementParts,
 ): Promise<ManagementListening> {
   const { settings, version, clock, log, repository, state, limitMemory, metrics } = parts;
   const startedMs = clock.monotonicMs();
@@ -101,6 +104,7 @@ export function createManagement(
     shadow: shadowReports(parts, supervisor),
     explain: explainAccess(parts.explain, supervisor),
     trials: configTrials(parts, supervisor, trialUrl),
+    settings: shownSettings,
     metricsText: async () => {
       const [samples, isUp] = await Promise.all([
         supervisor.samples(),

@@ -2,6 +2,7 @@
 import type { Clock } from '../lib/clock.ts';
 import type { RateLimitGlobals } from '../policy/dependencies.ts';
 import type { Revision } from '../model/resources.ts';
+import type { SettingView } from './schemas/overview/setting-schema.ts';
 import type { RevisionHealth } from './schemas/revision-health.ts';
 import type { ShadowReport, ShadowReportFilter } from '../observe/shadow-report.ts';
 import type { JwtDefaults } from '../policy/dependencies.ts';
@@ -93,6 +94,8 @@ export interface ManagementContext {
   readonly shadow: ShadowReports;
   readonly explain: ExplainAccess;
   readonly trials: ConfigTrials;
+  /** Of the process, secrets masked; in the order of the docs. */
+  readonly settings: readonly SettingView[];
   readonly metricsText: () => Promise<string>;
   /** Whether GATEWAY_ADMIN_TOKEN is set. If so, the last stored admin token may be deleted. */
   readonly hasEnvironmentToken: boolean;

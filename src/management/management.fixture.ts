@@ -146,6 +146,7 @@ export async function startManagement(overrides: Partial<ManagementDependencies>
       replayTraffic: async () => ({ problem: undefined, result: undefined }),
       explainConfigs: async () => undefined,
     },
+    settings: [],
     metricsText: async () => '# HELP up Up.\n',
     logger: pino({ level: 'silent' }),
     version: '1.2.3',

@@ -24,6 +24,7 @@ import {
   revisions,
 } from './routes/resources/revisions.ts';
 import { serviceOperations } from './routes/service.ts';
+import { settingsOperation } from './routes/overview/shown-settings.ts';
 import { shadowOperations } from './routes/shadow.ts';
 import { transactionOperation } from './routes/transaction.ts';
 import { trafficOperations } from './routes/traffic.ts';
@@ -61,6 +62,7 @@ export function allOperations(context: ManagementContext): Operation[] {
     ...explainOperations(context),
     ...serviceOperations(context),
     nodesOperation(context),
+    settingsOperation(context),
   ];
   return [...operations, transactionOperation(context, operations, transactionMembers)];
 }

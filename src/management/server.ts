@@ -79,6 +79,7 @@ export interface ManagementDependencies extends WriteDependencies {
   readonly shadow: ShadowReports;
   readonly explain: ExplainAccess;
   readonly trials: ConfigTrials;
+  readonly settings: ManagementContext['settings'];
   /** Prometheus text format. */
   readonly metricsText: () => Promise<string>;
   readonly logger: FastifyBaseLogger;
@@ -99,25 +100,7 @@ export async function createManagementServer(
   const checked = dependencies.status.configFile() === undefined ? repository : IN_MEMORY;
   const database = new DatabaseCheck(checked, clock, logger, isFallback);
   const write = watchedWrites(createWritePath(dependencies), database);
-  const context: ManagementContext = {
-    repository:
-      dependencies.copy === undefined ? repository : readingThroughOutages(repository, dependencies.copy),
-    backups: { repository, programVersion: dependencies.version },
-    database,
-    nodes: dependencies.nodes,
-    write,
-    change: createChangePath(write, () => clock.nowMs()),
-    clock,
-    policyGlobals: dependencies.policyGlobals,
-    egress: dependencies.egress,
-    jwtDefaults: dependencies.jwtDefaults,
-    status: dependencies.status,
-    shadow: dependencies.shadow,
-    explain: dependencies.explain,
-    trials: dependencies.trials,
-    metricsText: dependencies.metricsText,
-    hasEnvironmentToken: adminToken !== undefined,
-  };
+  const context = contextOf(dependencies, write, database);
   const operations = allOperations(context);
   const documented = openApiOperation(operations, dependencies.version);
   const all = [...operations, documented.operation];
@@ -160,6 +143,34 @@ export async function createManagementServer(
   database.start();
   await server.ready();
   return listening;
+}
+
+function contextOf(
+  dependencies: ManagementDependencies,
+  write: WritePath,
+  database: DatabaseCheck,
+): ManagementContext {
+  const { repository } = dependencies;
+  return {
+    repository:
+      dependencies.copy === undefined ? repository : readingThroughOutages(repository, dependencies.copy),
+    backups: { repository, programVersion: dependencies.version },
+    database,
+    nodes: dependencies.nodes,
+    write,
+    change: createChangePath(write, () => dependencies.clock.nowMs()),
+    clock: dependencies.clock,
+    policyGlobals: dependencies.policyGlobals,
+    egress: dependencies.egress,
+    jwtDefaults: dependencies.jwtDefaults,
+    status: dependencies.status,
+    shadow: dependencies.shadow,
+    explain: dependencies.explain,
+    trials: dependencies.trials,
+    settings: dependencies.settings,
+    metricsText: dependencies.metricsText,
+    hasEnvironmentToken: dependencies.adminToken !== undefined,
+  };
 }
 
 /** The authenticated caller of each request. */

@@ -1,4 +1,4 @@
-/** `headgate nodes | audit | shadow`: what is about the gateway as a whole, or about the traffic of an app. */
+/** `headgate nodes | settings | audit | shadow`: what is about the gateway as a whole, or about the traffic of an app. */
 import { recordText, tableText, type Column } from '../show/table.ts';
 import type { EverydayCommand, EverydayOption, Json } from './everyday-command.ts';
 
@@ -27,6 +27,27 @@ const NODES: EverydayCommand = {
     rows: ({ nodes }) => nodes,
   },
   examples: ['headgate nodes'],
+};
+
+const SETTINGS: EverydayCommand = {
+  name: 'settings',
+  summary: 'show the settings of the running gateway, secrets masked',
+  method: 'GET',
+  path: '/settings',
+  options: [
+    { flags: '--changed', description: 'only those that do not come from the default', query: 'changed' },
+  ],
+  shown: {
+    as: 'list',
+    columns: [
+      column('NAME', 'name'),
+      column('SOURCE', 'source'),
+      column('UNIT', 'unit'),
+      { title: 'VALUE', value: ({ value, default_text: usual }) => value ?? usual },
+    ],
+    rows: ({ items }) => items,
+  },
+  examples: ['headgate settings --changed', 'headgate settings --output json'],
 };
 
 const AUDIT: EverydayCommand = {
@@ -95,4 +116,4 @@ const SHADOW_COLUMNS: readonly Column<Json>[] = [
   { title: 'CALLERS', value: ({ keys }) => keys.map(({ name, kind }: Json) => (name === '' ? kind : name)) },
 ];
 
-export const GATEWAY_COMMANDS: readonly EverydayCommand[] = [NODES, AUDIT, SHADOW];
+export const GATEWAY_COMMANDS: readonly EverydayCommand[] = [NODES, SETTINGS, AUDIT, SHADOW];

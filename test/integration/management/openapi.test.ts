@@ -197,6 +197,7 @@ describe('a client made from the document', () => {
     await ok('listApps', { token: admin.token });
     await ok('listAuditEntries', { query: { limit: '3' } });
     await ok('listNodes', {});
+    await ok('getSettings', { query: { changed: 'true' } });
     await ok('getConfigSchema', {});
     await ok('getConfigFile', {});
     await ok('backupConfig', {});

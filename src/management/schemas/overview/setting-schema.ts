@@ -1,0 +1,33 @@
+/** The settings of the process as they are in force: what `GET /api/v1/settings` answers. */
+import { Type, type Static } from 'typebox';
+import { closed, nullable, oneOf } from '../../../model/schema-pieces.ts';
+
+const value = (description: string) =>
+  Type.Union([Type.String(), Type.Number(), Type.Boolean(), Type.Array(Type.String()), Type.Null()], {
+    description,
+  });
+
+export const SettingSchema = Type.Object(
+  {
+    name: Type.String({ description: 'Name of the environment variable.' }),
+    group: Type.String({ description: 'Title of its section in the docs.' }),
+    type: Type.String({ description: 'What kind of value it takes, for people.' }),
+    value: value(
+      'Value in force. null: unset. `***`: a secret that is set; credentials in URLs are masked in the same way.',
+    ),
+    default: value('null: there is none, or `default_text` says what it is.'),
+    default_text: nullable(Type.String({ description: 'The default in words. null: `default` says it.' })),
+    source: oneOf(['default', 'environment'], { description: 'Where the value comes from.' }),
+    secret: Type.Boolean({ description: 'Whether the value is never shown.' }),
+    unit: nullable(Type.String({ description: 'For example `milliseconds`. null: it has none.' })),
+    doc: Type.String({ description: 'What it does, for people; code is in backquotes.' }),
+  },
+  { ...closed, title: 'Setting' },
+);
+
+export const SettingsSchema = Type.Object(
+  { items: Type.Array(SettingSchema, { description: 'In the order of the docs.' }) },
+  { ...closed, title: 'Settings' },
+);
+
+export type SettingView = Static<typeof SettingSchema>;
