@@ -105,6 +105,7 @@ export function createManagement(
     explain: explainAccess(parts.explain, supervisor),
     trials: configTrials(parts, supervisor, trialUrl),
     settings: shownSettings,
+    served: state,
     metricsText: async () => {
       const [samples, isUp] = await Promise.all([
         supervisor.samples(),

@@ -197,6 +197,25 @@ describe('KeyTable', () => {
     expect(other.findKeyByHash(sha256('token 3'))).toBeUndefined();
   });
 
+  it('gives all keys in slices, also when the table grows between them', () => {
+    const table = new KeyTable();
+    const make = (from: number, to: number) =>
+      Array.from({ length: to - from }, (_, index) =>
+        keyRecord({ id: `k${from + index}`, token_hash: sha256(`token ${from + index}`) }),
+      );
+    expect([...table.slices(10)].flat()).toEqual([]);
+    table.change(make(0, 500), []);
+    const ids = new Set<string>();
+    let slices = 0;
+    for (const slice of table.slices(64)) {
+      expect(slice.length).toBeLessThanOrEqual(64);
+      for (const { id } of slice) ids.add(id);
+      if (++slices === 3) table.change(make(500, 5_000), ['k499']);
+    }
+    expect(ids.size).toBeGreaterThanOrEqual(4_999);
+    expect(ids.has('k4999') && ids.has('k0')).toBe(true);
+  });
+
   it('refuses bytes that are not packed keys', () => {
     const table = new KeyTable();
     table.change([keyRecord({ id: 'k' })], []);

@@ -209,6 +209,24 @@ export class KeyTable extends KeyReader {
   }
 
   /**
+   * All keys, at most `count` at a time. The table may change between two slices: a key that changes in the meantime may
+   * come in its old form, its new form, both or neither; every other key comes once or more.
+   */
+  *slices(count: number): IterableIterator<readonly StoredApiKey[]> {
+    for (let seen = this.#byId.blocks, place = 0; ;) {
+      if (seen !== this.#byId.blocks) [seen, place] = [this.#byId.blocks, 0];
+      const slice: StoredApiKey[] = [];
+      const { capacity } = this.#byId;
+      for (; place < capacity && slice.length < count; place++) {
+        const reference = this.#byId.referenceIn(place);
+        if (reference !== 0) slice.push(decodeKey(this.view, reference));
+      }
+      yield slice;
+      if (seen === this.#byId.blocks && place >= capacity) return;
+    }
+  }
+
+  /**
    * Copies of all records as they are in memory, at least `chunkBytes` at a time. The table may change between two
    * chunks: a key that changes in the meantime may come in its old form, its new form or both; every other key comes
    * once or more.

@@ -12,6 +12,7 @@ import type { ChangePath } from './write/dry-run.ts';
 import type { ConfigTrials, ExplainAccess } from '../explain/access.ts';
 import type { Reading } from './crud/reading.ts';
 import type { EgressCheck } from './write/rule-context.ts';
+import type { ServedConfig } from './served-config.ts';
 import type { WritePath } from './write/write.ts';
 
 export interface ManagementStatus {
@@ -81,6 +82,7 @@ export interface ManagementContext {
   readonly egress: EgressCheck;
   /** Reads go on from a copy while the database is away. */
   readonly repository: Reading;
+  readonly served: ServedConfig;
   readonly backups: BackupSource;
   readonly database: DatabaseCheck;
   readonly nodes: NodesAccess;

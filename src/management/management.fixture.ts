@@ -6,6 +6,7 @@ import pino from 'pino';
 import { afterAll, beforeEach } from 'vitest';
 import { SECRET_PLACES } from '../policy/secret-places.ts';
 import { timestamp, type Clock } from '../lib/clock.ts';
+import { ConfigState } from '../control/cluster/config-state.ts';
 import type { ConfigChange } from '../model/config.ts';
 import type { Revision } from '../model/resources.ts';
 import type { RevisionHealth } from './schemas/revision-health.ts';
@@ -95,9 +96,13 @@ export async function startManagement(overrides: Partial<ManagementDependencies>
     overrides.repository ??
     (await openSqlite({ secretPlaces: SECRET_PLACES, path: ':memory:', autoMigrate: true, clock }));
   const published: ConfigChange[] = [];
+  const served = new ConfigState();
   const server = await createManagementServer({
     repository,
-    publish: async (change) => void published.push(change),
+    publish: async (change) => {
+      served.apply(change);
+      published.push(change);
+    },
     validateChange: () => undefined,
     settle: async () => ({ applied: 1, nodes: 1 }),
     clock,
@@ -147,6 +152,7 @@ export async function startManagement(overrides: Partial<ManagementDependencies>
       explainConfigs: async () => undefined,
     },
     settings: [],
+    served,
     metricsText: async () => '# HELP up Up.\n',
     logger: pino({ level: 'silent' }),
     version: '1.2.3',
@@ -197,6 +203,7 @@ export async function startManagement(overrides: Partial<ManagementDependencies>
           touched: { appIds: apps.items.map(({ id }) => id), versionIds: [], keyIds: [] },
         };
       });
+      served.apply(await repository.loadAll());
       published.length = 0;
       clock.reset();
     },

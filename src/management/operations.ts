@@ -24,8 +24,10 @@ import {
   revisions,
 } from './routes/resources/revisions.ts';
 import { serviceOperations } from './routes/service.ts';
+import { searchOperation } from './routes/overview/searching.ts';
 import { settingsOperation } from './routes/overview/shown-settings.ts';
 import { shadowOperations } from './routes/shadow.ts';
+import { treeOperation } from './routes/overview/app-tree.ts';
 import { transactionOperation } from './routes/transaction.ts';
 import { trafficOperations } from './routes/traffic.ts';
 import { tokenUsageOperation } from './routes/resources/token-usage.ts';
@@ -35,6 +37,7 @@ import { versions } from './routes/resources/versions.ts';
 export function allOperations(context: ManagementContext): Operation[] {
   const operations = [
     ...crud(apps, context),
+    treeOperation(context),
     ...crud(versions, context),
     ...trafficOperations(context),
     ...crud(revisions, context),
@@ -63,6 +66,7 @@ export function allOperations(context: ManagementContext): Operation[] {
     ...serviceOperations(context),
     nodesOperation(context),
     settingsOperation(context),
+    searchOperation(context),
   ];
   return [...operations, transactionOperation(context, operations, transactionMembers)];
 }

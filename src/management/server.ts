@@ -80,6 +80,7 @@ export interface ManagementDependencies extends WriteDependencies {
   readonly explain: ExplainAccess;
   readonly trials: ConfigTrials;
   readonly settings: ManagementContext['settings'];
+  readonly served: ManagementContext['served'];
   /** Prometheus text format. */
   readonly metricsText: () => Promise<string>;
   readonly logger: FastifyBaseLogger;
@@ -168,6 +169,7 @@ function contextOf(
     explain: dependencies.explain,
     trials: dependencies.trials,
     settings: dependencies.settings,
+    served: dependencies.served,
     metricsText: dependencies.metricsText,
     hasEnvironmentToken: dependencies.adminToken !== undefined,
   };

@@ -33,6 +33,7 @@ export function addCommand(parent: Command, spec: EverydayCommand, io: CliIo): v
   const names = placeholdersOf(spec.path);
   for (const name of names) command.argument(`<${name.replaceAll('_', '-')}>`, ARGUMENTS[name] ?? name);
   if (spec.made !== undefined) command.argument(`<${spec.made.argument}>`, spec.made.description);
+  if (spec.argument !== undefined) command.argument(`<${spec.argument.name}>`, spec.argument.description);
   if (spec.fields !== undefined) {
     command.argument('[field=value...]', fieldsHelp(spec));
     command.option('--file <file>', 'YAML or JSON file with fields; - is standard input');
@@ -76,7 +77,7 @@ async function run(
   const client = createClient(flags, io);
   try {
     await withProgress(io, `Waiting for ${client.server}`, async (progress) => {
-      const path = (await pathOf(spec.path, given, client)) + queryOf(spec, flags);
+      const path = (await pathOf(spec.path, given, client)) + queryOf(spec, flags, args[names.length]);
       if (spec.isPaged) {
         const listed = await listAll(client, path, rowsMax);
         progress.end();
@@ -150,8 +151,9 @@ export function textOf(path: string, io: Pick<CliIo, 'readStdin'>): string {
   return Buffer.from(read.bytes).toString('utf8');
 }
 
-function queryOf(spec: EverydayCommand, flags: EverydayFlags): string {
+function queryOf(spec: EverydayCommand, flags: EverydayFlags, argument: unknown): string {
   const query = new URLSearchParams();
+  if (spec.argument !== undefined) query.set(spec.argument.query, String(argument));
   for (const { flags: option, query: name } of spec.options ?? []) {
     const value = name === undefined ? undefined : optionValue(option, flags);
     if (name !== undefined && value !== undefined)

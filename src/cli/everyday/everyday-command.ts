@@ -45,6 +45,8 @@ export interface EverydayCommand {
     readonly description: string;
     readonly fields: (label: string) => Record<string, unknown>;
   };
+  /** An argument that becomes a parameter of the query. */
+  readonly argument?: { readonly name: string; readonly description: string; readonly query: string };
   /** The command takes `field=value`, and `--file`. */
   readonly fields?: BodySchema;
   /** Always part of the body. */

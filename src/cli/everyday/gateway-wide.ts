@@ -1,4 +1,4 @@
-/** `headgate nodes | settings | audit | shadow`: what is about the gateway as a whole, or about the traffic of an app. */
+/** `headgate nodes | settings | tree | search | audit | shadow`: what is about the gateway as a whole, or about the traffic of an app. */
 import { recordText, tableText, type Column } from '../show/table.ts';
 import type { EverydayCommand, EverydayOption, Json } from './everyday-command.ts';
 
@@ -49,6 +49,54 @@ const SETTINGS: EverydayCommand = {
   },
   examples: ['headgate settings --changed', 'headgate settings --output json'],
 };
+
+const TREE: EverydayCommand = {
+  name: 'tree',
+  summary: 'show the versions of an app with their revisions and numbers of endpoints',
+  method: 'GET',
+  path: '/apps/{app}/tree',
+  isPaged: true,
+  shown: {
+    as: 'list',
+    columns: [
+      column('VERSION', 'version'),
+      column('STATUS', 'status'),
+      column('PATH', 'gateway_path'),
+      column('ENDPOINTS', 'endpoints'),
+      { title: 'REVISIONS', value: ({ revisions }) => revisions.map(revisionText) },
+    ],
+  },
+  examples: ['headgate tree shop', 'headgate tree shop --output json'],
+};
+
+/** `canary 10% (12 endpoints)`, or `old - (12 endpoints)` without traffic. */
+function revisionText({ revision, is_current: isCurrent, traffic_share: share, endpoints }: Json): string {
+  const traffic = isCurrent ? `${Math.round(share * 1000) / 10}%` : '-';
+  return `${revision} ${traffic} (${endpoints} endpoint${endpoints === 1 ? '' : 's'})`;
+}
+
+const SEARCH: EverydayCommand = {
+  name: 'search',
+  summary: 'find apps, versions, revisions, endpoints, keys and admin tokens by a part of their name or path',
+  method: 'GET',
+  path: '/search',
+  options: [{ flags: '--rows <count>', description: 'most rows; default: 20', query: 'limit' }],
+  argument: { name: 'text', description: 'part of a name, label, path or id', query: 'q' },
+  shown: {
+    as: 'text',
+    text: ({ items, total, complete }, io) =>
+      tableText(FOUND_COLUMNS, items, io) +
+      (total > items.length ? `Shown: ${items.length} of ${total}; --rows raises it.\n` : '') +
+      (complete ? '' : 'Not everything was searched: there are too many records, or the database is away.\n'),
+  },
+  examples: ['headgate search invoices', 'headgate search "GET /invoices" --rows 50'],
+};
+
+const FOUND_COLUMNS: readonly Column<Json>[] = [
+  column('KIND', 'kind'),
+  column('ID', 'id'),
+  column('NAME', 'path'),
+];
 
 const AUDIT: EverydayCommand = {
   name: 'audit',
@@ -116,4 +164,4 @@ const SHADOW_COLUMNS: readonly Column<Json>[] = [
   { title: 'CALLERS', value: ({ keys }) => keys.map(({ name, kind }: Json) => (name === '' ? kind : name)) },
 ];
 
-export const GATEWAY_COMMANDS: readonly EverydayCommand[] = [NODES, SETTINGS, AUDIT, SHADOW];
+export const GATEWAY_COMMANDS: readonly EverydayCommand[] = [NODES, SETTINGS, TREE, SEARCH, AUDIT, SHADOW];

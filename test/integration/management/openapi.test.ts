@@ -197,6 +197,8 @@ describe('a client made from the document', () => {
     await ok('listApps', { token: admin.token });
     await ok('listAuditEntries', { query: { limit: '3' } });
     await ok('listNodes', {});
+    await ok('getAppTree', { params: app, query: { limit: '10' } });
+    await ok('search', { query: { q: 'bill' } });
     await ok('getSettings', { query: { changed: 'true' } });
     await ok('getConfigSchema', {});
     await ok('getConfigFile', {});

@@ -1,0 +1,46 @@
+/** Records of any kind that a text was found in: what `GET /api/v1/search` answers. */
+import { Type, type Static } from 'typebox';
+import { closed, nullable, oneOf } from '../../../model/schema-pieces.ts';
+import { id } from '../common.ts';
+
+const parent = (what: string) =>
+  nullable(id(`Id of the ${what} that the record is in, or is. null: it is in none.`));
+
+export const FoundSchema = Type.Object(
+  {
+    kind: oneOf(['app', 'version', 'revision', 'endpoint', 'api_key', 'admin_token'], {
+      description: 'What it is.',
+    }),
+    id: id('Id of the record.'),
+    label: Type.String({
+      description: 'Slug, label, method and path, or name.',
+    }),
+    path: Type.String({
+      description: 'The labels from the app down, for people: `billing / v1 / r2 / GET /invoices/{id}`.',
+    }),
+    match: oneOf(['exact', 'prefix', 'part'], {
+      description: 'Whether the text is all, the beginning or a part of what it was found in.',
+    }),
+    app_id: parent('app'),
+    version_id: parent('version'),
+    revision_id: parent('revision'),
+  },
+  { ...closed, title: 'Found' },
+);
+
+export const SearchSchema = Type.Object(
+  {
+    items: Type.Array(FoundSchema, {
+      description:
+        'Exact matches first, then those that begin with the text, then the others; within these apps, versions, revisions, endpoints, keys and admin tokens, each with the shortest label first.',
+    }),
+    total: Type.Integer({ minimum: 0, description: 'How many were found, also those not listed.' }),
+    complete: Type.Boolean({
+      description:
+        'false: only a part was searched, since there are too many records or the database is away.',
+    }),
+  },
+  { ...closed, title: 'SearchResult' },
+);
+
+export type Found = Static<typeof FoundSchema>;

@@ -1,0 +1,62 @@
+import { hash } from 'node:crypto';
+import { expect, it } from 'vitest';
+import { makeApp, makeEndpoint, makeKey, makeRevision, makeVersion } from '../../../test/contract/records.ts';
+import { ConfigState } from '../../control/cluster/config-state.ts';
+import { findRecords, type SearchOutcome } from './find-records.ts';
+
+const ENDPOINTS = 100_000;
+const KEYS = 20_000;
+
+function largeState(): ConfigState {
+  const app = makeApp({ slug: 'big', name: 'Big', gateway_path: '/big' });
+  const version = makeVersion(app, { version: 'v1' });
+  const revision = makeRevision(version, { revision: 'r1' });
+  const endpoints = Array.from({ length: ENDPOINTS }, (_, index) =>
+    makeEndpoint(revision, { method: 'GET', path: `/orders/${index}/lines/{line_id}` }),
+  );
+  const keys = Array.from({ length: KEYS }, (_, index) =>
+    makeKey(app, { name: `partner ${index}`, token_hash: hash('sha256', String(index)) }),
+  );
+  const state = new ConfigState();
+  state.apply({
+    configVersion: 1,
+    reset: true,
+    apps: [{ app, versions: [{ version, revisions: [{ revision, endpoints }] }] }],
+    removedAppIds: [],
+    versions: [],
+    removedVersionIds: [],
+    keys,
+    removedKeyIds: [],
+  });
+  return state;
+}
+
+it('finds among 100,000 endpoints and 20,000 keys without holding up the thread', async () => {
+  const state = largeState();
+  const search = (text: string): Promise<SearchOutcome> =>
+    findRecords(state, { text, limit: 5, adminTokens: [], nowMs: () => performance.now() });
+  let longestMs = 0;
+  let lastMs = performance.now();
+  const timer = setInterval(() => {
+    longestMs = Math.max(longestMs, performance.now() - lastMs);
+    lastMs = performance.now();
+  }, 1);
+  try {
+    await search('warm');
+    const last = await search('get /orders/99999/');
+    expect(last).toMatchObject({ total: 1, complete: true });
+    expect(last.items).toMatchObject([
+      { kind: 'endpoint', match: 'prefix', path: 'big / v1 / r1 / GET /orders/99999/lines/{line_id}' },
+    ]);
+    expect(await search('PARTNER 19999')).toMatchObject({ total: 1, items: [{ match: 'exact' }] });
+    const startMs = performance.now();
+    [longestMs, lastMs] = [0, startMs];
+    const all = await search('r');
+    expect(all.total).toBe(ENDPOINTS + KEYS + 1);
+    expect(all.items[0]).toMatchObject({ kind: 'revision', match: 'prefix' });
+  } finally {
+    clearInterval(timer);
+  }
+  // A slice is 4 ms; the rest is for a machine that is busy with other things.
+  expect(longestMs).toBeLessThan(50);
+});
