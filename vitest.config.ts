@@ -13,7 +13,12 @@ export default defineConfig({
         test: {
           name: 'all',
           globalSetup: ['test/support/programs/program.ts'],
-          include: ['src/**/*.test.ts', 'test/**/*.test.ts', 'scripts/**/*.test.ts'],
+          include: [
+            'src/**/*.test.ts',
+            'test/**/*.test.ts',
+            'scripts/**/*.test.ts',
+            'console/src/**/*.test.ts',
+          ],
           testTimeout: 60_000,
           hookTimeout: 60_000,
           expect: PATIENCE,

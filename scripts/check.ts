@@ -23,6 +23,10 @@ const script = (name: string): string => join(import.meta.dirname, name);
 
 const STATIC_STEPS: readonly Step[] = [
   { name: 'types', command: [node, bin('typescript/bin/tsc'), '--noEmit'] },
+  {
+    name: 'types of the console',
+    command: [node, bin('typescript/bin/tsc'), '--noEmit', '--project', 'console'],
+  },
   { name: 'lint', command: [node, bin('oxlint/bin/oxlint'), '--type-aware', '--deny-warnings'] },
   { name: 'format', command: [node, bin('oxfmt/bin/oxfmt'), '--check', '.'] },
   { name: 'layering', command: [node, script('layering.ts')] },

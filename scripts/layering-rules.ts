@@ -72,7 +72,7 @@ export interface Violation {
   readonly message: string;
 }
 
-interface Node {
+export interface Node {
   readonly type: string;
   readonly start: number;
   readonly end: number;
@@ -146,7 +146,7 @@ function checkImport(path: string, node: Node, report: Report): void {
 }
 
 /** The module that a node imports, statically, dynamically or as a type. */
-function specifierOf(node: Node): string | undefined {
+export function specifierOf(node: Node): string | undefined {
   switch (node.type) {
     case 'ImportDeclaration':
     case 'ExportNamedDeclaration':
@@ -236,7 +236,7 @@ function isCurrentDate(node: Node): boolean {
   return isDate && (node.type === 'CallExpression' || (node['arguments'] as unknown[]).length === 0);
 }
 
-function walk(value: unknown, visit: (node: Node) => void): void {
+export function walk(value: unknown, visit: (node: Node) => void): void {
   if (Array.isArray(value)) {
     for (const item of value) walk(item, visit);
   } else if (typeof value === 'object' && value !== null) {

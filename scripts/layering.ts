@@ -1,9 +1,11 @@
 /**
- * Runs the rules of layering-rules.ts over all TypeScript files of the project, and those of tree-rules.ts over src/.
+ * Runs the rules of layering-rules.ts over all TypeScript files of the gateway, those of tree-rules.ts over src/, and
+ * those of console-rules.ts over the console.
  * Exits with 1 when a rule is broken.
  */
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { checkConsoleSource } from './console-rules.ts';
 import { checkSource, isTestFile } from './layering-rules.ts';
 import { checkTree } from './tree-rules.ts';
 
@@ -11,10 +13,12 @@ const root = join(import.meta.dirname, '..');
 const paths = globSync('{src,test,scripts,bench}/**/*.ts', { cwd: root }).sort();
 const sources = new Map(paths.map((path) => [path, readFileSync(join(root, path), 'utf8')]));
 const program = [...sources].filter(([path]) => path.startsWith('src/') && !isTestFile(path));
+const consolePaths = globSync('console/src/**/*.{ts,tsx}', { cwd: root }).sort();
 const violations = [
   ...[...sources].flatMap(([path, source]) => checkSource(path, source)),
   ...checkTree(new Map(program)),
+  ...consolePaths.flatMap((path) => checkConsoleSource(path, readFileSync(join(root, path), 'utf8'))),
 ];
 for (const { path, line, message } of violations) process.stdout.write(`${path}:${line} ${message}\n`);
-process.stdout.write(`${paths.length} files, ${violations.length} violations\n`);
+process.stdout.write(`${paths.length + consolePaths.length} files, ${violations.length} violations\n`);
 process.exitCode = violations.length === 0 ? 0 : 1;

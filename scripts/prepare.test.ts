@@ -30,7 +30,7 @@ case "$*" in *--omit=dev*) ;; *) mkdir -p node_modules/vitest ;; esac`;
 beforeEach(() => {
   root = mkdtempSync(join(tmpdir(), 'headgate-prepare-'));
   for (const folder of ['scripts', 'src', 'bin']) mkdirSync(join(root, folder));
-  for (const name of ['prepare.sh', 'build.sh', 'start.sh', 'test.sh'])
+  for (const name of ['prepare.sh', 'build.sh', 'console.sh', 'start.sh', 'test.sh'])
     copyFileSync(join(import.meta.dirname, name), join(root, 'scripts', name));
   writeFileSync(join(root, 'package-lock.json'), '{"lockfileVersion":3}');
   writeFileSync(

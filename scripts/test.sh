@@ -4,5 +4,6 @@ set -eu
 ROOT=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
 PACKAGES=all
 . "$ROOT/scripts/prepare.sh"
+. "$ROOT/scripts/console.sh"
 cd "$ROOT"
 exec "$NODE" --disable-warning=ExperimentalWarning scripts/check.ts "$@"

@@ -2,6 +2,7 @@
 import { accessLogPage } from './access-log-page.ts';
 import { describedOperations } from './api-operations.ts';
 import { breakerPage } from './circuit-breaker-page.ts';
+import { consoleTypes } from './console-types.ts';
 import { errorsPage, settingsPage, warningsPage } from './code-tables.ts';
 import { commandLinePage } from './command-line-page.ts';
 import { managementApiPage } from './management-api-page.ts';
@@ -29,6 +30,7 @@ export async function generatedPages(read: (path: string) => string): Promise<Re
     ['docs/reference/access-log.md', accessLogPage()],
     ['docs/reference/command-line.md', commandLinePage()],
     ['docs/reference/configuration.schema.json', `${JSON.stringify(publishedSchema(), undefined, 2)}\n`],
+    ['console/src/api/schema.ts', consoleTypes(operations)],
     [policies, policiesPage(read(policies))],
     [breaker, breakerPage(read(breaker))],
   ]);

@@ -4,6 +4,7 @@ import { SharedConcurrencyStore } from '../limits/concurrency.ts';
 import { counterUse } from '../limits/local/counter-use.ts';
 import { SharedMemoryLimitStore } from '../limits/local/local-store.ts';
 import type { ShadowReports } from '../management/context.ts';
+import { readConsoleFiles, type ConsoleFiles } from '../management/console/console-files.ts';
 import type { ManagementListening } from '../management/listening.ts';
 import { createManagementServer } from '../management/server.ts';
 import type { WriteDependencies } from '../management/write/write.ts';
@@ -65,7 +66,7 @@ export interface ManagementParts {
   readonly isStopping: () => boolean;
 }
 
-export function createManagement(
+export async function createManagement(
   parts: Parts,
   supervisor: Supervisor,
   { cluster }: Changes,
@@ -83,6 +84,7 @@ export function createManagement(
     isTrustedProxy: blockList(settings.trustedProxyIps),
     tls: certificates.management,
     swaggerEnabled: settings.server.swaggerEnabled,
+    console: await consoleFiles(parts),
     policyGlobals: globalsOf(settings),
     egress: parts.egress,
     jwtDefaults: settings.jwt,
@@ -210,4 +212,15 @@ function shadowReports({ shadowHistory, clock }: Parts, supervisor: Supervisor):
       shadowHistory.reset(appId, clock.nowMs());
     },
   };
+}
+
+/** A console that cannot be read is no reason not to serve traffic. */
+async function consoleFiles({ settings: { consoleFolder }, log }: Parts): Promise<ConsoleFiles | undefined> {
+  if (consoleFolder === undefined) return undefined;
+  try {
+    return await readConsoleFiles(consoleFolder);
+  } catch (error) {
+    log.warn({ err: error, folder: consoleFolder }, 'there is no console: its folder cannot be used');
+    return undefined;
+  }
 }

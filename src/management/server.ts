@@ -26,6 +26,8 @@ import { clientAddress } from '../http/fields/forwarded.ts';
 import { Admission, type Leave } from './api/admission.ts';
 import { methodTable } from './api/allowed-methods.ts';
 import { BODY_BYTES_MAX, checkBody, readBody } from './api/body.ts';
+import type { ConsoleFiles } from './console/console-files.ts';
+import { sendConsole } from './console/console-pages.ts';
 import type { ManagementContext, ManagementStatus, NodesAccess, ShadowReports } from './context.ts';
 import type { EgressCheck } from './write/rule-context.ts';
 import { DatabaseCheck } from './database-check.ts';
@@ -67,6 +69,8 @@ export interface ManagementDependencies extends WriteDependencies {
   /** PEM texts of the chain and its key; absent: plain HTTP. */
   readonly tls?: CertificateTexts | undefined;
   readonly swaggerEnabled: boolean;
+  /** The built console; absent: there is none. */
+  readonly console?: ConsoleFiles | undefined;
   /** Global rate limit of the settings; fills in what a policy leaves out. */
   readonly policyGlobals: ManagementContext['policyGlobals'];
   readonly egress: EgressCheck;
@@ -110,7 +114,7 @@ export async function createManagementServer(
   const server = createFastify(logger, actors, dependencies.tls);
   const listening = managementListening(server, dependencies.closeGraceMs ?? CLOSE_GRACE_MS);
   addBodyReader(server);
-  addErrorPages(server, all);
+  addErrorPages(server, all, dependencies.console);
   const remembered = new RememberedAdmins(repository);
   const refused = new RefusedLogins({ write, clock, log: logger });
   server.addHook('onClose', async () => {
@@ -265,7 +269,11 @@ function addBodyReader(server: FastifyInstance): void {
   );
 }
 
-function addErrorPages(server: FastifyInstance, operations: readonly Operation[]): void {
+function addErrorPages(
+  server: FastifyInstance,
+  operations: readonly Operation[],
+  console: ConsoleFiles | undefined,
+): void {
   const methodsOf = methodTable(operations);
   server.setErrorHandler((error, request, reply) => {
     const failure = failureOf(error, request.routeOptions.bodyLimit);
@@ -274,6 +282,8 @@ function addErrorPages(server: FastifyInstance, operations: readonly Operation[]
     return sendFailure(request, reply, failure);
   });
   server.setNotFoundHandler((request, reply) => {
+    const page = console && sendConsole(console, request, reply);
+    if (page !== undefined) return page;
     const path = request.url.split('?', 1)[0] ?? '';
     const allow = methodsOf(path).join(', ');
     if (allow === '') return sendFailure(request, reply, fail('not_found', `There is nothing at "${path}"`));

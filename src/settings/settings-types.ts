@@ -110,6 +110,8 @@ export interface Settings {
     readonly swaggerEnabled: boolean;
     readonly authFailuresPerMinute: number;
   };
+  /** With the built console; undefined: there is none. */
+  readonly consoleFolder: string | undefined;
   /** File or folder of the configuration, in place of the database. */
   readonly configFile: string | undefined;
   readonly adminToken: string | undefined;

@@ -119,6 +119,7 @@ function nest(v: SettingValues): Settings {
       swaggerEnabled: v.GATEWAY_SERVER__SWAGGER_ENABLED,
       authFailuresPerMinute: v.GATEWAY_SERVER__AUTH_FAILURES_PER_MINUTE,
     },
+    consoleFolder: v.GATEWAY_CONSOLE__ENABLED ? v.GATEWAY_CONSOLE__FOLDER : undefined,
     configFile: v.GATEWAY_CONFIG_FILE,
     adminToken: v.GATEWAY_ADMIN_TOKEN,
     secretKey: v.GATEWAY_SECRET_KEY,

@@ -22,6 +22,15 @@ export const MANAGEMENT_SETTINGS = {
     default: false,
     description: 'Serve the interactive API explorer at `/swagger-ui/` of the management listener.',
   }),
+  GATEWAY_CONSOLE__ENABLED: boolean({
+    default: true,
+    description: 'Serve the console at `/` of the management listener.',
+  }),
+  GATEWAY_CONSOLE__FOLDER: text('path', {
+    default: undefined,
+    defaultText: 'set by `npm start`, which builds the console',
+    description: 'Folder with the built console. Without one there is no console.',
+  }),
   GATEWAY_SERVER__AUTH_FAILURES_PER_MINUTE: integer(
     { min: 0, max: 1_000_000 },
     {

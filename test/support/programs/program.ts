@@ -1,21 +1,27 @@
 /**
  * Vitest's global set-up: makes the program that the tests start the one that `npm start` runs, bundled once for the
- * whole run. Where no bundle can be made (the sources change meanwhile), the tests run the sources, as a start does.
+ * whole run, and builds the console. Where no bundle can be made (the sources change meanwhile), the tests run the sources, as a start does.
  */
 import { execFileSync } from 'node:child_process';
 import { resolve } from 'node:path';
 
 /** Tells the tests' processes which file to run; see gateway.ts. */
 export const PROGRAM_VARIABLE = 'HEADGATE_TEST_PROGRAM';
+/** Folder of the built console, for the tests that open it; empty where it could not be built. */
+export const CONSOLE_VARIABLE = 'HEADGATE_TEST_CONSOLE';
 
 const ROOT = resolve(import.meta.dirname, '../../..');
-const FIND_PROGRAM = '. scripts/prepare.sh && . scripts/build.sh && printf %s "$PROGRAM"';
+const FIND_PROGRAM =
+  '. scripts/prepare.sh && . scripts/build.sh && . scripts/console.sh && printf "%s\\n" "$PROGRAM" "$CONSOLE"';
 
 export default function setup(): void {
-  process.env[PROGRAM_VARIABLE] = execFileSync('sh', ['-euc', FIND_PROGRAM], {
+  const found = execFileSync('sh', ['-euc', FIND_PROGRAM], {
     cwd: ROOT,
     env: { ...process.env, ROOT },
     encoding: 'utf8',
     stdio: ['ignore', 'pipe', 'inherit'],
   });
+  const [program, console] = found.split('\n');
+  process.env[PROGRAM_VARIABLE] = program;
+  process.env[CONSOLE_VARIABLE] = console;
 }

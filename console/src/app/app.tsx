@@ -1,0 +1,36 @@
+/** The console: what all pages stand in. */
+import { CSPProvider } from '@base-ui/react/csp-provider';
+import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
+import { RouterProvider } from '@tanstack/react-router';
+import type { ReactNode } from 'react';
+import { ApiError } from '../api/api-error.ts';
+import { Toasts } from '../ui/overlay/toasts.tsx';
+import { router } from './router.tsx';
+import { SignInGate } from './sign-in-gate.tsx';
+
+const RETRIES_MAX = 3;
+
+const client = new QueryClient({
+  defaultOptions: {
+    queries: {
+      staleTime: 2_000,
+      // What the API refuses it refuses again; without an answer the gateway may be starting.
+      retry: (count, error) => !(error instanceof ApiError && error.status < 500) && count < RETRIES_MAX,
+    },
+    mutations: { retry: false, networkMode: 'always' },
+  },
+});
+
+export function App(): ReactNode {
+  return (
+    <CSPProvider disableStyleElements>
+      <QueryClientProvider client={client}>
+        <Toasts>
+          <SignInGate>
+            <RouterProvider router={router} />
+          </SignInGate>
+        </Toasts>
+      </QueryClientProvider>
+    </CSPProvider>
+  );
+}

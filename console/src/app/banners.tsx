@@ -1,0 +1,41 @@
+/** What concerns every page: the gateway does not answer, or its database is away. */
+import { useQueryClient } from '@tanstack/react-query';
+import { useEffect, useSyncExternalStore, type ReactNode } from 'react';
+import { useRead } from '../api/queries.ts';
+import { announceUnreachable, connectionState, subscribeToConnection } from '../api/session-state.ts';
+import { shellWords } from '../text/shell.ts';
+import { Note } from '../ui/display/notes.tsx';
+import styles from './banners.module.css';
+
+const HEALTH_MS = 10_000;
+const TRY_AGAIN_MS = 1_500;
+
+export function Banners(): ReactNode {
+  const { isUnreachable } = useSyncExternalStore(subscribeToConnection, connectionState);
+  const health = useRead('GET /apps', { query: { limit: 1 } }, { everyMs: HEALTH_MS });
+  useReturn(isUnreachable);
+  return (
+    <div className={styles['banners']} role="status">
+      {isUnreachable && <Note tone="bad">{shellWords.unreachable}</Note>}
+      {!isUnreachable && health.data?.isStale === true && <Note tone="warn">{shellWords.stale}</Note>}
+    </div>
+  );
+}
+
+/** Asks until the gateway answers again; then everything shown is read anew. */
+function useReturn(isUnreachable: boolean): void {
+  const client = useQueryClient();
+  useEffect(() => {
+    if (!isUnreachable) return undefined;
+    const timer = setInterval(() => {
+      fetch('/healthz').then(
+        () => {
+          announceUnreachable(false);
+          void client.invalidateQueries();
+        },
+        () => undefined,
+      );
+    }, TRY_AGAIN_MS);
+    return () => clearInterval(timer);
+  }, [isUnreachable, client]);
+}

@@ -1,0 +1,57 @@
+/**
+ * Lets nothing be seen before the sign-in. A session that ends later is renewed in a dialog over the page, which stays
+ * as it is, with everything that was typed.
+ */
+import { useQueryClient } from '@tanstack/react-query';
+import { useCallback, useEffect, useState, useSyncExternalStore, type ReactNode } from 'react';
+import { ApiError } from '../api/api-error.ts';
+import { callByName } from '../api/call.ts';
+import { connectionState, startSession, subscribeToConnection } from '../api/session-state.ts';
+import { signInWords } from '../text/shell.ts';
+import { ErrorNote, Loading } from '../ui/display/notes.tsx';
+import { Dialog } from '../ui/overlay/dialog.tsx';
+import { SessionContext, type Session } from '../page/session.ts';
+import { SignInForm, SignInPage } from './sign-in.tsx';
+
+type Known = 'asking' | 'none' | Session | Error;
+
+export function SignInGate({ children }: { readonly children: ReactNode }): ReactNode {
+  const [known, setKnown] = useState<Known>('asking');
+  const client = useQueryClient();
+  const { hasSessionEnded } = useSyncExternalStore(subscribeToConnection, connectionState);
+  const ask = useCallback(async () => setKnown(await readSession()), []);
+  const renew = async (): Promise<void> => {
+    await ask();
+    await client.invalidateQueries();
+  };
+  useEffect(() => void ask(), [ask]);
+
+  if (known === 'asking') return <Loading />;
+  if (known instanceof Error) return <ErrorNote error={known} onRetry={() => void ask()} />;
+  if (known === 'none') return <SignInPage onDone={() => void renew()} />;
+  return (
+    <SessionContext value={known}>
+      {children}
+      <Dialog isOpen={hasSessionEnded} onClose={() => undefined} keepsOpen title={signInWords.title}>
+        <p>{signInWords.ended}</p>
+        <SignInForm onDone={() => void renew()} />
+      </Dialog>
+    </SessionContext>
+  );
+}
+
+interface SessionAnswer {
+  readonly data: { readonly actor: Session; readonly csrf_token: string | null };
+}
+
+async function readSession(): Promise<'none' | Session | Error> {
+  try {
+    const { body } = await callByName<SessionAnswer>('GET /session', {});
+    const { actor, csrf_token: csrf } = body.data;
+    startSession(csrf ?? '');
+    return { name: actor.name, role: actor.role };
+  } catch (error) {
+    if (error instanceof ApiError && error.status === 401) return 'none';
+    return error as Error;
+  }
+}

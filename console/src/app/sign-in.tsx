@@ -1,0 +1,90 @@
+/** The form of the sign-in, and its page. */
+import { useQuery } from '@tanstack/react-query';
+import { useState, type ReactNode, type SubmitEvent } from 'react';
+import { callByName, type Answer } from '../api/call.ts';
+import { signInWords } from '../text/shell.ts';
+import { Button } from '../ui/controls/button.tsx';
+import { TextField } from '../ui/controls/field.tsx';
+import { ErrorNote } from '../ui/display/notes.tsx';
+import styles from './sign-in.module.css';
+
+interface SignInProps {
+  readonly onDone: () => void;
+}
+
+export function SignInPage({ onDone }: SignInProps): ReactNode {
+  return (
+    <main className={styles['page']}>
+      <div className={styles['card']}>
+        <img src="/icon.svg" alt="" width="44" height="44" />
+        <h1>{signInWords.title}</h1>
+        <SignInForm onDone={onDone} />
+        <p className={styles['soft']}>{signInWords.whereIsToken}</p>
+      </div>
+    </main>
+  );
+}
+
+export function SignInForm({ onDone }: SignInProps): ReactNode {
+  const [token, setToken] = useState('');
+  const [error, setError] = useState<Error>();
+  const [isBusy, setBusy] = useState(false);
+  const ways = useQuery({ queryKey: ['sign-in'], queryFn: () => readWays() });
+  const oidc = ways.data?.body.data.oidc ?? null;
+  const signIn = async (event: SubmitEvent): Promise<void> => {
+    event.preventDefault();
+    setBusy(true);
+    try {
+      await callByName('POST /session', { body: { token: token.trim() } });
+      setToken('');
+      setError(undefined);
+      onDone();
+    } catch (cause) {
+      setError(cause as Error);
+    } finally {
+      setBusy(false);
+    }
+  };
+  return (
+    <form className={styles['form']} onSubmit={(event) => void signIn(event)}>
+      <TextField
+        label={signInWords.token}
+        hint={signInWords.tokenHint}
+        type="password"
+        name="token"
+        autoComplete="current-password"
+        autoFocus
+        required
+        value={token}
+        onValue={setToken}
+      />
+      {error !== undefined && <ErrorNote error={error} />}
+      <Button look="main" type="submit" isBusy={isBusy} disabled={token.trim() === ''}>
+        {signInWords.signIn}
+      </Button>
+      {oidc !== null && (
+        <>
+          <div className={styles['or']}>{signInWords.or}</div>
+          <a
+            className={styles['provider']}
+            href={`${oidc.start_url}?return_to=${encodeURIComponent(here())}`}
+          >
+            {signInWords.signInWith(oidc.name)}
+          </a>
+        </>
+      )}
+    </form>
+  );
+}
+
+interface Ways {
+  readonly data: { readonly oidc: { readonly name: string; readonly start_url: string } | null };
+}
+
+function readWays(): Promise<Answer<Ways>> {
+  return callByName('GET /sign-in', {});
+}
+
+function here(): string {
+  return `${window.location.pathname}${window.location.search}`;
+}

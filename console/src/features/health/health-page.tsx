@@ -1,0 +1,7 @@
+/** Health */
+import type { ReactNode } from 'react';
+import { PageHead } from '../../ui/display/panel.tsx';
+
+export function HealthPage(): ReactNode {
+  return <PageHead title="Health" />;
+}

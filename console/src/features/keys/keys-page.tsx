@@ -1,0 +1,7 @@
+/** Keys */
+import type { ReactNode } from 'react';
+import { PageHead } from '../../ui/display/panel.tsx';
+
+export function KeysPage(): ReactNode {
+  return <PageHead title="Keys" />;
+}

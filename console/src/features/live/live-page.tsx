@@ -1,0 +1,7 @@
+/** Live */
+import type { ReactNode } from 'react';
+import { PageHead } from '../../ui/display/panel.tsx';
+
+export function LivePage(): ReactNode {
+  return <PageHead title="Live" />;
+}

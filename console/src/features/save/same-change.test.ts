@@ -1,0 +1,22 @@
+import { execFileSync } from 'node:child_process';
+import { describe, expect, it } from 'vitest';
+import { curlOf, quoted } from './same-change.ts';
+
+describe('curlOf', () => {
+  it('is the call, with the precondition and the body', () => {
+    const text = curlOf(
+      'PATCH /apps/{app_id}',
+      { path: { app_id: 'a b' }, ifMatch: '"x"', body: { name: "it's" } },
+      'http://gate',
+    );
+    expect(text).toContain(`curl -X PATCH 'http://gate/api/v1/apps/a%20b'`);
+    expect(text).toContain(`-H 'If-Match: "x"'`);
+    expect(text).toContain('application/merge-patch+json');
+  });
+});
+
+describe('quoted', () => {
+  it.each([`it's`, '$(id)', '`id`', 'a"b', '\\', '\n', '!x', "''"])('is one word of a shell: %s', (text) => {
+    expect(execFileSync('sh', ['-c', `printf %s ${quoted(text)}`], { encoding: 'utf8' })).toBe(text);
+  });
+});

@@ -1,0 +1,26 @@
+/** The same write elsewhere: as a call with curl. Pure. */
+import { urlOf } from '../../api/call.ts';
+import type { Change } from './save-context.ts';
+
+/** For a shell; `HEADGATE_TOKEN` stands for the admin token. */
+export function curlOf(
+  operation: string,
+  options: Change['options'],
+  origin = window.location.origin,
+): string {
+  const method = operation.slice(0, operation.indexOf(' '));
+  const type = method === 'PATCH' ? 'application/merge-patch+json' : 'application/json';
+  return [
+    `curl -X ${method} ${quoted(origin + urlOf(operation, options))}`,
+    `-H "Authorization: Bearer $HEADGATE_TOKEN"`,
+    ...(options.ifMatch === undefined ? [] : [`-H ${quoted(`If-Match: ${options.ifMatch}`)}`]),
+    ...(options.body === undefined
+      ? []
+      : [`-H ${quoted(`Content-Type: ${type}`)}`, `-d ${quoted(JSON.stringify(options.body))}`]),
+  ].join(' \\\n  ');
+}
+
+/** For a POSIX shell: nothing inside of single quotes has a meaning. */
+export function quoted(text: string): string {
+  return `'${text.replaceAll("'", String.raw`'\''`)}'`;
+}

@@ -1,0 +1,33 @@
+/**
+ * Saving: a page says which write it wants to make; the reader sees first what it would do, and the same change as curl,
+ * command line and YAML, then makes it or not.
+ */
+import { createContext, useContext } from 'react';
+import type { Answer, AnyCallOptions } from '../../api/call.ts';
+
+export interface Change {
+  /** Such as "Save billing". */
+  readonly title: string;
+  /** The button that makes it. */
+  readonly action?: string;
+  /** `PATCH /apps/{app_id}`: method and path template below /api/v1. */
+  readonly operation: string;
+  readonly options: Pick<AnyCallOptions, 'path' | 'query' | 'body' | 'ifMatch'>;
+  /** Shown when it has been made. */
+  readonly done: string;
+  /** What is lost by it and cannot be got back: the name must be typed. */
+  readonly confirmName?: string;
+  /** The write that takes it back, where there is one. */
+  readonly undo?: Pick<Change, 'operation' | 'options'>;
+}
+
+/** Resolves with the answer when the change was made, with undefined when the reader thought better of it. */
+export type Save = <Result = unknown>(change: Change) => Promise<Answer<Result> | undefined>;
+
+export const SaveContext = createContext<Save | undefined>(undefined);
+
+export function useSave(): Save {
+  const save = useContext(SaveContext);
+  if (save === undefined) throw new Error('Cannot save outside of the save provider');
+  return save;
+}

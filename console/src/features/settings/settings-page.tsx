@@ -1,0 +1,7 @@
+/** Settings */
+import type { ReactNode } from 'react';
+import { PageHead } from '../../ui/display/panel.tsx';
+
+export function SettingsPage(): ReactNode {
+  return <PageHead title="Settings" />;
+}

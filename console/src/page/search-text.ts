@@ -1,0 +1,40 @@
+/** Values in the address of a page, so that every view can be linked: `?tab=policy&q=invoice`, always as text. */
+import { useNavigate, useSearch } from '@tanstack/react-router';
+import { useCallback } from 'react';
+
+export type PageSearch = Readonly<Record<string, string>>;
+
+export function parseSearch(text: string): PageSearch {
+  return Object.fromEntries(new URLSearchParams(text));
+}
+
+export function stringifySearch(search: Readonly<Record<string, unknown>>): string {
+  const query = new URLSearchParams();
+  for (const [name, value] of Object.entries(search)) {
+    if (typeof value === 'string' && value !== '') query.set(name, value);
+  }
+  const text = query.toString();
+  return text === '' ? '' : `?${text}`;
+}
+
+/** One value of the address, and how to change it; the fallback stands for its absence. */
+export function useSearchText(name: string, fallback = ''): readonly [string, (value: string) => void] {
+  const search = useSearch({ strict: false }) as PageSearch;
+  const navigate = useNavigate();
+  const set = useCallback(
+    (value: string) => {
+      void navigate({
+        to: '.',
+        replace: true,
+        search: (before: PageSearch) => withValue(before, name, value === fallback ? '' : value),
+      } as never);
+    },
+    [navigate, name, fallback],
+  );
+  return [search[name] ?? fallback, set];
+}
+
+function withValue(search: PageSearch, name: string, value: string): PageSearch {
+  const { [name]: _, ...rest } = search;
+  return value === '' ? rest : { ...rest, [name]: value };
+}

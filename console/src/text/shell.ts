@@ -1,0 +1,44 @@
+/** Words of the frame around the pages: navigation, sign-in, banners. */
+export const shellWords = {
+  navigation: 'Main',
+  openNavigation: 'Menu',
+  pages: {
+    overview: 'Overview',
+    apps: 'Apps',
+    keys: 'API keys',
+    live: 'Live',
+    explain: 'Explain',
+    shadow: 'Shadow',
+    history: 'History',
+    audit: 'Audit',
+    health: 'Health',
+    nodes: 'Nodes',
+    access: 'Access',
+    settings: 'Settings',
+  },
+  groups: { traffic: 'Traffic', configuration: 'Configuration', operation: 'Operation' },
+  colourScheme: 'Colour scheme',
+  schemes: { system: 'As the system', light: 'Light', dark: 'Dark' },
+  notFound: 'There is no such page',
+  notFoundDetail: 'The address may be mistyped, or what it showed may have been deleted.',
+  toOverview: 'Go to the overview',
+  pageFailed: 'This page met an error',
+  reload: 'Load the page again',
+  stale: 'The database is away: what you see is the configuration in force, and nothing can be changed now.',
+  unreachable: 'The gateway does not answer. Trying again …',
+  signedInAs: (name: string, role: string): string => `${name} (${role})`,
+  account: 'Account',
+  signOut: 'Sign out',
+} as const;
+
+export const signInWords = {
+  title: 'Sign in to Headgate',
+  token: 'Admin token',
+  tokenHint: 'The value of GATEWAY_ADMIN_TOKEN, or a token made for you under Access.',
+  whereIsToken:
+    'Started without GATEWAY_ADMIN_TOKEN? The gateway has then made a token at its first start, and its log says which file has it.',
+  signIn: 'Sign in',
+  signInWith: (name: string): string => `Sign in with ${name}`,
+  ended: 'Your session has ended. Sign in again: what you typed is still there.',
+  or: 'or',
+} as const;

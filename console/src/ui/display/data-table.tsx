@@ -1,0 +1,86 @@
+/** A table of records: rows by column, scrolled sideways where it is too wide, with more rows on request. */
+import type { ReactNode } from 'react';
+import { words } from '../../text/words.ts';
+import { Button } from '../controls/button.tsx';
+import styles from './data-table.module.css';
+
+export interface Column<Row> {
+  readonly head: string;
+  readonly cell: (row: Row) => ReactNode;
+  /** Numbers stand at the right, in digits of one width. */
+  readonly isNumber?: boolean;
+  /** The first column of a row that names it, for screen readers. */
+  readonly isRowHead?: boolean;
+}
+
+interface DataTableProps<Row> {
+  /** What the table lists, for screen readers. */
+  readonly caption: string;
+  readonly columns: readonly Column<Row>[];
+  readonly rows: readonly Row[];
+  readonly keyOf: (row: Row) => string;
+  readonly empty?: ReactNode;
+  readonly more?: {
+    readonly total: number;
+    readonly isLoading: boolean;
+    readonly hasMore: boolean;
+    readonly load: () => void;
+  };
+}
+
+export function DataTable<Row>({
+  caption,
+  columns,
+  rows,
+  keyOf,
+  empty,
+  more,
+}: DataTableProps<Row>): ReactNode {
+  if (rows.length === 0 && empty !== undefined) return empty;
+  return (
+    <div>
+      <div className={styles['scroll']} tabIndex={0} role="region" aria-label={caption}>
+        <table className={styles['table']}>
+          <caption className="visually-hidden">{caption}</caption>
+          <thead>
+            <tr>
+              {columns.map((column) => (
+                <th key={column.head} scope="col" data-number={column.isNumber || undefined}>
+                  {column.head}
+                </th>
+              ))}
+            </tr>
+          </thead>
+          <tbody>
+            {rows.map((row) => (
+              <tr key={keyOf(row)}>{columns.map((column) => cellOf(column, row))}</tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+      {more?.hasMore === true && (
+        <div className={styles['more']}>
+          <Button isBusy={more.isLoading} onClick={more.load}>
+            {words.loadMore}
+          </Button>
+          <span>{words.shownOf(rows.length, more.total)}</span>
+        </div>
+      )}
+    </div>
+  );
+}
+
+function cellOf<Row>(column: Column<Row>, row: Row): ReactNode {
+  if (column.isRowHead === true) {
+    return (
+      <th key={column.head} scope="row">
+        {column.cell(row)}
+      </th>
+    );
+  }
+  return (
+    <td key={column.head} data-number={column.isNumber || undefined}>
+      {column.cell(row)}
+    </td>
+  );
+}

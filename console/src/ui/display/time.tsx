@@ -1,0 +1,79 @@
+/** Times in the reader's zone, with UTC in the title; durations and numbers for people. */
+import { useEffect, useState, type ReactNode } from 'react';
+
+const EXACT = new Intl.DateTimeFormat('en', { dateStyle: 'medium', timeStyle: 'medium' });
+const RELATIVE = new Intl.RelativeTimeFormat('en', { numeric: 'auto' });
+const STEPS: readonly (readonly [Intl.RelativeTimeFormatUnit, number])[] = [
+  ['year', 31_536_000],
+  ['month', 2_592_000],
+  ['day', 86_400],
+  ['hour', 3_600],
+  ['minute', 60],
+  ['second', 1],
+];
+
+/** @param at RFC 3339, or milliseconds since 1970 */
+export function Time({
+  at,
+  isRelative = false,
+}: {
+  readonly at: string | number;
+  readonly isRelative?: boolean;
+}): ReactNode {
+  const date = new Date(at);
+  const nowMs = useNow(isRelative);
+  if (Number.isNaN(date.getTime())) return String(at);
+  return (
+    <time dateTime={date.toISOString()} title={`${date.toISOString()} (UTC)`}>
+      {isRelative ? relativeTime(date.getTime(), nowMs) : EXACT.format(date)}
+    </time>
+  );
+}
+
+export function relativeTime(atMs: number, nowMs: number): string {
+  const secs = Math.round((atMs - nowMs) / 1_000);
+  const [unit, length] = STEPS.find(([, step]) => Math.abs(secs) >= step) ?? ['second', 1];
+  return RELATIVE.format(Math.trunc(secs / length), unit);
+}
+
+const REFRESH_MS = 10_000;
+
+/** The time, read again now and then while it is shown against another. */
+function useNow(isOn: boolean): number {
+  const [nowMs, setNowMs] = useState(() => Date.now());
+  useEffect(() => {
+    if (!isOn) return undefined;
+    const timer = setInterval(() => setNowMs(Date.now()), REFRESH_MS);
+    return () => clearInterval(timer);
+  }, [isOn]);
+  return nowMs;
+}
+
+const WHOLE = new Intl.NumberFormat('en', { maximumFractionDigits: 0 });
+const SHORT = new Intl.NumberFormat('en', { maximumSignificantDigits: 3, notation: 'compact' });
+
+export function formatNumber(value: number): string {
+  return Math.abs(value) < 10_000 ? WHOLE.format(value) : SHORT.format(value);
+}
+
+/** Milliseconds, with as many digits as say something. */
+export function formatMs(ms: number): string {
+  if (ms < 1) return `${ms.toFixed(2)} ms`;
+  if (ms < 10) return `${ms.toFixed(1)} ms`;
+  if (ms < 1_000) return `${Math.round(ms)} ms`;
+  return ms < 60_000 ? `${(ms / 1_000).toFixed(2)} s` : `${Math.round(ms / 1_000)} s`;
+}
+
+export function formatShare(share: number): string {
+  if (share === 0) return '0 %';
+  if (share < 0.0001) return '< 0.01 %';
+  const percent = share * 100;
+  return `${percent < 1 ? percent.toFixed(2) : percent < 10 ? percent.toFixed(1) : Math.round(percent)} %`;
+}
+
+export function formatBytes(bytes: number): string {
+  const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB'];
+  const power = bytes < 1 ? 0 : Math.min(units.length - 1, Math.floor(Math.log2(bytes) / 10));
+  const value = bytes / 1024 ** power;
+  return `${value < 10 && power > 0 ? value.toFixed(1) : Math.round(value)} ${units[power]}`;
+}

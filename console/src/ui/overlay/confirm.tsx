@@ -1,0 +1,75 @@
+/** Asks before what cannot be undone: the name of the thing has to be typed. */
+import { useState, type ReactNode } from 'react';
+import { words } from '../../text/words.ts';
+import { Button } from '../controls/button.tsx';
+import { TextField } from '../controls/field.tsx';
+import { ErrorNote } from '../display/notes.tsx';
+import { Dialog } from './dialog.tsx';
+
+interface ConfirmProps {
+  readonly isOpen: boolean;
+  readonly onClose: () => void;
+  readonly title: string;
+  /** What will be gone. */
+  readonly children: ReactNode;
+  /** Must be typed; absent: a press is enough. */
+  readonly name?: string;
+  readonly action: string;
+  readonly onConfirm: () => Promise<unknown>;
+}
+
+export function ConfirmDialog({
+  isOpen,
+  onClose,
+  title,
+  children,
+  name,
+  action,
+  onConfirm,
+}: ConfirmProps): ReactNode {
+  const [typed, setTyped] = useState('');
+  const [isBusy, setBusy] = useState(false);
+  const [error, setError] = useState<Error>();
+  const close = (): void => {
+    setTyped('');
+    setError(undefined);
+    onClose();
+  };
+  const confirm = async (): Promise<void> => {
+    setBusy(true);
+    try {
+      await onConfirm();
+      close();
+    } catch (cause) {
+      setError(cause as Error);
+    } finally {
+      setBusy(false);
+    }
+  };
+  return (
+    <Dialog
+      isOpen={isOpen}
+      onClose={close}
+      title={title}
+      actions={
+        <>
+          <Button onClick={close}>{words.cancel}</Button>
+          <Button
+            look="danger"
+            isBusy={isBusy}
+            disabled={name !== undefined && typed !== name}
+            onClick={() => void confirm()}
+          >
+            {action}
+          </Button>
+        </>
+      }
+    >
+      <div>{children}</div>
+      {name !== undefined && (
+        <TextField label={words.typeToConfirm(name)} value={typed} onValue={setTyped} isMono />
+      )}
+      {error !== undefined && <ErrorNote error={error} />}
+    </Dialog>
+  );
+}

@@ -1,0 +1,82 @@
+/**
+ * Serves the console at `/` of the management port. Its pages are drawn by one document, so every address that is no
+ * file and no part of the API is that document for a browser that asks for a page, and stays a 404 for all else.
+ */
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { isNotModified } from '../api/entity-tag.ts';
+import { INDEX_PATH, type ConsoleFile, type ConsoleFiles, type ContentCoding } from './console-files.ts';
+
+/** No scripts or styles in line, nothing from or to other hosts, in no frame. */
+const SECURITY_POLICY = [
+  "default-src 'none'",
+  "base-uri 'none'",
+  "connect-src 'self'",
+  "font-src 'self'",
+  "form-action 'self'",
+  "frame-ancestors 'none'",
+  "img-src 'self'",
+  "script-src 'self'",
+  "style-src 'self'",
+].join('; ');
+
+const SECURITY_HEADERS = {
+  'Content-Security-Policy': SECURITY_POLICY,
+  'Cross-Origin-Opener-Policy': 'same-origin',
+  'Cross-Origin-Resource-Policy': 'same-origin',
+  'Permissions-Policy': 'camera=(), geolocation=(), microphone=(), payment=(), usb=()',
+  'Referrer-Policy': 'no-referrer',
+  'X-Content-Type-Options': 'nosniff',
+  'X-Frame-Options': 'DENY',
+};
+
+const IMMUTABLE = 'public, max-age=31536000, immutable';
+/** Preferred first. */
+const CODINGS: readonly ContentCoding[] = ['br', 'gzip'];
+/** Never a page: what lies below answers with JSON or its own pages, also where it has nothing. */
+const OTHER_PATHS = /^\/(?:api|healthz|readyz|metrics|swagger-ui)(?:\/|$)/;
+
+/** @returns undefined: the console has nothing there */
+export function sendConsole(
+  files: ConsoleFiles,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): FastifyReply | undefined {
+  if (request.method !== 'GET' && request.method !== 'HEAD') return undefined;
+  const path = request.url.split('?', 1)[0] ?? '/';
+  const file = fileAt(files, path, request.headers.accept);
+  return file === undefined ? undefined : send(file, request, reply);
+}
+
+function fileAt(files: ConsoleFiles, path: string, accept: string | undefined): ConsoleFile | undefined {
+  if (path === '/') return files.get(INDEX_PATH);
+  if (OTHER_PATHS.test(path)) return undefined;
+  const isPage = !path.startsWith('/assets/') && accept?.includes('text/html') === true;
+  return files.get(path) ?? (isPage ? files.get(INDEX_PATH) : undefined);
+}
+
+function send(file: ConsoleFile, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  reply.headers({
+    ...SECURITY_HEADERS,
+    'Cache-Control': file.isImmutable ? IMMUTABLE : 'no-cache',
+    ETag: file.entityTag,
+    Vary: 'Accept-Encoding',
+  });
+  if (isNotModified(request.headers['if-none-match'], file.entityTag)) return reply.code(304).send();
+  const accepted = request.headers['accept-encoding'];
+  const coding = CODINGS.find((one) => file.bytes[one] !== undefined && accepts(accepted, one));
+  const bytes = file.bytes[coding ?? 'identity'] ?? file.bytes.identity;
+  if (coding !== undefined) reply.header('Content-Encoding', coding);
+  reply.code(200).type(file.type).header('Content-Length', bytes.byteLength);
+  return reply.send(request.method === 'HEAD' ? undefined : bytes);
+}
+
+/** RFC 9110 section 12.5.3; a coding that is not named is not used. */
+function accepts(header: string | string[] | undefined, coding: ContentCoding): boolean {
+  return String(header ?? '')
+    .toLowerCase()
+    .split(',')
+    .some((item) => {
+      const [name = '', ...parameters] = item.split(';').map((part) => part.trim());
+      return name === coding && !parameters.some((parameter) => /^q=0(?:\.0*)?$/.test(parameter));
+    });
+}
