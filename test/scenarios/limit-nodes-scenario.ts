@@ -4,6 +4,7 @@
  * the soak.
  */
 import { setTimeout as pause } from 'node:timers/promises';
+import { leastAdmitted } from './limits-reference.ts';
 import type { Policy } from '../../src/policy/registry.ts';
 import type { TestGateway } from '../support/gateway.ts';
 import { startLimitNodes } from '../support/limit-nodes.ts';
@@ -39,10 +40,10 @@ export interface SharedLimitResult {
   /** What the limit allows until the last answer, and until the last request was sent. */
   readonly most: number;
   readonly planned: number;
+  /** What it has for the requests that were asked, when they were: at the least. */
+  readonly available: number;
   /** The largest number by which what was admitted until an answer was above what the limit allows until then. */
   readonly above: number;
-  /** For which one of the gateways that are asked gave no answer, at most. */
-  readonly silentMs: number;
   readonly statuses: Readonly<Record<number, number>>;
 }
 
@@ -57,12 +58,13 @@ export async function sharedLimits(options: SharedLimitOptions): Promise<{
   const { skewsMs, limit, windows, clients, everyMs, workers, asking } = options;
   const redis = await startRedis();
   const origin = await startOrigin((_request, response) => response.end('ok'));
+  const named = ALGORITHMS.flatMap((algorithm) =>
+    MODES.map((mode) => ({ name: nameOf(algorithm, mode), algorithm, mode })),
+  );
   const policies: Record<string, Policy> = {};
-  for (const algorithm of ALGORITHMS) {
-    for (const mode of MODES) {
-      const rate_limit = { enabled: true, requests: limit, window_seconds: 1, algorithm, mode };
-      policies[nameOf(algorithm, mode)] = { rate_limit };
-    }
+  for (const { name, algorithm, mode } of named) {
+    const rate_limit = { enabled: true, requests: limit, window_seconds: 1, algorithm, mode };
+    policies[name] = { rate_limit };
   }
   const nodes = await startLimitNodes({
     redisUrls: skewsMs.map(() => redis.url),
@@ -92,7 +94,7 @@ export async function sharedLimits(options: SharedLimitOptions): Promise<{
     const firstWindow = Math.floor(startMs / WINDOW_MS);
     const touched = Math.floor(lastMs / WINDOW_MS) - firstWindow + 1;
     const elapsedMs = lastMs - startMs;
-    const results = Object.keys(policies).map((name) => {
+    const results = named.map(({ name, algorithm }) => {
       const answers = load.answers.filter((answer) => answer.name === name);
       const admitted = answers.filter(({ status }) => status === 200).length;
       const most = name.startsWith('token')
@@ -101,16 +103,13 @@ export async function sharedLimits(options: SharedLimitOptions): Promise<{
       const planned = name.startsWith('token')
         ? limit + Math.floor((limit * (windows * WINDOW_MS - MARGIN_MS)) / WINDOW_MS)
         : limit * windows;
-      const above = mostAbove(answers, name, limit, startMs);
-      const endMs = startMs + windows * WINDOW_MS - MARGIN_MS;
-      const silentMs = Math.max(
-        ...nodes.gateways.slice(0, asking).map((_, gateway) => {
-          const own = answers.filter((answer) => answer.gateway === gateway);
-          return longestGapMs([startMs, ...own.map(({ atMs }) => Math.min(atMs, endMs)), endMs]);
-        }),
+      const available = leastAdmitted(
+        answers.map(({ atMs, tookMs }) => ({ sentMs: atMs - tookMs, answeredMs: atMs })),
+        { algorithm, requests: limit, windowMs: WINDOW_MS },
       );
+      const above = mostAbove(answers, name, limit, startMs);
       const statuses = statusesOf(answers);
-      return { name, asked: answers.length, admitted, most, planned, above, silentMs, statuses };
+      return { name, asked: answers.length, admitted, most, planned, available, above, statuses };
     });
     let fallbacks = 0;
     for (const gateway of nodes.gateways) {
@@ -153,11 +152,6 @@ async function clockOffMs(gateway: TestGateway, skewMs: number): Promise<number>
   const saysMs = Date.parse(response.headers.get('date') ?? '');
   if (Number.isNaN(saysMs)) return Infinity;
   return Math.max(0, beforeMs - saysMs, saysMs - afterMs);
-}
-
-function longestGapMs(timesMs: readonly number[]): number {
-  const sorted = timesMs.toSorted((a, b) => a - b);
-  return Math.max(...sorted.slice(1).map((ms, index) => ms - (sorted[index] ?? ms)));
 }
 
 function nameOf(algorithm: string, mode: string): string {

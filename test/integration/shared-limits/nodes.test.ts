@@ -7,8 +7,8 @@ import { sharedLimits } from '../../scenarios/limit-nodes-scenario.ts';
 
 const LIMIT = 6;
 const WINDOWS = 4;
-/** A fraction of what is there at any moment comes in this time. */
-const SILENT_MS_MAX = 250;
+/** The least part of what a limit has in the time, that the requests must have been there for. */
+const AVAILABLE_PART = 0.7;
 /** Three algorithms in two modes. */
 const LIMITS = 6;
 const ATTEMPTS = 3;
@@ -24,7 +24,7 @@ it(
         skewsMs: [5_000, -5_000],
         limit: LIMIT,
         windows: WINDOWS,
-        clients: 6,
+        clients: 3,
         everyMs: 40,
         workers: 2,
       });
@@ -32,7 +32,7 @@ it(
       expect(clocksOffMs).toBeLessThanOrEqual(1_500);
       expect(failures).toEqual([]);
       expect(results).toHaveLength(LIMITS);
-      for (const { name, asked, admitted, most, planned, above, silentMs, statuses } of results) {
+      for (const { name, asked, admitted, most, planned, available, above, statuses } of results) {
         expect(
           Object.keys(statuses).filter((status) => !['200', '429'].includes(status)),
           name,
@@ -40,16 +40,11 @@ it(
         expect(admitted, name).toBeGreaterThan(0);
         expect(admitted, name).toBeLessThanOrEqual(most);
         expect(above, name).toBeLessThanOrEqual(0);
-        // On a machine too busy to ask for more than there is, all the time and at both of them, nothing says how much
-        // of it should have been used: then it is asked once more.
-        if (asked >= 3 * most && silentMs < SILENT_MS_MAX) {
-          expect(admitted, name).toBeGreaterThanOrEqual(0.98 * planned - 1);
-          judged.add(name);
-        } else {
-          tooFewAsked.push(
-            `${name}: ${asked} asked of ${most}, ${Math.round(silentMs)} ms without an answer`,
-          );
-        }
+        expect(admitted, name).toBeGreaterThanOrEqual(0.98 * available);
+        // On a machine too busy to ask all the time for more than there is, little of the limit could be used at all:
+        // then it is asked once more.
+        if (asked >= 3 * most && available >= AVAILABLE_PART * planned) judged.add(name);
+        else tooFewAsked.push(`${name}: ${asked} asked of ${most}, ${available} available of ${planned}`);
       }
       expect(fallbacks).toBe(0);
     }
