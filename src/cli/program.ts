@@ -15,6 +15,7 @@ import { addExplainCommand } from './everyday/explain.ts';
 import { GATEWAY_COMMANDS } from './everyday/gateway-wide.ts';
 import { addHealthCommands } from './everyday/health.ts';
 import { RESOURCE_GROUPS } from './everyday/resources.ts';
+import { addTryCommand } from './everyday/try-command.ts';
 import { addTransactionCommand } from './everyday/transaction-command.ts';
 import { addImportCommands } from './import/import-commands.ts';
 import type { CliIo } from './io.ts';
@@ -84,6 +85,7 @@ export function createProgram(version: string, commands: Commands, io: CliIo): C
   for (const spec of GATEWAY_COMMANDS) addCommand(program, spec, io);
   addTransactionCommand(program, io);
   addExplainCommand(program, io);
+  addTryCommand(program, io);
   addHealthCommands(program, io);
   addContextCommands(program, io);
   addCompletionCommand(program, io);

@@ -1,5 +1,7 @@
 /** Wires the management API to the running gateway. */
+import { lookup } from 'node:dns/promises';
 import { blockList } from '../egress/blocks.ts';
+import { normaliseAddress } from '../http/address.ts';
 import { SharedConcurrencyStore } from '../limits/concurrency.ts';
 import { counterUse } from '../limits/local/counter-use.ts';
 import { SharedMemoryLimitStore } from '../limits/local/local-store.ts';
@@ -7,6 +9,7 @@ import type { ShadowReports } from '../management/context.ts';
 import { readConsoleFiles, type ConsoleFiles } from '../management/console/console-files.ts';
 import type { ManagementListening } from '../management/listening.ts';
 import { createManagementServer } from '../management/server.ts';
+import type { OwnListener } from '../management/try/send-request.ts';
 import type { WriteDependencies } from '../management/write/write.ts';
 import type { RateLimitGlobals } from '../policy/dependencies.ts';
 import { renderMetrics } from '../observe/prometheus.ts';
@@ -108,6 +111,7 @@ export async function createManagement(
     trials: configTrials(parts, supervisor, trialUrl),
     settings: shownSettings,
     served: state,
+    ownListener: () => ownTrafficListener(parts),
     metricsText: async () => {
       const [samples, isUp] = await Promise.all([
         supervisor.samples(),
@@ -128,6 +132,29 @@ export async function createManagement(
     logger: log,
     version,
   });
+}
+
+/**
+ * The address by which this machine reaches its traffic listener; undefined while there is none, or when the name of
+ * the setting no longer leads to this machine.
+ */
+async function ownTrafficListener({ settings, ownListeners }: Parts): Promise<OwnListener | undefined> {
+  const { host, tls } = settings.proxy;
+  const port = ownListeners.portOf('traffic');
+  if (port === 0) return undefined;
+  const loopback: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '::': '::1' };
+  const address = loopback[host] ?? (await addressOfHost(host));
+  if (address === undefined || ownListeners.at(address, port) !== 'traffic') return undefined;
+  return { address, port, isSecure: tls !== undefined };
+}
+
+async function addressOfHost(host: string): Promise<string | undefined> {
+  try {
+    const { address } = await lookup(host);
+    return normaliseAddress(address);
+  } catch {
+    return undefined;
+  }
 }
 
 /** Configurations that are not in force are tried in a thread of their own. */

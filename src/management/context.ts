@@ -13,6 +13,7 @@ import type { ConfigTrials, ExplainAccess } from '../explain/access.ts';
 import type { Reading } from './crud/reading.ts';
 import type { EgressCheck } from './write/rule-context.ts';
 import type { ServedConfig } from './served-config.ts';
+import type { OwnListener } from './try/send-request.ts';
 import type { WritePath } from './write/write.ts';
 
 export interface ManagementStatus {
@@ -96,6 +97,8 @@ export interface ManagementContext {
   readonly shadow: ShadowReports;
   readonly explain: ExplainAccess;
   readonly trials: ConfigTrials;
+  /** Where this gateway takes traffic; undefined while it does not. */
+  readonly ownListener: () => Promise<OwnListener | undefined>;
   /** Of the process, secrets masked; in the order of the docs. */
   readonly settings: readonly SettingView[];
   readonly metricsText: () => Promise<string>;

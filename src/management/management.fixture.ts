@@ -153,6 +153,7 @@ export async function startManagement(overrides: Partial<ManagementDependencies>
     },
     settings: [],
     served,
+    ownListener: async () => undefined,
     metricsText: async () => '# HELP up Up.\n',
     logger: pino({ level: 'silent' }),
     version: '1.2.3',

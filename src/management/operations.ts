@@ -30,6 +30,7 @@ import { shadowOperations } from './routes/shadow.ts';
 import { treeOperation } from './routes/overview/app-tree.ts';
 import { transactionOperation } from './routes/transaction.ts';
 import { trafficOperations } from './routes/traffic.ts';
+import { tryOperation } from './try/try-operation.ts';
 import { tokenUsageOperation } from './routes/resources/token-usage.ts';
 import { rotateOperation, tokens } from './routes/resources/tokens.ts';
 import { versions } from './routes/resources/versions.ts';
@@ -63,6 +64,7 @@ export function allOperations(context: ManagementContext): Operation[] {
     ...samplingOperations(context),
     ...debugTokenOperations(context),
     ...explainOperations(context),
+    tryOperation(context),
     ...serviceOperations(context),
     nodesOperation(context),
     settingsOperation(context),

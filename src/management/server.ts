@@ -85,6 +85,7 @@ export interface ManagementDependencies extends WriteDependencies {
   readonly trials: ConfigTrials;
   readonly settings: ManagementContext['settings'];
   readonly served: ManagementContext['served'];
+  readonly ownListener: ManagementContext['ownListener'];
   /** Prometheus text format. */
   readonly metricsText: () => Promise<string>;
   readonly logger: FastifyBaseLogger;
@@ -174,6 +175,7 @@ function contextOf(
     trials: dependencies.trials,
     settings: dependencies.settings,
     served: dependencies.served,
+    ownListener: dependencies.ownListener,
     metricsText: dependencies.metricsText,
     hasEnvironmentToken: dependencies.adminToken !== undefined,
   };

@@ -300,6 +300,14 @@ export type TreeVersion = { readonly id: string; readonly version: string; reado
 
 export type TreeVersionList = { readonly status: number; readonly message: string; readonly data: readonly (TreeVersion)[]; readonly page: Page };
 
+export type TryDenial = { readonly code: string | null; readonly stage: string | null; readonly detail: string | null; readonly fix: string | null };
+
+export type TryEnvelope = { readonly status: number; readonly message: string; readonly data: TryOutcome; readonly warnings?: readonly (Warning)[] | undefined };
+
+export type TryInput = { readonly method: string; readonly path: string; readonly host?: string | undefined; readonly headers?: readonly (readonly (string)[])[] | undefined; readonly body?: string | undefined; readonly timeout_ms?: number | undefined };
+
+export type TryOutcome = { readonly status: number | null; readonly headers: readonly (readonly (string)[])[]; readonly body: string; readonly body_encoding: "text" | "base64"; readonly truncated: boolean; readonly problem: string | null; readonly duration_ms: number; readonly request_id: string | null; readonly client_address: string | null; readonly denial: TryDenial | null };
+
 export type Version = { readonly id: string; readonly created_at: string; readonly updated_at: string; readonly app_id: string; readonly version: string; readonly gateway_path: string; readonly gateway_path_is_default: boolean; readonly status: "active" | "deprecated" | "retired"; readonly sunset_at: string | null; readonly deprecated_at: string | null; readonly successor: string | null };
 
 export type VersionEnvelope = { readonly status: number; readonly message: string; readonly data: Version; readonly warnings?: readonly (Warning)[] | undefined };
@@ -389,6 +397,7 @@ export interface Operations {
   'DELETE /explain/debug-tokens/{debug_token_id}': { path: { readonly debug_token_id: string }; query: NoFields; body: undefined; result: undefined };
   'POST /explain': { path: NoFields; query: NoFields; body: ExplainInput; result: ExplanationEnvelope };
   'GET /explain/{request_id}': { path: { readonly request_id: string }; query: NoFields; body: undefined; result: ExplanationEnvelope };
+  'POST /try': { path: NoFields; query: NoFields; body: TryInput; result: TryEnvelope };
   'GET /health': { path: NoFields; query: NoFields; body: undefined; result: HealthEnvelope };
   'GET /nodes': { path: NoFields; query: NoFields; body: undefined; result: NodesEnvelope };
   'GET /settings': { path: NoFields; query: { readonly changed?: boolean | undefined }; body: undefined; result: SettingsEnvelope };

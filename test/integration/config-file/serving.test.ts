@@ -144,6 +144,7 @@ describe('a gateway with configuration files', () => {
         'bisectConfig',
         'introspectToken',
         'explainRequest',
+        'tryRequest',
         'startSampling',
         'stopSampling',
         'createDebugToken',

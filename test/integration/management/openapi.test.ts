@@ -197,6 +197,7 @@ describe('a client made from the document', () => {
     await ok('listApps', { token: admin.token });
     await ok('listAuditEntries', { query: { limit: '3' } });
     await ok('listNodes', {});
+    await ok('tryRequest', { body: { method: 'GET', path: '/billing/v1/invoices' } });
     await ok('getAppTree', { params: app, query: { limit: '10' } });
     await ok('search', { query: { q: 'bill' } });
     await ok('getSettings', { query: { changed: 'true' } });

@@ -1,0 +1,51 @@
+/**
+ * What the schema of a tried request cannot say: fields that a client sets for its connection are not for callers, since
+ * the gateway that sends the request sets them, and two of them could make two requests of one. Pure.
+ */
+import { isHostAndPort } from '../../http/fields/host.ts';
+import type { FieldError } from '../../model/errors.ts';
+import type { TryInput } from './try-schema.ts';
+
+const FIELD_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
+/** Visible ASCII, spaces and tabs, and bytes above ASCII (RFC 9110 section 5.5). */
+// oxlint-disable-next-line no-control-regex -- it allows the tab
+const FIELD_VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
+
+/** RFC 9110 section 7.6.1, and the framing of RFC 9112. */
+const OWN_FIELDS: Readonly<Record<string, string>> = {
+  connection: 'is set by the gateway, which closes the connection',
+  'content-length': 'is set by the gateway to the length of `body`',
+  expect: 'cannot be sent: the body follows at once',
+  host: 'is what `host` is for',
+  'keep-alive': 'is of the connection, which the gateway closes',
+  'proxy-connection': 'is of the connection, which the gateway closes',
+  te: 'is of the connection',
+  trailer: 'cannot be sent: the body has no trailer',
+  'transfer-encoding': 'cannot be sent: the body has a length',
+  upgrade: 'cannot be sent: other protocols are not tried',
+};
+
+export function requestErrors({ method, host, headers = [] }: TryInput): FieldError[] {
+  const errors: FieldError[] = [];
+  if (method.toUpperCase() === 'CONNECT') {
+    errors.push({ pointer: '/method', detail: 'must not be CONNECT: the gateway makes no tunnels' });
+  }
+  if (host !== undefined && !isHostAndPort(host)) {
+    errors.push({ pointer: '/host', detail: 'must be a host, with a port or without' });
+  }
+  for (const [index, [name = '', value = '']] of headers.entries()) {
+    if (!FIELD_NAME.test(name)) {
+      errors.push({ pointer: `/headers/${index}/0`, detail: 'must be a token (RFC 9110 section 5.6.2)' });
+      continue;
+    }
+    const own = OWN_FIELDS[name.toLowerCase()];
+    if (own !== undefined) errors.push({ pointer: `/headers/${index}/0`, detail: own });
+    if (!FIELD_VALUE.test(value)) {
+      errors.push({
+        pointer: `/headers/${index}/1`,
+        detail: 'must have no control characters, and bytes only',
+      });
+    }
+  }
+  return errors;
+}

@@ -1,0 +1,95 @@
+/** One real request through the gateway's own listener: what `POST /api/v1/try` takes and answers. */
+import { Type, type Static } from 'typebox';
+import { ONE_LINE_PATTERN } from '../../model/patterns.ts';
+import { closed, nullable, oneOf } from '../../model/schema-pieces.ts';
+
+/** Of the body that is sent, in characters, and of the one that is shown, in bytes. */
+export const TRY_BODY_MAX = 65_536;
+export const TRY_TIMEOUT_MAX_MS = 30_000;
+export const TRY_TIMEOUT_DEFAULT_MS = 10_000;
+const TRY_HEADERS_MAX = 100;
+
+const field = Type.Array(Type.String({ maxLength: 16_384, pattern: ONE_LINE_PATTERN }), {
+  minItems: 2,
+  maxItems: 2,
+  description: 'Name and value.',
+});
+
+export const TryInputSchema = Type.Object(
+  {
+    method: Type.String({
+      pattern: "^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,32}$",
+      description: 'Any method but CONNECT; sent in upper case.',
+    }),
+    path: Type.String({
+      pattern: '^/[!-~]*$',
+      maxLength: 16_384,
+      description: 'Path with its query, as it is sent: percent-encoded.',
+    }),
+    host: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: 255,
+        pattern: '^[!-~]+$',
+        description: 'The Host field; with TLS, its name also selects the certificate. Default: `localhost`.',
+      }),
+    ),
+    headers: Type.Optional(
+      Type.Array(field, {
+        maxItems: TRY_HEADERS_MAX,
+        description:
+          'Header fields in their order. Those of the connection and of the body’s length are the gateway’s to set.',
+      }),
+    ),
+    body: Type.Optional(Type.String({ maxLength: TRY_BODY_MAX, description: 'Sent as UTF-8.' })),
+    timeout_ms: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: TRY_TIMEOUT_MAX_MS,
+        default: TRY_TIMEOUT_DEFAULT_MS,
+        description: 'Milliseconds until the whole answer must have arrived.',
+      }),
+    ),
+  },
+  { ...closed, title: 'TryInput', description: 'A request as a client would send it, in HTTP/1.1.' },
+);
+export type TryInput = Static<typeof TryInputSchema>;
+
+export const TryOutcomeSchema = Type.Object(
+  {
+    status: nullable(
+      Type.Integer({ description: 'Status of the answer. null: there was none; see `problem`.' }),
+    ),
+    headers: Type.Array(field, { description: 'Header fields of the answer, in their order.' }),
+    body: Type.String({ description: 'The first 65,536 bytes of the body.' }),
+    body_encoding: oneOf(['text', 'base64'], { description: '`base64`: the bytes are no UTF-8.' }),
+    truncated: Type.Boolean({ description: 'Whether the body was longer, or did not arrive in full.' }),
+    problem: nullable(
+      Type.String({
+        description: 'Why there is no answer, or not all of it. null: all is there, or was cut.',
+      }),
+    ),
+    duration_ms: Type.Number({ minimum: 0, description: 'From connecting to the end of the answer.' }),
+    request_id: nullable(
+      Type.String({ description: 'Id of the exchange, as in the access log and for explain.' }),
+    ),
+    client_address: nullable(
+      Type.String({
+        description: 'Address that policies saw: that of this gateway, not that of the caller.',
+      }),
+    ),
+    denial: nullable(
+      Type.Object(
+        {
+          code: nullable(Type.String({ description: 'Error code.' })),
+          stage: nullable(Type.String({ description: 'Stage that decided.' })),
+          detail: nullable(Type.String({ description: 'Why, for operators.' })),
+          fix: nullable(Type.String({ description: 'The change that would let it pass.' })),
+        },
+        { ...closed, title: 'TryDenial' },
+      ),
+    ),
+  },
+  { ...closed, title: 'TryOutcome', description: 'What a client would have got.' },
+);
+export type TryOutcome = Static<typeof TryOutcomeSchema>;
