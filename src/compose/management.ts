@@ -84,6 +84,10 @@ export async function createManagement(
     nodes: { selfId: cluster.selfId, list: () => cluster.nodes() },
     adminToken: settings.adminToken,
     authFailuresPerMinute: settings.server.authFailuresPerMinute,
+    sessions: {
+      idleSecs: settings.console.sessionIdleSecs,
+      maxSecs: settings.console.sessionMaxSecs,
+    },
     isTrustedProxy: blockList(settings.trustedProxyIps),
     tls: certificates.management,
     swaggerEnabled: settings.server.swaggerEnabled,

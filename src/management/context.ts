@@ -9,6 +9,7 @@ import type { JwtDefaults } from '../policy/dependencies.ts';
 import type { NodeRecord, Repository } from '../storage/repository.ts';
 import type { DatabaseCheck } from './database-check.ts';
 import type { ChangePath } from './write/dry-run.ts';
+import type { SignInAccess } from './sessions/session-operations.ts';
 import type { ConfigTrials, ExplainAccess } from '../explain/access.ts';
 import type { Reading } from './crud/reading.ts';
 import type { EgressCheck } from './write/rule-context.ts';
@@ -104,4 +105,5 @@ export interface ManagementContext {
   readonly metricsText: () => Promise<string>;
   /** Whether GATEWAY_ADMIN_TOKEN is set. If so, the last stored admin token may be deleted. */
   readonly hasEnvironmentToken: boolean;
+  readonly signIn: SignInAccess;
 }

@@ -108,6 +108,7 @@ export async function startManagement(overrides: Partial<ManagementDependencies>
     clock,
     adminToken: ADMIN_TOKEN,
     authFailuresPerMinute: 0,
+    sessions: { idleSecs: 3_600, maxSecs: 43_200 },
     isTrustedProxy: () => false,
     swaggerEnabled: false,
     policyGlobals: undefined,
@@ -199,6 +200,7 @@ export async function startManagement(overrides: Partial<ManagementDependencies>
         const apps = await writer.listApps(all);
         for (const { id } of apps.items) await writer.deleteApp(id);
         for (const { id } of (await writer.listAdminTokens(all)).items) await writer.deleteAdminToken(id);
+        await writer.deleteExpiredSessions({ now: '9', unusedSince: '9' });
         return {
           value: undefined,
           touched: { appIds: apps.items.map(({ id }) => id), versionIds: [], keyIds: [] },

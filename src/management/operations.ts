@@ -26,6 +26,7 @@ import {
 import { serviceOperations } from './routes/service.ts';
 import { searchOperation } from './routes/overview/searching.ts';
 import { settingsOperation } from './routes/overview/shown-settings.ts';
+import { sessionOperations } from './sessions/session-operations.ts';
 import { shadowOperations } from './routes/shadow.ts';
 import { treeOperation } from './routes/overview/app-tree.ts';
 import { transactionOperation } from './routes/transaction.ts';
@@ -53,6 +54,7 @@ export function allOperations(context: ManagementContext): Operation[] {
     tokenUsageOperation(context),
     introspectOperation(context),
     ...crud(adminTokens(context.hasEnvironmentToken), context),
+    ...sessionOperations(context.signIn),
     auditOperation(context),
     ...configOperations(context),
     configFileOperation(context),

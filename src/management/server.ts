@@ -15,12 +15,8 @@ import Fastify, {
 import { newBudget, withBudget, type DeadlineBudget } from '../lib/deadline-budget.ts';
 import { requestIds } from '../lib/ids.ts';
 import { StorageUnavailable, type ConfigReader } from '../storage/repository.ts';
-import {
-  createAdminAuth,
-  type Actor,
-  type AdminAuthDependencies,
-  type Authenticate,
-} from './access/admin-auth.ts';
+import { createAccess, type ApiAccess } from './access/api-access.ts';
+import type { Actor } from './access/admin-auth.ts';
 import { checkAccess } from './access/dry-run-role.ts';
 import { clientAddress } from '../http/fields/forwarded.ts';
 import { Admission, type Leave } from './api/admission.ts';
@@ -42,9 +38,7 @@ import { NO_QUERY, parseQuery } from './api/query.ts';
 import { readingThroughOutages, STALE_HEADER } from './crud/reading.ts';
 import { failureOf, refuseConnection, RequestFailure, sendAnswer, sendFailure } from './api/send.ts';
 import { readOnlyFailure } from './access/read-only.ts';
-import { LoginGuard } from './access/login-guard.ts';
-import { RefusedLogins } from './access/refused-logins.ts';
-import { RememberedAdmins } from './access/remembered-admins.ts';
+import type { SessionSettings } from './sessions/sessions.ts';
 import { createWritePath, type WriteDependencies, type WritePath } from './write/write.ts';
 import { NO_NOTE, readWriteNote } from './write/write-note.ts';
 
@@ -64,6 +58,8 @@ export interface ManagementDependencies extends WriteDependencies {
   readonly adminToken: string | undefined;
   /** Wrong admin tokens per minute and client address; 0: any number. */
   readonly authFailuresPerMinute: number;
+  /** Of browsers that sign in. */
+  readonly sessions: SessionSettings;
   /** Proxies whose X-Forwarded-For is believed, for the audit log and for slowing down guesses. */
   readonly isTrustedProxy: (address: string) => boolean;
   /** PEM texts of the chain and its key; absent: plain HTTP. */
@@ -101,12 +97,13 @@ const IN_MEMORY = { ping: async () => undefined, pingWrite: async () => undefine
 export async function createManagementServer(
   dependencies: ManagementDependencies,
 ): Promise<ManagementListening> {
-  const { repository, clock, adminToken, logger } = dependencies;
+  const { repository, clock, logger } = dependencies;
   const isFallback = dependencies.status.fallback() !== undefined;
   const checked = dependencies.status.configFile() === undefined ? repository : IN_MEMORY;
   const database = new DatabaseCheck(checked, clock, logger, isFallback);
   const write = watchedWrites(createWritePath(dependencies), database);
-  const context = contextOf(dependencies, write, database);
+  const access = createAccess({ ...dependencies, isSecure: dependencies.tls !== undefined, write });
+  const context: ManagementContext = { ...contextOf(dependencies, write, database), signIn: access.signIn };
   const operations = allOperations(context);
   const documented = openApiOperation(operations, dependencies.version);
   const all = [...operations, documented.operation];
@@ -116,26 +113,12 @@ export async function createManagementServer(
   const listening = managementListening(server, dependencies.closeGraceMs ?? CLOSE_GRACE_MS);
   addBodyReader(server);
   addErrorPages(server, all, dependencies.console);
-  const remembered = new RememberedAdmins(repository);
-  const refused = new RefusedLogins({ write, clock, log: logger });
   server.addHook('onClose', async () => {
     database.stop();
-    refused.close();
-    remembered.close();
+    access.close();
   });
-  const authentication: AdminAuthDependencies = {
-    repository,
-    clock,
-    adminToken,
-    guard: new LoginGuard(dependencies.authFailuresPerMinute, () => clock.monotonicMs()),
-    remembered,
-    refused,
-    onUseNotRecorded: (error) => logger.warn({ err: error }, 'last_used_at of an admin token was not stored'),
-  };
-  const authenticate = createAdminAuth(authentication);
   const adminAccess: AdminAccess = {
-    authenticate,
-    remembered,
+    ...access,
     addressOf: (request) => addressOf(request, dependencies.isTrustedProxy),
     actors,
     configFile: () => dependencies.status.configFile(),
@@ -155,7 +138,7 @@ function contextOf(
   dependencies: ManagementDependencies,
   write: WritePath,
   database: DatabaseCheck,
-): ManagementContext {
+): Omit<ManagementContext, 'signIn'> {
   const { repository } = dependencies;
   return {
     repository:
@@ -181,12 +164,13 @@ function contextOf(
   };
 }
 
+/** The caller of public operations. */
+const ANONYMOUS: Actor = { id: 'anonymous', name: 'anonymous', role: 'viewer' };
+
 /** The authenticated caller of each request. */
 type Actors = WeakMap<FastifyRequest, Actor>;
 
-interface AdminAccess {
-  readonly authenticate: Authenticate;
-  readonly remembered: RememberedAdmins;
+interface AdminAccess extends Pick<ApiAccess, 'authenticate' | 'revoke'> {
   readonly addressOf: (request: FastifyRequest) => string;
   readonly actors: Actors;
   readonly configFile: ManagementStatus['configFile'];
@@ -300,9 +284,8 @@ function addErrorPages(
 function serve(
   server: FastifyInstance,
   operation: Operation,
-  { authenticate, remembered, addressOf, actors, configFile }: AdminAccess,
+  { authenticate, revoke, addressOf, actors, configFile }: AdminAccess,
 ): void {
-  const anonymous: Actor = { id: 'anonymous', role: 'viewer' };
   // Authentication and handler share one time budget for the database.
   const budgetOf = new WeakMap<FastifyRequest, DeadlineBudget>();
   server.route({
@@ -314,8 +297,8 @@ function serve(
       if (operation.access === 'public') return undefined;
       const budget = newBudget();
       budgetOf.set(request, budget);
-      const { authorization } = request.headers;
-      const presented = { authorization, address: addressOf(request), requestId: request.id };
+      const { method, headers, id: requestId } = request;
+      const presented = { method, headers, address: addressOf(request), requestId };
       const actor = await withBudget(budget, () => authenticate(presented));
       if (isFailure(actor)) return sendFailure(request, reply, actor);
       actors.set(request, actor);
@@ -326,12 +309,12 @@ function serve(
       return refused === undefined ? undefined : sendFailure(request, reply, refused);
     },
     handler: async (request, reply) => {
-      const actor = actors.get(request) ?? anonymous;
+      const actor = actors.get(request) ?? ANONYMOUS;
       const budget = budgetOf.get(request) ?? newBudget();
       const work = (): Promise<Answer | Failure> => run(operation, request, actor, addressOf(request));
       const result = await withPlace(request, () => withBudget(budget, work));
       const revokedId = operation.operationId === 'deleteAdminToken' ? idIn(request) : undefined;
-      if (revokedId !== undefined && !isFailure(result)) remembered.revoke(revokedId);
+      if (revokedId !== undefined && !isFailure(result)) revoke(revokedId);
       if (isFailure(result)) return sendFailure(request, reply, result);
       return sendAnswer(budget.usesCopy === true ? reply.header(STALE_HEADER, 'true') : reply, result);
     },
@@ -418,6 +401,7 @@ async function run(
     actor,
     address,
     requestId: request.id,
+    headers: request.headers,
     ...note,
     ifMatch: request.headers['if-match'],
     ifNoneMatch: request.headers['if-none-match'],

@@ -38,6 +38,8 @@ export const STATUS_CLASS_PATTERN = '^[2-5]xx$';
 export const API_PATH_PATTERN = '^/api/v1/';
 /** Of an operation in a transaction. */
 export const OPERATION_ID_PATTERN = '^[A-Za-z][A-Za-z0-9_-]{0,63}$';
+/** What can be GATEWAY_ADMIN_TOKEN or a stored admin token. */
+export const ADMIN_TOKEN_PATTERN = '^[!-~]{1,512}$';
 export const DATE_PATTERN = '^[0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])$';
 
 const TOKEN_WORDS = "must contain only letters, digits and !#$%&'*+-.^_`|~";
@@ -65,6 +67,7 @@ export const PATTERN_WORDS: Readonly<Record<string, string>> = {
   [STATUS_CLASS_PATTERN]: 'must be a class of statuses such as "2xx"',
   [API_PATH_PATTERN]: 'must start with "/api/v1/"',
   [OPERATION_ID_PATTERN]: 'must be 1 to 64 letters, digits, "_" and "-", a letter first',
+  [ADMIN_TOKEN_PATTERN]: 'must be 1 to 512 visible ASCII characters',
   [DATE_PATTERN]: 'must be a date such as 2030-01-31',
   [SHA256_HEX_PATTERN]: 'must be a SHA-256 as 64 lower-case hexadecimal digits',
 };

@@ -135,7 +135,7 @@ export interface StoredAdminToken extends AdminToken {
 export interface AuditEntry {
   readonly id: string;
   readonly at: string;
-  /** Id of the admin token, `environment` for GATEWAY_ADMIN_TOKEN, `anonymous`, or `system` for the gateway. */
+  /** Id of the admin token, `environment` for GATEWAY_ADMIN_TOKEN, `oidc:…`, `anonymous`, or `system` for the gateway. */
   readonly actor: string;
   readonly action: string;
   readonly resource_type: string;
@@ -150,4 +150,48 @@ export interface AuditEntry {
   readonly config_version: number;
   /** The changed fields, without secrets. */
   readonly change: Readonly<Record<string, unknown>> | null;
+}
+
+/** A signed-in browser. The value of its cookie is not stored, only a hash of it. */
+export interface Session {
+  readonly id: string;
+  /** What the session was made with. */
+  readonly kind: 'token' | 'environment' | 'oidc';
+  /** The actor of its calls: id of an admin token, `environment`, or `oidc:` and the subject at the provider. */
+  readonly actor_id: string;
+  /** For people. */
+  readonly actor_name: string;
+  /** null unless `kind` is `token`. The session ends with its token. */
+  readonly admin_token_id: string | null;
+  /** Of GATEWAY_ADMIN_TOKEN at the sign-in, keyed with the cookie's value; null unless `kind` is `environment`. */
+  readonly proof: string | null;
+  /** Groups at the provider that had a role at the sign-in; null unless `kind` is `oidc`. */
+  readonly groups: readonly string[] | null;
+  /** Of the client at the sign-in. */
+  readonly address: string;
+  readonly user_agent: string | null;
+  /** RFC 3339, UTC, as the next ones. */
+  readonly created_at: string;
+  /** Accurate to about a minute. */
+  readonly last_used_at: string;
+  readonly expires_at: string;
+}
+
+export interface StoredSession extends Session {
+  /** SHA-256 of the cookie's value, in hexadecimal. */
+  readonly value_hash: string;
+}
+
+/** A session with its admin token as it is now. */
+export interface FoundSession extends Session {
+  /** null: the session is not of a token. */
+  readonly token: { readonly role: AdminRole; readonly expires_at: string | null } | null;
+}
+
+/** Which sessions have not expired; RFC 3339, UTC. */
+export interface SessionTimes {
+  /** Sessions that expire at this time or before are over. */
+  readonly now: string;
+  /** Sessions that were last used at this time or before are over. */
+  readonly unusedSince: string;
 }

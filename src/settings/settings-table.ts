@@ -3,6 +3,7 @@
  * (settings.ts), defaults and docs/reference/settings.md come from these rows. A double underscore in a name nests.
  */
 import { MANAGEMENT_SETTINGS } from './areas/management-settings.ts';
+import { CONSOLE_SETTINGS } from './areas/console-settings.ts';
 import { DATABASE_SETTINGS } from './areas/database-settings.ts';
 import { PROCESS_SETTINGS } from './areas/process-settings.ts';
 import { LISTENER_SETTINGS } from './areas/listener-settings.ts';
@@ -24,6 +25,7 @@ interface SettingArea {
 /** The areas in the order of the docs. */
 export const SETTING_AREAS: readonly SettingArea[] = [
   { title: 'Management', settings: MANAGEMENT_SETTINGS },
+  { title: 'Console', settings: CONSOLE_SETTINGS },
   { title: 'Database and cluster', settings: DATABASE_SETTINGS },
   { title: 'Process', settings: PROCESS_SETTINGS },
   { title: 'Traffic listener', settings: LISTENER_SETTINGS },
@@ -36,6 +38,7 @@ export const SETTING_AREAS: readonly SettingArea[] = [
 
 export const SETTINGS = {
   ...MANAGEMENT_SETTINGS,
+  ...CONSOLE_SETTINGS,
   ...DATABASE_SETTINGS,
   ...PROCESS_SETTINGS,
   ...LISTENER_SETTINGS,

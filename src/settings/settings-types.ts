@@ -97,6 +97,12 @@ export interface ClusterSettings {
   readonly writeWaitMs: number;
 }
 
+/** Browsers that are signed in. */
+export interface ConsoleSettings {
+  readonly sessionIdleSecs: number;
+  readonly sessionMaxSecs: number;
+}
+
 export interface Settings {
   readonly database: DatabaseSettings;
   /** Of the configuration. */
@@ -112,6 +118,7 @@ export interface Settings {
   };
   /** With the built console; undefined: there is none. */
   readonly consoleFolder: string | undefined;
+  readonly console: ConsoleSettings;
   /** File or folder of the configuration, in place of the database. */
   readonly configFile: string | undefined;
   readonly adminToken: string | undefined;

@@ -120,6 +120,10 @@ function nest(v: SettingValues): Settings {
       authFailuresPerMinute: v.GATEWAY_SERVER__AUTH_FAILURES_PER_MINUTE,
     },
     consoleFolder: v.GATEWAY_CONSOLE__ENABLED ? v.GATEWAY_CONSOLE__FOLDER : undefined,
+    console: {
+      sessionIdleSecs: v.GATEWAY_CONSOLE__SESSION_IDLE_SECS,
+      sessionMaxSecs: v.GATEWAY_CONSOLE__SESSION_MAX_SECS,
+    },
     configFile: v.GATEWAY_CONFIG_FILE,
     adminToken: v.GATEWAY_ADMIN_TOKEN,
     secretKey: v.GATEWAY_SECRET_KEY,

@@ -11,6 +11,7 @@ import { nodes } from './migrations/0003-nodes.ts';
 import { auditContext } from './migrations/0004-audit-context.ts';
 import { versionSuccessor } from './migrations/0005-version-successor.ts';
 import { configHistory } from './migrations/0006-config-history.ts';
+import { adminSession } from './migrations/0007-admin-session.ts';
 import type { Migration } from './migrations/migration.ts';
 import { StorageRefused } from './repository.ts';
 import type { Tables } from './sql/kysely-tables.ts';
@@ -23,6 +24,7 @@ export const MIGRATIONS: readonly Migration[] = [
   auditContext,
   versionSuccessor,
   configHistory,
+  adminSession,
 ];
 
 const HISTORY_TABLE = `create table if not exists schema_migration (

@@ -14,6 +14,7 @@ import type {
 } from '../model/history/config-history.ts';
 import type { ListFilter } from './list-filter.ts';
 import type { KeyUsage, UsageDay } from '../model/key-usage.ts';
+import type { FoundSession, SessionTimes, StoredSession } from '../model/resources.ts';
 import type {
   AdminToken,
   App,
@@ -109,6 +110,13 @@ export interface ConfigReader {
   listAdminTokens(page: PageRequest): Promise<Page<AdminToken>>;
   findAdminToken(id: string): Promise<StoredAdminToken | undefined>;
   findAdminTokenByHash(hash: string): Promise<StoredAdminToken | undefined>;
+  findSession(id: string): Promise<FoundSession | undefined>;
+  /** Whether or not it has expired. */
+  findSessionByHash(hash: string): Promise<FoundSession | undefined>;
+  /** Sessions that have not expired; `actorId`: of this actor only. */
+  listSessions(page: PageRequest, times: SessionTimes, actorId?: string): Promise<Page<FoundSession>>;
+  /** With those that have expired and are not removed yet. */
+  countSessions(): Promise<number>;
   /** `after` is the last id of the previous page, in either order. */
   listAudit(page: PageRequest, order?: AuditOrder, filter?: AuditFilter): Promise<Page<AuditEntry>>;
   /** One app with everything below it, for the snapshot. */
@@ -168,6 +176,13 @@ export interface ConfigWriter extends ConfigReader {
   deleteEndpoint(id: string): Promise<boolean>;
   deleteKey(id: string): Promise<boolean>;
   deleteAdminToken(id: string): Promise<boolean>;
+  insertSession(session: StoredSession): Promise<void>;
+  deleteSession(id: string): Promise<boolean>;
+  /** Deletes the sessions of an actor but for the `keep` that were used last; returns the ids of the deleted. */
+  deleteLeastUsedSessions(actorId: string, keep: number): Promise<readonly string[]>;
+  deleteExpiredSessions(times: SessionTimes): Promise<void>;
+  /** Moves `last_used_at` forward, never back; ignores an id that does not exist. */
+  recordSessionUse(id: string, lastUsedAt: string): Promise<void>;
   /** Counts direct children, to refuse the deletion of a parent. */
   countVersions(appId: string): Promise<number>;
   countKeys(appId: string): Promise<number>;

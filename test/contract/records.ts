@@ -1,6 +1,7 @@
 /** Records for the contract suite: complete, valid, with ids that grow in the order of making. */
 import { uuidv7 } from '../../src/lib/ids.ts';
 import type { ChangeSet } from '../../src/model/config.ts';
+import type { StoredSession } from '../../src/model/resources.ts';
 import type {
   App,
   AuditEntry,
@@ -126,6 +127,27 @@ export function makeAdminToken(fields: Partial<StoredAdminToken> = {}): StoredAd
     last_used_at: null,
     token_hash: hash(id),
     ...times,
+    ...fields,
+  };
+}
+
+/** @param tokenId of its admin token; null: of GATEWAY_ADMIN_TOKEN */
+export function makeSession(tokenId: string | null, fields: Partial<StoredSession> = {}): StoredSession {
+  const { id, created_at } = base();
+  return {
+    id,
+    value_hash: hash(id),
+    kind: tokenId === null ? 'environment' : 'token',
+    actor_id: tokenId ?? 'environment',
+    actor_name: 'ci',
+    admin_token_id: tokenId,
+    proof: null,
+    groups: null,
+    address: '127.0.0.1',
+    user_agent: 'Firefox',
+    created_at,
+    last_used_at: created_at,
+    expires_at: at(1_000),
     ...fields,
   };
 }

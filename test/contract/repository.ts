@@ -27,6 +27,7 @@ import { earlierStatesContract, historyBoundsContract } from './repository-histo
 import { filtersContract } from './repository-filters.ts';
 import { keyUsageContract } from './repository-key-usage.ts';
 import { readsContract } from './repository-reads.ts';
+import { sessionsContract } from './repository-sessions.ts';
 import { writesContract } from './repository-writes.ts';
 
 /** @param open opens a new, empty database; the suite closes it */
@@ -44,6 +45,9 @@ export function repositoryContract(
 
     readsContract(current);
     writesContract(current);
+    describe('signed-in browsers', () => {
+      sessionsContract(current);
+    });
     describe('filtered lists', () => {
       filtersContract(current);
     });

@@ -82,6 +82,10 @@ export type CreatedToken = { readonly id: string; readonly created_at: string; r
 
 export type CreatedTokenEnvelope = { readonly status: number; readonly message: string; readonly data: CreatedToken; readonly warnings?: readonly (Warning)[] | undefined };
 
+export type CurrentSession = { readonly id: string | null; readonly via: "session" | "token"; readonly actor: SessionActor; readonly csrf_token: string | null; readonly created_at: string | null; readonly expires_at: string | null; readonly idle_expires_at: string | null };
+
+export type CurrentSessionEnvelope = { readonly status: number; readonly message: string; readonly data: CurrentSession; readonly warnings?: readonly (Warning)[] | undefined };
+
 export type DebugToken = { readonly id: string; readonly app_id: string | null; readonly created_at: string; readonly expires_at: string };
 
 export type DebugTokenInput = { readonly app?: string | undefined; readonly seconds: number };
@@ -130,7 +134,7 @@ export type EndpointList = { readonly status: number; readonly message: string; 
 
 export type EndpointPatch = { readonly method?: "GET" | "POST" | "PUT" | "PATCH" | "DELETE" | "*" | null | undefined; readonly path?: string | null | undefined; readonly backend_path?: string | null | undefined; readonly policy_override?: PolicyPatch | null | undefined; readonly is_active?: boolean | null | undefined };
 
-export type ErrorCode = "bad_request" | "bad_path" | "request_timeout" | "body_too_large" | "target_too_long" | "expectation_failed" | "header_too_large" | "not_implemented" | "http_version_not_supported" | "no_route" | "endpoint_not_found" | "endpoint_disabled" | "version_retired" | "no_revision" | "credentials_missing" | "credentials_invalid" | "insufficient_scope" | "missing_claim" | "method_not_allowed" | "concurrency_limited" | "rate_limited" | "too_many_auth_failures" | "upstream_connect_failed" | "upstream_denied" | "upstream_reset" | "upstream_bad_response" | "circuit_open" | "jwt_keys_unavailable" | "overloaded" | "upstream_timeout" | "loop_detected" | "invalid_json" | "invalid_query" | "unauthenticated" | "forbidden" | "not_found" | "management_method_not_allowed" | "conflict" | "configuration_from_file" | "has_children" | "config_version_gone" | "precondition_failed" | "payload_too_large" | "unsupported_media_type" | "validation_failed" | "handing_over" | "storage_unavailable" | "internal_error" | "ip_denied";
+export type ErrorCode = "bad_request" | "bad_path" | "request_timeout" | "body_too_large" | "target_too_long" | "expectation_failed" | "header_too_large" | "not_implemented" | "http_version_not_supported" | "no_route" | "endpoint_not_found" | "endpoint_disabled" | "version_retired" | "no_revision" | "credentials_missing" | "credentials_invalid" | "insufficient_scope" | "missing_claim" | "method_not_allowed" | "concurrency_limited" | "rate_limited" | "too_many_auth_failures" | "upstream_connect_failed" | "upstream_denied" | "upstream_reset" | "upstream_bad_response" | "circuit_open" | "jwt_keys_unavailable" | "overloaded" | "upstream_timeout" | "loop_detected" | "invalid_json" | "invalid_query" | "unauthenticated" | "forbidden" | "cross_site_request" | "csrf_token_invalid" | "not_found" | "management_method_not_allowed" | "conflict" | "configuration_from_file" | "has_children" | "config_version_gone" | "precondition_failed" | "payload_too_large" | "too_many_sessions" | "unsupported_media_type" | "validation_failed" | "handing_over" | "storage_unavailable" | "internal_error" | "ip_denied";
 
 export type ExplainInput = { readonly method: string; readonly url: string; readonly headers?: Readonly<Record<string, string | readonly (string)[]>> | undefined; readonly client_ip?: string | undefined; readonly token?: string | undefined; readonly body_bytes?: number | undefined };
 
@@ -162,6 +166,8 @@ export type HealthEnvelope = { readonly status: number; readonly message: string
 
 export type ListedChange = { readonly change: "create" | "update" | "delete"; readonly type: string; readonly path: readonly (string)[]; readonly fields: Readonly<Record<string, unknown>>; readonly below?: number | undefined };
 
+export type ListedSessionActor = { readonly id: string; readonly name: string; readonly role: "admin" | "editor" | "viewer" | null };
+
 export type LivenessEnvelope = { readonly status: number; readonly message: string; readonly data: null; readonly warnings?: readonly (Warning)[] | undefined };
 
 export type Node = { readonly id: string; readonly name: string; readonly version: string; readonly started_at: string; readonly last_seen_at: string; readonly config_version: number; readonly state: "live" | "lagging"; readonly is_self: boolean };
@@ -171,6 +177,8 @@ export type Nodes = { readonly config_version: number; readonly nodes: readonly 
 export type NodesEnvelope = { readonly status: number; readonly message: string; readonly data: Nodes; readonly warnings?: readonly (Warning)[] | undefined };
 
 export type NotRestoredKey = { readonly app: string; readonly key: string; readonly id: string; readonly reasons: readonly ("deleted" | "expired" | "value" | "inactive" | "scopes" | "expires_at")[] };
+
+export type OpenIdSignIn = { readonly name: string; readonly start_url: string };
 
 export type Page = { readonly limit: number; readonly next_cursor: string | null; readonly total: number };
 
@@ -236,6 +244,12 @@ export type SearchEnvelope = { readonly status: number; readonly message: string
 
 export type SearchResult = { readonly items: readonly (Found)[]; readonly total: number; readonly complete: boolean };
 
+export type Session = { readonly id: string; readonly actor: ListedSessionActor; readonly address: string; readonly user_agent: string | null; readonly created_at: string; readonly last_used_at: string; readonly expires_at: string; readonly idle_expires_at: string; readonly current: boolean };
+
+export type SessionActor = { readonly id: string; readonly name: string; readonly role: "admin" | "editor" | "viewer" };
+
+export type SessionList = { readonly status: number; readonly message: string; readonly data: readonly (Session)[]; readonly page: Page };
+
 export type Setting = { readonly name: string; readonly group: string; readonly type: string; readonly value: string | number | boolean | readonly (string)[] | null; readonly default: string | number | boolean | readonly (string)[] | null; readonly default_text: string | null; readonly source: "default" | "environment"; readonly secret: boolean; readonly unit: string | null; readonly doc: string };
 
 export type Settings = { readonly items: readonly (Setting)[] };
@@ -251,6 +265,16 @@ export type ShadowReport = { readonly app_id: string; readonly since: string; re
 export type ShadowReportEnvelope = { readonly status: number; readonly message: string; readonly data: ShadowReport; readonly warnings?: readonly (Warning)[] | undefined };
 
 export type ShadowRow = { readonly part: string; readonly version: string | null; readonly revision: string | null; readonly revision_id: string | null; readonly endpoint_id: string | null; readonly method: string | null; readonly route: string | null; readonly total: number; readonly first_at: string; readonly last: ShadowLast; readonly keys: readonly (ShadowCaller)[]; readonly other_keys: number };
+
+export type SignIn = { readonly token: string };
+
+export type SignInOptions = { readonly token: true; readonly oidc: OpenIdSignIn | null };
+
+export type SignInOptionsEnvelope = { readonly status: number; readonly message: string; readonly data: SignInOptions; readonly warnings?: readonly (Warning)[] | undefined };
+
+export type SignedIn = { readonly actor: SessionActor; readonly csrf_token: string; readonly created_at: string; readonly expires_at: string; readonly idle_expires_at: string };
+
+export type SignedInEnvelope = { readonly status: number; readonly message: string; readonly data: SignedIn; readonly warnings?: readonly (Warning)[] | undefined };
 
 export type Token = { readonly id: string; readonly created_at: string; readonly updated_at: string; readonly app_id: string; readonly name: string; readonly scopes: readonly (string)[]; readonly token_prefix: string; readonly is_active: boolean; readonly expires_at: string | null; readonly last_used_at: string | null; readonly rate_limit: RateLimit | null };
 
@@ -377,6 +401,12 @@ export interface Operations {
   'GET /admin/tokens': { path: NoFields; query: { readonly limit?: number | undefined; readonly cursor?: string | undefined }; body: undefined; result: AdminTokenList };
   'GET /admin/tokens/{admin_token_id}': { path: { readonly admin_token_id: string }; query: NoFields; body: undefined; result: AdminTokenEnvelope };
   'DELETE /admin/tokens/{admin_token_id}': { path: { readonly admin_token_id: string }; query: NoFields; body: undefined; result: undefined };
+  'GET /sign-in': { path: NoFields; query: NoFields; body: undefined; result: SignInOptionsEnvelope };
+  'POST /session': { path: NoFields; query: NoFields; body: SignIn; result: SignedInEnvelope };
+  'GET /session': { path: NoFields; query: NoFields; body: undefined; result: CurrentSessionEnvelope };
+  'DELETE /session': { path: NoFields; query: NoFields; body: undefined; result: undefined };
+  'GET /sessions': { path: NoFields; query: { readonly limit?: number | undefined; readonly cursor?: string | undefined }; body: undefined; result: SessionList };
+  'DELETE /sessions/{session_id}': { path: { readonly session_id: string }; query: NoFields; body: undefined; result: undefined };
   'GET /audit': { path: NoFields; query: { readonly limit?: number | undefined; readonly cursor?: string | undefined; readonly order?: "oldest_first" | "newest_first" | undefined; readonly actor?: string | undefined; readonly action?: string | undefined; readonly resource_type?: string | undefined; readonly resource_id?: string | undefined; readonly resource_name?: string | undefined; readonly since?: string | undefined; readonly until?: string | undefined }; body: undefined; result: AuditEntryList };
   'GET /config': { path: NoFields; query: { readonly app?: string | undefined; readonly owner?: string | undefined; readonly version?: number | undefined }; body: undefined; result: ConfigEnvelope };
   'GET /config/schema': { path: NoFields; query: NoFields; body: undefined; result: Readonly<Record<string, unknown>> };

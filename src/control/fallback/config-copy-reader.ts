@@ -1,7 +1,7 @@
 /**
  * The main thread's copy of the configuration as a `ConfigReader`, for reads while the database is unavailable: apps,
  * versions, revisions, endpoints and keys. Throws StorageUnavailable for data that only the database has (admin tokens,
- * the audit log, the history, usage of keys), and for lists of so many keys that iterating them would block the main thread.
+ * sessions, the audit log, the history, usage of keys), and for lists of so many keys that iterating them would block the main thread.
  */
 import type { AppTree, RevisionTree, VersionTree } from '../../model/config.ts';
 import { matchesFilter, type FilteredRecords, type FilteredTable } from '../../storage/list-filter.ts';
@@ -120,6 +120,10 @@ const absent = {
   listAdminTokens: async () => away(),
   findAdminToken: async () => away(),
   findAdminTokenByHash: async () => away(),
+  findSession: async () => away(),
+  findSessionByHash: async () => away(),
+  listSessions: async () => away(),
+  countSessions: async () => away(),
   listAudit: async () => away(),
   historyFrom: async () => away(),
   listHistory: async () => away(),

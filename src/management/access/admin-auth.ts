@@ -3,26 +3,47 @@
  * the role allows. RFC 6750 section 3 for the challenges. Reads no other header: what a proxy says of a client
  * grants nothing. Only SHA-256 hashes are compared, in constant time for the environment's token. Wrong tokens are
  * slowed down per client address (login-guard.ts) and recorded (refused-logins.ts). While the database is away, tokens
- * that were known before are taken as they were (remembered-admins.ts).
+ * that were known before are taken as they were (remembered.ts). Without `Authorization`, the cookie of a session counts
+ * (sessions/session-auth.ts).
  */
 import { createHash, timingSafeEqual } from 'node:crypto';
+import type { IncomingHttpHeaders } from 'node:http';
 import { withBudget } from '../../lib/deadline-budget.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { timestamp } from '../../lib/clock.ts';
 import type { AdminRole, StoredAdminToken } from '../../model/resources.ts';
 import { ADMIN_TOKEN_PREFIX, hasValidChecksum, tokenDisplayPrefix, tokenHash } from '../../model/token.ts';
-import { StorageUnavailable, type Repository } from '../../storage/repository.ts';
+import type { Repository } from '../../storage/repository.ts';
 import { fail, isFailure, type Failure } from '../api/failure.ts';
 import type { LoginGuard } from './login-guard.ts';
 import type { RefusedLogins } from './refused-logins.ts';
-import type { RememberedAdmins } from './remembered-admins.ts';
+import type { Remembered } from './remembered.ts';
 
 export interface Actor {
-  /** Id of the admin token, or `environment`. */
+  /** Id of the admin token, `environment`, or `oidc:` and the subject at the OpenID provider. */
   readonly id: string;
+  /** For people. */
+  readonly name: string;
   readonly role: AdminRole;
   /** As it was when the database was last there. */
   readonly isRemembered?: true;
+  /** Of a browser; absent: the call has a token. */
+  readonly session?: SessionFacts;
+}
+
+/** A session as its own calls see it. Times are RFC 3339. */
+export interface SessionFacts {
+  readonly id: string;
+  readonly csrfToken: string;
+  readonly createdAt: string;
+  readonly expiresAt: string;
+  readonly idleExpiresAt: string;
+}
+
+/** The actor of a token. */
+export interface TokenActor extends Actor {
+  /** RFC 3339; null: never. */
+  readonly expiresAt: string | null;
 }
 
 export interface AdminAuthDependencies {
@@ -31,28 +52,34 @@ export interface AdminAuthDependencies {
   /** GATEWAY_ADMIN_TOKEN. */
   readonly adminToken: string | undefined;
   readonly guard: LoginGuard;
-  readonly remembered: RememberedAdmins;
+  readonly remembered: Remembered<StoredAdminToken>;
   readonly refused: RefusedLogins;
   /** Called when `last_used_at` could not be stored; the call itself goes on. */
   readonly onUseNotRecorded: (error: unknown) => void;
 }
 
 export interface Presented {
-  readonly authorization: string | undefined;
+  readonly method: string;
+  readonly headers: IncomingHttpHeaders;
   /** Of the client, in canonical form. */
   readonly address: string;
   readonly requestId: string;
 }
 
-export type Authenticate = (presented: Presented) => Promise<Actor | Failure>;
+/** A token, wherever it was sent. */
+export type CheckToken = (
+  token: string,
+  from: Pick<Presented, 'address' | 'requestId'>,
+) => Promise<TokenActor | Failure>;
 
 /** `last_used_at` is written at most this often per token. */
 const USE_INTERVAL_MS = 60_000;
 const RANK: Readonly<Record<AdminRole, number>> = { viewer: 0, editor: 1, admin: 2 };
 const CHALLENGE = 'Bearer realm="headgate"';
+const ENVIRONMENT: TokenActor = { id: 'environment', name: 'environment', role: 'admin', expiresAt: null };
 
-export function createAdminAuth(dependencies: AdminAuthDependencies): Authenticate {
-  const { repository, clock, adminToken, guard, refused, onUseNotRecorded } = dependencies;
+export function createAdminAuth(dependencies: AdminAuthDependencies): CheckToken {
+  const { repository, clock, adminToken, guard, refused, remembered, onUseNotRecorded } = dependencies;
   const recording = new Set<string>();
   const environmentHash = adminToken === undefined ? undefined : sha256(Buffer.from(adminToken, 'utf8'));
 
@@ -65,34 +92,30 @@ export function createAdminAuth(dependencies: AdminAuthDependencies): Authentica
       .finally(() => recording.delete(id));
   }
 
-  async function storedToken(token: string): Promise<Actor | Failure> {
+  async function storedToken(token: string): Promise<TokenActor | Failure> {
     if (!token.startsWith(ADMIN_TOKEN_PREFIX) || !hasValidChecksum(token)) return badToken('is not valid');
-    const { record, isRemembered } = await lookUp(tokenHash(token), dependencies);
+    const { record, isRemembered } = await remembered.lookUp(tokenHash(token));
     if (record === undefined) return badToken('is not valid');
     const nowMs = clock.nowMs();
     if (record.expires_at !== null && Date.parse(record.expires_at) <= nowMs) return badToken('has expired');
-    if (isRemembered) return { id: record.id, role: record.role, isRemembered };
+    const { id, name, role, expires_at: expiresAt } = record;
+    if (isRemembered) return { id, name, role, expiresAt, isRemembered };
     if (record.last_used_at === null || Date.parse(record.last_used_at) + USE_INTERVAL_MS <= nowMs) {
       recordUse(record.id, nowMs);
     }
-    return { id: record.id, role: record.role };
+    return { id, name, role, expiresAt };
   }
 
-  async function check(token: string): Promise<Actor | Failure> {
+  async function check(token: string): Promise<TokenActor | Failure> {
     // Node hands header octets over as latin1; this gives back what was sent.
     const octets = Buffer.from(token, 'latin1');
     if (environmentHash !== undefined && timingSafeEqual(sha256(octets), environmentHash)) {
-      return { id: 'environment', role: 'admin' };
+      return ENVIRONMENT;
     }
     return storedToken(token);
   }
 
-  return async ({ authorization, address, requestId }) => {
-    if (authorization === undefined) {
-      return challenge('An admin token is required: send "Authorization: Bearer <token>"', CHALLENGE);
-    }
-    const token = /^Bearer +(\S+)$/i.exec(authorization)?.[1];
-    if (token === undefined) return badToken('is not of the form "Bearer <token>"');
+  return async (token, { address, requestId }) => {
     const hash = tokenHash(token);
     const waitSecs = guard.admit(address, hash);
     if (waitSecs > 0) {
@@ -113,21 +136,18 @@ export function createAdminAuth(dependencies: AdminAuthDependencies): Authentica
   };
 }
 
-/** Throws StorageUnavailable when the database is away and the token is not known. */
-async function lookUp(
-  hash: string,
-  { repository, remembered }: Pick<AdminAuthDependencies, 'repository' | 'remembered'>,
-): Promise<{ readonly record: StoredAdminToken | undefined; readonly isRemembered: boolean }> {
-  try {
-    const record = await repository.read((reader) => reader.findAdminTokenByHash(hash));
-    remembered.note(hash, record);
-    return { record, isRemembered: false };
-  } catch (error) {
-    const record = remembered.find(hash);
-    if (record === undefined || !(error instanceof StorageUnavailable)) throw error;
-    return { record, isRemembered: true };
-  }
+/** The token of `Authorization`. */
+export function bearerToken(authorization: string): { readonly token: string } | Failure {
+  const token = /^Bearer +(\S+)$/i.exec(authorization)?.[1];
+  return token === undefined ? badToken('is not of the form "Bearer <token>"') : { token };
 }
+
+/** 401 for a call that proves nothing. */
+export const noCredentials = (): Failure =>
+  challenge('An admin token is required: send "Authorization: Bearer <token>"', CHALLENGE);
+
+/** 401 for a cookie that is of no session. */
+export const badSession = (problem: string): Failure => challenge(`Sign in again: ${problem}`, CHALLENGE);
 
 /**
  * 403 unless the actor's role is at least `needed`.
@@ -135,7 +155,8 @@ async function lookUp(
  */
 export function checkRole(actor: Actor, needed: AdminRole, what = 'This'): Failure | undefined {
   if (RANK[actor.role] >= RANK[needed]) return undefined;
-  const detail = `${what} needs the role "${needed}"; the admin token has the role "${actor.role}"`;
+  const credential = actor.session === undefined ? 'admin token' : 'session';
+  const detail = `${what} needs the role "${needed}"; the ${credential} has the role "${actor.role}"`;
   return {
     ...fail('forbidden', detail),
     headers: { 'WWW-Authenticate': `${CHALLENGE}, error="insufficient_scope"` },

@@ -18,6 +18,8 @@ export interface Answer {
   readonly headers: Readonly<Record<string, string>>;
   /** An object is sent as JSON, a string and a stream unchanged; undefined sends no body. */
   readonly body: object | string | undefined;
+  /** Values of `Set-Cookie`. */
+  readonly cookies?: readonly string[];
 }
 
 export interface PageInfo {

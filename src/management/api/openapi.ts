@@ -35,6 +35,7 @@ const TAGS: readonly (readonly [string, string])[] = [
     'Everything at once, as a declared tree: read, plan, apply; its history, and the way back',
   ],
   ['Explain', 'What the gateway does with a request, and why'],
+  ['Sessions', 'Browsers that are signed in'],
   ['Admin', 'Admin tokens and the audit log'],
   ['Service', 'Health, probes, metrics'],
 ];
@@ -48,6 +49,7 @@ const PARAMETERS: Readonly<Record<string, string>> = {
   config_version: 'Number of the config version.',
   debug_token_id: 'Id of the debug token.',
   admin_token_id: 'Id of the admin token.',
+  session_id: 'Id of the session.',
 };
 
 /** @param version of Headgate */
@@ -69,7 +71,7 @@ export function openApiDocument(operations: readonly Operation[], version: strin
     },
     servers: [{ url: '/' }],
     tags: TAGS.map(([name, description]) => ({ name, description })),
-    security: [{ adminToken: [] }],
+    security: [{ adminToken: [] }, { session: [] }],
     paths,
     components: {
       schemas: Object.fromEntries([...components].sort(([a], [b]) => (a < b ? -1 : 1))),
@@ -78,6 +80,13 @@ export function openApiDocument(operations: readonly Operation[], version: strin
           type: 'http',
           scheme: 'bearer',
           description: 'GATEWAY_ADMIN_TOKEN or a token created with POST /api/v1/admin/tokens.',
+        },
+        session: {
+          type: 'apiKey',
+          in: 'cookie',
+          name: 'headgate_session',
+          description:
+            'The cookie that POST /api/v1/session sets; under TLS its name is `__Host-headgate_session`. Methods other than GET also need `X-CSRF-Token`, and the call must come from this origin. A bearer token takes precedence.',
         },
       },
     },
@@ -88,7 +97,8 @@ export function openApiDocument(operations: readonly Operation[], version: strin
 export function failureCodes(operation: Operation): ErrorCode[] {
   const codes: ErrorCode[] = ['invalid_query', 'internal_error', ...operation.failures];
   if (operation.access !== 'public')
-    codes.push('unauthenticated', 'too_many_auth_failures', 'storage_unavailable');
+    codes.push('unauthenticated', 'cross_site_request', 'too_many_auth_failures', 'storage_unavailable');
+  if (operation.access !== 'public' && operation.method !== 'GET') codes.push('csrf_token_invalid');
   if (operation.access === 'editor' || operation.access === 'admin') codes.push('forbidden');
   if (operation.path.includes('{')) codes.push('not_found');
   if (operation.entityTag && operation.method !== 'GET') codes.push('precondition_failed');
@@ -210,8 +220,10 @@ function responses(operation: Operation, components: Map<string, JsonObject>): J
 function successHeaders(operation: Operation): JsonObject {
   const { isWrite } = operation;
   const { status } = operation.success;
+  // A sign-in makes a session, which has no entity tag.
+  const isCreation = status === 201 && operation.access !== 'public';
   const headers = {
-    ...((operation.entityTag || status === 201) && status !== 204 && { ETag: textHeader('For If-Match.') }),
+    ...((operation.entityTag || isCreation) && status !== 204 && { ETag: textHeader('For If-Match.') }),
     ...(status === 201 && { Location: textHeader('Path of the new resource.') }),
     ...(operation.method === 'GET' &&
       operation.access !== 'public' && {

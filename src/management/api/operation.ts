@@ -1,6 +1,7 @@
 /**
  * One operation of the management API as data: input, role, answer and handler. server.ts serves the list of operations and openapi.ts documents it, so that the two cannot differ.
  */
+import type { IncomingHttpHeaders } from 'node:http';
 import type { ErrorCode } from '../../model/errors.ts';
 import type { AdminRole } from '../../model/resources.ts';
 import type { JsonSchema } from '../../model/json-schema.ts';
@@ -19,11 +20,12 @@ export interface Call extends WriteNote {
   readonly query: Query;
   /** Has passed the operation's body schema; undefined when an optional body was not sent. */
   readonly body: unknown;
-  /** The authenticated caller; for public operations `{id: 'anonymous', role: 'viewer'}`. */
+  /** The authenticated caller; for public operations `ANONYMOUS`. */
   readonly actor: Actor;
   /** Of the client, in canonical form. */
   readonly address: string;
   readonly requestId: string;
+  readonly headers: IncomingHttpHeaders;
   readonly ifMatch: string | undefined;
   readonly ifNoneMatch: string | undefined;
 }

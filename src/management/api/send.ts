@@ -23,6 +23,7 @@ export class RequestFailure extends Error {
 
 export function sendAnswer(reply: FastifyReply, answer: Answer): FastifyReply {
   reply.code(answer.status).header('Cache-Control', 'no-store').headers(answer.headers);
+  if (answer.cookies !== undefined) reply.header('Set-Cookie', answer.cookies);
   if (answer.body === undefined) return reply.send();
   if (typeof answer.body === 'string' || answer.body instanceof Readable) return reply.send(answer.body);
   return reply.type('application/json; charset=utf-8').send(Buffer.from(JSON.stringify(answer.body)));

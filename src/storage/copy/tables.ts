@@ -32,6 +32,7 @@ const TABLES = {
   config_history: ['config_version'],
   config_history_record: ['config_version', 'position'],
   config_change: 'a gateway on the target loads everything at its start and needs no earlier changes',
+  admin_session: 'a browser signs in to one gateway, and a copy must not let it into another',
   node: 'it lists the gateways that run on the source database',
 } as const satisfies Readonly<Record<keyof Tables, readonly string[] | string>>;
 

@@ -4,6 +4,7 @@
  * numbers (a driver that returns them as text must parse them). migrations/ creates the tables.
  */
 import type { HistoryEntry, HistoryRecordType } from '../../model/history/config-history.ts';
+import type { StoredSession } from '../../model/resources.ts';
 import type { UsageDay } from '../../model/key-usage.ts';
 import type {
   App,
@@ -35,6 +36,7 @@ export interface Tables {
   config_change: ChangeRow;
   config_history: HistoryRow;
   config_history_record: HistoryRecordRow;
+  admin_session: RowOf<StoredSession>;
   node: NodeRow;
 }
 
@@ -110,4 +112,5 @@ export const UNIQUE_CONSTRAINTS: readonly UniqueConstraint[] = [
   unique('endpoint', ['revision_id', 'method', 'path'], 'endpoint', 'path'),
   unique('api_key', ['token_hash'], 'token', 'token'),
   unique('admin_token', ['token_hash'], 'admin_token', 'token'),
+  unique('admin_session', ['value_hash'], 'session', 'id'),
 ];

@@ -12,6 +12,7 @@ import {
   makeAdminToken,
   makeApp,
   makeAudit,
+  makeSession,
   seed,
   type Fixture,
 } from '../../../test/contract/records.ts';
@@ -28,6 +29,8 @@ const WHOLE_TABLE = [
   'select count(*) as n from "app"',
   `select count(*) as n from "app" where ("app"."updated_at" >= ? and replace("app"."labels", ?, '') <> "app"."labels" and (${['name', 'slug', 'gateway_path', 'description'].map((name) => `replace(lower("app"."${name}"), ?, '') <> lower("app"."${name}")`).join(' or ')}))`,
   'select count(*) as n from "admin_token"',
+  'select count(*) as n from "admin_session"',
+  'select count(*) as n from "admin_session" where ("admin_session"."expires_at" > ? and "admin_session"."last_used_at" > ?)',
   'select count(*) as "n" from "audit_entry"',
   'select "config_version" from "config_state"',
   // Entries of versions are few, and these run every few seconds.
@@ -42,6 +45,8 @@ const OWN_VALUES = /^SCAN json_each VIRTUAL TABLE/;
 async function useEverything(repository: Repository, there: Fixture): Promise<void> {
   const { app, version, revision, endpoint, key } = there;
   const token = makeAdminToken();
+  const session = makeSession(token.id);
+  const times = { now: at(0), unusedSince: at(0) };
   await repository.loadAll();
   const used = { keyId: key.id, date: '2026-01-31', lastUsedMs: 1, allowed: 1, limited: 0, denied: 0 };
   // Many rows, since plans may depend on the number of rows in a statement.
@@ -85,6 +90,11 @@ async function useEverything(repository: Repository, there: Fixture): Promise<vo
       await db.listAdminTokens(FIRST);
       await db.findAdminToken(token.id);
       await db.findAdminTokenByHash(token.token_hash);
+      await db.findSession(session.id);
+      await db.findSessionByHash(session.value_hash);
+      await db.listSessions(FIRST, times);
+      await db.listSessions(FIRST, times, session.actor_id);
+      await db.countSessions();
       await db.listAudit(FIRST);
       for (const field of [
         'actor',
@@ -118,6 +128,11 @@ async function useEverything(repository: Repository, there: Fixture): Promise<vo
       await db.insertAdminToken(token);
       await db.insertApp(makeApp());
       await db.appendAudit(makeAudit());
+      await db.insertSession(session);
+      await db.recordSessionUse(session.id, at(1));
+      await db.deleteLeastUsedSessions(session.actor_id, 0);
+      await db.deleteSession(session.id);
+      await db.deleteExpiredSessions(times);
       await db.deleteAdminToken(token.id);
     },
     { appIds: [app.id], versionIds: [version.id], keyIds: [key.id] },

@@ -4,14 +4,15 @@
  */
 import { sql, type Kysely, type RawBuilder, type SqlBool } from 'kysely';
 import type { AdminToken, StoredAdminToken } from '../../model/resources.ts';
-import type { AuditFilter, ConfigReader, Page, PageRequest } from '../repository.ts';
+import type { AuditFilter, ConfigReader } from '../repository.ts';
 import { historyReads } from './history/reads.ts';
-import { window } from './page-window.ts';
+import { countRows, toPage, window } from './page-window.ts';
 import { filterCondition } from './filter-conditions.ts';
 import { readKeyUsage } from './usage-days.ts';
 import { loadAppTrees } from './load.ts';
 import type { Codecs } from './rows.ts';
 import type { Tables } from './kysely-tables.ts';
+import { sessionReads } from './session-rows.ts';
 import { stateReads } from './state-reads.ts';
 
 /** Greater than every path: paths contain only visible ASCII characters. */
@@ -26,6 +27,7 @@ export function createReader(db: Kysely<Tables>, codecs: Codecs): ConfigReader {
     ...revisionReads(db, codecs),
     ...keyReads(db, codecs),
     ...adminReads(db, codecs),
+    ...sessionReads(db),
     ...stateReads(db),
     ...historyReads(db, codecs),
   };
@@ -35,35 +37,6 @@ export function createReader(db: Kysely<Tables>, codecs: Codecs): ConfigReader {
 export async function readConfigVersion(db: Kysely<Tables>): Promise<number> {
   const row = await db.selectFrom('config_state').select('config_version').executeTakeFirstOrThrow();
   return row.config_version;
-}
-
-/** Counts the rows whose `column` equals `value`, or all rows. */
-export async function countRows(
-  db: Kysely<Tables>,
-  table: keyof Tables,
-  column?: string,
-  value?: string,
-  condition?: RawBuilder<SqlBool>,
-): Promise<number> {
-  const conditions = [
-    ...(column === undefined ? [] : [sql`${sql.ref(column)} = ${value}`]),
-    ...(condition === undefined ? [] : [condition]),
-  ];
-  const filter = conditions.length === 0 ? sql`` : sql` where ${sql.join(conditions, sql` and `)}`;
-  const result = await sql<{ n: number }>`select count(*) as n from ${sql.table(table)}${filter}`.execute(db);
-  return result.rows[0]?.n ?? 0;
-}
-
-/** Makes one page of `limit + 1` rows: the extra row only shows that there are more. */
-async function toPage<Row, T extends { readonly id: string }>(
-  { limit }: PageRequest,
-  rows: Promise<Row[]>,
-  total: Promise<number>,
-  toRecord: (row: Row) => T,
-): Promise<Page<T>> {
-  const [found, count] = await Promise.all([rows, total]);
-  const items = found.slice(0, limit).map(toRecord);
-  return { items, total: count, nextAfter: found.length > limit ? (items.at(-1)?.id ?? null) : null };
 }
 
 function where<Q extends { where(condition: RawBuilder<SqlBool>): Q }>(

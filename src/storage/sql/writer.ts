@@ -10,8 +10,10 @@ import type { ConfigWriter, Repository } from '../repository.ts';
 import { HistoryCapture } from './history/capture.ts';
 import { RECORD_TABLES, type RecordRows } from './history/record-places.ts';
 import { breakHistory, storeVersion } from './history/store-version.ts';
-import { countRows, createReader } from './reader.ts';
+import { countRows } from './page-window.ts';
+import { createReader } from './reader.ts';
 import type { Codecs } from './rows.ts';
+import { sessionWrites } from './session-rows.ts';
 import type { Tables } from './kysely-tables.ts';
 
 type ConfigTable = 'app' | 'version' | 'revision' | 'endpoint' | 'api_key' | 'admin_token';
@@ -58,6 +60,7 @@ export function createWriter({ driver, db, codecs, historyBytesMax }: WriterOpti
     ...updates(db, codecs, history),
     ...deletes(db, history),
     ...counts(db),
+    ...sessionWrites(db),
     setCurrentRevision: (versionId, revisionId, exclusive, updatedAt) =>
       setCurrentRevision({ db, history, versionId, updatedAt }, revisionId, exclusive),
     describeVersion: (given) => {

@@ -9,7 +9,7 @@ import { ADMIN_TOKEN, startGateway, type TestGateway } from '../../support/gatew
 import { callPlain, NO_SUCH_ID } from '../../support/management.ts';
 import { FULL_POLICY } from '../../support/data/management-resources.ts';
 import {
-  errorStatuses,
+  errorCodes,
   openApiClient,
   schemaErrors,
   type CallOptions,
@@ -195,6 +195,19 @@ describe('a client made from the document', () => {
     await ok('getAdminToken', { params: admin_token_id });
     await ok('listAdminTokens', { query: { limit: '500' } });
     await ok('listApps', { token: admin.token });
+    await ok('getSignInOptions', { token: null });
+    const signedIn = await client.call('signIn', { token: null, body: { token: admin.token } });
+    expect(signedIn.status).toBe(201);
+    const cookie = signedIn.headers.get('set-cookie')?.split(';')[0] ?? '';
+    const browser = { Cookie: cookie, 'X-CSRF-Token': signedIn.body.data.csrf_token };
+    expect((await ok('getCurrentSession', {})).via).toBe('token');
+    await ok('getCurrentSession', { token: null, headers: browser });
+    const [session] = await ok('listSessions', { token: null, headers: browser });
+    await ok('signOut', { token: null, headers: browser });
+    expect((await client.call('revokeSession', { params: { session_id: session.id } })).status).toBe(404);
+    await ok('signIn', { token: null, body: { token: admin.token } });
+    const [another] = await ok('listSessions', {});
+    await ok('revokeSession', { params: { session_id: another.id } });
     await ok('listAuditEntries', { query: { limit: '3' } });
     await ok('listNodes', {});
     await ok('tryRequest', { body: { method: 'GET', path: '/billing/v1/invoices' } });
@@ -260,7 +273,7 @@ describe('a client made from the document', () => {
         await attempt(401, { token: null });
         await attempt(401, { token: 'wrong' });
         // Those of a transaction need the roles of its operations.
-        const needsRole = errorStatuses(operation).includes(403) && operationId !== 'runTransaction';
+        const needsRole = errorCodes(operation).includes('forbidden') && operationId !== 'runTransaction';
         if (needsRole) await attempt(403, { token: viewer });
       }
       if (operation.requestBody === undefined) {

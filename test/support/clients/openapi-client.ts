@@ -100,10 +100,10 @@ function responseOf({ operation }: Described, status: number, isDryRun: boolean)
   return operation.responses[status] ?? (status >= 400 ? operation.responses.default : undefined);
 }
 
-/** The statuses of the errors that an operation documents. */
-export function errorStatuses(operation: Json): readonly number[] {
+/** The codes of the errors that an operation documents. */
+export function errorCodes(operation: Json): readonly string[] {
   const { allOf } = operation.responses.default.content['application/problem+json'].schema;
-  return allOf[1].properties.status.enum;
+  return allOf[1].properties.code.enum;
 }
 
 function target({ path, operation }: Described, { params = {}, query = {} }: CallOptions): string {
