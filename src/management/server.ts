@@ -127,7 +127,7 @@ export async function createManagementServer(
   if (dependencies.swaggerEnabled) {
     // Loaded only when enabled: it makes a start noticeably longer.
     const { addSwaggerUi } = await import('./api/swagger-ui.ts');
-    await addSwaggerUi(server, documented.document);
+    await addSwaggerUi(server, documented.document());
   }
   database.start();
   await server.ready();
@@ -408,12 +408,12 @@ async function run(
   });
 }
 
-/** The document also describes its own operation. */
+/** The document also describes its own operation. It is made when it is first asked for: a start does not wait for it. */
 function openApiOperation(
   operations: readonly Operation[],
   version: string,
-): { readonly operation: Operation; readonly document: JsonObject } {
-  let text = '';
+): { readonly operation: Operation; readonly document: () => JsonObject } {
+  let text: string | undefined;
   const operation: Operation = {
     method: 'GET',
     path: `${API_PREFIX}/openapi.json`,
@@ -425,9 +425,11 @@ function openApiOperation(
     entityTag: false,
     success: { status: 200, description: 'An OpenAPI 3.1 document', schema: { type: 'object' } },
     failures: [],
-    handle: async () => ({ status: 200, headers: { 'Content-Type': JSON_TYPE }, body: text }),
+    handle: async () => {
+      text ??= JSON.stringify(document());
+      return { status: 200, headers: { 'Content-Type': JSON_TYPE }, body: text };
+    },
   };
-  const document = openApiDocument([...operations, operation], version);
-  text = JSON.stringify(document);
+  const document = (): JsonObject => openApiDocument([...operations, operation], version);
   return { operation, document };
 }
