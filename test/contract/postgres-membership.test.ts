@@ -200,11 +200,11 @@ test('one that is cut off without a word drops out, and comes back by itself', a
   const a = await join(one, describeNode('a'));
   const b = await join(two, describeNode('b'));
   relay.swallow();
-  await expect.poll(() => names(one), { timeout: 5_000 }).toEqual(['a']);
-  await expect.poll(() => [a.nodes, b.lost], { timeout: 5_000 }).toEqual([[1, 0], 1]);
+  await expect.poll(() => names(one)).toEqual(['a']);
+  await expect.poll(() => [a.nodes, b.lost]).toEqual([[1, 0], 1]);
   await seed(one);
   relay.heal();
-  await expect.poll(() => names(one), { timeout: 10_000 }).toEqual(['a', 'b']);
+  await expect.poll(() => names(one)).toEqual(['a', 'b']);
   await expect.poll(() => [b.back, b.position?.configVersion]).toEqual([1, 1]);
 });
 
@@ -213,16 +213,16 @@ test('a server that is frozen, and then stopped for a while, is found again', as
   const a = await join(one, describeNode('a'));
   server.signalAll('SIGSTOP');
   try {
-    await expect.poll(() => a.lost, { timeout: 5_000 }).toBe(1);
+    await expect.poll(() => a.lost).toBe(1);
     await expect(one.cluster?.liveNodes()).rejects.toBeInstanceOf(StorageUnavailable);
   } finally {
     server.signalAll('SIGCONT');
   }
-  await expect.poll(() => a.back, { timeout: 5_000 }).toBe(1);
+  await expect.poll(() => a.back).toBe(1);
   await server.crash();
   await expect.poll(() => a.lost).toBe(2);
   await server.start();
-  await expect.poll(() => a.back, { timeout: 5_000 }).toBe(2);
+  await expect.poll(() => a.back).toBe(2);
   expect(await names(one)).toEqual(['a']);
 });
 
@@ -231,12 +231,12 @@ test('a server that answers and cannot take the heartbeat is not asked without a
   const a = await join(one, describeNode('a'));
   await server.query(url, 'alter table node rename to node_of_another_time');
   const before = relay.connections;
-  await expect.poll(() => a.lost, { timeout: 5_000 }).toBe(1);
+  await expect.poll(() => a.lost).toBe(1);
   await pause(1_000);
   // After 100, 300 and 700 ms.
   expect(relay.connections - before).toBeLessThanOrEqual(5);
   await server.query(url, 'alter table node_of_another_time rename to node');
-  await expect.poll(() => a.back, { timeout: 5_000 }).toBe(1);
+  await expect.poll(() => a.back).toBe(1);
 });
 
 test('who leaves while the server is away is gone without a trace in time', async () => {

@@ -229,7 +229,7 @@ describe('without the store', () => {
     }
     expect(admitted).toBe(share);
     await own.start();
-    await expect.poll(() => store.isConnected, { timeout: 5_000 }).toBe(true);
+    await expect.poll(() => store.isConnected).toBe(true);
     let later = 0;
     for (let index = 0; index < 20; index++) if ((await store.take(rule, '', now())).admitted) later += 1;
     expect(later).toBe(7 - share);
@@ -251,7 +251,7 @@ describe('without the store', () => {
     expect(1 + (await admittedOf(20))).toBeGreaterThanOrEqual(5);
     const next = Math.floor(now() / windowMs) + 1;
     await own.start();
-    await expect.poll(() => store.isConnected, { timeout: 5_000 }).toBe(true);
+    await expect.poll(() => store.isConnected).toBe(true);
     await pause(Math.max(0, next * windowMs + 20 - now()));
     const first = Math.floor(now() / windowMs);
     expect(await admittedOf(30)).toBe(10 * (1 + Math.floor(now() / windowMs) - first));
@@ -305,7 +305,7 @@ describe('without the store', () => {
       await expect.poll(() => store.counts.answered).toBeGreaterThan(answered);
       expect(await admittedOf(10), 'beyond the share').toBe(0);
       relay.heal();
-      await expect.poll(() => store.isConnected, { timeout: 5_000 }).toBe(true);
+      await expect.poll(() => store.isConnected).toBe(true);
       await pause(250);
       // Those that are asked for while the store is late once more are none of it: the share is used.
       let later = 0;
@@ -378,14 +378,12 @@ describe('the nodes', () => {
         return { node, server };
       }),
     );
-    await expect.poll(() => nodes.map(({ node }) => node.nodes.count), { timeout: 5_000 }).toEqual([3, 3, 3]);
+    await expect.poll(() => nodes.map(({ node }) => node.nodes.count)).toEqual([3, 3, 3]);
     await expect
-      .poll(() => nodes.map(({ node }) => node.nodes.rank).toSorted((a, b) => a - b), { timeout: 5_000 })
+      .poll(() => nodes.map(({ node }) => node.nodes.rank).toSorted((a, b) => a - b))
       .toEqual([0, 1, 2]);
     await nodes[0]?.node.stop();
-    await expect
-      .poll(() => nodes.slice(1).map(({ node }) => node.nodes.count), { timeout: 10_000 })
-      .toEqual([2, 2]);
+    await expect.poll(() => nodes.slice(1).map(({ node }) => node.nodes.count)).toEqual([2, 2]);
     // By now a smaller count is believed at once; but not that of a store that has forgotten all of them.
     await redis.command('DEL', 'nodes:nodes');
     const counts = new Set<number>();

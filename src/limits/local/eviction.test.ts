@@ -142,15 +142,15 @@ describe('memory', () => {
   const WARM_UP = 20_000;
 
   it.each([
-    { algorithm: 'fixed_window', subjects: 1_000_000 },
-    { algorithm: 'sliding_window', subjects: 200_000 },
-    { algorithm: 'token_bucket', subjects: 200_000 },
+    { algorithm: 'fixed_window', subjects: 1_000_000, requests: 1_000_000 },
+    { algorithm: 'sliding_window', subjects: 200_000, requests: 1000 },
+    { algorithm: 'token_bucket', subjects: 200_000, requests: 1000 },
   ] as const)(
     '$algorithm: stores $subjects subjects in its initial memory',
-    ({ algorithm, subjects }) => {
+    ({ algorithm, subjects, requests }) => {
       const memory = roomFor(algorithm, 4096);
       const store = new SharedMemoryLimitStore(memory, 1);
-      const rule = ruleOf(algorithm, 1000);
+      const rule = ruleOf(algorithm, requests);
       const take = (subject: number): boolean =>
         store.take(rule, `2001:db8::${subject.toString(16)}`, START_MS + subject / 1000).admitted;
       const before = process.memoryUsage().rss;
@@ -158,7 +158,7 @@ describe('memory', () => {
       for (let subject = 0; subject < WARM_UP; subject++) if (take(subject)) admitted++;
       const heapBefore = heapBytes();
       for (let subject = WARM_UP; subject < subjects; subject++) if (take(subject)) admitted++;
-      // Newcomers inherit usage, but with so large a limit none is refused.
+      // Newcomers inherit usage, which no spread over the buckets brings near so large a limit.
       expect(admitted).toBe(subjects);
       expect(process.memoryUsage().rss - before).toBeLessThan(200 * 1024 * 1024);
       // Ten bytes per subject would exceed this with a million subjects.
