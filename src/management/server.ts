@@ -23,7 +23,7 @@ import { Admission, type Leave } from './api/admission.ts';
 import { methodTable } from './api/allowed-methods.ts';
 import { BODY_BYTES_MAX, checkBody, readBody } from './api/body.ts';
 import type { ConsoleFiles } from './console/console-files.ts';
-import { sendConsole } from './console/console-pages.ts';
+import { isConsoleRequest, sendConsole } from './console/console-pages.ts';
 import type { ManagementContext, ManagementStatus, NodesAccess, ShadowReports } from './context.ts';
 import type { EgressCheck } from './write/rule-context.ts';
 import { DatabaseCheck } from './database-check.ts';
@@ -231,7 +231,7 @@ function createFastify(
       reason: outages.get(request),
     };
     if (line.reason !== undefined) request.log.warn(line, 'management request');
-    else if (PROBED.has(line.route) && reply.statusCode === 200)
+    else if (isConsoleRequest(request) || (PROBED.has(line.route) && reply.statusCode === 200))
       request.log.debug(line, 'management request');
     else request.log.info(line, 'management request');
   });

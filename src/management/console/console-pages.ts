@@ -35,6 +35,13 @@ const CODINGS: readonly ContentCoding[] = ['br', 'gzip'];
 /** Never a page: what lies below answers with JSON or its own pages, also where it has nothing. */
 const OTHER_PATHS = /^\/(?:api|healthz|readyz|metrics|swagger-ui)(?:\/|$)/;
 
+const answered = new WeakSet<FastifyRequest>();
+
+/** Pages and their files are many, and change nothing: of no interest in the log. */
+export function isConsoleRequest(request: FastifyRequest): boolean {
+  return answered.has(request);
+}
+
 /** @returns undefined: the console has nothing there */
 export function sendConsole(
   files: ConsoleFiles,
@@ -55,6 +62,7 @@ function fileAt(files: ConsoleFiles, path: string, accept: string | undefined): 
 }
 
 function send(file: ConsoleFile, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  answered.add(request);
   reply.headers({
     ...SECURITY_HEADERS,
     'Cache-Control': file.isImmutable ? IMMUTABLE : 'no-cache',
