@@ -45,6 +45,7 @@ import { UpstreamPool } from './proxy/upstream/pool.ts';
 import { RetryBudgets } from './proxy/resilience/retry-budget.ts';
 import { createLookup } from './proxy/upstream/resolver.ts';
 import { answerExplain } from './explain/worker-side.ts';
+import { StatsReporter } from './control/reporting/stats-reporter.ts';
 import { startHeartbeat } from './control/workers/heartbeat.ts';
 import { createWorkerLimits } from './control/workers/limit-store.ts';
 import type {
@@ -95,6 +96,15 @@ const traffic =
       });
 const debugTokens = new DebugTokens();
 const breakers = new BreakerRegistry();
+const stats =
+  settings.stats.maxBytes === 0
+    ? undefined
+    : new StatsReporter({
+        clock,
+        send: (report) => send({ type: 'stats', report }),
+        // Before the first configuration there is no listener.
+        gauges: () => (isConfigured ? [listener.connectionCount, context.exchangeLimiter.inUse] : [0, 0]),
+      });
 const observer = new WorkerObserver({
   metrics,
   accessLog,
@@ -102,6 +112,7 @@ const observer = new WorkerObserver({
   send,
   recorder,
   traffic,
+  stats,
   clock,
   breakerOf: (revisionId) => breakers.byId(revisionId),
 });

@@ -7,6 +7,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { createChanges } from './changes.ts';
 import { announceFirstToken, databaseOf, recoverDatabase, snapshotFileWriter } from './database.ts';
 import { CertificateWatches, readCertificates } from './listener-certificates.ts';
+import { statsHistory } from './stats.ts';
 import { startConfigFile } from './start-config-file.ts';
 import { createManagement, listenForManagement, writeDependencies } from './management.ts';
 import type { Parts } from './parts.ts';
@@ -68,7 +69,15 @@ export interface StartOptions {
 const STOP_MARGIN_MS = 2_000;
 type Recorders = Pick<
   Parts,
-  'metrics' | 'keyUsage' | 'history' | 'explain' | 'deprecations' | 'health' | 'shadowLog' | 'shadowHistory'
+  | 'metrics'
+  | 'keyUsage'
+  | 'history'
+  | 'explain'
+  | 'deprecations'
+  | 'health'
+  | 'shadowLog'
+  | 'shadowHistory'
+  | 'stats'
 >;
 
 /** Programs of threads: beside this file, in the sources as in a build (scripts/build.ts). */
@@ -222,6 +231,7 @@ function recorders({ repository, log, clock, settings, state }: Omit<Parts, keyo
     health: new HealthRegistry(state, clock, log),
     shadowLog: new ShadowLog(log, clock),
     shadowHistory: new ShadowHistory(clock.nowMs()),
+    stats: statsHistory(settings, clock),
   };
 }
 

@@ -5,8 +5,8 @@ import { normaliseAddress } from '../http/address.ts';
 import { SharedConcurrencyStore } from '../limits/concurrency.ts';
 import { counterUse } from '../limits/local/counter-use.ts';
 import { SharedMemoryLimitStore } from '../limits/local/local-store.ts';
-import type { ShadowReports } from '../management/context.ts';
 import { readConsoleFiles, type ConsoleFiles } from '../management/console/console-files.ts';
+import type { ShadowReports } from '../management/context.ts';
 import type { ManagementListening } from '../management/listening.ts';
 import { createManagementServer } from '../management/server.ts';
 import type { OwnListener } from '../management/try/send-request.ts';
@@ -33,6 +33,7 @@ import { assertAcceptable } from './changes.ts';
 import { answers, breakerFacts, revisionsInUse } from './node-facts.ts';
 import type { CertificateWatches } from './listener-certificates.ts';
 import type { Changes, Parts } from './parts.ts';
+import { nodesAccess, statsAccess } from './stats.ts';
 import { startError } from './start-error.ts';
 
 /** Workers count from 1; the main thread owns locks of the limit memory under its own number. */
@@ -81,7 +82,7 @@ export async function createManagement(
   const driver = configFile === undefined ? repository.driver : 'none';
   return createManagementServer({
     ...writing,
-    nodes: { selfId: cluster.selfId, list: () => cluster.nodes() },
+    nodes: nodesAccess(cluster),
     adminToken: settings.adminToken,
     authFailuresPerMinute: settings.server.authFailuresPerMinute,
     sessions: {
@@ -109,6 +110,8 @@ export async function createManagement(
         return memory === undefined ? undefined : new Breaker(memory).view(clock.nowMs());
       },
       revisionHealth: (revision) => parts.health.healthOf(revision),
+      stats: statsAccess(parts, cluster),
+      problems: async () => [],
     },
     shadow: shadowReports(parts, supervisor),
     explain: explainAccess(parts.explain, supervisor),

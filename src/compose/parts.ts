@@ -5,6 +5,7 @@ import type { Clock } from '../lib/clock.ts';
 import type { LimitMemory } from '../limits/local/memory.ts';
 import type { Logger } from '../observe/log.ts';
 import type { MetricsMerger } from '../observe/prometheus.ts';
+import type { StatsHistory } from '../observe/stats/stats-history.ts';
 import type { ShadowHistory } from '../observe/shadow-report.ts';
 import type { Cluster } from '../control/cluster/cluster.ts';
 import type { ConfigSync } from '../control/cluster/config-sync.ts';
@@ -48,6 +49,8 @@ export interface Parts {
   readonly shadowLog: ShadowLog;
   readonly shadowHistory: ShadowHistory;
   readonly health: HealthRegistry;
+  /** undefined: switched off. */
+  readonly stats: StatsHistory | undefined;
 }
 
 /** Publishes configuration changes of this node and of others to the workers. */

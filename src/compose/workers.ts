@@ -48,7 +48,11 @@ export function createSupervisor(
     },
     onHealth: (message) => parts.health.report(message),
     explainSetup: () => parts.explain.setup,
-    onWorkerLost: (workerNumber) => metrics.retire(workerNumber),
+    onStats: (workerNumber, report) => parts.stats?.add(workerNumber, report),
+    onWorkerLost: (workerNumber) => {
+      metrics.retire(workerNumber);
+      parts.stats?.retire(workerNumber);
+    },
   });
 }
 
@@ -97,6 +101,7 @@ export function startHousekeeping(parts: Parts): () => Promise<void> {
     deprecations.tick();
     shadowLog.tick();
     pressure.tick();
+    parts.stats?.tick();
   }, TICK_MS);
   probe.start();
   return async () => {

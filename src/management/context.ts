@@ -15,6 +15,8 @@ import type { Reading } from './crud/reading.ts';
 import type { EgressCheck } from './write/rule-context.ts';
 import type { ServedConfig } from './served-config.ts';
 import type { OwnListener } from './try/send-request.ts';
+import type { Problem } from './stats/problem-schema.ts';
+import type { StatsAccess } from './stats/stats-access.ts';
 import type { WritePath } from './write/write.ts';
 
 export interface ManagementStatus {
@@ -34,6 +36,10 @@ export interface ManagementStatus {
   breakerState(revisionId: string): unknown;
   /** The same with its history, the last error and the last health check. */
   revisionHealth(revision: Revision): RevisionHealth;
+  /** The gateway's own time series; undefined when they are switched off. */
+  readonly stats: StatsAccess | undefined;
+  /** What is wrong now, but for the database. */
+  problems(): Promise<readonly Problem[]>;
 }
 
 /** Files that the configuration comes from, in place of a database. */
@@ -70,6 +76,7 @@ export interface ShadowReports {
 export interface NodesAccess {
   /** Of this one. */
   readonly selfId: string;
+  readonly selfName: string;
   /** The live nodes. Throws StorageUnavailable. */
   list(): Promise<readonly NodeRecord[]>;
 }

@@ -131,8 +131,10 @@ export async function startManagement(overrides: Partial<ManagementDependencies>
       ready: () => ({ ready: true, reason: undefined }),
       breakerState: () => undefined,
       revisionHealth: sampleHealth,
+      stats: undefined,
+      problems: async () => [],
     },
-    nodes: { selfId: 'self', list: async () => [] },
+    nodes: { selfId: 'self', selfName: 'self', list: async () => [] },
     shadow: {
       read: async () => ({ sinceMs: 0, fromMs: 0, total: 0, byPart: {}, rows: [] }),
       reset: async () => undefined,

@@ -29,6 +29,8 @@ import { settingsOperation } from './routes/overview/shown-settings.ts';
 import { sessionOperations } from './sessions/session-operations.ts';
 import { shadowOperations } from './routes/shadow.ts';
 import { treeOperation } from './routes/overview/app-tree.ts';
+import { problemsOperation } from './stats/problems-operation.ts';
+import { statsOperations } from './stats/stats-operations.ts';
 import { transactionOperation } from './routes/transaction.ts';
 import { trafficOperations } from './routes/traffic.ts';
 import { tryOperation } from './try/try-operation.ts';
@@ -71,6 +73,8 @@ export function allOperations(context: ManagementContext): Operation[] {
     nodesOperation(context),
     settingsOperation(context),
     searchOperation(context),
+    ...statsOperations(context),
+    problemsOperation(context),
   ];
   return [...operations, transactionOperation(context, operations, transactionMembers)];
 }

@@ -287,6 +287,8 @@ describe('service', () => {
         ready: () => ({ ready: false, reason: 'no worker listens yet' }),
         breakerState: () => undefined,
         revisionHealth: sampleHealth,
+        stats: undefined,
+        problems: async () => [],
       },
     });
     const reply = await fetch(`${other.url}/readyz`);

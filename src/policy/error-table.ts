@@ -1,5 +1,6 @@
 /** The whole table of errors: those of the gateway and those that policy parts add. */
 import { GATEWAY_ERRORS, type ErrorCode, type ErrorRow } from '../model/errors.ts';
+import { StatsColumns } from '../observe/stats/stats-columns.ts';
 import type { PolicyPart } from './part.ts';
 import { PARTS } from './registry.ts';
 
@@ -17,3 +18,8 @@ export function errorsOf(parts: readonly PolicyPart[]): Record<string, ErrorRow>
 export function errorRow(code: ErrorCode): ErrorRow {
   return ERRORS[code] ?? GATEWAY_ERRORS.internal_error;
 }
+
+/** The columns of the gateway's own time series, with one for each row of the table. */
+export const STATS_COLUMNS = new StatsColumns(
+  Object.entries(ERRORS).map(([code, { source }]) => [code, source === 'downstream']),
+);

@@ -138,6 +138,8 @@ export interface Settings {
     readonly records: number;
     readonly recordsPerSec: number;
   };
+  /** The gateway's own time series; 0: off. */
+  readonly stats: { readonly maxBytes: number };
   /** Global default per app; undefined: none. */
   readonly rateLimit: RateLimitDefault | undefined;
   /** Per client address; undefined: off. */

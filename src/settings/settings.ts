@@ -99,13 +99,14 @@ function databaseSettings(v: SettingValues): Settings['database'] {
   };
 }
 
+function historyBounds(v: SettingValues): Settings['history'] {
+  return { versionsMax: v.GATEWAY_HISTORY__MAX_VERSIONS, bytesMax: v.GATEWAY_HISTORY__MAX_BYTES };
+}
+
 function nest(v: SettingValues): Settings {
   return {
     database: databaseSettings(v),
-    history: {
-      versionsMax: v.GATEWAY_HISTORY__MAX_VERSIONS,
-      bytesMax: v.GATEWAY_HISTORY__MAX_BYTES,
-    },
+    history: historyBounds(v),
     cluster: {
       nodeName: v.GATEWAY_CLUSTER__NODE_NAME,
       heartbeatMs: v.GATEWAY_CLUSTER__HEARTBEAT_MS,
@@ -136,6 +137,7 @@ function nest(v: SettingValues): Settings {
       records: v.GATEWAY_TRAFFIC__RECORDS,
       recordsPerSec: v.GATEWAY_TRAFFIC__RECORDS_PER_SEC,
     },
+    stats: { maxBytes: v.GATEWAY_STATS__MAX_BYTES },
     rateLimit: limitOf(v.GATEWAY_RATE_LIMIT_REQUESTS, v.GATEWAY_RATE_LIMIT_WINDOW_SECS),
     perIpRateLimit: v.GATEWAY_PER_IP_RATE_LIMIT_ENABLED
       ? limitOf(v.GATEWAY_PER_IP_RATE_LIMIT_REQUESTS, v.GATEWAY_PER_IP_RATE_LIMIT_WINDOW_SECS)

@@ -82,6 +82,8 @@ export type CreatedToken = { readonly id: string; readonly created_at: string; r
 
 export type CreatedTokenEnvelope = { readonly status: number; readonly message: string; readonly data: CreatedToken; readonly warnings?: readonly (Warning)[] | undefined };
 
+export type CurrentProblem = { readonly severity: "critical" | "warning" | "info"; readonly code: "database_unavailable" | "database_unwritable" | "serving_from_snapshot" | "config_file_refused" | "limit_store_unavailable" | "workers_missing" | "worker_lost" | "node_missing" | "node_lagging" | "breaker_open" | "health_check_failing" | "high_error_share" | "certificate_expired" | "certificate_expires_soon" | "certificate_not_valid_yet" | "limit_counters_full" | "memory_short" | "descriptors_short" | "disk_full" | "history_not_compacted" | "log_lines_dropped" | "management_without_tls"; readonly title: string; readonly detail: string; readonly since: string | null; readonly node: string; readonly link: ProblemLink };
+
 export type CurrentSession = { readonly id: string | null; readonly via: "session" | "token"; readonly actor: SessionActor; readonly csrf_token: string | null; readonly created_at: string | null; readonly expires_at: string | null; readonly idle_expires_at: string | null };
 
 export type CurrentSessionEnvelope = { readonly status: number; readonly message: string; readonly data: CurrentSession; readonly warnings?: readonly (Warning)[] | undefined };
@@ -194,6 +196,10 @@ export type ProbePatch = { readonly interval_ms?: number | null | undefined; rea
 
 export type Problem = { readonly type: string; readonly title: string; readonly status: number; readonly detail: string; readonly instance: string; readonly code: ErrorCode; readonly message: string; readonly data: null; readonly request_id: string; readonly errors?: readonly (FieldError)[] | undefined };
 
+export type ProblemLink = { readonly kind: "app" | "revision" | "nodes" | "workers" | "database" | "limits" | "certificates" | "settings" | "config_file" | "logs"; readonly app?: string | undefined; readonly version?: string | undefined; readonly revision?: string | undefined; readonly node?: string | undefined; readonly setting?: string | undefined };
+
+export type ProblemsEnvelope = { readonly status: number; readonly message: string; readonly data: readonly (CurrentProblem)[]; readonly warnings?: readonly (Warning)[] | undefined };
+
 export type RateLimit = { readonly enabled?: boolean | undefined; readonly requests?: number | undefined; readonly window_seconds?: number | undefined; readonly algorithm?: "fixed_window" | "sliding_window" | "token_bucket" | undefined; readonly burst?: number | undefined; readonly per?: string | undefined; readonly mode?: "leased" | "exact" | undefined; readonly on_store_failure?: "share" | "allow" | "deny" | undefined };
 
 export type RateLimitPatch = { readonly enabled?: boolean | null | undefined; readonly requests?: number | null | undefined; readonly window_seconds?: number | null | undefined; readonly algorithm?: "fixed_window" | "sliding_window" | "token_bucket" | null | undefined; readonly burst?: number | null | undefined; readonly per?: string | null | undefined; readonly mode?: "leased" | "exact" | null | undefined; readonly on_store_failure?: "share" | "allow" | "deny" | null | undefined };
@@ -275,6 +281,22 @@ export type SignInOptionsEnvelope = { readonly status: number; readonly message:
 export type SignedIn = { readonly actor: SessionActor; readonly csrf_token: string; readonly created_at: string; readonly expires_at: string; readonly idle_expires_at: string };
 
 export type SignedInEnvelope = { readonly status: number; readonly message: string; readonly data: SignedIn; readonly warnings?: readonly (Warning)[] | undefined };
+
+export type Stats = { readonly enabled: boolean; readonly window: "15m" | "24h"; readonly from: string; readonly to: string; readonly step_secs: number; readonly nodes: readonly (StatsNode)[]; readonly points: StatsPoints; readonly denials: Readonly<Record<string, readonly (number | null)[]>>; readonly failures: Readonly<Record<string, readonly (number | null)[]>>; readonly totals: StatsTotals };
+
+export type StatsEnvelope = { readonly status: number; readonly message: string; readonly data: Stats; readonly warnings?: readonly (Warning)[] | undefined };
+
+export type StatsNode = { readonly name: string; readonly complete: boolean; readonly answered: boolean; readonly since: string | null };
+
+export type StatsPoints = { readonly time: readonly (number)[]; readonly requests: readonly (number | null)[]; readonly status_2xx: readonly (number | null)[]; readonly status_3xx: readonly (number | null)[]; readonly status_4xx: readonly (number | null)[]; readonly status_5xx: readonly (number | null)[]; readonly status_other: readonly (number | null)[]; readonly errors: readonly (number | null)[]; readonly failures: readonly (number | null)[]; readonly denied: readonly (number | null)[]; readonly rate_limited: readonly (number | null)[]; readonly breaker_open: readonly (number | null)[]; readonly retries: readonly (number | null)[]; readonly bytes_in: readonly (number | null)[]; readonly bytes_out: readonly (number | null)[]; readonly p50_ms: readonly (number | null)[]; readonly p95_ms: readonly (number | null)[]; readonly p99_ms: readonly (number | null)[]; readonly upstream_p50_ms: readonly (number | null)[]; readonly upstream_p95_ms: readonly (number | null)[]; readonly upstream_p99_ms: readonly (number | null)[]; readonly connections: readonly (number | null)[]; readonly in_flight: readonly (number | null)[] };
+
+export type StatsRow = { readonly app_id: string | null; readonly app: string | null; readonly version_id: string | null; readonly version: string | null; readonly route: string | null; readonly key_id: string | null; readonly key: string | null; readonly reason: string | null; readonly requests: number; readonly errors: number; readonly denied: number; readonly error_share: number | null; readonly p95_ms: number | null; readonly sparkline: readonly (number | null)[] };
+
+export type StatsTop = { readonly enabled: boolean; readonly window: "15m" | "24h"; readonly from: string; readonly to: string; readonly step_secs: number; readonly nodes: readonly (StatsNode)[]; readonly by: "app" | "version" | "route" | "reason" | "key"; readonly rows: readonly (StatsRow)[]; readonly rows_total: number; readonly other_requests: number; readonly requests: number };
+
+export type StatsTopEnvelope = { readonly status: number; readonly message: string; readonly data: StatsTop; readonly warnings?: readonly (Warning)[] | undefined };
+
+export type StatsTotals = { readonly requests: number; readonly status_2xx: number; readonly status_3xx: number; readonly status_4xx: number; readonly status_5xx: number; readonly status_other: number; readonly errors: number; readonly failures: number; readonly denied: number; readonly rate_limited: number; readonly breaker_open: number; readonly retries: number; readonly bytes_in: number; readonly bytes_out: number; readonly p50_ms: number | null; readonly p95_ms: number | null; readonly p99_ms: number | null; readonly upstream_p50_ms: number | null; readonly upstream_p95_ms: number | null; readonly upstream_p99_ms: number | null };
 
 export type Token = { readonly id: string; readonly created_at: string; readonly updated_at: string; readonly app_id: string; readonly name: string; readonly scopes: readonly (string)[]; readonly token_prefix: string; readonly is_active: boolean; readonly expires_at: string | null; readonly last_used_at: string | null; readonly rate_limit: RateLimit | null };
 
@@ -432,5 +454,8 @@ export interface Operations {
   'GET /nodes': { path: NoFields; query: NoFields; body: undefined; result: NodesEnvelope };
   'GET /settings': { path: NoFields; query: { readonly changed?: boolean | undefined }; body: undefined; result: SettingsEnvelope };
   'GET /search': { path: NoFields; query: { readonly q?: string | undefined; readonly limit?: number | undefined }; body: undefined; result: SearchEnvelope };
+  'GET /stats': { path: NoFields; query: { readonly window?: "15m" | "24h" | undefined; readonly app?: string | undefined; readonly version?: string | undefined; readonly route?: string | undefined; readonly step?: number | undefined; readonly since?: string | undefined }; body: undefined; result: StatsEnvelope };
+  'GET /stats/top': { path: NoFields; query: { readonly by?: "app" | "version" | "route" | "reason" | "key" | undefined; readonly window?: "15m" | "24h" | undefined; readonly app?: string | undefined; readonly limit?: number | undefined }; body: undefined; result: StatsTopEnvelope };
+  'GET /problems': { path: NoFields; query: NoFields; body: undefined; result: ProblemsEnvelope };
   'POST /transaction': { path: NoFields; query: { readonly dry_run?: boolean | undefined }; body: Transaction; result: TransactionEnvelope };
 }

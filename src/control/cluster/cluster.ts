@@ -80,6 +80,11 @@ export class Cluster {
     return this.#self.id;
   }
 
+  /** As the other nodes know it. */
+  get name(): string {
+    return this.#name();
+  }
+
   /**
    * Joins the other nodes; resolves when this node serves what the database contains. If the database does not answer,
    * joining is retried.

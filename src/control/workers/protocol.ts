@@ -5,6 +5,7 @@
 import type { LimitMemory } from '../../limits/local/memory.ts';
 import type { ConfigChange } from '../../model/config.ts';
 import type { WorkerSample } from '../../observe/metrics.ts';
+import type { StatsReport } from '../../observe/stats/stats-report.ts';
 import type { ShadowRow } from '../../observe/shadow-tally.ts';
 import type { ExplainedMessage, ExplainMessage } from '../../explain/messages.ts';
 import type { PackedTexts } from '../../explain/traffic/traffic-ring.ts';
@@ -84,6 +85,7 @@ export type FromWorker =
   | { readonly type: 'sample'; readonly id: number; readonly sample: WorkerSample }
   | HealthMessage
   | { readonly type: 'shadow_denials'; readonly rows: readonly ShadowRow[] }
+  | { readonly type: 'stats'; readonly report: StatsReport }
   | { readonly type: 'keys_used'; readonly used: KeyUsageBatch }
   | {
       readonly type: 'deprecated_used';

@@ -97,6 +97,7 @@ function supervise(
       clock: systemClock,
     }),
     workerUrl: program(rules),
+    onStats: () => undefined,
     onKeysUsed: ({ date }) => told.push(date),
     onDeprecatedUsed: () => undefined,
     onHealth: () => undefined,

@@ -15,6 +15,7 @@ import type { ConfigChange } from '../../model/config.ts';
 import type { ExplainInput, Explanation } from '../../explain/schema.ts';
 import type { Logger } from '../../observe/log.ts';
 import type { WorkerSample } from '../../observe/metrics.ts';
+import type { StatsReport } from '../../observe/stats/stats-report.ts';
 import type { ShadowRow } from '../../observe/shadow-tally.ts';
 import type { Settings } from '../../settings/settings.ts';
 import type { ConfigState } from '../cluster/config-state.ts';
@@ -45,6 +46,7 @@ export interface SupervisorDeps {
   onDeprecatedUsed(message: Extract<FromWorker, { type: 'deprecated_used' }>): void;
   onShadowDenials(rows: readonly ShadowRow[]): void;
   onHealth(message: HealthMessage): void;
+  onStats(workerNumber: number, report: StatsReport): void;
   /** The current explain setup for workers. */
   explainSetup(): ExplainSetup;
   onWorkerLost(workerNumber: number): void;
@@ -305,6 +307,8 @@ export class Supervisor {
         return this.#deps.onShadowDenials(message.rows);
       case 'health':
         return this.#deps.onHealth(message);
+      case 'stats':
+        return this.#deps.onStats(member.number, message.report);
       case 'deprecated_used':
         return this.#deps.onDeprecatedUsed(message);
       case 'failed':

@@ -29,6 +29,8 @@ import { HealthReporter } from '../health/health-reporter.ts';
 import { UsageCounter } from '../../keys/usage-counter.ts';
 import type { FromWorker } from './protocol.ts';
 import { LogThrottle } from '../reporting/log-throttle.ts';
+import type { StatsTarget } from '../../observe/stats/stats-counter.ts';
+import type { StatsReporter } from '../reporting/stats-reporter.ts';
 import { ShadowReporter } from '../reporting/shadow-reporter.ts';
 
 export interface WorkerObserverDeps {
@@ -40,6 +42,8 @@ export interface WorkerObserverDeps {
   readonly recorder: ExchangeRecorder;
   /** undefined: switched off. */
   readonly traffic: TrafficRecorder | undefined;
+  /** undefined: switched off. */
+  readonly stats: StatsReporter | undefined;
   readonly clock: Clock;
   breakerOf(revisionId: string): Breaker | undefined;
 }
@@ -48,6 +52,8 @@ interface RouteReport {
   readonly labels: RouteLabels;
   readonly record: RouteRecord;
   readonly upstream: RevisionRecord;
+  /** undefined: switched off. */
+  readonly stats: StatsTarget | undefined;
 }
 
 /** The setting behind each reason for a refusal, as the log names it. */
@@ -113,7 +119,7 @@ export class WorkerObserver implements ProxyObserver {
   }
 
   exchangeEnded(exchange: ExchangeView): void {
-    const { metrics, accessLog, recorder, traffic, clock } = this.#deps;
+    const { metrics, accessLog, recorder, traffic, stats, clock } = this.#deps;
     const { route, evaluation } = exchange;
     const report = route === undefined ? undefined : this.#reportOf(route);
     if (report === undefined) metrics.unroutedRequest(exchange.errorCode ?? 'none', exchange.status);
@@ -122,6 +128,7 @@ export class WorkerObserver implements ProxyObserver {
       report.record.observe(status, durationMs / 1000, methodIndex(exchange.method), bytesIn, bytesOut);
       if (upstreamMs >= 0) report.upstream.observeUpstream(upstreamMs / 1000);
     }
+    stats?.exchangeEnded(exchange, report?.stats);
     const shadowDenials = evaluation.shadowDenials?.map(({ part }) => part);
     if (shadowDenials !== undefined) {
       for (const part of shadowDenials) metrics.shadowDenial(part);
@@ -255,6 +262,7 @@ export class WorkerObserver implements ProxyObserver {
 
   stop(): void {
     clearInterval(this.#timer);
+    this.#deps.stats?.stop();
     this.#tick();
     this.#keys.flush();
   }
@@ -277,7 +285,8 @@ export class WorkerObserver implements ProxyObserver {
     const labels = labelsOf(route);
     const { metrics } = this.#deps;
     const upstream = metrics.revisionRecord(revisionLabelsOf(route.version, route.revision));
-    const report = { labels, record: metrics.routeRecord(labels), upstream };
+    const stats = this.#deps.stats?.targetOf(route);
+    const report = { labels, record: metrics.routeRecord(labels), upstream, stats };
     route.metrics = report;
     return report;
   }

@@ -36,6 +36,7 @@ const TAGS: readonly (readonly [string, string])[] = [
   ],
   ['Explain', 'What the gateway does with a request, and why'],
   ['Sessions', 'Browsers that are signed in'],
+  ['Traffic', 'What the traffic does, over time, and what is wrong now'],
   ['Admin', 'Admin tokens and the audit log'],
   ['Service', 'Health, probes, metrics'],
 ];

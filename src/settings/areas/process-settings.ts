@@ -62,4 +62,12 @@ export const PROCESS_SETTINGS = {
       description: 'Of more requests in a second, an even sample of so many is kept.',
     },
   ),
+  GATEWAY_STATS__MAX_BYTES: integer(
+    { min: 0, max: 1_073_741_824 },
+    {
+      default: 67_108_864,
+      description:
+        'Most memory for the time series of traffic that the gateway keeps itself (`GET /api/v1/stats`): the last 15 minutes by seconds, the last day by minutes. When it is used up, the least used routes, keys and versions lose theirs, then the least used apps. 0: none are kept.',
+    },
+  ),
 } as const satisfies Record<string, Setting<unknown>>;

@@ -214,6 +214,9 @@ describe('a client made from the document', () => {
     await ok('getAppTree', { params: app, query: { limit: '10' } });
     await ok('search', { query: { q: 'bill' } });
     await ok('getSettings', { query: { changed: 'true' } });
+    await ok('listProblems', {});
+    await ok('getStats', { query: { app: 'billing', window: '24h', step: '3600' } });
+    await ok('getStatsTop', { query: { by: 'route', app: 'billing', limit: '5' } });
     await ok('getConfigSchema', {});
     await ok('getConfigFile', {});
     await ok('backupConfig', {});

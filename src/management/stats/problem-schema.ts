@@ -1,0 +1,92 @@
+/** What is wrong with a gateway now: an item of `GET /api/v1/problems`. */
+import { Type, type Static } from 'typebox';
+import { closed, dateTime, nullable, oneOf } from '../../model/schema-pieces.ts';
+
+/** Most severe first. */
+export const SEVERITIES = ['critical', 'warning', 'info'] as const;
+
+/** Every problem that is found, with the title that people see. */
+export const PROBLEMS = {
+  database_unavailable: 'The database does not answer',
+  database_unwritable: 'The database cannot be written',
+  serving_from_snapshot: 'Traffic is served with a saved configuration',
+  config_file_refused: 'The configuration files are not what is served',
+  limit_store_unavailable: 'The store of limits does not answer',
+  workers_missing: 'Fewer workers than configured accept connections',
+  worker_lost: 'A worker died or was stuck, and was replaced',
+  node_missing: 'A gateway has vanished',
+  node_lagging: 'A gateway does not obey the latest configuration',
+  breaker_open: 'A backend is failing and gets no traffic',
+  health_check_failing: 'Health checks of a backend fail',
+  high_error_share: 'Many requests of an app end in errors',
+  certificate_expired: 'A certificate has expired',
+  certificate_expires_soon: 'A certificate expires soon',
+  certificate_not_valid_yet: 'A certificate is not valid yet',
+  limit_counters_full: 'The memory of limit counters is nearly used up',
+  memory_short: 'A worker is near the limit of its memory',
+  descriptors_short: 'The process has nearly used up its file descriptors',
+  disk_full: 'The disk of the database is nearly full',
+  history_not_compacted: 'Old history of the configuration could not be removed',
+  log_lines_dropped: 'Log lines were dropped',
+  management_without_tls: 'The management API has no TLS',
+} as const;
+
+export type ProblemCode = keyof typeof PROBLEMS;
+
+const name = (description: string) => Type.Optional(Type.String({ description }));
+
+export const ProblemLinkSchema = Type.Object(
+  {
+    kind: oneOf(
+      [
+        'app',
+        'revision',
+        'nodes',
+        'workers',
+        'database',
+        'limits',
+        'certificates',
+        'settings',
+        'config_file',
+        'logs',
+      ],
+      { description: 'What to look at.' },
+    ),
+    app: name('Slug of the app.'),
+    version: name('Label of the version.'),
+    revision: name('Label of the revision.'),
+    node: name('Name of the gateway.'),
+    setting: name('Name of the setting that bears on it.'),
+  },
+  { ...closed, title: 'ProblemLink' },
+);
+
+export const ProblemSchema = Type.Object(
+  {
+    severity: oneOf(SEVERITIES, {
+      description:
+        '`critical`: traffic or changes fail now. `warning`: they will, or some do. `info`: worth knowing.',
+    }),
+    code: oneOf(Object.keys(PROBLEMS) as ProblemCode[], {
+      description: 'Stable; programs may depend on it. Others may be added.',
+    }),
+    title: Type.String({ description: 'What is wrong, in a few words.' }),
+    detail: Type.String({ description: 'The same with names and figures, and what to do about it.' }),
+    since: nullable(dateTime('Since when; null: not known.')),
+    node: Type.String({ description: 'Name of the gateway that found it.' }),
+    link: ProblemLinkSchema,
+  },
+  { ...closed, title: 'CurrentProblem' },
+);
+
+export type Problem = Omit<Static<typeof ProblemSchema>, 'code'> & { readonly code: ProblemCode };
+
+export const ProblemsSchema = Type.Array(ProblemSchema, {
+  description: 'Most severe first; empty when all is well.',
+});
+
+/** In the order in which they are shown; equal problems stay as they were. */
+export function bySeverity(problems: readonly Problem[]): Problem[] {
+  const rank = ({ severity }: Problem): number => SEVERITIES.indexOf(severity);
+  return [...problems].sort((a, b) => rank(a) - rank(b));
+}

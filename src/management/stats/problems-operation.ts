@@ -1,0 +1,64 @@
+/** `GET /api/v1/problems`: what is wrong now, in words, most severe first. */
+import { envelopeSchema } from '../schemas/envelope.ts';
+import { jsonSchema } from '../../model/json-schema.ts';
+import type { ManagementContext } from '../context.ts';
+import { answer } from '../api/failure.ts';
+import { API_PREFIX, type Operation } from '../api/operation.ts';
+import { NO_QUERY } from '../api/query.ts';
+import { bySeverity, PROBLEMS, ProblemsSchema, type Problem } from './problem-schema.ts';
+
+export function problemsOperation(context: ManagementContext): Operation {
+  return {
+    method: 'GET',
+    path: `${API_PREFIX}/problems`,
+    operationId: 'listProblems',
+    tag: 'Traffic',
+    summary: 'What is wrong now',
+    description:
+      'What this gateway knows to be wrong, with itself and with its backends. Others with the same database have problems of their own.',
+    access: 'viewer',
+    query: NO_QUERY,
+    entityTag: false,
+    success: {
+      status: 200,
+      description: 'Problems, most severe first; an empty list when all is well',
+      schema: jsonSchema(envelopeSchema('ProblemsEnvelope', ProblemsSchema)),
+      example: { status: 200, message: '1 problem', data: [EXAMPLE] },
+    },
+    failures: [],
+    handle: async () => {
+      const [database, others] = await Promise.all([databaseProblem(context), context.status.problems()]);
+      const problems = bySeverity([...database, ...others]);
+      const { length } = problems;
+      return answer(200, length === 1 ? '1 problem' : `${length} problems`, problems);
+    },
+  };
+}
+
+async function databaseProblem({ database, nodes, status }: ManagementContext): Promise<Problem[]> {
+  const problem = await database.problem();
+  if (problem === undefined || status.configFile() !== undefined) return [];
+  const code = problem.db === 'error' ? 'database_unavailable' : 'database_unwritable';
+  return [
+    {
+      severity: 'critical',
+      code,
+      title: PROBLEMS[code],
+      detail: `${problem.reason}. Traffic is served with the configuration as it is; it cannot be changed until the database works again`,
+      since: null,
+      node: nodes.selfName,
+      link: { kind: 'database' },
+    },
+  ];
+}
+
+const EXAMPLE: Problem = {
+  severity: 'critical',
+  code: 'breaker_open',
+  title: PROBLEMS.breaker_open,
+  detail:
+    'The circuit breaker of revision r1 of billing v1 is open: cannot connect (ECONNREFUSED). Requests are answered with 503 until the backend works again',
+  since: '2026-03-02T09:15:00.000Z',
+  node: 'gateway-1:9090',
+  link: { kind: 'revision', app: 'billing', version: 'v1', revision: 'r1' },
+};

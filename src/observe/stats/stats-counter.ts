@@ -1,0 +1,162 @@
+/**
+ * Counts the traffic of one worker for the gateway's own time series: for each route, and for each API key, what has
+ * happened since the last report. Once a second the counts are sent and the arrays are used again, so a request neither
+ * allocates nor waits.
+ *
+ * Bounded: in one second, so many routes, versions, apps and keys have counts of their own. Further routes count for
+ * their version alone, further versions for their app, and further apps for the gateway, so no total is ever wrong.
+ */
+import { bucketOf } from './stats-buckets.ts';
+import {
+  BYTES_IN,
+  BYTES_OUT,
+  DENIED,
+  ERRORS,
+  FAILURES,
+  LATENCY,
+  REQUESTS,
+  RETRIES,
+  statusColumn,
+  UPSTREAM,
+  type StatsColumns,
+  type StepCounts,
+} from './stats-columns.ts';
+import type { StatsPlace, StatsReport } from './stats-report.ts';
+
+/** Places with counts of their own in one second of one worker. */
+export const COUNTED_MAX = { route: 1_024, version: 512, app: 1_024, key: 512, gateway: 1 } as const;
+const KEYS_KEPT_MAX = 4_096;
+
+/** What the counts need to know of an exchange that has ended. */
+export interface CountedExchange {
+  readonly status: number;
+  readonly errorCode: string | undefined;
+  readonly durationMs: number;
+  /** -1 without an answer of a backend. */
+  readonly upstreamMs: number;
+  readonly bytesIn: number;
+  readonly bytesOut: number;
+  readonly retries: number;
+}
+
+/** Where an exchange is counted. Make it once for a place and keep it. */
+export interface StatsTarget {
+  readonly place: StatsPlace;
+  /** Takes the counts when there is no room. */
+  readonly parent: StatsTarget | undefined;
+  counts: StepCounts;
+  /** The report for which `counts` are its own. */
+  report: number;
+}
+
+const NO_COUNTS: StepCounts = new Float64Array(0);
+
+export function statsTarget(place: StatsPlace, parent: StatsTarget | undefined): StatsTarget {
+  return { place, parent, counts: NO_COUNTS, report: -1 };
+}
+
+export class StatsCounter {
+  readonly #columns: StatsColumns;
+  readonly #gateway = statsTarget({ kind: 'gateway' }, undefined);
+  readonly #keys = new Map<string, StatsTarget>();
+  readonly #free: StepCounts[] = [];
+  #used: { readonly place: StatsPlace; readonly counts: StepCounts }[] = [];
+  #room: Record<StatsPlace['kind'], number> = { ...COUNTED_MAX };
+  #report = 0;
+  #connections = 0;
+  #inFlight = 0;
+
+  constructor(columns: StatsColumns) {
+    this.#columns = columns;
+  }
+
+  /** Where exchanges without an app are counted; the last parent of all targets. */
+  get gateway(): StatsTarget {
+    return this.#gateway;
+  }
+
+  count(target: StatsTarget, exchange: CountedExchange): void {
+    this.#add(target.report === this.#report ? target.counts : this.#countsOf(target), exchange);
+  }
+
+  /** Counts it for the API key as well; not counted when too many keys are in use. */
+  countKey(id: string, name: string, exchange: CountedExchange): void {
+    let target = this.#keys.get(id);
+    if (target === undefined) {
+      if (this.#keys.size >= KEYS_KEPT_MAX) this.#keys.clear();
+      this.#keys.set(id, (target = statsTarget({ kind: 'key', id, name }, undefined)));
+    }
+    const counts = target.report === this.#report ? target.counts : this.#countsOf(target);
+    if (counts !== NO_COUNTS) this.#add(counts, exchange);
+  }
+
+  /**
+   * What was counted since the last report; undefined if nothing has moved.
+   * @param unixSecs the second that has ended
+   */
+  report(unixSecs: number, connections: number, inFlight: number): StatsReport | undefined {
+    const isSame = connections === this.#connections && inFlight === this.#inFlight;
+    if (this.#used.length === 0 && isSame) return undefined;
+    this.#connections = connections;
+    this.#inFlight = inFlight;
+    const used = this.#used;
+    this.#used = [];
+    this.#report += 1;
+    this.#room = { ...COUNTED_MAX };
+    const values: number[] = [];
+    for (const { counts } of used) {
+      takeValues(counts, values);
+      this.#free.push(counts);
+    }
+    const places = used.map(({ place }) => place);
+    return { unixSecs, connections, inFlight, places, values: Float64Array.from(values) };
+  }
+
+  #add(counts: StepCounts, exchange: CountedExchange): void {
+    const { status, errorCode, upstreamMs, retries } = exchange;
+    counts[REQUESTS]! += 1;
+    counts[statusColumn(status)]! += 1;
+    counts[LATENCY + bucketOf(exchange.durationMs)]! += 1;
+    if (upstreamMs >= 0) counts[UPSTREAM + bucketOf(upstreamMs)]! += 1;
+    counts[BYTES_IN]! += exchange.bytesIn;
+    counts[BYTES_OUT]! += exchange.bytesOut;
+    if (retries > 0) counts[RETRIES]! += retries;
+    if (errorCode !== undefined) this.#addReason(counts, errorCode);
+    else if (status >= 500) counts[ERRORS]! += 1;
+  }
+
+  #addReason(counts: StepCounts, code: string): void {
+    const column = this.#columns.columnOf(code);
+    if (column !== undefined) counts[column]! += 1;
+    if (column !== undefined && this.#columns.isDenial(column)) counts[DENIED]! += 1;
+    else {
+      counts[ERRORS]! += 1;
+      counts[FAILURES]! += 1;
+    }
+  }
+
+  /** Of its own, or those of the nearest parent with room. */
+  #countsOf(target: StatsTarget): StepCounts {
+    const { kind } = target.place;
+    if (target.report === this.#report) return target.counts;
+    if (this.#room[kind] > 0) {
+      this.#room[kind] -= 1;
+      target.counts = this.#free.pop() ?? this.#columns.empty();
+      this.#used.push({ place: target.place, counts: target.counts });
+    } else target.counts = target.parent === undefined ? NO_COUNTS : this.#countsOf(target.parent);
+    target.report = this.#report;
+    return target.counts;
+  }
+}
+
+/** Appends how many columns are not 0, and each of them with its value; sets them to 0. */
+function takeValues(counts: StepCounts, values: number[]): void {
+  const start = values.push(0) - 1;
+  for (let column = 0; column < counts.length; column++) {
+    const value = counts[column]!;
+    if (value === 0) continue;
+    values.push(column, value);
+    counts[column] = 0;
+  }
+  values[start] = (values.length - start - 1) / 2;
+}
