@@ -90,7 +90,8 @@ describe('several documents', () => {
     const lines = names.map((name) => `              ${name}: {}`).join('\n');
     const yaml = `apps:\n  a:\n    versions:\n      v:\n        revisions:\n          r:\n            endpoints:\n${lines}\n`;
     const documents = [read('a.yaml', yaml), read('b.yaml', yaml)];
-    const beganMs = performance.now();
+    // Computing time: others may have the processor meanwhile.
+    const began = process.cpuUsage();
     const merged = mergeDocuments(documents);
     expect(merged.problems).toHaveLength(100);
     for (const [index, name] of names.entries()) {
@@ -98,7 +99,8 @@ describe('several documents', () => {
       expect(merged.locate(at).line).toBe(8 + index);
     }
     // 400 million comparisons of keys take many times as long.
-    expect(performance.now() - beganMs).toBeLessThan(3_000);
+    const { user, system } = process.cpuUsage(began);
+    expect((user + system) / 1_000).toBeLessThan(3_000);
   });
 
   it('must be mappings', () => {

@@ -40,6 +40,11 @@ export const API_PATH_PATTERN = '^/api/v1/';
 export const OPERATION_ID_PATTERN = '^[A-Za-z][A-Za-z0-9_-]{0,63}$';
 /** What can be GATEWAY_ADMIN_TOKEN or a stored admin token. */
 export const ADMIN_TOKEN_PATTERN = '^[!-~]{1,512}$';
+/** RFC 9110 section 9.1, of a length that methods have. */
+export const METHOD_PATTERN = "^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,32}$";
+/** The target of a request as it is sent, RFC 9112 section 3.2.1. */
+export const SENT_PATH_PATTERN = '^/[!-~]*$';
+export const VISIBLE_ASCII_PATTERN = '^[!-~]+$';
 export const DATE_PATTERN = '^[0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])$';
 
 const TOKEN_WORDS = "must contain only letters, digits and !#$%&'*+-.^_`|~";
@@ -68,6 +73,9 @@ export const PATTERN_WORDS: Readonly<Record<string, string>> = {
   [API_PATH_PATTERN]: 'must start with "/api/v1/"',
   [OPERATION_ID_PATTERN]: 'must be 1 to 64 letters, digits, "_" and "-", a letter first',
   [ADMIN_TOKEN_PATTERN]: 'must be 1 to 512 visible ASCII characters',
+  [METHOD_PATTERN]: "must be 1 to 32 letters, digits and !#$%&'*+-.^_`|~",
+  [SENT_PATH_PATTERN]: 'must start with "/" and contain only visible ASCII characters',
+  [VISIBLE_ASCII_PATTERN]: 'must contain only visible ASCII characters',
   [DATE_PATTERN]: 'must be a date such as 2030-01-31',
   [SHA256_HEX_PATTERN]: 'must be a SHA-256 as 64 lower-case hexadecimal digits',
 };

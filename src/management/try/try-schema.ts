@@ -1,6 +1,11 @@
 /** One real request through the gateway's own listener: what `POST /api/v1/try` takes and answers. */
 import { Type, type Static } from 'typebox';
-import { ONE_LINE_PATTERN } from '../../model/patterns.ts';
+import {
+  METHOD_PATTERN,
+  ONE_LINE_PATTERN,
+  SENT_PATH_PATTERN,
+  VISIBLE_ASCII_PATTERN,
+} from '../../model/patterns.ts';
 import { closed, nullable, oneOf } from '../../model/schema-pieces.ts';
 
 /** Of the body that is sent, in characters, and of the one that is shown, in bytes. */
@@ -18,11 +23,11 @@ const field = Type.Array(Type.String({ maxLength: 16_384, pattern: ONE_LINE_PATT
 export const TryInputSchema = Type.Object(
   {
     method: Type.String({
-      pattern: "^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,32}$",
+      pattern: METHOD_PATTERN,
       description: 'Any method but CONNECT; sent in upper case.',
     }),
     path: Type.String({
-      pattern: '^/[!-~]*$',
+      pattern: SENT_PATH_PATTERN,
       maxLength: 16_384,
       description: 'Path with its query, as it is sent: percent-encoded.',
     }),
@@ -30,7 +35,7 @@ export const TryInputSchema = Type.Object(
       Type.String({
         minLength: 1,
         maxLength: 255,
-        pattern: '^[!-~]+$',
+        pattern: VISIBLE_ASCII_PATTERN,
         description: 'The Host field; with TLS, its name also selects the certificate. Default: `localhost`.',
       }),
     ),
