@@ -1,6 +1,6 @@
 /** Who is signed in and the way out; the colour scheme. */
 import { useState, type ReactNode } from 'react';
-import { callByName } from '../api/call.ts';
+import { call } from '../api/call.ts';
 import { shellWords } from '../text/shell.ts';
 import { Menu } from '../ui/overlay/menu.tsx';
 import { showToast } from '../ui/overlay/toasts.tsx';
@@ -22,7 +22,7 @@ export function AccountMenu(): ReactNode {
 
 async function signOut(): Promise<void> {
   try {
-    await callByName('DELETE /session', {});
+    await call('DELETE /session', {});
     // Nothing of what was read stays in the page.
     window.location.assign('/');
   } catch (error) {

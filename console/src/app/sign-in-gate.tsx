@@ -5,7 +5,7 @@
 import { useQueryClient } from '@tanstack/react-query';
 import { useCallback, useEffect, useState, useSyncExternalStore, type ReactNode } from 'react';
 import { ApiError } from '../api/api-error.ts';
-import { callByName } from '../api/call.ts';
+import { call } from '../api/call.ts';
 import { connectionState, startSession, subscribeToConnection } from '../api/session-state.ts';
 import { signInWords } from '../text/shell.ts';
 import { ErrorNote, Loading } from '../ui/display/notes.tsx';
@@ -40,13 +40,9 @@ export function SignInGate({ children }: { readonly children: ReactNode }): Reac
   );
 }
 
-interface SessionAnswer {
-  readonly data: { readonly actor: Session; readonly csrf_token: string | null };
-}
-
 async function readSession(): Promise<'none' | Session | Error> {
   try {
-    const { body } = await callByName<SessionAnswer>('GET /session', {});
+    const { body } = await call('GET /session', {});
     const { actor, csrf_token: csrf } = body.data;
     startSession(csrf ?? '');
     return { name: actor.name, role: actor.role };

@@ -1,7 +1,7 @@
 /** The form of the sign-in, and its page. */
 import { useQuery } from '@tanstack/react-query';
 import { useState, type ReactNode, type SubmitEvent } from 'react';
-import { callByName, type Answer } from '../api/call.ts';
+import { call } from '../api/call.ts';
 import { signInWords } from '../text/shell.ts';
 import { Button } from '../ui/controls/button.tsx';
 import { TextField } from '../ui/controls/field.tsx';
@@ -29,13 +29,13 @@ export function SignInForm({ onDone }: SignInProps): ReactNode {
   const [token, setToken] = useState('');
   const [error, setError] = useState<Error>();
   const [isBusy, setBusy] = useState(false);
-  const ways = useQuery({ queryKey: ['sign-in'], queryFn: () => readWays() });
+  const ways = useQuery({ queryKey: ['sign-in'], queryFn: () => call('GET /sign-in', {}) });
   const oidc = ways.data?.body.data.oidc ?? null;
   const signIn = async (event: SubmitEvent): Promise<void> => {
     event.preventDefault();
     setBusy(true);
     try {
-      await callByName('POST /session', { body: { token: token.trim() } });
+      await call('POST /session', { body: { token: token.trim() } });
       setToken('');
       setError(undefined);
       onDone();
@@ -75,14 +75,6 @@ export function SignInForm({ onDone }: SignInProps): ReactNode {
       )}
     </form>
   );
-}
-
-interface Ways {
-  readonly data: { readonly oidc: { readonly name: string; readonly start_url: string } | null };
-}
-
-function readWays(): Promise<Answer<Ways>> {
-  return callByName('GET /sign-in', {});
 }
 
 function here(): string {

@@ -1,0 +1,178 @@
+/**
+ * The built console of a real gateway in a real browser. The signed-in role has an admin token made through
+ * the API. All pages are watched: what a browser complains of, violations of the content security policy, requests to
+ * other hosts, and calls that the API refused.
+ */
+import { AxeBuilder } from '@axe-core/playwright';
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import type { BrowserContext, Page } from 'playwright-core';
+import { expect } from 'vitest';
+import { startGateway, type GatewayOptions, type TestGateway } from '../gateway.ts';
+import { CONSOLE_VARIABLE } from '../programs/program.ts';
+import { startBrowser } from './browser.ts';
+
+export type ConsoleRole = 'admin' | 'editor' | 'viewer';
+
+export interface TestConsole {
+  readonly gateway: TestGateway;
+  /**
+   * A browser profile of its own, at an address of the console such as `/apps?q=shop`.
+   * @param as 'visitor': not signed in
+   */
+  readonly open: (path: string, as?: ConsoleRole | 'visitor', options?: PageOptions) => Promise<ConsolePage>;
+  /** The value of an admin token made for the test; one for each role. */
+  readonly token: (role: ConsoleRole) => Promise<string>;
+  readonly close: () => Promise<void>;
+}
+
+export interface PageOptions {
+  /** CSS pixels; default 1280. */
+  readonly width?: number;
+  readonly scheme?: Scheme;
+}
+
+export interface ConsolePage {
+  readonly page: Page;
+  /** Calls that were answered with an error of the client, such as `401 GET /api/v1/session`, without their query. */
+  readonly refused: readonly string[];
+  /** Fails when the browser met an error, or another host was asked for something. Call it last. */
+  readonly expectNoProblems: () => void;
+}
+
+export type Scheme = 'light' | 'dark';
+const SCHEMES: readonly Scheme[] = ['light', 'dark'];
+const WIDTHS = [360, 1280, 2560];
+const HEIGHT = 900;
+const SCREENSHOTS_VARIABLE = 'HEADGATE_TEST_SCREENSHOTS';
+
+/** @param options of the gateway; the console is switched on */
+export async function startConsole(options: GatewayOptions = {}): Promise<TestConsole> {
+  const folder = process.env[CONSOLE_VARIABLE] ?? '';
+  if (folder === '')
+    throw new Error('Cannot open the console: it was not built; see the start of the output');
+  const gateway = await startGateway({
+    ...options,
+    env: { GATEWAY_CONSOLE__FOLDER: folder, ...options.env },
+  });
+  const started = await startBrowser();
+  const tokens = new Map<ConsoleRole, Promise<string>>();
+  const token = (role: ConsoleRole): Promise<string> => {
+    const made = tokens.get(role) ?? makeToken(gateway, role);
+    tokens.set(role, made);
+    return made;
+  };
+  return {
+    gateway,
+    token,
+    open: async (path, as = 'admin', { width = 1280, scheme = 'light' } = {}) => {
+      const context = await started.browser.newContext({
+        baseURL: gateway.base,
+        viewport: { width, height: HEIGHT },
+        colorScheme: scheme,
+        // Nothing is looked at while its colours change.
+        reducedMotion: 'reduce',
+      });
+      if (as !== 'visitor') await signIn(context, await token(as));
+      return openPage(context, gateway.base, path);
+    },
+    close: async () => {
+      await started.close();
+      await gateway.stop();
+    },
+  };
+}
+
+async function makeToken(gateway: TestGateway, role: ConsoleRole): Promise<string> {
+  const created = (await gateway.must('POST', '/admin/tokens', { name: `test ${role}`, role })) as {
+    readonly token: string;
+  };
+  return created.token;
+}
+
+/** As the form of the sign-in does; the browser has the cookie afterwards. */
+async function signIn(context: BrowserContext, token: string): Promise<void> {
+  const response = await context.request.post('/api/v1/session', { data: { token } });
+  if (!response.ok()) throw new Error(`Cannot sign in: ${response.status()} ${await response.text()}`);
+}
+
+async function openPage(context: BrowserContext, base: string, path: string): Promise<ConsolePage> {
+  const problems: string[] = [];
+  const refused: string[] = [];
+  context.on('request', (request) => {
+    const url = new URL(request.url());
+    if (/^(https?|wss?):$/.test(url.protocol) && url.origin !== base) {
+      problems.push(`request to another host: ${request.url()}`);
+    }
+  });
+  context.on('response', (response) => {
+    if (response.status() < 400) return;
+    const line = `${response.status()} ${response.request().method()} ${new URL(response.url()).pathname}`;
+    if (response.status() < 500) refused.push(line);
+    else problems.push(`error of the server: ${line}`);
+  });
+  context.on('weberror', (error) => problems.push(`error of the page: ${String(error.error().stack)}`));
+  context.on('console', (message) => {
+    // The browser's own line for an answer with an error; `refused` has it.
+    if (message.type() !== 'error' || message.text().startsWith('Failed to load resource: the server'))
+      return;
+    problems.push(`console: ${message.text()}`);
+  });
+  await context.exposeFunction('reportCspViolation', (text: string) => {
+    problems.push(`content security policy: ${text}`);
+  });
+  await context.addInitScript(() => {
+    const page = globalThis as unknown as {
+      reportCspViolation(text: string): void;
+      addEventListener(
+        name: string,
+        listener: (event: { readonly violatedDirective: string; readonly blockedURI: string }) => void,
+      ): void;
+    };
+    page.addEventListener('securitypolicyviolation', (event) => {
+      page.reportCspViolation(`${event.violatedDirective} ${event.blockedURI}`);
+    });
+  });
+  const page = await context.newPage();
+  await page.goto(path);
+  return { page, refused, expectNoProblems: () => expect(problems).toEqual([]) };
+}
+
+/**
+ * What axe finds wrong with the page as it is, in both colour schemes: rule, element and advice; empty when all is well.
+ */
+export async function axe(page: Page): Promise<string[]> {
+  const found: string[] = [];
+  await inSchemes(page, async (scheme) => {
+    const { violations } = await new AxeBuilder({ page }).analyze();
+    for (const { id, nodes } of violations) {
+      for (const node of nodes) {
+        found.push(`${scheme} ${id}: ${node.target.join(' ')} ${node.failureSummary ?? ''} ${node.html}`);
+      }
+    }
+  });
+  return found;
+}
+
+/** Pictures of the whole page in both schemes and three widths, where HEADGATE_TEST_SCREENSHOTS names a folder. */
+export async function screenshot(page: Page, name: string): Promise<void> {
+  const folder = process.env[SCREENSHOTS_VARIABLE] ?? '';
+  if (folder === '') return;
+  mkdirSync(folder, { recursive: true });
+  const before = page.viewportSize() ?? { width: 1280, height: HEIGHT };
+  await inSchemes(page, async (scheme) => {
+    for (const width of WIDTHS) {
+      await page.setViewportSize({ width, height: HEIGHT });
+      await page.screenshot({ path: join(folder, `${name}-${scheme}-${width}.png`), fullPage: true });
+    }
+  });
+  await page.setViewportSize(before);
+}
+
+async function inSchemes(page: Page, run: (scheme: Scheme) => Promise<void>): Promise<void> {
+  for (const scheme of SCHEMES) {
+    await page.emulateMedia({ colorScheme: scheme });
+    await run(scheme);
+  }
+  await page.emulateMedia({ colorScheme: SCHEMES[0]! });
+}
