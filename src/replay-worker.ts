@@ -36,9 +36,11 @@ import { UpstreamPermits } from './proxy/upstream/permits.ts';
 import { UpstreamPool } from './proxy/upstream/pool.ts';
 import { createLookup } from './proxy/upstream/resolver.ts';
 import { createExplain } from './explain/explain.ts';
-import type { Explanation, ExplainInput } from './explain/schema.ts';
+import type { TriedExplanation, TriedRequest } from './explain/access.ts';
 import { QUIET_OBSERVER } from './explain/replay/quiet-observer.ts';
+import { recordedInput, withoutStandIns } from './explain/replay/recorded-input.ts';
 import { RecordedCallers } from './explain/replay/recorded-callers.ts';
+import { readRequest } from './explain/traffic/traffic-record.ts';
 import { replay, type ReplayJob, type ReplayResult } from './explain/replay/replay.ts';
 import { createRunner } from './explain/replay/request-runner.ts';
 import type { TrialAnswer, TrialQuestion } from './explain/replay/replay-messages.ts';
@@ -64,7 +66,7 @@ port.on('message', (question: TrialQuestion) => {
 
 async function answerTo(question: TrialQuestion): Promise<TrialAnswer> {
   if (question.type === 'replay') return { type: 'replayed', result: await replayed(question.job) };
-  return { type: 'explained', explanation: await explained(question.config, question.input) };
+  return { type: 'explained', tried: await explained(question.config, question.request) };
 }
 
 function replayed(job: ReplayJob): Promise<ReplayResult> {
@@ -103,7 +105,8 @@ function partFor(part: PolicyPart, callers: RecordedCallers): PolicyPart {
 
 let explaining: { readonly compilers: PolicyCompilers; readonly keys: KeyTable } | undefined;
 
-async function explained(config: ConfigChange, input: ExplainInput): Promise<Explanation> {
+async function explained(config: ConfigChange, request: TriedRequest): Promise<TriedExplanation> {
+  if ('recorded' in request) return explainedRecorded(config, request.recorded);
   // Key sets that were fetched for one configuration serve the next.
   explaining ??= ((keys) => ({ keys, compilers: createPolicyCompilers(dependenciesWith(keys)) }))(
     new KeyTable(),
@@ -119,7 +122,33 @@ async function explained(config: ConfigChange, input: ExplainInput): Promise<Exp
     findKey: (hash) => keys.findKeyByHash(hash),
     isSecure,
   });
-  return explain(input);
+  return { explanation: await explain(request), isGuessed: false };
+}
+
+let recordedCallers: RecordedCallers | undefined;
+
+/** Whose credentials a recorded request had counts, as in a replay. */
+async function explainedRecorded(config: ConfigChange, request: string): Promise<TriedExplanation> {
+  const callers = (recordedCallers ??= new RecordedCallers());
+  const keys = new Map(config.keys.map((key) => [key.id, key]));
+  callers.askPlanned((id) => keys.get(id));
+  const dependencies = dependenciesWith(callers);
+  const compilers = createPolicyCompilers(
+    dependencies,
+    PARTS.map((part) => partFor(part, callers)),
+  );
+  const holder = new SnapshotHolder<CompiledPolicy>(compilers.compile);
+  holder.apply({ ...config, keys: [] });
+  const explain = createExplain({
+    context: contextOf(holder),
+    compilers,
+    settings: dependencies,
+    findKey: () => undefined,
+    isSecure,
+  });
+  callers.wasGuessed = false;
+  const explanation = await explain(recordedInput(readRequest(request), callers));
+  return { explanation: withoutStandIns(explanation), isGuessed: callers.wasGuessed };
 }
 
 function dependenciesWith(keys: KeyDirectory): PolicyDependencies {

@@ -27,6 +27,7 @@ import { Deadlines } from './proxy/resilience/deadlines.ts';
 import { createExplain } from './explain/explain.ts';
 import { DebugTokens } from './explain/debug-header.ts';
 import type { FindKey } from './policy/part-explain.ts';
+import { LiveTap } from './explain/live/live-tap.ts';
 import { ExchangeRecorder } from './explain/recorder.ts';
 import { shareOfWorker, TrafficRecorder } from './explain/traffic/traffic-recorder.ts';
 import { ExchangeLimiter } from './proxy/exchange-limiter.ts';
@@ -85,14 +86,20 @@ const log = createLogger({ ...settings.log, output, clock, base: { worker: worke
 const { format, level, access: mode, accessFields: fields } = settings.log;
 const accessLog = createAccessLog(output, { format, level, mode, fields });
 const metrics = new WorkerMetrics({ inUse: labelsInUse(() => holder.versions()) });
-const recorder = new ExchangeRecorder();
 const keys = new KeyReader(keyMemory);
+const findKeyId = (digest: string): string | undefined => keys.findPresentedKey(digest)?.id;
+const recorder = new ExchangeRecorder(findKeyId);
+const live = new LiveTap({
+  workerNumber,
+  send,
+  keep: (id, exchange) => recorder.keepLive(id, exchange),
+});
 const traffic =
   settings.traffic.records === 0
     ? undefined
     : new TrafficRecorder({
         ...shareOfWorker(settings.traffic, settings.workers),
-        findKeyId: (digest) => keys.findPresentedKey(digest)?.id,
+        findKeyId,
       });
 const debugTokens = new DebugTokens();
 const breakers = new BreakerRegistry();
@@ -113,6 +120,7 @@ const observer = new WorkerObserver({
   recorder,
   traffic,
   stats,
+  live,
   clock,
   breakerOf: (revisionId) => breakers.byId(revisionId),
 });
@@ -203,6 +211,7 @@ const explainParts = {
   }),
   recorder,
   debugTokens,
+  live,
   settings: policyDependencies,
   findKey,
 };

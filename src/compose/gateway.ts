@@ -30,6 +30,7 @@ import { ShadowHistory } from '../observe/shadow-report.ts';
 import { DeprecationLog } from '../control/reporting/deprecation-log.ts';
 import { HealthRegistry } from '../control/health/health-registry.ts';
 import { ExplainControl } from '../explain/control.ts';
+import { LiveHub } from '../explain/live/live-hub.ts';
 import { TakeoverResponder } from '../control/takeover/takeover.ts';
 import { pidFileOf } from '../control/takeover/pid-file.ts';
 import { KeyUsageWriter } from '../keys/usage-writer.ts';
@@ -73,6 +74,7 @@ type Recorders = Pick<
   | 'keyUsage'
   | 'history'
   | 'explain'
+  | 'live'
   | 'deprecations'
   | 'health'
   | 'shadowLog'
@@ -227,6 +229,7 @@ function recorders({ repository, log, clock, settings, state }: Omit<Parts, keyo
     keyUsage: new KeyUsageWriter({ repository, log, clock, daysKept: settings.keyUsageDays }),
     history: new HistoryCompactor({ repository, log, clock }),
     explain: new ExplainControl(clock),
+    live: new LiveHub({ clock }),
     deprecations: new DeprecationLog(log, clock),
     health: new HealthRegistry(state, clock, log),
     shadowLog: new ShadowLog(log, clock),

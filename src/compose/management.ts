@@ -79,6 +79,10 @@ export async function createManagement(
 ): Promise<ManagementListening> {
   const { settings, version, clock, log, repository, state, limitMemory, metrics } = parts;
   const startedMs = clock.monotonicMs();
+  parts.live.attach({
+    nodeId: cluster.selfId,
+    publish: () => void supervisor.publishExplainSetup(),
+  });
   const driver = configFile === undefined ? repository.driver : 'none';
   return createManagementServer({
     ...writing,
@@ -115,6 +119,7 @@ export async function createManagement(
     },
     shadow: shadowReports(parts, supervisor),
     explain: explainAccess(parts.explain, supervisor),
+    live: parts.live,
     trials: configTrials(parts, supervisor, trialUrl),
     settings: shownSettings,
     served: state,
@@ -132,6 +137,7 @@ export async function createManagement(
         database: configFile === undefined ? { driver: repository.driver, isUp } : undefined,
         configFile: configFile && { ...configFile.status, reloads: configFile.reloads },
         history: configFile === undefined ? parts.history.facts : undefined,
+        live: parts.live.facts,
         limitCounters: counterUse(limitMemory),
         limitNodes: parts.limitNode?.nodes.count,
       });

@@ -13,6 +13,7 @@ import type { ConfigState } from '../control/cluster/config-state.ts';
 import type { DeprecationLog } from '../control/reporting/deprecation-log.ts';
 import type { HistoryCompactor } from '../control/database/history-compactor.ts';
 import type { ExplainControl } from '../explain/control.ts';
+import type { LiveHub } from '../explain/live/live-hub.ts';
 import type { HealthRegistry } from '../control/health/health-registry.ts';
 import type { KeyUsageWriter } from '../keys/usage-writer.ts';
 import type { LimitNode } from '../control/cluster/limit-node.ts';
@@ -45,6 +46,7 @@ export interface Parts {
   readonly saved: SavedConfig | undefined;
   readonly recovering: RecoveringRepository | undefined;
   readonly explain: ExplainControl;
+  readonly live: LiveHub;
   readonly deprecations: DeprecationLog;
   readonly shadowLog: ShadowLog;
   readonly shadowHistory: ShadowHistory;

@@ -47,12 +47,13 @@ export function createSupervisor(
       shadowLog.report(rows);
     },
     onHealth: (message) => parts.health.report(message),
-    explainSetup: () => parts.explain.setup,
     onStats: (workerNumber, report) => parts.stats?.add(workerNumber, report),
     onWorkerLost: (workerNumber) => {
       metrics.retire(workerNumber);
       parts.stats?.retire(workerNumber);
     },
+    onLive: (message) => parts.live.report(message),
+    explainSetup: () => ({ ...parts.explain.setup, watches: parts.live.watches }),
   });
 }
 

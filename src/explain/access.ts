@@ -3,6 +3,7 @@ import type { DebugToken, ExplainInput, Explanation, SamplingState } from './sch
 import type { ConfigChange } from '../model/config.ts';
 import type { ReplayResult } from './replay/replay.ts';
 import type { ExplainControl } from './control.ts';
+import type { ExchangeName } from './messages.ts';
 
 /** What recorded requests would be answered on a planned configuration. */
 export interface TrafficAnswer {
@@ -23,16 +24,31 @@ export interface ConfigTrials {
   explainConfigs<T>(task: (explain: ExplainOn) => Promise<T>): Promise<T | undefined>;
 }
 
+/** A described request, or that of a record as traffic/traffic-record.ts has it. */
+export type TriedRequest = ExplainInput | { readonly recorded: string };
+
+export interface TriedExplanation {
+  readonly explanation: Explanation;
+  /** The configuration asked for a credential that the record does not tell. */
+  readonly isGuessed: boolean;
+}
+
 /** Rejects with TrialFailed. */
-export type ExplainOn = (config: ConfigChange, input: ExplainInput) => Promise<Explanation>;
+export type ExplainOn = (config: ConfigChange, request: TriedRequest) => Promise<TriedExplanation>;
 
 /** The configuration does not compile with this release, or the time is over; the message is for the client. */
 export class TrialFailed extends Error {}
 
+export interface RecordedExchange {
+  readonly explanation: Explanation;
+  /** As traffic/traffic-record.ts has it; undefined if it cannot be run again. */
+  readonly request: string | undefined;
+}
+
 /** The workers of the gateway, as seen by the main thread. */
 export interface ExplainWorkers {
   explain(input: ExplainInput): Promise<Explanation | undefined>;
-  explainRecorded(requestId: string): Promise<Explanation | undefined>;
+  explainRecorded(name: ExchangeName): Promise<RecordedExchange | undefined>;
   publishExplainSetup(): Promise<void>;
 }
 
@@ -40,7 +56,9 @@ export interface ExplainAccess {
   /** Runs a described request in a worker; undefined when no worker answers in time. */
   describe(input: ExplainInput): Promise<Explanation | undefined>;
   /** A recent real exchange; undefined when it was not recorded or was overwritten. */
-  recorded(requestId: string): Promise<Explanation | undefined>;
+  recorded(name: ExchangeName): Promise<Explanation | undefined>;
+  /** The same with the request, for running it again. */
+  recordedRequest(name: ExchangeName): Promise<RecordedExchange | undefined>;
 
   sampling(): SamplingState | undefined;
   startSampling(appId: string | null, rate: number, seconds: number): SamplingState;
@@ -59,7 +77,8 @@ export interface ExplainAccess {
 export function explainAccess(control: ExplainControl, workers: ExplainWorkers): ExplainAccess {
   return {
     describe: (input) => workers.explain(input),
-    recorded: (requestId) => workers.explainRecorded(requestId),
+    recorded: async (name) => (await workers.explainRecorded(name))?.explanation,
+    recordedRequest: (name) => workers.explainRecorded(name),
     sampling: () => control.sampling,
     startSampling: (appId, rate, seconds) => control.startSampling(appId, rate, seconds),
     stopSampling: () => control.stopSampling(),

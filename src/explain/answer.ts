@@ -66,6 +66,7 @@ export function explanationOf(
           },
     response: described?.response ?? { status: facts.status, headers: [], body: null },
     fix: fixOf(facts, findKey),
+    times: facts.times,
   };
 }
 

@@ -30,7 +30,8 @@ export class ExplainControl {
     this.#clock = clock;
   }
 
-  get setup(): ExplainSetup {
+  /** Without the watches of live traffic, which live/live-hub.ts has. */
+  get setup(): Omit<ExplainSetup, 'watches'> {
     this.#forgetOld();
     const sampling = this.#sampling;
     return {

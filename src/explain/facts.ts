@@ -7,12 +7,13 @@ import { comparablePath } from '../http/paths/canonical-path.ts';
 import type { ErrorCode } from '../model/errors.ts';
 import type { Reason } from '../model/reason.ts';
 import { partOfStage } from '../policy/registry.ts';
-import type { Candidate, Explanation, HeaderField, StageName } from './schema.ts';
+import type { Candidate, ExplainedTimes, Explanation, HeaderField, StageName } from './schema.ts';
 import { tokenHash } from '../model/token.ts';
 import { tokenStart } from '../policy/parts/auth/bearer.ts';
 import { refusal, type CorsRefusal } from '../policy/parts/cors/cors-shadow.ts';
 import type { CompiledPolicy, Evaluation } from '../policy/stage.ts';
 import { candidatesOf } from './candidates.ts';
+import { stageTimes } from './live/stage-times.ts';
 import { fieldsOf } from './redact.ts';
 import type { Route, Version } from '../proxy/interfaces/route.ts';
 import type { ExchangeView } from '../proxy/interfaces/exchange-view.ts';
@@ -65,6 +66,8 @@ export interface ExchangeFacts {
     'connectTimeoutMs' | 'firstByteTimeoutMs' | 'idleTimeoutMs' | 'minBodyBytesPerSec'
   >;
   readonly breakerRules: unknown;
+  /** null for an exchange that was not timed. */
+  readonly times: ExplainedTimes | null;
 }
 
 export function factsOf(exchange: ExchangeView, forwarded: boolean): ExchangeFacts {
@@ -99,7 +102,12 @@ export function factsOf(exchange: ExchangeView, forwarded: boolean): ExchangeFac
     evaluation,
     maxBodyBytes: context.options.maxBodyBytes,
     timeoutDefaults: context.options,
+    times: timesOf(exchange),
   };
+}
+
+function timesOf({ timeline, startedMs, durationMs }: ExchangeView): ExplainedTimes | null {
+  return timeline === undefined ? null : stageTimes(timeline, { startedMs, endMs: startedMs + durationMs });
 }
 
 function corsRefusalOf(exchange: ExchangeView): CorsRefusal | undefined {

@@ -1,4 +1,5 @@
 /** The questions of the main thread to the workers about explain, and the answers. Plain data. */
+import type { LiveWatch } from './live/live-messages.ts';
 import type { ExplainInput, Explanation } from './schema.ts';
 
 /** Which successful exchanges are recorded too. */
@@ -25,11 +26,16 @@ export interface DebugTokenEntry {
 export interface ExplainSetup {
   readonly sampling: Sampling | undefined;
   readonly debugTokens: readonly DebugTokenEntry[];
+  /** Of live traffic. */
+  readonly watches: readonly LiveWatch[];
 }
+
+/** Of a recorded exchange: by the id that its client knows, which need not be unique, or that of its live event. */
+export type ExchangeName = { readonly requestId: string } | { readonly liveId: string };
 
 export type ExplainMessage =
   | { readonly type: 'explain'; readonly id: number; readonly input: ExplainInput }
-  | { readonly type: 'explain_recorded'; readonly id: number; readonly requestId: string }
+  | { readonly type: 'explain_recorded'; readonly id: number; readonly name: ExchangeName }
   | { readonly type: 'explain_setup'; readonly id: number; readonly setup: ExplainSetup };
 
 /** The answer to each message. */
@@ -38,5 +44,7 @@ export interface ExplainedMessage {
   readonly id: number;
   /** undefined when there is nothing to explain. */
   readonly explanation: Explanation | undefined;
+  /** With a recorded exchange: its request as traffic/traffic-record.ts has it; undefined if it cannot be run again. */
+  readonly request?: string | undefined;
   readonly error: string | undefined;
 }

@@ -11,9 +11,11 @@ import type { Reason } from '../model/reason.ts';
 import type { ExchangeView } from '../proxy/interfaces/exchange-view.ts';
 import { explanationOf } from './answer.ts';
 import { factsOf, type ExchangeFacts } from './facts.ts';
-import type { Sampling } from './messages.ts';
+import { KeptExchanges } from './live/kept-exchanges.ts';
+import type { ExchangeName, Sampling } from './messages.ts';
 import { recordedField, recordedQuery } from './redact.ts';
 import type { ExplainSettings, FindKey } from '../policy/part-explain.ts';
+import { recordOf, readRecord, type FindKeyId } from './traffic/traffic-record.ts';
 
 export const RECORDS_MAX = 1_000;
 export const RECORDS_PER_SECOND_MAX = 500;
@@ -21,14 +23,27 @@ const HEADERS_MAX = 40;
 const VALUE_CHARS_MAX = 256;
 const PATH_CHARS_MAX = 2_048;
 
+interface Recorded {
+  readonly requestId: string;
+  readonly facts: ExchangeFacts;
+  readonly request: string | undefined;
+}
+
 export class ExchangeRecorder {
-  readonly #ring: (ExchangeFacts | undefined)[] = Array.from({ length: RECORDS_MAX }, () => undefined);
+  readonly #ring: (Recorded | undefined)[] = Array.from({ length: RECORDS_MAX }, () => undefined);
+  readonly #live = new KeptExchanges<Recorded>();
+  readonly #findKeyId: FindKeyId;
   #next = 0;
   #second = 0;
   #inSecond = 0;
   #sampling: Sampling | undefined;
   /** How far recording is behind the sampling rate, in exchanges. */
   #credit = 0;
+
+  /** @param findKeyId whose credential a record has */
+  constructor(findKeyId: FindKeyId = () => undefined) {
+    this.#findKeyId = findKeyId;
+  }
 
   get isSampling(): boolean {
     return this.#sampling !== undefined;
@@ -50,18 +65,40 @@ export class ExchangeRecorder {
     }
     if (this.#inSecond >= RECORDS_PER_SECOND_MAX) return;
     this.#inSecond += 1;
-    this.#ring[this.#next] = compact(factsOf(exchange, exchange.attempts !== undefined));
+    this.#ring[this.#next] = this.#recordOf(exchange);
     this.#next = (this.#next + 1) % RECORDS_MAX;
   }
 
-  /** The last exchange with this request id; undefined when it was not recorded or was overwritten. */
-  explain(requestId: string, settings: ExplainSettings, findKey: FindKey): Explanation | undefined {
+  /** Records an exchange that is shown live. @param id of its event */
+  keepLive(id: string, exchange: ExchangeView): void {
+    this.#live.add(id, this.#recordOf(exchange));
+  }
+
+  /** The last exchange with this name; undefined when it was not recorded or was overwritten. */
+  explain(
+    name: ExchangeName,
+    settings: ExplainSettings,
+    findKey: FindKey,
+  ): { readonly explanation: Explanation; readonly request: string | undefined } | undefined {
+    const found = this.#find(name);
+    if (found === undefined) return undefined;
+    const { facts, request } = found;
+    return { explanation: explanationOf(facts, undefined, settings, findKey), request };
+  }
+
+  #find(name: ExchangeName): Recorded | undefined {
+    if ('liveId' in name) return this.#live.findById(name.liveId);
     for (let back = 1; back <= RECORDS_MAX; back++) {
-      const facts = this.#ring[(this.#next - back + RECORDS_MAX) % RECORDS_MAX];
-      if (facts === undefined) return undefined;
-      if (facts.requestId === requestId) return explanationOf(facts, undefined, settings, findKey);
+      const recorded = this.#ring[(this.#next - back + RECORDS_MAX) % RECORDS_MAX];
+      if (recorded === undefined) break;
+      if (recorded.requestId === name.requestId) return recorded;
     }
-    return undefined;
+    return this.#live.findByRequestId(name.requestId);
+  }
+
+  #recordOf(exchange: ExchangeView): Recorded {
+    const facts = compact(factsOf(exchange, exchange.attempts !== undefined));
+    return { requestId: facts.requestId, facts, request: recordedRequest(exchange, this.#findKeyId) };
   }
 
   #isSampled(exchange: ExchangeView): boolean {
@@ -77,6 +114,15 @@ export class ExchangeRecorder {
     this.#credit -= 1;
     return true;
   }
+}
+
+/** A request that is too long to be kept cannot be run again. */
+const REQUEST_CHARS_MAX = 8_192;
+
+function recordedRequest(exchange: ExchangeView, findKeyId: FindKeyId): string | undefined {
+  const record = recordOf(exchange, findKeyId);
+  if (record === undefined || record.length > REQUEST_CHARS_MAX) return undefined;
+  return Buffer.from(readRecord(record).request, 'latin1').toString('latin1');
 }
 
 function compact(facts: ExchangeFacts): ExchangeFacts {

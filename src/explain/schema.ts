@@ -173,10 +173,79 @@ const FixSchema = Type.Object(
     value: Type.Unknown({
       description: 'What to set, in the words of the management API; for `wait`, seconds.',
     }),
+    call: Type.Optional(
+      nullable(
+        Type.Object(
+          {
+            method: oneOf(['POST', 'PATCH']),
+            path: Type.String({ description: 'Below the management address.' }),
+            content_type: Type.String(),
+            body: nullable(Type.Record(Type.String(), Type.Unknown())),
+            if_match: nullable(
+              Type.String({
+                description:
+                  'Entity tag of the record as it is now, for `If-Match`; null: there is none yet.',
+              }),
+            ),
+            role: oneOf(['editor', 'admin'], { description: 'Least role that may make the call.' }),
+          },
+          {
+            ...closed,
+            title: 'FixCall',
+            description:
+              'The call of this API that makes the change; null where no call can. `?dry_run=true` tries it.',
+          },
+        ),
+      ),
+    ),
   },
   { ...closed, title: 'Fix', description: 'The one change that would let the request pass.' },
 );
 export type Fix = Static<typeof FixSchema>;
+
+const milliseconds = (description: string) => nullable(Type.Number({ description }));
+
+const TimesSchema = Type.Object(
+  {
+    total: Type.Number({ description: 'From the head of the request to the last byte of the response.' }),
+    groups: Type.Object(
+      {
+        matching: milliseconds('Reading the path and finding the route.'),
+        policy: milliseconds('The policy, with key sets and shared counters that it waits for.'),
+        waiting: milliseconds(
+          'For the body, where the policy asks for it, and for a connection that is free.',
+        ),
+        earlier_attempts: milliseconds('Attempts before the last one.'),
+        connect: milliseconds('Of the last attempt, until the request was sent.'),
+        first_byte: milliseconds('Until the head of its response.'),
+        body: milliseconds('Until the last byte was written to the client.'),
+      },
+      { ...closed, description: 'One after the other; they add up to the total. null: not reached.' },
+    ),
+    attempts: Type.Array(
+      Type.Object(
+        {
+          revision_id: Type.String(),
+          revision: Type.String(),
+          target: Type.String({ description: 'Host and port of the backend.' }),
+          started_after: Type.Number({ description: 'Since the start of the exchange.' }),
+          duration: Type.Number({ description: 'Until it failed, or the head of its response came.' }),
+          status: nullable(Type.Integer()),
+          failure: nullable(Type.String({ description: 'Cause, for example `connect_timeout`.' })),
+        },
+        closed,
+      ),
+      { description: 'At backends, in order; at most 20.' },
+    ),
+  },
+  {
+    ...closed,
+    title: 'ExplainedTimes',
+    description:
+      'Milliseconds. null: the exchange was not timed, which happens while live traffic is watched.',
+  },
+);
+export type ExplainedTimes = Static<typeof TimesSchema>;
 
 export const ExplanationSchema = Type.Object(
   {
@@ -268,6 +337,7 @@ export const ExplanationSchema = Type.Object(
       { ...closed, title: 'ExplainedResponse' },
     ),
     fix: nullable(FixSchema),
+    times: nullable(TimesSchema),
   },
   { ...closed, title: 'Explanation' },
 );

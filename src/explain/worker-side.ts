@@ -4,6 +4,7 @@
  */
 import type { Explain } from './explain.ts';
 import type { DebugTokens } from './debug-header.ts';
+import type { LiveTap } from './live/live-tap.ts';
 import type { ExchangeRecorder } from './recorder.ts';
 import type { ExplainSettings, FindKey } from '../policy/part-explain.ts';
 import type { ExplainedMessage, ExplainMessage } from './messages.ts';
@@ -12,6 +13,7 @@ export interface ExplainWorkerParts {
   readonly explain: Explain;
   readonly recorder: ExchangeRecorder;
   readonly debugTokens: DebugTokens;
+  readonly live: LiveTap;
   readonly settings: ExplainSettings;
   readonly findKey: FindKey;
 }
@@ -30,12 +32,14 @@ export async function answerExplain(
         return { type: 'explained', id, explanation: undefined, error: String(error) };
       }
     case 'explain_recorded': {
-      const explanation = parts.recorder.explain(message.requestId, parts.settings, parts.findKey);
-      return { type: 'explained', id, explanation, error: undefined };
+      const found = parts.recorder.explain(message.name, parts.settings, parts.findKey);
+      const { explanation, request } = found ?? {};
+      return { type: 'explained', id, explanation, request, error: undefined };
     }
     case 'explain_setup':
       parts.recorder.sample(message.setup.sampling);
       parts.debugTokens.set(message.setup.debugTokens);
+      parts.live.watch(message.setup.watches);
       return { type: 'explained', id, explanation: undefined, error: undefined };
   }
 }

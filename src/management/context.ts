@@ -11,6 +11,7 @@ import type { DatabaseCheck } from './database-check.ts';
 import type { ChangePath } from './write/dry-run.ts';
 import type { SignInAccess } from './sessions/session-operations.ts';
 import type { ConfigTrials, ExplainAccess } from '../explain/access.ts';
+import type { LiveHub } from '../explain/live/live-hub.ts';
 import type { Reading } from './crud/reading.ts';
 import type { EgressCheck } from './write/rule-context.ts';
 import type { ServedConfig } from './served-config.ts';
@@ -104,6 +105,7 @@ export interface ManagementContext {
   readonly status: ManagementStatus;
   readonly shadow: ShadowReports;
   readonly explain: ExplainAccess;
+  readonly live: LiveHub;
   readonly trials: ConfigTrials;
   /** Where this gateway takes traffic; undefined while it does not. */
   readonly ownListener: () => Promise<OwnListener | undefined>;

@@ -14,6 +14,13 @@ export interface CertificateTexts {
   readonly key: string;
 }
 
+/** Answers that go on until they are ended: closing does not wait for them. */
+export interface LastingStreams {
+  /** Ends all, and allows no others until `reopen`. */
+  close(): void;
+  reopen(): void;
+}
+
 /** Fastify's server is one of node:https where the listener has a certificate. */
 interface MaybeTlsServer {
   setSecureContext?(pair: CertificateTexts): void;
@@ -33,7 +40,11 @@ export interface ManagementListening {
 }
 
 /** @param closeGraceMs how long running requests may go on before they are cut off */
-export function managementListening(server: FastifyInstance, closeGraceMs: number): ManagementListening {
+export function managementListening(
+  server: FastifyInstance,
+  closeGraceMs: number,
+  streams: LastingStreams,
+): ManagementListening {
   const { server: http } = server;
   let suspended = false;
   let address: { readonly host: string; readonly port: number } | undefined;
@@ -61,6 +72,7 @@ export function managementListening(server: FastifyInstance, closeGraceMs: numbe
     async suspend() {
       if (suspended) return;
       suspended = true;
+      streams.close();
       const closed = closePort();
       http.closeIdleConnections();
       await withinGrace(closed);
@@ -70,6 +82,7 @@ export function managementListening(server: FastifyInstance, closeGraceMs: numbe
       const listening = once(http, 'listening');
       http.listen(address);
       await listening;
+      streams.reopen();
       suspended = false;
     },
     renewCertificate(pair) {
@@ -77,6 +90,7 @@ export function managementListening(server: FastifyInstance, closeGraceMs: numbe
     },
     async close() {
       // Fastify would fail to close a port that is closed.
+      streams.close();
       const isOpen = http.listening || address === undefined;
       await withinGrace(isOpen ? server.close() : closePort());
     },

@@ -2,6 +2,7 @@
  * Starts the management API for tests: a real SQLite database in memory, real HTTP on a free loopback port, a clock
  * that the test moves. What would go to the workers is kept in `published`.
  */
+import { LiveHub } from '../explain/live/live-hub.ts';
 import pino from 'pino';
 import { afterAll, beforeEach } from 'vitest';
 import { SECRET_PLACES } from '../policy/secret-places.ts';
@@ -142,6 +143,7 @@ export async function startManagement(overrides: Partial<ManagementDependencies>
     explain: {
       describe: async () => undefined,
       recorded: async () => undefined,
+      recordedRequest: async () => undefined,
       sampling: () => undefined,
       startSampling: (appId, rate) => ({ app_id: appId, rate, until: timestamp(clock.nowMs()) }),
       stopSampling: () => undefined,
@@ -150,6 +152,7 @@ export async function startManagement(overrides: Partial<ManagementDependencies>
       deleteToken: () => false,
       publish: async () => undefined,
     },
+    live: new LiveHub({ clock }),
     trials: {
       replayTraffic: async () => ({ problem: undefined, result: undefined }),
       explainConfigs: async () => undefined,

@@ -13,8 +13,10 @@ import { historyOperations } from './routes/config-history.ts';
 import { rollbackOperation } from './routes/config-rollback.ts';
 import { effectivePolicyOperations } from './routes/resources/effective-policy.ts';
 import { endpoints } from './routes/resources/endpoints.ts';
-import { explainOperations } from './routes/explain.ts';
-import { debugTokenOperations, samplingOperations } from './routes/explain-setup.ts';
+import { explainOperations } from './routes/explain/explain.ts';
+import { debugTokenOperations, samplingOperations } from './routes/explain/explain-setup.ts';
+import { explainVersionsOperation } from './routes/explain/explain-versions.ts';
+import { liveOperations } from './routes/explain/live.ts';
 import { introspectOperation } from './routes/introspect.ts';
 import { nodesOperation } from './routes/nodes.ts';
 import {
@@ -67,8 +69,10 @@ export function allOperations(context: ManagementContext): Operation[] {
     // Before explainOperations: their paths are shorter than `/explain/{request_id}` is wide.
     ...samplingOperations(context),
     ...debugTokenOperations(context),
+    explainVersionsOperation(context),
     ...explainOperations(context),
     tryOperation(context),
+    ...liveOperations(context),
     ...serviceOperations(context),
     nodesOperation(context),
     settingsOperation(context),

@@ -18,6 +18,7 @@ import { StorageUnavailable, type ConfigReader } from '../storage/repository.ts'
 import { createAccess, type ApiAccess } from './access/api-access.ts';
 import type { Actor } from './access/admin-auth.ts';
 import { checkAccess } from './access/dry-run-role.ts';
+import { lastingCall, type LastingCall } from './access/lasting-call.ts';
 import { clientAddress } from '../http/fields/forwarded.ts';
 import { Admission, type Leave } from './api/admission.ts';
 import { methodTable } from './api/allowed-methods.ts';
@@ -29,6 +30,7 @@ import type { EgressCheck } from './write/rule-context.ts';
 import { DatabaseCheck } from './database-check.ts';
 import { createChangePath } from './write/dry-run.ts';
 import type { ConfigTrials, ExplainAccess } from '../explain/access.ts';
+import type { LiveHub } from '../explain/live/live-hub.ts';
 import { fail, isFailure, type Answer, type Failure } from './api/failure.ts';
 import { managementListening, type CertificateTexts, type ManagementListening } from './listening.ts';
 import { openApiDocument, type JsonObject } from './api/openapi.ts';
@@ -78,6 +80,7 @@ export interface ManagementDependencies extends WriteDependencies {
   readonly nodes: NodesAccess;
   readonly shadow: ShadowReports;
   readonly explain: ExplainAccess;
+  readonly live: LiveHub;
   readonly trials: ConfigTrials;
   readonly settings: ManagementContext['settings'];
   readonly served: ManagementContext['served'];
@@ -110,7 +113,11 @@ export async function createManagementServer(
 
   const actors: Actors = new WeakMap();
   const server = createFastify(logger, actors, dependencies.tls);
-  const listening = managementListening(server, dependencies.closeGraceMs ?? CLOSE_GRACE_MS);
+  const listening = managementListening(
+    server,
+    dependencies.closeGraceMs ?? CLOSE_GRACE_MS,
+    dependencies.live,
+  );
   addBodyReader(server);
   addErrorPages(server, all, dependencies.console);
   server.addHook('onClose', async () => {
@@ -155,6 +162,7 @@ function contextOf(
     status: dependencies.status,
     shadow: dependencies.shadow,
     explain: dependencies.explain,
+    live: dependencies.live,
     trials: dependencies.trials,
     settings: dependencies.settings,
     served: dependencies.served,
@@ -286,6 +294,7 @@ function serve(
   operation: Operation,
   { authenticate, revoke, addressOf, actors, configFile }: AdminAccess,
 ): void {
+  const lastingCalls = new WeakMap<FastifyRequest, LastingCall>();
   // Authentication and handler share one time budget for the database.
   const budgetOf = new WeakMap<FastifyRequest, DeadlineBudget>();
   server.route({
@@ -302,6 +311,13 @@ function serve(
       const actor = await withBudget(budget, () => authenticate(presented));
       if (isFailure(actor)) return sendFailure(request, reply, actor);
       actors.set(request, actor);
+      lastingCalls.set(
+        request,
+        lastingCall(request, reply, async () => {
+          const again = await authenticate(presented);
+          return isFailure(again) ? again : (checkAccess(again, operation, false) ?? again);
+        }),
+      );
       const refused =
         checkAccess(actor, operation, false) ??
         readOnlyFailure(operation, actor, configFile()) ??
@@ -311,7 +327,8 @@ function serve(
     handler: async (request, reply) => {
       const actor = actors.get(request) ?? ANONYMOUS;
       const budget = budgetOf.get(request) ?? newBudget();
-      const work = (): Promise<Answer | Failure> => run(operation, request, actor, addressOf(request));
+      const work = (): Promise<Answer | Failure> =>
+        run(operation, request, actor, addressOf(request), lastingCalls.get(request));
       const result = await withPlace(request, () => withBudget(budget, work));
       const revokedId = operation.operationId === 'deleteAdminToken' ? idIn(request) : undefined;
       if (revokedId !== undefined && !isFailure(result)) revoke(revokedId);
@@ -386,6 +403,7 @@ async function run(
   request: FastifyRequest,
   actor: Actor,
   address: string,
+  lasting: LastingCall | undefined,
 ): Promise<Answer | Failure> {
   const query = parseQuery(request.query as Record<string, unknown>, operation.query);
   if (isFailure(query)) return query;
@@ -405,6 +423,7 @@ async function run(
     ...note,
     ifMatch: request.headers['if-match'],
     ifNoneMatch: request.headers['if-none-match'],
+    ...(lasting !== undefined && { lasting }),
   });
 }
 

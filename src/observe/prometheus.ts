@@ -67,6 +67,17 @@ export interface CounterMemoryUse {
   readonly evictions: ReadonlyMap<string, number>;
 }
 
+/** Streams of live traffic. */
+export interface LiveUse {
+  readonly streams: number;
+  readonly shown: number;
+  /** Seen and not shown, because of the rate of the stream. */
+  readonly dropped: number;
+  /** Not sent, since the reader was too slow. */
+  readonly lost: number;
+  readonly refused: number;
+}
+
 /** The kept history of the configuration. */
 export interface HistoryUse {
   readonly versions: number;
@@ -102,6 +113,7 @@ export interface NodeFacts {
   /** Files that the configuration comes from, in place of a database. */
   readonly configFile?: ConfigFileFacts | undefined;
   readonly history?: HistoryUse | undefined;
+  readonly live?: LiveUse | undefined;
   /** Number of nodes that share the limits; undefined if nodes share no limit store. */
   readonly limitNodes?: number | undefined;
 }
@@ -128,6 +140,7 @@ export async function renderMetrics(merged: MergedMetrics, node: NodeFacts): Pro
   if (node.database !== undefined) addDatabase(page, node.database);
   if (node.configFile !== undefined) addConfigFile(page, node.configFile);
   if (node.history !== undefined) addHistory(page, node.history);
+  if (node.live !== undefined) addLive(page, node.live);
   addCertificates(page, certificates);
   if (limitNodes !== undefined) addLimitStore(page, merged.workers, limitNodes);
   return `${page.text}\n${await processRegistry().metrics()}`;
@@ -176,6 +189,18 @@ function addHistory(page: Exposition, { versions, bytes, failedAtMs = 0 }: Histo
   page.gauge('headgate_config_history_bytes', 'Bytes of changed records in the history', bytes);
   const help = 'Unix time at which removing old history last failed; 0: never since the start';
   page.gauge('headgate_config_history_last_failure_timestamp_seconds', help, Math.floor(failedAtMs / 1000));
+}
+
+function addLive(page: Exposition, { streams, shown, dropped, lost, refused }: LiveUse): void {
+  page.gauge('headgate_live_streams', 'Open streams of live traffic', streams);
+  page.family('counter', 'headgate_live_events_total', 'Exchanges for streams of live traffic, by result', [
+    { labels: { result: 'shown' }, value: shown },
+    { labels: { result: 'dropped' }, value: dropped },
+    { labels: { result: 'lost' }, value: lost },
+  ]);
+  page.family('counter', 'headgate_live_streams_refused_total', 'Refused streams of live traffic', [
+    { labels: {}, value: refused },
+  ]);
 }
 
 function addLimitStore(page: Exposition, workers: readonly WorkerSample[], nodes: number): void {

@@ -132,6 +132,7 @@ export class Attempts implements ExchangeAttempts, ForwardingOwner, PermitWaiter
   /** The attempt has failed and is over. */
   onAttemptFailed(failure: UpstreamFailure, upstream: UpstreamConnection | undefined): void {
     this.#forwarding = undefined;
+    this.#exchange.timeline?.attemptEnded(0, failure.cause);
     const next = upstream && this.#retryState().afterFailure(this.#route, failure.cause, upstream);
     if (next === undefined) return this.#fail(failure);
     if (next !== this.#route) {
@@ -146,6 +147,7 @@ export class Attempts implements ExchangeAttempts, ForwardingOwner, PermitWaiter
   retriesStatus(status: number, hasInterim: boolean): boolean {
     const next = this.#retryState().afterStatus(this.#route, status, hasInterim);
     if (next === undefined) return false;
+    this.#exchange.timeline?.attemptEnded(status, '');
     this.#forwarding?.cancel();
     this.#forwarding = undefined;
     if (next !== this.#route) {
@@ -223,6 +225,7 @@ export class Attempts implements ExchangeAttempts, ForwardingOwner, PermitWaiter
   #runOut(): void {
     const exchange = this.#exchange;
     const failure = { cause: 'total_timeout', fault: 'out_of_time' } as const;
+    exchange.timeline?.attemptEnded(0, failure.cause);
     exchange.context.observer.upstreamFailed(failure, exchange);
     // A slow client or a long response is not a failure of the backend.
     if (this.#forwarding?.isWaitingForBackend === true) this.report.failed(failure);

@@ -19,6 +19,7 @@ import type { MatchResult } from './match.ts';
 import { POLICY_TIMEOUT } from './reasons.ts';
 import type { RequestBuffer } from './io/request-buffer.ts';
 import { gatewayResponse, problemBody, responseFields } from './respond.ts';
+import { ExchangeTimeline } from './timeline.ts';
 
 /** Status in logs and metrics if the client disconnected before a response. */
 export const CLIENT_GONE = 499;
@@ -81,6 +82,7 @@ export class Exchange implements AnswerableExchange {
   readonly durationMs: number = 0;
   /** Attempts at the backend after the first. */
   readonly retries: number = 0;
+  readonly timeline: ExchangeTimeline | undefined;
   /** -1 until it is read. */
   #nowMs = -1;
   /** It has a permit of the exchange limiter. */
@@ -91,6 +93,10 @@ export class Exchange implements AnswerableExchange {
     this.connection = connection;
     this.context = context;
     this.startedMs = context.clock.monotonicMs();
+    this.timeline =
+      context.observer.timesStages === true
+        ? new ExchangeTimeline(() => context.clock.monotonicMs())
+        : undefined;
     const { isTrustedPeer, head, peer } = connection;
     this.method = readable ? head.method : '';
     const useHead = readable && isTrustedPeer;
@@ -174,6 +180,7 @@ export class Exchange implements AnswerableExchange {
     self.version = version;
     self.route = route;
     self.suffixStart = suffixStart;
+    this.timeline?.matched();
   }
 
   countRematch(): void {
@@ -210,6 +217,7 @@ export class Exchange implements AnswerableExchange {
     const self = writable(this);
     self.status = status;
     self.upstreamMs = upstreamMs;
+    this.timeline?.attemptEnded(status, '');
   }
 
   /** The first byte of the response is sent: the status can no longer change. */

@@ -89,7 +89,10 @@ function evaluatePolicy(exchange: Exchange): StageResult | Promise<StageResult> 
 }
 
 function obey(exchange: Exchange, denial: Reason | undefined): StageResult {
-  if (denial === undefined) return NEXT;
+  if (denial === undefined) {
+    exchange.timeline?.decided();
+    return NEXT;
+  }
   if (exchange.ended) return DONE;
   exchange.context.observer.policyDecided(exchange, denial);
   exchange.respondProblem(denial);

@@ -140,6 +140,12 @@ export type ErrorCode = "bad_request" | "bad_path" | "request_timeout" | "body_t
 
 export type ExplainInput = { readonly method: string; readonly url: string; readonly headers?: Readonly<Record<string, string | readonly (string)[]>> | undefined; readonly client_ip?: string | undefined; readonly token?: string | undefined; readonly body_bytes?: number | undefined };
 
+export type ExplainVersions = { readonly request?: ExplainInput | undefined; readonly request_id?: string | undefined; readonly live_id?: string | undefined; readonly version?: number | undefined; readonly from?: number | undefined; readonly to?: number | undefined };
+
+export type ExplainVersionsEnvelope = { readonly status: number; readonly message: string; readonly data: ExplainVersionsResult; readonly warnings?: readonly (Warning)[] | undefined };
+
+export type ExplainVersionsResult = { readonly config_version: number; readonly kept_from: number; readonly now: OutcomeAtVersion; readonly version: { readonly config_version: number; readonly outcome: OutcomeAtVersion; readonly same_as_now: boolean; readonly at: string | null; readonly actor: string | null; readonly source: string | null; readonly action: string | null; readonly message: string | null; readonly explanation: Explanation } | null; readonly segments: readonly (VersionSegment)[]; readonly tried: number; readonly complete: boolean };
+
 export type ExplainedCandidate = { readonly id: string; readonly revision: string; readonly is_current: boolean; readonly traffic_weight: number; readonly share: number; readonly breaker: "closed" | "open" | "half_open" | "none"; readonly candidate: boolean; readonly chosen: boolean; readonly reason: string };
 
 export type ExplainedLimit = { readonly kind: "policy" | "key" | "ip" | "auth_guard" | "concurrency"; readonly counter: string; readonly algorithm: string | null; readonly limit: number; readonly remaining: number; readonly reset_secs: number | null; readonly retry_after_secs: number | null; readonly admitted: boolean };
@@ -150,13 +156,17 @@ export type ExplainedResponse = { readonly status: number | null; readonly heade
 
 export type ExplainedStage = { readonly stage: "head" | "path" | "route" | "preflight" | "ip_access" | "cors" | "auth_guard" | "auth" | "required_scopes" | "allowed_methods" | "max_body_bytes" | "concurrency" | "ip_rate_limit" | "rate_limit" | "circuit_breaker" | "forward"; readonly verdict: "passed" | "answered" | "denied" | "would_deny" | "skipped" | "not_applicable"; readonly code: ErrorCode | null; readonly detail: string | null; readonly level: "app" | "revision" | "endpoint" | "global" | "key" | null; readonly source_id: string | null; readonly value: unknown };
 
-export type Explanation = { readonly outcome: "forwarded" | "answered" | "denied" | "failed"; readonly code: ErrorCode | null; readonly request_id: string | null; readonly recorded_at: string | null; readonly config_version: number; readonly request: ExplainedRequest; readonly app: { readonly id: string; readonly slug: string; readonly routing_mode: "pass_through" | "managed_endpoint" } | null; readonly version: { readonly id: string; readonly version: string; readonly gateway_path: string; readonly status: "active" | "deprecated" | "retired" } | null; readonly revision: { readonly id: string; readonly revision: string } | null; readonly candidates: readonly (ExplainedCandidate)[]; readonly endpoint: { readonly id: string; readonly method: string; readonly path: string; readonly backend_path: string | null; readonly parameters: Readonly<Record<string, string>> } | null; readonly caller: { readonly kind: "anonymous" | "api_key" | "jwt"; readonly id: string; readonly name: string; readonly scopes: readonly (string)[] } | null; readonly stages: readonly (ExplainedStage)[]; readonly limits: readonly (ExplainedLimit)[]; readonly upstream: { readonly method: string; readonly url: string; readonly headers: readonly (HeaderField)[] } | null; readonly response: ExplainedResponse; readonly fix: Fix | null };
+export type ExplainedTimes = { readonly total: number; readonly groups: { readonly matching: number | null; readonly policy: number | null; readonly waiting: number | null; readonly earlier_attempts: number | null; readonly connect: number | null; readonly first_byte: number | null; readonly body: number | null }; readonly attempts: readonly ({ readonly revision_id: string; readonly revision: string; readonly target: string; readonly started_after: number; readonly duration: number; readonly status: number | null; readonly failure: string | null })[] };
+
+export type Explanation = { readonly outcome: "forwarded" | "answered" | "denied" | "failed"; readonly code: ErrorCode | null; readonly request_id: string | null; readonly recorded_at: string | null; readonly config_version: number; readonly request: ExplainedRequest; readonly app: { readonly id: string; readonly slug: string; readonly routing_mode: "pass_through" | "managed_endpoint" } | null; readonly version: { readonly id: string; readonly version: string; readonly gateway_path: string; readonly status: "active" | "deprecated" | "retired" } | null; readonly revision: { readonly id: string; readonly revision: string } | null; readonly candidates: readonly (ExplainedCandidate)[]; readonly endpoint: { readonly id: string; readonly method: string; readonly path: string; readonly backend_path: string | null; readonly parameters: Readonly<Record<string, string>> } | null; readonly caller: { readonly kind: "anonymous" | "api_key" | "jwt"; readonly id: string; readonly name: string; readonly scopes: readonly (string)[] } | null; readonly stages: readonly (ExplainedStage)[]; readonly limits: readonly (ExplainedLimit)[]; readonly upstream: { readonly method: string; readonly url: string; readonly headers: readonly (HeaderField)[] } | null; readonly response: ExplainedResponse; readonly fix: Fix | null; readonly times: ExplainedTimes | null };
 
 export type ExplanationEnvelope = { readonly status: number; readonly message: string; readonly data: Explanation; readonly warnings?: readonly (Warning)[] | undefined };
 
 export type FieldError = { readonly pointer: string; readonly detail: string };
 
-export type Fix = { readonly action: "correct_request" | "shorten_request" | "correct_path" | "create_version" | "allow_encoded_slashes" | "set_version_status" | "register_endpoint" | "enable_endpoint" | "activate_revision" | "create_revision" | "set_traffic_weight" | "send_credentials" | "replace_credentials" | "enable_token" | "extend_token" | "add_scopes" | "request_token" | "set_policy" | "wait" | "fix_keys" | "fix_backend"; readonly detail: string; readonly target: { readonly type: "app" | "version" | "revision" | "endpoint" | "token" | "setting"; readonly id: string } | null; readonly value: unknown };
+export type Fix = { readonly action: "correct_request" | "shorten_request" | "correct_path" | "create_version" | "allow_encoded_slashes" | "set_version_status" | "register_endpoint" | "enable_endpoint" | "activate_revision" | "create_revision" | "set_traffic_weight" | "send_credentials" | "replace_credentials" | "enable_token" | "extend_token" | "add_scopes" | "request_token" | "set_policy" | "wait" | "fix_keys" | "fix_backend"; readonly detail: string; readonly target: { readonly type: "app" | "version" | "revision" | "endpoint" | "token" | "setting"; readonly id: string } | null; readonly value: unknown; readonly call?: FixCall | null | undefined };
+
+export type FixCall = { readonly method: "POST" | "PATCH"; readonly path: string; readonly content_type: string; readonly body: Readonly<Record<string, unknown>> | null; readonly if_match: string | null; readonly role: "editor" | "admin" };
 
 export type Found = { readonly kind: "app" | "version" | "revision" | "endpoint" | "api_key" | "admin_token"; readonly id: string; readonly label: string; readonly path: string; readonly match: "exact" | "prefix" | "part"; readonly app_id: string | null; readonly version_id: string | null; readonly revision_id: string | null };
 
@@ -170,6 +180,12 @@ export type ListedChange = { readonly change: "create" | "update" | "delete"; re
 
 export type ListedSessionActor = { readonly id: string; readonly name: string; readonly role: "admin" | "editor" | "viewer" | null };
 
+export type LiveEvent = LiveExchange | LiveStatus;
+
+export type LiveExchange = { readonly id: string; readonly request_id: string; readonly time: string; readonly node: string; readonly worker: number; readonly protocol: string; readonly method: string; readonly host: string; readonly path: string; readonly status: number | null; readonly code: string | null; readonly app: { readonly id: string; readonly slug: string } | null; readonly version: { readonly id: string; readonly version: string } | null; readonly revision: { readonly id: string; readonly revision: string } | null; readonly endpoint: { readonly id: string; readonly method: string; readonly path: string } | null; readonly caller: { readonly kind: "anonymous" | "api_key" | "jwt"; readonly id: string; readonly name: string } | null; readonly client_ip: string; readonly user_agent: string; readonly aborted: boolean; readonly duration_ms: number; readonly upstream_ms: number | null; readonly attempts: number; readonly bytes_in: number; readonly bytes_out: number; readonly explained: boolean };
+
+export type LiveStatus = { readonly node: { readonly id: string; readonly name: string }; readonly other_nodes: readonly ({ readonly id: string; readonly name: string })[] | null; readonly per_second: number; readonly resumed: boolean; readonly seconds: number; readonly seen_per_second: number; readonly shown_per_second: number; readonly seen: number; readonly shown: number; readonly dropped: number; readonly lost: number };
+
 export type LivenessEnvelope = { readonly status: number; readonly message: string; readonly data: null; readonly warnings?: readonly (Warning)[] | undefined };
 
 export type Node = { readonly id: string; readonly name: string; readonly version: string; readonly started_at: string; readonly last_seen_at: string; readonly config_version: number; readonly state: "live" | "lagging"; readonly is_self: boolean };
@@ -181,6 +197,8 @@ export type NodesEnvelope = { readonly status: number; readonly message: string;
 export type NotRestoredKey = { readonly app: string; readonly key: string; readonly id: string; readonly reasons: readonly ("deleted" | "expired" | "value" | "inactive" | "scopes" | "expires_at")[] };
 
 export type OpenIdSignIn = { readonly name: string; readonly start_url: string };
+
+export type OutcomeAtVersion = { readonly outcome: string; readonly status: number | null; readonly code: string | null; readonly stage: string | null; readonly detail: string | null; readonly backend: string | null; readonly app: string | null; readonly guessed: boolean };
 
 export type Page = { readonly limit: number; readonly next_cursor: string | null; readonly total: number };
 
@@ -366,6 +384,8 @@ export type VersionOutcome = { readonly config_version: number; readonly outcome
 
 export type VersionPatch = { readonly version?: string | null | undefined; readonly gateway_path?: string | null | undefined; readonly status?: "active" | "deprecated" | "retired" | null | undefined; readonly sunset_at?: string | null | undefined; readonly deprecated_at?: string | null | undefined; readonly successor?: string | null | undefined };
 
+export type VersionSegment = { readonly from_version: number; readonly to_version: number; readonly outcome: OutcomeAtVersion; readonly same_as_now: boolean; readonly exact: boolean; readonly at: string | null; readonly actor: string | null; readonly source: string | null; readonly action: string | null; readonly message: string | null };
+
 export type Warning = { readonly pointer: string; readonly code: WarningCode; readonly detail: string };
 
 export type WarningCode = "jwt_without_keys" | "scopes_without_auth" | "scopes_without_holder" | "endpoint_method_not_allowed" | "ip_access_denies_all" | "limit_without_caller" | "rate_limit_not_enabled" | "cors_without_origins" | "shadow_part_not_set" | "sunset_in_past" | "sunset_not_deprecated" | "no_active_endpoint" | "all_weights_zero" | "no_current_revision" | "version_is_retired" | "scheme_and_port_differ" | "tls_settings_unused" | "endpoint_repeats_gateway_path" | "key_expired" | "key_disabled";
@@ -447,9 +467,12 @@ export interface Operations {
   'GET /explain/debug-tokens': { path: NoFields; query: NoFields; body: undefined; result: DebugTokensEnvelope };
   'POST /explain/debug-tokens': { path: NoFields; query: NoFields; body: DebugTokenInput; result: CreatedDebugTokenEnvelope };
   'DELETE /explain/debug-tokens/{debug_token_id}': { path: { readonly debug_token_id: string }; query: NoFields; body: undefined; result: undefined };
+  'POST /config/explain': { path: NoFields; query: NoFields; body: ExplainVersions; result: ExplainVersionsEnvelope };
   'POST /explain': { path: NoFields; query: NoFields; body: ExplainInput; result: ExplanationEnvelope };
   'GET /explain/{request_id}': { path: { readonly request_id: string }; query: NoFields; body: undefined; result: ExplanationEnvelope };
   'POST /try': { path: NoFields; query: NoFields; body: TryInput; result: TryEnvelope };
+  'GET /live': { path: NoFields; query: { readonly app?: string | undefined; readonly status?: string | undefined; readonly key?: string | undefined; readonly path?: string | undefined; readonly method?: string | undefined; readonly reason?: "bad_request" | "bad_path" | "request_timeout" | "body_too_large" | "target_too_long" | "expectation_failed" | "header_too_large" | "not_implemented" | "http_version_not_supported" | "no_route" | "endpoint_not_found" | "endpoint_disabled" | "version_retired" | "no_revision" | "credentials_missing" | "credentials_invalid" | "insufficient_scope" | "missing_claim" | "method_not_allowed" | "concurrency_limited" | "rate_limited" | "too_many_auth_failures" | "upstream_connect_failed" | "upstream_denied" | "upstream_reset" | "upstream_bad_response" | "circuit_open" | "jwt_keys_unavailable" | "overloaded" | "upstream_timeout" | "loop_detected" | "invalid_json" | "invalid_query" | "unauthenticated" | "forbidden" | "cross_site_request" | "csrf_token_invalid" | "not_found" | "management_method_not_allowed" | "conflict" | "configuration_from_file" | "has_children" | "config_version_gone" | "precondition_failed" | "payload_too_large" | "too_many_sessions" | "unsupported_media_type" | "validation_failed" | "handing_over" | "storage_unavailable" | "internal_error" | "ip_denied" | undefined; readonly per_second?: number | undefined }; body: undefined; result: LiveEvent };
+  'GET /live/{live_id}': { path: { readonly live_id: string }; query: NoFields; body: undefined; result: ExplanationEnvelope };
   'GET /health': { path: NoFields; query: NoFields; body: undefined; result: HealthEnvelope };
   'GET /nodes': { path: NoFields; query: NoFields; body: undefined; result: NodesEnvelope };
   'GET /settings': { path: NoFields; query: { readonly changed?: boolean | undefined }; body: undefined; result: SettingsEnvelope };

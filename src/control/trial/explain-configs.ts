@@ -11,9 +11,9 @@ export function explainConfigs<T>(
   task: (explain: ExplainOn) => Promise<T>,
 ): Promise<T | undefined> {
   return trials.run(TASK_MS, (ask) =>
-    task(async (config, input) => {
-      const answer = await ask({ type: 'explain', config, input });
-      if (answer?.type === 'explained') return answer.explanation;
+    task(async (config, request) => {
+      const answer = await ask({ type: 'explain', config, request });
+      if (answer?.type === 'explained') return answer.tried;
       if (answer?.type === 'failed')
         throw new TrialFailed(`Config version ${config.configVersion} cannot be tried: ${answer.message}`);
       throw new TrialFailed(`The search failed, or took longer than ${TASK_MS / 1_000} s`);

@@ -7,6 +7,7 @@ import type { ConfigChange } from '../../model/config.ts';
 import type { WorkerSample } from '../../observe/metrics.ts';
 import type { StatsReport } from '../../observe/stats/stats-report.ts';
 import type { ShadowRow } from '../../observe/shadow-tally.ts';
+import type { LiveMessage } from '../../explain/live/live-messages.ts';
 import type { ExplainedMessage, ExplainMessage } from '../../explain/messages.ts';
 import type { PackedTexts } from '../../explain/traffic/traffic-ring.ts';
 import type { CertificatePair } from '../../proxy/downstream/tls/tls-certificate.ts';
@@ -95,6 +96,7 @@ export type FromWorker =
       readonly requestId: string;
     }
   | ExplainedMessage
+  | LiveMessage
   /** undefined: none. */
   | { readonly type: 'traffic_records'; readonly id: number; readonly records: PackedTexts | undefined }
   /** It accepts no more connections. */

@@ -102,7 +102,8 @@ function supervise(
     onDeprecatedUsed: () => undefined,
     onHealth: () => undefined,
     onShadowDenials: () => undefined,
-    explainSetup: () => ({ sampling: undefined, debugTokens: [] }),
+    explainSetup: () => ({ sampling: undefined, debugTokens: [], watches: [] }),
+    onLive: () => undefined,
     onWorkerLost: (worker) => {
       lost.push(worker);
       told.push(`${worker} lost`);

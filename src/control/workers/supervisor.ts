@@ -22,7 +22,9 @@ import type { ConfigState } from '../cluster/config-state.ts';
 import type { HealthMessage } from '../health/health-reporter.ts';
 import type { KeyUsageBatch } from '../../keys/usage-counter.ts';
 import { unpackTexts } from '../../explain/traffic/traffic-ring.ts';
-import type { ExplainSetup } from '../../explain/messages.ts';
+import type { RecordedExchange } from '../../explain/access.ts';
+import type { LiveMessage } from '../../explain/live/live-messages.ts';
+import type { ExchangeName, ExplainSetup } from '../../explain/messages.ts';
 import type { FromWorker, ToWorker, WorkerStart } from './protocol.ts';
 import { RestartBackoff } from './restart-backoff.ts';
 import { newTicketKeys } from '../certificates/ticket-keys.ts';
@@ -47,6 +49,7 @@ export interface SupervisorDeps {
   onShadowDenials(rows: readonly ShadowRow[]): void;
   onHealth(message: HealthMessage): void;
   onStats(workerNumber: number, report: StatsReport): void;
+  onLive(message: LiveMessage): void;
   /** The current explain setup for workers. */
   explainSetup(): ExplainSetup;
   onWorkerLost(workerNumber: number): void;
@@ -204,12 +207,13 @@ export class Supervisor {
   }
 
   /** Asks all workers for an exchange that one of them may have recorded. */
-  async explainRecorded(requestId: string): Promise<Explanation | undefined> {
+  async explainRecorded(name: ExchangeName): Promise<RecordedExchange | undefined> {
     const answers = this.#all(({ isSpare }) => !isSpare).map((member) =>
-      member.ask((id) => ({ type: 'explain_recorded', id, requestId }), SAMPLE_TIMEOUT_MS),
+      member.ask((id) => ({ type: 'explain_recorded', id, name }), SAMPLE_TIMEOUT_MS),
     );
     for (const answer of await Promise.all(answers))
-      if (answer?.type === 'explained' && answer.explanation !== undefined) return answer.explanation;
+      if (answer?.type === 'explained' && answer.explanation !== undefined)
+        return { explanation: answer.explanation, request: answer.request };
     return undefined;
   }
 
@@ -309,6 +313,8 @@ export class Supervisor {
         return this.#deps.onHealth(message);
       case 'stats':
         return this.#deps.onStats(member.number, message.report);
+      case 'live':
+        return this.#deps.onLive(message);
       case 'deprecated_used':
         return this.#deps.onDeprecatedUsed(message);
       case 'failed':

@@ -20,6 +20,7 @@ import type { Breaker, BreakerTransition } from '../../proxy/resilience/breaker.
 import type { FailureKind, ProxyObserver } from '../../proxy/interfaces/observer.ts';
 import type { Revision, Route, Version } from '../../proxy/interfaces/route.ts';
 import type { ExchangeView } from '../../proxy/interfaces/exchange-view.ts';
+import type { LiveTap } from '../../explain/live/live-tap.ts';
 import type { ExchangeRecorder } from '../../explain/recorder.ts';
 import type { TrafficRecorder } from '../../explain/traffic/traffic-recorder.ts';
 import type { OverloadReason } from '../../proxy/exchange-limiter.ts';
@@ -44,6 +45,7 @@ export interface WorkerObserverDeps {
   readonly traffic: TrafficRecorder | undefined;
   /** undefined: switched off. */
   readonly stats: StatsReporter | undefined;
+  readonly live: LiveTap;
   readonly clock: Clock;
   breakerOf(revisionId: string): Breaker | undefined;
 }
@@ -110,6 +112,10 @@ export class WorkerObserver implements ProxyObserver {
     this.#timer = setInterval(() => this.#tick(), NOTES_MS);
   }
 
+  get timesStages(): boolean {
+    return this.#deps.live.isWatched;
+  }
+
   policyDecided(exchange: ExchangeView, denial: Reason | undefined): void {
     const { caller, refusedKeyId } = exchange.evaluation;
     if (caller.kind === 'api_key') this.#keys.countUse(caller.id, usageOutcome(denial), exchange.nowMs);
@@ -119,7 +125,7 @@ export class WorkerObserver implements ProxyObserver {
   }
 
   exchangeEnded(exchange: ExchangeView): void {
-    const { metrics, accessLog, recorder, traffic, stats, clock } = this.#deps;
+    const { metrics, accessLog, recorder, traffic, stats, live, clock } = this.#deps;
     const { route, evaluation } = exchange;
     const report = route === undefined ? undefined : this.#reportOf(route);
     if (report === undefined) metrics.unroutedRequest(exchange.errorCode ?? 'none', exchange.status);
@@ -136,6 +142,7 @@ export class WorkerObserver implements ProxyObserver {
     }
     if (exchange.errorCode !== undefined || recorder.isSampling) recorder.record(exchange);
     traffic?.exchangeEnded(exchange);
+    if (live.isWatched) live.exchangeEnded(exchange);
     if (accessLog?.wants(exchange.status, exchange.errorCode, exchange.isAborted) !== true) return;
     const { head, protocol } = exchange.connection;
     accessLog.write({
@@ -264,6 +271,7 @@ export class WorkerObserver implements ProxyObserver {
     clearInterval(this.#timer);
     this.#deps.stats?.stop();
     this.#tick();
+    this.#deps.live.stop();
     this.#keys.flush();
   }
 

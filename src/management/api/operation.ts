@@ -6,6 +6,7 @@ import type { ErrorCode } from '../../model/errors.ts';
 import type { AdminRole } from '../../model/resources.ts';
 import type { JsonSchema } from '../../model/json-schema.ts';
 import type { Actor } from '../access/admin-auth.ts';
+import type { LastingCall } from '../access/lasting-call.ts';
 import type { Admission } from './admission.ts';
 import type { Answer, Failure } from './failure.ts';
 import type { Query } from './query.ts';
@@ -28,6 +29,8 @@ export interface Call extends WriteNote {
   readonly headers: IncomingHttpHeaders;
   readonly ifMatch: string | undefined;
   readonly ifNoneMatch: string | undefined;
+  /** For an answer that goes on; absent for a call that is part of another. */
+  readonly lasting?: LastingCall;
 }
 
 export interface OperationBody {

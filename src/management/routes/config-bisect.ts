@@ -2,7 +2,6 @@
 import { Type } from 'typebox';
 import { TrialFailed, type ExplainOn } from '../../explain/access.ts';
 import { ExplainInputSchema, OUTCOMES, type ExplainInput, type Explanation } from '../../explain/schema.ts';
-import type { ConfigChange } from '../../model/config.ts';
 import type { FieldError } from '../../model/errors.ts';
 import type { HistoryEntry, RecordChange } from '../../model/history/config-history.ts';
 import { jsonSchema } from '../../model/json-schema.ts';
@@ -11,6 +10,7 @@ import type { ConfigReader } from '../../storage/repository.ts';
 import { answer, fail, invalid, isFailure, type Answer, type Failure } from '../api/failure.ts';
 import { API_PREFIX, type Call, type Operation } from '../api/operation.ts';
 import { NO_QUERY } from '../api/query.ts';
+import { configAt } from '../bisect/config-at.ts';
 import { firstBad } from '../bisect/search.ts';
 import {
   answerKey,
@@ -22,7 +22,7 @@ import {
 } from '../bisect/version-outcome.ts';
 import type { ManagementContext } from '../context.ts';
 import { envelopeSchema } from '../schemas/envelope.ts';
-import { descriptionErrors } from './explain.ts';
+import { descriptionErrors } from './explain/explain.ts';
 
 /** Of a version that changed more, the first are looked through. */
 const CHANGES_READ_MAX = 500;
@@ -189,7 +189,7 @@ async function search(
   const explain = async (version: number): Promise<Explanation> => {
     const known = explanations.get(version);
     if (known !== undefined) return known;
-    const explanation = await explainOn(await configAt(context, version), request);
+    const { explanation } = await explainOn(await configAt(context, version), request);
     explanations.set(version, explanation);
     return explanation;
   };
@@ -207,24 +207,6 @@ async function search(
   if (version === undefined) return nothingFound(bad, last, explanations.size);
   const [before, after] = [await explain(version - 1), await explain(version)];
   return foundVersion(context, version, { before, after, tried: explanations.size });
-}
-
-/** @throws TrialFailed when the version is no longer kept */
-function configAt({ repository }: ManagementContext, version: number): Promise<ConfigChange> {
-  return repository.read(async (reader) => {
-    const apps = await reader.appsAt(version);
-    if (apps === undefined) throw new TrialFailed(`Config version ${version} is no longer kept`);
-    return {
-      configVersion: version,
-      reset: true,
-      apps: apps.map(({ tree }) => tree),
-      removedAppIds: [],
-      versions: [],
-      removedVersionIds: [],
-      keys: apps.flatMap(({ keys }) => keys),
-      removedKeyIds: [],
-    };
-  });
 }
 
 const NO_ENTRY = { at: null, actor: null, source: null, action: null, message: null, git_commit: null };

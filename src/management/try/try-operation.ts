@@ -62,7 +62,7 @@ async function denialOf(
   { explain }: ManagementContext,
 ): Promise<TryOutcome['denial']> {
   if (id === null || status === null || status < 400) return null;
-  const explanation = await explain.recorded(id);
+  const explanation = await explain.recorded({ requestId: id });
   return explanation === undefined ? null : shortDenial(explanation);
 }
 

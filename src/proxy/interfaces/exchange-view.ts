@@ -3,6 +3,7 @@ import type { ErrorCode } from '../../model/errors.ts';
 import type { Reason } from '../../model/reason.ts';
 import type { Evaluation, RequestFacts } from '../../policy/stage.ts';
 import type { ClientConnection } from './client-connection.ts';
+import type { ExchangeTimeline } from '../timeline.ts';
 import type { Route, Version } from './route.ts';
 import type { SharedParts } from './shared-parts.ts';
 
@@ -48,6 +49,8 @@ export interface ExchangeView extends RequestFacts {
   readonly durationMs: number;
   /** Attempts at the backend after the first. */
   readonly retries: number;
+  /** undefined unless an observer asked for it when the exchange began. */
+  readonly timeline: ExchangeTimeline | undefined;
 
   /** A header line for a client that may see how its request was decided, or ''. */
   decisionLine(): string;

@@ -84,8 +84,9 @@ export class Forwarding implements UpstreamClient, RequestStreamOwner {
 
   /** @param fresh use a new connection */
   start(fresh: boolean): void {
-    const { context, method } = this.#exchange;
+    const { context, method, timeline } = this.#exchange;
     const { backend } = this.#route.revision;
+    timeline?.attemptStarted(this.#route);
     const pooled = fresh || this.#upgrade !== undefined ? undefined : this.#takePooled(backend);
     const upstream = pooled ?? context.pool.open(backend, context.permits.idleMax(backend.poolKey));
     this.#upstream = upstream;
@@ -269,6 +270,7 @@ export class Forwarding implements UpstreamClient, RequestStreamOwner {
     const path = upstreamPath(this.#route, exchange.path, exchange.suffixStart);
     const head = upstreamRequestHead(exchange, this.#route, path, expectContinue, this.#upgrade);
     if (context.observer.timesUpstream) this.#sentAtMs = context.clock.monotonicMs();
+    exchange.timeline?.requestSent();
     if (body === undefined) return this.#startStream(upstream, head, expectContinue);
     if (body instanceof RequestBuffer) {
       upstream.writeText(head);

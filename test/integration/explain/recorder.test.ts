@@ -49,7 +49,8 @@ function refused(head = '', path = '/a/v1/x'): string {
   return lastId;
 }
 
-const explained = (id: string): Explanation | undefined => recorder.explain(id, SETTINGS, () => undefined);
+const explained = (id: string): Explanation | undefined =>
+  recorder.explain({ requestId: id }, SETTINGS, () => undefined)?.explanation;
 
 it('keeps the last thousand', () => {
   const ids: string[] = [];

@@ -16,6 +16,8 @@ import {
   type OpenApiClient,
 } from '../../support/clients/openapi-client.ts';
 import { startOrigin, type Origin } from '../../support/backends/origin.ts';
+import { openEvents } from '../../support/clients/event-stream.ts';
+import { until } from '../../support/measure/until.ts';
 import { request } from '../../support/traffic.ts';
 
 let gateway: TestGateway;
@@ -224,6 +226,14 @@ describe('a client made from the document', () => {
     await ok('planConfig', { body: { config } });
     await ok('applyConfig', { body: { config } });
     await ok('bisectConfig', { body: { request: { method: 'GET', url: '/billing/v1' } } });
+    await ok('explainVersions', { body: { request: { method: 'GET', url: '/billing/v1' } } });
+    await ok('watchTraffic', { query: { app: 'billing' } });
+    const stream = await openEvents(`${gateway.base}/api/v1/live`, ADMIN_TOKEN);
+    await until(() => stream.of('status').length > 0);
+    await fetch(`${gateway.proxy}/billing/v1/invoices`);
+    await until(() => stream.of('exchange').length > 0);
+    await ok('explainLiveExchange', { params: { live_id: stream.of('exchange')[0].id } });
+    stream.close();
     const { config_version: now } = await ok('getConfig', { query: { version: '1' } });
     expect(now).toBe(1);
     const [latest] = await ok('listConfigVersions', { query: { limit: '5', app: 'billing' } });

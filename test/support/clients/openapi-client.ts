@@ -61,7 +61,8 @@ export function openApiClient(document: Json, base: string, token: string): Open
         base + target(found, options),
         requestOf(found, options, token, validator),
       );
-      const text = await response.text();
+      const isStream = response.headers.get('content-type') === EVENT_STREAM;
+      const text = isStream ? await firstEvent(response) : await response.text();
       const what = `${operationId} ${response.status}`;
       const documented = responseOf(found, response.status, options.query?.['dry_run'] === 'true');
       expect(documented, `${what} is documented; it answered ${text}`).toBeDefined();
@@ -71,7 +72,7 @@ export function openApiClient(document: Json, base: string, token: string): Open
       else {
         const media = content.find(([name]) => name.split(';')[0] === type);
         expect(media, `${what}: ${type} is documented`).toBeDefined();
-        const value: unknown = type?.endsWith('json') ? JSON.parse(text) : text;
+        const value: unknown = type?.endsWith('json') || isStream ? JSON.parse(text) : text;
         expect(validator(media?.[1].schema, value), `${what}: ${text}`).toEqual([]);
       }
       for (const name of Object.keys(documented.headers ?? {})) {
@@ -86,6 +87,19 @@ export function openApiClient(document: Json, base: string, token: string): Open
       return { status: response.status, headers: response.headers, body: isJson ? JSON.parse(text) : text };
     },
   };
+}
+
+const EVENT_STREAM = 'text/event-stream';
+
+/** Data of the first event of a stream, which is then closed. */
+async function firstEvent(response: Response): Promise<string> {
+  let text = '';
+  for await (const chunk of response.body ?? []) {
+    text += Buffer.from(chunk).toString('utf8');
+    const data = /^data: (.*)$/m.exec(text)?.[1];
+    if (data !== undefined && text.endsWith('\n\n')) return data;
+  }
+  throw new Error(`The stream ended without an event: ${text}`);
 }
 
 /** By its query, or by a member of its body. */

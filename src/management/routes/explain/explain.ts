@@ -4,25 +4,26 @@
  * database knows, revisions that are not current, is added here. The token of a described request is given back by
  * neither, nor are secrets of policies.
  */
-import { normaliseAddress } from '../../http/address.ts';
-import { PAGE_LIMIT_MAX } from '../schemas/common.ts';
-import { envelopeSchema } from '../schemas/envelope.ts';
+import { normaliseAddress } from '../../../http/address.ts';
+import { PAGE_LIMIT_MAX } from '../../schemas/common.ts';
+import { envelopeSchema } from '../../schemas/envelope.ts';
 import {
   ExplainInputSchema,
   ExplanationSchema,
   type ExplainInput,
   type Explanation,
-} from '../../explain/schema.ts';
-import { jsonSchema } from '../../model/json-schema.ts';
-import type { FieldError } from '../../model/errors.ts';
-import type { Revision } from '../../model/resources.ts';
-import { partOfStage } from '../../policy/registry.ts';
-import { StorageUnavailable } from '../../storage/repository.ts';
-import type { ManagementContext } from '../context.ts';
-import { answer, fail, invalid, type Answer, type Failure } from '../api/failure.ts';
-import { API_PREFIX, type Operation } from '../api/operation.ts';
-import { NO_QUERY } from '../api/query.ts';
-import { maskPart } from '../write/policy-secrets-view.ts';
+} from '../../../explain/schema.ts';
+import { jsonSchema } from '../../../model/json-schema.ts';
+import type { FieldError } from '../../../model/errors.ts';
+import type { Revision } from '../../../model/resources.ts';
+import { partOfStage } from '../../../policy/registry.ts';
+import { StorageUnavailable } from '../../../storage/repository.ts';
+import type { ManagementContext } from '../../context.ts';
+import { answer, fail, invalid, type Answer, type Failure } from '../../api/failure.ts';
+import { API_PREFIX, type Operation } from '../../api/operation.ts';
+import { NO_QUERY } from '../../api/query.ts';
+import { withCall } from './fix-call.ts';
+import { maskPart } from '../../write/policy-secrets-view.ts';
 
 const envelope = jsonSchema(envelopeSchema('ExplanationEnvelope', ExplanationSchema));
 
@@ -78,7 +79,7 @@ function explainRecorded(context: ManagementContext): Operation {
     failures: [],
     handle: async (call) => {
       const requestId = call.params['request_id'] ?? '';
-      const explanation = await context.explain.recorded(requestId);
+      const explanation = await context.explain.recorded({ requestId });
       if (explanation !== undefined) return explained(context, explanation);
       return fail(
         'not_found',
@@ -110,13 +111,22 @@ export function descriptionErrors({
   return errors;
 }
 
-async function explained(context: ManagementContext, explanation: Explanation): Promise<Answer | Failure> {
+export async function explained(
+  context: ManagementContext,
+  explanation: Explanation,
+): Promise<Answer | Failure> {
   const completed = await withIdleRevisions(context, explanation);
-  const stages = completed.stages.map((stage) => {
+  const fix = await withCall(context, completed);
+  return answer(200, summaryOf(completed), { ...masked(completed), fix });
+}
+
+/** Without secrets of policies. */
+export function masked(explanation: Explanation): Explanation {
+  const stages = explanation.stages.map((stage) => {
     const part = partOfStage(stage.stage);
     return part === undefined ? stage : { ...stage, value: maskPart(part.name, stage.value) };
   });
-  return answer(200, summaryOf(completed), { ...completed, stages });
+  return { ...explanation, stages };
 }
 
 function summaryOf({ outcome, code }: Explanation): string {

@@ -4,8 +4,8 @@
  * process. Both are audited.
  */
 import { Type, type TSchema } from 'typebox';
-import { nullable } from '../../model/schema-pieces.ts';
-import { envelopeSchema } from '../schemas/envelope.ts';
+import { nullable } from '../../../model/schema-pieces.ts';
+import { envelopeSchema } from '../../schemas/envelope.ts';
 import {
   CreatedDebugTokenSchema,
   DebugTokenInputSchema,
@@ -14,9 +14,9 @@ import {
   SamplingSchema,
   type DebugTokenInput,
   type SamplingInput,
-} from '../../explain/schema.ts';
-import { jsonSchema } from '../../model/json-schema.ts';
-import type { ManagementContext } from '../context.ts';
+} from '../../../explain/schema.ts';
+import { jsonSchema } from '../../../model/json-schema.ts';
+import type { ManagementContext } from '../../context.ts';
 import {
   answer,
   emptyAnswer,
@@ -26,10 +26,10 @@ import {
   notFound,
   type Answer,
   type Failure,
-} from '../api/failure.ts';
-import { API_PREFIX, type Call, type Operation } from '../api/operation.ts';
-import { NO_QUERY } from '../api/query.ts';
-import { NOTHING_TOUCHED } from '../write/write.ts';
+} from '../../api/failure.ts';
+import { API_PREFIX, type Call, type Operation } from '../../api/operation.ts';
+import { NO_QUERY } from '../../api/query.ts';
+import { NOTHING_TOUCHED } from '../../write/write.ts';
 
 const SAMPLING_PATH = `${API_PREFIX}/explain/sampling`;
 const TOKENS_PATH = `${API_PREFIX}/explain/debug-tokens`;

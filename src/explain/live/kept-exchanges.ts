@@ -1,0 +1,32 @@
+/** What a worker keeps of the exchanges that it showed, so that they can be explained. A ring of bounded facts. */
+
+export const KEPT_MAX = 1_000;
+
+export class KeptExchanges<Kept extends { readonly requestId: string }> {
+  readonly #ring: ({ readonly id: string; readonly kept: Kept } | undefined)[] = [];
+  readonly #max: number;
+  #next = 0;
+
+  constructor(max: number = KEPT_MAX) {
+    this.#max = max;
+  }
+
+  add(id: string, kept: Kept): void {
+    this.#ring[this.#next] = { id, kept };
+    this.#next = (this.#next + 1) % this.#max;
+  }
+
+  findById(id: string): Kept | undefined {
+    return this.#ring.find((entry) => entry?.id === id)?.kept;
+  }
+
+  /** The latest, since a client may use an id again. */
+  findByRequestId(requestId: string): Kept | undefined {
+    for (let back = 1; back <= this.#max; back++) {
+      const entry = this.#ring[(this.#next - back + this.#max) % this.#max];
+      if (entry === undefined) return undefined;
+      if (entry.kept.requestId === requestId) return entry.kept;
+    }
+    return undefined;
+  }
+}

@@ -1,0 +1,105 @@
+/**
+ * The worker's side of live traffic: asks each watcher's filter about every exchange that ends, and reports those that
+ * pass, at most so many in a second for each watcher, spread over time. Without a watcher an exchange costs one check
+ * of `isWatched`.
+ *
+ * Owns the collected reports, which are sent a few times in a second, and what is kept of reported exchanges so that
+ * they can be explained (kept-exchanges.ts).
+ */
+import type { ExchangeView } from '../../proxy/interfaces/exchange-view.ts';
+import { passes, type FilteredFacts } from './live-filter.ts';
+import type { LiveCount, LiveMessage, LiveRecord, LiveWatch } from './live-messages.ts';
+import { filteredFacts, liveRecord } from './live-record.ts';
+import { Pace } from './pace.ts';
+
+/** Most reports of this worker in a second, for all watchers. */
+const REPORTS_PER_SECOND_MAX = 400;
+const SEND_MS = 100;
+
+export interface LiveTapOptions {
+  readonly workerNumber: number;
+  readonly send: (message: LiveMessage) => void;
+  /** Keeps an exchange so that it can be explained by its id. */
+  readonly keep: (id: string, exchange: ExchangeView) => void;
+  /** For tests. */
+  readonly reportsPerSecondMax?: number;
+}
+
+interface Watching {
+  readonly watch: LiveWatch;
+  readonly pace: Pace;
+  seen: number;
+  dropped: number;
+}
+
+export class LiveTap {
+  readonly #options: LiveTapOptions;
+  readonly #pace: Pace;
+  #watching: readonly Watching[] = [];
+  #records: LiveRecord[] = [];
+  #nextRecord = 1;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(options: LiveTapOptions) {
+    this.#options = options;
+    this.#pace = new Pace(options.reportsPerSecondMax ?? REPORTS_PER_SECOND_MAX);
+  }
+
+  get isWatched(): boolean {
+    return this.#watching.length > 0;
+  }
+
+  /** From now on these watch; those that stay keep their counts. */
+  watch(watches: readonly LiveWatch[]): void {
+    const known = new Map(this.#watching.map((each) => [each.watch.id, each]));
+    this.#watching = watches.map(
+      (watch) => known.get(watch.id) ?? { watch, pace: new Pace(watch.perSecond), seen: 0, dropped: 0 },
+    );
+    if (this.isWatched) this.#timer ??= setInterval(() => this.#report(), SEND_MS).unref();
+    else this.stop();
+  }
+
+  /** For each exchange at its end, while `isWatched`. */
+  exchangeEnded(exchange: ExchangeView): void {
+    const endMs = exchange.startedMs + exchange.durationMs;
+    let facts: FilteredFacts | undefined;
+    let chosen: number[] | undefined;
+    for (const watching of this.#watching) {
+      facts ??= filteredFacts(exchange);
+      if (!passes(watching.watch.filter, facts)) continue;
+      watching.seen += 1;
+      if (watching.pace.admits(endMs)) (chosen ??= []).push(watching.watch.id);
+      else watching.dropped += 1;
+    }
+    if (chosen === undefined) return;
+    if (!this.#pace.admits(endMs)) return this.#drop(chosen);
+    const id = `${this.#options.workerNumber}-${this.#nextRecord++}`;
+    this.#records.push(liveRecord(exchange, id, chosen));
+    this.#options.keep(id, exchange);
+  }
+
+  /** Sends what was collected, and no more. */
+  stop(): void {
+    clearInterval(this.#timer);
+    this.#timer = undefined;
+    this.#report();
+  }
+
+  #drop(chosen: readonly number[]): void {
+    for (const watching of this.#watching) if (chosen.includes(watching.watch.id)) watching.dropped += 1;
+  }
+
+  #report(): void {
+    const counts: LiveCount[] = [];
+    for (const each of this.#watching) {
+      if (each.seen === 0) continue;
+      counts.push({ watch: each.watch.id, seen: each.seen, dropped: each.dropped });
+      each.seen = 0;
+      each.dropped = 0;
+    }
+    const records = this.#records;
+    if (counts.length === 0 && records.length === 0) return;
+    this.#records = [];
+    this.#options.send({ type: 'live', worker: this.#options.workerNumber, records, counts });
+  }
+}

@@ -1,0 +1,50 @@
+/**
+ * The body of an answer that is a stream of events. Holds a bounded text for a reader that is slow: what comes beyond
+ * that is refused, so that a reader that never reads costs no memory.
+ */
+import { Readable } from 'node:stream';
+
+/** Held for a slow reader, besides the buffers of its socket. */
+const HELD_BYTES_MAX = 65_536;
+/** A reader that takes nothing of what is held for this long is cut off. */
+const STALL_MS_MAX = 30_000;
+
+export class EventStream extends Readable {
+  readonly #monotonicMs: () => number;
+  #pushed = 0;
+  #taken = 0;
+  #takenAtMs: number;
+  #isEnded = false;
+
+  constructor(monotonicMs: () => number) {
+    super({ highWaterMark: HELD_BYTES_MAX, read: () => undefined });
+    this.#monotonicMs = monotonicMs;
+    this.#takenAtMs = monotonicMs();
+    // Of a client that has gone.
+    this.on('error', () => undefined);
+  }
+
+  /** @param text ASCII. False when the reader is too far behind, or gone. */
+  write(text: string): boolean {
+    if (this.#isEnded || this.destroyed || this.readableLength + text.length > HELD_BYTES_MAX) return false;
+    this.#pushed += text.length;
+    this.push(text, 'latin1');
+    return true;
+  }
+
+  end(): void {
+    if (this.#isEnded || this.destroyed) return;
+    this.#isEnded = true;
+    this.push(null);
+  }
+
+  /** Cuts a reader off that has stopped reading. Called every few seconds. */
+  endIfStalled(): void {
+    const nowMs = this.#monotonicMs();
+    const taken = this.#pushed - this.readableLength;
+    if (taken !== this.#taken || this.readableLength === 0) {
+      this.#taken = taken;
+      this.#takenAtMs = nowMs;
+    } else if (nowMs - this.#takenAtMs > STALL_MS_MAX) this.destroy();
+  }
+}

@@ -1,0 +1,242 @@
+/**
+ * `GET /live`: the exchanges of this gateway as they end, as server-sent events (WHATWG HTML); `GET /live/{id}`: the
+ * explanation of one of them.
+ */
+import { Type } from 'typebox';
+import { ExplanationSchema } from '../../../explain/schema.ts';
+import { HEARTBEAT, PREAMBLE, statusEvent } from '../../../explain/live/live-events.ts';
+import { STATUS_PATTERN, statusRanges, type LiveFilter } from '../../../explain/live/live-filter.ts';
+import {
+  LIVE_STREAMS_MAX,
+  LIVE_STREAMS_PER_ACTOR_MAX,
+  type LiveRefusal,
+  type LiveStream,
+} from '../../../explain/live/live-hub.ts';
+import { LiveExchangeSchema, LiveStatusSchema, type LiveStatus } from '../../../explain/live/live-schema.ts';
+import { jsonSchema } from '../../../model/json-schema.ts';
+import { closed } from '../../../model/schema-pieces.ts';
+import { ERRORS } from '../../../policy/error-table.ts';
+import type { LastingCall } from '../../access/lasting-call.ts';
+import { fail, isFailure, type Answer, type Failure } from '../../api/failure.ts';
+import { API_PREFIX, type Call, type Operation } from '../../api/operation.ts';
+import { NO_QUERY, type Query } from '../../api/query.ts';
+import type { ManagementContext } from '../../context.ts';
+import { envelopeSchema } from '../../schemas/envelope.ts';
+import { EventStream } from './event-stream.ts';
+import { explained } from './explain.ts';
+
+const EVENT_STREAM = 'text/event-stream';
+const PER_SECOND_DEFAULT = 20;
+const PER_SECOND_MAX = 200;
+const TICK_MS = 5_000;
+const RETRY_AFTER_SECS = 5;
+
+const QuerySchema = Type.Object(
+  {
+    app: Type.Optional(Type.String({ maxLength: 64, description: 'Id or slug of an app.' })),
+    status: Type.Optional(
+      Type.String({
+        pattern: STATUS_PATTERN,
+        maxLength: 60,
+        description: '`2xx`, `404`, `>=500`, or several of them with commas between.',
+      }),
+    ),
+    key: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: 256,
+        description: 'Id or name of the caller: a key, or a subject.',
+      }),
+    ),
+    path: Type.Optional(
+      Type.String({
+        pattern: '^/',
+        maxLength: 1_024,
+        description: 'Start of the canonical path, letter by letter; not a pattern.',
+      }),
+    ),
+    method: Type.Optional(Type.String({ pattern: "^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,64}$" })),
+    reason: Type.Optional(
+      Type.Union(
+        Object.keys(ERRORS).map((code) => Type.Literal(code)),
+        { description: 'Code of a denial or failure.' },
+      ),
+    ),
+    per_second: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: PER_SECOND_MAX,
+        default: PER_SECOND_DEFAULT,
+        description: 'Most exchanges to show in a second, on average.',
+      }),
+    ),
+  },
+  closed,
+);
+
+export function liveOperations(context: ManagementContext): Operation[] {
+  return [watchTraffic(context), explainLive(context)];
+}
+
+function watchTraffic(context: ManagementContext): Operation {
+  return {
+    method: 'GET',
+    path: `${API_PREFIX}/live`,
+    operationId: 'watchTraffic',
+    tag: 'Explain',
+    summary: 'Watch exchanges as they end',
+    description:
+      'Server-sent events of this gateway, not of others with the same database: `exchange` with a `LiveExchange` as ' +
+      'its data, `status` with a `LiveStatus` every few seconds. All filters must pass. Of more exchanges than ' +
+      '`per_second`, some are shown, evenly in time. A reader that comes back with `Last-Event-ID` within 15 seconds ' +
+      'gets up to 200 events that it missed. The stream ends when its credential is revoked or expires.',
+    access: 'viewer',
+    query: jsonSchema(QuerySchema),
+    entityTag: false,
+    success: {
+      status: 200,
+      description: 'Events until the client closes the connection; the schema is that of their data',
+      contentType: EVENT_STREAM,
+      schema: jsonSchema(Type.Union([LiveExchangeSchema, LiveStatusSchema], { title: 'LiveEvent' })),
+    },
+    failures: ['overloaded'],
+    handle: (call) => watch(context, call),
+  };
+}
+
+function explainLive(context: ManagementContext): Operation {
+  return {
+    method: 'GET',
+    path: `${API_PREFIX}/live/{live_id}`,
+    operationId: 'explainLiveExchange',
+    tag: 'Explain',
+    summary: 'Explain an exchange of a stream',
+    description:
+      'As `GET /api/v1/explain/{request_id}` does, by the `id` of an event: a request id may be a client’s own choice. ' +
+      'Each worker keeps the last 1,000 exchanges that it showed.',
+    access: 'viewer',
+    query: NO_QUERY,
+    entityTag: false,
+    success: {
+      status: 200,
+      description: 'What happened to the request, and why',
+      schema: jsonSchema(envelopeSchema('ExplanationEnvelope', ExplanationSchema)),
+    },
+    failures: [],
+    handle: async ({ params }) => {
+      const liveId = params['live_id'] ?? '';
+      const explanation = await context.explain.recorded({ liveId });
+      if (explanation !== undefined) return explained(context, explanation);
+      const why =
+        'no stream of this gateway has shown it, it has made room for later ones, or its worker has ended';
+      return fail('not_found', `No exchange "${liveId}" is kept: ${why}`);
+    },
+  };
+}
+
+async function watch(context: ManagementContext, call: Call): Promise<Answer | Failure> {
+  const { live, clock } = context;
+  const { lasting, query } = call;
+  if (lasting === undefined) return fail('bad_request', 'A stream cannot be part of another call');
+  const filter = await filterOf(context, query);
+  if (isFailure(filter)) return filter;
+  const perSecond = Number(query['per_second'] ?? PER_SECOND_DEFAULT);
+  const events = new EventStream(() => clock.monotonicMs());
+  const { lastEventId } = lasting;
+  events.write(PREAMBLE);
+  const stream = live.open({ actorId: call.actor.id, filter, perSecond, lastEventId }, events);
+  if (typeof stream === 'string') return refused(stream);
+  follow(context, lasting, { events, stream, perSecond });
+  return {
+    status: 200,
+    headers: { 'Content-Type': EVENT_STREAM, 'X-Accel-Buffering': 'no' },
+    body: events,
+  };
+}
+
+interface Following {
+  readonly events: EventStream;
+  readonly stream: LiveStream;
+  readonly perSecond: number;
+}
+
+/** Tells the stream's state now and then, and ends it when it may not go on or its client has gone. */
+function follow(
+  context: ManagementContext,
+  lasting: LastingCall,
+  { events, stream, perSecond }: Following,
+): void {
+  const { clock } = context;
+  let last = { atMs: clock.monotonicMs(), seen: stream.counts.seen, shown: stream.counts.shown };
+  const tell = async (): Promise<void> => {
+    const nodes = await nodesOf(context);
+    const atMs = clock.monotonicMs();
+    const { seen, shown, dropped, lost } = stream.counts;
+    const seconds = (atMs - last.atMs) / 1000;
+    const rate = (count: number): number => (seconds < 0.5 ? 0 : Math.round((count / seconds) * 10) / 10);
+    const status: LiveStatus = {
+      ...nodes,
+      per_second: perSecond,
+      resumed: stream.isResumed,
+      seconds: Math.round(seconds * 1000) / 1000,
+      seen_per_second: rate(seen - last.seen),
+      shown_per_second: rate(shown - last.shown),
+      seen,
+      shown,
+      dropped,
+      lost,
+    };
+    last = { atMs, seen, shown };
+    events.write(HEARTBEAT + statusEvent(status));
+  };
+  const tick = async (): Promise<void> => {
+    events.endIfStalled();
+    if (await lasting.stillAllowed()) return tell();
+    stream.leave(false);
+    events.end();
+    return undefined;
+  };
+  const onDefect = (error: unknown): void => void events.destroy(error as Error);
+  const timer = setInterval(() => void tick().catch(onDefect), TICK_MS).unref();
+  lasting.onGone(() => {
+    clearInterval(timer);
+    stream.leave(true);
+    events.destroy();
+  });
+  void tell().catch(onDefect);
+}
+
+async function filterOf({ repository }: ManagementContext, query: Query): Promise<LiveFilter | Failure> {
+  const { app, status, key, path, method, reason } = query as Readonly<Record<string, string | undefined>>;
+  const found = app === undefined ? undefined : await repository.read((reader) => reader.findApp(app));
+  if (app !== undefined && found === undefined)
+    return fail('invalid_query', `The query parameter "app" must name an app; "${app}" is none`);
+  return {
+    appId: found?.id,
+    status: status === undefined ? undefined : statusRanges(status),
+    key,
+    path,
+    method,
+    reason,
+  };
+}
+
+function refused(refusal: LiveRefusal): Failure {
+  const detail =
+    refusal === 'actor'
+      ? `This caller has ${LIVE_STREAMS_PER_ACTOR_MAX} streams of live traffic already; close one`
+      : `The gateway has ${LIVE_STREAMS_MAX} streams of live traffic already, or is stopping`;
+  return { ...fail('overloaded', detail), headers: { 'Retry-After': String(RETRY_AFTER_SECS) } };
+}
+
+/** A database that is away does not end a stream. */
+async function nodesOf({ nodes }: ManagementContext): Promise<Pick<LiveStatus, 'node' | 'other_nodes'>> {
+  const { selfId } = nodes;
+  try {
+    const listed = (await nodes.list()).map(({ id, name }) => ({ id, name }));
+    const self = listed.find(({ id }) => id === selfId) ?? { id: selfId, name: '' };
+    return { node: self, other_nodes: listed.filter(({ id }) => id !== selfId) };
+  } catch {
+    return { node: { id: selfId, name: '' }, other_nodes: null };
+  }
+}
