@@ -91,7 +91,7 @@ describe('a stream of live traffic', () => {
     client.close();
   });
 
-  it('shows what was denied before it had a route, and names the call that mends a denial', async () => {
+  it('shows what was denied before it had a route, and names the call that lets it pass', async () => {
     const client = await watch('?status=4xx');
     const missing = await request(gateway, '/nowhere/at-all');
     expect(await seen(client, missing.headers['x-request-id'])).toMatchObject({
