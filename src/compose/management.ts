@@ -79,10 +79,6 @@ export async function createManagement(
 ): Promise<ManagementListening> {
   const { settings, version, clock, log, repository, state, limitMemory, metrics } = parts;
   const startedMs = clock.monotonicMs();
-  parts.live.attach({
-    nodeId: cluster.selfId,
-    publish: () => void supervisor.publishExplainSetup(),
-  });
   const driver = configFile === undefined ? repository.driver : 'none';
   return createManagementServer({
     ...writing,
@@ -119,7 +115,7 @@ export async function createManagement(
     },
     shadow: shadowReports(parts, supervisor),
     explain: explainAccess(parts.explain, supervisor),
-    live: parts.live,
+    live: watching(parts, supervisor, cluster.selfId),
     trials: configTrials(parts, supervisor, trialUrl),
     settings: shownSettings,
     served: state,
@@ -168,6 +164,11 @@ async function addressOfHost(host: string): Promise<string | undefined> {
   } catch {
     return undefined;
   }
+}
+
+function watching({ live }: Parts, supervisor: Supervisor, nodeId: string): Parts['live'] {
+  live.attach({ nodeId, publish: () => void supervisor.publishExplainSetup() });
+  return live;
 }
 
 /** Configurations that are not in force are tried in a thread of their own. */
