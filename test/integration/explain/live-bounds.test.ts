@@ -1,0 +1,62 @@
+/** What could go wrong with streams of live traffic: too many, readers that do not read, lost tokens and workers. */
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { ADMIN_TOKEN, startGateway, type TestGateway } from '../../support/gateway.ts';
+import { openEvents, type EventClient } from '../../support/clients/event-stream.ts';
+import { INSPECTABLE } from '../../support/programs/inspector.ts';
+import { crashWorkers } from '../../support/programs/crash-worker.ts';
+import { until } from '../../support/measure/until.ts';
+import { request } from '../../support/traffic.ts';
+
+let gateway: TestGateway;
+const open: EventClient[] = [];
+
+beforeEach(async () => {
+  gateway = await startGateway({ env: INSPECTABLE });
+});
+afterEach(async () => {
+  for (const client of open.splice(0)) client.close();
+  await gateway.stop();
+});
+
+async function watch(token = ADMIN_TOKEN): Promise<EventClient> {
+  const client = await openEvents(`${gateway.base}/api/v1/live?per_second=200`, token);
+  open.push(client);
+  if (client.status === 200) await until(() => client.of('status').length > 0);
+  return client;
+}
+
+describe('streams of live traffic', () => {
+  it('are bounded for each caller, and a place is free again when a client goes', async () => {
+    const clients = await Promise.all(Array.from({ length: 10 }, () => watch()));
+    expect(clients.map(({ status }) => status)).toEqual(Array.from({ length: 10 }, () => 200));
+    const refused = await Promise.all(Array.from({ length: 90 }, () => watch()));
+    expect(new Set(refused.map(({ status }) => status))).toEqual(new Set([503]));
+    expect(refused[0]?.headers['retry-after']).toBe('5');
+    clients[0]?.close();
+    await until(async () => (await watch()).status === 200);
+  });
+
+  it('end when the token is revoked, and at shutdown without delay', async () => {
+    const { token, id } = await gateway.must('POST', '/admin/tokens', { name: 'v', role: 'viewer' });
+    const [revoked, other] = [await watch(token), await watch()];
+    await gateway.must('DELETE', `/admin/tokens/${id}`);
+    await until(() => revoked.ended, 12_000);
+    expect(other.ended).toBe(false);
+    const startedMs = performance.now();
+    expect(await gateway.stop()).toBe(0);
+    expect(performance.now() - startedMs).toBeLessThan(4_000);
+    expect(other.ended).toBe(true);
+  });
+
+  it('go on over a change and the loss of a worker', async () => {
+    const client = await watch();
+    await gateway.must('POST', '/apps', { name: 'A', slug: 'a', gateway_path: '/a' });
+    await crashWorkers(gateway, (title) => title.endsWith('proxy-1'));
+    await until(async () => {
+      const response = await request(gateway, '/after').catch(() => undefined);
+      await new Promise((done) => setTimeout(done, 200));
+      return client.of('exchange').some(({ request_id: id }) => id === response?.headers['x-request-id']);
+    });
+    expect(client.ended).toBe(false);
+  });
+});
