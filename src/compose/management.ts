@@ -105,10 +105,7 @@ export async function createManagement(
       certificates: () => certificates.watches.problem,
       configFile: () => configFile?.status,
       ready: () => readiness(isStopping(), supervisor.listeningCount, settings.workers),
-      breakerState: (revisionId) => {
-        const memory = state.breakerOf(revisionId);
-        return memory === undefined ? undefined : new Breaker(memory).view(clock.nowMs());
-      },
+      breakerState: (revisionId) => breakerStateOf(parts, revisionId),
       revisionHealth: (revision) => parts.health.healthOf(revision),
       stats: statsAccess(parts, cluster),
       problems: async () => [],
@@ -164,6 +161,11 @@ async function addressOfHost(host: string): Promise<string | undefined> {
   } catch {
     return undefined;
   }
+}
+
+function breakerStateOf({ state, clock }: Parts, revisionId: string): unknown {
+  const memory = state.breakerOf(revisionId);
+  return memory === undefined ? undefined : new Breaker(memory).view(clock.nowMs());
 }
 
 function watching({ live }: Parts, supervisor: Supervisor, nodeId: string): Parts['live'] {
