@@ -3,7 +3,9 @@
  * command line and YAML, then makes it or not.
  */
 import { createContext, useContext } from 'react';
+import type { ApiError } from '../../api/api-error.ts';
 import type { Answer, AnyCallOptions } from '../../api/call.ts';
+import type { Fields } from './merge-patch.ts';
 
 export interface Change {
   /** Such as "Save billing". */
@@ -17,6 +19,13 @@ export interface Change {
   readonly done: string;
   /** What is lost by it and cannot be got back: the name must be typed. */
   readonly confirmName?: string;
+  /**
+   * Of a PATCH: the fields that it changes, as they were read. A conflict then tells what others changed since, and the
+   * change can be taken back.
+   */
+  readonly base?: Fields;
+  /** The gateway refuses the values (422): the page shows the messages at its fields, and the dialog closes. */
+  readonly onRefused?: (error: ApiError) => void;
   /** The write that takes it back, where there is one. */
   readonly undo?: Pick<Change, 'operation' | 'options'>;
 }

@@ -1,6 +1,7 @@
 /** What a change would do, before it is made. */
 import { useQuery } from '@tanstack/react-query';
-import { useState, type ReactNode } from 'react';
+import { useEffect, useState, type ReactNode } from 'react';
+import { ApiError } from '../../api/api-error.ts';
 import { callByName, type Answer } from '../../api/call.ts';
 import type { DryRunEnvelope } from '../../api/schema.ts';
 import { saveWords } from '../../text/save.ts';
@@ -32,6 +33,12 @@ export default function SaveDialog({ change, onEnd }: SaveDialogProps): ReactNod
     retry: false,
     gcTime: 0,
   });
+  const refusal = refusalOf(error) ?? refusalOf(trial.error);
+  useEffect(() => {
+    if (refusal === undefined || change.onRefused === undefined) return;
+    change.onRefused(refusal);
+    onEnd(undefined);
+  }, [refusal, change, onEnd]);
   const apply = async (): Promise<void> => {
     setBusy(true);
     try {
@@ -97,4 +104,8 @@ function Effects({ trial }: { readonly trial: DryRunEnvelope }): ReactNode {
       ))}
     </>
   );
+}
+
+function refusalOf(error: Error | null | undefined): ApiError | undefined {
+  return error instanceof ApiError && error.status === 422 && error.fields.length > 0 ? error : undefined;
 }

@@ -1,0 +1,92 @@
+/** Where a policy stands: the record of its level, and the level from which it inherits. */
+import { useQuery, type UseQueryResult } from '@tanstack/react-query';
+import { callByName, type Answer, type OperationName } from '../../api/call.ts';
+import { queryKey, useRead } from '../../api/queries.ts';
+import type { EffectivePolicyEnvelope, Warning } from '../../api/schema.ts';
+import { schemaTitled, type JsonSchema } from '../../ui/editor/json-schema.ts';
+import { isFields, type Fields } from '../save/merge-patch.ts';
+
+export type PolicyLevel = 'app' | 'revision' | 'endpoint';
+export type PolicyPath = Readonly<Record<string, string>>;
+
+const REVISION = '/apps/{app_id}/versions/{version_id}/revisions/{revision_id}';
+
+interface Place {
+  /** Path template of the record. */
+  readonly record: string;
+  /** The field of the record. */
+  readonly field: 'default_policy' | 'policy_override';
+}
+
+export const PLACES: Readonly<Record<PolicyLevel, Place>> = {
+  app: { record: '/apps/{app_id}', field: 'default_policy' },
+  revision: { record: REVISION, field: 'default_policy' },
+  endpoint: { record: `${REVISION}/endpoints/{endpoint_id}`, field: 'policy_override' },
+};
+
+export interface RecordEnvelope {
+  readonly data: Fields & { readonly id: string };
+}
+
+export function useRecord(level: PolicyLevel, path: PolicyPath): UseQueryResult<Answer<RecordEnvelope>> {
+  return useAny<RecordEnvelope>(`GET ${PLACES[level].record}`, path, true);
+}
+
+export interface Inherited {
+  readonly value: unknown;
+  /** The level that gives it. */
+  readonly level: string;
+}
+
+/** What the policy inherits, part by part; undefined while it is not known. */
+export function useInherited(
+  level: PolicyLevel,
+  path: PolicyPath,
+): { readonly parts: Readonly<Record<string, Inherited>>; readonly error: Error | null } {
+  const app = useAny<RecordEnvelope>('GET /apps/{app_id}', path, level === 'revision');
+  const revision = useAny<EffectivePolicyEnvelope>(
+    `GET ${REVISION}/effective-policy`,
+    path,
+    level === 'endpoint',
+  );
+  if (level === 'app') return { parts: {}, error: null };
+  if (level === 'revision')
+    return { parts: inheritedParts(app.data?.body.data['default_policy'], () => 'app'), error: app.error };
+  const { policy, sources } = revision.data?.body.data ?? { policy: {}, sources: {} };
+  return { parts: inheritedParts(policy, (part) => sources[part]?.level ?? 'app'), error: revision.error };
+}
+
+/** What the gateway finds remarkable in the policy in force. */
+export function useWarnings(level: PolicyLevel, path: PolicyPath): readonly Warning[] {
+  const { record } = PLACES[level];
+  const effective = useAny<EffectivePolicyEnvelope>(`GET ${record}/effective-policy`, path, level !== 'app');
+  return effective.data?.body.warnings ?? [];
+}
+
+/** The schema of policies, as this gateway has it. */
+export function usePolicySchema(): { readonly schema: JsonSchema | undefined; readonly error: Error | null } {
+  const { data, error } = useRead('GET /config/schema', {});
+  return { schema: data && schemaTitled(data.body, 'Policy'), error };
+}
+
+function inheritedParts(
+  policy: unknown,
+  levelOf: (part: string) => string,
+): Readonly<Record<string, Inherited>> {
+  if (!isFields(policy)) return {};
+  return Object.fromEntries(
+    Object.entries(policy)
+      .filter(([, value]) => value !== null)
+      .map(([part, value]) => [part, { value, level: levelOf(part) }]),
+  );
+}
+
+function useAny<Result>(name: string, given: PolicyPath, enabled: boolean): UseQueryResult<Answer<Result>> {
+  const names = [...name.matchAll(/\{(\w+)\}/g)].map((match) => match[1] ?? '');
+  const path = Object.fromEntries(names.map((one) => [one, given[one] ?? '']));
+  return useQuery({
+    queryKey: queryKey(name as OperationName, { path }),
+    queryFn: ({ signal }) => callByName<Result>(name, { path, signal }),
+    enabled,
+  });
+}

@@ -1,0 +1,65 @@
+/** Where in a YAML text the value at a pointer stands, and what keeps the text from being YAML. Pure. */
+import { isMap, isPair, isScalar, isSeq, parseDocument, type Document, type Node } from 'yaml';
+import { stepsOf } from './check-value.ts';
+
+export interface Place {
+  readonly from: number;
+  readonly to: number;
+}
+
+export interface SyntaxProblem extends Place {
+  readonly message: string;
+}
+
+export interface ReadYaml {
+  readonly document: Document;
+  readonly problems: readonly SyntaxProblem[];
+}
+
+export function readYaml(text: string): ReadYaml {
+  const document = parseDocument(text, { prettyErrors: true });
+  const problems = document.errors.map(({ message, pos: [from, to] }) => ({
+    from: Math.min(from, text.length),
+    to: Math.min(Math.max(to, from + 1), text.length),
+    // The excerpt that follows the first line is there in the editor.
+    message: (message.split('\n')[0] ?? '').replace(/:$/, ''),
+  }));
+  return { document, problems };
+}
+
+/** The name of the member at a pointer, or the item; where it is not there, of what is next above it. */
+export function placeOf({ document }: ReadYaml, pointer: string): Place {
+  let place: Place = { from: 0, to: 0 };
+  let node: unknown = document.contents;
+  for (const step of stepsOf(pointer)) {
+    const found: { readonly at: Node; readonly value: unknown } | undefined = isMap(node)
+      ? memberOf(node.items, step)
+      : isSeq(node)
+        ? itemOf(node.items, step)
+        : undefined;
+    if (found === undefined) break;
+    const [from, to] = found.at.range ?? [place.from, place.to];
+    place = { from, to };
+    node = found.value;
+  }
+  return place;
+}
+
+function memberOf(
+  items: readonly unknown[],
+  name: string,
+): { readonly at: Node; readonly value: unknown } | undefined {
+  for (const pair of items) {
+    if (isPair(pair) && isScalar(pair.key) && String(pair.key.value) === name)
+      return { at: pair.key, value: pair.value };
+  }
+  return undefined;
+}
+
+function itemOf(
+  items: readonly unknown[],
+  step: string,
+): { readonly at: Node; readonly value: unknown } | undefined {
+  const item = items[Number(step)];
+  return item === undefined ? undefined : { at: item as Node, value: item };
+}
