@@ -73,7 +73,12 @@ function checkNumber(value: number, { minimum, maximum }: JsonSchema, report: Re
   if (maximum !== undefined && value > maximum) report(say.atMost(maximum));
 }
 
-function checkText(value: string, { minLength, maxLength, pattern }: JsonSchema, report: Report): void {
+/** How the API serves a secret; sent back, it stays as it is stored. */
+const MASK = '********';
+
+function checkText(value: string, schema: JsonSchema, report: Report): void {
+  const { minLength, maxLength, pattern, writeOnly = false } = schema;
+  if (writeOnly && value === MASK) return;
   if (minLength !== undefined && value.length < minLength) report(say.charsMin(minLength));
   if (maxLength !== undefined && value.length > maxLength) report(say.charsMax(maxLength));
   if (pattern !== undefined && !matches(pattern, value)) report(say.pattern(pattern));

@@ -77,6 +77,20 @@ const THEME = EditorView.theme({
   },
   '.cm-completionDetail': { fontStyle: 'normal', opacity: '0.85' },
   '.cm-diagnostic-error': { borderLeftColor: 'var(--bad)' },
+  // The editor's own are images in line, which the content security policy refuses.
+  '.cm-lintRange-error, .cm-lintRange-active': {
+    backgroundImage: 'none',
+    textDecoration: 'underline wavy var(--bad)',
+    textUnderlineOffset: '3px',
+  },
+  '.cm-lint-marker-error': {
+    backgroundColor: 'var(--bad)',
+    borderRadius: '50%',
+    content: 'normal',
+    height: '0.7em',
+    margin: '0.4em 0.1em',
+    width: '0.7em',
+  },
   '.cm-panels': { backgroundColor: 'var(--surface-sunken)', color: 'var(--text)' },
 });
 

@@ -70,7 +70,7 @@ export function NumberAt(props: FieldAtProps): ReactNode {
     <TextField
       {...{ label, hint, error }}
       inputMode="numeric"
-      placeholder={schema.default === undefined ? '' : String(schema.default)}
+      placeholder={textOf(schema.default)}
       value={textOf(value)}
       // A part that is a number stays open while it is typed anew.
       onValue={(text) => set(numberOf(text) ?? (props.name === '' ? '' : undefined))}
@@ -86,7 +86,7 @@ export function TextAt(props: FieldAtProps & { readonly placeholder?: string }):
     <TextField
       {...{ label, hint, error }}
       isMono
-      placeholder={props.placeholder ?? (schema.default === undefined ? '' : String(schema.default))}
+      placeholder={props.placeholder ?? textOf(schema.default)}
       value={textOf(value)}
       onValue={(text) => set(text === '' ? undefined : text)}
     />
@@ -173,5 +173,5 @@ export function isListOfChoices(schema: JsonSchema): boolean {
 
 export function textOf(value: unknown): string {
   if (value === undefined || value === null) return '';
-  return typeof value === 'object' ? JSON.stringify(value) : String(value as string | number | boolean);
+  return typeof value === 'object' ? JSON.stringify(value) : String(value);
 }
