@@ -173,5 +173,5 @@ export function isListOfChoices(schema: JsonSchema): boolean {
 
 export function textOf(value: unknown): string {
   if (value === undefined || value === null) return '';
-  return typeof value === 'object' ? JSON.stringify(value) : String(value);
+  return typeof value === 'string' ? value : JSON.stringify(value);
 }
