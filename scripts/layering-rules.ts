@@ -33,7 +33,7 @@ const HOMES: Readonly<Record<string, readonly string[]>> = {
   '@fastify/swagger-ui': ['src/management/'],
   '@opentelemetry': ['src/observe/'],
   '@redis/client': ['src/limits/'],
-  '@scalar/openapi-upgrader': ['src/cli/import/'],
+  '@scalar/openapi-upgrader': ['src/management/import/'],
   commander: ['src/cli/'],
   fastify: ['src/management/'],
   jose: ['src/policy/'],

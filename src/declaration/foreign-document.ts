@@ -6,7 +6,7 @@
 import { parse } from 'yaml';
 
 export const FOREIGN_BYTES_MAX = 64 * 1024 * 1024;
-const DEPTH_MAX = 200;
+export const FOREIGN_DEPTH_MAX = 200;
 const ALIASES_MAX = 10_000;
 
 /** @returns the data, or what is wrong with the document */
@@ -15,7 +15,9 @@ export function readForeign(bytes: Uint8Array): { readonly value: unknown } | { 
   const text = new TextDecoder('utf-8').decode(bytes);
   try {
     const value: unknown = /^\s*\{/.test(text) ? JSON.parse(text) : parseYaml(text);
-    return isTooDeep(value, 1) ? { problem: `it is nested deeper than ${DEPTH_MAX} levels` } : { value };
+    return isTooDeep(value, 1)
+      ? { problem: `it is nested deeper than ${FOREIGN_DEPTH_MAX} levels` }
+      : { value };
   } catch (error) {
     return {
       problem: error instanceof RangeError ? 'it is nested too deep' : (error as Error).message,
@@ -35,5 +37,5 @@ function parseYaml(text: string): unknown {
 
 function isTooDeep(value: unknown, depth: number): boolean {
   if (typeof value !== 'object' || value === null) return false;
-  return depth > DEPTH_MAX || Object.values(value).some((member) => isTooDeep(member, depth + 1));
+  return depth > FOREIGN_DEPTH_MAX || Object.values(value).some((member) => isTooDeep(member, depth + 1));
 }

@@ -29,6 +29,7 @@ import { serviceOperations } from './routes/service.ts';
 import { searchOperation } from './routes/overview/searching.ts';
 import { settingsOperation } from './routes/overview/shown-settings.ts';
 import { sessionOperations } from './sessions/session-operations.ts';
+import { importOperation } from './import/import-operation.ts';
 import { shadowOperations } from './routes/shadow.ts';
 import { treeOperation } from './routes/overview/app-tree.ts';
 import { problemsOperation } from './stats/problems-operation.ts';
@@ -62,6 +63,7 @@ export function allOperations(context: ManagementContext): Operation[] {
     auditOperation(context),
     ...configOperations(context),
     configFileOperation(context),
+    importOperation(context),
     bisectOperation(context),
     backupOperation(context),
     ...historyOperations(context),

@@ -4,8 +4,8 @@
  */
 import http from 'node:http';
 import { checkOffline } from '../../src/cli/config/check-offline.ts';
-import { readDescription } from '../../src/cli/import/openapi/openapi-document.ts';
-import { importTree } from '../../src/cli/import/openapi/openapi-tree.ts';
+import { readDescription } from '../../src/management/import/openapi-document.ts';
+import { importTree } from '../../src/management/import/openapi-tree.ts';
 import { readBoundedFile } from '../../src/declaration/bounded-file.ts';
 import { FOREIGN_BYTES_MAX, readForeign } from '../../src/declaration/foreign-document.ts';
 

@@ -196,6 +196,12 @@ export type NodesEnvelope = { readonly status: number; readonly message: string;
 
 export type NotRestoredKey = { readonly app: string; readonly key: string; readonly id: string; readonly reasons: readonly ("deleted" | "expired" | "value" | "inactive" | "scopes" | "expires_at")[] };
 
+export type OpenApiImport = { readonly config: unknown; readonly base_version: number | null; readonly operations: number; readonly notes: readonly (string)[]; readonly notes_total: number };
+
+export type OpenApiImportEnvelope = { readonly status: number; readonly message: string; readonly data: OpenApiImport; readonly warnings?: readonly (Warning)[] | undefined };
+
+export type OpenApiImportInput = { readonly document: unknown; readonly app: string; readonly version?: string | undefined; readonly revision?: string | undefined; readonly gateway_path?: string | undefined; readonly backend?: string | undefined; readonly security?: boolean | undefined };
+
 export type OpenIdSignIn = { readonly name: string; readonly start_url: string };
 
 export type OutcomeAtVersion = { readonly outcome: string; readonly status: number | null; readonly code: string | null; readonly stage: string | null; readonly detail: string | null; readonly backend: string | null; readonly app: string | null; readonly guessed: boolean };
@@ -455,6 +461,7 @@ export interface Operations {
   'POST /config/plan': { path: NoFields; query: NoFields; body: ConfigPlan; result: ConfigChangesEnvelope };
   'POST /config/apply': { path: NoFields; query: NoFields; body: ConfigApply; result: ConfigChangesEnvelope };
   'GET /config/file': { path: NoFields; query: NoFields; body: undefined; result: ConfigFileEnvelope };
+  'POST /import/openapi': { path: NoFields; query: NoFields; body: OpenApiImportInput; result: OpenApiImportEnvelope };
   'POST /config/bisect': { path: NoFields; query: NoFields; body: ConfigBisect; result: ConfigBisectEnvelope };
   'GET /config/backup': { path: NoFields; query: NoFields; body: undefined; result: string };
   'GET /config/versions': { path: NoFields; query: { readonly limit?: number | undefined; readonly cursor?: string | undefined; readonly actor?: string | undefined; readonly source?: string | undefined; readonly app?: string | undefined; readonly since?: string | undefined; readonly until?: string | undefined }; body: undefined; result: ConfigVersionList };

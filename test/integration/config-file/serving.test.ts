@@ -145,6 +145,7 @@ describe('a gateway with configuration files', () => {
         'introspectToken',
         'explainRequest',
         'tryRequest',
+        'importOpenApi',
         'startSampling',
         'stopSampling',
         'createDebugToken',

@@ -225,6 +225,8 @@ describe('a client made from the document', () => {
     const { config } = await ok('getConfig', { query: { app: 'billing' } });
     await ok('planConfig', { body: { config } });
     await ok('applyConfig', { body: { config } });
+    const document = { openapi: '3.1.0', info: { title: 'S', version: '1' }, paths: { '/a': { get: {} } } };
+    await ok('importOpenApi', { body: { app: 'billing', document, backend: 'http://127.0.0.1:1' } });
     await ok('bisectConfig', { body: { request: { method: 'GET', url: '/billing/v1' } } });
     await ok('explainVersions', { body: { request: { method: 'GET', url: '/billing/v1' } } });
     await ok('watchTraffic', { query: { app: 'billing' } });
@@ -299,7 +301,7 @@ describe('a client made from the document', () => {
       await attempt(422, { raw: { text, type: json } });
       await attempt(415, { raw: { text: 'x', type: 'text/plain' } });
       // A refusal of a far larger body ends the connection before all of it is sent.
-      const takesMore = /^(?:planConfig|applyConfig|runTransaction)$/.test(operationId);
+      const takesMore = /^(?:planConfig|applyConfig|runTransaction|importOpenApi)$/.test(operationId);
       if (!takesMore) await attempt(413, { raw: { text: ' '.repeat(1_048_577), type: json } });
       const { example } = operation.requestBody.content[json];
       expect(example, `${operationId} has an example`).toBeDefined();

@@ -4,6 +4,8 @@ import type { Command } from 'commander';
 import { readBoundedFile } from '../../../declaration/bounded-file.ts';
 import { FOREIGN_BYTES_MAX, readForeign } from '../../../declaration/foreign-document.ts';
 import { writeYaml } from '../../../declaration/yaml-writer.ts';
+import { defaultVersion, readDescription } from '../../../management/import/openapi-document.ts';
+import { importTree, type ImportedTree } from '../../../management/import/openapi-tree.ts';
 import { gitCommit } from '../../config/git-commit.ts';
 import { planText, type ShownPlan } from '../../config/plan-text.ts';
 import { addServerFlags } from '../../connection/server-flags.ts';
@@ -12,8 +14,6 @@ import { createClient, RefusedCall, type GatewayClient, type ServerFlags } from 
 import { CliError, printable, type CliIo } from '../../io.ts';
 import { usesColour } from '../../show/colour.ts';
 import { addExamples, addOutputFlag } from '../../show/output.ts';
-import { readDescription } from './openapi-document.ts';
-import { importTree, type ImportedTree } from './openapi-tree.ts';
 
 interface OpenApiFlags extends ServerFlags {
   readonly app: string;
@@ -36,7 +36,7 @@ async function importOpenApi(path: string, flags: OpenApiFlags, io: CliIo): Prom
   if ('problem' in read) throw new CliError(`Cannot read ${path}: ${read.problem}`);
   const description = readDescription(read.value);
   if ('problem' in description) throw new CliError(`Cannot import ${path}: ${description.problem}`);
-  const version = flags.apiVersion ?? `v${/\d+/.exec(description.version)?.[0] ?? '1'}`;
+  const version = flags.apiVersion ?? defaultVersion(description);
   const options = {
     app: flags.app,
     version,
@@ -50,7 +50,8 @@ async function importOpenApi(path: string, flags: OpenApiFlags, io: CliIo): Prom
   const client = flags.out === undefined ? createClient(flags, io, 'authenticated', note) : undefined;
   const known = client && (await knownApp(client, flags.app));
   const imported = importTree(description, options, known?.app);
-  if ('problem' in imported) throw new CliError(imported.problem);
+  if ('problem' in imported)
+    throw new CliError(`${imported.problem}; pass --backend, such as --backend https://billing.internal`);
   const config = { apps: { [flags.app]: imported.app } };
   if (flags.out !== undefined) writeFileSync(flags.out, writeYaml(config));
   const plan = client && (await planned(client, config, flags, known?.version));

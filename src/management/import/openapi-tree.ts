@@ -3,7 +3,7 @@
  * only what the description has changed, and an operation that is gone is disabled, not deleted. Pure.
  */
 import { isDeepStrictEqual } from 'node:util';
-import { endpointShape, parseEndpointPath } from '../../../config/path-patterns.ts';
+import { endpointShape, parseEndpointPath } from '../../config/path-patterns.ts';
 import type { OpenApiDescription, OpenApiOperation } from './openapi-document.ts';
 import { securityOf, type ImportedPolicy } from './openapi-security.ts';
 
@@ -27,7 +27,10 @@ export interface ImportedTree {
 
 type Item = Readonly<Record<string, unknown>>;
 
-/** @param known the app as it is declared now; undefined when there is none */
+/**
+ * @param known the app as it is declared now; undefined when there is none
+ * @returns a problem if the backend is not given and the description names none, or it is no URL
+ */
 export function importTree(
   description: OpenApiDescription,
   options: ImportOptions,
@@ -143,7 +146,7 @@ function backendOf({ serverUrls }: OpenApiDescription, given: string | undefined
       url === undefined
         ? 'The description names no server with a host'
         : `"${url}" is not an http or https URL`;
-    return { problem: `${why}; pass --backend, such as --backend https://billing.internal` };
+    return { problem: why };
   }
   const isHttp = parsed.protocol === 'http:';
   const path = parsed.pathname.replace(/\/+$/, '');

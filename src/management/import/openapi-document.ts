@@ -1,7 +1,7 @@
 /**
  * What Headgate needs of an OpenAPI description (2.0, 3.0 or 3.1, brought to 3.1 first): its title, servers, operations
  * and what they ask of callers. References inside of the document are followed; others are not, as nothing is fetched or
- * read that was not named on the command line. What cannot be read becomes a note.
+ * read besides the document itself. What cannot be read becomes a note.
  */
 import { upgrade } from '@scalar/openapi-upgrader';
 
@@ -52,7 +52,9 @@ export function readDescription(value: unknown): OpenApiDescription | { readonly
   if (!/^(?:2\.0|3\.[01])/.test(textOf(declared))) {
     return { problem: `it is not OpenAPI 2.0, 3.0 or 3.1 (openapi: ${textOf(declared)})` };
   }
-  const document = upgrade(structuredClone(value), '3.1') as unknown as Json;
+  const document = upgraded(value);
+  if (document === undefined)
+    return { problem: 'it cannot be brought to OpenAPI 3.1: its parts are malformed' };
   const notes: string[] = [];
   const info = asObject(document['info']);
   const operations: OpenApiOperation[] = [];
@@ -71,6 +73,20 @@ export function readDescription(value: unknown): OpenApiDescription | { readonly
     schemes: schemesOf(document),
     notes,
   };
+}
+
+/** undefined: the document is not what its version says. */
+function upgraded(value: Json): Json | undefined {
+  try {
+    return upgrade(structuredClone(value), '3.1') as unknown as Json;
+  } catch {
+    return undefined;
+  }
+}
+
+/** `v` and the major version of the description. */
+export function defaultVersion({ version }: OpenApiDescription): string {
+  return `v${/\d+/.exec(version)?.[0] ?? '1'}`;
 }
 
 function operationsOf(path: string, item: Json, notes: string[]): OpenApiOperation[] {

@@ -1,0 +1,116 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { sharedManagement, verdict, type Json, type Reply } from '../management.fixture.ts';
+
+const api = await sharedManagement();
+const DOCUMENT = {
+  openapi: '3.0.3',
+  info: { title: 'Shop', version: '2.4' },
+  servers: [{ url: 'https://shop.internal/base' }],
+  paths: { '/orders': { get: {}, head: {} }, '/orders/{id}': { $ref: '#/components/pathItems/Order' } },
+  components: { pathItems: { Order: { get: {} } } },
+};
+const imported = (fields: object): Promise<Reply> => api.post('/import/openapi', { app: 'shop', ...fields });
+
+describe('POST /import/openapi', () => {
+  it('answers a configuration that a plan takes, and what is not in it, and writes nothing', async () => {
+    const { status, body } = await imported({ document: DOCUMENT });
+    expect(status).toBe(200);
+    expect(body.data).toMatchObject({ operations: 3 - 1, base_version: null, notes_total: 1 });
+    expect(body.data.notes).toEqual(['HEAD /orders: HEAD is served by the endpoint of GET']);
+    const { shop } = body.data.config.apps;
+    expect(shop).toMatchObject({ name: 'Shop', gateway_path: '/shop' });
+    expect(shop.versions.v2.revisions.r1).toMatchObject({ backend_host: 'shop.internal', is_current: true });
+    expect(Object.keys(shop.versions.v2.revisions.r1.endpoints)).toEqual(['GET /orders', 'GET /orders/{id}']);
+    expect(api.published).toEqual([]);
+    const plan = await api.post('/config/plan', { config: body.data.config });
+    expect(plan.body.data.changes).toHaveLength(5);
+    expect((await api.get('/apps')).body.data).toEqual([]);
+  });
+
+  it('builds on the app as it is, and on the options', async () => {
+    const options = { version: 'v9', revision: 'blue', backend: 'http://127.0.0.1:9' };
+    const first = await imported({ document: JSON.stringify(DOCUMENT), ...options, gateway_path: '/s' });
+    const applied = await api.post('/config/apply', { config: first.body.data.config });
+    expect(applied.status).toBe(200);
+    const smaller = { ...DOCUMENT, paths: { '/orders': { post: {} } } };
+    const { body } = await imported({ document: smaller, version: 'v9', revision: 'blue' });
+    expect(body.data.base_version).toBe(applied.body.data.config_version ?? 1);
+    const { shop } = body.data.config.apps;
+    expect(shop.gateway_path).toBe('/s');
+    expect(shop.versions.v9.revisions.blue).toMatchObject({
+      backend_port: 9,
+      endpoints: { 'POST /orders': {}, 'GET /orders': { is_active: false } },
+    });
+  });
+
+  it('takes YAML as text', async () => {
+    const document =
+      'swagger: "2.0"\ninfo: {title: T, version: "1"}\nhost: a.test\npaths:\n  /a: {get: {}}\n';
+    const { body } = await imported({ document });
+    expect(body.data.config.apps.shop.versions.v1.revisions.r1).toMatchObject({
+      backend_host: 'a.test',
+      endpoints: { 'GET /a': {} },
+    });
+  });
+
+  const ALIASES = `a: &a [x, x, x, x, x, x, x, x, x]
+${[...'bcdefghi'].map((name, at) => `${name}: &${name} [${`*${'abcdefgh'[at]}, `.repeat(9)}]`).join('\n')}
+openapi: 3.1.0`;
+
+  it.each<[string, () => Json, string]>([
+    ['an alias bomb', () => ALIASES, '/document'],
+    ['a deep text', () => `{"openapi":"3.1.0","a":${'['.repeat(300)}${']'.repeat(300)}}`, '/document'],
+    ['much YAML', () => `openapi: 3.1.0\n# ${'x'.repeat(600_000)}`, '/document'],
+    ['no JSON', () => '{"openapi":', '/document'],
+    ['no description', () => ({ hello: 1 }), '/document'],
+    ['no object', () => null, '/document'],
+    ['no backend', () => ({ ...DOCUMENT, servers: [] }), '/backend'],
+  ])('refuses %s', async (_what, document, pointer) => {
+    const startMs = performance.now();
+    expect(verdict(await imported({ document: document() }))).toEqual([422, 'validation_failed', [pointer]]);
+    expect(performance.now() - startMs).toBeLessThan(5_000);
+  });
+
+  it('ends where references go round, and reads no other document', async () => {
+    const items = { A: { $ref: '#/components/pathItems/B' }, B: { $ref: '#/components/pathItems/A' } };
+    const paths = { '/a': { $ref: '#/components/pathItems/A' }, '/b': { $ref: 'http://127.0.0.1:9/x.yaml' } };
+    const { body } = await imported({ document: { ...DOCUMENT, paths, components: { pathItems: items } } });
+    expect(body.data).toMatchObject({ operations: 0, notes_total: 2 });
+  });
+
+  it('is for editors, and takes 4 MiB', async () => {
+    const { token } = (await api.post('/admin/tokens', { name: 'v', role: 'viewer' })).body.data;
+    const refused = await api.post('/import/openapi', { app: 'shop', document: DOCUMENT }, { token });
+    expect(refused.status).toBe(403);
+    const description = 'x'.repeat(3_000_000);
+    const large = { ...DOCUMENT, info: { ...DOCUMENT.info, description } };
+    expect((await imported({ document: large })).status).toBe(200);
+    expect((await imported({ document: { ...large, more: description } })).status).toBe(413);
+  });
+
+  it('answers whatever the parts of a description are', async () => {
+    const part = fc.oneof(fc.jsonValue({ maxDepth: 2 }), fc.constantFrom({ get: null }, [{}], [{ url: 1 }]));
+    const description = fc.record(
+      {
+        openapi: fc.constantFrom('3.1.0', '3.0.0'),
+        swagger: fc.constantFrom('2.0'),
+        info: part,
+        servers: part,
+        security: part,
+        components: part,
+        definitions: part,
+        parameters: part,
+        paths: fc.oneof(part, fc.dictionary(fc.constantFrom('/a', '/a/{b}'), part)),
+      },
+      { requiredKeys: [] },
+    );
+    await fc.assert(
+      fc.asyncProperty(description, fc.boolean(), async (document, security) => {
+        const { status, text } = await imported({ document, security, backend: 'http://a.test' });
+        expect([200, 422], text).toContain(status);
+      }),
+      { numRuns: 150 },
+    );
+  });
+});

@@ -1,0 +1,174 @@
+/**
+ * `POST /api/v1/import/openapi`: the configuration that `headgate import openapi` would make of a description, and what
+ * could not be carried over. Writes nothing: the client plans and applies the configuration. References to other
+ * documents are not followed, so that nothing is fetched.
+ */
+import { Type, type Static } from 'typebox';
+import { FOREIGN_DEPTH_MAX, readForeign } from '../../declaration/foreign-document.ts';
+import { jsonSchema } from '../../model/json-schema.ts';
+import { SLUG_PATTERN } from '../../model/patterns.ts';
+import { closed, nullable } from '../../model/schema-pieces.ts';
+import type { ConfigReader } from '../../storage/repository.ts';
+import { Admission } from '../api/admission.ts';
+import { answer, invalid, type Failure } from '../api/failure.ts';
+import { API_PREFIX, type Operation } from '../api/operation.ts';
+import { NO_QUERY } from '../api/query.ts';
+import type { ManagementContext } from '../context.ts';
+import { treeOf } from '../declaration/tree.ts';
+import { label, path } from '../schemas/common.ts';
+import { envelopeSchema } from '../schemas/envelope.ts';
+
+/** Larger ones are for the command line, which converts them outside of the gateway. */
+const BODY_BYTES_MAX = 4 * 1024 * 1024;
+/** YAML takes a hundred times as long to read as JSON. */
+const YAML_BYTES_MAX = 512 * 1024;
+const IMPORTS_MAX = 4;
+const NOTES_MAX = 1_000;
+
+const ImportInputSchema = Type.Object(
+  {
+    document: Type.Unknown({
+      description: `The description (OpenAPI 2.0, 3.0 or 3.1): an object, or its text in JSON or YAML. YAML of at most ${YAML_BYTES_MAX / 1024} KiB; at most ${FOREIGN_DEPTH_MAX} levels.`,
+    }),
+    app: Type.String({
+      pattern: SLUG_PATTERN,
+      description: 'Slug of the app that gets the endpoints; made when it is not there.',
+    }),
+    version: Type.Optional(
+      label('Version of the app. Default: `v` and the major version of the description.'),
+    ),
+    revision: Type.Optional(label('Revision that gets the endpoints. Default: `r1`.')),
+    gateway_path: Type.Optional(path('Path of a new app. Default: `/` and its slug.')),
+    backend: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: 2_048,
+        description: 'URL of the backend of a new revision. Default: the first server of the description.',
+      }),
+    ),
+    security: Type.Optional(
+      Type.Boolean({ default: false, description: 'Carry the security of operations over to policies.' }),
+    ),
+  },
+  { ...closed, title: 'OpenApiImportInput' },
+);
+type ImportInput = Static<typeof ImportInputSchema>;
+
+const ImportedSchema = Type.Object(
+  {
+    config: Type.Unknown({
+      description: 'The app as a declared tree, for `POST /config/plan` and `POST /config/apply`.',
+    }),
+    base_version: nullable(
+      Type.Integer({
+        minimum: 0,
+        description:
+          'The config version that the app was read from, for `base_version` of an apply. null: it is a new app.',
+      }),
+    ),
+    operations: Type.Integer({ minimum: 0, description: 'Number of operations of the description.' }),
+    notes: Type.Array(Type.String(), {
+      description: `What could not be carried over, with the reason; at most ${NOTES_MAX}.`,
+    }),
+    notes_total: Type.Integer({ minimum: 0, description: 'Number of notes, also of those not listed.' }),
+  },
+  { ...closed, title: 'OpenApiImport' },
+);
+
+export function importOperation({ repository }: ManagementContext): Operation {
+  const admission = new Admission(IMPORTS_MAX);
+  return {
+    method: 'POST',
+    path: `${API_PREFIX}/import/openapi`,
+    operationId: 'importOpenApi',
+    tag: 'Configuration',
+    summary: 'The configuration of an OpenAPI description',
+    description:
+      'Writes nothing. On top of the app as it is: endpoints that the description no longer has become inactive. References within the document are followed, others are not.',
+    access: 'editor',
+    query: NO_QUERY,
+    body: {
+      schema: jsonSchema(ImportInputSchema),
+      required: true,
+      mergePatch: false,
+      example: {
+        app: 'billing',
+        backend: 'https://billing.internal',
+        document: {
+          openapi: '3.1.0',
+          info: { title: 'Billing', version: '1.0' },
+          paths: { '/invoices': { get: {} } },
+        },
+      },
+    },
+    bodyBytesMax: BODY_BYTES_MAX,
+    admission,
+    entityTag: false,
+    success: {
+      status: 200,
+      description: 'The configuration, and what could not be carried over',
+      schema: jsonSchema(envelopeSchema('OpenApiImportEnvelope', ImportedSchema)),
+    },
+    failures: ['overloaded'],
+    handle: ({ body }) =>
+      admission.inTurn(async () => {
+        const input = body as ImportInput;
+        const known = await repository.read((reader) => knownApp(reader, input.app));
+        const made = await converted(input, known?.app);
+        if ('failure' in made) return made;
+        return answer(200, 'Description converted', { ...made, base_version: known?.version ?? null });
+      }),
+  };
+}
+
+interface KnownApp {
+  readonly app: Readonly<Record<string, unknown>>;
+  readonly version: number;
+}
+
+/** The app as it is declared, without its keys, which an import does not touch. */
+async function knownApp(reader: ConfigReader, slug: string): Promise<KnownApp | undefined> {
+  const found = await reader.findApp(slug);
+  const tree = found?.slug === slug ? await reader.loadAppTree(found.id) : undefined;
+  if (tree === undefined) return undefined;
+  const { apps = {} } = treeOf([{ tree, keys: [] }]) as { readonly apps?: Record<string, KnownApp['app']> };
+  const { keys: _keys, ...app } = apps[slug] ?? {};
+  return { app, version: await reader.configVersion() };
+}
+
+interface Converted {
+  readonly config: object;
+  readonly operations: number;
+  readonly notes: readonly string[];
+  readonly notes_total: number;
+}
+
+async function converted(
+  { document, app, ...given }: ImportInput,
+  known: KnownApp['app'] | undefined,
+): Promise<Converted | Failure> {
+  const wrong = (detail: string): Failure => invalid([{ pointer: '/document', detail }]);
+  const text = typeof document === 'string' ? document : JSON.stringify(document);
+  const bytes = Buffer.from(text);
+  if (!/^\s*\{/.test(text) && bytes.length > YAML_BYTES_MAX) {
+    const detail = `is YAML of more than ${YAML_BYTES_MAX} bytes: send it as JSON, or use \`headgate import openapi\``;
+    return wrong(detail);
+  }
+  const read = readForeign(bytes);
+  if ('problem' in read) return wrong(`cannot be read: ${read.problem}`);
+  // Loaded with the first import: it makes a start longer.
+  const { defaultVersion, readDescription } = await import('./openapi-document.ts');
+  const { importTree } = await import('./openapi-tree.ts');
+  const description = readDescription(read.value);
+  if ('problem' in description) return wrong(`is no description: ${description.problem}`);
+  const { version = defaultVersion(description), revision = 'r1', security = false, backend } = given;
+  const options = { app, version, revision, security, backend, gatewayPath: given.gateway_path };
+  const imported = importTree(description, options, known);
+  if ('problem' in imported) return invalid([{ pointer: '/backend', detail: imported.problem }]);
+  return {
+    config: { apps: { [app]: imported.app } },
+    operations: imported.operations,
+    notes: imported.notes.slice(0, NOTES_MAX),
+    notes_total: imported.notes.length,
+  };
+}
