@@ -53,6 +53,9 @@ interface ListCase<T extends FilteredTable> {
 const listCase = <T extends FilteredTable>(given: ListCase<T>): ListCase<FilteredTable> =>
   given as unknown as ListCase<FilteredTable>;
 
+/** As the model allows them. */
+const LABEL_NAME = fc.stringMatching(/^[A-Za-z0-9](?:[A-Za-z0-9._/-]{0,3}[A-Za-z0-9])?$/);
+
 const CASES: readonly ListCase<FilteredTable>[] = [
   listCase({
     table: 'app',
@@ -61,7 +64,7 @@ const CASES: readonly ListCase<FilteredTable>[] = [
         .record({
           name: text(1),
           description: fc.option(text(0)),
-          labels: fc.dictionary(text(1), text(0)),
+          labels: fc.dictionary(LABEL_NAME, text(0)),
           updated: second,
         })
         .map(({ updated, ...fields }) => makeApp({ ...fields, updated_at: at(updated) })),

@@ -55,7 +55,7 @@ describe('POST /import/openapi', () => {
   });
 
   const ALIASES = `a: &a [x, x, x, x, x, x, x, x, x]
-${[...'bcdefghi'].map((name, at) => `${name}: &${name} [${`*${'abcdefgh'[at]}, `.repeat(9)}]`).join('\n')}
+${Array.from('bcdefghi', (name, at) => `${name}: &${name} [${`*${'abcdefgh'[at]}, `.repeat(9)}]`).join('\n')}
 openapi: 3.1.0`;
 
   it.each<[string, () => Json, string]>([

@@ -78,7 +78,7 @@ export function readDescription(value: unknown): OpenApiDescription | { readonly
 /** undefined: the document is not what its version says. */
 function upgraded(value: Json): Json | undefined {
   try {
-    return upgrade(structuredClone(value), '3.1') as unknown as Json;
+    return upgrade(structuredClone(value), '3.1');
   } catch {
     return undefined;
   }

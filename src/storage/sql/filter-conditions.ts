@@ -15,7 +15,7 @@ export function filterCondition(
   if (updatedSince !== undefined) conditions.push(sql`${field('updated_at')} >= ${updatedSince}`);
   if (status !== undefined) conditions.push(statusCondition(table, status, now));
   for (const [name, value] of labels) {
-    // No text within the JSON has this form: in it, quotation marks are escaped.
+    // No text within the JSON has this form: in it quotation marks are escaped, and names of labels have none.
     const member = `${JSON.stringify(name)}:${JSON.stringify(value)}`;
     conditions.push(sql`replace(${field('labels')}, ${member}, '') <> ${field('labels')}`);
   }
