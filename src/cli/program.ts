@@ -16,6 +16,7 @@ import { GATEWAY_COMMANDS } from './everyday/gateway-wide.ts';
 import { addHealthCommands } from './everyday/health.ts';
 import { RESOURCE_GROUPS } from './everyday/resources.ts';
 import { addTryCommand } from './everyday/try-command.ts';
+import { addStatsCommands } from './everyday/stats.ts';
 import { addTransactionCommand } from './everyday/transaction-command.ts';
 import { addImportCommands } from './import/import-commands.ts';
 import type { CliIo } from './io.ts';
@@ -87,6 +88,7 @@ export function createProgram(version: string, commands: Commands, io: CliIo): C
   addExplainCommand(program, io);
   addTryCommand(program, io);
   addHealthCommands(program, io);
+  addStatsCommands(program, io);
   addContextCommands(program, io);
   addCompletionCommand(program, io);
   return program;

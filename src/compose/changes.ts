@@ -27,11 +27,22 @@ export function createChanges(parts: Parts, supervisor: Supervisor): Changes {
     programVersion: version,
     configSync,
     managementPort: () => parts.ownListeners.portOf('management'),
-    onNodes: (place) => parts.limitNode?.assume(place),
+    onNodes: (place) => {
+      parts.limitNode?.assume(place);
+      noteNodes(parts, cluster);
+    },
     clock,
     log,
   });
   return { configSync, cluster };
+}
+
+/** At each heartbeat. While the database is away, that is a problem of its own. */
+function noteNodes({ troubles, clock }: Parts, cluster: Cluster): void {
+  cluster.nodes().then(
+    (listed) => troubles.nodes.look(listed, cluster.selfId, clock.nowMs()),
+    () => undefined,
+  );
 }
 
 /** Throws if a change must not be committed although it compiles. */

@@ -22,12 +22,14 @@ import {
 } from './workers.ts';
 import { Egress } from '../egress/egress.ts';
 import { createOwnPorts, OwnListeners } from '../egress/own-listeners.ts';
+import { isLoopback } from '../lib/loopback.ts';
 import { systemClock, type Clock } from '../lib/clock.ts';
 import { createLogger, gapLine, type Logger } from '../observe/log.ts';
 import { standardOutput, type LogOutput } from '../observe/output.ts';
 import { MetricsMerger } from '../observe/prometheus.ts';
 import { ShadowHistory } from '../observe/shadow-report.ts';
 import { DeprecationLog } from '../control/reporting/deprecation-log.ts';
+import { newTroubles } from '../control/problems/recent-events.ts';
 import { HealthRegistry } from '../control/health/health-registry.ts';
 import { ExplainControl } from '../explain/control.ts';
 import { LiveHub } from '../explain/live/live-hub.ts';
@@ -80,6 +82,7 @@ type Recorders = Pick<
   | 'shadowLog'
   | 'shadowHistory'
   | 'stats'
+  | 'troubles'
 >;
 
 /** Programs of threads: beside this file, in the sources as in a build (scripts/build.ts). */
@@ -235,6 +238,7 @@ function recorders({ repository, log, clock, settings, state }: Omit<Parts, keyo
     shadowLog: new ShadowLog(log, clock),
     shadowHistory: new ShadowHistory(clock.nowMs()),
     stats: statsHistory(settings, clock),
+    troubles: newTroubles(settings.cluster.heartbeatMs),
   };
 }
 
@@ -259,6 +263,3 @@ function logReady(
     log.warn({ setting }, 'the management API has no TLS: admin tokens can be read on the network');
   }
 }
-
-const isLoopback = (host: string): boolean =>
-  host === 'localhost' || host === '::1' || /^127(\.\d{1,3}){3}$/.test(host);

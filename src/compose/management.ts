@@ -34,6 +34,7 @@ import { answers, breakerFacts, revisionsInUse } from './node-facts.ts';
 import type { CertificateWatches } from './listener-certificates.ts';
 import type { Changes, Parts } from './parts.ts';
 import { nodesAccess, statsAccess } from './stats.ts';
+import { problemsOf } from './problems.ts';
 import { startError } from './start-error.ts';
 
 /** Workers count from 1; the main thread owns locks of the limit memory under its own number. */
@@ -108,7 +109,7 @@ export async function createManagement(
       breakerState: (revisionId) => breakerStateOf(parts, revisionId),
       revisionHealth: (revision) => parts.health.healthOf(revision),
       stats: statsAccess(parts, cluster),
-      problems: async () => [],
+      problems: () => problemsOf(parts, { supervisor, cluster, configFile, watches: certificates.watches }),
     },
     shadow: shadowReports(parts, supervisor),
     explain: explainAccess(parts.explain, supervisor),

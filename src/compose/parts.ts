@@ -21,6 +21,7 @@ import type { RecoveringRepository } from '../control/fallback/recovering-reposi
 import type { ShadowLog } from '../control/reporting/shadow-log.ts';
 import type { SavedConfig } from '../control/fallback/snapshot-file.ts';
 import type { SnapshotFileWriter } from '../control/fallback/snapshot-file-writer.ts';
+import type { Troubles } from '../control/problems/recent-events.ts';
 import type { Settings } from '../settings/settings.ts';
 import type { Repository } from '../storage/repository.ts';
 
@@ -53,6 +54,7 @@ export interface Parts {
   readonly health: HealthRegistry;
   /** undefined: switched off. */
   readonly stats: StatsHistory | undefined;
+  readonly troubles: Troubles;
 }
 
 /** Publishes configuration changes of this node and of others to the workers. */

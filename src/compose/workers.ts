@@ -14,6 +14,7 @@ import type { WorkerStart } from '../control/workers/protocol.ts';
 import { Supervisor } from '../control/workers/supervisor.ts';
 import { startTicketRotation } from '../control/certificates/ticket-keys.ts';
 import type { Settings } from '../settings/settings.ts';
+import { noteLogLines } from './problems.ts';
 import type { Parts } from './parts.ts';
 import { startError } from './start-error.ts';
 
@@ -50,6 +51,7 @@ export function createSupervisor(
     onStats: (workerNumber, report) => parts.stats?.add(workerNumber, report),
     onWorkerLost: (workerNumber) => {
       metrics.retire(workerNumber);
+      parts.troubles.workersLost.note(clock.nowMs());
       parts.stats?.retire(workerNumber);
     },
     onLive: (message) => parts.live.report(message),
@@ -138,9 +140,13 @@ export function startTicketKeys({ settings, log }: Parts, supervisor: Supervisor
 }
 
 /** Samples workers periodically, since a worker's counts after its last sample die with it. */
-export function startMetricsKeeping({ metrics }: Parts, supervisor: Supervisor): () => Promise<void> {
+export function startMetricsKeeping(parts: Parts, supervisor: Supervisor): () => Promise<void> {
+  const { metrics } = parts;
   const timer = setInterval(() => {
-    void supervisor.samples().then((samples) => metrics.note(samples));
+    void supervisor.samples().then((samples) => {
+      metrics.note(samples);
+      noteLogLines(parts, samples);
+    });
   }, METRICS_KEEP_MS);
   return async () => clearInterval(timer);
 }

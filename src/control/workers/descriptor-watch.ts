@@ -59,7 +59,7 @@ export class DescriptorWatch {
 }
 
 /** undefined if unknown. */
-function countDescriptors(): Descriptors | undefined {
+export function countDescriptors(): Descriptors | undefined {
   try {
     const limit = Number(/^Max open files\s+(\d+)/m.exec(readFileSync('/proc/self/limits', 'latin1'))?.[1]);
     // Since Linux 6.2 the size of the folder is the number of its entries, so reading it is cheap.

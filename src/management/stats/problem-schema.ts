@@ -15,7 +15,6 @@ export const PROBLEMS = {
   workers_missing: 'Fewer workers than configured accept connections',
   worker_lost: 'A worker died or was stuck, and was replaced',
   node_missing: 'A gateway has vanished',
-  node_lagging: 'A gateway does not obey the latest configuration',
   breaker_open: 'A backend is failing and gets no traffic',
   health_check_failing: 'Health checks of a backend fail',
   high_error_share: 'Many requests of an app end in errors',

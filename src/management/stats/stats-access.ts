@@ -1,4 +1,4 @@
-/** The time series of the gateways with the same database, as the management API asks for them. */
+/** The time series of the gateway, as the management API asks for them. */
 import type { StatsQuestion, StatsReply } from '../../observe/stats/stats-question.ts';
 import type { StatsGrid, WindowName } from '../../observe/stats/stats-window.ts';
 
@@ -9,6 +9,6 @@ export interface StatsAccess {
   grid(window: WindowName, stepSecs: number, sinceSecs?: number): StatsGrid;
   /** Unix seconds of the end of what is counted. */
   toSecs(): number;
-  /** Asks this gateway and the others, and waits a bounded time for them. This one's reply is the first. */
+  /** This gateway's reply, then one for each other gateway with the same database, without findings. */
   ask(question: StatsQuestion): Promise<readonly StatsReply[]>;
 }

@@ -1,6 +1,6 @@
 /**
- * `GET /api/v1/stats` and `GET /api/v1/stats/top`: the gateway's own time series, added up over all gateways with the
- * same database.
+ * `GET /api/v1/stats` and `GET /api/v1/stats/top`: the time series of the gateway that answers. Other gateways with the
+ * same database are named as missing.
  */
 import { envelopeSchema } from '../schemas/envelope.ts';
 import { jsonSchema } from '../../model/json-schema.ts';
@@ -44,7 +44,7 @@ import type { StatsAccess } from './stats-access.ts';
 
 /** Answers at once: each may read the series of a whole day. */
 const AT_ONCE = 8;
-/** The most used places that each gateway names, of which the sums are made. */
+/** The most used places of which the answer is made. */
 const NODE_ROWS_MAX = 500;
 
 export function statsOperations(context: ManagementContext): Operation[] {
@@ -60,7 +60,7 @@ function readStats(context: ManagementContext, admission: Admission): Operation 
     tag: 'Traffic',
     summary: 'Traffic over time',
     description:
-      'Counts of all gateways with this database, since each started. Percentiles are made of histograms whose buckets are at most 12.5 % wide, and are off by less than that.',
+      'Counts of the gateway that answers, since its start; `nodes` names other gateways with the same database, whose traffic is not in it. Percentiles are made of histograms whose buckets are at most 12.5 % wide, and are off by less than that.',
     access: 'viewer',
     admission,
     query: jsonSchema(StatsQuerySchema),
@@ -101,7 +101,7 @@ function readTop(context: ManagementContext, admission: Admission): Operation {
     operationId: 'getStatsTop',
     tag: 'Traffic',
     summary: 'Most used apps, versions, routes and keys, and most frequent reasons',
-    description: `Each gateway names its ${NODE_ROWS_MAX} most used ones, and these are added up.`,
+    description: `Of the traffic of the gateway that answers; of at most ${NODE_ROWS_MAX} places.`,
     access: 'viewer',
     admission,
     query: jsonSchema(StatsTopQuerySchema),

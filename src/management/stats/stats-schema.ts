@@ -139,7 +139,9 @@ const shared = {
   from: dateTime('Begin of the first step.'),
   to: dateTime('End of what is counted: some two seconds ago. The last step may be over later.'),
   step_secs: Type.Integer({ minimum: 1, description: 'Seconds of a step.' }),
-  nodes: Type.Array(StatsNodeSchema, { description: 'The gateways whose traffic is added up.' }),
+  nodes: Type.Array(StatsNodeSchema, {
+    description: 'The gateway that answers, then others with the same database.',
+  }),
 };
 
 export const StatsSchema = Type.Object(

@@ -1,0 +1,136 @@
+/** Wires what is wrong now: each part of the gateway that can be in trouble, asked when the management API is. */
+import { statfs } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { getHeapStatistics } from 'node:v8';
+import { isLoopback } from '../lib/loopback.ts';
+import { counterUse } from '../limits/local/counter-use.ts';
+import type { Problem } from '../management/stats/problem-schema.ts';
+import type { WorkerSample } from '../observe/metrics.ts';
+import { fallbackText } from '../control/fallback/start-database.ts';
+import type { ConfigFile } from '../control/config-file/config-file.ts';
+import { breakerProblems, errorProblems } from '../control/problems/backend-problems.ts';
+import { listenerProblems } from '../control/problems/certificate-problems.ts';
+import { found, type FoundProblem } from '../control/problems/found-problem.ts';
+import { RECENT_MS } from '../control/problems/recent-events.ts';
+import {
+  counterProblems,
+  descriptorProblems,
+  diskProblems,
+  memoryProblems,
+} from '../control/problems/resource-problems.ts';
+import { countDescriptors } from '../control/workers/descriptor-watch.ts';
+import type { Supervisor } from '../control/workers/supervisor.ts';
+import type { Cluster } from '../control/cluster/cluster.ts';
+import { databaseOf } from './database.ts';
+import type { CertificateWatches } from './listener-certificates.ts';
+import type { Parts } from './parts.ts';
+
+export interface ProblemParts {
+  readonly supervisor: Supervisor;
+  readonly cluster: Cluster;
+  readonly watches: CertificateWatches;
+  readonly configFile: ConfigFile | undefined;
+}
+
+export async function problemsOf(parts: Parts, others: ProblemParts): Promise<readonly Problem[]> {
+  const { state, health, stats, clock, limitMemory } = parts;
+  const { supervisor, cluster, watches } = others;
+  const [samples, disk, errors] = await Promise.all([
+    supervisor.samples(),
+    diskOf(parts),
+    stats === undefined ? [] : errorProblems(stats),
+  ]);
+  noteLogLines(parts, samples);
+  const problems = [
+    ...databaseProblems(parts, others),
+    ...workerProblems(parts, supervisor),
+    ...parts.troubles.nodes.problems(),
+    ...breakerProblems(state, health),
+    ...errors,
+    ...listenerProblems(watches.facts, clock.nowMs()),
+    ...counterProblems(counterUse(limitMemory)),
+    ...memoryProblems(samples, getHeapStatistics().heap_size_limit),
+    ...descriptorProblems(countDescriptors()),
+    ...diskProblems(disk),
+    ...logProblems(parts),
+    ...listeningProblems(parts),
+  ];
+  return problems.map((problem) => ({ ...problem, node: cluster.name }));
+}
+
+/** Remembers when workers last dropped log lines. Call it with the samples of all of them. */
+export function noteLogLines({ troubles, clock }: Parts, samples: readonly WorkerSample[]): void {
+  let dropped = 0;
+  for (const { counters } of samples)
+    for (const { name, value } of counters) if (name === 'log_lines_dropped') dropped += value;
+  troubles.logLines.look(dropped, clock.nowMs());
+}
+
+function databaseProblems(parts: Parts, { configFile }: ProblemParts): FoundProblem[] {
+  const { limitNode, history, clock } = parts;
+  const problems: FoundProblem[] = [];
+  const fallback = fallbackText(parts);
+  if (fallback !== undefined) {
+    problems.push(found('critical', 'serving_from_snapshot', fallback, { kind: 'database' }));
+  }
+  const refused = configFile?.status.problem;
+  if (refused !== undefined) {
+    const [first] = refused.problems;
+    const detail = `${refused.total} problems in the files; the first: ${first?.file}:${first?.line} ${first?.detail}. What they said before is served`;
+    const sinceMs = Date.parse(refused.since);
+    problems.push(found('critical', 'config_file_refused', detail, { kind: 'config_file' }, sinceMs));
+  }
+  const limits = limitNode?.problem;
+  if (limits !== undefined) {
+    problems.push(found('warning', 'limit_store_unavailable', limits, { kind: 'limits' }));
+  }
+  const failedMs = configFile === undefined ? history.facts?.failedAtMs : undefined;
+  if (failedMs !== undefined && clock.nowMs() - failedMs < RECENT_MS) {
+    const detail = 'Removing old config versions from the history failed; it grows until that works again';
+    problems.push(found('warning', 'history_not_compacted', detail, { kind: 'database' }, failedMs));
+  }
+  return problems;
+}
+
+function workerProblems({ settings, troubles, clock }: Parts, supervisor: Supervisor): FoundProblem[] {
+  const problems: FoundProblem[] = [];
+  const { listeningCount } = supervisor;
+  if (listeningCount < settings.workers) {
+    const detail = `${listeningCount} of ${settings.workers} workers accept connections; the others start again`;
+    const severity = listeningCount === 0 ? 'critical' : 'warning';
+    problems.push(found(severity, 'workers_missing', detail, { kind: 'workers' }));
+  }
+  const lost = troubles.workersLost.recent(clock.nowMs());
+  if (lost !== undefined) {
+    const detail = `${lost.count} of the workers died or were stuck in the last ten minutes and were replaced; their connections were lost. The log has the cause`;
+    problems.push(found('warning', 'worker_lost', detail, { kind: 'workers' }, lost.firstMs));
+  }
+  return problems;
+}
+
+function logProblems({ troubles, clock }: Parts): FoundProblem[] {
+  const dropped = troubles.logLines.events.recent(clock.nowMs());
+  if (dropped === undefined) return [];
+  const detail = `${dropped.count} log lines were dropped in the last ten minutes, since standard output was not read in time`;
+  return [found('warning', 'log_lines_dropped', detail, { kind: 'logs' }, dropped.firstMs)];
+}
+
+function listeningProblems({ settings: { server } }: Parts): FoundProblem[] {
+  if (server.tls !== undefined || isLoopback(server.host)) return [];
+  const detail = `The management API listens on ${server.host} without TLS: admin tokens can be read on the network`;
+  const link = { kind: 'settings', setting: 'GATEWAY_SERVER__TLS__CERT_FILE' } as const;
+  return [found('warning', 'management_without_tls', detail, link)];
+}
+
+async function diskOf({ settings }: Parts): Promise<Parameters<typeof diskProblems>[0]> {
+  const { file, snapshotFile } = databaseOf(settings);
+  const path = file ?? snapshotFile;
+  if (path === undefined) return undefined;
+  const folder = dirname(path);
+  try {
+    const { bavail, blocks, bsize } = await statfs(folder);
+    return { freeBytes: bavail * bsize, totalBytes: blocks * bsize, folder };
+  } catch {
+    return undefined;
+  }
+}

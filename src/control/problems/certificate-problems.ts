@@ -1,0 +1,32 @@
+/** Certificates of the listeners that have expired, expire soon, or are not valid yet. */
+import { certificateProblems, problemText, type ListenerName } from '../certificates/certificate-ends.ts';
+import type { CertificateFacts } from '../../proxy/downstream/tls/tls-certificate.ts';
+import { found, type FoundProblem } from './found-problem.ts';
+
+const SEVERITIES = { expired: 'critical', expires_soon: 'warning', not_valid_yet: 'critical' } as const;
+const CODES = {
+  expired: 'certificate_expired',
+  expires_soon: 'certificate_expires_soon',
+  not_valid_yet: 'certificate_not_valid_yet',
+} as const;
+const SETTINGS: Readonly<Record<ListenerName, string>> = {
+  traffic: 'GATEWAY_PROXY__TLS__CERT_FILE',
+  management: 'GATEWAY_SERVER__TLS__CERT_FILE',
+};
+
+export function listenerProblems(
+  facts: Readonly<Partial<Record<string, readonly CertificateFacts[]>>>,
+  nowMs: number,
+): FoundProblem[] {
+  return (['traffic', 'management'] as const).flatMap((listener) =>
+    certificateProblems(facts[listener] ?? [], nowMs).map((problem) =>
+      found(
+        SEVERITIES[problem.state],
+        CODES[problem.state],
+        problemText([problem], listener) ?? '',
+        { kind: 'certificates', setting: SETTINGS[listener] },
+        problem.state === 'expired' ? problem.facts.expiresAtMs : undefined,
+      ),
+    ),
+  );
+}

@@ -1,0 +1,66 @@
+/** What runs short: the disk, file descriptors, memory of workers and of limit counters. Thresholds only. */
+import { found, percent, type FoundProblem } from './found-problem.ts';
+
+const DISK_WARNING = 0.05;
+const DISK_CRITICAL = 0.01;
+const NEARLY = 0.9;
+const MIB = 1_048_576;
+
+/** @param disk of the folder of the database; undefined if unknown */
+export function diskProblems(
+  disk: { readonly freeBytes: number; readonly totalBytes: number; readonly folder: string } | undefined,
+): FoundProblem[] {
+  if (disk === undefined || disk.totalBytes === 0) return [];
+  const share = disk.freeBytes / disk.totalBytes;
+  if (share >= DISK_WARNING) return [];
+  return [
+    found(
+      share < DISK_CRITICAL ? 'critical' : 'warning',
+      'disk_full',
+      `${percent(share)} of the disk with the database is free: ${Math.floor(disk.freeBytes / MIB)} MiB. On a full disk the configuration cannot be changed`,
+      { kind: 'database' },
+    ),
+  ];
+}
+
+export function descriptorProblems(
+  count: { readonly open: number; readonly limit: number } | undefined,
+): FoundProblem[] {
+  if (count === undefined || count.open < NEARLY * count.limit) return [];
+  return [
+    found(
+      'critical',
+      'descriptors_short',
+      `${count.open} of ${count.limit} file descriptors are in use. Connections without one are closed at once: raise the limit (ulimit -n)`,
+      { kind: 'workers' },
+    ),
+  ];
+}
+
+export function counterProblems(use: { readonly bytes: number; readonly bytesMax: number }): FoundProblem[] {
+  if (use.bytes < NEARLY * use.bytesMax) return [];
+  return [
+    found(
+      'warning',
+      'limit_counters_full',
+      `The counters of rate limits take ${percent(use.bytes / use.bytesMax)} of the memory that they may take. When it is used up, callers of the limit with the most counters are counted approximately`,
+      { kind: 'limits', setting: 'GATEWAY_LIMITS__MAX_COUNTER_BYTES' },
+    ),
+  ];
+}
+
+export function memoryProblems(
+  workers: readonly { readonly worker: number; readonly heapUsedBytes: number }[],
+  heapBytesMax: number,
+): FoundProblem[] {
+  return workers
+    .filter(({ heapUsedBytes }) => heapUsedBytes > NEARLY * heapBytesMax)
+    .map(({ worker, heapUsedBytes }) =>
+      found(
+        'critical',
+        'memory_short',
+        `Worker ${worker} uses ${percent(heapUsedBytes / heapBytesMax)} of the JavaScript memory that it may have. A worker without memory is replaced, and its connections are lost`,
+        { kind: 'workers' },
+      ),
+    );
+}

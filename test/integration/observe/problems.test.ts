@@ -1,0 +1,71 @@
+/** `GET /api/v1/problems` of the started program: empty when all is well, and in words what is wrong when it is. */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { crashWorkers } from '../../support/programs/crash-worker.ts';
+import { startGateway, type TestGateway } from '../../support/gateway.ts';
+import { INSPECTABLE } from '../../support/programs/inspector.ts';
+import { startOrigin, type Origin } from '../../support/backends/origin.ts';
+import { freePort } from '../../support/backends/origin-process.ts';
+import { createService, request } from '../../support/traffic.ts';
+import { until } from '../../support/measure/until.ts';
+
+let gateway: TestGateway;
+let origin: Origin;
+
+// oxlint-disable-next-line typescript/no-explicit-any -- answers are looked into freely by tests
+const problems = (of: TestGateway = gateway): Promise<any[]> => of.must('GET', '/problems');
+const problem = async (code: string): Promise<unknown> =>
+  until(async () => (await problems()).find((each) => each.code === code));
+
+beforeAll(async () => {
+  [gateway, origin] = await Promise.all([startGateway({ env: INSPECTABLE }), startOrigin()]);
+});
+afterAll(async () => {
+  await gateway.stop();
+  await origin.close();
+});
+
+describe('a gateway', () => {
+  it('without trouble has no problems', async () => {
+    await createService(gateway, 'shop', origin.port);
+    expect((await request(gateway, '/shop/v1/x')).status).toBe(200);
+    expect(await problems()).toEqual([]);
+  });
+
+  it('names the backend that fails and the app that suffers, most severe first', async () => {
+    await createService(gateway, 'dead', await freePort());
+    for (let count = 0; count < 40; count++) await request(gateway, '/dead/v1/x');
+    expect(await problem('breaker_open')).toMatchObject({
+      severity: 'critical',
+      detail: expect.stringMatching(/revision \S+ of dead v1 is open/),
+      since: expect.any(String),
+      link: { kind: 'revision', app: 'dead', version: 'v1' },
+    });
+    expect(await problem('high_error_share')).toMatchObject({
+      severity: 'critical',
+      detail: expect.stringContaining('100 % of 40 requests of dead'),
+      link: { kind: 'app', app: 'dead' },
+    });
+    const ranks = (await problems()).map(({ severity }) => ['critical', 'warning', 'info'].indexOf(severity));
+    expect(ranks).toEqual([...ranks].sort((a, b) => a - b));
+  });
+
+  it('says that a worker died', async () => {
+    await crashWorkers(gateway, (title) => title.endsWith('proxy-1'));
+    expect(await problem('worker_lost')).toMatchObject({
+      severity: 'warning',
+      detail: expect.stringMatching(/^1 of the workers/),
+      link: { kind: 'workers' },
+    });
+  });
+});
+
+it('a management API without TLS off loopback is a problem', async () => {
+  const open = await startGateway({ env: { GATEWAY_SERVER__HOST: '0.0.0.0' } });
+  try {
+    expect(await problems(open)).toMatchObject([
+      { code: 'management_without_tls', severity: 'warning', link: { kind: 'settings' } },
+    ]);
+  } finally {
+    await open.stop();
+  }
+});
