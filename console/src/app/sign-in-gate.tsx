@@ -32,7 +32,13 @@ export function SignInGate({ children }: { readonly children: ReactNode }): Reac
   return (
     <SessionContext value={known}>
       {children}
-      <Dialog isOpen={hasSessionEnded} onClose={() => undefined} keepsOpen title={signInWords.title}>
+      <Dialog
+        isOpen={hasSessionEnded}
+        onClose={() => undefined}
+        keepsOpen
+        hasClose={false}
+        title={signInWords.title}
+      >
         <p>{signInWords.ended}</p>
         <SignInForm onDone={() => void renew()} />
       </Dialog>

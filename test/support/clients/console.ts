@@ -169,9 +169,14 @@ export async function screenshot(page: Page, name: string): Promise<void> {
   await page.setViewportSize(before);
 }
 
+/** Resolves in the page when the colours that have just changed are those that are drawn. */
+const SETTLED = `new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))
+  .then(() => Promise.allSettled(document.getAnimations().map((animation) => animation.finished)))`;
+
 async function inSchemes(page: Page, run: (scheme: Scheme) => Promise<void>): Promise<void> {
   for (const scheme of SCHEMES) {
     await page.emulateMedia({ colorScheme: scheme });
+    await page.evaluate(SETTLED);
     await run(scheme);
   }
   await page.emulateMedia({ colorScheme: SCHEMES[0]! });

@@ -1,7 +1,153 @@
-/** Keys */
-import type { ReactNode } from 'react';
-import { PageHead } from '../../ui/display/panel.tsx';
+/** API keys: of one app or of all, made here, and found by a value that has leaked. */
+import { useDeferredValue, type ReactNode } from 'react';
+import { usePages, type Pages } from '../../api/queries.ts';
+import type { App } from '../../api/schema.ts';
+import { useSearchText } from '../../page/search-text.ts';
+import { useMay } from '../../page/session.ts';
+import { keysWords } from '../../text/keys.ts';
+import { Button, ButtonLink } from '../../ui/controls/button.tsx';
+import { SelectField, TextField } from '../../ui/controls/field.tsx';
+import { EmptyState, Loaded } from '../../ui/display/notes.tsx';
+import { PageHead, Panel, Stack } from '../../ui/display/panel.tsx';
+import { AppKeys, type StatusFilter } from './app-keys.tsx';
+import { CreateKey } from './create-key.tsx';
+import { WhoseKey } from './whose-key.tsx';
+import styles from './keys.module.css';
+
+const APPS_PER_PAGE = 50;
+const ROWS_ALONE = 50;
+const ROWS_OF_MANY = 10;
+const STATUSES = ['', 'active', 'revoked', 'expired'] as const;
 
 export function KeysPage(): ReactNode {
-  return <PageHead title="Keys" />;
+  const [open, setOpen] = useSearchText('open');
+  const [app] = useSearchText('app');
+  const mayEdit = useMay('editor');
+  const apps = usePages('GET /apps', { query: { limit: APPS_PER_PAGE } });
+  return (
+    <>
+      <PageHead
+        title={keysWords.title}
+        summary={keysWords.summary}
+        actions={
+          mayEdit && (
+            <>
+              <Button onClick={() => setOpen('whose')}>{keysWords.whose}</Button>
+              <Button look="main" disabled={apps.data?.total === 0} onClick={() => setOpen('create')}>
+                {keysWords.create}
+              </Button>
+            </>
+          )
+        }
+      />
+      <Stack>
+        {mayEdit && open === 'whose' && <WhoseKey onEnd={() => setOpen('')} />}
+        <Loaded query={apps}>
+          {(found) => (
+            <>
+              {mayEdit && open === 'create' && found.items.length > 0 && (
+                <CreateKey apps={found.items} app={app} onEnd={() => setOpen('')} />
+              )}
+              <KeyLists
+                apps={found}
+                mayEdit={mayEdit}
+                {...(apps.hasNextPage && { loadApps: () => void apps.fetchNextPage() })}
+              />
+            </>
+          )}
+        </Loaded>
+      </Stack>
+    </>
+  );
+}
+
+interface KeyListsProps {
+  readonly apps: Pages<App>;
+  readonly mayEdit: boolean;
+  readonly loadApps?: () => void;
+}
+
+function KeyLists({ apps, mayEdit, loadApps }: KeyListsProps): ReactNode {
+  const [app, setApp] = useSearchText('app');
+  const [query, setQuery] = useSearchText('q');
+  const [status, setStatus] = useSearchText('status');
+  const wanted = useDeferredValue(query.trim());
+  if (apps.total === 0) {
+    return (
+      <Panel>
+        <EmptyState
+          title={keysWords.noAppsTitle}
+          actions={mayEdit && <ButtonLink to="/start">{keysWords.toStart}</ButtonLink>}
+        >
+          {keysWords.noApps}
+        </EmptyState>
+      </Panel>
+    );
+  }
+  const shown = app === '' ? apps.items : [appNamed(apps.items, app)];
+  return (
+    <>
+      <div className={styles['filters']}>
+        <SelectField
+          label={keysWords.app}
+          value={app}
+          choices={appChoices(apps.items, app)}
+          onValue={setApp}
+        />
+        <TextField
+          label={keysWords.searchLabel}
+          type="search"
+          value={query}
+          onValue={setQuery}
+          maxLength={200}
+        />
+        <SelectField
+          label={keysWords.status}
+          value={status}
+          choices={STATUSES.map((value) => ({
+            value,
+            label: value === '' ? keysWords.anyStatus : keysWords.filterStates[value],
+          }))}
+          onValue={setStatus}
+        />
+      </div>
+      {shown.map((one) => (
+        <AppKeys
+          key={one.slug}
+          app={one}
+          query={wanted}
+          status={statusOf(status)}
+          rows={app === '' ? ROWS_OF_MANY : ROWS_ALONE}
+        />
+      ))}
+      {loadApps !== undefined && (
+        <div>
+          <Button onClick={loadApps}>{keysWords.moreApps}</Button>
+        </div>
+      )}
+    </>
+  );
+}
+
+/** Also of an address that names an app which is not among those that were read. */
+function appNamed(apps: readonly App[], reference: string): Pick<App, 'slug' | 'name'> {
+  return (
+    apps.find(({ slug, id }) => slug === reference || id === reference) ?? {
+      slug: reference,
+      name: reference,
+    }
+  );
+}
+
+function appChoices(apps: readonly App[], app: string): { readonly value: string; readonly label: string }[] {
+  const choices = [{ slug: '', name: keysWords.allApps }, ...apps];
+  const isKnown = choices.some(({ slug }) => slug === app);
+  return [...choices, ...(isKnown ? [] : [{ slug: app, name: app }])].map(({ slug, name }) => ({
+    value: slug,
+    label: name,
+  }));
+}
+
+function statusOf(text: string): StatusFilter {
+  return STATUSES.find((status) => status === text) ?? '';
 }

@@ -26,6 +26,8 @@ export interface Change {
   readonly base?: Fields;
   /** The gateway refuses the values (422): the page shows the messages at its fields, and the dialog closes. */
   readonly onRefused?: (error: ApiError) => void;
+  /** Another write came first (412): the page shows both sides, and the dialog closes. Without it the dialog says so. */
+  readonly onConflict?: (error: ApiError) => void;
   /** The write that takes it back, where there is one. */
   readonly undo?: Pick<Change, 'operation' | 'options'>;
 }

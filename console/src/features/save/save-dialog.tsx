@@ -33,10 +33,11 @@ export default function SaveDialog({ change, onEnd }: SaveDialogProps): ReactNod
     retry: false,
     gcTime: 0,
   });
-  const refusal = refusalOf(error) ?? refusalOf(trial.error);
+  const refusal = error ?? trial.error;
   useEffect(() => {
-    if (refusal === undefined || change.onRefused === undefined) return;
-    change.onRefused(refusal);
+    const take = takerOf(change, refusal);
+    if (take === undefined) return;
+    take();
     onEnd(undefined);
   }, [refusal, change, onEnd]);
   const apply = async (): Promise<void> => {
@@ -106,6 +107,9 @@ function Effects({ trial }: { readonly trial: DryRunEnvelope }): ReactNode {
   );
 }
 
-function refusalOf(error: Error | null | undefined): ApiError | undefined {
-  return error instanceof ApiError && error.status === 422 && error.fields.length > 0 ? error : undefined;
+/** What the page does with a refusal; undefined: the dialog shows it. */
+function takerOf({ onRefused, onConflict }: Change, error: Error | null): (() => void) | undefined {
+  if (!(error instanceof ApiError)) return undefined;
+  if (error.status === 422 && error.fields.length > 0) return onRefused && (() => onRefused(error));
+  return error.status === 412 ? onConflict && (() => onConflict(error)) : undefined;
 }

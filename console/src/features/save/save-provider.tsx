@@ -24,7 +24,8 @@ export function SaveProvider({ children }: { readonly children: ReactNode }): Re
     pending?.resolve(answer);
     setPending(undefined);
     if (answer === undefined || pending === undefined) return;
-    void client.invalidateQueries();
+    // The plan of this dialog, which is on its way out, is not asked for again.
+    void client.invalidateQueries({ predicate: ({ queryKey }) => queryKey[0] !== 'dry run' });
     const { done, undo } = pending.change;
     showToast({ title: done, undo: undo && (() => void takeBack(undo, () => client.invalidateQueries())) });
   };

@@ -2,6 +2,11 @@
 import type { ReactNode } from 'react';
 import styles from './key-values.module.css';
 
+/** A row of `KeyValues`. */
+export function row(name: string, value: ReactNode): readonly [string, ReactNode] {
+  return [name, value];
+}
+
 export function KeyValues({ rows }: { readonly rows: readonly (readonly [string, ReactNode])[] }): ReactNode {
   return (
     <dl className={styles['list']}>

@@ -39,7 +39,7 @@ export function relativeTime(atMs: number, nowMs: number): string {
 const REFRESH_MS = 10_000;
 
 /** The time, read again now and then while it is shown against another. */
-function useNow(isOn: boolean): number {
+export function useNow(isOn: boolean): number {
   const [nowMs, setNowMs] = useState(() => Date.now());
   useEffect(() => {
     if (!isOn) return undefined;

@@ -13,6 +13,8 @@ interface DialogProps {
   readonly isWide?: boolean;
   /** What was typed would be lost: a press beside the dialog does not close it. */
   readonly keepsOpen?: boolean;
+  /** False: only what the dialog offers closes it; then Escape must not either, which `onClose` sees to. */
+  readonly hasClose?: boolean;
   readonly children: ReactNode;
   readonly actions?: ReactNode;
 }
@@ -24,6 +26,7 @@ export function Dialog({
   summary,
   isWide = false,
   keepsOpen = false,
+  hasClose = true,
   children,
   actions,
 }: DialogProps): ReactNode {
@@ -34,7 +37,9 @@ export function Dialog({
         <Base.Popup className={`${styles['popup']} ${isWide ? styles['wide'] : ''}`}>
           <div className={styles['head']}>
             <Base.Title className={styles['title'] ?? ''}>{title}</Base.Title>
-            <Base.Close render={<Button look="plain" isSmall aria-label={words.close} />}>✕</Base.Close>
+            {hasClose && (
+              <Base.Close render={<Button look="plain" isSmall aria-label={words.close} />}>✕</Base.Close>
+            )}
           </div>
           {summary !== undefined && (
             <Base.Description className={styles['summary'] ?? ''} render={<div />}>

@@ -1,0 +1,25 @@
+/** What a key is at a moment, and what it carries, in words. Pure. */
+import type { RateLimit, Token } from '../../api/schema.ts';
+import { keysWords } from '../../text/keys.ts';
+import type { Tone } from '../../ui/display/badge.tsx';
+
+export type KeyState = 'active' | 'disabled' | 'expired';
+
+export const KEY_TONES: Readonly<Record<KeyState, Tone>> = {
+  active: 'good',
+  disabled: 'bad',
+  expired: 'warn',
+};
+
+/** A disabled key that has expired is shown as disabled: enabling it is what a reader can do first. */
+export function stateOf(key: Pick<Token, 'is_active' | 'expires_at'>, nowMs: number): KeyState {
+  if (!key.is_active) return 'disabled';
+  return key.expires_at !== null && Date.parse(key.expires_at) <= nowMs ? 'expired' : 'active';
+}
+
+/** @returns a limit of the key's own as a sentence; fields that it leaves out come from the gateway's settings */
+export function limitText(limit: RateLimit | null): string {
+  if (limit === null) return keysWords.limits.policy;
+  if (limit.enabled === false) return keysWords.limits.none;
+  return keysWords.perWindow(String(limit.requests ?? '…'), String(limit.window_seconds ?? '…'));
+}
