@@ -38,6 +38,7 @@ const HOMES: Readonly<Record<string, readonly string[]>> = {
   fastify: ['src/management/'],
   jose: ['src/policy/'],
   kysely: ['src/storage/'],
+  'openid-client': ['src/management/sessions/oidc/'],
   pg: ['src/storage/'],
   pino: ['src/observe/log.ts'],
   'prom-client': ['src/observe/prometheus.ts'],

@@ -90,6 +90,7 @@ export async function createManagement(
       idleSecs: settings.console.sessionIdleSecs,
       maxSecs: settings.console.sessionMaxSecs,
     },
+    oidc: settings.oidc,
     isTrustedProxy: blockList(settings.trustedProxyIps),
     tls: certificates.management,
     swaggerEnabled: settings.server.swaggerEnabled,

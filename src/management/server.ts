@@ -40,6 +40,8 @@ import { NO_QUERY, parseQuery } from './api/query.ts';
 import { readingThroughOutages, STALE_HEADER } from './crud/reading.ts';
 import { failureOf, refuseConnection, RequestFailure, sendAnswer, sendFailure } from './api/send.ts';
 import { readOnlyFailure } from './access/read-only.ts';
+import type { OidcSettings } from './sessions/oidc/oidc-client.ts';
+import { addOidcRoutes } from './sessions/oidc/oidc-routes.ts';
 import type { SessionSettings } from './sessions/sessions.ts';
 import { createWritePath, type WriteDependencies, type WritePath } from './write/write.ts';
 import { NO_NOTE, readWriteNote } from './write/write-note.ts';
@@ -62,6 +64,8 @@ export interface ManagementDependencies extends WriteDependencies {
   readonly authFailuresPerMinute: number;
   /** Of browsers that sign in. */
   readonly sessions: SessionSettings;
+  /** With which browsers may sign in. */
+  readonly oidc?: OidcSettings | undefined;
   /** Proxies whose X-Forwarded-For is believed, for the audit log and for slowing down guesses. */
   readonly isTrustedProxy: (address: string) => boolean;
   /** PEM texts of the chain and its key; absent: plain HTTP. */
@@ -131,6 +135,10 @@ export async function createManagementServer(
     configFile: () => dependencies.status.configFile(),
   };
   for (const operation of all) serve(server, operation, adminAccess);
+  const { oidc } = dependencies;
+  if (oidc !== undefined) {
+    addOidcRoutes(server, { settings: oidc, clock, ...access.signIn, addressOf: adminAccess.addressOf });
+  }
   if (dependencies.swaggerEnabled) {
     // Loaded only when enabled: it makes a start noticeably longer.
     const { addSwaggerUi } = await import('./api/swagger-ui.ts');

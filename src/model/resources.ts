@@ -163,7 +163,10 @@ export interface Session {
   readonly actor_name: string;
   /** null unless `kind` is `token`. The session ends with its token. */
   readonly admin_token_id: string | null;
-  /** Of GATEWAY_ADMIN_TOKEN at the sign-in, keyed with the cookie's value; null unless `kind` is `environment`. */
+  /**
+   * What must be as it was at the sign-in: GATEWAY_ADMIN_TOKEN, keyed with the cookie's value, or the OpenID provider;
+   * null where `kind` is `token`.
+   */
   readonly proof: string | null;
   /** Groups at the provider that had a role at the sign-in; null unless `kind` is `oidc`. */
   readonly groups: readonly string[] | null;

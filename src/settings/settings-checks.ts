@@ -26,6 +26,11 @@ export function crossChecks(v: SettingValues): string[] {
   together('GATEWAY_RATE_LIMIT_REQUESTS', 'GATEWAY_RATE_LIMIT_WINDOW_SECS');
   together('GATEWAY_PROXY__TLS__CERT_FILE', 'GATEWAY_PROXY__TLS__KEY_FILE');
   together('GATEWAY_SERVER__TLS__CERT_FILE', 'GATEWAY_SERVER__TLS__KEY_FILE');
+  together('GATEWAY_OIDC__ISSUER', 'GATEWAY_OIDC__CLIENT_ID');
+  together('GATEWAY_OIDC__ISSUER', 'GATEWAY_OIDC__CLIENT_SECRET');
+  if (!v.GATEWAY_OIDC__SCOPES.includes('openid')) {
+    errors.push(`Cannot use ${given(v, 'GATEWAY_OIDC__SCOPES')}: expected openid to be one of them.`);
+  }
   errors.push(...tlsChecks(v));
   if (v.GATEWAY_PER_IP_RATE_LIMIT_ENABLED) {
     for (const name of [

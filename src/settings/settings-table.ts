@@ -5,6 +5,7 @@
 import { MANAGEMENT_SETTINGS } from './areas/management-settings.ts';
 import { CONSOLE_SETTINGS } from './areas/console-settings.ts';
 import { DATABASE_SETTINGS } from './areas/database-settings.ts';
+import { OIDC_SETTINGS } from './areas/oidc-settings.ts';
 import { PROCESS_SETTINGS } from './areas/process-settings.ts';
 import { LISTENER_SETTINGS } from './areas/listener-settings.ts';
 import { REQUEST_SETTINGS } from './areas/request-settings.ts';
@@ -26,6 +27,7 @@ interface SettingArea {
 export const SETTING_AREAS: readonly SettingArea[] = [
   { title: 'Management', settings: MANAGEMENT_SETTINGS },
   { title: 'Console', settings: CONSOLE_SETTINGS },
+  { title: 'OpenID Connect', settings: OIDC_SETTINGS },
   { title: 'Database and cluster', settings: DATABASE_SETTINGS },
   { title: 'Process', settings: PROCESS_SETTINGS },
   { title: 'Traffic listener', settings: LISTENER_SETTINGS },
@@ -39,6 +41,7 @@ export const SETTING_AREAS: readonly SettingArea[] = [
 export const SETTINGS = {
   ...MANAGEMENT_SETTINGS,
   ...CONSOLE_SETTINGS,
+  ...OIDC_SETTINGS,
   ...DATABASE_SETTINGS,
   ...PROCESS_SETTINGS,
   ...LISTENER_SETTINGS,

@@ -103,6 +103,19 @@ export interface ConsoleSettings {
   readonly sessionMaxSecs: number;
 }
 
+/** Signing in to the console with an OpenID provider. */
+export interface OidcSettings {
+  readonly issuer: string;
+  readonly clientId: string;
+  readonly clientSecret: string;
+  readonly name: string;
+  /** undefined: of the host that the browser asked for. */
+  readonly redirectUrl: string | undefined;
+  readonly scopes: readonly string[];
+  readonly groupsClaim: string;
+  readonly roles: readonly { readonly group: string; readonly role: 'admin' | 'editor' | 'viewer' }[];
+}
+
 export interface Settings {
   readonly database: DatabaseSettings;
   /** Of the configuration. */
@@ -119,6 +132,8 @@ export interface Settings {
   /** With the built console; undefined: there is none. */
   readonly consoleFolder: string | undefined;
   readonly console: ConsoleSettings;
+  /** undefined: no OpenID provider. */
+  readonly oidc: OidcSettings | undefined;
   /** File or folder of the configuration, in place of the database. */
   readonly configFile: string | undefined;
   readonly adminToken: string | undefined;

@@ -103,6 +103,25 @@ function historyBounds(v: SettingValues): Settings['history'] {
   return { versionsMax: v.GATEWAY_HISTORY__MAX_VERSIONS, bytesMax: v.GATEWAY_HISTORY__MAX_BYTES };
 }
 
+function oidcSettings(v: SettingValues): Settings['oidc'] {
+  const { GATEWAY_OIDC__ISSUER: issuer, GATEWAY_OIDC__CLIENT_ID: clientId } = v;
+  const clientSecret = v.GATEWAY_OIDC__CLIENT_SECRET;
+  if (issuer === undefined || clientId === undefined || clientSecret === undefined) return undefined;
+  return {
+    issuer,
+    clientId,
+    clientSecret,
+    name: v.GATEWAY_OIDC__NAME,
+    redirectUrl: v.GATEWAY_OIDC__REDIRECT_URL,
+    scopes: v.GATEWAY_OIDC__SCOPES,
+    groupsClaim: v.GATEWAY_OIDC__GROUPS_CLAIM,
+    roles: v.GATEWAY_OIDC__ROLES.map((pair) => ({
+      group: pair.slice(0, pair.lastIndexOf('=')),
+      role: pair.slice(pair.lastIndexOf('=') + 1) as 'admin' | 'editor' | 'viewer',
+    })),
+  };
+}
+
 function nest(v: SettingValues): Settings {
   return {
     database: databaseSettings(v),
@@ -125,6 +144,7 @@ function nest(v: SettingValues): Settings {
       sessionIdleSecs: v.GATEWAY_CONSOLE__SESSION_IDLE_SECS,
       sessionMaxSecs: v.GATEWAY_CONSOLE__SESSION_MAX_SECS,
     },
+    oidc: oidcSettings(v),
     configFile: v.GATEWAY_CONFIG_FILE,
     adminToken: v.GATEWAY_ADMIN_TOKEN,
     secretKey: v.GATEWAY_SECRET_KEY,

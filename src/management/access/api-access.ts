@@ -5,6 +5,7 @@
 import type { Clock } from '../../lib/clock.ts';
 import type { Repository } from '../../storage/repository.ts';
 import { createAuthenticate, type Authenticate } from '../sessions/session-auth.ts';
+import type { OidcSettings } from '../sessions/oidc/oidc-client.ts';
 import { sessionCookieStyle } from '../sessions/session-cookie.ts';
 import type { SignInAccess } from '../sessions/session-operations.ts';
 import { Sessions, type SessionSettings } from '../sessions/sessions.ts';
@@ -23,6 +24,7 @@ export interface AccessDependencies {
   readonly sessions: SessionSettings;
   /** Whether the management API speaks TLS. */
   readonly isSecure: boolean;
+  readonly oidc?: OidcSettings | undefined;
   readonly write: WritePath;
   readonly logger: { warn(fields: object, text: string): void };
 }
@@ -57,13 +59,13 @@ export function createAccess(dependencies: AccessDependencies): ApiAccess {
     clock,
     settings: dependencies.sessions,
     adminToken,
-    roleOfGroups: () => undefined,
+    oidc: dependencies.oidc,
     log: logger,
   });
   const cookie = sessionCookieStyle(dependencies.isSecure);
   return {
     authenticate: createAuthenticate(checkToken, sessions, cookie),
-    signIn: { sessions, checkToken, cookie },
+    signIn: { sessions, checkToken, cookie, oidc: dependencies.oidc },
     revoke(adminTokenId) {
       remembered.revoke(adminTokenId);
       sessions.revoke(adminTokenId);

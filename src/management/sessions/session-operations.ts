@@ -17,12 +17,15 @@ import {
   SignInOptionsSchema,
   SignInSchema,
 } from './session-schemas.ts';
+import type { OidcSettings } from './oidc/oidc-client.ts';
+import { OIDC_START_PATH } from './oidc/oidc-routes.ts';
 import type { Identity, Sessions, SignInOrigin, StartedSession } from './sessions.ts';
 
 export interface SignInAccess {
   readonly sessions: Sessions;
   readonly checkToken: CheckToken;
   readonly cookie: CookieStyle;
+  readonly oidc: OidcSettings | undefined;
 }
 
 const SIGN_IN_BYTES_MAX = 4_096;
@@ -30,7 +33,7 @@ const SESSION_PATH = `${API_PREFIX}/session`;
 
 export function sessionOperations(access: SignInAccess): Operation[] {
   return [
-    signInOptions(),
+    signInOptions(access),
     signIn(access),
     currentSession(),
     signOut(access),
@@ -41,7 +44,7 @@ export function sessionOperations(access: SignInAccess): Operation[] {
 
 const common = { tag: 'Sessions', query: NO_QUERY, entityTag: false, failures: [] } as const;
 
-function signInOptions(): Operation {
+function signInOptions(access: SignInAccess): Operation {
   return {
     ...common,
     method: 'GET',
@@ -54,7 +57,11 @@ function signInOptions(): Operation {
       description: 'The ways to sign in',
       schema: jsonSchema(envelopeSchema('SignInOptionsEnvelope', SignInOptionsSchema)),
     },
-    handle: async () => answer(200, 'Ways to sign in', { token: true, oidc: null }),
+    handle: async () => {
+      const { oidc } = access;
+      const provider = oidc === undefined ? null : { name: oidc.name, start_url: OIDC_START_PATH };
+      return answer(200, 'Ways to sign in', { token: true, oidc: provider });
+    },
   };
 }
 

@@ -17,6 +17,7 @@ import type { ConfigWriter, Page, PageRequest, Repository } from '../../storage/
 import { fail, type Failure } from '../api/failure.ts';
 import { Remembered } from '../access/remembered.ts';
 import { auditEntry, NOTHING_TOUCHED, type AuditNote, type WriteOrigin } from '../write/write.ts';
+import { roleOfGroups, type OidcSettings } from './oidc/oidc-client.ts';
 import { newCookieValue } from './session-cookie.ts';
 
 export interface SessionSettings {
@@ -30,8 +31,8 @@ export interface SessionsDependencies {
   readonly settings: SessionSettings;
   /** GATEWAY_ADMIN_TOKEN. */
   readonly adminToken: string | undefined;
-  /** The role of groups at the OpenID provider, by the settings; undefined: none. */
-  readonly roleOfGroups: (groups: readonly string[]) => AdminRole | undefined;
+  /** undefined: no OpenID provider. */
+  readonly oidc: OidcSettings | undefined;
   readonly log: { warn(fields: object, text: string): void };
 }
 
@@ -124,7 +125,7 @@ export class Sessions {
     const session: Session = {
       id: uuidv7(nowMs),
       ...who,
-      proof: identity.kind === 'environment' ? this.#proofOf(value) : null,
+      proof: this.#proof(identity.kind, value),
       address: origin.address,
       user_agent: origin.userAgent?.slice(0, USER_AGENT_CHARS_MAX) ?? null,
       created_at: timestamp(nowMs),
@@ -214,7 +215,7 @@ export class Sessions {
    * @param value of the cookie; absent: taken to be right
    */
   #roleOf({ kind, token, groups, proof }: FoundSession, value?: string): AdminRole | undefined {
-    const { adminToken, clock, roleOfGroups } = this.#deps;
+    const { adminToken, clock, oidc } = this.#deps;
     switch (kind) {
       case 'token':
         if (token === null) return undefined;
@@ -225,8 +226,13 @@ export class Sessions {
         if (adminToken === undefined) return undefined;
         return value === undefined || isSame(proof, this.#proofOf(value)) ? 'admin' : undefined;
       case 'oidc':
-        return roleOfGroups(groups ?? []);
+        return oidc === undefined || proof !== sourceOf(oidc) ? undefined : roleOfGroups(oidc, groups ?? []);
     }
+  }
+
+  #proof(kind: Session['kind'], value: string): string | null {
+    if (kind === 'environment') return this.#proofOf(value);
+    return kind === 'oidc' && this.#deps.oidc !== undefined ? sourceOf(this.#deps.oidc) : null;
   }
 
   /** Keyed with the value, which is stored nowhere: GATEWAY_ADMIN_TOKEN cannot be guessed by what is stored. */
@@ -266,6 +272,9 @@ export class Sessions {
     return { now: timestamp(nowMs), unusedSince: timestamp(nowMs - this.#idleMs - graceMs) };
   }
 }
+
+/** Groups mean something only at the provider that has given them. */
+const sourceOf = ({ issuer, clientId }: OidcSettings): string => `${issuer} ${clientId}`;
 
 function auditNote(action: string, session: Session, change: AuditNote['change']): AuditNote {
   const { id, actor_name, actor_id } = session;

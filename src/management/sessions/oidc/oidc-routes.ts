@@ -1,0 +1,137 @@
+/**
+ * The two addresses that a browser visits to sign in with an OpenID provider. They are links for browsers, not
+ * operations of the API: `GET /api/v1/sign-in` names the first. The cookie of the session is `SameSite=Strict`, and
+ * browsers do not send such cookies along redirects from another site; so the second answers with a page of this origin
+ * that leads on.
+ */
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { newBudget, withBudget } from '../../../lib/deadline-budget.ts';
+import type { Clock } from '../../../lib/clock.ts';
+import { fail, isFailure, type Failure } from '../../api/failure.ts';
+import { API_PREFIX } from '../../api/operation.ts';
+import { sendFailure } from '../../api/send.ts';
+import { clearCookie, cookieStyle, cookieValues, presentedSession, setCookie } from '../session-cookie.ts';
+import type { CookieStyle } from '../session-cookie.ts';
+import type { Identity, Sessions, SignInOrigin } from '../sessions.ts';
+import { FLOW_SECS, openFlow, sealFlow } from './flow-cookie.ts';
+import { OidcClient, roleOfGroups, type OidcSettings, type Person } from './oidc-client.ts';
+import { onwardPage, returnPath } from './return-path.ts';
+
+export const OIDC_START_PATH = `${API_PREFIX}/session/oidc/start`;
+const CALLBACK_PATH = `${API_PREFIX}/session/oidc/callback`;
+const SUBJECT_CHARS_MAX = 255;
+
+export interface OidcRoutesDependencies {
+  readonly settings: OidcSettings;
+  readonly sessions: Sessions;
+  readonly cookie: CookieStyle;
+  readonly clock: Clock;
+  readonly addressOf: (request: FastifyRequest) => string;
+}
+
+export function addOidcRoutes(server: FastifyInstance, dependencies: OidcRoutesDependencies): void {
+  const { settings, clock, cookie } = dependencies;
+  const client = new OidcClient(settings, clock);
+  const flowCookie = cookieStyle('headgate_oidc', cookie.isSecure);
+  server.get(OIDC_START_PATH, async (request, reply) => {
+    const { return_to: asked = '/' } = request.query as Readonly<Record<string, unknown>>;
+    const returnTo = typeof asked === 'string' ? returnPath(asked) : undefined;
+    if (returnTo === undefined) {
+      const detail = 'The query parameter "return_to" must be a path of this origin, such as /apps';
+      return sendFailure(request, reply, fail('invalid_query', detail));
+    }
+    try {
+      const { url, flow } = await client.start(redirectUri(request, dependencies), returnTo);
+      const sealed = sealFlow(flow, settings.clientSecret);
+      reply.header('Set-Cookie', setCookie(flowCookie, sealed, { sameSite: 'Lax', maxAgeSecs: FLOW_SECS }));
+      return await reply.header('Cache-Control', 'no-store').redirect(url, 302);
+    } catch (error) {
+      return sendFailure(request, reply, providerFailed(request, error));
+    }
+  });
+  server.get(CALLBACK_PATH, async (request, reply) => {
+    reply.header('Set-Cookie', clearCookie(flowCookie, 'Lax'));
+    const [sealed, ...others] = cookieValues(request.headers.cookie, flowCookie);
+    const flow =
+      sealed === undefined || others.length > 0
+        ? undefined
+        : openFlow(sealed, settings.clientSecret, clock.nowMs());
+    if (flow === undefined) {
+      const detail = 'This browser has not started the sign-in, or too long ago; start again';
+      return sendFailure(request, reply, fail('sign_in_failed', detail));
+    }
+    const url = new URL(redirectUri(request, dependencies));
+    url.search = request.url.split('?').slice(1).join('?');
+    if (url.searchParams.get('state') !== flow.state) {
+      return sendFailure(
+        request,
+        reply,
+        fail('sign_in_failed', 'The answer is of another sign-in; start again'),
+      );
+    }
+    const refusal = url.searchParams.get('error');
+    if (refusal !== null) {
+      const shown = JSON.stringify(refusal.slice(0, 64));
+      return sendFailure(request, reply, fail('sign_in_failed', `The provider has refused: ${shown}`));
+    }
+    const person = await client.finish(url, flow).catch((error: unknown) => providerFailed(request, error));
+    if (isFailure(person)) return sendFailure(request, reply, person);
+    return enter(request, reply, person, flow.returnTo, dependencies);
+  });
+}
+
+async function enter(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { subject, name, groups }: Person,
+  returnTo: string,
+  { settings, sessions, cookie, addressOf }: OidcRoutesDependencies,
+): Promise<FastifyReply> {
+  const mapped = groups.filter((group) => roleOfGroups(settings, [group]) !== undefined);
+  const role = roleOfGroups(settings, mapped);
+  if (role === undefined || subject.length > SUBJECT_CHARS_MAX) {
+    const detail = 'You are in none of the groups that have a role here; see GATEWAY_OIDC__ROLES';
+    return sendFailure(request, reply, fail('sign_in_forbidden', detail));
+  }
+  const identity: Identity = {
+    kind: 'oidc',
+    actor_id: `oidc:${subject}`,
+    actor_name: name,
+    admin_token_id: null,
+    groups: mapped,
+    expires_at: null,
+  };
+  const presented = presentedSession(request.headers.cookie, cookie);
+  const origin: SignInOrigin = {
+    actor: { id: identity.actor_id },
+    address: addressOf(request),
+    requestId: request.id,
+    userAgent: request.headers['user-agent'],
+    previous: typeof presented === 'object' && 'value' in presented ? presented.value : undefined,
+  };
+  const started = await withBudget(newBudget(), () => sessions.start(identity, role, origin));
+  if (isFailure(started)) return sendFailure(request, reply, started);
+  // Beside the one that clears the cookie of the flow.
+  return reply
+    .header('Set-Cookie', setCookie(cookie, started.value, { sameSite: 'Strict' }))
+    .header('Cache-Control', 'no-store')
+    .header('Content-Security-Policy', "default-src 'none'; frame-ancestors 'none'; base-uri 'none'")
+    .header('Referrer-Policy', 'no-referrer')
+    .type('text/html; charset=utf-8')
+    .send(onwardPage(returnTo));
+}
+
+function redirectUri(
+  { headers }: FastifyRequest,
+  { settings, cookie }: Pick<OidcRoutesDependencies, 'settings' | 'cookie'>,
+): string {
+  return (
+    settings.redirectUrl ?? `${cookie.isSecure ? 'https' : 'http'}://${headers.host ?? ''}${CALLBACK_PATH}`
+  );
+}
+
+/** What is wrong is in the log: the texts of providers are not for browsers. */
+function providerFailed(request: FastifyRequest, error: unknown): Failure {
+  request.log.warn({ err: error }, 'sign-in with the OpenID provider failed');
+  return fail('identity_provider_failed', 'The OpenID provider did not answer as it should; see the log');
+}
