@@ -86,10 +86,7 @@ export async function createManagement(
     nodes: nodesAccess(cluster),
     adminToken: settings.adminToken,
     authFailuresPerMinute: settings.server.authFailuresPerMinute,
-    sessions: {
-      idleSecs: settings.console.sessionIdleSecs,
-      maxSecs: settings.console.sessionMaxSecs,
-    },
+    sessions: sessionSettings(settings),
     oidc: settings.oidc,
     isTrustedProxy: blockList(settings.trustedProxyIps),
     tls: certificates.management,
@@ -173,6 +170,10 @@ function breakerStateOf({ state, clock }: Parts, revisionId: string): unknown {
 function watching({ live }: Parts, supervisor: Supervisor, nodeId: string): Parts['live'] {
   live.attach({ nodeId, publish: () => void supervisor.publishExplainSetup() });
   return live;
+}
+
+function sessionSettings({ console: { sessionIdleSecs, sessionMaxSecs } }: Settings) {
+  return { idleSecs: sessionIdleSecs, maxSecs: sessionMaxSecs };
 }
 
 /** Configurations that are not in force are tried in a thread of their own. */
