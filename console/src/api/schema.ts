@@ -376,7 +376,7 @@ export type TryEnvelope = { readonly status: number; readonly message: string; r
 
 export type TryInput = { readonly method: string; readonly path: string; readonly host?: string | undefined; readonly headers?: readonly (readonly (string)[])[] | undefined; readonly body?: string | undefined; readonly timeout_ms?: number | undefined };
 
-export type TryOutcome = { readonly status: number | null; readonly headers: readonly (readonly (string)[])[]; readonly body: string; readonly body_encoding: "text" | "base64"; readonly truncated: boolean; readonly problem: string | null; readonly duration_ms: number; readonly request_id: string | null; readonly client_address: string | null; readonly denial: TryDenial | null };
+export type TryOutcome = { readonly url: string; readonly status: number | null; readonly headers: readonly (readonly (string)[])[]; readonly body: string; readonly body_encoding: "text" | "base64"; readonly truncated: boolean; readonly problem: string | null; readonly duration_ms: number; readonly request_id: string | null; readonly client_address: string | null; readonly denial: TryDenial | null };
 
 export type Version = { readonly id: string; readonly created_at: string; readonly updated_at: string; readonly app_id: string; readonly version: string; readonly gateway_path: string; readonly gateway_path_is_default: boolean; readonly status: "active" | "deprecated" | "retired"; readonly sunset_at: string | null; readonly deprecated_at: string | null; readonly successor: string | null };
 

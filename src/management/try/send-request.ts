@@ -39,7 +39,13 @@ export async function sendRequest(
     clearTimeout(timer);
     socket.destroy();
   }
-  return { ...answer.outcome, duration_ms: Math.round((nowMs() - startMs) * 1000) / 1000 };
+  const url = urlOf(listener, input.path);
+  return { url, ...answer.outcome, duration_ms: Math.round((nowMs() - startMs) * 1000) / 1000 };
+}
+
+function urlOf({ address, port, isSecure }: OwnListener, path: string): string {
+  const host = isIP(address) === 6 ? `[${address}]` : address;
+  return `${isSecure ? 'https' : 'http'}://${host}:${port}${path}`;
 }
 
 /** The certificate is not verified: it is this gateway's own, and names the public host. */
@@ -111,7 +117,7 @@ class Collected {
     sent.destroy();
   }
 
-  get outcome(): Omit<Received, 'duration_ms'> {
+  get outcome(): Omit<Received, 'url' | 'duration_ms'> {
     const response = this.#response;
     const text = textOf(this.#body, this.#truncated);
     const pairs = pairsOf(response?.rawHeaders ?? []);

@@ -62,6 +62,9 @@ export type TryInput = Static<typeof TryInputSchema>;
 
 export const TryOutcomeSchema = Type.Object(
   {
+    url: Type.String({
+      description: 'Where it was sent: the address of the traffic listener on this machine, with the path.',
+    }),
     status: nullable(
       Type.Integer({ description: 'Status of the answer. null: there was none; see `problem`.' }),
     ),

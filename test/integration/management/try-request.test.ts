@@ -78,6 +78,7 @@ describe('POST /try', () => {
       body: 'hé',
     });
     expect(data).toMatchObject({
+      url: `${gateway.proxy}/shop/v1/items?x=%20y`,
       status: 200,
       body: 'POST /items?x=%20y hé',
       body_encoding: 'text',

@@ -1,0 +1,111 @@
+/** The app that was made: how it is called, its key, a test request, and where to go from here. */
+import { Link } from '@tanstack/react-router';
+import type { ReactNode } from 'react';
+import type { App, Revision, Version } from '../../api/schema.ts';
+import { startWords, tryWords } from '../../text/start.ts';
+import { Button } from '../../ui/controls/button.tsx';
+import { CopyButton } from '../../ui/controls/copy-button.tsx';
+import { KeyValues } from '../../ui/display/key-values.tsx';
+import { Note } from '../../ui/display/notes.tsx';
+import { PageHead, Panel, Stack } from '../../ui/display/panel.tsx';
+import styles from './start.module.css';
+import { TestRequest } from './test-request.tsx';
+
+interface MadeAppProps {
+  readonly app: App;
+  readonly version: Version;
+  readonly revision: Revision;
+  /** Of the key that was just made; empty: there is none, or it was shown before. */
+  readonly keyValue: string;
+  readonly onAnother: () => void;
+}
+
+export function MadeApp({ app, version, revision, keyValue, onAnother }: MadeAppProps): ReactNode {
+  const callers = app.default_policy?.auth?.auth_type;
+  const isKeyed = callers === 'api_key';
+  const backend = backendText(revision);
+  return (
+    <>
+      <PageHead
+        title={tryWords.made(app.name)}
+        summary={tryWords.madeSummary}
+        actions={<Button onClick={onAnother}>{tryWords.nextLinks.another[0]}</Button>}
+      />
+      <Stack>
+        {keyValue !== '' && <KeyPanel value={keyValue} />}
+        <Panel>
+          <KeyValues
+            rows={[
+              [tryWords.callAt, <code key="path">{`${version.gateway_path}/`}</code>],
+              [tryWords.backend, <code key="backend">{backend}</code>],
+              ...(callers === 'api_key' || callers === 'none'
+                ? [[tryWords.callers, startWords.callerChoices[callers]] as const]
+                : []),
+            ]}
+          />
+        </Panel>
+        <TestRequest
+          path={`${version.gateway_path}/`}
+          isKeyed={isKeyed}
+          keyValue={keyValue}
+          backend={backend}
+          revision={{ app: app.slug, version: version.version, revision: revision.revision }}
+        />
+        <NextSteps slug={app.slug} />
+      </Stack>
+    </>
+  );
+}
+
+function KeyPanel({ value }: { readonly value: string }): ReactNode {
+  return (
+    <Panel title={tryWords.key} actions={<CopyButton text={value} />}>
+      <div className={styles['form']}>
+        <code className={styles['key']}>{value}</code>
+        <Note tone="warn">{tryWords.keyOnce}</Note>
+      </div>
+    </Panel>
+  );
+}
+
+/** As it was typed: with the port and path that are not those of the scheme. */
+export function backendText(revision: Revision): string {
+  const {
+    backend_scheme: scheme,
+    backend_host: host,
+    backend_port: port,
+    backend_base_path: base,
+  } = revision;
+  const isUsual = port === (scheme === 'https' ? 443 : 80);
+  const name = host.includes(':') ? `[${host}]` : host;
+  return `${scheme}://${name}${isUsual ? '' : `:${port}`}${base === '/' ? '' : base}`;
+}
+
+function NextSteps({ slug }: { readonly slug: string }): ReactNode {
+  const { app, keys, live, explain, import: imported } = tryWords.nextLinks;
+  return (
+    <Panel title={tryWords.next}>
+      <ul className={styles['next']}>
+        <li>
+          <Link to="/apps/$app" params={{ app: slug }}>
+            {app[0]}
+          </Link>
+          <span>{app[1]}</span>
+        </li>
+        {(
+          [
+            ['/keys', keys],
+            ['/live', live],
+            ['/explain', explain],
+            ['/import', imported],
+          ] as const
+        ).map(([to, [label, text]]) => (
+          <li key={to}>
+            <Link to={to}>{label}</Link>
+            <span>{text}</span>
+          </li>
+        ))}
+      </ul>
+    </Panel>
+  );
+}

@@ -1,0 +1,37 @@
+/** What the answer to a test request means for one who sees the gateway for the first time. Pure. */
+import type { TryOutcome } from '../../api/schema.ts';
+import { quoted } from '../save/same-change.ts';
+
+export type Meaning =
+  | 'works'
+  /** 401 to a request without the key that is asked for. */
+  | 'refused as meant'
+  | 'refused'
+  | 'backend away'
+  | 'backend refuses'
+  | 'no answer';
+
+/** @param lacksKey the request was sent without the key that the app asks for */
+export function meaningOf(
+  { status, denial }: Pick<TryOutcome, 'status' | 'denial'>,
+  lacksKey: boolean,
+): Meaning {
+  if (status === null) return 'no answer';
+  const code = denial?.code ?? null;
+  if (code === null) return status < 400 ? 'works' : 'backend refuses';
+  if (code.startsWith('upstream_') || code === 'circuit_open') return 'backend away';
+  return lacksKey && status === 401 ? 'refused as meant' : 'refused';
+}
+
+/**
+ * For a shell, with the address of the proxy as the reader's machine most probably knows it: the host by which the
+ * console was reached. The key stays out of the shell's history.
+ * @param url that the gateway has sent the request to
+ */
+export function curlText(url: string, withKey: boolean, host: string): string {
+  const target = new URL(url);
+  target.hostname = host;
+  return [`curl -i ${quoted(target.href)}`, ...(withKey ? [`-H "Authorization: Bearer $KEY"`] : [])].join(
+    ' \\\n  ',
+  );
+}

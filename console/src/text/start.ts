@@ -1,0 +1,109 @@
+/** Words of the first steps: the first app, its test request, and what comes after it. */
+export const startWords = {
+  title: 'First steps',
+  newApp: 'Make an app',
+  summary:
+    'An app is an API behind the gateway: a path that clients call, and the backend that answers. Four fields are enough; all of it can be changed later.',
+  viewer: 'Your token has the role viewer. Ask for one with the role editor or admin to make an app.',
+  name: 'Name',
+  namePlaceholder: 'Orders',
+  backend: 'Backend URL',
+  backendPlaceholder: 'http://127.0.0.1:3000',
+  backendHint:
+    'Where the API runs now, as this gateway reaches it. A path is put before that of each request.',
+  callers: 'Who may call it',
+  callerChoices: { api_key: 'Callers with an API key', none: 'Everyone' },
+  callersHint: {
+    api_key: 'A first key is made with the app. Requests without a key get 401.',
+    none: 'Requests are forwarded without any credential.',
+  },
+  limit: 'Requests per minute (optional)',
+  limitHint: {
+    api_key: 'For each key. What is above it gets 429. Empty: no limit.',
+    none: 'For each client address. What is above it gets 429. Empty: no limit.',
+  },
+  address: (path: string): string => `Clients will call ${path}`,
+  addressDetails: 'Path and short name',
+  slug: 'Short name',
+  slugHint: 'For addresses and the command line: lower-case letters, digits and dashes.',
+  path: 'Gateway path',
+  pathHint: 'Clients call this path, then the version: v1 to begin with.',
+  submit: 'Make the app',
+  saveTitle: (name: string): string => `Make ${name}`,
+  done: (name: string): string => `${name} takes requests`,
+  problems: {
+    name: 'Give the app a name',
+    slug: 'Use 1 to 63 lower-case letters, digits and inner dashes',
+    path: 'Start with "/", such as /orders, without a "/" at the end',
+    noUrl: 'Give the URL of the backend, such as http://127.0.0.1:3000',
+    notUrl: (text: string): string =>
+      `"${text}" is not a URL. A URL has a scheme, a host and perhaps a port: http://127.0.0.1:3000`,
+    scheme: (scheme: string): string =>
+      `The scheme is "${scheme}". The gateway calls backends by http:// or https://`,
+    credentials:
+      'Leave user name and password out of the URL: the gateway has a place of its own for credentials',
+    query: 'Leave out what follows "?" or "#": only the path is put before that of each request',
+    port: 'The port is a number from 1 to 65535',
+    limit: 'Give a whole number of at least 1, or leave it empty',
+  },
+} as const;
+
+export const tryWords = {
+  made: (name: string): string => `${name} takes requests`,
+  madeSummary:
+    'It serves now, without a restart. Send it a request from here, then call it from your program.',
+  callAt: 'Clients call',
+  backend: 'Answered by',
+  callers: 'Who may call',
+  key: 'API key',
+  keyOnce:
+    'Copy the key now: the gateway keeps only a hash of it, and this is the only time that it is shown.',
+  test: 'Test request',
+  testSummary:
+    'The gateway sends a real request to itself, as a client would: it is logged, counted and limited, and it reaches the backend.',
+  method: 'Method',
+  path: 'Path',
+  keyField: 'API key to send',
+  keyFieldHint: 'Paste one, or send the request without.',
+  send: 'Send',
+  sendWithKey: 'Send with the key',
+  sendWithoutKey: 'Send without a key',
+  withKey: 'With the key',
+  withoutKey: 'Without a key',
+  answered: 'Answer',
+  took: (text: string): string => `in ${text}`,
+  noAnswer: 'No answer',
+  headers: (count: number): string => `${count} headers`,
+  body: 'Body',
+  emptyBody: 'The body is empty.',
+  bytesBody: 'The body is no text; here it is in base64.',
+  cutBody: 'The rest of the body is not shown.',
+  refusedBy: 'The gateway refused it',
+  unreachable: 'The backend does not answer',
+  unreachableAdvice: (backend: string): string =>
+    `Is it running, and can this machine reach it? Start it, or correct the address (${backend}), then send the request again. In a container 127.0.0.1 is the container itself.`,
+  correctBackend: 'Correct the backend',
+  refusedAsMeant: 'That is what should happen: this API asks for a key.',
+  works: 'It works: the backend has answered through the gateway.',
+  backendAnswer: (status: number): string =>
+    `The gateway let it pass, and the backend answered with ${status}. Is the path right?`,
+  why: 'Why, step by step',
+  sameAsCurl: 'The same with curl',
+  keyVariable: 'the key stands in the shell variable KEY',
+  next: 'Next',
+  nextLinks: {
+    app: ['Open the app', 'Its versions, endpoints and policies'],
+    keys: ['Make more keys', 'One for each caller, with scopes, an expiry and a limit of its own'],
+    live: ['Watch requests as they come', 'Which came, how they were answered and why'],
+    explain: ['Ask why a request is refused', 'Each decision, with the value and the level that gave it'],
+    import: ['Import an OpenAPI document', 'Endpoints and their methods from the description of your API'],
+    another: ['Make another app', ''],
+  },
+} as const;
+
+export const firstStepsWords = {
+  title: 'Put your first API behind the gateway',
+  text: 'Give it a name and the address of its backend, choose who may call it, and send a test request from this page. It takes about a minute.',
+  action: 'Make the first app',
+  viewer: 'There are no apps yet. A token with the role editor or admin can make one.',
+} as const;
