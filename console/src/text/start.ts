@@ -89,7 +89,6 @@ export const tryWords = {
     `The gateway let it pass, and the backend answered with ${status}. Is the path right?`,
   why: 'Why, step by step',
   sameAsCurl: 'The same with curl',
-  keyVariable: 'the key stands in the shell variable KEY',
   next: 'Next',
   nextLinks: {
     app: ['Open the app', 'Its versions, endpoints and policies'],

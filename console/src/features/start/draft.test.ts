@@ -12,7 +12,7 @@ import {
   transactionOf,
   type Draft,
 } from './draft.ts';
-import { curlText, meaningOf } from './meaning.ts';
+import { curlText, meaningOf, readableBody } from './meaning.ts';
 
 const GOOD: Draft = { ...EMPTY_DRAFT, name: 'Orders', backend: 'http://127.0.0.1:3000' };
 
@@ -151,10 +151,19 @@ describe('meaningOf', () => {
 });
 
 describe('curlText', () => {
-  it('goes to the host of the page, and has no value of a key', () => {
-    expect(curlText("http://127.0.0.1:8080/o'x/", true, 'gateway.example')).toBe(
-      `curl -i 'http://gateway.example:8080/o'\\''x/' \\\n  -H "Authorization: Bearer $KEY"`,
+  it('goes to the host of the page, with the key that was sent', () => {
+    expect(curlText("http://127.0.0.1:8080/o'x/", 'hgk_x', 'gateway.example')).toBe(
+      `curl -i 'http://gateway.example:8080/o'\\''x/' \\\n  -H 'Authorization: Bearer hgk_x'`,
     );
-    expect(curlText('https://[::1]:8443/', false, '[::1]')).toBe(`curl -i 'https://[::1]:8443/'`);
+    expect(curlText('https://[::1]:8443/', '', '[::1]')).toBe(`curl -i 'https://[::1]:8443/'`);
   });
+});
+
+describe('readableBody', () => {
+  it.each([
+    ['{"a":1}', '{\n  "a": 1\n}'],
+    ['{"a":', '{"a":'],
+    ['hello', 'hello'],
+    ['1', '1'],
+  ])('%j', (text, shown) => expect(readableBody(text)).toBe(shown));
 });

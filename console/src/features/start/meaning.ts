@@ -25,13 +25,24 @@ export function meaningOf(
 
 /**
  * For a shell, with the address of the proxy as the reader's machine most probably knows it: the host by which the
- * console was reached. The key stays out of the shell's history.
+ * console was reached.
  * @param url that the gateway has sent the request to
+ * @param key that was sent; empty: none
  */
-export function curlText(url: string, withKey: boolean, host: string): string {
+export function curlText(url: string, key: string, host: string): string {
   const target = new URL(url);
   target.hostname = host;
   return [`curl -i ${quoted(target.href)}`, ...(withKey ? [`-H "Authorization: Bearer $KEY"`] : [])].join(
     ' \\\n  ',
   );
+}
+
+/** JSON as people read it; anything else as it is. */
+export function readableBody(text: string): string {
+  if (!/^\s*[[{]/.test(text)) return text;
+  try {
+    return JSON.stringify(JSON.parse(text), null, 2);
+  } catch {
+    return text;
+  }
 }

@@ -8,7 +8,7 @@ import { CopyButton } from '../../ui/controls/copy-button.tsx';
 import { Note } from '../../ui/display/notes.tsx';
 import { Panel, Stack } from '../../ui/display/panel.tsx';
 import { formatMs } from '../../ui/display/time.tsx';
-import { curlText, meaningOf, type Meaning } from './meaning.ts';
+import { curlText, meaningOf, readableBody, type Meaning } from './meaning.ts';
 import styles from './start.module.css';
 
 export interface RevisionParams {
@@ -20,8 +20,9 @@ export interface RevisionParams {
 interface OutcomeProps {
   readonly outcome: TryOutcome;
   readonly sentWith: 'key' | 'nothing';
+  /** Empty: none. */
+  readonly sentKey: string;
   readonly isKeyed: boolean;
-  readonly path: string;
   readonly backend: string;
   readonly revision: RevisionParams;
 }
@@ -36,10 +37,10 @@ const TONES: Readonly<Record<Meaning, Tone>> = {
 };
 
 export function OutcomePanel(props: OutcomeProps): ReactNode {
-  const { outcome, sentWith, isKeyed } = props;
+  const { outcome, sentWith, sentKey, isKeyed } = props;
   const meaning = meaningOf(outcome, isKeyed && sentWith === 'nothing');
   const title = !isKeyed ? tryWords.answered : sentWith === 'key' ? tryWords.withKey : tryWords.withoutKey;
-  const curl = curlText(outcome.url, sentWith === 'key', window.location.hostname);
+  const curl = curlText(outcome.url, sentKey, window.location.hostname);
   return (
     <Panel
       title={title}
@@ -58,7 +59,6 @@ export function OutcomePanel(props: OutcomeProps): ReactNode {
         <details open>
           <summary>{tryWords.sameAsCurl}</summary>
           <pre className={styles['body']}>{curl}</pre>
-          {sentWith === 'key' && <p className={styles['soft']}>{tryWords.keyVariable}</p>}
           <CopyButton text={curl} />
         </details>
       </Stack>
@@ -74,7 +74,7 @@ function MeaningText({
 }: OutcomeProps & { readonly meaning: Meaning }): ReactNode {
   const { status, problem, denial, request_id: id } = outcome;
   const why = id !== null && (
-    <Link to="/explain" search={{ request: id }}>
+    <Link to="/live/$id" params={{ id }}>
       {tryWords.why}
     </Link>
   );
@@ -121,7 +121,7 @@ function Answer({ outcome }: { readonly outcome: TryOutcome }): ReactNode {
           <p className={styles['soft']}>{tryWords.emptyBody}</p>
         ) : (
           <pre className={styles['body']} tabIndex={0} aria-label={tryWords.body}>
-            {body}
+            {encoding === 'text' && !truncated ? readableBody(body) : body}
           </pre>
         )}
         {truncated && <p className={styles['soft']}>{tryWords.cutBody}</p>}

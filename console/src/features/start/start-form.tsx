@@ -105,7 +105,7 @@ interface FieldsProps {
 
 function Fields({ draft, problems, onChange }: FieldsProps): ReactNode {
   return (
-    <FieldGrid>
+    <div className={styles['fields']}>
       <TextField
         label={startWords.name}
         placeholder={startWords.namePlaceholder}
@@ -141,7 +141,7 @@ function Fields({ draft, problems, onChange }: FieldsProps): ReactNode {
         error={problems.limit}
         onValue={(limit) => onChange({ limit })}
       />
-    </FieldGrid>
+    </div>
   );
 }
 

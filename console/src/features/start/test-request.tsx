@@ -11,6 +11,11 @@ import { Columns, Panel, Stack } from '../../ui/display/panel.tsx';
 import { OutcomePanel, type RevisionParams } from './outcome-panel.tsx';
 import styles from './start.module.css';
 
+interface Sent {
+  readonly outcome: TryOutcome;
+  readonly sentKey: string;
+}
+
 export type SentWith = 'key' | 'nothing';
 
 interface TestRequestProps {
@@ -30,7 +35,7 @@ export function TestRequest({
 }: TestRequestProps): ReactNode {
   const [path, setPath] = useState(proposed);
   const [key, setKey] = useState(keyValue);
-  const [outcomes, setOutcomes] = useState<Partial<Record<SentWith, TryOutcome>>>({});
+  const [outcomes, setOutcomes] = useState<Partial<Record<SentWith, Sent>>>({});
   const [error, setError] = useState<Error>();
   const [busy, setBusy] = useState<SentWith>();
   const maySend = useMay('editor');
@@ -39,11 +44,12 @@ export function TestRequest({
     setBusy(kind);
     setError(undefined);
     try {
-      const headers = kind === 'key' ? [['Authorization', `Bearer ${key.trim()}`]] : [];
+      const sentKey = kind === 'key' ? key.trim() : '';
+      const headers = sentKey === '' ? [] : [['Authorization', `Bearer ${sentKey}`]];
       const { body } = await call('POST /try', {
         body: { method: 'GET', path, host: window.location.hostname, headers },
       });
-      setOutcomes((before) => ({ ...before, [kind]: body.data }));
+      setOutcomes((before) => ({ ...before, [kind]: { outcome: body.data, sentKey } }));
     } catch (cause) {
       setError(cause as Error);
     } finally {
@@ -79,10 +85,10 @@ export function TestRequest({
       <div aria-live="polite">
         <Columns>
           {(['key', 'nothing'] as const).map((kind) => {
-            const outcome = outcomes[kind];
+            const sent = outcomes[kind];
             return (
-              outcome !== undefined && (
-                <OutcomePanel key={kind} {...{ outcome, path, backend, revision, isKeyed }} sentWith={kind} />
+              sent !== undefined && (
+                <OutcomePanel key={kind} {...sent} {...{ backend, revision, isKeyed }} sentWith={kind} />
               )
             );
           })}

@@ -1,0 +1,133 @@
+/** The first app of a person who has read nothing: four fields, a key, a limit, and the request that shows it. */
+import { createServer } from 'node:net';
+import type { AddressInfo } from 'node:net';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { startOrigin, type Origin } from '../support/backends/origin.ts';
+import { axe, screenshot, startConsole, type TestConsole } from '../support/clients/console.ts';
+
+let console: TestConsole;
+let origin: Origin;
+beforeAll(async () => {
+  [console, origin] = await Promise.all([
+    startConsole(),
+    startOrigin((_request, response) => response.end('Hello from the backend\n')),
+  ]);
+});
+afterAll(async () => {
+  await console.close();
+  await origin.close();
+});
+
+it('goes from the first page to a route with key and limit in under a minute', async () => {
+  const { page, refused, expectNoProblems } = await console.open('/start', 'editor');
+  const startMs = performance.now();
+  await page.getByLabel('Name', { exact: true }).fill('Orders & Co');
+  await page.getByLabel('Backend URL').fill(`http://127.0.0.1:${origin.port}`);
+  await page.getByLabel(/^Requests per minute/).fill('3');
+  await page.getByText('Clients will call /orders-co/v1/').waitFor();
+  expect(await axe(page)).toEqual([]);
+  await screenshot(page, 'start-form');
+  await page.getByRole('button', { name: 'Make the app' }).click();
+
+  const preview = page.getByRole('dialog', { name: 'Make Orders & Co' });
+
+  await preview.getByRole('button', { name: 'Make the app' }).click();
+  await page.getByRole('heading', { level: 1, name: 'Orders & Co takes requests' }).waitFor();
+  const key = await page.getByText(/^hgk_/).innerText();
+  await page.getByRole('button', { name: 'Send without a key' }).click();
+  await page.getByText('That is what should happen: this API asks for a key.').waitFor();
+  await page.getByRole('button', { name: 'Send with the key' }).click();
+  await page.getByText('It works: the backend has answered through the gateway.').waitFor();
+  await page.getByText('Hello from the backend').waitFor();
+  expect(performance.now() - startMs).toBeLessThan(60_000);
+  expect(await axe(page)).toEqual([]);
+  await screenshot(page, 'start-made');
+
+  // It is so for clients too, as the page says with curl.
+  const curl = await page
+    .getByText(/^curl -i/)
+    .first()
+    .innerText();
+  const url = /'(http[^']+)'/.exec(curl)?.[1] ?? '';
+  expect(url).toBe(`${console.gateway.proxy}/orders-co/v1/`);
+  const authorization = `Bearer ${key}`;
+  const statuses: number[] = [];
+  for (let call = 0; call < 4; call++) {
+    statuses.push((await fetch(url, { headers: { authorization } })).status);
+  }
+  expect(statuses).toContain(200);
+  expect(statuses).toContain(429);
+  expect((await fetch(url)).status).toBe(401);
+
+  await page.getByRole('button', { name: 'Send with the key' }).click();
+  await page.getByText('The gateway refused it').waitFor();
+
+  // The value of the key is gone with the page; what was made is not.
+  await page.reload();
+  await page.getByRole('heading', { level: 1, name: 'Orders & Co takes requests' }).waitFor();
+  expect(await page.content()).not.toContain(key);
+  await page.getByRole('link', { name: 'Open the app' }).click();
+  await page.waitForURL('**/apps/orders-co');
+  expect(refused).toEqual([]);
+  expectNoProblems();
+});
+
+it('says at the field what is wrong, before and after asking the gateway, and keeps what was typed', async () => {
+  await console.gateway.must('POST', '/apps', { name: 'Taken', slug: 'taken', gateway_path: '/taken' });
+  const { page, expectNoProblems } = await console.open('/start', 'editor');
+  const name = page.getByLabel('Name', { exact: true });
+  const backend = page.getByLabel('Backend URL');
+  await backend.fill('ftp://files.example.com');
+  await page.getByRole('button', { name: 'Make the app' }).click();
+  await page.getByText('Give the app a name').waitFor();
+  await page.getByText('The scheme is "ftp". The gateway calls backends by http:// or https://').waitFor();
+  expect(await name.getAttribute('aria-invalid')).toBe('true');
+  expect(await axe(page)).toEqual([]);
+  await screenshot(page, 'start-problems');
+
+  await name.fill('Taken');
+  await backend.fill('localhost:3000');
+  await page.getByRole('button', { name: 'Make the app' }).click();
+  await page
+    .getByText(/already taken by the app/)
+    .first()
+    .waitFor();
+  expect(await page.getByLabel('Short name').getAttribute('aria-invalid')).toBe('true');
+  expect(await backend.inputValue()).toBe('localhost:3000');
+  expect(await axe(page)).toEqual([]);
+  expectNoProblems();
+});
+
+it('tells that a backend is down, and what to do', async () => {
+  const free = await freePort();
+  const { page, expectNoProblems } = await console.open('/start', 'editor');
+  await page.getByLabel('Name', { exact: true }).fill('Away');
+  await page.getByLabel('Backend URL').fill(`http://127.0.0.1:${free}`);
+  await page.getByLabel('Who may call it').selectOption('none');
+  await page.getByRole('button', { name: 'Make the app' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Make the app' }).click();
+  await page.getByRole('button', { name: 'Send', exact: true }).click();
+  await page.getByText('The backend does not answer').waitFor();
+  await page.getByText(`cannot connect (ECONNREFUSED)`).waitFor();
+  await page.getByText(/Start it, or correct the address/).waitFor();
+  expect(await axe(page)).toEqual([]);
+  await screenshot(page, 'start-backend-down');
+  expectNoProblems();
+});
+
+it('offers nothing to a viewer', async () => {
+  const { page, refused, expectNoProblems } = await console.open('/start', 'viewer');
+  await page.getByText(/Ask for one with the role editor/).waitFor();
+  expect(await page.getByRole('textbox').count()).toBe(0);
+  expect(await axe(page)).toEqual([]);
+  expect(refused).toEqual([]);
+  expectNoProblems();
+});
+
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
+  const { port } = server.address() as AddressInfo;
+  await new Promise<void>((done) => server.close(() => done()));
+  return port;
+}
