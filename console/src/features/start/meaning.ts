@@ -32,9 +32,10 @@ export function meaningOf(
 export function curlText(url: string, key: string, host: string): string {
   const target = new URL(url);
   target.hostname = host;
-  return [`curl -i ${quoted(target.href)}`, ...(withKey ? [`-H "Authorization: Bearer $KEY"`] : [])].join(
-    ' \\\n  ',
-  );
+  return [
+    `curl -i ${quoted(target.href)}`,
+    ...(key === '' ? [] : [`-H ${quoted(`Authorization: Bearer ${key}`)}`]),
+  ].join(' \\\n  ');
 }
 
 /** JSON as people read it; anything else as it is. */
