@@ -37,7 +37,7 @@ describe('parseBackend', () => {
     ['http://[::1]:3000/a/b', ['http', '::1', 3000, '/a/b']],
     [' http://x:1 ', ['http', 'x', 1, undefined]],
   ])('%j', (text, [scheme, host, port, base]) => {
-    expect(parseBackend(text as string)).toEqual({
+    expect(parseBackend(text)).toEqual({
       backend_scheme: scheme,
       backend_host: host,
       backend_port: port,
