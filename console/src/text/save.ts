@@ -1,14 +1,91 @@
-/** Words of saving. */
+/** Words of saving: what a change would do, the same change elsewhere, and two changes of one record. */
+const NUMBER = new Intl.NumberFormat('en');
+const count = (value: number, one: string, many: string): string =>
+  `${NUMBER.format(value)} ${value === 1 ? one : many}`;
+
 export const saveWords = {
-  sameAsCurl: 'The same change with curl',
+  checking: 'Trying the change, without making it …',
   why: 'Why (for the history)',
   whyHint: 'Optional. It stands beside the change in the history of the configuration.',
   effects: (endpoints: number, keys: number): string => {
     if (endpoints === 0 && keys === 0) return 'No route and no key changes by this.';
     const parts = [
-      endpoints > 0 && `${endpoints} ${endpoints === 1 ? 'route changes' : 'routes change'}`,
-      keys > 0 && `${keys} ${keys === 1 ? 'API key changes' : 'API keys change'}`,
+      endpoints > 0 && count(endpoints, 'route changes', 'routes change'),
+      keys > 0 && count(keys, 'API key changes', 'API keys change'),
     ].filter(Boolean);
     return `By this ${parts.join(' and ')}.`;
   },
+  routes: 'Routes that change',
+  route: (method: string, route: string): string => `${method} ${route}`,
+  where: (version: string, revision: string): string => `version ${version}, revision ${revision}`,
+  kinds: { added: 'new', removed: 'removed', changed: 'changed' } as Readonly<Record<string, string>>,
+  notSet: 'not set',
+  sameFor: (routes: number): string => `The same for ${count(routes, 'route', 'routes')}`,
+  andMore: (more: number): string => `… and ${count(more, 'more route', 'more routes')}`,
+  andMoreKeys: (more: number): string => `… and ${count(more, 'more key', 'more keys')}`,
+  showAll: (total: number): string => `Show all ${NUMBER.format(total)}`,
+  keys: 'API keys that change',
+  keyWithApp: 'removed with its app',
+  starts: 'begins to get requests',
+  stops: 'gets no more requests',
+  moves: (before: string, after: string): string => `path: ${before} → ${after}`,
+  opens: 'The key opens it now',
+  closes: 'The key no longer opens it',
+  level: (level: string): string =>
+    (
+      { app: 'app', revision: 'revision', endpoint: 'endpoint', global: 'settings', key: 'key' } as Readonly<
+        Record<string, string>
+      >
+    )[level] ?? level,
+  before: 'Before',
+  after: 'After',
+  warnings: 'The gateway warns',
+  traffic: 'Recent requests',
+  trafficNone: (requests: number): string =>
+    `None of the last ${count(requests, 'request', 'requests')} would be answered otherwise.`,
+  trafficChanged: (changed: number, requests: number): string =>
+    `Of the last ${count(requests, 'request', 'requests')}, ${NUMBER.format(changed)} would be answered otherwise:`,
+  trafficNothing: 'No recent requests are recorded to try it on.',
+  trafficProblem: (problem: string): string => `The recent requests could not be tried: ${problem}.`,
+  trafficMore: (groups: number): string => `… and others, in ${count(groups, 'more group', 'more groups')}`,
+  trafficUndecided: (requests: number): string =>
+    `For ${NUMBER.format(requests)} it is unknown: their credential was not read when they came.`,
+  trafficTooLate: (requests: number): string =>
+    `There was no time for ${count(requests, 'older request', 'older requests')}.`,
+  trafficTrying: 'Trying the recent requests …',
+  groupBefore: 'Answered',
+  groupAfter: 'Would be answered',
+  groupCallers: 'Callers',
+  groupFirst: 'First',
+  groupCount: 'Requests',
+  backend: 'the backend',
+  or: ' or ',
+  byCors: ' (refused by CORS)',
+  byKey: (name: string): string => `key ${name}`,
+  bySubject: (id: string): string => `subject ${id}`,
+  byAnonymous: 'anonymous',
+  same: 'The same change elsewhere',
+  curl: 'curl',
+  command: 'Command line',
+  yaml: 'YAML',
+  copyOf: (what: string): string => `Copy: ${what}`,
+  yamlHint: 'At this place of the configuration files:',
+  yamlBody: 'The body of the call:',
+  conflict: 'Meanwhile this was changed by another write',
+  conflictAbout:
+    'Nothing of yours is lost. Below are the fields in which yours and what is stored now differ: take a side for each, then go on.',
+  conflictNone: 'What is stored now does not stand in the way of your change.',
+  bothSides: 'Both sides, field by field',
+  conflictAt: 'Stored',
+  field: 'Field',
+  read: 'As you read it',
+  theirs: 'Stored now',
+  mine: 'Yours',
+  take: (side: string, field: string): string => `${field}: take ${side}`,
+  changedBy: { mine: 'changed by you', theirs: 'changed by the other', both: 'changed by both' } as const,
+  absent: 'not set',
+  goOn: 'Go on with this',
+  present: 'Look at what is stored now',
+  undoFailed: 'Could not undo',
+  undone: 'Undone',
 } as const;

@@ -105,7 +105,7 @@ function PolicyEditor({ level, path, schema, record, etag }: EditorProps): React
           draft={draft}
           problems={problems.length}
           isRestored={isRestored}
-          refused={refused?.error}
+          refused={refused !== undefined && isSame(refused.value, draft.value) ? refused.error : undefined}
           onDiscard={() => reset(record[field], etag)}
           onSave={save}
         />

@@ -27,7 +27,7 @@ export function SaveBar({
   const count = changedParts(draft).length;
   return (
     <div className={styles['bar']}>
-      {refused !== undefined && problems > 0 && <ErrorNote error={refused} />}
+      {refused !== undefined && <ErrorNote error={refused} />}
       <div className={styles['actions']}>
         <div className={styles['changes']} role="status">
           {isRestored && <span>{policyWords.restored} </span>}

@@ -1,5 +1,7 @@
-/** The same write elsewhere: as a call with curl. Pure. */
+/** The same write elsewhere: as a call with curl, and as a command. Pure. */
+import { stringify } from 'yaml';
 import { urlOf } from '../../api/call.ts';
+import { isFields, leavesOf, type Fields, type Leaf } from './merge-patch.ts';
 import type { Change } from './save-context.ts';
 
 /** For a shell; `HEADGATE_TOKEN` stands for the admin token. */
@@ -23,4 +25,69 @@ export function curlOf(
 /** For a POSIX shell: nothing inside of single quotes has a meaning. */
 export function quoted(text: string): string {
   return `'${text.replaceAll("'", String.raw`'\''`)}'`;
+}
+
+const VERSION = '/apps/{app_id}/versions/{version_id}';
+const REVISION = `${VERSION}/revisions/{revision_id}`;
+const PATCHED: Readonly<Record<string, string>> = {
+  '/apps/{app_id}': 'apps',
+  [VERSION]: 'versions',
+  [REVISION]: 'revisions',
+  [`${REVISION}/endpoints/{endpoint_id}`]: 'endpoints',
+  '/apps/{app_id}/tokens/{token_id}': 'keys',
+};
+/** More are easier to read in a file. */
+const FIELDS_MAX = 6;
+
+/** As a command of `headgate`; undefined where there is none for it. */
+export function commandOf(
+  operation: string,
+  { path = {}, query = {}, body }: Change['options'],
+): string | undefined {
+  const [method = '', template = ''] = operation.split(' ');
+  const names = [...template.matchAll(/\{(\w+)\}/g)].map((match) => word(path[match[1] ?? ''] ?? ''));
+  const command = (...words: readonly string[]): string => ['headgate', ...words].join(' ');
+  const group = PATCHED[template];
+  if (method === 'PATCH' && group !== undefined && isFields(body))
+    return command(group, 'edit', ...names, ...fieldsOf(body));
+  if (method === 'DELETE' && group !== undefined) {
+    const isCascade = query['cascade'] === true || query['cascade'] === 'true';
+    return command(group, 'delete', ...names, ...(isCascade ? ['--cascade'] : []));
+  }
+  const activation = /\/(activate|deactivate)$/.exec(template)?.[1];
+  if (activation !== undefined) {
+    const isExclusive = isFields(body) && body['exclusive'] === true;
+    return command('revisions', activation, ...names, ...(isExclusive ? ['--exclusive'] : []));
+  }
+  if (method === 'PUT' && template === `${VERSION}/traffic` && isFields(body)) {
+    const weights = Object.entries(body).map(([label, weight]) => word(`${label}=${String(weight)}`));
+    return command('traffic', 'set', ...names, ...weights);
+  }
+  return undefined;
+}
+
+/** As `field=value`, or as a file where that says it better. */
+function fieldsOf(body: Fields): string[] {
+  const leaves = leavesOf(body);
+  const words = leaves.map(assignment);
+  if (leaves.length > FIELDS_MAX || words.includes(undefined))
+    return [`--file - <<'EOF'\n${stringify(body)}EOF`];
+  return words.filter((one) => one !== undefined);
+}
+
+/** undefined where the command line would read it as something else. */
+function assignment({ path, value }: Leaf): string | undefined {
+  if (path.some((name) => !/^[\w-]+$/.test(name))) return undefined;
+  const field = path.join('.').replace(/^(?:default_policy|policy_override)\./, 'policy.');
+  if (value === null) return `${field}=null`;
+  if (typeof value === 'string') {
+    return value === '' || value === 'null' || value.startsWith('@') ? undefined : word(`${field}=${value}`);
+  }
+  if (typeof value === 'number') return Number.isInteger(value) ? `${field}=${value}` : undefined;
+  return word(`${field}=${JSON.stringify(value)}`);
+}
+
+/** Quoted where a shell would read more than a word. */
+export function word(text: string): string {
+  return /^[\w./:=@%+-]+$/.test(text) && !text.startsWith('-') ? text : quoted(text);
 }

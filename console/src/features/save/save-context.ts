@@ -24,11 +24,16 @@ export interface Change {
    * change can be taken back.
    */
   readonly base?: Fields;
-  /** The gateway refuses the values (422): the page shows the messages at its fields, and the dialog closes. */
+  /** The gateway refuses values: the page shows the messages at its fields, and the dialog closes. */
   readonly onRefused?: (error: ApiError) => void;
-  /** Another write came first (412): the page shows both sides, and the dialog closes. Without it the dialog says so. */
+  /**
+   * Another write came first (412): the page shows both sides, and the dialog closes. Without it the dialog shows both
+   * sides, with a choice for each field.
+   */
   readonly onConflict?: (error: ApiError) => void;
-  /** The write that takes it back, where there is one. */
+  /** False for the writes that the API cannot try first. */
+  readonly hasDryRun?: boolean;
+  /** The write that takes it back; for a PATCH with `base` it is worked out. */
   readonly undo?: Pick<Change, 'operation' | 'options'>;
 }
 

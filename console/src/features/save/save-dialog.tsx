@@ -1,56 +1,70 @@
-/** What a change would do, before it is made. */
+/**
+ * What a change would do, before it is made: a dry run, the recent requests where they can be tried, and the same change
+ * elsewhere. Where another write came first, both sides, and a way on with both.
+ */
 import { useQuery } from '@tanstack/react-query';
-import { useEffect, useState, type ReactNode } from 'react';
-import { ApiError } from '../../api/api-error.ts';
+import { useEffect, useEffectEvent, useState, type ReactNode } from 'react';
+import { ApiError, isConflictOfVersions } from '../../api/api-error.ts';
 import { callByName, type Answer } from '../../api/call.ts';
 import type { DryRunEnvelope } from '../../api/schema.ts';
 import { saveWords } from '../../text/save.ts';
 import { words } from '../../text/words.ts';
 import { Button } from '../../ui/controls/button.tsx';
-import { CopyButton } from '../../ui/controls/copy-button.tsx';
 import { TextField } from '../../ui/controls/field.tsx';
-import { ErrorNote, Loaded, Note } from '../../ui/display/notes.tsx';
+import { ErrorNote, Loading } from '../../ui/display/notes.tsx';
 import { Dialog } from '../../ui/overlay/dialog.tsx';
-import { curlOf } from './same-change.ts';
+import { Conflict } from './conflict.tsx';
+import { useDeclaredChange, useTrafficOf } from './declared-change.ts';
+import { Effects } from './effects.tsx';
+import type { Fields } from './merge-patch.ts';
+import { SameChange } from './same-change-view.tsx';
 import type { Change } from './save-context.ts';
-import styles from './save.module.css';
+import { TrafficGroups } from './traffic-groups.tsx';
 
 interface SaveDialogProps {
   readonly change: Change;
-  readonly onEnd: (answer: Answer<unknown> | undefined) => void;
+  /** @param base of the change that was made: what was stored before it */
+  readonly onEnd: (answer: Answer<unknown> | undefined, made?: Made) => void;
+}
+
+export interface Made {
+  readonly options: Change['options'];
+  readonly base: Fields | undefined;
 }
 
 export default function SaveDialog({ change, onEnd }: SaveDialogProps): ReactNode {
-  const { operation, options, confirmName } = change;
+  const { operation, confirmName } = change;
+  const [made, setMade] = useState<Made>({ options: change.options, base: change.base });
   const [error, setError] = useState<Error>();
   const [isBusy, setBusy] = useState(false);
   const [message, setMessage] = useState('');
   const [typed, setTyped] = useState('');
-  const trial = useQuery({
-    queryKey: ['dry run', operation, options],
-    queryFn: () =>
-      callByName<DryRunEnvelope>(operation, { ...options, query: { ...options.query, dry_run: true } }),
-    retry: false,
-    gcTime: 0,
-  });
-  const refusal = error ?? trial.error;
-  useEffect(() => {
+  const { options } = made;
+  const trial = useDryRun(operation, options, change.hasDryRun ?? true);
+  const problem = error ?? trial.error;
+  const handOver = useEffectEvent((refusal: Error | null) => {
     const take = takerOf(change, refusal);
     if (take === undefined) return;
     take();
     onEnd(undefined);
-  }, [refusal, change, onEnd]);
+  });
+  useEffect(() => handOver(problem), [problem]);
   const apply = async (): Promise<void> => {
     setBusy(true);
+    setError(undefined);
     try {
-      onEnd(await callByName(operation, { ...options, message }));
+      onEnd(await callByName(operation, { ...options, message }), made);
     } catch (cause) {
       setError(cause as Error);
-    } finally {
       setBusy(false);
     }
   };
-  const isAllowed = !trial.isError && (confirmName === undefined || typed === confirmName);
+  const goOn = (next: Change['options'], base: Fields): void => {
+    setError(undefined);
+    setMade({ options: next, base });
+  };
+  const isConflict = isConflictOfVersions(problem);
+  const isAllowed = trial.isSuccess && !isConflict && (confirmName === undefined || typed === confirmName);
   return (
     <Dialog
       isOpen
@@ -72,12 +86,12 @@ export default function SaveDialog({ change, onEnd }: SaveDialogProps): ReactNod
         </>
       }
     >
-      <Loaded query={trial}>{({ body }) => <Effects trial={body} />}</Loaded>
-      <details className={styles['same']}>
-        <summary>{saveWords.sameAsCurl}</summary>
-        <pre>{curlOf(operation, options)}</pre>
-        <CopyButton text={curlOf(operation, options)} />
-      </details>
+      {isConflict && <Conflict operation={operation} options={options} base={made.base} onGoOn={goOn} />}
+      {problem !== null && !isConflict && (
+        <ErrorNote error={problem} onRetry={retryOf(error, trial.refetch)} />
+      )}
+      {trial.isPending && trial.isFetching && <Loading />}
+      {!isConflict && <Preview operation={operation} options={options} trial={trial.data?.body} />}
       <TextField
         label={saveWords.why}
         hint={saveWords.whyHint}
@@ -88,28 +102,59 @@ export default function SaveDialog({ change, onEnd }: SaveDialogProps): ReactNod
       {confirmName !== undefined && (
         <TextField label={words.typeToConfirm(confirmName)} value={typed} onValue={setTyped} isMono />
       )}
-      {error !== undefined && <ErrorNote error={error} />}
     </Dialog>
   );
 }
 
-function Effects({ trial }: { readonly trial: DryRunEnvelope }): ReactNode {
-  const { endpoints_total: endpoints, keys_total: keys } = trial.data;
+/** A dry run can be tried again as it is; after a failed write the button below does that. */
+function retryOf(error: Error | undefined, refetch: () => unknown): (() => void) | undefined {
+  return error === undefined ? () => void refetch() : undefined;
+}
+
+interface PreviewProps {
+  readonly operation: string;
+  readonly options: Change['options'];
+  readonly trial: DryRunEnvelope | undefined;
+}
+
+function Preview({ operation, options, trial }: PreviewProps): ReactNode {
+  const changes = trial === undefined ? 0 : trial.data.endpoints_total + trial.data.keys_total;
+  const declared = useDeclaredChange(operation, options, trial !== undefined);
+  const plan = useTrafficOf(changes === 0 ? undefined : declared.data);
+  const traffic = plan.data?.traffic ?? undefined;
   return (
     <>
-      <Note tone={endpoints + keys === 0 ? 'neutral' : 'info'}>{saveWords.effects(endpoints, keys)}</Note>
-      {trial.warnings?.map((warning) => (
-        <Note key={warning.code + warning.pointer} tone="warn">
-          {warning.detail}
-        </Note>
-      ))}
+      {trial !== undefined && <Effects trial={trial} />}
+      {plan.isFetching && <p role="status">{saveWords.trafficTrying}</p>}
+      {traffic !== undefined && <TrafficGroups traffic={traffic} />}
+      <SameChange operation={operation} options={options} declared={declared.data?.yaml} />
     </>
   );
 }
 
+/** The checks of the write and what it would do; a write without a dry run is ready at once. */
+function useDryRun(operation: string, options: Change['options'], hasDryRun: boolean) {
+  return useQuery({
+    queryKey: ['save', 'dry run', operation, options],
+    queryFn: async () =>
+      hasDryRun
+        ? await callByName<DryRunEnvelope>(operation, {
+            ...options,
+            query: { ...options.query, dry_run: true },
+          })
+        : { body: undefined },
+    retry: false,
+    gcTime: 0,
+    refetchOnWindowFocus: false,
+  });
+}
+
 /** What the page does with a refusal; undefined: the dialog shows it. */
-function takerOf({ onRefused, onConflict }: Change, error: Error | null): (() => void) | undefined {
+function takerOf({ onRefused, onConflict, base }: Change, error: Error | null): (() => void) | undefined {
   if (!(error instanceof ApiError)) return undefined;
-  if (error.status === 422 && error.fields.length > 0) return onRefused && (() => onRefused(error));
-  return error.status === 412 ? onConflict && (() => onConflict(error)) : undefined;
+  if (error.status === 412) {
+    const take = onConflict ?? (base === undefined ? onRefused : undefined);
+    return take && (() => take(error));
+  }
+  return error.fields.length > 0 ? onRefused && (() => onRefused(error)) : undefined;
 }

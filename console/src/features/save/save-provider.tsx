@@ -2,8 +2,11 @@
 import { useQueryClient } from '@tanstack/react-query';
 import { lazy, Suspense, useCallback, useState, type ReactNode } from 'react';
 import { callByName, type Answer } from '../../api/call.ts';
+import { saveWords } from '../../text/save.ts';
 import { showToast } from '../../ui/overlay/toasts.tsx';
 import { SaveContext, type Change, type Save } from './save-context.ts';
+import type { Made } from './save-dialog.tsx';
+import { undoOf } from './undo.ts';
 
 const SaveDialog = lazy(() => import('./save-dialog.tsx'));
 
@@ -20,14 +23,18 @@ export function SaveProvider({ children }: { readonly children: ReactNode }): Re
       new Promise<Answer<unknown> | undefined>((resolve) => setPending({ change, resolve })),
     [],
   );
-  const end = (answer: Answer<unknown> | undefined): void => {
+  const end = (answer: Answer<unknown> | undefined, made?: Made): void => {
     pending?.resolve(answer);
     setPending(undefined);
     if (answer === undefined || pending === undefined) return;
-    // The plan of this dialog, which is on its way out, is not asked for again.
-    void client.invalidateQueries({ predicate: ({ queryKey }) => queryKey[0] !== 'dry run' });
-    const { done, undo } = pending.change;
-    showToast({ title: done, undo: undo && (() => void takeBack(undo, () => client.invalidateQueries())) });
+    // What this dialog, which is on its way out, has asked is not asked again.
+    void client.invalidateQueries({ predicate: ({ queryKey }) => queryKey[0] !== 'save' });
+    const { change } = pending;
+    const undo = change.undo ?? undoOf(change.operation, made, answer.etag);
+    showToast({
+      title: change.done,
+      undo: undo && (() => void takeBack(undo, () => client.invalidateQueries())),
+    });
   };
   return (
     <SaveContext value={save as Save}>
@@ -48,7 +55,8 @@ async function takeBack(
   try {
     await callByName(operation, options);
     await refresh();
+    showToast({ title: saveWords.undone });
   } catch (error) {
-    showToast({ title: (error as Error).message, tone: 'bad' });
+    showToast({ title: saveWords.undoFailed, detail: (error as Error).message, tone: 'bad' });
   }
 }

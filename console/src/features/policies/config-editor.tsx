@@ -1,0 +1,185 @@
+/** The text of the configuration, its plan, and the apply of that plan. */
+import { useDeferredValue, useEffect, useMemo, useState, type ReactNode } from 'react';
+import { useMutation } from '@tanstack/react-query';
+import { ApiError } from '../../api/api-error.ts';
+import { call } from '../../api/call.ts';
+import { editWords as say } from '../../text/edit.ts';
+import { Button } from '../../ui/controls/button.tsx';
+import { CheckField } from '../../ui/controls/field.tsx';
+import { ErrorNote, Note } from '../../ui/display/notes.tsx';
+import { Panel } from '../../ui/display/panel.tsx';
+import { checkValue, type Problem } from '../../ui/editor/check-value.ts';
+import { CodeEditor } from '../../ui/editor/code-editor.tsx';
+import type { JsonSchema } from '../../ui/editor/json-schema.ts';
+import { isSame, type Fields } from '../save/merge-patch.ts';
+import type { PlanAnswer } from '../save/plan-types.ts';
+import { BothSides } from '../save/both-sides.tsx';
+import {
+  configDraft,
+  configText,
+  isEdited,
+  keepConfigDraft,
+  keptConfigDraft,
+  readConfig,
+  type ConfigDraft,
+  type ReadConfig,
+} from './config-draft.ts';
+import { ConfigPlan, type Planned } from './config-plan.tsx';
+import styles from './policies.module.css';
+
+interface ConfigEditorProps {
+  /** Slug of the app; '' is all of them. */
+  readonly app: string;
+  /** As it is stored now. */
+  readonly tree: Fields;
+  readonly version: number;
+  readonly schema: JsonSchema | undefined;
+}
+
+/** The plan says what is deleted, and the reader confirms it. */
+const DELETES_MAX = 10_000_000;
+/** A longer text is checked by the gateway only. */
+const CHECKED_CHARS_MAX = 1_000_000;
+
+export function ConfigEditor({ app, tree, version, schema }: ConfigEditorProps): ReactNode {
+  const [kept] = useState(() => keptConfigDraft(app));
+  const [draft, setDraft] = useState(() => kept ?? configDraft(tree, version));
+  const [adopt, setAdopt] = useState(false);
+  const text = useDeferredValue(draft.text);
+  const read = useMemo(() => readConfig(text), [text]);
+  const edited = isEdited(draft);
+  if (!edited && !isSame(draft.base, tree)) setDraft(configDraft(tree, version));
+  useEffect(() => keepConfigDraft(app, draft), [app, draft]);
+  const plan = usePlan();
+  const planned = plan.data?.text === draft.text ? plan.data : undefined;
+  const problems = useProblems(read, text, schema, plan.error);
+  const isMoved = edited && !isSame(draft.base, tree);
+  const discard = (): void => {
+    plan.reset();
+    setDraft(configDraft(tree, version));
+  };
+  return (
+    <>
+      <Panel
+        title={say.yaml}
+        actions={
+          <>
+            <span className={styles['hint']}>{say.readAt(draft.version)}</span>
+            {edited && <Button onClick={discard}>{say.discard}</Button>}
+          </>
+        }
+      >
+        <div className={styles['parts']}>
+          {kept !== undefined && edited && <Note tone="neutral">{say.restored}</Note>}
+          <CodeEditor
+            label={say.yaml}
+            value={draft.text}
+            schema={schema}
+            problems={problems}
+            onValue={(next) => setDraft((before) => ({ ...before, text: next }))}
+          />
+          {read.problem !== undefined && <Note tone="warn">{say.broken(read.problem)}</Note>}
+          <CheckField label={say.adopt} hint={say.adoptHint} checked={adopt} onChecked={setAdopt} />
+          {isMoved ? (
+            <Moved draft={draft} read={read} tree={tree} version={version} onMerged={setDraft} />
+          ) : (
+            <div>
+              <Button
+                look="main"
+                isBusy={plan.isPending}
+                disabled={read.config === undefined || !edited}
+                onClick={() => plan.mutate({ text: draft.text, adopt })}
+              >
+                {say.plan}
+              </Button>
+            </div>
+          )}
+          {plan.error !== null && <ErrorNote error={plan.error} />}
+        </div>
+      </Panel>
+      {planned === undefined ? (
+        <Panel title={say.planTitle}>
+          <p>{edited ? say.planFirst : say.notChanged}</p>
+        </Panel>
+      ) : (
+        <ConfigPlan
+          app={app}
+          planned={planned}
+          onPlanAgain={() => plan.mutate({ text: draft.text, adopt })}
+          onApplied={() => setDraft({ ...draft, base: readConfig(draft.text).config ?? draft.base })}
+        />
+      )}
+    </>
+  );
+}
+
+function usePlan() {
+  return useMutation({
+    mutationFn: async ({
+      text,
+      adopt,
+    }: {
+      readonly text: string;
+      readonly adopt: boolean;
+    }): Promise<Planned> => {
+      const config = readConfig(text).config ?? {};
+      const body = { config, adopt, max_deletes: DELETES_MAX };
+      const { body: answer } = await call('POST /config/plan', { body });
+      return { text, body, plan: answer.data as unknown as PlanAnswer };
+    },
+  });
+}
+
+function useProblems(
+  read: ReadConfig,
+  text: string,
+  schema: JsonSchema | undefined,
+  error: Error | null,
+): readonly Problem[] {
+  return useMemo(() => {
+    const refused =
+      error instanceof ApiError
+        ? error.fields.map(({ pointer, detail }) => ({
+            pointer: pointer.replace(/^\/config/, ''),
+            message: detail,
+          }))
+        : [];
+    const isLong = text.length > CHECKED_CHARS_MAX;
+    if (read.config === undefined || schema === undefined || isLong) return refused;
+    return [...checkValue(read.config, schema), ...refused];
+  }, [read, text, schema, error]);
+}
+
+interface MovedProps {
+  readonly draft: ConfigDraft;
+  readonly read: ReadConfig;
+  readonly tree: Fields;
+  readonly version: number;
+  readonly onMerged: (draft: ConfigDraft) => void;
+}
+
+/** Others have changed the same configuration: both sides are put together before a plan is made. */
+function Moved({ draft, read, tree, version, onMerged }: MovedProps): ReactNode {
+  const [isOpen, setOpen] = useState(false);
+  if (read.config === undefined) return null;
+  return (
+    <>
+      <Note tone="warn">
+        <span>{say.movedSinceRead(draft.version, version)}</span>
+        {!isOpen && (
+          <Button isSmall onClick={() => setOpen(true)}>
+            {say.merge}
+          </Button>
+        )}
+      </Note>
+      {isOpen && (
+        <BothSides
+          base={draft.base}
+          mine={read.config}
+          theirs={tree}
+          onGoOn={(both) => onMerged({ base: tree, version, text: configText(both) })}
+        />
+      )}
+    </>
+  );
+}

@@ -1,0 +1,129 @@
+/** What a dry run says: which routes and keys change, in words and as a list, and what the gateway warns of. */
+import { useState, type ReactNode } from 'react';
+import type { DryRunEndpoint, DryRunEnvelope, DryRunKey, DryRunPart } from '../../api/schema.ts';
+import { saveWords as say } from '../../text/save.ts';
+import { Button } from '../../ui/controls/button.tsx';
+import { Badge, type Tone } from '../../ui/display/badge.tsx';
+import { Note } from '../../ui/display/notes.tsx';
+import { groupsOf, type EffectGroup } from './effect-groups.ts';
+import styles from './save.module.css';
+
+const TONES: Readonly<Record<string, Tone>> = { added: 'good', removed: 'bad', changed: 'info' };
+/** Routes of a group that are shown at first. */
+const SHOWN_MAX = 8;
+
+export function Effects({ trial }: { readonly trial: DryRunEnvelope }): ReactNode {
+  const { endpoints, endpoints_total: total, keys, keys_total: keysTotal } = trial.data;
+  return (
+    <>
+      <Note tone={total + keysTotal === 0 ? 'neutral' : 'info'}>{say.effects(total, keysTotal)}</Note>
+      {trial.warnings !== undefined && (
+        <Note tone="warn">
+          <strong>{say.warnings}</strong>
+          {trial.warnings.map((warning) => (
+            <div key={warning.code + warning.pointer}>
+              {warning.pointer !== '' && <code>{warning.pointer}</code>} {warning.detail}
+            </div>
+          ))}
+        </Note>
+      )}
+      {endpoints.length > 0 && (
+        <section className={styles['block']} aria-label={say.routes}>
+          <h3>{say.routes}</h3>
+          {groupsOf(endpoints).map((group) => (
+            <Group key={group.key} group={group} />
+          ))}
+          {total > endpoints.length && (
+            <p className={styles['soft']}>{say.andMore(total - endpoints.length)}</p>
+          )}
+        </section>
+      )}
+      {keys.length > 0 && <Keys keys={keys} total={keysTotal} />}
+    </>
+  );
+}
+
+function Group({ group: { sample, routes } }: { readonly group: EffectGroup }): ReactNode {
+  const [isOpen, setOpen] = useState(false);
+  const shown = isOpen ? routes : routes.slice(0, SHOWN_MAX);
+  return (
+    <div className={styles['group']}>
+      <div className={styles['change']}>
+        <Badge tone={TONES[sample.change] ?? 'info'}>{say.kinds[sample.change] ?? sample.change}</Badge>
+        {routes.length > 1 && <span>{say.sameFor(routes.length)}</span>}
+        <RouteFacts endpoint={sample} />
+      </div>
+      {sample.parts.map(({ part, before, after }) => (
+        <div key={part} className={styles['change']}>
+          <code>{part}</code>
+          <PartState part={before} className={styles['before']} />
+          <span aria-hidden="true">→</span>
+          <PartState part={after} className={styles['after']} />
+        </div>
+      ))}
+      <ul className={styles['routes']}>
+        {shown.map((endpoint) => (
+          <li key={`${endpoint.revision_id} ${endpoint.endpoint_id ?? ''}`}>
+            <code>{say.route(endpoint.method, (endpoint.after ?? endpoint.before)?.route ?? '')}</code>
+            <span className={styles['soft']}>{say.where(endpoint.version, endpoint.revision)}</span>
+          </li>
+        ))}
+      </ul>
+      {!isOpen && routes.length > SHOWN_MAX && (
+        <div>
+          <Button isSmall onClick={() => setOpen(true)}>
+            {say.showAll(routes.length)}
+          </Button>
+        </div>
+      )}
+    </div>
+  );
+}
+
+/** What is neither part nor place: whether it gets requests, where it moves, whether the key opens it. */
+function RouteFacts({
+  endpoint: { before, after, admits },
+}: {
+  readonly endpoint: DryRunEndpoint;
+}): ReactNode {
+  const facts = [
+    before !== null && after !== null && before.route !== after.route && say.moves(before.route, after.route),
+    before?.serves === true && after?.serves !== true && say.stops,
+    before?.serves !== true && after?.serves === true && say.starts,
+    admits !== null && admits.before !== admits.after && (admits.after ? say.opens : say.closes),
+  ].filter((fact) => fact !== false);
+  return facts.map((fact) => <span key={fact}>{fact}</span>);
+}
+
+function PartState({
+  part,
+  className,
+}: {
+  readonly part: DryRunPart | null;
+  readonly className: string | undefined;
+}): ReactNode {
+  if (part === null) return <span className={className}>{say.notSet}</span>;
+  return (
+    <span>
+      <code className={className}>{JSON.stringify(part.value)}</code>{' '}
+      <span className={styles['level']}>({say.level(part.source.level)})</span>
+    </span>
+  );
+}
+
+function Keys({ keys, total }: { readonly keys: readonly DryRunKey[]; readonly total: number }): ReactNode {
+  return (
+    <section className={styles['block']} aria-label={say.keys}>
+      <h3>{say.keys}</h3>
+      <ul className={styles['routes']}>
+        {keys.map((key) => (
+          <li key={key.id}>
+            <Badge tone={TONES[key.change] ?? 'info'}>{say.kinds[key.change] ?? key.change}</Badge>
+            <span>{key.name ?? say.keyWithApp}</span>
+          </li>
+        ))}
+      </ul>
+      {total > keys.length && <p className={styles['soft']}>{say.andMoreKeys(total - keys.length)}</p>}
+    </section>
+  );
+}
