@@ -13,7 +13,7 @@ export const saveWords = {
       endpoints > 0 && count(endpoints, 'route changes', 'routes change'),
       keys > 0 && count(keys, 'API key changes', 'API keys change'),
     ].filter(Boolean);
-    return `By this ${parts.join(' and ')}.`;
+    return `${parts.join(', ')}.`;
   },
   routes: 'Routes that change',
   route: (method: string, route: string): string => `${method} ${route}`,
@@ -76,7 +76,7 @@ export const saveWords = {
     'Nothing of yours is lost. Below are the fields in which yours and what is stored now differ: take a side for each, then go on.',
   conflictNone: 'What is stored now does not stand in the way of your change.',
   bothSides: 'Both sides, field by field',
-  conflictAt: 'Stored',
+  conflictAt: 'Changed',
   field: 'Field',
   read: 'As you read it',
   theirs: 'Stored now',

@@ -72,9 +72,9 @@ function Row({ difference, isBaseKnown, side, onSide }: RowProps): ReactNode {
         <code>{field}</code>
         <div className={styles['soft']}>{isBaseKnown && say.changedBy[by]}</div>
       </th>
-      <td>{isBaseKnown && <Value value={base} />}</td>
+      <td data-head={say.read}>{isBaseKnown && <Value value={base} />}</td>
       {(['theirs', 'mine'] as const).map((one) => (
-        <td key={one}>
+        <td key={one} data-head={say[one]}>
           <label>
             <input
               type="radio"

@@ -1,28 +1,32 @@
 /** Keeps the change that is being looked at, and shows the dialog for it. */
 import { useQueryClient } from '@tanstack/react-query';
-import { lazy, Suspense, useCallback, useState, type ReactNode } from 'react';
+import { useCallback, useEffect, useState, type ReactNode } from 'react';
 import { callByName, type Answer } from '../../api/call.ts';
 import { saveWords } from '../../text/save.ts';
+import { words } from '../../text/words.ts';
 import { showToast } from '../../ui/overlay/toasts.tsx';
 import { SaveContext, type Change, type Save } from './save-context.ts';
+import type SaveDialogType from './save-dialog.tsx';
 import type { Made } from './save-dialog.tsx';
 import { undoOf } from './undo.ts';
 
-const SaveDialog = lazy(() => import('./save-dialog.tsx'));
+type SaveDialog = typeof SaveDialogType;
 
 interface Pending {
   readonly change: Change;
+  readonly Dialog: SaveDialog;
   readonly resolve: (answer: Answer<unknown> | undefined) => void;
 }
 
 export function SaveProvider({ children }: { readonly children: ReactNode }): ReactNode {
   const [pending, setPending] = useState<Pending>();
   const client = useQueryClient();
-  const save = useCallback(
-    (change: Change) =>
-      new Promise<Answer<unknown> | undefined>((resolve) => setPending({ change, resolve })),
-    [],
-  );
+  useEarlyDialog();
+  const save = useCallback(async (change: Change) => {
+    const Dialog = await loadDialog();
+    if (Dialog === undefined) return undefined;
+    return new Promise<Answer<unknown> | undefined>((resolve) => setPending({ change, Dialog, resolve }));
+  }, []);
   const end = (answer: Answer<unknown> | undefined, made?: Made): void => {
     pending?.resolve(answer);
     setPending(undefined);
@@ -39,13 +43,33 @@ export function SaveProvider({ children }: { readonly children: ReactNode }): Re
   return (
     <SaveContext value={save as Save}>
       {children}
-      {pending !== undefined && (
-        <Suspense>
-          <SaveDialog change={pending.change} onEnd={end} />
-        </Suspense>
-      )}
+      {pending !== undefined && <pending.Dialog change={pending.change} onEnd={end} />}
     </SaveContext>
   );
+}
+
+/** undefined when the gateway does not answer: the page stays as it is, with what was typed. */
+async function loadDialog(): Promise<SaveDialog | undefined> {
+  try {
+    return (await import('./save-dialog.tsx')).default;
+  } catch {
+    showToast({ title: words.unreachable, tone: 'bad' });
+    return undefined;
+  }
+}
+
+/** With the first press or key the dialog is fetched, so that it is there when the gateway is not. */
+function useEarlyDialog(): void {
+  useEffect(() => {
+    const ended = new AbortController();
+    const fetchDialog = (): void => {
+      ended.abort();
+      void import('./save-dialog.tsx').catch(() => undefined);
+    };
+    for (const event of ['pointerdown', 'keydown'])
+      window.addEventListener(event, fetchDialog, { signal: ended.signal });
+    return () => ended.abort();
+  }, []);
 }
 
 async function takeBack(
