@@ -1,0 +1,129 @@
+/** Controls of a record's form, each bound to one field by its pointer. */
+import type { ReactNode } from 'react';
+import { appsWords } from '../../../text/apps.ts';
+import { words } from '../../../text/words.ts';
+import { Button } from '../../../ui/controls/button.tsx';
+import { CheckField, SelectField, TextArea, TextField, type Choice } from '../../../ui/controls/field.tsx';
+import { ErrorNote } from '../../../ui/display/notes.tsx';
+import { ConflictNote } from './conflict-note.tsx';
+import styles from './forms.module.css';
+import type { FormState } from './use-record-form.ts';
+
+interface BoundProps {
+  readonly form: FormState;
+  /** JSON pointer. */
+  readonly at: string;
+  readonly placeholder?: string;
+  readonly required?: boolean;
+}
+
+/** The control that the kind of the field asks for. */
+export function FormField({ form, at, placeholder, required }: BoundProps): ReactNode {
+  const [label, hint] = form.words[at] ?? [at, undefined];
+  const common = { label, hint, error: form.error?.fieldMessage(at) };
+  const value = form.value(at);
+  if (typeof value === 'boolean') {
+    return <CheckField {...common} checked={value} onChecked={(checked) => form.set(at, checked)} />;
+  }
+  const kind = form.kinds[at];
+  const onValue = (text: string): void => form.set(at, text);
+  if (kind === 'labels') return <TextArea {...common} value={value} onValue={onValue} isMono rows={3} />;
+  return (
+    <TextField
+      {...common}
+      value={value}
+      onValue={onValue}
+      type={kind === 'time' ? 'datetime-local' : 'text'}
+      inputMode={kind === 'number' ? 'numeric' : 'text'}
+      {...(placeholder !== undefined && { placeholder })}
+      {...(required === true && { 'aria-required': true })}
+    />
+  );
+}
+
+export function FormText({ form, at }: BoundProps): ReactNode {
+  const [label, hint] = form.words[at] ?? [at, undefined];
+  return (
+    <TextArea
+      label={label}
+      hint={hint}
+      error={form.error?.fieldMessage(at)}
+      value={String(form.value(at))}
+      onValue={(text) => form.set(at, text)}
+      rows={3}
+    />
+  );
+}
+
+interface FormChoiceProps extends BoundProps {
+  readonly choices: readonly Choice[];
+}
+
+export function FormChoice({ form, at, choices }: FormChoiceProps): ReactNode {
+  const [label, hint] = form.words[at] ?? [at, undefined];
+  return (
+    <SelectField
+      label={label}
+      hint={hint}
+      error={form.error?.fieldMessage(at)}
+      value={String(form.value(at))}
+      choices={choices}
+      onValue={(value) => form.set(at, value)}
+    />
+  );
+}
+
+export function FormGroup({
+  title,
+  children,
+}: {
+  readonly title: string;
+  readonly children: ReactNode;
+}): ReactNode {
+  return (
+    <fieldset className={styles['group']}>
+      <legend>{title}</legend>
+      {children}
+    </fieldset>
+  );
+}
+
+interface RecordFormProps {
+  readonly form: FormState;
+  /** Names the form, for screen readers. */
+  readonly label: string;
+  /** Of the button; default: save. */
+  readonly action?: string;
+  readonly onCancel?: () => void;
+  readonly children: ReactNode;
+}
+
+export function RecordForm({ form, label, action, onCancel, children }: RecordFormProps): ReactNode {
+  return (
+    <form
+      className={styles['form']}
+      aria-label={label}
+      noValidate
+      onSubmit={(event) => {
+        event.preventDefault();
+        form.submit();
+      }}
+    >
+      {form.conflicts !== undefined && <ConflictNote form={form} conflicts={form.conflicts} />}
+      {form.error !== undefined && <ErrorNote error={form.error} />}
+      {children}
+      <div className={styles['actions']}>
+        <Button type="submit" look="main" disabled={!form.isChanged || (form.conflicts?.length ?? 0) > 0}>
+          {action ?? words.save}
+        </Button>
+        {onCancel === undefined ? (
+          <Button disabled={!form.isChanged} onClick={() => form.discard()}>
+            {appsWords.discard}
+          </Button>
+        ) : (
+          <Button onClick={onCancel}>{words.cancel}</Button>
+        )}
+      </div>
+    </form>
+  );
+}

@@ -1,0 +1,96 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { bodyOf, conflictsOf, patchOf, readLabels, shownValue, type FieldKinds } from './record-draft.ts';
+
+const KINDS: FieldKinds = {
+  '/name': 'text',
+  '/port': 'number',
+  '/tls/verify': 'flag',
+  '/tls/name': 'text',
+  '/statuses': 'list',
+  '/sunset_at': 'time',
+  '/labels': 'labels',
+};
+const RECORD = {
+  name: 'Billing',
+  port: 443,
+  tls: { verify: true, name: 'a', unknown_to_the_form: 1 },
+  statuses: ['2xx', 204],
+  sunset_at: '2030-01-01T00:00:00.000Z',
+  labels: { team: 'a', tier: '1' },
+};
+
+describe('patchOf', () => {
+  it('has only what was changed, also inside of objects', () => {
+    expect(patchOf(RECORD, { '/name': 'Bills', '/tls/verify': false }, KINDS)).toEqual({
+      name: 'Bills',
+      tls: { verify: false },
+    });
+  });
+
+  it('is nothing where what was typed is what the record has', () => {
+    const edits = Object.fromEntries(
+      Object.entries(KINDS).map(([pointer, kind]) => [pointer, shownValue(RECORD, pointer, kind)]),
+    );
+    expect(patchOf(RECORD, edits, KINDS)).toBeUndefined();
+  });
+
+  it.each([
+    ['an emptied field', { '/tls/name': '' }, { tls: { name: null } }],
+    ['a number', { '/port': '8443' }, { port: 8443 }],
+    ['text in place of a number, for the API to refuse', { '/port': '80a' }, { port: '80a' }],
+    ['a list', { '/statuses': '200, 3xx ,' }, { statuses: [200, '3xx'] }],
+    ['an emptied list', { '/statuses': ' ' }, { statuses: null }],
+    ['labels by name', { '/labels': 'team=b\nnew' }, { labels: { tier: null, team: 'b', new: '' } }],
+  ])('sends %s', (_, edits, patch) => {
+    expect(patchOf(RECORD, edits, KINDS)).toEqual(patch);
+  });
+
+  it('makes an object where the record has none', () => {
+    expect(patchOf({ tls: null }, { '/tls/name': 'b' }, KINDS)).toEqual({ tls: { name: 'b' } });
+  });
+
+  it('keeps any whole minute of a time', () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 0, max: 60_000_000 }), (minutes) => {
+        const sunset_at = new Date(minutes * 60_000).toISOString();
+        const shown = shownValue({ sunset_at }, '/sunset_at', 'time');
+        expect(patchOf({ sunset_at: null }, { '/sunset_at': shown }, KINDS)).toEqual({ sunset_at });
+      }),
+    );
+  });
+});
+
+describe('bodyOf', () => {
+  it('leaves out what was left empty', () => {
+    expect(bodyOf({ '/name': 'a', '/port': '', '/tls/verify': false, '/labels': 'x=y' }, KINDS)).toEqual({
+      name: 'a',
+      tls: { verify: false },
+      labels: { x: 'y' },
+    });
+  });
+});
+
+describe('conflictsOf', () => {
+  const theirs = { ...RECORD, name: 'Theirs', port: 80 };
+
+  it('names what both have changed', () => {
+    expect(conflictsOf(RECORD, theirs, { '/name': 'Mine', '/tls/name': 'b' }, KINDS)).toEqual([
+      { pointer: '/name', theirs: 'Theirs', mine: 'Mine' },
+    ]);
+  });
+
+  it('is empty where both have changed it to the same', () => {
+    expect(conflictsOf(RECORD, theirs, { '/port': '80' }, KINDS)).toEqual([]);
+  });
+});
+
+it('reads labels as they are shown', () => {
+  const name = fc.stringMatching(/^[a-z0-9._/-]{1,20}$/).filter((text) => text !== '__proto__');
+  const value = fc.stringMatching(/^[!-~]{0,20}$/);
+  fc.assert(
+    fc.property(fc.dictionary(name, value, { noNullPrototype: true }), (labels) => {
+      expect(readLabels(String(shownValue({ labels }, '/labels', 'labels')))).toEqual(labels);
+    }),
+  );
+});

@@ -1,0 +1,140 @@
+/**
+ * What is typed into the form of a record, and the smallest change that it means. Fields are named by JSON pointer
+ * (RFC 6901); what the form does not know is never sent, so it is never lost. Pure.
+ */
+export type FieldKind = 'text' | 'number' | 'flag' | 'list' | 'time' | 'labels';
+export type FieldKinds = Readonly<Record<string, FieldKind>>;
+export type Typed = string | boolean;
+/** By pointer: only what was changed by hand. */
+export type Edits = Readonly<Record<string, Typed>>;
+type Json = Readonly<Record<string, unknown>>;
+
+/** A field that was changed here and, since it was read, by another write. */
+export interface FieldConflict {
+  readonly pointer: string;
+  readonly theirs: Typed;
+  readonly mine: Typed;
+}
+
+/** The value of a record as a control shows it. */
+export function shownValue(record: Json, pointer: string, kind: FieldKind): Typed {
+  const value = valueAt(record, pointer);
+  if (kind === 'flag') return value === true;
+  if (value === null || value === undefined) return '';
+  if (kind === 'list') return (value as readonly unknown[]).join(', ');
+  if (kind === 'labels') return labelLines(value as Json);
+  const text = typeof value === 'string' ? value : JSON.stringify(value);
+  return kind === 'time' ? localTime(text) : text;
+}
+
+/** Changes as a JSON Merge Patch (RFC 7396); undefined where nothing differs from the record. */
+export function patchOf(record: Json, edits: Edits, kinds: FieldKinds): Json | undefined {
+  const patch: Record<string, unknown> = {};
+  for (const [pointer, typed] of Object.entries(edits)) {
+    const kind = kinds[pointer] ?? 'text';
+    if (typed === shownValue(record, pointer, kind)) continue;
+    const value = kind === 'labels' ? labelPatch(record, pointer, String(typed)) : typedValue(typed, kind);
+    setAt(patch, pointer, value);
+  }
+  return Object.keys(patch).length === 0 ? undefined : patch;
+}
+
+/** The body of a creation: what was typed; fields left empty take their default. */
+export function bodyOf(edits: Edits, kinds: FieldKinds): Json {
+  const body: Record<string, unknown> = {};
+  for (const [pointer, typed] of Object.entries(edits)) {
+    const kind = kinds[pointer] ?? 'text';
+    const value = kind === 'labels' ? readLabels(String(typed)) : typedValue(typed, kind);
+    if (value !== null) setAt(body, pointer, value);
+  }
+  return body;
+}
+
+/** What both sides have changed to different values since `base` was read. */
+export function conflictsOf(base: Json, theirs: Json, edits: Edits, kinds: FieldKinds): FieldConflict[] {
+  return Object.entries(edits).flatMap(([pointer, mine]) => {
+    const kind = kinds[pointer] ?? 'text';
+    const before = shownValue(base, pointer, kind);
+    const now = shownValue(theirs, pointer, kind);
+    return now === before || now === mine ? [] : [{ pointer, theirs: now, mine }];
+  });
+}
+
+/** Null puts a field back to its default. A number that is none goes as text, and the API says what is wrong. */
+function typedValue(typed: Typed, kind: FieldKind): unknown {
+  if (typeof typed === 'boolean') return typed;
+  const text = kind === 'text' ? typed : typed.trim();
+  if (text === '') return null;
+  if (kind === 'number') return numberOr(text);
+  if (kind === 'list') return text.split(',').flatMap((part) => listItem(part.trim()));
+  return kind === 'time' ? utcTime(text) : text;
+}
+
+function numberOr(text: string): number | string {
+  const value = Number(text);
+  return Number.isFinite(value) ? value : text;
+}
+
+const listItem = (part: string): (number | string)[] =>
+  part === '' ? [] : [/^\d+$/.test(part) ? Number(part) : part];
+
+/** As `datetime-local` wants it, in the reader's zone. */
+function localTime(text: string): string {
+  const date = new Date(text);
+  if (Number.isNaN(date.getTime())) return text;
+  const local = new Date(date.getTime() - date.getTimezoneOffset() * 60_000);
+  return local.toISOString().slice(0, 16);
+}
+
+function utcTime(text: string): string {
+  const date = new Date(text);
+  return Number.isNaN(date.getTime()) ? text : date.toISOString();
+}
+
+function labelLines(labels: Json): string {
+  return Object.entries(labels)
+    .map(([name, value]) => `${name}=${String(value)}`)
+    .join('\n');
+}
+
+/** One label a line; a line without "=" is a label without a value. */
+export function readLabels(text: string): Record<string, string> {
+  const lines = text.split('\n').map((line) => line.trim());
+  const pairs = lines
+    .filter((line) => line !== '')
+    .map((line): [string, string] => {
+      const at = line.indexOf('=');
+      return at < 0 ? [line, ''] : [line.slice(0, at).trim(), line.slice(at + 1).trim()];
+    });
+  return Object.fromEntries(pairs);
+}
+
+function labelPatch(record: Json, pointer: string, text: string): Record<string, string | null> {
+  const before = (valueAt(record, pointer) ?? {}) as Readonly<Record<string, string>>;
+  const after = readLabels(text);
+  const gone = Object.keys(before).filter((name) => !Object.hasOwn(after, name));
+  const changed = Object.entries(after).filter(([name, value]) => before[name] !== value);
+  return Object.fromEntries([...gone.map((name): [string, null] => [name, null]), ...changed]);
+}
+
+function valueAt(record: Json, pointer: string): unknown {
+  let value: unknown = record;
+  for (const name of partsOf(pointer)) {
+    if (typeof value !== 'object' || value === null) return undefined;
+    value = (value as Json)[name];
+  }
+  return value;
+}
+
+function setAt(target: Record<string, unknown>, pointer: string, value: unknown): void {
+  const parts = partsOf(pointer);
+  const last = parts.pop() ?? '';
+  let place = target;
+  for (const name of parts) {
+    place[name] ??= {};
+    place = place[name] as Record<string, unknown>;
+  }
+  place[last] = value;
+}
+
+const partsOf = (pointer: string): string[] => pointer.split('/').slice(1);

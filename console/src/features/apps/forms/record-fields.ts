@@ -1,0 +1,98 @@
+/** The fields that the forms know of each kind of record, by pointer. Policies have pages of their own. */
+import type { Revision } from '../../../api/schema.ts';
+import type { FieldKinds } from './record-draft.ts';
+
+export const APP_FIELDS: FieldKinds = {
+  '/name': 'text',
+  '/slug': 'text',
+  '/gateway_path': 'text',
+  '/routing_mode': 'text',
+  '/description': 'text',
+  '/labels': 'labels',
+  '/allow_encoded_slashes': 'flag',
+};
+
+export const VERSION_FIELDS: FieldKinds = {
+  '/version': 'text',
+  '/gateway_path': 'text',
+  '/status': 'text',
+  '/sunset_at': 'time',
+  '/deprecated_at': 'time',
+  '/successor': 'text',
+};
+
+export const REVISION_FIELDS: FieldKinds = {
+  '/revision': 'text',
+  '/backend_scheme': 'text',
+  '/backend_host': 'text',
+  '/backend_port': 'number',
+  '/backend_base_path': 'text',
+  '/strip_gateway_path': 'flag',
+  '/preserve_host': 'flag',
+  '/backend_tls/verify': 'flag',
+  '/backend_tls/server_name': 'text',
+  '/backend_tls/ca': 'text',
+  '/traffic_weight': 'number',
+  '/is_current': 'flag',
+  '/copy_endpoints_from': 'text',
+  '/health_check_path': 'text',
+  '/circuit_breaker/failures': 'number',
+  '/circuit_breaker/open_secs': 'number',
+  '/circuit_breaker/recovery_secs': 'number',
+  '/circuit_breaker/count_5xx': 'flag',
+  '/circuit_breaker/probe/interval_ms': 'number',
+  '/circuit_breaker/probe/timeout_ms': 'number',
+  '/circuit_breaker/probe/healthy_threshold': 'number',
+  '/circuit_breaker/probe/unhealthy_threshold': 'number',
+  '/circuit_breaker/probe/expected_statuses': 'list',
+};
+
+export const ENDPOINT_FIELDS: FieldKinds = {
+  '/method': 'text',
+  '/path': 'text',
+  '/backend_path': 'text',
+  '/is_active': 'flag',
+};
+
+/** What a new record has where nothing is typed; shown in the form, not sent. */
+export const DEFAULTS = {
+  app: { routing_mode: 'pass_through', allow_encoded_slashes: false },
+  version: { status: 'active' },
+  revision: {
+    backend_scheme: 'https',
+    backend_port: 443,
+    backend_base_path: '/',
+    strip_gateway_path: true,
+    preserve_host: false,
+    traffic_weight: 100,
+    is_current: false,
+    backend_tls: { verify: true },
+  },
+  endpoint: { method: 'GET', is_active: true },
+} as const;
+
+/** A certificate is verified unless a record says that it is not. */
+export function shownRevision(revision: object & { readonly backend_tls: object | null }): object {
+  return { ...revision, backend_tls: { verify: true, ...revision.backend_tls } };
+}
+
+/** The default path is shown as an empty field, so that it stays the default. */
+export function shownVersion(
+  version: object & { readonly gateway_path: string; readonly gateway_path_is_default: boolean },
+): object {
+  return version.gateway_path_is_default ? { ...version, gateway_path: null } : version;
+}
+
+/** What a copy of a revision has in common with it: all that is not its own, also what the forms do not know. */
+export function copyOfRevision(revision: Revision): Readonly<Record<string, unknown>> {
+  const {
+    id: _id,
+    created_at: _createdAt,
+    updated_at: _updatedAt,
+    version_id: _versionId,
+    revision: _label,
+    is_current: _isCurrent,
+    ...rest
+  } = revision;
+  return rest;
+}

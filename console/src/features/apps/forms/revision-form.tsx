@@ -1,0 +1,150 @@
+/** The fields of a revision: its backend, its traffic, and when it counts as failing. */
+import type { ReactNode } from 'react';
+import { appsWords, cloneWords, fieldWords } from '../../../text/apps.ts';
+import { FieldGrid } from '../../../ui/controls/field.tsx';
+import { FormChoice, FormField, FormGroup, FormText, RecordForm } from './form-fields.tsx';
+import { DEFAULTS, REVISION_FIELDS } from './record-fields.ts';
+import { useCreateForm, type FormState } from './use-record-form.ts';
+
+const SCHEMES = ['https', 'http'].map((value) => ({ value, label: value }));
+const { groups } = appsWords;
+
+interface RevisionFieldsProps {
+  readonly form: FormState;
+  /** Also what only a creation takes. */
+  readonly isNew?: boolean;
+}
+
+export function RevisionFields({ form, isNew = false }: RevisionFieldsProps): ReactNode {
+  return (
+    <>
+      <FieldGrid>
+        <FormField form={form} at="/revision" required />
+        {isNew && <FormField form={form} at="/copy_endpoints_from" />}
+      </FieldGrid>
+      <FormGroup title={groups.backend}>
+        <FieldGrid>
+          <FormChoice form={form} at="/backend_scheme" choices={SCHEMES} />
+          <FormField form={form} at="/backend_host" required />
+          <FormField form={form} at="/backend_port" />
+          <FormField form={form} at="/backend_base_path" />
+        </FieldGrid>
+        <FormField form={form} at="/strip_gateway_path" />
+        <FormField form={form} at="/preserve_host" />
+      </FormGroup>
+      <FormGroup title={groups.traffic}>
+        <FieldGrid>
+          <FormField form={form} at="/traffic_weight" />
+        </FieldGrid>
+        <FormField form={form} at="/is_current" />
+      </FormGroup>
+      {form.value('/backend_scheme') === 'https' && <TlsFields form={form} />}
+      <HealthFields form={form} />
+    </>
+  );
+}
+
+function TlsFields({ form }: { readonly form: FormState }): ReactNode {
+  return (
+    <FormGroup title={groups.tls}>
+      <FormField form={form} at="/backend_tls/verify" />
+      <FieldGrid>
+        <FormField form={form} at="/backend_tls/server_name" />
+      </FieldGrid>
+      <FormText form={form} at="/backend_tls/ca" />
+    </FormGroup>
+  );
+}
+
+const HEALTH_FIELDS = [
+  '/health_check_path',
+  '/circuit_breaker/probe/interval_ms',
+  '/circuit_breaker/probe/timeout_ms',
+  '/circuit_breaker/probe/expected_statuses',
+  '/circuit_breaker/probe/healthy_threshold',
+  '/circuit_breaker/probe/unhealthy_threshold',
+  '/circuit_breaker/failures',
+  '/circuit_breaker/open_secs',
+  '/circuit_breaker/recovery_secs',
+];
+
+function HealthFields({ form }: { readonly form: FormState }): ReactNode {
+  return (
+    <FormGroup title={groups.health}>
+      <FieldGrid>
+        {HEALTH_FIELDS.map((at) => (
+          <FormField key={at} form={form} at={at} />
+        ))}
+      </FieldGrid>
+      <FormField form={form} at="/circuit_breaker/count_5xx" />
+    </FormGroup>
+  );
+}
+
+interface CreateProps {
+  readonly app: string;
+  readonly version: string;
+  readonly onCreated: (revision: string) => void;
+  readonly onCancel: () => void;
+}
+
+export function CreateRevisionForm({ app, version, onCreated, onCancel }: CreateProps): ReactNode {
+  const form = useCreateForm({
+    title: appsWords.createRevision,
+    operation: '/apps/{app_id}/versions/{version_id}/revisions',
+    path: { app_id: app, version_id: version },
+    words: fieldWords.revision,
+    kinds: REVISION_FIELDS,
+    defaults: DEFAULTS.revision,
+    nameOf: ({ revision }) => String(revision),
+    onCreated: ({ revision }) => onCreated(String(revision)),
+  });
+  return (
+    <RecordForm
+      form={form}
+      label={appsWords.createRevision}
+      action={appsWords.createRevision}
+      onCancel={onCancel}
+    >
+      <RevisionFields form={form} isNew />
+    </RecordForm>
+  );
+}
+
+interface CloneProps extends CreateProps {
+  /** What the clone gets: the revision without what is its own. */
+  readonly original: Readonly<Record<string, unknown>>;
+  readonly label: string;
+}
+
+/** Only the label is asked for; everything else can be changed on the page of the clone. */
+export function CloneRevisionForm({
+  app,
+  version,
+  original,
+  label,
+  onCreated,
+  onCancel,
+}: CloneProps): ReactNode {
+  const form = useCreateForm({
+    title: cloneWords.title(label),
+    operation: '/apps/{app_id}/versions/{version_id}/revisions',
+    path: { app_id: app, version_id: version },
+    words: fieldWords.revision,
+    kinds: REVISION_FIELDS,
+    defaults: original,
+    constants: { ...original, is_current: false, copy_endpoints_from: label },
+    nameOf: ({ revision }) => String(revision),
+    onCreated: ({ revision }) => onCreated(String(revision)),
+  });
+  return (
+    <RecordForm form={form} label={cloneWords.title(label)} action={cloneWords.action} onCancel={onCancel}>
+      <p>{cloneWords.hint}</p>
+      <FieldGrid>
+        <FormField form={form} at="/revision" required />
+        <FormField form={form} at="/backend_host" />
+        <FormField form={form} at="/backend_port" />
+      </FieldGrid>
+    </RecordForm>
+  );
+}

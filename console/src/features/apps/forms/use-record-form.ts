@@ -1,0 +1,195 @@
+/**
+ * The state of the form of a record: what was typed, what the API said of it, and what another write has changed
+ * meanwhile. Typed text stays until it is saved or discarded; leaving the page asks first.
+ */
+import { useBlocker } from '@tanstack/react-router';
+import { useRef, useState } from 'react';
+import type { ApiError } from '../../../api/api-error.ts';
+import { callByName, type Answer } from '../../../api/call.ts';
+import { appsWords, type FieldWords } from '../../../text/apps.ts';
+import { inversePatch } from '../../save/merge-patch.ts';
+import { useSave } from '../../save/save-context.ts';
+import {
+  bodyOf,
+  conflictsOf,
+  patchOf,
+  shownValue,
+  type Edits,
+  type FieldConflict,
+  type FieldKinds,
+  type Typed,
+} from './record-draft.ts';
+
+type Json = Readonly<Record<string, unknown>>;
+
+export interface FormState {
+  readonly words: FieldWords;
+  readonly kinds: FieldKinds;
+  readonly error: ApiError | undefined;
+  /** Undefined as long as no other write came between. */
+  readonly conflicts: readonly FieldConflict[] | undefined;
+  readonly isChanged: boolean;
+  value(pointer: string): Typed;
+  set(pointer: string, value: Typed): void;
+  choose(conflict: FieldConflict, side: 'theirs' | 'mine'): void;
+  discard(): void;
+  submit(): void;
+}
+
+interface EditTarget {
+  readonly name: string;
+  /** Path template of the record, such as `/apps/{app_id}`. */
+  readonly operation: string;
+  readonly path: Readonly<Record<string, string>>;
+  readonly words: FieldWords;
+  readonly kinds: FieldKinds;
+  /** As the form shows it. */
+  readonly record: Json;
+  readonly etag: string | undefined;
+  /** Makes what the form shows of what the API has. */
+  readonly shown?: (record: never) => object;
+  /** With the record as it is now. */
+  readonly onSaved?: (record: Json) => void;
+}
+
+interface Base {
+  readonly record: Json;
+  readonly etag: string | undefined;
+}
+
+/** Changes a record: sends what was changed, on the condition that the record is the one that was read. */
+export function useEditForm(target: EditTarget): FormState {
+  const save = useSave();
+  const [edits, setEdits] = useState<Edits>({});
+  // The record as it was when typing began: what others write later must not be overwritten unseen.
+  const [base, setBase] = useState<Base>();
+  const [error, setError] = useState<ApiError>();
+  const [conflicts, setConflicts] = useState<readonly FieldConflict[]>();
+  const { record, etag } = base ?? target;
+  const patch = patchOf(record, edits, target.kinds);
+  useLeaveQuestion(patch !== undefined);
+  const discard = (): void => {
+    setEdits({});
+    setBase(undefined);
+    setError(undefined);
+    setConflicts(undefined);
+  };
+  const showBothSides = async (): Promise<void> => {
+    const theirs = await readRecord(target);
+    setConflicts(conflictsOf(record, theirs.record, edits, target.kinds));
+    setBase(theirs);
+  };
+  const submit = async (): Promise<void> => {
+    if (patch === undefined) return;
+    setError(undefined);
+    const operation = `PATCH ${target.operation}`;
+    const answer = await save<{ readonly data: Json }>({
+      title: appsWords.saveOf(target.name),
+      operation,
+      options: { path: target.path, body: patch, ifMatch: etag },
+      done: appsWords.saved(target.name),
+      onRefused: setError,
+      onConflict: (refusal) => void showBothSides().catch(() => setError(refusal)),
+      undo: { operation, options: { path: target.path, body: inversePatch(record, patch) } },
+    });
+    if (answer === undefined) return;
+    discard();
+    target.onSaved?.(answer.body.data);
+  };
+  return {
+    words: target.words,
+    kinds: target.kinds,
+    error,
+    conflicts,
+    isChanged: patch !== undefined,
+    value: (pointer) => edits[pointer] ?? shownValue(record, pointer, target.kinds[pointer] ?? 'text'),
+    set: (pointer, value) => {
+      setBase((before) => before ?? { record: target.record, etag: target.etag });
+      setEdits((before) => ({ ...before, [pointer]: value }));
+    },
+    choose: (conflict, side) => {
+      if (side === 'theirs') setEdits((before) => without(before, conflict.pointer));
+      setConflicts((before) => before?.filter((one) => one !== conflict));
+    },
+    discard,
+    submit: () => void submit(),
+  };
+}
+
+const without = (edits: Edits, pointer: string): Edits =>
+  Object.fromEntries(Object.entries(edits).filter(([name]) => name !== pointer));
+
+async function readRecord({ operation, path, shown }: EditTarget): Promise<Base> {
+  const { body, etag } = await callByName<{ readonly data: Json }>(`GET ${operation}`, { path });
+  return { record: (shown?.(body.data as never) ?? body.data) as Json, etag };
+}
+
+interface CreateTarget {
+  readonly title: string;
+  /** Such as `/apps`. */
+  readonly operation: string;
+  readonly path?: Readonly<Record<string, string>>;
+  readonly words: FieldWords;
+  readonly kinds: FieldKinds;
+  readonly defaults: Json;
+  /** Sent too, unless the form has something else for it. */
+  readonly constants?: Json;
+  readonly nameOf: (record: Json) => string;
+  readonly onCreated: (record: Json) => void;
+}
+
+/** Makes a record of what was typed; the rest is left to the defaults of the API. */
+export function useCreateForm(target: CreateTarget): FormState {
+  const save = useSave();
+  const [edits, setEdits] = useState<Edits>({});
+  const [error, setError] = useState<ApiError>();
+  const isChanged = Object.values(edits).some((value) => value !== '');
+  const leave = useLeaveQuestion(isChanged);
+  const submit = async (): Promise<void> => {
+    setError(undefined);
+    const body = { ...target.constants, ...bodyOf(edits, target.kinds) };
+    const answer: Answer<{ readonly data: Json }> | undefined = await save({
+      title: target.title,
+      action: target.title,
+      operation: `POST ${target.operation}`,
+      options: { path: target.path, body },
+      done: appsWords.created(target.nameOf(body)),
+      onRefused: setError,
+    });
+    if (answer === undefined) return;
+    leave.allow();
+    target.onCreated(answer.body.data);
+  };
+  return {
+    words: target.words,
+    kinds: target.kinds,
+    error,
+    conflicts: undefined,
+    isChanged,
+    value: (pointer) =>
+      edits[pointer] ?? shownValue(target.defaults, pointer, target.kinds[pointer] ?? 'text'),
+    set: (pointer, value) => setEdits((before) => ({ ...before, [pointer]: value })),
+    choose: () => undefined,
+    discard: () => setEdits({}),
+    submit: () => void submit(),
+  };
+}
+
+/** Asks before the page is left while something typed on it is not saved. */
+function useLeaveQuestion(isOn: boolean): { readonly allow: () => void } {
+  const isAllowed = useRef(false);
+  useBlocker({
+    shouldBlockFn: ({ current, next }) =>
+      isOn &&
+      !isAllowed.current &&
+      current.pathname !== next.pathname &&
+      // oxlint-disable-next-line no-alert -- the browser asks the same when a tab is closed
+      !window.confirm(appsWords.unsavedLeave),
+    enableBeforeUnload: () => isOn && !isAllowed.current,
+  });
+  return {
+    allow: () => {
+      isAllowed.current = true;
+    },
+  };
+}

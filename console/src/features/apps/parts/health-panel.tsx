@@ -1,0 +1,107 @@
+/** The health of a revision as this gateway sees it: its breaker, its last check, its last error. */
+import { Link } from '@tanstack/react-router';
+import type { ReactNode } from 'react';
+import { useRead } from '../../../api/queries.ts';
+import type { RevisionHealth, RevisionTransition } from '../../../api/schema.ts';
+import { healthWords } from '../../../text/apps.ts';
+import { words } from '../../../text/words.ts';
+import { DataTable, type Column } from '../../../ui/display/data-table.tsx';
+import { KeyValues } from '../../../ui/display/key-values.tsx';
+import { Loaded } from '../../../ui/display/notes.tsx';
+import { Panel, Stack } from '../../../ui/display/panel.tsx';
+import { Time, formatMs, formatShare } from '../../../ui/display/time.tsx';
+import { apiPath, type ResourcePath } from '../resource-path.ts';
+import { BreakerBadge } from './state-badges.tsx';
+
+const REFRESH_MS = 5_000;
+
+export function HealthPanel({ path }: { readonly path: ResourcePath }): ReactNode {
+  const query = useRead(
+    'GET /apps/{app_id}/versions/{version_id}/revisions/{revision_id}/health',
+    {
+      path: apiPath(path) as {
+        readonly app_id: string;
+        readonly version_id: string;
+        readonly revision_id: string;
+      },
+    },
+    { everyMs: REFRESH_MS },
+  );
+  return (
+    <Panel title={healthWords.title}>
+      <Loaded query={query}>
+        {({ body: { data } }) => (
+          <Stack>
+            <HealthFacts health={data} />
+            <BreakerHistory health={data} />
+          </Stack>
+        )}
+      </Loaded>
+    </Panel>
+  );
+}
+
+function HealthFacts({ health }: { readonly health: RevisionHealth }): ReactNode {
+  return (
+    <KeyValues
+      rows={[
+        [healthWords.state, <BreakerBadge key="state" state={health.state} />],
+        [
+          healthWords.since,
+          health.since === null ? words.none : <Time key="since" at={health.since} isRelative />,
+        ],
+        [healthWords.failures, health.consecutive_failures.toLocaleString('en')],
+        [healthWords.openings, health.openings.toLocaleString('en')],
+        [healthWords.share, formatShare(health.traffic_share)],
+        [healthWords.probing, healthWords.probings[health.probing]],
+        [healthWords.lastProbe, <LastProbe key="probe" health={health} />],
+        [healthWords.lastError, <LastError key="error" health={health} />],
+      ]}
+    />
+  );
+}
+
+function LastProbe({ health: { last_probe: probe } }: { readonly health: RevisionHealth }): ReactNode {
+  if (probe === null) return words.none;
+  const time = formatMs(probe.duration_ms);
+  const reason = probe.error ?? String(probe.status ?? '');
+  return (
+    <>
+      {probe.ok ? healthWords.probeGood(probe.status, time) : healthWords.probeBad(reason, time)} (
+      <Time at={probe.at} isRelative />)
+    </>
+  );
+}
+
+function LastError({ health: { last_error: error } }: { readonly health: RevisionHealth }): ReactNode {
+  if (error === null) return healthWords.noError;
+  return (
+    <>
+      {error.detail} (<Time at={error.at} isRelative />){' '}
+      <Link to="/live/$id" params={{ id: error.request_id }}>
+        {healthWords.request}
+      </Link>
+    </>
+  );
+}
+
+const historyColumns: readonly Column<RevisionTransition>[] = [
+  { head: healthWords.columns.at, cell: ({ at }) => <Time at={at} /> },
+  {
+    head: healthWords.columns.change,
+    cell: ({ from, to }) => `${healthWords.states[from]} → ${healthWords.states[to]}`,
+  },
+  { head: healthWords.columns.why, cell: ({ detail }) => detail },
+];
+
+function BreakerHistory({ health: { history } }: { readonly health: RevisionHealth }): ReactNode {
+  if (history.length === 0) return <p>{healthWords.noHistory}</p>;
+  return (
+    <DataTable
+      caption={healthWords.history}
+      rows={history}
+      keyOf={({ at, from, to }) => at + from + to}
+      columns={historyColumns}
+    />
+  );
+}

@@ -1,0 +1,35 @@
+/** A revision as it is, in words. */
+import type { ReactNode } from 'react';
+import type { Revision } from '../../../api/schema.ts';
+import { appsWords } from '../../../text/apps.ts';
+import { words } from '../../../text/words.ts';
+import { KeyValues } from '../../../ui/display/key-values.tsx';
+import { Time } from '../../../ui/display/time.tsx';
+import { backendText } from './state-badges.tsx';
+
+const yesNo = (value: boolean): string => (value ? appsWords.yes : appsWords.no);
+
+export function RevisionFacts({ revision }: { readonly revision: Revision }): ReactNode {
+  const { facts } = appsWords;
+  return (
+    <KeyValues
+      rows={[
+        [facts.backend, <code key="backend">{backendText(revision)}</code>],
+        ...(revision.backend_scheme === 'https' ? [[facts.tls, tlsText(revision)] as const] : []),
+        [facts.gatewayPath, yesNo(revision.strip_gateway_path)],
+        [facts.preserveHost, yesNo(revision.preserve_host)],
+        [facts.weight, revision.traffic_weight.toLocaleString('en')],
+        [facts.health, revision.health_check_path ?? words.none],
+        [facts.policy, yesNo(revision.default_policy !== null)],
+        [facts.created, <Time key="created" at={revision.created_at} />],
+        [facts.changed, <Time key="changed" at={revision.updated_at} />],
+        [facts.id, <code key="id">{revision.id}</code>],
+      ]}
+    />
+  );
+}
+
+function tlsText({ backend_tls: tls }: Revision): string {
+  const verified = tls?.verify === false ? appsWords.tlsUnverified : appsWords.tlsVerified;
+  return tls?.server_name === undefined ? verified : `${verified}, ${tls.server_name}`;
+}

@@ -1,0 +1,36 @@
+/** States of versions and breakers, in their colours. */
+import type { ReactNode } from 'react';
+import type { Revision, RevisionHealth, Version } from '../../../api/schema.ts';
+import { appsWords } from '../../../text/apps.ts';
+import { Badge, type Tone } from '../../../ui/display/badge.tsx';
+
+const STATUS_TONES: Readonly<Record<Version['status'], Tone>> = {
+  active: 'good',
+  deprecated: 'warn',
+  retired: 'bad',
+};
+const BREAKER_TONES: Readonly<Record<RevisionHealth['state'], Tone>> = {
+  closed: 'good',
+  open: 'bad',
+  half_open: 'warn',
+};
+
+export function StatusBadge({ status }: { readonly status: Version['status'] }): ReactNode {
+  return <Badge tone={STATUS_TONES[status]}>{appsWords.status[status]}</Badge>;
+}
+
+export function BreakerBadge({ state }: { readonly state: RevisionHealth['state'] }): ReactNode {
+  return <Badge tone={BREAKER_TONES[state]}>{appsWords.breaker[state]}</Badge>;
+}
+
+/** `https://host:port/base` */
+export function backendText(revision: Revision): string {
+  const {
+    backend_scheme: scheme,
+    backend_host: host,
+    backend_port: port,
+    backend_base_path: path,
+  } = revision;
+  const name = host.includes(':') ? `[${host}]` : host;
+  return `${scheme}://${name}:${port}${path === '/' ? '' : path}`;
+}
