@@ -1,7 +1,114 @@
-/** Import */
-import type { ReactNode } from 'react';
-import { PageHead } from '../../ui/display/panel.tsx';
+/** Imports an OpenAPI description in three steps: the description, what of it would change, and the change. */
+import { useQueryClient } from '@tanstack/react-query';
+import { useNavigate } from '@tanstack/react-router';
+import { useState, type ReactNode } from 'react';
+import { ApiError } from '../../api/api-error.ts';
+import { call } from '../../api/call.ts';
+import { useMay } from '../../page/session.ts';
+import { appsWords } from '../../text/apps.ts';
+import { importWords } from '../../text/import.ts';
+import { Note } from '../../ui/display/notes.tsx';
+import { PageHead, Stack } from '../../ui/display/panel.tsx';
+import { showToast } from '../../ui/overlay/toasts.tsx';
+import { pageLink } from '../apps/parts/resource-link.tsx';
+import { DescriptionForm, EMPTY, type Description } from './description-form.tsx';
+import { ImportPlan } from './import-plan.tsx';
+import { readPlan, type Imported, type Plan } from './plan-shape.ts';
+
+interface Planned {
+  readonly imported: Imported;
+  readonly plan: Plan;
+}
 
 export function ImportPage(): ReactNode {
-  return <PageHead title="Import" />;
+  const mayEdit = useMay('editor');
+  const [description, setDescription] = useState<Description>(EMPTY);
+  const [planned, setPlanned] = useState<Planned>();
+  const [error, setError] = useState<Error>();
+  const [isBusy, setBusy] = useState(false);
+  const navigate = useNavigate();
+  const client = useQueryClient();
+  const attempt = async (work: () => Promise<void>): Promise<void> => {
+    setBusy(true);
+    setError(undefined);
+    try {
+      await work();
+    } catch (cause) {
+      setError(cause as Error);
+    } finally {
+      setBusy(false);
+    }
+  };
+  const makePlan = (): Promise<void> => attempt(async () => setPlanned(await planOf(description)));
+  const apply = ({ imported, plan }: Planned): Promise<void> =>
+    attempt(async () => {
+      const { app } = description;
+      const base = imported.base_version ?? plan.base_version;
+      const body = { config: imported.config, base_version: base, message: importWords.reason(app) };
+      await call('POST /config/apply', { body });
+      showToast({ title: importWords.done(app) });
+      await client.invalidateQueries();
+      await navigate(pageLink({ app }));
+    });
+  const head = <PageHead title={importWords.title} trail={appsWords.title} summary={importWords.summary} />;
+  if (!mayEdit) {
+    return (
+      <>
+        {head}
+        <Note tone="warn">{importWords.notAllowed}</Note>
+      </>
+    );
+  }
+  return (
+    <>
+      {head}
+      <Stack>
+        {planned === undefined ? (
+          <DescriptionForm
+            description={description}
+            onChange={setDescription}
+            error={error}
+            isBusy={isBusy}
+            onSubmit={() => void makePlan()}
+          />
+        ) : (
+          <ImportPlan
+            imported={planned.imported}
+            plan={planned.plan}
+            error={error}
+            isBusy={isBusy}
+            onApply={() => void apply(planned)}
+            onBack={() => {
+              setPlanned(undefined);
+              setError(undefined);
+            }}
+          />
+        )}
+      </Stack>
+    </>
+  );
+}
+
+async function planOf({ document, ...given }: Description): Promise<Planned> {
+  const options = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== ''));
+  const { body } = await call('POST /import/openapi', {
+    body: { ...(options as { readonly app: string }), app: given.app, document },
+  });
+  const imported = body.data as Imported;
+  const planned = await call('POST /config/plan', { body: { config: imported.config } }).catch(
+    (error: unknown) => {
+      // Its pointers are into the configuration, which the reader has not written.
+      throw error instanceof ApiError ? withoutPlaces(error) : error;
+    },
+  );
+  return { imported, plan: readPlan(planned.body.data) };
+}
+
+function withoutPlaces(error: ApiError): Error {
+  const details = error.fields.map(({ pointer, detail }) => `${pointer} ${detail}`);
+  return new ApiError(error.status, {
+    ...error.problem,
+    errors: [],
+    detail: [error.message, ...details].join('; '),
+  });
 }

@@ -1,0 +1,47 @@
+/** Words of the import of OpenAPI descriptions. */
+const plural = (count: number, one: string, many: string): string =>
+  `${count.toLocaleString('en')} ${count === 1 ? one : many}`;
+
+export const importWords = {
+  title: 'Import OpenAPI',
+  summary:
+    'A description becomes an app with a version, a revision and endpoints. You see the plan before anything changes.',
+  notAllowed: 'Your role may not import.',
+  document: 'Description',
+  documentHint: 'OpenAPI 2.0, 3.0 or 3.1, in YAML or JSON. Drop a file here, or paste its text.',
+  chooseFile: 'Choose a file',
+  dropHere: 'Drop the file here',
+  tooLarge: (limit: string): string =>
+    `The file has more than ${limit}. Import it with: headgate import openapi`,
+  notRead: (name: string, reason: string): string => `Could not read ${name}: ${reason}`,
+  fields: {
+    app: ['App', 'Slug of the app that gets the endpoints. It is made when it is not there.'],
+    version: ['Version', 'Empty: v and the major version of the description.'],
+    revision: ['Revision', 'Empty: r1.'],
+    gatewayPath: ['Gateway path', 'Of a new app. Empty: / and its slug.'],
+    backend: ['Backend', 'URL. Empty: the first server of the description.'],
+  },
+  security: 'Carry security over to policies',
+  securityHint: 'Tokens and keys of the description become API keys or JWTs with their scopes.',
+  makePlan: 'Show the plan',
+  steps: { description: 'Description', notes: 'Not carried over', plan: 'Plan' },
+  operations: (count: number): string => plural(count, 'operation', 'operations'),
+  allCarried: (count: number): string =>
+    `All of ${plural(count, 'operation', 'operations')} can be carried over.`,
+  someNotes: (count: number): string =>
+    `${plural(count, 'note', 'notes')} of what is not carried over, or in part:`,
+  notesHidden: (count: number): string => `${count.toLocaleString('en')} more are not listed.`,
+  totals: (create: number, update: number, remove: number): string =>
+    `${create.toLocaleString('en')} to create, ${update.toLocaleString('en')} to update, ${remove.toLocaleString('en')} to delete.`,
+  nothing: 'Nothing would change: the app is already as the description says.',
+  changesHidden: (count: number): string => `${count.toLocaleString('en')} more changes are not listed.`,
+  planCaption: 'What the import would change',
+  columns: { change: 'Change', kind: 'Kind', record: 'Record', fields: 'Fields' },
+  changes: { create: 'create', update: 'update', delete: 'delete' },
+  traffic: (changed: number, requests: number): string =>
+    `${changed.toLocaleString('en')} of ${plural(requests, 'recorded recent request', 'recorded recent requests')} would be answered otherwise.`,
+  apply: 'Apply the plan',
+  back: 'Change the description',
+  reason: (app: string): string => `import OpenAPI into ${app}`,
+  done: (app: string): string => `The description is imported into ${app}`,
+} as const;

@@ -1,0 +1,388 @@
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { Locator, Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { axe, screenshot, startConsole, type TestConsole } from '../support/clients/console.ts';
+
+let console: TestConsole;
+let backend: Server;
+let port: number;
+
+beforeAll(async () => {
+  backend = createServer((request, response) => response.end(`${request.method} ${request.url}`));
+  await new Promise<void>((resolve) => backend.listen(0, '127.0.0.1', resolve));
+  ({ port } = backend.address() as AddressInfo);
+  console = await startConsole();
+});
+afterAll(async () => {
+  await console.close();
+  backend.closeAllConnections();
+  await new Promise((resolve) => backend.close(resolve));
+});
+
+const heading = (page: Page, name: string): Locator =>
+  page.getByRole('heading', { level: 1, name, exact: true });
+const press = (scope: Page | Locator, name: string): Promise<void> =>
+  scope.getByRole('button', { name, exact: true }).first().click();
+
+/** Looks at what the change would do, and makes it. */
+async function confirm(page: Page, title: string, action: string): Promise<void> {
+  const dialog = page.getByRole('dialog', { name: title });
+  await dialog.getByText(/By this|No route/).waitFor();
+  await press(dialog, action);
+  await dialog.waitFor({ state: 'hidden' });
+}
+
+/** A version with a revision `r1` that has all traffic, made by the API. */
+async function makeApp(slug: string, revisions: readonly string[] = ['r1']): Promise<void> {
+  const { gateway } = console;
+  await gateway.must('POST', '/apps', { name: slug, slug, gateway_path: `/${slug}` });
+  await gateway.must('POST', `/apps/${slug}/versions`, { version: 'v1' });
+  for (const [index, revision] of revisions.entries()) {
+    await gateway.must('POST', `/apps/${slug}/versions/v1/revisions`, {
+      revision,
+      backend_scheme: 'http',
+      backend_host: '127.0.0.1',
+      backend_port: port,
+      is_current: index === 0,
+    });
+  }
+}
+
+it('makes an app with version, revision and endpoint, which then serves', async () => {
+  const { page, expectNoProblems } = await console.open('/apps', 'editor');
+  await page.getByRole('heading', { name: 'No apps yet' }).waitFor();
+  expect(await axe(page)).toEqual([]);
+  await press(page, 'Create app');
+  const form = page.getByRole('form', { name: 'Create app' });
+  await form.getByLabel('Name', { exact: true }).fill('Billing');
+  await form.getByLabel('Slug').fill('Not A Slug');
+  await form.getByLabel('Gateway path').fill('/billing');
+  await press(form, 'Create app');
+  // What the API refuses stands at its field, and what was typed stays.
+  const slug = form.getByRole('textbox', { name: 'Slug' });
+  await expect.poll(() => slug.getAttribute('aria-invalid')).toBe('true');
+  expect(await form.getByLabel('Name', { exact: true }).inputValue()).toBe('Billing');
+  expect(await axe(page)).toEqual([]);
+  await slug.fill('billing');
+  await form.getByLabel('Labels').fill('team=payments\ntier=1');
+  await press(form, 'Create app');
+  await confirm(page, 'Create app', 'Create app');
+
+  await heading(page, 'Billing').waitFor();
+  await press(page, 'Create version');
+  await page.getByRole('form').getByLabel('Version', { exact: true }).fill('v1');
+  await press(page.getByRole('form'), 'Create version');
+  await confirm(page, 'Create version', 'Create version');
+
+  await heading(page, 'billing v1').waitFor();
+  await press(page, 'Create revision');
+  const revision = page.getByRole('form', { name: 'Create revision' });
+  await revision.getByLabel('Revision', { exact: true }).fill('r1');
+  await revision.getByLabel('Backend scheme').selectOption('http');
+  await revision.getByLabel('Backend host').fill('127.0.0.1');
+  await revision.getByLabel('Backend port').fill(String(port));
+  expect(await axe(page)).toEqual([]);
+  await press(revision, 'Create revision');
+  await confirm(page, 'Create revision', 'Create revision');
+
+  await heading(page, 'billing v1 r1').waitFor();
+  await press(page, 'Activate r1');
+  await confirm(page, 'Send all traffic to r1', 'Activate');
+  await page.getByRole('tab', { name: 'Endpoints' }).click();
+  await press(page, 'Add endpoint');
+  const endpoint = page.getByRole('form', { name: 'Add endpoint' });
+  await endpoint.getByLabel('Path', { exact: true }).fill('/invoices');
+  await endpoint.getByLabel('Backend path').fill('/v1/invoices');
+  await press(endpoint, 'Add endpoint');
+  await confirm(page, 'Add endpoint', 'Add endpoint');
+  await heading(page, 'GET /invoices').waitFor();
+  expect(await axe(page)).toEqual([]);
+  await screenshot(page, 'endpoint');
+
+  const served = await fetch(`${console.gateway.proxy}/billing/v1/invoices`);
+  expect(await served.text()).toBe('GET /v1/invoices');
+  expect(await console.gateway.must('GET', '/apps/billing')).toMatchObject({
+    labels: { team: 'payments', tier: '1' },
+  });
+  expectNoProblems();
+});
+
+describe('a version', () => {
+  beforeAll(() => makeApp('canary', ['r1', 'r2', 'r3']));
+
+  it('is split by keys, by dragging and by typing, and rolled back', async () => {
+    const { page, expectNoProblems } = await console.open('/apps/canary/versions/v1', 'editor');
+    const traffic = page.getByRole('region', { name: 'Traffic' });
+    await press(traffic, 'Add r2');
+    const border = traffic.getByRole('slider', { name: 'Border between r1 and r2' });
+    await border.focus();
+    await page.keyboard.press('PageDown');
+    await page.keyboard.press('ArrowLeft');
+    expect(await border.getAttribute('aria-valuetext')).toBe('r1 89 %, r2 11 %');
+    expect(await axe(page)).toEqual([]);
+    await screenshot(page, 'version');
+    await press(traffic, 'Save the split');
+    await confirm(page, 'Split the traffic of v1', 'Save');
+    const split = (): Promise<unknown> => console.gateway.must('GET', '/apps/canary/versions/v1/traffic');
+    expect(await split()).toEqual({ r1: 89, r2: 11 });
+
+    const bar = await traffic.getByRole('group', { name: 'Shares of the traffic' }).boundingBox();
+    const knob = await border.boundingBox();
+    await page.mouse.move(knob!.x + knob!.width / 2, knob!.y + knob!.height / 2);
+    await page.mouse.down();
+    await page.mouse.move(bar!.x + bar!.width * 0.4, knob!.y + 5, { steps: 5 });
+    await page.mouse.up();
+    expect(await border.getAttribute('aria-valuenow')).toBe('40');
+    await press(traffic, 'Add r3');
+    await traffic.getByLabel('Weight of r3').fill('25');
+    await press(traffic, 'Save the split');
+    await confirm(page, 'Split the traffic of v1', 'Save');
+    expect(await split()).toEqual({ r1: 40, r2: 60, r3: 25 });
+
+    await press(page, 'Roll back to r1');
+    await confirm(page, 'Send all traffic to r1', 'Roll back to r1');
+    await traffic.getByText('All traffic goes to r1.').waitFor();
+    expect(await split()).toEqual({ r1: 100 });
+    // The way back of the way back.
+    await press(page, 'Undo');
+    await expect.poll(split).toEqual({ r1: 40, r2: 60, r3: 25 });
+    expectNoProblems();
+  });
+
+  it('keeps a split that another write has changed meanwhile', async () => {
+    const { page, expectNoProblems } = await console.open('/apps/canary/versions/v1', 'editor');
+    const traffic = page.getByRole('region', { name: 'Traffic' });
+    await traffic.getByLabel('Weight of r1').fill('90');
+    await console.gateway.must('PUT', '/apps/canary/versions/v1/traffic', { r1: 1, r2: 1 });
+    await press(traffic, 'Save the split');
+    await traffic.getByRole('alert').waitFor();
+    expect(await traffic.getByLabel('Weight of r1').inputValue()).toBe('90');
+    expect(await console.gateway.must('GET', '/apps/canary/versions/v1/traffic')).toEqual({ r1: 1, r2: 1 });
+    await traffic.getByText('r1 50 %, r2 50 %').waitFor();
+    expectNoProblems();
+  });
+
+  it('is deprecated with sunset and successor, retired, and brought back', async () => {
+    await console.gateway.must('POST', '/apps/canary/versions', { version: 'v2' });
+    const { page, expectNoProblems } = await console.open('/apps/canary/versions/v1', 'editor');
+    const panel = page.getByRole('region', { name: 'Lifecycle' });
+    await press(panel, 'Deprecate');
+    await panel.getByLabel('Sunset').fill('2031-02-03T04:05');
+    await panel.getByLabel('Successor').selectOption('v2');
+    await press(panel, 'Deprecate');
+    await confirm(page, 'Deprecate v1', 'Deprecate');
+    await panel.getByText('Clients are still served').waitFor();
+    expect(await console.gateway.must('GET', '/apps/canary/versions/v1')).toMatchObject({
+      status: 'deprecated',
+      sunset_at: new Date('2031-02-03T04:05').toISOString(),
+      successor: 'v2',
+    });
+    await press(panel, 'Retire');
+    await confirm(page, 'Retire v1', 'Retire');
+    await panel.getByText('410 Gone').waitFor();
+    expect(await axe(page)).toEqual([]);
+    await press(panel, 'Make active again');
+    await confirm(page, 'Make v1 active again', 'Make active again');
+    await panel.getByText('Clients may use this version').waitFor();
+    expectNoProblems();
+  });
+});
+
+it('changes only what was typed, and shows both sides when two have changed it', async () => {
+  await makeApp('shared');
+  const { page, expectNoProblems } = await console.open(
+    '/apps/shared/versions/v1/revisions/r1?tab=edit',
+    'editor',
+  );
+  const form = page.getByRole('form', { name: 'Save r1' });
+  await form.getByLabel('Health check path').fill('/mine');
+  await form.getByLabel('Failures that open the breaker').fill('7');
+  expect(await axe(page)).toEqual([]);
+  await screenshot(page, 'revision-edit');
+  const revision = '/apps/shared/versions/v1/revisions/r1';
+  await console.gateway.must('PATCH', revision, {
+    health_check_path: '/theirs',
+    circuit_breaker: { open_secs: 3 },
+  });
+  await press(form, 'Save');
+  await press(form, 'Keep mine: Health check path');
+  await press(form, 'Save');
+  await confirm(page, 'Save r1', 'Save');
+  expect(await console.gateway.must('GET', revision)).toMatchObject({
+    health_check_path: '/mine',
+    circuit_breaker: { failures: 7, open_secs: 3 },
+    backend_port: port,
+  });
+  expectNoProblems();
+});
+
+it('clones a revision with its endpoints', async () => {
+  await makeApp('cloned');
+  const revisions = '/apps/cloned/versions/v1/revisions';
+  await console.gateway.must('POST', `${revisions}/r1/endpoints`, { method: 'GET', path: '/a' });
+  const { page, expectNoProblems } = await console.open('/apps/cloned/versions/v1/revisions/r1', 'editor');
+  await page.getByRole('region', { name: 'Health' }).getByText('breaker closed').waitFor();
+  expect(await axe(page)).toEqual([]);
+  await screenshot(page, 'revision');
+  await press(page, 'Clone');
+  await page.getByRole('form').getByLabel('Revision', { exact: true }).fill('r2');
+  await press(page.getByRole('form'), 'Clone');
+  await confirm(page, 'Clone r1', 'Clone r1');
+  await heading(page, 'cloned v1 r2').waitFor();
+  await page.getByRole('tab', { name: 'Endpoints' }).click();
+  await page.getByRole('link', { name: 'GET /a' }).waitFor();
+  expect(await console.gateway.must('GET', `${revisions}/r2`)).toMatchObject({
+    backend_port: port,
+    is_current: false,
+  });
+  expectNoProblems();
+});
+
+it('deletes by name, with everything below', async () => {
+  await makeApp('gone');
+  const { page, expectNoProblems } = await console.open('/apps/gone', 'editor');
+  await press(page, 'Delete');
+  const dialog = page.getByRole('dialog', { name: 'Delete gone' });
+  const button = dialog.getByRole('button', { name: 'Delete' });
+  await dialog.getByText(/By this|No route/).waitFor();
+  expect(await button.isDisabled()).toBe(true);
+  await dialog.getByLabel('Type gone to confirm').fill('gone');
+  await button.click();
+  await heading(page, 'Apps').waitFor();
+  expect(await console.gateway.api('GET', '/apps/gone')).toMatchObject({ status: 404 });
+  expectNoProblems();
+});
+
+it('offers a viewer nothing that would be refused', async () => {
+  await makeApp('seen');
+  const { page, refused, expectNoProblems } = await console.open('/apps', 'viewer');
+  const offers = page.getByRole('button', {
+    name: /^(Create|Delete|Activate|Save|Clone|Deprecate|Retire|Roll back|Add|Take)/,
+  });
+  const addresses = [
+    ['/apps', 'Apps'],
+    ['/apps?create=app', 'Apps'],
+    ['/apps/seen?tab=edit', 'seen'],
+    ['/apps/seen/versions/v1?create=revision', 'seen v1'],
+    ['/apps/seen/versions/v1/revisions/r1?tab=endpoints', 'seen v1 r1'],
+    ['/import', 'Import OpenAPI'],
+  ] as const;
+  for (const [address, title] of addresses) {
+    await page.goto(address);
+    await heading(page, title).waitFor();
+    await expect.poll(() => page.getByText('Loading …').count()).toBe(0);
+    expect({ address, offers: await offers.count() }).toEqual({ address, offers: 0 });
+    expect(await page.getByRole('tab', { name: 'Edit' }).count()).toBe(0);
+    expect(await page.getByRole('form').count()).toBe(0);
+  }
+  expect(refused).toEqual([]);
+  expectNoProblems();
+});
+
+const DESCRIPTION = `openapi: 3.1.0
+info: {title: Shop, version: 2.4.1}
+servers: [{url: "http://127.0.0.1:9001"}]
+paths:
+  /orders: {get: {}, post: {}}
+  /reports/{name}.csv: {get: {}}
+`;
+
+it('imports an OpenAPI description: dropped, planned, applied', async () => {
+  const { page, expectNoProblems } = await console.open('/import', 'editor');
+  const file = { name: 'shop.yaml', mimeType: 'application/yaml', buffer: Buffer.from(DESCRIPTION) };
+  await page.getByLabel('Choose a file').setInputFiles(file);
+  await expect.poll(() => page.getByRole('textbox', { name: 'Description' }).inputValue()).toBe(DESCRIPTION);
+  await page.getByLabel('App', { exact: true }).fill('shop');
+  await page.getByLabel('Backend').fill('no url');
+  await press(page, 'Show the plan');
+  await page.getByRole('alert').first().waitFor();
+  expect(await axe(page)).toEqual([]);
+  await page.getByLabel('Backend').fill('');
+  await press(page, 'Show the plan');
+  await page.getByText('GET /reports/{name}.csv').first().waitFor();
+  await page.getByText('5 to create, 0 to update, 0 to delete.').waitFor();
+  expect(await console.gateway.api('GET', '/apps/shop')).toMatchObject({ status: 404 });
+  expect(await axe(page)).toEqual([]);
+  await screenshot(page, 'import-plan');
+  await press(page, 'Apply the plan');
+  await heading(page, 'Shop').waitFor();
+  const endpoints = await console.gateway.api('GET', '/apps/shop/versions/v2/revisions/r1/endpoints');
+  expect(endpoints.body.page.total).toBe(2);
+  expectNoProblems();
+});
+
+describe('the tree', () => {
+  /** 100,000 take the gateway too long for the suite; what the browser does is the same from some hundred on. */
+  const ENDPOINTS = 20_000;
+
+  beforeAll(async () => {
+    const endpoints = Object.fromEntries(
+      Array.from({ length: ENDPOINTS }, (_, index) => [`GET /orders/${index}`, {}]),
+    );
+    const revisions = { r1: { backend_host: 'orders.internal', is_current: true, endpoints } };
+    const apps = { big: { name: 'Zebra', gateway_path: '/big', versions: { v1: { revisions } } } };
+    await console.gateway.must('POST', '/config/apply', { config: { owner: 'test', apps } });
+  });
+
+  it(`moves by keys through ${ENDPOINTS.toLocaleString('en')} endpoints, read as they are looked at`, async () => {
+    const { page, expectNoProblems } = await console.open('/apps', 'viewer');
+    const tree = page.getByRole('tree');
+    await tree.getByRole('treeitem').first().waitFor();
+    await tree.focus();
+    const active = (): Promise<string | null> =>
+      page.locator('[role=treeitem][aria-selected=true]').innerText();
+    await page.keyboard.press('z');
+    await expect.poll(active).toContain('Zebra');
+    for (const name of ['v1', 'r1', '/orders/0']) {
+      await page.keyboard.press('ArrowRight');
+      await tree.getByRole('treeitem', { name }).last().waitFor();
+      await page.keyboard.press('ArrowRight');
+      await expect.poll(active).toContain(name);
+    }
+    expect(new URL(page.url()).searchParams.get('open')).toBe('big,big/v1,big/v1/r1');
+    expect(await axe(page)).toEqual([]);
+    await screenshot(page, 'tree');
+    const heightOf = (): Promise<number> => tree.evaluate((element) => element.scrollHeight);
+    const before = await heightOf();
+    await page.keyboard.press('End');
+    const last = `GET /orders/${ENDPOINTS - 1}`;
+    await expect.poll(active, { timeout: 30_000 }).toBe(last);
+    // Nothing jumps while pages come, and only what is in sight is in the page.
+    expect(await heightOf()).toBe(before);
+    expect(await tree.getByRole('treeitem').count()).toBeLessThan(100);
+    expect(await page.getByRole('treeitem', { name: last }).getAttribute('aria-setsize')).toBe(
+      String(ENDPOINTS),
+    );
+    await page.keyboard.press('ArrowLeft');
+    await expect.poll(active).toContain('r1');
+    await page.keyboard.press('Home');
+    await page.keyboard.press('z');
+    await page.keyboard.press('ArrowLeft');
+    await expect.poll(() => tree.getByRole('treeitem', { name: '/orders/0' }).count()).toBe(0);
+    await page.keyboard.press('Enter');
+    await heading(page, 'Zebra').waitFor();
+    expectNoProblems();
+  });
+
+  it('finds everything by a part of its path', async () => {
+    const { page, expectNoProblems } = await console.open('/apps', 'viewer');
+    await page.getByLabel('Search everything').fill(`orders/${ENDPOINTS - 2}`);
+    const found = page.getByRole('region', { name: 'Search results' });
+    await found.getByRole('link', { name: `GET /orders/${ENDPOINTS - 2}` }).waitFor();
+    expect(await axe(page)).toEqual([]);
+    await screenshot(page, 'search');
+    await found.getByRole('link').first().click();
+    await heading(page, `GET /orders/${ENDPOINTS - 2}`).waitFor();
+    await page.goBack();
+    await found.getByRole('link').first().waitFor();
+
+    await page.goto('/apps/big/versions/v1/revisions/r1?tab=endpoints');
+    await page.getByText('20,000 endpoints').waitFor();
+    await page.getByLabel('Search endpoints').fill('/orders/1999');
+    await page.getByText('11 endpoints').waitFor();
+    expect(await axe(page)).toEqual([]);
+    await screenshot(page, 'endpoints');
+    expectNoProblems();
+  });
+});
