@@ -1,7 +1,7 @@
 /** An edit of the declared configuration that is not applied yet. Pure but for the browser's storage. */
 import { stringify } from 'yaml';
 import { editorWords } from '../../text/editor.ts';
-import { readYaml } from '../../ui/editor/yaml-places.ts';
+import { valueOfYaml } from '../../ui/editor/yaml-places.ts';
 import { isFields, isSame, type Fields } from '../save/merge-patch.ts';
 
 export interface ConfigDraft {
@@ -25,10 +25,8 @@ export function configText(tree: Fields): string {
 }
 
 export function readConfig(text: string): ReadConfig {
-  const { document, problems } = readYaml(text);
-  const [first] = problems;
-  if (first !== undefined) return { problem: first.message };
-  const config: unknown = document.toJS({ maxAliasCount: 100 }) ?? {};
+  const { value: config = {}, problem } = valueOfYaml(text);
+  if (problem !== undefined) return { problem };
   return isFields(config) ? { config } : { problem: editorWords.mustBeFields };
 }
 

@@ -4,7 +4,7 @@
  */
 import { stringify } from 'yaml';
 import { editorWords } from '../../text/editor.ts';
-import { readYaml } from '../../ui/editor/yaml-places.ts';
+import { valueOfYaml } from '../../ui/editor/yaml-places.ts';
 import { isFields, isSame, mergePatchOf, withValueAt, type Fields } from '../save/merge-patch.ts';
 
 export interface Draft {
@@ -27,10 +27,8 @@ export function withValue(draft: Draft, value: Fields): Draft {
 }
 
 export function withText(draft: Draft, text: string): Draft {
-  const { document, problems } = readYaml(text);
-  const [first] = problems;
-  if (first !== undefined) return { ...draft, text, problem: first.message };
-  const value: unknown = document.toJS({ maxAliasCount: 100 }) ?? {};
+  const { value = {}, problem } = valueOfYaml(text);
+  if (problem !== undefined) return { ...draft, text, problem };
   if (!isFields(value)) return { ...draft, text, problem: editorWords.mustBeFields };
   return { ...draft, text, value: withoutNulls(value), problem: undefined };
 }

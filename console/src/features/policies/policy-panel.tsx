@@ -18,6 +18,7 @@ import { PartList } from './part-list.tsx';
 import {
   PLACES,
   useInherited,
+  useKeepRecord,
   usePolicySchema,
   useRecord,
   useWarnings,
@@ -140,6 +141,7 @@ interface SaveParts extends PolicyPanelProps {
 
 function useSavePolicy({ level, path, draft, reset, onRefused }: SaveParts): () => Promise<void> {
   const save = useSave();
+  const keepRecord = useKeepRecord(level, path);
   const { record, field } = PLACES[level];
   return async () => {
     onRefused(undefined);
@@ -151,6 +153,8 @@ function useSavePolicy({ level, path, draft, reset, onRefused }: SaveParts): () 
       done: policyWords.saved,
       onRefused: (error) => onRefused({ error, value: draft.value }),
     });
-    if (answer !== undefined) reset(answer.body.data[field], answer.etag);
+    if (answer === undefined) return;
+    keepRecord(answer);
+    reset(answer.body.data[field], answer.etag);
   };
 }

@@ -1,5 +1,5 @@
 /** Where a policy stands: the record of its level, and the level from which it inherits. */
-import { useQuery, type UseQueryResult } from '@tanstack/react-query';
+import { useQuery, useQueryClient, type UseQueryResult } from '@tanstack/react-query';
 import { callByName, type Answer, type OperationName } from '../../api/call.ts';
 import { queryKey, useRead } from '../../api/queries.ts';
 import type { EffectivePolicyEnvelope, Warning } from '../../api/schema.ts';
@@ -36,6 +36,16 @@ export interface Inherited {
   readonly value: unknown;
   /** The level that gives it. */
   readonly level: string;
+}
+
+/** Puts the record of an answer in place of the one that was read, so that nothing older is shown meanwhile. */
+export function useKeepRecord(
+  level: PolicyLevel,
+  path: PolicyPath,
+): (answer: Answer<RecordEnvelope>) => void {
+  const client = useQueryClient();
+  const name = `GET ${PLACES[level].record}`;
+  return (answer) => void client.setQueryData(keyOf(name, path), answer);
 }
 
 /** What the policy inherits, part by part; undefined while it is not known. */
@@ -82,11 +92,19 @@ function inheritedParts(
 }
 
 function useAny<Result>(name: string, given: PolicyPath, enabled: boolean): UseQueryResult<Answer<Result>> {
-  const names = [...name.matchAll(/\{(\w+)\}/g)].map((match) => match[1] ?? '');
-  const path = Object.fromEntries(names.map((one) => [one, given[one] ?? '']));
+  const path = pathOf(name, given);
   return useQuery({
-    queryKey: queryKey(name as OperationName, { path }),
+    queryKey: keyOf(name, given),
     queryFn: ({ signal }) => callByName<Result>(name, { path, signal }),
     enabled,
   });
+}
+
+const keyOf = (name: string, given: PolicyPath): readonly unknown[] =>
+  queryKey(name as OperationName, { path: pathOf(name, given) });
+
+/** What the operation takes of a path that may lead further. */
+function pathOf(name: string, given: PolicyPath): PolicyPath {
+  const names = [...name.matchAll(/\{(\w+)\}/g)].map((match) => match[1] ?? '');
+  return Object.fromEntries(names.map((one) => [one, given[one] ?? '']));
 }

@@ -13,6 +13,8 @@ export interface DeclaredChange {
   readonly config: Fields;
   /** The fields that change, at their place in the files. */
   readonly yaml: string;
+  /** The names of the record and of those above it, by the parameters of the path. */
+  readonly names: Readonly<Record<string, string>>;
 }
 
 const LEVELS = [
@@ -53,6 +55,9 @@ export async function declaredChange(
   const next = isDeletion ? undefined : applyPatch(item ?? {}, patch);
   const shown = Object.keys(patch ?? {}).map((name) => [name, valueAt(next, [name]) ?? null] as const);
   return {
+    names: Object.fromEntries(
+      LEVELS.slice(0, depth + 1).map(({ parameter }, index) => [parameter, place[index * 2 + 1] ?? '']),
+    ),
     config: withValueAt(config, place, next),
     yaml: isDeletion
       ? stringify(withValueAt({}, place, null))

@@ -3,6 +3,7 @@ import type { ReactNode } from 'react';
 import { stringify } from 'yaml';
 import { saveWords as say } from '../../text/save.ts';
 import { CopyButton } from '../../ui/controls/copy-button.tsx';
+import type { DeclaredChange } from './declared-change.ts';
 import { commandOf, curlOf } from './same-change.ts';
 import type { Change } from './save-context.ts';
 import styles from './save.module.css';
@@ -10,14 +11,14 @@ import styles from './save.module.css';
 interface SameChangeProps {
   readonly operation: string;
   readonly options: Change['options'];
-  /** The fields at their place in the configuration files, where they have one. */
-  readonly declared: string | undefined;
+  /** The same in the configuration files, where it has a place there. */
+  readonly declared: DeclaredChange | undefined;
 }
 
 export function SameChange({ operation, options, declared }: SameChangeProps): ReactNode {
-  const command = commandOf(operation, options);
+  const command = commandOf(operation, { ...options, path: declared?.names ?? options.path });
   const body = options.body === undefined ? undefined : stringify(options.body);
-  const yaml = declared ?? body;
+  const yaml = declared?.yaml ?? body;
   return (
     <details className={styles['same']}>
       <summary>{say.same}</summary>

@@ -127,7 +127,7 @@ function Preview({ operation, options, trial }: PreviewProps): ReactNode {
       {trial !== undefined && <Effects trial={trial} />}
       {plan.isFetching && <p role="status">{saveWords.trafficTrying}</p>}
       {traffic !== undefined && <TrafficGroups traffic={traffic} />}
-      <SameChange operation={operation} options={options} declared={declared.data?.yaml} />
+      <SameChange operation={operation} options={options} declared={declared.data ?? undefined} />
     </>
   );
 }

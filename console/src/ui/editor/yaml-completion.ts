@@ -24,7 +24,7 @@ interface Line {
 }
 
 export function suggestionsAt(text: string, at: number, schema: JsonSchema): Suggestions | undefined {
-  const start = text.lastIndexOf('\n', at - 1) + 1;
+  const start = text.slice(0, at).lastIndexOf('\n') + 1;
   const line = text.slice(start, at);
   const above = text.slice(0, start).split('\n').slice(0, -1);
   const value = /:\s+(?:\[(?:.*,\s*)?)?([\w.-]*)$/.exec(line);

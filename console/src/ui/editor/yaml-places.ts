@@ -27,6 +27,26 @@ export function readYaml(text: string): ReadYaml {
   return { document, problems };
 }
 
+/** More would be a text that grows without end when it is read. */
+const ALIASES_MAX = 100;
+
+export interface ValueOfYaml {
+  /** Not there where there is a problem; a text without content is undefined. */
+  readonly value?: unknown;
+  readonly problem?: string;
+}
+
+export function valueOfYaml(text: string): ValueOfYaml {
+  const { document, problems } = readYaml(text);
+  const [first] = problems;
+  if (first !== undefined) return { problem: first.message };
+  try {
+    return { value: (document.toJS({ maxAliasCount: ALIASES_MAX }) as unknown) ?? undefined };
+  } catch (error) {
+    return { problem: (error as Error).message };
+  }
+}
+
 /** The name of the member at a pointer, or the item; where it is not there, of what is next above it. */
 export function placeOf({ document }: ReadYaml, pointer: string): Place {
   let place: Place = { from: 0, to: 0 };
