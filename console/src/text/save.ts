@@ -13,7 +13,7 @@ export const saveWords = {
       endpoints > 0 && count(endpoints, 'route changes', 'routes change'),
       keys > 0 && count(keys, 'API key changes', 'API keys change'),
     ].filter(Boolean);
-    return `${parts.join(', ')}.`;
+    return `By this ${parts.join(' and ')}.`;
   },
   routes: 'Routes that change',
   route: (method: string, route: string): string => `${method} ${route}`,
