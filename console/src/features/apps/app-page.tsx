@@ -19,6 +19,7 @@ import { CreateVersionForm } from './forms/version-form.tsx';
 import { DeleteButton } from './parts/delete-button.tsx';
 import { LabelList } from './parts/label-list.tsx';
 import { policyTab } from './parts/policy-tab.tsx';
+import { RecordLoaded } from './parts/record-loaded.tsx';
 import { useRecordView } from './parts/record-view.ts';
 import { Trail, pageLink } from './parts/resource-link.tsx';
 import { VersionTable } from './parts/version-table.tsx';
@@ -26,7 +27,11 @@ import { VersionTable } from './parts/version-table.tsx';
 export function AppPage(): ReactNode {
   const { app } = useParams({ strict: false }) as { readonly app: string };
   const query = useRead('GET /apps/{app_id}', { path: { app_id: app } });
-  return <Loaded query={query}>{(answer) => <AppView key={answer.body.data.id} answer={answer} />}</Loaded>;
+  return (
+    <RecordLoaded path={{ app }} query={query}>
+      {(answer) => <AppView key={answer.body.data.id} answer={answer} />}
+    </RecordLoaded>
+  );
 }
 
 function AppView({ answer }: { readonly answer: Answer<AppEnvelope> }): ReactNode {

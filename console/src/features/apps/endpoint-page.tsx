@@ -7,7 +7,6 @@ import type { Endpoint, EndpointEnvelope } from '../../api/schema.ts';
 import { appsWords, fieldWords } from '../../text/apps.ts';
 import { Badge } from '../../ui/display/badge.tsx';
 import { KeyValues } from '../../ui/display/key-values.tsx';
-import { Loaded } from '../../ui/display/notes.tsx';
 import { PageHead, Panel, Stack } from '../../ui/display/panel.tsx';
 import { Time } from '../../ui/display/time.tsx';
 import { Tabs } from '../../ui/overlay/tabs.tsx';
@@ -17,6 +16,7 @@ import { ENDPOINT_FIELDS } from './forms/record-fields.ts';
 import { useEditForm } from './forms/use-record-form.ts';
 import { DeleteButton } from './parts/delete-button.tsx';
 import { policyTab } from './parts/policy-tab.tsx';
+import { RecordLoaded } from './parts/record-loaded.tsx';
 import { useRecordView } from './parts/record-view.ts';
 import { Trail } from './parts/resource-link.tsx';
 import { OPERATIONS, apiPath } from './resource-path.ts';
@@ -33,11 +33,11 @@ export function EndpointPage(): ReactNode {
   const path = { app_id: app, version_id: version, revision_id: revision, endpoint_id: endpoint };
   const query = useRead(`GET ${OPERATIONS.endpoint}`, { path });
   return (
-    <Loaded query={query}>
+    <RecordLoaded path={{ app, version, revision, endpoint }} query={query}>
       {(answer) => (
         <EndpointView key={answer.body.data.id} path={{ app, version, revision, endpoint }} answer={answer} />
       )}
-    </Loaded>
+    </RecordLoaded>
   );
 }
 

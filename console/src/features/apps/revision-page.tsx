@@ -7,7 +7,6 @@ import type { Revision, RevisionEnvelope } from '../../api/schema.ts';
 import { appsWords, cloneWords, fieldWords } from '../../text/apps.ts';
 import { Button } from '../../ui/controls/button.tsx';
 import { Badge } from '../../ui/display/badge.tsx';
-import { Loaded } from '../../ui/display/notes.tsx';
 import { Columns, PageHead, Panel, Stack } from '../../ui/display/panel.tsx';
 import { Tabs } from '../../ui/overlay/tabs.tsx';
 import { CreateEndpointForm } from './forms/endpoint-form.tsx';
@@ -19,6 +18,7 @@ import { DeleteButton } from './parts/delete-button.tsx';
 import { EndpointList } from './parts/endpoint-list.tsx';
 import { HealthPanel } from './parts/health-panel.tsx';
 import { policyTab } from './parts/policy-tab.tsx';
+import { RecordLoaded } from './parts/record-loaded.tsx';
 import { useRecordView } from './parts/record-view.ts';
 import { Trail, pageLink } from './parts/resource-link.tsx';
 import { RevisionFacts } from './parts/revision-facts.tsx';
@@ -40,7 +40,7 @@ export function RevisionPage(): ReactNode {
   const query = useRead(`GET ${REVISION_PATH}`, { path: { ...path, revision_id: params.revision } });
   const siblings = useRead(`GET ${VERSION_PATH}/revisions`, { path, query: { limit: 500 } });
   return (
-    <Loaded query={query}>
+    <RecordLoaded path={params} query={query}>
       {(answer) => (
         <RevisionView
           key={answer.body.data.id}
@@ -50,7 +50,7 @@ export function RevisionPage(): ReactNode {
           siblings={siblings.data?.body.data ?? []}
         />
       )}
-    </Loaded>
+    </RecordLoaded>
   );
 }
 

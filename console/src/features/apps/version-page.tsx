@@ -18,6 +18,7 @@ import { useEditForm } from './forms/use-record-form.ts';
 import { VersionFields } from './forms/version-form.tsx';
 import { DeleteButton } from './parts/delete-button.tsx';
 import { LifecyclePanel } from './parts/lifecycle-panel.tsx';
+import { RecordLoaded } from './parts/record-loaded.tsx';
 import { useRecordView } from './parts/record-view.ts';
 import { Trail, pageLink } from './parts/resource-link.tsx';
 import { RevisionTable } from './parts/revision-table.tsx';
@@ -40,7 +41,7 @@ export function VersionPage(): ReactNode {
   const query = useRead(`GET ${VERSION_PATH}`, { path });
   const revisions = useRead(`GET ${VERSION_PATH}/revisions`, { path, query: { limit: REVISIONS_MAX } });
   return (
-    <Loaded query={query}>
+    <RecordLoaded path={{ app, version }} query={query}>
       {(answer) => (
         <Loaded query={revisions}>
           {({ body }) => (
@@ -48,7 +49,7 @@ export function VersionPage(): ReactNode {
           )}
         </Loaded>
       )}
-    </Loaded>
+    </RecordLoaded>
   );
 }
 

@@ -1,6 +1,6 @@
 /** Imports an OpenAPI description in three steps: the description, what of it would change, and the change. */
 import { useQueryClient } from '@tanstack/react-query';
-import { useNavigate } from '@tanstack/react-router';
+import { Link, useNavigate } from '@tanstack/react-router';
 import { useState, type ReactNode } from 'react';
 import { ApiError } from '../../api/api-error.ts';
 import { call } from '../../api/call.ts';
@@ -50,7 +50,13 @@ export function ImportPage(): ReactNode {
       await client.invalidateQueries();
       await navigate(pageLink({ app }));
     });
-  const head = <PageHead title={importWords.title} trail={appsWords.title} summary={importWords.summary} />;
+  const head = (
+    <PageHead
+      title={importWords.title}
+      trail={<Link to="/apps">{appsWords.title}</Link>}
+      summary={importWords.summary}
+    />
+  );
   if (!mayEdit) {
     return (
       <>

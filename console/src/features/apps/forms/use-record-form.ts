@@ -7,7 +7,6 @@ import { useRef, useState } from 'react';
 import type { ApiError } from '../../../api/api-error.ts';
 import { callByName, type Answer } from '../../../api/call.ts';
 import { appsWords, type FieldWords } from '../../../text/apps.ts';
-import { inversePatch } from '../../save/merge-patch.ts';
 import { useSave } from '../../save/save-context.ts';
 import {
   bodyOf,
@@ -90,7 +89,7 @@ export function useEditForm(target: EditTarget): FormState {
       done: appsWords.saved(target.name),
       onRefused: setError,
       onConflict: (refusal) => void showBothSides().catch(() => setError(refusal)),
-      undo: { operation, options: { path: target.path, body: inversePatch(record, patch) } },
+      base: Object.fromEntries(Object.keys(patch).map((name) => [name, record[name]])),
     });
     if (answer === undefined) return;
     discard();

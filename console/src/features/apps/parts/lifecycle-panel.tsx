@@ -31,20 +31,17 @@ interface StatusChange {
   readonly onRefused?: (error: ApiError) => void;
 }
 
-/** The same fields as they are now are the way back. */
 function setStatus(
   save: Save,
   { path, version, etag }: LifecycleProps,
   change: StatusChange,
 ): Promise<unknown> {
-  const operation = `PATCH ${OPERATIONS.version}`;
-  const before = version as unknown as Readonly<Record<string, unknown>>;
-  const undo = Object.fromEntries(Object.keys(change.body).map((name) => [name, before[name]]));
+  const before: Readonly<Record<string, unknown>> = { ...version };
   return save({
     ...change,
-    operation,
+    operation: `PATCH ${OPERATIONS.version}`,
     options: { path: apiPath(path), body: change.body, ifMatch: etag },
-    undo: { operation, options: { path: apiPath(path), body: undo } },
+    base: Object.fromEntries(Object.keys(change.body).map((name) => [name, before[name]])),
   });
 }
 
