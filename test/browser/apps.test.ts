@@ -4,6 +4,9 @@ import type { Locator, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { axe, screenshot, startConsole, type TestConsole } from '../support/clients/console.ts';
 
+/** For a machine that does much else. */
+const LONG_MS = 180_000;
+
 let console: TestConsole;
 let backend: Server;
 let port: number;
@@ -52,64 +55,68 @@ async function makeApp(slug: string, revisions: readonly string[] = ['r1']): Pro
   }
 }
 
-it('makes an app with version, revision and endpoint, which then serves', async () => {
-  const { page, expectNoProblems } = await console.open('/apps', 'editor');
-  await page.getByRole('heading', { name: 'No apps yet' }).waitFor();
-  expect(await axe(page)).toEqual([]);
-  await press(page, 'Create app');
-  const form = page.getByRole('form', { name: 'Create app' });
-  await form.getByLabel('Name', { exact: true }).fill('Billing');
-  await form.getByLabel('Slug').fill('Not A Slug');
-  await form.getByLabel('Gateway path').fill('/billing');
-  await press(form, 'Create app');
-  // What the API refuses stands at its field, and what was typed stays.
-  const slug = form.getByRole('textbox', { name: 'Slug' });
-  await expect.poll(() => slug.getAttribute('aria-invalid')).toBe('true');
-  expect(await form.getByLabel('Name', { exact: true }).inputValue()).toBe('Billing');
-  expect(await axe(page)).toEqual([]);
-  await slug.fill('billing');
-  await form.getByLabel('Labels').fill('team=payments\ntier=1');
-  await press(form, 'Create app');
-  await confirm(page, 'Create app', 'Create app');
+it(
+  'makes an app with version, revision and endpoint, which then serves',
+  async () => {
+    const { page, expectNoProblems } = await console.open('/apps', 'editor');
+    await page.getByRole('heading', { name: 'No apps yet' }).waitFor();
+    expect(await axe(page)).toEqual([]);
+    await press(page, 'Create app');
+    const form = page.getByRole('form', { name: 'Create app' });
+    await form.getByLabel('Name', { exact: true }).fill('Billing');
+    await form.getByLabel('Slug').fill('Not A Slug');
+    await form.getByLabel('Gateway path').fill('/billing');
+    await press(form, 'Create app');
+    // What the API refuses stands at its field, and what was typed stays.
+    const slug = form.getByRole('textbox', { name: 'Slug' });
+    await expect.poll(() => slug.getAttribute('aria-invalid')).toBe('true');
+    expect(await form.getByLabel('Name', { exact: true }).inputValue()).toBe('Billing');
+    expect(await axe(page)).toEqual([]);
+    await slug.fill('billing');
+    await form.getByLabel('Labels').fill('team=payments\ntier=1');
+    await press(form, 'Create app');
+    await confirm(page, 'Create app', 'Create app');
 
-  await heading(page, 'Billing').waitFor();
-  await press(page, 'Create version');
-  await page.getByRole('form').getByLabel('Version', { exact: true }).fill('v1');
-  await press(page.getByRole('form'), 'Create version');
-  await confirm(page, 'Create version', 'Create version');
+    await heading(page, 'Billing').waitFor();
+    await press(page, 'Create version');
+    await page.getByRole('form').getByLabel('Version', { exact: true }).fill('v1');
+    await press(page.getByRole('form'), 'Create version');
+    await confirm(page, 'Create version', 'Create version');
 
-  await heading(page, 'billing v1').waitFor();
-  await press(page, 'Create revision');
-  const revision = page.getByRole('form', { name: 'Create revision' });
-  await revision.getByLabel('Revision', { exact: true }).fill('r1');
-  await revision.getByLabel('Backend scheme').selectOption('http');
-  await revision.getByLabel('Backend host').fill('127.0.0.1');
-  await revision.getByLabel('Backend port').fill(String(port));
-  expect(await axe(page)).toEqual([]);
-  await press(revision, 'Create revision');
-  await confirm(page, 'Create revision', 'Create revision');
+    await heading(page, 'billing v1').waitFor();
+    await press(page, 'Create revision');
+    const revision = page.getByRole('form', { name: 'Create revision' });
+    await revision.getByLabel('Revision', { exact: true }).fill('r1');
+    await revision.getByLabel('Backend scheme').selectOption('http');
+    await revision.getByLabel('Backend host').fill('127.0.0.1');
+    await revision.getByLabel('Backend port').fill(String(port));
+    expect(await axe(page)).toEqual([]);
+    await press(revision, 'Create revision');
+    await confirm(page, 'Create revision', 'Create revision');
 
-  await heading(page, 'billing v1 r1').waitFor();
-  await press(page, 'Activate r1');
-  await confirm(page, 'Send all traffic to r1', 'Activate');
-  await page.getByRole('tab', { name: 'Endpoints' }).click();
-  await press(page, 'Add endpoint');
-  const endpoint = page.getByRole('form', { name: 'Add endpoint' });
-  await endpoint.getByLabel('Path', { exact: true }).fill('/invoices');
-  await endpoint.getByLabel('Backend path').fill('/v1/invoices');
-  await press(endpoint, 'Add endpoint');
-  await confirm(page, 'Add endpoint', 'Add endpoint');
-  await heading(page, 'GET /invoices').waitFor();
-  expect(await axe(page)).toEqual([]);
-  await screenshot(page, 'endpoint');
+    await heading(page, 'billing v1 r1').waitFor();
+    await press(page, 'Activate r1');
+    await confirm(page, 'Send all traffic to r1', 'Activate');
+    await page.getByRole('tab', { name: 'Endpoints' }).click();
+    await press(page, 'Add endpoint');
+    const endpoint = page.getByRole('form', { name: 'Add endpoint' });
+    await endpoint.getByLabel('Path', { exact: true }).fill('/invoices');
+    await endpoint.getByLabel('Backend path').fill('/v1/invoices');
+    await press(endpoint, 'Add endpoint');
+    await confirm(page, 'Add endpoint', 'Add endpoint');
+    await heading(page, 'GET /invoices').waitFor();
+    expect(await axe(page)).toEqual([]);
+    await screenshot(page, 'endpoint');
 
-  const served = await fetch(`${console.gateway.proxy}/billing/v1/invoices`);
-  expect(await served.text()).toBe('GET /v1/invoices');
-  expect(await console.gateway.must('GET', '/apps/billing')).toMatchObject({
-    labels: { team: 'payments', tier: '1' },
-  });
-  expectNoProblems();
-});
+    const served = await fetch(`${console.gateway.proxy}/billing/v1/invoices`);
+    expect(await served.text()).toBe('GET /v1/invoices');
+    expect(await console.gateway.must('GET', '/apps/billing')).toMatchObject({
+      labels: { team: 'payments', tier: '1' },
+    });
+    expectNoProblems();
+  },
+  LONG_MS,
+);
 
 describe('a version', () => {
   beforeAll(() => makeApp('canary', ['r1', 'r2', 'r3']));
@@ -343,7 +350,7 @@ describe('the tree', () => {
     const revisions = { r1: { backend_host: 'orders.internal', is_current: true, endpoints } };
     const apps = { big: { name: 'Zebra', gateway_path: '/big', versions: { v1: { revisions } } } };
     await console.gateway.must('POST', '/config/apply', { config: { owner: 'test', apps } });
-  });
+  }, LONG_MS);
 
   it(`moves by keys through ${ENDPOINTS.toLocaleString('en')} endpoints, read as they are looked at`, async () => {
     const { page, expectNoProblems } = await console.open('/apps', 'viewer');
