@@ -298,7 +298,7 @@ export type ShadowRow = { readonly part: string; readonly version: string | null
 
 export type SignIn = { readonly token: string };
 
-export type SignInOptions = { readonly token: true; readonly oidc: OpenIdSignIn | null };
+export type SignInOptions = { readonly signed_in: boolean; readonly token: true; readonly oidc: OpenIdSignIn | null };
 
 export type SignInOptionsEnvelope = { readonly status: number; readonly message: string; readonly data: SignInOptions; readonly warnings?: readonly (Warning)[] | undefined };
 

@@ -25,11 +25,10 @@ export function App(): ReactNode {
   return (
     <CSPProvider disableStyleElements>
       <QueryClientProvider client={client}>
-        <Toasts>
-          <SignInGate>
-            <RouterProvider router={router} />
-          </SignInGate>
-        </Toasts>
+        <SignInGate>
+          <RouterProvider router={router} />
+        </SignInGate>
+        <Toasts />
       </QueryClientProvider>
     </CSPProvider>
   );

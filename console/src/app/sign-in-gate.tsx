@@ -2,7 +2,7 @@
  * Lets nothing be seen before the sign-in. A session that ends later is renewed in a dialog over the page, which stays
  * as it is, with everything that was typed.
  */
-import { useQueryClient } from '@tanstack/react-query';
+import { useQueryClient, type QueryClient } from '@tanstack/react-query';
 import { useCallback, useEffect, useState, useSyncExternalStore, type ReactNode } from 'react';
 import { ApiError } from '../api/api-error.ts';
 import { call } from '../api/call.ts';
@@ -11,7 +11,7 @@ import { signInWords } from '../text/shell.ts';
 import { ErrorNote, Loading } from '../ui/display/notes.tsx';
 import { Dialog } from '../ui/overlay/dialog.tsx';
 import { SessionContext, type Session } from '../page/session.ts';
-import { SignInForm, SignInPage } from './sign-in.tsx';
+import { SIGN_IN_WAYS, SignInForm, SignInPage } from './sign-in.tsx';
 
 type Known = 'asking' | 'none' | Session | Error;
 
@@ -19,9 +19,11 @@ export function SignInGate({ children }: { readonly children: ReactNode }): Reac
   const [known, setKnown] = useState<Known>('asking');
   const client = useQueryClient();
   const { hasSessionEnded } = useSyncExternalStore(subscribeToConnection, connectionState);
-  const ask = useCallback(async () => setKnown(await readSession()), []);
+  const ask = useCallback(async () => {
+    setKnown((await isSignedOut(client)) ? 'none' : await readSession());
+  }, [client]);
   const renew = async (): Promise<void> => {
-    await ask();
+    setKnown(await readSession());
     await client.invalidateQueries();
   };
   useEffect(() => void ask(), [ask]);
@@ -44,6 +46,17 @@ export function SignInGate({ children }: { readonly children: ReactNode }): Reac
       </Dialog>
     </SessionContext>
   );
+}
+
+/** Asked first, as an answer of 401 would be an error in the browser's console. */
+async function isSignedOut(client: QueryClient): Promise<boolean> {
+  try {
+    const { body } = await client.fetchQuery(SIGN_IN_WAYS);
+    return !body.data.signed_in;
+  } catch {
+    // The question for the session fails likewise, and is what the page tells of.
+    return false;
+  }
 }
 
 async function readSession(): Promise<'none' | Session | Error> {

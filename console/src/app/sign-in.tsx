@@ -1,5 +1,5 @@
 /** The form of the sign-in, and its page. */
-import { useQuery } from '@tanstack/react-query';
+import { queryOptions, useQuery } from '@tanstack/react-query';
 import { useState, type ReactNode, type SubmitEvent } from 'react';
 import { call } from '../api/call.ts';
 import { signInWords } from '../text/shell.ts';
@@ -11,6 +11,12 @@ import styles from './sign-in.module.css';
 interface SignInProps {
   readonly onDone: () => void;
 }
+
+/** One question for the page and its gate. */
+export const SIGN_IN_WAYS = queryOptions({
+  queryKey: ['sign-in'],
+  queryFn: () => call('GET /sign-in', {}),
+});
 
 export function SignInPage({ onDone }: SignInProps): ReactNode {
   return (
@@ -29,7 +35,7 @@ export function SignInForm({ onDone }: SignInProps): ReactNode {
   const [token, setToken] = useState('');
   const [error, setError] = useState<Error>();
   const [isBusy, setBusy] = useState(false);
-  const ways = useQuery({ queryKey: ['sign-in'], queryFn: () => call('GET /sign-in', {}) });
+  const ways = useQuery(SIGN_IN_WAYS);
   const oidc = ways.data?.body.data.oidc ?? null;
   const signIn = async (event: SubmitEvent): Promise<void> => {
     event.preventDefault();

@@ -50,17 +50,21 @@ function signInOptions(access: SignInAccess): Operation {
     method: 'GET',
     path: `${API_PREFIX}/sign-in`,
     operationId: 'getSignInOptions',
-    summary: 'How a browser can sign in',
+    summary: 'How a browser can sign in, and whether it has',
     access: 'public',
+    failures: ['storage_unavailable'],
     success: {
       status: 200,
       description: 'The ways to sign in',
       schema: jsonSchema(envelopeSchema('SignInOptionsEnvelope', SignInOptionsSchema)),
     },
-    handle: async () => {
-      const { oidc } = access;
+    handle: async ({ headers }) => {
+      const { oidc, sessions, cookie } = access;
+      const presented = presentedSession(headers.cookie, cookie);
+      const hasValue = typeof presented === 'object' && 'value' in presented;
+      const isSignedIn = hasValue && (await sessions.find(presented.value)) !== undefined;
       const provider = oidc === undefined ? null : { name: oidc.name, start_url: OIDC_START_PATH };
-      return answer(200, 'Ways to sign in', { token: true, oidc: provider });
+      return answer(200, 'Ways to sign in', { signed_in: isSignedIn, token: true, oidc: provider });
     },
   };
 }

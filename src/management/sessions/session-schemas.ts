@@ -82,6 +82,10 @@ export const SessionSchema = Type.Object(
 
 export const SignInOptionsSchema = Type.Object(
   {
+    signed_in: Type.Boolean({
+      description:
+        'Whether the cookie that came with the call is that of a session in force, so that `GET /session` tells of it.',
+    }),
     token: Type.Literal(true, { description: 'An admin token signs in.' }),
     oidc: nullable(
       Type.Object(

@@ -295,5 +295,19 @@ test('no sign-in signs out another actor, however many there are', async () => {
 
 test('ways to sign in are public', async () => {
   const ways = await api.get('/sign-in', { token: null });
-  expect(ways.body.data).toEqual({ token: true, oidc: null });
+  expect(ways.body.data).toEqual({ signed_in: false, token: true, oidc: null });
+});
+
+test('ways to sign in tell of the session of the cookie, until it ends', async () => {
+  const { value, call } = await signIn();
+  const isSignedIn = async (cookie: string): Promise<boolean> => {
+    const ways = await api.get('/sign-in', { token: null, headers: { cookie } });
+    return ways.body.data.signed_in;
+  };
+  expect(await isSignedIn(`headgate_session=${value}`)).toBe(true);
+  expect(await isSignedIn('headgate_session=x')).toBe(false);
+  expect(await isSignedIn(`headgate_session=${'x'.repeat(43)}`)).toBe(false);
+  expect(await isSignedIn(`headgate_session=${value}; headgate_session=${value}`)).toBe(false);
+  expect((await call('DELETE', '/session')).status).toBe(204);
+  expect(await isSignedIn(`headgate_session=${value}`)).toBe(false);
 });

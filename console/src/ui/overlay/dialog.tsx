@@ -1,11 +1,11 @@
-/** A dialog over the page: keeps the focus inside, closes with Escape, gives the focus back. */
-import { Dialog as Base } from '@base-ui/react/dialog';
-import type { ReactNode } from 'react';
-import { words } from '../../text/words.ts';
-import { Button } from '../controls/button.tsx';
-import styles from './dialog.module.css';
+/**
+ * A dialog over the page: keeps the focus inside, closes with Escape, gives the focus back. What it is made of is loaded
+ * after the page, or when the first one opens.
+ */
+import { Suspense, useState, type ReactNode } from 'react';
+import { later } from './later.ts';
 
-interface DialogProps {
+export interface DialogProps {
   readonly isOpen: boolean;
   readonly onClose: () => void;
   readonly title: string;
@@ -19,37 +19,15 @@ interface DialogProps {
   readonly actions?: ReactNode;
 }
 
-export function Dialog({
-  isOpen,
-  onClose,
-  title,
-  summary,
-  isWide = false,
-  keepsOpen = false,
-  hasClose = true,
-  children,
-  actions,
-}: DialogProps): ReactNode {
+const DialogParts = later(() => import('./dialog-parts.tsx'));
+
+export function Dialog(props: DialogProps): ReactNode {
+  const [hasOpened, setOpened] = useState(props.isOpen);
+  if (props.isOpen && !hasOpened) setOpened(true);
+  if (!hasOpened) return null;
   return (
-    <Base.Root open={isOpen} disablePointerDismissal={keepsOpen} onOpenChange={(open) => !open && onClose()}>
-      <Base.Portal>
-        <Base.Backdrop className={styles['backdrop'] ?? ''} />
-        <Base.Popup className={`${styles['popup']} ${isWide ? styles['wide'] : ''}`}>
-          <div className={styles['head']}>
-            <Base.Title className={styles['title'] ?? ''}>{title}</Base.Title>
-            {hasClose && (
-              <Base.Close render={<Button look="plain" isSmall aria-label={words.close} />}>✕</Base.Close>
-            )}
-          </div>
-          {summary !== undefined && (
-            <Base.Description className={styles['summary'] ?? ''} render={<div />}>
-              {summary}
-            </Base.Description>
-          )}
-          <div className={styles['body']}>{children}</div>
-          {actions !== undefined && <div className={styles['actions']}>{actions}</div>}
-        </Base.Popup>
-      </Base.Portal>
-    </Base.Root>
+    <Suspense>
+      <DialogParts {...props} />
+    </Suspense>
   );
 }

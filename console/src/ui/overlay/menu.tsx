@@ -1,8 +1,7 @@
-/** A button that opens a list of actions. */
-import { Menu as Base } from '@base-ui/react/menu';
-import type { ReactNode } from 'react';
+/** A button that opens a list of actions. The list is loaded after the page, or when the first menu opens. */
+import { Suspense, useState, type ReactNode } from 'react';
 import { Button, type ButtonLook } from '../controls/button.tsx';
-import styles from './menu.module.css';
+import { later } from './later.ts';
 
 export interface MenuAction {
   readonly label: string;
@@ -11,7 +10,7 @@ export interface MenuAction {
   readonly isChosen?: boolean;
 }
 
-interface MenuProps {
+export interface MenuProps {
   readonly label: ReactNode;
   /** For screen readers, where the label is a sign. */
   readonly name?: string;
@@ -20,31 +19,27 @@ interface MenuProps {
   readonly actions: readonly MenuAction[];
 }
 
-export function Menu({ label, name, look = 'normal', isSmall = false, actions }: MenuProps): ReactNode {
+const MenuParts = later(() => import('./menu-parts.tsx'));
+
+export function Menu(props: MenuProps): ReactNode {
+  const [hasOpened, setOpened] = useState(false);
+  const { label, name, look = 'normal', isSmall = false } = props;
+  const button = (
+    <Button
+      look={look}
+      isSmall={isSmall}
+      aria-haspopup="menu"
+      aria-expanded={false}
+      onClick={() => setOpened(true)}
+      {...(name !== undefined && { 'aria-label': name })}
+    >
+      {label}
+    </Button>
+  );
+  if (!hasOpened) return button;
   return (
-    <Base.Root modal={false}>
-      <Base.Trigger
-        render={<Button look={look} isSmall={isSmall} {...(name !== undefined && { 'aria-label': name })} />}
-      >
-        {label}
-      </Base.Trigger>
-      <Base.Portal>
-        <Base.Positioner align="end" sideOffset={4} className={styles['positioner'] ?? ''}>
-          <Base.Popup className={styles['popup'] ?? ''}>
-            {actions.map((action) => (
-              <Base.Item
-                key={action.label}
-                className={styles['item'] ?? ''}
-                data-dangerous={action.isDangerous || undefined}
-                onClick={action.onSelect}
-              >
-                {action.label}
-                {action.isChosen === true && <span aria-hidden="true">✓</span>}
-              </Base.Item>
-            ))}
-          </Base.Popup>
-        </Base.Positioner>
-      </Base.Portal>
-    </Base.Root>
+    <Suspense fallback={button}>
+      <MenuParts {...props} />
+    </Suspense>
   );
 }

@@ -1,54 +1,20 @@
-/** Short messages that something was done, perhaps with a way back. `toasts.add` works from anywhere. */
-import { Toast } from '@base-ui/react/toast';
-import type { ReactNode } from 'react';
-import { words } from '../../text/words.ts';
-import { Button } from '../controls/button.tsx';
-import styles from './toasts.module.css';
+/** Short messages that something was done, perhaps with a way back. */
+import { Suspense, useSyncExternalStore, type ReactNode } from 'react';
+import { later } from './later.ts';
+import { hasMessages, subscribeToMessages } from './toast-queue.ts';
 
-const manager = Toast.createToastManager();
+export { showToast } from './toast-queue.ts';
 
-interface Message {
-  readonly title: string;
-  readonly detail?: string | undefined;
-  readonly tone?: 'good' | 'bad';
-  /** The way back, where there is one. */
-  readonly undo?: (() => void) | undefined;
-}
+const ToastParts = later(() => import('./toast-parts.tsx'));
 
-export function showToast({ title, detail, tone = 'good', undo }: Message): void {
-  manager.add({
-    title,
-    ...(detail !== undefined && { description: detail }),
-    type: tone,
-    priority: tone === 'bad' ? 'high' : 'low',
-    timeout: undo === undefined ? 5_000 : 12_000,
-    ...(undo !== undefined && { actionProps: { children: words.undo, onClick: undo } }),
-  });
-}
-
-export function Toasts({ children }: { readonly children: ReactNode }): ReactNode {
+/** Stands once in the page. */
+export function Toasts(): ReactNode {
+  const isNeeded = useSyncExternalStore(subscribeToMessages, hasMessages);
   return (
-    <Toast.Provider toastManager={manager}>
-      {children}
-      <Toast.Portal>
-        <Toast.Viewport className={styles['viewport'] ?? ''}>
-          <ToastList />
-        </Toast.Viewport>
-      </Toast.Portal>
-    </Toast.Provider>
+    isNeeded && (
+      <Suspense>
+        <ToastParts />
+      </Suspense>
+    )
   );
-}
-
-function ToastList(): ReactNode {
-  const { toasts } = Toast.useToastManager();
-  return toasts.map((toast) => (
-    <Toast.Root key={toast.id} toast={toast} className={styles['toast'] ?? ''}>
-      <Toast.Content className={styles['content'] ?? ''}>
-        <Toast.Title className={styles['title'] ?? ''} />
-        <Toast.Description className={styles['detail'] ?? ''} />
-      </Toast.Content>
-      <Toast.Action render={<Button isSmall />} />
-      <Toast.Close render={<Button look="plain" isSmall aria-label={words.close} />}>✕</Toast.Close>
-    </Toast.Root>
-  ));
 }

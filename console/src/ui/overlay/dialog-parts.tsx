@@ -1,0 +1,42 @@
+/** What a dialog is made of; dialog.tsx loads it when one is opened. */
+import { Dialog as Base } from '@base-ui/react/dialog';
+import type { ReactNode } from 'react';
+import { words } from '../../text/words.ts';
+import { Button } from '../controls/button.tsx';
+import styles from './dialog.module.css';
+import type { DialogProps } from './dialog.tsx';
+
+export default function DialogParts({
+  isOpen,
+  onClose,
+  title,
+  summary,
+  isWide = false,
+  keepsOpen = false,
+  hasClose = true,
+  children,
+  actions,
+}: DialogProps): ReactNode {
+  return (
+    <Base.Root open={isOpen} disablePointerDismissal={keepsOpen} onOpenChange={(open) => !open && onClose()}>
+      <Base.Portal>
+        <Base.Backdrop className={styles['backdrop'] ?? ''} />
+        <Base.Popup className={`${styles['popup']} ${isWide ? styles['wide'] : ''}`}>
+          <div className={styles['head']}>
+            <Base.Title className={styles['title'] ?? ''}>{title}</Base.Title>
+            {hasClose && (
+              <Base.Close render={<Button look="plain" isSmall aria-label={words.close} />}>✕</Base.Close>
+            )}
+          </div>
+          {summary !== undefined && (
+            <Base.Description className={styles['summary'] ?? ''} render={<div />}>
+              {summary}
+            </Base.Description>
+          )}
+          <div className={styles['body']}>{children}</div>
+          {actions !== undefined && <div className={styles['actions']}>{actions}</div>}
+        </Base.Popup>
+      </Base.Portal>
+    </Base.Root>
+  );
+}

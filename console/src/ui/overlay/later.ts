@@ -1,0 +1,29 @@
+/**
+ * Parts of the page that are needed when something is opened: they are loaded once the page has been, so that they are
+ * there also when the gateway is away, and what was typed is not lost for want of them.
+ */
+import { lazy, type ComponentType, type LazyExoticComponent } from 'react';
+
+const AFTER_PAGE_MS = 1_500;
+const TRY_AGAIN_MS = 1_500;
+const TRIES_MAX = 40;
+
+type Loaded<Props> = { readonly default: ComponentType<Props> };
+
+/** Shows nothing while the gateway does not answer; fails after a minute of that, or when the part is gone. */
+export function later<Props>(load: () => Promise<Loaded<Props>>): LazyExoticComponent<ComponentType<Props>> {
+  setTimeout(() => void load().catch(() => undefined), AFTER_PAGE_MS);
+  return lazy(() => persistently(load));
+}
+
+async function persistently<Props>(load: () => Promise<Loaded<Props>>): Promise<Loaded<Props>> {
+  for (let count = 1; count < TRIES_MAX; count++) {
+    try {
+      return await load();
+    } catch {
+      // The banner says that the gateway does not answer.
+      await new Promise((done) => setTimeout(done, TRY_AGAIN_MS));
+    }
+  }
+  return load();
+}
