@@ -52,6 +52,10 @@ const TOKEN_WORDS = "must contain only letters, digits and !#$%&'*+-.^_`|~";
 /** SHA-256 in lower-case hexadecimal. */
 export const SHA256_HEX_PATTERN = '^[0-9a-f]{64}$';
 
+const STATUSES = '(?:[1-5]xx|(?:>=|<=|>|<)?[1-5][0-9]{2})';
+/** `2xx`, `404`, `>=500`, `<400`, or several of them with commas between. */
+export const STATUS_FILTER_PATTERN = `^${STATUSES}(?:,${STATUSES}){0,9}$`;
+
 export const PATTERN_WORDS: Readonly<Record<string, string>> = {
   [TOKEN_PATTERN]: TOKEN_WORDS,
   [TOKEN_OR_STAR_PATTERN]: TOKEN_WORDS,
@@ -70,6 +74,7 @@ export const PATTERN_WORDS: Readonly<Record<string, string>> = {
   [REQUEST_PATH_PATTERN]:
     'must start with "/" and contain only visible ASCII characters except "#"; others must be percent-encoded',
   [STATUS_CLASS_PATTERN]: 'must be a class of statuses such as "2xx"',
+  [STATUS_FILTER_PATTERN]: 'must be statuses such as "404", "2xx" or ">=500", at most 10 with commas between',
   [API_PATH_PATTERN]: 'must start with "/api/v1/"',
   [OPERATION_ID_PATTERN]: 'must be 1 to 64 letters, digits, "_" and "-", a letter first',
   [ADMIN_TOKEN_PATTERN]: 'must be 1 to 512 visible ASCII characters',

@@ -38,11 +38,8 @@ export interface FilteredFacts {
 
 const STATUS_MIN = 100;
 const STATUS_MAX = 599;
-const ITEM = String.raw`(?:[1-5]xx|(?:>=|<=|>|<)?[1-5][0-9]{2})`;
-/** `2xx`, `404`, `>=500`, `<400`, or several of them with commas between. */
-export const STATUS_PATTERN = `^${ITEM}(?:,${ITEM}){0,9}$`;
 
-/** @param text matches STATUS_PATTERN */
+/** @param text matches STATUS_FILTER_PATTERN */
 export function statusRanges(text: string): StatusRange[] {
   return text.split(',').map((item) => {
     const [, comparison = '', digits = ''] = /^([<>]=?)?(.*)$/.exec(item) ?? [];

@@ -51,6 +51,7 @@ const PARAMETERS: Readonly<Record<string, string>> = {
   debug_token_id: 'Id of the debug token.',
   admin_token_id: 'Id of the admin token.',
   session_id: 'Id of the session.',
+  live_id: 'Id of the exchange, as the stream gives it.',
 };
 
 /** @param version of Headgate */

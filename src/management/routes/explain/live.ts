@@ -5,7 +5,7 @@
 import { Type } from 'typebox';
 import { ExplanationSchema } from '../../../explain/schema.ts';
 import { HEARTBEAT, PREAMBLE, statusEvent } from '../../../explain/live/live-events.ts';
-import { STATUS_PATTERN, statusRanges, type LiveFilter } from '../../../explain/live/live-filter.ts';
+import { statusRanges, type LiveFilter } from '../../../explain/live/live-filter.ts';
 import {
   LIVE_STREAMS_MAX,
   LIVE_STREAMS_PER_ACTOR_MAX,
@@ -14,6 +14,7 @@ import {
 } from '../../../explain/live/live-hub.ts';
 import { LiveExchangeSchema, LiveStatusSchema, type LiveStatus } from '../../../explain/live/live-schema.ts';
 import { jsonSchema } from '../../../model/json-schema.ts';
+import { METHOD_PATTERN, STATUS_FILTER_PATTERN } from '../../../model/patterns.ts';
 import { closed } from '../../../model/schema-pieces.ts';
 import { ERRORS } from '../../../policy/error-table.ts';
 import type { LastingCall } from '../../access/lasting-call.ts';
@@ -36,7 +37,7 @@ const QuerySchema = Type.Object(
     app: Type.Optional(Type.String({ maxLength: 64, description: 'Id or slug of an app.' })),
     status: Type.Optional(
       Type.String({
-        pattern: STATUS_PATTERN,
+        pattern: STATUS_FILTER_PATTERN,
         maxLength: 60,
         description: '`2xx`, `404`, `>=500`, or several of them with commas between.',
       }),
@@ -55,7 +56,7 @@ const QuerySchema = Type.Object(
         description: 'Start of the canonical path, letter by letter; not a pattern.',
       }),
     ),
-    method: Type.Optional(Type.String({ pattern: "^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,64}$" })),
+    method: Type.Optional(Type.String({ pattern: METHOD_PATTERN })),
     reason: Type.Optional(
       Type.Union(
         Object.keys(ERRORS).map((code) => Type.Literal(code)),
