@@ -304,6 +304,8 @@ export interface MembershipEvents {
   onApplied(nodeId: string, configVersion: number): void;
   /** The number of live gateways and the rank of this one; sent with each heartbeat. */
   onNodes(place: NodePlace): void;
+  /** Another gateway has sent a message, to all or to this one. */
+  onMessage(text: string): void;
   /** The connection was lost and is being retried, or is back. */
   onLost(error: unknown): void;
   onBack(): void;
@@ -328,7 +330,17 @@ export interface ClusterStore {
   join(node: NodeDescription, configVersion: number, events: MembershipEvents): Promise<Membership>;
   /** Live gateways, ordered by start time. */
   liveNodes(): Promise<readonly NodeRecord[]>;
+  /**
+   * Sends messages in their order, all or none. Those that listen get them; nothing is kept for others.
+   * @param nodeId undefined: to all gateways, also this one
+   * @param texts each at most `MESSAGE_LENGTH_MAX` characters of ASCII
+   * @throws StorageUnavailable
+   */
+  send(nodeId: string | undefined, texts: readonly string[]): Promise<void>;
 }
+
+/** A notification of Postgres has less than 8,000 bytes. */
+export const MESSAGE_LENGTH_MAX = 7_900;
 
 /** What a backup says of where it comes from. */
 export interface BackupOrigin {

@@ -6,6 +6,7 @@ import { systemClock } from '../../src/lib/clock.ts';
 import type { ConfigPosition } from '../../src/model/config.ts';
 import { openPostgres, POSTGRES_DEFAULTS } from '../../src/storage/postgres/postgres.ts';
 import {
+  MESSAGE_LENGTH_MAX,
   StorageRefused,
   StorageUnavailable,
   type Membership,
@@ -76,6 +77,7 @@ interface Heard {
   changed: number;
   position: ConfigPosition | undefined;
   applied: [string, number][];
+  messages: string[];
   /** How many, and which of them. */
   nodes: [number, number] | undefined;
   lost: number;
@@ -88,6 +90,7 @@ async function join({ cluster }: Repository, node: NodeDescription, configVersio
     changed: 0,
     position: undefined,
     applied: [],
+    messages: [],
     nodes: undefined,
     lost: 0,
     back: 0,
@@ -97,6 +100,7 @@ async function join({ cluster }: Repository, node: NodeDescription, configVersio
     onPosition: (position) => void (heard.position = position),
     onApplied: (id, version) => void heard.applied.push([id, version]),
     onNodes: ({ count, rank }) => void (heard.nodes = [count, rank]),
+    onMessage: (text) => void heard.messages.push(text),
     onLost: () => void heard.lost++,
     onBack: () => void heard.back++,
   });
@@ -133,6 +137,25 @@ test('who joins is listed, with what it obeys, until it leaves', async () => {
   await b.membership.leave();
   expect(await names(one)).toEqual(['a']);
   await expect.poll(() => a.nodes).toEqual([1, 0]);
+});
+
+test('a message is heard by all gateways or by one, whole and in order, and by none when one is too long', async () => {
+  const [one, two] = [await open(KEY), await open(KEY)];
+  const a = await join(one, describeNode('a'));
+  const b = await join(two, describeNode('b'));
+  await one.cluster?.send(undefined, ['to all']);
+  const texts = Array.from(
+    { length: 20 },
+    (_text, index) => `${index} ${'x'.repeat(MESSAGE_LENGTH_MAX - 3)}`,
+  );
+  await two.cluster?.send('id-of-a', texts);
+  await expect.poll(() => a.messages).toEqual(['to all', ...texts]);
+  expect(b.messages).toEqual(['to all']);
+  const tooLong = ['short', 'x'.repeat(8_000)];
+  await expect(two.cluster?.send('id-of-a', tooLong)).rejects.toThrow(/payload string too long/);
+  await two.cluster?.send('id-of-a', ['after']);
+  await expect.poll(() => a.messages.at(-1)).toBe('after');
+  expect(a.messages).toHaveLength(2 + texts.length);
 });
 
 test('a write, and what the others obey, is heard at once and not with the heartbeat', async () => {

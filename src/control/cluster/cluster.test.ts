@@ -36,6 +36,7 @@ async function setUp(others: Record<string, number>, writeWaitMs = WAIT_MS) {
         },
       };
     },
+    send: async () => undefined,
     async liveNodes() {
       if (failure.error !== undefined) throw failure.error;
       const record = (id: string, configVersion: number): NodeRecord => ({

@@ -40,6 +40,9 @@ export interface NodesApplied {
   readonly nodes: number;
 }
 
+/** Another gateway on the same database. */
+export type Peer = Pick<NodeRecord, 'id' | 'name'>;
+
 /** Interval of reading the table while a write waits: a notification may be lost with its connection. */
 const ASK_AGAIN_MS = 250;
 const JOIN_AGAIN_MS = 1_000;
@@ -61,6 +64,9 @@ export class Cluster {
   readonly #heard = new Map<string, number>();
   readonly #givenUp = new Map<string, number>();
   readonly #listeners = new Set<() => void>();
+  #onMessage: (text: string) => void = () => undefined;
+  /** The other live gateways, when they were last listed. */
+  #peers: readonly Peer[] = [];
 
   constructor(deps: ClusterDeps) {
     this.#deps = deps;
@@ -138,10 +144,29 @@ export class Cluster {
   /** Live nodes, including this one, with the version that each has applied; throws StorageUnavailable. */
   async nodes(): Promise<readonly NodeRecord[]> {
     const { clock } = this.#deps;
-    if (this.#store !== undefined) return this.#store.liveNodes();
+    if (this.#store !== undefined) {
+      const listed = await this.#store.liveNodes();
+      this.#peers = listed.filter(({ id }) => id !== this.#self.id);
+      return listed;
+    }
     const { id, name, programVersion, startedAt } = this.#self;
     const lastSeenAt = timestamp(clock.nowMs());
     return [{ id, name, programVersion, startedAt, lastSeenAt, configVersion: this.#applied }];
+  }
+
+  /** The other live gateways as last listed, at the latest at the last heartbeat; stays while the database is away. */
+  get peers(): readonly Peer[] {
+    return this.#peers;
+  }
+
+  /** @param onMessage hears what other gateways send; must not throw */
+  listen(onMessage: (text: string) => void): void {
+    this.#onMessage = onMessage;
+  }
+
+  /** As `ClusterStore.send`; without other gateways it does nothing. */
+  async send(nodeId: string | undefined, texts: readonly string[]): Promise<void> {
+    await this.#store?.send(nodeId, texts);
   }
 
   /** Removes this node from the list. */
@@ -166,6 +191,7 @@ export class Cluster {
       onChanged: () => this.#look(),
       onPosition: (position) => this.#onPosition(position),
       onApplied: (id, version) => this.#hear(id, version),
+      onMessage: (text) => this.#onMessage(text),
       onNodes: (place) => {
         this.#live = place.count;
         this.#deps.onNodes(place);

@@ -7,8 +7,15 @@ export interface StatsAccess {
    * The steps up to now. @param sinceSecs Unix seconds of which the step is the first
    */
   grid(window: WindowName, stepSecs: number, sinceSecs?: number): StatsGrid;
-  /** Unix seconds of the end of what is counted. */
-  toSecs(): number;
-  /** This gateway's reply, then one for each other gateway with the same database, without findings. */
-  ask(question: StatsQuestion): Promise<readonly StatsReply[]>;
+  /** What this gateway and the others with the same database found. */
+  ask(question: StatsQuestion): Promise<SharedReplies>;
+}
+
+/** What gateways found, this one first. One that did not answer in time has no findings. */
+export interface SharedReplies {
+  /** The steps of the question that all who answered have counted. */
+  readonly grid: StatsGrid;
+  /** Unix seconds of the end of what all of them have counted. */
+  readonly toSecs: number;
+  readonly replies: readonly StatsReply[];
 }

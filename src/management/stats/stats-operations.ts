@@ -1,6 +1,6 @@
 /**
- * `GET /api/v1/stats` and `GET /api/v1/stats/top`: the time series of the gateway that answers. Other gateways with the
- * same database are named as missing.
+ * `GET /api/v1/stats` and `GET /api/v1/stats/top`: the time series of all gateways with the same database. Those
+ * that do not answer in time are named as missing.
  */
 import { envelopeSchema } from '../schemas/envelope.ts';
 import { jsonSchema } from '../../model/json-schema.ts';
@@ -13,7 +13,6 @@ import {
   totalOf,
   type StatsFindings,
   type StatsQuestion,
-  type StatsReply,
 } from '../../observe/stats/stats-question.ts';
 import {
   WINDOWS,
@@ -40,7 +39,7 @@ import {
   TOP_LIMIT_DEFAULT,
 } from './stats-schema.ts';
 import { reasonRows, rowView, seriesView, windowView } from './stats-view.ts';
-import type { StatsAccess } from './stats-access.ts';
+import type { SharedReplies, StatsAccess } from './stats-access.ts';
 
 /** Answers at once: each may read the series of a whole day. */
 const AT_ONCE = 8;
@@ -60,7 +59,7 @@ function readStats(context: ManagementContext, admission: Admission): Operation 
     tag: 'Traffic',
     summary: 'Traffic over time',
     description:
-      'Counts of the gateway that answers, since its start; `nodes` names other gateways with the same database, whose traffic is not in it. Percentiles are made of histograms whose buckets are at most 12.5 % wide, and are off by less than that.',
+      'Counts of all gateways with the same database, added up, each since its start. The gateway that is asked waits at most half a second for the others; `nodes` says whose traffic is in the answer. What others answered is used again for a second. Percentiles are made of histograms whose buckets are at most 12.5 % wide, and are off by less than that.',
     access: 'viewer',
     admission,
     query: jsonSchema(StatsQuerySchema),
@@ -84,10 +83,10 @@ function readStats(context: ManagementContext, admission: Admission): Operation 
       if (stats === undefined) {
         return answer(200, 'Statistics are off', { ...offView(context, window, stepSecs), ...noSeries() });
       }
-      const grid = stats.grid(window, stepSecs, sinceSecs);
-      const { replies, found } = await asked(stats, { grid, subject });
+      const asking = stats.grid(window, stepSecs, sinceSecs);
+      const { grid, toSecs, replies, found } = await asked(stats, { grid: asking, subject });
       return answer(200, 'Traffic over time', {
-        ...windowView(grid, stats.toSecs(), replies),
+        ...windowView(grid, toSecs, replies),
         ...seriesView(STATS_COLUMNS, grid, found, subject.kind === 'gateway'),
       });
     },
@@ -101,7 +100,7 @@ function readTop(context: ManagementContext, admission: Admission): Operation {
     operationId: 'getStatsTop',
     tag: 'Traffic',
     summary: 'Most used apps, versions, routes and keys, and most frequent reasons',
-    description: `Of the traffic of the gateway that answers; of at most ${NODE_ROWS_MAX} places.`,
+    description: `Of the traffic of all gateways with the same database, as with \`GET /api/v1/stats\`; of at most the ${NODE_ROWS_MAX} most used places of each.`,
     access: 'viewer',
     admission,
     query: jsonSchema(StatsTopQuerySchema),
@@ -128,10 +127,10 @@ function readTop(context: ManagementContext, admission: Admission): Operation {
         const view = { ...offView(context, window, stepSecs), ...topView(by, [], 0, 0, 0) };
         return answer(200, 'Statistics are off', view);
       }
-      const grid = stats.grid(window, stepSecs);
+      const asking = stats.grid(window, stepSecs);
       const kind = by === 'reason' ? undefined : (by as PlaceKind);
       const rows = kind === undefined ? {} : { rows: { kind, max: NODE_ROWS_MAX } };
-      const { replies, found } = await asked(stats, { grid, subject, ...rows });
+      const { grid, toSecs, replies, found } = await asked(stats, { grid: asking, subject, ...rows });
       const limit = Number(query['limit'] ?? TOP_LIMIT_DEFAULT);
       const all =
         kind === undefined
@@ -141,7 +140,7 @@ function readTop(context: ManagementContext, admission: Admission): Operation {
       const requests = totalOf(found.steps, STATS_COLUMNS.length)[REQUESTS] ?? 0;
       const inRows = shown.reduce((sum, row) => sum + Number(row['requests']), 0);
       return answer(200, 'Most used', {
-        ...windowView(grid, stats.toSecs(), replies),
+        ...windowView(grid, toSecs, replies),
         ...topView(by, shown, all.length, Math.max(0, requests - inRows), requests),
       });
     },
@@ -151,10 +150,10 @@ function readTop(context: ManagementContext, admission: Admission): Operation {
 async function asked(
   stats: StatsAccess,
   question: StatsQuestion,
-): Promise<{ readonly replies: readonly StatsReply[]; readonly found: StatsFindings }> {
-  const replies = await stats.ask(question);
-  const all = replies.flatMap(({ findings }) => (findings === undefined ? [] : [findings]));
-  return { replies, found: addedFindings(all, question.grid) };
+): Promise<SharedReplies & { readonly found: StatsFindings }> {
+  const shared = await stats.ask(question);
+  const all = shared.replies.flatMap(({ findings }) => (findings === undefined ? [] : [findings]));
+  return { ...shared, found: addedFindings(all, shared.grid) };
 }
 
 async function subjectOf(context: ManagementContext, query: Query): Promise<StatsSubject | Failure> {

@@ -124,7 +124,7 @@ const StatsNodeSchema = Type.Object(
       description: 'Whether it answered and has counted over the whole window.',
     }),
     answered: Type.Boolean({
-      description: 'false: its traffic is missing in this answer.',
+      description: 'false: it did not answer in time, and its traffic is missing in this answer.',
     }),
     since: nullable(dateTime('From when on it has counted; null: not known.')),
   },
@@ -137,10 +137,13 @@ const shared = {
   }),
   window: oneOf(['15m', '24h'], { description: 'As asked for.' }),
   from: dateTime('Begin of the first step.'),
-  to: dateTime('End of what is counted: some two seconds ago. The last step may be over later.'),
+  to: dateTime(
+    'End of what all of these gateways have counted: some two or three seconds ago. The last step may be over later.',
+  ),
   step_secs: Type.Integer({ minimum: 1, description: 'Seconds of a step.' }),
   nodes: Type.Array(StatsNodeSchema, {
-    description: 'The gateway that answers, then others with the same database.',
+    description:
+      'The gateway that was asked, then others with the same database, also those that died within the last hour.',
   }),
 };
 

@@ -10,7 +10,7 @@ import { PostgresClient } from './postgres-client.ts';
 import { mapPostgresError } from './postgres-errors.ts';
 import {
   beatQuery,
-  CHANNEL_QUERY,
+  channelsQuery,
   leaveQuery,
   otherKeyQuery,
   parseNotice,
@@ -127,7 +127,7 @@ export class PostgresMembership implements Membership {
   }
 
   async #connect(): Promise<void> {
-    const { address, connectTimeoutMs, statementTimeoutMs } = this.#options;
+    const { address, node, connectTimeoutMs, statementTimeoutMs } = this.#options;
     const client = new PostgresClient(address);
     this.#client = client;
     this.#told = undefined;
@@ -137,8 +137,11 @@ export class PostgresMembership implements Membership {
       // Reconnect now, not at the next heartbeat: no notification arrives meanwhile.
       if (this.#client === client) this.#work();
     });
-    const { rows } = await client.query<{ channel: string }>(CHANNEL_QUERY, undefined, statementTimeoutMs);
-    await client.query(`listen "${rows[0]?.channel ?? ''}"`, undefined, statementTimeoutMs);
+    const { text, values } = channelsQuery(node.id);
+    type Channels = { readonly common: string; readonly own: string };
+    const { rows } = await client.query<Channels>(text, values, statementTimeoutMs);
+    const { common = '', own = '' } = rows[0] ?? {};
+    await client.query(`listen "${common}"; listen "${own}"`, undefined, statementTimeoutMs);
   }
 
   async #beat(): Promise<void> {
@@ -158,6 +161,7 @@ export class PostgresMembership implements Membership {
     if (notice === undefined || this.#left) return;
     const { node, events } = this.#options;
     if (notice.kind === 'changed') events.onChanged();
+    else if (notice.kind === 'message') events.onMessage(notice.text);
     else if (notice.nodeId !== node.id) events.onApplied(notice.nodeId, notice.configVersion);
   }
 

@@ -13,12 +13,14 @@ const NOW_MS = `(extract(epoch from clock_timestamp()) * 1000)::bigint`;
 /** A payload on the channel. */
 export type Notice =
   | { readonly kind: 'changed' }
-  | { readonly kind: 'applied'; readonly nodeId: string; readonly configVersion: number };
+  | { readonly kind: 'applied'; readonly nodeId: string; readonly configVersion: number }
+  | { readonly kind: 'message'; readonly text: string };
 
 /** undefined for payloads of other programs. */
 export function parseNotice(payload: string): Notice | undefined {
   const [kind, nodeId = '', version = ''] = payload.split(' ');
   if (kind === 'changed') return { kind };
+  if (kind === 'message') return { kind, text: payload.slice('message '.length) };
   return kind === 'applied' && /^\d{1,15}$/.test(version)
     ? { kind, nodeId, configVersion: Number(version) }
     : undefined;
@@ -48,8 +50,28 @@ export async function readLiveNodes(db: Kysely<Tables>): Promise<NodeRecord[]> {
   }));
 }
 
-/** The name of the channel to LISTEN on. */
-export const CHANNEL_QUERY = `select ${CHANNEL} as channel`;
+/** The names of the channels to LISTEN on: of all gateways, and of this one. @param nodeId a UUID */
+export function channelsQuery(nodeId: string): { readonly text: string; readonly values: unknown[] } {
+  return { text: `select ${CHANNEL} as common, ${CHANNEL} || $1 as own`, values: [ownSuffix(nodeId)] };
+}
+
+/** Channel names have at most 63 bytes. */
+function ownSuffix(nodeId: string): string {
+  return `_${nodeId.replaceAll('-', '')}`;
+}
+
+/** Tells gateways something when the transaction commits, which does not wait for the disk. */
+export async function sendMessages(
+  db: Kysely<Tables>,
+  nodeId: string | undefined,
+  texts: readonly string[],
+): Promise<void> {
+  const suffix = nodeId === undefined ? '' : ownSuffix(nodeId);
+  await sql`
+    with quiet as (select set_config('synchronous_commit', 'off', true) as value)
+    select pg_notify(${sql.raw(CHANNEL)} || ${suffix}::text, 'message ' || message)
+    from unnest(${[...texts]}::text[]) as message where (select value from quiet) is not null`.execute(db);
+}
 
 export interface Beat {
   readonly config_version: number;

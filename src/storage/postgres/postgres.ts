@@ -13,7 +13,7 @@ import { beginRead, beginWrite, type TransactionTimeouts } from './postgres-begi
 import { postgresDialect, type PostgresDialectConfig } from './postgres-dialect.ts';
 import { mapPostgresError, mayTryAgain } from './postgres-errors.ts';
 import { PostgresMembership } from './postgres-membership.ts';
-import { announceChange, readLiveNodes } from './postgres-nodes.ts';
+import { announceChange, readLiveNodes, sendMessages } from './postgres-nodes.ts';
 import { MIGRATION_TIMEOUT_MS, preparePostgres, type PrepareOptions } from './postgres-schema.ts';
 import { postgresAddress, type PostgresAddress } from './postgres-tls.ts';
 import { DatabaseEmpty, StorageRefused, StorageUnavailable, type Repository } from '../repository.ts';
@@ -102,6 +102,7 @@ export async function openPostgres(options: OpenPostgresOptions): Promise<Reposi
         return membership;
       },
       liveNodes: () => parts.read.transaction().execute(readLiveNodes),
+      send: (nodeId, texts) => parts.read.transaction().execute((db) => sendMessages(db, nodeId, texts)),
     },
   };
 }
