@@ -6,6 +6,7 @@
 import type { Configuration } from 'openid-client';
 import type { Clock } from '../../../lib/clock.ts';
 import type { AdminRole } from '../../../model/resources.ts';
+import { boundedFetch } from './bounded-fetch.ts';
 import { FLOW_SECS, type Flow } from './flow-cookie.ts';
 
 export interface OidcSettings {
@@ -27,9 +28,14 @@ export interface Person {
 }
 
 const TIMEOUT_SECS = 5;
-const GROUPS_MAX = 1_000;
 const NAME_CHARS_MAX = 200;
 const RANKS: readonly AdminRole[] = ['admin', 'editor', 'viewer'];
+
+/** Those of a person's groups that have a role, each once: a provider may send any number. */
+export function groupsWithRole({ roles }: OidcSettings, groups: readonly string[]): string[] {
+  const held = new Set(groups);
+  return [...new Set(roles.map(({ group }) => group))].filter((group) => held.has(group));
+}
 
 /** The highest role of the groups; undefined: none has one. */
 export function roleOfGroups({ roles }: OidcSettings, groups: readonly string[]): AdminRole | undefined {
@@ -106,6 +112,7 @@ export class OidcClient {
     const { issuer, clientId, clientSecret } = this.#settings;
     const insecure = issuer.startsWith('http:') ? [oidc.allowInsecureRequests] : [];
     return oidc.discovery(new URL(issuer), clientId, clientSecret, undefined, {
+      [oidc.customFetch]: boundedFetch,
       execute: [...insecure, oidc.enableNonRepudiationChecks],
       timeout: TIMEOUT_SECS,
     });
@@ -120,5 +127,5 @@ function nameOf(claims: Readonly<Record<string, unknown>>, subject: string): str
 
 function groupsOf(claim: unknown): string[] {
   const list: readonly unknown[] = Array.isArray(claim) ? claim : [claim];
-  return list.slice(0, GROUPS_MAX).filter((group): group is string => typeof group === 'string');
+  return list.filter((group): group is string => typeof group === 'string');
 }

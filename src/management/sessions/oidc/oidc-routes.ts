@@ -14,7 +14,7 @@ import { clearCookie, cookieStyle, cookieValues, presentedSession, setCookie } f
 import type { CookieStyle } from '../session-cookie.ts';
 import type { Identity, Sessions, SignInOrigin } from '../sessions.ts';
 import { FLOW_SECS, openFlow, sealFlow } from './flow-cookie.ts';
-import { OidcClient, roleOfGroups, type OidcSettings, type Person } from './oidc-client.ts';
+import { groupsWithRole, OidcClient, roleOfGroups, type OidcSettings, type Person } from './oidc-client.ts';
 import { onwardPage, returnPath } from './return-path.ts';
 
 export const OIDC_START_PATH = `${API_PREFIX}/session/oidc/start`;
@@ -60,7 +60,9 @@ export function addOidcRoutes(server: FastifyInstance, dependencies: OidcRoutesD
       const detail = 'This browser has not started the sign-in, or too long ago; start again';
       return sendFailure(request, reply, fail('sign_in_failed', detail));
     }
-    const url = new URL(redirectUri(request, dependencies));
+    const own = redirectUri(request, dependencies);
+    if (!URL.canParse(own)) return sendFailure(request, reply, fail('bad_request', 'Host is no host'));
+    const url = new URL(own);
     url.search = request.url.split('?').slice(1).join('?');
     if (url.searchParams.get('state') !== flow.state) {
       return sendFailure(
@@ -87,7 +89,7 @@ async function enter(
   returnTo: string,
   { settings, sessions, cookie, addressOf }: OidcRoutesDependencies,
 ): Promise<FastifyReply> {
-  const mapped = groups.filter((group) => roleOfGroups(settings, [group]) !== undefined);
+  const mapped = groupsWithRole(settings, groups);
   const role = roleOfGroups(settings, mapped);
   if (role === undefined || subject.length > SUBJECT_CHARS_MAX) {
     const detail = 'You are in none of the groups that have a role here; see GATEWAY_OIDC__ROLES';

@@ -5,7 +5,10 @@ const PATH_CHARS_MAX = 2_048;
 export function returnPath(text: string): string | undefined {
   if (text.length > PATH_CHARS_MAX || !/^\/(?!\/)[!-[\]-~]*$/.test(text)) return undefined;
   const base = 'http://own.invalid';
-  return URL.canParse(text, base) && new URL(text, base).origin === base ? text : undefined;
+  if (!URL.canParse(text, base)) return undefined;
+  const { origin, pathname } = new URL(text, base);
+  // "/.//other": what resolves to two slashes is another origin to the next one that resolves it.
+  return origin === base && !pathname.startsWith('//') ? text : undefined;
 }
 
 /** A page that leads on at once, without a script. The cookie that comes with it is sent only by its own navigation. */
