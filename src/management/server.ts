@@ -322,7 +322,7 @@ function serve(
       lastingCalls.set(
         request,
         lastingCall(request, reply, async () => {
-          const again = await authenticate(presented);
+          const again = await authenticate({ ...presented, isRenewal: true });
           return isFailure(again) ? again : (checkAccess(again, operation, false) ?? again);
         }),
       );

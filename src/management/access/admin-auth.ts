@@ -64,6 +64,8 @@ export interface Presented {
   /** Of the client, in canonical form. */
   readonly address: string;
   readonly requestId: string;
+  /** The call was let in before, and its answer goes on: asking again is no use of a session. */
+  readonly isRenewal?: true;
 }
 
 /** A token, wherever it was sent. */

@@ -27,7 +27,7 @@ export function createAuthenticate(
     if ('problem' in session) return badSession(session.problem);
     const foreign = crossSiteFailure(headers);
     if (foreign !== undefined) return foreign;
-    const live = await sessions.find(session.value);
+    const live = await sessions.find(session.value, presented.isRenewal !== true);
     if (live === undefined) return badSession('the session has ended');
     return csrfFailure(method, headers, csrfTokenOf(session.value)) ?? actorOf(live, session.value);
   };

@@ -64,7 +64,8 @@ export const SessionSchema = Type.Object(
         id: actorId,
         name: actorName,
         role: Type.Union([...role.anyOf, Type.Null()], {
-          description: 'What its calls may do. null: nothing any more, since the settings have changed.',
+          description:
+            'What its calls may do. null: it has ended, since its token or the settings have changed.',
         }),
       },
       { ...closed, title: 'ListedSessionActor' },

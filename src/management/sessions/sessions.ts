@@ -19,6 +19,7 @@ import { Remembered } from '../access/remembered.ts';
 import { auditEntry, NOTHING_TOUCHED, type AuditNote, type WriteOrigin } from '../write/write.ts';
 import { roleOfGroups, type OidcSettings } from './oidc/oidc-client.ts';
 import { newCookieValue } from './session-cookie.ts';
+import { markOf } from './token-mark.ts';
 
 export interface SessionSettings {
   readonly idleSecs: number;
@@ -77,6 +78,8 @@ export class Sessions {
   /** Unix milliseconds by session id; forgets what was used longest ago. */
   readonly #lastUsedMs = new Map<string, number>();
   readonly #storedUseMs = new Map<string, number>();
+  /** Of GATEWAY_ADMIN_TOKEN, once it was asked for. */
+  #tokenMark: string | undefined;
   readonly #idleMs: number;
   readonly #useIntervalMs: number;
   readonly #sweeping: NodeJS.Timeout;
@@ -99,10 +102,11 @@ export class Sessions {
   }
 
   /**
-   * The session of a cookie, which counts as a use of it; undefined when there is none in force.
+   * The session of a cookie; undefined when there is none in force.
+   * @param isUse false: a check of the gateway's own, which does not keep the session from going idle
    * @throws StorageUnavailable when the database is away and the session is not known here
    */
-  async find(value: string): Promise<LiveSession | undefined> {
+  async find(value: string, isUse = true): Promise<LiveSession | undefined> {
     const { record, isRemembered } = await this.#remembered.lookUp(tokenHash(value));
     if (record === undefined) return undefined;
     const role = this.#roleOf(record, value);
@@ -111,8 +115,13 @@ export class Sessions {
     if (role === undefined || Date.parse(record.expires_at) <= nowMs || usedMs + this.#idleMs <= nowMs) {
       return undefined;
     }
-    this.#use(record, nowMs);
-    return { session: record, role, idleExpiresAt: this.#idleExpiry(record, nowMs), isRemembered };
+    if (isUse) this.#use(record, nowMs);
+    return {
+      session: record,
+      role,
+      idleExpiresAt: this.#idleExpiry(record, isUse ? nowMs : usedMs),
+      isRemembered,
+    };
   }
 
   /** A new session, always with a new value; the session that the browser had before ends. */
@@ -125,7 +134,7 @@ export class Sessions {
     const session: Session = {
       id: uuidv7(nowMs),
       ...who,
-      proof: this.#proof(identity.kind, value),
+      proof: await this.#proof(identity.kind, value),
       address: origin.address,
       user_agent: origin.userAgent?.slice(0, USER_AGENT_CHARS_MAX) ?? null,
       created_at: timestamp(nowMs),
@@ -144,7 +153,7 @@ export class Sessions {
     });
     if (refused !== undefined) return refused;
     for (const id of ended) this.revoke(id);
-    this.#lastUsedMs.set(session.id, nowMs);
+    this.#noteUse(session.id, nowMs);
     return { session, role, value, idleExpiresAt: this.#idleExpiry(session, nowMs), isRemembered: false };
   }
 
@@ -168,7 +177,8 @@ export class Sessions {
   }
 
   /** Sessions that have not expired. */
-  list(page: PageRequest, actorId: string | undefined): Promise<Page<FoundSession>> {
+  async list(page: PageRequest, actorId: string | undefined): Promise<Page<FoundSession>> {
+    this.#tokenMark = await markOf(this.#deps.adminToken);
     return this.#deps.repository.read((reader) => reader.listSessions(page, this.#times(), actorId));
   }
 
@@ -182,6 +192,8 @@ export class Sessions {
   /** After the deletion of a session or an admin token was committed. */
   revoke(id: string): void {
     this.#remembered.revoke(id);
+    this.#lastUsedMs.delete(id);
+    this.#storedUseMs.delete(id);
   }
 
   /** Never rejects. Waits a while longer than the idle time: uses are stored late. */
@@ -212,7 +224,7 @@ export class Sessions {
 
   /**
    * undefined: the session is not in force.
-   * @param value of the cookie; absent: taken to be right
+   * @param value of the cookie; absent: `list` has been called, and the mark of the token says enough
    */
   #roleOf({ kind, token, groups, proof }: FoundSession, value?: string): AdminRole | undefined {
     const { adminToken, clock, oidc } = this.#deps;
@@ -224,14 +236,19 @@ export class Sessions {
           : token.role;
       case 'environment':
         if (adminToken === undefined) return undefined;
-        return value === undefined || isSame(proof, this.#proofOf(value)) ? 'admin' : undefined;
+        return this.#isOfAdminToken(proof ?? '', value) ? 'admin' : undefined;
       case 'oidc':
         return oidc === undefined || proof !== sourceOf(oidc) ? undefined : roleOfGroups(oidc, groups ?? []);
     }
   }
 
-  #proof(kind: Session['kind'], value: string): string | null {
-    if (kind === 'environment') return this.#proofOf(value);
+  #isOfAdminToken(proof: string, value: string | undefined): boolean {
+    const [ofValue = '', mark = ''] = proof.split(' ');
+    return value === undefined ? mark === this.#tokenMark : isSame(ofValue, this.#proofOf(value));
+  }
+
+  async #proof(kind: Session['kind'], value: string): Promise<string | null> {
+    if (kind === 'environment') return `${this.#proofOf(value)} ${await markOf(this.#deps.adminToken)}`;
     return kind === 'oidc' && this.#deps.oidc !== undefined ? sourceOf(this.#deps.oidc) : null;
   }
 
@@ -242,7 +259,7 @@ export class Sessions {
       .digest('hex');
   }
 
-  #use({ id, last_used_at }: Session, nowMs: number): void {
+  #noteUse(id: string, nowMs: number): void {
     this.#lastUsedMs.delete(id);
     this.#lastUsedMs.set(id, nowMs);
     const oldest = this.#lastUsedMs.keys().next();
@@ -250,6 +267,10 @@ export class Sessions {
       this.#lastUsedMs.delete(oldest.value);
       this.#storedUseMs.delete(oldest.value);
     }
+  }
+
+  #use({ id, last_used_at }: Session, nowMs: number): void {
+    this.#noteUse(id, nowMs);
     const storedMs = Math.max(Date.parse(last_used_at), this.#storedUseMs.get(id) ?? 0);
     if (storedMs + this.#useIntervalMs > nowMs) return;
     this.#storedUseMs.set(id, nowMs);
@@ -300,7 +321,7 @@ function tooMany(): Failure {
   return fail('too_many_sessions', detail);
 }
 
-function isSame(stored: string | null, expected: string): boolean {
-  if (stored?.length !== expected.length) return false;
+function isSame(stored: string, expected: string): boolean {
+  if (stored.length !== expected.length) return false;
   return timingSafeEqual(Buffer.from(stored), Buffer.from(expected));
 }
