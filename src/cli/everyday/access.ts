@@ -178,6 +178,38 @@ const ADMIN_COMMANDS: readonly EverydayCommand[] = [
   },
 ];
 
+const SESSION_COMMANDS: readonly EverydayCommand[] = [
+  {
+    name: 'list',
+    summary: 'list the browsers that are signed in; all of them for admins, others see their own',
+    method: 'GET',
+    path: '/sessions',
+    isPaged: true,
+    shown: {
+      as: 'list',
+      columns: [
+        { title: 'WHO', value: ({ actor }) => actor.name },
+        // Without one the session has ended: the settings have changed since.
+        { title: 'ROLE', value: ({ actor }) => actor.role ?? 'ended' },
+        column('ADDRESS', 'address'),
+        column('SIGNED IN', 'created_at'),
+        column('LAST USED', 'last_used_at'),
+        column('ENDS', 'expires_at'),
+        column('ID', 'id'),
+      ],
+    },
+    examples: ['headgate sessions list'],
+  },
+  {
+    name: 'revoke',
+    summary: 'end a session; its next call is refused, on every gateway',
+    method: 'DELETE',
+    path: '/sessions/{session}',
+    shown: { as: 'done', text: 'Ended: {session}.' },
+    examples: ['headgate sessions revoke 0190b0a4-6f3e-7c1a-9d52-3f1c5e2a7b10'],
+  },
+];
+
 function secondsOf(text: string): number {
   if (/^\d{1,9}$/.test(text)) return Number(text);
   throw new CliError(`--overlap "${printable(text)}" must be a whole number of seconds`);
@@ -193,4 +225,5 @@ export function keyIn(path: string, io: CliIo): string {
 export const ACCESS_GROUPS: readonly EverydayGroup[] = [
   { name: 'keys', summary: 'API keys of an app', commands: KEY_COMMANDS },
   { name: 'admin-tokens', summary: 'tokens for the management API', commands: ADMIN_COMMANDS },
+  { name: 'sessions', summary: 'browsers that are signed in to the console', commands: SESSION_COMMANDS },
 ];

@@ -74,4 +74,5 @@ export const ARGUMENTS: Readonly<Record<string, string>> = {
   endpoint: 'method and path of an endpoint, such as "GET /items/{id}", or its id',
   key: 'name or id of an API key',
   admin_token: 'name or id of an admin token',
+  session: 'id of a session, as `headgate sessions list` shows it',
 };

@@ -3,7 +3,12 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { startManagement, type Fixture, type Json } from '../../management/management.fixture.ts';
+import {
+  ADMIN_TOKEN,
+  startManagement,
+  type Fixture,
+  type Json,
+} from '../../management/management.fixture.ts';
 import { headgate, type Outcome } from '../cli.fixture.ts';
 
 let api: Fixture;
@@ -204,6 +209,20 @@ describe('keys', () => {
     expect(await ok('admin-tokens list')).toContain('prometheus  viewer');
     await ok('admin-tokens delete prometheus');
     expect((await headgate(api, ['apps', 'list'], env)).code).toBe(1);
+  });
+
+  it('end sessions of browsers', async () => {
+    const { id } = await (async (): Promise<Json> => {
+      const signed = await api.post('/session', { token: ADMIN_TOKEN }, { token: null });
+      const cookie = (signed.headers.get('set-cookie') ?? '').split(';', 1)[0] ?? '';
+      return (await api.get('/session', { token: null, headers: { cookie } })).body.data;
+    })();
+    expect(await ok('sessions list')).toMatch(
+      new RegExp(`^WHO .*\\nenvironment +admin +127\\.0\\.0\\.1 .* ${id}\\n$`),
+    );
+    expect(await ok(`sessions revoke ${id}`)).toBe(`Ended: ${id}.\n`);
+    expect(await ok('sessions list')).toBe('None.\n');
+    expect((await run(`sessions revoke ${id}`)).err).toContain('session');
   });
 
   it('for the management API are listed with the id that the history names', async () => {
