@@ -1,0 +1,90 @@
+/**
+ * The stream of live traffic (server-sent events, WHATWG HTML section 9.2). The browser reconnects by itself after a
+ * lost connection; after an answer that is no stream it gives up, so this asks why and tries again where that can help:
+ * after a restart, and when a session that has ended was renewed.
+ */
+import { ApiError, GatewayUnreachable } from './api-error.ts';
+import { urlOf } from './call.ts';
+import type { LiveExchange, LiveStatus, Operations, Problem } from './schema.ts';
+import { announceSessionEnd, connectionState, subscribeToConnection } from './session-state.ts';
+
+export type LiveQuery = Operations['GET /live']['query'];
+export type StreamState = 'connecting' | 'open' | 'lost' | 'refused';
+
+export interface LiveListener {
+  readonly onExchange: (exchange: LiveExchange) => void;
+  readonly onStatus: (status: LiveStatus) => void;
+  /** @param error why it was refused: filters that the API does not take, or too many streams */
+  readonly onState: (state: StreamState, error?: ApiError) => void;
+}
+
+const RETRY_MS = 3_000;
+
+/** @returns ends it */
+export function openLiveStream(query: LiveQuery, listener: LiveListener): () => void {
+  const url = urlOf('GET /live', { query });
+  let source: EventSource | undefined;
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  let hasEnded = false;
+
+  const connect = (): void => {
+    if (hasEnded) return;
+    source = new EventSource(url);
+    source.addEventListener('open', () => listener.onState('open'));
+    source.addEventListener('exchange', ({ data }: MessageEvent<string>) =>
+      listener.onExchange(JSON.parse(data) as LiveExchange),
+    );
+    source.addEventListener('status', ({ data }: MessageEvent<string>) =>
+      listener.onStatus(JSON.parse(data) as LiveStatus),
+    );
+    source.addEventListener('error', () => {
+      const isOver = source?.readyState === EventSource.CLOSED;
+      listener.onState('lost');
+      if (isOver) void giveReason();
+    });
+  };
+  const giveReason = async (): Promise<void> => {
+    const error = await reasonOf(url);
+    if (hasEnded) return;
+    if (error instanceof ApiError && error.status !== 401 && error.status < 500)
+      return listener.onState('refused', error);
+    if (error instanceof ApiError && error.status === 503) listener.onState('refused', error);
+    timer = setTimeout(connect, RETRY_MS);
+    return undefined;
+  };
+  // What was tried in vain while the session had ended is tried at once when it is there again.
+  let hadEnded = connectionState().hasSessionEnded;
+  const unsubscribe = subscribeToConnection(() => {
+    const { hasSessionEnded } = connectionState();
+    if (hadEnded && !hasSessionEnded && source?.readyState === EventSource.CLOSED) {
+      clearTimeout(timer);
+      connect();
+    }
+    hadEnded = hasSessionEnded;
+  });
+  listener.onState('connecting');
+  connect();
+  return () => {
+    hasEnded = true;
+    clearTimeout(timer);
+    unsubscribe();
+    source?.close();
+  };
+}
+
+/** Events do not tell why there are none. An answer that is a stream after all is closed unread. */
+async function reasonOf(url: string): Promise<ApiError | GatewayUnreachable | undefined> {
+  const abort = new AbortController();
+  try {
+    const response = await fetch(url, { credentials: 'same-origin', signal: abort.signal });
+    if (response.ok) {
+      abort.abort();
+      return undefined;
+    }
+    if (response.status === 401) announceSessionEnd();
+    const problem = (await response.json().catch(() => ({}))) as Partial<Problem>;
+    return new ApiError(response.status, problem);
+  } catch (error) {
+    return new GatewayUnreachable(error);
+  }
+}

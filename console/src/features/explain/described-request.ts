@@ -1,0 +1,154 @@
+/** The form for a described request, the description that it makes, and the link to it, which carries no secret. Pure. */
+import type { ExplainInput, HeaderField, TryInput } from '../../api/schema.ts';
+import type { PageSearch } from '../../page/search-text.ts';
+import { explainWords } from '../../text/explain.ts';
+
+export interface DescribedForm {
+  readonly method: string;
+  readonly url: string;
+  readonly headers: string;
+  readonly token: string;
+  readonly clientIp: string;
+  readonly bodyBytes: string;
+}
+
+export const EMPTY_FORM: DescribedForm = {
+  method: 'GET',
+  url: '',
+  headers: '',
+  token: '',
+  clientIp: '',
+  bodyBytes: '',
+};
+
+export type FormErrors = Partial<Record<keyof DescribedForm, string>>;
+
+/** Only these may stand in an address: no list knows how an API calls its keys. */
+const LINKED_HEADERS = new Set([
+  'accept',
+  'accept-encoding',
+  'accept-language',
+  'access-control-request-headers',
+  'access-control-request-method',
+  'content-length',
+  'content-type',
+  'host',
+  'origin',
+  'user-agent',
+  'x-forwarded-for',
+  'x-forwarded-proto',
+]);
+const HEADER_LINE = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+)\s*:\s*(.*)$/;
+
+export function headerLines(text: string): readonly HeaderField[] | number {
+  const fields: HeaderField[] = [];
+  for (const [index, line] of text.split('\n').entries()) {
+    if (line.trim() === '') continue;
+    const [, name = '', value = ''] = HEADER_LINE.exec(line.trim()) ?? [];
+    if (name === '') return index + 1;
+    fields.push({ name, value });
+  }
+  return fields;
+}
+
+export function inputOf(form: DescribedForm): ExplainInput | FormErrors {
+  const fields = headerLines(form.headers);
+  const bytes = form.bodyBytes.trim();
+  const errors: FormErrors = {
+    ...(typeof fields === 'number' && { headers: explainWords.headerLine(fields) }),
+    ...(!/^\d*$/.test(bytes) && { bodyBytes: explainWords.wholeNumber }),
+  };
+  if (Object.keys(errors).length > 0 || typeof fields === 'number') return errors;
+  const headers = byName(fields);
+  return {
+    method: form.method.trim(),
+    url: form.url.trim(),
+    ...(Object.keys(headers).length > 0 && { headers }),
+    ...(form.token.trim() !== '' && { token: form.token.trim() }),
+    ...(form.clientIp.trim() !== '' && { client_ip: form.clientIp.trim() }),
+    ...(bytes !== '' && { body_bytes: Number(bytes) }),
+  };
+}
+
+export function isInput(input: ExplainInput | FormErrors): input is ExplainInput {
+  return 'url' in input && 'method' in input && !('bodyBytes' in input) && typeof input.headers !== 'string';
+}
+
+function byName(fields: readonly HeaderField[]): Record<string, string | readonly string[]> {
+  const found = new Map<string, string[]>();
+  for (const { name, value } of fields) found.set(name, [...(found.get(name) ?? []), value]);
+  return Object.fromEntries(
+    [...found].map(([name, values]) => [name, values.length === 1 ? (values[0] ?? '') : values]),
+  );
+}
+
+/** For the address of the page: no token, no query, no user of a URL, and header fields of the list alone. */
+export function linkOf(form: DescribedForm): PageSearch {
+  const fields = headerLines(form.headers);
+  const headers = (typeof fields === 'number' ? [] : fields)
+    .filter(({ name }) => LINKED_HEADERS.has(name.toLowerCase()))
+    .map(({ name, value }) => `${name}: ${value}`)
+    .join('\n');
+  return {
+    method: form.method.trim(),
+    url: urlForLink(form.url.trim()),
+    headers,
+    client_ip: form.clientIp.trim(),
+    body_bytes: form.bodyBytes.trim(),
+  };
+}
+
+function urlForLink(url: string): string {
+  const path = url.replace(/[?#].*$/s, '');
+  return path.replace(/^([a-z]+:\/\/)[^/]*@/i, '$1').replaceAll(/hg[ka]_[\w-]+/g, '…');
+}
+
+export function formOf(search: PageSearch): DescribedForm {
+  return {
+    method: search['method'] ?? EMPTY_FORM.method,
+    url: search['url'] ?? '',
+    headers: search['headers'] ?? '',
+    token: '',
+    clientIp: search['client_ip'] ?? '',
+    bodyBytes: search['body_bytes'] ?? '',
+  };
+}
+
+const WHOLE_URL = /^https?:\/\/(?:[^/?#]*@)?([^/?#]*)(.*)$/is;
+const REDACTED = '********';
+
+/**
+ * The same request to be sent for real.
+ * @param explained header fields of the explanation: they tell the field that the route reads the credential from
+ */
+export function tryInputOf(form: DescribedForm, explained: readonly HeaderField[], body: string): TryInput {
+  const fields = headerLines(form.headers);
+  const typed = typeof fields === 'number' ? [] : fields;
+  const [, authority, rest] = WHOLE_URL.exec(form.url.trim()) ?? [];
+  const hostField = typed.find(({ name }) => name.toLowerCase() === 'host')?.value;
+  const host = hostField ?? authority;
+  const headers = typed
+    .filter(({ name }) => name.toLowerCase() !== 'host')
+    .map(({ name, value }) => [name, value]);
+  if (form.token.trim() !== '') headers.push(credentialOf(form.token.trim(), typed, explained));
+  const path = rest ?? form.url.trim();
+  return {
+    method: form.method.trim(),
+    path: path.startsWith('/') ? path : `/${path}`,
+    ...(host !== undefined && host !== '' && { host }),
+    ...(headers.length > 0 && { headers }),
+    ...(body !== '' && { body }),
+  };
+}
+
+function credentialOf(
+  token: string,
+  typed: readonly HeaderField[],
+  explained: readonly HeaderField[],
+): string[] {
+  const names = new Set(typed.map(({ name }) => name.toLowerCase()));
+  const field = explained.find(({ name, value }) => value === REDACTED && !names.has(name.toLowerCase()));
+  return field === undefined || field.name.toLowerCase() === 'authorization'
+    ? ['Authorization', `Bearer ${token}`]
+    : [field.name, token];
+}

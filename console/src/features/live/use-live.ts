@@ -1,0 +1,72 @@
+/** Follows a stream of live traffic: its rows, how it stands, and what the gateway counts of it. */
+import { useCallback, useEffect, useRef, useState } from 'react';
+import type { ApiError } from '../../api/api-error.ts';
+import { openLiveStream, type LiveQuery, type StreamState } from '../../api/live-stream.ts';
+import type { LiveExchange, LiveStatus } from '../../api/schema.ts';
+import { useSession } from '../../page/session.ts';
+import { NO_ROWS, released, ROWS_MAX, withExchanges, type LiveRows } from './live-rows.ts';
+
+/** Rows are drawn so often at most, however many come. */
+const DRAW_MS = 250;
+
+export interface Live {
+  readonly rows: LiveRows;
+  readonly state: StreamState;
+  readonly error: ApiError | undefined;
+  readonly status: LiveStatus | undefined;
+  readonly clear: () => void;
+  readonly release: () => void;
+}
+
+/** What was shown last, for a reader who comes back from one of the rows. */
+let kept = { key: '', rows: NO_ROWS };
+
+/** @param isHeld new rows wait */
+export function useLive(query: LiveQuery, isHeld: boolean): Live {
+  const key = JSON.stringify([useSession().name, query]);
+  const [rows, setRows] = useState(() => (kept.key === key ? released(kept.rows) : NO_ROWS));
+  const [{ state, error }, setState] = useState<Pick<Live, 'state' | 'error'>>({
+    state: 'connecting',
+    error: undefined,
+  });
+  const [status, setStatus] = useState<LiveStatus>();
+  const arrived = useRef<LiveExchange[]>([]);
+  const held = useRef(isHeld);
+  const shownKey = useRef(key);
+  useEffect(() => {
+    held.current = isHeld;
+    if (!isHeld) setRows(released);
+  }, [isHeld]);
+  useEffect(() => void (kept = { key, rows }), [key, rows]);
+
+  useEffect(() => {
+    if (shownKey.current !== key) setRows(NO_ROWS);
+    shownKey.current = key;
+    setStatus(undefined);
+    arrived.current = [];
+    const [, asked] = JSON.parse(key) as [string, LiveQuery];
+    const end = openLiveStream(asked, {
+      onExchange: (exchange) => {
+        arrived.current.push(exchange);
+        // A tab in the background draws seldom.
+        if (arrived.current.length > 2 * ROWS_MAX) arrived.current = arrived.current.slice(-ROWS_MAX);
+      },
+      onStatus: setStatus,
+      onState: (next, why) => setState({ state: next, error: why }),
+    });
+    const timer = setInterval(() => {
+      const fresh = arrived.current;
+      if (fresh.length === 0) return;
+      arrived.current = [];
+      setRows((before) => withExchanges(before, fresh, held.current));
+    }, DRAW_MS);
+    return () => {
+      clearInterval(timer);
+      end();
+    };
+  }, [key]);
+
+  const clear = useCallback(() => setRows(NO_ROWS), []);
+  const release = useCallback(() => setRows(released), []);
+  return { rows, state, error, status, clear, release };
+}

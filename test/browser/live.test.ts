@@ -1,0 +1,180 @@
+/** Live traffic, explanations and shadow mode in a browser, with real requests through the gateway. */
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import type { Page } from 'playwright-core';
+import { startOrigin, type Origin } from '../support/backends/origin.ts';
+import { axe, screenshot, startConsole, type TestConsole } from '../support/clients/console.ts';
+import { bearer, createKey } from '../support/policies.ts';
+import { createService, request, type Served } from '../support/traffic.ts';
+
+const MARKUP = '<img/src=x onerror=globalThis.isBroken=1>';
+
+let console: TestConsole;
+let origin: Origin;
+let key: Served;
+
+beforeAll(async () => {
+  [console, origin] = await Promise.all([startConsole(), startOrigin()]);
+  const { gateway } = console;
+  await createService(gateway, 'billing', origin.port, {
+    app: { default_policy: { auth: { auth_type: 'api_key' } } },
+  });
+  key = await createKey(gateway, 'billing', { name: 'Acme', scopes: ['read'] });
+  await gateway.must('PATCH', '/apps/billing', { default_policy: { required_scopes: ['write'] } });
+  await createService(gateway, 'trial', origin.port, {
+    app: {
+      default_policy: {
+        rate_limit: { enabled: true, requests: 3, window_seconds: 3_600, per: 'ip' },
+        shadow: ['rate_limit'],
+      },
+    },
+  });
+});
+afterAll(async () => {
+  await console.close();
+  await origin.close();
+});
+
+const ask = (target: string, headers: Record<string, string> = {}): Promise<{ readonly status: number }> =>
+  request(console.gateway, target, { headers });
+const row = (page: Page, text: string) =>
+  page.getByRole('log', { name: 'Exchanges' }).getByRole('link').filter({ hasText: text });
+const watching = (page: Page) => page.getByRole('status').filter({ hasText: 'Watching' }).waitFor();
+
+it('shows a denied request as it happens, and filters in the address hide and show it', async () => {
+  const { page, expectNoProblems } = await console.open('/live');
+  await watching(page);
+  expect(await axe(page)).toEqual([]);
+  await ask('/billing/v1/invoices', bearer(key.token));
+  await ask('/billing/v1/<img/src=x%20onerror=globalThis.isBroken=1>', { 'User-Agent': MARKUP });
+  const denied = row(page, '/billing/v1/invoices');
+  await denied.waitFor();
+  expect(await denied.innerText()).toContain('insufficient_scope');
+  // What clients send is text, whatever it looks like.
+  await row(page, 'onerror').click();
+  await page.getByText('Header fields (').first().click();
+  await page.getByText(MARKUP).waitFor();
+  expect(await page.evaluate('globalThis.isBroken')).toBeUndefined();
+  expect(await page.locator('main img').count()).toBe(0);
+
+  await page.goBack();
+  await row(page, '/billing/v1/invoices').waitFor();
+  expect(await axe(page)).toEqual([]);
+  await screenshot(page, 'live');
+  await page.getByLabel('Status').fill('>=500');
+  await page.getByText('No request has passed the filter yet.').waitFor();
+  expect(new URL(page.url()).searchParams.get('status')).toBe('>=500');
+  await watching(page);
+  await ask('/billing/v1/hidden', bearer(key.token));
+  await page.getByLabel('Status').fill('403');
+  await page.waitForURL(/status=403/);
+  await watching(page);
+  await ask('/billing/v1/shown', bearer(key.token));
+  await row(page, '/billing/v1/shown').waitFor();
+  expect(await row(page, '/billing/v1/hidden').count()).toBe(0);
+  await page.getByLabel('Status').fill('many');
+  await page.getByRole('alert').filter({ hasText: 'status' }).waitFor();
+  expectNoProblems();
+});
+
+it('opens an exchange: stages, fix as a button, and how it went at other config versions', async () => {
+  const { page, expectNoProblems } = await console.open('/live?app=billing');
+  await watching(page);
+  expect((await ask('/billing/v1/orders', bearer(key.token))).status).toBe(403);
+  await row(page, '/billing/v1/orders').click();
+  await page.getByRole('heading', { level: 1, name: 'GET /billing/v1/orders' }).waitFor();
+  const way = page.getByRole('list', { name: 'Its way through the gateway' });
+  const scopes = way.getByRole('listitem').filter({ hasText: 'Scopes' });
+  await scopes.getByText('denied', { exact: true }).waitFor();
+  await scopes.getByRole('link', { name: 'set by the app' }).waitFor();
+  await page.getByRole('img', { name: /Time spent: .*Policy/ }).waitFor();
+  expect(await axe(page)).toEqual([]);
+  await screenshot(page, 'exchange');
+
+  await page.getByRole('button', { name: 'Try and apply …' }).click();
+  const dialog = page.getByRole('dialog', { name: 'Apply the fix' });
+  await dialog.getByText(/API key changes/).waitFor();
+  // Trying has changed nothing.
+  expect((await ask('/billing/v1/orders', bearer(key.token))).status).toBe(403);
+  await dialog.getByRole('button', { name: 'Apply', exact: true }).click();
+  await page.getByText('The same request now: Forwarded to the backend').waitFor();
+  expect((await ask('/billing/v1/orders', bearer(key.token))).status).toBe(200);
+
+  const slider = page.getByRole('slider', { name: 'Config version' });
+  await slider.waitFor();
+  const said = (): Promise<string | null> => slider.getAttribute('aria-valuetext');
+  expect(await said()).toMatch(/Forwarded/);
+  await slider.focus();
+  await page.keyboard.press('ArrowLeft');
+  await expect.poll(said).toMatch(/Denied: insufficient_scope \(403\)/);
+  await page.waitForURL(/at=\d+/);
+  await page.getByText('(scopes)').or(page.getByText('(default_policy)')).first().waitFor();
+  await page.getByRole('link', { name: /Version \d+ in the history/ }).waitFor();
+  await page.getByRole('button', { name: /Show its way at version/ }).click();
+  await page.getByRole('heading', { name: /Its way at config version/ }).waitFor();
+  expect(await axe(page)).toEqual([]);
+  await screenshot(page, 'exchange-travel');
+  expectNoProblems();
+});
+
+it('explains a typed request, keeps its key out of the address, and sends it for real', async () => {
+  const { page, expectNoProblems } = await console.open('/explain');
+  await page.getByLabel('Path or URL').fill('/billing/v1/typed?page=2');
+  await page.getByLabel('Key or token').fill(key.token);
+  await page.getByLabel('Headers').fill('X-Secret: of-the-header\nAccept: text/plain');
+  await page.getByRole('button', { name: 'Explain', exact: true }).click();
+  await page.getByText('Forwarded to the backend').first().waitFor();
+  const kept = await page.evaluate('location.href + JSON.stringify({ ...localStorage, ...sessionStorage })');
+  expect(kept).toContain('Accept');
+  expect(kept).not.toMatch(/hgk_|of-the-header|page=2/);
+  expect(await axe(page)).toEqual([]);
+  await screenshot(page, 'explain');
+
+  await page.getByRole('button', { name: 'Send it for real' }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByRole('button', { name: 'Send it for real' }).click();
+  await page.getByRole('heading', { name: 'Answer to the real request' }).waitFor();
+  await page.getByText('page=2').last().waitFor();
+
+  await page.getByLabel('Headers').fill('no colon');
+  await page.getByRole('button', { name: 'Explain', exact: true }).click();
+  await page.getByText('Line 1 is not "Name: value"').waitFor();
+  // A link opens with its answer; without the key it is another one.
+  await page.reload();
+  await page.getByText('Denied: credentials_missing').first().waitFor();
+  expectNoProblems();
+});
+
+it('counts what a part in shadow mode would have denied of all requests, and enforces it', async () => {
+  for (let count = 0; count < 5; count += 1) await ask('/trial/v1/x');
+  const { page, expectNoProblems } = await console.open('/shadow');
+  await page.getByRole('link', { name: 'trial' }).click();
+  const card = page.getByRole('list', { name: 'Report' }).getByRole('listitem');
+  await card.getByText('2 of 5').waitFor();
+  await page.getByRole('row').filter({ hasText: '/trial/v1' }).getByText('anonymous: 2').waitFor();
+  expect(await axe(page)).toEqual([]);
+  await screenshot(page, 'shadow');
+  await page.getByRole('button', { name: 'Enforce: Rate limit' }).click();
+  const dialog = page.getByRole('dialog', { name: /Enforce "Rate limit"/ });
+  await dialog.getByText(/route changes|routes change/).waitFor();
+  await dialog.getByRole('button', { name: 'Enforce', exact: true }).click();
+  await page.getByText('"Rate limit" is in force').waitFor();
+  expect((await ask('/trial/v1/x')).status).toBe(429);
+
+  await page.goto('/shadow?app=billing');
+  await page.getByText('Nothing is in shadow mode').waitFor();
+  expect(await axe(page)).toEqual([]);
+  expectNoProblems();
+});
+
+it('offers a viewer no button that would be refused', async () => {
+  const { page, expectNoProblems } = await console.open('/live?app=billing', 'viewer');
+  await watching(page);
+  await ask('/billing/v1/viewer');
+  await row(page, '/billing/v1/viewer').click();
+  await page.getByRole('heading', { name: 'What would let it pass' }).waitFor();
+  expect(await page.getByRole('button', { name: 'Try and apply …' }).count()).toBe(0);
+  await page.goto('/explain?url=/trial/v1/x');
+  await page.getByRole('heading', { name: 'Its way through the gateway' }).waitFor();
+  expect(await page.getByRole('button', { name: 'Send it for real' }).count()).toBe(0);
+  expectNoProblems();
+});
