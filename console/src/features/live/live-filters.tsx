@@ -3,8 +3,9 @@ import { useEffect, useId, useState, type ReactNode } from 'react';
 import { useRead } from '../../api/queries.ts';
 import { useSearchText } from '../../page/search-text.ts';
 import { liveWords } from '../../text/live.ts';
-import { FieldGrid, SelectField, TextField } from '../../ui/controls/field.tsx';
+import { SelectField, TextField } from '../../ui/controls/field.tsx';
 import { RATES, REASONS, type FilterName } from './live-query.ts';
+import styles from './live.module.css';
 
 const TYPING_MS = 500;
 const APPS_LISTED = 50;
@@ -20,7 +21,7 @@ export function LiveFilters({
   const apps = useRead('GET /apps', { query: { limit: APPS_LISTED } });
   return (
     <search aria-label={liveWords.filters}>
-      <FieldGrid>
+      <div className={styles['filters']}>
         <TypedFilter name="app" label={liveWords.app} error={errorOf('app')} list={listId} />
         <TypedFilter
           name="status"
@@ -47,7 +48,7 @@ export function LiveFilters({
           choices={RATES.map((value) => ({ value: value as string, label: value }))}
           onValue={setRate}
         />
-      </FieldGrid>
+      </div>
       <datalist id={listId}>
         {apps.data?.body.data.map(({ slug }) => (
           <option key={slug}>{slug}</option>

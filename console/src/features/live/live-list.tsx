@@ -23,6 +23,7 @@ interface LiveListProps {
 export function LiveList({ rows, isNarrow, onHold }: LiveListProps): ReactNode {
   const box = useRef<HTMLDivElement>(null);
   const isWithin = useRef({ pointer: false, focus: false });
+  // oxlint-disable-next-line react/incompatible-library -- nothing of it is handed on
   const virtual = useVirtualizer({
     count: rows.length,
     getScrollElement: () => box.current,
@@ -44,6 +45,7 @@ export function LiveList({ rows, isNarrow, onHold }: LiveListProps): ReactNode {
           <span key={name}>{name}</span>
         ))}
       </div>
+      {/* oxlint-disable-next-line jsx-a11y/no-noninteractive-element-interactions -- what it hears is meant for its rows, which are links */}
       <div
         ref={box}
         className={styles['box']}

@@ -1,5 +1,5 @@
 /** The shadow report of one app: how many requests of how many each part would have denied, where, and of whom. */
-import { useMemo, useState, type ReactNode } from 'react';
+import { useState, type ReactNode } from 'react';
 import { useQueryClient } from '@tanstack/react-query';
 import { call } from '../../api/call.ts';
 import { useRead } from '../../api/queries.ts';
@@ -28,7 +28,8 @@ const STEP_SECS = 60;
 export function ShadowReportView({ app }: { readonly app: string }): ReactNode {
   const [chosen, setChosen] = useSearchText('window', '24h');
   const window: Window = WINDOWS.find((each) => each === chosen) ?? '24h';
-  const from = useMemo(() => windowStart(window, Date.now()), [window]);
+  const [openedMs] = useState(() => Date.now());
+  const from = windowStart(window, openedMs);
   const path = { app_id: app };
   const report = useRead(
     'GET /apps/{app_id}/shadow-report',
