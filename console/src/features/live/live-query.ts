@@ -53,5 +53,5 @@ export function liveQueryOf(search: PageSearch): LiveQuery {
   }
   const rate = Number(search['rate'] ?? RATES[0]);
   if (Number.isInteger(rate) && rate >= 1 && rate <= 200) query['per_second'] = rate;
-  return query as LiveQuery;
+  return query;
 }
