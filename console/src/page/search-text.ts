@@ -34,6 +34,19 @@ export function useSearchText(name: string, fallback = ''): readonly [string, (v
   return [search[name] ?? fallback, set];
 }
 
+/** Changes several values of the address at once; an empty text takes one away. */
+export function useSetSearchTexts(): (values: PageSearch) => void {
+  const navigate = useNavigate();
+  return useCallback(
+    (values: PageSearch) => {
+      const search = (before: PageSearch): PageSearch =>
+        Object.entries(values).reduce((after, [name, value]) => withValue(after, name, value), before);
+      void navigate({ to: '.', replace: true, search } as never);
+    },
+    [navigate],
+  );
+}
+
 function withValue(search: PageSearch, name: string, value: string): PageSearch {
   const { [name]: _, ...rest } = search;
   return value === '' ? rest : { ...rest, [name]: value };

@@ -1,7 +1,79 @@
-/** Nodes */
+/** The running gateways, how far each follows the configuration, and the configuration files where there are any. */
 import type { ReactNode } from 'react';
-import { PageHead } from '../../ui/display/panel.tsx';
+import { useRead } from '../../api/queries.ts';
+import type { Node } from '../../api/schema.ts';
+import { nodesWords } from '../../text/operation.ts';
+import { Badge } from '../../ui/display/badge.tsx';
+import { DataTable, type Column } from '../../ui/display/data-table.tsx';
+import { Loaded, Note } from '../../ui/display/notes.tsx';
+import { PageHead, Panel, Stack } from '../../ui/display/panel.tsx';
+import { formatNumber, Time } from '../../ui/display/time.tsx';
+import { ConfigFilePanel } from './config-file-panel.tsx';
+import styles from './nodes.module.css';
+
+const EVERY_MS = 3_000;
+const { columns } = nodesWords;
 
 export function NodesPage(): ReactNode {
-  return <PageHead title="Nodes" />;
+  const nodes = useRead('GET /nodes', {}, { everyMs: EVERY_MS });
+  return (
+    <Loaded query={nodes}>
+      {({ body: { data } }) => (
+        <>
+          <PageHead
+            title={nodesWords.title}
+            summary={nodesWords.summary(data.config_version)}
+          />
+          <Stack>
+            <ConfigFilePanel />
+            <Panel title={nodesWords.table} isFlush>
+              <DataTable
+                caption={nodesWords.table}
+                columns={columnsOf(data.config_version)}
+                rows={data.nodes}
+                keyOf={({ id }) => id}
+              />
+            </Panel>
+            {data.nodes.length === 1 && <Note>{nodesWords.alone}</Note>}
+          </Stack>
+        </>
+      )}
+    </Loaded>
+  );
+}
+
+function columnsOf(configVersion: number): readonly Column<Node>[] {
+  return [
+    { head: columns.name, isRowHead: true, cell: (node) => <NodeName node={node} /> },
+    {
+      head: columns.state,
+      cell: ({ state }) => (
+        <Badge tone={state === 'live' ? 'good' : 'warn'}>{nodesWords.states[state]}</Badge>
+      ),
+    },
+    {
+      head: columns.applied,
+      isNumber: true,
+      cell: ({ config_version: applied }) => (
+        <>
+          {formatNumber(applied)}
+          {applied < configVersion && (
+            <div className={styles['soft']}>{nodesWords.behind(configVersion - applied)}</div>
+          )}
+        </>
+      ),
+    },
+    { head: columns.version, cell: ({ version }) => version },
+    { head: columns.started, cell: (node) => <Time at={node.started_at} /> },
+    { head: columns.seen, cell: (node) => <Time at={node.last_seen_at} isRelative /> },
+  ];
+}
+
+function NodeName({ node }: { readonly node: Node }): ReactNode {
+  return (
+    <span className={styles['name']}>
+      {node.name}
+      {node.is_self && <Badge tone="accent">{nodesWords.self}</Badge>}
+    </span>
+  );
 }

@@ -1,0 +1,90 @@
+/** The parts of the gateway side by side: what each is, or how many problems it has. */
+import { Link } from '@tanstack/react-router';
+import type { ReactNode } from 'react';
+import { useRead } from '../../api/queries.ts';
+import type { CurrentProblem, Node } from '../../api/schema.ts';
+import { stateWords } from '../../text/overview.ts';
+import { Badge } from '../../ui/display/badge.tsx';
+import { Panel } from '../../ui/display/panel.tsx';
+import { Time } from '../../ui/display/time.tsx';
+import { useGatewayHealth } from './gateway-health.ts';
+import { TONES } from './problem-list.tsx';
+import styles from './overview.module.css';
+
+const NODES_MS = 10_000;
+
+interface StatePanelProps {
+  /** undefined: not known yet. */
+  readonly problems: readonly CurrentProblem[] | undefined;
+}
+
+export function StatePanel({ problems }: StatePanelProps): ReactNode {
+  const health = useGatewayHealth().data;
+  const nodes = useRead('GET /nodes', {}, { everyMs: NODES_MS }).data?.body.data;
+  const self = nodes?.nodes.find((node) => node.is_self);
+  const driver = health?.health.db_driver;
+  const row = (kinds: readonly Kind[]): ReactNode => <StateBadge kinds={kinds} problems={problems} />;
+  return (
+    <Panel title={stateWords.title} isFlush>
+      <dl className={styles['state']}>
+        <StateItem name={stateWords.database} aside={driver}>
+          {row(['database', 'config_file'])}
+        </StateItem>
+        <StateItem name={stateWords.breakers} to="/health">
+          {row(['revision'])}
+        </StateItem>
+        <StateItem name={stateWords.limits}>{row(['limits'])}</StateItem>
+        <StateItem name={stateWords.workers}>{row(['workers'])}</StateItem>
+        <StateItem name={stateWords.certificates}>{row(['certificates'])}</StateItem>
+        <StateItem name={stateWords.nodes} to="/nodes" aside={nodes && nodesText(nodes.nodes, nodes.config_version)}>
+          {row(['nodes'])}
+        </StateItem>
+        {self !== undefined && (
+          <StateItem name={stateWords.upSince} aside={self.version}>
+            <Time at={self.started_at} isRelative />
+          </StateItem>
+        )}
+      </dl>
+    </Panel>
+  );
+}
+
+type Kind = CurrentProblem['link']['kind'];
+
+interface StateItemProps {
+  readonly name: string;
+  readonly to?: '/health' | '/nodes';
+  readonly aside?: string | undefined;
+  readonly children: ReactNode;
+}
+
+function StateItem({ name, to, aside, children }: StateItemProps): ReactNode {
+  return (
+    <div>
+      <dt>{to === undefined ? name : <Link to={to}>{name}</Link>}</dt>
+      <dd>
+        {children}
+        {aside !== undefined && <span className={styles['soft']}>{aside}</span>}
+      </dd>
+    </div>
+  );
+}
+
+interface StateBadgeProps extends StatePanelProps {
+  readonly kinds: readonly Kind[];
+}
+
+function StateBadge({ kinds, problems }: StateBadgeProps): ReactNode {
+  if (problems === undefined) return <Badge>{stateWords.checking}</Badge>;
+  const own = problems.filter(({ link }) => kinds.includes(link.kind));
+  const [worst] = own;
+  if (worst === undefined) return <Badge tone="good">{stateWords.fine}</Badge>;
+  return <Badge tone={TONES[worst.severity]}>{stateWords.problems(own.length)}</Badge>;
+}
+
+function nodesText(nodes: readonly Node[], configVersion: number): string {
+  const lagging = nodes.filter(({ state }) => state === 'lagging').length;
+  const parts = [stateWords.live(nodes.length), stateWords.configVersion(configVersion)];
+  if (lagging > 0) parts.push(stateWords.lagging(lagging));
+  return parts.join(', ');
+}

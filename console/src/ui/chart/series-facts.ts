@@ -1,0 +1,33 @@
+/** What a chart shows, as figures, and where its lines have lone points. Pure. */
+
+export type Values = readonly (number | null)[];
+
+export interface SeriesFacts {
+  readonly latest: number | null;
+  readonly lowest: number | null;
+  readonly highest: number | null;
+}
+
+/** null: there is no value. The latest is the last one that is known. */
+export function factsOf(values: Values): SeriesFacts {
+  let latest: number | null = null;
+  let lowest: number | null = null;
+  let highest: number | null = null;
+  for (const value of values) {
+    if (value === null) continue;
+    latest = value;
+    if (lowest === null || value < lowest) lowest = value;
+    if (highest === null || value > highest) highest = value;
+  }
+  return { latest, lowest, highest };
+}
+
+/** Values with a gap on both sides: a line does not show them, so they are drawn as points. */
+export function lonePoints(values: readonly (number | null | undefined)[]): number[] {
+  const isGap = (index: number): boolean => values[index] === null || values[index] === undefined;
+  const found: number[] = [];
+  for (let index = 0; index < values.length; index++) {
+    if (!isGap(index) && isGap(index - 1) && isGap(index + 1)) found.push(index);
+  }
+  return found;
+}
