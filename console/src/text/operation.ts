@@ -7,7 +7,8 @@ export const healthWords = {
   search: 'Search apps',
   searchHint: 'By name, slug or path',
   noApps: 'There is no app yet',
-  noAppsDetail: 'An app has versions, and a version has revisions: each is a backend. Their health is shown here.',
+  noAppsDetail:
+    'An app has versions, and a version has revisions: each is a backend. Their health is shown here.',
   makeApp: 'Make the first app',
   noneFound: 'No app matches',
   noneFoundDetail: 'Search for another part of its name, slug or path.',

@@ -16,7 +16,12 @@ it('shows what fails first, in the order of the versions otherwise, and counts t
     ],
     2,
   );
-  expect(rows.map((row) => `${row.version} ${row.revision.revision}`)).toEqual(['v2 d', 'v1 c', 'v1 a', 'v2 e']);
+  expect(rows.map((row) => `${row.version} ${row.revision.revision}`)).toEqual([
+    'v2 d',
+    'v1 c',
+    'v1 a',
+    'v2 e',
+  ]);
   expect(rows.map(({ isReadByItself }) => isReadByItself)).toEqual([true, true, false, false]);
   expect(idle).toBe(1);
 });

@@ -19,14 +19,20 @@ const { file } = nodesWords;
 export function ConfigFilePanel(): ReactNode {
   const state = useGatewayHealth().data?.health.config_file;
   const isAdmin = useMay('admin');
-  const details = useRead('GET /config/file', {}, { enabled: isAdmin && state !== undefined, everyMs: EVERY_MS });
+  const details = useRead(
+    'GET /config/file',
+    {},
+    { enabled: isAdmin && state !== undefined, everyMs: EVERY_MS },
+  );
   if (state === undefined) return null;
   const data = details.data?.body.data;
   return (
     <Panel title={file.title}>
       <Stack>
         <p className={styles['soft']}>{file.text}</p>
-        <KeyValues rows={[[file.state, <FileState key="state" isServed={state === 'ok'} />], ...detailRows(data)]} />
+        <KeyValues
+          rows={[[file.state, <FileState key="state" isServed={state === 'ok'} />], ...detailRows(data)]}
+        />
         {data !== undefined && data.problems.length > 0 && <FileProblems data={data} />}
       </Stack>
     </Panel>
@@ -73,7 +79,9 @@ function FileProblems({ data }: { readonly data: ConfigFile }): ReactNode {
         caption={caption}
         columns={COLUMNS}
         rows={data.problems}
-        keyOf={(problem) => `${problem.file}:${problem.line}:${problem.column} ${problem.pointer} ${problem.detail}`}
+        keyOf={(problem) =>
+          `${problem.file}:${problem.line}:${problem.column} ${problem.pointer} ${problem.detail}`
+        }
       />
     </div>
   );

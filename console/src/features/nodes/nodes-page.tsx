@@ -20,10 +20,7 @@ export function NodesPage(): ReactNode {
     <Loaded query={nodes}>
       {({ body: { data } }) => (
         <>
-          <PageHead
-            title={nodesWords.title}
-            summary={nodesWords.summary(data.config_version)}
-          />
+          <PageHead title={nodesWords.title} summary={nodesWords.summary(data.config_version)} />
           <Stack>
             <ConfigFilePanel />
             <Panel title={nodesWords.table} isFlush>

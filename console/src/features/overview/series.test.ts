@@ -45,8 +45,17 @@ it('replaces the steps that are answered again, and appends the new ones', () =>
 });
 
 it('drops what is older than the window', () => {
-  const before = stats(1_000, Array.from({ length: 900 }, () => 1));
-  const joined = withRecent(before, stats(1_890, Array.from({ length: 20 }, () => 2)));
+  const before = stats(
+    1_000,
+    Array.from({ length: 900 }, () => 1),
+  );
+  const joined = withRecent(
+    before,
+    stats(
+      1_890,
+      Array.from({ length: 20 }, () => 2),
+    ),
+  );
   expect(joined.points.time.at(0)).toBe(1_010);
   expect(joined.points.time.at(-1)).toBe(1_909);
   expect(joined.points.requests).toHaveLength(joined.points.time.length);

@@ -102,7 +102,9 @@ export function statusChart(stats: Stats): ChartData {
   const series = STATUS_CLASSES.flatMap((name, index) => {
     const column = stats.points[name];
     const isSeen = column.some((count) => (count ?? 0) > 0);
-    return isSeen || index === 0 ? [{ label: overviewWords.classes[name], values: rates(stats, column) }] : [];
+    return isSeen || index === 0
+      ? [{ label: overviewWords.classes[name], values: rates(stats, column) }]
+      : [];
   });
   return { times: timesOf(stats), series };
 }

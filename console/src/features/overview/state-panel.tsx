@@ -36,7 +36,11 @@ export function StatePanel({ problems }: StatePanelProps): ReactNode {
         <StateItem name={stateWords.limits}>{row(['limits'])}</StateItem>
         <StateItem name={stateWords.workers}>{row(['workers'])}</StateItem>
         <StateItem name={stateWords.certificates}>{row(['certificates'])}</StateItem>
-        <StateItem name={stateWords.nodes} to="/nodes" aside={nodes && nodesText(nodes.nodes, nodes.config_version)}>
+        <StateItem
+          name={stateWords.nodes}
+          to="/nodes"
+          aside={nodes && nodesText(nodes.nodes, nodes.config_version)}
+        >
           {row(['nodes'])}
         </StateItem>
         {self !== undefined && (

@@ -6,7 +6,14 @@ import { Figures, type Figure } from '../../ui/display/key-values.tsx';
 import { EmptyState } from '../../ui/display/notes.tsx';
 import { Columns, Panel, Stack } from '../../ui/display/panel.tsx';
 import { formatMs, formatNumber, formatShare } from '../../ui/display/time.tsx';
-import { latencyChart, reasonsChart, recentFigures, statusChart, upstreamChart, type RecentFigures } from './series.ts';
+import {
+  latencyChart,
+  reasonsChart,
+  recentFigures,
+  statusChart,
+  upstreamChart,
+  type RecentFigures,
+} from './series.ts';
 import type { Traffic } from './use-traffic.ts';
 
 const ERROR_SHARE_BAD = 0.05;
@@ -72,7 +79,8 @@ function figuresOf(figures: RecentFigures): Figure[] {
   ];
   // Only of the whole gateway.
   if (inFlight !== null) shown.push({ label: overviewWords.inFlight, value: formatNumber(inFlight) });
-  if (connections !== null) shown.push({ label: overviewWords.connections, value: formatNumber(connections) });
+  if (connections !== null)
+    shown.push({ label: overviewWords.connections, value: formatNumber(connections) });
   return shown;
 }
 

@@ -26,7 +26,8 @@ export function useTraffic(subject: Subject): UseQueryResult<Traffic> {
   const { everyMs } = WINDOWS[subject.window];
   return useQuery({
     queryKey: ['traffic', subject],
-    queryFn: ({ client, queryKey, signal }) => readTraffic(subject, client.getQueryData<Traffic>(queryKey), signal),
+    queryFn: ({ client, queryKey, signal }) =>
+      readTraffic(subject, client.getQueryData<Traffic>(queryKey), signal),
     refetchInterval: everyMs,
     staleTime: everyMs,
     // Thousands of numbers, most of which are new.
@@ -50,7 +51,12 @@ async function readTraffic(
   return { window: withRecent(base, body.data), recent: body.data, readAtMs: Date.now() };
 }
 
-function namedOnly({ window, app, version, route }: Subject): Partial<Subject> & { readonly window: WindowName } {
+function namedOnly({
+  window,
+  app,
+  version,
+  route,
+}: Subject): Partial<Subject> & { readonly window: WindowName } {
   return {
     window,
     ...(app !== '' && { app }),

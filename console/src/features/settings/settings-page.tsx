@@ -50,9 +50,7 @@ function SettingsList({ settings }: { readonly settings: readonly Setting[] }): 
         <Panel>
           <EmptyState
             title={settingsWords.noneFound}
-            actions={
-              <Button onClick={() => set({ q: '', changed: '' })}>{settingsWords.showAll}</Button>
-            }
+            actions={<Button onClick={() => set({ q: '', changed: '' })}>{settingsWords.showAll}</Button>}
           >
             <p>{settingsWords.noneFoundDetail}</p>
           </EmptyState>

@@ -46,11 +46,7 @@ const COLOURS = 6;
 /** @param index of the series */
 const colourToken = (index: number): string => `--series-${(index % COLOURS) + 1}`;
 
-export function drawChart(
-  place: HTMLElement,
-  data: ChartData,
-  { format, onPoint }: ChartOptions,
-): ChartView {
+export function drawChart(place: HTMLElement, data: ChartData, { format, onPoint }: ChartOptions): ChartView {
   const colours = new TokenColours(place);
   const axis: uPlot.Axis = {
     stroke: () => colours.of('--text-soft'),
@@ -80,7 +76,10 @@ export function drawChart(
           values: (_chart, splits) => splits.map(format),
         },
       ],
-      series: [{}, ...data.series.map((series, index) => lineOf(series, () => colours.of(colourToken(index))))],
+      series: [
+        {},
+        ...data.series.map((series, index) => lineOf(series, () => colours.of(colourToken(index)))),
+      ],
       hooks: { setCursor: [({ cursor }) => onPoint(cursor.idx ?? null)] },
     },
     aligned(data),

@@ -9,7 +9,10 @@ it('tells the latest value that is known, the lowest and the highest', () => {
 });
 
 it.each([
-  [[1, null, 2, 3, null, 4], [0, 5]],
+  [
+    [1, null, 2, 3, null, 4],
+    [0, 5],
+  ],
   [[1], [0]],
   [[1, 2], []],
   [[null, undefined, 0, null], [2]],
