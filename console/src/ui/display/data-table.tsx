@@ -39,7 +39,7 @@ export function DataTable<Row>({
   if (rows.length === 0 && empty !== undefined) return empty;
   return (
     <div>
-      <div className={styles['scroll']} tabIndex={0} role="region" aria-label={caption}>
+      <div className={styles['scroll']} tabIndex={0} role="group" aria-label={caption}>
         <table className={styles['table']}>
           <caption className="visually-hidden">{caption}</caption>
           <thead>

@@ -16,7 +16,7 @@ interface EmptyStateProps {
 export function EmptyState({ title, children, actions }: EmptyStateProps): ReactNode {
   return (
     <div className={styles['empty']}>
-      <h3>{title}</h3>
+      <h2>{title}</h2>
       <div className={styles['soft']}>{children}</div>
       {actions !== undefined && <div className={styles['actions']}>{actions}</div>}
     </div>
