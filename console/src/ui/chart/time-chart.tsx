@@ -3,6 +3,7 @@ import { useEffect, useId, useRef, useState, type ReactNode, type RefObject } fr
 import { chartWords } from '../../text/chart.ts';
 import { Time } from '../display/time.tsx';
 import type { ChartData, ChartSeries, ChartView } from './chart-view.ts';
+import { loadChart } from './load-chart.ts';
 import { factsOf } from './series-facts.ts';
 import styles from './chart.module.css';
 
@@ -110,7 +111,7 @@ function useChart(
     if (element === null) return undefined;
     let isGone = false;
     const stops: (() => void)[] = [];
-    import('./chart-view.ts').then(
+    loadChart().then(
       ({ drawChart }) => {
         if (isGone) return;
         const drawn = drawChart(element, latest.current.data, {
