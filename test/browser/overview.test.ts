@@ -56,7 +56,7 @@ it('shows what is wrong first, figures of the traffic, and why requests were den
   expect(await toRevision.getAttribute('href')).toBe('/apps/broken/versions/v1/revisions/r1');
   expect(
     await problems.evaluate((element) =>
-      element.compareDocumentPosition(element.ownerDocument.querySelector('figure')!),
+      element.compareDocumentPosition(element.ownerDocument.querySelector('figure')),
     ),
   ).toBe(4);
 

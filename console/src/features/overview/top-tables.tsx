@@ -6,7 +6,7 @@ import type { StatsRow, StatsTop } from '../../api/schema.ts';
 import { overviewWords } from '../../text/overview.ts';
 import { DataTable, type Column } from '../../ui/display/data-table.tsx';
 import { EmptyState, Loaded } from '../../ui/display/notes.tsx';
-import { Columns, Panel } from '../../ui/display/panel.tsx';
+import { Panel } from '../../ui/display/panel.tsx';
 import { Sparkline } from '../../ui/display/sparkline.tsx';
 import { formatMs, formatNumber, formatShare } from '../../ui/display/time.tsx';
 import type { WindowName } from './series.ts';
@@ -23,11 +23,11 @@ export function TopTables({ subject }: { readonly subject: Subject }): ReactNode
   if (subject.route !== '') return null;
   const shown: readonly By[] = subject.app === '' ? ['app', 'route', 'reason', 'key'] : ['route', 'reason'];
   return (
-    <Columns>
+    <div className={styles['tops']}>
       {shown.map((by) => (
         <TopTable key={by} by={by} subject={subject} />
       ))}
-    </Columns>
+    </div>
   );
 }
 

@@ -68,11 +68,14 @@ export function drawChart(place: HTMLElement, data: ChartData, { format, onPoint
       },
       scales: { y: { range: (_chart, _low, high) => [0, high > 0 ? high * 1.08 : 1] } },
       axes: [
-        { ...axis, values: (_chart, splits, _axis, _space, step) => splits.map((at) => clock(at, step)) },
         {
           ...axis,
-          size: (_chart, texts) =>
-            Math.max(AXIS_WIDTH_MIN_PX, longest(texts as readonly string[] | null) * CHARACTER_PX + 14),
+          size: 30,
+          values: (_chart, splits, _axis, _space, step) => splits.map((at) => clock(at, step)),
+        },
+        {
+          ...axis,
+          size: (_chart, texts) => Math.max(AXIS_WIDTH_MIN_PX, longest(texts) * CHARACTER_PX + 14),
           values: (_chart, splits) => splits.map(format),
         },
       ],

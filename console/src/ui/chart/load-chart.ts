@@ -1,10 +1,12 @@
 /** Loads what draws charts, when the first one is shown. */
 
+import type { drawChart } from './chart-view.ts';
+
 /**
  * uPlot formats numbers by `navigator.language` as it is loaded, and fails with a tag that is none: browsers in the
  * POSIX locale have `en-US@posix`.
  */
-export function loadChart(): Promise<typeof import('./chart-view.ts')> {
+export function loadChart(): Promise<{ readonly drawChart: typeof drawChart }> {
   try {
     Intl.getCanonicalLocales(navigator.language);
   } catch {
