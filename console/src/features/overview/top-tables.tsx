@@ -117,7 +117,7 @@ function nameOf(by: By, row: StatsRow): string {
   if (by === 'app') return row.app ?? '';
   if (by === 'key') return row.key ?? row.key_id ?? '';
   if (by === 'reason') return row.reason ?? '';
-  return `${row.app} ${row.version} ${row.route}`;
+  return `${row.route} ${row.app} ${row.version}`;
 }
 
 interface RowNameProps {
