@@ -64,7 +64,7 @@ export type ConfigVersion = { readonly config_version: number; readonly at: stri
 
 export type ConfigVersionEnvelope = { readonly status: number; readonly message: string; readonly data: ConfigVersionWithChanges; readonly page: Page };
 
-export type ConfigVersionList = { readonly status: number; readonly message: string; readonly data: readonly (ConfigVersion)[]; readonly page: Page };
+export type ConfigVersionList = { readonly status: number; readonly message: string; readonly data: readonly (ConfigVersion)[]; readonly page: Page; readonly kept_from: number };
 
 export type ConfigVersionWithChanges = { readonly config_version: number; readonly at: string; readonly actor: string; readonly address: string | null; readonly request_id: string | null; readonly source: string; readonly commit: string | null; readonly action: string; readonly message: string | null; readonly changed_records: number; readonly is_complete: boolean; readonly changes: readonly (RecordChange)[] };
 

@@ -56,7 +56,11 @@ describe('the kept versions', () => {
     expect((await api.get('/config?version=2')).status).toBe(410);
     expect((await api.get('/config/versions/diff?from=2')).status).toBe(410);
     expect((await api.post('/config/versions/2/rollback', {})).status).toBe(410);
-    expect((await api.get('/config/versions')).body.data).toHaveLength(2);
+    const { data, kept_from: from } = (await api.get('/config/versions')).body;
+    expect(data).toHaveLength(2);
+    // The state before the oldest change that is listed can still be gone back to.
+    expect(from).toBe(data[1].config_version - 1);
+    expect((await api.get(`/config?version=${from}`)).status).toBe(200);
     expect((await api.post('/config/versions/4/rollback', {})).status).toBe(200);
     await repository.close();
   });

@@ -6,7 +6,7 @@ import { jsonSchema } from '../../model/json-schema.ts';
 import { closed, dateTime } from '../../model/schema-pieces.ts';
 import type { ConfigReader } from '../../storage/repository.ts';
 import type { Actor } from '../access/admin-auth.ts';
-import { answer, fail, isFailure, listAnswer, notFound, type Failure } from '../api/failure.ts';
+import { answer, fail, isFailure, notFound, type Failure } from '../api/failure.ts';
 import { API_PREFIX, type Call, type Operation } from '../api/operation.ts';
 import { countedPageRequest, PAGE_FIELDS, PAGE_QUERY, pageInfo, type Query } from '../api/query.ts';
 import type { ManagementContext } from '../context.ts';
@@ -18,9 +18,9 @@ import { textOfDifference } from '../history/text-difference.ts';
 import {
   ConfigDiffSchema,
   ConfigVersionEnvelopeSchema,
-  ConfigVersionSchema,
+  ConfigVersionListSchema,
 } from '../schemas/config-history.ts';
-import { envelopeSchema, listSchema } from '../schemas/envelope.ts';
+import { envelopeSchema } from '../schemas/envelope.ts';
 import { maskRecord } from '../write/policy-secrets-view.ts';
 import { normalizeTime } from '../write/rules/times.ts';
 import { presentKey } from './resources/tokens.ts';
@@ -79,7 +79,7 @@ function listOperation(context: ManagementContext): Operation {
     success: {
       status: 200,
       description: 'A page of versions',
-      schema: jsonSchema(listSchema('ConfigVersionList', ConfigVersionSchema)),
+      schema: jsonSchema(ConfigVersionListSchema),
     },
     failures: [],
     handle: async (call) => {
@@ -90,7 +90,14 @@ function listOperation(context: ManagementContext): Operation {
         if (isFailure(filter)) return filter;
         const page = await reader.listHistory(request, filter);
         const items = page.items.map((entry) => presentEntry(entry, call.actor));
-        return listAnswer('Config versions listed', items, pageInfo(page, request.limit));
+        const body = {
+          status: 200,
+          message: 'Config versions listed',
+          data: items,
+          page: pageInfo(page, request.limit),
+          kept_from: await reader.historyFrom(),
+        };
+        return { status: 200, headers: {}, body };
       });
     },
   };

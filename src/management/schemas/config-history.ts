@@ -1,7 +1,7 @@
 /** What the API answers about the history of the configuration. */
 import { Type } from 'typebox';
 import { closed, dateTime, nullable } from '../../model/schema-pieces.ts';
-import { PageSchema } from './envelope.ts';
+import { listSchema, PageSchema } from './envelope.ts';
 
 const HISTORY_FIELDS = {
   config_version: Type.Integer({ description: 'Config version that the write made.' }),
@@ -29,6 +29,17 @@ export const ConfigVersionSchema = Type.Object(HISTORY_FIELDS, {
   title: 'ConfigVersion',
   description: 'One version of the configuration.',
 });
+
+export const ConfigVersionListSchema = Type.Object(
+  {
+    ...listSchema('ConfigVersionList', ConfigVersionSchema).properties,
+    kept_from: Type.Integer({
+      minimum: 0,
+      description: 'The oldest version whose state is known: to go back to, and to compare with.',
+    }),
+  },
+  { ...closed, title: 'ConfigVersionList' },
+);
 
 const CHANGE = Type.Union([Type.Literal('create'), Type.Literal('update'), Type.Literal('delete')]);
 const RECORD = nullable(Type.Record(Type.String(), Type.Unknown()));

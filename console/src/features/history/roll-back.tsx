@@ -1,0 +1,139 @@
+/** Back to a version: shows first what would change and which keys would not be as they were, then does it. */
+import { useQueryClient } from '@tanstack/react-query';
+import { useState, type ReactNode } from 'react';
+import { call } from '../../api/call.ts';
+import { useRead } from '../../api/queries.ts';
+import type { Rollback } from '../../api/schema.ts';
+import { historyWords } from '../../text/history.ts';
+import { saveWords } from '../../text/save.ts';
+import { words } from '../../text/words.ts';
+import { Button } from '../../ui/controls/button.tsx';
+import { CopyButton } from '../../ui/controls/copy-button.tsx';
+import { CheckField, TextField } from '../../ui/controls/field.tsx';
+import { ErrorNote, Loaded, Note } from '../../ui/display/notes.tsx';
+import { Dialog } from '../../ui/overlay/dialog.tsx';
+import { showToast } from '../../ui/overlay/toasts.tsx';
+import { curlOf } from '../save/same-change.ts';
+import { ChangeList, shownListed } from './change-list.tsx';
+import { Totals } from './difference.tsx';
+import styles from './history.module.css';
+
+const OPERATION = 'POST /config/versions/{config_version}/rollback';
+
+interface RollBackProps {
+  readonly version: number;
+  readonly onClose: () => void;
+}
+
+export function RollBack({ version, onClose }: RollBackProps): ReactNode {
+  const [deletesKeys, setDeletesKeys] = useState(false);
+  const [message, setMessage] = useState('');
+  const path = { config_version: String(version) };
+  const chosen = deletesKeys ? { delete_keys: true } : {};
+  const plan = useRead(OPERATION, { path, body: { dry_run: true, ...chosen } });
+  const { apply, isBusy, error } = useRollBack(version, onClose);
+  const found = plan.data?.body.data;
+  const body = {
+    ...chosen,
+    ...(found !== undefined && { base_version: found.base_version }),
+    ...(message.trim() !== '' && { message: message.trim() }),
+  };
+  const curl = curlOf(OPERATION, { path, body });
+  return (
+    <Dialog
+      isOpen
+      isWide
+      keepsOpen
+      onClose={onClose}
+      title={historyWords.rollBackTitle(version)}
+      summary={historyWords.rollBackText}
+      actions={
+        <>
+          <Button onClick={onClose}>{words.cancel}</Button>
+          <Button
+            look="main"
+            isBusy={isBusy || plan.isFetching}
+            disabled={plan.isError || found === undefined || found.changes.length === 0}
+            onClick={() => void apply(body)}
+          >
+            {historyWords.rollBackNow}
+          </Button>
+        </>
+      }
+    >
+      <CheckField
+        label={historyWords.deleteKeys}
+        hint={historyWords.deleteKeysHint}
+        checked={deletesKeys}
+        onChecked={setDeletesKeys}
+      />
+      <Loaded query={plan}>{() => found !== undefined && <Plan plan={found} />}</Loaded>
+      <TextField label={historyWords.message} value={message} onValue={setMessage} maxLength={300} />
+      <details className={styles['text']}>
+        <summary>{saveWords.sameAsCurl}</summary>
+        <pre tabIndex={0}>{curl}</pre>
+        <CopyButton text={curl} />
+      </details>
+      {error !== undefined && <ErrorNote error={error} />}
+    </Dialog>
+  );
+}
+
+interface RollBackState {
+  readonly apply: (body: object) => Promise<void>;
+  readonly isBusy: boolean;
+  readonly error: Error | undefined;
+}
+
+function useRollBack(version: number, onDone: () => void): RollBackState {
+  const [isBusy, setBusy] = useState(false);
+  const [error, setError] = useState<Error>();
+  const client = useQueryClient();
+  const apply = async (body: object): Promise<void> => {
+    setBusy(true);
+    setError(undefined);
+    try {
+      await call(OPERATION, { path: { config_version: String(version) }, body });
+      showToast({ title: historyWords.rolledBack(version) });
+      onDone();
+    } catch (cause) {
+      setError(cause as Error);
+    } finally {
+      setBusy(false);
+    }
+    // Also after a refusal: another write may have come between, and the plan is made anew.
+    await client.invalidateQueries();
+  };
+  return { apply, isBusy, error };
+}
+
+function Plan({ plan }: { readonly plan: Rollback }): ReactNode {
+  const { changes, totals, not_restored: kept, not_restored_total: keptTotal } = plan;
+  return (
+    <>
+      {changes.length === 0 ? (
+        <Note tone="neutral">{historyWords.nothingToDo}</Note>
+      ) : (
+        <div className={styles['scroll']} tabIndex={0} role="region" aria-label={historyWords.recordsChanged}>
+          <Totals totals={totals} listed={changes.length} />
+          <ChangeList changes={changes.map(shownListed)} />
+        </div>
+      )}
+      {kept.length > 0 && (
+        <Note tone="warn">
+          <div>{historyWords.notRestored(keptTotal)}</div>
+          <ul className={styles['kept']}>
+            {kept.map(({ app, key, id, reasons }) => (
+              <li key={id}>
+                <strong>
+                  {app} / {key}
+                </strong>{' '}
+                {reasons.map((reason) => historyWords.reasons[reason]).join(', ')}
+              </li>
+            ))}
+          </ul>
+        </Note>
+      )}
+    </>
+  );
+}

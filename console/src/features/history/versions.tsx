@@ -1,0 +1,156 @@
+/** The list of versions, newest first; two of them can be chosen and compared. */
+import { Link } from '@tanstack/react-router';
+import type { ReactNode } from 'react';
+import { usePages } from '../../api/queries.ts';
+import type { ConfigVersion } from '../../api/schema.ts';
+import { useSearchText } from '../../page/search-text.ts';
+import { historyWords } from '../../text/history.ts';
+import { Button } from '../../ui/controls/button.tsx';
+import { SelectField, TextField } from '../../ui/controls/field.tsx';
+import { Badge } from '../../ui/display/badge.tsx';
+import { DataTable, type Column } from '../../ui/display/data-table.tsx';
+import { EmptyState, Loaded } from '../../ui/display/notes.tsx';
+import { Panel } from '../../ui/display/panel.tsx';
+import { Time } from '../../ui/display/time.tsx';
+import { Difference } from './difference.tsx';
+import { KeptFrom } from './kept-from.tsx';
+import { useCompared } from './use-compared.ts';
+import styles from './history.module.css';
+
+const ROWS = 50;
+const SOURCES = ['', 'api', 'cli', 'console', 'import', 'system'] as const;
+
+export function Versions(): ReactNode {
+  const compared = useCompared();
+  const [from, to] = compared.chosen;
+  return (
+    <div className={styles['stack']}>
+      <Filters />
+      <KeptFrom />
+      {from !== undefined && to === undefined && (
+        <div className={styles['bar']} role="status">
+          {historyWords.chooseSecond(from)}
+          <Button isSmall onClick={compared.clear}>
+            {historyWords.clear}
+          </Button>
+        </div>
+      )}
+      {from !== undefined && to !== undefined && (
+        <Difference from={from} to={to} onSwap={compared.swap} onClose={compared.clear} />
+      )}
+      <List chosen={compared.chosen} onChoose={compared.choose} />
+    </div>
+  );
+}
+
+function Filters(): ReactNode {
+  const [actor, setActor] = useSearchText('actor');
+  const [source, setSource] = useSearchText('source');
+  const [app, setApp] = useSearchText('app');
+  return (
+    <div className={styles['filters']}>
+      <TextField label={historyWords.filterApp} value={app} onValue={setApp} maxLength={128} />
+      <TextField label={historyWords.filterActor} value={actor} onValue={setActor} maxLength={128} />
+      <SelectField
+        label={historyWords.filterSource}
+        value={source}
+        choices={SOURCES.map((value) => ({
+          value,
+          label: value === '' ? historyWords.anySource : historyWords.sources[value],
+        }))}
+        onValue={setSource}
+      />
+    </div>
+  );
+}
+
+interface ListProps {
+  readonly chosen: readonly number[];
+  readonly onChoose: (version: number, isChosen: boolean) => void;
+}
+
+function List({ chosen, onChoose }: ListProps): ReactNode {
+  const [actor] = useSearchText('actor');
+  const [source] = useSearchText('source');
+  const [app] = useSearchText('app');
+  const versions = usePages(
+    'GET /config/versions',
+    {
+      query: {
+        limit: ROWS,
+        ...(actor !== '' && { actor }),
+        ...(source !== '' && { source }),
+        ...(app !== '' && { app }),
+      },
+    },
+    { keepPrevious: true },
+  );
+  const isFiltered = actor !== '' || source !== '' || app !== '';
+  return (
+    <Panel isFlush>
+      <Loaded query={versions}>
+        {({ items, total }) => (
+          <DataTable
+            caption={historyWords.title}
+            rows={items}
+            keyOf={(version) => String(version.config_version)}
+            columns={columnsOf(chosen, onChoose)}
+            empty={
+              <EmptyState title={isFiltered ? historyWords.noMatchTitle : historyWords.emptyTitle}>
+                {isFiltered ? historyWords.noMatch : historyWords.empty}
+              </EmptyState>
+            }
+            more={{
+              total,
+              hasMore: versions.hasNextPage,
+              isLoading: versions.isFetchingNextPage,
+              load: () => void versions.fetchNextPage(),
+            }}
+          />
+        )}
+      </Loaded>
+    </Panel>
+  );
+}
+
+function columnsOf(
+  chosen: readonly number[],
+  onChoose: ListProps['onChoose'],
+): readonly Column<ConfigVersion>[] {
+  const { columns } = historyWords;
+  return [
+    {
+      head: columns.compare,
+      cell: ({ config_version: version }) => (
+        <input
+          type="checkbox"
+          aria-label={historyWords.compareWith(version)}
+          checked={chosen.includes(version)}
+          onChange={(event) => onChoose(version, event.currentTarget.checked)}
+        />
+      ),
+    },
+    {
+      head: columns.version,
+      isRowHead: true,
+      cell: ({ config_version: version }) => (
+        <Link to="/history/$version" params={{ version: String(version) }}>
+          {version}
+        </Link>
+      ),
+    },
+    { head: columns.at, cell: ({ at }) => <Time at={at} isRelative /> },
+    { head: columns.actor, cell: ({ actor }) => actor },
+    { head: columns.source, cell: ({ source }) => <SourceBadge source={source} /> },
+    { head: columns.action, cell: ({ action }) => <code>{action}</code> },
+    {
+      head: columns.message,
+      cell: ({ message }) => <div className={styles['message']}>{message}</div>,
+    },
+    { head: columns.records, isNumber: true, cell: ({ changed_records: count }) => count },
+  ];
+}
+
+export function SourceBadge({ source }: { readonly source: string }): ReactNode {
+  return <Badge>{(historyWords.sources as Readonly<Record<string, string>>)[source] ?? source}</Badge>;
+}
