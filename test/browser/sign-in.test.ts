@@ -42,17 +42,20 @@ it('lets in with an admin token only, to the page that was asked for, and out ag
   expectNoProblems();
 });
 
-it('asks again over the page when the session ends in the middle', async () => {
-  const { page, refused, expectNoProblems } = await console.open('/apps', 'editor');
-  await page.getByRole('heading', { level: 1, name: 'Apps' }).waitFor();
-  await page.evaluate('globalThis.isSamePage = true');
+it('asks again over the page when the session ends in the middle, and loses nothing that was typed', async () => {
+  const { gateway } = console;
+  await gateway.must('POST', '/apps', { name: 'Shop', slug: 'shop', gateway_path: '/shop' });
+  const { page, refused, expectNoProblems } = await console.open('/keys?open=create', 'editor');
+  const form = page.getByRole('region', { name: 'Create an API key' });
+  await form.getByLabel('Name').fill('typed before');
 
-  const sessions = (await console.gateway.must('GET', '/sessions')) as {
+  const sessions = (await gateway.must('GET', '/sessions')) as {
     readonly id: string;
     readonly actor: { readonly name: string };
   }[];
   const own = sessions.find((session) => session.actor.name === 'test editor');
-  await console.gateway.must('DELETE', `/sessions/${own!.id}`);
+  await gateway.must('DELETE', `/sessions/${own!.id}`);
+  await form.getByRole('button', { name: 'Create key' }).click();
   const dialog = page.getByRole('dialog', { name: 'Sign in to Headgate' });
   await dialog.waitFor();
   expect(await axe(page)).toEqual([]);
@@ -62,7 +65,11 @@ it('asks again over the page when the session ends in the middle', async () => {
   await dialog.getByLabel('Admin token').fill(await console.token('editor'));
   await dialog.getByRole('button', { name: 'Sign in' }).click();
   await dialog.waitFor({ state: 'detached' });
-  expect(await page.evaluate('globalThis.isSamePage')).toBe(true);
+  // The plan that was refused is there still, or was left: either way the form has what was typed.
+  const plan = page.getByRole('dialog', { name: 'Create a key for shop' });
+  await plan.getByText(/1 API key changes/).waitFor();
+  await plan.getByRole('button', { name: 'Cancel' }).click();
+  expect(await form.getByLabel('Name').inputValue()).toBe('typed before');
   expect(refused.every((line) => line.startsWith('401 '))).toBe(true);
   expectNoProblems();
 });

@@ -51,7 +51,7 @@ export function ChangeList({ changes }: { readonly changes: readonly ShownChange
                 <span className={styles['soft']}>{historyWords.below(change.below)}</span>
               )}
             </div>
-            {change.fields.length > 0 && <FieldList fields={change.fields} />}
+            {change.fields.length > 0 && <FieldList change={change.change} fields={change.fields} />}
           </li>
         ))}
       </ul>
@@ -64,15 +64,15 @@ export function ChangeList({ changes }: { readonly changes: readonly ShownChange
   );
 }
 
-export function FieldList({ fields }: { readonly fields: readonly FieldDifference[] }): ReactNode {
+function FieldList({ change, fields }: Pick<ShownChange, 'change' | 'fields'>): ReactNode {
   return (
     <dl className={styles['fields']}>
       {fields.map((field) => (
         <div key={field.name}>
           <dt>{field.name}</dt>
           <dd>
-            <Side kind="before" text={field.before} />
-            <Side kind="after" text={field.after} />
+            {change !== 'create' && <Side kind="before" text={field.before} />}
+            {change !== 'delete' && <Side kind="after" text={field.after} />}
           </dd>
         </div>
       ))}

@@ -1,0 +1,122 @@
+/** Admin tokens: made here and shown once, and deleted by name. */
+import { useState, type ReactNode } from 'react';
+import { usePages, useWrite } from '../../api/queries.ts';
+import type { AdminToken } from '../../api/schema.ts';
+import { useSearchText } from '../../page/search-text.ts';
+import { accessWords } from '../../text/access.ts';
+import { words } from '../../text/words.ts';
+import { Button } from '../../ui/controls/button.tsx';
+import { Badge } from '../../ui/display/badge.tsx';
+import { DataTable, type Column } from '../../ui/display/data-table.tsx';
+import { Loaded } from '../../ui/display/notes.tsx';
+import { Panel } from '../../ui/display/panel.tsx';
+import { Time, useNow } from '../../ui/display/time.tsx';
+import { ConfirmDialog } from '../../ui/overlay/confirm.tsx';
+import { showToast } from '../../ui/overlay/toasts.tsx';
+import { CreateAdminToken } from './create-admin-token.tsx';
+import styles from './access.module.css';
+
+export function AdminTokens(): ReactNode {
+  const [open, setOpen] = useSearchText('open');
+  const tokens = usePages('GET /admin/tokens', { query: { limit: 50 } });
+  const [leaving, setLeaving] = useState<AdminToken>();
+  return (
+    <>
+      {open === 'create' && <CreateAdminToken onEnd={() => setOpen('')} />}
+      <Panel
+        title={accessWords.tokens}
+        isFlush
+        actions={
+          <Button look="main" isSmall onClick={() => setOpen('create')}>
+            {accessWords.create}
+          </Button>
+        }
+      >
+        <p className={styles['text']}>{accessWords.tokensText}</p>
+        <Loaded query={tokens}>
+          {({ items, total }) => (
+            <DataTable
+              caption={accessWords.tokensList}
+              rows={items}
+              keyOf={(token) => token.id}
+              columns={columnsOf(setLeaving)}
+              empty={<p className={styles['text']}>{accessWords.noTokens}</p>}
+              more={{
+                total,
+                hasMore: tokens.hasNextPage,
+                isLoading: tokens.isFetchingNextPage,
+                load: () => void tokens.fetchNextPage(),
+              }}
+            />
+          )}
+        </Loaded>
+      </Panel>
+      {leaving !== undefined && <DeleteToken token={leaving} onClose={() => setLeaving(undefined)} />}
+    </>
+  );
+}
+
+function DeleteToken({
+  token,
+  onClose,
+}: {
+  readonly token: AdminToken;
+  readonly onClose: () => void;
+}): ReactNode {
+  const { id, name } = token;
+  const deletion = useWrite('DELETE /admin/tokens/{admin_token_id}');
+  return (
+    <ConfirmDialog
+      isOpen
+      onClose={onClose}
+      title={accessWords.deleteTitle(name)}
+      name={name}
+      action={words.delete}
+      onConfirm={async () => {
+        await deletion.mutateAsync({ path: { admin_token_id: id } });
+        showToast({ title: accessWords.deleted(name) });
+      }}
+    >
+      {accessWords.deleteText}
+    </ConfirmDialog>
+  );
+}
+
+function columnsOf(onDelete: (token: AdminToken) => void): readonly Column<AdminToken>[] {
+  const { tokenColumns: columns } = accessWords;
+  return [
+    { head: columns.name, isRowHead: true, cell: ({ name }) => name },
+    { head: columns.prefix, cell: (token) => <code>{token.token_prefix}</code> },
+    { head: columns.role, cell: ({ role }) => <Badge>{accessWords.roles[role]}</Badge> },
+    { head: columns.created, cell: (token) => <Time at={token.created_at} isRelative /> },
+    {
+      head: columns.lastUsed,
+      cell: ({ last_used_at: at }) => (at === null ? accessWords.never : <Time at={at} isRelative />),
+    },
+    { head: columns.expires, cell: ({ expires_at: at }) => <Expiry at={at} /> },
+    {
+      head: columns.actions,
+      cell: (token) => (
+        <Button
+          isSmall
+          look="danger"
+          aria-label={accessWords.delete(token.name)}
+          onClick={() => onDelete(token)}
+        >
+          {words.delete}
+        </Button>
+      ),
+    },
+  ];
+}
+
+function Expiry({ at }: { readonly at: string | null }): ReactNode {
+  const nowMs = useNow(true);
+  if (at === null) return accessWords.never;
+  return (
+    <>
+      <Time at={at} isRelative />{' '}
+      {Date.parse(at) <= nowMs && <Badge tone="warn">{accessWords.expired}</Badge>}
+    </>
+  );
+}

@@ -1,0 +1,105 @@
+/** The browsers that are signed in: admins see all, others their own. Each can be signed out. */
+import { useState, type ReactNode } from 'react';
+import { usePages, useWrite } from '../../api/queries.ts';
+import type { Session } from '../../api/schema.ts';
+import { accessWords } from '../../text/access.ts';
+import { Button } from '../../ui/controls/button.tsx';
+import { Badge } from '../../ui/display/badge.tsx';
+import { DataTable, type Column } from '../../ui/display/data-table.tsx';
+import { Loaded } from '../../ui/display/notes.tsx';
+import { Panel } from '../../ui/display/panel.tsx';
+import { Time } from '../../ui/display/time.tsx';
+import { ConfirmDialog } from '../../ui/overlay/confirm.tsx';
+import { showToast } from '../../ui/overlay/toasts.tsx';
+import styles from './access.module.css';
+
+const REFRESH_MS = 15_000;
+
+export function Sessions(): ReactNode {
+  const sessions = usePages('GET /sessions', { query: { limit: 50 } }, { everyMs: REFRESH_MS });
+  const [ending, setEnding] = useState<Session>();
+  return (
+    <Panel title={accessWords.sessions} isFlush>
+      <p className={styles['text']}>{accessWords.sessionsText}</p>
+      <Loaded query={sessions}>
+        {({ items, total }) => (
+          <DataTable
+            caption={accessWords.sessionsList}
+            rows={items}
+            keyOf={(session) => session.id}
+            columns={columnsOf(setEnding)}
+            empty={<p className={styles['text']}>{accessWords.noSessions}</p>}
+            more={{
+              total,
+              hasMore: sessions.hasNextPage,
+              isLoading: sessions.isFetchingNextPage,
+              load: () => void sessions.fetchNextPage(),
+            }}
+          />
+        )}
+      </Loaded>
+      {ending !== undefined && <EndSession session={ending} onClose={() => setEnding(undefined)} />}
+    </Panel>
+  );
+}
+
+function EndSession({
+  session,
+  onClose,
+}: {
+  readonly session: Session;
+  readonly onClose: () => void;
+}): ReactNode {
+  const { id, actor, address } = session;
+  const revocation = useWrite('DELETE /sessions/{session_id}');
+  return (
+    <ConfirmDialog
+      isOpen
+      onClose={onClose}
+      title={accessWords.endTitle(actor.name)}
+      action={accessWords.end}
+      onConfirm={async () => {
+        await revocation.mutateAsync({ path: { session_id: id } });
+        showToast({ title: accessWords.ended(actor.name) });
+      }}
+    >
+      {accessWords.endText(address)}
+    </ConfirmDialog>
+  );
+}
+
+function columnsOf(onEnd: (session: Session) => void): readonly Column<Session>[] {
+  const { columns } = accessWords;
+  return [
+    {
+      head: columns.who,
+      isRowHead: true,
+      cell: ({ actor, current }) => (
+        <>
+          {actor.name} {current && <Badge tone="accent">{accessWords.thisBrowser}</Badge>}
+        </>
+      ),
+    },
+    { head: columns.role, cell: ({ actor }) => actor.role ?? accessWords.noRole },
+    { head: columns.address, cell: ({ address }) => <code>{address}</code> },
+    {
+      head: columns.browser,
+      cell: ({ user_agent: agent }) => (
+        <div className={styles['browser']}>{agent ?? accessWords.unknownBrowser}</div>
+      ),
+    },
+    { head: columns.since, cell: (session) => <Time at={session.created_at} isRelative /> },
+    { head: columns.lastUsed, cell: (session) => <Time at={session.last_used_at} isRelative /> },
+    { head: columns.ends, cell: (session) => <Time at={session.expires_at} isRelative /> },
+    {
+      head: columns.actions,
+      cell: (session) =>
+        // The way out for this browser is in the menu of the account.
+        !session.current && (
+          <Button isSmall aria-label={accessWords.endOf(session.actor.name)} onClick={() => onEnd(session)}>
+            {accessWords.end}
+          </Button>
+        ),
+    },
+  ];
+}

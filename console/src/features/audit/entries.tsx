@@ -1,0 +1,69 @@
+/** Entries of the audit log as a table, newest first, each with its details. */
+import { useState, type ReactNode } from 'react';
+import { usePages, useRead } from '../../api/queries.ts';
+import type { AuditEntry } from '../../api/schema.ts';
+import { auditWords } from '../../text/audit.ts';
+import { Button } from '../../ui/controls/button.tsx';
+import { DataTable, type Column } from '../../ui/display/data-table.tsx';
+import { EmptyState, Loaded } from '../../ui/display/notes.tsx';
+import { Panel } from '../../ui/display/panel.tsx';
+import { Time } from '../../ui/display/time.tsx';
+import type { AuditQuery } from './audit-query.ts';
+import { EntryDetails } from './entry-details.tsx';
+import { recordOf, VersionLink, type ActorNames } from './entry-parts.tsx';
+import styles from './audit.module.css';
+
+const TOKENS_NAMED = 500;
+
+export function Entries({ query }: { readonly query: AuditQuery }): ReactNode {
+  const entries = usePages('GET /audit', { query }, { keepPrevious: true });
+  const tokens = useRead('GET /admin/tokens', { query: { limit: TOKENS_NAMED } });
+  const names: ActorNames = new Map(tokens.data?.body.data.map(({ id, name }) => [id, name]));
+  const [open, setOpen] = useState<AuditEntry>();
+  return (
+    <Panel isFlush>
+      <Loaded query={entries}>
+        {({ items, total }) => (
+          <DataTable
+            caption={auditWords.title}
+            rows={items}
+            keyOf={(entry) => entry.id}
+            columns={columnsOf(names, setOpen)}
+            empty={<EmptyState title={auditWords.emptyTitle}>{auditWords.empty}</EmptyState>}
+            more={{
+              total,
+              hasMore: entries.hasNextPage,
+              isLoading: entries.isFetchingNextPage,
+              load: () => void entries.fetchNextPage(),
+            }}
+          />
+        )}
+      </Loaded>
+      {open !== undefined && <EntryDetails entry={open} names={names} onClose={() => setOpen(undefined)} />}
+    </Panel>
+  );
+}
+
+function columnsOf(names: ActorNames, onOpen: (entry: AuditEntry) => void): readonly Column<AuditEntry>[] {
+  const { columns } = auditWords;
+  return [
+    { head: columns.at, cell: ({ at }) => <Time at={at} /> },
+    { head: columns.actor, cell: ({ actor }) => names.get(actor) ?? actor },
+    { head: columns.action, isRowHead: true, cell: ({ action }) => <code>{action}</code> },
+    { head: columns.record, cell: (entry) => <div className={styles['record']}>{recordOf(entry)}</div> },
+    { head: columns.address, cell: ({ address }) => address !== null && <code>{address}</code> },
+    { head: columns.version, isNumber: true, cell: (entry) => <VersionLink of={entry} /> },
+    {
+      head: columns.details,
+      cell: (entry) => (
+        <Button
+          isSmall
+          aria-label={auditWords.detailsOf(entry.action, recordOf(entry))}
+          onClick={() => onOpen(entry)}
+        >
+          {auditWords.details}
+        </Button>
+      ),
+    },
+  ];
+}

@@ -1,0 +1,83 @@
+/**
+ * One entry of the audit log. The log has what was written; what stood there before is in the history, as long as that
+ * keeps the version.
+ */
+import type { ReactNode } from 'react';
+import { useRead } from '../../api/queries.ts';
+import type { AuditEntry } from '../../api/schema.ts';
+import { auditWords } from '../../text/audit.ts';
+import { KeyValues, row } from '../../ui/display/key-values.tsx';
+import { Loading, Note } from '../../ui/display/notes.tsx';
+import { Time } from '../../ui/display/time.tsx';
+import { Dialog } from '../../ui/overlay/dialog.tsx';
+import { ChangeList, shownRecord } from '../history/change-list.tsx';
+import { recordOf, VersionLink, type ActorNames } from './entry-parts.tsx';
+import styles from './audit.module.css';
+
+interface EntryDetailsProps {
+  readonly entry: AuditEntry;
+  readonly names: ActorNames;
+  readonly onClose: () => void;
+}
+
+/** Kinds of records that the history of the configuration has. */
+const IN_HISTORY: ReadonlySet<string> = new Set(['app', 'version', 'revision', 'endpoint', 'token']);
+const CHANGES_MAX = 500;
+
+export function EntryDetails({ entry, names, onClose }: EntryDetailsProps): ReactNode {
+  const { fields } = auditWords;
+  const record = recordOf(entry);
+  const name = names.get(entry.actor);
+  return (
+    <Dialog isOpen isWide onClose={onClose} title={auditWords.detailsOf(entry.action, record)}>
+      <KeyValues
+        rows={[
+          row(fields.at, <Time at={entry.at} />),
+          row(fields.actor, name ?? entry.actor),
+          ...(name === undefined ? [] : [row(fields.actorId, <code>{entry.actor}</code>)]),
+          ...(entry.address === null ? [] : [row(fields.address, <code>{entry.address}</code>)]),
+          ...(record === '' ? [] : [row(fields.record, `${entry.resource_type} ${record}`)]),
+          row(fields.recordId, <code>{entry.resource_id}</code>),
+          row(fields.version, <VersionLink of={entry} />),
+          ...(entry.request_id === null ? [] : [row(fields.request, <code>{entry.request_id}</code>)]),
+        ]}
+      />
+      {IN_HISTORY.has(entry.resource_type) ? <Before entry={entry} /> : <Written entry={entry} />}
+    </Dialog>
+  );
+}
+
+function Before({ entry }: { readonly entry: AuditEntry }): ReactNode {
+  const version = useRead('GET /config/versions/{config_version}', {
+    path: { config_version: String(entry.config_version) },
+    query: { limit: CHANGES_MAX },
+  });
+  if (version.isPending) return <Loading />;
+  const changes = version.data?.body.data.changes.filter(({ id }) => id === entry.resource_id) ?? [];
+  if (changes.length === 0) {
+    return (
+      <>
+        {version.isError && <Note tone="neutral">{auditWords.notKept}</Note>}
+        <Written entry={entry} />
+      </>
+    );
+  }
+  return (
+    <section>
+      <h3>{auditWords.change}</h3>
+      <ChangeList changes={changes.map(shownRecord)} />
+    </section>
+  );
+}
+
+function Written({ entry: { change } }: { readonly entry: AuditEntry }): ReactNode {
+  if (change === null || Object.keys(change).length === 0) {
+    return <p className={styles['soft']}>{auditWords.noChange}</p>;
+  }
+  return (
+    <section className={styles['written']}>
+      <h3>{auditWords.written}</h3>
+      <pre tabIndex={0}>{JSON.stringify(change, null, 2)}</pre>
+    </section>
+  );
+}
