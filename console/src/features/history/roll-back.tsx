@@ -5,7 +5,6 @@ import { call } from '../../api/call.ts';
 import { useRead } from '../../api/queries.ts';
 import type { Rollback } from '../../api/schema.ts';
 import { historyWords } from '../../text/history.ts';
-import { saveWords } from '../../text/save.ts';
 import { words } from '../../text/words.ts';
 import { Button } from '../../ui/controls/button.tsx';
 import { CopyButton } from '../../ui/controls/copy-button.tsx';
@@ -70,7 +69,7 @@ export function RollBack({ version, onClose }: RollBackProps): ReactNode {
       <Loaded query={plan}>{() => found !== undefined && <Plan plan={found} />}</Loaded>
       <TextField label={historyWords.message} value={message} onValue={setMessage} maxLength={300} />
       <details className={styles['text']}>
-        <summary>{saveWords.sameAsCurl}</summary>
+        <summary>{historyWords.sameAsCurl}</summary>
         <pre tabIndex={0}>{curl}</pre>
         <CopyButton text={curl} />
       </details>
