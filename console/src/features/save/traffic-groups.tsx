@@ -19,7 +19,7 @@ export function TrafficGroups({ traffic }: { readonly traffic: PlanTraffic }): R
   if (problem !== null) return <Note tone="warn">{say.trafficProblem(problem)}</Note>;
   if (recorded === 0) return <Note tone="neutral">{say.trafficNothing}</Note>;
   return (
-    <section className={styles['block']} aria-label={say.traffic}>
+    <div className={styles['block']}>
       <Note tone={changed === 0 ? 'good' : 'warn'}>
         {changed === 0 ? say.trafficNone(requests) : say.trafficChanged(changed, requests)}
       </Note>
@@ -34,7 +34,7 @@ export function TrafficGroups({ traffic }: { readonly traffic: PlanTraffic }): R
       {total > groups.length && <p className={styles['soft']}>{say.trafficMore(total - groups.length)}</p>}
       {undecided > 0 && <p className={styles['soft']}>{say.trafficUndecided(undecided)}</p>}
       {requests < recorded && <p className={styles['soft']}>{say.trafficTooLate(recorded - requests)}</p>}
-    </section>
+    </div>
   );
 }
 
