@@ -133,6 +133,7 @@ async function renderSample(): Promise<string> {
   return renderMetrics(merged, {
     version: '0.0.0',
     keys: { size: 1, bytes: 1 },
+    stats: { bytes: 1, bytesMax: 1 },
     limitCounters: { counters: 1, bytes: 1, bytesPeak: 1, bytesMax: 1, evictions: new Map([['app', 1]]) },
     certificates: { traffic: [{ names: ['example.com'], expiresAtMs: 1_000 }] },
     breakers: [{ labels, state: 'closed' }],

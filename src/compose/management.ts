@@ -131,6 +131,7 @@ export async function createManagement(
         history: configFile === undefined ? parts.history.facts : undefined,
         live: parts.live.facts,
         limitCounters: counterUse(limitMemory),
+        stats: parts.stats,
         limitNodes: parts.limitNode?.nodes.count,
       });
     },

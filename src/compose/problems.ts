@@ -17,6 +17,7 @@ import {
   descriptorProblems,
   diskProblems,
   memoryProblems,
+  statsProblems,
 } from '../control/problems/resource-problems.ts';
 import { countDescriptors } from '../control/workers/descriptor-watch.ts';
 import type { Supervisor } from '../control/workers/supervisor.ts';
@@ -49,6 +50,7 @@ export async function problemsOf(parts: Parts, others: ProblemParts): Promise<re
     ...errors,
     ...listenerProblems(watches.facts, clock.nowMs()),
     ...counterProblems(counterUse(limitMemory)),
+    ...statsProblems(stats),
     ...memoryProblems(samples, getHeapStatistics().heap_size_limit),
     ...descriptorProblems(countDescriptors()),
     ...diskProblems(disk),

@@ -105,6 +105,8 @@ export interface NodeFacts {
   readonly version: string;
   readonly keys?: KeyTableSize | undefined;
   readonly limitCounters?: CounterMemoryUse | undefined;
+  /** undefined: switched off. */
+  readonly stats?: { readonly bytes: number; readonly bytesMax: number } | undefined;
   /** By listener, in the order of the setting. */
   readonly certificates?: Readonly<Record<string, readonly CertificateExpiry[] | undefined>>;
   /** Breakers of current revisions. */
@@ -137,6 +139,7 @@ export async function renderMetrics(merged: MergedMetrics, node: NodeFacts): Pro
   addWorkers(page, merged.workers);
   if (keys !== undefined) addKeys(page, keys);
   if (node.limitCounters !== undefined) addLimitCounters(page, node.limitCounters);
+  if (node.stats !== undefined) addStats(page, node.stats);
   if (node.database !== undefined) addDatabase(page, node.database);
   if (node.configFile !== undefined) addConfigFile(page, node.configFile);
   if (node.history !== undefined) addHistory(page, node.history);
@@ -299,6 +302,12 @@ function addKeys(page: Exposition, { size, bytes }: KeyTableSize): void {
   page.gauge('headgate_keys', 'API keys that are known', size);
   const help = 'Shared memory that the API keys take, once for all workers';
   page.gauge('headgate_key_table_bytes', help, bytes);
+}
+
+function addStats(page: Exposition, { bytes, bytesMax }: NonNullable<NodeFacts['stats']>): void {
+  page.gauge('headgate_stats_memory_bytes', 'Memory that the time series of the gateway itself take', bytes);
+  const help = 'The most that the time series of the gateway itself may take';
+  page.gauge('headgate_stats_memory_bytes_max', help, bytesMax);
 }
 
 function addLimitCounters(page: Exposition, use: CounterMemoryUse): void {

@@ -49,6 +49,21 @@ export function counterProblems(use: { readonly bytes: number; readonly bytesMax
   ];
 }
 
+/** @param use undefined: nothing is counted */
+export function statsProblems(
+  use: { readonly bytes: number; readonly bytesMax: number } | undefined,
+): FoundProblem[] {
+  if (use === undefined || use.bytes < NEARLY * use.bytesMax) return [];
+  return [
+    found(
+      'info',
+      'stats_full',
+      `The time series of the traffic take ${percent(use.bytes / use.bytesMax)} of the memory that they may take. The least used routes, versions and keys lose theirs; totals stay right`,
+      { kind: 'settings', setting: 'GATEWAY_STATS__MAX_BYTES' },
+    ),
+  ];
+}
+
 export function memoryProblems(
   workers: readonly { readonly worker: number; readonly heapUsedBytes: number }[],
   heapBytesMax: number,

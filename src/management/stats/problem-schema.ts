@@ -22,6 +22,7 @@ export const PROBLEMS = {
   certificate_expires_soon: 'A certificate expires soon',
   certificate_not_valid_yet: 'A certificate is not valid yet',
   limit_counters_full: 'The memory of limit counters is nearly used up',
+  stats_full: 'The memory of the time series is used up',
   memory_short: 'A worker is near the limit of its memory',
   descriptors_short: 'The process has nearly used up its file descriptors',
   disk_full: 'The disk of the database is nearly full',

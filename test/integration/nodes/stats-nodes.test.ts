@@ -131,8 +131,12 @@ test(
     const alone = await stats(a, 'step=12');
     expect(awakeMs() - startedMs).toBeLessThan(BOUND_MS);
     expect([answeredBy(alone), missingIn(alone), alone.totals.requests]).toEqual([['a'], ['b', 'c'], SENT.a]);
+    const codes = async (): Promise<string[]> =>
+      ((await a.must('GET', '/problems')) as Json[]).map(({ code }) => code);
+    expect(await codes()).toContain('database_unavailable');
     await rig.server.start();
     await untilAnsweredBy(a, ['a', 'b', 'c'], SENT.a + SENT.b + SENT.c);
+    await expect.poll(codes).not.toContain('database_unavailable');
   },
   TIMEOUT_MS,
 );

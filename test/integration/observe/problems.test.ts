@@ -1,11 +1,14 @@
 /** `GET /api/v1/problems` of the started program: empty when all is well, and in words what is wrong when it is. */
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { crashWorkers } from '../../support/programs/crash-worker.ts';
 import { startGateway, type TestGateway } from '../../support/gateway.ts';
 import { INSPECTABLE } from '../../support/programs/inspector.ts';
 import { startOrigin, type Origin } from '../../support/backends/origin.ts';
 import { freePort } from '../../support/backends/origin-process.ts';
-import { createService, request } from '../../support/traffic.ts';
+import { createService, request, revisionPath } from '../../support/traffic.ts';
 import { until } from '../../support/measure/until.ts';
 
 let gateway: TestGateway;
@@ -40,6 +43,10 @@ describe('a gateway', () => {
       since: expect.any(String),
       link: { kind: 'revision', app: 'dead', version: 'v1' },
     });
+    // The last of them may lie in a second that is not closed yet.
+    await until(async () =>
+      (await problems()).some(({ detail }) => detail.includes('of 40 requests of dead')),
+    );
     expect(await problem('high_error_share')).toMatchObject({
       severity: 'critical',
       detail: expect.stringContaining('100 % of 40 requests of dead'),
@@ -47,6 +54,12 @@ describe('a gateway', () => {
     });
     const ranks = (await problems()).map(({ severity }) => ['critical', 'warning', 'info'].indexOf(severity));
     expect(ranks).toEqual([...ranks].sort((a, b) => a - b));
+  });
+
+  it('forgets an open breaker once the backend works', async () => {
+    await gateway.must('PATCH', revisionPath('dead'), { backend_port: origin.port });
+    expect((await request(gateway, '/dead/v1/x')).status).toBe(200);
+    await expect.poll(async () => (await problems()).map(({ code }) => code)).not.toContain('breaker_open');
   });
 
   it('says that a worker died', async () => {
@@ -57,6 +70,41 @@ describe('a gateway', () => {
       link: { kind: 'workers' },
     });
   });
+});
+
+it('a backend that fails its health checks is a problem until it passes one', async () => {
+  let works = false;
+  const moody = createServer((message, response) => {
+    if (works) response.end();
+    else message.socket.destroy();
+  });
+  moody.listen(0, '127.0.0.1');
+  await once(moody, 'listening');
+  const { port } = moody.address() as AddressInfo;
+  const codes = async (): Promise<string[]> => (await problems()).map(({ code }) => code);
+  try {
+    const revision = { health_check_path: '/healthz', circuit_breaker: { failures: 1, open_secs: 1 } };
+    await createService(gateway, 'moody', port, { revision });
+    for (let count = 0; count < 3; count++) await request(gateway, '/moody/v1/x');
+    await until(async () => (await codes()).includes('breaker_open'));
+    works = true;
+    await expect.poll(codes, { timeout: 10_000 }).not.toContain('breaker_open');
+  } finally {
+    moody.close();
+    moody.closeAllConnections();
+  }
+});
+
+it('a store of limits that cannot be reached is a problem', async () => {
+  const lone = await startGateway({
+    env: { GATEWAY_REDIS_URL: `redis://127.0.0.1:${await freePort()}` },
+  });
+  try {
+    const codes = async (): Promise<string[]> => (await problems(lone)).map(({ code }) => code);
+    await expect.poll(codes, { timeout: 10_000 }).toContain('limit_store_unavailable');
+  } finally {
+    await lone.stop();
+  }
 });
 
 it('a management API without TLS off loopback is a problem', async () => {

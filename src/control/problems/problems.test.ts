@@ -1,0 +1,81 @@
+/** Thresholds of what is a problem, on both sides, and that a problem ends with its cause. */
+import { describe, expect, it } from 'vitest';
+import type { NodeRecord } from '../../storage/repository.ts';
+import { listenerProblems } from './certificate-problems.ts';
+import { NodeWatch } from './node-watch.ts';
+import { GrowthWatch, RECENT_MS } from './recent-events.ts';
+import {
+  counterProblems,
+  descriptorProblems,
+  diskProblems,
+  memoryProblems,
+  statsProblems,
+} from './resource-problems.ts';
+
+const DAY_MS = 86_400_000;
+const codes = (problems: readonly { readonly code: string; readonly severity: string }[]): string[] =>
+  problems.map(({ code, severity }) => `${severity} ${code}`);
+
+describe('what runs short', () => {
+  const use = (bytes: number) => ({ bytes, bytesMax: 1_000 });
+  it.each([
+    ['counters', counterProblems(use(899)), []],
+    ['counters', counterProblems(use(900)), ['warning limit_counters_full']],
+    ['series', statsProblems(undefined), []],
+    ['series', statsProblems(use(899)), []],
+    ['series', statsProblems(use(900)), ['info stats_full']],
+    ['heap', memoryProblems([{ worker: 1, heapUsedBytes: 900 }], 1_000), []],
+    ['heap', memoryProblems([{ worker: 1, heapUsedBytes: 901 }], 1_000), ['critical memory_short']],
+    ['descriptors', descriptorProblems({ open: 89, limit: 100 }), []],
+    ['descriptors', descriptorProblems({ open: 90, limit: 100 }), ['critical descriptors_short']],
+    ['disk', diskProblems({ freeBytes: 50, totalBytes: 1_000, folder: '' }), []],
+    ['disk', diskProblems({ freeBytes: 49, totalBytes: 1_000, folder: '' }), ['warning disk_full']],
+    ['disk', diskProblems({ freeBytes: 9, totalBytes: 1_000, folder: '' }), ['critical disk_full']],
+  ])('%s', (_name, problems, expected) => {
+    expect(codes(problems)).toEqual(expected);
+  });
+});
+
+it('a certificate is a problem from 14 days before its end, before its begin, and after its end', () => {
+  const endMs = 100 * DAY_MS;
+  const facts = { traffic: [{ names: ['a.test'], validFromMs: DAY_MS, expiresAtMs: endMs }] };
+  const at = (nowMs: number): string[] => codes(listenerProblems(facts, nowMs));
+  expect(at(0)).toEqual(['critical certificate_not_valid_yet']);
+  expect(at(endMs - 15 * DAY_MS)).toEqual([]);
+  expect(at(endMs - 13 * DAY_MS)).toEqual(['warning certificate_expires_soon']);
+  expect(at(endMs)).toEqual(['critical certificate_expired']);
+});
+
+it('log lines that were dropped are a problem for ten minutes', () => {
+  const watch = new GrowthWatch();
+  watch.look(0, 0);
+  expect(watch.events.recent(0)).toBeUndefined();
+  watch.look(3, 1_000);
+  watch.look(5, 2_000);
+  expect(watch.events.recent(2_000)).toEqual({ count: 5, firstMs: 1_000 });
+  expect(watch.events.recent(2_000 + RECENT_MS + 1)).toBeUndefined();
+  // Workers that are new count from 0.
+  watch.look(1, RECENT_MS * 3);
+  expect(watch.events.recent(RECENT_MS * 3)).toBeUndefined();
+});
+
+it('a gateway is missing after its heartbeat has ceased, until it is back under its name', () => {
+  const watch = new NodeWatch(1_000);
+  const seen = (id: string, name: string, ms: number): NodeRecord => ({
+    id,
+    name,
+    programVersion: '1',
+    startedAt: '',
+    lastSeenAt: new Date(ms).toISOString(),
+    configVersion: 1,
+  });
+  watch.look([seen('1', 'a', 10_000), seen('2', 'b', 8_000)], '1', 10_000);
+  expect(watch.problems()).toEqual([]);
+  watch.look([seen('1', 'a', 11_000), seen('2', 'b', 8_000)], '1', 11_000);
+  expect(watch.problems()).toMatchObject([{ code: 'node_missing', link: { node: 'b' } }]);
+  // Its row is gone.
+  watch.look([seen('1', 'a', 12_000)], '1', 12_000);
+  expect(watch.vanished).toEqual(['b']);
+  watch.look([seen('1', 'a', 13_000), seen('3', 'b', 13_000)], '1', 13_000);
+  expect(watch.problems()).toEqual([]);
+});
