@@ -48,6 +48,8 @@ const LABELS: Readonly<Record<string, string>> = {
   certificate: 'place of the certificate in the setting, from 1',
   name: 'first name in the certificate',
   result: '`applied`, `unchanged` or `refused`',
+  'headgate_live_events_total.result':
+    '`shown`, `dropped` because of `per_second` or too many, or `lost` because the reader was too slow',
   statistic: '`p50`, `p99` or `max`',
   state: '`active` or `idle`',
 };
@@ -141,5 +143,6 @@ async function renderSample(): Promise<string> {
     configFile: { loadedAt: '1970-01-01T00:00:01Z', problem: undefined, reloads: { applied: 1 } },
     history: { versions: 1, bytes: 1, failedAtMs: undefined },
     limitNodes: 1,
+    live: { streams: 1, shown: 1, dropped: 1, lost: 1, refused: 1 },
   });
 }

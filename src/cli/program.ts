@@ -20,6 +20,7 @@ import { addStatsCommands } from './everyday/stats.ts';
 import { addTransactionCommand } from './everyday/transaction-command.ts';
 import { addImportCommands } from './import/import-commands.ts';
 import type { CliIo } from './io.ts';
+import { addLiveCommand } from './live/live-command.ts';
 
 export interface StartFlags {
   /** Take the place of the gateway that runs on the same database folder. */
@@ -86,6 +87,7 @@ export function createProgram(version: string, commands: Commands, io: CliIo): C
   for (const spec of GATEWAY_COMMANDS) addCommand(program, spec, io);
   addTransactionCommand(program, io);
   addExplainCommand(program, io);
+  addLiveCommand(program, io);
   addTryCommand(program, io);
   addHealthCommands(program, io);
   addStatsCommands(program, io);

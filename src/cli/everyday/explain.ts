@@ -6,13 +6,17 @@ import type { Command } from 'commander';
 import { addServerFlags, type ServerFlags } from '../connection/server-flags.ts';
 import { createClient } from '../gateway-client.ts';
 import { CliError, printable, type CliIo } from '../io.ts';
+import { atVersionText, versionOf, versionsText } from '../live/versions-text.ts';
 import { painter } from '../show/colour.ts';
 import { addRequestFlags, requestOf, type RequestFlags } from './request-flags.ts';
 import { addExamples, addOutputFlag, writeJson, type OutputFlags } from '../show/output.ts';
 import { recordText, tableText } from '../show/table.ts';
 import type { Json } from './everyday-command.ts';
 
-interface ExplainFlags extends ServerFlags, OutputFlags, RequestFlags {}
+interface ExplainFlags extends ServerFlags, OutputFlags, RequestFlags {
+  readonly atVersion?: string;
+  readonly versions?: true;
+}
 
 async function explain(
   what: string,
@@ -20,6 +24,7 @@ async function explain(
   flags: ExplainFlags,
   io: CliIo,
 ): Promise<void> {
+  if (flags.atVersion !== undefined || flags.versions === true) return explainVersions(what, path, flags, io);
   const call =
     path === undefined
       ? ({ method: 'GET', path: `/explain/${encodeURIComponent(requestId(what))}` } as const)
@@ -28,6 +33,27 @@ async function explain(
   const data = await client.call(call.method, call.path, 'body' in call ? call.body : undefined);
   if (flags.output === 'json') writeJson(data, io);
   else io.out(explanationText(data, io));
+}
+
+/** The same request with other config versions: each, or one as a whole. */
+async function explainVersions(
+  what: string,
+  path: string | undefined,
+  flags: ExplainFlags,
+  io: CliIo,
+): Promise<void> {
+  const { atVersion, versions } = flags;
+  if (atVersion !== undefined && versions === true) {
+    throw new CliError('--at-version and --versions are both given; expected one of them');
+  }
+  const body = {
+    ...(path === undefined ? { request_id: requestId(what) } : { request: requestOf(what, path, flags, io) }),
+    ...(atVersion !== undefined && { version: versionOf(atVersion) }),
+  };
+  const data = (await createClient(flags, io).call('POST', '/config/explain', body)) as Json;
+  if (flags.output === 'json') writeJson(data, io);
+  else if (atVersion === undefined) io.out(versionsText(data, io));
+  else io.out(`${atVersionText(data)}${explanationText(data.version.explanation, io)}`);
 }
 
 function requestId(text: string): string {
@@ -84,11 +110,14 @@ export function addExplainCommand(program: Command, io: CliIo): void {
     .command('explain')
     .description('say what the gateway does with a request, or did with a recent one, and why')
     .argument('<method-or-id>', 'method of a described request, or X-Request-Id of a recent one')
-    .argument('[path]', 'path with its query, or a whole URL, of a described request');
+    .argument('[path]', 'path with its query, or a whole URL, of a described request')
+    .option('--versions', 'how it goes with each config version that is kept')
+    .option('--at-version <version>', 'how it goes with this config version');
   addExamples(
     addOutputFlag(addServerFlags(addRequestFlags(command))),
     'headgate explain GET /shop/v1/items',
     'headgate explain POST /shop/v1/items --key-file key.txt --header "Origin: https://app.example.com"',
+    'headgate explain GET /shop/v1/items --versions   # since when, and who made the change',
     'headgate explain 0198f1c2-7e7a-7cc0-a5b5-0a4b1c1d2e3f   # X-Request-Id of an answer',
   ).action((what: string, path: string | undefined, flags: ExplainFlags) => explain(what, path, flags, io));
 }

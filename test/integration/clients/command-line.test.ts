@@ -55,7 +55,22 @@ describe('headgate explain', () => {
     ]);
   });
 
+  it('says how a request goes at other config versions', async () => {
+    const versions = await ok('explain', 'GET', '/shop/v1/items', '--key', key, '--versions');
+    expect(versions).toMatch(/^VERSIONS +OUTCOME +AS NOW/);
+    expect(versions).toMatch(/^0-1 +no_route 404 +no/m);
+    expect(versions.trimEnd().split('\n').at(-1)).toMatch(/^\d+ +insufficient_scope 403 +yes .*app\.update$/);
+    const json = JSON.parse(await ok('explain', 'GET', '/shop/v1/items', '--versions', '--output', 'json'));
+    const then = String(json.segments.at(-2).to_version);
+    const at = await ok('explain', 'GET', '/shop/v1/items', '--key', key, '--at-version', then);
+    expect(at).toMatch(new RegExp(`^At config version ${then}.* other than now:\\n`));
+  });
+
   it.each([
+    [['explain', 'GET', '/', '--versions', '--at-version', '1'], 'are both given'],
+    [['explain', 'GET', '/', '--at-version', 'x'], '--at-version "x" must be a config version'],
+    [['live', '--count', '0'], '--count "0" must be a whole number'],
+    [['live', '--app', 'no-such-app'], 'must name an app'],
     [['explain', 'GET'], '"GET" is not a request id'],
     [
       ['explain', '/shop/v1/items'],
@@ -84,5 +99,32 @@ describe('headgate metrics and nodes', () => {
     expect(await ok('metrics', 'headgate_build_info')).toMatch(/^headgate_build_info\{.*\} 1\n$/);
     expect((await run(['metrics', 'no_such_metric'])).code).toBe(1);
     expect(await ok('nodes')).toMatch(/ live .* yes\n$/);
+  });
+});
+
+describe('headgate live', () => {
+  const seen = async (...args: string[]): Promise<string> => {
+    let isOver = false;
+    const watched = ok('live', ...args).finally(() => (isOver = true));
+    // The command watches some time after it was started.
+    for (let sent = 0; !isOver && sent < 200; sent += 1) {
+      await fetch(`${gateway.proxy}/shop/v1/items`, { headers: { 'User-Agent': 'agent' } });
+      await new Promise((done) => setTimeout(done, 50));
+    }
+    return watched;
+  };
+
+  it('writes a line for each exchange, and ends after as many as were asked for', async () => {
+    const out = await seen('--app', 'shop', '--status', '4xx', '--count', '2');
+    expect(out.trimEnd().split('\n')).toEqual([
+      expect.stringMatching(/  401  GET \/shop\/v1\/items  .* app=shop  reason=credentials_missing  id=\S+$/),
+      expect.stringMatching(/  401  GET /),
+    ]);
+  });
+
+  it('writes a JSON document for each', async () => {
+    const [line = '', ...more] = (await seen('--count', '1', '--output', 'json')).split('\n');
+    expect(JSON.parse(line)).toMatchObject({ path: '/shop/v1/items', status: 401, user_agent: 'agent' });
+    expect(more).toEqual(['']);
   });
 });

@@ -1,0 +1,43 @@
+/** Reads server-sent events (WHATWG HTML section 9.2.6) from text that comes in pieces. Comments and ids are left out. */
+
+export interface StreamEvent {
+  readonly event: string;
+  readonly data: string;
+}
+
+/** Longest line; the gateway sends none as long. */
+const LINE_MAX = 1_048_576;
+
+/** @throws Error where a line never ends */
+export async function* readEvents(pieces: AsyncIterable<string>): AsyncGenerator<StreamEvent> {
+  let event = '';
+  let data: string[] = [];
+  for await (const line of linesOf(pieces)) {
+    if (line === '') {
+      if (data.length > 0) yield { event: event === '' ? 'message' : event, data: data.join('\n') };
+      event = '';
+      data = [];
+      continue;
+    }
+    const colon = line.indexOf(':');
+    const name = colon < 0 ? line : line.slice(0, colon);
+    const value = colon < 0 ? '' : line.slice(colon + 1).replace(/^ /, '');
+    if (name === 'event') event = value;
+    if (name === 'data') data.push(value);
+  }
+}
+
+/** Lines end with CR, LF or both; the last one only counts when it has ended. */
+async function* linesOf(pieces: AsyncIterable<string>): AsyncGenerator<string> {
+  let rest = '';
+  for await (const piece of pieces) {
+    rest += piece;
+    // A CR at the end may be the first half of a CRLF.
+    for (let end = /\r\n|\n|\r(?!$)/.exec(rest); end !== null; end = /\r\n|\n|\r(?!$)/.exec(rest)) {
+      yield rest.slice(0, end.index);
+      rest = rest.slice(end.index + end[0].length);
+    }
+    if (rest.length > LINE_MAX) throw new Error('An event of the stream has a line without an end');
+  }
+  if (rest.endsWith('\r')) yield rest.slice(0, -1);
+}

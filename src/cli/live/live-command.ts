@@ -1,0 +1,109 @@
+/** `headgate live`: the exchanges of a gateway as they end, a line each. */
+import type { IncomingMessage } from 'node:http';
+import type { Command } from 'commander';
+import { addServerFlags, type ServerFlags } from '../connection/server-flags.ts';
+import type { Json } from '../everyday/everyday-command.ts';
+import { createClient } from '../gateway-client.ts';
+import { CliError, printable, type CliIo } from '../io.ts';
+import { painter } from '../show/colour.ts';
+import { addExamples, addOutputFlag, type OutputFlags } from '../show/output.ts';
+import { readEvents } from './event-lines.ts';
+
+interface LiveFlags extends ServerFlags, OutputFlags {
+  readonly app?: string;
+  readonly status?: string;
+  readonly key?: string;
+  readonly path?: string;
+  readonly method?: string;
+  readonly reason?: string;
+  readonly perSecond?: string;
+  readonly count?: string;
+}
+
+async function live(flags: LiveFlags, io: CliIo): Promise<void> {
+  const countMax = countOf(flags.count);
+  const { body, broken } = await createClient(flags, io).open(`/live${queryOf(flags)}`);
+  try {
+    await follow(body, flags, countMax, io);
+  } catch (error) {
+    throw error instanceof CliError ? error : broken(error);
+  } finally {
+    body.destroy();
+  }
+}
+
+/** Until so many were written. @throws CliError when the stream ends before */
+async function follow(
+  body: IncomingMessage,
+  { output }: LiveFlags,
+  countMax: number,
+  io: CliIo,
+): Promise<void> {
+  let written = 0;
+  let missed = 0;
+  for await (const { event, data } of readEvents(body.setEncoding('utf8') as AsyncIterable<string>)) {
+    const value: Json = JSON.parse(data);
+    if (event === 'status') {
+      const now = value.dropped + value.lost;
+      if (now > missed && output === 'text') {
+        io.err(`${now - missed} more were seen and not shown; narrow the filter, or raise --per-second\n`);
+      }
+      missed = now;
+    }
+    if (event !== 'exchange') continue;
+    io.out(output === 'json' ? `${JSON.stringify(value)}\n` : lineOf(value, io));
+    written += 1;
+    if (written === countMax) return;
+  }
+  throw new CliError('The gateway ended the stream: it stops, or the token is no longer valid');
+}
+
+function lineOf(exchange: Json, io: CliIo): string {
+  const { time, status, method, path, app, caller, code, aborted, duration_ms: durationMs, id } = exchange;
+  const style = status === null || status >= 500 ? 'red' : status >= 400 ? 'yellow' : 'green';
+  const who = caller === null || caller.kind === 'anonymous' ? undefined : caller.name;
+  const words = [
+    time,
+    painter(io)(style, String(status ?? '-')),
+    printable(`${method === '' ? '-' : method} ${path}`),
+    `${durationMs} ms`,
+    app !== null && printable(`app=${app.slug}`),
+    who !== undefined && printable(`caller=${who}`),
+    code !== null ? printable(`reason=${code}`) : aborted && 'aborted',
+    `id=${printable(id)}`,
+  ];
+  return `${words.filter((word) => word !== false && word !== '').join('  ')}\n`;
+}
+
+function countOf(text: string | undefined): number {
+  if (text === undefined) return Infinity;
+  if (!/^[1-9]\d{0,8}$/.test(text))
+    throw new CliError(`--count "${printable(text)}" must be a whole number from 1`);
+  return Number(text);
+}
+
+function queryOf({ app, status, key, path, method, reason, perSecond }: LiveFlags): string {
+  const query = new URLSearchParams();
+  const fields = { app, status, key, path, method, reason, per_second: perSecond };
+  for (const [name, value] of Object.entries(fields)) if (value !== undefined) query.set(name, value);
+  return query.size === 0 ? '' : `?${query.toString()}`;
+}
+
+export function addLiveCommand(program: Command, io: CliIo): void {
+  const command = program
+    .command('live')
+    .description('show the exchanges of the gateway as they end, a line each')
+    .option('--app <slug>', 'only of this app')
+    .option('--status <statuses>', 'only these: 2xx, 404, ">=500", or several with commas between')
+    .option('--key <caller>', 'only of this caller: id or name of a key, or subject of a token')
+    .option('--path <start>', 'only paths that begin so')
+    .option('--method <name>', 'only this method')
+    .option('--reason <code>', 'only with this code of a denial or failure')
+    .option('--per-second <count>', 'at most so many, evenly in time; default: 20')
+    .option('--count <count>', 'end after so many');
+  addExamples(
+    addOutputFlag(addServerFlags(command)),
+    'headgate live --status 4xx,5xx',
+    'headgate live --app shop --output json | jq .path   # one JSON document a line',
+  ).action((flags: LiveFlags) => live(flags, io));
+}

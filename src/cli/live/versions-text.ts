@@ -1,0 +1,46 @@
+/** `headgate explain … --versions`: how a request goes at other config versions, as text. Pure. */
+import type { Json } from '../everyday/everyday-command.ts';
+import { CliError, printable, type CliIo } from '../io.ts';
+import { tableText } from '../show/table.ts';
+
+/** @throws CliError for what is no version */
+export function versionOf(text: string): number {
+  if (!/^\d{1,15}$/.test(text))
+    throw new CliError(`--at-version "${printable(text)}" must be a config version`);
+  return Number(text);
+}
+
+const COLUMNS = [
+  {
+    title: 'VERSIONS',
+    value: ({ from_version: from, to_version: to }: Json) => (from === to ? String(from) : `${from}-${to}`),
+  },
+  { title: 'OUTCOME', value: ({ outcome }: Json) => outcomeOf(outcome) },
+  { title: 'AS NOW', value: ({ same_as_now: isSame }: Json) => isSame },
+  { title: 'SINCE', value: ({ at }: Json) => at },
+  { title: 'BY', value: ({ actor }: Json) => actor },
+  { title: 'CHANGE', value: ({ action, message }: Json) => (message ? `${action}: ${message}` : action) },
+];
+
+export function versionsText({ segments, complete }: Json, io: CliIo): string {
+  const note = complete
+    ? ''
+    : 'Some versions that might answer otherwise were not asked, for lack of time.\n';
+  return tableText(COLUMNS, segments, io) + note;
+}
+
+export function atVersionText({ version }: Json): string {
+  const { config_version: number, same_as_now: isSame, outcome, actor, action } = version;
+  const by = actor === null ? '' : `, made by ${actor} (${action})`;
+  return (
+    printable(`At config version ${number}${by}, ${isSame ? 'as now' : 'other than now'}:`) + guess(outcome)
+  );
+}
+
+function guess({ guessed }: Json): string {
+  return guessed ? '\nGuessed: the version asks for a credential that the record does not tell.\n' : '\n';
+}
+
+function outcomeOf({ outcome, status, code, backend }: Json): string {
+  return [code ?? outcome, status, backend].filter((part) => part !== null).join(' ');
+}
