@@ -79,9 +79,9 @@ it('shows what is wrong first, figures of the traffic, and why requests were den
   await expect.poll(() => figure(page, 'Errors').innerText()).toBe('0 %');
   expect(await figure(page, 'Denied').innerText()).toBe('25 %');
   expect(new URL(page.url()).search).toBe('?app=shop');
-  await page.getByLabel('Route').selectOption({ label: 'v1 GET /shop/v1/offers' });
+  await page.getByRole('combobox', { name: 'Route' }).selectOption({ label: 'v1 GET /shop/v1/offers' });
   await expect.poll(() => figure(page, 'Denied').innerText()).toBe('75 %');
-  await page.getByLabel('Time').selectOption('Last day');
+  await page.getByRole('combobox', { name: 'Time' }).selectOption('Last day');
   await page.getByRole('heading', { name: 'Last hour' }).waitFor();
   await expect.poll(() => figure(page, 'Denied').innerText()).toBe('75 %');
   await page.reload();
