@@ -1,6 +1,7 @@
 /** What a dialog is made of; dialog.tsx loads it when one is opened. */
 import { Dialog as Base } from '@base-ui/react/dialog';
-import type { ReactNode } from 'react';
+import { useSyncExternalStore, type ReactNode } from 'react';
+import { connectionState, subscribeToConnection } from '../../api/session-state.ts';
 import { words } from '../../text/words.ts';
 import { Button } from '../controls/button.tsx';
 import styles from './dialog.module.css';
@@ -17,9 +18,16 @@ export default function DialogParts({
   children,
   actions,
 }: DialogProps): ReactNode {
+  const { hasSessionEnded } = useSyncExternalStore(subscribeToConnection, connectionState);
+  // Makes room for the sign-in, whichever of them was opened first, and comes back as it was.
+  const isHeld = hasClose && hasSessionEnded;
   return (
-    <Base.Root open={isOpen} disablePointerDismissal={keepsOpen} onOpenChange={(open) => !open && onClose()}>
-      <Base.Portal>
+    <Base.Root
+      open={isOpen && !isHeld}
+      disablePointerDismissal={keepsOpen}
+      onOpenChange={(open) => !open && onClose()}
+    >
+      <Base.Portal keepMounted={isHeld}>
         <Base.Backdrop className={styles['backdrop'] ?? ''} />
         <Base.Popup className={`${styles['popup']} ${isWide ? styles['wide'] : ''}`}>
           <div className={styles['head']}>

@@ -13,7 +13,7 @@ export interface DialogProps {
   readonly isWide?: boolean;
   /** What was typed would be lost: a press beside the dialog does not close it. */
   readonly keepsOpen?: boolean;
-  /** False: only what the dialog offers closes it; then Escape must not either, which `onClose` sees to. */
+  /** False: the sign-in, before which all others make room; Escape must not close it either, which `onClose` sees to. */
   readonly hasClose?: boolean;
   readonly children: ReactNode;
   readonly actions?: ReactNode;

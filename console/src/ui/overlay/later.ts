@@ -1,5 +1,6 @@
 /**
- * Parts of the page that are needed when something is opened: they are loaded once the page has been, so that they are
+ * Parts of the page that are needed when something is opened: they are loaded once the page has been, at the first press at
+ * the latest, so that they are
  * there also when the gateway is away, and what was typed is not lost for want of them.
  */
 import { lazy, type ComponentType, type LazyExoticComponent } from 'react';
@@ -12,7 +13,15 @@ type Loaded<Props> = { readonly default: ComponentType<Props> };
 
 /** Shows nothing while the gateway does not answer; fails after a minute of that, or when the part is gone. */
 export function later<Props>(load: () => Promise<Loaded<Props>>): LazyExoticComponent<ComponentType<Props>> {
-  setTimeout(() => void load().catch(() => undefined), AFTER_PAGE_MS);
+  const ended = new AbortController();
+  const start = (): void => {
+    ended.abort();
+    void load().catch(() => undefined);
+  };
+  setTimeout(start, AFTER_PAGE_MS);
+  // What is pressed first may well be what opens it.
+  for (const event of ['pointerdown', 'keydown'])
+    window.addEventListener(event, start, { signal: ended.signal });
   return lazy(() => persistently(load));
 }
 
