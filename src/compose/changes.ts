@@ -29,7 +29,8 @@ export function createChanges(parts: Parts, supervisor: Supervisor): Changes {
     managementPort: () => parts.ownListeners.portOf('management'),
     onNodes: (place) => {
       parts.limitNode?.assume(place);
-      noteNodes(parts, cluster);
+      // A gateway alone lets its idle connections to the database close.
+      if (place.count > 1 || cluster.peers.length > 0) noteNodes(parts, cluster);
     },
     clock,
     log,
