@@ -100,10 +100,12 @@ describe('Swagger UI', { timeout: 60_000 }, () => {
   it('authorises with the admin token', async () => {
     await page.getByRole('button', { name: 'Authorize' }).first().click();
     const dialog = page.locator('.dialog-ux');
-    await dialog.locator('input').first().fill(ADMIN_TOKEN);
-    await dialog.getByRole('button', { name: 'Apply credentials' }).click();
-    await dialog.getByRole('button', { name: 'Remove authorization' }).waitFor();
-    await dialog.locator('.btn-done').click();
+    // The other way is the cookie of a browser's session.
+    const token = dialog.locator('.auth-container').filter({ hasText: 'adminToken' });
+    await token.locator('input').first().fill(ADMIN_TOKEN);
+    await token.getByRole('button', { name: 'Apply credentials' }).click();
+    await token.getByRole('button', { name: 'Remove authorization' }).waitFor();
+    await token.locator('.btn-done').click();
     expect(await dialog.count()).toBe(0);
   });
 
