@@ -247,6 +247,8 @@ it('loses nothing that was typed when the gateway restarts, the session ends or 
   const { page } = await open(`${APP}?tab=policy`, 'editor');
   await press(page, 'Set here: Rate limit');
   await page.getByLabel('Requests', { exact: true }).fill('7');
+  // The dialogs have come with the first press.
+  await page.waitForLoadState('networkidle');
   await gateway.stop();
   await press(page, 'Save …');
   await dialog(page).getByText('Nothing that you typed is lost', { exact: false }).waitFor();

@@ -7,7 +7,7 @@ import { AxeBuilder } from '@axe-core/playwright';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { BrowserContext, Page } from 'playwright-core';
-import { expect } from 'vitest';
+import { expect, vi } from 'vitest';
 import { startGateway, type GatewayOptions, type TestGateway } from '../gateway.ts';
 import { CONSOLE_VARIABLE } from '../programs/program.ts';
 import { startBrowser } from './browser.ts';
@@ -44,6 +44,9 @@ export type Scheme = 'light' | 'dark';
 const SCHEMES: readonly Scheme[] = ['light', 'dark'];
 const WIDTHS = [360, 1280, 2560];
 const HEIGHT = 900;
+/** A browser, a gateway and the other tests share two processors. */
+const STEP_TIMEOUT_MS = 60_000;
+vi.setConfig({ testTimeout: 180_000, hookTimeout: 180_000 });
 const SCREENSHOTS_VARIABLE = 'HEADGATE_TEST_SCREENSHOTS';
 
 /** @param options of the gateway; the console is switched on */
@@ -134,6 +137,7 @@ async function openPage(context: BrowserContext, base: string, path: string): Pr
     });
   });
   const page = await context.newPage();
+  page.setDefaultTimeout(STEP_TIMEOUT_MS);
   await page.goto(path);
   return { page, refused, expectNoProblems: () => expect(problems).toEqual([]) };
 }
