@@ -108,7 +108,9 @@ openapi: 3.1.0`;
     await fc.assert(
       fc.asyncProperty(description, fc.boolean(), async (document, security) => {
         const { status, text } = await imported({ document, security, backend: 'http://a.test' });
-        expect([200, 422], text).toContain(status);
+        // A key that no body may have.
+        const isForbidden = JSON.stringify(document).includes('"__proto__"');
+        expect(isForbidden ? [400] : [200, 422], text).toContain(status);
       }),
       { numRuns: 150 },
     );
