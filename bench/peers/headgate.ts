@@ -11,13 +11,15 @@ import { freePort, newFolder, startProgram, type RunningProgram } from '../proce
 import type { Peer, PeerSetup } from './peer.ts';
 
 const CHECKOUT = join(import.meta.dirname, '../..');
-const ADMIN_TOKEN = 'bench-admin-token-0123456789abcdef0123456789';
+export const ADMIN_TOKEN = 'bench-admin-token-0123456789abcdef0123456789';
 /** A million keys take their time to be read. */
 const START_TIMEOUT_MS = 120_000;
 const SNAPSHOT_TIMEOUT_MS = 120_000;
 
 export interface RunningHeadgate extends RunningProgram {
   readonly startedInMs: number;
+  /** Origin of the management API and the console, such as `http://127.0.0.1:9090`. */
+  readonly base: string;
   /** A management call below /api/v1; throws unless it succeeds; gives `data`. */
   // oxlint-disable-next-line typescript/no-explicit-any -- answers of the API are looked into freely
   api(method: string, path: string, body?: unknown): Promise<any>;
@@ -72,6 +74,7 @@ export async function startHeadgate(
   return {
     ...program,
     startedInMs,
+    base,
     api: (method, path, body) => call(`${base}/api/v1${path}`, method, body),
     metrics: async () => (await request(`${base}/metrics`, 'GET', undefined)).text(),
   };

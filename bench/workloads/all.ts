@@ -1,5 +1,6 @@
 /** The workloads in the order in which they run. */
 import { configWrite } from './config-write.ts';
+import { consoleOpen } from './console.ts';
 import { fullPolicy, fullPolicyLogged } from './full-policy.ts';
 import { idle } from './idle.ts';
 import { latency } from './latency.ts';
@@ -29,4 +30,5 @@ export const WORKLOADS: readonly Workload[] = [
   idle,
   start,
   workers,
+  consoleOpen,
 ];
