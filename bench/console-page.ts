@@ -12,11 +12,11 @@ export interface ConsoleBrowser {
 }
 
 export async function startConsoleBrowser(): Promise<ConsoleBrowser> {
-  const { browser, close } = await startBrowser();
+  const started = await startBrowser();
   return {
-    close,
+    close: () => started.close(),
     signIn: async (base) => {
-      const context = await browser.newContext({ baseURL: base, viewport: VIEWPORT });
+      const context = await started.browser.newContext({ baseURL: base, viewport: VIEWPORT });
       const response = await context.request.post('/api/v1/session', { data: { token: ADMIN_TOKEN } });
       if (!response.ok()) throw new Error(`The sign-in answered ${response.status()}`);
       return context;

@@ -364,7 +364,9 @@ export type TransactionOperation = { readonly id?: string | undefined; readonly 
 
 export type TransactionResult = { readonly operations: readonly (TransactionAnswer)[] };
 
-export type TreeRevision = { readonly id: string; readonly revision: string; readonly is_current: boolean; readonly traffic_weight: number; readonly traffic_share: number; readonly breaker: "closed" | "open" | "half_open" | null; readonly backend: string; readonly endpoints: number; readonly has_policy: boolean; readonly updated_at: string };
+export type TreeRevision = { readonly id: string; readonly revision: string; readonly is_current: boolean; readonly traffic_weight: number; readonly traffic_share: number; readonly breaker: "closed" | "open" | "half_open" | null; readonly health: TreeRevisionHealth | null; readonly backend: string; readonly endpoints: number; readonly has_policy: boolean; readonly updated_at: string };
+
+export type TreeRevisionHealth = { readonly consecutive_failures: number; readonly probing: "off" | "while_open" | "always"; readonly last_error: RevisionLastError | null; readonly last_probe: RevisionProbe | null };
 
 export type TreeVersion = { readonly id: string; readonly version: string; readonly gateway_path: string; readonly status: "active" | "deprecated" | "retired"; readonly sunset_at: string | null; readonly deprecated_at: string | null; readonly successor: string | null; readonly endpoints: number; readonly revisions_total: number; readonly revisions: readonly (TreeRevision)[] };
 

@@ -19,6 +19,7 @@ export const editWords = {
   notChanged: 'Nothing is changed yet. Change the text, then plan.',
   planFirst: 'The text has changed. Plan to see what it would do.',
   broken: (message: string): string => `The YAML has an error: ${message}`,
+  long: 'The text is very long: it is read when it is planned. One app at a time is quicker.',
   noChange: 'Nothing to change: the gateway has this configuration.',
   totals: (create: number, update: number, remove: number): string =>
     [

@@ -30,8 +30,6 @@ export const healthWords = {
   probeOk: (status: number | null, time: string): string =>
     status === null ? `passed in ${time}` : `passed with ${status} in ${time}`,
   probeFailed: (why: string): string => `failed: ${why}`,
-  show: 'Show',
-  showHealth: (name: string): string => `Show the health of ${name}`,
   idle: (count: number): string =>
     count === 1 ? '1 more revision gets no traffic.' : `${count} more revisions get no traffic.`,
   moreVersions: 'Load more versions',

@@ -57,12 +57,9 @@ export const RevisionHealthSchema = Type.Object(
       maximum: 1,
       description: 'Part of its usual traffic that the revision gets now. Grows to 1 while it recovers.',
     }),
-    probing: Type.Union(
-      ['off', 'while_open', 'always'].map((when) => Type.Literal(when)),
-      {
-        description: 'When health checks run. `off` also while the revision is not current.',
-      },
-    ),
+    probing: Type.Union([Type.Literal('off'), Type.Literal('while_open'), Type.Literal('always')], {
+      description: 'When health checks run. `off` also while the revision is not current.',
+    }),
     last_error: nullable(LastErrorSchema),
     last_probe: nullable(LastProbeSchema),
     history: Type.Array(TransitionSchema, { description: 'Changes of state, latest first, at most 32.' }),

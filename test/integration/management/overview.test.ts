@@ -56,6 +56,9 @@ describe('GET /apps/{app_id}/tree', () => {
       },
       { id: ids['old'], is_current: false, traffic_share: 0, endpoints: 1 },
     ]);
+    const { probing, ...none } = data[0].revisions[0].health;
+    expect([probing, none]).toEqual(['off', { consecutive_failures: 0, last_error: null, last_probe: null }]);
+    expect(data[0].revisions[2].health).toBeNull();
   });
 
   it('comes in pages, and follows a write at once', async () => {

@@ -1,13 +1,9 @@
-/**
- * The revisions of one app that get traffic. Their states come with one call; the last error and health check need one
- * for each revision, which is made by itself for some of them and on request for the others.
- */
+/** The revisions of one app that get traffic, with their last errors and health checks. */
 import { Link } from '@tanstack/react-router';
-import { createContext, useContext, useMemo, useState, type ReactNode } from 'react';
-import { usePages, useRead } from '../../api/queries.ts';
-import type { App, RevisionHealth, RevisionProbe } from '../../api/schema.ts';
+import { createContext, useContext, type ReactNode } from 'react';
+import { usePages } from '../../api/queries.ts';
+import type { App, RevisionProbe, TreeRevision } from '../../api/schema.ts';
 import { healthWords } from '../../text/operation.ts';
-import { Button } from '../../ui/controls/button.tsx';
 import { Badge, type Tone } from '../../ui/display/badge.tsx';
 import { DataTable, type Column } from '../../ui/display/data-table.tsx';
 import { Loaded } from '../../ui/display/notes.tsx';
@@ -16,10 +12,7 @@ import { revisionRows, type RevisionRow } from './revision-rows.ts';
 import styles from './health.module.css';
 
 const TREE_MS = 10_000;
-const HEALTH_MS = 15_000;
 const VERSIONS_PER_PAGE = 50;
-/** Of each app; failing ones are among them first. */
-const READ_BY_ITSELF_MAX = 10;
 
 const AppContext = createContext('');
 const { columns } = healthWords;
@@ -30,7 +23,7 @@ export function AppHealth({ app }: { readonly app: App }): ReactNode {
   return (
     <Loaded query={tree}>
       {({ items, total }) => {
-        const { rows, idle } = revisionRows(items, READ_BY_ITSELF_MAX);
+        const { rows, idle } = revisionRows(items);
         return (
           <AppContext value={app.slug}>
             <DataTable
@@ -71,8 +64,8 @@ const COLUMNS: readonly Column<RevisionRow>[] = [
   },
   { head: columns.share, isNumber: true, cell: ({ revision }) => formatShare(revision.traffic_share) },
   { head: columns.backend, cell: ({ revision }) => <code>{revision.backend}</code> },
-  { head: columns.lastError, cell: (row) => <HealthCell row={row} show={lastError} hasButton /> },
-  { head: columns.lastProbe, cell: (row) => <HealthCell row={row} show={lastProbe} /> },
+  { head: columns.lastError, cell: ({ revision }) => lastError(revision.health) },
+  { head: columns.lastProbe, cell: ({ revision }) => lastProbe(revision.health) },
 ];
 
 function RevisionName({ row }: { readonly row: RevisionRow }): ReactNode {
@@ -87,54 +80,25 @@ function RevisionName({ row }: { readonly row: RevisionRow }): ReactNode {
   );
 }
 
-interface HealthCellProps {
-  readonly row: RevisionRow;
-  readonly show: (health: RevisionHealth) => ReactNode;
-  /** To read the health of a row that is not read by itself. */
-  readonly hasButton?: boolean;
-}
-
-/** Cells of one row share one call. */
-function HealthCell({ row, show, hasButton = false }: HealthCellProps): ReactNode {
-  const app = useContext(AppContext);
-  const [isAsked, setAsked] = useState(false);
-  const { version, revision, isReadByItself } = row;
-  const path = useMemo(
-    () => ({ app_id: app, version_id: version, revision_id: revision.revision }),
-    [app, version, revision.revision],
-  );
-  const health = useRead(
-    'GET /apps/{app_id}/versions/{version_id}/revisions/{revision_id}/health',
-    { path },
-    { enabled: isReadByItself || isAsked, everyMs: HEALTH_MS },
-  );
-  if (health.data !== undefined) return show(health.data.body.data);
-  if (isReadByItself || isAsked || !hasButton) return null;
-  return (
-    <Button
-      isSmall
-      aria-label={healthWords.showHealth(`${version} ${revision.revision}`)}
-      onClick={() => setAsked(true)}
-    >
-      {healthWords.show}
-    </Button>
-  );
-}
-
-function lastError({ last_error: error, consecutive_failures: failures }: RevisionHealth): ReactNode {
-  if (error === null) return <span className={styles['soft']}>{healthWords.noError}</span>;
+function lastError(health: TreeRevision['health']): ReactNode {
+  const error = health?.last_error;
+  if (health === null || error === null || error === undefined)
+    return <span className={styles['soft']}>{healthWords.noError}</span>;
   return (
     <div className={styles['error']}>
       <span>{error.detail}</span>
       <span className={styles['soft']}>
         <Time at={error.at} isRelative />
-        {failures > 0 && `, ${columns.failures}: ${formatNumber(failures)}`}
+        {health.consecutive_failures > 0 &&
+          `, ${columns.failures}: ${formatNumber(health.consecutive_failures)}`}
       </span>
     </div>
   );
 }
 
-function lastProbe({ last_probe: probe, probing }: RevisionHealth): ReactNode {
+function lastProbe(health: TreeRevision['health']): ReactNode {
+  if (health === null) return null;
+  const { last_probe: probe, probing } = health;
   if (probe === null) return <span className={styles['soft']}>{healthWords.probing[probing]}</span>;
   return (
     <div className={styles['error']}>

@@ -5,24 +5,19 @@ export interface RevisionRow {
   /** Label of its version. */
   readonly version: string;
   readonly revision: TreeRevision;
-  /** Its health is read without being asked for. */
-  readonly isReadByItself: boolean;
 }
 
 const RANK = { open: 0, half_open: 1, closed: 2 } as const;
 
-/** @param readMax so many rows have their health read by themselves */
-export function revisionRows(
-  versions: readonly TreeVersion[],
-  readMax: number,
-): { readonly rows: readonly RevisionRow[]; readonly idle: number } {
+export function revisionRows(versions: readonly TreeVersion[]): {
+  readonly rows: readonly RevisionRow[];
+  readonly idle: number;
+} {
   const current = versions.flatMap(({ version, revisions }) =>
     revisions.filter((revision) => revision.is_current).map((revision) => ({ version, revision })),
   );
   const rank = ({ revision }: (typeof current)[number]): number => RANK[revision.breaker ?? 'closed'];
-  const rows = current
-    .toSorted((a, b) => rank(a) - rank(b))
-    .map((row, index) => ({ ...row, isReadByItself: index < readMax }));
+  const rows = current.toSorted((a, b) => rank(a) - rank(b));
   const total = versions.reduce((sum, version) => sum + version.revisions_total, 0);
   return { rows, idle: total - current.length };
 }

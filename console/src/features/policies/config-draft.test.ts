@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { configDraft, configText, isEdited, readConfig } from './config-draft.ts';
+import { configDraft, configText, isEdited, readConfig, readDraft } from './config-draft.ts';
 
 const tree = { apps: { shop: { gateway_path: '/shop', description: null, versions: { v1: {} } } } };
 
@@ -10,6 +10,15 @@ describe('an edit of the configuration', () => {
     expect(isEdited({ ...draft, text: `# a remark\n${draft.text}` })).toBe(false);
     expect(isEdited({ ...draft, text: draft.text.replace('/shop', '/store') })).toBe(true);
     expect(isEdited({ ...draft, text: `${draft.text}[` })).toBe(true);
+  });
+
+  it('reads no text that it knows, and none that would hold up the page', () => {
+    const draft = configDraft(tree, 7);
+    expect(readDraft(draft)?.config).toBe(draft.base);
+    const long = `${draft.text}# ${'x'.repeat(1_000_000)}`;
+    expect(readDraft({ ...draft, text: long })).toBeUndefined();
+    expect(isEdited({ ...draft, text: long })).toBe(true);
+    expect(readConfig(long).config).toEqual(tree);
   });
 
   it('reads what it has written, and says why it cannot read a text', () => {

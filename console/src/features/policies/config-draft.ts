@@ -1,13 +1,15 @@
 /** An edit of the declared configuration that is not applied yet. Pure but for the browser's storage. */
 import { stringify } from 'yaml';
 import { editorWords } from '../../text/editor.ts';
-import { valueOfYaml } from '../../ui/editor/yaml-places.ts';
+import { CHECKED_CHARS_MAX, valueOfYaml } from '../../ui/editor/yaml-places.ts';
 import { isFields, isSame, type Fields } from '../save/merge-patch.ts';
 
 export interface ConfigDraft {
   /** As it was read, and the config version that it was read at. */
   readonly base: Fields;
   readonly version: number;
+  /** The text of `base` where it was made for this draft: a text that is the same need not be read. */
+  readonly baseText?: string;
   readonly text: string;
 }
 
@@ -17,21 +19,40 @@ export interface ReadConfig {
 }
 
 export function configDraft(tree: Fields, version: number): ConfigDraft {
-  return { base: tree, version, text: configText(tree) };
+  const text = configText(tree);
+  return { base: tree, version, baseText: text, text };
 }
 
 export function configText(tree: Fields): string {
   return stringify(tree, { lineWidth: 0 });
 }
 
+/** The same answer for the same text, which several ask for. */
+let lastRead: { readonly text: string; readonly read: ReadConfig } | undefined;
+
 export function readConfig(text: string): ReadConfig {
+  if (lastRead?.text !== text) lastRead = { text, read: parsed(text) };
+  return lastRead.read;
+}
+
+function parsed(text: string): ReadConfig {
   const { value: config = {}, problem } = valueOfYaml(text);
   if (problem !== undefined) return { problem };
   return isFields(config) ? { config } : { problem: editorWords.mustBeFields };
 }
 
+/**
+ * As `readConfig` of its text, but for one that is known, or too long to be read after each change.
+ * @returns undefined for such a long text
+ */
+export function readDraft({ base, baseText, text }: ConfigDraft): ReadConfig | undefined {
+  if (text === baseText) return { config: base };
+  return text.length > CHECKED_CHARS_MAX ? undefined : readConfig(text);
+}
+
+/** A text that is too long to be read counts as edited. */
 export function isEdited(draft: ConfigDraft): boolean {
-  const { config } = readConfig(draft.text);
+  const config = readDraft(draft)?.config;
   return config === undefined || !isSame(config, draft.base);
 }
 
@@ -44,8 +65,13 @@ const KEPT_CHARS_MAX = 1_000_000;
 /** So that a reload of the page loses nothing that was typed. */
 export function keepConfigDraft(app: string, draft: ConfigDraft): void {
   try {
-    const mayKeep = isEdited(draft) && !SECRET.test(draft.text) && draft.text.length <= KEPT_CHARS_MAX;
-    if (mayKeep) sessionStorage.setItem(storageKey(app), JSON.stringify(draft));
+    const { baseText, ...kept } = draft;
+    const mayKeep =
+      kept.text !== baseText &&
+      kept.text.length <= KEPT_CHARS_MAX &&
+      isEdited(draft) &&
+      !SECRET.test(kept.text);
+    if (mayKeep) sessionStorage.setItem(storageKey(app), JSON.stringify(kept));
     else sessionStorage.removeItem(storageKey(app));
   } catch {
     // A full or forbidden storage: the page has the draft.

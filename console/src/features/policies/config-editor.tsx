@@ -1,5 +1,5 @@
 /** The text of the configuration, its plan, and the apply of that plan. */
-import { useDeferredValue, useEffect, useMemo, useState, type ReactNode } from 'react';
+import { useEffect, useMemo, useState, type ReactNode } from 'react';
 import { useMutation } from '@tanstack/react-query';
 import { ApiError } from '../../api/api-error.ts';
 import { call } from '../../api/call.ts';
@@ -9,6 +9,7 @@ import { CheckField } from '../../ui/controls/field.tsx';
 import { ErrorNote, Note } from '../../ui/display/notes.tsx';
 import { Panel } from '../../ui/display/panel.tsx';
 import { checkValue, type Problem } from '../../ui/editor/check-value.ts';
+import { LONG_CHARS } from '../../ui/editor/yaml-places.ts';
 import { CodeEditor } from '../../ui/editor/code-editor.tsx';
 import type { JsonSchema } from '../../ui/editor/json-schema.ts';
 import { isSame, type Fields } from '../save/merge-patch.ts';
@@ -21,6 +22,7 @@ import {
   keepConfigDraft,
   keptConfigDraft,
   readConfig,
+  readDraft,
   type ConfigDraft,
   type ReadConfig,
 } from './config-draft.ts';
@@ -38,21 +40,21 @@ interface ConfigEditorProps {
 
 /** The plan says what is deleted, and the reader confirms it. */
 const DELETES_MAX = 10_000_000;
-/** A longer text is checked by the gateway only. */
-const CHECKED_CHARS_MAX = 1_000_000;
+/** A long text is read once nothing has been typed for so long. */
+const PAUSE_MS = 600;
 
 export function ConfigEditor({ app, tree, version, schema }: ConfigEditorProps): ReactNode {
   const [kept] = useState(() => keptConfigDraft(app));
   const [draft, setDraft] = useState(() => kept ?? configDraft(tree, version));
   const [adopt, setAdopt] = useState(false);
-  const text = useDeferredValue(draft.text);
-  const read = useMemo(() => readConfig(text), [text]);
-  const edited = isEdited(draft);
+  const settled = useSettled(draft);
+  const read = useMemo(() => readDraft(settled), [settled]);
+  const edited = draft.text !== draft.baseText && (draft.text !== settled.text || isEdited(settled));
   if (!edited && !isSame(draft.base, tree)) setDraft(configDraft(tree, version));
-  useEffect(() => keepConfigDraft(app, draft), [app, draft]);
+  useEffect(() => keepConfigDraft(app, settled), [app, settled]);
   const plan = usePlan();
   const planned = plan.data?.text === draft.text ? plan.data : undefined;
-  const problems = useProblems(read, text, schema, plan.error);
+  const problems = useProblems(read, schema, plan.error);
   const isMoved = edited && !isSame(draft.base, tree);
   const discard = (): void => {
     plan.reset();
@@ -78,7 +80,8 @@ export function ConfigEditor({ app, tree, version, schema }: ConfigEditorProps):
             problems={problems}
             onValue={(next) => setDraft((before) => ({ ...before, text: next }))}
           />
-          {read.problem !== undefined && <Note tone="warn">{say.broken(read.problem)}</Note>}
+          {read?.problem !== undefined && <Note tone="warn">{say.broken(read.problem)}</Note>}
+          {read === undefined && <Note tone="neutral">{say.long}</Note>}
           <CheckField label={say.adopt} hint={say.adoptHint} checked={adopt} onChecked={setAdopt} />
           {isMoved ? (
             <Moved draft={draft} read={read} tree={tree} version={version} onMerged={setDraft} />
@@ -87,7 +90,7 @@ export function ConfigEditor({ app, tree, version, schema }: ConfigEditorProps):
               <Button
                 look="main"
                 isBusy={plan.isPending}
-                disabled={read.config === undefined || !edited}
+                disabled={read?.problem !== undefined || !edited}
                 onClick={() => plan.mutate({ text: draft.text, adopt })}
               >
                 {say.plan}
@@ -106,7 +109,9 @@ export function ConfigEditor({ app, tree, version, schema }: ConfigEditorProps):
           app={app}
           planned={planned}
           onPlanAgain={() => plan.mutate({ text: draft.text, adopt })}
-          onApplied={() => setDraft({ ...draft, base: readConfig(draft.text).config ?? draft.base })}
+          onApplied={() =>
+            setDraft({ ...draft, base: readConfig(draft.text).config ?? draft.base, baseText: draft.text })
+          }
         />
       )}
     </>
@@ -122,7 +127,8 @@ function usePlan() {
       readonly text: string;
       readonly adopt: boolean;
     }): Promise<Planned> => {
-      const config = readConfig(text).config ?? {};
+      const { config, problem } = readConfig(text);
+      if (config === undefined) throw new Error(say.broken(problem ?? ''));
       const body = { config, adopt, max_deletes: DELETES_MAX };
       const { body: answer } = await call('POST /config/plan', { body });
       return { text, body, plan: answer.data as unknown as PlanAnswer };
@@ -130,9 +136,19 @@ function usePlan() {
   });
 }
 
+/** The draft itself, or, of a long text, as it was when the reader last paused. */
+function useSettled(draft: ConfigDraft): ConfigDraft {
+  const [paused, setPaused] = useState(draft);
+  const isLong = draft.text.length > LONG_CHARS;
+  useEffect(() => {
+    const timer = setTimeout(() => setPaused(draft), isLong ? PAUSE_MS : 0);
+    return () => clearTimeout(timer);
+  }, [draft, isLong]);
+  return isLong && draft.text !== draft.baseText ? paused : draft;
+}
+
 function useProblems(
-  read: ReadConfig,
-  text: string,
+  read: ReadConfig | undefined,
   schema: JsonSchema | undefined,
   error: Error | null,
 ): readonly Problem[] {
@@ -144,15 +160,14 @@ function useProblems(
             message: detail,
           }))
         : [];
-    const isLong = text.length > CHECKED_CHARS_MAX;
-    if (read.config === undefined || schema === undefined || isLong) return refused;
+    if (read?.config === undefined || schema === undefined) return refused;
     return [...checkValue(read.config, schema), ...refused];
-  }, [read, text, schema, error]);
+  }, [read, schema, error]);
 }
 
 interface MovedProps {
   readonly draft: ConfigDraft;
-  readonly read: ReadConfig;
+  readonly read: ReadConfig | undefined;
   readonly tree: Fields;
   readonly version: number;
   readonly onMerged: (draft: ConfigDraft) => void;
@@ -161,7 +176,11 @@ interface MovedProps {
 /** Others have changed the same configuration: both sides are put together before a plan is made. */
 function Moved({ draft, read, tree, version, onMerged }: MovedProps): ReactNode {
   const [isOpen, setOpen] = useState(false);
-  if (read.config === undefined) return null;
+  const mine = useMemo(
+    () => read ?? (isOpen ? readConfig(draft.text) : { config: {} }),
+    [read, isOpen, draft.text],
+  );
+  if (mine.config === undefined) return null;
   return (
     <>
       <Note tone="warn">
@@ -175,7 +194,7 @@ function Moved({ draft, read, tree, version, onMerged }: MovedProps): ReactNode 
       {isOpen && (
         <BothSides
           base={draft.base}
-          mine={read.config}
+          mine={mine.config}
           theirs={tree}
           onGoOn={(both) => onMerged({ base: tree, version, text: configText(both) })}
         />

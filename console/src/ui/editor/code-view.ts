@@ -19,7 +19,7 @@ import { tags } from '@lezer/highlight';
 import type { Problem } from './check-value.ts';
 import type { JsonSchema } from './json-schema.ts';
 import { suggestionsAt } from './yaml-completion.ts';
-import { placeOf, readYaml } from './yaml-places.ts';
+import { CHECKED_CHARS_MAX, LONG_CHARS, placeOf, readYaml } from './yaml-places.ts';
 
 export interface CodeViewOptions {
   readonly text: string;
@@ -37,6 +37,9 @@ export interface CodeView {
   setProblems(problems: readonly Problem[]): void;
   destroy(): void;
 }
+
+/** Of the reader, after which a long text is checked. */
+const PAUSE_MS = 600;
 
 const THEME = EditorView.theme({
   '&': {
@@ -107,6 +110,7 @@ export function createCodeView(host: HTMLElement, options: CodeViewOptions): Cod
   const writing = new Compartment();
   // A text that is set from outside is no typing.
   let isSetting = false;
+  let waiting: ReturnType<typeof setTimeout> | undefined;
   const view = new EditorView({
     parent: root,
     root,
@@ -130,9 +134,17 @@ export function createCodeView(host: HTMLElement, options: CodeViewOptions): Cod
       isSetting = false;
     },
     setReadOnly: (isReadOnly) => view.dispatch({ effects: writing.reconfigure(writable(!isReadOnly)) }),
-    setProblems: (problems) =>
-      view.dispatch(setDiagnostics(view.state, diagnosticsOf(view.state.doc.toString(), problems))),
-    destroy: () => view.destroy(),
+    setProblems: (problems) => {
+      clearTimeout(waiting);
+      const mark = (): void =>
+        view.dispatch(setDiagnostics(view.state, diagnosticsOf(view.state.doc.toString(), problems)));
+      if (view.state.doc.length > LONG_CHARS) waiting = setTimeout(mark, PAUSE_MS);
+      else mark();
+    },
+    destroy: () => {
+      clearTimeout(waiting);
+      view.destroy();
+    },
   };
 }
 
@@ -171,6 +183,7 @@ function smallestChange(old: string, fresh: string): { from: number; to: number;
 }
 
 function diagnosticsOf(text: string, problems: readonly Problem[]): Diagnostic[] {
+  if (text.length > CHECKED_CHARS_MAX && problems.length === 0) return [];
   const read = readYaml(text);
   const syntax = read.problems.map((problem): Diagnostic => ({ ...problem, severity: 'error' }));
   if (syntax.length > 0) return syntax;
@@ -181,6 +194,7 @@ function diagnosticsOf(text: string, problems: readonly Problem[]): Diagnostic[]
 
 function complete(context: CompletionContext, schema: JsonSchema | undefined): CompletionResult | null {
   if (schema === undefined) return null;
+  if (context.state.doc.length > (context.explicit ? CHECKED_CHARS_MAX : LONG_CHARS)) return null;
   const found = suggestionsAt(context.state.doc.toString(), context.pos, schema);
   if (found === undefined || (!context.explicit && found.from === context.pos)) return null;
   return {

@@ -16,7 +16,20 @@ export interface ReadYaml {
   readonly problems: readonly SyntaxProblem[];
 }
 
+/** From this length on, reading takes so long that it waits until the reader pauses. */
+export const LONG_CHARS = 100_000;
+/** A longer text would hold up the page for seconds: it is read when that is asked for. */
+export const CHECKED_CHARS_MAX = 1_000_000;
+
+let last: { readonly text: string; readonly read: ReadYaml } | undefined;
+
+/** The same answer for the same text, which several ask for after each change. */
 export function readYaml(text: string): ReadYaml {
+  if (last?.text !== text) last = { text, read: parsed(text) };
+  return last.read;
+}
+
+function parsed(text: string): ReadYaml {
   const document = parseDocument(text, { prettyErrors: true });
   const problems = document.errors.map(({ message, pos: [from, to] }) => ({
     from: Math.min(from, text.length),

@@ -16,6 +16,7 @@ import {
   type TreeRevision,
   type TreeVersion,
 } from '../../schemas/overview/tree-schema.ts';
+import type { RevisionHealth } from '../../schemas/revision-health.ts';
 import { servedApp, servedVersions } from '../../served-config.ts';
 
 /** Of one version. */
@@ -108,11 +109,21 @@ function treeRevision(
     traffic_weight: revision.traffic_weight,
     traffic_share: weight === 0 ? 0 : weightOf(revision) / weight,
     breaker: breaker?.state ?? null,
+    health: revision.is_current ? healthOf(status.revisionHealth(revision)) : null,
     backend: backendOf(revision),
     endpoints: endpoints.length,
     has_policy: revision.default_policy !== null,
     updated_at: revision.updated_at,
   };
+}
+
+function healthOf({
+  consecutive_failures,
+  probing,
+  last_error,
+  last_probe,
+}: RevisionHealth): TreeRevision['health'] {
+  return { consecutive_failures, probing, last_error, last_probe };
 }
 
 function backendOf(revision: Revision): string {

@@ -2,6 +2,7 @@
 import { Type, type Static } from 'typebox';
 import { closed, dateTime, nullable, oneOf } from '../../../model/schema-pieces.ts';
 import { id } from '../common.ts';
+import { RevisionHealthSchema } from '../revision-health.ts';
 
 const count = (description: string) => Type.Integer({ minimum: 0, description });
 
@@ -19,6 +20,13 @@ export const TreeRevisionSchema = Type.Object(
     breaker: nullable(
       oneOf(['closed', 'open', 'half_open'], {
         description: 'State of its circuit breaker. null: nothing is known of it.',
+      }),
+    ),
+    health: nullable(
+      Type.Pick(RevisionHealthSchema, ['consecutive_failures', 'probing', 'last_error', 'last_probe'], {
+        ...closed,
+        title: 'TreeRevisionHealth',
+        description: 'As in its health. null: it is not current.',
       }),
     ),
     backend: Type.String({ description: 'Scheme, host, port and base path of the backend.' }),
