@@ -39,6 +39,18 @@ export default defineConfig(({ command }) => {
       // Files in line would need `data:` in the content security policy.
       assetsInlineLimit: 0,
       modulePreload: { polyfill: false },
+      // Few files that most pages share, instead of one for each module that two of them share.
+      rolldownOptions: {
+        output: {
+          codeSplitting: {
+            groups: [
+              { name: 'frame', tags: ['$initial'], priority: 3 },
+              { name: 'overlay', test: /[\\/]ui[\\/]overlay[\\/]|@base-ui|@floating-ui/, priority: 2 },
+              { name: 'parts', test: /[\\/]src[\\/]/, minShareCount: 4, maxModuleSize: 20_000, priority: 1 },
+            ],
+          },
+        },
+      },
       reportCompressedSize: false,
       // What a browser loads is bounded, compressed, by a test.
       chunkSizeWarningLimit: 1_000,
