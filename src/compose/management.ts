@@ -66,7 +66,7 @@ export interface ManagementParts {
   /** undefined: the configuration comes from a database. */
   readonly configFile: ConfigFile | undefined;
   readonly trialUrl: URL;
-  /** As shown to those who may read. */
+  /** As readers see them: secrets are masked. */
   readonly shownSettings: readonly SettingInForce[];
   readonly isStopping: () => boolean;
 }

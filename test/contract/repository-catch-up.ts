@@ -1,4 +1,4 @@
-/** The part of the repository's contract about those who missed some writes, and load only what is different. */
+/** The part of the repository's contract about readers that missed some writes, and load only what is different. */
 import { expect, test } from 'vitest';
 import type { ConfigChange, ConfigPosition } from '../../src/model/config.ts';
 import type { Repository } from '../../src/storage/repository.ts';

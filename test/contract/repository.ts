@@ -57,7 +57,7 @@ export function repositoryContract(
     describe('usage marks', () => {
       usageContract(current);
     });
-    describe('those who missed writes', () => {
+    describe('readers that missed writes', () => {
       catchUpContract(current);
     });
     describe('the changes of all writes, replayed', () => {

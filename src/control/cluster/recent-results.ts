@@ -1,4 +1,4 @@
-/** Uses the result of a piece of work again for a moment: also for those who ask while it is under way. */
+/** Uses the result of a piece of work again for a moment; calls that come while it is under way share it. */
 
 export class RecentResults<T> {
   readonly #forMs: number;

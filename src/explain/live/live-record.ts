@@ -1,4 +1,4 @@
-/** What a worker reports of an exchange to those who watch live traffic: no query, no field value but User-Agent. */
+/** What a worker reports of an exchange to live streams: no query, no field value but User-Agent. */
 import { maskCredentials } from '../../observe/log.ts';
 import type { ExchangeView } from '../../proxy/interfaces/exchange-view.ts';
 import type { FilteredFacts } from './live-filter.ts';

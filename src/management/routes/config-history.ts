@@ -120,7 +120,7 @@ async function filterOf(reader: ConfigReader, query: Query): Promise<HistoryFilt
   return filter;
 }
 
-/** Where a write came from is for those who may read the audit log. */
+/** Only readers of the audit log see where a write came from. */
 function presentEntry(entry: HistoryEntry, { role }: Actor): object {
   const { bytes: _bytes, git_commit: commit, address, ...shown } = entry;
   return { ...shown, address: role === 'admin' ? address : null, commit };

@@ -168,7 +168,7 @@ describe('guessing at the sign-in', () => {
   test.each([
     ['directly', {}],
     ['behind a trusted proxy', { 'x-forwarded-for': '198.51.100.7' }],
-  ])('locks out no one who has signed in from the same address: %s', async (_how, headers) => {
+  ])('keeps sessions from the same address: %s', async (_how, headers) => {
     await using own = await startManagement({ authFailuresPerMinute: 5, isTrustedProxy: () => true });
     const enter = async (token: string, from: Record<string, string> = headers): Promise<number> =>
       (await own.post('/session', { token }, { token: null, headers: from })).status;

@@ -1,4 +1,4 @@
-/** deploy/compose.yaml, as it is read by those who start it. */
+/** deploy/compose.yaml, as Docker Compose reads it. */
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join, resolve } from 'node:path';
