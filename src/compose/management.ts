@@ -35,6 +35,7 @@ import type { CertificateWatches } from './listener-certificates.ts';
 import type { Changes, Parts } from './parts.ts';
 import { nodesAccess, statsAccess } from './stats.ts';
 import { problemsOf } from './problems.ts';
+import { stateAccess } from './state.ts';
 import { startError } from './start-error.ts';
 
 /** Workers count from 1; the main thread owns locks of the limit memory under its own number. */
@@ -80,7 +81,8 @@ export async function createManagement(
 ): Promise<ManagementListening> {
   const { settings, version, clock, log, repository, state, limitMemory, metrics } = parts;
   const startedMs = clock.monotonicMs();
-  const driver = configFile === undefined ? repository.driver : 'none';
+  const uptimeSecs = (): number => Math.floor((clock.monotonicMs() - startedMs) / 1000);
+  const others = { supervisor, cluster, configFile, watches: certificates.watches, uptimeSecs };
   return createManagementServer({
     ...writing,
     nodes: nodesAccess(cluster),
@@ -97,8 +99,8 @@ export async function createManagement(
     jwtDefaults: settings.jwt,
     copy: configCopyReader(state),
     status: {
-      dbDriver: driver,
-      uptimeSecs: () => Math.floor((clock.monotonicMs() - startedMs) / 1000),
+      dbDriver: configFile === undefined ? repository.driver : 'none',
+      uptimeSecs,
       fallback: () => fallbackText(parts),
       limits: () => parts.limitNode?.problem,
       certificates: () => certificates.watches.problem,
@@ -107,7 +109,8 @@ export async function createManagement(
       breakerState: (revisionId) => breakerStateOf(parts, revisionId),
       revisionHealth: (revision) => parts.health.healthOf(revision),
       stats: statsAccess(parts, cluster),
-      problems: () => problemsOf(parts, { supervisor, cluster, configFile, watches: certificates.watches }),
+      states: stateAccess(parts, others),
+      problems: () => problemsOf(parts, others),
     },
     shadow: shadowReports(parts, supervisor),
     explain: explainAccess(parts.explain, supervisor),

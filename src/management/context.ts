@@ -2,6 +2,7 @@
 import type { Clock } from '../lib/clock.ts';
 import type { RateLimitGlobals } from '../policy/dependencies.ts';
 import type { Revision } from '../model/resources.ts';
+import type { NodeState } from './schemas/overview/state-schema.ts';
 import type { SettingView } from './schemas/overview/setting-schema.ts';
 import type { RevisionHealth } from './schemas/revision-health.ts';
 import type { ShadowReport, ShadowReportFilter } from '../observe/shadow-report.ts';
@@ -39,6 +40,8 @@ export interface ManagementStatus {
   revisionHealth(revision: Revision): RevisionHealth;
   /** The gateway's own time series; undefined when they are switched off. */
   readonly stats: StatsAccess | undefined;
+  /** Of all gateways on the database, this one first. */
+  states(): Promise<readonly NodeState[]>;
   /** What is wrong now, but for the database. */
   problems(): Promise<readonly Problem[]>;
 }

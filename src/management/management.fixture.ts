@@ -133,6 +133,7 @@ export async function startManagement(overrides: Partial<ManagementDependencies>
       breakerState: () => undefined,
       revisionHealth: sampleHealth,
       stats: undefined,
+      states: async () => [],
       problems: async () => [],
     },
     nodes: { selfId: 'self', selfName: 'self', list: async () => [] },

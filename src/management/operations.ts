@@ -27,6 +27,7 @@ import {
 } from './routes/resources/revisions.ts';
 import { serviceOperations } from './routes/service.ts';
 import { searchOperation } from './routes/overview/searching.ts';
+import { stateOperation } from './routes/overview/gateway-state.ts';
 import { settingsOperation } from './routes/overview/shown-settings.ts';
 import { sessionOperations } from './sessions/session-operations.ts';
 import { importOperation } from './import/import-operation.ts';
@@ -77,6 +78,7 @@ export function allOperations(context: ManagementContext): Operation[] {
     ...liveOperations(context),
     ...serviceOperations(context),
     nodesOperation(context),
+    stateOperation(context),
     settingsOperation(context),
     searchOperation(context),
     ...statsOperations(context),

@@ -288,6 +288,7 @@ describe('service', () => {
         breakerState: () => undefined,
         revisionHealth: sampleHealth,
         stats: undefined,
+        states: async () => [],
         problems: async () => [],
       },
     });

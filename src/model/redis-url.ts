@@ -54,6 +54,14 @@ export function parseRedisUrl(text: string): RedisTarget | undefined {
   });
 }
 
+/** The URL without user and password, with all ports. */
+export function redisAddress({ kind, hosts, tls, database, primaryName }: RedisTarget): string {
+  const scheme = `redis${tls ? 's' : ''}${kind === 'single' ? '' : `+${kind}`}`;
+  const named = hosts.map(({ host, port }) => `${host.includes(':') ? `[${host}]` : host}:${port}`);
+  const path = kind === 'sentinel' ? `/${primaryName}` : database === 0 ? '' : `/${database}`;
+  return `${scheme}://${named.join(',')}${path}`;
+}
+
 function parseHost(text: string, kind: RedisTarget['kind']): HostAndPort | undefined {
   const match = HOST.exec(text);
   const port = Number(match?.[3] ?? (kind === 'sentinel' ? SENTINEL_PORT : SERVER_PORT));

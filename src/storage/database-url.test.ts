@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { parseDatabaseUrl } from './database-url.ts';
+import { databaseAddress, parseDatabaseUrl } from './database-url.ts';
 
 describe('SQLite URLs give the path', () => {
   test.each([
@@ -57,4 +57,16 @@ describe('any other URL is an error that says what was expected', () => {
   test('the error does not repeat the value, which may contain a password', () => {
     expect(JSON.stringify(parseDatabaseUrl('mysql://root:hunter2@localhost/x'))).not.toContain('hunter2');
   });
+});
+
+test('the address for people has no user, password and parameter', () => {
+  const addressOf = (text: string): string | null => databaseAddress(text);
+  expect(addressOf('postgres://headgate:secret@db.test:5432/main?sslmode=require')).toBe(
+    'postgres://db.test:5432/main',
+  );
+  expect(addressOf('postgres://u:p@ss/w?rd@db.test/main#part')).toBe('postgres://db.test/main');
+  expect(addressOf('postgres:///main?host=/run/sock&password=secret')).toBe('postgres:///main');
+  expect(addressOf('sqlite:///var/lib/x.db?mode=rwc')).toBe('/var/lib/x.db');
+  expect(addressOf('sqlite://:memory:')).toBeNull();
+  expect(addressOf('mysql://u:secret@db.test/x')).toBeNull();
 });

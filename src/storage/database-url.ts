@@ -32,6 +32,15 @@ export function parseDatabaseUrl(text: string): DatabaseUrl {
   }
 }
 
+/** For people: a URL without user, password and parameters, or the path of the file; null: in memory, or no URL. */
+export function databaseAddress(text: string): string | null {
+  const url = parseDatabaseUrl(text);
+  if ('error' in url || (url.kind === 'sqlite' && url.path === ':memory:')) return null;
+  if (url.kind === 'sqlite') return url.path;
+  // A password that is not percent-encoded may itself have `@`, `/` or `?`: everything up to the last `@` goes.
+  return url.url.replace(/\/\/.*@/s, '//').replace(/[?#].*$/s, '');
+}
+
 function parseSqlite(rest: string): DatabaseUrl {
   const withoutQuery = rest.replace(/[?#].*$/s, '');
   const encoded = withoutQuery.startsWith('//') ? withoutQuery.slice(2) : withoutQuery;

@@ -30,6 +30,8 @@ export type BackendTls = { readonly verify?: boolean | undefined; readonly serve
 
 export type BackendTlsPatch = { readonly verify?: boolean | null | undefined; readonly server_name?: string | null | undefined; readonly ca?: string | null | undefined };
 
+export type BreakerCounts = { readonly closed: number; readonly half_open: number; readonly open: number };
+
 export type BreakerEnvelope = { readonly status: number; readonly message: string; readonly data: unknown };
 
 export type CircuitBreaker = { readonly failures?: number | undefined; readonly open_secs?: number | undefined; readonly count_5xx?: boolean | undefined; readonly recovery_secs?: number | undefined; readonly probe?: Probe | undefined };
@@ -87,6 +89,8 @@ export type CurrentProblem = { readonly severity: "critical" | "warning" | "info
 export type CurrentSession = { readonly id: string | null; readonly via: "session" | "token"; readonly actor: SessionActor; readonly csrf_token: string | null; readonly created_at: string | null; readonly expires_at: string | null; readonly idle_expires_at: string | null };
 
 export type CurrentSessionEnvelope = { readonly status: number; readonly message: string; readonly data: CurrentSession; readonly warnings?: readonly (Warning)[] | undefined };
+
+export type DatabaseState = { readonly driver: string; readonly address: string | null; readonly state: "ok" | "degraded" | "error"; readonly detail: string | null; readonly latency_ms: number | null };
 
 export type DebugToken = { readonly id: string; readonly app_id: string | null; readonly created_at: string; readonly expires_at: string };
 
@@ -170,15 +174,23 @@ export type FixCall = { readonly method: "POST" | "PATCH"; readonly path: string
 
 export type Found = { readonly kind: "app" | "version" | "revision" | "endpoint" | "api_key" | "admin_token"; readonly id: string; readonly label: string; readonly path: string; readonly match: "exact" | "prefix" | "part"; readonly app_id: string | null; readonly version_id: string | null; readonly revision_id: string | null };
 
+export type GatewayState = { readonly uptime_secs: number; readonly workers: WorkerCounts; readonly database: DatabaseState; readonly limit_store: LimitStoreState | null; readonly limit_counters: LimitCounters; readonly certificates: readonly (ListenerCertificate)[]; readonly breakers: BreakerCounts };
+
 export type HeaderField = { readonly name: string; readonly value: string };
 
 export type Health = { readonly db: string; readonly db_driver: string; readonly uptime_secs: number; readonly config_file?: string | undefined };
 
 export type HealthEnvelope = { readonly status: number; readonly message: string; readonly data: Health; readonly warnings?: readonly (Warning)[] | undefined };
 
+export type LimitCounters = { readonly counters: number; readonly bytes: number; readonly bytes_peak: number; readonly bytes_max: number; readonly evictions: number };
+
+export type LimitStoreState = { readonly kind: "single" | "cluster" | "sentinel"; readonly address: string; readonly connected: boolean; readonly latency_ms: number | null; readonly nodes: number; readonly fallback: string | null };
+
 export type ListedChange = { readonly change: "create" | "update" | "delete"; readonly type: string; readonly path: readonly (string)[]; readonly fields: Readonly<Record<string, unknown>>; readonly below?: number | undefined };
 
 export type ListedSessionActor = { readonly id: string; readonly name: string; readonly role: "admin" | "editor" | "viewer" | null };
+
+export type ListenerCertificate = { readonly listener: "traffic" | "management"; readonly names: readonly (string)[]; readonly valid_from: string; readonly expires_at: string; readonly days_left: number; readonly state: "valid" | "expires_soon" | "expired" | "not_valid_yet" };
 
 export type LiveEvent = LiveExchange | LiveStatus;
 
@@ -189,6 +201,8 @@ export type LiveStatus = { readonly node: { readonly id: string; readonly name: 
 export type LivenessEnvelope = { readonly status: number; readonly message: string; readonly data: null; readonly warnings?: readonly (Warning)[] | undefined };
 
 export type Node = { readonly id: string; readonly name: string; readonly version: string; readonly started_at: string; readonly last_seen_at: string; readonly config_version: number; readonly state: "live" | "lagging"; readonly is_self: boolean };
+
+export type NodeState = { readonly node: string; readonly is_self: boolean; readonly state: GatewayState | null };
 
 export type Nodes = { readonly config_version: number; readonly nodes: readonly (Node)[] };
 
@@ -306,6 +320,8 @@ export type SignedIn = { readonly actor: SessionActor; readonly csrf_token: stri
 
 export type SignedInEnvelope = { readonly status: number; readonly message: string; readonly data: SignedIn; readonly warnings?: readonly (Warning)[] | undefined };
 
+export type StateEnvelope = { readonly status: number; readonly message: string; readonly data: readonly (NodeState)[]; readonly warnings?: readonly (Warning)[] | undefined };
+
 export type Stats = { readonly enabled: boolean; readonly window: "15m" | "24h"; readonly from: string; readonly to: string; readonly step_secs: number; readonly nodes: readonly (StatsNode)[]; readonly points: StatsPoints; readonly denials: Readonly<Record<string, readonly (number | null)[]>>; readonly failures: Readonly<Record<string, readonly (number | null)[]>>; readonly totals: StatsTotals };
 
 export type StatsEnvelope = { readonly status: number; readonly message: string; readonly data: Stats; readonly warnings?: readonly (Warning)[] | undefined };
@@ -398,6 +414,8 @@ export type Warning = { readonly pointer: string; readonly code: WarningCode; re
 
 export type WarningCode = "jwt_without_keys" | "scopes_without_auth" | "scopes_without_holder" | "endpoint_method_not_allowed" | "ip_access_denies_all" | "limit_without_caller" | "rate_limit_not_enabled" | "cors_without_origins" | "shadow_part_not_set" | "sunset_in_past" | "sunset_not_deprecated" | "no_active_endpoint" | "all_weights_zero" | "no_current_revision" | "version_is_retired" | "scheme_and_port_differ" | "tls_settings_unused" | "endpoint_repeats_gateway_path" | "key_expired" | "key_disabled";
 
+export type WorkerCounts = { readonly listening: number; readonly configured: number };
+
 /** Of a call without parameters. */
 export type NoFields = Readonly<Record<never, never>>;
 
@@ -484,6 +502,7 @@ export interface Operations {
   'GET /live/{live_id}': { path: { readonly live_id: string }; query: NoFields; body: undefined; result: ExplanationEnvelope };
   'GET /health': { path: NoFields; query: NoFields; body: undefined; result: HealthEnvelope };
   'GET /nodes': { path: NoFields; query: NoFields; body: undefined; result: NodesEnvelope };
+  'GET /state': { path: NoFields; query: NoFields; body: undefined; result: StateEnvelope };
   'GET /settings': { path: NoFields; query: { readonly changed?: boolean | undefined }; body: undefined; result: SettingsEnvelope };
   'GET /search': { path: NoFields; query: { readonly q?: string | undefined; readonly limit?: number | undefined }; body: undefined; result: SearchEnvelope };
   'GET /stats': { path: NoFields; query: { readonly window?: "15m" | "24h" | undefined; readonly app?: string | undefined; readonly version?: string | undefined; readonly route?: string | undefined; readonly step?: number | undefined; readonly since?: string | undefined }; body: undefined; result: StatsEnvelope };

@@ -107,4 +107,53 @@ export const stateWords = {
   live: (count: number): string => `${count} live`,
   lagging: (count: number): string => `${count} behind`,
   configVersion: (version: number): string => `config version ${version}`,
+  countersUsed: (share: string): string => `counters use ${share} of their memory`,
+  nextEnd: (days: number): string =>
+    days < 0 ? 'one has expired' : `next ends in ${days === 1 ? '1 day' : `${days} days`}`,
+  noTls: 'no TLS',
+  workersOf: (listening: number, configured: number): string => `${listening} of ${configured}`,
+  backends: (working: number, failing: number): string =>
+    failing === 0 ? `${working} working` : `${working} working, ${failing} failing`,
+} as const;
+
+export const partsWords = {
+  title: 'What each gateway stands on',
+  certificates: 'Certificates of the listeners',
+  columns: {
+    gateway: 'Gateway',
+    workers: 'Workers',
+    database: 'Database',
+    store: 'Store of limits',
+    counters: 'Counters of limits',
+    breakers: 'Backends',
+    names: 'Names',
+    listener: 'Listener',
+    state: 'State',
+    ends: 'Ends',
+    daysLeft: 'Days left',
+  },
+  silent: 'no answer',
+  of: (count: number, all: number): string => `${count} of ${all}`,
+  databaseStates: { ok: 'works', degraded: 'cannot be written', error: 'does not answer' },
+  fromFiles: 'none: configuration files',
+  inMemory: 'in memory',
+  noStore: 'none: each gateway counts for itself',
+  connected: 'connected',
+  unreachable: 'unreachable',
+  shared: (nodes: number): string =>
+    nodes === 1 ? 'used by this gateway alone' : `shared by ${nodes} gateways`,
+  used: (used: string, most: string, share: string): string => `${used} of ${most} (${share})`,
+  counters: (count: string): string => (count === '1' ? '1 counter' : `${count} counters`),
+  evicted: (count: string): string => `${count} had to make room`,
+  working: (count: number): string => `${count} working`,
+  tried: (count: number): string => `${count} tried again`,
+  cutOff: (count: number): string => `${count} cut off`,
+  listeners: { traffic: 'traffic', management: 'management' },
+  certificateStates: {
+    valid: 'valid',
+    expires_soon: 'ends soon',
+    expired: 'has expired',
+    not_valid_yet: 'not valid yet',
+  },
+  noNames: 'without names',
 } as const;

@@ -1,4 +1,5 @@
-/** `headgate nodes | settings | tree | search | audit | shadow`: what is about the gateway as a whole, or about the traffic of an app. */
+/** `headgate nodes | state | settings | tree | search | audit | shadow`: what is about the gateway as a whole, or about the traffic of an app. */
+import type { CliIo } from '../io.ts';
 import { recordText, tableText, type Column } from '../show/table.ts';
 import type { EverydayCommand, EverydayOption, Json } from './everyday-command.ts';
 
@@ -28,6 +29,46 @@ const NODES: EverydayCommand = {
   },
   examples: ['headgate nodes'],
 };
+
+const STATE: EverydayCommand = {
+  name: 'state',
+  summary: 'show database, store of limits, counters, certificates and circuit breakers of all gateways',
+  method: 'GET',
+  path: '/state',
+  shown: { as: 'text', text: (data, io) => data.map((node: Json) => nodeStateText(node, io)).join('\n') },
+  examples: ['headgate state', 'headgate state --output json'],
+};
+
+function nodeStateText({ node, state }: Json, io: CliIo): string {
+  if (state === null) return recordText({ gateway: node, state: 'no answer' }, io);
+  const { database, limit_store: store, limit_counters: counters, breakers, workers } = state;
+  const facts = {
+    gateway: node,
+    workers: `${workers.listening} of ${workers.configured}`,
+    database: partText(database.driver, database.address, database.state, database.latency_ms),
+    'limit store':
+      store && partText(store.kind, store.address, store.connected ? 'ok' : 'error', store.latency_ms),
+    fallback: store?.fallback,
+    counters: `${counters.counters} in ${counters.bytes} of ${counters.bytes_max} bytes, ${counters.evictions} evicted`,
+    breakers: `${breakers.closed} closed, ${breakers.half_open} half open, ${breakers.open} open`,
+  };
+  const certificates =
+    state.certificates.length === 0 ? '' : tableText(CERTIFICATE_COLUMNS, state.certificates, io);
+  return recordText(facts, io) + certificates;
+}
+
+function partText(kind: string, address: string | null, state: string, latencyMs: number | null): string {
+  const latency = latencyMs === null ? '' : `, ${latencyMs} ms`;
+  return `${[kind, address].filter((part) => part !== null).join(' ')}: ${state}${latency}`;
+}
+
+const CERTIFICATE_COLUMNS: readonly Column<Json>[] = [
+  column('CERTIFICATE OF', 'listener'),
+  column('STATE', 'state'),
+  column('EXPIRES', 'expires_at'),
+  column('DAYS LEFT', 'days_left'),
+  column('NAMES', 'names'),
+];
 
 const SETTINGS: EverydayCommand = {
   name: 'settings',
@@ -164,4 +205,12 @@ const SHADOW_COLUMNS: readonly Column<Json>[] = [
   { title: 'CALLERS', value: ({ keys }) => keys.map(({ name, kind }: Json) => (name === '' ? kind : name)) },
 ];
 
-export const GATEWAY_COMMANDS: readonly EverydayCommand[] = [NODES, SETTINGS, TREE, SEARCH, AUDIT, SHADOW];
+export const GATEWAY_COMMANDS: readonly EverydayCommand[] = [
+  NODES,
+  STATE,
+  SETTINGS,
+  TREE,
+  SEARCH,
+  AUDIT,
+  SHADOW,
+];

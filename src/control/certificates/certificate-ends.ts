@@ -27,7 +27,7 @@ export function certificateProblems(
 ): CertificateProblem[] {
   const problems: CertificateProblem[] = [];
   for (const [index, facts] of certificates.entries()) {
-    const state = stateOf(facts, nowMs);
+    const state = certificateState(facts, nowMs);
     if (state !== 'valid') problems.push({ certificate: index + 1, facts, state });
   }
   return problems;
@@ -42,7 +42,7 @@ export function problemText(
   return problems.map((problem) => sentenceOf(problem, listener)).join('. ');
 }
 
-function stateOf(
+export function certificateState(
   { validFromMs, expiresAtMs }: CertificateFacts,
   nowMs: number,
 ): CertificateProblem['state'] | 'valid' {

@@ -64,7 +64,7 @@ export class Cluster {
   readonly #heard = new Map<string, number>();
   readonly #givenUp = new Map<string, number>();
   readonly #listeners = new Set<() => void>();
-  #onMessage: (text: string) => void = () => undefined;
+  readonly #hearers = new Set<(text: string) => void>();
   /** The other live gateways, when they were last listed. */
   #peers: readonly Peer[] = [];
 
@@ -159,9 +159,9 @@ export class Cluster {
     return this.#peers;
   }
 
-  /** @param onMessage hears what other gateways send; must not throw */
+  /** @param onMessage hears all that other gateways send, as others do; must not throw */
   listen(onMessage: (text: string) => void): void {
-    this.#onMessage = onMessage;
+    this.#hearers.add(onMessage);
   }
 
   /** As `ClusterStore.send`; without other gateways it does nothing. */
@@ -191,7 +191,7 @@ export class Cluster {
       onChanged: () => this.#look(),
       onPosition: (position) => this.#onPosition(position),
       onApplied: (id, version) => this.#hear(id, version),
-      onMessage: (text) => this.#onMessage(text),
+      onMessage: (text) => this.#hearers.forEach((hear) => hear(text)),
       onNodes: (place) => {
         this.#live = place.count;
         this.#deps.onNodes(place);

@@ -50,6 +50,7 @@ export class LimitNode {
   /** Since when the database has reported fewer gateways than the current count. */
   #fewerSinceMs: number | undefined;
   #answeredMs = -Infinity;
+  #latencyMs: number | undefined;
   /** Since when the store has answered without a failure and without losing data. */
   #steadySinceMs = 0;
   #reconnectedMs: number;
@@ -100,6 +101,11 @@ export class LimitNode {
     return this.#nodes;
   }
 
+  /** How long the last answer of the store took; undefined: there was none. */
+  get latencyMs(): number | undefined {
+    return this.#latencyMs;
+  }
+
   /** For people; undefined while the store is reachable. */
   get problem(): string | undefined {
     if (this.isConnected) return undefined;
@@ -109,6 +115,7 @@ export class LimitNode {
   async #beat(): Promise<void> {
     if (this.#beating) return;
     this.#beating = true;
+    const startMs = this.#clock.monotonicMs();
     const nodes = await this.#heartbeat(SILENCE_MS_MAX, false);
     this.#beating = false;
     const nowMs = this.#clock.monotonicMs();
@@ -118,6 +125,7 @@ export class LimitNode {
     }
     if (!this.isConnected || !nodes.wasListed) this.#steadySinceMs = nowMs;
     this.#answeredMs = nowMs;
+    this.#latencyMs = nowMs - startMs;
     if (nodes.count < this.#nodes.count && nowMs - this.#steadySinceMs < NODE_TTL_MS) return;
     this.#isTold = true;
     this.#set(nodes);

@@ -1,9 +1,5 @@
 /**
- * Time series of all gateways on one database. The gateway that is asked puts the question to all of them with one
- * notification; each answers with notifications to the asker alone. Nothing is sent or kept while nothing is asked.
- *
- * An asker waits a bounded time. A gateway that misses it is in no answer, and is hardly waited for until it has
- * answered again, so one that hangs delays one question. Answers are used again for a moment on both sides, so many people who
+ * Time series of all gateways on one database. Answers are used again for a moment on both sides, so many people who
  * watch the same cost each gateway one answer in that time.
  */
 import { answerQuestion, type StatsQuestion, type StatsReply } from '../../observe/stats/stats-question.ts';
@@ -20,29 +16,15 @@ import {
 } from '../../observe/stats/stats-wire.ts';
 import type { StatsGrid } from '../../observe/stats/stats-window.ts';
 import type { SharedReplies } from '../../management/stats/stats-access.ts';
-import { MESSAGE_LENGTH_MAX } from '../../storage/repository.ts';
 import type { Cluster } from './cluster.ts';
-import { MessageParts } from './message-parts.ts';
+import { PeerQuestions } from './peer-questions.ts';
 import { RecentResults } from './recent-results.ts';
 
-/** The most that an asker waits for others. */
-const WAIT_MS = 500;
 /** How long an answer is used again. */
 const REUSE_MS = 1_000;
 const RESULTS_MAX = 64;
-/** Answers of one gateway that are made at once. */
-const ANSWERS_MAX = 4;
-/** Text of an answer; a day by minutes of a busy gateway has a third. */
-const ANSWER_LENGTH_MAX = 2_097_152;
 /** Steps by which the end of what is counted may differ between gateways; beyond, clocks differ. */
 const LAG_SECS_MAX = 10;
-/** The most that it waits for gateways that missed the last question. */
-const SHORT_WAIT_MS = 50;
-const ASK = 'stats-ask';
-const ANSWER = 'stats-answer';
-/** Room for what stands before a part of an answer. */
-const PART_LENGTH = MESSAGE_LENGTH_MAX - 150;
-const PARTS_MAX = Math.ceil(ANSWER_LENGTH_MAX / PART_LENGTH);
 
 export interface StatsShareDeps {
   readonly cluster: Pick<Cluster, 'selfId' | 'name' | 'peers' | 'send' | 'listen'>;
@@ -56,32 +38,21 @@ interface PeerReply {
   readonly answer: WireFindings | undefined;
 }
 
-/** A question that waits for answers. */
-interface Asked {
-  /** Texts by id of their gateway. */
-  readonly answers: Map<string, string>;
-  readonly parts: MessageParts;
-  readonly onAnswer: () => void;
-}
-
 export class StatsShare {
   readonly #deps: StatsShareDeps;
-  readonly #asked = new Map<string, Asked>();
+  readonly #questions: PeerQuestions;
   readonly #replies: RecentResults<readonly PeerReply[]>;
   readonly #texts: RecentResults<string>;
-  /** Ids of gateways that missed the last question. */
-  readonly #missed = new Set<string>();
-  #questions = 0;
-  #answering = 0;
 
   constructor(deps: StatsShareDeps) {
     this.#deps = deps;
     this.#replies = new RecentResults(REUSE_MS, RESULTS_MAX);
     this.#texts = new RecentResults(REUSE_MS, RESULTS_MAX);
-    deps.cluster.listen((text) => this.#hear(text));
+    const answer = async (text: string): Promise<string | undefined> => this.#answer(text);
+    this.#questions = new PeerQuestions({ cluster: deps.cluster, kind: 'stats', answer });
   }
 
-  /** Never takes much longer than `WAIT_MS` for other gateways; those that do not answer have no findings. */
+  /** Never takes much longer than others are waited for; those that do not answer have no findings. */
   async ask(question: StatsQuestion): Promise<SharedReplies> {
     const { cluster, stats } = this.#deps;
     const peers = await this.#askPeers(wireQuestion(question));
@@ -115,11 +86,8 @@ export class StatsShare {
   }
 
   async #collect(question: string): Promise<readonly PeerReply[]> {
-    const { cluster, stats } = this.#deps;
-    const { peers } = cluster;
-    for (const id of this.#missed) if (!peers.some((peer) => peer.id === id)) this.#missed.delete(id);
-    const texts = await this.#gather(question, new Set(peers.map(({ id }) => id)));
-    for (const { id } of peers) if (!texts.has(id)) this.#missed.add(id);
+    const { stats } = this.#deps;
+    const { peers, texts } = await this.#questions.ask(question);
     const found = await Promise.all([...texts.values()].map((text) => parseAnswer(text, stats.columns)));
     const answers = found.filter((answer) => answer !== undefined);
     const answered = new Set(answers.map(({ name }) => name));
@@ -131,69 +99,11 @@ export class StatsShare {
     ];
   }
 
-  /** Resolves when all have answered, when the question cannot be sent, or when the time is over. */
-  async #gather(question: string, peers: ReadonlySet<string>): Promise<ReadonlyMap<string, string>> {
-    const { cluster } = this.#deps;
-    const id = String(++this.#questions);
-    const { promise, resolve } = Promise.withResolvers<void>();
-    const answers = new Map<string, string>();
-    const awaited = [...peers].filter((peer) => !this.#missed.has(peer));
-    let waitsForAll = true;
-    const look = (): void => {
-      if ((waitsForAll ? [...peers] : awaited).every((peer) => answers.has(peer))) resolve();
-    };
-    this.#asked.set(id, { answers, parts: new MessageParts(PARTS_MAX), onAnswer: look });
-    const soon = setTimeout(() => {
-      waitsForAll = false;
-      look();
-    }, SHORT_WAIT_MS);
-    const late = setTimeout(resolve, WAIT_MS);
-    cluster.send(undefined, [`${ASK} ${cluster.selfId} ${id} ${question}`]).catch(() => resolve());
-    await promise;
-    clearTimeout(soon);
-    clearTimeout(late);
-    this.#asked.delete(id);
-    return answers;
-  }
-
-  #hear(text: string): void {
-    const [kind, node = '', id = '', ...rest] = text.split(' ');
-    if (node === this.#deps.cluster.selfId) return;
-    if (kind === ASK) void this.#answer(node, id, rest[0] ?? '');
-    else if (kind === ANSWER) this.#hearAnswer(node, id, rest);
-  }
-
-  #hearAnswer(node: string, id: string, [index, count, part = '']: readonly string[]): void {
-    // Also when it comes too late: the next question waits for it.
-    this.#missed.delete(node);
-    const asked = this.#asked.get(id);
-    const text = asked?.parts.add(node, Number(index), Number(count), part);
-    if (asked === undefined || text === undefined) return;
-    asked.answers.set(node, text);
-    asked.onAnswer();
-  }
-
-  /** Never rejects. With too much to do it does not answer. */
-  async #answer(node: string, id: string, text: string): Promise<void> {
+  async #answer(text: string): Promise<string | undefined> {
     const { cluster, stats } = this.#deps;
     const question = parseQuestion(text);
-    if (question === undefined || this.#answering >= ANSWERS_MAX) return;
-    this.#answering += 1;
-    try {
-      const answer = await this.#texts.of(text, () => answerText(stats, question, cluster.name));
-      if (answer.length > ANSWER_LENGTH_MAX) return;
-      const count = Math.ceil(answer.length / PART_LENGTH);
-      const head = `${ANSWER} ${cluster.selfId} ${id}`;
-      const parts = Array.from({ length: count }, (_part, index) => {
-        const part = answer.slice(index * PART_LENGTH, (index + 1) * PART_LENGTH);
-        return `${head} ${index} ${count} ${part}`;
-      });
-      await cluster.send(node, parts);
-    } catch {
-      // The database is away: the asker finds out by itself.
-    } finally {
-      this.#answering -= 1;
-    }
+    if (question === undefined) return undefined;
+    return this.#texts.of(text, () => answerText(stats, question, cluster.name));
   }
 }
 

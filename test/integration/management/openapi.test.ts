@@ -212,6 +212,7 @@ describe('a client made from the document', () => {
     await ok('revokeSession', { params: { session_id: another.id } });
     await ok('listAuditEntries', { query: { limit: '3' } });
     await ok('listNodes', {});
+    await ok('getState', {});
     await ok('tryRequest', { body: { method: 'GET', path: '/billing/v1/invoices' } });
     await ok('getAppTree', { params: app, query: { limit: '10' } });
     await ok('search', { query: { q: 'bill' } });

@@ -107,6 +107,27 @@ test('go on from an earlier answer', async () => {
   await expect.poll(async () => sum((await stats(a, `since=${since}`)).points.requests)).toBe(all - before);
 });
 
+const statesOf = async (node: TestGateway): Promise<[string, boolean][]> =>
+  (await node.must('GET', '/state')).map(({ node: name, state }: Json) => [name, state !== null]);
+
+test('stand beside the state of each gateway, without the password of the database', async () => {
+  const states = await until(async () => {
+    const found: Json[] = await b.must('GET', '/state');
+    return found.every(({ state }) => state !== null) && found;
+  });
+  expect(states.map(({ node, is_self: isSelf }) => [node, isSelf])).toEqual([
+    ['b', true],
+    ['a', false],
+    ['c', false],
+  ]);
+  for (const { state } of states) {
+    expect(state.database).toMatchObject({ driver: 'postgres', state: 'ok', detail: null });
+    expect(state.database.address).toMatch(/^postgres:\/\/127\.0\.0\.1:\d+\/\w+$/);
+    expect(state.workers).toEqual({ listening: 2, configured: 2 });
+    expect(state.breakers).toEqual({ closed: 2, half_open: 0, open: 0 });
+  }
+});
+
 test('miss a gateway that hangs, which costs one question half a second at most', async () => {
   b.process.kill('SIGSTOP');
   try {
@@ -117,6 +138,11 @@ test('miss a gateway that hangs, which costs one question half a second at most'
     const answer = await stats(a, 'step=20');
     expect(awakeMs() - startedMs).toBeLessThan(400);
     expect([missingIn(answer), answer.totals.requests]).toEqual([['b'], SENT.a + SENT.c]);
+    expect(await statesOf(a)).toEqual([
+      ['a', true],
+      ['b', false],
+      ['c', true],
+    ]);
   } finally {
     b.process.kill('SIGCONT');
   }

@@ -2,16 +2,16 @@
 import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { useRead } from '../../api/queries.ts';
-import type { CurrentProblem, Node } from '../../api/schema.ts';
+import type { CurrentProblem, GatewayState, Node } from '../../api/schema.ts';
 import { stateWords } from '../../text/overview.ts';
 import { Badge } from '../../ui/display/badge.tsx';
 import { Panel } from '../../ui/display/panel.tsx';
-import { Time } from '../../ui/display/time.tsx';
-import { useGatewayHealth } from './gateway-health.ts';
+import { formatMs, formatShare, Time } from '../../ui/display/time.tsx';
+import { PartsPanel } from './parts-panel.tsx';
 import { TONES } from './problem-list.tsx';
 import styles from './overview.module.css';
 
-const NODES_MS = 10_000;
+const EVERY_MS = 10_000;
 
 interface StatePanelProps {
   /** undefined: not known yet. */
@@ -19,38 +19,68 @@ interface StatePanelProps {
 }
 
 export function StatePanel({ problems }: StatePanelProps): ReactNode {
-  const health = useGatewayHealth().data;
-  const nodes = useRead('GET /nodes', {}, { everyMs: NODES_MS }).data?.body.data;
+  const nodes = useRead('GET /nodes', {}, { everyMs: EVERY_MS }).data?.body.data;
+  const states = useRead('GET /state', {}, { everyMs: EVERY_MS }).data?.body.data;
   const self = nodes?.nodes.find((node) => node.is_self);
-  const driver = health?.health.db_driver;
+  const own = states?.find((node) => node.is_self)?.state ?? undefined;
   const row = (kinds: readonly Kind[]): ReactNode => <StateBadge kinds={kinds} problems={problems} />;
   return (
-    <Panel title={stateWords.title} isFlush>
-      <dl className={styles['state']}>
-        <StateItem name={stateWords.database} aside={driver}>
-          {row(['database', 'config_file'])}
-        </StateItem>
-        <StateItem name={stateWords.breakers} to="/health">
-          {row(['revision'])}
-        </StateItem>
-        <StateItem name={stateWords.limits}>{row(['limits'])}</StateItem>
-        <StateItem name={stateWords.workers}>{row(['workers'])}</StateItem>
-        <StateItem name={stateWords.certificates}>{row(['certificates'])}</StateItem>
-        <StateItem
-          name={stateWords.nodes}
-          to="/nodes"
-          aside={nodes && nodesText(nodes.nodes, nodes.config_version)}
-        >
-          {row(['nodes'])}
-        </StateItem>
-        {self !== undefined && (
-          <StateItem name={stateWords.upSince} aside={self.version}>
-            <Time at={self.started_at} isRelative />
+    <>
+      <Panel title={stateWords.title} isFlush>
+        <dl className={styles['state']}>
+          <StateItem name={stateWords.database} aside={own && databaseText(own)}>
+            {row(['database', 'config_file'])}
           </StateItem>
-        )}
-      </dl>
-    </Panel>
+          <StateItem name={stateWords.breakers} to="/health" aside={own && backendsText(own)}>
+            {row(['revision'])}
+          </StateItem>
+          <StateItem name={stateWords.limits} aside={own && countersText(own)}>
+            {row(['limits'])}
+          </StateItem>
+          <StateItem name={stateWords.workers} aside={own && workersText(own)}>
+            {row(['workers'])}
+          </StateItem>
+          <StateItem name={stateWords.certificates} aside={own && certificatesText(own)}>
+            {row(['certificates'])}
+          </StateItem>
+          <StateItem
+            name={stateWords.nodes}
+            to="/nodes"
+            aside={nodes && nodesText(nodes.nodes, nodes.config_version)}
+          >
+            {row(['nodes'])}
+          </StateItem>
+          {self !== undefined && (
+            <StateItem name={stateWords.upSince} aside={self.version}>
+              <Time at={self.started_at} isRelative />
+            </StateItem>
+          )}
+        </dl>
+      </Panel>
+      {states !== undefined && <PartsPanel nodes={states} />}
+    </>
   );
+}
+
+function databaseText({ database: { driver, latency_ms: latency } }: GatewayState): string {
+  return latency === null ? driver : `${driver}, ${formatMs(latency)}`;
+}
+
+function backendsText({ breakers: { closed, half_open: tried, open } }: GatewayState): string {
+  return stateWords.backends(closed, tried + open);
+}
+
+function countersText({ limit_counters: { bytes, bytes_max: most } }: GatewayState): string {
+  return stateWords.countersUsed(formatShare(bytes / most));
+}
+
+function workersText({ workers: { listening, configured } }: GatewayState): string {
+  return stateWords.workersOf(listening, configured);
+}
+
+function certificatesText({ certificates }: GatewayState): string {
+  if (certificates.length === 0) return stateWords.noTls;
+  return stateWords.nextEnd(Math.min(...certificates.map(({ days_left: days }) => days)));
 }
 
 type Kind = CurrentProblem['link']['kind'];

@@ -1,0 +1,142 @@
+/** What each gateway stands on, with figures: database, store of limits, counter memory; and all certificates. */
+import type { ReactNode } from 'react';
+import type { GatewayState, ListenerCertificate, NodeState } from '../../api/schema.ts';
+import { partsWords } from '../../text/overview.ts';
+import { Badge, type Tone } from '../../ui/display/badge.tsx';
+import { DataTable, type Column } from '../../ui/display/data-table.tsx';
+import { Panel } from '../../ui/display/panel.tsx';
+import { formatBytes, formatMs, formatNumber, formatShare, Time } from '../../ui/display/time.tsx';
+import styles from './overview.module.css';
+
+const DATABASE_TONES: Readonly<Record<GatewayState['database']['state'], Tone>> = {
+  ok: 'good',
+  degraded: 'warn',
+  error: 'bad',
+};
+const CERTIFICATE_TONES: Readonly<Record<ListenerCertificate['state'], Tone>> = {
+  valid: 'good',
+  expires_soon: 'warn',
+  expired: 'bad',
+  not_valid_yet: 'bad',
+};
+const { columns } = partsWords;
+
+export function PartsPanel({ nodes }: { readonly nodes: readonly NodeState[] }): ReactNode {
+  const certificates = nodes.flatMap(({ node, state }) =>
+    (state?.certificates ?? []).map((certificate, index) => ({ node, certificate, index })),
+  );
+  return (
+    <>
+      <Panel title={partsWords.title} isFlush>
+        <DataTable
+          caption={partsWords.title}
+          columns={PART_COLUMNS}
+          rows={nodes}
+          keyOf={({ node }) => node}
+        />
+      </Panel>
+      {certificates.length > 0 && (
+        <Panel title={partsWords.certificates} isFlush>
+          <DataTable
+            caption={partsWords.certificates}
+            columns={CERTIFICATE_COLUMNS}
+            rows={certificates}
+            keyOf={({ node, certificate, index }) => `${node} ${certificate.listener} ${index}`}
+          />
+        </Panel>
+      )}
+    </>
+  );
+}
+
+interface ShownCertificate {
+  readonly node: string;
+  readonly certificate: ListenerCertificate;
+}
+
+const PART_COLUMNS: readonly Column<NodeState>[] = [
+  { head: columns.gateway, isRowHead: true, cell: ({ node }) => node },
+  {
+    head: columns.workers,
+    cell: ({ state }) =>
+      state === null ? (
+        <Badge tone="warn">{partsWords.silent}</Badge>
+      ) : (
+        partsWords.of(state.workers.listening, state.workers.configured)
+      ),
+  },
+  { head: columns.database, cell: ({ state }) => state && <DatabaseCell database={state.database} /> },
+  { head: columns.store, cell: ({ state }) => state && <StoreCell store={state.limit_store} /> },
+  { head: columns.counters, cell: ({ state }) => state && <CountersCell counters={state.limit_counters} /> },
+  { head: columns.breakers, cell: ({ state }) => state && breakersText(state.breakers) },
+];
+
+const CERTIFICATE_COLUMNS: readonly Column<ShownCertificate>[] = [
+  {
+    head: columns.names,
+    isRowHead: true,
+    cell: ({ certificate: { names } }) => (names.length === 0 ? partsWords.noNames : names.join(', ')),
+  },
+  { head: columns.listener, cell: ({ certificate }) => partsWords.listeners[certificate.listener] },
+  { head: columns.gateway, cell: ({ node }) => node },
+  {
+    head: columns.state,
+    cell: ({ certificate: { state } }) => (
+      <Badge tone={CERTIFICATE_TONES[state]}>{partsWords.certificateStates[state]}</Badge>
+    ),
+  },
+  { head: columns.ends, cell: ({ certificate }) => <Time at={certificate.expires_at} /> },
+  {
+    head: columns.daysLeft,
+    isNumber: true,
+    cell: ({ certificate }) => formatNumber(certificate.days_left),
+  },
+];
+
+function DatabaseCell({ database }: { readonly database: GatewayState['database'] }): ReactNode {
+  const { driver, address, state, latency_ms: latency, detail } = database;
+  if (driver === 'none') return partsWords.fromFiles;
+  return (
+    <>
+      <Badge tone={DATABASE_TONES[state]}>{partsWords.databaseStates[state]}</Badge>{' '}
+      {latency !== null && formatMs(latency)}
+      <div className={styles['soft']}>{address ?? partsWords.inMemory}</div>
+      {detail !== null && <div className={styles['soft']}>{detail}</div>}
+    </>
+  );
+}
+
+function StoreCell({ store }: { readonly store: GatewayState['limit_store'] }): ReactNode {
+  if (store === null) return <span className={styles['soft']}>{partsWords.noStore}</span>;
+  const { connected, latency_ms: latency, address, nodes, fallback } = store;
+  return (
+    <>
+      <Badge tone={connected ? 'good' : 'bad'}>
+        {connected ? partsWords.connected : partsWords.unreachable}
+      </Badge>{' '}
+      {connected && latency !== null && formatMs(latency)}
+      <div className={styles['soft']}>{address}</div>
+      <div className={styles['soft']}>{fallback ?? partsWords.shared(nodes)}</div>
+    </>
+  );
+}
+
+function CountersCell({ counters }: { readonly counters: GatewayState['limit_counters'] }): ReactNode {
+  const { bytes, bytes_max: most, counters: count, evictions } = counters;
+  return (
+    <>
+      {partsWords.used(formatBytes(bytes), formatBytes(most), formatShare(bytes / most))}
+      <div className={styles['soft']}>
+        {partsWords.counters(formatNumber(count))}
+        {evictions > 0 && `, ${partsWords.evicted(formatNumber(evictions))}`}
+      </div>
+    </>
+  );
+}
+
+function breakersText({ closed, half_open: tried, open }: GatewayState['breakers']): string {
+  const parts = [partsWords.working(closed)];
+  if (tried > 0) parts.push(partsWords.tried(tried));
+  if (open > 0) parts.push(partsWords.cutOff(open));
+  return parts.join(', ');
+}

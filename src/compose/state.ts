@@ -1,0 +1,116 @@
+/** Wires what this gateway says of its state, and how it asks the others for theirs. */
+import { timestamp } from '../lib/clock.ts';
+import { withTimeout } from '../lib/with-timeout.ts';
+import { counterUse } from '../limits/local/counter-use.ts';
+import type { GatewayState, NodeState } from '../management/schemas/overview/state-schema.ts';
+import { parseRedisUrl, redisAddress } from '../model/redis-url.ts';
+import { Breaker } from '../proxy/resilience/breaker.ts';
+import { certificateState } from '../control/certificates/certificate-ends.ts';
+import type { Cluster } from '../control/cluster/cluster.ts';
+import { StateShare } from '../control/cluster/state-share.ts';
+import type { ConfigFile } from '../control/config-file/config-file.ts';
+import { databaseAddress } from '../storage/database-url.ts';
+import type { Supervisor } from '../control/workers/supervisor.ts';
+import type { CertificateWatches } from './listener-certificates.ts';
+import type { Parts } from './parts.ts';
+
+const PING_TIMEOUT_MS = 2_000;
+const DAY_MS = 86_400_000;
+
+export interface StateParts {
+  readonly supervisor: Supervisor;
+  readonly cluster: Cluster;
+  readonly watches: CertificateWatches;
+  readonly configFile: ConfigFile | undefined;
+  readonly uptimeSecs: () => number;
+}
+
+/** Reads the states of all gateways on the database. */
+export function stateAccess(parts: Parts, others: StateParts): () => Promise<readonly NodeState[]> {
+  const { cluster } = others;
+  const own = (): Promise<GatewayState> => ownState(parts, others);
+  const share = new StateShare({ cluster, own, vanished: () => parts.troubles.nodes.vanished });
+  return () => share.read();
+}
+
+async function ownState(parts: Parts, others: StateParts): Promise<GatewayState> {
+  const { settings, limitMemory } = parts;
+  const { supervisor, uptimeSecs } = others;
+  const { counters, bytes, bytesPeak, bytesMax, evictions } = counterUse(limitMemory);
+  return {
+    uptime_secs: uptimeSecs(),
+    workers: { listening: supervisor.listeningCount, configured: settings.workers },
+    database: await databaseState(parts, others),
+    limit_store: limitStoreState(parts),
+    limit_counters: {
+      counters,
+      bytes,
+      bytes_peak: bytesPeak,
+      bytes_max: bytesMax,
+      evictions: [...evictions.values()].reduce((sum, count) => sum + count, 0),
+    },
+    certificates: certificateStates(parts, others),
+    breakers: breakerCounts(parts),
+  };
+}
+
+async function databaseState(
+  { repository, settings, clock }: Parts,
+  { configFile }: StateParts,
+): Promise<GatewayState['database']> {
+  if (configFile !== undefined) {
+    return { driver: 'none', address: null, state: 'ok', detail: null, latency_ms: null };
+  }
+  const startMs = clock.monotonicMs();
+  const answered = repository.ping().then(
+    () => true,
+    () => false,
+  );
+  const isUp = (await withTimeout(PING_TIMEOUT_MS, answered)) ?? false;
+  return {
+    driver: repository.driver,
+    address: databaseAddress(settings.database.url),
+    state: isUp ? 'ok' : 'error',
+    detail: isUp ? null : 'The database does not answer',
+    latency_ms: isUp ? rounded(clock.monotonicMs() - startMs) : null,
+  };
+}
+
+function limitStoreState({ settings, limitNode }: Parts): GatewayState['limit_store'] {
+  const target = settings.limits.redisUrl === undefined ? undefined : parseRedisUrl(settings.limits.redisUrl);
+  if (target === undefined || limitNode === undefined) return null;
+  const { isConnected, latencyMs, nodes, problem } = limitNode;
+  return {
+    kind: target.kind,
+    address: redisAddress(target),
+    connected: isConnected,
+    latency_ms: latencyMs === undefined ? null : rounded(latencyMs),
+    nodes: nodes.count,
+    fallback: problem ?? null,
+  };
+}
+
+function certificateStates({ clock }: Parts, { watches }: StateParts): GatewayState['certificates'] {
+  const nowMs = clock.nowMs();
+  return (['traffic', 'management'] as const).flatMap((listener) =>
+    (watches.facts[listener] ?? []).map((facts) => ({
+      listener,
+      names: [...facts.names],
+      valid_from: timestamp(facts.validFromMs),
+      expires_at: timestamp(facts.expiresAtMs),
+      days_left: Math.floor((facts.expiresAtMs - nowMs) / DAY_MS),
+      state: certificateState(facts, nowMs),
+    })),
+  );
+}
+
+function breakerCounts({ state }: Parts): GatewayState['breakers'] {
+  const counts = { closed: 0, half_open: 0, open: 0 };
+  for (const { revision } of state.revisions()) {
+    const memory = revision.is_current ? state.breakerOf(revision.id) : undefined;
+    if (memory !== undefined) counts[new Breaker(memory).status.state] += 1;
+  }
+  return counts;
+}
+
+const rounded = (ms: number): number => Math.round(ms * 10) / 10;

@@ -1,0 +1,139 @@
+/**
+ * Questions of one kind that a gateway puts to all others on its database, with one notification; each answers with
+ * notifications to the asker alone. Nothing is sent or kept while nothing is asked.
+ *
+ * An asker waits a bounded time. A gateway that misses it is in no answer, and is hardly waited for until it has
+ * answered again, so one that hangs delays one question.
+ */
+import { MESSAGE_LENGTH_MAX } from '../../storage/repository.ts';
+import type { Cluster, Peer } from './cluster.ts';
+import { MessageParts } from './message-parts.ts';
+
+/** The most that an asker waits for others. */
+const WAIT_MS = 500;
+/** The most that it waits for gateways that missed the last question. */
+const SHORT_WAIT_MS = 50;
+/** Answers of one gateway that are made at once. */
+const ANSWERS_MAX = 4;
+/** Text of an answer; a day by minutes of a busy gateway has a third. */
+const ANSWER_LENGTH_MAX = 2_097_152;
+/** Room for what stands before a part of an answer. */
+const PART_LENGTH = MESSAGE_LENGTH_MAX - 150;
+const PARTS_MAX = Math.ceil(ANSWER_LENGTH_MAX / PART_LENGTH);
+
+export interface PeerQuestionsDeps {
+  readonly cluster: Pick<Cluster, 'selfId' | 'peers' | 'send' | 'listen'>;
+  /** In the names of its messages: a word. */
+  readonly kind: string;
+  /**
+   * This gateway's answer to a question of another, a text without spaces; undefined: there is none. What it throws
+   * counts as no answer.
+   */
+  readonly answer: (question: string) => Promise<string | undefined>;
+}
+
+export interface PeerAnswers {
+  /** Those that were asked. */
+  readonly peers: readonly Peer[];
+  /** Texts by id of their gateway; also of gateways that were not listed yet. */
+  readonly texts: ReadonlyMap<string, string>;
+}
+
+/** A question that waits for answers. */
+interface Asked {
+  readonly texts: Map<string, string>;
+  readonly parts: MessageParts;
+  readonly onAnswer: () => void;
+}
+
+export class PeerQuestions {
+  readonly #deps: PeerQuestionsDeps;
+  readonly #asked = new Map<string, Asked>();
+  /** Ids of gateways that missed the last question. */
+  readonly #missed = new Set<string>();
+  #questions = 0;
+  #answering = 0;
+
+  constructor(deps: PeerQuestionsDeps) {
+    this.#deps = deps;
+    deps.cluster.listen((text) => this.#hear(text));
+  }
+
+  /**
+   * Resolves after at most `WAIT_MS`; never rejects.
+   * @param question a text without spaces
+   */
+  async ask(question: string): Promise<PeerAnswers> {
+    const { peers } = this.#deps.cluster;
+    if (peers.length === 0) return { peers, texts: new Map() };
+    for (const id of this.#missed) if (!peers.some((peer) => peer.id === id)) this.#missed.delete(id);
+    const texts = await this.#gather(question, new Set(peers.map(({ id }) => id)));
+    for (const { id } of peers) if (!texts.has(id)) this.#missed.add(id);
+    return { peers, texts };
+  }
+
+  /** Resolves when all have answered, when the question cannot be sent, or when the time is over. */
+  async #gather(question: string, peers: ReadonlySet<string>): Promise<ReadonlyMap<string, string>> {
+    const { cluster, kind } = this.#deps;
+    const id = String(++this.#questions);
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const texts = new Map<string, string>();
+    const awaited = [...peers].filter((peer) => !this.#missed.has(peer));
+    let waitsForAll = true;
+    const look = (): void => {
+      if ((waitsForAll ? [...peers] : awaited).every((peer) => texts.has(peer))) resolve();
+    };
+    this.#asked.set(id, { texts, parts: new MessageParts(PARTS_MAX), onAnswer: look });
+    const soon = setTimeout(() => {
+      waitsForAll = false;
+      look();
+    }, SHORT_WAIT_MS);
+    const late = setTimeout(resolve, WAIT_MS);
+    cluster.send(undefined, [`${kind}-ask ${cluster.selfId} ${id} ${question}`]).catch(() => resolve());
+    await promise;
+    clearTimeout(soon);
+    clearTimeout(late);
+    this.#asked.delete(id);
+    return texts;
+  }
+
+  #hear(text: string): void {
+    const { cluster, kind } = this.#deps;
+    const [message, node = '', id = '', ...rest] = text.split(' ');
+    if (node === cluster.selfId) return;
+    if (message === `${kind}-ask`) void this.#answer(node, id, rest[0] ?? '');
+    else if (message === `${kind}-answer`) this.#hearAnswer(node, id, rest);
+  }
+
+  #hearAnswer(node: string, id: string, [index, count, part = '']: readonly string[]): void {
+    // Also when it comes too late: the next question waits for it.
+    this.#missed.delete(node);
+    const asked = this.#asked.get(id);
+    const text = asked?.parts.add(node, Number(index), Number(count), part);
+    if (asked === undefined || text === undefined) return;
+    asked.texts.set(node, text);
+    asked.onAnswer();
+  }
+
+  /** Never rejects. With too much to do it does not answer. */
+  async #answer(node: string, id: string, question: string): Promise<void> {
+    if (this.#answering >= ANSWERS_MAX) return;
+    this.#answering += 1;
+    try {
+      const answer = await this.#deps.answer(question);
+      if (answer === undefined || answer.length > ANSWER_LENGTH_MAX) return;
+      const { cluster, kind } = this.#deps;
+      const count = Math.ceil(answer.length / PART_LENGTH);
+      const head = `${kind}-answer ${cluster.selfId} ${id}`;
+      const parts = Array.from({ length: count }, (_part, index) => {
+        const part = answer.slice(index * PART_LENGTH, (index + 1) * PART_LENGTH);
+        return `${head} ${index} ${count} ${part}`;
+      });
+      await cluster.send(node, parts);
+    } catch {
+      // The database is away: the asker finds out by itself.
+    } finally {
+      this.#answering -= 1;
+    }
+  }
+}

@@ -1,0 +1,112 @@
+/** What gateways say of the parts that they stand on: what `GET /api/v1/state` answers. */
+import { Type, type Static } from 'typebox';
+import { closed, dateTime, nullable, oneOf } from '../../../model/schema-pieces.ts';
+
+const count = (description: string) => Type.Integer({ minimum: 0, description });
+const ms = (description: string) => nullable(Type.Number({ minimum: 0, description }));
+
+export const DatabaseStateSchema = Type.Object(
+  {
+    driver: Type.String({
+      description: '`sqlite` or `postgres`; `none`: the configuration comes from files.',
+    }),
+    address: nullable(
+      Type.String({
+        description: 'URL without user, password and parameters, or path of the file. null: in memory.',
+      }),
+    ),
+    state: oneOf(['ok', 'degraded', 'error'], {
+      description: '`degraded`: it cannot be written; `error`: it does not answer.',
+    }),
+    detail: nullable(Type.String({ description: 'What is wrong, in words. null: nothing is.' })),
+    latency_ms: ms('How long it took to answer just now. null: it did not.'),
+  },
+  { ...closed, title: 'DatabaseState' },
+);
+
+export const LimitStoreStateSchema = Type.Object(
+  {
+    kind: oneOf(['single', 'cluster', 'sentinel'], { description: 'As the setting names it.' }),
+    address: Type.String({ description: '`GATEWAY_REDIS_URL` without user and password.' }),
+    connected: Type.Boolean({ description: 'Whether it has answered in the last two seconds.' }),
+    latency_ms: ms('How long its last answer took. null: it has not answered since the start.'),
+    nodes: count('Gateways that share the limits, as last known.'),
+    fallback: nullable(
+      Type.String({ description: 'What limits go by while it does not answer. null: it does.' }),
+    ),
+  },
+  { ...closed, title: 'LimitStoreState' },
+);
+
+export const LimitCountersSchema = Type.Object(
+  {
+    counters: count('Counters in use: one for each caller of each limit.'),
+    bytes: count('Memory of these counters.'),
+    bytes_peak: count('The most since the start. The process keeps it.'),
+    bytes_max: count('`GATEWAY_LIMITS__MAX_COUNTER_BYTES`.'),
+    evictions: count('Counters that were in use and had to make room, since the start.'),
+  },
+  { ...closed, title: 'LimitCounters' },
+);
+
+export const ListenerCertificateSchema = Type.Object(
+  {
+    listener: oneOf(['traffic', 'management'], { description: 'Who presents it.' }),
+    names: Type.Array(Type.String(), { description: 'DNS names and addresses that it is for.' }),
+    valid_from: dateTime('Begin of its validity.'),
+    expires_at: dateTime('End of its validity.'),
+    days_left: Type.Integer({ description: 'Whole days until its end; negative: since then.' }),
+    state: oneOf(['valid', 'expires_soon', 'expired', 'not_valid_yet'], {
+      description: '`expires_soon`: within 14 days.',
+    }),
+  },
+  { ...closed, title: 'ListenerCertificate' },
+);
+
+const BreakerCountsSchema = Type.Object(
+  {
+    closed: count('Backends that get their traffic.'),
+    half_open: count('Backends that are tried again.'),
+    open: count('Backends that get no traffic.'),
+  },
+  { ...closed, title: 'BreakerCounts', description: 'Circuit breakers of the revisions with traffic.' },
+);
+
+export const GatewayStateSchema = Type.Object(
+  {
+    uptime_secs: count('Seconds since the start.'),
+    workers: Type.Object(
+      { listening: count('Workers that accept connections.'), configured: count('`GATEWAY_WORKERS`.') },
+      { ...closed, title: 'WorkerCounts' },
+    ),
+    database: DatabaseStateSchema,
+    limit_store: Type.Union([LimitStoreStateSchema, Type.Null()], {
+      description: 'The store that gateways share their limits through. null: there is none.',
+    }),
+    limit_counters: LimitCountersSchema,
+    certificates: Type.Array(ListenerCertificateSchema, {
+      description: 'Of the listeners with TLS, in the order of the settings.',
+    }),
+    breakers: BreakerCountsSchema,
+  },
+  { ...closed, title: 'GatewayState' },
+);
+
+export type GatewayState = Static<typeof GatewayStateSchema>;
+
+export const NodeStateSchema = Type.Object(
+  {
+    node: Type.String({ description: 'Name of the gateway.' }),
+    is_self: Type.Boolean({ description: 'Whether it is the one that answers.' }),
+    state: Type.Union([GatewayStateSchema, Type.Null()], {
+      description: 'null: it did not answer in time, or is of a version that does not answer this.',
+    }),
+  },
+  { ...closed, title: 'NodeState' },
+);
+
+export type NodeState = Static<typeof NodeStateSchema>;
+
+export const StateSchema = Type.Array(NodeStateSchema, {
+  description: 'This gateway first, then the others with the same database, by name.',
+});

@@ -1,0 +1,33 @@
+/** What another gateway tells of its state is used only if it is one. */
+import { expect, it } from 'vitest';
+import type { GatewayState } from './state-schema.ts';
+import { decodedState, encodedState } from './state-wire.ts';
+
+const state: GatewayState = {
+  uptime_secs: 1,
+  workers: { listening: 1, configured: 1 },
+  database: { driver: 'postgres', address: 'postgres://h/d', state: 'ok', detail: null, latency_ms: 0.2 },
+  limit_store: null,
+  limit_counters: { counters: 0, bytes: 0, bytes_peak: 0, bytes_max: 1, evictions: 0 },
+  certificates: [],
+  breakers: { closed: 0, half_open: 0, open: 0 },
+};
+const textOf = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString('base64url');
+
+it('comes back as it was, in a text without spaces', () => {
+  const text = encodedState({ node: 'gateway one', state });
+  expect(text).toMatch(/^[\w-]+$/);
+  expect(decodedState(text)).toEqual({ node: 'gateway one', state });
+});
+
+it.each([
+  ['no JSON', 'abc'],
+  ['nothing', ''],
+  ['null', textOf(null)],
+  ['without a name', textOf({ state })],
+  ['without a state', textOf({ node: 'a' })],
+  ['a state of another version', textOf({ node: 'a', state: { ...state, more: 1 } })],
+  ['a wrong value', textOf({ node: 'a', state: { ...state, uptime_secs: -1 } })],
+])('%s is no state', (_name, text) => {
+  expect(decodedState(text)).toBeUndefined();
+});
