@@ -27,11 +27,19 @@ import type {
 } from '../model/resources.ts';
 
 /** One page of a list, ordered by id, which is the order of creation. */
+export const LIST_ORDERS = ['oldest_first', 'newest_first'] as const;
+export type ListOrder = (typeof LIST_ORDERS)[number];
+
 export interface PageRequest {
   /** 1 to 500. */
   readonly limit: number;
   /** The page starts after this id; undefined for the first page. */
   readonly after: string | undefined;
+  /**
+   * Of lists of apps, versions, revisions, endpoints and keys; absent: `oldest_first`. With `newest_first` the page has
+   * the records before `after`, the last first.
+   */
+  readonly order?: ListOrder;
   /** Of lists of apps, versions, revisions, endpoints and keys; absent: everything. The total counts what matches. */
   readonly filter?: ListFilter;
 }
@@ -58,7 +66,7 @@ export interface AuditFilter {
 }
 
 /** Audit entries may be listed newest first. */
-export type AuditOrder = 'oldest_first' | 'newest_first';
+export type AuditOrder = ListOrder;
 
 /**
  * Reads. Every look-up includes the parents: an id below another parent is not found. `ref` is an id or the natural

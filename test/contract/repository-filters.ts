@@ -11,12 +11,13 @@ import {
   type FilteredTable,
   type ListFilter,
 } from '../../src/storage/list-filter.ts';
-import type {
-  ConfigReader,
-  ConfigWriter,
-  Page,
-  PageRequest,
-  Repository,
+import {
+  LIST_ORDERS,
+  type ConfigReader,
+  type ConfigWriter,
+  type Page,
+  type PageRequest,
+  type Repository,
 } from '../../src/storage/repository.ts';
 import {
   at,
@@ -149,22 +150,30 @@ export function filtersContract(current: () => Repository): void {
       const labels = all.flatMap((record) => ('labels' in record ? Object.entries(record.labels) : []));
       let matched = 0;
       await fc.assert(
-        fc.asyncProperty(filters(table, labels), fc.integer({ min: 1, max: 7 }), async (chosen, limit) => {
-          const filter: ListFilter = { ...chosen, now: at(2) };
-          const expected = all.filter((record) => matchesFilter(table, record, filter));
-          matched += expected.length;
-          const found: unknown[] = [];
-          let after: string | undefined;
-          do {
-            const page = await read({ limit, after, filter });
-            expect(page.total).toBe(expected.length);
-            found.push(...page.items);
-            after = page.nextAfter ?? undefined;
-          } while (after !== undefined && found.length <= all.length);
-          expect(found).toEqual(expected);
-        }),
+        fc.asyncProperty(
+          filters(table, labels),
+          fc.integer({ min: 1, max: 7 }),
+          fc.constantFrom(...LIST_ORDERS),
+          async (chosen, limit, order) => {
+            const filter: ListFilter = { ...chosen, now: at(2) };
+            const expected = all.filter((record) => matchesFilter(table, record, filter));
+            if (order === 'newest_first') expected.reverse();
+            matched += expected.length;
+            const found: unknown[] = [];
+            let after: string | undefined;
+            do {
+              const page = await read({ limit, after, order, filter });
+              expect(page.total).toBe(expected.length);
+              found.push(...page.items);
+              after = page.nextAfter ?? undefined;
+            } while (after !== undefined && found.length <= all.length);
+            expect(found).toEqual(expected);
+          },
+        ),
         { numRuns: 60 },
       );
+      const newest = await read({ limit: 500, after: undefined, order: 'newest_first' });
+      expect(newest.items).toEqual(all.toReversed());
       expect(matched, 'some filters match something').toBeGreaterThan(0);
     },
   );

@@ -148,10 +148,13 @@ function named<T extends { readonly id: string }>(
 function pageOf<T extends FilteredTable>(
   table: T,
   all: readonly FilteredRecords[T][],
-  { limit, after = '', filter }: PageRequest,
+  { limit, after, order, filter }: PageRequest,
 ): Page<FilteredRecords[T]> {
   const records = filter === undefined ? all : all.filter((record) => matchesFilter(table, record, filter));
-  const rest = records.filter(({ id }) => id > after).toSorted((a, b) => (a.id < b.id ? -1 : 1));
+  const isNewestFirst = order === 'newest_first';
+  const rest = records
+    .filter(({ id }) => after === undefined || (isNewestFirst ? id < after : id > after))
+    .toSorted((a, b) => (a.id < b.id === isNewestFirst ? 1 : -1));
   const items = rest.slice(0, limit);
   return {
     items,

@@ -7,7 +7,7 @@ import { answer, emptyAnswer, isFailure, listAnswer } from '../api/failure.ts';
 import { itemPath, locate, oneOf, recordEnvelope } from './locate.ts';
 import { API_PREFIX, type Operation } from '../api/operation.ts';
 import type { PageRequest } from '../../storage/repository.ts';
-import { listFilter, listQuery } from './list-query.ts';
+import { listFilter, listOrder, listQuery } from './list-query.ts';
 import { NO_QUERY, pageInfo, pageRequest } from '../api/query.ts';
 import type { Resource, StoredRecord } from './resource.ts';
 
@@ -28,7 +28,7 @@ export function listOperation<S extends object, I, R extends StoredRecord>(
     entityTag: false,
     success: {
       status: 200,
-      description: `A page of ${plural.toLowerCase()}, oldest first`,
+      description: `A page of ${plural.toLowerCase()}, oldest first unless \`order\` says otherwise`,
       schema: jsonSchema(listSchema(`${operationName}List`, resource.schema)),
     },
     failures: [],
@@ -37,7 +37,7 @@ export function listOperation<S extends object, I, R extends StoredRecord>(
       if (isFailure(page)) return page;
       const filter = listFilter(call.query, context.clock.nowMs());
       if (filter !== undefined && isFailure(filter)) return filter;
-      const request: PageRequest = { ...page, ...(filter && { filter }) };
+      const request: PageRequest = { ...page, order: listOrder(call.query), ...(filter && { filter }) };
       return context.repository.read(async (reader) => {
         const scope = await resource.scope(reader, call.params);
         if (isFailure(scope)) return scope;

@@ -3,7 +3,8 @@ import { Type, type TSchema } from 'typebox';
 import { timestamp } from '../../lib/clock.ts';
 import { jsonSchema, type JsonSchema } from '../../model/json-schema.ts';
 import { NO_NUL_PATTERN } from '../../model/patterns.ts';
-import { closed } from '../../model/schema-pieces.ts';
+import { closed, oneOf } from '../../model/schema-pieces.ts';
+import { LIST_ORDERS, type ListOrder } from '../../storage/repository.ts';
 import { STATUSES, type FilteredTable, type ListFilter } from '../../storage/list-filter.ts';
 import { fail, type Failure } from '../api/failure.ts';
 import { PAGE_FIELDS, PAGE_QUERY, type Query } from '../api/query.ts';
@@ -30,10 +31,20 @@ const UPDATED_SINCE = Type.String({
   description: 'Only what was made or changed at this time or later.',
 });
 
+const ORDER = oneOf(LIST_ORDERS, {
+  default: 'oldest_first',
+  description: 'A cursor is for the order that it was given in.',
+});
+
+/** Of a list that can be filtered. */
+export function listOrder({ order }: Query): ListOrder {
+  return order === 'newest_first' ? 'newest_first' : 'oldest_first';
+}
+
 /** @param table absent: the list cannot be filtered */
 export function listQuery(table: FilteredTable | undefined): JsonSchema {
   if (table === undefined) return PAGE_QUERY;
-  const fields: Record<string, TSchema> = { ...PAGE_FIELDS };
+  const fields: Record<string, TSchema> = { ...PAGE_FIELDS, order: Type.Optional(ORDER) };
   if (table === 'app') fields['label'] = Type.Optional(LABEL);
   fields['q'] = Type.Optional(TEXT);
   const statuses = STATUSES[table].map((status) => Type.Literal(status));

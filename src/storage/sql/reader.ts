@@ -2,12 +2,12 @@
  * `ConfigReader` over any SQL database: look-ups by id or natural label, and pages by key. Runs on a connection or,
  * usually, a transaction, and holds no state.
  */
-import { sql, type Kysely, type RawBuilder, type SqlBool } from 'kysely';
+import { sql, type Kysely } from 'kysely';
 import type { AdminToken, StoredAdminToken } from '../../model/resources.ts';
 import type { AuditFilter, ConfigReader } from '../repository.ts';
 import { historyReads } from './history/reads.ts';
 import { countRows, toPage, window } from './page-window.ts';
-import { filterCondition } from './filter-conditions.ts';
+import { listPage } from './list-page.ts';
 import { readKeyUsage } from './usage-days.ts';
 import { loadAppTrees } from './load.ts';
 import type { Codecs } from './rows.ts';
@@ -39,13 +39,6 @@ export async function readConfigVersion(db: Kysely<Tables>): Promise<number> {
   return row.config_version;
 }
 
-function where<Q extends { where(condition: RawBuilder<SqlBool>): Q }>(
-  query: Q,
-  condition: RawBuilder<SqlBool> | undefined,
-): Q {
-  return condition === undefined ? query : query.where(condition);
-}
-
 function appReads(db: Kysely<Tables>, codecs: Codecs) {
   const one = async (column: 'id' | 'slug' | 'gateway_path', value: string) => {
     const row = await db.selectFrom('app').selectAll().where(column, '=', value).executeTakeFirst();
@@ -53,16 +46,7 @@ function appReads(db: Kysely<Tables>, codecs: Codecs) {
   };
   return {
     configVersion: () => readConfigVersion(db),
-    listApps: async (page) => {
-      const { after, count } = window(page);
-      const matching = filterCondition('app', page.filter);
-      const rows = where(db.selectFrom('app').selectAll(), matching)
-        .where('id', '>', after)
-        .orderBy('id')
-        .limit(count);
-      const total = countRows(db, 'app', undefined, undefined, matching);
-      return toPage(page, rows.execute(), total, codecs.app.toRecord);
-    },
+    listApps: (page) => listPage(db, { table: 'app' }, page, codecs.app.toRecord),
     findApp: async (ref) => (await one('id', ref)) ?? (await one('slug', ref)),
     findAppByGatewayPath: (gatewayPath) => one('gateway_path', gatewayPath),
     loadAppTree: async (appId) => (await loadAppTrees(db, codecs, [appId]))[0],
@@ -72,12 +56,8 @@ function appReads(db: Kysely<Tables>, codecs: Codecs) {
 function versionReads(db: Kysely<Tables>, codecs: Codecs) {
   const below = (appId: string) => db.selectFrom('version').selectAll().where('app_id', '=', appId);
   return {
-    listVersions: async (appId, page) => {
-      const { after, count } = window(page);
-      const matching = filterCondition('version', page.filter);
-      const rows = where(below(appId), matching).where('id', '>', after).orderBy('id').limit(count).execute();
-      return toPage(page, rows, countRows(db, 'version', 'app_id', appId, matching), codecs.version.toRecord);
-    },
+    listVersions: (appId, page) =>
+      listPage(db, { table: 'version', below: ['app_id', appId] }, page, codecs.version.toRecord),
     findVersion: async (appId, ref) => {
       const row =
         (await below(appId).where('id', '=', ref).executeTakeFirst()) ??
@@ -102,42 +82,16 @@ function revisionReads(db: Kysely<Tables>, codecs: Codecs) {
   const endpoints = (revisionId: string) =>
     db.selectFrom('endpoint').selectAll().where('revision_id', '=', revisionId);
   return {
-    listRevisions: async (versionId, page) => {
-      const { after, count } = window(page);
-      const matching = filterCondition('revision', page.filter);
-      const rows = where(revisions(versionId), matching)
-        .where('id', '>', after)
-        .orderBy('id')
-        .limit(count)
-        .execute();
-      return toPage(
-        page,
-        rows,
-        countRows(db, 'revision', 'version_id', versionId, matching),
-        codecs.revision.toRecord,
-      );
-    },
+    listRevisions: (versionId, page) =>
+      listPage(db, { table: 'revision', below: ['version_id', versionId] }, page, codecs.revision.toRecord),
     findRevision: async (versionId, ref) => {
       const row =
         (await revisions(versionId).where('id', '=', ref).executeTakeFirst()) ??
         (await revisions(versionId).where('revision', '=', ref).executeTakeFirst());
       return row && codecs.revision.toRecord(row);
     },
-    listEndpoints: async (revisionId, page) => {
-      const { after, count } = window(page);
-      const matching = filterCondition('endpoint', page.filter);
-      const rows = where(endpoints(revisionId), matching)
-        .where('id', '>', after)
-        .orderBy('id')
-        .limit(count)
-        .execute();
-      return toPage(
-        page,
-        rows,
-        countRows(db, 'endpoint', 'revision_id', revisionId, matching),
-        codecs.endpoint.toRecord,
-      );
-    },
+    listEndpoints: (revisionId, page) =>
+      listPage(db, { table: 'endpoint', below: ['revision_id', revisionId] }, page, codecs.endpoint.toRecord),
     findEndpoint: async (revisionId, id) => {
       const row = await endpoints(revisionId).where('id', '=', id).executeTakeFirst();
       return row && codecs.endpoint.toRecord(row);
@@ -166,12 +120,8 @@ function keyReads(db: Kysely<Tables>, codecs: Codecs) {
   const byHash = (column: 'token_hash' | 'previous_token_hash', hash: string) =>
     db.selectFrom('api_key').selectAll().where(column, '=', hash).executeTakeFirst();
   return {
-    listKeys: async (appId, page) => {
-      const { after, count } = window(page);
-      const matching = filterCondition('api_key', page.filter);
-      const rows = where(below(appId), matching).where('id', '>', after).orderBy('id').limit(count).execute();
-      return toPage(page, rows, countRows(db, 'api_key', 'app_id', appId, matching), codecs.key.toRecord);
-    },
+    listKeys: (appId, page) =>
+      listPage(db, { table: 'api_key', below: ['app_id', appId] }, page, codecs.key.toRecord),
     findKey: async (appId, id) => {
       const row = await below(appId).where('id', '=', id).executeTakeFirst();
       return row && codecs.key.toRecord(row);
