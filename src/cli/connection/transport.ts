@@ -3,8 +3,9 @@
  * authority. Owns the connection until the body has been read. Everything that can go wrong on the way becomes one
  * plain line; redirects are not followed, because they would carry the token elsewhere.
  */
-import { request as requestPlain, type IncomingMessage } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import { request as requestTls } from 'node:https';
+import { request as requestPlain } from '../../lib/node-http.ts';
 import { CliError, printable } from '../io.ts';
 
 export interface Transport {

@@ -2,10 +2,10 @@
  * Sends answers and failures, and turns whatever Fastify or a handler throws into a problem document (RFC 9457).
  * Nothing of an unexpected error is shown to the client; it is in the log, under the request id of the answer.
  */
-import { STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import { Readable } from 'node:stream';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { STATUS_CODES } from '../../lib/node-http.ts';
 import { errorRow } from '../../policy/error-table.ts';
 import { problemDocument, type ErrorCode } from '../../model/errors.ts';
 import { StorageUnavailable } from '../../storage/repository.ts';

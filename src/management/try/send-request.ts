@@ -2,9 +2,10 @@
  * Sends one request to the gateway's own listener over a connection of its own, and collects what comes back, up to a
  * bounded number of bytes and milliseconds. Never throws: a connection that fails is an outcome, as it is for a client.
  */
-import { request, type ClientRequest, type IncomingMessage } from 'node:http';
+import type { ClientRequest, IncomingMessage } from 'node:http';
 import { connect as connectPlain, isIP, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
+import { request } from '../../lib/node-http.ts';
 import { TRY_BODY_MAX, TRY_TIMEOUT_DEFAULT_MS, type TryInput, type TryOutcome } from './try-schema.ts';
 
 /** Where the gateway itself takes traffic. */
