@@ -1,7 +1,7 @@
 /** The scenario of back-pressure: streams of 1 GiB against slow readers, for as long as wanted, and what came of it. */
 import type * as net from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
-import { startGateway } from '../support/gateway.ts';
+import { startGateway, WITH_SPARE } from '../support/gateway.ts';
 import { download, startStreamBackend, upload, type PacedReader } from '../support/clients/paced-streams.ts';
 import { watchMemory } from '../support/measure/process-memory.ts';
 import { untilSettled } from '../support/measure/settled-threads.ts';
@@ -51,7 +51,7 @@ async function scenario(
   start: (port: number, sockets: net.Socket[], atBackend: PacedReader[]) => Promise<PacedReader[]>,
 ): Promise<Delivered> {
   const backend = await startStreamBackend(STREAM_BYTES, BYTES_PER_SECOND);
-  const gateway = await startGateway();
+  const gateway = await startGateway({ env: WITH_SPARE });
   const sockets: net.Socket[] = [];
   try {
     await createService(gateway, 'streams', backend.port);

@@ -5,7 +5,7 @@
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { startGateway, type TestGateway } from '../support/gateway.ts';
+import { startGateway, WITH_SPARE, type TestGateway } from '../support/gateway.ts';
 import { flood, type Flooded } from '../support/clients/load.ts';
 import { startOrigin, type Origin } from '../support/backends/origin.ts';
 import { watchMemory } from '../support/measure/process-memory.ts';
@@ -37,6 +37,7 @@ export interface OverloadOutcome {
 export async function startOverloadable(): Promise<Overloaded> {
   const env = {
     GATEWAY_WORKERS: String(WORKERS),
+    ...WITH_SPARE,
     GATEWAY_PROXY__MAX_CONCURRENT_EXCHANGES: String(EXCHANGES_MAX),
   };
   const [gateway, origin] = await Promise.all([

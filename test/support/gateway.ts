@@ -12,6 +12,8 @@ import { suiteDatabase } from './programs/suite-database.ts';
 export const ADMIN_TOKEN = 'test-admin-token-0123456789abcdef0123456789';
 /** What `npm start` runs (program.ts); outside of a test run the sources. */
 export const MAIN = process.env[PROGRAM_VARIABLE] ?? resolve(import.meta.dirname, '../../src/main.ts');
+/** With the thread that stands by for a worker that dies. */
+export const WITH_SPARE = { GATEWAY_WORKER_SPARE: 'true' } as const;
 const START_TIMEOUT_MS = 60_000;
 const COMPILE_CACHE = join(tmpdir(), 'headgate-compile-cache');
 
@@ -89,6 +91,8 @@ export async function startGateway(options: GatewayOptions = {}): Promise<TestGa
       GATEWAY_PROXY__PORT: String(options.ports?.proxy ?? 0),
       GATEWAY_ADMIN_TOKEN: ADMIN_TOKEN,
       GATEWAY_WORKERS: '1',
+      // A quarter of what a short-lived gateway costs; what is about workers that die, or measures, starts WITH_SPARE.
+      GATEWAY_WORKER_SPARE: 'false',
       ...options.env,
     },
     stdio: ['ignore', 'pipe', 'pipe'],

@@ -4,7 +4,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import * as net from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { startGateway, type TestGateway } from '../../support/gateway.ts';
+import { startGateway, WITH_SPARE, type TestGateway } from '../../support/gateway.ts';
 import { startOrigin, type Origin } from '../../support/backends/origin.ts';
 import { connectRaw } from '../../support/clients/raw-client.ts';
 import { untilSettled } from '../../support/measure/settled-threads.ts';
@@ -19,7 +19,7 @@ const BUSY_MAX = 0.5;
 let gateway: TestGateway;
 let origin: Origin;
 beforeAll(async () => {
-  [gateway, origin] = await Promise.all([startGateway(), startOrigin()]);
+  [gateway, origin] = await Promise.all([startGateway({ env: WITH_SPARE }), startOrigin()]);
   await createService(gateway, 'a', origin.port);
   await untilSettled(gateway);
 });

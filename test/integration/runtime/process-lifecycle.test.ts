@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { crashWorkers } from '../../support/programs/crash-worker.ts';
 import { INSPECTABLE } from '../../support/programs/inspector.ts';
-import { startGateway, type TestGateway } from '../../support/gateway.ts';
+import { startGateway, WITH_SPARE, type TestGateway } from '../../support/gateway.ts';
 import { HELD_UP_MS_MAX } from '../../support/clients/drain-clients.ts';
 import { startOrigin, type Origin } from '../../support/backends/origin.ts';
 import { heldUpSince } from '../../support/measure/steady.ts';
@@ -42,7 +42,10 @@ afterEach(async () => {
 });
 
 async function gatewayFor(env: Readonly<Record<string, string>>, folder?: string): Promise<TestGateway> {
-  const gateway = await startGateway({ env, ...(folder === undefined ? {} : { folder }) });
+  const gateway = await startGateway({
+    env: { ...WITH_SPARE, ...env },
+    ...(folder === undefined ? {} : { folder }),
+  });
   cleanups.push(() => gateway.kill());
   return gateway;
 }

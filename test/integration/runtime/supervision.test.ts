@@ -5,7 +5,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { crashWorkers, LITTLE_MEMORY, type Mishap } from '../../support/programs/crash-worker.ts';
 import { Inspector, INSPECTABLE } from '../../support/programs/inspector.ts';
-import { startGateway, type TestGateway } from '../../support/gateway.ts';
+import { startGateway, WITH_SPARE, type TestGateway } from '../../support/gateway.ts';
 import { startOrigin, type Origin } from '../../support/backends/origin.ts';
 import { createService, request, revisionPath } from '../../support/traffic.ts';
 import { until } from '../../support/measure/until.ts';
@@ -61,7 +61,7 @@ describe('a worker that is lost', () => {
 
   it('is not mistaken for one that is merely busy with traffic or at rest', TIMEOUT, async () => {
     const running = await startGateway({
-      env: { GATEWAY_WORKERS: '2' },
+      env: { GATEWAY_WORKERS: '2', ...WITH_SPARE },
     });
     gateway = running;
     await createService(running, 'a', origin.port);

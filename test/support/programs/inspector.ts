@@ -3,11 +3,11 @@
  * Node's domain NodeWorker): to run something in them, and to collect their garbage.
  */
 import { setTimeout as pause } from 'node:timers/promises';
-import type { TestGateway } from '../gateway.ts';
+import { WITH_SPARE, type TestGateway } from '../gateway.ts';
 import { until } from '../measure/until.ts';
 
-/** Environment of a gateway that can be inspected, on a free port of the loopback interface. */
-export const INSPECTABLE = { NODE_OPTIONS: '--inspect=127.0.0.1:0' } as const;
+/** Environment of a gateway that can be inspected, on a free port of the loopback interface, and whose workers may die. */
+export const INSPECTABLE = { NODE_OPTIONS: '--inspect=127.0.0.1:0', ...WITH_SPARE } as const;
 
 const REPLY_MS_MAX = 30_000;
 const COLLECT = 'HeapProfiler.collectGarbage';
