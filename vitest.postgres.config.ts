@@ -1,7 +1,7 @@
 import { defineConfig, type TestProjectInlineConfiguration } from 'vitest/config';
 
 /** What is waited for may take as long as a machine with other things to do needs; vitest's own bound is a second. */
-export const PATIENCE = { poll: { timeout: 15_000 } };
+export const PATIENCE = { poll: { timeout: 30_000 } };
 
 /** How black-box tests run with each gateway on a PostgreSQL database of its own. */
 export const POSTGRES_TESTS = {

@@ -47,13 +47,24 @@ export async function runFuzzer(
   return { steps, failure: undefined };
 }
 
-/** Runs the step by the clock. */
+/**
+ * Runs the step by the clock. Of a longer time counts for how long it had a processor, and for how long it waited with
+ * nothing to do: not the time that other processes took.
+ */
 async function isQuick(fuzzer: Fuzzer, seed: number): Promise<boolean> {
   const random = new Random(seed);
-  const startMs = performance.now();
+  const [startMs, before] = [performance.now(), timesOf()];
   const result = fuzzer.step(random);
   if (result !== undefined) await result;
-  return performance.now() - startMs < Math.max(STEP_MS_MAX, random.bytes * BYTE_MS_MAX);
+  const allowedMs = Math.max(STEP_MS_MAX, random.bytes * BYTE_MS_MAX);
+  if (performance.now() - startMs < allowedMs) return true;
+  const after = timesOf();
+  return after.usedMs - before.usedMs < allowedMs && after.idleMs - before.idleMs < allowedMs;
+}
+
+function timesOf(): { readonly usedMs: number; readonly idleMs: number } {
+  const { user, system } = process.cpuUsage();
+  return { usedMs: (user + system) / 1_000, idleMs: performance.eventLoopUtilization().idle };
 }
 
 async function checkQuick(fuzzer: Fuzzer, seed: number): Promise<void> {

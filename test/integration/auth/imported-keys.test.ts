@@ -103,7 +103,7 @@ describe('a key with a value of its own', () => {
       return known.allowed + known.denied >= 2 ? known : undefined;
     });
     expect(totals).toEqual({ allowed: 1, limited: 0, denied: 1 });
-    expect((await gateway.must('GET', path)).last_used_at).not.toBeNull();
+    await expect.poll(async () => (await gateway.must('GET', path)).last_used_at).not.toBeNull();
     await gateway.must('DELETE', path);
     expect(await statusOf(token)).toBe(401);
     expect(await gateway.must('POST', '/tokens/introspect', { token })).toEqual({

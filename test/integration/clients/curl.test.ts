@@ -152,7 +152,7 @@ describe('curl', { timeout: 120_000 }, () => {
     // What is ahead of the client is in the sockets of three processes, whose buffers the kernel bounds.
     expect(origin.produced() - before).toBeLessThan(AHEAD_BYTES_MAX);
     expectFlat(use);
-    await expect.poll(() => origin.downloads(), { timeout: 10_000 }).toBe(0);
+    await expect.poll(() => origin.downloads()).toBe(0);
   });
 });
 

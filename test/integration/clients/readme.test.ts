@@ -105,7 +105,7 @@ describe('README.md', { timeout: 60_000 }, () => {
     try {
       await shell.type(preparation);
       const backend = `http://127.0.0.1:${ports.get(BACKEND_PORT)}/`;
-      await expect.poll(() => statusOf(backend), { timeout: 10_000 }).toBe(200);
+      await expect.poll(() => statusOf(backend)).toBe(200);
       expect(await statusOf(`${backend}data/admin-token`), 'the backend must not serve the token').toBe(404);
 
       for (const call of calls.slice(0, 3)) {

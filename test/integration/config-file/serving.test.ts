@@ -72,9 +72,9 @@ describe('a start with configuration files', () => {
   it('tells an admin token once, which ends with the process', TIMEOUT, async () => {
     rig.write('token.yaml', configYaml({ port }));
     const gateway = await rig.start('token.yaml', { env: { GATEWAY_ADMIN_TOKEN: '' } });
-    const tokens = gateway.output().match(/hga_[A-Za-z0-9_-]{49}/g) ?? [];
+    const tokens = await until(() => gateway.output().match(/hga_[A-Za-z0-9_-]{49}/g) ?? undefined);
     expect(tokens).toHaveLength(1);
-    expect(gateway.output()).toContain('ends with this process');
+    await expect.poll(() => gateway.output()).toContain('ends with this process');
     const { status } = await gateway.api('GET', '/apps', undefined, bearer(tokens[0] ?? ''));
     expect(status).toBe(200);
     expect(existsSync(join(rig.folder, 'data/admin-token'))).toBe(false);

@@ -61,7 +61,7 @@ describe('health', () => {
   it('spec 4: uptime_secs counts on', async () => {
     const read = async (): Promise<number> => (await gateway.must('GET', '/health')).uptime_secs as number;
     const first = await read();
-    await expect.poll(read, { timeout: 10_000, interval: 200 }).toBeGreaterThan(first);
+    await expect.poll(read, { interval: 200 }).toBeGreaterThan(first);
   });
 
   it('design 2: health needs no token, and a wrong one does not matter', async () => {

@@ -64,10 +64,11 @@ describe('a wrong admin token', () => {
       change: { attempts: 1 },
     });
     expect(await audit('action=login.refused&resource_id=192.0.2.7')).toHaveLength(1);
-    const lines = gateway
-      .logs()
-      .filter(({ msg, address }) => msg === 'admin tokens were refused' && address === '192.0.2.7');
-    expect(lines).toMatchObject([{ request_id: entry?.['request_id'], attempts: 1 }]);
+    const lines = () =>
+      gateway
+        .logs()
+        .filter(({ msg, address }) => msg === 'admin tokens were refused' && address === '192.0.2.7');
+    await expect.poll(lines).toMatchObject([{ request_id: entry?.['request_id'], attempts: 1 }]);
     expect(gateway.output()).not.toContain('wrong-secret-token');
   });
 

@@ -97,7 +97,7 @@ describe('a transaction', () => {
     const audit = await gateway.must('GET', '/audit?limit=10&order=newest_first');
     expect(JSON.stringify(audit)).toContain('token.create');
     expect(JSON.stringify(audit)).not.toContain(token);
-    expect(gateway.output()).toContain('/api/v1/transaction');
+    await expect.poll(() => gateway.output()).toContain('/api/v1/transaction');
     expect(gateway.output()).not.toContain(token);
   });
 });

@@ -142,9 +142,7 @@ it(
     for (const block of dataBlocks) await data.type(block);
     await postgres.query(`postgres://headgate@127.0.0.1:${postgres.port}/headgate`, 'select 1');
     store = spawn(redisProgram(), [join(folder, 'etc/redis/redis.conf')], { stdio: 'ignore' });
-    await expect
-      .poll(() => redisCommand(storePort, ['PING']).catch(() => ''), { timeout: 10_000 })
-      .toMatch(/NOAUTH/);
+    await expect.poll(() => redisCommand(storePort, ['PING']).catch(() => '')).toMatch(/NOAUTH/);
     for (const machine of ['first', 'second']) {
       copyFileSync(join(folder, 'data/headgate.env'), join(folder, machine, 'headgate.env'));
     }
@@ -159,7 +157,7 @@ it(
 
     const [seen = '', ...others] = blocksOf('3. See that they know of each other');
     expect(others).toEqual([]);
-    await expect.poll(() => first.type(seen), { timeout: 10_000 }).toMatch(/^headgate_limit_nodes\S* 2$/m);
+    await expect.poll(() => first.type(seen)).toMatch(/^headgate_limit_nodes\S* 2$/m);
     const told = await first.type(seen);
     expect(told.match(/"name":"[^"]+:\d+"/g)).toHaveLength(2);
     expect(told).toMatch(/^headgate_limit_store_connected\{.*\} 1$/m);

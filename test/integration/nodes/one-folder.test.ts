@@ -157,9 +157,9 @@ describe('a database that is away', TIMEOUT, () => {
     await server.start();
     // Back among the nodes, which it is a moment after it can be asked.
     const isBack = () => gateway.logs().some(({ msg }) => String(msg).startsWith('the database is back'));
-    await expect.poll(isBack, { timeout: 20_000 }).toBe(true);
+    await expect.poll(isBack).toBe(true);
     await server.crash();
-    await expect.poll(() => problems(gateway).length, { timeout: 20_000 }).toBeGreaterThan(1);
+    await expect.poll(() => problems(gateway).length).toBeGreaterThan(1);
     await expect
       .poll(async () => (await gateway.api('GET', '/apps')).headers.get('headgate-stale'), {
         timeout: 20_000,

@@ -132,7 +132,7 @@ describe('two gateways', () => {
       await untilBothApply(a, 17);
       expect([await readNumber(a), await readNumber(b)]).toEqual([17, 17]);
       expect((await a.must('GET', '/nodes')).config_version).toBe(lost);
-      expect(a.output()).toMatch(/whole configuration was read again/);
+      await expect.poll(() => a.output()).toMatch(/whole configuration was read again/);
       expect((await load.stop()).failed).toEqual([]);
     },
     TIMEOUT_MS,
@@ -175,9 +175,9 @@ describe('a database that is empty', () => {
       const migrating = await start(true);
       expect(await readNumber(migrating)).toBe(20);
       expect((await writeNumber(migrating, 1)).status).toBe(503);
-      expect(migrating.output()).toMatch(
-        /it has no tables of Headgate; expected the one that the snapshot file/,
-      );
+      await expect
+        .poll(() => migrating.output())
+        .toMatch(/it has no tables of Headgate; expected the one that the snapshot file/);
       expect(await tables()).toEqual([{ app: null }]);
       await migrating.stop();
 
@@ -187,7 +187,9 @@ describe('a database that is empty', () => {
       const waiting = await start(false);
       expect(await readNumber(waiting)).toBe(20);
       expect((await writeNumber(waiting, 1)).status).toBe(503);
-      expect(waiting.output()).toMatch(/it is empty; expected the one that the snapshot file/);
+      await expect
+        .poll(() => waiting.output())
+        .toMatch(/it is empty; expected the one that the snapshot file/);
       await rename(name, 'made_by_hand');
       await rename('kept', name);
       await expect.poll(async () => (await writeNumber(waiting, 21)).status, BACK).toBe(200);

@@ -171,7 +171,7 @@ test(
   'name a gateway that died as missing, also when its row is gone',
   async () => {
     await c.kill();
-    await expect.poll(async () => missingIn(await stats(a, 'step=10')), { timeout: 5_000 }).toEqual(['c']);
+    await expect.poll(async () => missingIn(await stats(a, 'step=10'))).toEqual(['c']);
     await until(async () => ((await a.must('GET', '/nodes')).nodes as Json[]).length === 2);
     const answer = await untilAnsweredBy(a, ['a', 'b'], SENT.a + SENT.b);
     expect(missingIn(answer)).toEqual(['c']);

@@ -240,10 +240,10 @@ describe('health checks', () => {
     });
     expect(good.status).toBe(200);
     await inState('named', 'open', 'unknown-authority');
-    await until(async () => {
-      const { last_probe } = await healthOf('named', 'unknown-authority');
-      expect(last_probe.ok).toBe(false);
-      return String(last_probe.error).includes('UNABLE_TO_VERIFY_LEAF_SIGNATURE');
+    const lastProbe = async () => (await healthOf('named', 'unknown-authority')).last_probe;
+    await expect.poll(lastProbe).toMatchObject({
+      ok: false,
+      error: expect.stringContaining('UNABLE_TO_VERIFY_LEAF_SIGNATURE'),
     });
     server.closeAllConnections();
     await new Promise((done) => server.close(done));
@@ -290,7 +290,10 @@ describe('coming back', () => {
         origin.status = 200;
         origin.failing = false;
         const { since } = await inState('back', 'closed', 'second');
-        expect((await healthOf('back', 'second')).traffic_share).toBeLessThan(1);
+        const { traffic_share: share } = await healthOf('back', 'second');
+        // On a machine so busy that all of it has come back already, nothing can be seen.
+        if (share === 1 && Date.now() >= Date.parse(since) + 3_000) return false;
+        expect(share).toBeLessThan(1);
         const seconds: (number | undefined)[] = [undefined, undefined, undefined];
         const endMs = Date.parse(since) + 3_000;
         for (;;) {

@@ -107,7 +107,7 @@ describe('exchanges under way', () => {
     expect((await late.response()).status).toBe(200);
     setup.origin.answerAll();
     for (const { status } of await Promise.all(held)) expect(status).toBe(200);
-    expect(setup.proxy.context.exchangeLimiter.inUse).toBe(0);
+    await until(() => setup.proxy.context.exchangeLimiter.inUse === 0);
   });
 
   it('count tunnels until they end', async () => {

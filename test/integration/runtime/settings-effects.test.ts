@@ -236,7 +236,7 @@ describe('design 3: GATEWAY_LOG__FORMAT=text', { timeout: 60_000 }, () => {
     try {
       let text = '';
       child.stdout.setEncoding('utf8').on('data', (chunk: string) => (text += chunk));
-      await expect.poll(() => text, { timeout: 15_000, interval: 20 }).toMatch(/headgate is ready.*\n/);
+      await expect.poll(() => text, { interval: 20 }).toMatch(/headgate is ready.*\n/);
       for (const line of text.trimEnd().split('\n')) expect(line).not.toMatch(/^\{/);
       child.kill('SIGTERM');
       expect(await exited).toEqual([0, null]);

@@ -250,7 +250,7 @@ describe('the database at a restart is', { timeout: 120_000 }, () => {
     rmSync(join(folder, 'secret-key'));
     const gateway = await start();
     expect(await traffic(gateway)).toEqual([200, 401, 401, 401, 404]);
-    expect(gateway.output()).toMatch(/could not be opened without their key/);
+    await expect.poll(() => gateway.output()).toMatch(/could not be opened without their key/);
     expect(existsSync(join(folder, 'secret-key'))).toBe(false);
   });
 

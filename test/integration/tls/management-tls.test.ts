@@ -101,9 +101,9 @@ describe('the management API with a certificate', { timeout: 60_000 }, () => {
     expect(await call('/api/v1/health', pem('ca'), agent)).toMatchObject({ status: 200 });
     agent.destroy();
     expect(await call('/api/v1/health', pem('ca')).catch(String)).toMatch(/certificate/);
-    const log = gateway.logs().map(({ msg }) => msg);
-    expect(log).toContain('certificates of the management listener are in use');
-    expect(log).toContain('certificates of the management listener were reloaded');
+    const log = (): unknown[] => gateway.logs().map(({ msg }) => msg);
+    await expect.poll(log).toContain('certificates of the management listener were reloaded');
+    expect(log()).toContain('certificates of the management listener are in use');
   });
 
   it('keeps serving with a certificate that has expired, and says so', async () => {
