@@ -136,6 +136,37 @@ it('sets a limit in the form, shows it as YAML and what a save would do, and the
   expectNoProblems();
 });
 
+it('keeps the buttons where they are while what a save would do is still being found out', async () => {
+  expect(await statuses(3)).toEqual([200, 200, 200]);
+  const { page, expectNoProblems } = await open(`${APP}?tab=policy`, 'editor');
+  let release = (): void => undefined;
+  const released = new Promise<void>((done) => (release = done));
+  await page.route('**/api/v1/config/plan', async (route) => {
+    await released;
+    await route.continue();
+  });
+  await press(page, 'Set here: Rate limit');
+  await page.getByLabel('Requests', { exact: true }).fill('2');
+  await press(page, 'Save …');
+  await dialog(page).getByText('1 route changes.').waitFor();
+  const button = dialog(page).getByRole('button', { name: 'Save', exact: true });
+  const box = await button.boundingBox();
+  const [x, y] = [(box?.x ?? 0) + (box?.width ?? 0) / 2, (box?.y ?? 0) + (box?.height ?? 0) / 2];
+  await page.mouse.move(x, y);
+  await page.mouse.down();
+  // Between press and release: a button that moves away is not pressed.
+  release();
+  await dialog(page)
+    .getByText(/of the last \d+ requests/i)
+    .first()
+    .waitFor();
+  expect(await button.boundingBox()).toEqual(box);
+  await page.mouse.up();
+  await dialog(page).waitFor({ state: 'hidden' });
+  expect(await policy()).toMatchObject({ rate_limit: { requests: 2 } });
+  expectNoProblems();
+});
+
 it('shows where an inherited value comes from, sets it here, inherits it again, and only tries it', async () => {
   await gateway.must('PATCH', APP, {
     default_policy: { rate_limit: { enabled: true, requests: 1, window_seconds: 3600 } },

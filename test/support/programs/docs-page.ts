@@ -67,6 +67,8 @@ export async function runPage(path: string): Promise<string | undefined> {
     ...plainEnvironment(folder),
     GATEWAY_PROXY__PORT: actual('8080'),
     GATEWAY_SERVER__PORT: actual('9090'),
+    // No page is about workers that die.
+    GATEWAY_WORKER_SPARE: 'false',
   };
   const shell = openShell(folder, env);
   let gateway: ChildProcess | undefined;

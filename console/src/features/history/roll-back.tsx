@@ -42,6 +42,7 @@ export function RollBack({ version, onClose }: RollBackProps): ReactNode {
     <Dialog
       isOpen
       isWide
+      isSteady
       keepsOpen
       onClose={onClose}
       title={historyWords.rollBackTitle(version)}

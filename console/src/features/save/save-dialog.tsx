@@ -69,6 +69,7 @@ export default function SaveDialog({ change, onEnd }: SaveDialogProps): ReactNod
     <Dialog
       isOpen
       isWide
+      isSteady
       keepsOpen
       onClose={() => onEnd(undefined)}
       title={change.title}

@@ -13,6 +13,7 @@ export default function DialogParts({
   title,
   summary,
   isWide = false,
+  isSteady = false,
   keepsOpen = false,
   hasClose = true,
   children,
@@ -21,6 +22,9 @@ export default function DialogParts({
   const { hasSessionEnded } = useSyncExternalStore(subscribeToConnection, connectionState);
   // Makes room for the sign-in, whichever of them was opened first, and comes back as it was.
   const isHeld = hasClose && hasSessionEnded;
+  const classes = [styles['popup'], isWide && styles['wide'], isSteady && styles['steady']]
+    .filter(Boolean)
+    .join(' ');
   return (
     <Base.Root
       open={isOpen && !isHeld}
@@ -29,7 +33,7 @@ export default function DialogParts({
     >
       <Base.Portal keepMounted={isHeld}>
         <Base.Backdrop className={styles['backdrop'] ?? ''} />
-        <Base.Popup className={`${styles['popup']} ${isWide ? styles['wide'] : ''}`}>
+        <Base.Popup className={classes}>
           <div className={styles['head']}>
             <Base.Title className={styles['title'] ?? ''}>{title}</Base.Title>
             {hasClose && (

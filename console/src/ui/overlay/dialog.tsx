@@ -11,6 +11,8 @@ export interface DialogProps {
   readonly title: string;
   readonly summary?: ReactNode;
   readonly isWide?: boolean;
+  /** Content comes in parts: the buttons stay where they are while it does. */
+  readonly isSteady?: boolean;
   /** What was typed would be lost: a press beside the dialog does not close it. */
   readonly keepsOpen?: boolean;
   /** False: the sign-in, before which all others make room; Escape must not close it either, which `onClose` sees to. */
