@@ -62,7 +62,7 @@ it('shows a denied request as it happens, and filters in the address hide and sh
   await screenshot(page, 'live');
   await page.getByLabel('Status').fill('>=500');
   await page.getByText('No request has passed the filter yet.').waitFor();
-  expect(new URL(page.url()).searchParams.get('status')).toBe('>=500');
+  await expect.poll(() => new URL(page.url()).searchParams.get('status')).toBe('>=500');
   await watching(page);
   await ask('/billing/v1/hidden', bearer(key.token));
   await page.getByLabel('Status').fill('403');
@@ -102,7 +102,7 @@ it('opens an exchange: stages, fix as a button, and how it went at other config 
   const slider = page.getByRole('slider', { name: 'Config version' });
   await slider.waitFor();
   const said = (): Promise<string | null> => slider.getAttribute('aria-valuetext');
-  expect(await said()).toMatch(/Forwarded/);
+  await expect.poll(said).toMatch(/Forwarded/);
   await slider.focus();
   await page.keyboard.press('ArrowLeft');
   await expect.poll(said).toMatch(/Denied: insufficient_scope \(403\)/);
@@ -123,9 +123,9 @@ it('explains a typed request, keeps its key out of the address, and sends it for
   await page.getByLabel('Headers').fill('X-Secret: of-the-header\nAccept: text/plain');
   await page.getByRole('button', { name: 'Explain', exact: true }).click();
   await page.getByText('Forwarded to the backend').first().waitFor();
-  const kept = await page.evaluate('location.href + JSON.stringify({ ...localStorage, ...sessionStorage })');
-  expect(kept).toContain('Accept');
-  expect(kept).not.toMatch(/hgk_|of-the-header|page=2/);
+  const kept = () => page.evaluate('location.href + JSON.stringify({ ...localStorage, ...sessionStorage })');
+  await expect.poll(kept).toContain('Accept');
+  expect(await kept()).not.toMatch(/hgk_|of-the-header|page=2/);
   expect(await axe(page)).toEqual([]);
   await screenshot(page, 'explain');
 

@@ -3,6 +3,7 @@ import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { startOrigin, type Origin } from '../support/backends/origin.ts';
+import { awakeMs } from '../support/measure/steady.ts';
 import { axe, screenshot, startConsole, type TestConsole } from '../support/clients/console.ts';
 
 let console: TestConsole;
@@ -20,13 +21,16 @@ afterAll(async () => {
 
 it('goes from the first page to a route with key and limit in under a minute', async () => {
   const { page, refused, expectNoProblems } = await console.open('/start', 'editor');
-  const startMs = performance.now();
+  let startMs = awakeMs();
   await page.getByLabel('Name', { exact: true }).fill('Orders & Co');
   await page.getByLabel('Backend URL').fill(`http://127.0.0.1:${origin.port}`);
   await page.getByLabel(/^Requests per minute/).fill('3');
   await page.getByText('Clients will call /orders-co/v1/').waitFor();
+  const filledMs = awakeMs();
   expect(await axe(page)).toEqual([]);
   await screenshot(page, 'start-form');
+  // No reader waits for that.
+  startMs += awakeMs() - filledMs;
   await page.getByRole('button', { name: 'Make the app' }).click();
 
   const preview = page.getByRole('dialog', { name: 'Make Orders & Co' });
@@ -39,7 +43,7 @@ it('goes from the first page to a route with key and limit in under a minute', a
   await page.getByRole('button', { name: 'Send with the key' }).click();
   await page.getByText('It works: the backend has answered through the gateway.').waitFor();
   await page.getByText('Hello from the backend').waitFor();
-  expect(performance.now() - startMs).toBeLessThan(60_000);
+  expect(awakeMs() - startMs).toBeLessThan(60_000);
   expect(await axe(page)).toEqual([]);
   await screenshot(page, 'start-made');
 
