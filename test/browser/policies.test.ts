@@ -106,7 +106,7 @@ it('sets a limit in the form, shows it as YAML and what a save would do, and the
   await dialog(page)
     .getByText(/of the last 3 requests|Of the last 3 requests/)
     .waitFor();
-  await dialog(page).getByText('The same change elsewhere').click();
+  await dialog(page).getByText('The same change as curl, command or YAML').click();
   await dialog(page)
     .getByText(/headgate apps edit \S+ policy\.rate_limit\.enabled=true/)
     .waitFor();

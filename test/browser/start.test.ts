@@ -34,6 +34,8 @@ it('goes from the first page to a route with key and limit in under a minute', a
   await page.getByRole('button', { name: 'Make the app' }).click();
 
   const preview = page.getByRole('dialog', { name: 'Make Orders & Co' });
+  await preview.getByText('1 new route and 1 new API key.').waitFor();
+  await preview.getByText('enabled: true, requests: 3, window_seconds: 60, per: api_key').waitFor();
 
   await preview.getByRole('button', { name: 'Make the app' }).click();
   await page.getByRole('heading', { level: 1, name: 'Orders & Co takes requests' }).waitFor();
@@ -65,6 +67,17 @@ it('goes from the first page to a route with key and limit in under a minute', a
 
   await page.getByRole('button', { name: 'Send with the key' }).click();
   await page.getByText('The gateway refused it').waitFor();
+  await page.getByText('3 requests per minute, for each key').waitFor();
+
+  // Why it was refused, and back: the value of the key is still there.
+  await page.getByRole('link', { name: 'Why, step by step' }).first().click();
+  await page.getByText('Denied: rate_limited (429)').waitFor();
+  await page.getByText('Decided by: Rate limit').waitFor();
+  await page.goBack();
+  await page.getByText(key, { exact: true }).waitFor();
+  await page.getByRole('link', { name: 'Ask why a request is refused' }).click();
+  await page.getByText('Denied: credentials_missing (401)').waitFor();
+  await page.goBack();
 
   // The value of the key is gone with the page; what was made is not.
   await page.reload();

@@ -7,13 +7,20 @@ export const saveWords = {
   checking: 'Trying the change, without making it …',
   why: 'Why (for the history)',
   whyHint: 'Optional. It stands beside the change in the history of the configuration.',
-  effects: (endpoints: number, keys: number): string => {
-    if (endpoints === 0 && keys === 0) return 'No route and no key changes by this.';
+  /** @param areNew whether all of them come with the change */
+  effects: (endpoints: number, keys: number, areNew: { routes: boolean; keys: boolean }): string => {
+    if (endpoints === 0 && keys === 0) return 'This changes no route and no key yet.';
     const parts = [
-      endpoints > 0 && count(endpoints, 'route changes', 'routes change'),
-      keys > 0 && count(keys, 'API key changes', 'API keys change'),
+      endpoints > 0 &&
+        (areNew.routes
+          ? count(endpoints, 'new route', 'new routes')
+          : count(endpoints, 'route changes', 'routes change')),
+      keys > 0 &&
+        (areNew.keys
+          ? count(keys, 'new API key', 'new API keys')
+          : count(keys, 'API key changes', 'API keys change')),
     ].filter(Boolean);
-    return `By this ${parts.join(' and ')}.`;
+    return `${parts.join(' and ')}.`;
   },
   routes: 'Routes that change',
   route: (method: string, route: string): string => `${method} ${route}`,
@@ -64,7 +71,7 @@ export const saveWords = {
   byKey: (name: string): string => `key ${name}`,
   bySubject: (id: string): string => `subject ${id}`,
   byAnonymous: 'anonymous',
-  same: 'The same change elsewhere',
+  same: 'The same change as curl, command or YAML',
   curl: 'curl',
   command: 'Command line',
   yaml: 'YAML',

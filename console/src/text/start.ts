@@ -29,6 +29,7 @@ export const startWords = {
   path: 'Gateway path',
   pathHint: 'Clients call this path, then the version: v1 to begin with.',
   submit: 'Make the app',
+  import: 'Import an OpenAPI description instead',
   saveTitle: (name: string): string => `Make ${name}`,
   done: (name: string): string => `${name} takes requests`,
   problems: {
@@ -55,9 +56,21 @@ export const tryWords = {
   callAt: 'Clients call',
   backend: 'Answered by',
   callers: 'Who may call',
+  limit: 'Limit',
+  limitOf: (requests: number, seconds: number, per: string): string => {
+    const time = seconds === 60 ? 'per minute' : `in ${seconds} seconds`;
+    const counted: Readonly<Record<string, string>> = {
+      api_key: 'for each key',
+      ip: 'for each client address',
+      scope: 'for all callers together',
+    };
+    return `${requests} ${requests === 1 ? 'request' : 'requests'} ${time}, ${counted[per] ?? `counted per ${per}`}`;
+  },
+  noLimit: 'none',
+  limitElsewhere: 'as the settings say',
   key: 'API key',
   keyOnce:
-    'Copy the key now: the gateway keeps only a hash of it, and this is the only time that it is shown.',
+    'Copy the key now: the gateway keeps only a hash of it. It is shown here until the page is loaded anew, and never again after that.',
   test: 'Test request',
   testSummary:
     'The gateway sends a real request to itself, as a client would: it is logged, counted and limited, and it reaches the backend.',

@@ -1,11 +1,18 @@
 /** What a dry run says: which routes and keys change, in words and as a list, and what the gateway warns of. */
 import { useState, type ReactNode } from 'react';
-import type { DryRunEndpoint, DryRunEnvelope, DryRunKey, DryRunPart } from '../../api/schema.ts';
+import type {
+  DryRunEndpoint,
+  DryRunEnvelope,
+  DryRunKey,
+  DryRunPart,
+  DryRunPartChange,
+} from '../../api/schema.ts';
 import { saveWords as say } from '../../text/save.ts';
 import { Button } from '../../ui/controls/button.tsx';
 import { Badge, type Tone } from '../../ui/display/badge.tsx';
 import { Note } from '../../ui/display/notes.tsx';
 import { groupsOf, type EffectGroup } from './effect-groups.ts';
+import { changedTexts, partText } from './part-text.ts';
 import styles from './save.module.css';
 
 const TONES: Readonly<Record<string, Tone>> = { added: 'good', removed: 'bad', changed: 'info' };
@@ -14,9 +21,13 @@ const SHOWN_MAX = 8;
 
 export function Effects({ trial }: { readonly trial: DryRunEnvelope }): ReactNode {
   const { endpoints, endpoints_total: total, keys, keys_total: keysTotal } = trial.data;
+  const areNew = {
+    routes: total === endpoints.length && endpoints.every(({ change }) => change === 'added'),
+    keys: keysTotal === keys.length && keys.every(({ change }) => change === 'added'),
+  };
   return (
     <>
-      <Note tone={total + keysTotal === 0 ? 'neutral' : 'info'}>{say.effects(total, keysTotal)}</Note>
+      <Note tone={total + keysTotal === 0 ? 'neutral' : 'info'}>{say.effects(total, keysTotal, areNew)}</Note>
       {trial.warnings !== undefined && (
         <Note tone="warn">
           <strong>{say.warnings}</strong>
@@ -53,13 +64,8 @@ function Group({ group: { sample, routes } }: { readonly group: EffectGroup }): 
         {routes.length > 1 && <span>{say.sameFor(routes.length)}</span>}
         <RouteFacts endpoint={sample} />
       </div>
-      {sample.parts.map(({ part, before, after }) => (
-        <div key={part} className={styles['change']}>
-          <code>{part}</code>
-          <PartState part={before} className={styles['before']} />
-          <span aria-hidden="true">→</span>
-          <PartState part={after} className={styles['after']} />
-        </div>
+      {sample.parts.map((change) => (
+        <PartChange key={change.part} change={change} isNew={sample.change === 'added'} />
       ))}
       <ul className={styles['routes']}>
         {shown.map((endpoint) => (
@@ -95,17 +101,42 @@ function RouteFacts({
   return facts.map((fact) => <span key={fact}>{fact}</span>);
 }
 
-function PartState({
-  part,
-  className,
-}: {
+interface PartChangeProps {
+  readonly change: DryRunPartChange;
+  /** Nothing was there before: only what comes is told. */
+  readonly isNew: boolean;
+}
+
+function PartChange({ change: { part, before, after }, isNew }: PartChangeProps): ReactNode {
+  const [was, becomes] =
+    before === null || after === null
+      ? [partText(before?.value), partText(after?.value)]
+      : changedTexts(before.value, after.value);
+  return (
+    <div className={styles['change']}>
+      <code>{part}</code>
+      {!(isNew && before === null) && (
+        <>
+          <PartState part={before} text={was} className={styles['before']} />
+          <span aria-hidden="true">→</span>
+        </>
+      )}
+      <PartState part={after} text={becomes} className={styles['after']} />
+    </div>
+  );
+}
+
+interface PartStateProps {
   readonly part: DryRunPart | null;
+  readonly text: string;
   readonly className: string | undefined;
-}): ReactNode {
+}
+
+function PartState({ part, text, className }: PartStateProps): ReactNode {
   if (part === null) return <span className={className}>{say.notSet}</span>;
   return (
     <span>
-      <code className={className}>{JSON.stringify(part.value)}</code>{' '}
+      <code className={className}>{text === '' ? say.notSet : text}</code>{' '}
       <span className={styles['level']}>({say.level(part.source.level)})</span>
     </span>
   );

@@ -1,11 +1,11 @@
 /** The app that was made: how it is called, its key, a test request, and where to go from here. */
 import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
-import type { App, Revision, Version } from '../../api/schema.ts';
+import type { App, RateLimit, Revision, Version } from '../../api/schema.ts';
 import { startWords, tryWords } from '../../text/start.ts';
 import { Button } from '../../ui/controls/button.tsx';
 import { CopyButton } from '../../ui/controls/copy-button.tsx';
-import { KeyValues } from '../../ui/display/key-values.tsx';
+import { KeyValues, row } from '../../ui/display/key-values.tsx';
 import { Note } from '../../ui/display/notes.tsx';
 import { PageHead, Panel, Stack } from '../../ui/display/panel.tsx';
 import styles from './start.module.css';
@@ -21,7 +21,8 @@ interface MadeAppProps {
 }
 
 export function MadeApp({ app, version, revision, keyValue, onAnother }: MadeAppProps): ReactNode {
-  const callers = app.default_policy?.auth?.auth_type;
+  const { auth, rate_limit: limit } = app.default_policy ?? {};
+  const callers = auth?.auth_type;
   const isKeyed = callers === 'api_key';
   const backend = backendText(revision);
   return (
@@ -41,6 +42,7 @@ export function MadeApp({ app, version, revision, keyValue, onAnother }: MadeApp
               ...(callers === 'api_key' || callers === 'none'
                 ? [[tryWords.callers, startWords.callerChoices[callers]] as const]
                 : []),
+              ...(limit === undefined || limit === null ? [] : [row(tryWords.limit, limitText(limit))]),
             ]}
           />
         </Panel>
@@ -51,7 +53,7 @@ export function MadeApp({ app, version, revision, keyValue, onAnother }: MadeApp
           backend={backend}
           revision={{ app: app.slug, version: version.version, revision: revision.revision }}
         />
-        <NextSteps slug={app.slug} />
+        <NextSteps slug={app.slug} path={`${version.gateway_path}/`} />
       </Stack>
     </>
   );
@@ -68,6 +70,12 @@ function KeyPanel({ value }: { readonly value: string }): ReactNode {
   );
 }
 
+function limitText({ enabled, requests, window_seconds: seconds, per }: RateLimit): string {
+  if (enabled === false) return tryWords.noLimit;
+  if (typeof requests !== 'number') return tryWords.limitElsewhere;
+  return tryWords.limitOf(requests, seconds ?? 0, per ?? 'scope');
+}
+
 /** As it was typed: with the port and path that are not those of the scheme. */
 export function backendText(revision: Revision): string {
   const {
@@ -81,7 +89,13 @@ export function backendText(revision: Revision): string {
   return `${scheme}://${name}${isUsual ? '' : `:${port}`}${base === '/' ? '' : base}`;
 }
 
-function NextSteps({ slug }: { readonly slug: string }): ReactNode {
+interface NextStepsProps {
+  readonly slug: string;
+  /** That clients call. */
+  readonly path: string;
+}
+
+function NextSteps({ slug, path }: NextStepsProps): ReactNode {
   const { app, keys, live, explain, import: imported } = tryWords.nextLinks;
   return (
     <Panel title={tryWords.next}>
@@ -94,14 +108,16 @@ function NextSteps({ slug }: { readonly slug: string }): ReactNode {
         </li>
         {(
           [
-            ['/keys', keys],
-            ['/live', live],
-            ['/explain', explain],
-            ['/import', imported],
+            ['/keys', { app: slug }, keys],
+            ['/live', { app: slug }, live],
+            ['/explain', { method: 'GET', url: path }, explain],
+            ['/import', {}, imported],
           ] as const
-        ).map(([to, [label, text]]) => (
+        ).map(([to, search, [label, text]]) => (
           <li key={to}>
-            <Link to={to}>{label}</Link>
+            <Link to={to} search={search as never}>
+              {label}
+            </Link>
             <span>{text}</span>
           </li>
         ))}

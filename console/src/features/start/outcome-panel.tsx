@@ -74,7 +74,7 @@ function MeaningText({
 }: OutcomeProps & { readonly meaning: Meaning }): ReactNode {
   const { status, problem, denial, request_id: id } = outcome;
   const why = id !== null && (
-    <Link to="/live/$id" params={{ id }}>
+    <Link to="/explain" search={{ request_id: id } as never}>
       {tryWords.why}
     </Link>
   );

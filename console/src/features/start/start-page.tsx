@@ -1,12 +1,14 @@
 /**
  * The first app in four fields, then a test request. Which app stands in the address (`?app=orders`), so that the page
- * can be opened again; only the value of the key is gone then.
+ * can be opened again. The value of its key is kept as long as the browser does not load the console anew.
  */
-import { useState, type ReactNode } from 'react';
+import { useQueryClient } from '@tanstack/react-query';
+import type { ReactNode } from 'react';
 import { useRead } from '../../api/queries.ts';
 import { useMay } from '../../page/session.ts';
 import { useSearchText } from '../../page/search-text.ts';
 import { startWords } from '../../text/start.ts';
+import { ButtonLink } from '../../ui/controls/button.tsx';
 import { Loaded, Note } from '../../ui/display/notes.tsx';
 import { PageHead } from '../../ui/display/panel.tsx';
 import { FIRST_REVISION, FIRST_VERSION } from './draft.ts';
@@ -15,27 +17,22 @@ import { StartForm } from './start-form.tsx';
 
 export function StartPage(): ReactNode {
   const [app, setApp] = useSearchText('app');
-  const [key, setKey] = useState('');
+  const keys = useMadeKeys();
   const mayMake = useMay('editor');
   if (app !== '') {
-    return (
-      <Made
-        app={app}
-        keyValue={key}
-        onAnother={() => {
-          setKey('');
-          setApp('');
-        }}
-      />
-    );
+    return <Made app={app} keyValue={keys.of(app)} onAnother={() => setApp('')} />;
   }
   return (
     <>
-      <PageHead title={startWords.newApp} summary={startWords.summary} />
+      <PageHead
+        title={startWords.newApp}
+        summary={startWords.summary}
+        actions={mayMake && <ButtonLink to="/import">{startWords.import}</ButtonLink>}
+      />
       {mayMake ? (
         <StartForm
           onMade={(slug, value) => {
-            setKey(value);
+            keys.keep(slug, value);
             setApp(slug);
           }}
         />
@@ -44,6 +41,25 @@ export function StartPage(): ReactNode {
       )}
     </>
   );
+}
+
+interface MadeKeys {
+  /** Empty where none was made since the console was loaded. */
+  of(app: string): string;
+  keep(app: string, value: string): void;
+}
+
+/** In memory only, so that a look at another page does not lose a value that nothing can show again. */
+function useMadeKeys(): MadeKeys {
+  const client = useQueryClient();
+  const keyOf = (app: string) => ['made key', app];
+  return {
+    of: (app) => client.getQueryData<string>(keyOf(app)) ?? '',
+    keep: (app, value) => {
+      client.setQueryDefaults(keyOf(app), { gcTime: Infinity });
+      client.setQueryData(keyOf(app), value);
+    },
+  };
 }
 
 interface MadeProps {
