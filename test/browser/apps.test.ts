@@ -32,7 +32,7 @@ const press = (scope: Page | Locator, name: string): Promise<void> =>
 async function confirm(page: Page, title: string, action: string): Promise<void> {
   const dialog = page.getByRole('dialog', { name: title });
   await dialog
-    .getByText(/routes? change|keys? change|No route/)
+    .getByText(/routes? change|new routes?|keys? change|changes no route/)
     .first()
     .waitFor();
   await press(dialog, action);
@@ -61,7 +61,7 @@ it(
     const { page, expectNoProblems } = await console.open('/apps', 'editor');
     await page.getByRole('heading', { name: 'No apps yet' }).waitFor();
     expect(await axe(page)).toEqual([]);
-    await press(page, 'Create app');
+    await press(page, 'Create an empty app');
     const form = page.getByRole('form', { name: 'Create app' });
     await form.getByLabel('Name', { exact: true }).fill('Billing');
     await form.getByLabel('Slug').fill('Not A Slug');
@@ -83,20 +83,24 @@ it(
     await press(page.getByRole('form'), 'Create version');
     await confirm(page, 'Create version', 'Create version');
 
+    // A version alone serves nothing: its first revision is asked for at once.
     await heading(page, 'billing v1').waitFor();
-    await press(page, 'Create revision');
     const revision = page.getByRole('form', { name: 'Create revision' });
     await revision.getByLabel('Revision', { exact: true }).fill('r1');
-    await revision.getByLabel('Backend scheme').selectOption('http');
-    await revision.getByLabel('Backend host').fill('127.0.0.1');
-    await revision.getByLabel('Backend port').fill(String(port));
+    const backend = revision.getByLabel('Backend URL');
+    await backend.fill('http://bad_host:1');
+    await press(revision, 'Create revision');
+    // What is refused is brought into view, with the keyboard on it.
+    await expect.poll(() => backend.getAttribute('aria-invalid')).toBe('true');
+    await expect.poll(() => backend.evaluate((field) => field === document.activeElement)).toBe(true);
+    await backend.fill(`127.0.0.1:${port}`);
+    await revision.getByText('It gets 100 % of the requests at once.').waitFor();
     expect(await axe(page)).toEqual([]);
     await press(revision, 'Create revision');
     await confirm(page, 'Create revision', 'Create revision');
 
     await heading(page, 'billing v1 r1').waitFor();
-    await press(page, 'Activate r1');
-    await confirm(page, 'Send all traffic to r1', 'Activate');
+    await page.getByText('gets traffic').first().waitFor();
     await page.getByRole('tab', { name: 'Endpoints' }).click();
     await press(page, 'Add endpoint');
     const endpoint = page.getByRole('form', { name: 'Add endpoint' });
@@ -248,6 +252,46 @@ it('clones a revision with its endpoints', async () => {
   expectNoProblems();
 });
 
+it('makes a second revision like the first, with another backend and a share', async () => {
+  await makeApp('second');
+  const revisions = '/apps/second/versions/v1/revisions';
+  await console.gateway.must('POST', `${revisions}/r1/endpoints`, { method: 'GET', path: '/a' });
+  const policy = { required_scopes: ['second:read'] };
+  await console.gateway.must('PATCH', `${revisions}/r1`, {
+    default_policy: policy,
+    health_check_path: '/up',
+  });
+  const { page, expectNoProblems } = await console.open('/apps/second/versions/v1', 'editor');
+  await press(page, 'Create revision');
+  const form = page.getByRole('form', { name: 'Create revision' });
+  await form.getByLabel('Revision', { exact: true }).fill('r2');
+  await form.getByLabel('Backend URL').fill(`http://127.0.0.1:${port}/new`);
+  await form.getByText('It gets no requests yet').waitFor();
+  await form.getByLabel('Gets traffic').check();
+  await form.getByLabel('Traffic weight').fill('25');
+  await form.getByText('It gets 20 % of the requests at once.').waitFor();
+  await form.getByText('Paths, TLS, health check and circuit breaker').click();
+  await form.getByLabel('Health check path').fill('');
+  expect(await axe(page)).toEqual([]);
+  await screenshot(page, 'second-revision');
+  await press(form, 'Create revision');
+  await confirm(page, 'Create revision', 'Create revision');
+  await heading(page, 'second v1 r2').waitFor();
+  expect(await console.gateway.must('GET', `${revisions}/r2`)).toMatchObject({
+    backend_port: port,
+    backend_base_path: '/new',
+    default_policy: policy,
+    health_check_path: null,
+    is_current: true,
+    traffic_weight: 25,
+  });
+  await page.getByRole('tab', { name: 'Endpoints' }).click();
+  await page.getByRole('link', { name: 'GET /a' }).waitFor();
+  await page.getByRole('link', { name: 'Split the traffic' }).click();
+  await heading(page, 'second v1').waitFor();
+  expectNoProblems();
+});
+
 it('says what is not there, on a page with its title', async () => {
   const { page, expectNoProblems } = await console.open('/apps/nothing/versions/v1/revisions/r1', 'viewer');
   await heading(page, 'nothing v1 r1').waitFor();
@@ -263,7 +307,7 @@ it('deletes by name, with everything below', async () => {
   const dialog = page.getByRole('dialog', { name: 'Delete gone' });
   const button = dialog.getByRole('button', { name: 'Delete' });
   await dialog
-    .getByText(/routes? change|keys? change|No route/)
+    .getByText(/routes? change|new routes?|keys? change|changes no route/)
     .first()
     .waitFor();
   expect(await button.isDisabled()).toBe(true);

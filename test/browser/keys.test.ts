@@ -60,7 +60,7 @@ it('makes a key, and rotates it so that both values work for a time', async () =
   await form.getByLabel('Requests', { exact: true }).fill('1000');
   await form.getByRole('button', { name: 'Create key' }).click();
   const plan = page.getByRole('dialog', { name: 'Create a key for shop' });
-  await plan.getByText(/1 API key changes/).waitFor();
+  await plan.getByText(/1 new API key/).waitFor();
   await plan.getByRole('button', { name: 'Create key' }).click();
   await page.getByRole('dialog', { name: 'The value of mobile app' }).waitFor();
   expect(await axe(page)).toEqual([]);

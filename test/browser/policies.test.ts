@@ -101,7 +101,7 @@ it('sets a limit in the form, shows it as YAML and what a save would do, and the
 
   await press(page, 'Save …');
   await dialog(page).getByText('1 route changes.').waitFor();
-  await dialog(page).getByText('"requests":2').first().waitFor();
+  await dialog(page).getByText('enabled: true, requests: 2, window_seconds: 3600').first().waitFor();
   // All three were let through without a limit.
   await dialog(page)
     .getByText(/of the last 3 requests|Of the last 3 requests/)

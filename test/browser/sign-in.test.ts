@@ -67,7 +67,7 @@ it('asks again over the page when the session ends in the middle, and loses noth
   await dialog.waitFor({ state: 'detached' });
   // The plan that was refused is there still, or was left: either way the form has what was typed.
   const plan = page.getByRole('dialog', { name: 'Create a key for shop' });
-  await plan.getByText(/1 API key changes/).waitFor();
+  await plan.getByText(/1 new API key/).waitFor();
   await plan.getByRole('button', { name: 'Cancel' }).click();
   expect(await form.getByLabel('Name').inputValue()).toBe('typed before');
   expect(refused.every((line) => line.startsWith('401 '))).toBe(true);

@@ -38,7 +38,7 @@ export const fieldWords = {
     '/revision': ['Revision', 'A label such as r1 or canary.'],
     ...backendWords,
     '/traffic_weight': ['Traffic weight', 'Relative to the other current revisions.'],
-    '/is_current': ['Gets traffic', undefined],
+    '/is_current': ['Gets traffic', 'A share of the requests of the version, by its weight.'],
     '/copy_endpoints_from': ['Copy the endpoints of', 'A revision of this version, or version/revision.'],
     '/health_check_path': ['Health check path', 'The answer opens and closes the circuit breaker.'],
     '/circuit_breaker/failures': ['Failures that open the breaker', 'In a row. Empty: 5.'],
@@ -65,7 +65,8 @@ export const fieldWords = {
 export const appsWords = {
   title: 'Apps',
   trail: 'Where this page is',
-  summary: 'Each app has versions, each version revisions with a backend, each revision endpoints.',
+  summary:
+    'An app is an API. Its versions are paths that clients call; the revisions of a version are the backends that answer.',
   kinds: {
     app: 'App',
     version: 'Version',
@@ -79,6 +80,12 @@ export const appsWords = {
   createRevision: 'Create revision',
   createEndpoint: 'Add endpoint',
   importOpenApi: 'Import OpenAPI',
+  makeApp: 'Make an app',
+  createEmptyApp: 'Create an empty app',
+  emptyApp:
+    'Only the record of an app, which serves nothing before it has a version and a revision with a backend. “Make an app” makes all of them, and a key, in one step.',
+  versionOrRevision:
+    'A version is a path of its own for clients, such as /orders/v2. For another backend behind the same path, such as a new build that gets a part of the requests, create a revision of the version instead.',
   created: (name: string): string => `${name} is created`,
   create: (name: string): string => `Create ${name}`,
   saved: (name: string): string => `${name} is saved`,
@@ -208,6 +215,21 @@ export const appsWords = {
   },
 } as const;
 
+export const newRevisionWords = {
+  backend: 'Backend URL',
+  backendHint: 'Where this revision runs, as the gateway reaches it.',
+  backendLike: (revision: string): string =>
+    `Where this revision runs, as the gateway reaches it. Empty: the backend of ${revision}.`,
+  backendPlaceholder: 'http://127.0.0.1:3000',
+  like: 'Policy and endpoints',
+  likeHint: 'Copied, with the settings of the backend below.',
+  likeOf: (revision: string): string => `As ${revision} has them`,
+  likeNone: 'None to begin with',
+  share: (share: string): string => `It gets ${share} of the requests at once.`,
+  noShare: 'It gets no requests yet: give it a share on the page of the version when it is ready.',
+  further: 'Paths, TLS, health check and circuit breaker',
+} as const;
+
 export const trafficWords = {
   title: 'Traffic',
   bar: 'Shares of the traffic',
@@ -221,6 +243,8 @@ export const trafficWords = {
   none: 'No revision gets traffic: every request of this version gets 503.',
   noWeight: 'All weights are 0: every request of this version gets 503.',
   one: (revision: string): string => `All traffic goes to ${revision}.`,
+  canary: 'To try a new build on a part of the requests, create a second revision, then set its weight here.',
+  split: 'Split the traffic',
   save: 'Save the split',
   reset: 'Reset',
   splitOf: (version: string): string => `Split the traffic of ${version}`,

@@ -84,7 +84,13 @@ function AppView({ answer }: { readonly answer: Answer<AppEnvelope> }): ReactNod
               app={app.slug}
               appPath={app.gateway_path}
               onCancel={() => setMaking('')}
-              onCreated={(version) => void navigate(pageLink({ app: app.slug, version }))}
+              onCreated={(version) =>
+                // A version serves nothing before it has a backend.
+                void navigate({
+                  ...(pageLink({ app: app.slug, version }) as object),
+                  search: { create: 'revision' },
+                } as never)
+              }
             />
           </Panel>
         )}

@@ -29,9 +29,10 @@ export function AppsPage(): ReactNode {
           mayEdit && (
             <>
               <ButtonLink to="/import">{appsWords.importOpenApi}</ButtonLink>
-              <Button look="main" onClick={() => setMaking('app')}>
-                {appsWords.createApp}
-              </Button>
+              <Button onClick={() => setMaking('app')}>{appsWords.createEmptyApp}</Button>
+              <ButtonLink look="main" to="/start">
+                {appsWords.makeApp}
+              </ButtonLink>
             </>
           )
         }

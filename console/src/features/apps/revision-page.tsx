@@ -4,8 +4,8 @@ import type { ReactNode } from 'react';
 import type { Answer } from '../../api/call.ts';
 import { useRead } from '../../api/queries.ts';
 import type { Revision, RevisionEnvelope } from '../../api/schema.ts';
-import { appsWords, cloneWords, fieldWords } from '../../text/apps.ts';
-import { Button } from '../../ui/controls/button.tsx';
+import { appsWords, cloneWords, fieldWords, trafficWords } from '../../text/apps.ts';
+import { Button, ButtonLink } from '../../ui/controls/button.tsx';
 import { Badge } from '../../ui/display/badge.tsx';
 import { Columns, PageHead, Panel, Stack } from '../../ui/display/panel.tsx';
 import { Tabs } from '../../ui/overlay/tabs.tsx';
@@ -106,6 +106,11 @@ function RevisionView({ app, version, answer, siblings }: RevisionViewProps): Re
             <>
               <ActivateButton path={above} revisions={siblings} revision={revision.revision} />
               {revision.is_current && <DeactivateButton path={path} />}
+              {siblings.length > 1 && (
+                <ButtonLink to="/apps/$app/versions/$version" params={above}>
+                  {trafficWords.split}
+                </ButtonLink>
+              )}
               <Button onClick={() => setMaking('clone')}>{cloneWords.action}</Button>
               <DeleteButton path={path} name={revision.revision} etag={answer.etag} />
             </>

@@ -12,8 +12,8 @@ import { Columns, PageHead, Panel, Stack } from '../../ui/display/panel.tsx';
 import { Time } from '../../ui/display/time.tsx';
 import { Tabs } from '../../ui/overlay/tabs.tsx';
 import { RecordForm } from './forms/form-fields.tsx';
+import { CreateRevisionForm } from './forms/new-revision-form.tsx';
 import { VERSION_FIELDS, shownVersion } from './forms/record-fields.ts';
-import { CreateRevisionForm } from './forms/revision-form.tsx';
 import { useEditForm } from './forms/use-record-form.ts';
 import { VersionFields } from './forms/version-form.tsx';
 import { DeleteButton } from './parts/delete-button.tsx';
@@ -107,6 +107,7 @@ function VersionView({ app, answer, revisions }: VersionViewProps): ReactNode {
             <CreateRevisionForm
               app={app}
               version={version.version}
+              siblings={revisions}
               onCancel={() => setMaking('')}
               onCreated={(revision) => void navigate(pageLink({ ...path, revision }))}
             />

@@ -41,6 +41,7 @@ export function CreateAppForm({ onCreated, onCancel }: CreateProps): ReactNode {
   });
   return (
     <RecordForm form={form} label={appsWords.createApp} action={appsWords.createApp} onCancel={onCancel}>
+      <p>{appsWords.emptyApp}</p>
       <AppFields form={form} />
     </RecordForm>
   );

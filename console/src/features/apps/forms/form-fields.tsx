@@ -1,5 +1,5 @@
 /** Controls of a record's form, each bound to one field by its pointer. */
-import type { ReactNode } from 'react';
+import { useEffect, useRef, type ReactNode } from 'react';
 import { appsWords } from '../../../text/apps.ts';
 import { words } from '../../../text/words.ts';
 import { Button } from '../../../ui/controls/button.tsx';
@@ -99,8 +99,19 @@ interface RecordFormProps {
 }
 
 export function RecordForm({ form, label, action, onCancel, children }: RecordFormProps): ReactNode {
+  const element = useRef<HTMLFormElement>(null);
+  useEffect(() => {
+    if (form.error === undefined) return;
+    // A form may be longer than the screen: what was refused is brought into view.
+    const wrong =
+      element.current?.querySelector<HTMLElement>('[aria-invalid="true"]') ??
+      element.current?.querySelector<HTMLElement>('[role="alert"]');
+    wrong?.scrollIntoView({ block: 'center' });
+    if (wrong?.hasAttribute('aria-invalid')) wrong.focus({ preventScroll: true });
+  }, [form.error]);
   return (
     <form
+      ref={element}
       className={styles['form']}
       aria-label={label}
       noValidate

@@ -39,13 +39,20 @@ export function patchOf(record: Json, edits: Edits, kinds: FieldKinds): Json | u
   return Object.keys(patch).length === 0 ? undefined : patch;
 }
 
-/** The body of a creation: what was typed; fields left empty take their default. */
-export function bodyOf(edits: Edits, kinds: FieldKinds): Json {
+/**
+ * The body of a creation: what was typed; fields left empty take their default.
+ * @param empty whether fields that were emptied are left out, or null, as in a merge patch over a body
+ */
+export function bodyOf(
+  edits: Edits,
+  kinds: FieldKinds,
+  empty: 'without nulls' | 'with nulls' = 'without nulls',
+): Json {
   const body: Record<string, unknown> = {};
   for (const [pointer, typed] of Object.entries(edits)) {
     const kind = kinds[pointer] ?? 'text';
     const value = kind === 'labels' ? readLabels(String(typed)) : typedValue(typed, kind);
-    if (value !== null) setAt(body, pointer, value);
+    if (value !== null || empty === 'with nulls') setAt(body, pointer, value);
   }
   return body;
 }

@@ -3,35 +3,19 @@ import type { ReactNode } from 'react';
 import { appsWords, cloneWords, fieldWords } from '../../../text/apps.ts';
 import { FieldGrid } from '../../../ui/controls/field.tsx';
 import { FormChoice, FormField, FormGroup, FormText, RecordForm } from './form-fields.tsx';
-import { DEFAULTS, REVISION_FIELDS } from './record-fields.ts';
+import { REVISION_FIELDS } from './record-fields.ts';
 import { useCreateForm, type FormState } from './use-record-form.ts';
 
 const SCHEMES = ['https', 'http'].map((value) => ({ value, label: value }));
 const { groups } = appsWords;
 
-interface RevisionFieldsProps {
-  readonly form: FormState;
-  /** Also what only a creation takes. */
-  readonly isNew?: boolean;
-}
-
-export function RevisionFields({ form, isNew = false }: RevisionFieldsProps): ReactNode {
+export function RevisionFields({ form }: { readonly form: FormState }): ReactNode {
   return (
     <>
       <FieldGrid>
         <FormField form={form} at="/revision" required />
-        {isNew && <FormField form={form} at="/copy_endpoints_from" />}
       </FieldGrid>
-      <FormGroup title={groups.backend}>
-        <FieldGrid>
-          <FormChoice form={form} at="/backend_scheme" choices={SCHEMES} />
-          <FormField form={form} at="/backend_host" required />
-          <FormField form={form} at="/backend_port" />
-          <FormField form={form} at="/backend_base_path" />
-        </FieldGrid>
-        <FormField form={form} at="/strip_gateway_path" />
-        <FormField form={form} at="/preserve_host" />
-      </FormGroup>
+      <BackendFields form={form} />
       <FormGroup title={groups.traffic}>
         <FieldGrid>
           <FormField form={form} at="/traffic_weight" />
@@ -44,7 +28,22 @@ export function RevisionFields({ form, isNew = false }: RevisionFieldsProps): Re
   );
 }
 
-function TlsFields({ form }: { readonly form: FormState }): ReactNode {
+export function BackendFields({ form }: { readonly form: FormState }): ReactNode {
+  return (
+    <FormGroup title={groups.backend}>
+      <FieldGrid>
+        <FormChoice form={form} at="/backend_scheme" choices={SCHEMES} />
+        <FormField form={form} at="/backend_host" required />
+        <FormField form={form} at="/backend_port" />
+        <FormField form={form} at="/backend_base_path" />
+      </FieldGrid>
+      <FormField form={form} at="/strip_gateway_path" />
+      <FormField form={form} at="/preserve_host" />
+    </FormGroup>
+  );
+}
+
+export function TlsFields({ form }: { readonly form: FormState }): ReactNode {
   return (
     <FormGroup title={groups.tls}>
       <FormField form={form} at="/backend_tls/verify" />
@@ -68,7 +67,7 @@ const HEALTH_FIELDS = [
   '/circuit_breaker/recovery_secs',
 ];
 
-function HealthFields({ form }: { readonly form: FormState }): ReactNode {
+export function HealthFields({ form }: { readonly form: FormState }): ReactNode {
   return (
     <FormGroup title={groups.health}>
       <FieldGrid>
@@ -81,34 +80,11 @@ function HealthFields({ form }: { readonly form: FormState }): ReactNode {
   );
 }
 
-interface CreateProps {
+export interface CreateProps {
   readonly app: string;
   readonly version: string;
   readonly onCreated: (revision: string) => void;
   readonly onCancel: () => void;
-}
-
-export function CreateRevisionForm({ app, version, onCreated, onCancel }: CreateProps): ReactNode {
-  const form = useCreateForm({
-    title: appsWords.createRevision,
-    operation: '/apps/{app_id}/versions/{version_id}/revisions',
-    path: { app_id: app, version_id: version },
-    words: fieldWords.revision,
-    kinds: REVISION_FIELDS,
-    defaults: DEFAULTS.revision,
-    nameOf: ({ revision }) => String(revision),
-    onCreated: ({ revision }) => onCreated(String(revision)),
-  });
-  return (
-    <RecordForm
-      form={form}
-      label={appsWords.createRevision}
-      action={appsWords.createRevision}
-      onCancel={onCancel}
-    >
-      <RevisionFields form={form} isNew />
-    </RecordForm>
-  );
 }
 
 interface CloneProps extends CreateProps {

@@ -7,6 +7,7 @@ import { useRef, useState } from 'react';
 import type { ApiError } from '../../../api/api-error.ts';
 import { callByName, type Answer } from '../../../api/call.ts';
 import { appsWords, type FieldWords } from '../../../text/apps.ts';
+import { applyPatch } from '../../save/merge-patch.ts';
 import { useSave } from '../../save/save-context.ts';
 import {
   bodyOf,
@@ -146,7 +147,7 @@ export function useCreateForm(target: CreateTarget): FormState {
   const leave = useLeaveQuestion(isChanged);
   const submit = async (): Promise<void> => {
     setError(undefined);
-    const body = { ...target.constants, ...bodyOf(edits, target.kinds) };
+    const body = createdBody(target, edits);
     const answer: Answer<{ readonly data: Json }> | undefined = await save({
       title: target.title,
       action: target.title,
@@ -172,6 +173,11 @@ export function useCreateForm(target: CreateTarget): FormState {
     discard: () => setEdits({}),
     submit: () => void submit(),
   };
+}
+
+/** What was typed, over what is sent anyway; a field that was emptied is left to the default of the API. */
+function createdBody({ constants, kinds }: CreateTarget, edits: Edits): Json {
+  return applyPatch(constants ?? {}, bodyOf(edits, kinds, 'with nulls')) as Json;
 }
 
 /** Asks before the page is left while something typed on it is not saved. */

@@ -54,6 +54,7 @@ export function CreateVersionForm({ app, appPath, onCreated, onCancel }: CreateP
       action={appsWords.createVersion}
       onCancel={onCancel}
     >
+      <p>{appsWords.versionOrRevision}</p>
       <VersionFields form={form} defaultPath={`${appPath === '/' ? '' : appPath}/${label}`} />
     </RecordForm>
   );

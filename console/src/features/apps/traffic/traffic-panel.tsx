@@ -98,6 +98,7 @@ function SplitEditor({ path, answer, revisions, onStale }: SplitEditorProps): Re
         <>
           <WeightFields shares={shares} revisions={revisions} onChange={change} />
           {shares.length > 1 && <p className={styles['soft']}>{trafficWords.how}</p>}
+          {revisions.length === 1 && <p className={styles['soft']}>{trafficWords.canary}</p>}
           <div className={styles['actions']}>
             <Button look="main" disabled={!isChanged || shares.length === 0} onClick={() => void submit()}>
               {trafficWords.save}
