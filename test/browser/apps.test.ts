@@ -88,7 +88,7 @@ it(
     const revision = page.getByRole('form', { name: 'Create revision' });
     await revision.getByLabel('Revision', { exact: true }).fill('r1');
     const backend = revision.getByLabel('Backend URL');
-    await backend.fill('http://bad_host:1');
+    await backend.fill('http://-bad-:1');
     await press(revision, 'Create revision');
     // What is refused is brought into view, with the keyboard on it.
     await expect.poll(() => backend.getAttribute('aria-invalid')).toBe('true');

@@ -134,6 +134,9 @@ export const appsWords = {
   keys: 'API keys',
   shadow: 'Shadow report',
   explain: 'Explain a request',
+  tryRequest: 'Try a request',
+  setPolicy: 'Set a policy',
+  editPolicy: 'Change the policy',
   facts: {
     slug: 'Slug',
     path: 'Gateway path',
@@ -141,7 +144,7 @@ export const appsWords = {
     description: 'Description',
     labels: 'Labels',
     encodedSlashes: '%2F in paths',
-    policy: 'Policy of its own',
+    policy: 'Policy',
     created: 'Created',
     changed: 'Changed',
     id: 'Id',

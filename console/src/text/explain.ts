@@ -106,7 +106,7 @@ export const explainWords = {
   fixAction: 'Apply',
   fixDone: 'The fix is applied',
   fixRole: (role: string): string => `This takes the role ${role}.`,
-  fixByHand: 'No call of the API can make this change: it takes a decision, the client, or the settings.',
+  fixByHand: 'The gateway cannot do this by itself: the client has to, or a decision is needed first.',
   now: (outcome: string): string => `The same request now: ${outcome}`,
 
   facts: 'Request',

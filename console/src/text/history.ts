@@ -72,6 +72,7 @@ export const historyWords = {
   },
 
   rollBack: 'Roll back to this version',
+  undo: 'Undo this change',
   rollBackTitle: (version: number): string => `Roll back to version ${version}`,
   rollBackText:
     'The configuration becomes as it was then, in one step. It is a new version: it can be taken back too.',

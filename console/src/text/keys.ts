@@ -21,6 +21,8 @@ export const keysWords = {
     lastUsed: 'Last used',
     expires: 'Expires',
   },
+  sentIn:
+    'Clients send it in the header "Authorization: Bearer …", or bare in the header that the policy of the route names.',
   never: 'never',
   noScopes: 'none',
   noAppsTitle: 'No app yet',
@@ -28,7 +30,7 @@ export const keysWords = {
   toStart: 'Create the first app',
   noKeysTitle: 'No key yet',
   noKeys:
-    'Clients send a key in the header "Authorization: Bearer hgk_…". Make one for each client, so that each can be limited, watched and switched off by itself.',
+    'Clients send a key in the header "Authorization: Bearer hgk_…", or bare in the header that the policy of the route names. Make one for each client, so that each can be limited, watched and switched off by itself.',
   noMatchTitle: 'No key matches',
   noMatch: 'No key of this app has this name and state.',
   moreApps: 'Load more apps',

@@ -6,7 +6,7 @@ const count = (value: number, one: string, many: string): string =>
 export const saveWords = {
   checking: 'Trying the change, without making it …',
   why: 'Why (for the history)',
-  whyHint: 'Optional. It stands beside the change in the history of the configuration.',
+  whyHint: 'Optional. Stands beside the change in the history of the configuration; empty: the title above.',
   /** @param areNew whether all of them come with the change */
   effects: (endpoints: number, keys: number, areNew: { routes: boolean; keys: boolean }): string => {
     if (endpoints === 0 && keys === 0) return 'This changes no route and no key yet.';

@@ -1,7 +1,8 @@
 /** Words of the shadow report. */
 export const shadowWords = {
   title: 'Shadow mode',
-  summary: 'What parts of policies that are not in force yet would have denied.',
+  summary:
+    'What parts of policies that are only tried would have denied. To try a part, tick “Only try (shadow)” at it in a policy.',
   apps: 'Apps',
   app: 'App',
   wouldDeny: 'Would have denied',
@@ -41,8 +42,7 @@ export const shadowWords = {
   anonymous: 'anonymous',
   emptyTitle: 'Nothing is in shadow mode',
   empty:
-    'Try a policy before it denies anything: name its parts under "shadow". They are evaluated for every request, refuse none, and are counted here with route and caller. When the numbers are right, one press enforces them.',
-  emptyDocs: 'docs/how-to/shadow.md has the steps.',
+    'Try a policy before it denies anything: tick “Only try (shadow)” at its parts. They are evaluated for every request, refuse none, and are counted here with route and caller. When the numbers are right, one press enforces them.',
   toPolicy: 'Edit the policy',
   quietTitle: 'It would have denied nothing',
   quiet:

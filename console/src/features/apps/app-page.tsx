@@ -18,10 +18,12 @@ import { useEditForm } from './forms/use-record-form.ts';
 import { CreateVersionForm } from './forms/version-form.tsx';
 import { DeleteButton } from './parts/delete-button.tsx';
 import { LabelList } from './parts/label-list.tsx';
+import { PolicySummary } from './parts/policy-summary.tsx';
 import { policyTab } from './parts/policy-tab.tsx';
 import { RecordLoaded } from './parts/record-loaded.tsx';
 import { useRecordView } from './parts/record-view.ts';
 import { Trail, pageLink } from './parts/resource-link.tsx';
+import { TryApp } from './parts/try-link.tsx';
 import { VersionTable } from './parts/version-table.tsx';
 
 export function AppPage(): ReactNode {
@@ -66,6 +68,7 @@ function AppView({ answer }: { readonly answer: Answer<AppEnvelope> }): ReactNod
         summary={app.description}
         actions={
           <>
+            <TryApp app={app.id} />
             <ButtonLink {...({ to: '/keys', search: { app: app.slug } } as object)}>
               {appsWords.keys}
             </ButtonLink>
@@ -127,7 +130,7 @@ function AppOverview({ app }: { readonly app: App }): ReactNode {
               [facts.path, <code key="path">{app.gateway_path}</code>],
               [facts.routing, appsWords.routing[app.routing_mode]],
               [facts.encodedSlashes, app.allow_encoded_slashes ? appsWords.accepted : appsWords.refused],
-              [facts.policy, app.default_policy === null ? appsWords.no : appsWords.yes],
+              [facts.policy, <PolicySummary key="policy" policy={app.default_policy} />],
               [facts.labels, <LabelList key="labels" labels={app.labels} />],
               [facts.created, <Time key="created" at={app.created_at} />],
               [facts.changed, <Time key="changed" at={app.updated_at} />],

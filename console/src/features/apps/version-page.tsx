@@ -23,6 +23,7 @@ import { useRecordView } from './parts/record-view.ts';
 import { Trail, pageLink } from './parts/resource-link.tsx';
 import { RevisionTable } from './parts/revision-table.tsx';
 import { StatusBadge } from './parts/state-badges.tsx';
+import { TryLink } from './parts/try-link.tsx';
 import { apiPath, type ResourcePath } from './resource-path.ts';
 import { RollBackButton } from './traffic/activate-buttons.tsx';
 import { TrafficPanel } from './traffic/traffic-panel.tsx';
@@ -92,13 +93,16 @@ function VersionView({ app, answer, revisions }: VersionViewProps): ReactNode {
         trail={<Trail path={path} />}
         summary={<StatusBadge status={version.status} />}
         actions={
-          mayEdit && (
-            <>
-              <RollBackButton path={path} revisions={revisions} />
-              <Button onClick={() => setMaking('revision')}>{appsWords.createRevision}</Button>
-              <DeleteButton path={path} name={version.version} etag={answer.etag} />
-            </>
-          )
+          <>
+            {revisions.length > 0 && <TryLink path={version.gateway_path} />}
+            {mayEdit && (
+              <>
+                <RollBackButton path={path} revisions={revisions} />
+                <Button onClick={() => setMaking('revision')}>{appsWords.createRevision}</Button>
+                <DeleteButton path={path} name={version.version} etag={answer.etag} />
+              </>
+            )}
+          </>
         }
       />
       <Stack>

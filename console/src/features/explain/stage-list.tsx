@@ -16,6 +16,9 @@ const TONES: Readonly<Record<ExplainedStage['verdict'], Tone>> = {
   not_applicable: 'neutral',
 };
 
+const POLICY = { tab: 'policy' } as never;
+const EDIT = { tab: 'edit' } as never;
+
 export function StageList({ explanation }: { readonly explanation: Explanation }): ReactNode {
   const shown = explanation.stages.filter(({ verdict }) => verdict !== 'not_applicable');
   const others = explanation.stages.filter(({ verdict }) => verdict === 'not_applicable');
@@ -64,8 +67,8 @@ function Decision({ stage, explanation }: DecisionProps): ReactNode {
   );
 }
 
-/** To the record that has the value. */
-function LevelLink({ stage: { level, source_id: id }, explanation }: DecisionProps): ReactNode {
+/** To the view of the record where the value stands. */
+function LevelLink({ stage: { stage, level, source_id: id }, explanation }: DecisionProps): ReactNode {
   if (level === null) return null;
   const words = explainWords.levels[level];
   const { app, version, revision, endpoint } = explanation;
@@ -73,7 +76,7 @@ function LevelLink({ stage: { level, source_id: id }, explanation }: DecisionPro
   if (app === null) return words;
   if (level === 'app') {
     return (
-      <Link to="/apps/$app" params={{ app: app.slug }}>
+      <Link to="/apps/$app" params={{ app: app.slug }} search={POLICY}>
         {words}
       </Link>
     );
@@ -94,13 +97,19 @@ function LevelLink({ stage: { level, source_id: id }, explanation }: DecisionPro
       <Link
         to="/apps/$app/versions/$version/revisions/$revision/endpoints/$endpoint"
         params={{ ...params, endpoint: endpoint.id }}
+        search={POLICY}
       >
         {words}
       </Link>
     );
   }
   return (
-    <Link to="/apps/$app/versions/$version/revisions/$revision" params={params}>
+    <Link
+      to="/apps/$app/versions/$version/revisions/$revision"
+      params={params}
+      // A breaker is none of its policy.
+      search={stage === 'circuit_breaker' ? EDIT : POLICY}
+    >
       {words}
     </Link>
   );

@@ -47,6 +47,9 @@ export function ConfigVersionPage(): ReactNode {
                 {historyWords.compareNow}
               </ButtonLink>
             )}
+            {number === inForce && number > 0 && mayEdit && (
+              <Button onClick={() => setOpen('undo')}>{historyWords.undo}</Button>
+            )}
             {isOld && mayEdit && (
               <Button look="main" onClick={() => setOpen('rollback')}>
                 {historyWords.rollBack}
@@ -61,6 +64,9 @@ export function ConfigVersionPage(): ReactNode {
         <Loaded query={version}>{({ body }) => <Shown envelope={body} />}</Loaded>
       )}
       {mayEdit && open === 'rollback' && <RollBack version={number} onClose={() => setOpen('')} />}
+      {mayEdit && open === 'undo' && number === inForce && (
+        <RollBack version={number - 1} onClose={() => setOpen('')} />
+      )}
     </>
   );
 }

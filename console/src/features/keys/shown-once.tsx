@@ -45,6 +45,7 @@ export function ShownOnce({ value, name, children, onStored }: ShownOnceProps): 
         />
         <CopyButton text={value ?? ''} label={keysWords.copyValue} />
       </div>
+      <p>{keysWords.sentIn}</p>
       {children}
     </Dialog>
   );

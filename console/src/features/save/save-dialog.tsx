@@ -53,7 +53,8 @@ export default function SaveDialog({ change, onEnd }: SaveDialogProps): ReactNod
     setBusy(true);
     setError(undefined);
     try {
-      onEnd(await callByName(operation, { ...options, message }), made);
+      const said = message.trim() === '' ? change.title : message;
+      onEnd(await callByName(operation, { ...options, message: said }), made);
     } catch (cause) {
       setError(cause as Error);
       setBusy(false);
@@ -96,6 +97,7 @@ export default function SaveDialog({ change, onEnd }: SaveDialogProps): ReactNod
       <TextField
         label={saveWords.why}
         hint={saveWords.whyHint}
+        placeholder={change.title}
         value={message}
         onValue={setMessage}
         maxLength={300}

@@ -75,14 +75,13 @@ function Quiet({ app, inShadow }: { readonly app: string; readonly inShadow: rea
       <EmptyState
         title={isOn ? shadowWords.quietTitle : shadowWords.emptyTitle}
         actions={
-          <ButtonLink to="/apps/$app" params={{ app }}>
+          <ButtonLink to="/apps/$app" params={{ app }} search={{ tab: 'policy' } as never}>
             {shadowWords.toPolicy}
           </ButtonLink>
         }
       >
         {isOn && <Parts parts={inShadow} />}
         <p>{isOn ? shadowWords.quiet : shadowWords.empty}</p>
-        {!isOn && <p>{shadowWords.emptyDocs}</p>}
       </EmptyState>
     </Panel>
   );

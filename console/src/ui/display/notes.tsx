@@ -51,7 +51,7 @@ export function ErrorNote({ error, onRetry }: ErrorNoteProps): ReactNode {
   return (
     <div className={`${styles['note']} ${styles['bad']}`} role="alert">
       <div>{messageOf(error)}</div>
-      {error instanceof ApiError && error.fields.length > 0 && (
+      {error instanceof ApiError && error.fields.some(({ detail }) => !error.message.includes(detail)) && (
         <ul className={styles['fields']}>
           {error.fields.map((field) => (
             <li key={field.pointer + field.detail}>

@@ -7,8 +7,8 @@ import { showMessagesWith, type Message } from './toast-queue.ts';
 import styles from './toasts.module.css';
 
 const SHOWN_MS = 5_000;
-/** Long enough to think about the way back. */
-const SHOWN_WITH_UNDO_MS = 12_000;
+/** Long enough to try what was changed, and to think about the way back. */
+const SHOWN_WITH_UNDO_MS = 30_000;
 
 const manager = Toast.createToastManager();
 

@@ -5,7 +5,7 @@ import { appsWords, fieldWords, newRevisionWords as say } from '../../../text/ap
 import { FieldGrid, SelectField, TextField } from '../../../ui/controls/field.tsx';
 import { formatShare } from '../../../ui/display/time.tsx';
 import { parseBackend } from '../../start/draft.ts';
-import { backendText } from '../../start/made-app.tsx';
+import { backendText } from '../parts/state-badges.tsx';
 import { FormField, RecordForm } from './form-fields.tsx';
 import styles from './forms.module.css';
 import { DEFAULTS, REVISION_FIELDS, copyOfRevision, shownRevision } from './record-fields.ts';

@@ -5,6 +5,7 @@ import { appsWords } from '../../../text/apps.ts';
 import { words } from '../../../text/words.ts';
 import { KeyValues } from '../../../ui/display/key-values.tsx';
 import { Time } from '../../../ui/display/time.tsx';
+import { PolicySummary } from './policy-summary.tsx';
 import { backendText } from './state-badges.tsx';
 
 const yesNo = (value: boolean): string => (value ? appsWords.yes : appsWords.no);
@@ -20,7 +21,7 @@ export function RevisionFacts({ revision }: { readonly revision: Revision }): Re
         [facts.preserveHost, yesNo(revision.preserve_host)],
         [facts.weight, revision.traffic_weight.toLocaleString('en')],
         [facts.health, revision.health_check_path ?? words.none],
-        [facts.policy, yesNo(revision.default_policy !== null)],
+        [facts.policy, <PolicySummary key="policy" policy={revision.default_policy} />],
         [facts.created, <Time key="created" at={revision.created_at} />],
         [facts.changed, <Time key="changed" at={revision.updated_at} />],
         [facts.id, <code key="id">{revision.id}</code>],

@@ -1,0 +1,22 @@
+/** What the policy of a record says, part by part, and the way to where it is changed. */
+import { Link } from '@tanstack/react-router';
+import type { ReactNode } from 'react';
+import type { Policy } from '../../../api/schema.ts';
+import { appsWords } from '../../../text/apps.ts';
+import { partText } from '../../save/part-text.ts';
+
+export function PolicySummary({ policy }: { readonly policy: Policy | null }): ReactNode {
+  const parts = Object.entries(policy ?? {}).filter(([, value]) => value !== null);
+  return (
+    <>
+      {parts.map(([part, value]) => (
+        <div key={part}>
+          <code>{part}</code> {partText(value)}
+        </div>
+      ))}
+      <Link to="." search={{ tab: 'policy' } as never}>
+        {parts.length === 0 ? appsWords.setPolicy : appsWords.editPolicy}
+      </Link>
+    </>
+  );
+}
