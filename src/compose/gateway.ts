@@ -242,6 +242,14 @@ function recorders({ repository, log, clock, settings, state }: Omit<Parts, keyo
   };
 }
 
+/** For a browser on this machine. */
+function consoleUrl({ server }: Settings, port: number): string {
+  const anywhere: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '::': '::1' };
+  const host = anywhere[server.host] ?? server.host;
+  const scheme = server.tls === undefined ? 'http' : 'https';
+  return `${scheme}://${host.includes(':') ? `[${host}]` : host}:${port}/`;
+}
+
 function logReady(
   { settings, version, log, repository, state }: Parts,
   managementPort: number,
@@ -252,6 +260,7 @@ function logReady(
       version,
       proxy: `${settings.proxy.host}:${proxyPort}`,
       management: `${settings.server.host}:${managementPort}`,
+      ...(settings.consoleFolder !== undefined && { console: consoleUrl(settings, managementPort) }),
       workers: settings.workers,
       database: repository.driver,
       config_version: state.configVersion,

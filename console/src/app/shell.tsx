@@ -27,6 +27,7 @@ const GROUPS = [
     links: [
       ['/apps', pages.apps],
       ['/keys', pages.keys],
+      ['/edit', pages.edit],
       ['/history', pages.history],
       ['/audit', pages.audit],
     ],

@@ -135,6 +135,7 @@ export const appsWords = {
   shadow: 'Shadow report',
   explain: 'Explain a request',
   tryRequest: 'Try a request',
+  asYaml: 'As YAML',
   setPolicy: 'Set a policy',
   editPolicy: 'Change the policy',
   facts: {

@@ -16,6 +16,11 @@ export const explainWords = {
   headerLine: (line: number): string => `Line ${line} is not "Name: value"`,
   wholeNumber: 'Must be a whole number',
   ask: 'Explain',
+  recorded: 'A request that came',
+  requestIdHint:
+    'In the answer to it (request_id, X-Request-Id) and in the access log. Each worker keeps its last 1,000 refused or failed requests.',
+  askRecorded: 'Explain this request',
+  describeInstead: 'Describe a request instead',
   send: 'Send it for real',
   sendTitle: (method: string): string => `Send this ${method} request for real?`,
   sendWarning: 'It goes through the gateway to the backend and counts as any other request.',

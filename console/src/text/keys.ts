@@ -49,6 +49,9 @@ export const keysWords = {
   },
   expiresAt: 'Expires at',
   expiresAtHint: (zone: string): string => `Time zone: ${zone}`,
+  brought: 'Value (optional)',
+  broughtHint:
+    'Of a key that the client has already, such as from another gateway: random, such as 32 hexadecimal digits. Empty: a new value is made.',
   limit: 'Rate limit',
   limits: {
     policy: 'As the policy of the route says',

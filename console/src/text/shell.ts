@@ -6,6 +6,7 @@ export const shellWords = {
     overview: 'Overview',
     apps: 'Apps',
     keys: 'API keys',
+    edit: 'Edit as YAML',
     live: 'Live',
     explain: 'Explain',
     shadow: 'Shadow',

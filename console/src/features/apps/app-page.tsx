@@ -72,6 +72,9 @@ function AppView({ answer }: { readonly answer: Answer<AppEnvelope> }): ReactNod
             <ButtonLink {...({ to: '/keys', search: { app: app.slug } } as object)}>
               {appsWords.keys}
             </ButtonLink>
+            <ButtonLink {...({ to: '/edit', search: { app: app.slug } } as object)}>
+              {appsWords.asYaml}
+            </ButtonLink>
             <ButtonLink {...({ to: '/shadow', search: { app: app.slug } } as object)}>
               {appsWords.shadow}
             </ButtonLink>

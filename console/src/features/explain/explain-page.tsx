@@ -21,6 +21,7 @@ import {
   type FormErrors,
 } from './described-request.ts';
 import { ExplanationView } from './explanation-view.tsx';
+import { RecordedForm } from './recorded-form.tsx';
 import { SendForReal } from './send-for-real.tsx';
 import styles from './explain.module.css';
 
@@ -43,9 +44,12 @@ export function ExplainPage(): ReactNode {
 function Recorded({ requestId }: { readonly requestId: string }): ReactNode {
   const query = useRead('GET /explain/{request_id}', { path: { request_id: requestId } });
   return (
-    <Loaded query={query}>
-      {({ body }) => <ExplanationView explanation={body.data} source={{ request_id: requestId }} />}
-    </Loaded>
+    <Stack>
+      <RecordedForm requestId={requestId} />
+      <Loaded query={query}>
+        {({ body }) => <ExplanationView explanation={body.data} source={{ request_id: requestId }} />}
+      </Loaded>
+    </Stack>
   );
 }
 
@@ -99,6 +103,7 @@ function Described({ search }: { readonly search: PageSearch }): ReactNode {
           <ExplanationView explanation={explanation} source={{ request: asked.input }} />
         </>
       )}
+      {asked === undefined && <RecordedForm requestId="" />}
       {asked !== undefined && query.isError && (
         <Loaded query={{ ...query, data: undefined }}>{() => null}</Loaded>
       )}

@@ -2,10 +2,11 @@
 import { useState, type ReactNode, type SubmitEvent } from 'react';
 import type { ApiError } from '../../api/api-error.ts';
 import type { App, CreatedTokenEnvelope } from '../../api/schema.ts';
+import { useMay } from '../../page/session.ts';
 import { keysWords } from '../../text/keys.ts';
 import { words } from '../../text/words.ts';
 import { Button } from '../../ui/controls/button.tsx';
-import { SelectField } from '../../ui/controls/field.tsx';
+import { SelectField, TextField } from '../../ui/controls/field.tsx';
 import { Panel } from '../../ui/display/panel.tsx';
 import { useSave } from '../save/save-context.ts';
 import { creationOf, NEW_KEY } from './key-draft.ts';
@@ -26,6 +27,8 @@ export function CreateKey({ apps, app, onEnd }: CreateKeyProps): ReactNode {
   const [draft, setDraft] = useState(NEW_KEY);
   const [refused, setRefused] = useState<ApiError>();
   const [value, setValue] = useState<string>();
+  const [brought, setBrought] = useState('');
+  const mayBring = useMay('admin');
   const save = useSave();
   const create = async (event: SubmitEvent): Promise<void> => {
     event.preventDefault();
@@ -34,7 +37,10 @@ export function CreateKey({ apps, app, onEnd }: CreateKeyProps): ReactNode {
       title: keysWords.createFor(chosen),
       action: keysWords.create,
       operation: 'POST /apps/{app_id}/tokens',
-      options: { path: { app_id: chosen }, body: creationOf(draft, Date.now()) },
+      options: {
+        path: { app_id: chosen },
+        body: { ...creationOf(draft, Date.now()), ...(brought.trim() !== '' && { token: brought.trim() }) },
+      },
       done: keysWords.created(draft.name.trim()),
       onRefused: setRefused,
     });
@@ -43,7 +49,7 @@ export function CreateKey({ apps, app, onEnd }: CreateKeyProps): ReactNode {
   return (
     <Panel title={keysWords.createTitle}>
       <form className={styles['form']} onSubmit={(event) => void create(event)}>
-        <Refusal error={refused} pointers={KEY_POINTERS} />
+        <Refusal error={refused} pointers={[...KEY_POINTERS, '/token']} />
         <div className={styles['pair']}>
           <SelectField
             label={keysWords.app}
@@ -53,6 +59,16 @@ export function CreateKey({ apps, app, onEnd }: CreateKeyProps): ReactNode {
           />
         </div>
         <KeyFields draft={draft} onDraft={setDraft} refused={refused} />
+        {mayBring && (
+          <TextField
+            label={keysWords.brought}
+            hint={keysWords.broughtHint}
+            error={refused?.fieldMessage('/token')}
+            value={brought}
+            onValue={setBrought}
+            isMono
+          />
+        )}
         <div className={styles['buttons']}>
           <Button look="main" type="submit" disabled={draft.name.trim() === ''}>
             {keysWords.create}

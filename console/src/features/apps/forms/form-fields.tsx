@@ -88,6 +88,18 @@ export function FormGroup({
   );
 }
 
+/** The dialog that was refused gives the focus back to the button first. */
+const DIALOG_GONE_MS = 150;
+
+/** A form may be longer than the screen: what was refused is brought into view. */
+function showRefusal(form: HTMLFormElement | null): void {
+  const wrong =
+    form?.querySelector<HTMLElement>('[aria-invalid="true"]') ??
+    form?.querySelector<HTMLElement>('[role="alert"]');
+  wrong?.scrollIntoView({ block: 'center' });
+  if (wrong?.hasAttribute('aria-invalid') === true) wrong.focus({ preventScroll: true });
+}
+
 interface RecordFormProps {
   readonly form: FormState;
   /** Names the form, for screen readers. */
@@ -101,13 +113,9 @@ interface RecordFormProps {
 export function RecordForm({ form, label, action, onCancel, children }: RecordFormProps): ReactNode {
   const element = useRef<HTMLFormElement>(null);
   useEffect(() => {
-    if (form.error === undefined) return;
-    // A form may be longer than the screen: what was refused is brought into view.
-    const wrong =
-      element.current?.querySelector<HTMLElement>('[aria-invalid="true"]') ??
-      element.current?.querySelector<HTMLElement>('[role="alert"]');
-    wrong?.scrollIntoView({ block: 'center' });
-    if (wrong?.hasAttribute('aria-invalid')) wrong.focus({ preventScroll: true });
+    if (form.error === undefined) return undefined;
+    const timer = setTimeout(() => showRefusal(element.current), DIALOG_GONE_MS);
+    return () => clearTimeout(timer);
   }, [form.error]);
   return (
     <form
