@@ -173,6 +173,7 @@ it('tries a request from the page of an app, with its key where the policy wants
   await press(page, 'Explain');
   await page.getByText('Forwarded to the backend').first().waitFor();
   await press(page, 'Send it for real');
+  await press(page.getByRole('dialog'), 'Send it for real');
   await page.getByText('Answer to the real request').waitFor();
   expect(origin.seen.at(-1)?.url).toBe('/');
   expect(page.url()).not.toContain(token);

@@ -33,7 +33,7 @@ export const liveWords = {
   waiting: (count: number): string => `Show ${count} new`,
   emptyTitle: 'No request yet',
   empty:
-    'Each request that ends is shown here, also those that no route takes. Send one through the traffic port of the gateway, and it appears.',
+    'Each request that ends from now on is shown here, also those that no route takes. Send one through the traffic port of the gateway, and it appears. One that was refused before is found by its id under Explain.',
   emptyFiltered: 'No request has passed the filter yet.',
   columns: {
     time: 'Time',

@@ -10,6 +10,7 @@ import { Note } from '../../ui/display/notes.tsx';
 import { PageHead, Panel, Stack } from '../../ui/display/panel.tsx';
 import styles from './start.module.css';
 import { TestRequest } from './test-request.tsx';
+import { useTrafficOrigin } from './traffic-address.ts';
 
 interface MadeAppProps {
   readonly app: App;
@@ -25,6 +26,7 @@ export function MadeApp({ app, version, revision, keyValue, onAnother }: MadeApp
   const callers = auth?.auth_type;
   const isKeyed = callers === 'api_key';
   const backend = backendText(revision);
+  const origin = useTrafficOrigin();
   return (
     <>
       <PageHead
@@ -37,7 +39,7 @@ export function MadeApp({ app, version, revision, keyValue, onAnother }: MadeApp
         <Panel>
           <KeyValues
             rows={[
-              [tryWords.callAt, <code key="path">{`${version.gateway_path}/`}</code>],
+              [tryWords.callAt, <code key="path">{`${origin}${version.gateway_path}/`}</code>],
               [tryWords.backend, <code key="backend">{backend}</code>],
               ...(callers === 'api_key' || callers === 'none'
                 ? [[tryWords.callers, startWords.callerChoices[callers]] as const]
