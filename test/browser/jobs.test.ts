@@ -177,5 +177,12 @@ it('tries a request from the page of an app, with its key where the policy wants
   await page.getByText('Answer to the real request').waitFor();
   expect(origin.seen.at(-1)?.url).toBe('/');
   expect(page.url()).not.toContain(token);
+
+  // Where only registered endpoints are served, the request is to one of them.
+  await console.gateway.must('POST', `${REVISION}/endpoints`, { method: 'POST', path: '/orders' });
+  await console.gateway.must('PATCH', `/apps/${APP}`, { routing_mode: 'managed_endpoint' });
+  await page.goto(`/apps/${APP}/versions/v1`);
+  const link = page.getByRole('link', { name: 'Try a request' });
+  await expect.poll(() => link.getAttribute('href')).toContain('method=POST&url=%2Fdemo%2Fv1%2Forders');
   expectNoProblems();
 });

@@ -23,7 +23,7 @@ import { policyTab } from './parts/policy-tab.tsx';
 import { RecordLoaded } from './parts/record-loaded.tsx';
 import { useRecordView } from './parts/record-view.ts';
 import { Trail, pageLink } from './parts/resource-link.tsx';
-import { TryApp } from './parts/try-link.tsx';
+import { TryLink } from './parts/try-link.tsx';
 import { VersionTable } from './parts/version-table.tsx';
 
 export function AppPage(): ReactNode {
@@ -68,7 +68,7 @@ function AppView({ answer }: { readonly answer: Answer<AppEnvelope> }): ReactNod
         summary={app.description}
         actions={
           <>
-            <TryApp app={app.id} />
+            <TryLink app={app.id} />
             <ButtonLink {...({ to: '/keys', search: { app: app.slug } } as object)}>
               {appsWords.keys}
             </ButtonLink>

@@ -94,7 +94,7 @@ function VersionView({ app, answer, revisions }: VersionViewProps): ReactNode {
         summary={<StatusBadge status={version.status} />}
         actions={
           <>
-            {revisions.length > 0 && <TryLink path={version.gateway_path} />}
+            {revisions.length > 0 && <TryLink app={app} version={version.version} />}
             {mayEdit && (
               <>
                 <RollBackButton path={path} revisions={revisions} />
