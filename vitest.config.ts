@@ -5,15 +5,23 @@ import { PATIENCE, POSTGRES_TESTS } from './vitest.postgres.config.ts';
 // Unit tests stand beside their source; everything that needs sockets, processes or browsers is under test/.
 /** Unit tests that may share a process and its modules: all but the one that replaces a module. */
 const UNITS = ['src/**/!(part-with-secret).test.ts'];
+/** Tests that look at a started gateway from outside may share one, too: what they keep in it is their own clients. */
+const OUTSIDE = [
+  'test/integration/{auth,config-file,imports,nodes,observe,security,shared-limits,storage,tls,traffic}/*.test.ts',
+  'test/integration/explain/!(agrees|recorder).test.ts',
+  'test/integration/limits/!(*threads|flood|million-callers|schedules).test.ts',
+  'test/integration/management/!(apply-at-size).test.ts',
+  'test/integration/policy/*.test.ts',
+];
 /**
- * Where all run, these are a project of their own, as half of their time was loading the same modules. With
+ * Where all run, these are projects of their own, as a good part of their time was loading the same modules. With
  * `--project all` they are in that project, each in a process of its own.
  */
-const unitsApart = !process.argv.some((argument) => argument.startsWith('--project'));
+const sharing = !process.argv.some((argument) => /^(?:--project=)?all$/.test(argument));
 const ALL_TESTS = {
   globalSetup: ['test/support/programs/program.ts'],
-  testTimeout: 60_000,
-  hookTimeout: 60_000,
+  testTimeout: 120_000,
+  hookTimeout: 120_000,
   expect: PATIENCE,
 } satisfies TestProjectInlineConfiguration['test'];
 
@@ -33,15 +41,21 @@ export default defineConfig({
             'scripts/**/*.test.ts',
             'console/src/**/*.test.ts',
           ],
-          exclude: unitsApart ? UNITS : [],
+          exclude: sharing ? [...UNITS, ...OUTSIDE] : [],
         },
       },
-      ...(unitsApart ? [{ test: { ...ALL_TESTS, name: 'units', include: UNITS, isolate: false } }] : []),
+      ...(sharing
+        ? [
+            { test: { ...ALL_TESTS, name: 'outside', include: OUTSIDE, isolate: false } },
+            { test: { ...ALL_TESTS, name: 'units', include: UNITS, isolate: false } },
+          ]
+        : []),
       {
         // Once more on PostgreSQL, where most depends on what is stored; `npm run test:postgres` runs the others too.
         test: {
           ...POSTGRES_TESTS,
           name: 'postgres',
+          isolate: false,
           include: [
             'test/integration/auth/key-lifecycle.test.ts',
             'test/integration/management/{audit,concurrent-writes,config-rollback,key-resources,lists,resources,states,transaction}.test.ts',

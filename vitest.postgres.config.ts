@@ -7,8 +7,8 @@ export const PATIENCE = { poll: { timeout: 30_000 } };
 export const POSTGRES_TESTS = {
   globalSetup: ['test/support/programs/program.ts', 'test/support/programs/postgres-suite.ts'],
   env: { HEADGATE_TEST_DATABASE: 'postgres' },
-  testTimeout: 60_000,
-  hookTimeout: 60_000,
+  testTimeout: 120_000,
+  hookTimeout: 120_000,
   expect: PATIENCE,
 } satisfies TestProjectInlineConfiguration['test'];
 

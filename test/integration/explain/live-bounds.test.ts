@@ -6,6 +6,7 @@ import { INSPECTABLE } from '../../support/programs/inspector.ts';
 import { crashWorkers } from '../../support/programs/crash-worker.ts';
 import { until } from '../../support/measure/until.ts';
 import { request } from '../../support/traffic.ts';
+import { awakeMs } from '../../support/measure/steady.ts';
 
 let gateway: TestGateway;
 const open: EventClient[] = [];
@@ -42,9 +43,9 @@ describe('streams of live traffic', () => {
     await gateway.must('DELETE', `/admin/tokens/${id}`);
     await until(() => revoked.ended, 12_000);
     expect(other.ended).toBe(false);
-    const startedMs = performance.now();
+    const startedMs = awakeMs();
     expect(await gateway.stop()).toBe(0);
-    expect(performance.now() - startedMs).toBeLessThan(4_000);
+    expect(awakeMs() - startedMs).toBeLessThan(4_000);
     expect(other.ended).toBe(true);
   });
 
