@@ -2,7 +2,7 @@
  * Bundles the gateway into a few files that start in a third of the time of the sources: one reading and compiling
  * per file is what a start mostly consists of. build.sh calls it when there is no bundle of the sources as they are.
  *
- *   build.ts <folder>    writes <folder>/src/main.js, <folder>/src/worker.js, <folder>/src/replay-worker.js and a package.json
+ *   build.ts <folder>    writes <folder>/src/main.js, a file for the program of each kind of thread, and a package.json
  *
  * Nothing is minified: stacks name what they named before. The API explorer stays outside, as it reads files of its
  * own packages; it is loaded only where it is switched on.
@@ -12,11 +12,12 @@ import { join, resolve } from 'node:path';
 import { rolldown } from 'rolldown';
 
 const ROOT = join(import.meta.dirname, '..');
+const PROGRAMS = ['main', 'worker', 'replay-worker', 'import-worker'];
 
 async function build(folder: string): Promise<void> {
   const bundle = await rolldown({
     cwd: ROOT,
-    input: { main: 'src/main.ts', worker: 'src/worker.ts', 'replay-worker': 'src/replay-worker.ts' },
+    input: Object.fromEntries(PROGRAMS.map((name) => [name, `src/${name}.ts`])),
     platform: 'node',
     external: [/^@fastify\/swagger/],
     logLevel: 'silent',

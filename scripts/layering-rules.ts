@@ -19,7 +19,7 @@ const LEVELS: readonly (readonly string[])[] = [
   ['management'],
   ['control'],
   ['cli'],
-  ['compose', 'worker', 'replay-worker'],
+  ['compose', 'worker', 'replay-worker', 'import-worker'],
   ['main'],
 ];
 

@@ -22,6 +22,7 @@ import { explainAccess, type ConfigTrials } from '../explain/access.ts';
 import { fallbackText } from '../control/fallback/start-database.ts';
 import type { ConfigFile } from '../control/config-file/config-file.ts';
 import { explainConfigs } from '../control/trial/explain-configs.ts';
+import { importThreads } from '../control/trial/import-thread.ts';
 import { replayTraffic } from '../control/trial/traffic-replay.ts';
 import { TrialThreads } from '../control/trial/trial-thread.ts';
 import type { Supervisor } from '../control/workers/supervisor.ts';
@@ -66,7 +67,9 @@ export interface ManagementParts {
   readonly writing: WriteDependencies;
   /** undefined: the configuration comes from a database. */
   readonly configFile: ConfigFile | undefined;
+  /** Of the threads' programs. */
   readonly trialUrl: URL;
+  readonly importUrl: URL;
   /** As readers see them: secrets are masked. */
   readonly shownSettings: readonly SettingInForce[];
   readonly isStopping: () => boolean;
@@ -77,7 +80,7 @@ export async function createManagement(
   supervisor: Supervisor,
   { cluster }: Changes,
   certificates: { readonly watches: CertificateWatches; readonly management: CertificatePair | undefined },
-  { writing, configFile, trialUrl, shownSettings, isStopping }: ManagementParts,
+  { writing, configFile, trialUrl, importUrl, shownSettings, isStopping }: ManagementParts,
 ): Promise<ManagementListening> {
   const { settings, version, clock, log, repository, state, limitMemory, metrics } = parts;
   const startedMs = clock.monotonicMs();
@@ -116,6 +119,7 @@ export async function createManagement(
     explain: explainAccess(parts.explain, supervisor),
     live: watching(parts, supervisor, cluster.selfId),
     trials: configTrials(parts, supervisor, trialUrl),
+    convertDescription: importThreads(importUrl),
     settings: shownSettings,
     served: state,
     ownListener: () => ownTrafficListener(parts),

@@ -8,6 +8,8 @@ import { parse } from 'yaml';
 export const FOREIGN_BYTES_MAX = 64 * 1024 * 1024;
 export const FOREIGN_DEPTH_MAX = 200;
 const ALIASES_MAX = 10_000;
+/** Without aliases a document has fewer values than bytes; with them, it may have so many at least. */
+const NODES_MIN = 1_000_000;
 
 /** @returns the data, or what is wrong with the document */
 export function readForeign(bytes: Uint8Array): { readonly value: unknown } | { readonly problem: string } {
@@ -15,9 +17,8 @@ export function readForeign(bytes: Uint8Array): { readonly value: unknown } | { 
   const text = new TextDecoder('utf-8').decode(bytes);
   try {
     const value: unknown = /^\s*\{/.test(text) ? JSON.parse(text) : parseYaml(text);
-    return isTooDeep(value, 1)
-      ? { problem: `it is nested deeper than ${FOREIGN_DEPTH_MAX} levels` }
-      : { value };
+    const problem = problemOf(value, Math.max(NODES_MIN, bytes.byteLength));
+    return problem === undefined ? { value } : { problem };
   } catch (error) {
     return {
       problem: error instanceof RangeError ? 'it is nested too deep' : (error as Error).message,
@@ -35,7 +36,19 @@ function parseYaml(text: string): unknown {
   });
 }
 
-function isTooDeep(value: unknown, depth: number): boolean {
-  if (typeof value !== 'object' || value === null) return false;
-  return depth > FOREIGN_DEPTH_MAX || Object.values(value).some((member) => isTooDeep(member, depth + 1));
+/** @param nodesMax values that it may have, those behind an alias counted each time */
+function problemOf(value: unknown, nodesMax: number): string | undefined {
+  let nodes = 0;
+  const visit = (member: unknown, depth: number): string | undefined => {
+    nodes += 1;
+    if (nodes > nodesMax) return 'its aliases stand for too much';
+    if (typeof member !== 'object' || member === null) return undefined;
+    if (depth > FOREIGN_DEPTH_MAX) return `it is nested deeper than ${FOREIGN_DEPTH_MAX} levels`;
+    for (const inner of Object.values(member)) {
+      const problem = visit(inner, depth + 1);
+      if (problem !== undefined) return problem;
+    }
+    return undefined;
+  };
+  return visit(value, 1);
 }

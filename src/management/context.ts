@@ -16,6 +16,7 @@ import type { LiveHub } from '../explain/live/live-hub.ts';
 import type { Reading } from './crud/reading.ts';
 import type { EgressCheck } from './write/rule-context.ts';
 import type { ServedConfig } from './served-config.ts';
+import type { Convert } from './import/conversion-job.ts';
 import type { OwnListener } from './try/send-request.ts';
 import type { Problem } from './stats/problem-schema.ts';
 import type { StatsAccess } from './stats/stats-access.ts';
@@ -110,6 +111,7 @@ export interface ManagementContext {
   readonly explain: ExplainAccess;
   readonly live: LiveHub;
   readonly trials: ConfigTrials;
+  readonly convertDescription: Convert;
   /** Where this gateway takes traffic; undefined while it does not. */
   readonly ownListener: () => Promise<OwnListener | undefined>;
   /** Of the process, secrets masked; in the order of the docs. */

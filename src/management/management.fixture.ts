@@ -13,6 +13,7 @@ import type { Revision } from '../model/resources.ts';
 import type { RevisionHealth } from './schemas/revision-health.ts';
 import { openSqlite } from '../storage/sqlite/sqlite.ts';
 import type { Repository } from '../storage/repository.ts';
+import { convert } from './import/conversion.ts';
 import { createManagementServer, type ManagementDependencies } from './server.ts';
 
 export const ADMIN_TOKEN = 'the-admin-token-of-the-tests';
@@ -158,6 +159,7 @@ export async function startManagement(overrides: Partial<ManagementDependencies>
       replayTraffic: async () => ({ problem: undefined, result: undefined }),
       explainConfigs: async () => undefined,
     },
+    convertDescription: async (job) => convert(job),
     settings: [],
     served,
     ownListener: async () => undefined,

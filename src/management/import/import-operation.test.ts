@@ -61,6 +61,11 @@ openapi: 3.1.0`;
   it.each<[string, () => Json, string]>([
     ['an alias bomb', () => ALIASES, '/document'],
     ['a deep text', () => `{"openapi":"3.1.0","a":${'['.repeat(300)}${']'.repeat(300)}}`, '/document'],
+    [
+      'aliases that stand for much',
+      () => `openapi: 3.1.0\na: &a [${'1,'.repeat(1_000)}]\nb: [${'*a,'.repeat(1_500)}]`,
+      '/document',
+    ],
     ['much YAML', () => `openapi: 3.1.0\n# ${'x'.repeat(600_000)}`, '/document'],
     ['no JSON', () => '{"openapi":', '/document'],
     ['no description', () => ({ hello: 1 }), '/document'],
@@ -70,6 +75,47 @@ openapi: 3.1.0`;
     const startMs = performance.now();
     expect(verdict(await imported({ document: document() }))).toEqual([422, 'validation_failed', [pointer]]);
     expect(performance.now() - startMs).toBeLessThan(5_000);
+  });
+
+  it.each<[string, Json]>([
+    [
+      'a server with many slashes',
+      { ...DOCUMENT, servers: [{ url: `http://shop.internal/${'/'.repeat(2_000_000)}x` }] },
+    ],
+    [
+      'ways to authenticate that nothing can carry over, of many operations',
+      {
+        ...DOCUMENT,
+        security: Array.from({ length: 5_000 }, (_, at) => ({ [`scheme-${at}`]: [] })),
+        paths: Object.fromEntries(Array.from({ length: 2_000 }, (_, at) => [`/p${at}`, { get: {} }])),
+      },
+    ],
+    [
+      'scopes of many operations',
+      {
+        ...DOCUMENT,
+        components: { securitySchemes: { oauth: { type: 'oauth2' } } },
+        security: [{ oauth: Array.from({ length: 100_000 }, (_, at) => `scope-${at}`) }],
+        paths: Object.fromEntries(Array.from({ length: 2_000 }, (_, at) => [`/p${at}`, { get: {} }])),
+      },
+    ],
+  ])('takes time that grows with the length: %s', async (_what, document) => {
+    const startMs = performance.now();
+    const { status, text } = await imported({ document, security: true });
+    expect([status, text.length < 4_000_000]).toEqual([200, true]);
+    expect(performance.now() - startMs).toBeLessThan(8_000);
+  });
+
+  it('takes no label for what all objects inherit', async () => {
+    const first = await imported({ document: DOCUMENT });
+    await api.post('/config/apply', { config: first.body.data.config });
+    for (const name of ['constructor', 'valueOf', 'toString']) {
+      const { body } = await imported({ document: DOCUMENT, version: name, revision: name });
+      expect(body.data.config.apps.shop.versions[name].revisions[name]).toMatchObject({
+        backend_host: 'shop.internal',
+        is_current: true,
+      });
+    }
   });
 
   it('ends where references go round, and reads no other document', async () => {

@@ -4,31 +4,29 @@
  * documents are not followed, so that nothing is fetched.
  */
 import { Type, type Static } from 'typebox';
-import { FOREIGN_DEPTH_MAX, readForeign } from '../../declaration/foreign-document.ts';
+import { FOREIGN_DEPTH_MAX } from '../../declaration/foreign-document.ts';
 import { jsonSchema } from '../../model/json-schema.ts';
 import { SLUG_PATTERN } from '../../model/patterns.ts';
 import { closed, nullable } from '../../model/schema-pieces.ts';
 import type { ConfigReader } from '../../storage/repository.ts';
 import { Admission } from '../api/admission.ts';
-import { answer, invalid, type Failure } from '../api/failure.ts';
+import { answer, invalid } from '../api/failure.ts';
 import { API_PREFIX, type Operation } from '../api/operation.ts';
 import { NO_QUERY } from '../api/query.ts';
 import type { ManagementContext } from '../context.ts';
 import { treeOf } from '../declaration/tree.ts';
+import { NOTES_MAX, YAML_BYTES_MAX } from './conversion-job.ts';
 import { label, path } from '../schemas/common.ts';
 import { envelopeSchema } from '../schemas/envelope.ts';
 
 /** Larger ones are for the command line, which converts them outside of the gateway. */
 const BODY_BYTES_MAX = 4 * 1024 * 1024;
-/** YAML takes a hundred times as long to read as JSON. */
-const YAML_BYTES_MAX = 512 * 1024;
 const IMPORTS_MAX = 4;
-const NOTES_MAX = 1_000;
 
 const ImportInputSchema = Type.Object(
   {
     document: Type.Unknown({
-      description: `The description (OpenAPI 2.0, 3.0 or 3.1): an object, or its text in JSON or YAML. YAML of at most ${YAML_BYTES_MAX / 1024} KiB; at most ${FOREIGN_DEPTH_MAX} levels.`,
+      description: `The description (OpenAPI 2.0, 3.0 or 3.1): an object, or its text in JSON or YAML. YAML of at most ${YAML_BYTES_MAX / 1024} KiB; at most ${FOREIGN_DEPTH_MAX} levels. One that takes more than a few seconds to convert is refused.`,
     }),
     app: Type.String({
       pattern: SLUG_PATTERN,
@@ -75,7 +73,7 @@ const ImportedSchema = Type.Object(
   { ...closed, title: 'OpenApiImport' },
 );
 
-export function importOperation({ repository }: ManagementContext): Operation {
+export function importOperation({ repository, convertDescription }: ManagementContext): Operation {
   const admission = new Admission(IMPORTS_MAX);
   return {
     method: 'POST',
@@ -114,8 +112,8 @@ export function importOperation({ repository }: ManagementContext): Operation {
       admission.inTurn(async () => {
         const input = body as ImportInput;
         const known = await repository.read((reader) => knownApp(reader, input.app));
-        const made = await converted(input, known?.app);
-        if ('failure' in made) return made;
+        const made = await convertDescription({ ...input, known: known?.app });
+        if ('problem' in made) return invalid([{ pointer: `/${made.field}`, detail: made.problem }]);
         return answer(200, 'Description converted', { ...made, base_version: known?.version ?? null });
       }),
   };
@@ -134,41 +132,4 @@ async function knownApp(reader: ConfigReader, slug: string): Promise<KnownApp | 
   const { apps = {} } = treeOf([{ tree, keys: [] }]) as { readonly apps?: Record<string, KnownApp['app']> };
   const { keys: _keys, ...app } = apps[slug] ?? {};
   return { app, version: await reader.configVersion() };
-}
-
-interface Converted {
-  readonly config: object;
-  readonly operations: number;
-  readonly notes: readonly string[];
-  readonly notes_total: number;
-}
-
-async function converted(
-  { document, app, ...given }: ImportInput,
-  known: KnownApp['app'] | undefined,
-): Promise<Converted | Failure> {
-  const wrong = (detail: string): Failure => invalid([{ pointer: '/document', detail }]);
-  const text = typeof document === 'string' ? document : JSON.stringify(document);
-  const bytes = Buffer.from(text);
-  if (!/^\s*\{/.test(text) && bytes.length > YAML_BYTES_MAX) {
-    const detail = `is YAML of more than ${YAML_BYTES_MAX} bytes: send it as JSON, or use \`headgate import openapi\``;
-    return wrong(detail);
-  }
-  const read = readForeign(bytes);
-  if ('problem' in read) return wrong(`cannot be read: ${read.problem}`);
-  // Loaded with the first import: it makes a start longer.
-  const { defaultVersion, readDescription } = await import('./openapi-document.ts');
-  const { importTree } = await import('./openapi-tree.ts');
-  const description = readDescription(read.value);
-  if ('problem' in description) return wrong(`is no description: ${description.problem}`);
-  const { version = defaultVersion(description), revision = 'r1', security = false, backend } = given;
-  const options = { app, version, revision, security, backend, gatewayPath: given.gateway_path };
-  const imported = importTree(description, options, known);
-  if ('problem' in imported) return invalid([{ pointer: '/backend', detail: imported.problem }]);
-  return {
-    config: { apps: { [app]: imported.app } },
-    operations: imported.operations,
-    notes: imported.notes.slice(0, NOTES_MAX),
-    notes_total: imported.notes.length,
-  };
 }

@@ -19,6 +19,9 @@ export interface SecurityResult {
   readonly note: string | undefined;
 }
 
+const NAMED_MAX = 5;
+const NAME_CHARS_MAX = 64;
+
 /** @param own of the operation; undefined: that of the document holds */
 export function securityOf(
   own: readonly SecurityRequirement[] | undefined,
@@ -33,7 +36,7 @@ export function securityOf(
   const [first] = usable;
   if (first === undefined) {
     if (asked.length === 0) return { policy: { auth: { auth_type: 'none' } }, note: undefined };
-    const names = asked.map((requirement) => Object.keys(requirement).join(' and ')).join(' or ');
+    const names = namesOf(asked);
     return {
       policy: undefined,
       note: `the security ${names} cannot be carried over: a route takes one API key or JWT in a header; no policy was set`,
@@ -45,6 +48,16 @@ export function securityOf(
     policy,
     note: others > 0 ? `of ${asked.length} ways to authenticate the first usable one was taken` : undefined,
   };
+}
+
+/** Short, however many and however long they are: it is said of each operation. */
+function namesOf(requirements: readonly SecurityRequirement[]): string {
+  const names = requirements.slice(0, NAMED_MAX).map((requirement) => {
+    const schemes = Object.keys(requirement);
+    const shown = schemes.slice(0, NAMED_MAX).map((name) => name.slice(0, NAME_CHARS_MAX));
+    return [...shown, ...(schemes.length > NAMED_MAX ? ['others'] : [])].join(' and ');
+  });
+  return [...names, ...(requirements.length > NAMED_MAX ? ['others'] : [])].join(' or ');
 }
 
 function policyOf(

@@ -5,7 +5,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { endpointShape, parseEndpointPath } from '../../config/path-patterns.ts';
 import type { OpenApiDescription, OpenApiOperation } from './openapi-document.ts';
-import { securityOf, type ImportedPolicy } from './openapi-security.ts';
+import { securityOf, type SecurityResult } from './openapi-security.ts';
 
 export interface ImportOptions {
   readonly app: string;
@@ -43,12 +43,12 @@ export function importTree(
   const revision = revisions[options.revision];
   const backend = revision === undefined ? backendOf(description, options.backend) : {};
   if ('problem' in backend) return { problem: String(backend['problem']) };
-  const common = options.security ? commonPolicy(description) : undefined;
-  const endpoints = endpointsOf(description, options, common, itemsOf(revision, 'endpoints'), notes);
+  const common = options.security ? securityOf(undefined, description) : undefined;
+  const endpoints = endpointsOf(description, common, itemsOf(revision, 'endpoints'), notes);
   const made: Item = {
     ...(revision ?? { ...backend, is_current: true }),
-    ...(common !== undefined && {
-      default_policy: { ...(revision?.['default_policy'] as object | undefined), ...common },
+    ...(common?.policy !== undefined && {
+      default_policy: { ...(revision?.['default_policy'] as object | undefined), ...common.policy },
     }),
     endpoints,
   };
@@ -72,8 +72,7 @@ export function importTree(
 /** Endpoints of the description, and those that it has no longer, disabled. */
 function endpointsOf(
   description: OpenApiDescription,
-  { security }: ImportOptions,
-  common: ImportedPolicy | undefined,
+  common: SecurityResult | undefined,
   known: Readonly<Record<string, Item>>,
   notes: string[],
 ): Record<string, Item> {
@@ -98,7 +97,8 @@ function endpointsOf(
     shapes.set(shape, label);
     const { is_active: _active, ...kept } = known[label] ?? {};
     const override = kept['policy_override'] as Item | undefined;
-    const policy = security ? overrideOf(operation, description, common, override, notes) : override;
+    const policy =
+      common === undefined ? override : overrideOf(operation, description, common, override, notes);
     const { policy_override: _override, ...rest } = kept as Item;
     endpoints[label] = policy === undefined ? rest : { ...rest, policy_override: policy };
   }
@@ -120,22 +120,22 @@ function withPlainNames(path: string): string {
 function overrideOf(
   operation: OpenApiOperation,
   description: OpenApiDescription,
-  common: ImportedPolicy | undefined,
+  { policy: common, note: commonNote }: SecurityResult,
   known: Item | undefined,
   notes: string[],
 ): Item | undefined {
-  const { policy, note } = securityOf(operation.security, description);
+  // What the document says is worked out once, however long it is.
+  const isCommon = operation.security === undefined;
+  const { policy, note } = isCommon
+    ? { policy: common, note: commonNote }
+    : securityOf(operation.security, description);
   if (note !== undefined) notes.push(`${operation.method} ${operation.path}: ${note}`);
   if (policy === undefined) return known;
   const { auth: _auth, required_scopes: _scopes, ...others } = known ?? {};
-  if (isDeepStrictEqual(policy, common)) return Object.keys(others).length === 0 ? undefined : others;
+  if (isCommon || isDeepStrictEqual(policy, common))
+    return Object.keys(others).length === 0 ? undefined : others;
   const inherited = common?.required_scopes !== undefined && policy.required_scopes === undefined;
   return { ...others, ...policy, ...(inherited && { required_scopes: [] }) };
-}
-
-/** What the document asks of callers where an operation says nothing. */
-function commonPolicy(description: OpenApiDescription): ImportedPolicy | undefined {
-  return securityOf(undefined, description).policy;
 }
 
 function backendOf({ serverUrls }: OpenApiDescription, given: string | undefined): Item {
@@ -149,7 +149,7 @@ function backendOf({ serverUrls }: OpenApiDescription, given: string | undefined
     return { problem: why };
   }
   const isHttp = parsed.protocol === 'http:';
-  const path = parsed.pathname.replace(/\/+$/, '');
+  const path = withoutSlashesAtEnd(parsed.pathname);
   return {
     ...(isHttp && { backend_scheme: 'http' }),
     backend_host: parsed.hostname.replaceAll(/^\[|\]$/g, ''),
@@ -158,7 +158,16 @@ function backendOf({ serverUrls }: OpenApiDescription, given: string | undefined
   };
 }
 
+/** A pattern such as `/+$` would take time that grows with the square of the length. */
+function withoutSlashesAtEnd(path: string): string {
+  let end = path.length;
+  while (path[end - 1] === '/') end -= 1;
+  return path.slice(0, end);
+}
+
 function itemsOf(item: Item | undefined, collection: string): Readonly<Record<string, Item>> {
   const items = item?.[collection];
-  return typeof items === 'object' && items !== null ? (items as Readonly<Record<string, Item>>) : {};
+  // Labels are the document's or the client's: none may find what all objects inherit.
+  const own = typeof items === 'object' && items !== null ? items : {};
+  return Object.assign(Object.create(null) as Record<string, Item>, own);
 }

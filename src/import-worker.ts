@@ -1,0 +1,10 @@
+/**
+ * The program of a thread that converts one OpenAPI description, and ends. What a document makes it cost in time and
+ * memory, it costs this thread, which the main thread ends when that is too much (control/trial/import-thread.ts).
+ */
+import { parentPort, workerData } from 'node:worker_threads';
+import { convert } from './management/import/conversion.ts';
+import type { ConversionJob } from './management/import/conversion-job.ts';
+
+if (parentPort === null) throw new Error('import-worker.ts runs as a worker thread only');
+parentPort.postMessage(convert(workerData as ConversionJob));

@@ -1,0 +1,38 @@
+/**
+ * What is asked of the thread that converts descriptions, and its answer. Apart from the conversion itself, whose
+ * packages would make a start longer.
+ */
+
+/** YAML takes a hundred times as long to read as JSON. */
+export const YAML_BYTES_MAX = 512 * 1024;
+export const NOTES_MAX = 1_000;
+
+/** What a client asks for, and what the gateway has. Plain data. */
+export interface ConversionJob {
+  readonly document: unknown;
+  /** Slug. */
+  readonly app: string;
+  readonly version?: string;
+  readonly revision?: string;
+  readonly gateway_path?: string;
+  readonly backend?: string;
+  readonly security?: boolean;
+  /** The app as it is declared; undefined when there is none. */
+  readonly known: Readonly<Record<string, unknown>> | undefined;
+}
+
+export interface Converted {
+  readonly config: object;
+  readonly operations: number;
+  readonly notes: readonly string[];
+  readonly notes_total: number;
+}
+
+/** What is wrong, and the field of the job that it is about. */
+export interface NotConverted {
+  readonly field: 'document' | 'backend';
+  readonly problem: string;
+}
+
+/** Resolves with what is wrong also when the conversion takes too long. */
+export type Convert = (job: ConversionJob) => Promise<Converted | NotConverted>;
