@@ -320,7 +320,10 @@ export const ExplanationSchema = Type.Object(
         {
           method: Type.String(),
           url: Type.String(),
-          headers: Type.Array(HeaderFieldSchema, { description: 'Not recorded for real exchanges.' }),
+          headers: Type.Array(HeaderFieldSchema, {
+            description:
+              'Not recorded for real exchanges. Cookies that sign in to the console are never forwarded.',
+          }),
         },
         closed,
       ),

@@ -28,6 +28,11 @@ const COLON = 0x3a;
 const SP = 0x20;
 const HTAB = 0x09;
 const DEL = 0x7f;
+const COOKIE = 'cookie';
+const COOKIE_HASH = Buffer.from(COOKIE).reduce(
+  (hash, byte) => hashStep(hash, TOKEN[byte] as number),
+  HASH_SEED,
+);
 
 export class FieldSection {
   /** Number of fields. */
@@ -51,6 +56,8 @@ export class FieldSection {
   #misses = 0;
   #authorization: string | undefined;
   #origin: string | undefined;
+  /** Whether there may be a field `Cookie`: a hash says so. */
+  #mayHaveCookies = false;
   /** The bytes of a section that was kept; the memory is reused. */
   #kept: Buffer | undefined;
   /** 0 when no section is kept. */
@@ -197,6 +204,7 @@ export class FieldSection {
     this.#seen = 0;
     this.#repeated = 0;
     this.#nominated = undefined;
+    this.#mayHaveCookies = false;
   }
 
   /** Whether the section was kept, is within the limit, and equals `bytes[from, to)`. */
@@ -253,6 +261,7 @@ export class FieldSection {
       bounds[index * 4 + 1] = nameEnd - from;
       bounds[index * 4 + 2] = valueStart - from;
       bounds[index * 4 + 3] = valueEnd - from;
+      if (hash === COOKIE_HASH) this.#mayHaveCookies = true;
       this.#add(index, classifyName(bytes, nameStart, nameEnd, hash, bits));
     }
     return undefined;
@@ -264,6 +273,28 @@ export class FieldSection {
     const nominated = 'nominated' in options ? options.nominated : undefined;
     this.#nominated = nominated === undefined ? undefined : new Set(nominated);
     return options;
+  }
+
+  /**
+   * Replaces values of `Cookie` fields. A field whose value becomes empty is not forwarded.
+   * @param edit the value in place of another, not longer; undefined: it stays
+   */
+  protected editCookies(edit: (value: string) => string | undefined): void {
+    if (!this.#mayHaveCookies) return;
+    let text = '';
+    let copied = 0;
+    for (let index = this.#find(COOKIE, 0); index >= 0; index = this.#find(COOKIE, index + 1)) {
+      const value = edit(this.value(index));
+      if (value === undefined) continue;
+      const start = this.#bounds[index * 4 + 2] as number;
+      const end = this.#bounds[index * 4 + 3] as number;
+      // The positions of other fields stay valid.
+      text += this.text.slice(copied, start) + value.padEnd(end - start);
+      copied = end;
+      this.#bounds[index * 4 + 3] = start + value.length;
+      if (value === '') this.#kinds[index] = HeaderKind.hopByHop;
+    }
+    if (copied > 0) this.text = ownText(text + this.text.slice(copied));
   }
 
   #add(index: number, kind: HeaderKind): void {

@@ -3,10 +3,12 @@
  * Owns the parsed form of one request at a time; a connection has one instance and parses every request into it.
  * Strict: input that could be read in two ways is refused, see the docs of each error code.
  *
- * Does not check the path (canonical-path.ts), nor the method beyond its grammar.
+ * The cookies of the console are no part of a request (console-cookies.ts): no other code sees them. Does not check the
+ * path (canonical-path.ts), nor the method beyond its grammar.
  */
 import { TOKEN } from '../characters.ts';
 import { PLAIN_PATH } from '../paths/canonical-path.ts';
+import { withoutConsoleCookies } from '../fields/console-cookies.ts';
 import { FieldSection, hasLowerCaseAt, lineEndError } from './field-section.ts';
 import { BodyFraming, contentLengthOf, isChunked } from '../bodies/framing.ts';
 import { headError, type HeadError } from './head-error.ts';
@@ -155,8 +157,10 @@ export class RequestHead extends FieldSection {
       this.#resolveConnection() ??
       this.#resolveFraming() ??
       this.#resolveExpectation();
-    if (error === undefined) this.#soundMinor = this.httpMinor;
-    return error;
+    if (error !== undefined) return error;
+    this.editCookies(withoutConsoleCookies);
+    this.#soundMinor = this.httpMinor;
+    return undefined;
   }
 
   /** Also releases the texts that were read from the fields: each of them keeps the text of the whole section alive. */

@@ -2,6 +2,7 @@
  * The cookie of a session (RFC 6265): its name, how it is read from `Cookie` and how it is set. Under TLS the name has
  * the prefix `__Host-`, with which browsers accept it only from this host itself and over TLS.
  */
+import { HOST_PREFIX, SESSION_COOKIE } from '../../http/fields/console-cookies.ts';
 import { secretBytes } from '../../lib/ids.ts';
 
 const VALUE_BYTES = 32;
@@ -12,11 +13,10 @@ export interface CookieStyle {
   readonly isSecure: boolean;
 }
 
-export const sessionCookieStyle = (isSecure: boolean): CookieStyle =>
-  cookieStyle('headgate_session', isSecure);
+export const sessionCookieStyle = (isSecure: boolean): CookieStyle => cookieStyle(SESSION_COOKIE, isSecure);
 
 export function cookieStyle(name: string, isSecure: boolean): CookieStyle {
-  return { name: isSecure ? `__Host-${name}` : name, isSecure };
+  return { name: isSecure ? HOST_PREFIX + name : name, isSecure };
 }
 
 /** 256 random bits as base64url. */

@@ -1,0 +1,35 @@
+/**
+ * The cookies with which browsers are signed in to the management API (RFC 6265). A cookie belongs to a host and not to
+ * a port, so a browser that is signed in sends them to the traffic port of the same host as well. They are credentials
+ * for the gateway alone: what reads a request there never sees them. Pure.
+ */
+
+/** Of a session. */
+export const SESSION_COOKIE = 'headgate_session';
+/** Of a sign-in with an OpenID provider that is under way. */
+export const SIGN_IN_COOKIE = 'headgate_oidc';
+/** With which browsers accept a cookie only over TLS and from the host itself. */
+export const HOST_PREFIX = '__Host-';
+
+const NAMES: ReadonlySet<string> = new Set(
+  [SESSION_COOKIE, SIGN_IN_COOKIE].flatMap((name) => [name, HOST_PREFIX + name]),
+);
+/** What all of the names contain. */
+const COMMON = 'headgate_';
+
+/**
+ * A value of `Cookie` without those cookies; the others stay as they are. Names count with their case, as where the
+ * management API reads them. @returns undefined: there is none of them in it
+ */
+export function withoutConsoleCookies(value: string): string | undefined {
+  if (!value.includes(COMMON)) return undefined;
+  const pairs = value.split(';');
+  const others = pairs.filter((pair) => !NAMES.has(cookieName(pair)));
+  return others.length === pairs.length ? undefined : others.join(';').trim();
+}
+
+/** Without the white space around it. A pair without "=" is a name alone. */
+function cookieName(pair: string): string {
+  const equals = pair.indexOf('=');
+  return (equals < 0 ? pair : pair.slice(0, equals)).trim();
+}
