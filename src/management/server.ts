@@ -86,6 +86,7 @@ export interface ManagementDependencies extends WriteDependencies {
   readonly explain: ExplainAccess;
   readonly live: LiveHub;
   readonly trials: ConfigTrials;
+  readonly convertDescription: ManagementContext['convertDescription'];
   readonly settings: ManagementContext['settings'];
   readonly served: ManagementContext['served'];
   readonly ownListener: ManagementContext['ownListener'];
@@ -172,6 +173,7 @@ function contextOf(
     explain: dependencies.explain,
     live: dependencies.live,
     trials: dependencies.trials,
+    convertDescription: dependencies.convertDescription,
     settings: dependencies.settings,
     served: dependencies.served,
     ownListener: dependencies.ownListener,
@@ -350,8 +352,10 @@ function serve(
 const VIEWER_TRIALS_MAX = 4;
 const viewerTrials = new Admission(VIEWER_TRIALS_MAX);
 
-function admissionOf({ admission, isWrite }: Operation, { role }: Actor): Admission | undefined {
-  return role === 'viewer' && isWrite === true ? viewerTrials : admission;
+function admissionOf(operation: Operation, { role }: Actor): Admission | undefined {
+  const { admission, viewerAdmission = admission, isWrite } = operation;
+  if (role !== 'viewer') return admission;
+  return isWrite === true ? viewerTrials : viewerAdmission;
 }
 
 /** The place that a call has in its operation's admission, until its handler takes it over. */

@@ -65,7 +65,13 @@ export function createAccess(dependencies: AccessDependencies): ApiAccess {
   const cookie = sessionCookieStyle(dependencies.isSecure);
   return {
     authenticate: createAuthenticate(checkToken, sessions, cookie),
-    signIn: { sessions, checkToken, cookie, oidc: dependencies.oidc },
+    signIn: {
+      sessions,
+      checkToken,
+      cookie,
+      oidc: dependencies.oidc,
+      failuresPerMinute: dependencies.authFailuresPerMinute,
+    },
     revoke(adminTokenId) {
       remembered.revoke(adminTokenId);
       sessions.revoke(adminTokenId);

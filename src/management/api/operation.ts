@@ -59,6 +59,8 @@ export interface Operation {
   readonly bodyBytesMax?: number;
   /** How many calls of it the gateway takes at once; absent: any number. */
   readonly admission?: Admission;
+  /** In its place for callers with the role `viewer`. */
+  readonly viewerAdmission?: Admission;
   /** Honours If-Match (writes) or If-None-Match (reads) and sends ETag. */
   readonly entityTag: boolean;
   /** A write of the configuration: takes the headers of a write note, and the answer says how many gateways obey it. */

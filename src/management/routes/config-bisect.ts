@@ -20,6 +20,7 @@ import {
   type Expectation,
   type VersionOutcome,
 } from '../bisect/version-outcome.ts';
+import { viewerSearches } from '../bisect/viewer-searches.ts';
 import type { ManagementContext } from '../context.ts';
 import { envelopeSchema } from '../schemas/envelope.ts';
 import { descriptionErrors } from './explain/explain.ts';
@@ -123,6 +124,7 @@ export function bisectOperation(context: ManagementContext): Operation {
       mergePatch: false,
       example: { request: { method: 'GET', url: '/billing/v1/invoices' } },
     },
+    viewerAdmission: viewerSearches,
     entityTag: false,
     success: {
       status: 200,

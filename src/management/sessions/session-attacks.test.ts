@@ -164,6 +164,28 @@ test('ten thousand sessions are the most: no more actors, and all others go on',
   expect(again.id).not.toBe(mine.id);
 });
 
+test(
+  'an account that signs in again and again fills no disk, and others go on',
+  { timeout: 60_000 },
+  async () => {
+    const { token } = (await api.post('/admin/tokens', { name: 'v', role: 'viewer' })).body.data;
+    const entries = async (): Promise<number> => (await api.get('/audit?limit=1')).body.page.total;
+    const before = await entries();
+    const statuses: number[] = [];
+    for (let count = 0; count < 230; count += 1) {
+      const reply = await api.post('/session', { token }, { token: null });
+      statuses.push(reply.status);
+      if (reply.status === 429) expect(reply.headers.get('retry-after')).toBe('1');
+    }
+    expect(statuses.filter((status) => status === 201)).toHaveLength(200);
+    expect(statuses.at(-1)).toBe(429);
+    expect((await entries()) - before).toBe(200);
+    expect((await api.post('/session', { token: ADMIN_TOKEN }, { token: null })).status).toBe(201);
+    api.clock.advance(2_000);
+    expect((await api.post('/session', { token }, { token: null })).status).toBe(201);
+  },
+);
+
 describe('guessing at the sign-in', () => {
   test.each([
     ['directly', {}],

@@ -26,6 +26,8 @@ export interface SignInAccess {
   readonly checkToken: CheckToken;
   readonly cookie: CookieStyle;
   readonly oidc: OidcSettings | undefined;
+  /** Sign-ins that come to nothing, of one address; 0: any number. */
+  readonly failuresPerMinute: number;
 }
 
 const SIGN_IN_BYTES_MAX = 4_096;

@@ -19,6 +19,7 @@ import { Remembered } from '../access/remembered.ts';
 import { auditEntry, NOTHING_TOUCHED, type AuditNote, type WriteOrigin } from '../write/write.ts';
 import { roleOfGroups, type OidcSettings } from './oidc/oidc-client.ts';
 import { newCookieValue } from './session-cookie.ts';
+import { SignInRate } from './sign-in-rate.ts';
 import { markOf } from './token-mark.ts';
 
 export interface SessionSettings {
@@ -83,9 +84,11 @@ export class Sessions {
   readonly #idleMs: number;
   readonly #useIntervalMs: number;
   readonly #sweeping: NodeJS.Timeout;
+  readonly #rate: SignInRate;
 
   constructor(deps: SessionsDependencies) {
     this.#deps = deps;
+    this.#rate = new SignInRate(() => deps.clock.monotonicMs());
     this.#idleMs = deps.settings.idleSecs * 1_000;
     this.#useIntervalMs = Math.min(USE_INTERVAL_MS, this.#idleMs / USES_PER_IDLE_TIME);
     this.#remembered = new Remembered({
@@ -127,6 +130,8 @@ export class Sessions {
   /** A new session, always with a new value; the session that the browser had before ends. */
   async start(identity: Identity, role: AdminRole, origin: SignInOrigin): Promise<StartedSession | Failure> {
     const { clock, settings, repository } = this.#deps;
+    const waitSecs = this.#rate.admit(identity.actor_id);
+    if (waitSecs > 0) return tooOften(waitSecs);
     const nowMs = clock.nowMs();
     const value = newCookieValue();
     const { expires_at: end, ...who } = identity;
@@ -319,6 +324,11 @@ const tokenGone = (): Failure => fail('unauthenticated', 'The admin token is not
 function tooMany(): Failure {
   const detail = `Only ${SESSIONS_MAX} browsers may be signed in at once; revoke sessions that are no longer used`;
   return fail('too_many_sessions', detail);
+}
+
+function tooOften(waitSecs: number): Failure {
+  const detail = 'This account has signed in very often; use the sessions that it has, or try again later';
+  return { ...fail('too_many_sessions', detail), headers: { 'Retry-After': String(waitSecs) } };
 }
 
 function isSame(stored: string, expected: string): boolean {

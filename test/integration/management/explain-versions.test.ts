@@ -1,6 +1,7 @@
 /** How a request would go at other config versions: described, and as recorded with its caller. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startGateway, type TestGateway } from '../../support/gateway.ts';
+import { ADMIN_TOKEN, startGateway, type Answer, type TestGateway } from '../../support/gateway.ts';
+import { apiAs } from '../../support/management.ts';
 import { startOrigin, type Origin } from '../../support/backends/origin.ts';
 import { bearer, createKey } from '../../support/policies.ts';
 import { createService, request, type Served } from '../../support/traffic.ts';
@@ -27,6 +28,18 @@ beforeAll(async () => {
 afterAll(async () => {
   await gateway.stop();
   await origin.close();
+});
+
+it('searches of a viewer keep no other caller out', async () => {
+  const { token } = await gateway.must('POST', '/admin/tokens', { name: 'v', role: 'viewer' });
+  const body = { request: { method: 'GET', url: '/billing/v1/x' } };
+  const search = (as: string): Promise<Answer> => apiAs(gateway, as, 'POST', '/config/explain', body);
+  const viewers = Array.from({ length: 10 }, () => search(token));
+  const other = await search(ADMIN_TOKEN);
+  expect(other.status).toBe(200);
+  const statuses = (await Promise.all(viewers)).map(({ status }) => status);
+  expect(statuses.filter((status) => status === 200).length).toBeGreaterThan(0);
+  expect(statuses).toContain(503);
 });
 
 describe('a request at other config versions', () => {

@@ -20,6 +20,7 @@ import { API_PREFIX, type Call, type Operation } from '../../api/operation.ts';
 import { NO_QUERY } from '../../api/query.ts';
 import { configAt } from '../../bisect/config-at.ts';
 import { findSegments } from '../../bisect/segments.ts';
+import { viewerSearches } from '../../bisect/viewer-searches.ts';
 import { answerKey, outcomeOn } from '../../bisect/version-outcome.ts';
 import type { ManagementContext } from '../../context.ts';
 import { envelopeSchema } from '../../schemas/envelope.ts';
@@ -149,6 +150,7 @@ export function explainVersionsOperation(context: ManagementContext): Operation 
       mergePatch: false,
       example: { request: { method: 'GET', url: '/billing/v1/invoices' } },
     },
+    viewerAdmission: viewerSearches,
     entityTag: false,
     success: {
       status: 200,

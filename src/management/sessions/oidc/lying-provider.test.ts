@@ -3,6 +3,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net';
 import { exportJWK, exportSPKI, generateKeyPair, SignJWT, type JWTPayload } from 'jose';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import type { OidcSettings } from './oidc-client.ts';
 import { startManagement, type Fixture, type Json } from '../../management.fixture.ts';
 import { returnPath } from './return-path.ts';
 
@@ -66,21 +67,21 @@ beforeAll(async () => {
   }).listen(0, '127.0.0.1');
   await new Promise((done) => server.once('listening', done));
   issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  api = await startManagement({
-    oidc: {
-      issuer,
-      clientId: CLIENT,
-      clientSecret: 'a-client-secret-of-some-length-for-the-tests',
-      name: 'Liar',
-      redirectUrl: undefined,
-      scopes: ['openid'],
-      groupsClaim: 'groups',
-      roles: [
-        { group: 'staff', role: 'viewer' },
-        { group: 'ops', role: 'editor' },
-      ],
-    },
-  });
+  api = await startManagement({ oidc: oidcSettings() });
+});
+
+const oidcSettings = (): OidcSettings => ({
+  issuer,
+  clientId: CLIENT,
+  clientSecret: 'a-client-secret-of-some-length-for-the-tests',
+  name: 'Liar',
+  redirectUrl: undefined,
+  scopes: ['openid'],
+  groupsClaim: 'groups',
+  roles: [
+    { group: 'staff', role: 'viewer' },
+    { group: 'ops', role: 'editor' },
+  ],
 });
 afterAll(async () => {
   await api[Symbol.asyncDispose]();
@@ -217,6 +218,30 @@ describe('the provider', () => {
   });
 });
 
+test('guessed codes of one address reach the provider a few times a minute, and lock out no other', async () => {
+  const settings = { authFailuresPerMinute: 3, isTrustedProxy: () => true, oidc: oidcSettings() };
+  await using own = await startManagement(settings);
+  const guess = async (address: string): Promise<Response> => {
+    const start = await fetch(own.url + START, { redirect: 'manual' });
+    const asked = new URL(start.headers.get('location') ?? '').searchParams;
+    nonce = asked.get('nonce') ?? '';
+    const cookie = (start.headers.get('set-cookie') ?? '').split(';', 1)[0] ?? '';
+    const headers = { cookie, 'x-forwarded-for': address };
+    return fetch(`${own.url}${CALLBACK}?code=x&state=${asked.get('state')}`, { headers });
+  };
+  answer = async (_nonce, response) => void response.writeHead(400).end();
+  for (let count = 0; count < 3; count += 1)
+    expect(await outcome(await guess('198.51.100.7'))).toBe('502 identity_provider_failed');
+  const refused = await guess('198.51.100.7');
+  expect(refused.headers.get('retry-after')).toBe('20');
+  expect(await outcome(refused)).toBe('429 too_many_auth_failures');
+  expect(tokenCalls).toBe(3);
+  answer = async (_nonce, response) => sendToken(response, await signed(claimsOf()));
+  expect(await outcome(await guess('198.51.100.8'))).toBe('signed in');
+  own.clock.advance(60_000);
+  expect(await outcome(await guess('198.51.100.7'))).toBe('signed in');
+});
+
 describe('what a browser brings back', () => {
   test('is of its own sign-in, whole and unchanged', async () => {
     answer = async (_nonce, response) => sendToken(response, await signed(claimsOf()));
@@ -240,6 +265,18 @@ describe('what a browser brings back', () => {
     api.clock.advance(600_000);
     expect(await outcome(await comeBack(mine))).toBe('400 sign_in_failed');
     expect(tokenCalls).toBe(0);
+  });
+
+  test('is taken once, also with the cookie of the sign-in: the provider is not asked again', async () => {
+    answer = async (_nonce, response) => sendToken(response, await signed(claimsOf()));
+    const begun = await begin();
+    expect(await outcome(await comeBack(begun))).toBe('signed in');
+    expect(await outcome(await comeBack(begun))).toBe('400 sign_in_failed');
+    const wrong = await begin();
+    answer = async (_nonce, response) => void response.writeHead(400).end();
+    for (const expected of ['502 identity_provider_failed', '400 sign_in_failed', '400 sign_in_failed'])
+      expect(await outcome(await comeBack(wrong, 'guessed'))).toBe(expected);
+    expect(tokenCalls).toBe(2);
   });
 
   test('leads to no other origin', () => {

@@ -5,6 +5,7 @@
  * that leads on.
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { SIGN_IN_COOKIE } from '../../../http/fields/console-cookies.ts';
 import { newBudget, withBudget } from '../../../lib/deadline-budget.ts';
 import type { Clock } from '../../../lib/clock.ts';
 import { fail, isFailure, type Failure } from '../../api/failure.ts';
@@ -13,6 +14,7 @@ import { sendFailure } from '../../api/send.ts';
 import { clearCookie, cookieStyle, cookieValues, presentedSession, setCookie } from '../session-cookie.ts';
 import type { CookieStyle } from '../session-cookie.ts';
 import type { Identity, Sessions, SignInOrigin } from '../sessions.ts';
+import { CallbackGuard } from './callback-guard.ts';
 import { FLOW_SECS, openFlow, sealFlow } from './flow-cookie.ts';
 import { groupsWithRole, OidcClient, roleOfGroups, type OidcSettings, type Person } from './oidc-client.ts';
 import { onwardPage, returnPath } from './return-path.ts';
@@ -26,13 +28,16 @@ export interface OidcRoutesDependencies {
   readonly sessions: Sessions;
   readonly cookie: CookieStyle;
   readonly clock: Clock;
+  /** Sign-ins that come to nothing, of one address; 0: any number. */
+  readonly failuresPerMinute: number;
   readonly addressOf: (request: FastifyRequest) => string;
 }
 
 export function addOidcRoutes(server: FastifyInstance, dependencies: OidcRoutesDependencies): void {
   const { settings, clock, cookie } = dependencies;
   const client = new OidcClient(settings, clock);
-  const flowCookie = cookieStyle('headgate_oidc', cookie.isSecure);
+  const guard = new CallbackGuard(dependencies.failuresPerMinute, clock);
+  const flowCookie = cookieStyle(SIGN_IN_COOKIE, cookie.isSecure);
   server.get(OIDC_START_PATH, async (request, reply) => {
     const { return_to: asked = '/' } = request.query as Readonly<Record<string, unknown>>;
     const returnTo = typeof asked === 'string' ? returnPath(asked) : undefined;
@@ -76,7 +81,9 @@ export function addOidcRoutes(server: FastifyInstance, dependencies: OidcRoutesD
       const shown = JSON.stringify(refusal.slice(0, 64));
       return sendFailure(request, reply, fail('sign_in_failed', `The provider has refused: ${shown}`));
     }
-    const person = await client.finish(url, flow).catch((error: unknown) => providerFailed(request, error));
+    const person = await guard.run(flow, dependencies.addressOf(request), () =>
+      client.finish(url, flow).catch((error: unknown) => providerFailed(request, error)),
+    );
     if (isFailure(person)) return sendFailure(request, reply, person);
     return enter(request, reply, person, flow.returnTo, dependencies);
   });
