@@ -155,7 +155,7 @@ openapi: 3.1.0`;
       fc.asyncProperty(description, fc.boolean(), async (document, security) => {
         const { status, text } = await imported({ document, security, backend: 'http://a.test' });
         // A key that no body may have.
-        const isForbidden = JSON.stringify(document).includes('"__proto__"');
+        const isForbidden = JSON.stringify(document).includes('"__proto__":');
         expect(isForbidden ? [400] : [200, 422], text).toContain(status);
       }),
       { numRuns: 150 },
