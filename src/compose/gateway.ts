@@ -89,8 +89,7 @@ type Recorders = Pick<
 const programUrl = (name: string): URL =>
   new URL(import.meta.url.endsWith('.ts') ? `../${name}.ts` : `./${name}.js`, import.meta.url);
 const WORKER_URL = programUrl('worker');
-const TRIAL_URL = programUrl('replay-worker');
-const IMPORT_URL = programUrl('import-worker');
+const THREADS = { trialUrl: programUrl('replay-worker'), importUrl: programUrl('import-worker') };
 
 export interface Logging {
   readonly log: Logger;
@@ -175,14 +174,7 @@ async function startParts(options: StartOptions, log: Logger): Promise<Gateway> 
     const configFile = await startConfigFile(parts, writing, options.env);
     undo.unshift(async () => configFile?.stop());
     const shownSettings = settingsInForce(options.env);
-    const further = {
-      writing,
-      configFile,
-      trialUrl: TRIAL_URL,
-      importUrl: IMPORT_URL,
-      shownSettings,
-      isStopping: () => stopping,
-    };
+    const further = { writing, configFile, ...THREADS, shownSettings, isStopping: () => stopping };
     const management = await createManagement(parts, supervisor, changes, tls, further);
     undo.unshift(() => management.close());
     // The management port first: of two gateways started at the same time, only one may serve traffic.
