@@ -174,7 +174,7 @@ async function startParts(options: StartOptions, log: Logger): Promise<Gateway> 
     const configFile = await startConfigFile(parts, writing, options.env);
     undo.unshift(async () => configFile?.stop());
     const shownSettings = settingsInForce(options.env);
-    const further = { writing, configFile, ...THREADS, shownSettings, isStopping: () => stopping };
+    const further = { writing, configFile, threads: THREADS, shownSettings, isStopping: () => stopping };
     const management = await createManagement(parts, supervisor, changes, tls, further);
     undo.unshift(() => management.close());
     // The management port first: of two gateways started at the same time, only one may serve traffic.

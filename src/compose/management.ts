@@ -7,6 +7,7 @@ import { counterUse } from '../limits/local/counter-use.ts';
 import { SharedMemoryLimitStore } from '../limits/local/local-store.ts';
 import { readConsoleFiles, type ConsoleFiles } from '../management/console/console-files.ts';
 import type { ShadowReports } from '../management/context.ts';
+import type { Convert } from '../management/import/conversion-job.ts';
 import type { ManagementListening } from '../management/listening.ts';
 import { createManagementServer } from '../management/server.ts';
 import type { OwnListener } from '../management/try/send-request.ts';
@@ -67,9 +68,8 @@ export interface ManagementParts {
   readonly writing: WriteDependencies;
   /** undefined: the configuration comes from a database. */
   readonly configFile: ConfigFile | undefined;
-  /** Of the threads' programs. */
-  readonly trialUrl: URL;
-  readonly importUrl: URL;
+  /** Their programs. */
+  readonly threads: { readonly trialUrl: URL; readonly importUrl: URL };
   /** As readers see them: secrets are masked. */
   readonly shownSettings: readonly SettingInForce[];
   readonly isStopping: () => boolean;
@@ -80,7 +80,7 @@ export async function createManagement(
   supervisor: Supervisor,
   { cluster }: Changes,
   certificates: { readonly watches: CertificateWatches; readonly management: CertificatePair | undefined },
-  { writing, configFile, trialUrl, importUrl, shownSettings, isStopping }: ManagementParts,
+  { writing, configFile, threads, shownSettings, isStopping }: ManagementParts,
 ): Promise<ManagementListening> {
   const { settings, version, clock, log, repository, state, limitMemory, metrics } = parts;
   const startedMs = clock.monotonicMs();
@@ -118,8 +118,7 @@ export async function createManagement(
     shadow: shadowReports(parts, supervisor),
     explain: explainAccess(parts.explain, supervisor),
     live: watching(parts, supervisor, cluster.selfId),
-    trials: configTrials(parts, supervisor, trialUrl),
-    convertDescription: importThreads(importUrl),
+    ...inThreads(parts, supervisor, threads),
     settings: shownSettings,
     served: state,
     ownListener: () => ownTrafficListener(parts),
@@ -182,6 +181,18 @@ function watching({ live }: Parts, supervisor: Supervisor, nodeId: string): Part
 
 function sessionSettings({ console: { sessionIdleSecs, sessionMaxSecs } }: Settings) {
   return { idleSecs: sessionIdleSecs, maxSecs: sessionMaxSecs };
+}
+
+/** What could keep the main thread from its work runs in threads of its own. */
+function inThreads(
+  parts: Parts,
+  supervisor: Supervisor,
+  { trialUrl, importUrl }: ManagementParts['threads'],
+): { readonly trials: ConfigTrials; readonly convertDescription: Convert } {
+  return {
+    trials: configTrials(parts, supervisor, trialUrl),
+    convertDescription: importThreads(importUrl),
+  };
 }
 
 /** Configurations that are not in force are tried in a thread of their own. */
