@@ -1,4 +1,5 @@
 /** Calls the management API: typed by its own document, with the session's cookie and its CSRF token. */
+import { shellWords } from '../text/shell.ts';
 import { ApiError, GatewayUnreachable } from './api-error.ts';
 import type { NoFields, Operations } from './schema.ts';
 import { announceSessionEnd, announceUnreachable, csrfToken } from './session-state.ts';
@@ -58,6 +59,9 @@ export function call<Name extends OperationName>(
  * @param name such as `PATCH /apps/{app_id}`
  */
 export async function callByName<Result>(name: string, options: AnyCallOptions): Promise<Answer<Result>> {
+  // A browser would take these as parts of a path, and so call another operation.
+  if (Object.values(options.path ?? {}).some((text) => text === '.' || text === '..'))
+    throw new ApiError(404, { code: 'not_found', detail: shellWords.notFound });
   const response = await send(name, options);
   const body = readJson(await response.text());
   if (!response.ok) {

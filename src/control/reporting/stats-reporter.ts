@@ -46,7 +46,8 @@ export class StatsReporter {
     const place = target ?? (version === undefined ? this.#counter.gateway : this.#versionTarget(version));
     this.#counter.count(place, exchange);
     const { caller } = evaluation;
-    if (caller.kind === 'api_key') this.#counter.countKey(caller.id, caller.name, exchange);
+    if (caller.kind !== 'api_key') return;
+    this.#counter.countKey(caller.id, caller.name, version?.app.id ?? '', exchange);
   }
 
   /** Sends the last counts. */

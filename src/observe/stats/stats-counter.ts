@@ -26,6 +26,8 @@ import type { StatsPlace, StatsReport } from './stats-report.ts';
 /** Places with counts of their own in one second of one worker. */
 export const COUNTED_MAX = { route: 1_024, version: 512, app: 1_024, key: 512, gateway: 1 } as const;
 const KEYS_KEPT_MAX = 4_096;
+/** Once half of the places of a kind are taken, an app with more than this share of them gets no more. */
+const APP_SHARE = 1 / 8;
 
 /** What the counts need to know of an exchange that has ended. */
 export interface CountedExchange {
@@ -62,6 +64,8 @@ export class StatsCounter {
   readonly #free: StepCounts[] = [];
   #used: { readonly place: StatsPlace; readonly counts: StepCounts }[] = [];
   #room: Record<StatsPlace['kind'], number> = { ...COUNTED_MAX };
+  /** How many places of a kind each app has, by both. */
+  readonly #taken = new Map<string, number>();
   #report = 0;
   #connections = 0;
   #inFlight = 0;
@@ -80,11 +84,11 @@ export class StatsCounter {
   }
 
   /** Counts it for the API key as well; not counted when too many keys are in use. */
-  countKey(id: string, name: string, exchange: CountedExchange): void {
+  countKey(id: string, name: string, appId: string, exchange: CountedExchange): void {
     let target = this.#keys.get(id);
     if (target === undefined) {
       if (this.#keys.size >= KEYS_KEPT_MAX) this.#keys.clear();
-      this.#keys.set(id, (target = statsTarget({ kind: 'key', id, name }, undefined)));
+      this.#keys.set(id, (target = statsTarget({ kind: 'key', id, name, appId }, undefined)));
     }
     const counts = target.report === this.#report ? target.counts : this.#countsOf(target);
     if (counts !== NO_COUNTS) this.#add(counts, exchange);
@@ -103,6 +107,7 @@ export class StatsCounter {
     this.#used = [];
     this.#report += 1;
     this.#room = { ...COUNTED_MAX };
+    this.#taken.clear();
     const values: number[] = [];
     for (const { counts } of used) {
       takeValues(counts, values);
@@ -135,12 +140,25 @@ export class StatsCounter {
     }
   }
 
+  /** No app can take the places of the others: half of them are for those that have few. */
+  #takeRoom(place: StatsPlace): boolean {
+    const { kind } = place;
+    if (this.#room[kind] === 0) return false;
+    if (kind === 'route' || kind === 'version' || kind === 'key') {
+      const owner = `${kind} ${place.appId}`;
+      const taken = this.#taken.get(owner) ?? 0;
+      const max = COUNTED_MAX[kind];
+      if (this.#room[kind] <= max / 2 && taken >= max * APP_SHARE) return false;
+      this.#taken.set(owner, taken + 1);
+    }
+    this.#room[kind] -= 1;
+    return true;
+  }
+
   /** Of its own, or those of the nearest parent with room. */
   #countsOf(target: StatsTarget): StepCounts {
-    const { kind } = target.place;
     if (target.report === this.#report) return target.counts;
-    if (this.#room[kind] > 0) {
-      this.#room[kind] -= 1;
+    if (this.#takeRoom(target.place)) {
       target.counts = this.#free.pop() ?? this.#columns.empty();
       this.#used.push({ place: target.place, counts: target.counts });
     } else target.counts = target.parent === undefined ? NO_COUNTS : this.#countsOf(target.parent);

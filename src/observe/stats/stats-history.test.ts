@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { bucketOf, lowerBoundMs, BUCKETS, quantileMs } from './stats-buckets.ts';
 import { REQUESTS, StatsColumns } from './stats-columns.ts';
 import { StatsCounter, statsTarget, COUNTED_MAX, type CountedExchange } from './stats-counter.ts';
-import { StatsHistory } from './stats-history.ts';
+import { routeKey, StatsHistory } from './stats-history.ts';
 import { totalOf } from './stats-question.ts';
 import { gridOf, readSeries, type StatsSubject } from './stats-window.ts';
 
@@ -186,6 +186,25 @@ describe('bounds', () => {
     advance(3);
     expect(requests(history, { kind: 'app', key: 'a1' }, '15m', 1)).toBe(many);
     expect(requests(history, { kind: 'app', key: 'a2' }, '15m', 1)).toBe(1);
+  });
+
+  it('no app takes the places of the others in a worker, and one alone gets at least half of them', () => {
+    const { history, advance, nowSecs } = started();
+    const counter = new StatsCounter(columns);
+    for (let route = 0; route < COUNTED_MAX.route + 500; route++)
+      counter.count(targetsOf(counter, 1, route), exchange());
+    for (let key = 0; key < COUNTED_MAX.key + 500; key++)
+      counter.countKey(`k${key}`, `key ${key}`, 'a1', exchange());
+    for (let route = 0; route < 50; route++) counter.count(targetsOf(counter, 2, route), exchange());
+    counter.countKey('other', 'other', 'a2', exchange());
+    const report = counter.report(nowSecs(), 0, 0);
+    const own = report?.places.filter((place) => place.kind === 'route' && place.appId === 'a1').length;
+    expect(own).toBe(COUNTED_MAX.route / 2);
+    if (report !== undefined) history.add(1, report);
+    advance(3);
+    expect(requests(history, { kind: 'route', key: routeKey('v2', 'GET /49') }, '15m', 1)).toBe(1);
+    expect(requests(history, { kind: 'app', key: 'a1' }, '15m', 1)).toBe(COUNTED_MAX.route + 500);
+    expect(report?.places).toContainEqual({ kind: 'key', id: 'other', name: 'other', appId: 'a2' });
   });
 
   it('nothing is reported when nothing has moved', () => {

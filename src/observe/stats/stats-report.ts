@@ -20,7 +20,7 @@ export type StatsPlace =
       /** Method and template, such as `GET /shop/v1/items/{id}`. */
       readonly route: string;
     }
-  | { readonly kind: 'key'; readonly id: string; readonly name: string };
+  | { readonly kind: 'key'; readonly id: string; readonly name: string; readonly appId: string };
 
 export interface StatsReport {
   /** The second that has ended, by the wall clock. */

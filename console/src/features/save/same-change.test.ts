@@ -47,6 +47,21 @@ describe('commandOf', () => {
       { path: { app_id: 'shop', version_id: 'v1' }, body: { stable: 90, canary: 10 } },
       'headgate traffic set shop v1 stable=90 canary=10',
     ],
+    [
+      'DELETE /apps/{app_id}/versions/{version_id}',
+      { path: { app_id: 'shop', version_id: '--url' }, query: { cascade: true } },
+      `headgate versions delete --cascade -- shop '--url'`,
+    ],
+    [
+      'PATCH /apps/{app_id}/versions/{version_id}',
+      { path: { app_id: 'shop', version_id: '-v' }, body: { successor: '@home' } },
+      `headgate versions edit --file - -- shop '-v' <<'EOF'\nsuccessor: "@home"\nEOF`,
+    ],
+    [
+      'PUT /apps/{app_id}/versions/{version_id}/traffic',
+      { path: { app_id: 'shop', version_id: 'v1' }, body: { '-canary': 10 } },
+      `headgate traffic set -- shop v1 '-canary=10'`,
+    ],
     ['POST /config/apply', { body: {} }, undefined],
   ])('%s', (operation, options, expected) => {
     expect(commandOf(operation, options)).toBe(expected);
@@ -59,6 +74,19 @@ describe('for a shell', () => {
 
   it.each([`it's`, '$(id)', '`id`', 'a"b', '\\', '\n', '!x', "''"])('%s is one word', (text) => {
     expect(printed(quoted(text))).toBe(`${text}|`);
+  });
+
+  it('no text of a file ends it', () => {
+    const text = fc.oneof(fc.constantFrom('EOF', '@\nEOF\nid', '\nEOF', '|\nEOF'), fc.string());
+    fc.assert(
+      fc.property(text, fc.dictionary(text, text, { maxKeys: 3 }), (one, labels) => {
+        const options = { path: { app_id: 'shop' }, body: { description: `@${one}`, labels } };
+        const [first = '', ...lines] = (commandOf('PATCH /apps/{app_id}', options) ?? '').split('\n');
+        expect(first).toBe(`headgate apps edit shop --file - <<'EOF'`);
+        expect(lines.indexOf('EOF')).toBe(lines.length - 1);
+      }),
+      { numRuns: 200 },
+    );
   });
 
   it('any texts stay the words that they are', () => {

@@ -46,33 +46,45 @@ export function commandOf(
 ): string | undefined {
   const [method = '', template = ''] = operation.split(' ');
   const names = [...template.matchAll(/\{(\w+)\}/g)].map((match) => word(path[match[1] ?? ''] ?? ''));
-  const command = (...words: readonly string[]): string => ['headgate', ...words].join(' ');
   const group = PATCHED[template];
-  if (method === 'PATCH' && group !== undefined && isFields(body))
-    return command(group, 'edit', ...names, ...fieldsOf(body));
+  if (method === 'PATCH' && group !== undefined && isFields(body)) {
+    const words = assignmentsOf(body);
+    if (words !== undefined) return command([group, 'edit'], [...names, ...words]);
+    return `${command([group, 'edit'], names, ['--file -'])} <<'EOF'\n${stringify(body)}EOF`;
+  }
   if (method === 'DELETE' && group !== undefined) {
     const isCascade = query['cascade'] === true || query['cascade'] === 'true';
-    return command(group, 'delete', ...names, ...(isCascade ? ['--cascade'] : []));
+    return command([group, 'delete'], names, isCascade ? ['--cascade'] : []);
   }
   const activation = /\/(activate|deactivate)$/.exec(template)?.[1];
   if (activation !== undefined) {
     const isExclusive = isFields(body) && body['exclusive'] === true;
-    return command('revisions', activation, ...names, ...(isExclusive ? ['--exclusive'] : []));
+    return command(['revisions', activation], names, isExclusive ? ['--exclusive'] : []);
   }
   if (method === 'PUT' && template === `${VERSION}/traffic` && isFields(body)) {
     const weights = Object.entries(body).map(([label, weight]) => word(`${label}=${String(weight)}`));
-    return command('traffic', 'set', ...names, ...weights);
+    return command(['traffic', 'set'], [...names, ...weights]);
   }
   return undefined;
 }
 
-/** As `field=value`, or as a file where that says it better. */
-function fieldsOf(body: Fields): string[] {
+/** Labels may begin with "-": none of them is an option. */
+function command(
+  words: readonly string[],
+  operands: readonly string[],
+  options: readonly string[] = [],
+): string {
+  const isPlain = !operands.some((operand) => /^'?-/.test(operand));
+  const rest = isPlain ? [...operands, ...options] : [...options, '--', ...operands];
+  return ['headgate', ...words, ...rest].join(' ');
+}
+
+/** As `field=value`; undefined where a file says it better. */
+function assignmentsOf(body: Fields): string[] | undefined {
   const leaves = leavesOf(body);
   const words = leaves.map(assignment);
-  if (leaves.length > FIELDS_MAX || words.includes(undefined))
-    return [`--file - <<'EOF'\n${stringify(body)}EOF`];
-  return words.filter((one) => one !== undefined);
+  const known = words.filter((one) => one !== undefined);
+  return leaves.length > FIELDS_MAX || known.length < words.length ? undefined : known;
 }
 
 /** undefined where the command line would read it as something else. */

@@ -155,6 +155,9 @@ describe('curlText', () => {
     expect(curlText("http://127.0.0.1:8080/o'x/", 'hgk_x', 'gateway.example')).toBe(
       `curl -i 'http://gateway.example:8080/o'\\''x/' \\\n  -H 'Authorization: Bearer hgk_x'`,
     );
+    expect(curlText('http://127.0.0.1:8080/[1-9999]', '', 'a.test')).toBe(
+      `curl -i -g 'http://a.test:8080/[1-9999]'`,
+    );
     expect(curlText('https://[::1]:8443/', '', '[::1]')).toBe(`curl -i 'https://[::1]:8443/'`);
   });
 });

@@ -32,8 +32,10 @@ export function meaningOf(
 export function curlText(url: string, key: string, host: string): string {
   const target = new URL(url);
   target.hostname = host;
+  // Without, curl makes many requests of a path such as /[1-9999].
+  const options = /[[\]{}]/.test(target.pathname + target.search) ? '-i -g' : '-i';
   return [
-    `curl -i ${quoted(target.href)}`,
+    `curl ${options} ${quoted(target.href)}`,
     ...(key === '' ? [] : [`-H ${quoted(`Authorization: Bearer ${key}`)}`]),
   ].join(' \\\n  ');
 }
