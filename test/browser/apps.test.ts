@@ -2,6 +2,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Locator, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { awakeMs } from '../support/measure/steady.ts';
 import { axe, screenshot, startConsole, type TestConsole } from '../support/clients/console.ts';
 
 /** For a machine that does much else. */
@@ -416,9 +417,15 @@ describe('the tree', () => {
     await screenshot(page, 'tree');
     const heightOf = (): Promise<number> => tree.evaluate((element) => element.scrollHeight);
     const before = await heightOf();
+    const pages: string[] = [];
+    page.on('request', (each) => void (each.url().includes('/endpoints?') && pages.push(each.url())));
+    const startMs = awakeMs();
     await page.keyboard.press('End');
     const last = `GET /orders/${ENDPOINTS - 1}`;
-    await expect.poll(active).toBe(last);
+    await expect.poll(active, { interval: 20 }).toBe(last);
+    // The end is read at once, not over all pages before it.
+    expect(awakeMs() - startMs).toBeLessThan(2_000);
+    expect(pages.map((url) => new URL(url).searchParams.get('order'))).toEqual(['newest_first']);
     // Nothing jumps while pages come, and only what is in sight is in the page.
     expect(await heightOf()).toBe(before);
     expect(await tree.getByRole('treeitem').count()).toBeLessThan(100);

@@ -6,10 +6,12 @@
 import { ApiError, GatewayUnreachable } from './api-error.ts';
 import { urlOf } from './call.ts';
 import type { LiveExchange, LiveStatus, Operations, Problem } from './schema.ts';
+import { shareConnections } from './shared-connections.ts';
 import { announceSessionEnd, connectionState, subscribeToConnection } from './session-state.ts';
 
 export type LiveQuery = Operations['GET /live']['query'];
-export type StreamState = 'connecting' | 'open' | 'lost' | 'refused';
+/** `given_up`: to another tab, while this one is not seen. */
+export type StreamState = 'connecting' | 'open' | 'lost' | 'refused' | 'given_up';
 
 export interface LiveListener {
   readonly onExchange: (exchange: LiveExchange) => void;
@@ -26,9 +28,25 @@ export function openLiveStream(query: LiveQuery, listener: LiveListener): () => 
   let source: EventSource | undefined;
   let timer: ReturnType<typeof setTimeout> | undefined;
   let hasEnded = false;
+  let hasGivenUp = false;
+  const shared = shareConnections({
+    onGiveUp: () => {
+      hasGivenUp = true;
+      clearTimeout(timer);
+      source?.close();
+      listener.onState('given_up');
+    },
+    onSeen: () => {
+      if (!hasGivenUp) return;
+      hasGivenUp = false;
+      listener.onState('connecting');
+      connect();
+    },
+  });
 
   const connect = (): void => {
-    if (hasEnded) return;
+    if (hasEnded || hasGivenUp) return;
+    shared.announce();
     source = new EventSource(url);
     source.addEventListener('open', () => listener.onState('open'));
     source.addEventListener('exchange', ({ data }: MessageEvent<string>) =>
@@ -45,7 +63,7 @@ export function openLiveStream(query: LiveQuery, listener: LiveListener): () => 
   };
   const giveReason = async (): Promise<void> => {
     const error = await reasonOf(url);
-    if (hasEnded) return;
+    if (hasEnded || hasGivenUp) return;
     if (error instanceof ApiError && error.status !== 401 && error.status < 500)
       return listener.onState('refused', error);
     if (error instanceof ApiError && error.status === 503) listener.onState('refused', error);
@@ -68,6 +86,7 @@ export function openLiveStream(query: LiveQuery, listener: LiveListener): () => 
     hasEnded = true;
     clearTimeout(timer);
     unsubscribe();
+    shared.end();
     source?.close();
   };
 }

@@ -23,6 +23,7 @@ export const liveWords = {
     open: 'Watching',
     lost: 'Connection lost, trying again …',
     refused: 'Not watching',
+    given_up: 'Not watching: another tab watches',
     paused: 'Paused',
   },
   figures: (seen: string, shown: string): string => `${seen} per second seen, ${shown} shown`,

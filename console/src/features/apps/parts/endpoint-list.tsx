@@ -78,8 +78,8 @@ function EndpointRows({ path, list }: EndpointRowsProps): ReactNode {
     overscan: 12,
   });
   const items = virtual.getVirtualItems();
-  const last = items.at(-1)?.index ?? 0;
-  useEffect(() => list.ensure(last + AHEAD), [list, last]);
+  const [first, last] = [items[0]?.index ?? 0, items.at(-1)?.index ?? 0];
+  useEffect(() => list.ensure(last + AHEAD, first - AHEAD), [list, first, last]);
   return (
     <div
       ref={scroller}
@@ -97,7 +97,7 @@ function EndpointRows({ path, list }: EndpointRowsProps): ReactNode {
             aria-setsize={list.total}
             aria-posinset={index + 1}
           >
-            <EndpointRow path={path} endpoint={list.items[index]} />
+            <EndpointRow path={path} endpoint={list.at(index)} />
           </li>
         ))}
       </ul>

@@ -51,7 +51,7 @@ describe('PagedList', () => {
     let isDown = false;
     const fetchPage = numbers(30);
     const list = new PagedList(
-      (cursor) => (isDown ? Promise.reject(new Error('away')) : fetchPage(cursor)),
+      (cursor) => (isDown ? Promise.reject(new Error('away')) : fetchPage(cursor, false)),
       30,
       () => undefined,
     );
@@ -73,5 +73,82 @@ describe('PagedList', () => {
     const list = new PagedList(numbers(3), 500, () => undefined);
     list.ensure(0);
     await vi.waitFor(() => expect(list.total).toBe(3));
+  });
+
+  describe('with both ends', () => {
+    /** Numbers from 0 in pages of ten, from either end. */
+    const both =
+      (size: { total: number }, calls: string[] = []): FetchPage<number> =>
+      async (cursor, fromEnd) => {
+        calls.push(`${fromEnd ? 'end' : 'start'} ${cursor}`);
+        const { total } = size;
+        const start = Number(cursor ?? 0);
+        const items = Array.from({ length: Math.min(SIZE, total - start) }, (_, index) =>
+          fromEnd ? total - 1 - start - index : start + index,
+        );
+        return { items, next: start + SIZE < total ? String(start + SIZE) : undefined, total };
+      };
+    const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+    /** What stands at each place. */
+    const shown = (list: PagedList<number>): (number | undefined)[] =>
+      Array.from({ length: list.total }, (_, index) => list.at(index));
+
+    it('reads the last items at once', async () => {
+      const calls: string[] = [];
+      const list = new PagedList(both({ total: 1_000 }, calls), 1_000, () => undefined, true);
+      list.ensure(20, 0);
+      await settled();
+      list.ensure(1_100, 980);
+      await settled();
+      expect(calls).toEqual(['start undefined', 'start 10', 'start 20', 'end undefined', 'end 10']);
+      expect([list.items.length, list.tailLength, list.isComplete]).toEqual([30, 20, false]);
+      expect([list.at(29), list.at(30), list.at(979), list.at(980), list.at(999), list.at(1_000)]).toEqual([
+        29,
+        undefined,
+        undefined,
+        980,
+        999,
+        undefined,
+      ]);
+    });
+
+    it.each([1, 9, 10, 11, 25, 40, 47])(
+      'has all %s of them, once, whichever places were looked at',
+      async (total) => {
+        for (const places of [
+          [total - 1, 0],
+          [total - 1, Math.floor(total / 2), 0],
+          [0, total - 1, Math.floor(total / 2)],
+        ]) {
+          const list = new PagedList(both({ total }), total, () => undefined, true);
+          for (const place of places) {
+            list.ensure(place + 3, place - 3);
+            await settled();
+            expect(list.at(place)).toBe(place);
+          }
+          for (let place = 0; place < total; place++) {
+            list.ensure(place, place);
+            await settled();
+          }
+          expect(shown(list)).toEqual(Array.from({ length: total }, (_, index) => index));
+          expect(list.isComplete).toBe(true);
+        }
+      },
+    );
+
+    it('reads the end again when others have made the list longer', async () => {
+      const size = { total: 100 };
+      const list = new PagedList(both(size), 100, () => undefined, true);
+      list.ensure(99, 95);
+      await settled();
+      expect(list.at(99)).toBe(99);
+      size.total = 102;
+      list.ensure(30, 0);
+      await settled();
+      expect([list.total, list.tailLength, list.at(30)]).toEqual([102, 0, 30]);
+      list.ensure(101, 95);
+      await settled();
+      expect(list.at(101)).toBe(101);
+    });
   });
 });

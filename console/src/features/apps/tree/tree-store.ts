@@ -5,7 +5,7 @@
 import { call } from '../../../api/call.ts';
 import type { App, Endpoint, TreeRevision, TreeVersion } from '../../../api/schema.ts';
 import type { ResourcePath } from '../resource-path.ts';
-import { PagedList, type ListPage } from './paged-list.ts';
+import { PagedList, type FetchPage, type ListPage } from './paged-list.ts';
 import { RowsBuilder, type Rows } from './tree-layout.ts';
 
 const PAGE = 100;
@@ -109,13 +109,18 @@ export class TreeStore {
 
   /** Reads what is shown from the row `first` to `last`, and stops reading elsewhere. */
   lookAt(rows: Rows<TreeRow>, first: number, last: number): void {
-    const wanted = new Map<PagedList<unknown>, number>();
+    const wanted = new Map<PagedList<unknown>, readonly [from: number, to: number]>();
     for (let index = first; index <= last; index++) {
       const row = rows.at(index);
       if (row?.list === undefined) continue;
-      wanted.set(row.list, Math.max(wanted.get(row.list) ?? -1, row.position - 1 + AHEAD));
+      const [from, to] = wanted.get(row.list) ?? [Infinity, -1];
+      const place = row.position - 1;
+      wanted.set(row.list, [Math.min(from, place - AHEAD), Math.max(to, place + AHEAD)]);
     }
-    for (const list of this.#lists()) list.ensure(wanted.get(list) ?? -1);
+    for (const list of this.#lists()) {
+      const [from, to] = wanted.get(list) ?? [0, -1];
+      list.ensure(to, from);
+    }
   }
 
   #addVersions(builder: RowsBuilder<TreeRow>, slug: string, open: ReadonlySet<string>): void {
@@ -162,13 +167,16 @@ export class TreeStore {
   ): void {
     const above = `${path.app}/${version.version}/${revision.revision}`;
     const list = this.#endpointsOf(above, path, revision);
-    builder.run(list.items.length, (index) => {
-      const endpoint = list.items[index] as Endpoint;
+    const rowAt = (index: number): TreeRow => {
+      const endpoint = list.at(index) as Endpoint;
       const place = { key: `${above}/${endpoint.id}`, depth: 3, position: index + 1, siblings: list.total };
       const route = `${version.id} ${endpoint.method} ${version.gateway_path}${endpoint.path}`;
       return { kind: 'endpoint', ...place, list, endpoint, route, path: { ...path, endpoint: endpoint.id } };
-    });
+    };
+    builder.run(list.items.length, rowAt);
     addWaiting(builder, above, 3, list);
+    const tailStart = list.total - list.tailLength;
+    builder.run(list.tailLength, (index) => rowAt(tailStart + index));
     if (list.isComplete && list.total === 0) builder.row(emptyRow(above, 3, 'revision'));
   }
 
@@ -192,21 +200,26 @@ export class TreeStore {
     const { app, version = '', revision = '' } = where;
     const path = { app_id: app, version_id: version, revision_id: revision };
     return kept(this.#endpoints, key, () =>
-      this.#list(endpoints, async (cursor) => {
-        const query = { limit: ENDPOINT_PAGE, cursor };
-        const { body } = await call(
-          'GET /apps/{app_id}/versions/{version_id}/revisions/{revision_id}/endpoints',
-          { path, query },
-        );
-        return pageOf(body);
-      }),
+      this.#list(
+        endpoints,
+        async (cursor, fromEnd) => {
+          const query = { limit: ENDPOINT_PAGE, cursor, order: orderOf(fromEnd) };
+          const { body } = await call(
+            'GET /apps/{app_id}/versions/{version_id}/revisions/{revision_id}/endpoints',
+            { path, query },
+          );
+          return pageOf(body);
+        },
+        true,
+      ),
     );
   }
 
-  #list<T>(total: number, fetchPage: (cursor: string | undefined) => Promise<ListPage<T>>): PagedList<T> {
-    const list: PagedList<T> = new PagedList(fetchPage, total, () => {
+  #list<T>(total: number, fetchPage: FetchPage<T>, readsFromEnd = false): PagedList<T> {
+    const announce = (): void => {
       if (this.#lists().includes(list)) this.#announce();
-    });
+    };
+    const list: PagedList<T> = new PagedList(fetchPage, total, announce, readsFromEnd);
     return list;
   }
 
@@ -229,7 +242,7 @@ function addWaiting<T>(
 ): void {
   if (list.isComplete) return;
   const read = list.items.length;
-  builder.run(Math.max(1, list.total - read), (index) => ({
+  builder.run(Math.max(1, list.total - read - list.tailLength), (index) => ({
     kind: 'waiting',
     key: `${above}/#${read + index}`,
     depth,
@@ -252,6 +265,11 @@ function kept<T>(lists: Map<string, T>, key: string, make: () => T): T {
   let list = lists.get(key);
   if (list === undefined) lists.set(key, (list = make()));
   return list;
+}
+
+/** The `order` of a list; undefined: as it is usual. */
+export function orderOf(fromEnd: boolean): 'newest_first' | undefined {
+  return fromEnd ? 'newest_first' : undefined;
 }
 
 interface ListBody<T> {

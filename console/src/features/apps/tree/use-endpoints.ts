@@ -5,7 +5,7 @@ import { call } from '../../../api/call.ts';
 import type { Endpoint } from '../../../api/schema.ts';
 import type { ResourcePath } from '../resource-path.ts';
 import { PagedList } from './paged-list.ts';
-import { pageOf } from './tree-store.ts';
+import { orderOf, pageOf } from './tree-store.ts';
 
 const PAGE = 500;
 
@@ -37,15 +37,16 @@ interface Listed {
 function endpointList({ app, version, revision, text }: Listed, onChange: () => void): PagedList<Endpoint> {
   const path = { app_id: app, version_id: version, revision_id: revision };
   return new PagedList(
-    async (cursor) => {
+    async (cursor, fromEnd) => {
       const { body } = await call(
         'GET /apps/{app_id}/versions/{version_id}/revisions/{revision_id}/endpoints',
-        { path, query: { limit: PAGE, cursor, q: text } },
+        { path, query: { limit: PAGE, cursor, q: text, order: orderOf(fromEnd) } },
       );
       return pageOf(body);
     },
     0,
     onChange,
+    true,
   );
 }
 
