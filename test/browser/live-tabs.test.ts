@@ -107,6 +107,7 @@ it(`leaves connections for other pages in ${TABS} tabs, and watches where one lo
   await ask('seen-by-the-first');
   await row(first, '/seen-by-the-first').waitFor();
   await status(last, 'Not watching: another tab watches');
+  expect(await row(last, '/seen-by-the-first').count()).toBe(0);
   expectNoProblems();
 });
 

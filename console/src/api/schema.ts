@@ -32,11 +32,19 @@ export type BackendTlsPatch = { readonly verify?: boolean | null | undefined; re
 
 export type BreakerCounts = { readonly closed: number; readonly half_open: number; readonly open: number };
 
-export type BreakerEnvelope = { readonly status: number; readonly message: string; readonly data: unknown };
+export type BreakerEnvelope = { readonly status: number; readonly message: string; readonly data: BreakerState | null; readonly warnings?: readonly (Warning)[] | undefined };
+
+export type BreakerState = { readonly state: "closed" | "open" | "half_open"; readonly consecutive_failures: number; readonly since_ms: number; readonly openings: number };
+
+export type ChangeTotals = { readonly create: number; readonly update: number; readonly delete: number };
 
 export type CircuitBreaker = { readonly failures?: number | undefined; readonly open_secs?: number | undefined; readonly count_5xx?: boolean | undefined; readonly recovery_secs?: number | undefined; readonly probe?: Probe | undefined };
 
 export type CircuitBreakerPatch = { readonly failures?: number | null | undefined; readonly open_secs?: number | null | undefined; readonly count_5xx?: boolean | null | undefined; readonly recovery_secs?: number | null | undefined; readonly probe?: ProbePatch | null | undefined };
+
+export type ConfigApplied = { readonly base_version: number; readonly totals: ChangeTotals; readonly changes: readonly (DeclaredChange)[]; readonly created_keys: readonly (CreatedKey)[] };
+
+export type ConfigAppliedEnvelope = { readonly status: number; readonly message: string; readonly data: ConfigApplied; readonly warnings?: readonly (Warning)[] | undefined };
 
 export type ConfigApply = { readonly config: Configuration; readonly adopt?: boolean | undefined; readonly prune?: boolean | undefined; readonly max_deletes?: number | undefined; readonly base_version?: number | undefined; readonly rebase?: boolean | undefined; readonly message?: string | undefined };
 
@@ -45,8 +53,6 @@ export type ConfigBisect = { readonly request: ExplainInput; readonly good?: num
 export type ConfigBisectEnvelope = { readonly status: number; readonly message: string; readonly data: ConfigBisectResult; readonly warnings?: readonly (Warning)[] | undefined };
 
 export type ConfigBisectResult = { readonly config_version: number | null; readonly tried: number; readonly before: VersionOutcome | null; readonly after: VersionOutcome; readonly at: string | null; readonly actor: string | null; readonly source: string | null; readonly action: string | null; readonly message: string | null; readonly git_commit: string | null; readonly changes: readonly ({ readonly change: "create" | "update" | "delete"; readonly type: string; readonly id: string; readonly name: string; readonly parents: Readonly<Record<string, string>>; readonly fields: readonly (string)[] })[] };
-
-export type ConfigChangesEnvelope = { readonly status: number; readonly message: string; readonly data: Readonly<Record<string, unknown>> };
 
 export type ConfigDiff = { readonly from: number; readonly to: number; readonly totals: { readonly create: number; readonly update: number; readonly delete: number }; readonly changes: readonly (ListedChange)[]; readonly text: string | null };
 
@@ -61,6 +67,10 @@ export type ConfigFileEnvelope = { readonly status: number; readonly message: st
 export type ConfigFileProblem = { readonly file: string; readonly line: number; readonly column: number; readonly pointer: string; readonly detail: string };
 
 export type ConfigPlan = { readonly config: Configuration; readonly adopt?: boolean | undefined; readonly prune?: boolean | undefined; readonly max_deletes?: number | undefined; readonly traffic?: boolean | undefined };
+
+export type ConfigPlanEnvelope = { readonly status: number; readonly message: string; readonly data: ConfigPlanned; readonly warnings?: readonly (Warning)[] | undefined };
+
+export type ConfigPlanned = { readonly base_version: number; readonly totals: ChangeTotals; readonly changes: readonly (DeclaredChange)[]; readonly traffic?: PlanTraffic | null | undefined };
 
 export type ConfigVersion = { readonly config_version: number; readonly at: string; readonly actor: string; readonly address: string | null; readonly request_id: string | null; readonly source: string; readonly commit: string | null; readonly action: string; readonly message: string | null; readonly changed_records: number; readonly is_complete: boolean };
 
@@ -79,6 +89,8 @@ export type CreatedAdminTokenEnvelope = { readonly status: number; readonly mess
 export type CreatedDebugToken = { readonly id: string; readonly app_id: string | null; readonly created_at: string; readonly expires_at: string; readonly token: string };
 
 export type CreatedDebugTokenEnvelope = { readonly status: number; readonly message: string; readonly data: CreatedDebugToken; readonly warnings?: readonly (Warning)[] | undefined };
+
+export type CreatedKey = { readonly app: string; readonly name: string; readonly id: string; readonly token: string };
 
 export type CreatedToken = { readonly id: string; readonly created_at: string; readonly updated_at: string; readonly app_id: string; readonly name: string; readonly scopes: readonly (string)[]; readonly token_prefix: string; readonly is_active: boolean; readonly expires_at: string | null; readonly last_used_at: string | null; readonly rate_limit: RateLimit | null; readonly token: string };
 
@@ -99,6 +111,8 @@ export type DebugTokenInput = { readonly app?: string | undefined; readonly seco
 export type DebugTokensEnvelope = { readonly status: number; readonly message: string; readonly data: readonly (DebugToken)[]; readonly warnings?: readonly (Warning)[] | undefined };
 
 export type DeclaredApp = { readonly name?: string | undefined; readonly gateway_path: string; readonly routing_mode?: "pass_through" | "managed_endpoint" | undefined; readonly default_policy?: Policy | null | undefined; readonly description?: string | null | undefined; readonly labels?: Readonly<Record<string, string>> | undefined; readonly allow_encoded_slashes?: boolean | undefined; readonly versions?: Readonly<Record<string, DeclaredVersion | null>> | undefined; readonly keys?: Readonly<Record<string, DeclaredKey | null>> | undefined };
+
+export type DeclaredChange = { readonly change: "create" | "update" | "delete"; readonly type: "app" | "version" | "revision" | "endpoint" | "key"; readonly path: readonly (string)[]; readonly fields: Readonly<Record<string, FieldChange>>; readonly below?: number | undefined };
 
 export type DeclaredEndpoint = { readonly backend_path?: string | null | undefined; readonly policy_override?: Policy | null | undefined; readonly is_active?: boolean | undefined };
 
@@ -166,6 +180,8 @@ export type Explanation = { readonly outcome: "forwarded" | "answered" | "denied
 
 export type ExplanationEnvelope = { readonly status: number; readonly message: string; readonly data: Explanation; readonly warnings?: readonly (Warning)[] | undefined };
 
+export type FieldChange = { readonly before: unknown; readonly after: unknown };
+
 export type FieldError = { readonly pointer: string; readonly detail: string };
 
 export type Fix = { readonly action: "correct_request" | "shorten_request" | "correct_path" | "create_version" | "allow_encoded_slashes" | "set_version_status" | "register_endpoint" | "enable_endpoint" | "activate_revision" | "create_revision" | "set_traffic_weight" | "send_credentials" | "replace_credentials" | "enable_token" | "extend_token" | "add_scopes" | "request_token" | "set_policy" | "wait" | "fix_keys" | "fix_backend"; readonly detail: string; readonly target: { readonly type: "app" | "version" | "revision" | "endpoint" | "token" | "setting"; readonly id: string } | null; readonly value: unknown; readonly call?: FixCall | null | undefined };
@@ -221,6 +237,14 @@ export type OpenIdSignIn = { readonly name: string; readonly start_url: string }
 export type OutcomeAtVersion = { readonly outcome: string; readonly status: number | null; readonly code: string | null; readonly stage: string | null; readonly detail: string | null; readonly backend: string | null; readonly app: string | null; readonly guessed: boolean };
 
 export type Page = { readonly limit: number; readonly next_cursor: string | null; readonly total: number };
+
+export type PlanCaller = { readonly kind: "anonymous" | "api_key" | "jwt"; readonly id: string; readonly name: string; readonly app: string | null };
+
+export type PlanSide = { readonly status: number | null; readonly code: string | null; readonly backends: readonly (string)[]; readonly cors_refused: boolean };
+
+export type PlanTraffic = { readonly requests: number; readonly recorded: number; readonly since: string | null; readonly changed: number; readonly undecided: number; readonly groups: readonly (PlanTrafficGroup)[]; readonly groups_total: number; readonly problem: string | null };
+
+export type PlanTrafficGroup = { readonly from: PlanSide; readonly to: PlanSide; readonly by: PlanCaller; readonly count: number; readonly first: string };
 
 export type Policy = { readonly auth?: { readonly auth_type: "api_key" | "jwt" | "none"; readonly required?: boolean | undefined; readonly required_claims?: readonly (string)[] | undefined; readonly in?: string | undefined; readonly forward_credentials?: boolean | undefined; readonly jwt?: { readonly issuer?: string | undefined; readonly audiences?: readonly (string)[] | undefined; readonly jwks_uri?: string | undefined; readonly jwks?: { readonly keys: readonly (Readonly<Record<string, unknown>>)[] } | undefined; readonly secret?: string | undefined; readonly algorithms?: readonly ("RS256" | "RS384" | "RS512" | "PS256" | "PS384" | "PS512" | "ES256" | "ES384" | "ES512" | "EdDSA" | "HS256" | "HS384" | "HS512")[] | undefined; readonly leeway_secs?: number | undefined; readonly claims_to_headers?: Readonly<Record<string, string>> | undefined } | undefined } | null | undefined; readonly required_scopes?: readonly (string)[] | null | undefined; readonly allowed_methods?: readonly (string)[] | null | undefined; readonly ip_access?: { readonly allow?: readonly (string)[] | undefined; readonly deny?: readonly (string)[] | undefined } | null | undefined; readonly concurrency?: { readonly max: number; readonly per?: string | undefined } | null | undefined; readonly rate_limit?: { readonly enabled?: boolean | undefined; readonly requests?: number | undefined; readonly window_seconds?: number | undefined; readonly algorithm?: "fixed_window" | "sliding_window" | "token_bucket" | undefined; readonly burst?: number | undefined; readonly per?: string | undefined; readonly mode?: "leased" | "exact" | undefined; readonly on_store_failure?: "share" | "allow" | "deny" | undefined } | null | undefined; readonly cors?: { readonly allowed_origins: readonly (string)[]; readonly allowed_methods?: readonly (string)[] | undefined; readonly allowed_headers?: readonly (string)[] | undefined; readonly expose_headers?: readonly (string)[] | undefined; readonly allow_credentials?: boolean | undefined; readonly max_age_secs?: number | undefined } | null | undefined; readonly max_body_bytes?: number | null | undefined; readonly buffer_request_bytes?: number | null | undefined; readonly min_body_bytes_per_sec?: number | null | undefined; readonly timeouts?: { readonly connect_ms?: number | undefined; readonly first_byte_ms?: number | undefined; readonly idle_ms?: number | undefined; readonly total_ms?: number | undefined } | null | undefined; readonly retries?: { readonly max?: number | undefined; readonly on?: readonly ("connect" | "reset" | "timeout" | "502" | "503" | "504")[] | undefined } | null | undefined; readonly headers?: { readonly request?: { readonly set?: Readonly<Record<string, string>> | undefined; readonly add?: Readonly<Record<string, string>> | undefined; readonly remove?: readonly (string)[] | undefined; readonly rename?: Readonly<Record<string, string>> | undefined } | undefined; readonly response?: { readonly set?: Readonly<Record<string, string>> | undefined; readonly add?: Readonly<Record<string, string>> | undefined; readonly remove?: readonly (string)[] | undefined; readonly rename?: Readonly<Record<string, string>> | undefined } | undefined } | null | undefined; readonly shadow?: readonly ("auth" | "required_scopes" | "allowed_methods" | "ip_access" | "concurrency" | "rate_limit" | "cors" | "max_body_bytes")[] | null | undefined };
 
@@ -478,8 +502,8 @@ export interface Operations {
   'GET /audit': { path: NoFields; query: { readonly limit?: number | undefined; readonly cursor?: string | undefined; readonly order?: "oldest_first" | "newest_first" | undefined; readonly actor?: string | undefined; readonly action?: string | undefined; readonly resource_type?: string | undefined; readonly resource_id?: string | undefined; readonly resource_name?: string | undefined; readonly since?: string | undefined; readonly until?: string | undefined }; body: undefined; result: AuditEntryList };
   'GET /config': { path: NoFields; query: { readonly app?: string | undefined; readonly owner?: string | undefined; readonly version?: number | undefined }; body: undefined; result: ConfigEnvelope };
   'GET /config/schema': { path: NoFields; query: NoFields; body: undefined; result: Readonly<Record<string, unknown>> };
-  'POST /config/plan': { path: NoFields; query: NoFields; body: ConfigPlan; result: ConfigChangesEnvelope };
-  'POST /config/apply': { path: NoFields; query: NoFields; body: ConfigApply; result: ConfigChangesEnvelope };
+  'POST /config/plan': { path: NoFields; query: NoFields; body: ConfigPlan; result: ConfigPlanEnvelope };
+  'POST /config/apply': { path: NoFields; query: NoFields; body: ConfigApply; result: ConfigAppliedEnvelope };
   'GET /config/file': { path: NoFields; query: NoFields; body: undefined; result: ConfigFileEnvelope };
   'POST /import/openapi': { path: NoFields; query: NoFields; body: OpenApiImportInput; result: OpenApiImportEnvelope };
   'POST /config/bisect': { path: NoFields; query: NoFields; body: ConfigBisect; result: ConfigBisectEnvelope };

@@ -33,6 +33,7 @@ export const auditWords = {
     version: 'Version',
     details: 'Details',
   },
+  copyLink: 'Copy link',
   details: 'Details',
   detailsOf: (action: string, name: string): string => `Details of ${action} ${name}`,
   emptyTitle: 'No entry',

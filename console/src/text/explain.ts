@@ -21,6 +21,8 @@ export const explainWords = {
     'In the answer to it (request_id, X-Request-Id) and in the access log. Each worker keeps its last 1,000 refused or failed requests.',
   askRecorded: 'Explain this request',
   describeInstead: 'Describe a request instead',
+  content: 'Body to send',
+  contentHint: 'Only for a request that is sent for real. Give its type as a Content-Type header above.',
   send: 'Send it for real',
   sendTitle: (method: string): string => `Send this ${method} request for real?`,
   sendWarning: 'It goes through the gateway to the backend and counts as any other request.',

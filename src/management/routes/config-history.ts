@@ -19,7 +19,7 @@ import {
   ConfigDiffSchema,
   ConfigVersionEnvelopeSchema,
   ConfigVersionListSchema,
-} from '../schemas/config-history.ts';
+} from '../schemas/config/config-history.ts';
 import { envelopeSchema } from '../schemas/envelope.ts';
 import { maskRecord } from '../write/policy-secrets-view.ts';
 import { normalizeTime } from '../write/rules/times.ts';

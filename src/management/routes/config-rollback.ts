@@ -14,7 +14,7 @@ import { CHANGES_SHOWN_MAX, presentChanges } from '../declaration/present-change
 import { configVersionOf } from '../history/kept-versions.ts';
 import type { NotRestored } from '../history/restored-state.ts';
 import { rollBack } from '../history/rollback.ts';
-import { RollbackSchema } from '../schemas/config-history.ts';
+import { RollbackSchema } from '../schemas/config/config-history.ts';
 import { envelopeSchema } from '../schemas/envelope.ts';
 import type { DryRun, Unchanged, WriteWork, Written } from '../write/write.ts';
 

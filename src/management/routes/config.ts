@@ -5,6 +5,7 @@
 import { Type } from 'typebox';
 import { closed } from '../../model/schema-pieces.ts';
 import { randomHex } from '../../lib/ids.ts';
+import { ConfigAppliedEnvelope, ConfigPlanEnvelope } from '../schemas/config/config-changes.ts';
 import { envelopeSchema } from '../schemas/envelope.ts';
 import { jsonSchema, type JsonSchema } from '../../model/json-schema.ts';
 import type { ConfigReader } from '../../storage/repository.ts';
@@ -240,7 +241,7 @@ function planOperation(context: ManagementContext): Operation {
     },
     bodyBytesMax: CONFIG_BODY_BYTES_MAX,
     entityTag: false,
-    success: { status: 200, description: 'The changes', schema: CHANGES_ENVELOPE },
+    success: { status: 200, description: 'The changes', schema: jsonSchema(ConfigPlanEnvelope) },
     failures: ['conflict', 'overloaded'],
     handle: (call) =>
       plans.inTurn(() =>
@@ -277,7 +278,7 @@ function applyOperation(context: ManagementContext): Operation {
     bodyBytesMax: CONFIG_BODY_BYTES_MAX,
     entityTag: false,
     isWrite: true,
-    success: { status: 200, description: 'The changes', schema: CHANGES_ENVELOPE },
+    success: { status: 200, description: 'The changes', schema: jsonSchema(ConfigAppliedEnvelope) },
     failures: ['conflict', 'overloaded'],
     handle: async (call) => {
       const gives = declaredKeys((call.body as ApplyBody).config).find(hasValue);
@@ -286,14 +287,6 @@ function applyOperation(context: ManagementContext): Operation {
     },
   };
 }
-
-export const CHANGES_ENVELOPE: JsonSchema = {
-  type: 'object',
-  title: 'ConfigChangesEnvelope',
-  properties: { status: { type: 'integer' }, message: { type: 'string' }, data: { type: 'object' } },
-  required: ['status', 'message', 'data'],
-  additionalProperties: true,
-};
 
 function applyWork(context: ManagementContext, call: Call, message: string, isBlind = false): WriteWork {
   const body = call.body as ApplyBody;

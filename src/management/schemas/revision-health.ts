@@ -45,6 +45,17 @@ const TransitionSchema = Type.Object(
   { ...closed, title: 'RevisionTransition' },
 );
 
+/** The state of a circuit breaker by itself. */
+export const BreakerSchema = Type.Object(
+  {
+    state: state('State of the circuit breaker.'),
+    consecutive_failures: Type.Integer({ minimum: 0, description: 'Failures in a row, over all workers.' }),
+    since_ms: Type.Number({ minimum: 0, description: 'Milliseconds in this state; 0 while closed.' }),
+    openings: Type.Integer({ minimum: 0, description: 'How often it opened since the start.' }),
+  },
+  { ...closed, title: 'BreakerState' },
+);
+
 export const RevisionHealthSchema = Type.Object(
   {
     revision_id: id('Id of the revision.'),

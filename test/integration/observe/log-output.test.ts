@@ -65,6 +65,17 @@ it.each(Object.keys(KINDS))(
         )?.[1];
         return Number(dropped) >= 50;
       });
+      const problems = await fetch(`${base}/api/v1/problems`, {
+        headers: { authorization: `Bearer ${ADMIN_TOKEN}` },
+      });
+      expect(((await problems.json()) as { readonly data: unknown }).data).toMatchObject([
+        {
+          code: 'log_lines_dropped',
+          severity: 'warning',
+          detail: expect.stringMatching(/^\d{2,} log lines were dropped/),
+          link: { kind: 'logs' },
+        },
+      ]);
       child.kill('SIGTERM');
       expect(await exited).toEqual([0, null]);
     } finally {

@@ -72,6 +72,35 @@ describe('a gateway', () => {
   });
 });
 
+it('a health check that fails is a problem before it opens the breaker, and ends with a check that passes', async () => {
+  let works = false;
+  const site = createServer((message, response) => {
+    response.statusCode = message.url === '/healthz' && !works ? 500 : 200;
+    response.end();
+  });
+  site.listen(0, '127.0.0.1');
+  await once(site, 'listening');
+  const { port } = site.address() as AddressInfo;
+  try {
+    const probe = { interval_ms: 200, unhealthy_threshold: 10 };
+    const breaker = { failures: 1_000, open_secs: 1, probe };
+    const revision = { health_check_path: '/healthz', circuit_breaker: breaker };
+    await createService(gateway, 'checked', port, { revision });
+    const own = async (): Promise<unknown> =>
+      (await problems()).find(({ link }) => link.app === 'checked' && link.kind === 'revision');
+    expect(await until(async () => await own())).toMatchObject({
+      code: 'health_check_failing',
+      severity: 'warning',
+      detail: expect.stringMatching(/^The last health check of revision \S+ of checked v1 failed: .*500/),
+    });
+    works = true;
+    await expect.poll(own, { timeout: 10_000 }).toBeUndefined();
+  } finally {
+    site.close();
+    site.closeAllConnections();
+  }
+});
+
 it('a backend that fails its health checks is a problem until it passes one', async () => {
   let works = false;
   const moody = createServer((message, response) => {

@@ -94,6 +94,21 @@ it('lists the certificates with the days that are left', async () => {
   expect(certificates[1].days_left).toBeLessThan(-1_000);
 });
 
+it('calls the end of a certificate a problem', async () => {
+  const problems = (await gateway.must('GET', '/problems')) as Json[];
+  expect(problems).toContainEqual({
+    severity: 'critical',
+    code: 'certificate_expired',
+    title: 'A certificate has expired',
+    detail: expect.stringMatching(
+      /^Certificate 2 of the traffic listener \(localhost\) has expired at 2020-/,
+    ),
+    since: expect.stringMatching(/^2020-/),
+    node: 'lone',
+    link: { kind: 'certificates', setting: 'GATEWAY_PROXY__TLS__CERT_FILE' },
+  });
+});
+
 /** The certificates are signed by themselves. */
 async function statusOf(path: string): Promise<number | undefined> {
   const options = { host: '127.0.0.1', port: gateway.proxyPort, path, rejectUnauthorized: false };

@@ -52,6 +52,13 @@ describe('a worker that is lost', () => {
       expect(lines('a proxy worker died and is replaced')).toMatchObject([died]);
       expect(lines('a proxy worker is stuck and is ended')).toMatchObject(stalls);
       expect(running.process.exitCode).toBeNull();
+      expect(await running.must('GET', '/problems')).toContainEqual(
+        expect.objectContaining({
+          code: 'worker_lost',
+          severity: 'warning',
+          detail: expect.stringMatching(/^\d of the workers died or were stuck/),
+        }),
+      );
       // The new one takes part in changes.
       await running.must('PATCH', revisionPath('a'), { backend_base_path: '/b' });
       expect((await request(running, '/a/v1/x')).status).toBe(200);

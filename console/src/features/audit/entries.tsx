@@ -1,7 +1,8 @@
 /** Entries of the audit log as a table, newest first, each with its details. */
-import { useState, type ReactNode } from 'react';
+import type { ReactNode } from 'react';
 import { usePages, useRead } from '../../api/queries.ts';
 import type { AuditEntry } from '../../api/schema.ts';
+import { useSearchText } from '../../page/search-text.ts';
 import { auditWords } from '../../text/audit.ts';
 import { Button } from '../../ui/controls/button.tsx';
 import { DataTable, type Column } from '../../ui/display/data-table.tsx';
@@ -19,7 +20,8 @@ export function Entries({ query }: { readonly query: AuditQuery }): ReactNode {
   const entries = usePages('GET /audit', { query }, { keepPrevious: true });
   const tokens = useRead('GET /admin/tokens', { query: { limit: TOKENS_NAMED } });
   const names: ActorNames = new Map(tokens.data?.body.data.map(({ id, name }) => [id, name]));
-  const [open, setOpen] = useState<AuditEntry>();
+  const [openId, setOpenId] = useSearchText('open');
+  const open = entries.data?.items.find(({ id }) => id === openId);
   return (
     <Panel isFlush>
       <Loaded query={entries}>
@@ -28,7 +30,7 @@ export function Entries({ query }: { readonly query: AuditQuery }): ReactNode {
             caption={auditWords.title}
             rows={items}
             keyOf={(entry) => entry.id}
-            columns={columnsOf(names, setOpen)}
+            columns={columnsOf(names, ({ id }) => setOpenId(id))}
             empty={<EmptyState title={auditWords.emptyTitle}>{auditWords.empty}</EmptyState>}
             more={{
               total,
@@ -39,7 +41,7 @@ export function Entries({ query }: { readonly query: AuditQuery }): ReactNode {
           />
         )}
       </Loaded>
-      {open !== undefined && <EntryDetails entry={open} names={names} onClose={() => setOpen(undefined)} />}
+      {open !== undefined && <EntryDetails entry={open} names={names} onClose={() => setOpenId('')} />}
     </Panel>
   );
 }

@@ -5,12 +5,15 @@
 import type { ReactNode } from 'react';
 import { useRead } from '../../api/queries.ts';
 import type { AuditEntry } from '../../api/schema.ts';
+import { stringifySearch } from '../../page/search-text.ts';
 import { auditWords } from '../../text/audit.ts';
+import { CopyButton } from '../../ui/controls/copy-button.tsx';
 import { KeyValues, row } from '../../ui/display/key-values.tsx';
 import { Loading, Note } from '../../ui/display/notes.tsx';
 import { Time } from '../../ui/display/time.tsx';
 import { Dialog } from '../../ui/overlay/dialog.tsx';
 import { ChangeList, shownRecord } from '../history/change-list.tsx';
+import { localTime } from './api-time.ts';
 import { recordOf, VersionLink, type ActorNames } from './entry-parts.tsx';
 import styles from './audit.module.css';
 
@@ -42,9 +45,18 @@ export function EntryDetails({ entry, names, onClose }: EntryDetailsProps): Reac
           ...(entry.request_id === null ? [] : [row(fields.request, <code>{entry.request_id}</code>)]),
         ]}
       />
+      <div>
+        <CopyButton text={linkTo(entry)} label={auditWords.copyLink} />
+      </div>
       {IN_HISTORY.has(entry.resource_type) ? <Before entry={entry} /> : <Written entry={entry} />}
     </Dialog>
   );
+}
+
+/** With the moment of the entry as a filter, so that it is found among however many. */
+function linkTo({ id, at }: AuditEntry): string {
+  const search = stringifySearch({ open: id, since: localTime(at), until: localTime(at, 1) });
+  return `${window.location.origin}/audit${search}`;
 }
 
 function Before({ entry }: { readonly entry: AuditEntry }): ReactNode {

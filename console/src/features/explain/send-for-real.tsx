@@ -4,6 +4,7 @@ import { call } from '../../api/call.ts';
 import type { HeaderField, TryOutcome } from '../../api/schema.ts';
 import { explainWords } from '../../text/explain.ts';
 import { Button } from '../../ui/controls/button.tsx';
+import { TextArea } from '../../ui/controls/field.tsx';
 import { Badge, statusTone } from '../../ui/display/badge.tsx';
 import { Note } from '../../ui/display/notes.tsx';
 import { Panel } from '../../ui/display/panel.tsx';
@@ -13,6 +14,9 @@ import { tryInputOf, type DescribedForm } from './described-request.ts';
 import { Headers } from './exchange-facts.tsx';
 import styles from './explain.module.css';
 
+/** What the API takes. */
+const CONTENT_CHARS_MAX = 65_536;
+
 interface SendForRealProps {
   readonly form: DescribedForm;
   readonly explained: readonly HeaderField[];
@@ -21,12 +25,22 @@ interface SendForRealProps {
 export function SendForReal({ form, explained }: SendForRealProps): ReactNode {
   const [isAsking, setAsking] = useState(false);
   const [outcome, setOutcome] = useState<TryOutcome>();
+  const [content, setContent] = useState('');
   const send = async (): Promise<void> => {
-    const { body } = await call('POST /try', { body: tryInputOf(form, explained, '') });
+    const { body } = await call('POST /try', { body: tryInputOf(form, explained, content) });
     setOutcome(body.data);
   };
   return (
     <>
+      <TextArea
+        label={explainWords.content}
+        hint={explainWords.contentHint}
+        isMono
+        rows={3}
+        maxLength={CONTENT_CHARS_MAX}
+        value={content}
+        onValue={setContent}
+      />
       <div className={styles['buttons']}>
         <Button onClick={() => setAsking(true)}>{explainWords.send}</Button>
         <span className={styles['soft']}>{explainWords.sendWarning}</span>

@@ -73,6 +73,7 @@ function MeaningText({
   revision,
 }: OutcomeProps & { readonly meaning: Meaning }): ReactNode {
   const { status, problem, denial, request_id: id } = outcome;
+  // Of a test request the gateway tells the id of the request, not one of live traffic.
   const why = id !== null && (
     <Link to="/explain" search={{ request_id: id } as never}>
       {tryWords.why}

@@ -16,7 +16,8 @@ import {
 } from '../../schemas/revision.ts';
 import { parseBasePath } from '../../../config/path-patterns.ts';
 import { envelopeSchema } from '../../schemas/envelope.ts';
-import { RevisionHealthSchema } from '../../schemas/revision-health.ts';
+import { nullable } from '../../../model/schema-pieces.ts';
+import { BreakerSchema, RevisionHealthSchema } from '../../schemas/revision-health.ts';
 import type { ConfigReader } from '../../../storage/repository.ts';
 import { parentNames } from '../../write/audit-names.ts';
 import type { ManagementContext } from '../../context.ts';
@@ -263,13 +264,7 @@ export function breakerOperation(context: ManagementContext): Operation {
     success: {
       status: 200,
       description: 'The state over all workers; null while nothing is known of it',
-      schema: {
-        type: 'object',
-        title: 'BreakerEnvelope',
-        properties: { status: { type: 'integer' }, message: { type: 'string' }, data: {} },
-        required: ['status', 'message', 'data'],
-        additionalProperties: false,
-      },
+      schema: jsonSchema(envelopeSchema('BreakerEnvelope', nullable(BreakerSchema))),
     },
     failures: [],
     handle: async (call) => {

@@ -1,7 +1,7 @@
 /** What the API answers about the history of the configuration. */
 import { Type } from 'typebox';
-import { closed, dateTime, nullable } from '../../model/schema-pieces.ts';
-import { listSchema, PageSchema } from './envelope.ts';
+import { closed, dateTime, nullable } from '../../../model/schema-pieces.ts';
+import { listSchema, PageSchema } from '../envelope.ts';
 
 const HISTORY_FIELDS = {
   config_version: Type.Integer({ description: 'Config version that the write made.' }),
