@@ -36,6 +36,8 @@ it('makes an admin token, which works until it is deleted; the audit log has bot
   const deletion = page.getByRole('dialog', { name: 'Delete the admin token pipeline?' });
   await deletion.getByLabel('Type pipeline to confirm').fill('pipeline');
   await deletion.getByRole('button', { name: 'Delete' }).click();
+  // Behind the dialog the button cannot be found either.
+  await page.getByText('Admin token pipeline deleted').waitFor();
   await page.getByRole('button', { name: 'Delete pipeline' }).waitFor({ state: 'detached' });
   expect(await statusOf(token)).toBe(401);
 
@@ -83,7 +85,7 @@ it('shows in the audit log what stood there before, and leads to the version', a
     .getByRole('row', { name: /app\.update/ })
     .getByRole('link')
     .click();
-  await page.getByRole('heading', { level: 1, name: /^Version / }).waitFor();
+  await page.getByRole('heading', { level: 1, name: /^Config version / }).waitFor();
   expect(refused).toEqual([]);
   expectNoProblems();
 });

@@ -236,7 +236,7 @@ it('clones a revision with its endpoints', async () => {
   const revisions = '/apps/cloned/versions/v1/revisions';
   await console.gateway.must('POST', `${revisions}/r1/endpoints`, { method: 'GET', path: '/a' });
   const { page, expectNoProblems } = await console.open('/apps/cloned/versions/v1/revisions/r1', 'editor');
-  await page.getByRole('region', { name: 'Health' }).getByText('breaker closed').waitFor();
+  await page.getByRole('region', { name: 'Health' }).getByText('closed: requests pass').waitFor();
   expect(await axe(page)).toEqual([]);
   await screenshot(page, 'revision');
   await press(page, 'Clone');
@@ -323,7 +323,7 @@ it('offers a viewer nothing that would be refused', async () => {
   await makeApp('seen');
   const { page, refused, expectNoProblems } = await console.open('/apps', 'viewer');
   const offers = page.getByRole('button', {
-    name: /^(Create|Delete|Activate|Save|Clone|Deprecate|Retire|Roll back|Add|Take)/,
+    name: /^(Create|Delete|Send all|Save|Clone|Deprecate|Retire|Roll back|Add|Take)/,
   });
   const addresses = [
     ['/apps', 'Apps'],

@@ -59,7 +59,7 @@ it('shows who changed what, compares two versions and goes back', async () => {
   await screenshot(page, 'history-compare');
 
   await page.getByRole('link', { name: String(changed), exact: true }).click();
-  await page.getByRole('heading', { level: 1, name: `Version ${changed}` }).waitFor();
+  await page.getByRole('heading', { level: 1, name: `Config version ${changed}` }).waitFor();
   await page.getByText('in force').waitFor();
   await page.getByText('default_policy.auth.auth_type').waitFor();
   expect(await axe(page)).toEqual([]);

@@ -37,7 +37,7 @@ afterAll(async () => {
 const ask = (target: string, headers: Record<string, string> = {}): Promise<{ readonly status: number }> =>
   request(console.gateway, target, { headers });
 const row = (page: Page, text: string) =>
-  page.getByRole('log', { name: 'Exchanges' }).getByRole('link').filter({ hasText: text });
+  page.getByRole('log', { name: 'Requests' }).getByRole('link').filter({ hasText: text });
 const watching = (page: Page) => page.getByRole('status').filter({ hasText: 'Watching' }).waitFor();
 
 it('shows a denied request as it happens, and filters in the address hide and show it', async () => {

@@ -130,7 +130,7 @@ it('sets a limit in the form, shows it as YAML and what a save would do, and the
   for (let typed = 0; typed < 3; typed += 1) await page.keyboard.press('Backspace');
 
   // What is taken away is sent as null, and can be taken back.
-  await press(page, 'Take away: Rate limit');
+  await press(page, 'Remove: Rate limit');
   await press(page, 'Save …');
   await saveNow(page);
   expect(await policy()).toEqual({});

@@ -59,7 +59,7 @@ it('leads through the page of the provider and back to the page that was asked f
   await page.locator('button[type=submit]').click();
 
   await page.getByRole('heading', { level: 1, name: 'History' }).waitFor();
-  await page.getByRole('button', { name: 'Account: ada Example (editor)' }).waitFor();
+  await page.getByRole('button', { name: 'Account: ada Example editor' }).waitFor();
   const { origin, pathname } = new URL(page.url());
   expect([origin, pathname]).toEqual([console.gateway.base, '/history']);
   const cookies = await page.context().cookies(console.gateway.base);

@@ -76,7 +76,7 @@ it('asks again over the page when the session ends in the middle, and loses noth
 
 it.each(['admin', 'editor', 'viewer'] as const)('says who is signed in: %s', async (role) => {
   const { page, refused, expectNoProblems } = await console.open('/', role);
-  await page.getByRole('button', { name: `Account: test ${role} (${role})` }).waitFor();
+  await page.getByRole('button', { name: `Account: test ${role} ${role}` }).waitFor();
   expect(refused).toEqual([]);
   expectNoProblems();
 });

@@ -31,13 +31,13 @@ it('goes from the first page to a route with key and limit in under a minute', a
   await screenshot(page, 'start-form');
   // No reader waits for that.
   startMs += awakeMs() - filledMs;
-  await page.getByRole('button', { name: 'Make the app' }).click();
+  await page.getByRole('button', { name: 'Create the app' }).click();
 
-  const preview = page.getByRole('dialog', { name: 'Make Orders & Co' });
+  const preview = page.getByRole('dialog', { name: 'Create Orders & Co' });
   await preview.getByText('1 new route and 1 new API key.').waitFor();
   await preview.getByText('enabled: true, requests: 3, window_seconds: 60, per: api_key').waitFor();
 
-  await preview.getByRole('button', { name: 'Make the app' }).click();
+  await preview.getByRole('button', { name: 'Create the app' }).click();
   await page.getByRole('heading', { level: 1, name: 'Orders & Co takes requests' }).waitFor();
   const key = await page.getByText(/^hgk_/).innerText();
   await page.getByRole('button', { name: 'Send without a key' }).click();
@@ -95,7 +95,7 @@ it('says at the field what is wrong, before and after asking the gateway, and ke
   const name = page.getByLabel('Name', { exact: true });
   const backend = page.getByLabel('Backend URL');
   await backend.fill('ftp://files.example.com');
-  await page.getByRole('button', { name: 'Make the app' }).click();
+  await page.getByRole('button', { name: 'Create the app' }).click();
   await page.getByText('Give the app a name').waitFor();
   await page.getByText('The scheme is "ftp". The gateway calls backends by http:// or https://').waitFor();
   expect(await name.getAttribute('aria-invalid')).toBe('true');
@@ -104,7 +104,7 @@ it('says at the field what is wrong, before and after asking the gateway, and ke
 
   await name.fill('Taken');
   await backend.fill('localhost:3000');
-  await page.getByRole('button', { name: 'Make the app' }).click();
+  await page.getByRole('button', { name: 'Create the app' }).click();
   await page
     .getByText(/already taken by the app/)
     .first()
@@ -121,8 +121,8 @@ it('tells that a backend is down, and what to do', async () => {
   await page.getByLabel('Name', { exact: true }).fill('Away');
   await page.getByLabel('Backend URL').fill(`http://127.0.0.1:${free}`);
   await page.getByLabel('Who may call it').selectOption('none');
-  await page.getByRole('button', { name: 'Make the app' }).click();
-  await page.getByRole('dialog').getByRole('button', { name: 'Make the app' }).click();
+  await page.getByRole('button', { name: 'Create the app' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Create the app' }).click();
   await page.getByRole('button', { name: 'Send', exact: true }).click();
   await page.getByText('The backend does not answer').waitFor();
   await page.getByText(`cannot connect (ECONNREFUSED)`).waitFor();

@@ -5,16 +5,23 @@ import { shellWords } from '../text/shell.ts';
 import { Menu } from '../ui/overlay/menu.tsx';
 import { showToast } from '../ui/overlay/toasts.tsx';
 import { chooseScheme, storedScheme, type ColourScheme } from './colour-scheme.ts';
+import { actorLabel } from '../page/actor-names.ts';
 import { useSession } from '../page/session.ts';
+import styles from './shell.module.css';
 
 export function AccountMenu(): ReactNode {
-  const { name, role } = useSession();
+  const { name: actor, role } = useSession();
+  const name = actorLabel(actor);
   return (
     <Menu
       look="plain"
       isSmall
       name={`${shellWords.account}: ${shellWords.signedInAs(name, role)}`}
-      label={shellWords.signedInAs(name, role)}
+      label={
+        <span className={styles['account']}>
+          <span>{name}</span> <span className={styles['role']}>{role}</span>
+        </span>
+      }
       actions={[{ label: shellWords.signOut, onSelect: () => void signOut() }]}
     />
   );

@@ -3,7 +3,7 @@ import { Link, type ErrorComponentProps } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { shellWords } from '../text/shell.ts';
 import { Button } from '../ui/controls/button.tsx';
-import { ErrorNote } from '../ui/display/notes.tsx';
+import { ErrorNote, Note } from '../ui/display/notes.tsx';
 import { PageHead, Stack } from '../ui/display/panel.tsx';
 
 export function PageNotFound(): ReactNode {
@@ -15,12 +15,23 @@ export function PageNotFound(): ReactNode {
   );
 }
 
+/** What browsers and the loader of the pages say when a file does not come. */
+const FILE_AWAY = /dynamically imported module|Importing a module|preload/i;
+
+function isFileAway(error: unknown): boolean {
+  return error instanceof Error && FILE_AWAY.test(error.message);
+}
+
 /** Also where a page's files are gone because the gateway was updated: the new ones come with the page. */
 export function PageFailed({ error }: ErrorComponentProps): ReactNode {
   return (
     <Stack>
       <PageHead title={shellWords.pageFailed} />
-      <ErrorNote error={error instanceof Error ? error : new Error(String(error))} />
+      {isFileAway(error) ? (
+        <Note tone="bad">{shellWords.fileAway}</Note>
+      ) : (
+        <ErrorNote error={error instanceof Error ? error : new Error(String(error))} />
+      )}
       <div>
         <Button onClick={() => window.location.reload()}>{shellWords.reload}</Button>
       </div>

@@ -8,6 +8,7 @@ import {
   type RouteComponent,
 } from '@tanstack/react-router';
 import { Loading } from '../ui/display/notes.tsx';
+import { REVISION, type Address } from './addresses.ts';
 import { PageFailed, PageNotFound } from './page-problems.tsx';
 import { parseSearch, stringifySearch, type PageSearch } from '../page/search-text.ts';
 import { Shell } from './shell.tsx';
@@ -18,10 +19,8 @@ const root = createRootRoute({
   validateSearch: (search: Record<string, unknown>): PageSearch => search as PageSearch,
 });
 
-const page = <Path extends string>(path: Path, component: RouteComponent) =>
+const page = <Path extends Address>(path: Path, component: RouteComponent) =>
   createRoute({ getParentRoute: () => root, path, component });
-
-const REVISION = '/apps/$app/versions/$version/revisions/$revision';
 
 const routes = root.addChildren([
   page(

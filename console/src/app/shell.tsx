@@ -7,6 +7,7 @@ import { words } from '../text/words.ts';
 import { Button } from '../ui/controls/button.tsx';
 import { AccountMenu, SchemeMenu } from './account-menu.tsx';
 import { Banners } from './banners.tsx';
+import { sectionOf } from './section-of.ts';
 import styles from './shell.module.css';
 
 type NavigationPath = (typeof GROUPS)[number]['links'][number][0];
@@ -80,7 +81,7 @@ export function Shell(): ReactNode {
           <div key={title} className={styles['group']}>
             <div className={styles['title']}>{title}</div>
             {links.map(([path, label]) => (
-              <NavigationLink key={path} path={path} label={label} />
+              <NavigationLink key={path} path={path} label={label} isCurrent={sectionOf(pathname) === path} />
             ))}
           </div>
         ))}
@@ -102,12 +103,21 @@ export function Shell(): ReactNode {
 function NavigationLink({
   path,
   label,
+  isCurrent,
 }: {
   readonly path: NavigationPath;
   readonly label: string;
+  readonly isCurrent: boolean;
 }): ReactNode {
+  // The router's own mark goes by the start of the address alone.
   return (
-    <Link to={path} className={styles['link']} activeOptions={{ exact: path === '/', includeSearch: false }}>
+    <Link
+      to={path}
+      className={styles['link']}
+      activeOptions={{ exact: true, includeSearch: false }}
+      data-current={isCurrent || undefined}
+      aria-current={isCurrent ? 'page' : undefined}
+    >
       {label}
     </Link>
   );

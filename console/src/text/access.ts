@@ -8,7 +8,7 @@ export const accessWords = {
     name: 'Signed in as',
     role: 'Role',
     since: 'Since',
-    idleEnd: 'Signed out, if idle,',
+    idleEnd: 'Signed out if idle',
     end: 'Signed out at the latest',
   },
   roles: { admin: 'admin', editor: 'editor', viewer: 'viewer' },
@@ -56,7 +56,6 @@ export const accessWords = {
   name: 'Name',
   nameHint: 'For people: who or what has it. The audit log shows it.',
   role: 'Role',
-  roleChoice: (role: string, text: string): string => `${role}: ${text}`,
   expiry: 'Expires',
   expiries: { never: 'Never', '1': 'In a day', '30': 'In 30 days', '90': 'In 90 days', '365': 'In a year' },
   tokenColumns: {

@@ -5,6 +5,7 @@ const count = (value: number, one: string, many: string): string =>
 
 export const editWords = {
   title: 'Edit the configuration',
+  apps: 'Apps',
   summary:
     'The declared configuration as YAML: change it, look at the plan, then apply it. All of it is applied at once, or nothing.',
   app: 'App',
@@ -17,6 +18,7 @@ export const editWords = {
   readAt: (version: number): string => `Read at config version ${NUMBER.format(version)}`,
   restored: 'These are changes that you have not applied yet.',
   notChanged: 'Nothing is changed yet. Change the text, then plan.',
+  planning: 'Making the plan, and trying recent requests on it …',
   planFirst: 'The text has changed. Plan to see what it would do.',
   broken: (message: string): string => `The YAML has an error: ${message}`,
   long: 'The text is very long: it is read when it is planned. One app at a time is quicker.',

@@ -1,7 +1,8 @@
 /** Words of the history of the configuration. */
 export const historyWords = {
   title: 'History',
-  summary: 'Every change of the configuration is a version. See who made it, compare any two, and go back.',
+  summary:
+    'Every change of the configuration is a config version. See who made it, compare any two, and go back.',
   tabs: { label: 'View', versions: 'Versions', bisect: 'When did a request change?' },
   keptFrom: (from: number, total: number): string =>
     total === 1
@@ -9,10 +10,10 @@ export const historyWords = {
       : `${total} versions are kept; the history begins with version ${from}.`,
   columns: {
     compare: 'Compare',
-    version: 'Version',
+    version: 'Config version',
     at: 'When',
     actor: 'Who',
-    source: 'From',
+    source: 'Made with',
     action: 'What',
     message: 'Why',
     records: 'Records',
@@ -20,8 +21,9 @@ export const historyWords = {
   compareWith: (version: number): string => `Compare version ${version}`,
   sources: { api: 'API', cli: 'command line', console: 'console', import: 'import', system: 'gateway' },
   anySource: 'Any',
-  filterActor: 'Who (id of the token)',
-  filterSource: 'From',
+  filterActor: 'Who',
+  filterActorHint: 'Id of an admin token',
+  filterSource: 'Made with',
   filterApp: 'App (slug or id)',
   emptyTitle: 'No version yet',
   empty: 'Each change of an app, version, revision, endpoint or key will be here, with what it changed.',
@@ -52,7 +54,7 @@ export const historyWords = {
   asText: 'As a difference of files',
   tooLong: 'It is too long to be shown as text.',
 
-  versionTitle: (version: number): string => `Version ${version}`,
+  versionTitle: (version: number): string => `Config version ${version}`,
   compareBefore: 'Compare with the version before',
   compareNow: 'Compare with now',
   newer: 'Newer',
@@ -63,8 +65,9 @@ export const historyWords = {
   fields: {
     at: 'When',
     actor: 'Who',
-    address: 'From the address',
-    source: 'From',
+    actorId: 'Id of the actor',
+    address: 'Address',
+    source: 'Made with',
     action: 'What',
     message: 'Why',
     commit: 'Git commit',

@@ -29,9 +29,11 @@ export const keysWords = {
   noApps: 'A key belongs to an app. Create the app first.',
   toStart: 'Create the first app',
   noKeysTitle: 'No key yet',
+  noKeysIn: (apps: number): string => (apps === 1 ? '1 app without keys:' : `${apps} apps without keys:`),
   noKeys:
     'Clients send a key in the header "Authorization: Bearer hgk_…", or bare in the header that the policy of the route names. Make one for each client, so that each can be limited, watched and switched off by itself.',
   noMatchTitle: 'No key matches',
+  noMatchIn: (apps: number): string => `No key matches in ${apps === 1 ? '1 app' : `${apps} apps`}:`,
   noMatch: 'No key of this app has this name and state.',
   moreApps: 'Load more apps',
 

@@ -1,7 +1,7 @@
 /** Words of live traffic. */
 export const liveWords = {
   title: 'Live traffic',
-  summary: 'Requests of this gateway as they end, newest first. Open one to see its way, and why it went so.',
+  summary: 'Requests of this gateway as they end, newest first. Open one to see each decision, and why.',
   filters: 'Filters',
   app: 'App',
   status: 'Status',
@@ -12,12 +12,12 @@ export const liveWords = {
   reason: 'Reason',
   method: 'Method',
   any: 'Any',
-  rate: 'At most per second',
+  rate: 'Shown per second',
   pause: 'Pause',
-  resume: 'Go on',
+  resume: 'Resume',
   clear: 'Clear',
   clearFilters: 'Remove filters',
-  log: 'Exchanges',
+  log: 'Requests',
   states: {
     connecting: 'Connecting …',
     open: 'Watching',
@@ -26,7 +26,7 @@ export const liveWords = {
     given_up: 'Not watching: another tab watches',
     paused: 'Paused',
   },
-  figures: (seen: string, shown: string): string => `${seen} per second seen, ${shown} shown`,
+  figures: (seen: string, shown: string): string => `${seen} requests per second, ${shown} of them shown`,
   dropped: (count: string): string => `${count} more were seen and not shown: narrow the filter`,
   lost: (count: string): string => `${count} were lost because this page was too slow`,
   otherNodes: (own: string, others: string): string =>
@@ -48,8 +48,8 @@ export const liveWords = {
   noAnswer: 'none',
   aborted: 'aborted',
   anonymous: 'anonymous',
-  exchange: 'Exchange',
-  gone: 'This exchange is no longer kept. Each worker keeps the last 1,000 that were shown; they end with it.',
+  exchange: 'Request',
+  gone: 'This request is no longer kept. Each worker keeps the last 1,000 that were shown; they end with it.',
   back: 'Live traffic',
   copyLink: 'Copy link',
 } as const;

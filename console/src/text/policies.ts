@@ -89,9 +89,9 @@ export const policyWords = {
   setHere: 'Set here',
   setHereOf: (part: string): string => `Set here: ${part}`,
   inherit: 'Inherit again',
-  unset: 'Take away',
+  unset: 'Remove',
   inheritOf: (part: string): string => `Inherit again: ${part}`,
-  unsetOf: (part: string): string => `Take away: ${part}`,
+  unsetOf: (part: string): string => `Remove: ${part}`,
   isSetHere: 'set here',
   isChanged: 'changed',
   isTaken: 'taken away',
@@ -108,7 +108,7 @@ export const policyWords = {
   shadowOf: (part: string): string => `Only try: ${part}`,
   shadow: 'Only try (shadow)',
   shadowHint: 'Evaluated, counted and logged, and every request passes.',
-  inherited: 'Value that applies',
+  inherited: (part: string): string => `Value that applies: ${part}`,
   defaultIs: (value: string): string => `Default: ${value}`,
   bounds: (minimum?: number, maximum?: number): string => {
     const number = new Intl.NumberFormat('en');

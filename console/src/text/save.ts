@@ -22,17 +22,20 @@ export const saveWords = {
     ].filter(Boolean);
     return `${parts.join(' and ')}.`;
   },
+  onlyShares: 'The routes stay as they are: only the shares of the traffic change.',
   routes: 'Routes that change',
   route: (method: string, route: string): string => `${method} ${route}`,
   where: (version: string, revision: string): string => `version ${version}, revision ${revision}`,
   kinds: { added: 'new', removed: 'removed', changed: 'changed' } as Readonly<Record<string, string>>,
   notSet: 'not set',
   sameFor: (routes: number): string => `The same for ${count(routes, 'route', 'routes')}`,
+  moreGroups: (groups: number): string => `Show ${count(groups, 'more change', 'more changes')}`,
   andMore: (more: number): string => `… and ${count(more, 'more route', 'more routes')}`,
   andMoreKeys: (more: number): string => `… and ${count(more, 'more key', 'more keys')}`,
   showAll: (total: number): string => `Show all ${NUMBER.format(total)}`,
   keys: 'API keys that change',
-  keyWithApp: 'removed with its app',
+  keysWithApp: (keys: number): string =>
+    keys === 1 ? '1 key is removed with its app.' : `${NUMBER.format(keys)} keys are removed with their app.`,
   starts: 'begins to get requests',
   stops: 'gets no more requests',
   moves: (before: string, after: string): string => `path: ${before} → ${after}`,

@@ -1,12 +1,16 @@
 /** Words of the shadow report. */
 export const shadowWords = {
   title: 'Shadow mode',
+  titleOf: (app: string): string => `Shadow mode: ${app}`,
   summary:
     'What parts of policies that are only tried would have denied. To try a part, tick “Only try (shadow)” at it in a policy.',
   apps: 'Apps',
   app: 'App',
   wouldDeny: 'Would have denied',
-  inShadow: 'In shadow mode',
+  wouldDenyBelow: 'Would have denied',
+  inShadow: 'Shadow, whole app',
+  noneFound: 'No app matches',
+  noneFoundDetail: 'Search for another part of its name, slug or path.',
   noneInShadow: 'none',
   report: 'Report',
   counting: 'Counting …',

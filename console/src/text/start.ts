@@ -1,10 +1,10 @@
 /** Words of the first steps: the first app, its test request, and what comes after it. */
 export const startWords = {
   title: 'First steps',
-  newApp: 'Make an app',
+  newApp: 'Create an app',
   summary:
     'An app is an API behind the gateway: a path that clients call, and the backend that answers. Four fields are enough; all of it can be changed later.',
-  viewer: 'Your token has the role viewer. Ask for one with the role editor or admin to make an app.',
+  viewer: 'Your token has the role viewer. Ask for one with the role editor or admin to create an app.',
   name: 'Name',
   namePlaceholder: 'Orders',
   backend: 'Backend URL',
@@ -28,9 +28,9 @@ export const startWords = {
   slugHint: 'For addresses and the command line: lower-case letters, digits and dashes.',
   path: 'Gateway path',
   pathHint: 'Clients call this path, then the version: v1 to begin with.',
-  submit: 'Make the app',
+  submit: 'Create the app',
   import: 'Import an OpenAPI description instead',
-  saveTitle: (name: string): string => `Make ${name}`,
+  saveTitle: (name: string): string => `Create ${name}`,
   done: (name: string): string => `${name} takes requests`,
   problems: {
     name: 'Give the app a name',
@@ -105,17 +105,17 @@ export const tryWords = {
   next: 'Next',
   nextLinks: {
     app: ['Open the app', 'Its versions, endpoints and policies'],
-    keys: ['Make more keys', 'One for each caller, with scopes, an expiry and a limit of its own'],
+    keys: ['Create more keys', 'One for each caller, with scopes, an expiry and a limit of its own'],
     live: ['Watch requests as they come', 'Which came, how they were answered and why'],
     explain: ['Ask why a request is refused', 'Each decision, with the value and the level that gave it'],
     import: ['Import an OpenAPI document', 'Endpoints and their methods from the description of your API'],
-    another: ['Make another app', ''],
+    another: ['Create another app', ''],
   },
 } as const;
 
 export const firstStepsWords = {
   title: 'Put your first API behind the gateway',
   text: 'Give it a name and the address of its backend, choose who may call it, and send a test request from this page. It takes about a minute.',
-  action: 'Make the first app',
-  viewer: 'There are no apps yet. A token with the role editor or admin can make one.',
+  action: 'Create the first app',
+  viewer: 'There are no apps yet. A token with the role editor or admin can create one.',
 } as const;

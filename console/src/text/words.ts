@@ -8,6 +8,7 @@ export const words = {
   create: 'Create',
   delete: 'Delete',
   edit: 'Edit',
+  environmentToken: 'Environment token',
   loading: 'Loading …',
   loadMore: 'Load more',
   none: 'none',

@@ -2,6 +2,7 @@
 import type { ReactNode } from 'react';
 import { useRead } from '../../api/queries.ts';
 import type { CurrentSession } from '../../api/schema.ts';
+import { actorLabel } from '../../page/actor-names.ts';
 import { useMay } from '../../page/session.ts';
 import { accessWords } from '../../text/access.ts';
 import { KeyValues, row } from '../../ui/display/key-values.tsx';
@@ -22,7 +23,6 @@ export function AccessPage(): ReactNode {
           <You />
           <Ways />
         </Columns>
-        <Sessions />
         {isAdmin ? (
           <AdminTokens />
         ) : (
@@ -30,6 +30,7 @@ export function AccessPage(): ReactNode {
             <p className={styles['soft']}>{accessWords.onlyAdmins}</p>
           </Panel>
         )}
+        <Sessions />
       </Stack>
     </>
   );
@@ -46,7 +47,8 @@ function You(): ReactNode {
 
 function Yourself({ session }: { readonly session: CurrentSession }): ReactNode {
   const { fields, roles, roleTexts } = accessWords;
-  const { name, role } = session.actor;
+  const { name: actor, role } = session.actor;
+  const name = actorLabel(actor);
   return (
     <KeyValues
       rows={[

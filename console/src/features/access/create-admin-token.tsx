@@ -16,7 +16,7 @@ const DAY_MS = 86_400_000;
 const POINTERS = ['/name', '/role', '/expires_at'];
 const ROLES = (['viewer', 'editor', 'admin'] as const).map((value) => ({
   value,
-  label: accessWords.roleChoice(accessWords.roles[value], accessWords.roleTexts[value]),
+  label: accessWords.roles[value],
 }));
 const EXPIRIES = (['never', '1', '30', '90', '365'] as const).map((value) => ({
   value,
@@ -53,6 +53,7 @@ export function CreateAdminToken({ onEnd }: { readonly onEnd: () => void }): Rea
           />
           <SelectField
             label={accessWords.role}
+            hint={accessWords.roleTexts[role]}
             error={message('/role')}
             value={role}
             choices={ROLES}

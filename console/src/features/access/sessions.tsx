@@ -2,6 +2,7 @@
 import { useState, type ReactNode } from 'react';
 import { usePages, useWrite } from '../../api/queries.ts';
 import type { Session } from '../../api/schema.ts';
+import { actorLabel } from '../../page/actor-names.ts';
 import { accessWords } from '../../text/access.ts';
 import { Button } from '../../ui/controls/button.tsx';
 import { Badge } from '../../ui/display/badge.tsx';
@@ -11,6 +12,7 @@ import { Panel } from '../../ui/display/panel.tsx';
 import { Time } from '../../ui/display/time.tsx';
 import { ConfirmDialog } from '../../ui/overlay/confirm.tsx';
 import { showToast } from '../../ui/overlay/toasts.tsx';
+import { browserOf } from './browser-name.ts';
 import styles from './access.module.css';
 
 const REFRESH_MS = 15_000;
@@ -50,17 +52,18 @@ function EndSession({
   readonly session: Session;
   readonly onClose: () => void;
 }): ReactNode {
-  const { id, actor, address } = session;
+  const { id, address } = session;
+  const name = actorLabel(session.actor.name);
   const revocation = useWrite('DELETE /sessions/{session_id}');
   return (
     <ConfirmDialog
       isOpen
       onClose={onClose}
-      title={accessWords.endTitle(actor.name)}
+      title={accessWords.endTitle(name)}
       action={accessWords.end}
       onConfirm={async () => {
         await revocation.mutateAsync({ path: { session_id: id } });
-        showToast({ title: accessWords.ended(actor.name) });
+        showToast({ title: accessWords.ended(name) });
       }}
     >
       {accessWords.endText(address)}
@@ -76,7 +79,7 @@ function columnsOf(onEnd: (session: Session) => void): readonly Column<Session>[
       isRowHead: true,
       cell: ({ actor, current }) => (
         <>
-          {actor.name} {current && <Badge tone="accent">{accessWords.thisBrowser}</Badge>}
+          {actorLabel(actor.name)} {current && <Badge tone="accent">{accessWords.thisBrowser}</Badge>}
         </>
       ),
     },
@@ -85,7 +88,9 @@ function columnsOf(onEnd: (session: Session) => void): readonly Column<Session>[
     {
       head: columns.browser,
       cell: ({ user_agent: agent }) => (
-        <div className={styles['browser']}>{agent ?? accessWords.unknownBrowser}</div>
+        <span title={agent ?? undefined}>
+          {agent === null ? accessWords.unknownBrowser : browserOf(agent)}
+        </span>
       ),
     },
     { head: columns.since, cell: (session) => <Time at={session.created_at} isRelative /> },
@@ -96,7 +101,11 @@ function columnsOf(onEnd: (session: Session) => void): readonly Column<Session>[
       cell: (session) =>
         // The way out for this browser is in the menu of the account.
         !session.current && (
-          <Button isSmall aria-label={accessWords.endOf(session.actor.name)} onClick={() => onEnd(session)}>
+          <Button
+            isSmall
+            aria-label={accessWords.endOf(actorLabel(session.actor.name))}
+            onClick={() => onEnd(session)}
+          >
             {accessWords.end}
           </Button>
         ),

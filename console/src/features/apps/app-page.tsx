@@ -78,7 +78,11 @@ function AppView({ answer }: { readonly answer: Answer<AppEnvelope> }): ReactNod
             <ButtonLink {...({ to: '/shadow', search: { app: app.slug } } as object)}>
               {appsWords.shadow}
             </ButtonLink>
-            {mayEdit && <Button onClick={() => setMaking('version')}>{appsWords.createVersion}</Button>}
+            {mayEdit && (
+              <Button look="main" onClick={() => setMaking('version')}>
+                {appsWords.createVersion}
+              </Button>
+            )}
             <DeleteButton path={path} name={app.slug} etag={answer.etag} />
           </>
         }

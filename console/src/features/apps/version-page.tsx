@@ -98,7 +98,9 @@ function VersionView({ app, answer, revisions }: VersionViewProps): ReactNode {
             {mayEdit && (
               <>
                 <RollBackButton path={path} revisions={revisions} />
-                <Button onClick={() => setMaking('revision')}>{appsWords.createRevision}</Button>
+                <Button look="main" onClick={() => setMaking('revision')}>
+                  {appsWords.createRevision}
+                </Button>
                 <DeleteButton path={path} name={version.version} etag={answer.etag} />
               </>
             )}

@@ -1,5 +1,6 @@
 /** The audit log: every write and every refused sign-in, found by who, what and when. */
-import type { ReactNode } from 'react';
+import { useId, type ReactNode } from 'react';
+import { useActorNames } from '../../page/actor-names.ts';
 import { useSearchText } from '../../page/search-text.ts';
 import { useMay } from '../../page/session.ts';
 import { auditWords } from '../../text/audit.ts';
@@ -24,7 +25,7 @@ export function AuditPage(): ReactNode {
       {isAdmin ? (
         <Log />
       ) : (
-        <Panel>
+        <Panel isFlush>
           <EmptyState
             title={auditWords.title}
             actions={<ButtonLink to="/history">{auditWords.toHistory}</ButtonLink>}
@@ -54,13 +55,22 @@ function Filters(): ReactNode {
   const [name, setName] = useSearchText('name');
   const [since, setSince] = useSearchText('since');
   const [until, setUntil] = useSearchText('until');
+  const names = useActorNames();
+  const listId = useId();
   const { filters } = auditWords;
   return (
     <div className={styles['filters']}>
-      <TextField label={filters.actor} value={actor} onValue={setActor} maxLength={512} />
+      <TextField
+        label={filters.actor}
+        hint={auditWords.actorHint}
+        value={actor}
+        onValue={setActor}
+        maxLength={512}
+        list={listId}
+      />
       <TextField
         label={filters.action}
-        placeholder={auditWords.actionHint}
+        hint={auditWords.actionHint}
         value={action}
         onValue={setAction}
         maxLength={512}
@@ -69,6 +79,13 @@ function Filters(): ReactNode {
       <TextField label={filters.name} value={name} onValue={setName} maxLength={512} />
       <TextField label={filters.since} type="datetime-local" value={since} onValue={setSince} />
       <TextField label={filters.until} type="datetime-local" value={until} onValue={setUntil} />
+      <datalist id={listId}>
+        {names.known.map(({ id, name: known }) => (
+          <option key={id} value={id}>
+            {known}
+          </option>
+        ))}
+      </datalist>
     </div>
   );
 }

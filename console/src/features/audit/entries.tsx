@@ -1,7 +1,8 @@
 /** Entries of the audit log as a table, newest first, each with its details. */
 import type { ReactNode } from 'react';
-import { usePages, useRead } from '../../api/queries.ts';
+import { usePages } from '../../api/queries.ts';
 import type { AuditEntry } from '../../api/schema.ts';
+import { useActorNames, type ActorNames } from '../../page/actor-names.ts';
 import { useSearchText } from '../../page/search-text.ts';
 import { auditWords } from '../../text/audit.ts';
 import { Button } from '../../ui/controls/button.tsx';
@@ -11,15 +12,12 @@ import { Panel } from '../../ui/display/panel.tsx';
 import { Time } from '../../ui/display/time.tsx';
 import type { AuditQuery } from './audit-query.ts';
 import { EntryDetails } from './entry-details.tsx';
-import { recordOf, VersionLink, type ActorNames } from './entry-parts.tsx';
+import { recordOf, VersionLink } from './entry-parts.tsx';
 import styles from './audit.module.css';
-
-const TOKENS_NAMED = 500;
 
 export function Entries({ query }: { readonly query: AuditQuery }): ReactNode {
   const entries = usePages('GET /audit', { query }, { keepPrevious: true });
-  const tokens = useRead('GET /admin/tokens', { query: { limit: TOKENS_NAMED } });
-  const names: ActorNames = new Map(tokens.data?.body.data.map(({ id, name }) => [id, name]));
+  const names = useActorNames();
   const [openId, setOpenId] = useSearchText('open');
   const open = entries.data?.items.find(({ id }) => id === openId);
   return (
@@ -50,7 +48,7 @@ function columnsOf(names: ActorNames, onOpen: (entry: AuditEntry) => void): read
   const { columns } = auditWords;
   return [
     { head: columns.at, cell: ({ at }) => <Time at={at} /> },
-    { head: columns.actor, cell: ({ actor }) => names.get(actor) ?? actor },
+    { head: columns.actor, cell: ({ actor }) => names.nameOf(actor) ?? actor },
     { head: columns.action, isRowHead: true, cell: ({ action }) => <code>{action}</code> },
     { head: columns.record, cell: (entry) => <div className={styles['record']}>{recordOf(entry)}</div> },
     { head: columns.address, cell: ({ address }) => address !== null && <code>{address}</code> },

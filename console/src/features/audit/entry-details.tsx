@@ -5,6 +5,7 @@
 import type { ReactNode } from 'react';
 import { useRead } from '../../api/queries.ts';
 import type { AuditEntry } from '../../api/schema.ts';
+import type { ActorNames } from '../../page/actor-names.ts';
 import { stringifySearch } from '../../page/search-text.ts';
 import { auditWords } from '../../text/audit.ts';
 import { CopyButton } from '../../ui/controls/copy-button.tsx';
@@ -14,7 +15,7 @@ import { Time } from '../../ui/display/time.tsx';
 import { Dialog } from '../../ui/overlay/dialog.tsx';
 import { ChangeList, shownRecord } from '../history/change-list.tsx';
 import { localTime } from './api-time.ts';
-import { recordOf, VersionLink, type ActorNames } from './entry-parts.tsx';
+import { recordOf, VersionLink } from './entry-parts.tsx';
 import styles from './audit.module.css';
 
 interface EntryDetailsProps {
@@ -30,7 +31,7 @@ const CHANGES_MAX = 500;
 export function EntryDetails({ entry, names, onClose }: EntryDetailsProps): ReactNode {
   const { fields } = auditWords;
   const record = recordOf(entry);
-  const name = names.get(entry.actor);
+  const name = names.nameOf(entry.actor);
   return (
     <Dialog isOpen isWide onClose={onClose} title={auditWords.detailsOf(entry.action, record)}>
       <KeyValues

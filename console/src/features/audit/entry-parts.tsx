@@ -3,9 +3,6 @@ import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import type { AuditEntry } from '../../api/schema.ts';
 
-/** Names of admin tokens by id; the log has ids, which stay when a token is deleted. */
-export type ActorNames = ReadonlyMap<string, string>;
-
 /** With the names of what it is in, from the app down. */
 export function recordOf({ resource_name: name, parents }: AuditEntry): string {
   return [...Object.values(parents ?? {}), name ?? ''].filter((part) => part !== '').join(' / ');

@@ -4,6 +4,7 @@ import type { ReactNode } from 'react';
 import type { ExplainedStage, Explanation } from '../../api/schema.ts';
 import { explainWords } from '../../text/explain.ts';
 import { Badge, type Tone } from '../../ui/display/badge.tsx';
+import { valueLines } from './value-lines.ts';
 import { stageName } from './source.ts';
 import styles from './explain.module.css';
 
@@ -54,12 +55,14 @@ interface DecisionProps {
 function Decision({ stage, explanation }: DecisionProps): ReactNode {
   const hasValue = stage.value !== null && stage.value !== undefined;
   if (stage.level === null && !hasValue) return null;
-  const text = hasValue ? JSON.stringify(stage.value, undefined, 1).replaceAll(/\s+/g, ' ') : '';
+  const lines = hasValue ? valueLines(stage.value) : [];
   return (
     <div className={styles['decision']}>
       {hasValue && (
         <code className={styles['value']} title={explainWords.value}>
-          {text}
+          {lines.map((line) => (
+            <span key={line}>{line}</span>
+          ))}
         </code>
       )}
       {stage.level !== null && <LevelLink stage={stage} explanation={explanation} />}

@@ -7,6 +7,7 @@ import { healthWords } from '../../text/operation.ts';
 import { Badge, type Tone } from '../../ui/display/badge.tsx';
 import { DataTable, type Column } from '../../ui/display/data-table.tsx';
 import { Loaded } from '../../ui/display/notes.tsx';
+import { Panel, QuietPanel } from '../../ui/display/panel.tsx';
 import { formatMs, formatNumber, formatShare, Time } from '../../ui/display/time.tsx';
 import { revisionRows, type RevisionRow } from './revision-rows.ts';
 import styles from './health.module.css';
@@ -24,26 +25,39 @@ export function AppHealth({ app }: { readonly app: App }): ReactNode {
     <Loaded query={tree}>
       {({ items, total }) => {
         const { rows, idle } = revisionRows(items);
+        if (rows.length === 0 && !tree.hasNextPage) {
+          return <QuietPanel title={<AppName app={app} />}>{healthWords.noRevision}</QuietPanel>;
+        }
         return (
           <AppContext value={app.slug}>
-            <DataTable
-              caption={healthWords.revisionsOf(app.name)}
-              columns={COLUMNS}
-              rows={rows}
-              keyOf={({ revision }) => revision.id}
-              empty={<p className={styles['quiet']}>{healthWords.noRevision}</p>}
-              more={{
-                total,
-                isLoading: tree.isFetchingNextPage,
-                hasMore: tree.hasNextPage,
-                load: () => void tree.fetchNextPage(),
-              }}
-            />
-            {idle > 0 && <p className={styles['quiet']}>{healthWords.idle(idle)}</p>}
+            <Panel title={<AppName app={app} />} isFlush>
+              <DataTable
+                caption={healthWords.revisionsOf(app.name)}
+                columns={COLUMNS}
+                rows={rows}
+                keyOf={({ revision }) => revision.id}
+                empty={<p className={styles['quiet']}>{healthWords.noRevision}</p>}
+                more={{
+                  total,
+                  isLoading: tree.isFetchingNextPage,
+                  hasMore: tree.hasNextPage,
+                  load: () => void tree.fetchNextPage(),
+                }}
+              />
+              {idle > 0 && <p className={styles['quiet']}>{healthWords.idle(idle)}</p>}
+            </Panel>
           </AppContext>
         );
       }}
     </Loaded>
+  );
+}
+
+function AppName({ app }: { readonly app: App }): ReactNode {
+  return (
+    <Link to="/apps/$app" params={{ app: app.slug }}>
+      {app.name}
+    </Link>
   );
 }
 
@@ -55,17 +69,23 @@ const TONES: Readonly<Record<'closed' | 'half_open' | 'open' | 'none', Tone>> = 
 };
 
 const COLUMNS: readonly Column<RevisionRow>[] = [
-  { head: columns.revision, isRowHead: true, cell: (row) => <RevisionName row={row} /> },
+  { head: columns.revision, width: '16%', isRowHead: true, cell: (row) => <RevisionName row={row} /> },
   {
     head: columns.state,
+    width: '10%',
     cell: ({ revision: { breaker } }) => (
       <Badge tone={TONES[breaker ?? 'none']}>{healthWords.states[breaker ?? 'none']}</Badge>
     ),
   },
-  { head: columns.share, isNumber: true, cell: ({ revision }) => formatShare(revision.traffic_share) },
-  { head: columns.backend, cell: ({ revision }) => <code>{revision.backend}</code> },
-  { head: columns.lastError, cell: ({ revision }) => lastError(revision.health) },
-  { head: columns.lastProbe, cell: ({ revision }) => lastProbe(revision.health) },
+  {
+    head: columns.share,
+    width: '8%',
+    isNumber: true,
+    cell: ({ revision }) => formatShare(revision.traffic_share),
+  },
+  { head: columns.backend, width: '24%', cell: ({ revision }) => <code>{revision.backend}</code> },
+  { head: columns.lastError, width: '24%', cell: ({ revision }) => lastError(revision.health) },
+  { head: columns.lastProbe, width: '18%', cell: ({ revision }) => lastProbe(revision.health) },
 ];
 
 function RevisionName({ row }: { readonly row: RevisionRow }): ReactNode {
@@ -90,7 +110,7 @@ function lastError(health: TreeRevision['health']): ReactNode {
       <span className={styles['soft']}>
         <Time at={error.at} isRelative />
         {health.consecutive_failures > 0 &&
-          `, ${columns.failures}: ${formatNumber(health.consecutive_failures)}`}
+          `, ${healthWords.failuresInARow(formatNumber(health.consecutive_failures))}`}
       </span>
     </div>
   );

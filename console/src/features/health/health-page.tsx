@@ -2,10 +2,9 @@
  * Health of the revisions that get traffic, app by app, a page of apps at a time; what fails stands first, whichever
  * app it belongs to.
  */
-import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { usePages } from '../../api/queries.ts';
-import type { App, CurrentProblem } from '../../api/schema.ts';
+import type { CurrentProblem } from '../../api/schema.ts';
 import { useSearchText } from '../../page/search-text.ts';
 import { useMay } from '../../page/session.ts';
 import { healthWords } from '../../text/operation.ts';
@@ -70,7 +69,7 @@ function Apps(): ReactNode {
           <>
             {items.length === 0 && <NoApps isSearch={q !== ''} />}
             {items.map((app) => (
-              <AppPanel key={app.id} app={app} />
+              <AppHealth key={app.id} app={app} />
             ))}
             {apps.hasNextPage && (
               <div className={styles['more']}>
@@ -87,27 +86,11 @@ function Apps(): ReactNode {
   );
 }
 
-function AppPanel({ app }: { readonly app: App }): ReactNode {
-  return (
-    <Panel
-      title={app.name}
-      isFlush
-      actions={
-        <Link to="/apps/$app" params={{ app: app.slug }}>
-          {app.slug}
-        </Link>
-      }
-    >
-      <AppHealth app={app} />
-    </Panel>
-  );
-}
-
 function NoApps({ isSearch }: { readonly isSearch: boolean }): ReactNode {
   const mayMake = useMay('editor');
   if (isSearch) {
     return (
-      <Panel>
+      <Panel isFlush>
         <EmptyState title={healthWords.noneFound}>
           <p>{healthWords.noneFoundDetail}</p>
         </EmptyState>
@@ -115,7 +98,7 @@ function NoApps({ isSearch }: { readonly isSearch: boolean }): ReactNode {
     );
   }
   return (
-    <Panel>
+    <Panel isFlush>
       <EmptyState
         title={healthWords.noApps}
         actions={mayMake && <ButtonLink to="/start">{healthWords.makeApp}</ButtonLink>}

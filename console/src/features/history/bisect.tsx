@@ -3,6 +3,7 @@ import { Link } from '@tanstack/react-router';
 import { useState, type ReactNode, type SubmitEvent } from 'react';
 import { call } from '../../api/call.ts';
 import type { ConfigBisectResult, VersionOutcome } from '../../api/schema.ts';
+import { useActorNames } from '../../page/actor-names.ts';
 import { historyWords } from '../../text/history.ts';
 import { Button } from '../../ui/controls/button.tsx';
 import { SelectField, TextField } from '../../ui/controls/field.tsx';
@@ -92,6 +93,7 @@ export function Bisect(): ReactNode {
 
 function Found({ result }: { readonly result: ConfigBisectResult }): ReactNode {
   const { config_version: version, before, after, tried, changes } = result;
+  const names = useActorNames();
   if (version === null) {
     return (
       <Note tone="neutral">
@@ -105,7 +107,10 @@ function Found({ result }: { readonly result: ConfigBisectResult }): ReactNode {
         <KeyValues
           rows={[
             ...(result.at === null ? [] : [row(historyWords.fields.at, <Time at={result.at} />)]),
-            row(historyWords.fields.actor, result.actor),
+            row(
+              historyWords.fields.actor,
+              result.actor === null ? null : (names.nameOf(result.actor) ?? result.actor),
+            ),
             ...(result.source === null
               ? []
               : [row(historyWords.fields.source, <SourceBadge source={result.source} />)]),

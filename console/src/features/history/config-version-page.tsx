@@ -3,6 +3,7 @@ import { Link, useParams } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { useRead } from '../../api/queries.ts';
 import type { ConfigVersionEnvelope } from '../../api/schema.ts';
+import { useActorNames } from '../../page/actor-names.ts';
 import { useSearchText } from '../../page/search-text.ts';
 import { useMay } from '../../page/session.ts';
 import { historyWords } from '../../text/history.ts';
@@ -89,13 +90,15 @@ function Neighbour({ to, label, isThere }: NeighbourProps): ReactNode {
 function Shown({ envelope }: { readonly envelope: ConfigVersionEnvelope }): ReactNode {
   const { data, page } = envelope;
   const { fields } = historyWords;
+  const name = useActorNames().nameOf(data.actor);
   return (
     <Stack>
       <Panel>
         <KeyValues
           rows={[
             row(fields.at, <Time at={data.at} />),
-            row(fields.actor, data.actor),
+            row(fields.actor, name ?? data.actor),
+            ...(name === undefined ? [] : [row(fields.actorId, <code>{data.actor}</code>)]),
             ...(data.address === null ? [] : [row(fields.address, <code>{data.address}</code>)]),
             row(fields.source, <SourceBadge source={data.source} />),
             row(fields.action, <code>{data.action}</code>),

@@ -1,8 +1,9 @@
 /** The list of versions, newest first; two of them can be chosen and compared. */
 import { Link } from '@tanstack/react-router';
-import type { ReactNode } from 'react';
+import { useId, type ReactNode } from 'react';
 import { usePages } from '../../api/queries.ts';
 import type { ConfigVersion } from '../../api/schema.ts';
+import { useActorNames, type ActorNames } from '../../page/actor-names.ts';
 import { useSearchText } from '../../page/search-text.ts';
 import { historyWords } from '../../text/history.ts';
 import { Button } from '../../ui/controls/button.tsx';
@@ -47,10 +48,19 @@ function Filters(): ReactNode {
   const [actor, setActor] = useSearchText('actor');
   const [source, setSource] = useSearchText('source');
   const [app, setApp] = useSearchText('app');
+  const names = useActorNames();
+  const listId = useId();
   return (
     <div className={styles['filters']}>
       <TextField label={historyWords.filterApp} value={app} onValue={setApp} maxLength={128} />
-      <TextField label={historyWords.filterActor} value={actor} onValue={setActor} maxLength={128} />
+      <TextField
+        label={historyWords.filterActor}
+        hint={historyWords.filterActorHint}
+        value={actor}
+        onValue={setActor}
+        maxLength={128}
+        list={listId}
+      />
       <SelectField
         label={historyWords.filterSource}
         value={source}
@@ -60,6 +70,13 @@ function Filters(): ReactNode {
         }))}
         onValue={setSource}
       />
+      <datalist id={listId}>
+        {names.known.map(({ id, name }) => (
+          <option key={id} value={id}>
+            {name}
+          </option>
+        ))}
+      </datalist>
     </div>
   );
 }
@@ -85,6 +102,7 @@ function List({ chosen, onChoose }: ListProps): ReactNode {
     },
     { keepPrevious: true },
   );
+  const names = useActorNames();
   const isFiltered = actor !== '' || source !== '' || app !== '';
   return (
     <Panel isFlush>
@@ -94,7 +112,7 @@ function List({ chosen, onChoose }: ListProps): ReactNode {
             caption={historyWords.title}
             rows={items}
             keyOf={(version) => String(version.config_version)}
-            columns={columnsOf(chosen, onChoose)}
+            columns={columnsOf(names, chosen, onChoose)}
             empty={
               <EmptyState title={isFiltered ? historyWords.noMatchTitle : historyWords.emptyTitle}>
                 {isFiltered ? historyWords.noMatch : historyWords.empty}
@@ -114,6 +132,7 @@ function List({ chosen, onChoose }: ListProps): ReactNode {
 }
 
 function columnsOf(
+  names: ActorNames,
   chosen: readonly number[],
   onChoose: ListProps['onChoose'],
 ): readonly Column<ConfigVersion>[] {
@@ -140,12 +159,12 @@ function columnsOf(
       ),
     },
     { head: columns.at, cell: ({ at }) => <Time at={at} isRelative /> },
-    { head: columns.actor, cell: ({ actor }) => actor },
+    { head: columns.actor, cell: ({ actor }) => names.nameOf(actor) ?? actor },
     { head: columns.source, cell: ({ source }) => <SourceBadge source={source} /> },
     { head: columns.action, cell: ({ action }) => <code>{action}</code> },
     {
       head: columns.message,
-      cell: ({ message }) => <div className={styles['message']}>{message}</div>,
+      cell: ({ message }) => message !== null && <div className={styles['message']}>{message}</div>,
     },
     { head: columns.records, isNumber: true, cell: ({ changed_records: count }) => count },
   ];

@@ -1,6 +1,6 @@
 /** The keys of one app as a table. */
 import { Link } from '@tanstack/react-router';
-import type { ReactNode } from 'react';
+import { useEffect, type ReactNode } from 'react';
 import { usePages } from '../../api/queries.ts';
 import type { App, Token } from '../../api/schema.ts';
 import { keysWords } from '../../text/keys.ts';
@@ -18,16 +18,22 @@ interface AppKeysProps {
   readonly app: Pick<App, 'slug' | 'name'>;
   readonly query: string;
   readonly status: StatusFilter;
-  readonly rows: number;
+  /** The only app that is shown: it says what to do when it has no key. */
+  readonly isAlone: boolean;
+  /** Without keys it shows nothing itself, unless it is alone. */
+  readonly onTotal: (slug: string, total: number) => void;
 }
 
-export function AppKeys({ app, query, status, rows }: AppKeysProps): ReactNode {
+const ROWS_ALONE = 50;
+const ROWS_OF_MANY = 10;
+
+export function AppKeys({ app, query, status, isAlone, onTotal }: AppKeysProps): ReactNode {
   const pages = usePages(
     'GET /apps/{app_id}/tokens',
     {
       path: { app_id: app.slug },
       query: {
-        limit: rows,
+        limit: isAlone ? ROWS_ALONE : ROWS_OF_MANY,
         ...(query !== '' && { q: query }),
         ...(status !== '' && { status }),
       },
@@ -35,6 +41,11 @@ export function AppKeys({ app, query, status, rows }: AppKeysProps): ReactNode {
     { keepPrevious: true },
   );
   const isFiltered = query !== '' || status !== '';
+  const total = pages.data?.total;
+  useEffect(() => {
+    if (total !== undefined) onTotal(app.slug, total);
+  }, [app.slug, total, onTotal]);
+  if (!isAlone && total === 0) return null;
   return (
     <Panel title={app.name} isFlush>
       <Loaded query={pages}>

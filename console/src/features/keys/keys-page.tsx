@@ -1,5 +1,6 @@
 /** API keys: of one app or of all, made here, and found by a value that has leaked. */
-import { useDeferredValue, type ReactNode } from 'react';
+import { Link } from '@tanstack/react-router';
+import { useCallback, useDeferredValue, useState, type ReactNode } from 'react';
 import { usePages, type Pages } from '../../api/queries.ts';
 import type { App } from '../../api/schema.ts';
 import { useSearchText } from '../../page/search-text.ts';
@@ -8,15 +9,13 @@ import { keysWords } from '../../text/keys.ts';
 import { Button, ButtonLink } from '../../ui/controls/button.tsx';
 import { SelectField, TextField } from '../../ui/controls/field.tsx';
 import { EmptyState, Loaded } from '../../ui/display/notes.tsx';
-import { PageHead, Panel, Stack } from '../../ui/display/panel.tsx';
+import { PageHead, Panel, QuietPanel, Stack } from '../../ui/display/panel.tsx';
 import { AppKeys, type StatusFilter } from './app-keys.tsx';
 import { CreateKey } from './create-key.tsx';
 import { WhoseKey } from './whose-key.tsx';
 import styles from './keys.module.css';
 
 const APPS_PER_PAGE = 50;
-const ROWS_ALONE = 50;
-const ROWS_OF_MANY = 10;
 const STATUSES = ['', 'active', 'revoked', 'expired'] as const;
 
 export function KeysPage(): ReactNode {
@@ -72,9 +71,14 @@ function KeyLists({ apps, mayEdit, loadApps }: KeyListsProps): ReactNode {
   const [query, setQuery] = useSearchText('q');
   const [status, setStatus] = useSearchText('status');
   const wanted = useDeferredValue(query.trim());
+  const [totals, setTotals] = useState<ReadonlyMap<string, number>>(new Map());
+  const tell = useCallback(
+    (slug: string, total: number) => setTotals((before) => new Map(before).set(slug, total)),
+    [],
+  );
   if (apps.total === 0) {
     return (
-      <Panel>
+      <Panel isFlush>
         <EmptyState
           title={keysWords.noAppsTitle}
           actions={mayEdit && <ButtonLink to="/start">{keysWords.toStart}</ButtonLink>}
@@ -117,15 +121,44 @@ function KeyLists({ apps, mayEdit, loadApps }: KeyListsProps): ReactNode {
           app={one}
           query={wanted}
           status={statusOf(status)}
-          rows={app === '' ? ROWS_OF_MANY : ROWS_ALONE}
+          isAlone={shown.length === 1}
+          onTotal={tell}
         />
       ))}
+      {shown.length > 1 && (
+        <Keyless
+          apps={shown.filter(({ slug }) => totals.get(slug) === 0)}
+          isFiltered={wanted !== '' || status !== ''}
+        />
+      )}
       {loadApps !== undefined && (
         <div>
           <Button onClick={loadApps}>{keysWords.moreApps}</Button>
         </div>
       )}
     </>
+  );
+}
+
+interface KeylessProps {
+  readonly apps: readonly Pick<App, 'slug' | 'name'>[];
+  readonly isFiltered: boolean;
+}
+
+/** Apps without keys, together: there may be many of them. */
+function Keyless({ apps, isFiltered }: KeylessProps): ReactNode {
+  if (apps.length === 0) return null;
+  return (
+    <QuietPanel title={isFiltered ? keysWords.noMatchIn(apps.length) : keysWords.noKeysIn(apps.length)}>
+      {apps.map(({ slug, name }, index) => (
+        <span key={slug}>
+          {index > 0 && ', '}
+          <Link to="/keys" search={{ app: slug }}>
+            {name}
+          </Link>
+        </span>
+      ))}
+    </QuietPanel>
   );
 }
 

@@ -22,7 +22,7 @@ export function ExchangePage(): ReactNode {
         actions={<CopyButton text={window.location.href} label={liveWords.copyLink} />}
       />
       {isGone && query.data === undefined ? (
-        <Panel>
+        <Panel isFlush>
           <EmptyState title={liveWords.gone}>{query.error?.message}</EmptyState>
         </Panel>
       ) : (

@@ -107,7 +107,8 @@ function Rates({ status }: { readonly status: LiveStatus }): ReactNode {
   return (
     <>
       <div className={styles['rates']}>
-        <span>{liveWords.figures(String(seen), String(shown))}</span>
+        {/* The first status has no time behind it. */}
+        {status.seconds > 0.5 && <span>{liveWords.figures(String(seen), String(shown))}</span>}
         {dropped > 0 && <span>{liveWords.dropped(formatNumber(dropped))}</span>}
         {lost > 0 && <span>{liveWords.lost(formatNumber(lost))}</span>}
       </div>

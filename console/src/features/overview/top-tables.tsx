@@ -63,11 +63,12 @@ function TopRows({ by, top, window }: TopRowsProps): ReactNode {
         caption={title}
         columns={columnsOf(by, window)}
         rows={top.rows}
+        isSlim={by === 'reason'}
         keyOf={(row) => nameOf(by, row)}
         empty={<EmptyState title={title}>{overviewWords.topEmpty[by]}</EmptyState>}
       />
       {by !== 'reason' && top.other_requests > 0 && (
-        <p className={styles['rest']}>{overviewWords.other(formatNumber(top.other_requests))}</p>
+        <p className={styles['rest']}>{overviewWords.other[by](formatNumber(top.other_requests))}</p>
       )}
     </>
   );

@@ -4,7 +4,7 @@ import { overviewWords } from '../../text/overview.ts';
 import { TimeChart } from '../../ui/chart/time-chart.tsx';
 import { Figures, type Figure } from '../../ui/display/key-values.tsx';
 import { EmptyState } from '../../ui/display/notes.tsx';
-import { Columns, Panel, Stack } from '../../ui/display/panel.tsx';
+import { Panel, Stack } from '../../ui/display/panel.tsx';
 import { formatMs, formatNumber, formatShare } from '../../ui/display/time.tsx';
 import {
   latencyChart,
@@ -15,6 +15,7 @@ import {
   type RecentFigures,
 } from './series.ts';
 import type { Traffic } from './use-traffic.ts';
+import styles from './overview.module.css';
 
 const ERROR_SHARE_BAD = 0.05;
 const ERROR_SHARE_WARN = 0.01;
@@ -27,7 +28,7 @@ export function TrafficPanels({ traffic }: { readonly traffic: Traffic }): React
       <Panel title={overviewWords.figures[stats.window]} isFlush>
         <Figures figures={figuresOf(recentFigures(recent))} />
       </Panel>
-      <Columns>
+      <div className={styles['charts']}>
         <Panel isFlush>
           <TimeChart title={charts.status} {...statusChart(stats)} format={formatRate} />
         </Panel>
@@ -45,7 +46,7 @@ export function TrafficPanels({ traffic }: { readonly traffic: Traffic }): React
             <ReasonsChart title={charts.failures} data={reasonsChart(stats, 'failures')} />
           </Panel>
         )}
-      </Columns>
+      </div>
     </Stack>
   );
 }

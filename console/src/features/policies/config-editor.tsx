@@ -102,7 +102,7 @@ export function ConfigEditor({ app, tree, version, schema }: ConfigEditorProps):
       </Panel>
       {planned === undefined ? (
         <Panel title={say.planTitle}>
-          <p>{edited ? say.planFirst : say.notChanged}</p>
+          <p role="status">{plan.isPending ? say.planning : edited ? say.planFirst : say.notChanged}</p>
         </Panel>
       ) : (
         <ConfigPlan

@@ -1,11 +1,12 @@
 /** The declared configuration of an app, or of all: edited as YAML, planned, applied. */
+import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { usePages, useRead } from '../../api/queries.ts';
 import { useSearchText } from '../../page/search-text.ts';
 import { editWords as say } from '../../text/edit.ts';
 import { SelectField } from '../../ui/controls/field.tsx';
 import { Loaded } from '../../ui/display/notes.tsx';
-import { PageHead, Panel, Stack } from '../../ui/display/panel.tsx';
+import { PageHead, Stack } from '../../ui/display/panel.tsx';
 import type { Fields } from '../save/merge-patch.ts';
 import { ConfigEditor } from './config-editor.tsx';
 
@@ -18,16 +19,20 @@ export function EditPage(): ReactNode {
   const choices = ['', ...slugs, ...(app === '' || slugs.includes(app) ? [] : [app])];
   return (
     <>
-      <PageHead title={say.title} summary={say.summary} />
-      <Stack>
-        <Panel>
+      <PageHead
+        title={say.title}
+        trail={<Link to="/apps">{say.apps}</Link>}
+        summary={say.summary}
+        actions={
           <SelectField
             label={say.app}
             value={app}
             onValue={setApp}
             choices={choices.map((slug) => ({ value: slug, label: slug === '' ? say.allApps : slug }))}
           />
-        </Panel>
+        }
+      />
+      <Stack>
         <Loaded query={config}>
           {({ body }) => {
             const { config: tree, config_version: version } = body.data as {

@@ -63,7 +63,7 @@ export function PartCard(props: PartCardProps): ReactNode {
           <PartBody {...props} partSchema={schema} />
         </fieldset>
       ) : (
-        inherited !== undefined && <InheritedValue value={inherited.value} />
+        inherited !== undefined && <InheritedValue title={title} value={inherited.value} />
       )}
       {shadow !== undefined && (isSet || inherited !== undefined) && (
         <CheckField
@@ -152,9 +152,15 @@ function PartAction({
   );
 }
 
-function InheritedValue({ value }: { readonly value: unknown }): ReactNode {
+interface InheritedValueProps {
+  /** Of the part. */
+  readonly title: string;
+  readonly value: unknown;
+}
+
+function InheritedValue({ title, value }: InheritedValueProps): ReactNode {
   return (
-    <pre className={styles['inherited']} aria-label={policyWords.inherited} tabIndex={0} role="region">
+    <pre className={styles['inherited']} aria-label={policyWords.inherited(title)} tabIndex={0} role="region">
       {stringify(value)}
     </pre>
   );

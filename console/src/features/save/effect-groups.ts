@@ -24,5 +24,6 @@ function keyOf({
   // A route that moves has a path of its own.
   const moved =
     before !== null && after !== null && before.route !== after.route ? [revision, endpoint] : null;
-  return JSON.stringify([change, parts, before?.serves, after?.serves, admits, moved]);
+  const shown = change === 'removed' ? [] : parts;
+  return JSON.stringify([change, shown, before?.serves, after?.serves, admits, moved]);
 }

@@ -17,17 +17,27 @@ import styles from './save.module.css';
 
 const TONES: Readonly<Record<string, Tone>> = { added: 'good', removed: 'bad', changed: 'info' };
 /** Routes of a group that are shown at first. */
-const SHOWN_MAX = 8;
+const SHOWN_MAX = 5;
+/** Groups that are shown at first: what else the dialog asks for stays in sight. */
+const GROUPS_MAX = 3;
 
-export function Effects({ trial }: { readonly trial: DryRunEnvelope }): ReactNode {
+interface EffectsProps {
+  readonly trial: DryRunEnvelope;
+  readonly operation: string;
+}
+
+export function Effects({ trial, operation }: EffectsProps): ReactNode {
   const { endpoints, endpoints_total: total, keys, keys_total: keysTotal } = trial.data;
   const areNew = {
     routes: total === endpoints.length && endpoints.every(({ change }) => change === 'added'),
     keys: keysTotal === keys.length && keys.every(({ change }) => change === 'added'),
   };
+  const isNone = total + keysTotal === 0;
   return (
     <>
-      <Note tone={total + keysTotal === 0 ? 'neutral' : 'info'}>{say.effects(total, keysTotal, areNew)}</Note>
+      <Note tone={isNone ? 'neutral' : 'info'}>
+        {isNone && operation.endsWith('/traffic') ? say.onlyShares : say.effects(total, keysTotal, areNew)}
+      </Note>
       {trial.warnings !== undefined && (
         <Note tone="warn">
           <strong>{say.warnings}</strong>
@@ -41,15 +51,32 @@ export function Effects({ trial }: { readonly trial: DryRunEnvelope }): ReactNod
       {endpoints.length > 0 && (
         <section className={styles['block']} aria-label={say.routes}>
           <h3>{say.routes}</h3>
-          {groupsOf(endpoints).map((group) => (
-            <Group key={group.key} group={group} />
-          ))}
+          <Groups groups={groupsOf(endpoints)} />
           {total > endpoints.length && (
             <p className={styles['soft']}>{say.andMore(total - endpoints.length)}</p>
           )}
         </section>
       )}
       {keys.length > 0 && <Keys keys={keys} total={keysTotal} />}
+    </>
+  );
+}
+
+function Groups({ groups }: { readonly groups: readonly EffectGroup[] }): ReactNode {
+  const [isOpen, setOpen] = useState(false);
+  const shown = isOpen ? groups : groups.slice(0, GROUPS_MAX);
+  return (
+    <>
+      {shown.map((group) => (
+        <Group key={group.key} group={group} />
+      ))}
+      {shown.length < groups.length && (
+        <div>
+          <Button isSmall onClick={() => setOpen(true)}>
+            {say.moreGroups(groups.length - shown.length)}
+          </Button>
+        </div>
+      )}
     </>
   );
 }
@@ -64,7 +91,8 @@ function Group({ group: { sample, routes } }: { readonly group: EffectGroup }): 
         {routes.length > 1 && <span>{say.sameFor(routes.length)}</span>}
         <RouteFacts endpoint={sample} />
       </div>
-      {sample.parts.map((change) => (
+      {/* Of a route that goes its policy goes too. */}
+      {(sample.change === 'removed' ? [] : sample.parts).map((change) => (
         <PartChange key={change.part} change={change} isNew={sample.change === 'added'} />
       ))}
       <ul className={styles['routes']}>
@@ -143,18 +171,24 @@ function PartState({ part, text, className }: PartStateProps): ReactNode {
 }
 
 function Keys({ keys, total }: { readonly keys: readonly DryRunKey[]; readonly total: number }): ReactNode {
+  const named = keys.filter(({ name }) => name !== null);
+  // Keys that go with their app are not named.
+  const isGone = named.length < keys.length;
   return (
     <section className={styles['block']} aria-label={say.keys}>
       <h3>{say.keys}</h3>
       <ul className={styles['routes']}>
-        {keys.map((key) => (
+        {named.map((key) => (
           <li key={key.id}>
             <Badge tone={TONES[key.change] ?? 'info'}>{say.kinds[key.change] ?? key.change}</Badge>
-            <span>{key.name ?? say.keyWithApp}</span>
+            <span>{key.name}</span>
           </li>
         ))}
       </ul>
-      {total > keys.length && <p className={styles['soft']}>{say.andMoreKeys(total - keys.length)}</p>}
+      {isGone && <p>{say.keysWithApp(total - named.length)}</p>}
+      {!isGone && total > keys.length && (
+        <p className={styles['soft']}>{say.andMoreKeys(total - keys.length)}</p>
+      )}
     </section>
   );
 }

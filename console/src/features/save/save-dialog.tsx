@@ -127,7 +127,7 @@ function Preview({ operation, options, trial }: PreviewProps): ReactNode {
   const traffic = plan.data?.traffic ?? undefined;
   return (
     <>
-      {trial !== undefined && <Effects trial={trial} />}
+      {trial !== undefined && <Effects trial={trial} operation={operation} />}
       {plan.isFetching && <p role="status">{saveWords.trafficTrying}</p>}
       {traffic !== undefined && <TrafficGroups traffic={traffic} />}
       <SameChange operation={operation} options={options} declared={declared.data ?? undefined} />

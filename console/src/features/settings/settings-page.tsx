@@ -47,7 +47,7 @@ function SettingsList({ settings }: { readonly settings: readonly Setting[] }): 
         {settingsWords.shown(shown.length, settings.length)}
       </p>
       {shown.length === 0 && (
-        <Panel>
+        <Panel isFlush>
           <EmptyState
             title={settingsWords.noneFound}
             actions={<Button onClick={() => set({ q: '', changed: '' })}>{settingsWords.showAll}</Button>}

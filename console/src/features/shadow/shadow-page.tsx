@@ -22,8 +22,8 @@ export function ShadowPage(): ReactNode {
   return (
     <>
       <PageHead
-        title={app === '' ? shadowWords.title : `${shadowWords.title}: ${app}`}
-        trail={app === '' ? undefined : <Link to="/shadow">{shadowWords.apps}</Link>}
+        title={app === '' ? shadowWords.title : shadowWords.titleOf(app)}
+        trail={app === '' ? undefined : <Link to="/shadow">{shadowWords.title}</Link>}
         summary={shadowWords.summary}
       />
       {app === '' ? <Apps /> : <ShadowReportView key={app} app={app} />}
@@ -52,8 +52,8 @@ function Apps(): ReactNode {
               rows={items}
               keyOf={({ id }) => id}
               empty={
-                <EmptyState title={shadowWords.noApps}>
-                  <p>{shadowWords.empty}</p>
+                <EmptyState title={search === '' ? shadowWords.noApps : shadowWords.noneFound}>
+                  <p>{search === '' ? shadowWords.empty : shadowWords.noneFoundDetail}</p>
                 </EmptyState>
               }
               more={{
@@ -84,7 +84,7 @@ const APPS: readonly Column<App>[] = [
     head: shadowWords.inShadow,
     cell: ({ default_policy: policy }) => <Parts parts={policy?.shadow ?? []} />,
   },
-  { head: shadowWords.wouldDeny, cell: ({ slug }) => <Total app={slug} /> },
+  { head: shadowWords.wouldDenyBelow, cell: ({ slug }) => <Total app={slug} /> },
 ];
 
 /** Asked for each app that is listed. */

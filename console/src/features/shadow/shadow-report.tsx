@@ -71,7 +71,7 @@ export function ShadowReportView({ app }: { readonly app: string }): ReactNode {
 function Quiet({ app, inShadow }: { readonly app: string; readonly inShadow: readonly string[] }): ReactNode {
   const isOn = inShadow.length > 0;
   return (
-    <Panel title={shadowWords.report}>
+    <Panel title={shadowWords.report} isFlush>
       <EmptyState
         title={isOn ? shadowWords.quietTitle : shadowWords.emptyTitle}
         actions={

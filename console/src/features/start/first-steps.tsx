@@ -9,7 +9,7 @@ import { Panel } from '../../ui/display/panel.tsx';
 export function FirstSteps(): ReactNode {
   const mayMake = useMay('editor');
   return (
-    <Panel>
+    <Panel isFlush>
       <EmptyState
         title={firstStepsWords.title}
         actions={

@@ -58,7 +58,7 @@ export function drawChart(place: HTMLElement, data: ChartData, { format, onPoint
     {
       width: Math.max(1, place.clientWidth),
       height: HEIGHT_PX,
-      padding: [8, 8, 0, 0],
+      padding: [8, 18, 0, 0],
       legend: { show: false },
       cursor: {
         y: false,

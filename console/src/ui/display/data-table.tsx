@@ -1,4 +1,7 @@
-/** A table of records: rows by column, scrolled sideways where it is too wide, with more rows on request. */
+/**
+ * A table of records: rows by column, with more rows on request. In a narrow place each row is a card with the names of
+ * its columns; between, it scrolls sideways.
+ */
 import type { ReactNode } from 'react';
 import { words } from '../../text/words.ts';
 import { Button } from '../controls/button.tsx';
@@ -11,7 +14,12 @@ export interface Column<Row> {
   readonly isNumber?: boolean;
   /** The first column of a row that names it, for screen readers. */
   readonly isRowHead?: boolean;
+  /** Of CSS; where all columns have one, tables of a page that list the same stand in line. */
+  readonly width?: string;
 }
+
+/** As many stand side by side on the narrowest screen. */
+const COLUMNS_ALWAYS = 2;
 
 interface DataTableProps<Row> {
   /** What the table lists, for screen readers. */
@@ -19,6 +27,8 @@ interface DataTableProps<Row> {
   readonly columns: readonly Column<Row>[];
   readonly rows: readonly Row[];
   readonly keyOf: (row: Row) => string;
+  /** All columns fit side by side on the narrowest screen. */
+  readonly isSlim?: boolean;
   readonly empty?: ReactNode;
   readonly more?: {
     readonly total: number;
@@ -33,15 +43,25 @@ export function DataTable<Row>({
   columns,
   rows,
   keyOf,
+  isSlim = columns.length <= COLUMNS_ALWAYS,
   empty,
   more,
 }: DataTableProps<Row>): ReactNode {
   if (rows.length === 0 && empty !== undefined) return empty;
   return (
-    <div>
+    <div className={styles['frame']}>
       <div className={styles['scroll']} tabIndex={0} role="group" aria-label={caption}>
-        <table className={styles['table']}>
+        <table
+          className={styles['table']}
+          data-cards={!isSlim || undefined}
+          data-fixed={columns.every(({ width }) => width !== undefined) || undefined}
+        >
           <caption className="visually-hidden">{caption}</caption>
+          <colgroup>
+            {columns.map(({ head, width }) => (
+              <col key={head} style={{ width }} />
+            ))}
+          </colgroup>
           <thead>
             <tr>
               {columns.map((column) => (
@@ -79,8 +99,8 @@ function cellOf<Row>(column: Column<Row>, row: Row): ReactNode {
     );
   }
   return (
-    <td key={column.head} data-number={column.isNumber || undefined}>
-      {column.cell(row)}
+    <td key={column.head} data-number={column.isNumber || undefined} data-head={column.head}>
+      <div className={styles['cell']}>{column.cell(row)}</div>
     </td>
   );
 }

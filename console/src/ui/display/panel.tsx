@@ -3,7 +3,7 @@ import { useEffect, useId, type ReactNode } from 'react';
 import styles from './panel.module.css';
 
 interface PanelProps {
-  readonly title?: string;
+  readonly title?: ReactNode;
   /** Buttons and choices for the panel. */
   readonly actions?: ReactNode;
   readonly isFlush?: boolean;
@@ -21,6 +21,23 @@ export function Panel({ title, actions, isFlush = false, children }: PanelProps)
         </div>
       )}
       <div className={isFlush ? styles['flush'] : styles['body']}>{children}</div>
+    </section>
+  );
+}
+
+/** A panel in one line: there is nothing to list. */
+export function QuietPanel({
+  title,
+  children,
+}: {
+  readonly title: ReactNode;
+  readonly children: ReactNode;
+}): ReactNode {
+  const id = useId();
+  return (
+    <section className={styles['quiet']} aria-labelledby={id}>
+      <h2 id={id}>{title}</h2>
+      <span>{children}</span>
     </section>
   );
 }

@@ -163,7 +163,11 @@ function basics({ label, describedBy, schema }: CodeViewOptions): Extension {
     autocompletion({ override: [(context) => complete(context, schema())], icons: false }),
     keymap.of([...completionKeymap, ...defaultKeymap, ...searchKeymap, ...historyKeymap, indentWithTab]),
     EditorView.lineWrapping,
-    EditorView.contentAttributes.of({ 'aria-label': label, 'aria-description': describedBy }),
+    EditorView.contentAttributes.of({
+      'aria-label': label,
+      'aria-description': describedBy,
+      tabindex: '0',
+    }),
     THEME,
   ];
 }

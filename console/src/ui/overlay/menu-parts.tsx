@@ -2,6 +2,7 @@
 import { Menu as Base } from '@base-ui/react/menu';
 import type { ReactNode } from 'react';
 import { Button } from '../controls/button.tsx';
+import { MenuSign } from './menu-sign.tsx';
 import styles from './menu.module.css';
 import type { MenuProps } from './menu.tsx';
 
@@ -18,6 +19,7 @@ export default function MenuParts({
         render={<Button look={look} isSmall={isSmall} {...(name !== undefined && { 'aria-label': name })} />}
       >
         {label}
+        <MenuSign />
       </Base.Trigger>
       <Base.Portal>
         <Base.Positioner align="end" sideOffset={4} className={styles['positioner'] ?? ''}>

@@ -2,6 +2,7 @@
 import { Suspense, useState, type ReactNode } from 'react';
 import { Button, type ButtonLook } from '../controls/button.tsx';
 import { later } from './later.ts';
+import { MenuSign } from './menu-sign.tsx';
 
 export interface MenuAction {
   readonly label: string;
@@ -34,6 +35,7 @@ export function Menu(props: MenuProps): ReactNode {
       {...(name !== undefined && { 'aria-label': name })}
     >
       {label}
+      <MenuSign />
     </Button>
   );
   if (!hasOpened) return button;

@@ -1,19 +1,23 @@
 /** The health of a revision as this gateway sees it: its breaker, its last check, its last error. */
 import { Link } from '@tanstack/react-router';
-import type { ReactNode } from 'react';
+import { useState, type ReactNode } from 'react';
 import { useRead } from '../../../api/queries.ts';
 import type { RevisionHealth, RevisionTransition } from '../../../api/schema.ts';
 import { healthWords } from '../../../text/apps.ts';
 import { words } from '../../../text/words.ts';
+import { Button } from '../../../ui/controls/button.tsx';
+import { Badge } from '../../../ui/display/badge.tsx';
 import { DataTable, type Column } from '../../../ui/display/data-table.tsx';
-import { KeyValues } from '../../../ui/display/key-values.tsx';
+import { KeyValues, row } from '../../../ui/display/key-values.tsx';
 import { Loaded } from '../../../ui/display/notes.tsx';
 import { Panel, Stack } from '../../../ui/display/panel.tsx';
 import { Time, formatMs, formatShare } from '../../../ui/display/time.tsx';
 import { apiPath, type ResourcePath } from '../resource-path.ts';
-import { BreakerBadge } from './state-badges.tsx';
+import { BREAKER_TONES } from './state-badges.tsx';
 
 const REFRESH_MS = 5_000;
+/** Of the breaker, shown at first. */
+const CHANGES_MAX = 8;
 
 export function HealthPanel({ path }: { readonly path: ResourcePath }): ReactNode {
   const query = useRead(
@@ -45,14 +49,18 @@ function HealthFacts({ health }: { readonly health: RevisionHealth }): ReactNode
   return (
     <KeyValues
       rows={[
-        [healthWords.state, <BreakerBadge key="state" state={health.state} />],
         [
-          healthWords.since,
-          health.since === null ? words.none : <Time key="since" at={health.since} isRelative />,
+          healthWords.state,
+          <Badge key="state" tone={BREAKER_TONES[health.state]}>
+            {healthWords.stateTexts[health.state]}
+          </Badge>,
         ],
+        ...(health.since === null
+          ? []
+          : [row(healthWords.since, <Time key="since" at={health.since} isRelative />)]),
         [healthWords.failures, health.consecutive_failures.toLocaleString('en')],
         [healthWords.openings, health.openings.toLocaleString('en')],
-        [healthWords.share, formatShare(health.traffic_share)],
+        [healthWords.share, healthWords.shareOf(formatShare(health.traffic_share))],
         [healthWords.probing, healthWords.probings[health.probing]],
         [healthWords.lastProbe, <LastProbe key="probe" health={health} />],
         [healthWords.lastError, <LastError key="error" health={health} />],
@@ -95,13 +103,24 @@ const historyColumns: readonly Column<RevisionTransition>[] = [
 ];
 
 function BreakerHistory({ health: { history } }: { readonly health: RevisionHealth }): ReactNode {
-  if (history.length === 0) return <p>{healthWords.noHistory}</p>;
+  const [isWhole, setWhole] = useState(false);
+  if (history.length === 0) return null;
+  const shown = isWhole ? history : history.slice(0, CHANGES_MAX);
   return (
-    <DataTable
-      caption={healthWords.history}
-      rows={history}
-      keyOf={({ at, from, to }) => at + from + to}
-      columns={historyColumns}
-    />
+    <>
+      <DataTable
+        caption={healthWords.history}
+        rows={shown}
+        keyOf={({ at, from, to }) => at + from + to}
+        columns={historyColumns}
+      />
+      {shown.length < history.length && (
+        <div>
+          <Button isSmall onClick={() => setWhole(true)}>
+            {healthWords.showAll(history.length)}
+          </Button>
+        </div>
+      )}
+    </>
   );
 }

@@ -9,7 +9,7 @@ const STATUS_TONES: Readonly<Record<Version['status'], Tone>> = {
   deprecated: 'warn',
   retired: 'bad',
 };
-const BREAKER_TONES: Readonly<Record<RevisionHealth['state'], Tone>> = {
+export const BREAKER_TONES: Readonly<Record<RevisionHealth['state'], Tone>> = {
   closed: 'good',
   open: 'bad',
   half_open: 'warn',

@@ -1,0 +1,147 @@
+/**
+ * Every address of the console's router, and what stands behind its tabs: it opens, says what it is, has nothing that
+ * axe finds wrong in either colour scheme, does not scroll sideways on the narrowest screen, and meets no error. A route
+ * that is added without a visit here fails.
+ */
+import type { Page } from 'playwright-core';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { ADDRESSES, type Address } from '../../console/src/app/addresses.ts';
+import { startOrigin, type Origin } from '../support/backends/origin.ts';
+import { freePort } from '../support/backends/origin-process.ts';
+import { axe, startConsole, type ConsolePage, type TestConsole } from '../support/clients/console.ts';
+import { createEndpoint, createService, request, revisionPath } from '../support/traffic.ts';
+
+const NARROW_PX = 360;
+/** As many as there are processors. */
+const PAGES_AT_ONCE = 2;
+
+let console: TestConsole;
+let origin: Origin;
+let made: { readonly endpoint: string; readonly key: string; readonly version: number };
+
+beforeAll(async () => {
+  [console, origin] = await Promise.all([startConsole(), startOrigin()]);
+  const { gateway } = console;
+  const limit = { rate_limit: { enabled: true, requests: 3, window_seconds: 3_600 } };
+  const key = { auth: { auth_type: 'api_key' }, shadow: ['auth'] };
+  await createService(gateway, 'shop', origin.port, {
+    app: { routing_mode: 'managed_endpoint', default_policy: key, labels: { team: 'orders' } },
+  });
+  const endpoint = await createEndpoint(gateway, 'shop', 'GET', '/items/{id}', { policy_override: limit });
+  await gateway.must('POST', `${revisionPath('shop')}/endpoints`, { method: 'POST', path: '/items' });
+  await createService(gateway, 'broken', await freePort());
+  const token = await gateway.must('POST', '/apps/shop/tokens', { name: 'partner', scopes: ['items:read'] });
+  const nodes = (await gateway.must('GET', '/nodes')) as { readonly config_version: number };
+  made = { endpoint: endpoint.id, key: (token as { readonly id: string }).id, version: nodes.config_version };
+  for (let count = 0; count < 12; count++) {
+    await request(gateway, `/shop/v1/items/${count}`);
+    await request(gateway, '/broken/v1/x');
+  }
+});
+afterAll(async () => {
+  await console.close();
+  await origin.close();
+});
+
+/** With the queries below. */
+function visitsOf(address: Exclude<Address, '/live/$id'>): readonly string[] {
+  const path = address
+    .replace('$app', 'shop')
+    .replace('$version', address.startsWith('/history') ? String(made.version) : 'v1')
+    .replace('$revision', 'r1')
+    .replace('$endpoint', made.endpoint)
+    .replace('$key', made.key);
+  return QUERIES[address].map((query) => path + query);
+}
+
+/** For each tab and panel that the page has. */
+const QUERIES: Readonly<Record<Exclude<Address, '/live/$id'>, readonly string[]>> = {
+  '/': ['', '?app=shop'],
+  '/start': [''],
+  '/apps': ['', '?q=items', '?create=app'],
+  '/apps/$app': ['', '?tab=policy', '?tab=edit', '?create=version'],
+  '/apps/$app/versions/$version': ['', '?tab=edit', '?create=revision'],
+  '/apps/$app/versions/$version/revisions/$revision': [
+    '?tab=endpoints',
+    '?tab=policy',
+    '?tab=edit',
+    '?create=clone',
+  ],
+  '/apps/$app/versions/$version/revisions/$revision/endpoints/$endpoint': ['', '?tab=policy', '?tab=edit'],
+  '/import': [''],
+  '/edit': ['', '?app=shop'],
+  '/keys': ['', '?open=create', '?open=whose'],
+  '/apps/$app/keys/$key': ['', '?open=edit'],
+  '/live': [''],
+  '/explain': [''],
+  '/shadow': ['', '?app=shop'],
+  '/history': ['', '?tab=bisect'],
+  '/history/$version': [''],
+  '/audit': [''],
+  '/health': [''],
+  '/nodes': [''],
+  '/access': ['', '?open=create'],
+  // Each kind of setting is among them; all of them take axe most of a minute.
+  '/settings': ['?q=admin'],
+};
+
+const isLoaded = async (page: Page): Promise<boolean> =>
+  (await page.getByRole('heading', { level: 1 }).count()) === 1 &&
+  (await page.getByText('Loading …').count()) === 0;
+
+/** What is wrong with the page as it is: nothing, where all is well. */
+async function problemsOf(page: Page): Promise<string[]> {
+  await expect.poll(() => isLoaded(page), { timeout: 30_000 }).toBe(true);
+  const title = await page.getByRole('heading', { level: 1 }).innerText();
+  const found = await axe(page);
+  if (/no such page|met an error/.test(title)) found.push(title);
+  const { width = 1_280, height = 900 } = page.viewportSize() ?? {};
+  await page.setViewportSize({ width: NARROW_PX, height });
+  const needed = await page.evaluate<number>('document.documentElement.scrollWidth');
+  if (needed > NARROW_PX) found.push(`needs ${needed} px of ${NARROW_PX}`);
+  await page.setViewportSize({ width, height });
+  return found;
+}
+
+it('has a visit for every route', () => {
+  const visited = [...Object.keys(QUERIES), '/live/$id'];
+  expect(visited.toSorted()).toEqual([...ADDRESSES].toSorted());
+});
+
+// Alone it takes most of a minute; beside much else several.
+it('shows every screen without barriers, errors or sideways scrolling', { timeout: 600_000 }, async () => {
+  const addresses = ADDRESSES.filter((address) => address !== '/live/$id').flatMap(visitsOf);
+  const found: Record<string, readonly string[]> = {};
+  const visit = async ({ page, refused, expectNoProblems }: ConsolePage): Promise<void> => {
+    for (let address = addresses.shift(); address !== undefined; address = addresses.shift()) {
+      await page.goto(address);
+      const problems = await problemsOf(page);
+      if (problems.length > 0) found[address] = problems;
+    }
+    expect(refused).toEqual([]);
+    expectNoProblems();
+  };
+  const pages = await Promise.all(Array.from({ length: PAGES_AT_ONCE }, () => console.open('/nodes')));
+  await Promise.all(pages.map(visit));
+  expect(found).toEqual({});
+});
+
+it('shows a request, and who may not come in', async () => {
+  const { page, refused, expectNoProblems } = await console.open('/live');
+  await page.getByText('Watching').waitFor();
+  await request(console.gateway, '/shop/v1/items/1');
+  await page.getByRole('log').getByRole('link').first().click();
+  await page.getByRole('heading', { level: 1, name: 'GET /shop/v1/items/1' }).waitFor();
+  expect(await problemsOf(page)).toEqual([]);
+
+  await page.goto('/no/such/page');
+  await page.getByRole('heading', { level: 1, name: 'There is no such page' }).waitFor();
+  expect(await axe(page)).toEqual([]);
+  expect(refused).toEqual([]);
+  expectNoProblems();
+
+  const visitor = await console.open('/settings', 'visitor');
+  await visitor.page.getByLabel('Admin token').waitFor();
+  expect(await problemsOf(visitor.page)).toEqual([]);
+  visitor.expectNoProblems();
+});
