@@ -40,14 +40,22 @@ function closure(folder: string, names: readonly string[]): string[] {
   const found = new Set(names);
   // Grows while it is gone through.
   for (const name of found) {
-    const source = readFileSync(join(folder, 'assets', name), 'utf8');
-    for (const imported of importsOf(source)) found.add(imported);
+    for (const imported of importsOf(join(folder, 'assets', name))) found.add(imported);
   }
   return [...found];
 }
 
-function importsOf(source: string): string[] {
-  return parseAst(source).body.flatMap((statement) => {
+/** A built file never changes. */
+const known = new Map<string, readonly string[]>();
+
+function importsOf(path: string): readonly string[] {
+  const imports = known.get(path) ?? readImports(path);
+  known.set(path, imports);
+  return imports;
+}
+
+function readImports(path: string): string[] {
+  return parseAst(readFileSync(path, 'utf8')).body.flatMap((statement) => {
     const from = 'source' in statement ? statement.source : null;
     return from === null ? [] : [basename(from.value)];
   });
