@@ -83,6 +83,7 @@ it('makes a key, and rotates it so that both values work for a time', async () =
   const fresh = await storedValue(page, 'mobile app');
   expect(fresh).not.toBe(value);
   expect([await statusWith(value), await statusWith(fresh)]).toEqual([200, 200]);
+  await page.getByText('Value before the rotation works until').waitFor();
 
   expectNoProblems();
 });

@@ -23,7 +23,13 @@ beforeAll(async () => {
   await createService(gateway, 'trial', origin.port, {
     app: {
       default_policy: {
-        rate_limit: { enabled: true, requests: 3, window_seconds: 3_600, per: 'ip' },
+        rate_limit: {
+          enabled: true,
+          requests: 3,
+          window_seconds: 3_600,
+          algorithm: 'token_bucket',
+          per: 'ip',
+        },
         shadow: ['rate_limit'],
       },
     },

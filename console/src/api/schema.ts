@@ -92,7 +92,7 @@ export type CreatedDebugTokenEnvelope = { readonly status: number; readonly mess
 
 export type CreatedKey = { readonly app: string; readonly name: string; readonly id: string; readonly token: string };
 
-export type CreatedToken = { readonly id: string; readonly created_at: string; readonly updated_at: string; readonly app_id: string; readonly name: string; readonly scopes: readonly (string)[]; readonly token_prefix: string; readonly is_active: boolean; readonly expires_at: string | null; readonly last_used_at: string | null; readonly rate_limit: RateLimit | null; readonly token: string };
+export type CreatedToken = { readonly id: string; readonly created_at: string; readonly updated_at: string; readonly app_id: string; readonly name: string; readonly scopes: readonly (string)[]; readonly token_prefix: string; readonly is_active: boolean; readonly expires_at: string | null; readonly previous_expires_at: string | null; readonly last_used_at: string | null; readonly rate_limit: RateLimit | null; readonly token: string };
 
 export type CreatedTokenEnvelope = { readonly status: number; readonly message: string; readonly data: CreatedToken; readonly warnings?: readonly (Warning)[] | undefined };
 
@@ -362,7 +362,7 @@ export type StatsTopEnvelope = { readonly status: number; readonly message: stri
 
 export type StatsTotals = { readonly requests: number; readonly status_2xx: number; readonly status_3xx: number; readonly status_4xx: number; readonly status_5xx: number; readonly status_other: number; readonly errors: number; readonly failures: number; readonly denied: number; readonly rate_limited: number; readonly breaker_open: number; readonly retries: number; readonly bytes_in: number; readonly bytes_out: number; readonly p50_ms: number | null; readonly p95_ms: number | null; readonly p99_ms: number | null; readonly upstream_p50_ms: number | null; readonly upstream_p95_ms: number | null; readonly upstream_p99_ms: number | null };
 
-export type Token = { readonly id: string; readonly created_at: string; readonly updated_at: string; readonly app_id: string; readonly name: string; readonly scopes: readonly (string)[]; readonly token_prefix: string; readonly is_active: boolean; readonly expires_at: string | null; readonly last_used_at: string | null; readonly rate_limit: RateLimit | null };
+export type Token = { readonly id: string; readonly created_at: string; readonly updated_at: string; readonly app_id: string; readonly name: string; readonly scopes: readonly (string)[]; readonly token_prefix: string; readonly is_active: boolean; readonly expires_at: string | null; readonly previous_expires_at: string | null; readonly last_used_at: string | null; readonly rate_limit: RateLimit | null };
 
 export type TokenCreation = { readonly name: string; readonly scopes?: readonly (string)[] | undefined; readonly is_active?: boolean | undefined; readonly expires_at?: string | null | undefined; readonly rate_limit?: RateLimit | null | undefined; readonly token?: string | undefined };
 
@@ -372,7 +372,7 @@ export type TokenInactiveReason = "malformed" | "unknown" | "disabled" | "expire
 
 export type TokenInput = { readonly name: string; readonly scopes?: readonly (string)[] | undefined; readonly is_active?: boolean | undefined; readonly expires_at?: string | null | undefined; readonly rate_limit?: RateLimit | null | undefined };
 
-export type TokenIntrospection = { readonly active: boolean; readonly reason: TokenInactiveReason | null; readonly is_current_value?: boolean | undefined; readonly valid_until?: string | null | undefined; readonly app_slug?: string | undefined; readonly app_name?: string | undefined; readonly id?: string | undefined; readonly created_at?: string | undefined; readonly updated_at?: string | undefined; readonly app_id?: string | undefined; readonly name?: string | undefined; readonly scopes?: readonly (string)[] | undefined; readonly token_prefix?: string | undefined; readonly is_active?: boolean | undefined; readonly expires_at?: string | null | undefined; readonly last_used_at?: string | null | undefined; readonly rate_limit?: RateLimit | null | undefined };
+export type TokenIntrospection = { readonly active: boolean; readonly reason: TokenInactiveReason | null; readonly is_current_value?: boolean | undefined; readonly valid_until?: string | null | undefined; readonly app_slug?: string | undefined; readonly app_name?: string | undefined; readonly id?: string | undefined; readonly created_at?: string | undefined; readonly updated_at?: string | undefined; readonly app_id?: string | undefined; readonly name?: string | undefined; readonly scopes?: readonly (string)[] | undefined; readonly token_prefix?: string | undefined; readonly is_active?: boolean | undefined; readonly expires_at?: string | null | undefined; readonly previous_expires_at?: string | null | undefined; readonly last_used_at?: string | null | undefined; readonly rate_limit?: RateLimit | null | undefined };
 
 export type TokenIntrospectionEnvelope = { readonly status: number; readonly message: string; readonly data: TokenIntrospection; readonly warnings?: readonly (Warning)[] | undefined };
 

@@ -100,6 +100,7 @@ export const keysWords = {
     scopes: 'Scopes',
     limit: 'Rate limit',
     expires: 'Expires',
+    previous: 'Value before the rotation works until',
     lastUsed: 'Last used',
     created: 'Created',
     updated: 'Changed',

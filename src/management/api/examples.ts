@@ -75,6 +75,7 @@ const TOKEN = {
   token_prefix: 'hgk_q7Zt4K',
   is_active: true,
   expires_at: '2027-03-02T00:00:00.000Z',
+  previous_expires_at: null,
   last_used_at: null,
   rate_limit: null,
 };

@@ -86,6 +86,9 @@ const servedFields = {
   }),
   is_active: isActive,
   expires_at: expiresAt,
+  previous_expires_at: nullable(
+    dateTime('Until when the value before the last rotation is taken as well. null: it is not.'),
+  ),
   last_used_at: nullable(dateTime('Last request that the key let in. Updated within a few seconds.')),
   rate_limit: rateLimit,
 };

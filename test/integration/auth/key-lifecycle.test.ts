@@ -140,6 +140,8 @@ describe('rotation', () => {
   it('a second rotation within the overlap ends the value before the last', async () => {
     const first = await createKey(gateway, 'shop');
     const second = await gateway.must('POST', `${pathOf(first)}/rotate`, { overlap_secs: 600 });
+    const { updated_at, previous_expires_at } = await gateway.must('GET', pathOf(first));
+    expect(Date.parse(previous_expires_at) - Date.parse(updated_at)).toBe(600_000);
     const third = await gateway.must('POST', `${pathOf(first)}/rotate`, { overlap_secs: 600 });
     const statuses = [await statusOf(first.token), await statusOf(second.token), await statusOf(third.token)];
     expect(statuses).toEqual([401, 200, 200]);

@@ -13,6 +13,7 @@ const key: Token = {
   token_prefix: 'hgk_abc',
   is_active: true,
   expires_at: '2026-06-01T12:30:45.678Z',
+  previous_expires_at: null,
   last_used_at: null,
   rate_limit: { requests: 10, window_seconds: 60, algorithm: 'token_bucket' },
 };

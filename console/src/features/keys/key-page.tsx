@@ -12,7 +12,7 @@ import { Button } from '../../ui/controls/button.tsx';
 import { KeyValues, row } from '../../ui/display/key-values.tsx';
 import { Loaded } from '../../ui/display/notes.tsx';
 import { PageHead, Panel, Stack } from '../../ui/display/panel.tsx';
-import { Time } from '../../ui/display/time.tsx';
+import { Time, useNow } from '../../ui/display/time.tsx';
 import { useSave } from '../save/save-context.ts';
 import { Scopes, StateBadge, TimeOrNever } from './app-keys.tsx';
 import { EditKey } from './edit-key.tsx';
@@ -74,6 +74,8 @@ function OneKey({ app, answer }: OneKeyProps): ReactNode {
 
 function Details({ app, of: key }: { readonly app: string; readonly of: Token }): ReactNode {
   const { fields } = keysWords;
+  const now = useNow(true);
+  const { previous_expires_at: previous } = key;
   return (
     <KeyValues
       rows={[
@@ -87,6 +89,9 @@ function Details({ app, of: key }: { readonly app: string; readonly of: Token })
         row(fields.scopes, <Scopes of={key.scopes} />),
         row(fields.limit, limitText(key.rate_limit)),
         row(fields.expires, <TimeOrNever at={key.expires_at} />),
+        ...(previous === null || Date.parse(previous) <= now
+          ? []
+          : [row(fields.previous, <Time at={previous} />)]),
         row(fields.lastUsed, <TimeOrNever at={key.last_used_at} isRelative />),
         row(fields.created, <Time at={key.created_at} />),
         row(fields.updated, <Time at={key.updated_at} />),

@@ -88,7 +88,7 @@ export const tokens: Resource<Scope, ApiKeyInput, StoredApiKey> = {
 
 /** The served form of a key: without its hashes. */
 export function presentKey(key: StoredApiKey): Readonly<Record<string, unknown>> {
-  const { token_hash: _hash, previous_token_hash: _previous, previous_expires_at: _until, ...served } = key;
+  const { token_hash: _hash, previous_token_hash: _previous, ...served } = key;
   return served;
 }
 
