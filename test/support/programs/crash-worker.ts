@@ -16,6 +16,7 @@ export type Mishap = keyof typeof MISHAPS;
 
 /** INSPECTABLE, and so little memory for each thread that a worker soon has used it up. */
 export const LITTLE_MEMORY = {
+  ...INSPECTABLE,
   NODE_OPTIONS: `${INSPECTABLE.NODE_OPTIONS} --max-old-space-size=96`,
 } as const;
 
