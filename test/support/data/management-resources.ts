@@ -239,6 +239,7 @@ export const TOKEN: ResourceCase = {
     token_prefix: /^hgk_/,
     is_active: true,
     expires_at: null,
+    previous_expires_at: null,
     last_used_at: null,
     rate_limit: null,
   },
@@ -250,7 +251,7 @@ export const TOKEN: ResourceCase = {
     expires_at: NEVER,
     rate_limit: { enabled: true, requests: 5, window_seconds: 1, algorithm: 'sliding_window' },
   },
-  fullServed: { token_prefix: /^hgk_/, last_used_at: null },
+  fullServed: { token_prefix: /^hgk_/, last_used_at: null, previous_expires_at: null },
   changes: {
     name: 'changed',
     scopes: ['b', 'a'],
@@ -258,7 +259,16 @@ export const TOKEN: ResourceCase = {
     expires_at: NEVER,
     rate_limit: { enabled: false },
   },
-  readOnly: ['id', 'created_at', 'updated_at', 'app_id', 'token', 'token_prefix', 'last_used_at'],
+  readOnly: [
+    'id',
+    'created_at',
+    'updated_at',
+    'app_id',
+    'token',
+    'token_prefix',
+    'last_used_at',
+    'previous_expires_at',
+  ],
 };
 
 export const ADMIN_TOKEN_CASE: ResourceCase = {
