@@ -37,7 +37,7 @@ afterAll(async () => {
 
 const ask = (path: string): Promise<unknown> => request(gateway, `/shop/v1/${path}`);
 const row = (page: Page, text: string): Locator =>
-  page.getByRole('log', { name: 'Exchanges' }).getByRole('link').filter({ hasText: text });
+  page.getByRole('log', { name: 'Requests' }).getByRole('link').filter({ hasText: text });
 const status = (page: Page, text: string): Promise<void> =>
   page.getByRole('status').filter({ hasText: text }).waitFor();
 
@@ -51,7 +51,7 @@ it('waits with new requests while it is paused, and shows them then', async () =
   await ask('meanwhile');
   await page.getByRole('button', { name: 'Show 1 new' }).waitFor();
   expect(await row(page, '/meanwhile').count()).toBe(0);
-  await page.getByRole('button', { name: 'Go on' }).click();
+  await page.getByRole('button', { name: 'Resume' }).click();
   await row(page, '/meanwhile').waitFor();
   expectNoProblems();
 });
