@@ -147,7 +147,7 @@ it('brings along the value of a key that a client has already; a request refused
   await screenshot(page, 'explain-recorded');
   // The value that decided leads to where it is set.
   await page.getByRole('link', { name: 'set by the app' }).first().click();
-  await page.getByRole('button', { name: 'Take away: Required scopes' }).waitFor();
+  await page.getByRole('button', { name: 'Remove: Required scopes' }).waitFor();
   expectNoProblems();
 });
 
