@@ -1,60 +1,65 @@
-/** What the console costs traffic: closed, open on the overview, and open on live traffic, with the log as it is set. */
-import type { Contestant } from '../contest.ts';
-import { startConsoleBrowser, type ConsoleBrowser } from '../console-page.ts';
+/**
+ * What the console costs traffic, with the log as it is set: one gateway, and a browser that shows nothing, the overview
+ * or live traffic by turns. Two gateways would differ by more than the console costs.
+ */
+import type { BrowserContext, Page } from 'playwright-core';
+import { startConsoleBrowser } from '../console-page.ts';
+import { figuresOf, inTurn, measureRound, quietRounds } from '../contest.ts';
+import { runLoad, tryOnce } from '../load.ts';
+import { residentBytes } from '../measure.ts';
 import type { RunningHeadgate } from '../peers/headgate.ts';
 import { ratio } from '../report.ts';
 import { policyContestant } from './full-policy.ts';
-import { compete, type Workload, type WorkloadContext } from './workload.ts';
+import type { Workload } from './workload.ts';
 
 const CLOSED = 'console closed';
-const PAGES = [
-  ['console on Overview', '/'],
-  ['console on Live', '/live'],
-  ['console on Live, one app', '/live?app=shop'],
-] as const;
+const OPEN = [
+  { label: 'console on Overview', path: '/' },
+  { label: 'console on Live', path: '/live' },
+  { label: 'console on Live, one app', path: '/live?app=shop' },
+];
+const TURNS: readonly { readonly label: string; readonly path?: string }[] = [{ label: CLOSED }, ...OPEN];
 
 export const consoleOpen: Workload = {
   id: 'n-console',
   title: 'full policy with the log, while a browser shows the console',
-  run: async ({ setup, ...rest }: WorkloadContext) => {
-    const context = { ...rest, setup: { ...setup, accessLog: true } };
+  run: async ({ setup, pace, progress }) => {
     const browser = await startConsoleBrowser();
+    const { peer, load } = policyContestant('headgate');
+    const gateway = (await peer.start({ ...setup, accessLog: true })) as RunningHeadgate;
     try {
-      const open = PAGES.map(([label, path]) => watched(policyContestant(label), browser, path));
-      const figures = await compete(context, [policyContestant(CLOSED), ...open]);
+      const context = await browser.signIn(gateway.base);
+      await tryOnce(load(), gateway.port);
+      await runLoad(load(), gateway.port, pace.warmUpSeconds, setup.cores.load);
+      const rounds = await quietRounds(pace, (round) =>
+        inTurn(TURNS, round, async ({ label, path }) => {
+          progress(`round ${round} of ${pace.rounds} or more: ${label}`);
+          const page = path === undefined ? undefined : await opened(context, path);
+          const measured = await measureRound(load(), gateway, pace.seconds, setup.cores);
+          await page?.close();
+          return measured;
+        }),
+      );
+      const figures = TURNS.map(({ label }, index) =>
+        figuresOf(label, rounds[index] ?? [], residentBytes(gateway.pid)),
+      );
       return {
         figures,
-        checks: PAGES.map(([label]) => ratio(figures, label, CLOSED, 'cpuUs', { atMost: 1.02 })),
+        checks: OPEN.map(({ label }) => ratio(figures, label, CLOSED, 'cpuUs', { atMost: 1.02 })),
         notes: [
           'The browser shares the core of the load, so requests/s are fewer while it draws; CPU time is that of the gateway.',
         ],
       };
     } finally {
       await browser.close();
+      await gateway.stop();
     }
   },
 };
 
-/** The contestant with a page of its console open from its start to its end. */
-function watched({ peer, load }: Contestant, browser: ConsoleBrowser, path: string): Contestant {
-  return {
-    load,
-    peer: {
-      name: peer.name,
-      start: async (setup) => {
-        const gateway = (await peer.start(setup)) as RunningHeadgate;
-        const context = await browser.signIn(gateway.base);
-        const page = await context.newPage();
-        await page.goto(path);
-        await page.getByRole('main').getByRole('heading').first().waitFor();
-        return {
-          ...gateway,
-          stop: async () => {
-            await context.close();
-            await gateway.stop();
-          },
-        };
-      },
-    },
-  };
+async function opened(context: BrowserContext, path: string): Promise<Page> {
+  const page = await context.newPage();
+  await page.goto(path);
+  await page.getByRole('main').getByRole('heading').first().waitFor();
+  return page;
 }
