@@ -29,6 +29,7 @@ it('makes an admin token, which works until it is deleted; the audit log has bot
   await shown.getByRole('button', { name: 'I have stored it' }).click();
   await page.getByRole('row', { name: /pipeline .* editor/ }).waitFor();
   expect(await page.content()).not.toContain(token);
+  expect(await axe(page)).toEqual([]);
   await screenshot(page, 'access');
 
   await page.getByRole('button', { name: 'Delete pipeline' }).click();

@@ -110,6 +110,7 @@ it(
     await press(endpoint, 'Add endpoint');
     await confirm(page, 'Add endpoint', 'Add endpoint');
     await heading(page, 'GET /invoices').waitFor();
+    expect(await axe(page)).toEqual([]);
     await screenshot(page, 'endpoint');
 
     const served = await fetch(`${console.gateway.proxy}/billing/v1/invoices`);
@@ -134,6 +135,7 @@ describe('a version', () => {
     await page.keyboard.press('PageDown');
     await page.keyboard.press('ArrowLeft');
     await expect.poll(() => border.getAttribute('aria-valuetext')).toBe('r1 89 %, r2 11 %');
+    expect(await axe(page)).toEqual([]);
     await screenshot(page, 'version');
     await press(traffic, 'Save the split');
     await confirm(page, 'Split the traffic of v1', 'Save');
@@ -271,6 +273,7 @@ it('makes a second revision like the first, with another backend and a share', a
   await form.getByText('It gets 20 % of the requests at once.').waitFor();
   await form.getByText('Paths, TLS, health check and circuit breaker').click();
   await form.getByLabel('Health check path').fill('');
+  expect(await axe(page)).toEqual([]);
   await screenshot(page, 'second-revision');
   await press(form, 'Create revision');
   await confirm(page, 'Create revision', 'Create revision');
@@ -456,6 +459,7 @@ describe('the tree', () => {
     await page.getByText('20,000 endpoints').waitFor();
     await page.getByLabel('Search endpoints').fill('/orders/1999');
     await page.getByText('11 endpoints').waitFor();
+    expect(await axe(page)).toEqual([]);
     await screenshot(page, 'endpoints');
     expectNoProblems();
   });

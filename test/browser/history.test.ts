@@ -62,6 +62,7 @@ it('shows who changed what, compares two versions and goes back', async () => {
   await page.getByRole('heading', { level: 1, name: `Config version ${changed}` }).waitFor();
   await page.getByText('in force').waitFor();
   await page.getByText('default_policy.auth.auth_type').waitFor();
+  expect(await axe(page)).toEqual([]);
   await screenshot(page, 'history-version');
 
   await page.getByRole('link', { name: 'Older' }).click();

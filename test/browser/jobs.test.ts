@@ -84,6 +84,7 @@ it('lets a web app call, then asks for JWTs, then limits what is under way at on
   // What the record says can be read without the form, and what was done has words in the history.
   await page.getByRole('tab', { name: 'Overview' }).click();
   await page.getByText('max: 3').waitFor();
+  expect(await axe(page)).toEqual([]);
   await page.getByRole('link', { name: 'History' }).click();
   const newest = page.getByRole('row', { name: /Save the policy/ }).first();
   await newest.getByRole('link').first().click();
@@ -132,6 +133,7 @@ it('brings along the value of a key that a client has already; a request refused
   await press(form, 'Create key');
   await expect.poll(() => form.getByLabel('Value (optional)').getAttribute('aria-invalid')).toBe('true');
   await form.getByLabel('Value (optional)').fill(brought);
+  expect(await axe(page)).toEqual([]);
   await press(form, 'Create key');
   await press(page.getByRole('dialog', { name: `Create a key for ${APP}` }), 'Create key');
   const shown = page.getByRole('dialog', { name: 'The value of Globex' });
@@ -142,6 +144,7 @@ it('brings along the value of a key that a client has already; a request refused
   expect(refused.status).toBe(403);
   await page.getByRole('link', { name: 'Explain', exact: true }).click();
   await page.getByLabel('Request id').fill(refused.headers.get('x-request-id') ?? '');
+  expect(await axe(page)).toEqual([]);
   await press(page, 'Explain this request');
   await page.getByText('Denied: insufficient_scope (403)').waitFor();
   await screenshot(page, 'explain-recorded');

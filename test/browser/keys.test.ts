@@ -72,6 +72,7 @@ it('makes a key, and rotates it so that both values work for a time', async () =
   await page.getByRole('heading', { level: 1, name: 'mobile app' }).waitFor();
   expect(await page.content()).not.toContain(value);
   await page.getByRole('img', { name: /^1 request in 30 days/ }).waitFor({ timeout: 30_000 });
+  expect(await axe(page)).toEqual([]);
   await screenshot(page, 'keys-key');
 
   await page.getByRole('button', { name: 'Rotate' }).click();

@@ -49,6 +49,7 @@ const watching = (page: Page) => page.getByRole('status').filter({ hasText: 'Wat
 it('shows a denied request as it happens, and filters in the address hide and show it', async () => {
   const { page, expectNoProblems } = await console.open('/live');
   await watching(page);
+  expect(await axe(page)).toEqual([]);
   await ask('/billing/v1/invoices', bearer(key.token));
   await ask('/billing/v1/<img/src=x%20onerror=globalThis.isBroken=1>', { 'User-Agent': MARKUP });
   const denied = row(page, '/billing/v1/invoices');
@@ -131,6 +132,7 @@ it('explains a typed request, keeps its key out of the address, and sends it for
   const kept = () => page.evaluate('location.href + JSON.stringify({ ...localStorage, ...sessionStorage })');
   await expect.poll(kept).toContain('Accept');
   expect(await kept()).not.toMatch(/hgk_|of-the-header|page=2/);
+  expect(await axe(page)).toEqual([]);
   await screenshot(page, 'explain');
 
   await page.getByRole('button', { name: 'Send it for real' }).click();
@@ -166,6 +168,7 @@ it('counts what a part in shadow mode would have denied of all requests, and enf
 
   await page.goto('/shadow?app=billing');
   await page.getByText('Nothing is in shadow mode').waitFor();
+  expect(await axe(page)).toEqual([]);
   expectNoProblems();
 });
 

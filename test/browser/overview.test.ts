@@ -93,6 +93,7 @@ it('shows what is wrong first, figures of the traffic, and why requests were den
   await expect.poll(() => figure(page, 'Denied').innerText()).toBe('75 %');
   await page.reload();
   await expect.poll(() => figure(page, 'Denied').innerText()).toBe('75 %');
+  expect(await axe(page)).toEqual([]);
   await screenshot(page, 'overview-route-day');
   expect(refused).toEqual([]);
   expectNoProblems();
@@ -150,6 +151,7 @@ it('lists the gateways with the version of the configuration that each obeys', a
   const version = (await console.gateway.must('GET', '/nodes')) as { readonly config_version: number };
   const self = new RegExp(`gateway-one.*this one.*up to date.*${version.config_version}`);
   await expect.poll(() => page.getByRole('row', { name: self }).count()).toBe(1);
+  expect(await axe(page)).toEqual([]);
   await screenshot(page, 'nodes');
   expectNoProblems();
 });

@@ -27,6 +27,7 @@ it('goes from the first page to a route with key and limit in under a minute', a
   await page.getByLabel(/^Requests per minute/).fill('3');
   await page.getByText('Clients will call /orders-co/v1/').waitFor();
   const filledMs = awakeMs();
+  expect(await axe(page)).toEqual([]);
   await screenshot(page, 'start-form');
   // No reader waits for that.
   startMs += awakeMs() - filledMs;

@@ -1,4 +1,4 @@
-/** Names of those who write. History and audit log have ids, which stay when an admin token is deleted. */
+/** Names of the writers. History and audit log have ids, which stay when an admin token is deleted. */
 import { useMemo } from 'react';
 import { useRead } from '../api/queries.ts';
 import { words } from '../text/words.ts';

@@ -48,7 +48,7 @@ export const accessWords = {
 
   tokens: 'Admin tokens',
   tokensText:
-    'For people who sign in here, for the command line, and for pipelines. A token never changes: to give another role, make another token.',
+    'For signing in here, for the command line, and for pipelines. A token never changes: to give another role, make another token.',
   tokensList: 'List of admin tokens',
   onlyAdmins: 'Admin tokens are seen and made by admins.',
   noTokens: 'No admin token has been made. GATEWAY_ADMIN_TOKEN works beside those that are made here.',

@@ -1,6 +1,6 @@
 /**
- * The states of all gateways on one database. An answer is used again for a moment, so that many people who watch cost
- * each gateway one answer in that time.
+ * The states of all gateways on one database. An answer is used again for a moment, so that many browsers that show it
+ * cost each gateway one answer in that time.
  */
 import type { GatewayState, NodeState } from '../../management/schemas/overview/state-schema.ts';
 import { decodedState, encodedState } from '../../management/schemas/overview/state-wire.ts';

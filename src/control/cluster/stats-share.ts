@@ -1,6 +1,6 @@
 /**
- * Time series of all gateways on one database. Answers are used again for a moment on both sides, so many people who
- * watch the same cost each gateway one answer in that time.
+ * Time series of all gateways on one database. Answers are used again for a moment on both sides, so many browsers
+ * that show the same cost each gateway one answer in that time.
  */
 import { answerQuestion, type StatsQuestion, type StatsReply } from '../../observe/stats/stats-question.ts';
 import type { StatsHistory } from '../../observe/stats/stats-history.ts';

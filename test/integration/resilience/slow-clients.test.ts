@@ -8,7 +8,6 @@ import {
   GONE_SLACK_MS,
   slowClientScenario,
   wrongEnds,
-  type Outcome,
   type Scenario,
 } from '../../scenarios/slow-scenario.ts';
 
@@ -31,20 +30,8 @@ const LATE_MS_MAX = 4_000;
 const MEDIAN_MS_MAX = 100;
 const P99_MS_MAX = 1_500;
 
-const AGAIN_MAX = 2;
-
-const isInTime = (outcome: Outcome): boolean =>
-  wrongEnds(outcome.ends, SCENARIO, LATE_MS_MAX).length === 0 &&
-  Math.max(...outcome.goneMs) < SCENARIO.headTimeoutMs + GONE_SLACK_MS &&
-  Math.max(...outcome.attackMedianMs) < MEDIAN_MS_MAX &&
-  Math.max(...outcome.attackP99Ms) < P99_MS_MAX;
-
 it('lets slow clients go, and no other client notices', async () => {
-  let outcome = await slowClientScenario(SCENARIO);
-  // When the gateway is late it is each time; a machine that others use is late now and then.
-  for (let again = 0; again < AGAIN_MAX && !isInTime(outcome); again++) {
-    outcome = await slowClientScenario(SCENARIO);
-  }
+  const outcome = await slowClientScenario(SCENARIO);
   expect(outcome.heldAtLeast).toBeGreaterThanOrEqual(SCENARIO.heads + SCENARIO.bodies + SCENARIO.deaf);
   expect(outcome.ends).toHaveLength(SCENARIO.heads + SCENARIO.bodies + SCENARIO.deaf);
   expect(wrongEnds(outcome.ends, SCENARIO, LATE_MS_MAX)).toEqual([]);
@@ -52,4 +39,4 @@ it('lets slow clients go, and no other client notices', async () => {
   expect(outcome.memoryGrowthBytes / 2 ** 20).toBeLessThan(MEMORY_BYTES_MAX / 2 ** 20);
   expect(Math.max(...outcome.attackMedianMs)).toBeLessThan(MEDIAN_MS_MAX);
   expect(Math.max(...outcome.attackP99Ms)).toBeLessThan(P99_MS_MAX);
-}, 180_000);
+}, 60_000);

@@ -52,7 +52,7 @@ describe('gateways that start while the store of limits is away', { timeout: 60_
       const two = await startNode({ url, folder: rig.folder, name: 'two', env });
       gateways.push(two);
       expect(await reasonOf(two), 'known before there is traffic').toContain('one of 2');
-      await expect.poll(() => reasonOf(one)).toContain('one of 2');
+      await expect.poll(() => reasonOf(one), { timeout: 5_000 }).toContain('one of 2');
       expect([await admitted(one, 10), await admitted(two, 10)]).toEqual([4, 3]);
     } finally {
       await Promise.all(gateways.map((gateway) => gateway.kill()));

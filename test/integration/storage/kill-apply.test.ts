@@ -9,8 +9,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import { startGateway, type TestGateway } from '../../support/gateway.ts';
 
-/** Each at a moment of its own; more of them with KILL_APPLIES=n. */
-const KILLS = Number(process.env['KILL_APPLIES'] ?? 24);
+const KILLS = 50;
 /** Gateways that are killed at the same time: most of it is waiting for starts. */
 const LANES = 2;
 const APPS = 3;
