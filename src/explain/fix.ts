@@ -5,6 +5,7 @@
  */
 import { comparablePath } from '../http/paths/canonical-path.ts';
 import { parseEndpointPath, parseGatewayPath } from '../config/path-patterns.ts';
+import { durationText } from '../lib/duration-text.ts';
 import { isKind, operatorDetail, retryAfterSecs, type Reason } from '../model/reason.ts';
 import { CORS_REFUSED } from '../policy/parts/cors/cors-shadow.ts';
 import type { FindKey, FixAction, PartFix } from '../policy/part-explain.ts';
@@ -166,9 +167,9 @@ function registerEndpoint({ matchedMethod, restPath, candidates }: ExchangeFacts
 function wait(facts: ExchangeFacts): Fix | null {
   const secs = facts.reason && retryAfterSecs(facts.reason);
   if (secs === undefined) return null;
-  if (facts.code !== 'circuit_open') return fix('wait', `Wait ${secs} s`, null, secs);
+  if (facts.code !== 'circuit_open') return fix('wait', `Wait ${durationText(secs)}`, null, secs);
   const what = facts.hasProbe
     ? `Let the backend ${facts.backend} answer its health check`
-    : `Wait ${secs} s for a trial request, and see that the backend ${facts.backend} answers`;
+    : `Wait ${durationText(secs)} for a trial request, and see that the backend ${facts.backend} answers`;
   return fix('wait', what, ofRevision(facts), secs);
 }

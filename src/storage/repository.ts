@@ -10,6 +10,7 @@ import type {
   HistoryFilter,
   HistorySize,
   RecordChange,
+  RecordName,
   VersionDescription,
 } from '../model/history/config-history.ts';
 import type { ListFilter } from './list-filter.ts';
@@ -141,6 +142,8 @@ export interface ConfigReader {
   listHistory(page: PageRequest, filter?: HistoryFilter): Promise<Page<HistoryEntry>>;
   /** undefined if the version is not kept. */
   findHistory(configVersion: number): Promise<HistoryEntry | undefined>;
+  /** The first record that each version changed; none for one that changed no record, or whose records are not kept. */
+  firstRecords(configVersions: readonly number[]): Promise<ReadonlyMap<number, RecordName>>;
   /**
    * The records that a version changed, in the order of their first change; none if the version is not kept.
    * @param page `after` and `nextAfter` are opaque texts

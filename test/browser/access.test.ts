@@ -42,8 +42,8 @@ it('makes an admin token, which works until it is deleted; the audit log has bot
   expect(await statusOf(token)).toBe(401);
 
   await page.goto('/audit?name=pipeline');
-  await page.getByRole('rowheader', { name: 'admin_token.delete' }).waitFor();
-  await page.getByRole('button', { name: 'Details of admin_token.create pipeline' }).click();
+  await page.getByRole('rowheader', { name: 'Deleted the admin token pipeline' }).waitFor();
+  await page.getByRole('button', { name: 'Details: Created the admin token pipeline' }).click();
   await page.getByRole('dialog').getByText('"role": "editor"').waitFor();
   expect(await axe(page)).toEqual([]);
   expect(refused).toEqual([]);
@@ -71,9 +71,10 @@ it('shows in the audit log what stood there before, and leads to the version', a
   const type = { 'content-type': 'application/merge-patch+json' };
   await gateway.api('PATCH', '/apps/shop', { name: 'Store' }, type);
   const { page, refused, expectNoProblems } = await console.open('/audit?type=app', 'admin');
-  expect(await page.getByRole('rowheader', { name: 'admin_token.create' }).count()).toBe(0);
-  await page.getByRole('button', { name: 'Details of app.update shop' }).click();
-  const details = page.getByRole('dialog');
+  expect(await page.getByRole('rowheader', { name: 'Created the admin token pipeline' }).count()).toBe(0);
+  await page.getByRole('button', { name: 'Details: Changed the app shop' }).click();
+  const details = page.getByRole('dialog', { name: 'Changed the app shop' });
+  await details.getByText('app.update').waitFor();
   await details.getByText('Store').waitFor();
   await details.getByText('Shop', { exact: true }).waitFor();
   await screenshot(page, 'audit-details');
@@ -82,7 +83,7 @@ it('shows in the audit log what stood there before, and leads to the version', a
   expect(await axe(page)).toEqual([]);
   await screenshot(page, 'audit');
   await page
-    .getByRole('row', { name: /app\.update/ })
+    .getByRole('row', { name: /Changed the app shop/ })
     .getByRole('link')
     .click();
   await page.getByRole('heading', { level: 1, name: /^Config version / }).waitFor();

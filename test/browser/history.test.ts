@@ -43,7 +43,7 @@ it('shows who changed what, compares two versions and goes back', async () => {
   const changed = await closeRoute();
   const { page, refused, expectNoProblems } = await console.open('/history', 'editor');
   const row = page.getByRole('row', { name: /partners only/ });
-  await row.getByText('app.update').waitFor();
+  await row.getByText('Changed the app shop').waitFor();
   expect(await row.textContent()).toContain('command line');
   await page.getByText(/the history begins with version 0/).waitFor();
 
@@ -75,9 +75,12 @@ it('shows who changed what, compares two versions and goes back', async () => {
   await dialog.getByRole('button', { name: 'Roll back' }).click();
   await dialog.waitFor({ state: 'detached' });
   expect(await statusNow()).toBe(200);
+  // There is nothing to go back to any more.
+  await page.getByText(`the same is in force, as version ${changed + 1}`).waitFor();
+  expect(await page.getByRole('button', { name: 'Roll back to this version' }).count()).toBe(0);
 
   await page.getByRole('link', { name: 'History' }).first().click();
-  await page.getByRole('row', { name: /config\.rollback.*opened again/ }).waitFor();
+  await page.getByRole('row', { name: /Rolled back the configuration.*opened again/ }).waitFor();
   expect(refused).toEqual([]);
   expectNoProblems();
 });

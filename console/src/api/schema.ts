@@ -72,13 +72,13 @@ export type ConfigPlanEnvelope = { readonly status: number; readonly message: st
 
 export type ConfigPlanned = { readonly base_version: number; readonly totals: ChangeTotals; readonly changes: readonly (DeclaredChange)[]; readonly traffic?: PlanTraffic | null | undefined };
 
-export type ConfigVersion = { readonly config_version: number; readonly at: string; readonly actor: string; readonly address: string | null; readonly request_id: string | null; readonly source: string; readonly commit: string | null; readonly action: string; readonly message: string | null; readonly changed_records: number; readonly is_complete: boolean };
+export type ConfigVersion = { readonly config_version: number; readonly at: string; readonly actor: string; readonly address: string | null; readonly request_id: string | null; readonly source: string; readonly commit: string | null; readonly action: string; readonly message: string | null; readonly first_record: { readonly type: "app" | "version" | "revision" | "endpoint" | "key"; readonly path: readonly (string)[] } | null; readonly changed_records: number; readonly is_complete: boolean };
 
 export type ConfigVersionEnvelope = { readonly status: number; readonly message: string; readonly data: ConfigVersionWithChanges; readonly page: Page };
 
 export type ConfigVersionList = { readonly status: number; readonly message: string; readonly data: readonly (ConfigVersion)[]; readonly page: Page; readonly kept_from: number };
 
-export type ConfigVersionWithChanges = { readonly config_version: number; readonly at: string; readonly actor: string; readonly address: string | null; readonly request_id: string | null; readonly source: string; readonly commit: string | null; readonly action: string; readonly message: string | null; readonly changed_records: number; readonly is_complete: boolean; readonly changes: readonly (RecordChange)[] };
+export type ConfigVersionWithChanges = { readonly config_version: number; readonly at: string; readonly actor: string; readonly address: string | null; readonly request_id: string | null; readonly source: string; readonly commit: string | null; readonly action: string; readonly message: string | null; readonly first_record: { readonly type: "app" | "version" | "revision" | "endpoint" | "key"; readonly path: readonly (string)[] } | null; readonly changed_records: number; readonly is_complete: boolean; readonly changes: readonly (RecordChange)[] };
 
 export type Configuration = { readonly owner?: string | undefined; readonly apps?: Readonly<Record<string, DeclaredApp>> | undefined };
 

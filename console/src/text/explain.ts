@@ -149,7 +149,6 @@ export const explainWords = {
   left: 'Left',
   counts: 'Counts',
   full: 'Full again in',
-  seconds: (count: number): string => `${count} s`,
 
   travel: 'At other config versions',
   travelSummary:

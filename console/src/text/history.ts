@@ -32,6 +32,7 @@ export const historyWords = {
   chooseSecond: (version: number): string => `Version ${version} is chosen. Choose a second one to compare.`,
   clear: 'Clear',
   inForce: 'in force',
+  isBack: (version: number): string => `the same is in force, as version ${version}`,
 
   difference: (from: number, to: number): string => `From version ${from} to ${to}`,
   swap: 'Swap',
@@ -68,7 +69,8 @@ export const historyWords = {
     actorId: 'Id of the actor',
     address: 'Address',
     source: 'Made with',
-    action: 'What',
+    deed: 'What',
+    action: 'Action',
     message: 'Why',
     commit: 'Git commit',
     request: 'Request id',

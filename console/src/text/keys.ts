@@ -62,7 +62,7 @@ export const keysWords = {
   },
   requests: 'Requests',
   windowSecs: 'In so many seconds',
-  perWindow: (requests: string, secs: string): string => `${requests} requests in ${secs} s`,
+  perWindow: (requests: string, time: string): string => `${requests} requests in ${time}`,
 
   edit: 'Edit',
   editTitle: (name: string): string => `Edit ${name}`,

@@ -128,6 +128,7 @@ const absent = {
   historyFrom: async () => away(),
   listHistory: async () => away(),
   findHistory: async () => away(),
+  firstRecords: async () => away(),
   historyChanges: async () => away(),
   appsAt: async () => away(),
 } satisfies Partial<ConfigReader>;

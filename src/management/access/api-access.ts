@@ -59,6 +59,7 @@ export function createAccess(dependencies: AccessDependencies): ApiAccess {
     clock,
     settings: dependencies.sessions,
     adminToken,
+    failuresPerMinute: dependencies.authFailuresPerMinute,
     oidc: dependencies.oidc,
     log: logger,
   });

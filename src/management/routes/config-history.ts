@@ -1,7 +1,12 @@
 /** The history of the configuration: its versions, what each changed, what differs between two, and the way back. */
 import { Admission } from '../api/admission.ts';
 import { Type } from 'typebox';
-import type { HistoryEntry, HistoryFilter, RecordChange } from '../../model/history/config-history.ts';
+import type {
+  HistoryEntry,
+  HistoryFilter,
+  RecordChange,
+  RecordName,
+} from '../../model/history/config-history.ts';
 import { jsonSchema } from '../../model/json-schema.ts';
 import { closed, dateTime } from '../../model/schema-pieces.ts';
 import type { ConfigReader } from '../../storage/repository.ts';
@@ -89,7 +94,8 @@ function listOperation(context: ManagementContext): Operation {
         const filter = await filterOf(reader, call.query);
         if (isFailure(filter)) return filter;
         const page = await reader.listHistory(request, filter);
-        const items = page.items.map((entry) => presentEntry(entry, call.actor));
+        const first = await reader.firstRecords(page.items.map((entry) => entry.config_version));
+        const items = page.items.map((entry) => presentEntry(entry, first, call.actor));
         const body = {
           status: 200,
           message: 'Config versions listed',
@@ -121,9 +127,11 @@ async function filterOf(reader: ConfigReader, query: Query): Promise<HistoryFilt
 }
 
 /** Only readers of the audit log see where a write came from. */
-function presentEntry(entry: HistoryEntry, { role }: Actor): object {
+function presentEntry(entry: HistoryEntry, first: ReadonlyMap<number, RecordName>, { role }: Actor): object {
   const { bytes: _bytes, git_commit: commit, address, ...shown } = entry;
-  return { ...shown, address: role === 'admin' ? address : null, commit };
+  const record = first.get(entry.config_version);
+  const first_record = record === undefined ? null : presentName(record);
+  return { ...shown, address: role === 'admin' ? address : null, commit, first_record };
 }
 
 function showOperation(context: ManagementContext): Operation {
@@ -152,7 +160,9 @@ function showOperation(context: ManagementContext): Operation {
         const entry = await reader.findHistory(configVersion);
         if (entry === undefined) return notKept(reader, configVersion);
         const page = await reader.historyChanges(configVersion, request);
-        const data = { ...presentEntry(entry, call.actor), changes: page.items.map(presentRecordChange) };
+        const first = await reader.firstRecords([configVersion]);
+        const changes = page.items.map(presentRecordChange);
+        const data = { ...presentEntry(entry, first, call.actor), changes };
         const body = { status: 200, message: 'Config version', data, page: pageInfo(page, request.limit) };
         return { status: 200, headers: {}, body };
       });
@@ -161,19 +171,22 @@ function showOperation(context: ManagementContext): Operation {
 }
 
 function presentRecordChange(change: RecordChange): object {
-  const { type, id, app_id, name, parents, before, after } = change;
-  const above = [parents['app'], parents['version'], parents['revision']].filter(
-    (each) => each !== undefined,
-  );
+  const { id, app_id, before, after } = change;
   return {
     change: before === null ? 'create' : after === null ? 'delete' : 'update',
-    type: type === 'token' ? 'key' : type,
-    path: [...above, name],
+    ...presentName(change),
     id,
     app_id,
     before: before && presentRecord(before),
     after: after && presentRecord(after),
   };
+}
+
+function presentName({ type, name, parents }: RecordName): object {
+  const above = [parents['app'], parents['version'], parents['revision']].filter(
+    (each) => each !== undefined,
+  );
+  return { type: type === 'token' ? 'key' : type, path: [...above, name] };
 }
 
 function presentRecord(record: NonNullable<RecordChange['before']>): object {

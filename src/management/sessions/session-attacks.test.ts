@@ -208,3 +208,44 @@ describe('guessing at the sign-in', () => {
     expect(await enter('wrong-again')).toBe(401);
   });
 });
+
+describe('guessing cookies', () => {
+  const made = (count: number): string =>
+    `headgate_session=${Buffer.from(String(count).padStart(32, 'x')).toString('base64url')}`;
+
+  test('is slowed down, and keeps out no browser that is signed in or signs in', async () => {
+    await using own = await startManagement({ authFailuresPerMinute: 5 });
+    const status = async (cookie: string): Promise<number> =>
+      (await own.get('/apps', { token: null, headers: { cookie } })).status;
+    const signInHere = async (): Promise<string> => {
+      const reply = await own.post('/session', { token: ADMIN_TOKEN }, { token: null });
+      return (reply.headers.get('set-cookie') ?? '').split(';', 1)[0] ?? '';
+    };
+    const early = await signInHere();
+    const guesses: number[] = [];
+    for (let count = 0; count < 12; count += 1) guesses.push(await status(made(count)));
+    expect(guesses).toEqual([401, 401, 401, 401, 401, 429, 429, 429, 429, 429, 429, 429]);
+    const slowed = await own.get('/apps', { token: null, headers: { cookie: made(13) } });
+    expect(slowed.body.code).toBe('too_many_auth_failures');
+    expect(Number(slowed.headers.get('retry-after'))).toBeGreaterThan(0);
+    // How to sign in is told all the same.
+    const options = await own.get('/sign-in', { token: null, headers: { cookie: made(14) } });
+    expect(options.body.data.signed_in).toBe(false);
+    expect(await status(early)).toBe(200);
+    expect(await status(await signInHere())).toBe(200);
+    own.clock.advance(60_000);
+    expect(await status(made(15))).toBe(401);
+  });
+
+  test('is not what a browser does that asks on after its session has ended', async () => {
+    await using own = await startManagement({ authFailuresPerMinute: 5 });
+    const asked: number[] = [];
+    for (let count = 0; count < 30; count += 1) {
+      asked.push((await own.get('/apps', { token: null, headers: { cookie: made(1) } })).status);
+    }
+    expect(new Set(asked)).toEqual(new Set([401]));
+    // The others behind the same address have what is left.
+    const next = await own.get('/apps', { token: null, headers: { cookie: made(2) } });
+    expect(next.status).toBe(401);
+  });
+});

@@ -27,8 +27,8 @@ export function createAuthenticate(
     if ('problem' in session) return badSession(session.problem);
     const foreign = crossSiteFailure(headers);
     if (foreign !== undefined) return foreign;
-    const live = await sessions.find(session.value, presented.isRenewal !== true);
-    if (live === undefined) return badSession('the session has ended');
+    const live = await sessions.find(session.value, presented.address, presented.isRenewal !== true);
+    if (isFailure(live)) return live;
     return csrfFailure(method, headers, csrfTokenOf(session.value)) ?? actorOf(live, session.value);
   };
 }

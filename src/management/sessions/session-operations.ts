@@ -60,11 +60,11 @@ function signInOptions(access: SignInAccess): Operation {
       description: 'The ways to sign in',
       schema: jsonSchema(envelopeSchema('SignInOptionsEnvelope', SignInOptionsSchema)),
     },
-    handle: async ({ headers }) => {
+    handle: async ({ headers, address }) => {
       const { oidc, sessions, cookie } = access;
       const presented = presentedSession(headers.cookie, cookie);
       const hasValue = typeof presented === 'object' && 'value' in presented;
-      const isSignedIn = hasValue && (await sessions.find(presented.value)) !== undefined;
+      const isSignedIn = hasValue && !isFailure(await sessions.find(presented.value, address));
       const provider = oidc === undefined ? null : { name: oidc.name, start_url: OIDC_START_PATH };
       return answer(200, 'Ways to sign in', { signed_in: isSignedIn, token: true, oidc: provider });
     },

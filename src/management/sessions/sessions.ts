@@ -18,6 +18,7 @@ import { fail, type Failure } from '../api/failure.ts';
 import { Remembered } from '../access/remembered.ts';
 import { auditEntry, NOTHING_TOUCHED, type AuditNote, type WriteOrigin } from '../write/write.ts';
 import { roleOfGroups, type OidcSettings } from './oidc/oidc-client.ts';
+import { CookieGuard } from './cookie-guard.ts';
 import { newCookieValue } from './session-cookie.ts';
 import { SignInRate } from './sign-in-rate.ts';
 import { markOf } from './token-mark.ts';
@@ -33,6 +34,8 @@ export interface SessionsDependencies {
   readonly settings: SessionSettings;
   /** GATEWAY_ADMIN_TOKEN. */
   readonly adminToken: string | undefined;
+  /** Cookies of no session, of one address; 0: any number. */
+  readonly failuresPerMinute: number;
   /** undefined: no OpenID provider. */
   readonly oidc: OidcSettings | undefined;
   readonly log: { warn(fields: object, text: string): void };
@@ -85,10 +88,12 @@ export class Sessions {
   readonly #useIntervalMs: number;
   readonly #sweeping: NodeJS.Timeout;
   readonly #rate: SignInRate;
+  readonly #guard: CookieGuard;
 
   constructor(deps: SessionsDependencies) {
     this.#deps = deps;
     this.#rate = new SignInRate(() => deps.clock.monotonicMs());
+    this.#guard = new CookieGuard(deps.failuresPerMinute, deps.clock);
     this.#idleMs = deps.settings.idleSecs * 1_000;
     this.#useIntervalMs = Math.min(USE_INTERVAL_MS, this.#idleMs / USES_PER_IDLE_TIME);
     this.#remembered = new Remembered({
@@ -105,12 +110,18 @@ export class Sessions {
   }
 
   /**
-   * The session of a cookie; undefined when there is none in force.
+   * The session of a cookie; a failure when there is none in force, or too many of none came from the address.
+   * @param address of the client in canonical form
    * @param isUse false: a check of the gateway's own, which does not keep the session from going idle
    * @throws StorageUnavailable when the database is away and the session is not known here
    */
-  async find(value: string, isUse = true): Promise<LiveSession | undefined> {
-    const { record, isRemembered } = await this.#remembered.lookUp(tokenHash(value));
+  async find(value: string, address: string, isUse = true): Promise<LiveSession | Failure> {
+    const hash = tokenHash(value);
+    return this.#guard.run(address, hash, () => this.#lookUp(value, hash, isUse));
+  }
+
+  async #lookUp(value: string, hash: string, isUse: boolean): Promise<LiveSession | undefined> {
+    const { record, isRemembered } = await this.#remembered.lookUp(hash);
     if (record === undefined) return undefined;
     const role = this.#roleOf(record, value);
     const nowMs = this.#deps.clock.nowMs();
@@ -158,6 +169,7 @@ export class Sessions {
     });
     if (refused !== undefined) return refused;
     for (const id of ended) this.revoke(id);
+    this.#guard.started(origin.address, tokenHash(value));
     this.#noteUse(session.id, nowMs);
     return { session, role, value, idleExpiresAt: this.#idleExpiry(session, nowMs), isRemembered: false };
   }

@@ -63,6 +63,9 @@ export type RecordChange = {
   };
 }[HistoryRecordType];
 
+/** Which record a change is of, by names at that time. */
+export type RecordName = Pick<RecordChange, 'type' | 'name' | 'parents'>;
+
 /** Selects versions that match all given values. Times are RFC 3339, UTC. */
 export interface HistoryFilter {
   readonly actor?: string;

@@ -36,7 +36,7 @@ export const MANAGEMENT_SETTINGS = {
     {
       default: 60,
       description:
-        'Wrong admin tokens per minute that one client address (IPv6: one /64) may send. Beyond it further tokens from there get 429, except tokens that were right before. 0: any number.',
+        'Wrong admin tokens per minute that one client address (IPv6: one /64) may send. Beyond it further tokens from there get 429, except tokens that were right before. As many cookies of no session, counted apart. 0: any number.',
     },
   ),
   GATEWAY_ADMIN_TOKEN: text('text', {

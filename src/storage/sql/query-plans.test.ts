@@ -111,6 +111,7 @@ async function useEverything(repository: Repository, there: Fixture): Promise<vo
       await db.listHistory(FIRST);
       await db.listHistory({ limit: 5, after: '3' }, { app_id: app.id });
       await db.findHistory(1);
+      await db.firstRecords([1, 2]);
       await db.historyChanges(1, FIRST);
       await db.appsAt(0);
       await db.appsAt(0, app.id);

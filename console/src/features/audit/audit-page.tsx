@@ -3,6 +3,7 @@ import { useId, type ReactNode } from 'react';
 import { useActorNames } from '../../page/actor-names.ts';
 import { useSearchText } from '../../page/search-text.ts';
 import { useMay } from '../../page/session.ts';
+import { KNOWN_ACTIONS } from '../../text/actions.ts';
 import { auditWords } from '../../text/audit.ts';
 import { ButtonLink } from '../../ui/controls/button.tsx';
 import { EmptyState } from '../../ui/display/notes.tsx';
@@ -74,11 +75,17 @@ function Filters(): ReactNode {
         value={action}
         onValue={setAction}
         maxLength={512}
+        list={`${listId}-actions`}
       />
       <SelectField label={filters.type} value={type} choices={TYPES} onValue={setType} />
       <TextField label={filters.name} value={name} onValue={setName} maxLength={512} />
       <TextField label={filters.since} type="datetime-local" value={since} onValue={setSince} />
       <TextField label={filters.until} type="datetime-local" value={until} onValue={setUntil} />
+      <datalist id={`${listId}-actions`}>
+        {KNOWN_ACTIONS.map((known) => (
+          <option key={known} value={known} />
+        ))}
+      </datalist>
       <datalist id={listId}>
         {names.known.map(({ id, name: known }) => (
           <option key={id} value={id}>

@@ -12,7 +12,7 @@ import { Panel } from '../../ui/display/panel.tsx';
 import { Time } from '../../ui/display/time.tsx';
 import type { AuditQuery } from './audit-query.ts';
 import { EntryDetails } from './entry-details.tsx';
-import { recordOf, VersionLink } from './entry-parts.tsx';
+import { deedOf, VersionLink } from './entry-parts.tsx';
 import styles from './audit.module.css';
 
 export function Entries({ query }: { readonly query: AuditQuery }): ReactNode {
@@ -49,18 +49,17 @@ function columnsOf(names: ActorNames, onOpen: (entry: AuditEntry) => void): read
   return [
     { head: columns.at, cell: ({ at }) => <Time at={at} /> },
     { head: columns.actor, cell: ({ actor }) => names.nameOf(actor) ?? actor },
-    { head: columns.action, isRowHead: true, cell: ({ action }) => <code>{action}</code> },
-    { head: columns.record, cell: (entry) => <div className={styles['record']}>{recordOf(entry)}</div> },
+    {
+      head: columns.action,
+      isRowHead: true,
+      cell: (entry) => <div className={styles['deed']}>{deedOf(entry)}</div>,
+    },
     { head: columns.address, cell: ({ address }) => address !== null && <code>{address}</code> },
     { head: columns.version, isNumber: true, cell: (entry) => <VersionLink of={entry} /> },
     {
       head: columns.details,
       cell: (entry) => (
-        <Button
-          isSmall
-          aria-label={auditWords.detailsOf(entry.action, recordOf(entry))}
-          onClick={() => onOpen(entry)}
-        >
+        <Button isSmall aria-label={auditWords.detailsOf(deedOf(entry))} onClick={() => onOpen(entry)}>
           {auditWords.details}
         </Button>
       ),

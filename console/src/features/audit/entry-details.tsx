@@ -15,7 +15,7 @@ import { Time } from '../../ui/display/time.tsx';
 import { Dialog } from '../../ui/overlay/dialog.tsx';
 import { ChangeList, shownRecord } from '../history/change-list.tsx';
 import { localTime } from './api-time.ts';
-import { recordOf, VersionLink } from './entry-parts.tsx';
+import { deedOf, recordOf, VersionLink } from './entry-parts.tsx';
 import styles from './audit.module.css';
 
 interface EntryDetailsProps {
@@ -33,10 +33,11 @@ export function EntryDetails({ entry, names, onClose }: EntryDetailsProps): Reac
   const record = recordOf(entry);
   const name = names.nameOf(entry.actor);
   return (
-    <Dialog isOpen isWide onClose={onClose} title={auditWords.detailsOf(entry.action, record)}>
+    <Dialog isOpen isWide onClose={onClose} title={deedOf(entry)}>
       <KeyValues
         rows={[
           row(fields.at, <Time at={entry.at} />),
+          row(fields.action, <code>{entry.action}</code>),
           row(fields.actor, name ?? entry.actor),
           ...(name === undefined ? [] : [row(fields.actorId, <code>{entry.actor}</code>)]),
           ...(entry.address === null ? [] : [row(fields.address, <code>{entry.address}</code>)]),

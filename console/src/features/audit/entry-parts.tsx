@@ -2,10 +2,20 @@
 import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import type { AuditEntry } from '../../api/schema.ts';
+import { actionText } from '../../text/actions.ts';
 
 /** With the names of what it is in, from the app down. */
-export function recordOf({ resource_name: name, parents }: AuditEntry): string {
-  return [...Object.values(parents ?? {}), name ?? ''].filter((part) => part !== '').join(' / ');
+export function recordOf(entry: AuditEntry): string {
+  return pathOf(entry).join(' / ');
+}
+
+/** What was done, as a sentence. */
+export function deedOf(entry: AuditEntry): string {
+  return actionText(entry.action, pathOf(entry));
+}
+
+function pathOf({ resource_name: name, parents }: AuditEntry): readonly string[] {
+  return [...Object.values(parents ?? {}), name ?? ''].filter((part) => part !== '');
 }
 
 export function VersionLink({ of: entry }: { readonly of: AuditEntry }): ReactNode {

@@ -7,7 +7,7 @@ import { Badge, statusTone } from '../../ui/display/badge.tsx';
 import { DataTable, type Column } from '../../ui/display/data-table.tsx';
 import { KeyValues } from '../../ui/display/key-values.tsx';
 import { Panel } from '../../ui/display/panel.tsx';
-import { formatNumber, formatShare, Time } from '../../ui/display/time.tsx';
+import { formatNumber, formatSecs, formatShare, Time } from '../../ui/display/time.tsx';
 import { CopyButton } from '../../ui/controls/copy-button.tsx';
 import styles from './explain.module.css';
 
@@ -139,7 +139,7 @@ const LIMITS: readonly Column<ExplainedLimit>[] = [
   },
   {
     head: explainWords.full,
-    cell: ({ reset_secs: secs }) => (secs === null ? '' : explainWords.seconds(secs)),
+    cell: ({ reset_secs: secs }) => (secs === null ? '' : formatSecs(secs)),
     isNumber: true,
   },
 ];

@@ -4,6 +4,7 @@ import { useState, type ReactNode } from 'react';
 import { useRead } from '../../api/queries.ts';
 import type { ExplainVersionsResult, RecordChange, VersionSegment } from '../../api/schema.ts';
 import { useSearchText } from '../../page/search-text.ts';
+import { actionText } from '../../text/actions.ts';
 import { explainWords } from '../../text/explain.ts';
 import { Button } from '../../ui/controls/button.tsx';
 import { FieldShell } from '../../ui/controls/field.tsx';
@@ -153,7 +154,7 @@ function SegmentView({
               </>
             )}
             {actor !== null && ` · ${explainWords.changedBy(actor, source ?? '')}`}
-            {action !== null && ` · ${action}`} {!segment.exact && explainWords.notExact}
+            {action !== null && ` · ${actionText(action, [])}`} {!segment.exact && explainWords.notExact}
           </>
         )}
       </div>

@@ -4,6 +4,7 @@ import { useState, type ReactNode, type SubmitEvent } from 'react';
 import { call } from '../../api/call.ts';
 import type { ConfigBisectResult, VersionOutcome } from '../../api/schema.ts';
 import { useActorNames } from '../../page/actor-names.ts';
+import { actionText } from '../../text/actions.ts';
 import { historyWords } from '../../text/history.ts';
 import { Button } from '../../ui/controls/button.tsx';
 import { SelectField, TextField } from '../../ui/controls/field.tsx';
@@ -114,7 +115,7 @@ function Found({ result }: { readonly result: ConfigBisectResult }): ReactNode {
             ...(result.source === null
               ? []
               : [row(historyWords.fields.source, <SourceBadge source={result.source} />)]),
-            row(historyWords.fields.action, <code>{result.action}</code>),
+            row(historyWords.fields.deed, deedText(result)),
             ...(result.message === null ? [] : [row(historyWords.fields.message, result.message)]),
             ...changes.map((change) =>
               row(
@@ -154,4 +155,8 @@ function Outcome({ title, of }: { readonly title: string; readonly of: VersionOu
       />
     </Panel>
   );
+}
+
+function deedText({ action, changes: [first] }: ConfigBisectResult): string {
+  return actionText(action ?? '', first === undefined ? [] : [...Object.values(first.parents), first.name]);
 }

@@ -14,8 +14,8 @@ import { ErrorNote, Loaded, Note } from '../../ui/display/notes.tsx';
 import { PageHead, Panel, Stack } from '../../ui/display/panel.tsx';
 import { Time } from '../../ui/display/time.tsx';
 import { ChangeList, shownRecord } from './change-list.tsx';
-import { RollBack } from './roll-back.tsx';
-import { SourceBadge } from './versions.tsx';
+import { RollBack, useRollBackPlan } from './roll-back.tsx';
+import { deedOf, SourceBadge } from './versions.tsx';
 import styles from './history.module.css';
 
 /** The most that the API gives at once. */
@@ -30,15 +30,26 @@ export function ConfigVersionPage(): ReactNode {
     query: { limit: CHANGES_MAX },
   });
   const newest = useRead('GET /config/versions', { query: { limit: 1 } });
-  const inForce = newest.data?.body.data[0]?.config_version;
+  const latest = newest.data?.body.data[0];
+  const inForce = latest?.config_version;
   const number = Number(text);
   const isOld = inForce !== undefined && number < inForce;
+  // Asked only where it is likely: it reads the configuration of both versions.
+  const mayBeBack = isOld && mayEdit && latest?.action === 'config.rollback';
+  const back = useRollBackPlan(number, {}, mayBeBack);
+  const isBack = mayBeBack && back.data?.body.data.changes.length === 0;
   return (
     <>
       <PageHead
         title={historyWords.versionTitle(number)}
         trail={<Link to="/history">{historyWords.title}</Link>}
-        summary={number === inForce && <Badge tone="good">{historyWords.inForce}</Badge>}
+        summary={
+          number === inForce ? (
+            <Badge tone="good">{historyWords.inForce}</Badge>
+          ) : (
+            isBack && <Badge tone="good">{historyWords.isBack(inForce)}</Badge>
+          )
+        }
         actions={
           <>
             <Neighbour to={number - 1} label={historyWords.older} isThere={number > 1} />
@@ -51,7 +62,7 @@ export function ConfigVersionPage(): ReactNode {
             {number === inForce && number > 0 && mayEdit && (
               <Button onClick={() => setOpen('undo')}>{historyWords.undo}</Button>
             )}
-            {isOld && mayEdit && (
+            {isOld && mayEdit && !(mayBeBack && back.isPending) && !isBack && (
               <Button look="main" onClick={() => setOpen('rollback')}>
                 {historyWords.rollBack}
               </Button>
@@ -101,6 +112,7 @@ function Shown({ envelope }: { readonly envelope: ConfigVersionEnvelope }): Reac
             ...(name === undefined ? [] : [row(fields.actorId, <code>{data.actor}</code>)]),
             ...(data.address === null ? [] : [row(fields.address, <code>{data.address}</code>)]),
             row(fields.source, <SourceBadge source={data.source} />),
+            row(fields.deed, deedOf(data)),
             row(fields.action, <code>{data.action}</code>),
             ...(data.message === null ? [] : [row(fields.message, data.message)]),
             ...(data.commit === null ? [] : [row(fields.commit, <code>{data.commit}</code>)]),

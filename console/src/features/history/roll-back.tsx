@@ -1,9 +1,9 @@
 /** Back to a version: shows first what would change and which keys would not be as they were, then does it. */
-import { useQueryClient } from '@tanstack/react-query';
+import { useQueryClient, type UseQueryResult } from '@tanstack/react-query';
 import { useState, type ReactNode } from 'react';
-import { call } from '../../api/call.ts';
+import { call, type Answer } from '../../api/call.ts';
 import { useRead } from '../../api/queries.ts';
-import type { Rollback } from '../../api/schema.ts';
+import type { Rollback, RollbackEnvelope } from '../../api/schema.ts';
 import { historyWords } from '../../text/history.ts';
 import { words } from '../../text/words.ts';
 import { Button } from '../../ui/controls/button.tsx';
@@ -19,6 +19,16 @@ import styles from './history.module.css';
 
 const OPERATION = 'POST /config/versions/{config_version}/rollback';
 
+/** What going back to a version would do now. */
+export function useRollBackPlan(
+  version: number,
+  chosen: { readonly delete_keys?: true },
+  isWanted = true,
+): UseQueryResult<Answer<RollbackEnvelope>> {
+  const path = { config_version: String(version) };
+  return useRead(OPERATION, { path, body: { dry_run: true, ...chosen } }, { enabled: isWanted });
+}
+
 interface RollBackProps {
   readonly version: number;
   readonly onClose: () => void;
@@ -28,8 +38,8 @@ export function RollBack({ version, onClose }: RollBackProps): ReactNode {
   const [deletesKeys, setDeletesKeys] = useState(false);
   const [message, setMessage] = useState('');
   const path = { config_version: String(version) };
-  const chosen = deletesKeys ? { delete_keys: true } : {};
-  const plan = useRead(OPERATION, { path, body: { dry_run: true, ...chosen } });
+  const chosen = deletesKeys ? { delete_keys: true as const } : {};
+  const plan = useRollBackPlan(version, chosen);
   const { apply, isBusy, error } = useRollBack(version, onClose);
   const found = plan.data?.body.data;
   const body = {

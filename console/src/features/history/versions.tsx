@@ -5,6 +5,7 @@ import { usePages } from '../../api/queries.ts';
 import type { ConfigVersion } from '../../api/schema.ts';
 import { useActorNames, type ActorNames } from '../../page/actor-names.ts';
 import { useSearchText } from '../../page/search-text.ts';
+import { actionText } from '../../text/actions.ts';
 import { historyWords } from '../../text/history.ts';
 import { Button } from '../../ui/controls/button.tsx';
 import { SelectField, TextField } from '../../ui/controls/field.tsx';
@@ -161,13 +162,21 @@ function columnsOf(
     { head: columns.at, cell: ({ at }) => <Time at={at} isRelative /> },
     { head: columns.actor, cell: ({ actor }) => names.nameOf(actor) ?? actor },
     { head: columns.source, cell: ({ source }) => <SourceBadge source={source} /> },
-    { head: columns.action, cell: ({ action }) => <code>{action}</code> },
+    {
+      head: columns.action,
+      cell: (version) => <div className={styles['message']}>{deedOf(version)}</div>,
+    },
     {
       head: columns.message,
       cell: ({ message }) => message !== null && <div className={styles['message']}>{message}</div>,
     },
     { head: columns.records, isNumber: true, cell: ({ changed_records: count }) => count },
   ];
+}
+
+/** What a version did, as a sentence. */
+export function deedOf({ action, first_record: first }: ConfigVersion): string {
+  return actionText(action, first?.path ?? []);
 }
 
 export function SourceBadge({ source }: { readonly source: string }): ReactNode {

@@ -2,6 +2,7 @@
 import type { RateLimit, Token } from '../../api/schema.ts';
 import { keysWords } from '../../text/keys.ts';
 import type { Tone } from '../../ui/display/badge.tsx';
+import { formatSecs } from '../../ui/display/time.tsx';
 
 export type KeyState = 'active' | 'disabled' | 'expired';
 
@@ -21,5 +22,10 @@ export function stateOf(key: Pick<Token, 'is_active' | 'expires_at'>, nowMs: num
 export function limitText(limit: RateLimit | null): string {
   if (limit === null) return keysWords.limits.policy;
   if (limit.enabled === false) return keysWords.limits.none;
-  return keysWords.perWindow(String(limit.requests ?? '…'), String(limit.window_seconds ?? '…'));
+  return keysWords.perWindow(
+    String(limit.requests ?? '…'),
+    limit.window_seconds === undefined || limit.window_seconds === null
+      ? '…'
+      : formatSecs(limit.window_seconds),
+  );
 }

@@ -62,7 +62,26 @@ export function formatMs(ms: number): string {
   if (ms < 1) return `${ms.toFixed(2)} ms`;
   if (ms < 10) return `${ms.toFixed(1)} ms`;
   if (ms < 1_000) return `${Math.round(ms)} ms`;
-  return ms < 60_000 ? `${(ms / 1_000).toFixed(2)} s` : `${Math.round(ms / 1_000)} s`;
+  return ms < 60_000 ? `${(ms / 1_000).toFixed(2)} s` : formatSecs(Math.round(ms / 1_000));
+}
+
+const LONG_UNITS = [
+  ['d', 86_400],
+  ['h', 3_600],
+  ['min', 60],
+  ['s', 1],
+] as const;
+
+/** Whole seconds in the units that people count in, exactly: `41 min 21 s`. Below two minutes in seconds. */
+export function formatSecs(secs: number): string {
+  if (secs < 120) return `${secs} s`;
+  let rest = secs;
+  const parts = LONG_UNITS.map(([unit, length]) => {
+    const count = Math.floor(rest / length);
+    rest -= count * length;
+    return count === 0 ? '' : `${count} ${unit}`;
+  });
+  return parts.filter((part) => part !== '').join(' ');
 }
 
 export function formatShare(share: number): string {

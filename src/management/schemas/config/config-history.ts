@@ -3,6 +3,11 @@ import { Type } from 'typebox';
 import { closed, dateTime, nullable } from '../../../model/schema-pieces.ts';
 import { listSchema, PageSchema } from '../envelope.ts';
 
+const RECORD_TYPE = Type.Union(
+  ['app', 'version', 'revision', 'endpoint', 'key'].map((name) => Type.Literal(name)),
+);
+const RECORD_PATH = Type.Array(Type.String(), { description: 'Names at that time, from the app down.' });
+
 const HISTORY_FIELDS = {
   config_version: Type.Integer({ description: 'Config version that the write made.' }),
   at: dateTime('When it was made.'),
@@ -17,6 +22,15 @@ const HISTORY_FIELDS = {
   commit: nullable(Type.String({ description: 'Git commit that the writer named.' })),
   action: Type.String({ description: 'What was done, for example `config.apply`.' }),
   message: nullable(Type.String({ description: 'Why, in the words of the writer.' })),
+  first_record: nullable(
+    Type.Object(
+      { type: RECORD_TYPE, path: RECORD_PATH },
+      {
+        ...closed,
+        description: 'The first record that it changed. null: it changed none, or they are not kept.',
+      },
+    ),
+  ),
   changed_records: Type.Integer({ minimum: 0, description: 'How many records it changed.' }),
   is_complete: Type.Boolean({
     description:
@@ -47,8 +61,8 @@ const RECORD = nullable(Type.Record(Type.String(), Type.Unknown()));
 const RecordChangeSchema = Type.Object(
   {
     change: CHANGE,
-    type: Type.Union(['app', 'version', 'revision', 'endpoint', 'key'].map((name) => Type.Literal(name))),
-    path: Type.Array(Type.String(), { description: 'Names at that time, from the app down.' }),
+    type: RECORD_TYPE,
+    path: RECORD_PATH,
     id: Type.String({ description: 'Id of the record.' }),
     app_id: Type.String({ description: 'Id of its app.' }),
     before: Type.Union(RECORD.anyOf, {

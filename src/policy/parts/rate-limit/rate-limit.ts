@@ -10,6 +10,7 @@
  * the first keeps one too many; neither ever admits too many.)
  */
 import type { BothDecisions, LimitDecision, LimitKind } from '../../../limits/store.ts';
+import { exactDurationText } from '../../../lib/duration-text.ts';
 import type { EffectivePolicy } from '../../../model/policy.ts';
 import type { ReasonKind } from '../../../model/reason.ts';
 import type { AppName } from '../../../model/resources.ts';
@@ -34,7 +35,7 @@ export const RATE_LIMITED: ReasonKind<{
 }> = {
   code: 'rate_limited',
   detail: ({ level, requests, windowMs }) =>
-    `The limit of ${requests} requests in ${windowMs / 1000} s is used up (${level})`,
+    `The limit of ${requests} requests in ${exactDurationText(windowMs / 1000)} is used up (${level})`,
   retryAfterSecs: ({ retryAfterSecs }) => retryAfterSecs,
 };
 

@@ -3,7 +3,12 @@
  * states of the past.
  */
 import type { Kysely } from 'kysely';
-import type { HistoryEntry, HistoryFilter, RecordChange } from '../../../model/history/config-history.ts';
+import type {
+  HistoryEntry,
+  HistoryFilter,
+  RecordChange,
+  RecordName,
+} from '../../../model/history/config-history.ts';
 import type { ConfigReader, Page, PageRequest } from '../../repository.ts';
 import type { HistoryRecordRow, HistoryRow, Tables } from '../kysely-tables.ts';
 import { window } from '../page-window.ts';
@@ -17,6 +22,7 @@ export function historyReads(db: Kysely<Tables>, codecs: Codecs) {
     historyFrom: async () => (await keptRun(db)).from,
     listHistory: (page, filter = {}) => listHistory(db, page, filter),
     findHistory: (configVersion) => findHistory(db, configVersion),
+    firstRecords: (configVersions) => firstRecords(db, configVersions),
     historyChanges: (configVersion, page) => historyChanges(db, codecs, configVersion, page),
     appsAt: (configVersion, appId) => appsAt(db, codecs, configVersion, appId),
   } satisfies Partial<ConfigReader>;
@@ -69,6 +75,27 @@ async function listHistory(
   };
 }
 
+async function firstRecords(
+  db: Kysely<Tables>,
+  configVersions: readonly number[],
+): Promise<ReadonlyMap<number, RecordName>> {
+  if (configVersions.length === 0) return new Map();
+  const rows = await db
+    .selectFrom('config_history_record')
+    .select(['config_version', 'type', 'name', 'parents'])
+    .where('config_version', 'in', configVersions)
+    .where('position', '=', 0)
+    .execute();
+  return new Map(
+    rows.map(({ config_version: version, type, name, parents }) => [
+      version,
+      { type, name, parents: parentsOf(parents) },
+    ]),
+  );
+}
+
+const parentsOf = (json: string): RecordName['parents'] => JSON.parse(json) as RecordName['parents'];
+
 async function historyChanges(
   db: Kysely<Tables>,
   codecs: Codecs,
@@ -105,7 +132,7 @@ function toChange(codecs: Codecs, row: HistoryRecordRow): RecordChange {
     id,
     app_id,
     name,
-    parents: JSON.parse(parents) as Record<string, string>,
+    parents: parentsOf(parents),
     before: row.before === null ? null : toRecord(codecs, type, row.before),
     after: row.after === null ? null : toRecord(codecs, type, row.after),
   } as RecordChange;

@@ -1,0 +1,58 @@
+/** What was done, as a sentence: the actions of the audit log and of the history. */
+
+/** Kinds of records: how a sentence calls one, and how many names lead to it from the app down. */
+const KINDS: Readonly<Record<string, { readonly noun: string; readonly depth?: number }>> = {
+  app: { noun: 'the app', depth: 1 },
+  version: { noun: 'the version', depth: 2 },
+  revision: { noun: 'the revision', depth: 3 },
+  endpoint: { noun: 'the endpoint', depth: 4 },
+  token: { noun: 'the API key', depth: 2 },
+  admin_token: { noun: 'the admin token' },
+};
+
+const VERBS: Readonly<Record<string, string>> = {
+  create: 'Created',
+  update: 'Changed',
+  delete: 'Deleted',
+  rotate: 'Rotated',
+  activate: 'Activated',
+  deactivate: 'Deactivated',
+  traffic: 'Split the traffic of',
+};
+
+const WHOLE: Readonly<Record<string, (name: string) => string>> = {
+  'config.apply': () => 'Applied a configuration',
+  'config.backup': () => 'Took a backup',
+  'config.change': () => 'Changed the configuration',
+  'config.rollback': () => 'Rolled back the configuration',
+  'login.refused': () => 'Refused admin tokens',
+  'session.sign_in': () => 'Signed in',
+  'session.sign_out': () => 'Signed out',
+  'session.revoke': (name) => `Signed out ${name}`,
+  'shadow_report.reset': (name) => `Emptied the shadow report of ${name}`,
+  'transaction.run': () => 'Made several changes at once',
+};
+
+/** Every action that has words, for suggestions. */
+export const KNOWN_ACTIONS: readonly string[] = [
+  ...Object.keys(KINDS).flatMap((kind) => ['create', 'update', 'delete'].map((verb) => `${kind}.${verb}`)),
+  'revision.activate',
+  'revision.deactivate',
+  'token.rotate',
+  'version.traffic',
+  ...Object.keys(WHOLE),
+];
+
+/**
+ * @param path names of the record from the app down; of a record below it, the sentence takes those that lead to its own
+ * @returns such as "Changed the app shop"; the action itself when it has no words
+ */
+export function actionText(action: string, path: readonly string[]): string {
+  const whole = WHOLE[action];
+  if (whole !== undefined) return whole(path.at(-1) ?? '').trim();
+  const [kind = '', verb = ''] = action.split('.');
+  const { noun, depth } = KINDS[kind] ?? {};
+  const done = VERBS[verb];
+  if (noun === undefined || done === undefined) return action;
+  return `${done} ${noun} ${path.slice(0, depth).join(' / ')}`.trim();
+}
