@@ -303,7 +303,7 @@ it('says what is not there, on a page with its title', async () => {
 
 it('deletes by name, with everything below', async () => {
   await makeApp('gone');
-  const { page, expectNoProblems } = await console.open('/apps/gone', 'editor');
+  const { page, refused, expectNoProblems } = await console.open('/apps/gone', 'editor');
   await press(page, 'Delete');
   const dialog = page.getByRole('dialog', { name: 'Delete gone' });
   const button = dialog.getByRole('button', { name: 'Delete' });
@@ -316,6 +316,7 @@ it('deletes by name, with everything below', async () => {
   await button.click();
   await heading(page, 'Apps').waitFor();
   expect(await console.gateway.api('GET', '/apps/gone')).toMatchObject({ status: 404 });
+  expect(refused).toEqual([]);
   expectNoProblems();
 });
 

@@ -120,6 +120,12 @@ function describedVersions(current: () => Repository): void {
     expect(await versions(FIRST, { app_id: other.id, source: 'api' })).toMatchObject({ versions: [] });
     expect(await versions(FIRST, { since: at(0), until: '2999-01-01' })).toMatchObject({ total: 4 });
     expect(await versions(FIRST, { until: at(0) })).toMatchObject({ total: 0 });
+    const names = await read(current(), (reader) => reader.firstRecords([2, 3, 99]));
+    expect([...names].toSorted(([one], [two]) => one - two)).toEqual([
+      [2, { type: 'app', name: app.slug, parents: {} }],
+      [3, { type: 'app', name: other.slug, parents: {} }],
+    ]);
+    expect((await read(current(), (reader) => reader.firstRecords([]))).size).toBe(0);
   });
 
   test('writes that share a transaction have each a version of their own', async () => {

@@ -10,7 +10,7 @@ import { shareConnections } from './shared-connections.ts';
 import { announceSessionEnd, connectionState, subscribeToConnection } from './session-state.ts';
 
 export type LiveQuery = Operations['GET /live']['query'];
-/** `given_up`: to another tab, while this one is not seen. */
+/** `given_up`: to other windows, which need the connection. */
 export type StreamState = 'connecting' | 'open' | 'lost' | 'refused' | 'given_up';
 
 export interface LiveListener {
@@ -22,8 +22,13 @@ export interface LiveListener {
 
 const RETRY_MS = 3_000;
 
-/** @returns ends it */
-export function openLiveStream(query: LiveQuery, listener: LiveListener): () => void {
+export interface LiveStream {
+  readonly end: () => void;
+  /** Opens it again after it was given up. */
+  readonly resume: () => void;
+}
+
+export function openLiveStream(query: LiveQuery, listener: LiveListener): LiveStream {
   const url = urlOf('GET /live', { query });
   let source: EventSource | undefined;
   let timer: ReturnType<typeof setTimeout> | undefined;
@@ -36,13 +41,14 @@ export function openLiveStream(query: LiveQuery, listener: LiveListener): () => 
       source?.close();
       listener.onState('given_up');
     },
-    onSeen: () => {
-      if (!hasGivenUp) return;
-      hasGivenUp = false;
-      listener.onState('connecting');
-      connect();
-    },
+    onSeen: () => resume(),
   });
+  const resume = (): void => {
+    if (!hasGivenUp) return;
+    hasGivenUp = false;
+    listener.onState('connecting');
+    connect();
+  };
 
   const connect = (): void => {
     if (hasEnded || hasGivenUp) return;
@@ -82,12 +88,15 @@ export function openLiveStream(query: LiveQuery, listener: LiveListener): () => 
   });
   listener.onState('connecting');
   connect();
-  return () => {
-    hasEnded = true;
-    clearTimeout(timer);
-    unsubscribe();
-    shared.end();
-    source?.close();
+  return {
+    end: () => {
+      hasEnded = true;
+      clearTimeout(timer);
+      unsubscribe();
+      shared.end();
+      source?.close();
+    },
+    resume,
   };
 }
 

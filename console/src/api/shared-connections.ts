@@ -1,7 +1,7 @@
 /**
- * Tabs that share the connections of their browser. Over HTTP/1.1 a browser has six to a host, so six tabs with a stream
- * each would leave none for any page: a tab that is not seen gives its stream up when another tab opens one, and opens
- * it again when it is seen.
+ * Windows that share the connections of their browser. Over HTTP/1.1 a browser has six to a host, so six windows with a
+ * stream each would leave none for any page. A window that is not seen gives its stream up when another opens one, and
+ * of those that are seen the ones that opened theirs last keep it. A window that is looked at again opens its own.
  */
 export interface SharedConnection {
   /** Call it before a stream is opened. */
@@ -10,28 +10,51 @@ export interface SharedConnection {
 }
 
 export interface ConnectionUse {
-  /** Another tab opens a stream, and this one is not seen. */
+  /** Other windows need the connection. */
   readonly onGiveUp: () => void;
+  /** The window is looked at again. */
   readonly onSeen: () => void;
 }
 
+interface Message {
+  readonly id: string;
+  readonly does: 'open' | 'close';
+}
+
 const CHANNEL = 'headgate streams';
+/** Of all windows together: the rest of a browser's six connections is for pages. */
+const STREAMS_MAX = 4;
 
 export function shareConnections({ onGiveUp, onSeen }: ConnectionUse): SharedConnection {
   // A channel does not hear what it sends itself.
   const channel = new BroadcastChannel(CHANNEL);
+  const id = crypto.getRandomValues(new Uint32Array(2)).join('-');
+  const ended = new AbortController();
+  /** Streams that were opened after this window's own. */
+  const newer = new Set<string>();
+  const tell = (does: Message['does']): void => channel.postMessage({ id, does } satisfies Message);
   const isSeen = (): boolean => document.visibilityState === 'visible';
   const look = (): void => {
     if (isSeen()) onSeen();
   };
-  channel.addEventListener('message', () => {
-    if (!isSeen()) onGiveUp();
+  channel.addEventListener('message', ({ data }: MessageEvent<Message>) => {
+    if (data.does === 'close') return void newer.delete(data.id);
+    newer.add(data.id);
+    if (isSeen() && newer.size < STREAMS_MAX) return undefined;
+    tell('close');
+    return onGiveUp();
   });
-  document.addEventListener('visibilitychange', look);
+  document.addEventListener('visibilitychange', look, { signal: ended.signal });
+  window.addEventListener('focus', look, { signal: ended.signal });
+  window.addEventListener('pagehide', () => tell('close'), { signal: ended.signal });
   return {
-    announce: () => channel.postMessage('opens'),
+    announce: () => {
+      newer.clear();
+      tell('open');
+    },
     end: () => {
-      document.removeEventListener('visibilitychange', look);
+      ended.abort();
+      tell('close');
       channel.close();
     },
   };

@@ -55,6 +55,10 @@ it('a write leaves who made it and what it changed; a dry run and a refused writ
     },
   ]);
   expect(records).toMatchObject([{ config_version: 1, type: 'app', name: 'shop', before: null }]);
+  // A list tells what each version was about without the version itself.
+  const first_record = { type: 'app', path: ['shop'] };
+  expect(await gateway.must('GET', '/config/versions')).toMatchObject([{ first_record }]);
+  expect(await gateway.must('GET', '/config/versions/1')).toMatchObject({ first_record });
 });
 
 it(

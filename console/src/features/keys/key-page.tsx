@@ -111,15 +111,15 @@ function Actions({ app, answer, onOpen }: ActionsProps): ReactNode {
   const save = useSave();
   const navigate = useNavigate();
   const remove = async (): Promise<void> => {
-    const done = await save({
+    await save({
       title: keysWords.deleteTitle(name),
       action: words.delete,
       operation: 'DELETE /apps/{app_id}/tokens/{token_id}',
       options: { path: { app_id: app, token_id: id } },
       done: keysWords.deleted(name),
       confirmName: name,
+      leave: () => navigate({ to: '/keys', search: { app } }),
     });
-    if (done !== undefined) await navigate({ to: '/keys', search: { app } });
   };
   return (
     <>

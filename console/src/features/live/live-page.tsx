@@ -80,6 +80,11 @@ function Controls({ live, isPaused, isFiltered, onPause }: ControlsProps): React
         <span role="status">
           <Badge tone={tone}>{liveWords.states[isPaused && state === 'open' ? 'paused' : state]}</Badge>
         </span>
+        {state === 'given_up' && (
+          <Button isSmall look="main" onClick={live.resume}>
+            {liveWords.watchHere}
+          </Button>
+        )}
         <Button isSmall aria-pressed={isPaused} onClick={onPause}>
           {isPaused ? liveWords.resume : liveWords.pause}
         </Button>

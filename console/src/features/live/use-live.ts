@@ -1,7 +1,7 @@
 /** Follows a stream of live traffic: its rows, how it stands, and what the gateway counts of it. */
 import { useCallback, useEffect, useRef, useState } from 'react';
 import type { ApiError } from '../../api/api-error.ts';
-import { openLiveStream, type LiveQuery, type StreamState } from '../../api/live-stream.ts';
+import { openLiveStream, type LiveQuery, type LiveStream, type StreamState } from '../../api/live-stream.ts';
 import type { LiveExchange, LiveStatus } from '../../api/schema.ts';
 import { useSession } from '../../page/session.ts';
 import { NO_ROWS, released, ROWS_MAX, withExchanges, type LiveRows } from './live-rows.ts';
@@ -16,6 +16,8 @@ export interface Live {
   readonly status: LiveStatus | undefined;
   readonly clear: () => void;
   readonly release: () => void;
+  /** Watches again after the stream was given up to other windows. */
+  readonly resume: () => void;
 }
 
 /** What was shown last, for a reader who comes back from one of the rows. */
@@ -33,6 +35,7 @@ export function useLive(query: LiveQuery, isHeld: boolean): Live {
   const arrived = useRef<LiveExchange[]>([]);
   const held = useRef(isHeld);
   const shownKey = useRef(key);
+  const stream = useRef<LiveStream>(undefined);
   useEffect(() => {
     held.current = isHeld;
     if (!isHeld) setRows(released);
@@ -45,7 +48,7 @@ export function useLive(query: LiveQuery, isHeld: boolean): Live {
     setStatus(undefined);
     arrived.current = [];
     const [, asked] = JSON.parse(key) as [string, LiveQuery];
-    const end = openLiveStream(asked, {
+    const opened = openLiveStream(asked, {
       onExchange: (exchange) => {
         arrived.current.push(exchange);
         // A tab in the background draws seldom.
@@ -54,6 +57,7 @@ export function useLive(query: LiveQuery, isHeld: boolean): Live {
       onStatus: setStatus,
       onState: (next, why) => setState({ state: next, error: why }),
     });
+    stream.current = opened;
     const timer = setInterval(() => {
       const fresh = arrived.current;
       if (fresh.length === 0) return;
@@ -62,11 +66,12 @@ export function useLive(query: LiveQuery, isHeld: boolean): Live {
     }, DRAW_MS);
     return () => {
       clearInterval(timer);
-      end();
+      opened.end();
     };
   }, [key]);
 
   const clear = useCallback(() => setRows(NO_ROWS), []);
   const release = useCallback(() => setRows(released), []);
-  return { rows, state, error, status, clear, release };
+  const resume = useCallback(() => stream.current?.resume(), []);
+  return { rows, state, error, status, clear, release, resume };
 }

@@ -31,6 +31,8 @@ export interface Change {
    * sides, with a choice for each field.
    */
   readonly onConflict?: (error: ApiError) => void;
+  /** Goes to another page once it has been made, before everything shown is read again: the record is gone. */
+  readonly leave?: () => Promise<void>;
   /** False for the writes that the API cannot try first. */
   readonly hasDryRun?: boolean;
   /** The write that takes it back; for a PATCH with `base` it is worked out. */

@@ -31,9 +31,12 @@ export function SaveProvider({ children }: { readonly children: ReactNode }): Re
     pending?.resolve(answer);
     setPending(undefined);
     if (answer === undefined || pending === undefined) return;
-    // What this dialog, which is on its way out, has asked is not asked again.
-    void client.invalidateQueries({ predicate: ({ queryKey }) => queryKey[0] !== 'save' });
     const { change } = pending;
+    // What this dialog, which is on its way out, has asked is not asked again.
+    const refresh = (): Promise<void> =>
+      client.invalidateQueries({ predicate: ({ queryKey }) => queryKey[0] !== 'save' });
+    if (change.leave === undefined) void refresh();
+    else void change.leave().finally(refresh);
     const undo = change.undo ?? undoOf(change.operation, made, answer.etag);
     showToast({
       title: change.done,

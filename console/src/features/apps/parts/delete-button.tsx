@@ -21,7 +21,7 @@ export function DeleteButton({ path, name, etag }: DeleteButtonProps): ReactNode
   const navigate = useNavigate();
   const remove = async (): Promise<void> => {
     const level = levelOf(path);
-    const answer = await save({
+    await save({
       title: appsWords.deleteOf(name),
       action: words.delete,
       operation: `DELETE ${OPERATIONS[level]}`,
@@ -32,8 +32,8 @@ export function DeleteButton({ path, name, etag }: DeleteButtonProps): ReactNode
       },
       done: appsWords.deleted(name),
       confirmName: name,
+      leave: () => navigate(pageAbove(path)),
     });
-    if (answer !== undefined) await navigate(pageAbove(path));
   };
   if (!useMay('editor')) return null;
   return (
