@@ -133,6 +133,7 @@ it('leaves connections for other pages also when all windows are seen, and watch
   await ask('seen-again');
   await row(first, '/seen-again').waitFor();
   await row(windows[5]!, '/seen-again').waitFor();
+  expect(await row(windows[2]!, '/seen-again').count()).toBe(0);
   expectNoProblems();
 });
 

@@ -6,7 +6,7 @@ export const importWords = {
   title: 'Import OpenAPI',
   summary:
     'A description becomes an app with a version, a revision and endpoints. You see the plan before anything changes.',
-  notAllowed: 'Your role may not import.',
+  notAllowed: 'Your token has the role viewer. Ask for one with the role editor or admin to import.',
   document: 'Text of the description',
   documentHint: 'OpenAPI 2.0, 3.0 or 3.1, in YAML or JSON. Paste it, or drop a file.',
   chooseFile: 'Choose a file',

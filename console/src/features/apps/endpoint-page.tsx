@@ -15,6 +15,7 @@ import { RecordForm } from './forms/form-fields.tsx';
 import { ENDPOINT_FIELDS } from './forms/record-fields.ts';
 import { useEditForm } from './forms/use-record-form.ts';
 import { DeleteButton } from './parts/delete-button.tsx';
+import { PolicySummary } from './parts/policy-summary.tsx';
 import { policyTab } from './parts/policy-tab.tsx';
 import { RecordLoaded } from './parts/record-loaded.tsx';
 import { useRecordView } from './parts/record-view.ts';
@@ -105,7 +106,7 @@ function EndpointFacts({ endpoint }: { readonly endpoint: Endpoint }): ReactNode
           [facts.pathOf, <code key="path">{endpoint.path}</code>],
           [facts.backendPath, endpoint.backend_path ?? appsWords.samePath],
           [facts.served, yesNo(endpoint.is_active)],
-          [facts.policy, yesNo(endpoint.policy_override !== null)],
+          [facts.policy, <PolicySummary key="policy" policy={endpoint.policy_override} />],
           [facts.created, <Time key="created" at={endpoint.created_at} />],
           [facts.changed, <Time key="changed" at={endpoint.updated_at} />],
           [facts.id, <code key="id">{endpoint.id}</code>],

@@ -83,7 +83,9 @@ function Filters(): ReactNode {
       <TextField label={filters.until} type="datetime-local" value={until} onValue={setUntil} />
       <datalist id={`${listId}-actions`}>
         {KNOWN_ACTIONS.map((known) => (
-          <option key={known} value={known} />
+          <option key={known} value={known}>
+            {known}
+          </option>
         ))}
       </datalist>
       <datalist id={listId}>

@@ -36,7 +36,7 @@ export function SaveProvider({ children }: { readonly children: ReactNode }): Re
     const refresh = (): Promise<void> =>
       client.invalidateQueries({ predicate: ({ queryKey }) => queryKey[0] !== 'save' });
     if (change.leave === undefined) void refresh();
-    else void change.leave().finally(refresh);
+    else void change.leave().finally(() => void refresh());
     const undo = change.undo ?? undoOf(change.operation, made, answer.etag);
     showToast({
       title: change.done,

@@ -18,6 +18,7 @@ import { drawSelection, EditorView, highlightActiveLine, keymap, lineNumbers } f
 import { tags } from '@lezer/highlight';
 import type { Problem } from './check-value.ts';
 import type { JsonSchema } from './json-schema.ts';
+import { wrappedLines } from './wrapped-lines.ts';
 import { suggestionsAt } from './yaml-completion.ts';
 import { CHECKED_CHARS_MAX, LONG_CHARS, placeOf, readYaml } from './yaml-places.ts';
 
@@ -162,7 +163,7 @@ function basics({ label, describedBy, schema }: CodeViewOptions): Extension {
     syntaxHighlighting(HIGHLIGHT),
     autocompletion({ override: [(context) => complete(context, schema())], icons: false }),
     keymap.of([...completionKeymap, ...defaultKeymap, ...searchKeymap, ...historyKeymap, indentWithTab]),
-    EditorView.lineWrapping,
+    wrappedLines,
     EditorView.contentAttributes.of({
       'aria-label': label,
       'aria-description': describedBy,

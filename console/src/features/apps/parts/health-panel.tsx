@@ -60,7 +60,9 @@ function HealthFacts({ health }: { readonly health: RevisionHealth }): ReactNode
           : [row(healthWords.since, <Time key="since" at={health.since} isRelative />)]),
         [healthWords.failures, health.consecutive_failures.toLocaleString('en')],
         [healthWords.openings, health.openings.toLocaleString('en')],
-        [healthWords.share, healthWords.shareOf(formatShare(health.traffic_share))],
+        ...(health.state === 'open'
+          ? []
+          : [row(healthWords.share, healthWords.shareOf(formatShare(health.traffic_share)))]),
         [healthWords.probing, healthWords.probings[health.probing]],
         [healthWords.lastProbe, <LastProbe key="probe" health={health} />],
         [healthWords.lastError, <LastError key="error" health={health} />],

@@ -6,7 +6,9 @@ import { appsWords } from '../../../text/apps.ts';
 import { partText } from '../../save/part-text.ts';
 
 export function PolicySummary({ policy }: { readonly policy: Policy | null }): ReactNode {
-  const parts = Object.entries(policy ?? {}).filter(([, value]) => value !== null);
+  const parts = Object.entries(policy ?? {}).filter(
+    ([, value]) => value !== null && !(Array.isArray(value) && value.length === 0),
+  );
   return (
     <>
       {parts.map(([part, value]) => (

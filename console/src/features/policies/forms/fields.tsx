@@ -46,13 +46,23 @@ export function boundField({ form, name }: FieldAtProps): BoundField | undefined
 function hintOf(schema: JsonSchema, isPart: boolean): ReactNode {
   const bounds = policyWords.bounds(schema.minimum, schema.maximum);
   // The description of a part stands above its form.
-  const description = isPart ? undefined : schema.description;
+  const description = isPart ? undefined : wordsOf(schema);
   if (description === undefined && bounds === '') return undefined;
   return (
     <>
       {description !== undefined && <Described text={description} />} {bounds !== '' && `${bounds}.`}
     </>
   );
+}
+
+/** Its choices are called yes and no. */
+function wordsOf({ description, type }: JsonSchema): string | undefined {
+  return type === 'boolean'
+    ? description?.replace(
+        /^(True|False): /,
+        (_whole, value) => `${value === 'True' ? policyWords.yes : policyWords.no}: `,
+      )
+    : description;
 }
 
 /** A description of the API: `code` in backticks. */
