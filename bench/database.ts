@@ -169,6 +169,8 @@ function revisionRecord(version: Version, originPort: number): Revision {
     is_current: true,
     backend_tls: null,
     circuit_breaker: null,
+    targets: null,
+    load_balancing: null,
   };
 }
 

@@ -23,14 +23,16 @@ import type * as AccessFieldsModule from '../src/model/access-fields.ts';
 import type * as MetricsModule from '../src/observe/metrics.ts';
 import type * as ReadBuffersModule from '../src/proxy/io/read-buffers.ts';
 import type * as SocketWriterModule from '../src/proxy/io/socket-writer.ts';
+import type { Revision } from '../src/model/resources.ts';
 import type { Policy } from '../src/policy/registry.ts';
 import { MemoryClient, memoryBackends, type BackendSide } from './engine-sockets.ts';
 
 /**
  * `changing` is `pass` with fields that are never those of the message before, on neither side. `logged` is `policy`
- * with a line of the access log for each request, which goes to a file.
+ * with a line of the access log for each request, which goes to a file. `targets`, `turns` and `hash` are `pass` over 100
+ * targets, by each of the algorithms (by `hash`, all requests have the same key), `few` over three.
  */
-const LOADS = ['pass', 'changing', 'policy', 'logged', 'bodies'] as const;
+const LOADS = ['pass', 'changing', 'policy', 'logged', 'bodies', 'targets', 'few', 'turns', 'hash'] as const;
 type LoadName = (typeof LOADS)[number];
 
 const CONNECTIONS = 64;
@@ -44,6 +46,13 @@ const POLICY: Policy = {
   required_scopes: ['orders:read'],
   rate_limit: { enabled: true, requests: 1_000_000_000, window_seconds: 3600 },
   cors: { allowed_origins: [ORIGIN] },
+};
+
+const ALGORITHMS: Partial<Record<LoadName, NonNullable<Revision['load_balancing']>>> = {
+  targets: { algorithm: 'least_requests' },
+  few: { algorithm: 'least_requests' },
+  turns: { algorithm: 'round_robin' },
+  hash: { algorithm: 'hash', hash: { by: 'ip' } },
 };
 
 const hasPolicy = (load: LoadName): boolean => load === 'policy' || load === 'logged';
@@ -142,7 +151,14 @@ async function startEngine(checkout: string, load: LoadName): Promise<() => Prom
   const backends = memoryBackends([responseOf(load, 0), responseOf(load, 1)]);
   const { token, key } = new TestKeys().create({ app_id: 'app-1', scopes: ['orders:read'] });
   const endpoints = hasPolicy(load) ? [{ path: '/orders/{id}' }] : [];
-  const setup = { backendPort: 80, endpoints, keys: [key], ...(hasPolicy(load) ? { policy: POLICY } : {}) };
+  const revision = revisionOf(load);
+  const setup = {
+    backendPort: 80,
+    endpoints,
+    keys: [key],
+    ...(revision && { revision }),
+    ...(hasPolicy(load) ? { policy: POLICY } : {}),
+  };
   const record = new WorkerMetrics().routeRecord({ app: 'a', version: 'v1', revision: 'r1', route: '/' });
   const log = load === 'logged' ? await accessLogOf(from) : undefined;
   const { context } = await startProxy(oneRoute(setup), {
@@ -167,6 +183,17 @@ async function startEngine(checkout: string, load: LoadName): Promise<() => Prom
     for (const client of clients) client.receive(request);
     await answered(backends, clients);
   };
+}
+
+function revisionOf(load: LoadName): Partial<Revision> | undefined {
+  const balancing = ALGORITHMS[load];
+  if (balancing === undefined) return undefined;
+  const targets = Array.from({ length: load === 'few' ? 3 : 100 }, (_none, index) => ({
+    host: `10.0.0.${index + 1}`,
+    port: 80,
+    weight: 100,
+  }));
+  return { targets, load_balancing: balancing };
 }
 
 /** What the observer of a worker does for the log. */

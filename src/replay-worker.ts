@@ -35,6 +35,7 @@ import { UPSTREAM_AGE_MAX_MS, type ProxyOptions } from './proxy/options.ts';
 import { UpstreamPermits } from './proxy/upstream/permits.ts';
 import { UpstreamPool } from './proxy/upstream/pool.ts';
 import { createLookup } from './proxy/upstream/resolver.ts';
+import { TargetRegistry } from './proxy/targets/target-registry.ts';
 import { createExplain } from './explain/explain.ts';
 import type { TriedExplanation, TriedRequest } from './explain/access.ts';
 import { QUIET_OBSERVER } from './explain/replay/quiet-observer.ts';
@@ -179,6 +180,7 @@ function contextOf(holder: SnapshotHolder<CompiledPolicy>): ProxyContext {
   const options: ProxyOptions = { ...settings.proxy, ipv6PrefixBits: settings.ipv6PrefixBits };
   const deadlines = new Deadlines(clock);
   const date = httpDate(clock.nowMs());
+  const targets = new TargetRegistry(0, () => clock.nowMs());
   return {
     options,
     clock,
@@ -204,6 +206,7 @@ function contextOf(holder: SnapshotHolder<CompiledPolicy>): ProxyContext {
     observer: QUIET_OBSERVER,
     snapshot: () => holder.current,
     breakerOf: () => undefined,
+    targetsOf: (revision) => targets.of(revision),
     shareOf: () => 1,
     isTrustedProxy: blockList(settings.trustedProxyIps),
     nextRequestId: requestIds(),

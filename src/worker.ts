@@ -45,6 +45,7 @@ import {
 import { UpstreamPool } from './proxy/upstream/pool.ts';
 import { RetryBudgets } from './proxy/resilience/retry-budget.ts';
 import { createLookup } from './proxy/upstream/resolver.ts';
+import { TargetRegistry } from './proxy/targets/target-registry.ts';
 import { answerExplain } from './explain/worker-side.ts';
 import { StatsReporter } from './control/reporting/stats-reporter.ts';
 import { startHeartbeat } from './control/workers/heartbeat.ts';
@@ -74,6 +75,7 @@ const {
   certificates,
   ticketKeys,
   isSpare,
+  targetColumn,
   port: trafficPort,
   ownPorts,
   viaName,
@@ -103,6 +105,7 @@ const traffic =
       });
 const debugTokens = new DebugTokens();
 const breakers = new BreakerRegistry();
+const targets = new TargetRegistry(targetColumn, () => clock.nowMs());
 const stats =
   settings.stats.maxBytes === 0
     ? undefined
@@ -192,6 +195,7 @@ const context: ProxyContext = {
   observer,
   snapshot: () => holder.current,
   breakerOf,
+  targetsOf: (revision) => targets.of(revision),
   shareOf: shares(breakerOf, clock),
   isTrustedProxy: blockList(settings.trustedProxyIps),
   nextRequestId: requestIds(),
@@ -270,7 +274,8 @@ function apply(message: ApplyMessage): void {
   void listenIfReady();
 }
 
-function tryApply({ change, breakers: entries, removedRevisionIds }: ApplyMessage): string | undefined {
+function tryApply(message: ApplyMessage): string | undefined {
+  const { change, breakers: entries, targets: shared, removedRevisionIds, endedPools } = message;
   try {
     holder.apply(change);
   } catch (error) {
@@ -278,6 +283,12 @@ function tryApply({ change, breakers: entries, removedRevisionIds }: ApplyMessag
   }
   for (const revisionId of removedRevisionIds) breakers.delete(revisionId);
   for (const [revisionId, memory] of entries) breakers.add(revisionId, memory);
+  for (const revisionId of removedRevisionIds) targets.delete(revisionId);
+  for (const [revisionId, memory] of shared) {
+    if (memory === undefined) targets.delete(revisionId);
+    else targets.set(revisionId, memory);
+  }
+  for (const poolKey of endedPools) pool.end(poolKey);
   return undefined;
 }
 

@@ -23,6 +23,7 @@ const LABELS: Readonly<Record<string, string>> = {
   'headgate_build_info.version': 'version of Headgate',
   node: 'version of Node.js',
   revision: 'label of the revision',
+  target: 'host and port',
   route: 'gateway path and path template of the endpoint; `other` beyond 5,000 routes',
   method: '`GET`, `HEAD`, `POST`, `PUT`, `PATCH`, `DELETE`, `OPTIONS` or `other`',
   status: 'HTTP status of the response',
@@ -31,7 +32,7 @@ const LABELS: Readonly<Record<string, string>> = {
   worker: 'number of the worker',
   reason: 'why, one of a fixed set',
   'headgate_upstream_retries_total.reason':
-    'why the attempt before failed: `connect`, `reset`, `timeout`, `502`, `503`, `504`, or `unsent` for a pooled connection that was dead',
+    'why the attempt before failed: `connect`, `reset`, `timeout`, `500`, `502`, `503`, `504`, or `unsent` for a pooled connection that was dead',
   'headgate_upstream_retries_refused_total.reason': 'as for `headgate_upstream_retries_total`',
   'headgate_overload_refusals_total.reason':
     '`exchanges`, `connections`, `connections_per_ip`, `upstream_queue` or `upstream_queue_timeout`',
@@ -139,6 +140,16 @@ async function renderSample(): Promise<string> {
     limitCounters: { counters: 1, bytes: 1, bytesPeak: 1, bytesMax: 1, evictions: new Map([['app', 1]]) },
     certificates: { traffic: [{ names: ['example.com'], expiresAtMs: 1_000 }] },
     breakers: [{ labels, state: 'closed' }],
+    targets: [
+      {
+        labels: { ...labels, target: 't' },
+        isInService: true,
+        inFlight: 1,
+        requests: 1,
+        failures: 1,
+        ejections: 1,
+      },
+    ],
     database: { driver: 'sqlite', isUp: true },
     configFile: { loadedAt: '1970-01-01T00:00:01Z', problem: undefined, reloads: { applied: 1 } },
     history: { versions: 1, bytes: 1, failedAtMs: undefined },

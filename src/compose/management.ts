@@ -32,7 +32,7 @@ import type { Settings } from '../settings/settings.ts';
 import type { PolicyCompiler } from '../config/types.ts';
 import { validateChange } from '../config/validate-change.ts';
 import { assertAcceptable } from './changes.ts';
-import { answers, breakerFacts, revisionsInUse } from './node-facts.ts';
+import { answers, backendFacts, revisionsInUse } from './node-facts.ts';
 import type { CertificateWatches } from './listener-certificates.ts';
 import type { Changes, Parts } from './parts.ts';
 import { nodesAccess, statsAccess } from './stats.ts';
@@ -131,7 +131,7 @@ export async function createManagement(
         version,
         keys: state.keys,
         certificates: certificates.watches.facts,
-        breakers: breakerFacts(state),
+        ...backendFacts(state, parts.health),
         database: configFile === undefined ? { driver: repository.driver, isUp } : undefined,
         configFile: configFile && { ...configFile.status, reloads: configFile.reloads },
         history: configFile === undefined ? parts.history.facts : undefined,

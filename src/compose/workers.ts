@@ -107,10 +107,12 @@ export function startHousekeeping(parts: Parts): () => Promise<void> {
     parts.stats?.tick();
   }, TICK_MS);
   probe.start();
+  parts.health.targets.start();
   return async () => {
     clearInterval(ticking);
     descriptors.stop();
     probe.stop();
+    parts.health.targets.stop();
     await Promise.all([keyUsage.stop(), history.stop()]);
   };
 }

@@ -26,6 +26,7 @@ import type {
   PolicyPair,
 } from './types.ts';
 import { sharedText } from './shared-text.ts';
+import { compileTargets } from './targets.ts';
 import { REVISIONS_MAX, WeightedChoice } from './weights.ts';
 
 /** The defaults of `circuit_breaker` (docs/reference/policies.md). */
@@ -130,6 +131,7 @@ export function compileRevision<P>(
     id: record.id,
     label: record.revision,
     backend: compileBackend(record),
+    targets: compileTargets(record),
     stripGatewayPath: record.strip_gateway_path,
     preserveHost: record.preserve_host,
     weight: record.traffic_weight,
@@ -140,6 +142,7 @@ export function compileRevision<P>(
     inherited: undefined,
     fallback: undefined,
     breakerSlot: undefined,
+    targetsSlot: undefined,
   };
   if (!app.compiled.managed) revision.fallback = createFallback(version, revision, base.inherited());
   if (endpoints.length > 0) {

@@ -70,6 +70,60 @@ export interface CompiledBackend {
   readonly tls: BackendTls | undefined;
   /** Identifies the pool: revisions with equal keys may share connections. */
   readonly poolKey: string;
+  /** Connections in use at once from one worker; undefined: as the settings say. */
+  readonly connectionsMax: number | undefined;
+  /** Requests of one worker that may wait for one; undefined: as the settings say. */
+  readonly waitingMax: number | undefined;
+}
+
+/** When a target is ejected, and for how long (proxy/targets/). */
+export interface EjectionRules {
+  /** Infinity: never for this reason. */
+  readonly failuresInRow: number;
+  /** Ejected with this much more of failures than its peers, 0 to 1; Infinity: never for this reason. */
+  readonly failureShare: number;
+  /** Attempts in the window that a share of failures needs. */
+  readonly attemptsMin: number;
+  readonly baseMs: number;
+  readonly maxMs: number;
+  readonly counts5xx: boolean;
+}
+
+/** Where the key of a request comes from; names of headers are in lower case. */
+export interface HashSource {
+  readonly by: 'header' | 'cookie' | 'claim' | 'path' | 'ip';
+  readonly name: string;
+  /** Seconds for which a cookie of the gateway lasts; undefined: as long as the browser's session. */
+  readonly ttlSecs: number | undefined;
+}
+
+export interface CompiledBalancing {
+  readonly algorithm: 'least_requests' | 'round_robin' | 'hash';
+  /** With `hash`. */
+  readonly hash: HashSource | undefined;
+  readonly ejection: EjectionRules;
+  readonly slowStartMs: number;
+}
+
+export interface CompiledTarget {
+  /** Identifies the target within its revision, with all that its connections depend on. */
+  readonly key: string;
+  readonly backend: CompiledBackend;
+  /** 0: no new requests. */
+  readonly weight: number;
+  readonly zone: string | undefined;
+}
+
+/** The targets of a revision that has several. */
+export interface CompiledTargets {
+  readonly list: readonly CompiledTarget[];
+  readonly balancing: CompiledBalancing;
+}
+
+/** The targets of a revision as a worker balances them, as seen by the configuration. */
+export interface TargetsSlot {
+  /** Its memory was replaced, and it must be made again. */
+  readonly isRemoved: boolean;
 }
 
 /** A revision's circuit breaker, as seen by the configuration. */
@@ -81,7 +135,10 @@ export interface BreakerSlot {
 export interface CompiledRevision<P> {
   readonly id: string;
   readonly label: string;
+  /** The only target, or the first one. Scheme, base path and TLS are the same for all. */
   readonly backend: CompiledBackend;
+  /** undefined with a single target. */
+  readonly targets: CompiledTargets | undefined;
   readonly stripGatewayPath: boolean;
   readonly preserveHost: boolean;
   readonly weight: number;
@@ -97,6 +154,8 @@ export interface CompiledRevision<P> {
   readonly fallback: CompiledRoute<P> | undefined;
   /** Owned by proxy/resilience/breaker-registry.ts: its circuit breaker, looked up on first use. */
   breakerSlot: BreakerSlot | undefined;
+  /** Owned by proxy/targets/target-registry.ts: its targets, looked up on first use. */
+  targetsSlot: TargetsSlot | undefined;
 }
 
 export interface CompiledRoute<P> {

@@ -49,6 +49,7 @@ export function explanationOf(
     version: facts.version,
     revision: facts.revision,
     candidates: [...facts.candidates],
+    ...(facts.target !== undefined && { target: facts.target }),
     endpoint: facts.endpoint,
     caller:
       facts.policy === undefined

@@ -1,12 +1,14 @@
 /**
  * Why each current revision of a version could or could not serve a request (proxy/eligible-revisions.ts), as part of
- * an explanation. Chooses nothing: the match has already chosen.
+ * an explanation, and which of its targets got it. Chooses nothing: the engine has already chosen.
  */
 import type { CompiledRoute } from '../config/types.ts';
-import type { Candidate } from './schema.ts';
+import type { Candidate, ExplainedTarget } from './schema.ts';
+import type { ExchangeView } from '../proxy/interfaces/exchange-view.ts';
+import { choiceReasonText } from '../proxy/targets/choice-text.ts';
 import type { CompiledPolicy } from '../policy/stage.ts';
 import type { SharedParts } from '../proxy/interfaces/shared-parts.ts';
-import type { Revision, Version } from '../proxy/interfaces/route.ts';
+import type { Revision, Route, Version } from '../proxy/interfaces/route.ts';
 import {
   createEligibleRevisions,
   findEligibleRevisions,
@@ -91,4 +93,33 @@ function reasonText(
     default:
       return '';
   }
+}
+
+/** Limit of the listed targets. */
+const TARGETS_MAX = 64;
+
+/** undefined: the revision has a single target, or the exchange never got that far. */
+export function explainedTarget(
+  exchange: ExchangeView,
+  route: Route | undefined,
+): ExplainedTarget | undefined {
+  const { target, context } = exchange;
+  const group = route === undefined ? undefined : context.targetsOf(route.revision);
+  if (target === undefined || group === undefined) return undefined;
+  const { list, balancing } = target.targets;
+  const { ejection, slowStartMs } = balancing;
+  const nowMs = context.clock.nowMs();
+  return {
+    target: target.backend.authority,
+    zone: list[target.choice.index]?.zone ?? null,
+    algorithm: balancing.algorithm,
+    reason: choiceReasonText(target),
+    // The group may be of another configuration by now.
+    targets: group.compiled.list.slice(0, TARGETS_MAX).map(({ backend, weight }, index) => ({
+      target: backend.authority,
+      weight,
+      state: group.stateOf(index).phase(ejection, slowStartMs, nowMs),
+      in_flight: group.load(index),
+    })),
+  };
 }

@@ -7,6 +7,7 @@ import { timingSafeEqual } from 'node:crypto';
 import { tokenHash } from '../model/token.ts';
 import { fieldText } from '../policy/caller.ts';
 import type { ExchangeView } from '../proxy/interfaces/exchange-view.ts';
+import { backendOf } from '../proxy/targets/backend-of.ts';
 import { upstreamPath } from '../proxy/upstream-path.ts';
 import type { DebugTokenEntry } from './messages.ts';
 
@@ -74,10 +75,8 @@ function deniedText({ errorCode, evaluation }: ExchangeView): string {
   return by === undefined ? String(errorCode) : `${errorCode} by ${by}`;
 }
 
-function upstreamText(
-  { path, suffixStart }: ExchangeView,
-  route: NonNullable<ExchangeView['route']>,
-): string {
-  const { scheme, authority } = route.revision.backend;
+function upstreamText(exchange: ExchangeView, route: NonNullable<ExchangeView['route']>): string {
+  const { path, suffixStart } = exchange;
+  const { scheme, authority } = backendOf(exchange, route);
   return `${scheme}://${authority}${upstreamPath(route, path, suffixStart)}`;
 }

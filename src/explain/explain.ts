@@ -28,6 +28,7 @@ import type { ExplainSettings, FindKey } from '../policy/part-explain.ts';
 import { ExchangeLimiter } from '../proxy/exchange-limiter.ts';
 import { WaitingClients } from '../proxy/downstream/waiting-clients.ts';
 import { type MatchErrorCode, type PathRefusal, type MatchResult } from '../proxy/match.ts';
+import { backendOf } from '../proxy/targets/backend-of.ts';
 import { upstreamPath } from '../proxy/upstream-path.ts';
 import { BODY_TOO_LARGE } from '../proxy/downstream/request-body.ts';
 import { malformed } from '../proxy/reasons.ts';
@@ -142,7 +143,7 @@ function feed(
       const { bytesMax, isChunked } = exchange.connection.body;
       if (isChunked && bytesMax > 0 && (input.body_bytes ?? 0) > bytesMax)
         return exchange.respondProblem(malformed(BODY_TOO_LARGE), false);
-      const { host, port, authority } = route.revision.backend;
+      const { host, port, authority } = backendOf(exchange, route);
       const denial = parts.context.egress.hostDenial(host, port);
       if (denial !== undefined)
         return exchange.respondProblem(
@@ -167,7 +168,9 @@ function forwardedRun(exchange: ExchangeView, route: Route): Outcome {
   const isWhole = head.framing === BodyFraming.none || head.contentLength === 0;
   const upgrade = isWhole ? tunnelledProtocol(head.upgrade) : undefined;
   const target = upstreamPath(route, path, suffixStart);
-  const lines = upstreamRequestHead(exchange, route, target, head.expectContinue && !isWhole, upgrade);
+  const backend = backendOf(exchange, route);
+  const expects = head.expectContinue && !isWhole;
+  const lines = upstreamRequestHead(exchange, route, backend, target, expects, upgrade);
   // As for a backend that speaks HTTP/1.1 and adds no Via of its own; a 101 has no Via.
   const via = upgrade === undefined ? viaLine(RESPONSE_VIA, 1, undefined) : '';
   const response = { status: null, headers: fieldsOfLines(via + responseFields(exchange, '')), body: null };
@@ -192,6 +195,7 @@ function readOnlyContext(
     waiting: new WaitingClients(),
     snapshot: () => readOnlySnapshot(context.snapshot()),
     breakerOf: (revision) => context.breakerOf(revision)?.copy(),
+    targetsOf: (revision) => context.targetsOf(revision)?.copy(),
     match: new ReadOnlyMatch((route) => ({
       ...route,
       policy: compile(route.effective, route.version.app),

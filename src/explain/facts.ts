@@ -7,17 +7,25 @@ import { comparablePath } from '../http/paths/canonical-path.ts';
 import type { ErrorCode } from '../model/errors.ts';
 import type { Reason } from '../model/reason.ts';
 import { partOfStage } from '../policy/registry.ts';
-import type { Candidate, ExplainedTimes, Explanation, HeaderField, StageName } from './schema.ts';
+import type {
+  Candidate,
+  ExplainedTarget,
+  ExplainedTimes,
+  Explanation,
+  HeaderField,
+  StageName,
+} from './schema.ts';
 import { tokenHash } from '../model/token.ts';
 import { tokenStart } from '../policy/parts/auth/bearer.ts';
 import { refusal, type CorsRefusal } from '../policy/parts/cors/cors-shadow.ts';
 import type { CompiledPolicy, Evaluation } from '../policy/stage.ts';
-import { candidatesOf } from './candidates.ts';
+import { candidatesOf, explainedTarget } from './candidates.ts';
 import { stageTimes } from './live/stage-times.ts';
 import { fieldsOf } from './redact.ts';
 import type { Route, Version } from '../proxy/interfaces/route.ts';
 import type { ExchangeView } from '../proxy/interfaces/exchange-view.ts';
 import { pathParameters, upstreamPath } from '../proxy/upstream-path.ts';
+import { backendOf } from '../proxy/targets/backend-of.ts';
 import type { ProxyOptions } from '../proxy/options.ts';
 import { corsOf } from '../proxy/respond.ts';
 
@@ -54,6 +62,8 @@ export interface ExchangeFacts {
   readonly hasProbe: boolean;
   readonly candidates: readonly Candidate[];
   readonly upstreamUrl: string | undefined;
+  /** undefined: the revision has a single target. */
+  readonly target: ExplainedTarget | undefined;
   /** The part after the gateway path, in the form in which endpoints are registered. */
   readonly restPath: string;
   readonly hasEncodedSlash: boolean;
@@ -131,6 +141,7 @@ type Place = Pick<
   | 'backend'
   | 'hasProbe'
   | 'upstreamUrl'
+  | 'target'
   | 'restPath'
   | 'hasEncodedSlash'
   | 'breakerRules'
@@ -159,9 +170,10 @@ function placeOf(version: Version | undefined, route: Route | undefined, exchang
           },
     revision: route === undefined ? null : { id: route.revision.id, revision: route.revision.label },
     endpoint: route === undefined ? null : endpointOf(route, path, suffixStart),
-    backend: route?.revision.backend.authority ?? '',
+    backend: route === undefined ? '' : backendOf(exchange, route).authority,
     hasProbe: route?.revision.healthCheckPath !== undefined,
-    upstreamUrl: route?.active === true ? upstreamUrlOf(route, path, suffixStart) : undefined,
+    upstreamUrl: route?.active === true ? upstreamUrlOf(exchange, route) : undefined,
+    target: explainedTarget(exchange, route),
     restPath: rest === '' ? '/' : rest,
     hasEncodedSlash: exchange.hasEncodedSlash,
     breakerRules: route?.revision.breaker ?? null,
@@ -179,8 +191,9 @@ function endpointOf(route: Route, path: string, suffixStart: number): Explanatio
   };
 }
 
-function upstreamUrlOf(route: Route, path: string, suffixStart: number): string {
-  const { scheme, authority } = route.revision.backend;
+function upstreamUrlOf(exchange: ExchangeView, route: Route): string {
+  const { path, suffixStart } = exchange;
+  const { scheme, authority } = backendOf(exchange, route);
   return `${scheme}://${authority}${upstreamPath(route, path, suffixStart)}`;
 }
 

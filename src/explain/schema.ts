@@ -126,6 +126,33 @@ const CandidateSchema = Type.Object(
 );
 export type Candidate = Static<typeof CandidateSchema>;
 
+const TargetSchema = Type.Object(
+  {
+    target: Type.String({ description: 'Host and port of the target.' }),
+    zone: nullable(Type.String()),
+    algorithm: oneOf(['least_requests', 'round_robin', 'hash']),
+    reason: Type.String({ description: 'Why this target, for people.' }),
+    targets: Type.Array(
+      Type.Object(
+        {
+          target: Type.String({ description: 'Host and port.' }),
+          weight: Type.Integer(),
+          state: oneOf(['in_service', 'warming', 'ejected', 'unhealthy']),
+          in_flight: Type.Integer({ description: 'Requests under way, over all workers.' }),
+        },
+        { ...closed, title: 'ExplainedTargetState' },
+      ),
+      { description: 'All targets of the revision when this was written down; at most 64.' },
+    ),
+  },
+  {
+    ...closed,
+    title: 'ExplainedTarget',
+    description: 'Of a revision with several targets: the one of the latest attempt. Absent: it has one.',
+  },
+);
+export type ExplainedTarget = Static<typeof TargetSchema>;
+
 const StageSchema = Type.Object(
   {
     stage: oneOf(STAGES),
@@ -290,6 +317,7 @@ export const ExplanationSchema = Type.Object(
     ),
     revision: nullable(Type.Object({ id: Type.String(), revision: Type.String() }, closed)),
     candidates: Type.Array(CandidateSchema),
+    target: Type.Optional(TargetSchema),
     endpoint: nullable(
       Type.Object(
         {

@@ -17,6 +17,7 @@ export const ACCESS_FIELDS = [
   'bytes_out',
   'duration_ms',
   'upstream_ms',
+  'target',
   'retries',
   'key_id',
   'client_ip',
@@ -61,6 +62,10 @@ export const ACCESS_FIELD_MEANINGS: Readonly<Record<AccessField, AccessFieldMean
   upstream_ms: {
     meaning: 'milliseconds between sending the request to the backend and receiving the head of its response',
     absent: 'without a response from a backend',
+  },
+  target: {
+    meaning: 'host and port of the target that got the request last',
+    absent: 'when the revision has a single target',
   },
   retries: { meaning: 'attempts at a backend beyond the first', absent: 'when there were none' },
   key_id: { meaning: 'id of the API key, or subject of the JWT', absent: 'for anonymous callers' },

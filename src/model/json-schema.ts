@@ -68,3 +68,19 @@ function orNull(schema: JsonSchema): JsonSchema {
   if (schema.anyOf !== undefined) return { ...schema, anyOf: [...schema.anyOf, { type: 'null' }] };
   return { anyOf: [schema, { type: 'null' }] };
 }
+
+const alternatives = new WeakMap<JsonSchema, readonly string[]>();
+
+/**
+ * Fields of which an object needs one: what `required` cannot say, and `anyOf` says to generators of clients badly.
+ * Known by schema object.
+ */
+export function requireOneOf<T extends JsonSchema>(schema: T, names: readonly string[] | undefined): T {
+  if (names !== undefined) alternatives.set(schema, names);
+  return schema;
+}
+
+/** The fields of which a value of the schema needs one; undefined: of none. */
+export function alternativesOf(schema: JsonSchema): readonly string[] | undefined {
+  return alternatives.get(schema);
+}

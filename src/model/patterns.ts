@@ -35,6 +35,8 @@ export const PATH_PATTERN = '^/';
 /** A path and perhaps a query, in visible ASCII characters. */
 export const REQUEST_PATH_PATTERN = '^/[!-"$-~]*$';
 export const STATUS_CLASS_PATTERN = '^[2-5]xx$';
+/** Where a target stands. */
+export const ZONE_PATTERN = '^[A-Za-z0-9][A-Za-z0-9._-]*$';
 export const API_PATH_PATTERN = '^/api/v1/';
 /** Of an operation in a transaction. */
 export const OPERATION_ID_PATTERN = '^[A-Za-z][A-Za-z0-9_-]{0,63}$';
@@ -58,6 +60,7 @@ export const STATUS_FILTER_PATTERN = `^${STATUSES}(?:,${STATUSES}){0,9}$`;
 
 export const PATTERN_WORDS: Readonly<Record<string, string>> = {
   [TOKEN_PATTERN]: TOKEN_WORDS,
+  [ZONE_PATTERN]: 'must contain only letters, digits, ., _ and -, and begin with a letter or digit',
   [TOKEN_OR_STAR_PATTERN]: TOKEN_WORDS,
   [B64_TOKEN_PATTERN]: 'must contain only letters, digits and -._~+/, and "=" only at the end',
   [SCOPE_PATTERN]: 'must not be empty or contain control characters',

@@ -69,6 +69,38 @@ export interface ProbeSettings {
   readonly expected_statuses?: readonly (number | string)[];
 }
 
+/** One of several places where a revision runs. */
+export interface Target {
+  /** Name or address, IPv6 without brackets. */
+  readonly host: string;
+  readonly port: number;
+  /** Relative to the other targets; 0: no new requests. */
+  readonly weight: number;
+  /** Where it stands, in words of the operator. */
+  readonly zone?: string;
+}
+
+export type BalancingAlgorithm = 'least_requests' | 'round_robin' | 'hash';
+export type HashBy = 'header' | 'cookie' | 'claim' | 'path' | 'ip';
+
+/** How requests are spread over targets, and which of them get none. Absent: the default of the schema. */
+export interface LoadBalancing {
+  readonly algorithm?: BalancingAlgorithm;
+  readonly hash?: { readonly by: HashBy; readonly name?: string; readonly ttl_secs?: number };
+  readonly ejection?: {
+    readonly enabled?: boolean;
+    readonly consecutive_failures?: number;
+    readonly failure_percent?: number;
+    readonly min_requests?: number;
+    readonly base_secs?: number;
+    readonly max_secs?: number;
+    readonly count_5xx?: boolean;
+  };
+  readonly slow_start_secs?: number;
+  readonly max_connections?: number;
+  readonly max_waiting?: number;
+}
+
 export interface Revision extends RecordBase {
   readonly version_id: string;
   readonly revision: string;
@@ -84,6 +116,9 @@ export interface Revision extends RecordBase {
   readonly is_current: boolean;
   readonly backend_tls: BackendTls | null;
   readonly circuit_breaker: CircuitBreakerSettings | null;
+  /** null: the one target at `backend_host` and `backend_port`. Otherwise those are of the first target. */
+  readonly targets: readonly Target[] | null;
+  readonly load_balancing: LoadBalancing | null;
 }
 
 export type EndpointMethod = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | '*';

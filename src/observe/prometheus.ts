@@ -91,6 +91,16 @@ export interface BreakerFact {
   readonly state: 'closed' | 'half_open' | 'open';
 }
 
+/** One target of a revision that has several. */
+export interface TargetFact {
+  readonly labels: RevisionLabels & { readonly target: string };
+  readonly isInService: boolean;
+  readonly inFlight: number;
+  readonly requests: number;
+  readonly failures: number;
+  readonly ejections: number;
+}
+
 export interface ConfigFileFacts {
   /** RFC 3339. */
   readonly loadedAt: string;
@@ -111,6 +121,7 @@ export interface NodeFacts {
   readonly certificates?: Readonly<Record<string, readonly CertificateExpiry[] | undefined>>;
   /** Breakers of current revisions. */
   readonly breakers?: Iterable<BreakerFact> | undefined;
+  readonly targets?: Iterable<TargetFact> | undefined;
   readonly database?: { readonly driver: string; readonly isUp: boolean } | undefined;
   /** Files that the configuration comes from, in place of a database. */
   readonly configFile?: ConfigFileFacts | undefined;
@@ -132,6 +143,7 @@ export async function renderMetrics(merged: MergedMetrics, node: NodeFacts): Pro
   ]);
   addRoutes(page, merged.routes);
   addRevisions(page, merged.revisions, node.breakers ?? []);
+  addTargets(page, [...(node.targets ?? [])]);
   for (const [name, help] of Object.entries(COUNTERS) as [CounterName, string][]) {
     const values = merged.counters.filter((counter) => counter.name === name);
     page.family('counter', `headgate_${name}_total`, help, values);
@@ -260,6 +272,33 @@ function addRevisions(
   }));
   const stateHelp = 'State of the circuit breaker of a current revision: 0 closed, 1 half open, 2 open';
   page.family('gauge', 'headgate_breaker_state', stateHelp, states);
+}
+
+function addTargets(page: Exposition, targets: readonly TargetFact[]): void {
+  const per = (
+    kind: 'gauge' | 'counter',
+    name: string,
+    help: string,
+    of: (fact: TargetFact) => number,
+  ): void =>
+    page.family(
+      kind,
+      `headgate_target_${name}`,
+      help,
+      targets.map((fact) => ({ labels: { ...fact.labels }, value: of(fact) })),
+    );
+  per('gauge', 'in_service', 'Whether a target of a revision with several gets requests', (fact) =>
+    Number(fact.isInService),
+  );
+  per('gauge', 'requests_in_flight', 'Requests under way at a target', (fact) => fact.inFlight);
+  per('counter', 'requests_total', 'Attempts at a target', (fact) => fact.requests);
+  per('counter', 'failures_total', 'Attempts at a target that have failed', (fact) => fact.failures);
+  per(
+    'counter',
+    'ejections_total',
+    'How often a target was ejected for failed requests',
+    (fact) => fact.ejections,
+  );
 }
 
 function addWorkers(page: Exposition, workers: readonly WorkerSample[]): void {

@@ -1,11 +1,12 @@
 /**
- * The attempts at a backend for one exchange, as one loop: choose a revision that its breaker admits, get a permit for
- * a connection, forward (upstream/forward.ts), and after a failure decide whether and where to try again
+ * The attempts at a backend for one exchange, as one loop: choose a revision that its breaker admits and one of its
+ * targets (targets/aimed-target.ts), get a permit for a connection, forward (upstream/forward.ts), and after a failure decide whether and where to try again
  * (resilience/retry-state.ts). The last failure becomes the response. docs/request-path.md, "Retries", has the rules.
  *
  * Owns the route of the current attempt, the request body while another attempt may need it, the permit, and the
  * deadline of the whole exchange.
  */
+import type { CompiledBackend } from '../config/types.ts';
 import type { Route } from './interfaces/route.ts';
 import type { Exchange, ExchangeAttempts } from './exchange.ts';
 import type { OverloadReason } from './exchange-limiter.ts';
@@ -15,6 +16,7 @@ import { ADMITTED, type Admission, type Breaker, type Trial } from './resilience
 import { BreakerReport } from './resilience/breaker-report.ts';
 import { RetryState } from './resilience/retry-state.ts';
 import { DONE, OTHER_POLICY, type StageResult } from './stage-result.ts';
+import { AimedTarget, chooseTarget } from './targets/aimed-target.ts';
 import { Forwarding, type ForwardingOwner, type WholeBody } from './upstream/forward.ts';
 import type { PermitWaiter } from './upstream/permits.ts';
 import type { UpstreamConnection } from './upstream/upstream-connection.ts';
@@ -41,8 +43,11 @@ export function startAttempts(exchange: Exchange): StageResult {
       return OTHER_POLICY;
     }
     context.observer.policyDecided(exchange, undefined);
-    if (context.interceptUpstream !== undefined) context.interceptUpstream(exchange, route);
-    else start(exchange, route, breaker, admission.trial);
+    if (context.interceptUpstream !== undefined) {
+      const group = context.targetsOf(route.revision);
+      exchange.aimedAt(group && chooseTarget(exchange, route, group));
+      context.interceptUpstream(exchange, route);
+    } else start(exchange, route, breaker, admission.trial);
     return DONE;
   }
 }
@@ -82,6 +87,8 @@ export class Attempts implements ExchangeAttempts, ForwardingOwner, PermitWaiter
   readonly endsAtMs: number;
   readonly #exchange: Exchange;
   #route: Route;
+  /** undefined while the revision has a single target. */
+  #aimed: AimedTarget | undefined;
   /** The current attempt; undefined while the exchange waits for a permit. */
   #forwarding: Forwarding | undefined;
   /** Created when an attempt fails. */
@@ -108,16 +115,47 @@ export class Attempts implements ExchangeAttempts, ForwardingOwner, PermitWaiter
     this.#next();
   }
 
-  /** One iteration: an attempt, as soon as the backend has a permit for it. */
-  #next(): void {
+  /**
+   * One iteration: an attempt, as soon as the backend has a permit for it.
+   * @param isResend to the same target as before
+   */
+  #next(isResend = false): void {
     const { permits, options, deadlines } = this.#exchange.context;
-    if (!permits.isBounded) return this.#forward();
+    const backend = this.#aim(isResend);
+    if (!permits.isBounded(backend)) return this.#forward();
     this.#permit ??= new UpstreamPermit(permits, this);
-    const result = this.#permit.tryAcquire(this.#route.revision.backend.poolKey);
+    const result = this.#permit.tryAcquire(backend);
     if (result === 'acquired') return this.#forward();
-    if (result === 'full') return this.#refuse('upstream_queue');
+    if (result === 'full') return this.#moveFromFull();
     const queuedUntilMs = deadlines.nowMs + options.upstreamQueueTimeoutMs;
     this.#exchange.connection.deadlineMs = Math.min(queuedUntilMs, this.endsAtMs);
+  }
+
+  /** Chooses the target of the next attempt. */
+  #aim(isResend: boolean): CompiledBackend {
+    const { revision } = this.#route;
+    if (revision.targets === undefined) return revision.backend;
+    const group = this.#exchange.context.targetsOf(revision);
+    if (group === undefined) return revision.backend;
+    const aimed = this.#aimed;
+    if (aimed === undefined) this.#aimed = new AimedTarget(this.#exchange, this.#route, group);
+    else if (!isResend) {
+      aimed.letGo();
+      if (!aimed.moveOn()) aimed.startOver(this.#exchange, this.#route);
+    }
+    const { target } = this.#aimed as AimedTarget;
+    this.#exchange.aimedAt(target);
+    return target.backend;
+  }
+
+  /** The target has its most connections, and its queue is full: another one may have room. */
+  #moveFromFull(): void {
+    if (this.#aimed?.hasOther === true) this.#next();
+    else this.#refuse('upstream_queue');
+  }
+
+  get #backend(): CompiledBackend {
+    return this.#aimed?.backend ?? this.#route.revision.backend;
   }
 
   onPermit(poolKey: string): void {
@@ -125,7 +163,7 @@ export class Attempts implements ExchangeAttempts, ForwardingOwner, PermitWaiter
   }
 
   #forward(): void {
-    this.#forwarding = new Forwarding(this.#exchange, this.#route, this, this.#body);
+    this.#forwarding = new Forwarding(this.#exchange, this.#route, this.#backend, this, this.#body);
     this.#forwarding.start(this.#isRetry);
   }
 
@@ -133,26 +171,29 @@ export class Attempts implements ExchangeAttempts, ForwardingOwner, PermitWaiter
   onAttemptFailed(failure: UpstreamFailure, upstream: UpstreamConnection | undefined): void {
     this.#forwarding = undefined;
     this.#exchange.timeline?.attemptEnded(0, failure.cause);
-    const next = upstream && this.#retryState().afterFailure(this.#route, failure.cause, upstream);
+    const aimed = this.#aimed;
+    const next = upstream && this.#retryState().afterFailure(this.#route, failure.cause, upstream, aimed);
+    if (next?.isResend !== true) aimed?.failed(failure);
     if (next === undefined) return this.#fail(failure);
-    if (next !== this.#route) {
+    if (next.route !== this.#route) {
       this.report.failed(failure);
-      this.#failOverTo(next);
+      this.#failOverTo(next.route);
     }
     this.#isRetry = true;
-    this.#next();
+    this.#next(next.isResend);
   }
 
   /** A response with an error status has arrived. If it is retried, it is not forwarded and the attempt is over. */
   retriesStatus(status: number, hasInterim: boolean): boolean {
-    const next = this.#retryState().afterStatus(this.#route, status, hasInterim);
+    const next = this.#retryState().afterStatus(this.#route, status, hasInterim, this.#aimed);
     if (next === undefined) return false;
+    this.#aimed?.answered(status);
     this.#exchange.timeline?.attemptEnded(status, '');
     this.#forwarding?.cancel();
     this.#forwarding = undefined;
-    if (next !== this.#route) {
+    if (next.route !== this.#route) {
       this.report.answered(status, this.#exchange.context.deadlines.nowMs);
-      this.#failOverTo(next);
+      this.#failOverTo(next.route);
     }
     this.#isRetry = true;
     this.#next();
@@ -164,13 +205,17 @@ export class Attempts implements ExchangeAttempts, ForwardingOwner, PermitWaiter
   }
 
   #failOverTo(route: Route): void {
+    this.#aimed?.letGo();
+    this.#aimed = undefined;
+    this.#exchange.aimedAt(undefined);
     this.#route = route;
     this.report.moveTo(route.revision);
     this.#exchange.failedOver(route);
   }
 
   /** A response ends the loop. */
-  onAnswered(): void {
+  onAnswered(status: number): void {
+    this.#aimed?.answered(status);
     this.#releaseBody();
   }
 
@@ -202,9 +247,10 @@ export class Attempts implements ExchangeAttempts, ForwardingOwner, PermitWaiter
     this.#forwarding?.cancel();
   }
 
-  /** Releases the permit and the body at the end of the exchange; may be called again. */
+  /** Releases the permit, the target and the body at the end of the exchange; may be called again. */
   release(): void {
     this.#permit?.release();
+    this.#aimed?.letGo();
     this.#releaseBody();
   }
 
@@ -217,7 +263,7 @@ export class Attempts implements ExchangeAttempts, ForwardingOwner, PermitWaiter
   #refuse(reason: OverloadReason): void {
     const exchange = this.#exchange;
     exchange.context.observer.overloaded(reason);
-    const { authority } = this.#route.revision.backend;
+    const { authority } = this.#backend;
     exchange.respondProblem({ kind: OVERLOADED, data: { full: reason, authority } });
   }
 
@@ -228,7 +274,10 @@ export class Attempts implements ExchangeAttempts, ForwardingOwner, PermitWaiter
     exchange.timeline?.attemptEnded(0, failure.cause);
     exchange.context.observer.upstreamFailed(failure, exchange);
     // A slow client or a long response is not a failure of the backend.
-    if (this.#forwarding?.isWaitingForBackend === true) this.report.failed(failure);
+    if (this.#forwarding?.isWaitingForBackend === true) {
+      this.#aimed?.failed(failure);
+      this.report.failed(failure);
+    }
     this.cancel();
     this.#respondFailed(failure);
   }
@@ -242,6 +291,6 @@ export class Attempts implements ExchangeAttempts, ForwardingOwner, PermitWaiter
   }
 
   #respondFailed(failure: UpstreamFailure): void {
-    this.#exchange.respondProblem(upstreamFailed(this.#route.revision.backend.authority, failure));
+    this.#exchange.respondProblem(upstreamFailed(this.#backend.authority, failure));
   }
 }

@@ -19,6 +19,7 @@ import type { MatchResult } from './match.ts';
 import { POLICY_TIMEOUT } from './reasons.ts';
 import type { RequestBuffer } from './io/request-buffer.ts';
 import { gatewayResponse, problemBody, responseFields } from './respond.ts';
+import type { ChosenTarget } from './targets/target-view.ts';
 import { ExchangeTimeline } from './timeline.ts';
 
 /** Status in logs and metrics if the client disconnected before a response. */
@@ -66,6 +67,8 @@ export class Exchange implements AnswerableExchange {
   readonly rematches: number = 0;
   /** Only if the gateway waits for the body. */
   readonly buffer: RequestBuffer | undefined = undefined;
+  /** Of the latest attempt, where the revision has several. */
+  readonly target: ChosenTarget | undefined = undefined;
   /** Attempts at the backend. */
   readonly attempts: ExchangeAttempts | undefined = undefined;
 
@@ -205,6 +208,11 @@ export class Exchange implements AnswerableExchange {
 
   countRetry(): void {
     writable(this).retries += 1;
+  }
+
+  /** An attempt goes to one of several targets. @param target undefined: to the only one of the revision */
+  aimedAt(target: ChosenTarget | undefined): void {
+    writable(this).target = target;
   }
 
   /** Another revision takes over. */

@@ -51,8 +51,8 @@ function linesBeside(own: string, added: string): string {
 
 /** Those of the gateway's own that not every response has; they stand behind the request id. */
 export function fieldsBehindId(exchange: ExchangeView): string {
-  const { route, version, evaluation } = exchange;
-  let fields = '';
+  const { route, version, evaluation, target } = exchange;
+  let fields = target === undefined ? '' : target.cookieLine;
   if (mayAskForDecision(exchange)) fields += exchange.decisionLine();
   const cors = corsOf(exchange);
   if (cors !== undefined && !exchange.preflight) fields += cors.responseLines(exchange.header('origin'));

@@ -2,6 +2,7 @@
  * When an exchange passed which point of its way, for readers that explain it. Created only while an observer asks for
  * it (`ProxyObserver.timesStages`). Times are on the monotonic clock, in milliseconds; -1: not reached.
  */
+import type { CompiledBackend } from '../config/types.ts';
 import type { Route } from './interfaces/route.ts';
 
 /** Exchanges have a handful; the bound is for settings that allow many. */
@@ -43,12 +44,12 @@ export class ExchangeTimeline {
     this.decidedMs = this.#nowMs();
   }
 
-  attemptStarted({ revision }: Route): void {
+  attemptStarted({ revision }: Route, { authority }: CompiledBackend): void {
     if (this.attempts.length >= ATTEMPTS_MAX) this.attempts.pop();
     this.attempts.push({
       revisionId: revision.id,
       revision: revision.label,
-      target: revision.backend.authority,
+      target: authority,
       startedMs: this.#nowMs(),
       sentMs: -1,
       endedMs: -1,

@@ -12,6 +12,7 @@ import { auditContext } from './migrations/0004-audit-context.ts';
 import { versionSuccessor } from './migrations/0005-version-successor.ts';
 import { configHistory } from './migrations/0006-config-history.ts';
 import { adminSession } from './migrations/0007-admin-session.ts';
+import { targets } from './migrations/0008-targets.ts';
 import type { Migration } from './migrations/migration.ts';
 import { StorageRefused } from './repository.ts';
 import type { Tables } from './sql/kysely-tables.ts';
@@ -25,6 +26,7 @@ export const MIGRATIONS: readonly Migration[] = [
   versionSuccessor,
   configHistory,
   adminSession,
+  targets,
 ];
 
 const HISTORY_TABLE = `create table if not exists schema_migration (

@@ -76,6 +76,8 @@ export function makeRevision(version: Version, fields: Partial<Revision> = {}): 
     is_current: false,
     backend_tls: null,
     circuit_breaker: null,
+    targets: null,
+    load_balancing: null,
     ...times,
     ...fields,
   };

@@ -35,6 +35,7 @@ import { UPSTREAM_AGE_MAX_MS, type ProxyOptions } from '../../src/proxy/options.
 import type { CertificatePair } from '../../src/proxy/downstream/tls/tls-certificate.ts';
 import { UpstreamPool } from '../../src/proxy/upstream/pool.ts';
 import { RetryBudgets } from '../../src/proxy/resilience/retry-budget.ts';
+import { TargetRegistry } from '../../src/proxy/targets/target-registry.ts';
 import { createLookup, type ResolverOptions } from '../../src/proxy/upstream/resolver.ts';
 import { SnapshotHolder } from '../../src/config/holder.ts';
 import { KeyTable } from '../../src/keys/key-table.ts';
@@ -143,6 +144,8 @@ export function revisionOf(versionId: string, port: number, changes: Partial<Rev
     is_current: true,
     backend_tls: null,
     circuit_breaker: null,
+    targets: null,
+    load_balancing: null,
     ...changes,
   };
 }
@@ -249,6 +252,7 @@ export async function startProxy(change: ConfigChange, setup: TestProxyOptions =
     if (breaker === undefined) breakers.set(id, (breaker = new Breaker(createBreakerMemory())));
     return breaker;
   };
+  const targets = new TargetRegistry(0, () => clock.nowMs());
   const options = { ...DEFAULT_OPTIONS, ...setup.options };
   const context: ProxyContext = {
     options,
@@ -283,6 +287,7 @@ export async function startProxy(change: ConfigChange, setup: TestProxyOptions =
     },
     snapshot: () => holder.current,
     breakerOf: ({ id }) => breakerById(id),
+    targetsOf: (revision) => targets.of(revision),
     shareOf: shares(({ id }) => breakerById(id), clock),
     isTrustedProxy: (address) => setup.trustedProxies?.includes(address) ?? false,
     nextRequestId: requestIds(),

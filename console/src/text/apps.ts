@@ -7,6 +7,13 @@ const backendWords = {
   '/backend_host': ['Backend host', 'Host name, IPv4 or IPv6 address.'],
   '/backend_port': ['Backend port', undefined],
   '/backend_base_path': ['Backend base path', 'Stands before every path that is sent to the backend.'],
+  '/targets': ['Targets', 'One a line, as host:port weight=50 zone=eu-1a. Empty: the backend host alone.'],
+  '/load_balancing/algorithm': ['Requests go', undefined],
+  '/load_balancing/hash/by': ['Same target for the same', undefined],
+  '/load_balancing/hash/name': ['Name', 'Of the header, cookie, claim or parameter.'],
+  '/load_balancing/slow_start_secs': ['Seconds to grow to its share', 'New and returned targets. Empty: 10.'],
+  '/load_balancing/ejection/consecutive_failures': ['Failures that eject a target', 'In a row. Empty: 5.'],
+  '/load_balancing/max_connections': ['Most connections to a target', 'For each worker. Empty: the setting.'],
   '/strip_gateway_path': ['Remove the gateway path before forwarding', undefined],
   '/preserve_host': ['Forward the client’s Host header', 'Otherwise the backend gets its own name.'],
   '/backend_tls/verify': ['Verify the backend’s certificate', undefined],
@@ -213,6 +220,7 @@ export const appsWords = {
   emptyValue: '(empty)',
   groups: {
     backend: 'Backend',
+    targets: 'Several targets',
     tls: 'TLS to the backend',
     traffic: 'Traffic',
     health: 'Health check and circuit breaker',
@@ -313,6 +321,43 @@ export const healthWords = {
   history: 'Changes of the breaker',
   showAll: (changes: number): string => `Show all ${changes} changes`,
   columns: { at: 'When', change: 'Change', why: 'Why', request: 'Request' },
+} as const;
+
+export const balancingWords = {
+  algorithms: {
+    '': 'where fewer are under way (default)',
+    least_requests: 'where fewer are under way',
+    round_robin: 'to the targets in turns',
+    hash: 'by a value of the request',
+  },
+  hashed: {
+    '': '–',
+    header: 'header',
+    cookie: 'cookie',
+    claim: 'claim of the JWT',
+    path: 'path parameter',
+    ip: 'client address',
+  },
+} as const;
+
+export const targetWords = {
+  caption: 'Targets',
+  columns: {
+    target: 'Target',
+    zone: 'Zone',
+    state: 'State',
+    weight: 'Weight',
+    inFlight: 'Under way',
+    failures: 'Failures',
+  },
+  states: {
+    in_service: 'in service',
+    warming: 'growing to its share',
+    ejected: 'ejected, returns',
+    unhealthy: 'fails its health checks',
+  },
+  failuresOf: (failures: number, requests: number): string =>
+    `${failures.toLocaleString('en')} of ${requests.toLocaleString('en')}`,
 } as const;
 
 export const cloneWords = {

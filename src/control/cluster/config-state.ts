@@ -1,7 +1,7 @@
 /**
  * The main thread's copy of the configuration, as plain records. A worker that starts gets it, even while the database
- * is unavailable. Also owns the shared memory of the breakers: one per revision, kept while the revision and its
- * backend stay the same.
+ * is unavailable. Also owns the shared memory of the breakers: one per revision, kept while the revision and some of its
+ * targets stay the same; and says which connection pools have lost their target.
  */
 import type {
   AppTree,
@@ -12,8 +12,13 @@ import type {
 } from '../../model/config.ts';
 import type { App, Endpoint, Revision, Version } from '../../model/resources.ts';
 import { createBreakerMemory } from '../../proxy/resilience/breaker.ts';
+import type { TargetsMemory } from '../../proxy/targets/target-memory.ts';
+import { targetKeys } from '../../config/targets.ts';
 import { KeyTable } from '../../keys/key-table.ts';
+import type { TargetMemories } from './target-memories.ts';
 
+/** The memory of a revision with several targets; undefined: it has a single one. */
+export type TargetsEntry = readonly [revisionId: string, memory: TargetsMemory | undefined];
 export type BreakerEntry = readonly [revisionId: string, memory: SharedArrayBuffer];
 
 interface AppEntry {
@@ -29,8 +34,12 @@ export class ConfigState {
   readonly #apps = new Map<string, AppEntry>();
   readonly #appOfVersion = new Map<string, AppEntry>();
   readonly #breakers = new Map<string, SharedArrayBuffer>();
+  /** undefined before workers exist. */
+  #targets: TargetMemories | undefined;
   #removed: string[] = [];
+  #endedPools: string[] = [];
   readonly #probed = new Map<string, Revision>();
+  readonly #balanced = new Map<string, Revision>();
 
   constructor(keys: KeyTable = new KeyTable()) {
     this.keys = keys;
@@ -52,6 +61,7 @@ export class ConfigState {
   apply(change: ConfigChange, keysAreIn = false): readonly string[] {
     if (!keysAreIn) this.#applyKeys(change);
     this.#removed = [];
+    this.#endedPools = [];
     if (change.reset) this.#clear();
     this.#configVersion = change.configVersion;
     this.#changeId = change.changeId;
@@ -120,6 +130,30 @@ export class ConfigState {
     return entries;
   }
 
+  /** Pool keys of the targets that the latest change has removed from some revision. */
+  get endedPools(): readonly string[] {
+    return this.#endedPools;
+  }
+
+  /** From now on there is memory for the targets of revisions. */
+  shareTargets(memories: TargetMemories): void {
+    this.#targets = memories;
+  }
+
+  /** The memory of the targets of the revisions in a change; created when first needed. */
+  targetsOf(change: ConfigChange): TargetsEntry[] {
+    const memories = this.#targets;
+    if (memories === undefined) return [];
+    const ofVersion = (tree: VersionTree): TargetsEntry[] =>
+      tree.revisions.map(({ revision }) => [revision.id, memories.memoryFor(revision)]);
+    return [...change.apps.flatMap((app) => app.versions), ...change.versions].flatMap(ofVersion);
+  }
+
+  /** The targets of one revision; undefined while it has a single one. */
+  targetMemory(revisionId: string): TargetsMemory | undefined {
+    return this.#targets?.find(revisionId);
+  }
+
   breakerOf(revisionId: string): SharedArrayBuffer | undefined {
     return this.#breakers.get(revisionId);
   }
@@ -127,6 +161,11 @@ export class ConfigState {
   /** Every revision with a health check that may receive traffic. */
   probedRevisions(): Iterable<Revision> {
     return this.#probed.values();
+  }
+
+  /** Every revision with several targets. */
+  balancedRevisions(): Iterable<Revision> {
+    return this.#balanced.values();
   }
 
   #applyKeys({ reset, keys, removedKeyIds }: ConfigChange): void {
@@ -142,10 +181,13 @@ export class ConfigState {
 
   #clear(): void {
     for (const id of this.#breakers.keys()) this.#removed.push(id);
+    for (const { revision } of this.revisions()) this.#endedPools.push(...targetKeys(revision));
+    this.#targets?.clear();
     this.#apps.clear();
     this.#appOfVersion.clear();
     this.#breakers.clear();
     this.#probed.clear();
+    this.#balanced.clear();
   }
 
   #putApp(tree: AppTree): void {
@@ -163,17 +205,23 @@ export class ConfigState {
     const kept = new Map(tree.revisions.map(({ revision }) => [revision.id, revision]));
     for (const { revision } of entry.versions.get(tree.version.id)?.revisions ?? []) {
       const next = kept.get(revision.id);
+      const keys = next === undefined ? [] : targetKeys(next);
+      const left = targetKeys(revision).filter((key) => !keys.includes(key));
+      this.#endedPools.push(...left);
       // Failures of one backend must not count against the backend that replaces it.
-      if (next === undefined || !sameBackend(revision, next)) this.#removeRevision(revision.id);
+      if (next === undefined || left.length === targetKeys(revision).length)
+        this.#removeRevision(revision.id);
     }
     entry.versions.set(tree.version.id, tree);
     this.#appOfVersion.set(tree.version.id, entry);
-    for (const { revision } of tree.revisions) this.#noteProbed(revision);
+    for (const { revision } of tree.revisions) this.#noteWatched(revision);
   }
 
-  #noteProbed(revision: Revision): void {
+  #noteWatched(revision: Revision): void {
     if (revision.is_current && revision.health_check_path !== null) this.#probed.set(revision.id, revision);
     else this.#probed.delete(revision.id);
+    if ((revision.targets?.length ?? 0) > 1) this.#balanced.set(revision.id, revision);
+    else this.#balanced.delete(revision.id);
   }
 
   #changeEndpoint({ versionId, revision, endpointId, endpoint }: EndpointChange): void {
@@ -197,7 +245,10 @@ export class ConfigState {
 
   #removeVersion(id: string): void {
     const entry = this.#appOfVersion.get(id);
-    for (const { revision } of entry?.versions.get(id)?.revisions ?? []) this.#removeRevision(revision.id);
+    for (const { revision } of entry?.versions.get(id)?.revisions ?? []) {
+      this.#endedPools.push(...targetKeys(revision));
+      this.#removeRevision(revision.id);
+    }
     entry?.versions.delete(id);
     this.#appOfVersion.delete(id);
   }
@@ -205,7 +256,9 @@ export class ConfigState {
   #removeRevision(id: string): void {
     this.#removed.push(id);
     this.#probed.delete(id);
+    this.#balanced.delete(id);
     this.#breakers.delete(id);
+    this.#targets?.delete(id);
   }
 }
 
@@ -218,13 +271,4 @@ function withEndpoint(
   const index = endpoints.findIndex((each) => each.id === id);
   if (endpoint === undefined) return index < 0 ? endpoints : endpoints.toSpliced(index, 1);
   return index < 0 ? [...endpoints, endpoint] : endpoints.with(index, endpoint);
-}
-
-function sameBackend(a: Revision, b: Revision): boolean {
-  return (
-    a.backend_scheme === b.backend_scheme &&
-    a.backend_host === b.backend_host &&
-    a.backend_port === b.backend_port &&
-    JSON.stringify(a.backend_tls) === JSON.stringify(b.backend_tls)
-  );
 }

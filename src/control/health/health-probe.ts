@@ -4,6 +4,10 @@
  * always with `circuit_breaker.probe.interval_ms`, at that interval. The number of equal results in a row that the
  * thresholds require opens or closes the breaker, whose state is in memory shared with the workers.
  *
+ * Of a revision with several targets, each target is checked by itself, and is out of service while it is unhealthy;
+ * without `interval_ms`, a target is checked while it is out of service. The breaker opens when all targets are
+ * unhealthy, and closes when one is healthy.
+ *
  * Owns the time of each revision's next check and the counts of results in a row. Checks of one revision never overlap,
  * are spread over their interval (jitter), and are bounded in number; due checks beyond the bound wait.
  */
@@ -15,6 +19,8 @@ import type { UpstreamPool } from '../../proxy/upstream/pool.ts';
 import { compileBackend } from '../../config/backend.ts';
 import { compileBreaker } from '../../config/compile.ts';
 import type { ConfigState } from '../cluster/config-state.ts';
+import type { CompiledBackend } from '../../config/types.ts';
+import type { WatchedRevision, WatchedTarget } from './target-watch.ts';
 import type { HealthRegistry } from './health-registry.ts';
 import { probe, PROBE_DEFAULTS, type ProbeResult } from './probe.ts';
 
@@ -26,16 +32,26 @@ export const PROBES_MAX = 256;
 /** Jitter: intervals vary by up to this fraction, so that checks that began together spread out. */
 const JITTER = 0.1;
 
-/** State of one revision's checks; removed with its breaker, and so with its backend. */
-interface Target {
+/** State of the checks of one revision or one of its targets; removed with its breaker, and so with its backend. */
+interface Check {
   readonly memory: SharedArrayBuffer;
   readonly breaker: Breaker;
+  /** Where it is among the checks. */
+  readonly name: string;
   revision: Revision;
+  backend: CompiledBackend;
+  /** undefined: the revision has a single target. */
+  place: CheckedTarget | undefined;
   /** Monotonic; Infinity while no check is due. */
   nextMs: number;
   phase: 'resting' | 'waiting' | 'running';
   /** Equal results in a row: successes are positive, failures negative. */
   inARow: number;
+}
+
+interface CheckedTarget {
+  readonly watched: WatchedRevision;
+  readonly target: WatchedTarget;
 }
 
 export interface HealthProbeDeps {
@@ -48,8 +64,8 @@ export interface HealthProbeDeps {
 
 export class HealthProbe {
   readonly #deps: HealthProbeDeps;
-  readonly #targets = new Map<string, Target>();
-  readonly #line: Target[] = [];
+  readonly #checks = new Map<string, Check>();
+  readonly #line: Check[] = [];
   #running = 0;
   #timer: NodeJS.Timeout | undefined;
 
@@ -64,7 +80,7 @@ export class HealthProbe {
   stop(): void {
     clearInterval(this.#timer);
     this.#timer = undefined;
-    this.#targets.clear();
+    this.#checks.clear();
     this.#line.length = 0;
   }
 
@@ -73,36 +89,54 @@ export class HealthProbe {
     const nowMs = clock.monotonicMs();
     let known = 0;
     for (const revision of state.probedRevisions()) {
-      const target = this.#targetOf(revision);
-      if (target === undefined) continue;
-      known += 1;
-      this.#schedule(target, nowMs);
+      for (const check of this.#checksOf(revision)) {
+        known += 1;
+        this.#schedule(check, nowMs);
+      }
     }
-    if (known < this.#targets.size) this.#forget();
+    if (known < this.#checks.size) this.#forget();
     this.#startNext();
   }
 
-  #targetOf(revision: Revision): Target | undefined {
+  #checksOf(revision: Revision): Check[] {
     const memory = this.#deps.state.breakerOf(revision.id);
-    if (memory === undefined) return undefined;
-    const known = this.#targets.get(revision.id);
-    if (known?.memory === memory) {
+    if (memory === undefined) return [];
+    const watched = this.#deps.book.targets.find(revision);
+    if (watched === undefined) return [this.#checkOf(revision.id, revision, memory, undefined)];
+    return watched.targets.map((target) =>
+      this.#checkOf(`${revision.id} ${target.authority}`, revision, memory, { watched, target }),
+    );
+  }
+
+  #checkOf(
+    name: string,
+    revision: Revision,
+    memory: SharedArrayBuffer,
+    place: CheckedTarget | undefined,
+  ): Check {
+    const known = this.#checks.get(name);
+    if (known?.memory === memory && known.place?.target.block === place?.target.block) {
+      if (known.revision !== revision) known.backend = backendOf(revision, place);
       known.revision = revision;
+      known.place = place;
       return known;
     }
-    const target: Target = {
+    const check: Check = {
       memory,
-      breaker: new Breaker(memory),
+      breaker: known?.memory === memory ? known.breaker : new Breaker(memory),
+      name,
       revision,
+      backend: backendOf(revision, place),
+      place,
       nextMs: Infinity,
       phase: 'resting',
       inARow: 0,
     };
-    this.#targets.set(revision.id, target);
-    return target;
+    this.#checks.set(name, check);
+    return check;
   }
 
-  #schedule(target: Target, nowMs: number): void {
+  #schedule(target: Check, nowMs: number): void {
     if (target.phase !== 'resting') return;
     const intervalMs = intervalOf(target);
     if (intervalMs === undefined) target.nextMs = Infinity;
@@ -114,22 +148,23 @@ export class HealthProbe {
     this.#line.push(target);
   }
 
-  /** Removes revisions that are deleted, no longer current, or without a health check. */
+  /** Removes revisions that are deleted, no longer current, or without a health check, and targets that are gone. */
   #forget(): void {
-    const current = new Set<string>();
-    for (const { id } of this.#deps.state.probedRevisions()) current.add(id);
-    for (const id of this.#targets.keys()) if (!current.has(id)) this.#targets.delete(id);
+    const current = new Set<Check>();
+    for (const revision of this.#deps.state.probedRevisions())
+      for (const check of this.#checksOf(revision)) current.add(check);
+    for (const [name, check] of this.#checks) if (!current.has(check)) this.#checks.delete(name);
   }
 
   #startNext(): void {
     while (this.#running < PROBES_MAX) {
       const target = this.#line.shift();
       if (target === undefined) return;
-      if (this.#targets.get(target.revision.id) === target) void this.#run(target);
+      if (this.#checks.get(target.name) === target) void this.#run(target);
     }
   }
 
-  async #run(target: Target): Promise<void> {
+  async #run(target: Check): Promise<void> {
     const { clock, pool, book } = this.#deps;
     const { revision, memory, breaker } = target;
     const before = breaker.status;
@@ -137,20 +172,21 @@ export class HealthProbe {
     this.#running += 1;
     const rules = { ...PROBE_DEFAULTS, ...revision.circuit_breaker?.probe };
     const path = revision.health_check_path ?? '/';
-    const result = await probe(compileBackend(revision), path, rules, pool, clock);
+    const result = await probe(target.backend, path, rules, pool, clock);
     this.#running -= 1;
     const intervalMs = intervalOf(target) ?? OPEN_INTERVAL_MS;
     target.phase = 'resting';
     target.nextMs = clock.monotonicMs() + intervalMs * (1 - JITTER + 2 * JITTER * randomFraction());
-    if (this.#targets.get(revision.id) === target) {
-      const at = timestamp(clock.nowMs());
-      book.noteProbe(memory, {
-        at,
+    if (this.#checks.get(target.name) === target) {
+      const noted = {
+        at: timestamp(clock.nowMs()),
         ok: result.ok,
         status: result.status ?? null,
         duration_ms: Math.round(result.durationMs),
         error: result.error ?? null,
-      });
+      };
+      book.noteProbe(memory, noted);
+      if (target.place !== undefined) book.targets.noteCheck(target.place.target, noted);
       const { state, sinceMs } = breaker.status;
       // A check that began before the breaker changed state says nothing about the time since.
       const isSame = state === before.state && sinceMs === before.sinceMs;
@@ -160,20 +196,31 @@ export class HealthProbe {
     this.#startNext();
   }
 
-  #count(target: Target, result: ProbeResult): void {
+  #count(check: Check, result: ProbeResult): void {
     const { ok } = result;
     const { healthy_threshold, unhealthy_threshold } = {
       ...PROBE_DEFAULTS,
-      ...target.revision.circuit_breaker?.probe,
+      ...check.revision.circuit_breaker?.probe,
     };
-    target.inARow = ok ? Math.max(0, target.inARow) + 1 : Math.min(0, target.inARow) - 1;
-    const isClosed = target.breaker.status.state === 'closed';
-    if (isClosed ? -target.inARow < unhealthy_threshold : target.inARow < healthy_threshold) return;
-    this.#move(target, result);
-    target.inARow = 0;
+    check.inARow = ok ? Math.max(0, check.inARow) + 1 : Math.min(0, check.inARow) - 1;
+    const { place } = check;
+    const isClosed = check.breaker.status.state === 'closed';
+    const isWell = place === undefined ? isClosed : isClosed && !place.target.state.isUnhealthy;
+    if (isWell ? -check.inARow < unhealthy_threshold : check.inARow < healthy_threshold) return;
+    if (place === undefined) this.#move(check, result);
+    else this.#moveTarget(check, place, result);
+    check.inARow = 0;
   }
 
-  #move({ revision, breaker }: Target, { ok, error, status }: ProbeResult): void {
+  /** The breaker stands above the targets: it opens with the last of them. */
+  #moveTarget(check: Check, { watched, target }: CheckedTarget, result: ProbeResult): void {
+    const { group, targets } = watched;
+    target.state.setHealthy(result.ok, group.compiled.balancing.slowStartMs, this.#deps.clock.nowMs());
+    const isUsable = targets.some(({ state }, index) => group.weight(index) > 0 && !state.isUnhealthy);
+    if (result.ok || !isUsable) this.#move(check, result);
+  }
+
+  #move({ revision, breaker, backend }: Check, { ok, error, status }: ProbeResult): void {
     const { clock, book } = this.#deps;
     const move = breaker.onProbe(ok, compileBreaker(revision), clock.nowMs());
     if (move === undefined) return;
@@ -181,7 +228,7 @@ export class HealthProbe {
       revisionId: revision.id,
       breakerNumber: breaker.number,
       revision: revision.revision,
-      backend: compileBackend(revision).authority,
+      backend: backend.authority,
       move,
       detail: ok ? `the health check was answered with ${status}` : `the health check failed: ${error}`,
       requestId: null,
@@ -189,9 +236,16 @@ export class HealthProbe {
   }
 }
 
+function backendOf(revision: Revision, place: CheckedTarget | undefined): CompiledBackend {
+  if (place === undefined) return compileBackend(revision);
+  const { watched, target } = place;
+  return watched.group.targetOf(watched.targets.indexOf(target)).backend;
+}
+
 /** Milliseconds between checks now; undefined for no checks. */
-function intervalOf({ revision, breaker }: Target): number | undefined {
+function intervalOf({ revision, breaker, place }: Check): number | undefined {
   const intervalMs = revision.circuit_breaker?.probe?.interval_ms;
   if (intervalMs !== undefined) return intervalMs;
-  return breaker.isPristine || breaker.status.state === 'closed' ? undefined : OPEN_INTERVAL_MS;
+  if (!breaker.isPristine && breaker.status.state !== 'closed') return OPEN_INTERVAL_MS;
+  return place === undefined || place.target.state.isInService ? undefined : OPEN_INTERVAL_MS;
 }

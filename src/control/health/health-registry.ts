@@ -16,6 +16,7 @@ import type { Logger } from '../../observe/log.ts';
 import { Breaker, createBreakerMemory } from '../../proxy/resilience/breaker.ts';
 import { compileBreaker } from '../../config/compile.ts';
 import type { ConfigState } from '../cluster/config-state.ts';
+import { TargetWatch } from './target-watch.ts';
 import type { FailureNote, HealthMessage, MoveNote } from './health-reporter.ts';
 
 /** State changes kept per revision. */
@@ -36,10 +37,13 @@ export class HealthRegistry {
   /** Keyed by the breaker's memory, so that the entry of a replaced backend is removed with it. */
   readonly #entries = new WeakMap<SharedArrayBuffer, Entry>();
 
+  readonly targets: TargetWatch;
+
   constructor(state: ConfigState, clock: Clock, log: Logger) {
     this.#state = state;
     this.#clock = clock;
     this.#log = log;
+    this.targets = new TargetWatch(state, clock, log);
   }
 
   /** Stores the reports of a worker. */
@@ -71,6 +75,7 @@ export class HealthRegistry {
     const { state, sinceMs, failures } = breaker.status;
     const entry = memory && this.#entries.get(memory);
     const hasProbe = revision.health_check_path !== null;
+    const targets = this.targets.healthOf(revision);
     const always = revision.circuit_breaker?.probe?.interval_ms !== undefined;
     return {
       revision_id: revision.id,
@@ -83,6 +88,7 @@ export class HealthRegistry {
       last_error: entry?.lastError ?? null,
       last_probe: entry?.lastProbe ?? null,
       history: entry?.history.map(({ transition }) => transition).reverse() ?? [],
+      ...(targets !== undefined && { targets }),
     };
   }
 

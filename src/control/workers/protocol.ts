@@ -11,6 +11,7 @@ import type { LiveMessage } from '../../explain/live/live-messages.ts';
 import type { ExplainedMessage, ExplainMessage } from '../../explain/messages.ts';
 import type { PackedTexts } from '../../explain/traffic/traffic-ring.ts';
 import type { CertificatePair } from '../../proxy/downstream/tls/tls-certificate.ts';
+import type { TargetsMemory } from '../../proxy/targets/target-memory.ts';
 import type { Settings } from '../../settings/settings.ts';
 import type { KeyMemory } from '../../keys/key-memory.ts';
 import type { HeartbeatMemory } from './heartbeat.ts';
@@ -36,16 +37,21 @@ export interface WorkerStart {
   readonly certificates: readonly CertificatePair[] | undefined;
   /** See ticket-keys.ts. */
   readonly ticketKeys: Uint8Array;
+  /** Of this worker in the memory of targets (proxy/targets/target-memory.ts). */
+  readonly targetColumn: number;
   /** Listens only when told to. */
   readonly isSpare: boolean;
 }
 
-/** A change, with the breakers of its revisions. */
+/** A change, with the shared memory of its revisions. */
 export interface ApplyMessage {
   readonly type: 'apply';
   readonly id: number;
   readonly change: ConfigChange;
   readonly breakers: readonly (readonly [revisionId: string, memory: SharedArrayBuffer])[];
+  readonly targets: readonly (readonly [revisionId: string, memory: TargetsMemory | undefined])[];
+  /** Pools whose target was removed from some revision. */
+  readonly endedPools: readonly string[];
   readonly removedRevisionIds: readonly string[];
 }
 

@@ -28,6 +28,7 @@ import type { ExchangeName, ExplainSetup } from '../../explain/messages.ts';
 import type { FromWorker, ToWorker, WorkerStart } from './protocol.ts';
 import { RestartBackoff } from './restart-backoff.ts';
 import { newTicketKeys } from '../certificates/ticket-keys.ts';
+import { TargetColumns } from './target-columns.ts';
 import { WorkerThread } from './worker-thread.ts';
 
 export interface SupervisorDeps {
@@ -81,6 +82,7 @@ export class Supervisor {
   readonly #deps: SupervisorDeps;
   readonly #members = new Map<number, WorkerThread>();
   readonly #backoff: RestartBackoff;
+  readonly #columns: TargetColumns;
   #nextNumber = 1;
   #port: number;
   #certificates: WorkerStart['certificates'];
@@ -96,6 +98,7 @@ export class Supervisor {
     this.#port = deps.settings.proxy.port;
     this.#certificates = deps.certificates;
     this.#backoff = new RestartBackoff(deps.clock);
+    this.#columns = new TargetColumns(deps.state, deps.settings.workers, deps.clock);
   }
 
   /** Starts all workers; resolves with the traffic port once each of them accepts connections. */
@@ -126,9 +129,10 @@ export class Supervisor {
     const removedRevisionIds = state.apply(change);
     const retiredKeys = state.keys.takeRetired();
     const forWorkers: ConfigChange = { ...change, keys: [], removedKeyIds: [] };
-    const breakers = state.breakersOf(change);
+    const shared = { breakers: state.breakersOf(change), targets: state.targetsOf(change) };
+    const { endedPools } = state;
     await this.#follow(
-      (id) => ({ type: 'apply', id, change: forWorkers, breakers, removedRevisionIds }),
+      (id) => ({ type: 'apply', id, change: forWorkers, ...shared, removedRevisionIds, endedPools }),
       'a proxy worker failed to apply a change',
     );
     // Each worker has answered or is dead: no look-up that began before the change is still running.
@@ -288,6 +292,7 @@ export class Supervisor {
         keyMemory: state.keys.memory,
         certificates: this.#certificates,
         ticketKeys: this.#ticketKeys,
+        targetColumn: this.#columns.take(workerNumber),
         isSpare,
       },
       clock,
@@ -297,8 +302,8 @@ export class Supervisor {
     });
     this.#members.set(workerNumber, member);
     const change = state.asWorkerChange();
-    const breakers = state.breakersOf(change);
-    member.post({ type: 'apply', id: 0, change, breakers, removedRevisionIds: [] });
+    const [breakers, targets] = [state.breakersOf(change), state.targetsOf(change)];
+    member.post({ type: 'apply', id: 0, change, breakers, targets, removedRevisionIds: [], endedPools: [] });
     member.post({ type: 'explain_setup', id: 0, setup: this.#deps.explainSetup() });
     return member;
   }
@@ -359,6 +364,7 @@ export class Supervisor {
   #onExit(member: WorkerThread, code: number): void {
     this.#members.delete(member.number);
     releaseThread(this.#deps.limitMemory, member.number);
+    this.#columns.release(member.number);
     this.#deps.onWorkerLost(member.number);
     if (!this.#stopping && !member.isDrained && this.#started) {
       const { number: worker, cause, isListening } = member;

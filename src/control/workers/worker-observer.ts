@@ -20,6 +20,7 @@ import type { Breaker, BreakerTransition } from '../../proxy/resilience/breaker.
 import type { FailureKind, ProxyObserver } from '../../proxy/interfaces/observer.ts';
 import type { Revision, Route, Version } from '../../proxy/interfaces/route.ts';
 import type { ExchangeView } from '../../proxy/interfaces/exchange-view.ts';
+import { backendOf } from '../../proxy/targets/backend-of.ts';
 import type { LiveTap } from '../../explain/live/live-tap.ts';
 import type { ExchangeRecorder } from '../../explain/recorder.ts';
 import type { TrafficRecorder } from '../../explain/traffic/traffic-recorder.ts';
@@ -149,6 +150,7 @@ export class WorkerObserver implements ProxyObserver {
       timeMs: clock.nowMs(),
       requestId: exchange.requestId,
       labels: report?.labels ?? this.#placeOf(exchange.version),
+      target: exchange.target?.backend.authority,
       // An unreadable request may still have a first line.
       method: exchange.method || head.method,
       host: head.host,
@@ -179,7 +181,10 @@ export class WorkerObserver implements ProxyObserver {
         request_id: exchange.requestId,
         cause: failure.cause,
         detail: failureText(failure),
-        ...(report !== undefined && { ...report.labels, backend: route?.revision.backend.authority }),
+        ...(report !== undefined && {
+          ...report.labels,
+          backend: route && backendOf(exchange, route).authority,
+        }),
       },
       'a request to a backend failed',
     );

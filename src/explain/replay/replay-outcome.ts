@@ -75,10 +75,14 @@ function backendsOf({ path, matchedMethod, method, suffixStart }: ExchangeView, 
   const asked = matchedMethod === '' ? method : matchedMethod;
   findEligibleRevisions(version, comparablePath(path), asked, () => 1, found);
   const urls = new Set<string>();
-  for (const [index, { backend }] of version.revisions.entries()) {
+  for (const [index, { backend, targets }] of version.revisions.entries()) {
     const eligible = found.routes[index];
     if (found.isEligible[index] !== 1 || eligible === undefined) continue;
-    urls.add(`${backend.scheme}://${backend.authority}${upstreamPath(eligible, path, suffixStart)}`);
+    const backends = targets?.list.filter(({ weight }) => weight > 0).map((target) => target.backend) ?? [
+      backend,
+    ];
+    for (const { scheme, authority } of backends)
+      urls.add(`${scheme}://${authority}${upstreamPath(eligible, path, suffixStart)}`);
   }
   return [...urls].sort();
 }

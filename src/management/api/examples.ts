@@ -53,6 +53,8 @@ const REVISION = {
   is_current: true,
   backend_tls: null,
   circuit_breaker: null,
+  targets: null,
+  load_balancing: null,
 };
 
 const ENDPOINT = {

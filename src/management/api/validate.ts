@@ -10,7 +10,7 @@ import type { TLocalizedValidationError } from 'typebox/error';
 import { Settings } from 'typebox/system';
 import { nearest } from '../../lib/nearest.ts';
 import type { FieldError } from '../../model/errors.ts';
-import type { JsonSchema } from '../../model/json-schema.ts';
+import { alternativesOf, type JsonSchema } from '../../model/json-schema.ts';
 import { expectation, unionExpectation } from './expectations.ts';
 
 /** More errors than these are not reported. */
@@ -32,7 +32,8 @@ const validators = new WeakMap<JsonSchema, Validator>();
 export function validate(schema: JsonSchema, value: unknown): FieldError[] {
   let validator = validators.get(schema);
   if (validator === undefined) validators.set(schema, (validator = Compile(schema as TSchema)));
-  if (validator.Check(value)) return [];
+  const missing = missingAlternatives(schema, value);
+  if (validator.Check(value)) return missing;
   const byPointer = new Map<string, FieldError>();
   for (const raw of validator.Errors(shortened(value, [schema]))) {
     for (const error of fieldErrors(schema, raw)) {
@@ -40,6 +41,7 @@ export function validate(schema: JsonSchema, value: unknown): FieldError[] {
     }
     if (byPointer.size >= FIELD_ERRORS_MAX) break;
   }
+  for (const error of missing) byPointer.set(error.pointer, error);
   if (byPointer.size === 0) return [{ pointer: '', detail: 'is not valid' }];
   return [...byPointer.values()].slice(0, FIELD_ERRORS_MAX);
 }
@@ -167,6 +169,41 @@ function shortened(value: unknown, schemas: readonly JsonSchema[]): unknown {
 
 function withAlternatives(schema: JsonSchema): JsonSchema[] {
   return [schema, ...(schema.anyOf ?? []).flatMap(withAlternatives)];
+}
+
+/** Whether a schema or one inside of it has alternatives. */
+const leading = new WeakMap<JsonSchema, boolean>();
+
+/** An error for each object in `value` that has none of the fields of which it needs one. */
+function missingAlternatives(schema: JsonSchema, value: unknown, pointer = ''): FieldError[] {
+  if (typeof value !== 'object' || value === null || !leads(schema)) return [];
+  const inside = Object.entries(value).flatMap(([name, member]) =>
+    membersOf(schema, name).flatMap((each) => missingAlternatives(each, member, at(pointer, name))),
+  );
+  const names = alternativesOf(schema);
+  if (names === undefined || names.some((name) => Object.hasOwn(value, name))) return inside;
+  const [first = '', ...others] = names;
+  return [{ pointer: `${pointer}/${first}`, detail: `is required, or ${others.join(' or ')}` }, ...inside];
+}
+
+function leads(schema: JsonSchema): boolean {
+  let found = leading.get(schema);
+  if (found !== undefined) return found;
+  found = alternativesOf(schema) !== undefined || insideOf(schema).some(leads);
+  leading.set(schema, found);
+  return found;
+}
+
+function insideOf({ properties, patternProperties, items, anyOf = [] }: JsonSchema): JsonSchema[] {
+  const members = [...Object.values(properties ?? {}), ...Object.values(patternProperties ?? {})];
+  return [...members, ...(items === undefined ? [] : [items]), ...anyOf];
+}
+
+function membersOf(schema: JsonSchema, name: string): JsonSchema[] {
+  const { properties, patternProperties = {}, items, anyOf = [] } = schema;
+  const own = properties !== undefined && Object.hasOwn(properties, name) ? properties[name] : undefined;
+  const all = own === undefined ? [...Object.values(patternProperties), ...(items ? [items] : [])] : [own];
+  return [...all, ...anyOf.flatMap((branch) => membersOf(branch, name))];
 }
 
 /** One reference token more on an RFC 6901 pointer. */

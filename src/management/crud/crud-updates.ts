@@ -27,8 +27,8 @@ interface ChangeKind {
   readonly verb: string;
   readonly summary: string;
   readonly description: string;
-  /** @returns the input that is to make the record: `sent` has its secrets again */
-  readonly inputOf: (writable: Fields, sent: unknown) => unknown;
+  /** Makes the input of the record; absent: it is what was sent. */
+  readonly mergesInto?: (writable: Fields, sent: unknown) => unknown;
 }
 
 const PATCH: ChangeKind = {
@@ -37,7 +37,7 @@ const PATCH: ChangeKind = {
   summary: 'Change',
   description:
     'JSON Merge Patch (RFC 7396): objects merge at every depth, `null` removes a field and so puts it back to its default, arrays are replaced whole. The result must be valid as a whole.',
-  inputOf: mergePatch,
+  mergesInto: mergePatch,
 };
 
 const PUT: ChangeKind = {
@@ -46,7 +46,6 @@ const PUT: ChangeKind = {
   summary: 'Replace',
   description:
     'Replaces all that a client can write, with the same body as a creation: what is not given goes back to its default. A secret that is given as `********` stays as it is stored.',
-  inputOf: (_writable, sent) => sent,
 };
 
 export function updateOperations<S extends object, I, R extends StoredRecord>(
@@ -92,7 +91,7 @@ function changeOperation<S extends object, I, R extends StoredRecord>(
         if (stale !== undefined) return stale;
 
         const writable = resource.writable(previous);
-        const input = kind.inputOf(writable, restoreSecrets(call.body, writable));
+        const input = inputOf(kind, resource, writable, restoreSecrets(call.body, writable));
         const errors = validate(resource.inputSchema, input);
         if (errors.length > 0) return withLeftovers(invalid(errors), call.body, input);
         const base = { id: previous.id, created_at: previous.created_at, updated_at: previous.updated_at };
@@ -126,6 +125,16 @@ function changeOperation<S extends object, I, R extends StoredRecord>(
         };
       }),
   };
+}
+
+/** The input that is to make the record: `sent` has its secrets again. */
+function inputOf<S extends object, I, R extends StoredRecord>(
+  { mergesInto }: ChangeKind,
+  { patchBase }: Resource<S, I, R>,
+  writable: Fields,
+  sent: unknown,
+): unknown {
+  return mergesInto === undefined ? sent : mergesInto(patchBase?.(writable, sent) ?? writable, sent);
 }
 
 function bodyOf<S extends object, I, R extends StoredRecord>(

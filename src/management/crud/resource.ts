@@ -96,6 +96,11 @@ export interface Resource<S extends object, I, R extends StoredRecord> {
   readonly keep?: (rules: RuleContext, record: R) => Promise<Failure | undefined>;
   /** The input that would have made the record: what a PATCH is applied to. Absent fields are at their default. */
   writable(record: R): Readonly<Record<string, unknown>>;
+  /** What of `writable` a merge patch is applied to, where one field replaces another; absent: all of it. */
+  readonly patchBase?: (
+    writable: Readonly<Record<string, unknown>>,
+    sent: unknown,
+  ) => Readonly<Record<string, unknown>>;
   /** The served form of a record, without secrets. */
   present(record: R): Readonly<Record<string, unknown>>;
   /** What people call it: slug, label, method and path, or name. */

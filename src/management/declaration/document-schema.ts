@@ -4,6 +4,7 @@
  */
 import { LABEL_PATTERN, SLUG_PATTERN } from '../../model/patterns.ts';
 import type { JsonSchema } from '../../model/json-schema.ts';
+import { alternativesOf, requireOneOf } from '../../model/json-schema.ts';
 import { LEVELS, type LevelName } from './levels.ts';
 
 const ENDPOINT_PATTERN = '^(GET|POST|PUT|PATCH|DELETE|\\*) /';
@@ -43,12 +44,17 @@ export function publishedSchema(): object {
 
 function itemSchema(name: LevelName, below: Readonly<Record<string, JsonSchema>>): JsonSchema {
   const { schema } = LEVELS[name];
-  return { ...schema, title: `Declared${capital(name)}`, properties: { ...schema.properties, ...below } };
+  const item = {
+    ...schema,
+    title: `Declared${capital(name)}`,
+    properties: { ...schema.properties, ...below },
+  };
+  return requireOneOf(item, alternativesOf(schema));
 }
 
 /** An item without any field may be written as nothing at all. */
 function collection(name: LevelName, labelPattern: string, item: JsonSchema): JsonSchema {
-  const mayBeEmpty = (item.required ?? []).length === 0;
+  const mayBeEmpty = (item.required ?? []).length === 0 && alternativesOf(item) === undefined;
   return {
     type: 'object',
     description: LEVELS[name].description,

@@ -5,11 +5,12 @@
 import { isDeepStrictEqual } from 'node:util';
 import { timestamp } from '../../lib/clock.ts';
 import { uuidv7 } from '../../lib/ids.ts';
-import type { Endpoint, StoredApiKey, Version } from '../../model/resources.ts';
+import type { Endpoint, Revision, StoredApiKey, Version } from '../../model/resources.ts';
 import { jsonSchema, type JsonSchema } from '../../model/json-schema.ts';
 import type { ConfigWriter } from '../../storage/repository.ts';
 import { fail, isFailure, type Failure } from '../api/failure.ts';
 import { isObject } from '../api/merge-patch.ts';
+import { alternativesOf, requireOneOf } from '../../model/json-schema.ts';
 import { validate } from '../api/validate.ts';
 import type { RuleContext } from '../write/rule-context.ts';
 import type { Resource, StoredRecord } from '../crud/resource.ts';
@@ -92,12 +93,13 @@ function level<S extends object, I, R extends StoredRecord>(
     properties: { ...properties, ...hiddenFields },
   };
   const defaultsFor: (label: string) => Item = labelling.defaultsOf ?? (() => ({}));
-  const schema: JsonSchema = {
+  const own: JsonSchema = {
     type: 'object',
     properties: { ...fields, ...hiddenFields },
     required: required.filter((name) => !labelFields.includes(name) && !(name in defaultsFor('x'))),
     additionalProperties: false,
   };
+  const schema = requireOneOf(own, alternativesOf(resource.inputSchema));
   return {
     name: labelling.name,
     collection: labelling.collection,
@@ -214,7 +216,8 @@ export const LEVELS: Readonly<Record<LevelName, Level>> = {
     labelFields: ['revision'],
     labelOf: ({ revision }) => revision,
     defaultsOf: () => ({ backend_base_path: '/' }),
-    inputOf: (revision, item) => ({ ...item, revision }) as never,
+    inputOf: (revision, item) => ({ ...item, revision }),
+    writable: writableRevision,
   }),
   endpoint: level(endpoints, {
     name: 'endpoint',
@@ -253,6 +256,12 @@ export const LEVELS: Readonly<Record<LevelName, Level>> = {
 /** Also when a deprecated version was deprecated, which the gateway sets itself where it is left out. */
 function writableVersion(version: Version): Item {
   return { ...versions.writable(version), deprecated_at: version.deprecated_at };
+}
+
+/** Only one form of the targets: the short one for the one target that it can say. */
+function writableRevision(revision: Revision): Item {
+  const { backend_host, backend_port, targets, ...rest } = revisions.writable(revision);
+  return revision.targets ? { ...rest, targets } : { backend_host, backend_port, ...rest };
 }
 
 export function endpointLabel({ method, path }: Pick<Endpoint, 'method' | 'path'>): string {

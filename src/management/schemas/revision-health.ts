@@ -56,6 +56,42 @@ export const BreakerSchema = Type.Object(
   { ...closed, title: 'BreakerState' },
 );
 
+const count = (description: string) => Type.Integer({ minimum: 0, description });
+
+const TargetHealthSchema = Type.Object(
+  {
+    host: Type.String(),
+    port: Type.Integer(),
+    weight: count('Share of the requests relative to the other targets.'),
+    zone: nullable(Type.String({ description: 'Where it stands.' })),
+    state: Type.Unsafe<'in_service' | 'warming' | 'ejected' | 'unhealthy'>(
+      Type.Union(
+        ['in_service', 'warming', 'ejected', 'unhealthy'].map((name) => Type.Literal(name)),
+        {
+          description:
+            '`warming`: its share grows. `ejected`: it has failed requests. `unhealthy`: it fails its health checks.',
+        },
+      ),
+    ),
+    share: Type.Number({ minimum: 0, maximum: 1, description: 'Part of its weight that counts now.' }),
+    in_flight: count('Requests under way, over all workers.'),
+    requests: count('Attempts since it was added.'),
+    failures: count('Attempts of these that have failed.'),
+    consecutive_failures: count('Failures in a row.'),
+    ejections: count('How often it was ejected.'),
+    ejected_until: nullable(dateTime('When it returns. null: it is not ejected.')),
+    cause: nullable(
+      Type.String({
+        description:
+          'Why it was ejected last: `failures_in_a_row` or `more_failures_than_its_peers`. null: it never was.',
+      }),
+    ),
+    last_probe: nullable(LastProbeSchema),
+  },
+  { ...closed, title: 'TargetHealth' },
+);
+export type TargetHealth = Static<typeof TargetHealthSchema>;
+
 export const RevisionHealthSchema = Type.Object(
   {
     revision_id: id('Id of the revision.'),
@@ -74,6 +110,9 @@ export const RevisionHealthSchema = Type.Object(
     last_error: nullable(LastErrorSchema),
     last_probe: nullable(LastProbeSchema),
     history: Type.Array(TransitionSchema, { description: 'Changes of state, latest first, at most 32.' }),
+    targets: Type.Optional(
+      Type.Array(TargetHealthSchema, { description: 'Of a revision with several targets: each of them.' }),
+    ),
   },
   { ...closed, title: 'RevisionHealth' },
 );
@@ -93,4 +132,5 @@ export interface RevisionHealth {
   readonly last_error: RevisionLastError | null;
   readonly last_probe: RevisionProbe | null;
   readonly history: readonly RevisionTransition[];
+  readonly targets?: readonly TargetHealth[];
 }

@@ -4,6 +4,7 @@ import { LABEL_PATTERN, REQUEST_PATH_PATTERN, STATUS_CLASS_PATTERN } from '../..
 import { closed, nullable } from '../../model/schema-pieces.ts';
 import { PolicySchema } from '../../policy/registry.ts';
 import { id, label, path, recordFields } from './common.ts';
+import { LoadBalancingSchema, TargetsInputSchema, TargetsSchema } from './revision-parts/targets.ts';
 
 /** Largest weight; sums of many revisions stay far inside of exact integers. */
 export const TRAFFIC_WEIGHT_MAX = 1_000_000;
@@ -169,7 +170,7 @@ export const RevisionInputSchema = Type.Object(
   {
     revision: revisionLabel,
     backend_scheme: Type.Optional(scheme),
-    backend_host: host,
+    backend_host: Type.Optional(host),
     backend_port: Type.Optional(port),
     backend_base_path: Type.Optional(basePath),
     strip_gateway_path: Type.Optional(strip),
@@ -180,6 +181,8 @@ export const RevisionInputSchema = Type.Object(
     is_current: Type.Optional(isCurrent),
     backend_tls: Type.Optional(nullable(BackendTlsSchema)),
     circuit_breaker: Type.Optional(nullable(CircuitBreakerSchema)),
+    targets: Type.Optional(nullable(TargetsInputSchema)),
+    load_balancing: Type.Optional(nullable(LoadBalancingSchema)),
   },
   { ...closed, title: 'RevisionInput' },
 );
@@ -218,6 +221,8 @@ export const RevisionSchema = Type.Object(
     is_current: isCurrent,
     backend_tls: nullable(BackendTlsSchema),
     circuit_breaker: nullable(CircuitBreakerSchema),
+    targets: nullable(TargetsSchema),
+    load_balancing: nullable(LoadBalancingSchema),
   },
   { ...closed, title: 'Revision' },
 );

@@ -115,7 +115,8 @@ async function offerRevision(
   const path = `${above.path} / ${revision.revision}`;
   const parents = { app_id: above.app_id, version_id: above.version_id, revision_id: revision.id };
   const value = { kind: 'revision', id: revision.id, label: revision.revision, path, ...parents } as const;
-  const texts = [revision.revision, revision.backend_host, revision.id];
+  const others = revision.targets?.map(({ host }) => host) ?? [];
+  const texts = [revision.revision, revision.backend_host, revision.id, ...others];
   matches.offer(texts, ORDER.revision, () => value);
   await pace.passed(1);
   for (let start = 0; start < endpoints.length && !pace.isOver; start += STEP) {

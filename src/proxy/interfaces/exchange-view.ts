@@ -5,6 +5,7 @@ import type { Evaluation, RequestFacts } from '../../policy/stage.ts';
 import type { ClientConnection } from './client-connection.ts';
 import type { ExchangeTimeline } from '../timeline.ts';
 import type { Route, Version } from './route.ts';
+import type { ChosenTarget } from '../targets/target-view.ts';
 import type { SharedParts } from './shared-parts.ts';
 
 export interface ExchangeView extends RequestFacts {
@@ -31,6 +32,8 @@ export interface ExchangeView extends RequestFacts {
   readonly route: Route | undefined;
   /** Index in `path` of the part after the gateway path. */
   readonly suffixStart: number;
+  /** Of the latest attempt, where the revision has several; see `backendOf`. */
+  readonly target: ChosenTarget | undefined;
   /** undefined before the first attempt. */
   readonly attempts: object | undefined;
 

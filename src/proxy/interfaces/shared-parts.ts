@@ -13,6 +13,7 @@ import type { Breaker } from '../resilience/breaker.ts';
 import type { Deadlines } from '../resilience/deadlines.ts';
 import type { RetryBudgets } from '../resilience/retry-budget.ts';
 import type { Revision } from './route.ts';
+import type { TargetGroup } from '../targets/target-group.ts';
 import type { UpstreamPermits } from '../upstream/permits.ts';
 import type { UpstreamPool } from '../upstream/pool.ts';
 
@@ -34,6 +35,8 @@ export interface SharedParts {
   /** The snapshot for new exchanges. */
   snapshot(): Snapshot<CompiledPolicy>;
   breakerOf(revision: Revision): Breaker | undefined;
+  /** undefined for a revision with a single target. */
+  targetsOf(revision: Revision): TargetGroup | undefined;
   /** The share of its usual traffic that the revision's breaker would admit, 0 for none; changes nothing. */
   readonly shareOf: (revision: Revision) => number;
   isTrustedProxy(address: string): boolean;

@@ -86,9 +86,10 @@ export class BreakerReport {
 
   #backendFailed(kind: FailureKind, detail: string): void {
     this.#succeedsAtMs = Infinity;
-    const { context, requestId } = this.#exchange;
-    context.observer.backendFailed(this.#revision, kind, detail, requestId);
-    this.#tell('failure', detail);
+    const { context, requestId, target } = this.#exchange;
+    const told = target === undefined ? detail : `${target.backend.authority}: ${detail}`;
+    context.observer.backendFailed(this.#revision, kind, told, requestId);
+    this.#tell('failure', told);
   }
 
   #tell(outcome: Outcome, detail: string): void {

@@ -1,20 +1,33 @@
 /**
- * Decides what follows a failed attempt: whether another one is allowed (retry.ts), on which revision (failover.ts),
- * and whether the budget of its backend allows it. Reports the outcome. Created for exchanges with a failed attempt;
+ * Decides what follows a failed attempt: whether another one is allowed (retry.ts), whether another target of the
+ * revision can have it, or else which revision (failover.ts), and whether the budget of its backend allows it. Reports the outcome. Created for exchanges with a failed attempt;
  * owns the list of revisions that have failed.
  */
 import { failoverRoute } from './failover.ts';
 import type { Revision, Route } from '../interfaces/route.ts';
 import type { Exchange } from '../exchange.ts';
 import { conditionOf, conditionOfStatus, decideRetry, type FailedAttempt } from './retry.ts';
+import type { AimedTarget } from '../targets/aimed-target.ts';
 import type { UpstreamConnection } from '../upstream/upstream-connection.ts';
 import type { UpstreamCause } from '../upstream/upstream-failure.ts';
+
+/** Connections that may fail beyond `max`, while there are targets that were not tried. */
+const MOVES_MAX = 5;
+
+/** The next attempt of an exchange. */
+export interface NextAttempt {
+  readonly route: Route;
+  /** On another connection to the same target; the failure was not the target's. */
+  readonly isResend: boolean;
+}
 
 export class RetryState {
   readonly #exchange: Exchange;
   /** The whole body is available and can be sent again. */
   readonly #replayable: boolean;
   readonly #tried: Revision[] = [];
+  /** Attempts that were connections to further targets. */
+  #moves = 0;
 
   constructor(exchange: Exchange, replayable: boolean) {
     this.#exchange = exchange;
@@ -24,11 +37,17 @@ export class RetryState {
   /**
    * After a connection has failed.
    * @param upstream the connection after the attempt
-   * @returns the route of the next attempt, perhaps the same; undefined for none
+   * @param target of the attempt, if the revision has several
+   * @returns the next attempt, perhaps on the same route; undefined for none
    */
-  afterFailure(route: Route, cause: UpstreamCause, upstream: UpstreamConnection): Route | undefined {
+  afterFailure(
+    route: Route,
+    cause: UpstreamCause,
+    upstream: UpstreamConnection,
+    target: AimedTarget | undefined,
+  ): NextAttempt | undefined {
     const sent = upstream.isUnsent ? 'unsent' : 'some';
-    return this.#next(route, {
+    return this.#next(route, target, {
       condition: conditionOf(cause),
       sent: upstream.connected ? sent : 'nothing',
       wasReused: upstream.uses > 0,
@@ -40,30 +59,49 @@ export class RetryState {
    * Instead of a response with this status, of which the client has received nothing.
    * @param hasInterim the client may have received an interim response
    */
-  afterStatus(route: Route, status: number, hasInterim: boolean): Route | undefined {
+  afterStatus(
+    route: Route,
+    status: number,
+    hasInterim: boolean,
+    target: AimedTarget | undefined,
+  ): NextAttempt | undefined {
     const condition = conditionOfStatus(status);
-    return this.#next(route, { condition, sent: 'some', wasReused: false, responseBegun: hasInterim });
+    const failed = { condition, sent: 'some', wasReused: false, responseBegun: hasInterim } as const;
+    return this.#next(route, target, failed);
   }
 
-  #next(route: Route, failed: Omit<FailedAttempt, 'attempt' | 'method' | 'replayable'>): Route | undefined {
+  #next(
+    route: Route,
+    target: AimedTarget | undefined,
+    failed: Omit<FailedAttempt, 'attempt' | 'method' | 'replayable'>,
+  ): NextAttempt | undefined {
     const exchange = this.#exchange;
     const { context, method } = exchange;
     const { condition } = failed;
-    const attempt = { ...failed, method, attempt: exchange.retries + 1, replayable: this.#replayable };
+    const hasOther = target?.hasOther === true;
+    // No target has got anything of the request: looking for one that does is no repetition.
+    const moves = hasOther && condition === 'connect' && failed.sent === 'nothing' && this.#moves < MOVES_MAX;
+    const count = moves ? 1 : exchange.retries + 1 - this.#moves;
+    const attempt = { ...failed, method, attempt: count, replayable: this.#replayable };
     const verdict = decideRetry(attempt, route.policy.retries);
     if (verdict === 'give_up' || condition === undefined) return undefined;
     if (verdict === 'resend') {
       context.observer.attemptRepeated('unsent', exchange);
-      return route;
+      return { route, isResend: true };
     }
-    if (!this.#tried.includes(route.revision)) this.#tried.push(route.revision);
-    const next = failoverRoute(route, exchange, this.#tried) ?? route;
-    if (!context.retryBudgets.take(next.revision.backend.poolKey, context.deadlines.nowMs)) {
+    const next = hasOther ? route : this.#failOver(route);
+    if (moves) this.#moves += 1;
+    else if (!context.retryBudgets.take(next.revision.backend.poolKey, context.deadlines.nowMs)) {
       context.observer.retryRefused(condition);
       return undefined;
     }
     exchange.countRetry();
     context.observer.attemptRepeated(condition, exchange);
-    return next;
+    return { route: next, isResend: false };
+  }
+
+  #failOver(route: Route): Route {
+    if (!this.#tried.includes(route.revision)) this.#tried.push(route.revision);
+    return failoverRoute(route, this.#exchange, this.#tried) ?? route;
   }
 }

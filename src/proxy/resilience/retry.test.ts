@@ -88,7 +88,7 @@ it('causes and statuses fall under their conditions', () => {
     Array(4).fill(undefined),
   );
   expect([500, 501, 502, 503, 504, 505].map(conditionOfStatus)).toEqual([
-    undefined,
+    '500',
     undefined,
     '502',
     '503',

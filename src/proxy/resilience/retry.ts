@@ -27,10 +27,18 @@ export function conditionOf(cause: UpstreamCause): RetryCondition | undefined {
   return CONDITIONS[cause];
 }
 
+const STATUSES: ReadonlyMap<number, RetryCondition> = new Map([
+  [500, '500'],
+  [502, '502'],
+  [503, '503'],
+  [504, '504'],
+]);
+/** Lower statuses are never retried. */
+export const RETRIED_STATUS_MIN = 500;
+
 /** The statuses of `retries.on`. */
 export function conditionOfStatus(status: number): RetryCondition | undefined {
-  if (status < 502 || status > 504) return undefined;
-  return status === 502 ? '502' : status === 503 ? '503' : '504';
+  return STATUSES.get(status);
 }
 
 export interface FailedAttempt {

@@ -20,7 +20,7 @@ import { RequestBuffer } from '../io/request-buffer.ts';
 import { FRESH_IDLE_MS } from '../options.ts';
 import { BODY_TOO_SLOW } from '../reasons.ts';
 import type { BreakerReport } from '../resilience/breaker-report.ts';
-import { isIdempotent } from '../resilience/retry.ts';
+import { isIdempotent, RETRIED_STATUS_MIN } from '../resilience/retry.ts';
 import { upstreamPath } from '../upstream-path.ts';
 import { RequestStream, type RequestStreamOwner } from './request-stream.ts';
 import { ResponseRelay } from './response-relay.ts';
@@ -46,14 +46,15 @@ export interface ForwardingOwner {
    * @param hasInterim the client may have received an interim response
    */
   retriesStatus(status: number, hasInterim: boolean): boolean;
-  /** The backend has responded. */
-  onAnswered(): void;
+  /** The backend has responded with this status, which reaches the client. */
+  onAnswered(status: number): void;
   onDefect(error: unknown): void;
 }
 
 export class Forwarding implements UpstreamClient, RequestStreamOwner {
   readonly #exchange: Exchange;
   readonly #route: Route;
+  readonly #backend: CompiledBackend;
   readonly #owner: ForwardingOwner;
   readonly #timeouts: CompiledTimeouts | undefined;
   /** The protocol that the client wants to switch to; undefined for every plain request. */
@@ -71,9 +72,16 @@ export class Forwarding implements UpstreamClient, RequestStreamOwner {
   #relay: ResponseRelay | undefined;
   #tunnel: Tunnel | undefined;
 
-  constructor(exchange: Exchange, route: Route, owner: ForwardingOwner, body: WholeBody | undefined) {
+  constructor(
+    exchange: Exchange,
+    route: Route,
+    backend: CompiledBackend,
+    owner: ForwardingOwner,
+    body: WholeBody | undefined,
+  ) {
     this.#exchange = exchange;
     this.#route = route;
+    this.#backend = backend;
     this.#owner = owner;
     this.#body = body;
     this.#timeouts = route.policy.timeouts;
@@ -85,10 +93,10 @@ export class Forwarding implements UpstreamClient, RequestStreamOwner {
   /** @param fresh use a new connection */
   start(fresh: boolean): void {
     const { context, method, timeline } = this.#exchange;
-    const { backend } = this.#route.revision;
-    timeline?.attemptStarted(this.#route);
+    const backend = this.#backend;
+    timeline?.attemptStarted(this.#route, backend);
     const pooled = fresh || this.#upgrade !== undefined ? undefined : this.#takePooled(backend);
-    const upstream = pooled ?? context.pool.open(backend, context.permits.idleMax(backend.poolKey));
+    const upstream = pooled ?? context.pool.open(backend, context.permits.idleMax(backend));
     this.#upstream = upstream;
     upstream.acquire(this, method, this.#upgrade);
     if (pooled !== undefined) return this.#send();
@@ -190,6 +198,7 @@ export class Forwarding implements UpstreamClient, RequestStreamOwner {
     exchange.receivedHead(head.status, this.#upstreamMs());
     exchange.startResponse();
     this.#phase = 'tunnel';
+    this.#owner.onAnswered(head.status);
     this.#owner.report.succeeded();
     exchange.connection.writeText(switchingResponseHead(exchange, head, head.upgrade));
     this.#tunnel = new Tunnel(exchange, upstream, this.#idleTimeoutMs);
@@ -200,8 +209,8 @@ export class Forwarding implements UpstreamClient, RequestStreamOwner {
     const exchange = this.#exchange;
     const upstream = this.#upstream;
     if (upstream === undefined) return;
-    if (head.status >= 502 && this.#owner.retriesStatus(head.status, this.#hasInterim)) return;
-    this.#owner.onAnswered();
+    if (head.status >= RETRIED_STATUS_MIN && this.#owner.retriesStatus(head.status, this.#hasInterim)) return;
+    this.#owner.onAnswered(head.status);
     exchange.receivedHead(head.status, this.#upstreamMs());
     this.#phase = 'responding';
     this.extendIdle();
@@ -268,7 +277,14 @@ export class Forwarding implements UpstreamClient, RequestStreamOwner {
     const { connection, buffer, context } = exchange;
     const expectContinue = body === undefined && buffer === undefined && connection.head.expectContinue;
     const path = upstreamPath(this.#route, exchange.path, exchange.suffixStart);
-    const head = upstreamRequestHead(exchange, this.#route, path, expectContinue, this.#upgrade);
+    const head = upstreamRequestHead(
+      exchange,
+      this.#route,
+      this.#backend,
+      path,
+      expectContinue,
+      this.#upgrade,
+    );
     if (context.observer.timesUpstream) this.#sentAtMs = context.clock.monotonicMs();
     exchange.timeline?.requestSent();
     if (body === undefined) return this.#startStream(upstream, head, expectContinue);

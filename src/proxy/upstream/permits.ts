@@ -3,6 +3,7 @@
  * queue, until the deadline of its exchange. Owns the counts and the queues, per backend (pool key). Opens no
  * connections. Counts nothing without a limit.
  */
+import type { CompiledBackend } from '../../config/types.ts';
 
 export interface PermitWaiter {
   /** The waiter now has a permit and must release it. Never called from within `tryAcquire` or `release`. */
@@ -31,8 +32,8 @@ export class UpstreamPermits {
     this.#limits = limits;
   }
 
-  get isBounded(): boolean {
-    return this.#limits.permitsMax > 0;
+  isBounded({ connectionsMax }: CompiledBackend): boolean {
+    return connectionsMax !== undefined || this.#limits.permitsMax > 0;
   }
 
   /** Requests in all queues. */
@@ -41,13 +42,16 @@ export class UpstreamPermits {
   }
 
   /** How many idle connections may stay in addition to those in use. */
-  idleMax(poolKey: string): number {
-    if (!this.isBounded) return Infinity;
-    return Math.max(0, this.#limits.permitsMax - (this.#backends.get(poolKey)?.inUse ?? 0));
+  idleMax(backend: CompiledBackend): number {
+    const { connectionsMax = this.#limits.permitsMax, poolKey } = backend;
+    if (connectionsMax === 0) return Infinity;
+    return Math.max(0, connectionsMax - (this.#backends.get(poolKey)?.inUse ?? 0));
   }
 
-  tryAcquire(poolKey: string, waiter: PermitWaiter): 'acquired' | 'waiting' | 'full' {
-    const { permitsMax, waitingMax } = this.#limits;
+  tryAcquire(to: CompiledBackend, waiter: PermitWaiter): 'acquired' | 'waiting' | 'full' {
+    const { poolKey } = to;
+    const permitsMax = to.connectionsMax ?? this.#limits.permitsMax;
+    const waitingMax = to.waitingMax ?? this.#limits.waitingMax;
     let backend = this.#backends.get(poolKey);
     if (backend === undefined) this.#backends.set(poolKey, (backend = { inUse: 0, queue: new Set() }));
     if (backend.inUse < permitsMax) {

@@ -8,6 +8,9 @@ import type { Deadlines } from '../resilience/deadlines.ts';
 import { UpstreamConnection } from './upstream-connection.ts';
 import type { ConnectionMeans } from './upstream-socket.ts';
 
+/** Ended pools that are remembered. A connection of an older one stays until its idle timeout. */
+const ENDED_MAX = 10_000;
+
 export interface PoolOptions extends ConnectionMeans {
   /** Idle connections kept per backend. */
   readonly idleMax: number;
@@ -18,6 +21,9 @@ export class UpstreamPool {
   readonly #deadlines: Deadlines;
   readonly #options: PoolOptions;
   readonly #idle = new Map<string, UpstreamConnection[]>();
+  /** When pools have ended, by key; connections that are older are not kept. */
+  readonly #ended = new Map<string, number>();
+  #opened = 0;
   #isClosed = false;
   /** Counts the loop ticks in which connections became idle. */
   #tick = 0;
@@ -58,7 +64,9 @@ export class UpstreamPool {
   /** @param idleMax number of idle connections to the backend that may stay beside it */
   open(backend: CompiledBackend, idleMax = Infinity): UpstreamConnection {
     if (idleMax < Infinity) this.#trim(backend.poolKey, idleMax);
-    return new UpstreamConnection(backend, this.#deadlines, this.#options);
+    const connection = new UpstreamConnection(backend, this.#deadlines, this.#options);
+    connection.number = ++this.#opened;
+    return connection;
   }
 
   /** Keeps the connection, or closes it if it cannot be reused or enough are idle. */
@@ -73,7 +81,8 @@ export class UpstreamPool {
     let stack = this.#idle.get(connection.poolKey);
     const { nowMs } = this.#deadlines;
     const isFull = (stack?.length ?? 0) >= this.#options.idleMax;
-    if (this.#isClosed || !connection.reusable || isFull || connection.renewAtMs <= nowMs) {
+    const isOver = this.#isClosed || this.#isEnded(connection);
+    if (isOver || !connection.reusable || isFull || connection.renewAtMs <= nowMs) {
       connection.destroy();
       return;
     }
@@ -90,6 +99,25 @@ export class UpstreamPool {
     let count = 0;
     for (const stack of this.#idle.values()) count += stack.length;
     return count;
+  }
+
+  /**
+   * A target was removed: closes its idle connections now, and the others when their exchange ends. If another revision
+   * still has the target, it opens new ones.
+   */
+  end(poolKey: string): void {
+    this.#trim(poolKey, 0);
+    this.#ended.delete(poolKey);
+    this.#ended.set(poolKey, this.#opened);
+    if (this.#ended.size <= ENDED_MAX) return;
+    for (const oldest of this.#ended.keys()) {
+      this.#ended.delete(oldest);
+      return;
+    }
+  }
+
+  #isEnded({ poolKey, number }: UpstreamConnection): boolean {
+    return this.#ended.size > 0 && number <= (this.#ended.get(poolKey) ?? 0);
   }
 
   close(): void {

@@ -56,6 +56,8 @@ export class UpstreamConnection extends UpstreamLink implements Expiring {
   idleSinceTick = -1;
   /** From then on it serves no further exchange: its backend may have another address. */
   readonly renewAtMs: number;
+  /** Number in the order in which its pool has opened connections. */
+  number = 0;
   /** Exchanges completed on it. */
   uses = 0;
 

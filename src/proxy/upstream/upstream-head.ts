@@ -14,6 +14,7 @@ import { forwardsLeft, isMaxForwards } from '../../http/fields/max-forwards.ts';
 import { isValidTraceparent } from '../../http/fields/trace-context.ts';
 import { linesWithout } from '../../http/bodies/trailers.ts';
 import { ownText } from '../../http/latin1.ts';
+import type { CompiledBackend } from '../../config/types.ts';
 import { carriesApiKey } from '../../policy/parts/auth/api-key.ts';
 import type { CredentialPlace, Evaluation } from '../../policy/stage.ts';
 import type { RequestHead } from '../../http/heads/request-head.ts';
@@ -31,16 +32,15 @@ export function upstreamTrailers(route: Route | undefined, trailers: string): st
   return `0\r\n${passedTrailers(kept, route?.policy.requestFields)}\r\n`;
 }
 
-/** A head without the parts that are new in every request: its target, its id, and usually its trace. */
+/** A head without the parts that are new in every request: its target, its host, its id, and usually its trace. */
 interface HeadTemplate {
   /** What the head depends on besides the fields, and besides the connection, which is the same for repeated fields. */
-  readonly host: string;
   readonly requestHost: string;
   readonly callerLines: string;
   readonly managedHeaders: ReadonlySet<string> | undefined;
   readonly credentialPlace: CredentialPlace | undefined;
   readonly conditions: number;
-  /** From behind the target to the request id. */
+  /** From behind the host to the request id. */
   readonly start: string;
   /** Up to the value of a new trace, if there is one. */
   readonly middle: string;
@@ -49,6 +49,7 @@ interface HeadTemplate {
 }
 
 /**
+ * @param backend that gets it
  * @param path of the upstream request, without the query
  * @param upgrade the protocol that the backend is asked to switch to
  * @param expectContinue whether the client's expectation is forwarded, since its body has not arrived
@@ -56,17 +57,19 @@ interface HeadTemplate {
 export function upstreamRequestHead(
   exchange: ExchangeView,
   route: Route,
+  { authority }: CompiledBackend,
   path: string,
   expectContinue: boolean,
   upgrade: string | undefined,
 ): string {
   const { head } = exchange.connection;
+  const host = route.revision.preserveHost && head.host !== '' ? head.host : authority;
   const template =
     head.isRepeated && upgrade === undefined && forwardsLeft(head) === undefined && !isEdited(route)
       ? cachedTemplate(exchange, route, expectContinue)
       : makeTemplate(exchange, route, expectContinue, upgrade);
   return (
-    `${head.method} ${path}${exchange.query}${template.start}${exchange.requestId}${template.middle}` +
+    `${head.method} ${path}${exchange.query} HTTP/1.1\r\nHost: ${host}\r\n${template.start}${exchange.requestId}${template.middle}` +
     (template.beginsTrace ? newTraceparent() + template.end : template.end)
   );
 }
@@ -96,7 +99,6 @@ function isFor(
   const { connection, evaluation } = exchange;
   return (
     template.conditions === conditionsOf(evaluation, route, expectContinue) &&
-    template.host === hostFor(connection.head, route) &&
     template.requestHost === connection.head.host &&
     template.callerLines === evaluation.caller.upstreamHeaderLines &&
     template.managedHeaders === route.policy.managedHeaders &&
@@ -106,10 +108,6 @@ function isFor(
 
 function conditionsOf(evaluation: Evaluation, { policy }: Route, expectContinue: boolean): number {
   return (expectContinue ? 1 : 0) | (policy.forwardsApiKeys ? 2 : 0) | (evaluation.dropCredential ? 4 : 0);
-}
-
-function hostFor(head: RequestHead, { revision }: Route): string {
-  return revision.preserveHost && head.host !== '' ? head.host : revision.backend.authority;
 }
 
 function makeTemplate(
@@ -122,18 +120,15 @@ function makeTemplate(
   const { head } = connection;
   const { managedHeaders, credentialPlace } = route.policy;
   const { upstreamHeaderLines } = evaluation.caller;
-  const host = hostFor(head, route);
   const via = head.first(HeaderKind.via) < 0 ? undefined : head.combined('via');
   const traceLines = continuedTrace(head);
   return {
-    host,
     requestHost: head.host,
     callerLines: upstreamHeaderLines,
     managedHeaders,
     credentialPlace,
     conditions: conditionsOf(evaluation, route, expectContinue),
     start:
-      ` HTTP/1.1\r\nHost: ${host}\r\n` +
       ordinaryLines(exchange, route) +
       forwardsLine(head) +
       managedLines(exchange, route, upgrade === undefined) +

@@ -2,6 +2,7 @@
  * One exchange's permit for a connection to a backend (permits.ts): none, waiting, or held. Created only where
  * connections are limited.
  */
+import type { CompiledBackend } from '../../config/types.ts';
 import type { PermitWaiter, UpstreamPermits } from './permits.ts';
 
 export class UpstreamPermit {
@@ -16,10 +17,11 @@ export class UpstreamPermit {
   }
 
   /** Acquires a permit for this backend, and releases a permit for another one. */
-  tryAcquire(poolKey: string): 'acquired' | 'waiting' | 'full' {
+  tryAcquire(backend: CompiledBackend): 'acquired' | 'waiting' | 'full' {
+    const { poolKey } = backend;
     if (this.#state === 'held' && this.#poolKey === poolKey) return 'acquired';
     this.release();
-    const result = this.#permits.tryAcquire(poolKey, this.#waiter);
+    const result = this.#permits.tryAcquire(backend, this.#waiter);
     this.#poolKey = poolKey;
     if (result !== 'full') this.#state = result === 'acquired' ? 'held' : 'waiting';
     return result;

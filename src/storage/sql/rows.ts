@@ -106,6 +106,8 @@ const REVISION: FieldKinds<Revision> = {
   is_current: 'flag',
   backend_tls: 'json',
   circuit_breaker: 'json',
+  targets: 'json',
+  load_balancing: 'json',
   ...TIMES,
 };
 

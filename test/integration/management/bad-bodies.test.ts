@@ -383,7 +383,7 @@ const POLICY_ROWS: Row[] = [
   [{ retries: { max: 6 } }, '/retries/max'],
   [{ retries: { on: 'connect' } }, '/retries/on'],
   [{ retries: { on: ['connect', 'connect'] } }, '/retries/on/1'],
-  [{ retries: { on: ['500'] } }, '/retries/on/0'],
+  [{ retries: { on: ['501'] } }, '/retries/on/0'],
   [{ retries: { on: [503] } }, '/retries/on/0'],
   [{ retries: { attempts: 2 } }, '/retries/attempts'],
   [{ shadow: ['retries'] }, '/shadow/0'],

@@ -53,6 +53,8 @@ export function revisionRecord(fields: Partial<Revision> & { id: string }): Revi
     is_current: true,
     backend_tls: null,
     circuit_breaker: null,
+    targets: null,
+    load_balancing: null,
     ...fields,
   };
 }

@@ -163,6 +163,8 @@ export const REVISION: ResourceCase = {
     is_current: false,
     backend_tls: null,
     circuit_breaker: null,
+    targets: null,
+    load_balancing: null,
   },
   parent: 'version_id',
   full: {
@@ -179,6 +181,18 @@ export const REVISION: ResourceCase = {
     is_current: true,
     backend_tls: { verify: false, server_name: 'inner.example' },
     circuit_breaker: { failures: 1, open_secs: 2, count_5xx: true },
+    targets: [
+      { host: '2001:db8::1', port: 65_535, weight: 1, zone: 'eu-1a' },
+      { host: 'other.example', port: 80, weight: 0 },
+    ],
+    load_balancing: {
+      algorithm: 'hash',
+      hash: { by: 'cookie', name: 'route', ttl_secs: 60 },
+      ejection: { enabled: false, consecutive_failures: 3, base_secs: 1, max_secs: 2 },
+      slow_start_secs: 0,
+      max_connections: 5,
+      max_waiting: 0,
+    },
   },
   changes: {
     revision: 'r8',
@@ -194,6 +208,7 @@ export const REVISION: ResourceCase = {
     is_current: true,
     backend_tls: { verify: false },
     circuit_breaker: { failures: 3 },
+    load_balancing: { algorithm: 'round_robin' },
   },
   readOnly: ['id', 'created_at', 'updated_at', 'version_id'],
 };

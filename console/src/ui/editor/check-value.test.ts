@@ -32,7 +32,11 @@ describe('a policy against the schema of the gateway', () => {
       'Must have at least 32 characters',
     ],
     [{ required_scopes: ['a', 'a'] }, '/required_scopes', 'Must not have an item twice'],
-    [{ retries: { on: ['luck'] } }, '/retries/on/0', 'Must be one of connect, reset, timeout, 502, 503, 504'],
+    [
+      { retries: { on: ['luck'] } },
+      '/retries/on/0',
+      'Must be one of connect, reset, timeout, 500, 502, 503, 504',
+    ],
     [{ geo: {} }, '/geo', 'This gateway does not know the field'],
     [{ 'a/b~c': 1 }, '/a~1b~0c', 'This gateway does not know the field'],
   ])('%j is told at its place', (value, pointer, message) => {

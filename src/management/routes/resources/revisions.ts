@@ -26,11 +26,18 @@ import { itemPath, locate, recordEnvelope, rulesOf } from '../../crud/locate.ts'
 import { checkIfMatch, entityTag } from '../../api/entity-tag.ts';
 import { answer, conflict, invalid, isFailure, notFound, type Failure } from '../../api/failure.ts';
 import type { Operation } from '../../api/operation.ts';
+import { requireOneOf } from '../../../model/json-schema.ts';
 import { DRY_RUN_QUERY, NO_QUERY } from '../../api/query.ts';
 import type { Built, RecordBase, Resource } from '../../crud/resource.ts';
-import { certificatesError, parseHost, serverNameError } from '../../write/rules/backend.ts';
+import { certificatesError, serverNameError } from '../../write/rules/backend.ts';
 import { labelErrors } from '../../write/rules/labels.ts';
 import { policyErrors, storedPolicy } from '../../write/rules/policy.ts';
+import {
+  balancingErrors,
+  egressErrors,
+  placeBackend,
+  withoutReplacedForm,
+} from '../../write/rules/targets.ts';
 import { maskPolicy } from '../../write/policy-secrets-view.ts';
 import { revisionRemovalWarnings, revisionWarnings } from '../../write/warnings/revision.ts';
 import { nextUpdatedAt } from '../../write/write.ts';
@@ -43,6 +50,9 @@ interface Scope {
   readonly version: Version;
 }
 
+/** The two forms of where a revision runs; see rules/targets.ts. */
+const BACKEND_FORMS = ['backend_host', 'targets'];
+
 export const revisions: Resource<Scope, RevisionInput, Revision> = {
   type: 'revision',
   names: ['Revision', 'Revisions'],
@@ -53,8 +63,8 @@ export const revisions: Resource<Scope, RevisionInput, Revision> = {
   filteredAs: 'revision',
   dryRun: true,
   access: { read: 'viewer', write: 'editor' },
-  inputSchema: jsonSchema(RevisionInputSchema),
-  creationSchema: jsonSchema(RevisionCreationSchema),
+  inputSchema: requireOneOf(jsonSchema(RevisionInputSchema), BACKEND_FORMS),
+  creationSchema: requireOneOf(jsonSchema(RevisionCreationSchema), BACKEND_FORMS),
   schema: jsonSchema(RevisionSchema),
   example: {
     input: { revision: 'r1', backend_host: 'billing.internal', backend_port: 443, is_current: true },
@@ -84,6 +94,7 @@ export const revisions: Resource<Scope, RevisionInput, Revision> = {
     } = revision;
     return writable;
   },
+  patchBase: withoutReplacedForm,
   present: (revision) => ({ ...revision, default_policy: maskPolicy(revision.default_policy) }),
   nameOf: ({ revision }) => revision,
   warnings: (rules, scope, revision, previous) => revisionWarnings(scope, revision, previous, rules),
@@ -110,7 +121,7 @@ async function buildRevision(
   { version }: Scope,
   rules: RuleContext,
 ): Promise<Built<Revision> | Failure> {
-  const host = parseHost(input.backend_host);
+  const placed = placeBackend(input);
   const basePath = input.backend_base_path ?? '/';
   const parsedBase = parseBasePath(basePath);
   const errors = [
@@ -118,10 +129,11 @@ async function buildRevision(
     ...('error' in parsedBase ? [{ pointer: '/backend_base_path', detail: parsedBase.error }] : []),
     ...tlsErrors(input.backend_tls),
     ...probeErrors(input),
+    ...balancingErrors(input.load_balancing),
     ...policyErrors(input.default_policy, '/default_policy', rules),
   ];
-  if ('host' in host) errors.push(...egressErrors(host.host, input.backend_port ?? 443, previous, rules));
-  if ('error' in host) return invalid([{ pointer: '/backend_host', detail: host.error }, ...errors]);
+  if ('errors' in placed) return invalid([...placed.errors, ...errors]);
+  errors.push(...egressErrors(placed, previous, rules));
   if (errors.length > 0) return invalid(errors);
   const sameLabel = await rules.reader.findRevision(version.id, input.revision);
   if (sameLabel !== undefined && sameLabel.id !== base.id) {
@@ -136,8 +148,8 @@ async function buildRevision(
       version_id: version.id,
       revision: input.revision,
       backend_scheme: input.backend_scheme ?? 'https',
-      backend_host: host.host,
-      backend_port: input.backend_port ?? 443,
+      backend_host: placed.backend_host,
+      backend_port: placed.backend_port,
       backend_base_path: basePath,
       strip_gateway_path: input.strip_gateway_path ?? true,
       preserve_host: input.preserve_host ?? false,
@@ -147,22 +159,10 @@ async function buildRevision(
       is_current: input.is_current ?? false,
       backend_tls: input.backend_tls ?? null,
       circuit_breaker: input.circuit_breaker ?? null,
+      targets: placed.targets,
+      load_balancing: input.load_balancing ?? null,
     },
   };
-}
-
-/** A denied backend that is already stored may stay, so that other fields can be changed: its connections are refused. */
-function egressErrors(
-  host: string,
-  port: number,
-  previous: Revision | undefined,
-  { egress }: RuleContext,
-): FieldError[] {
-  if (previous?.backend_host === host && previous.backend_port === port) return [];
-  const denial = egress.hostDenial(host, port);
-  return denial === undefined
-    ? []
-    : [{ pointer: '/backend_host', detail: `cannot be connected to: ${denial}` }];
 }
 
 function probeErrors({ circuit_breaker: breaker, health_check_path: path }: RevisionInput): FieldError[] {

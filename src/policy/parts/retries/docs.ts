@@ -9,12 +9,13 @@ const TEXT = `\`max\` (0 to 5, default 1) is the number of attempts beyond the f
 | \`reset\` | a connection that was lost before a byte of the response | idempotent ones |
 | \`timeout\` | \`connect_ms\` | all |
 | | \`first_byte_ms\` | idempotent ones |
-| \`502\`, \`503\`, \`504\` | a response of the backend with this status; without an attempt left, the client gets it | idempotent ones |
+| \`500\`, \`502\`, \`503\`, \`504\` | a response of the backend with this status; without an attempt left, the client gets it | idempotent ones |
 
 - **A request that is not idempotent never reaches a backend twice**, whatever \`on\` says. Idempotent are GET, HEAD, OPTIONS, TRACE, PUT and DELETE. Others are sent again only if no byte had been handed to the operating system.
 - A body is sent again only if it came with its head and has at most 64 KiB, or is [held whole](#buffer_request_bytes). Nothing is tried again once the backend has sent any of a response, even a 103.
 - TLS errors, malformed responses and responses that break off are not tried again.
 - Another attempt goes at once, on a new connection. It goes to another current revision, by weight, if that has a closed breaker (and is not just recovering) and a route under the same policy, with no policy of its own; else to the same revision.
+- Of a revision with [several targets](targets.md), another attempt goes first to another of its targets. A connection that could not be made is tried at up to five further targets, whatever \`max\` is, unless it is 0; these attempts do not count for the budget, since no target has got the request.
 - **Budget**: in any ten seconds, a worker's retries to a backend are at most 20 % of its first attempts there, plus ten. Beyond it the client gets the first failure, so that an outage is not multiplied. The ten are a floor per worker: from four workers, a backend with little traffic may get up to forty requests more in ten seconds.
 - A pooled connection that was closed before anything was written to it is replaced, for every method. That is no retry: it is not counted, and \`max: 0\` does not forbid it.
 - A revision's breaker counts one failure per exchange.

@@ -27,7 +27,8 @@ export function FormField({ form, at, placeholder, required }: BoundProps): Reac
   }
   const kind = form.kinds[at];
   const onValue = (text: string): void => form.set(at, text);
-  if (kind === 'labels') return <TextArea {...common} value={value} onValue={onValue} isMono rows={3} />;
+  if (kind === 'labels' || kind === 'targets')
+    return <TextArea {...common} value={value} onValue={onValue} isMono rows={3} />;
   return (
     <TextField
       {...common}

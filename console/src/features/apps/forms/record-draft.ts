@@ -2,7 +2,9 @@
  * What is typed into the form of a record, and the smallest change that it means. Fields are named by JSON pointer
  * (RFC 6901); what the form does not know is never sent, so it is never lost. Pure.
  */
-export type FieldKind = 'text' | 'number' | 'flag' | 'list' | 'time' | 'labels';
+import { readTargets, targetLines, type TypedTarget } from './target-lines.ts';
+
+export type FieldKind = 'text' | 'number' | 'flag' | 'list' | 'time' | 'labels' | 'targets';
 export type FieldKinds = Readonly<Record<string, FieldKind>>;
 export type Typed = string | boolean;
 /** By pointer: only what was changed by hand. */
@@ -23,6 +25,7 @@ export function shownValue(record: Json, pointer: string, kind: FieldKind): Type
   if (value === null || value === undefined) return '';
   if (kind === 'list') return (value as readonly unknown[]).join(', ');
   if (kind === 'labels') return labelLines(value as Json);
+  if (kind === 'targets') return targetLines(value as readonly TypedTarget[]);
   const text = typeof value === 'string' ? value : JSON.stringify(value);
   return kind === 'time' ? localTime(text) : text;
 }
@@ -73,6 +76,7 @@ function typedValue(typed: Typed, kind: FieldKind): unknown {
   const text = kind === 'text' ? typed : typed.trim();
   if (text === '') return null;
   if (kind === 'number') return numberOr(text);
+  if (kind === 'targets') return readTargets(text);
   if (kind === 'list') return text.split(',').flatMap((part) => listItem(part.trim()));
   return kind === 'time' ? utcTime(text) : text;
 }

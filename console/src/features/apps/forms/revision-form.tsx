@@ -1,12 +1,20 @@
 /** The fields of a revision: its backend, its traffic, and when it counts as failing. */
 import type { ReactNode } from 'react';
-import { appsWords, cloneWords, fieldWords } from '../../../text/apps.ts';
+import { appsWords, balancingWords, cloneWords, fieldWords } from '../../../text/apps.ts';
 import { FieldGrid } from '../../../ui/controls/field.tsx';
 import { FormChoice, FormField, FormGroup, FormText, RecordForm } from './form-fields.tsx';
 import { REVISION_FIELDS } from './record-fields.ts';
 import { useCreateForm, type FormState } from './use-record-form.ts';
 
 const SCHEMES = ['https', 'http'].map((value) => ({ value, label: value }));
+const ALGORITHMS = ['', 'least_requests', 'round_robin', 'hash'].map((value) => ({
+  value,
+  label: balancingWords.algorithms[value as keyof typeof balancingWords.algorithms],
+}));
+const HASHED = ['', 'header', 'cookie', 'claim', 'path', 'ip'].map((value) => ({
+  value,
+  label: balancingWords.hashed[value as keyof typeof balancingWords.hashed],
+}));
 const { groups } = appsWords;
 
 export function RevisionFields({ form }: { readonly form: FormState }): ReactNode {
@@ -22,6 +30,7 @@ export function RevisionFields({ form }: { readonly form: FormState }): ReactNod
         </FieldGrid>
         <FormField form={form} at="/is_current" />
       </FormGroup>
+      <TargetFields form={form} />
       {form.value('/backend_scheme') === 'https' && <TlsFields form={form} />}
       <HealthFields form={form} />
     </>
@@ -39,6 +48,24 @@ export function BackendFields({ form }: { readonly form: FormState }): ReactNode
       </FieldGrid>
       <FormField form={form} at="/strip_gateway_path" />
       <FormField form={form} at="/preserve_host" />
+    </FormGroup>
+  );
+}
+
+/** Several places for the revision, in place of the one of its backend. */
+export function TargetFields({ form }: { readonly form: FormState }): ReactNode {
+  const isHashed = form.value('/load_balancing/algorithm') === 'hash';
+  return (
+    <FormGroup title={groups.targets}>
+      <FormField form={form} at="/targets" />
+      <FieldGrid>
+        <FormChoice form={form} at="/load_balancing/algorithm" choices={ALGORITHMS} />
+        {isHashed && <FormChoice form={form} at="/load_balancing/hash/by" choices={HASHED} />}
+        {isHashed && <FormField form={form} at="/load_balancing/hash/name" />}
+        <FormField form={form} at="/load_balancing/slow_start_secs" />
+        <FormField form={form} at="/load_balancing/ejection/consecutive_failures" />
+        <FormField form={form} at="/load_balancing/max_connections" />
+      </FieldGrid>
     </FormGroup>
   );
 }
@@ -118,8 +145,9 @@ export function CloneRevisionForm({
       <p>{cloneWords.hint}</p>
       <FieldGrid>
         <FormField form={form} at="/revision" required />
-        <FormField form={form} at="/backend_host" />
-        <FormField form={form} at="/backend_port" />
+        {/* Several targets are one list, which the page of the clone changes. */}
+        {original['targets'] === null && <FormField form={form} at="/backend_host" />}
+        {original['targets'] === null && <FormField form={form} at="/backend_port" />}
       </FieldGrid>
     </RecordForm>
   );

@@ -14,6 +14,7 @@ import { Panel, Stack } from '../../../ui/display/panel.tsx';
 import { Time, formatMs, formatShare } from '../../../ui/display/time.tsx';
 import { apiPath, type ResourcePath } from '../resource-path.ts';
 import { BREAKER_TONES } from './state-badges.tsx';
+import { TargetTable } from './target-table.tsx';
 
 const REFRESH_MS = 5_000;
 /** Of the breaker, shown at first. */
@@ -37,6 +38,7 @@ export function HealthPanel({ path }: { readonly path: ResourcePath }): ReactNod
         {({ body: { data } }) => (
           <Stack>
             <HealthFacts health={data} />
+            {data.targets !== undefined && <TargetTable targets={data.targets} />}
             <BreakerHistory health={data} />
           </Stack>
         )}

@@ -1,0 +1,79 @@
+/**
+ * The targets of a revision that has several, and how requests are spread over them (docs/reference/targets.md). A
+ * revision with one target has none of this: its backend is all there is.
+ */
+import type { LoadBalancing, Revision, Target } from '../model/resources.ts';
+import { compileBackend, poolKeyOf } from './backend.ts';
+import type { CompiledBalancing, CompiledTarget, CompiledTargets, EjectionRules } from './types.ts';
+
+/** The defaults of `load_balancing`. */
+export const BALANCING_DEFAULTS = Object.freeze({
+  algorithm: 'least_requests',
+  slow_start_secs: 10,
+} as const);
+
+/** The defaults of `load_balancing.ejection`. */
+export const EJECTION_DEFAULTS = Object.freeze({
+  enabled: true,
+  consecutive_failures: 5,
+  failure_percent: 30,
+  min_requests: 20,
+  base_secs: 10,
+  max_secs: 300,
+  count_5xx: true,
+});
+
+/** undefined: the revision has a single target. */
+export function compileTargets(revision: Revision): CompiledTargets | undefined {
+  const { targets, load_balancing: balancing } = revision;
+  // Records that an earlier release wrote to a snapshot file have no such field.
+  if ((targets?.length ?? 0) < 2) return undefined;
+  return { list: compiledList(revision), balancing: compileBalancing(balancing) };
+}
+
+/** What the targets of a revision are known by, in order. */
+export function targetKeys(revision: Revision): string[] {
+  return recordsOf(revision).map((target) => poolKeyOf(revision, target));
+}
+
+function recordsOf({ targets, backend_host: host, backend_port: port }: Revision): readonly Target[] {
+  return targets ?? [{ host, port, weight: 100 }];
+}
+
+/** All targets; of a revision with a single one, that one. */
+export function compiledList(revision: Revision): CompiledTarget[] {
+  return recordsOf(revision).map((target) => {
+    const backend = compileBackend(revision, target);
+    return { key: backend.poolKey, backend, weight: target.weight, zone: target.zone };
+  });
+}
+
+export function compileBalancing(settings: LoadBalancing | null): CompiledBalancing {
+  const { algorithm, slow_start_secs: slowStartSecs, hash } = { ...BALANCING_DEFAULTS, ...settings };
+  return {
+    algorithm,
+    hash:
+      algorithm !== 'hash' || hash === undefined
+        ? undefined
+        : {
+            by: hash.by,
+            name: hash.by === 'header' ? (hash.name ?? '').toLowerCase() : (hash.name ?? ''),
+            ttlSecs: hash.ttl_secs,
+          },
+    ejection: compileEjection(settings),
+    slowStartMs: slowStartSecs * 1_000,
+  };
+}
+
+function compileEjection(settings: LoadBalancing | null): EjectionRules {
+  const rules = { ...EJECTION_DEFAULTS, ...settings?.ejection };
+  const baseMs = rules.base_secs * 1_000;
+  return {
+    failuresInRow: rules.enabled ? rules.consecutive_failures : Infinity,
+    failureShare: rules.enabled ? rules.failure_percent / 100 : Infinity,
+    attemptsMin: rules.min_requests,
+    baseMs,
+    maxMs: Math.max(baseMs, rules.max_secs * 1_000),
+    counts5xx: rules.count_5xx,
+  };
+}

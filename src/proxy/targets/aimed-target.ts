@@ -1,0 +1,103 @@
+/**
+ * The target of an exchange's current attempt, of a revision that has several: chosen by the revision's group, counted
+ * as long as the attempt lasts, and told how it ended. Owns the list of targets that have failed the exchange, so that
+ * a further attempt goes to another one.
+ */
+import type { CompiledBackend } from '../../config/types.ts';
+import type { ExchangeView } from '../interfaces/exchange-view.ts';
+import type { Route } from '../interfaces/route.ts';
+import type { UpstreamFailure } from '../upstream/upstream-failure.ts';
+import { requestKey } from './hash-source.ts';
+import type { TargetGroup } from './target-group.ts';
+import type { ChosenTarget, TargetChoice } from './target-view.ts';
+
+/** The target of a request's first attempt at the revision. */
+export function chooseTarget(exchange: ExchangeView, route: Route, group: TargetGroup): ChosenTarget {
+  const { compiled } = group;
+  const { hash } = compiled.balancing;
+  const from = hash === undefined ? undefined : requestKey(exchange, route, hash);
+  const choice = group.choose(from?.key);
+  return chosen(group, choice, 0, from?.cookieLine ?? '');
+}
+
+function chosen(group: TargetGroup, choice: TargetChoice, tried: number, cookieLine: string): ChosenTarget {
+  const { backend } = group.targetOf(choice.index);
+  return { backend, choice, targets: group.compiled, tried, cookieLine };
+}
+
+export class AimedTarget {
+  readonly group: TargetGroup;
+  /** undefined before the first failure. */
+  #tried: number[] | undefined;
+  #target: ChosenTarget;
+  #isHeld = false;
+  #isAnswered = false;
+
+  constructor(exchange: ExchangeView, route: Route, group: TargetGroup) {
+    this.group = group;
+    this.#target = chooseTarget(exchange, route, group);
+    this.#hold();
+  }
+
+  get target(): ChosenTarget {
+    return this.#target;
+  }
+
+  get backend(): CompiledBackend {
+    return this.#target.backend;
+  }
+
+  /** Some target in service has not been tried. */
+  get hasOther(): boolean {
+    return this.group.chooseOther([...(this.#tried ?? []), this.#target.choice.index]) !== undefined;
+  }
+
+  /** Moves to another target than the ones so far; false if there is none. The current one must have been let go. */
+  moveOn(): boolean {
+    const tried = (this.#tried ??= []);
+    tried.push(this.#target.choice.index);
+    const choice = this.group.chooseOther(tried);
+    if (choice === undefined) return false;
+    this.#target = chosen(this.group, choice, tried.length, this.#target.cookieLine);
+    this.#hold();
+    return true;
+  }
+
+  /** Tries any again, since all have been tried: the next attempt may go to the current one too. */
+  startOver(exchange: ExchangeView, route: Route): void {
+    this.#tried = undefined;
+    this.#target = { ...chooseTarget(exchange, route, this.group), cookieLine: this.#target.cookieLine };
+    this.#hold();
+  }
+
+  /** The head of a final response has come. */
+  answered(status: number): void {
+    if (status >= 500 && this.group.compiled.balancing.ejection.counts5xx) this.#failed();
+    else this.#isAnswered = true;
+  }
+
+  failed({ cause }: UpstreamFailure): void {
+    this.#isAnswered = false;
+    // The gateway must not connect there, which says nothing about the target.
+    if (cause !== 'denied') this.#failed();
+  }
+
+  /** The attempt is over; may be called again. */
+  letGo(): void {
+    if (!this.#isHeld) return;
+    this.#isHeld = false;
+    const state = this.group.stateOf(this.#target.choice.index);
+    state.ended();
+    if (this.#isAnswered) state.succeeded();
+  }
+
+  #hold(): void {
+    this.#isHeld = true;
+    this.#isAnswered = false;
+    this.group.stateOf(this.#target.choice.index).begun();
+  }
+
+  #failed(): void {
+    if (this.#isHeld) this.group.failed(this.#target.choice.index);
+  }
+}

@@ -1,0 +1,43 @@
+/** Why an exchange was sent to which target, in words for operators. */
+import { LOAD_FACTOR } from './hash-choice.ts';
+import type { ChosenTarget } from './target-view.ts';
+
+export function choiceReasonText(target: ChosenTarget): string {
+  const { tried } = target;
+  const again =
+    tried === 0 ? '' : `${tried} ${tried === 1 ? 'target has' : 'targets have'} failed the request; `;
+  return again + choiceText(target);
+}
+
+function choiceText({ choice, targets }: ChosenTarget): string {
+  const { why, load, other, otherLoad } = choice;
+  const otherName = targets.list[other]?.backend.authority ?? '';
+  switch (why) {
+    case 'fewer_requests':
+      return load === 0 && otherLoad === 0
+        ? 'it was drawn by weight; no request was under way there'
+        : `two targets were drawn by weight: it had ${load} requests under way, ${otherName} had ${otherLoad}`;
+    case 'only_one':
+      return 'it was drawn by weight, and no other one to compare it with';
+    case 'turn':
+      return 'it was its turn, by weight';
+    case 'hash':
+      return `the hash of ${keyText(targets)} leads to it`;
+    case 'hash_overflow':
+      return `the hash of ${keyText(targets)} leads to ${otherName}, which has more than ${LOAD_FACTOR} times its share of the requests under way (${otherLoad}); it is the next`;
+    case 'none_in_service':
+      return 'no target is in service, so all of them are tried';
+  }
+}
+
+function keyText({ balancing: { hash } }: ChosenTarget['targets']): string {
+  if (hash === undefined) return '';
+  switch (hash.by) {
+    case 'ip':
+      return 'the client’s address';
+    case 'path':
+      return `the path parameter ${hash.name}`;
+    default:
+      return `the ${hash.by} ${hash.name}`;
+  }
+}

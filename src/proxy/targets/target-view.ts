@@ -1,0 +1,44 @@
+/** What the ways of choosing see of the targets, and what they say of their choice. Targets are named by index. */
+import type { CompiledBackend, CompiledTargets } from '../../config/types.ts';
+
+export interface TargetView {
+  readonly count: number;
+  /** Every share is 1. */
+  readonly isWhole: boolean;
+  weight(index: number): number;
+  /** 0: not now; 1: with its whole weight. */
+  share(index: number): number;
+  /** Requests under way, over all workers. */
+  load(index: number): number;
+}
+
+export const CHOICE_REASONS = [
+  'fewer_requests',
+  'only_one',
+  'turn',
+  'hash',
+  'hash_overflow',
+  'none_in_service',
+] as const;
+export type ChoiceReason = (typeof CHOICE_REASONS)[number];
+
+export interface TargetChoice {
+  readonly index: number;
+  readonly why: ChoiceReason;
+  /** Requests under way there before this one; with `turn`, 0. */
+  readonly load: number;
+  /** The target that it was compared with, or that the key belongs to; -1 for none. */
+  readonly other: number;
+  readonly otherLoad: number;
+}
+
+/** Which target an exchange was sent to last, and why. */
+export interface ChosenTarget {
+  readonly backend: CompiledBackend;
+  readonly choice: TargetChoice;
+  readonly targets: CompiledTargets;
+  /** Targets that had failed the request before. */
+  readonly tried: number;
+  /** A field line that sets the client's cookie, or ''. */
+  readonly cookieLine: string;
+}
