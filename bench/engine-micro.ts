@@ -30,9 +30,21 @@ import { MemoryClient, memoryBackends, type BackendSide } from './engine-sockets
 /**
  * `changing` is `pass` with fields that are never those of the message before, on neither side. `logged` is `policy`
  * with a line of the access log for each request, which goes to a file. `targets`, `turns` and `hash` are `pass` over 100
- * targets, by each of the algorithms (by `hash`, all requests have the same key), `few` over three.
+ * targets, by each of the algorithms (by `hash`, each client has a key of its own; `hot` is `hash` with one key for all), `few`
+ * over three.
  */
-const LOADS = ['pass', 'changing', 'policy', 'logged', 'bodies', 'targets', 'few', 'turns', 'hash'] as const;
+const LOADS = [
+  'pass',
+  'changing',
+  'policy',
+  'logged',
+  'bodies',
+  'targets',
+  'few',
+  'turns',
+  'hash',
+  'hot',
+] as const;
 type LoadName = (typeof LOADS)[number];
 
 const CONNECTIONS = 64;
@@ -52,7 +64,8 @@ const ALGORITHMS: Partial<Record<LoadName, NonNullable<Revision['load_balancing'
   targets: { algorithm: 'least_requests' },
   few: { algorithm: 'least_requests' },
   turns: { algorithm: 'round_robin' },
-  hash: { algorithm: 'hash', hash: { by: 'ip' } },
+  hash: { algorithm: 'hash', hash: { by: 'header', name: 'X-User' } },
+  hot: { algorithm: 'hash', hash: { by: 'ip' } },
 };
 
 const hasPolicy = (load: LoadName): boolean => load === 'policy' || load === 'logged';
@@ -171,7 +184,9 @@ async function startEngine(checkout: string, load: LoadName): Promise<() => Prom
       },
     },
   });
-  const requests = [0, 1].map((number) => Buffer.from(requestOf(load, token, number), 'latin1'));
+  const requests = Array.from({ length: CONNECTIONS }, (_none, client) =>
+    [0, 1].map((number) => Buffer.from(requestOf(load, token, number, client), 'latin1')),
+  );
   let turn = 0;
   const clients = Array.from({ length: CONNECTIONS }, () => {
     const client = new MemoryClient(readers, writers);
@@ -179,8 +194,8 @@ async function startEngine(checkout: string, load: LoadName): Promise<() => Prom
     return client;
   });
   return async () => {
-    const request = requests[turn++ % 2] as Buffer;
-    for (const client of clients) client.receive(request);
+    const number = turn++ % 2;
+    clients.forEach((client, index) => client.receive(requests[index]?.[number] as Buffer));
     await answered(backends, clients);
   };
 }
@@ -246,11 +261,12 @@ async function answered(backends: BackendSide, clients: readonly MemoryClient[])
 }
 
 /** @param number of the two that take turns; also below */
-function requestOf(load: LoadName, token: string, number: number): string {
+function requestOf(load: LoadName, token: string, number: number, client: number): string {
   if (load === 'bodies')
     return `POST /a/v1/large HTTP/1.1\r\nHost: 127.0.0.1:8080\r\nContent-Length: 4096\r\n\r\n${'x'.repeat(4096)}`;
   const key = hasPolicy(load) ? `Authorization: Bearer ${token}\r\nOrigin: ${ORIGIN}\r\n` : '';
-  const fields = load === 'changing' ? `X-Number: ${number}\r\n` : key;
+  const user = load === 'hash' ? `X-User: user-${client}\r\n` : key;
+  const fields = load === 'changing' ? `X-Number: ${number}\r\n` : user;
   return `GET /a/v1/orders/42 HTTP/1.1\r\nHost: 127.0.0.1:8080\r\n${fields}\r\n`;
 }
 

@@ -27,14 +27,18 @@ class MemoryRequest {
 class MemoryHandle {
   /** Bytes since it was last set back. */
   taken = 0;
+  /** Told of the first bytes since then. */
+  onTaken: (() => void) | undefined;
 
   writeLatin1String(_request: MemoryRequest, text: string): number {
+    if (this.taken === 0) this.onTaken?.();
     (written as unknown as Latin1Target).latin1Write(text, 0, text.length);
     this.taken += text.length;
     return 0;
   }
 
   writeBuffer(_request: MemoryRequest, bytes: Buffer): number {
+    if (this.taken === 0) this.onTaken?.();
     written.set(bytes);
     this.taken += bytes.length;
     return 0;
@@ -158,7 +162,8 @@ export interface BackendSide {
 export function memoryBackends(responses: readonly string[]): BackendSide {
   const answers = responses.map((response) => Buffer.from(response, 'latin1'));
   let turn = 0;
-  const sockets: { socket: MemorySocket; onread: OnRead; into: { buffer: Buffer | undefined } }[] = [];
+  /** That have been asked and have not answered. */
+  let asked: { handle: MemoryHandle; onread: OnRead; into: { buffer: Buffer | undefined } }[] = [];
   net.connect = ((options: { onread: OnRead }) => {
     const socket = new MemorySocket();
     socket.connecting = true;
@@ -166,23 +171,23 @@ export function memoryBackends(responses: readonly string[]): BackendSide {
       socket.connecting = false;
       socket.emit('connect');
     });
-    sockets.push({ socket, onread: options.onread, into: { buffer: undefined } });
+    // oxlint-disable-next-line no-underscore-dangle -- Node's name
+    const handle = socket._handle;
+    const side = { handle, onread: options.onread, into: { buffer: undefined } };
+    handle.onTaken = () => asked.push(side);
     return socket;
   }) as unknown as typeof net.connect;
   syncBuiltinESMExports();
   return {
     answer: () => {
       const bytes = answers[turn % answers.length] as Buffer;
-      let isUsed = false;
-      for (const { socket, onread, into } of sockets) {
-        // oxlint-disable-next-line no-underscore-dangle -- Node's name
-        const handle = socket._handle;
-        if (handle.taken === 0) continue;
+      const answering = asked;
+      asked = [];
+      for (const { handle, onread, into } of answering) {
         handle.taken = 0;
-        isUsed = true;
         deliver(onread, into, bytes);
       }
-      if (isUsed) turn += 1;
+      if (answering.length > 0) turn += 1;
     },
   };
 }

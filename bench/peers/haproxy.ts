@@ -90,3 +90,35 @@ backend origin
   const command = [programPath('haproxy'), '-db', '-f', configuration];
   return startProgram({ name, command, cores: cores.proxy, folder, port });
 }
+
+/** Bare, over several servers. @param balance as in its configuration */
+export async function startHaproxyOver(
+  ports: readonly number[],
+  balance: string,
+  { cores, workers }: PeerSetup,
+): Promise<RunningProgram> {
+  const folder = newFolder('haproxy');
+  const port = await freePort();
+  const configuration = join(folder, 'haproxy.cfg');
+  const servers = ports.map((each, index) => `  server s${index} 127.0.0.1:${each}\n`).join('');
+  writeFileSync(
+    configuration,
+    `global
+  nbthread ${workers}
+  maxconn 9000
+defaults
+  mode http
+  timeout connect 5s
+  timeout client 75s
+  timeout server 60s
+frontend front
+  bind 127.0.0.1:${port}
+  default_backend targets
+backend targets
+  balance ${balance}
+  http-reuse always
+${servers}`,
+  );
+  const command = [programPath('haproxy'), '-db', '-f', configuration];
+  return startProgram({ name: 'haproxy', command, cores: cores.proxy, folder, port });
+}

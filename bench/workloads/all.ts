@@ -1,4 +1,5 @@
 /** The workloads in the order in which they run. */
+import { balance } from './balance.ts';
 import { configWrite } from './config-write.ts';
 import { consoleOpen } from './console.ts';
 import { fullPolicy, fullPolicyLogged } from './full-policy.ts';
@@ -31,4 +32,5 @@ export const WORKLOADS: readonly Workload[] = [
   start,
   workers,
   consoleOpen,
+  balance,
 ];
