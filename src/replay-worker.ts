@@ -180,7 +180,7 @@ function contextOf(holder: SnapshotHolder<CompiledPolicy>): ProxyContext {
   const options: ProxyOptions = { ...settings.proxy, ipv6PrefixBits: settings.ipv6PrefixBits };
   const deadlines = new Deadlines(clock);
   const date = httpDate(clock.nowMs());
-  const targets = new TargetRegistry(0, () => clock.nowMs());
+  const targets = new TargetRegistry(0, () => clock.nowMs(), settings.zone);
   return {
     options,
     clock,

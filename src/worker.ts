@@ -105,7 +105,7 @@ const traffic =
       });
 const debugTokens = new DebugTokens();
 const breakers = new BreakerRegistry();
-const targets = new TargetRegistry(targetColumn, () => clock.nowMs());
+const targets = new TargetRegistry(targetColumn, () => clock.nowMs(), settings.zone);
 const stats =
   settings.stats.maxBytes === 0
     ? undefined

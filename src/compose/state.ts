@@ -51,6 +51,8 @@ async function ownState(parts: Parts, others: StateParts): Promise<GatewayState>
     },
     certificates: certificateStates(parts, others),
     breakers: breakerCounts(parts),
+    targets: parts.health.targets.phaseCounts(),
+    zone: settings.zone ?? null,
   };
 }
 

@@ -162,6 +162,8 @@ export interface Settings {
   /** IP addresses and CIDR blocks. */
   readonly trustedProxyIps: readonly string[];
   readonly ipv6PrefixBits: number;
+  /** Whose targets come first; undefined: zones make no difference. */
+  readonly zone: string | undefined;
   /** IP addresses, CIDR blocks and host names. */
   readonly egress: { readonly allow: readonly string[]; readonly deny: readonly string[] };
   readonly jwt: JwtDefaults;

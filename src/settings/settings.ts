@@ -164,6 +164,7 @@ function nest(v: SettingValues): Settings {
       : undefined,
     trustedProxyIps: v.GATEWAY_TRUSTED_PROXY_IPS,
     ipv6PrefixBits: v.GATEWAY_IPV6_PREFIX_BITS,
+    zone: v.GATEWAY_ZONE,
     egress: { allow: v.GATEWAY_EGRESS__ALLOW, deny: v.GATEWAY_EGRESS__DENY },
     jwt: {
       issuer: v.GATEWAY_JWT__ISSUER,

@@ -198,7 +198,7 @@ export type FixCall = { readonly method: "POST" | "PATCH"; readonly path: string
 
 export type Found = { readonly kind: "app" | "version" | "revision" | "endpoint" | "api_key" | "admin_token"; readonly id: string; readonly label: string; readonly path: string; readonly match: "exact" | "prefix" | "part"; readonly app_id: string | null; readonly version_id: string | null; readonly revision_id: string | null };
 
-export type GatewayState = { readonly uptime_secs: number; readonly workers: WorkerCounts; readonly database: DatabaseState; readonly limit_store: LimitStoreState | null; readonly limit_counters: LimitCounters; readonly certificates: readonly (ListenerCertificate)[]; readonly breakers: BreakerCounts };
+export type GatewayState = { readonly uptime_secs: number; readonly workers: WorkerCounts; readonly database: DatabaseState; readonly limit_store: LimitStoreState | null; readonly limit_counters: LimitCounters; readonly certificates: readonly (ListenerCertificate)[]; readonly breakers: BreakerCounts; readonly targets: TargetCounts; readonly zone: string | null };
 
 export type HashBy = { readonly by: "header" | "cookie" | "claim" | "path" | "ip"; readonly name?: string | undefined; readonly ttl_secs?: number | undefined };
 
@@ -380,6 +380,8 @@ export type StatsTotals = { readonly requests: number; readonly status_2xx: numb
 
 export type Target = { readonly host: string; readonly port: number; readonly weight: number; readonly zone?: string | undefined };
 
+export type TargetCounts = { readonly in_service: number; readonly ejected: number; readonly unhealthy: number };
+
 export type TargetHealth = { readonly host: string; readonly port: number; readonly weight: number; readonly zone: string | null; readonly state: "in_service" | "warming" | "ejected" | "unhealthy"; readonly share: number; readonly in_flight: number; readonly requests: number; readonly failures: number; readonly consecutive_failures: number; readonly ejections: number; readonly ejected_until: string | null; readonly cause: string | null; readonly last_probe: RevisionProbe | null };
 
 export type TargetInput = { readonly host: string; readonly port?: number | undefined; readonly weight?: number | undefined; readonly zone?: string | undefined };
@@ -426,9 +428,11 @@ export type TransactionOperation = { readonly id?: string | undefined; readonly 
 
 export type TransactionResult = { readonly operations: readonly (TransactionAnswer)[] };
 
-export type TreeRevision = { readonly id: string; readonly revision: string; readonly is_current: boolean; readonly traffic_weight: number; readonly traffic_share: number; readonly breaker: "closed" | "open" | "half_open" | null; readonly health: TreeRevisionHealth | null; readonly backend: string; readonly endpoints: number; readonly has_policy: boolean; readonly updated_at: string };
+export type TreeRevision = { readonly id: string; readonly revision: string; readonly is_current: boolean; readonly traffic_weight: number; readonly traffic_share: number; readonly breaker: "closed" | "open" | "half_open" | null; readonly health: TreeRevisionHealth | null; readonly backend: string; readonly targets: TreeTargets | null; readonly endpoints: number; readonly has_policy: boolean; readonly updated_at: string };
 
 export type TreeRevisionHealth = { readonly consecutive_failures: number; readonly probing: "off" | "while_open" | "always"; readonly last_error: RevisionLastError | null; readonly last_probe: RevisionProbe | null };
+
+export type TreeTargets = { readonly total: number; readonly in_service: number | null };
 
 export type TreeVersion = { readonly id: string; readonly version: string; readonly gateway_path: string; readonly status: "active" | "deprecated" | "retired"; readonly sunset_at: string | null; readonly deprecated_at: string | null; readonly successor: string | null; readonly endpoints: number; readonly revisions_total: number; readonly revisions: readonly (TreeRevision)[] };
 

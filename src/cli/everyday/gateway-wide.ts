@@ -41,7 +41,7 @@ const STATE: EverydayCommand = {
 
 function nodeStateText({ node, state }: Json, io: CliIo): string {
   if (state === null) return recordText({ gateway: node, state: 'no answer' }, io);
-  const { database, limit_store: store, limit_counters: counters, breakers, workers } = state;
+  const { database, limit_store: store, limit_counters: counters, breakers, targets, workers } = state;
   const facts = {
     gateway: node,
     workers: `${workers.listening} of ${workers.configured}`,
@@ -51,6 +51,8 @@ function nodeStateText({ node, state }: Json, io: CliIo): string {
     fallback: store?.fallback,
     counters: `${counters.counters} in ${counters.bytes} of ${counters.bytes_max} bytes, ${counters.evictions} evicted`,
     breakers: `${breakers.closed} closed, ${breakers.half_open} half open, ${breakers.open} open`,
+    targets: `${targets.in_service} in service, ${targets.ejected} ejected, ${targets.unhealthy} unhealthy`,
+    zone: state.zone,
   };
   const certificates =
     state.certificates.length === 0 ? '' : tableText(CERTIFICATE_COLUMNS, state.certificates, io);

@@ -117,6 +117,21 @@ export class TargetWatch {
     });
   }
 
+  /** Of all current revisions with several. */
+  phaseCounts(): { readonly in_service: number; readonly ejected: number; readonly unhealthy: number } {
+    const nowMs = this.#clock.nowMs();
+    const counts = { in_service: 0, ejected: 0, unhealthy: 0 };
+    for (const { revision, group, targets } of this.all()) {
+      if (!revision.is_current) continue;
+      const { ejection, slowStartMs } = group.compiled.balancing;
+      for (const { state } of targets) {
+        const phase = state.phase(ejection, slowStartMs, nowMs);
+        counts[phase === 'warming' ? 'in_service' : phase] += 1;
+      }
+    }
+    return counts;
+  }
+
   /** Called once a second. */
   tick(): void {
     let count = 0;

@@ -22,7 +22,7 @@ export function chooseTarget(exchange: ExchangeView, route: Route, group: Target
 
 function chosen(group: TargetGroup, choice: TargetChoice, tried: number, cookieLine: string): ChosenTarget {
   const { backend } = group.targetOf(choice.index);
-  return { backend, choice, targets: group.compiled, tried, cookieLine };
+  return { backend, choice, targets: group.compiled, zone: group.zoneChoice, tried, cookieLine };
 }
 
 export class AimedTarget {

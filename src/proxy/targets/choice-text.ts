@@ -6,7 +6,20 @@ export function choiceReasonText(target: ChosenTarget): string {
   const { tried } = target;
   const again =
     tried === 0 ? '' : `${tried} ${tried === 1 ? 'target has' : 'targets have'} failed the request; `;
-  return again + choiceText(target);
+  return again + zoneText(target) + choiceText(target);
+}
+
+function zoneText({ zone: choice }: ChosenTarget): string {
+  if (choice === undefined) return '';
+  const { zone, why } = choice;
+  switch (why) {
+    case 'own':
+      return `of the targets in ${zone}, the zone of the gateway: `;
+    case 'too_few':
+      return `too few targets in ${zone}, the zone of the gateway, are in service, so those of all zones count: `;
+    case 'none_left':
+      return `no other target in ${zone}, the zone of the gateway, is well: `;
+  }
 }
 
 function choiceText({ choice, targets }: ChosenTarget): string {

@@ -8,6 +8,7 @@
  * The score is -ln(u) / weight for a uniform u: the smallest wins, with a probability in proportion to the weight. Most
  * logarithms are never computed, since -ln(u) >= 1 - u.
  */
+import { HotKeys } from './hot-keys.ts';
 import type { TargetChoice, TargetView } from './target-view.ts';
 
 /** How many times its share of the requests under way a target may have. */
@@ -28,14 +29,32 @@ function mixed(hash: number): number {
   return (value ^ (value >>> 16)) >>> 0;
 }
 
+/** Keys of one revision whose best targets are remembered by a worker; a power of two. */
+const REMEMBERED_KEYS = 4_096;
+/** Best targets of a remembered key. */
+const RANKS = 4;
+/** With fewer targets, looking at all costs no more than remembering. */
+const REMEMBERED_FROM = 6;
+
 export class HashChoice {
   readonly #seeds: Int32Array;
   readonly #weights: Float64Array;
+  readonly #sum: number;
+  /** Targets with a weight. */
+  readonly #count: number;
+  /** Of keys that were asked for lately, by their last bits; created with the first. A word of 0 in `#keys` is a free place. */
+  #keys: Int32Array | undefined;
+  /** By place: the best targets of the key whatever their state, best first. */
+  #ranks: Uint16Array | undefined;
+  readonly #scores = new Float64Array(RANKS);
+  readonly #hot = new HotKeys((key) => this.#order(key));
 
   /** @param names by index: what the score of a target depends on */
   constructor(names: readonly string[], weights: readonly number[]) {
     this.#seeds = Int32Array.from(names, (name) => hashKey(name));
     this.#weights = Float64Array.from(weights);
+    this.#sum = weights.reduce((sum, weight) => sum + weight, 0);
+    this.#count = weights.filter((weight) => weight > 0).length;
   }
 
   /**
@@ -49,8 +68,8 @@ export class HashChoice {
     const firstLoad = view.load(first);
     // The first request at a target always has room.
     if (firstLoad === 0) return { index: first, why: 'hash', load: 0, other: -1, otherLoad: 0 };
-    const perWeight = (LOAD_FACTOR * (total + 1)) / sumOf(view);
-    if (this.#hasRoom(view, first, firstLoad, perWeight))
+    const perWeight = (LOAD_FACTOR * (total + 1)) / (view.isWhole ? this.#sum : sumOf(view));
+    if (hasRoom(view, first, firstLoad, perWeight))
       return { index: first, why: 'hash', load: firstLoad, other: -1, otherLoad: 0 };
     const index = this.#best(view, key, perWeight);
     // Cannot be: the bounds add up to more than the total. But counts of other threads change meanwhile.
@@ -58,31 +77,98 @@ export class HashChoice {
     return { index, why: 'hash_overflow', load: view.load(index), other: first, otherLoad: firstLoad };
   }
 
-  #hasRoom(view: TargetView, index: number, load: number, perWeight: number): boolean {
-    return load + 1 <= Math.ceil(perWeight * view.weight(index) * view.share(index));
-  }
-
   /** @param perWeight only targets with room are considered; 0: all in service */
   #best(view: TargetView, key: number, perWeight: number): number {
+    if (this.#count < REMEMBERED_FROM) return this.#bestOfAll(view, key, perWeight);
+    const from = this.#placeOf(key) * RANKS;
+    const ranks = this.#ranks as Uint16Array;
+    for (let rank = from; rank < from + RANKS; rank++) {
+      const index = ranks[rank] as number;
+      if (isOpen(view, index, perWeight)) return index;
+    }
+    const order = this.#hot.orderOf(key);
+    if (order === undefined) return this.#bestOfAll(view, key, perWeight);
+    for (let rank = RANKS; rank < order.length; rank++) {
+      const index = order[rank] as number;
+      if (isOpen(view, index, perWeight)) return index;
+    }
+    return -1;
+  }
+
+  /** All targets with a weight, best first. */
+  #order(key: number): Uint16Array {
+    const scores = Float64Array.from(
+      this.#weights,
+      (weight, index) => -Math.log(uniformOf(key, this.#seeds[index] as number)) / weight,
+    );
+    const order = Uint16Array.from(scores.keys()).filter((index) => (this.#weights[index] as number) > 0);
+    return order.sort((a, b) => (scores[a] as number) - (scores[b] as number) || a - b);
+  }
+
+  /** Looks at the state of those targets only that are better than all before them. */
+  #bestOfAll(view: TargetView, key: number, perWeight: number): number {
     const seeds = this.#seeds;
     const weights = this.#weights;
-    const { isWhole } = view;
     let best = -1;
     let least = Infinity;
     for (let index = 0; index < seeds.length; index++) {
       const weight = weights[index] as number;
-      if (weight <= 0 || (!isWhole && view.share(index) === 0)) continue;
-      // Above 0, at most 1.
-      const uniform = (mixed(key ^ (seeds[index] as number)) + 1) / 2 ** 32;
-      if (1 - uniform >= least * weight) continue;
-      if (perWeight > 0 && !this.#hasRoom(view, index, view.load(index), perWeight)) continue;
+      const uniform = uniformOf(key, seeds[index] as number);
+      if (weight <= 0 || 1 - uniform >= least * weight) continue;
       const score = -Math.log(uniform) / weight;
-      if (score >= least) continue;
+      if (score >= least || !isOpen(view, index, perWeight)) continue;
       least = score;
       best = index;
     }
     return best;
   }
+
+  /** Where the key is remembered, from now on at least. */
+  #placeOf(key: number): number {
+    const keys = (this.#keys ??= new Int32Array(REMEMBERED_KEYS));
+    const place = key & (REMEMBERED_KEYS - 1);
+    const word = key | 0;
+    if (keys[place] === word && word !== 0) return place;
+    keys[place] = word;
+    this.#rank(key, place * RANKS);
+    return place;
+  }
+
+  #rank(key: number, from: number): void {
+    const ranks = (this.#ranks ??= new Uint16Array(REMEMBERED_KEYS * RANKS));
+    const scores = this.#scores.fill(Infinity);
+    const weights = this.#weights;
+    for (let index = 0; index < weights.length; index++) {
+      const weight = weights[index] as number;
+      const uniform = uniformOf(key, this.#seeds[index] as number);
+      if (weight <= 0 || 1 - uniform >= (scores[RANKS - 1] as number) * weight) continue;
+      const score = -Math.log(uniform) / weight;
+      let rank = RANKS - 1;
+      if (score >= (scores[rank] as number)) continue;
+      for (; rank > 0 && score < (scores[rank - 1] as number); rank--) {
+        scores[rank] = scores[rank - 1] as number;
+        ranks[from + rank] = ranks[from + rank - 1] as number;
+      }
+      scores[rank] = score;
+      ranks[from + rank] = index;
+    }
+  }
+}
+
+/** Above 0, at most 1. */
+function uniformOf(key: number, seed: number): number {
+  return (mixed(key ^ seed) + 1) / 2 ** 32;
+}
+
+/** In service, and with room for another request. */
+function isOpen(view: TargetView, index: number, perWeight: number): boolean {
+  if (perWeight > 0) return hasRoom(view, index, view.load(index), perWeight);
+  return view.isWhole || view.share(index) > 0;
+}
+
+function hasRoom(view: TargetView, index: number, load: number, perWeight: number): boolean {
+  const share = view.isWhole ? 1 : view.share(index);
+  return load + 1 <= Math.ceil(perWeight * view.weight(index) * share);
 }
 
 function sumOf(view: TargetView): number {

@@ -13,10 +13,13 @@ export class LeastRequests {
   readonly #random: FastRandom;
   /** Weights summed up to and including each target. */
   readonly #sums: Float64Array;
+  /** All weights are the same. */
+  readonly #isEven: boolean;
 
   constructor(weights: readonly number[], random = new FastRandom()) {
     this.#random = random;
     this.#sums = new Float64Array(weights.length);
+    this.#isEven = weights.every((weight) => weight === weights[0]);
     let sum = 0;
     weights.forEach((weight, index) => (this.#sums[index] = sum += weight));
   }
@@ -82,6 +85,7 @@ export class LeastRequests {
   /** By weight alone. */
   #draw(): number {
     const sums = this.#sums;
+    if (this.#isEven) return Math.floor(this.#random.next() * sums.length);
     const point = this.#random.next() * (sums[sums.length - 1] as number);
     let low = 0;
     let high = sums.length - 1;

@@ -46,7 +46,8 @@ export class RoundRobin {
   }
 
   #nextTurn(): number {
-    const cycle = (this.#cycle ??= this.#workOut());
+    if (this.#cycle === undefined) this.#cycle = this.#workOut();
+    const cycle = this.#cycle;
     if (cycle === null) return this.#step(this.#weights, this.#credits);
     const turn = this.#turn;
     this.#turn = turn + 1 >= cycle.length ? 0 : turn + 1;

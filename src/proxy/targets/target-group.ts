@@ -4,12 +4,11 @@
  * scratch memory. Replaced with the revision; what is counted stays with the targets.
  */
 import type { CompiledTarget, CompiledTargets, TargetsSlot } from '../../config/types.ts';
-import { HashChoice } from './hash-choice.ts';
-import { LeastRequests } from './least-requests.ts';
-import { RoundRobin } from './round-robin.ts';
+import { createChoosers, type TargetChoosers } from './target-choosers.ts';
 import { changesAt, totalOf } from './target-memory.ts';
 import type { EjectionCause, TargetState } from './target-state.ts';
-import type { TargetChoice, TargetView } from './target-view.ts';
+import type { TargetChoice, TargetView, ZoneChoice } from './target-view.ts';
+import { ZonePreference } from './zone-preference.ts';
 
 /** Of these, no more than this fraction is ejected for failures at one time. */
 export const EJECTED_SHARE_MAX = 0.5;
@@ -23,10 +22,11 @@ export class TargetGroup implements TargetView, TargetsSlot {
   readonly #total: Int32Array;
   readonly #changesAt: number;
   readonly #nowMs: () => number;
-  readonly #least: LeastRequests;
-  readonly #turns: RoundRobin | undefined;
-  readonly #hash: HashChoice | undefined;
-  /** Of the current choice: targets that must not be chosen, and the latest time. */
+  readonly #all: TargetChoosers;
+  /** undefined: zones make no difference. */
+  readonly #zone: ZonePreference | undefined;
+  /** Of the current choice: among which targets, those that must not be chosen, and the latest time. */
+  #among: TargetChoosers;
   #tried: readonly number[] = NONE_TRIED;
   #chosenAtMs = 0;
   /** Every target counts with its whole weight: all are fully in service, or none is at all. */
@@ -35,11 +35,12 @@ export class TargetGroup implements TargetView, TargetsSlot {
   #changes = -1;
   /** All targets were fully in service. */
   #isCalm = false;
-  readonly #weights: readonly number[];
+  #zoneChoice: ZoneChoice | undefined;
 
   /**
    * @param states by index of the target
    * @param nowMs the wall clock
+   * @param zone that of the gateway, whose targets come first
    * @param before the group that this one replaces: its round-robin continues
    */
   constructor(
@@ -47,6 +48,7 @@ export class TargetGroup implements TargetView, TargetsSlot {
     states: readonly TargetState[],
     total: Int32Array,
     nowMs: () => number,
+    zone?: string,
     before?: TargetGroup,
   ) {
     this.compiled = compiled;
@@ -54,17 +56,14 @@ export class TargetGroup implements TargetView, TargetsSlot {
     this.#total = total;
     this.#changesAt = changesAt(total);
     this.#nowMs = nowMs;
-    const { list, balancing } = compiled;
-    this.#weights = list.map(({ weight }) => weight);
-    this.#least = new LeastRequests(this.#weights);
-    this.#turns = balancing.algorithm === 'round_robin' ? this.#turnsAfter(before) : undefined;
-    this.#hash =
-      balancing.algorithm === 'hash'
-        ? new HashChoice(
-            list.map(({ backend }) => `${backend.host}:${backend.port}`),
-            this.#weights,
-          )
-        : undefined;
+    const { list } = compiled;
+    const earlier = before === undefined ? undefined : { all: before.#all, zone: before.#zone };
+    const places = new Map(before?.compiled.list.map(({ key }, index) => [key, index]));
+    const placeOf = (index: number): number => places.get(list[index]?.key ?? '') ?? -1;
+    const weights = list.map(({ weight }) => weight);
+    this.#all = createChoosers(compiled, weights, earlier?.all, placeOf);
+    this.#among = this.#all;
+    this.#zone = ZonePreference.of(compiled, zone, earlier?.zone, placeOf);
   }
 
   get isWhole(): boolean {
@@ -75,8 +74,13 @@ export class TargetGroup implements TargetView, TargetsSlot {
     return this.#states.length;
   }
 
+  /** What the gateway's zone did to the latest choice; undefined: nothing. */
+  get zoneChoice(): ZoneChoice | undefined {
+    return this.#zoneChoice;
+  }
+
   weight(index: number): number {
-    return this.#weights[index] as number;
+    return this.#among.weights[index] as number;
   }
 
   load(index: number): number {
@@ -123,7 +127,13 @@ export class TargetGroup implements TargetView, TargetsSlot {
     for (let index = 0; index < this.count; index++) {
       if (!tried.includes(index) && this.stateOf(index).failuresInRow > 0) avoided.push(index);
     }
-    return this.#chooseAmong(avoided) ?? this.#chooseAmong(tried);
+    const zone = this.#zone;
+    if (zone !== undefined) {
+      const near = this.#chooseAmong(avoided, zone.choosers);
+      this.#zoneChoice = near === undefined ? zone.noneLeft : zone.own;
+      if (near !== undefined) return near;
+    }
+    return this.#chooseAmong(avoided, this.#all) ?? this.#chooseAmong(tried, this.#all);
   }
 
   /** An attempt has failed: counts it, and ejects the target if that was one too many. @returns whether it is ejected */
@@ -152,56 +162,56 @@ export class TargetGroup implements TargetView, TargetsSlot {
   /** An independent group in the same state, for explain. */
   copy(): TargetGroup {
     const states = this.#states.map((state) => state.copy());
-    return new TargetGroup(this.compiled, states, this.#total.slice(), this.#nowMs, this);
-  }
-
-  #turnsAfter(before: TargetGroup | undefined): RoundRobin {
-    const turns = new RoundRobin(this.#weights);
-    const earlier = before === undefined ? undefined : before.#turns;
-    if (before === undefined || earlier === undefined) return turns;
-    const places = new Map(before.compiled.list.map(({ key }, index) => [key, index]));
-    turns.continue(earlier, (index) => places.get(this.targetOf(index).key) ?? -1);
-    return turns;
+    return new TargetGroup(this.compiled, states, this.#total.slice(), this.#nowMs, this.#zone?.name, this);
   }
 
   #choose(key: number | undefined, tried: readonly number[]): TargetChoice | undefined {
-    const choice = this.#chooseInService(key, tried, false);
+    this.#findChanges();
+    const zone = this.#zone;
+    if (zone !== undefined) {
+      const near = zone.hasEnough ? this.#chooseInService(key, tried, zone.choosers, zone.isCalm) : undefined;
+      this.#zoneChoice = near === undefined ? zone.tooFew : zone.own;
+      if (near !== undefined) return near;
+    }
+    const choice = this.#chooseInService(key, tried, this.#all, this.#isCalm);
     if (choice !== undefined) return choice;
-    const any = this.#chooseInService(key, tried, true);
+    const any = this.#chooseInService(key, tried, this.#all, true);
     return any && { ...any, why: 'none_in_service' };
   }
 
   /** Not in turns: the targets that are left have no order. */
-  #chooseAmong(tried: readonly number[]): TargetChoice | undefined {
-    this.#prepare(tried, false);
-    return this.#least.choose(this);
+  #chooseAmong(tried: readonly number[], among: TargetChoosers): TargetChoice | undefined {
+    this.#prepare(tried, among, false);
+    return among.least.choose(this);
   }
 
-  #prepare(tried: readonly number[], isDesperate: boolean): void {
+  #prepare(tried: readonly number[], among: TargetChoosers, isWhole: boolean): void {
+    this.#among = among;
     this.#tried = tried;
     this.#chosenAtMs = 0;
-    this.#isWhole = isDesperate || this.#findCalm();
+    this.#isWhole = isWhole;
   }
 
   /** Looks at the targets only after something has changed. */
-  #findCalm(): boolean {
+  #findChanges(): void {
     const changes = this.#total[this.#changesAt] as number;
-    if (changes === this.#changes) return this.#isCalm;
+    if (changes === this.#changes) return;
     this.#changes = changes;
     this.#isCalm = this.#states.every((state) => state.isFullyInService);
-    return this.#isCalm;
+    this.#zone?.look(this.#states);
   }
 
   #chooseInService(
     key: number | undefined,
     tried: readonly number[],
-    isDesperate: boolean,
+    among: TargetChoosers,
+    isWhole: boolean,
   ): TargetChoice | undefined {
-    this.#prepare(tried, isDesperate);
-    if (this.#turns !== undefined) return this.#turns.choose(this);
-    if (this.#hash !== undefined && key !== undefined)
-      return this.#hash.choose(this, key, totalOf(this.#total));
-    return this.#least.choose(this);
+    this.#prepare(tried, among, isWhole);
+    if (among.turns !== undefined) return among.turns.choose(this);
+    if (among.hash !== undefined && key !== undefined)
+      return among.hash.choose(this, key, totalOf(this.#total));
+    return among.least.choose(this);
   }
 
   #ejectedCount(nowMs: number): number {

@@ -22,14 +22,17 @@ interface Held {
 export class TargetRegistry {
   readonly #column: number;
   readonly #nowMs: () => number;
+  readonly #zone: string | undefined;
   readonly #byId = new Map<string, Held>();
 
   /**
    * @param column of this thread in all memories
    * @param nowMs the wall clock
+   * @param zone that of the gateway
    */
-  constructor(column: number, nowMs: () => number) {
+  constructor(column: number, nowMs: () => number, zone?: string) {
     this.#column = column;
+    this.#zone = zone;
     this.#nowMs = nowMs;
   }
 
@@ -68,7 +71,7 @@ export class TargetRegistry {
       if (block === undefined) memory.blocks.set(key, (block = createTargetBlock(memory.columns)));
       return new TargetState(block, total, this.#column);
     });
-    return new TargetGroup(compiled, states, total, this.#nowMs, before);
+    return new TargetGroup(compiled, states, total, this.#nowMs, this.#zone, before);
   }
 }
 

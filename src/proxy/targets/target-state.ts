@@ -203,6 +203,11 @@ export class TargetState {
     return ((this.#words[FLAGS] as number) & (UNHEALTHY | EJECTED)) === 0;
   }
 
+  /** In service, and does not fail. */
+  get isReliable(): boolean {
+    return ((this.#words[FLAGS] as number) & (UNHEALTHY | EJECTED | SUSPECT)) === 0;
+  }
+
   get isUnhealthy(): boolean {
     return ((this.#words[FLAGS] as number) & UNHEALTHY) !== 0;
   }

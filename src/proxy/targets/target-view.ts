@@ -32,11 +32,21 @@ export interface TargetChoice {
   readonly otherLoad: number;
 }
 
+/** What the zone of the gateway did to a choice. */
+export interface ZoneChoice {
+  /** Of the gateway. */
+  readonly zone: string;
+  /** `own`: only its targets were looked at. `too_few` of them are in service, or `none_left` was well: all were. */
+  readonly why: 'own' | 'too_few' | 'none_left';
+}
+
 /** Which target an exchange was sent to last, and why. */
 export interface ChosenTarget {
   readonly backend: CompiledBackend;
   readonly choice: TargetChoice;
   readonly targets: CompiledTargets;
+  /** undefined: zones made no difference. */
+  readonly zone: ZoneChoice | undefined;
   /** Targets that had failed the request before. */
   readonly tried: number;
   /** A field line that sets the client's cookie, or ''. */

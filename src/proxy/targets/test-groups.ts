@@ -22,6 +22,9 @@ export interface TestGroupSetup {
   /** Of another group, whose memory it shares. */
   readonly shared?: TestGroup;
   readonly names?: readonly string[];
+  /** By target; and that of the gateway. */
+  readonly zones?: readonly (string | undefined)[];
+  readonly zone?: string;
 }
 
 const AT_MS = Date.UTC(2026, 0, 1);
@@ -29,18 +32,18 @@ const AT_MS = Date.UTC(2026, 0, 1);
 export function testGroup(setup: TestGroupSetup): TestGroup {
   const { weights, settings = {}, columns = 2, column = 0, shared } = setup;
   const list = weights.map((weight, index) =>
-    testTarget(setup.names?.[index] ?? `10.0.0.${index + 1}`, weight),
+    testTarget(setup.names?.[index] ?? `10.0.0.${index + 1}`, weight, setup.zones?.[index]),
   );
   const clock = shared?.clock ?? { nowMs: AT_MS };
   const total = shared?.total ?? new Int32Array(createTotal(columns));
   const blocks = shared?.blocks ?? weights.map(() => createTargetBlock(columns));
   const states = blocks.map((block) => new TargetState(block, total, column));
   const balancing = compileBalancing({ ...BALANCING_DEFAULTS, ...settings });
-  const group = new TargetGroup({ list, balancing }, states, total, () => clock.nowMs);
+  const group = new TargetGroup({ list, balancing }, states, total, () => clock.nowMs, setup.zone);
   return { group, blocks, total, clock };
 }
 
-function testTarget(host: string, weight: number): CompiledTarget {
+function testTarget(host: string, weight: number, zone: string | undefined): CompiledTarget {
   const backend = {
     scheme: 'http',
     host,
@@ -52,5 +55,5 @@ function testTarget(host: string, weight: number): CompiledTarget {
     connectionsMax: undefined,
     waitingMax: undefined,
   } as const;
-  return { key: backend.poolKey, backend, weight, zone: undefined };
+  return { key: backend.poolKey, backend, weight, zone };
 }

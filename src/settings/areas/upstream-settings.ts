@@ -1,9 +1,18 @@
 /** Settings of connections to backends. */
-import { destination, integer, list, type Setting } from '../settings-values.ts';
+import { ZONE_PATTERN } from '../../model/patterns.ts';
+import { destination, integer, list, text, type Setting } from '../settings-values.ts';
 
 const timeoutMs = { min: 1, max: 86_400_000 };
 
 export const UPSTREAM_SETTINGS = {
+  GATEWAY_ZONE: text('token', {
+    default: undefined,
+    defaultText: 'none',
+    description:
+      'Zone in which the gateway stands, such as `eu-1a`. Of a revision with several targets, those with the same `zone` come first, as long as enough of them are in service.',
+    pattern: new RegExp(ZONE_PATTERN.replace('*$', '{0,62}$')),
+    expected: '1 to 63 letters, digits, dots, underscores and hyphens, the first a letter or digit',
+  }),
   GATEWAY_PROXY__CONNECT_TIMEOUT_MS: integer(timeoutMs, {
     default: 5_000,
     description: 'Milliseconds for connecting to a backend, TLS handshake included (502).',

@@ -102,6 +102,7 @@ function treeRevision(
   { status }: ManagementContext,
 ): TreeRevision {
   const breaker = status.breakerState(revision.id) as { readonly state: TreeRevision['breaker'] } | undefined;
+  const health = revision.is_current ? status.revisionHealth(revision) : undefined;
   return {
     id: revision.id,
     revision: revision.revision,
@@ -109,8 +110,9 @@ function treeRevision(
     traffic_weight: revision.traffic_weight,
     traffic_share: weight === 0 ? 0 : weightOf(revision) / weight,
     breaker: breaker?.state ?? null,
-    health: revision.is_current ? healthOf(status.revisionHealth(revision)) : null,
+    health: health === undefined ? null : healthOf(health),
     backend: backendOf(revision),
+    targets: targetsOf(revision, health),
     endpoints: endpoints.length,
     has_policy: revision.default_policy !== null,
     updated_at: revision.updated_at,
@@ -124,6 +126,12 @@ function healthOf({
   last_probe,
 }: RevisionHealth): TreeRevision['health'] {
   return { consecutive_failures, probing, last_error, last_probe };
+}
+
+function targetsOf({ targets }: Revision, health: RevisionHealth | undefined): TreeRevision['targets'] {
+  if (targets === null || targets.length < 2) return null;
+  const inService = health?.targets?.filter(({ share }) => share > 0).length;
+  return { total: targets.length, in_service: inService ?? null };
 }
 
 function backendOf(revision: Revision): string {

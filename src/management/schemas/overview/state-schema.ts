@@ -72,6 +72,19 @@ const BreakerCountsSchema = Type.Object(
   { ...closed, title: 'BreakerCounts', description: 'Circuit breakers of the revisions with traffic.' },
 );
 
+const TargetCountsSchema = Type.Object(
+  {
+    in_service: count('Targets that get requests.'),
+    ejected: count('Targets that have failed requests and get none for a while.'),
+    unhealthy: count('Targets that fail their health checks.'),
+  },
+  {
+    ...closed,
+    title: 'TargetCounts',
+    description: 'Targets of the revisions with traffic that have several.',
+  },
+);
+
 export const GatewayStateSchema = Type.Object(
   {
     uptime_secs: count('Seconds since the start.'),
@@ -88,6 +101,8 @@ export const GatewayStateSchema = Type.Object(
       description: 'Of the listeners with TLS, in the order of the settings.',
     }),
     breakers: BreakerCountsSchema,
+    targets: TargetCountsSchema,
+    zone: nullable(Type.String({ description: '`GATEWAY_ZONE`. null: none.' })),
   },
   { ...closed, title: 'GatewayState' },
 );

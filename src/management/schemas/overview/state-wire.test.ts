@@ -11,6 +11,8 @@ const state: GatewayState = {
   limit_counters: { counters: 0, bytes: 0, bytes_peak: 0, bytes_max: 1, evictions: 0 },
   certificates: [],
   breakers: { closed: 0, half_open: 0, open: 0 },
+  targets: { in_service: 0, ejected: 0, unhealthy: 0 },
+  zone: null,
 };
 const textOf = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString('base64url');
 

@@ -29,7 +29,18 @@ export const TreeRevisionSchema = Type.Object(
         description: 'As in its health. null: it is not current.',
       }),
     ),
-    backend: Type.String({ description: 'Scheme, host, port and base path of the backend.' }),
+    backend: Type.String({
+      description: 'Scheme, host, port and base path of the backend; of several targets, of the first.',
+    }),
+    targets: nullable(
+      Type.Object(
+        {
+          total: count('How many there are.'),
+          in_service: nullable(count('How many get requests now. null: it is not current.')),
+        },
+        { ...closed, title: 'TreeTargets', description: 'Its targets. null: it has one.' },
+      ),
+    ),
     endpoints: count('Number of its endpoints.'),
     has_policy: Type.Boolean({ description: 'Whether `default_policy` is set.' }),
     updated_at: dateTime('When the revision was last changed.'),

@@ -28,7 +28,7 @@ export const TargetSchema = Type.Object(
         minLength: 1,
         maxLength: 63,
         pattern: ZONE_PATTERN,
-        description: 'Where it stands, such as `eu-1a`; shown with its health.',
+        description: 'Where it stands, such as `eu-1a`. Gateways with the same `GATEWAY_ZONE` prefer it.',
       }),
     ),
   },

@@ -1,0 +1,30 @@
+/**
+ * Keys with so many requests under way that their best targets are full, again and again: for the latest of these, the
+ * order of all targets, so that the next one with room is found without a look at every score. Bounded; a key has to
+ * come twice in a row at its place, since the order costs more than a single look.
+ */
+const PLACES = 16;
+
+interface Place {
+  key: number;
+  order: Uint16Array | undefined;
+}
+
+export class HotKeys {
+  readonly #orderOf: (key: number) => Uint16Array;
+  readonly #places: (Place | undefined)[] = [];
+
+  /** @param orderOf indexes of all targets for a key, best first */
+  constructor(orderOf: (key: number) => Uint16Array) {
+    this.#orderOf = orderOf;
+  }
+
+  /** undefined: not hot yet. */
+  orderOf(key: number): Uint16Array | undefined {
+    const at = key & (PLACES - 1);
+    const place = this.#places[at];
+    if (place?.key === key) return (place.order ??= this.#orderOf(key));
+    this.#places[at] = { key, order: undefined };
+    return undefined;
+  }
+}

@@ -1,0 +1,69 @@
+/**
+ * Targets in the gateway's own zone come first, as long as at least half of their weight is in service: requests that
+ * stay in a zone are faster and often cheaper. Otherwise all targets count by their weights, since the few that are left
+ * would get more than they can bear. Owns how the targets of the zone were when they were last looked at.
+ */
+import type { CompiledTargets } from '../../config/types.ts';
+import { createChoosers, type TargetChoosers } from './target-choosers.ts';
+import type { TargetState } from './target-state.ts';
+import type { ZoneChoice } from './target-view.ts';
+
+/** Part of the zone's weight that must be in service. */
+export const ZONE_SHARE_MIN = 0.5;
+
+export class ZonePreference {
+  readonly name: string;
+  readonly choosers: TargetChoosers;
+  readonly own: ZoneChoice;
+  readonly tooFew: ZoneChoice;
+  readonly noneLeft: ZoneChoice;
+  readonly #weight: number;
+  #isCalm = false;
+  #hasEnough = false;
+
+  /** undefined: no target, or every one, is in the zone. */
+  static of(
+    compiled: CompiledTargets,
+    zone: string | undefined,
+    before: ZonePreference | undefined,
+    placeOf: (index: number) => number,
+  ): ZonePreference | undefined {
+    if (zone === undefined) return undefined;
+    const weights = compiled.list.map((target) => (target.zone === zone ? target.weight : 0));
+    const isPart = compiled.list.some(({ weight }, index) => weight > (weights[index] as number));
+    if (!isPart || weights.every((weight) => weight === 0)) return undefined;
+    return new ZonePreference(zone, createChoosers(compiled, weights, before?.choosers, placeOf));
+  }
+
+  private constructor(name: string, choosers: TargetChoosers) {
+    this.name = name;
+    this.choosers = choosers;
+    this.own = { zone: name, why: 'own' };
+    this.tooFew = { zone: name, why: 'too_few' };
+    this.noneLeft = { zone: name, why: 'none_left' };
+    this.#weight = choosers.weights.reduce((sum, weight) => sum + weight, 0);
+  }
+
+  /** Enough of its targets were in service to send requests to these alone. */
+  get hasEnough(): boolean {
+    return this.#hasEnough;
+  }
+
+  /** All of its targets were fully in service. */
+  get isCalm(): boolean {
+    return this.#isCalm;
+  }
+
+  /** @param states by index of the target, of all targets */
+  look(states: readonly TargetState[]): void {
+    let inService = 0;
+    this.#isCalm = true;
+    this.choosers.weights.forEach((weight, index) => {
+      const state = states[index] as TargetState;
+      if (weight === 0) return;
+      if (!state.isFullyInService) this.#isCalm = false;
+      if (state.isReliable) inService += weight;
+    });
+    this.#hasEnough = inService >= this.#weight * ZONE_SHARE_MIN;
+  }
+}
