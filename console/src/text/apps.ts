@@ -356,6 +356,7 @@ export const targetWords = {
     ejected: 'ejected, returns',
     unhealthy: 'fails its health checks',
   },
+  andOthers: (first: string, others: number): string => `${first} and ${others.toLocaleString('en')} more`,
   failuresOf: (failures: number, requests: number): string =>
     `${failures.toLocaleString('en')} of ${requests.toLocaleString('en')}`,
 } as const;

@@ -23,6 +23,9 @@ export const healthWords = {
     lastProbe: 'Last health check',
   },
   states: { closed: 'reachable', half_open: 'on trial', open: 'failing', none: 'unknown' },
+  targets: (total: number): string => `the first of ${total} targets`,
+  targetsInService: (count: number, total: number): string =>
+    `the first of ${total} targets, ${count === total ? 'all' : count === 0 ? 'none' : count} in service`,
   since: 'since',
   failuresInARow: (count: string): string => `${count} in a row`,
   noError: 'none',

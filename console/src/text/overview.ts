@@ -152,6 +152,7 @@ export const partsWords = {
   working: (count: number): string => `${count} working`,
   tried: (count: number): string => `${count} tried again`,
   cutOff: (count: number): string => `${count} cut off`,
+  targetsOut: (out: number, total: number): string => `${out} of ${total} targets out of service`,
   listeners: { traffic: 'traffic', management: 'management' },
   certificateStates: {
     valid: 'valid',

@@ -83,7 +83,7 @@ const COLUMNS: readonly Column<RevisionRow>[] = [
     isNumber: true,
     cell: ({ revision }) => formatShare(revision.traffic_share),
   },
-  { head: columns.backend, width: '24%', cell: ({ revision }) => <code>{revision.backend}</code> },
+  { head: columns.backend, width: '24%', cell: ({ revision }) => <Backend revision={revision} /> },
   { head: columns.lastError, width: '24%', cell: ({ revision }) => lastError(revision.health) },
   { head: columns.lastProbe, width: '18%', cell: ({ revision }) => lastProbe(revision.health) },
 ];
@@ -97,6 +97,19 @@ function RevisionName({ row }: { readonly row: RevisionRow }): ReactNode {
     >
       {row.version} {row.revision.revision}
     </Link>
+  );
+}
+
+function Backend({ revision: { backend, targets } }: { readonly revision: TreeRevision }): ReactNode {
+  if (targets === null) return <code>{backend}</code>;
+  const { total, in_service: count } = targets;
+  return (
+    <div className={styles['error']}>
+      <code>{backend}</code>
+      <span className={styles['soft']}>
+        {count === null ? healthWords.targets(total) : healthWords.targetsInService(count, total)}
+      </span>
+    </div>
   );
 }
 

@@ -68,7 +68,7 @@ const PART_COLUMNS: readonly Column<NodeState>[] = [
   { head: columns.database, cell: ({ state }) => state && <DatabaseCell database={state.database} /> },
   { head: columns.store, cell: ({ state }) => state && <StoreCell store={state.limit_store} /> },
   { head: columns.counters, cell: ({ state }) => state && <CountersCell counters={state.limit_counters} /> },
-  { head: columns.breakers, cell: ({ state }) => state && breakersText(state.breakers) },
+  { head: columns.breakers, cell: ({ state }) => state && backendsText(state) },
 ];
 
 const CERTIFICATE_COLUMNS: readonly Column<ShownCertificate>[] = [
@@ -134,9 +134,12 @@ function CountersCell({ counters }: { readonly counters: GatewayState['limit_cou
   );
 }
 
-function breakersText({ closed, half_open: tried, open }: GatewayState['breakers']): string {
+function backendsText({ breakers, targets }: GatewayState): string {
+  const { closed, half_open: tried, open } = breakers;
   const parts = [partsWords.working(closed)];
   if (tried > 0) parts.push(partsWords.tried(tried));
   if (open > 0) parts.push(partsWords.cutOff(open));
+  const out = targets.ejected + targets.unhealthy;
+  if (out > 0) parts.push(partsWords.targetsOut(out, out + targets.in_service));
   return parts.join(', ');
 }

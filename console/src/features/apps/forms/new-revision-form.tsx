@@ -9,7 +9,7 @@ import { backendText } from '../parts/state-badges.tsx';
 import { FormField, RecordForm } from './form-fields.tsx';
 import styles from './forms.module.css';
 import { DEFAULTS, REVISION_FIELDS, copyOfRevision, shownRevision } from './record-fields.ts';
-import { BackendFields, HealthFields, TlsFields, type CreateProps } from './revision-form.tsx';
+import { BackendFields, HealthFields, TargetFields, TlsFields, type CreateProps } from './revision-form.tsx';
 import { useCreateForm, type FormState } from './use-record-form.ts';
 
 interface NewRevisionProps extends CreateProps {
@@ -143,6 +143,7 @@ function FurtherFields({ form }: { readonly form: FormState }): ReactNode {
       <summary>{say.further}</summary>
       <div className={styles['form']}>
         <BackendFields form={form} />
+        <TargetFields form={form} />
         {form.value('/backend_scheme') === 'https' && <TlsFields form={form} />}
         <HealthFields form={form} />
       </div>

@@ -90,6 +90,18 @@ export function shownVersion(
   return version.gateway_path_is_default ? { ...version, gateway_path: null } : version;
 }
 
+/** A copy of a revision with other targets has not its backend host, and with another host not its targets. Pure. */
+export function withoutReplacedForm(
+  copied: Readonly<Record<string, unknown>>,
+  typed: Readonly<Record<string, unknown>>,
+): Readonly<Record<string, unknown>> {
+  const { targets: _targets, backend_host: host, backend_port: port, ...rest } = copied;
+  const has = (name: string): boolean => typed[name] !== undefined && typed[name] !== null;
+  if (has('targets')) return rest;
+  if (has('backend_host') || has('backend_port')) return { ...rest, backend_host: host, backend_port: port };
+  return copied;
+}
+
 /** What a copy of a revision has in common with it: all that is not its own, also what the forms do not know. */
 export function copyOfRevision(revision: Revision): Readonly<Record<string, unknown>> {
   const {

@@ -8,6 +8,7 @@ import type { ApiError } from '../../../api/api-error.ts';
 import { callByName, type Answer } from '../../../api/call.ts';
 import { appsWords, type FieldWords } from '../../../text/apps.ts';
 import { applyPatch } from '../../save/merge-patch.ts';
+import { withoutReplacedForm } from './record-fields.ts';
 import { useSave } from '../../save/save-context.ts';
 import {
   bodyOf,
@@ -177,7 +178,8 @@ export function useCreateForm(target: CreateTarget): FormState {
 
 /** What was typed, over what is sent anyway; a field that was emptied is left to the default of the API. */
 function createdBody({ constants, kinds }: CreateTarget, edits: Edits): Json {
-  return applyPatch(constants ?? {}, bodyOf(edits, kinds, 'with nulls')) as Json;
+  const typed = bodyOf(edits, kinds, 'with nulls');
+  return applyPatch(withoutReplacedForm(constants ?? {}, typed), typed) as Json;
 }
 
 /** Asks before the page is left while something typed on it is not saved. */

@@ -1,7 +1,7 @@
 /** States of versions and breakers, in their colours. */
 import type { ReactNode } from 'react';
 import type { Revision, RevisionHealth, Version } from '../../../api/schema.ts';
-import { appsWords } from '../../../text/apps.ts';
+import { appsWords, targetWords } from '../../../text/apps.ts';
 import { Badge, type Tone } from '../../../ui/display/badge.tsx';
 
 const STATUS_TONES: Readonly<Record<Version['status'], Tone>> = {
@@ -23,14 +23,17 @@ export function BreakerBadge({ state }: { readonly state: RevisionHealth['state'
   return <Badge tone={BREAKER_TONES[state]}>{appsWords.breaker[state]}</Badge>;
 }
 
-/** `https://host:port/base` */
+/** `https://host:port/base`, and how many more targets there are. */
 export function backendText(revision: Revision): string {
   const {
     backend_scheme: scheme,
     backend_host: host,
     backend_port: port,
     backend_base_path: path,
+    targets,
   } = revision;
   const name = host.includes(':') ? `[${host}]` : host;
-  return `${scheme}://${name}:${port}${path === '/' ? '' : path}`;
+  const first = `${scheme}://${name}:${port}${path === '/' ? '' : path}`;
+  const others = (targets?.length ?? 1) - 1;
+  return others > 0 ? targetWords.andOthers(first, others) : first;
 }
