@@ -1,6 +1,7 @@
 import { defineConfig, type TestProjectInlineConfiguration } from 'vitest/config';
 import { LongestFirst } from './test/support/measure/longest-first.ts';
 import { PATIENCE, POSTGRES_TESTS } from './vitest.postgres.config.ts';
+import { TARGETS_TESTS } from './vitest.targets.config.ts';
 
 // Unit tests stand beside their source; everything that needs sockets, processes or browsers is under test/.
 /** Unit tests that may share a process and its modules: all but the one that replaces a module. */
@@ -50,6 +51,15 @@ export default defineConfig({
             { test: { ...ALL_TESTS, name: 'units', include: UNITS, isolate: false } },
           ]
         : []),
+      {
+        // Once more with several targets in place of each backend; `npm run test:targets` runs more of them.
+        test: {
+          ...TARGETS_TESTS,
+          name: 'targets',
+          isolate: false,
+          include: ['test/integration/{resilience/policy-resilience,traffic/forwarding}.test.ts'],
+        },
+      },
       {
         // Once more on PostgreSQL, where most depends on what is stored; `npm run test:postgres` runs the others too.
         test: {

@@ -8,6 +8,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { PROGRAM_VARIABLE } from './programs/program.ts';
 import { suiteDatabase } from './programs/suite-database.ts';
+import { withTargets } from './three-targets.ts';
 
 export const ADMIN_TOKEN = 'test-admin-token-0123456789abcdef0123456789';
 /** What `npm start` runs (program.ts); outside of a test run the sources. */
@@ -115,7 +116,8 @@ export async function startGateway(options: GatewayOptions = {}): Promise<TestGa
     }
     return code;
   };
-  const api: TestGateway['api'] = (method, path, body, headers) => call(base, method, path, body, headers);
+  const api: TestGateway['api'] = (method, path, body, headers) =>
+    call(base, method, path, withTargets(method, path, body), headers);
   return {
     base,
     proxy: `http://127.0.0.1:${ports.proxy}`,

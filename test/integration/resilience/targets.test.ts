@@ -2,7 +2,7 @@
  * Several targets of one revision (docs/reference/targets.md), with the real program and two workers: how requests are
  * spread over them, and that none of them is lost while targets fail, come and go under load.
  */
-import { Agent, request as httpRequest } from 'node:http';
+import { Agent } from 'node:http';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import {
   startFleet,
@@ -12,13 +12,13 @@ import {
 } from '../../support/backends/target-fleet.ts';
 import { startGateway, type TestGateway } from '../../support/gateway.ts';
 import {
-  createApp,
-  createVersion,
-  revisionPath,
-  versionPath,
-  type Fields,
-  type Served,
-} from '../../support/traffic.ts';
+  getTarget,
+  loadTargets,
+  serviceOver as createServiceOver,
+  type TargetAnswer,
+  type TargetLoad,
+} from '../../support/target-service.ts';
+import { revisionPath, type Fields, type Served } from '../../support/traffic.ts';
 import { until } from '../../support/measure/until.ts';
 import { closeAfterEach } from '../../support/closers.ts';
 
@@ -36,75 +36,18 @@ async function fleetOf(count: number): Promise<readonly FleetTarget[]> {
   return fleet;
 }
 
-/** App `/<slug>` with version `v1` and one current revision over these targets. */
-async function serviceOver(slug: string, fleet: readonly FleetTarget[], fields: Fields = {}): Promise<void> {
-  await createApp(gateway, slug);
-  await createVersion(gateway, slug);
-  await gateway.must('POST', `${versionPath(slug)}/revisions`, {
-    revision: 'r1',
-    backend_scheme: 'http',
-    targets: targetsOf(fleet),
-    is_current: true,
-    ...fields,
-  });
-}
+const serviceOver = (slug: string, fleet: readonly FleetTarget[], fields: Fields = {}): Promise<void> =>
+  createServiceOver(gateway, slug, fleet, fields);
 
 const healthOf = (slug: string): Promise<Served> => gateway.must('GET', `${revisionPath(slug)}/health`);
 
-interface Answered {
-  readonly status: number;
-  readonly target: string;
-  readonly cookie: string | undefined;
-}
+const get = (agent: Agent, path: string, headers: Record<string, string> = {}): Promise<TargetAnswer> =>
+  getTarget(gateway, agent, path, headers);
 
-/** One GET on a kept connection. */
-function get(agent: Agent, path: string, headers: Record<string, string> = {}): Promise<Answered> {
-  return new Promise((resolve, reject) => {
-    const call = httpRequest(`${gateway.proxy}${path}`, { agent, headers }, (response) => {
-      response.resume();
-      response.on('error', reject);
-      response.on('end', () =>
-        resolve({
-          status: response.statusCode ?? 0,
-          target: String(response.headers['x-target'] ?? ''),
-          cookie: response.headers['set-cookie']?.[0],
-        }),
-      );
-    });
-    call.on('error', reject);
-    call.end();
-  });
-}
-
-/** Clients that send GETs one after another until they are stopped. */
-function load(path: string, clients = 12) {
-  const agent = new Agent({ keepAlive: true, maxSockets: clients });
-  const answers: Answered[] = [];
-  const failures: string[] = [];
-  let isOver = false;
-  const run = async (): Promise<void> => {
-    while (!isOver) {
-      try {
-        const answer = await get(agent, path);
-        answers.push(answer);
-        if (answer.status !== 200) failures.push(String(answer.status));
-      } catch (error) {
-        failures.push(String(error));
-      }
-    }
-  };
-  const running = Array.from({ length: clients }, run);
-  const stop = async (): Promise<void> => {
-    isOver = true;
-    await Promise.all(running);
-    agent.destroy();
-  };
-  closers.push(stop);
-  const more = (count: number): Promise<unknown> => {
-    const from = answers.length;
-    return until(() => answers.length >= from + count, 60_000);
-  };
-  return { answers, failures, more, stop };
+function load(path: string, clients = 12): TargetLoad {
+  const traffic = loadTargets(gateway, path, clients);
+  closers.push(() => traffic.stop());
+  return traffic;
 }
 
 describe('one target', () => {

@@ -19,6 +19,7 @@ import {
   versionPath,
 } from '../../support/traffic.ts';
 import { until } from '../../support/measure/until.ts';
+import { plainHost } from '../../support/three-targets.ts';
 
 let gateway: TestGateway;
 let origin: Origin;
@@ -215,7 +216,7 @@ describe('changes under load', () => {
           const response = await client.response();
           served += 1;
           const { headers, url } = response.status === 200 ? echoed(response) : { headers: {}, url: '' };
-          const pair = `${response.status} ${(headers as { host?: string }).host} ${url}`;
+          const pair = `${response.status} ${plainHost((headers as { host?: string }).host)} ${url}`;
           if (pair !== `200 127.0.0.1:${origin.port} /a/x` && pair !== `200 127.0.0.1:${other.port} /b/x`)
             failures.push(pair);
         }

@@ -1,0 +1,109 @@
+/** Several targets of a revision in the console: typed one a line, refused at their field, shown with their states. */
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { Locator, Page } from 'playwright-core';
+import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
+import { axe, screenshot, startConsole, type TestConsole } from '../support/clients/console.ts';
+
+const REVISIONS = '/apps/spread/versions/v1/revisions';
+
+let console: TestConsole;
+let backends: readonly Server[];
+let ports: readonly number[];
+
+beforeAll(async () => {
+  backends = await Promise.all(
+    ['one', 'two'].map(async (text) => {
+      const backend = createServer((_request, response) => response.end(text));
+      await new Promise<void>((resolve) => backend.listen(0, '127.0.0.1', resolve));
+      return backend;
+    }),
+  );
+  ports = backends.map((backend) => (backend.address() as AddressInfo).port);
+  console = await startConsole();
+});
+afterAll(async () => {
+  await console.close();
+  for (const backend of backends) backend.closeAllConnections();
+  await Promise.all(backends.map((backend) => new Promise((resolve) => backend.close(resolve))));
+});
+beforeEach(async () => {
+  const { gateway } = console;
+  await gateway.api('DELETE', '/apps/spread?cascade=true');
+  await gateway.must('POST', '/apps', { name: 'spread', slug: 'spread', gateway_path: '/spread' });
+  await gateway.must('POST', '/apps/spread/versions', { version: 'v1' });
+  await gateway.must('POST', REVISIONS, {
+    revision: 'r1',
+    backend_scheme: 'http',
+    backend_host: '127.0.0.1',
+    backend_port: ports[0],
+    is_current: true,
+  });
+});
+
+const press = (scope: Page | Locator, name: string): Promise<void> =>
+  scope.getByRole('button', { name, exact: true }).first().click();
+
+async function confirm(page: Page, title: string, action: string): Promise<void> {
+  const dialog = page.getByRole('dialog', { name: title });
+  await press(dialog, action);
+  await dialog.waitFor({ state: 'hidden' });
+}
+
+it('takes targets and how requests are spread, says what is wrong at the field, and shows their states', async () => {
+  const { page, expectNoProblems } = await console.open(`${REVISIONS}/r1?tab=edit`, 'editor');
+  const form = page.getByRole('form', { name: 'Save r1' });
+  const targets = form.getByLabel('Targets', { exact: true });
+  await targets.fill(`127.0.0.1:${ports[0]}\n127.0.0.1:${ports[0]}`);
+  await press(form, 'Save');
+  await form.getByText('is the same place as target 0').first().waitFor();
+  await targets.fill(`127.0.0.1:${ports[0]} weight=10 zone=eu-1a\n127.0.0.1:${ports[1]}`);
+  await form.getByLabel('Requests go').selectOption({ label: 'by a value of the request' });
+  await form.getByLabel('Same target for the same').selectOption({ label: 'header' });
+  await form.getByLabel('Name', { exact: true }).fill('X-User');
+  await form.getByLabel('Failures that eject a target').fill('3');
+  expect(await axe(page)).toEqual([]);
+  await screenshot(page, 'revision-targets');
+  await press(form, 'Save');
+  await confirm(page, 'Save r1', 'Save');
+  expect(await console.gateway.must('GET', `${REVISIONS}/r1`)).toMatchObject({
+    backend_host: '127.0.0.1',
+    backend_port: ports[0],
+    targets: [
+      { host: '127.0.0.1', port: ports[0], weight: 10, zone: 'eu-1a' },
+      { host: '127.0.0.1', port: ports[1], weight: 100 },
+    ],
+    load_balancing: {
+      algorithm: 'hash',
+      hash: { by: 'header', name: 'X-User' },
+      ejection: { consecutive_failures: 3 },
+    },
+  });
+  await page.goto(`${console.gateway.base}${REVISIONS}/r1`);
+  const table = page.getByRole('table', { name: 'Targets' });
+  await table.getByText(`127.0.0.1:${ports[1]}`).waitFor();
+  expect(await table.getByText('in service').count()).toBe(2);
+  await page.getByText(`http://127.0.0.1:${ports[0]} and 1 more`).first().waitFor();
+  expect(await axe(page)).toEqual([]);
+  await screenshot(page, 'revision-target-health');
+  await page.goto(`${console.gateway.base}/health`);
+  await page.getByText('the first of 2 targets, all in service').waitFor();
+  expectNoProblems();
+});
+
+it('makes a revision with one backend like one with several targets', async () => {
+  await console.gateway.must('PATCH', `${REVISIONS}/r1`, {
+    targets: ports.map((port) => ({ host: '127.0.0.1', port })),
+  });
+  const { page, expectNoProblems } = await console.open('/apps/spread/versions/v1', 'editor');
+  await press(page, 'Create revision');
+  const form = page.getByRole('form', { name: 'Create revision' });
+  await form.getByLabel('Revision', { exact: true }).fill('r2');
+  await form.getByLabel('Backend URL').fill(`http://127.0.0.1:${ports[1]}/new`);
+  await press(form, 'Create revision');
+  await confirm(page, 'Create revision', 'Create revision');
+  await expect
+    .poll(async () => (await console.gateway.api('GET', `${REVISIONS}/r2`)).body.data)
+    .toMatchObject({ backend_port: ports[1], backend_base_path: '/new', targets: null });
+  expectNoProblems();
+});
