@@ -133,6 +133,7 @@ function appRecord(number: number, policy: Policy | undefined): App {
     default_policy: policy ?? null,
     description: null,
     labels: {},
+    hosts: [],
     allow_encoded_slashes: false,
   };
 }

@@ -23,18 +23,22 @@ import type * as AccessFieldsModule from '../src/model/access-fields.ts';
 import type * as MetricsModule from '../src/observe/metrics.ts';
 import type * as ReadBuffersModule from '../src/proxy/io/read-buffers.ts';
 import type * as SocketWriterModule from '../src/proxy/io/socket-writer.ts';
+import type { ConfigChange } from '../src/model/config.ts';
 import type { Revision } from '../src/model/resources.ts';
 import type { Policy } from '../src/policy/registry.ts';
 import { MemoryClient, memoryBackends, type BackendSide } from './engine-sockets.ts';
 
 /**
  * `changing` is `pass` with fields that are never those of the message before, on neither side. `logged` is `policy`
- * with a line of the access log for each request, which goes to a file. `targets`, `turns` and `hash` are `pass` over 100
- * targets, by each of the algorithms (by `hash`, each client has a key of its own; `hot` is `hash` with one key for all), `few`
- * over three.
+ * with a line of the access log for each request, which goes to a file. `hosts` and `wildcards` are `pass` to one of
+ * 10,000 apps of the same path, each with a host or a wildcard of its own. `targets`, `turns` and `hash` are `pass` over
+ * 100 targets, by each of the algorithms (by `hash`, each client has a key of its own; `hot` is `hash` with one key for
+ * all), `few` over three.
  */
 const LOADS = [
   'pass',
+  'hosts',
+  'wildcards',
   'changing',
   'policy',
   'logged',
@@ -66,6 +70,13 @@ const ALGORITHMS: Partial<Record<LoadName, NonNullable<Revision['load_balancing'
   turns: { algorithm: 'round_robin' },
   hash: { algorithm: 'hash', hash: { by: 'header', name: 'X-User' } },
   hot: { algorithm: 'hash', hash: { by: 'ip' } },
+};
+
+const APPS_WITH_HOSTS = 10_000;
+/** The Host field of those who ask them. */
+const HOSTS: Partial<Readonly<Record<LoadName, string>>> = {
+  hosts: 'host-77.example',
+  wildcards: 'eu.host-77.example',
 };
 
 const hasPolicy = (load: LoadName): boolean => load === 'policy' || load === 'logged';
@@ -174,7 +185,7 @@ async function startEngine(checkout: string, load: LoadName): Promise<() => Prom
   };
   const record = new WorkerMetrics().routeRecord({ app: 'a', version: 'v1', revision: 'r1', route: '/' });
   const log = load === 'logged' ? await accessLogOf(from) : undefined;
-  const { context } = await startProxy(oneRoute(setup), {
+  const { context } = await startProxy(withHosts(oneRoute(setup), load), {
     observer: {
       timesUpstream: true,
       exchangeEnded: (exchange) => {
@@ -209,6 +220,21 @@ function revisionOf(load: LoadName): Partial<Revision> | undefined {
     weight: 100,
   }));
   return { targets, load_balancing: balancing };
+}
+
+/** The app with a host of its own, among others that have the same path. */
+function withHosts(config: ConfigChange, load: LoadName): ConfigChange {
+  const [tree] = config.apps;
+  if (tree === undefined || (load !== 'hosts' && load !== 'wildcards')) return config;
+  const prefix = load === 'hosts' ? '' : '*.';
+  const apps = Array.from({ length: APPS_WITH_HOSTS }, (_, number) => ({
+    app: { ...tree.app, id: `app-${number}`, slug: `a${number}`, hosts: [`${prefix}host-${number}.example`] },
+    versions: tree.versions.map(({ version, revisions }) => ({
+      version: { ...version, id: `ver-${number}`, app_id: `app-${number}` },
+      revisions,
+    })),
+  }));
+  return { ...config, apps };
 }
 
 /** What the observer of a worker does for the log. */
@@ -267,7 +293,8 @@ function requestOf(load: LoadName, token: string, number: number, client: number
   const key = hasPolicy(load) ? `Authorization: Bearer ${token}\r\nOrigin: ${ORIGIN}\r\n` : '';
   const user = load === 'hash' ? `X-User: user-${client}\r\n` : key;
   const fields = load === 'changing' ? `X-Number: ${number}\r\n` : user;
-  return `GET /a/v1/orders/42 HTTP/1.1\r\nHost: 127.0.0.1:8080\r\n${fields}\r\n`;
+  const host = HOSTS[load] ?? '127.0.0.1:8080';
+  return `GET /a/v1/orders/42 HTTP/1.1\r\nHost: ${host}\r\n${fields}\r\n`;
 }
 
 function responseOf(load: LoadName, number: number): string {

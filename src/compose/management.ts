@@ -6,7 +6,7 @@ import { SharedConcurrencyStore } from '../limits/concurrency.ts';
 import { counterUse } from '../limits/local/counter-use.ts';
 import { SharedMemoryLimitStore } from '../limits/local/local-store.ts';
 import { readConsoleFiles, type ConsoleFiles } from '../management/console/console-files.ts';
-import type { ShadowReports } from '../management/context.ts';
+import type { ManagementStatus, ShadowReports } from '../management/context.ts';
 import type { Convert } from '../management/import/conversion-job.ts';
 import type { ManagementListening } from '../management/listening.ts';
 import { createManagementServer } from '../management/server.ts';
@@ -106,7 +106,7 @@ export async function createManagement(
       uptimeSecs,
       fallback: () => fallbackText(parts),
       limits: () => parts.limitNode?.problem,
-      certificates: () => certificates.watches.problem,
+      ...certificateStatus(certificates.watches),
       configFile: () => configFile?.status,
       ready: () => readiness(isStopping(), supervisor.listeningCount, settings.workers),
       breakerState: (revisionId) => breakerStateOf(parts, revisionId),
@@ -232,6 +232,15 @@ function readiness(
   if (stopping) return { ready: false, reason: 'the gateway is stopping' };
   if (listening === 0) return { ready: false, reason: `none of ${workers} workers accepts connections yet` };
   return { ready: true, reason: undefined };
+}
+
+function certificateStatus(
+  watches: CertificateWatches,
+): Pick<ManagementStatus, 'certificates' | 'certificateNames'> {
+  return {
+    certificates: () => watches.problem,
+    certificateNames: () => watches.facts['traffic']?.flatMap(({ names }) => names),
+  };
 }
 
 /** Compiles policies only to validate them: it counts nothing and fetches nothing. */

@@ -80,7 +80,14 @@ describe('compileVersion', () => {
     expect(version).toEqual({
       id: 'v1',
       label: '2026-01',
-      app: { id: 'app', slug: 'shop', managed: true, allowEncodedSlashes: true, versionPaths: new Map() },
+      app: {
+        id: 'app',
+        slug: 'shop',
+        managed: true,
+        allowEncodedSlashes: true,
+        hosts: [],
+        versionPaths: new Map(),
+      },
       gatewayPath: '/app/x',
       status: 'deprecated',
       announcesEnd: true,

@@ -53,6 +53,7 @@ export function createAppContext<P>(app: App): AppContext<P> {
       slug: app.slug,
       managed: app.routing_mode === 'managed_endpoint',
       allowEncodedSlashes: app.allow_encoded_slashes,
+      hosts: app.hosts,
       versionPaths: new Map(),
     },
     policy: undefined,

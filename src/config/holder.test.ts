@@ -256,6 +256,27 @@ describe('SnapshotHolder', () => {
     expect(keys.generation).toBeGreaterThan(generation);
   });
 
+  it('lets apps swap their hosts, and refuses two that have one in common', () => {
+    const at = (id: string, ...hosts: string[]) =>
+      appTree(appRecord({ id, hosts }), tree(`${id}1`, id, { gateway_path: '/p' }));
+    const holder = holderWith({ apps: [at('a', 'a.test', '*.a.test'), at('b', 'b.test'), at('c')] });
+    const ids = () =>
+      ['a.test', 'x.a.test', 'b.test', 'c.test'].map((host) => holder.current.findVersion('/p', host)?.id);
+    expect(ids()).toEqual(['a1', 'a1', 'b1', 'c1']);
+    expect(refuses(() => holder.apply(configChange(2, { apps: [at('b', 'b.test', 'a.test')] })))).toBe(true);
+    expect(refuses(() => holder.apply(configChange(2, { apps: [at('b')] })))).toBe(true);
+    expect(ids()).toEqual(['a1', 'a1', 'b1', 'c1']);
+    holder.apply(configChange(2, { apps: [at('b', 'a.test'), at('a', 'b.test', '*.a.test'), at('c')] }));
+    expect(ids()).toEqual(['b1', 'a1', 'a1', 'c1']);
+    holder.apply(configChange(3, { apps: [at('c', 'a.test'), at('b')] }));
+    expect(ids()).toEqual(['c1', 'a1', 'a1', 'b1']);
+    expect(
+      refuses(() => holder.apply(configChange(4, { reset: true, apps: [at('a', 'x'), at('b', 'x')] }))),
+    ).toBe(true);
+    holder.apply(configChange(4, { reset: true, apps: [at('c')] }));
+    expect(ids()).toEqual(['c1', 'c1', 'c1', 'c1']);
+  });
+
   it('reaches the same state through changes as through one load of the result', () => {
     const step = fc.record({
       app: fc.constantFrom('a', 'b', 'c'),

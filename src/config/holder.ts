@@ -16,11 +16,11 @@ import { CompileError } from './compile-error.ts';
 import { compileEndpointChanges } from './compile-endpoints.ts';
 import { compileVersion, createAppContext } from './compile.ts';
 import type { AppContext } from './compile.ts';
+import { HostIndex } from './lookup/host-index.ts';
 import { KeyTable } from '../keys/key-table.ts';
 import type { KeyReader } from '../keys/key-table.ts';
 import { versionForUse } from './in-use.ts';
 import type { CompiledRevision, CompiledVersion, PolicyCompiler, Snapshot } from './types.ts';
-import { VersionIndex } from './version-index.ts';
 
 interface HeldApp<P> {
   readonly context: AppContext<P>;
@@ -46,7 +46,7 @@ export class SnapshotHolder<P> {
   readonly #compilePolicy: PolicyCompiler<P>;
   readonly #apps = new Map<string, HeldApp<P>>();
   readonly #versions = new Map<string, CompiledVersion<P>>();
-  readonly #index = new VersionIndex<CompiledVersion<P>>();
+  readonly #index = new HostIndex<CompiledVersion<P>>();
   #current: Snapshot<P>;
 
   /** @param keys given when the policy compiler needs the table before the holder exists */
@@ -157,19 +157,21 @@ export class SnapshotHolder<P> {
     reset: boolean,
   ): void {
     const taken = new Map<string, CompiledVersion<P>>();
+    const isGone = ({ id }: CompiledVersion<P>): boolean => reset || dropped.has(id) || versions.has(id);
     for (const version of versions.values()) {
-      const { gatewayPath } = version;
-      let other = taken.get(gatewayPath);
-      if (other === undefined && !reset) {
-        const held = this.#index.at(gatewayPath);
-        if (held !== undefined && !dropped.has(held.id) && !versions.has(held.id)) other = held;
+      const { gatewayPath, app } = version;
+      // No host contains a slash, and every path but '' begins with one.
+      const places = app.hosts.length === 0 ? [gatewayPath] : app.hosts.map((host) => host + gatewayPath);
+      let other = reset ? undefined : this.#index.conflicting(version, isGone);
+      for (const place of places) {
+        other ??= taken.get(place);
+        taken.set(place, version);
       }
       if (other !== undefined) {
         const problem = `version ${other.label} of ${other.app.slug} has the same`;
         const path = gatewayPath === '' ? '/' : gatewayPath;
         throw new CompileError(`Cannot use gateway_path "${path}": ${problem}`, version.id, 'gateway_path');
       }
-      taken.set(gatewayPath, version);
     }
   }
 
@@ -195,7 +197,7 @@ export class SnapshotHolder<P> {
     const version = this.#versions.get(versionId);
     if (version === undefined) return;
     this.#versions.delete(versionId);
-    this.#index.delete(version.gatewayPath);
+    this.#index.delete(version);
     version.app.versionPaths.delete(version.label);
     this.#apps.get(version.app.id)?.versionIds.delete(versionId);
   }
@@ -211,13 +213,13 @@ function changeKeys(table: KeyTable, { reset, keys, removedKeyIds }: ConfigChang
 /** Reads the holder's live structures. There is one snapshot per config version, since the version is part of it. */
 class LiveSnapshot<P> implements Snapshot<P> {
   readonly configVersion: number;
-  readonly #index: VersionIndex<CompiledVersion<P>>;
+  readonly #index: HostIndex<CompiledVersion<P>>;
   readonly #keys: KeyReader;
   readonly #takeIntoUse: (version: CompiledVersion<P>) => CompiledVersion<P>;
 
   constructor(
     configVersion: number,
-    index: VersionIndex<CompiledVersion<P>>,
+    index: HostIndex<CompiledVersion<P>>,
     keys: KeyReader,
     takeIntoUse: (version: CompiledVersion<P>) => CompiledVersion<P>,
   ) {
@@ -227,8 +229,8 @@ class LiveSnapshot<P> implements Snapshot<P> {
     this.#takeIntoUse = takeIntoUse;
   }
 
-  findVersion(canonicalPath: string): CompiledVersion<P> | undefined {
-    const version = this.#index.find(canonicalPath);
+  findVersion(canonicalPath: string, authority = ''): CompiledVersion<P> | undefined {
+    const version = this.#index.find(canonicalPath, authority);
     return version === undefined || version.isInUse ? version : this.#takeIntoUse(version);
   }
 

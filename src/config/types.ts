@@ -27,6 +27,8 @@ export interface CompiledApp {
   readonly slug: string;
   readonly managed: boolean;
   readonly allowEncodedSlashes: boolean;
+  /** Names and wildcards in their stored form; none: every host. */
+  readonly hosts: readonly string[];
   /** The gateway paths of its versions by label; the holder keeps them up to date. */
   readonly versionPaths: Map<string, string>;
 }
@@ -187,7 +189,8 @@ export interface CompiledRoute<P> {
 /** What the proxy reads. Replaced as a whole; a running exchange keeps the objects that it started with. */
 export interface Snapshot<P> {
   readonly configVersion: number;
-  findVersion(canonicalPath: string): CompiledVersion<P> | undefined;
+  /** @param authority of the request, a host with an optional port; '' or absent: none */
+  findVersion(canonicalPath: string, authority?: string): CompiledVersion<P> | undefined;
   /**
    * By the SHA-256 of the token, 64 lower-case hex digits: of the current token (`token_hash`) or of the token before a
    * rotation (`previous_token_hash`). In the second case the caller must check `previous_expires_at`.

@@ -73,6 +73,7 @@ function plainApp(id: string): App {
     name: '',
     slug: id,
     gateway_path: '/',
+    hosts: [],
     routing_mode: 'pass_through',
     default_policy: null,
     description: null,

@@ -12,7 +12,7 @@ export function describedHead(input: ExplainInput, place?: string): string {
   const { authority, target } = splitUrl(input.url);
   const fields = fieldsOf(input);
   const has = (name: string): boolean => fields.some(([field]) => field.toLowerCase() === name);
-  if (!has('host')) fields.unshift(['Host', authority ?? HOST_DEFAULT]);
+  if (!has('host')) fields.unshift(['Host', input.host ?? authority ?? HOST_DEFAULT]);
   if (input.token !== undefined) {
     fields.push(place === undefined ? ['Authorization', `Bearer ${input.token}`] : [place, input.token]);
   }

@@ -207,8 +207,8 @@ function readOnlyContext(
 function readOnlySnapshot(snapshot: Snapshot<CompiledPolicy>): Snapshot<CompiledPolicy> {
   return {
     configVersion: snapshot.configVersion,
-    findVersion: (path) => {
-      const version = snapshot.findVersion(path);
+    findVersion: (path, authority) => {
+      const version = snapshot.findVersion(path, authority);
       return version?.choice === undefined ? version : { ...version, choice: version.choice.copy() };
     },
     findKeyByHash: (hash) => snapshot.findKeyByHash(hash),

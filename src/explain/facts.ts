@@ -4,6 +4,7 @@
  * is done; answer.ts creates the explanation from these facts.
  */
 import { comparablePath } from '../http/paths/canonical-path.ts';
+import { canonicalHost, entryFor } from '../http/fields/host-name.ts';
 import type { ErrorCode } from '../model/errors.ts';
 import type { Reason } from '../model/reason.ts';
 import { partOfStage } from '../policy/registry.ts';
@@ -158,6 +159,7 @@ function placeOf(version: Version | undefined, route: Route | undefined, exchang
             id: version.app.id,
             slug: version.app.slug,
             routing_mode: version.app.managed ? 'managed_endpoint' : 'pass_through',
+            host: entryFor(version.app.hosts, canonicalHost(exchange.connection.head.host)) ?? null,
           },
     version:
       version === undefined

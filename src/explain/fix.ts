@@ -114,11 +114,11 @@ function fixPath(facts: ExchangeFacts): Fix {
 }
 
 /** The widest path that would match the request; the operator will know a better one. */
-function createVersion({ path }: ExchangeFacts): Fix {
+function createVersion({ path, host }: ExchangeFacts): Fix {
   const prefix = comparablePath(`/${path.split('/')[1] ?? ''}`);
   const isUsable = 'path' in parseGatewayPath(prefix);
   const example = isUsable ? `, for example ${prefix},` : '';
-  const detail = `Create a version with a gateway_path that ${path} is below${example} or correct the path`;
+  const detail = `Create a version with a gateway_path that ${path} is below${example} in an app that answers for the host ${host === '' ? 'of the request' : host}, or correct the path or the host`;
   return fix('create_version', detail, null, isUsable ? { gateway_path: prefix } : null);
 }
 

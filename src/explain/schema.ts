@@ -33,6 +33,15 @@ export const ExplainInputSchema = Type.Object(
       pattern: ONE_LINE_PATTERN,
       description: 'A path with its query, or a whole http(s) URL, whose authority becomes the Host field.',
     }),
+    host: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: 1_024,
+        pattern: ONE_LINE_PATTERN,
+        description:
+          'Value of the Host field, in place of the authority of `url`. A Host field in `headers` has precedence.',
+      }),
+    ),
     headers: Type.Optional(
       Type.Record(
         Type.String({ pattern: '^[^\\r\\n:]+$' }),
@@ -300,7 +309,16 @@ export const ExplanationSchema = Type.Object(
     ),
     app: nullable(
       Type.Object(
-        { id: Type.String(), slug: Type.String(), routing_mode: oneOf(['pass_through', 'managed_endpoint']) },
+        {
+          id: Type.String(),
+          slug: Type.String(),
+          routing_mode: oneOf(['pass_through', 'managed_endpoint']),
+          host: nullable(
+            Type.String({
+              description: 'The entry of its `hosts` that the request matched. null: it has none.',
+            }),
+          ),
+        },
         closed,
       ),
     ),

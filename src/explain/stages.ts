@@ -77,6 +77,8 @@ function detailOf(
       ? null
       : `A browser would keep the answer from the page: ${CORS_REFUSED.detail(corsRefusal)}`;
   }
+  if (stage === 'route' && verdict === 'passed' && typeof facts.app?.host === 'string')
+    return `The host is "${facts.app.host}" of the app ${facts.app.slug}`;
   if (stage === 'preflight' && verdict === 'answered')
     return facts.corsRefusal === undefined
       ? 'The preflight is granted'

@@ -31,6 +31,8 @@ export interface ManagementStatus {
   limits(): string | undefined;
   /** What is wrong with certificates that are served all the same; undefined when nothing is. */
   certificates(): string | undefined;
+  /** The names of the certificates of the traffic listener; undefined when it does not speak TLS. */
+  certificateNames(): readonly string[] | undefined;
   /** The files that the configuration comes from; undefined when it comes from a database. */
   configFile(): ConfigFileStatus | undefined;
   /** Of everything but the database: whether the workers serve. */

@@ -129,6 +129,7 @@ export async function startManagement(overrides: Partial<ManagementDependencies>
       configFile: () => undefined,
       limits: () => undefined,
       certificates: () => undefined,
+      certificateNames: () => undefined,
       uptimeSecs: () => 42.9,
       ready: () => ({ ready: true, reason: undefined }),
       breakerState: () => undefined,

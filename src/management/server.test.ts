@@ -284,6 +284,7 @@ describe('service', () => {
         configFile: () => undefined,
         limits: () => undefined,
         certificates: () => undefined,
+        certificateNames: () => undefined,
         ready: () => ({ ready: false, reason: 'no worker listens yet' }),
         breakerState: () => undefined,
         revisionHealth: sampleHealth,

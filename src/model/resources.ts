@@ -18,6 +18,11 @@ export interface App extends RecordBase {
   readonly name: string;
   readonly slug: string;
   readonly gateway_path: string;
+  /**
+   * Names that its requests are for, such as `api.example.com` and `*.example.com`, in the form of
+   * http/fields/host-name.ts; none: every host.
+   */
+  readonly hosts: readonly string[];
   readonly routing_mode: RoutingMode;
   readonly default_policy: PolicyValues | null;
   readonly description: string | null;

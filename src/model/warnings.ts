@@ -13,6 +13,16 @@ export interface WarningRow {
 }
 
 export const RECORD_WARNINGS = {
+  // Apps
+  host_without_certificate: {
+    title: 'No certificate of the traffic listener has the name of a host: its clients refuse the connection',
+    advice: 'Add a certificate to `GATEWAY_PROXY__TLS__CERT_FILE`, or correct the host',
+  },
+  host_shadowed: {
+    title:
+      'A host of one app lies within a wildcard of another, at the same path: the longer name gets the requests',
+    advice: 'If that is not meant, give the two apps other hosts or other paths',
+  },
   // Versions
   sunset_in_past: {
     title: 'The time of the sunset has passed, and the version is still served',

@@ -30,6 +30,7 @@ export function testApp(slug = 'billing'): App {
     default_policy: null,
     description: null,
     labels: {},
+    hosts: [],
     allow_encoded_slashes: false,
   };
 }

@@ -8,6 +8,7 @@
  *
  * Owns the lenient readings of a revision's endpoints, which their trie keeps (`known`).
  */
+import { canonicalHost, entryFor } from '../http/fields/host-name.ts';
 import { isPlainPath, lenientPath } from '../http/paths/lenient-path.ts';
 import { buildPathTrie, findRoute, type PathTrie, type PathTrieEntry } from '../config/path-trie.ts';
 import type { CompiledRoute, Snapshot } from '../config/types.ts';
@@ -31,6 +32,7 @@ interface Endpoints<P> {
  * @param path in its comparable spelling
  * @param suffixStart where the part after the gateway path begins
  * @param isPlainAlready the path is known to be plain
+ * @param authority of the request
  */
 export function ambiguousWith<P>(
   snapshot: Snapshot<P>,
@@ -39,6 +41,7 @@ export function ambiguousWith<P>(
   suffixStart: number,
   method: string,
   isPlainAlready = false,
+  authority = '',
 ): string | undefined {
   if (route.isLiteral) return undefined;
   const { endpoints } = route.revision;
@@ -53,7 +56,7 @@ export function ambiguousWith<P>(
         : findRoute(byLenientPath, rest, 0, asked)?.routes.find((each) => differs(each, route));
     if (alike !== undefined && differs(alike, route)) return endpointText(alike);
   }
-  return isPlain ? undefined : deeperVersion(snapshot, route, path);
+  return isPlain ? undefined : otherVersion(snapshot, route, path, authority);
 }
 
 const HAS_LOWER_CASE = /[a-z]/;
@@ -76,15 +79,30 @@ function endpointText({ method, template, active }: CompiledRoute<unknown>): str
   return `endpoint ${method} ${template}, which ${active ? 'has another policy' : 'is disabled'}`;
 }
 
-/** Only that version may reveal what it allows or that it is retired. */
-function deeperVersion<P>(
+/**
+ * A version that comes before this one, by its path or by its hosts. Only that version may reveal what it allows or that
+ * it is retired.
+ */
+function otherVersion<P>(
   snapshot: Snapshot<P>,
   { version }: CompiledRoute<P>,
   path: string,
+  authority: string,
 ): string | undefined {
-  const other = snapshot.findVersion(lenientPath(path));
-  if (other === undefined || other.gatewayPath.length <= version.gatewayPath.length) return undefined;
+  const other = snapshot.findVersion(lenientPath(path), authority);
+  if (other === undefined || other.id === version.id) return undefined;
+  const isDeeper = other.gatewayPath.length > version.gatewayPath.length;
+  if (!isDeeper && !namesHostBetter(other.app.hosts, version.app.hosts, authority)) return undefined;
   return `version ${other.label} of ${other.app.slug}`;
+}
+
+/** Whether the first of two apps comes before the second for a host; see config/lookup/host-index.ts. */
+function namesHostBetter(first: readonly string[], second: readonly string[], authority: string): boolean {
+  if (first.length === 0) return false;
+  const host = canonicalHost(authority);
+  const [entry, other] = [entryFor(first, host), entryFor(second, host)];
+  if (entry === undefined || entry === other) return false;
+  return other === undefined || entry === host || (other !== host && entry.length > other.length);
 }
 
 function endpointsOf<P>({ revision }: CompiledRoute<P>): Endpoints<P> {

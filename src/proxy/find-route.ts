@@ -113,7 +113,18 @@ function lookUp(exchange: Exchange, method: string, trafficClass: TrafficClass):
   const { head } = exchange.connection;
   const { match: result, shareOf } = context;
   const snapshot = context.snapshot();
-  matchRequest(snapshot, comparable, encoded, method, shareOf, result, trafficClass, hasPlainPath, head);
+  matchRequest(
+    snapshot,
+    comparable,
+    encoded,
+    method,
+    shareOf,
+    result,
+    trafficClass,
+    hasPlainPath,
+    head,
+    head.host,
+  );
   return comparable;
 }
 

@@ -78,7 +78,8 @@ export const fullShare = (): number => 1;
 /**
  * Finds the route of a request.
  *
- * - The version with the longest `gateway_path` that is a whole-segment prefix; retired is 410 whatever else.
+ * - Among the versions of the host (config/lookup/host-index.ts), the one with the longest `gateway_path` that is a
+ *   whole-segment prefix; retired is 410 whatever else.
  * - Candidates are the current revisions with a weight that serve method and path. In managed mode those are the
  *   ones whose best matching endpoint is active. In pass-through mode also the ones without a matching endpoint;
  *   a revision whose best match is disabled does not serve the request, and the answer is 404 only when no other
@@ -93,6 +94,7 @@ export const fullShare = (): number => 1;
  * @param isPlain the path is known to be plain (http/paths/lenient-path.ts)
  * @param fields of the request: where a route has its credential in a field of its own, that field decides between the
  *   bare and the credentialed class
+ * @param authority of the request, a host with an optional port; '': none
  */
 export function matchRequest<P>(
   snapshot: Snapshot<P>,
@@ -104,8 +106,9 @@ export function matchRequest<P>(
   trafficClass: TrafficClass = TRAFFIC_CLASSES.bare,
   isPlain = false,
   fields?: Fields,
+  authority = '',
 ): void {
-  const version = snapshot.findVersion(path);
+  const version = snapshot.findVersion(path, authority);
   out.version = version;
   out.route = undefined;
   out.code = undefined;
@@ -123,7 +126,7 @@ export function matchRequest<P>(
   if (hasEncodedSlash) refuseBadFilling(out, out.route, path);
   if (!isPlain && path.includes('%') && mayClimb(out.route, path, out.suffixStart))
     refusePath(out, 'climbs_out');
-  const alike = ambiguousWith(snapshot, out.route, path, out.suffixStart, method, isPlain);
+  const alike = ambiguousWith(snapshot, out.route, path, out.suffixStart, method, isPlain, authority);
   if (alike === undefined) return;
   refusePath(out, 'ambiguous');
   out.alike = alike;

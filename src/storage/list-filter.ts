@@ -30,7 +30,7 @@ export type FilteredTable = keyof FilteredRecords;
 
 /** Fields that a text is looked for in. */
 export const TEXT_FIELDS = {
-  app: ['name', 'slug', 'gateway_path', 'description'],
+  app: ['name', 'slug', 'gateway_path', 'hosts', 'description'],
   version: ['version', 'gateway_path'],
   revision: ['revision', 'backend_host', 'backend_base_path'],
   endpoint: ['path', 'backend_path'],
@@ -45,6 +45,9 @@ export const STATUSES: Readonly<Record<FilteredTable, readonly string[]>> = {
   endpoint: ['active', 'inactive'],
   api_key: ['active', 'revoked', 'expired'],
 };
+
+/** Text that a host can contain: no other is found in the list of hosts, which a database has as JSON. */
+export const HOST_TEXT = /^[a-z0-9_.*-]+$/;
 
 export function lowerAscii(text: string): string {
   return text.replaceAll(/[A-Z]/g, (letter) => letter.toLowerCase());
@@ -63,7 +66,8 @@ export function matchesFilter<T extends FilteredTable>(
   const wanted = lowerAscii(text);
   return TEXT_FIELDS[table].some((field) => {
     const value = (record as unknown as Readonly<Record<string, unknown>>)[field];
-    return typeof value === 'string' && lowerAscii(value).includes(wanted);
+    const texts = Array.isArray(value) ? (value as readonly string[]) : [value];
+    return texts.some((each) => typeof each === 'string' && lowerAscii(each).includes(wanted));
   });
 }
 

@@ -13,6 +13,7 @@ import { versionSuccessor } from './migrations/0005-version-successor.ts';
 import { configHistory } from './migrations/0006-config-history.ts';
 import { adminSession } from './migrations/0007-admin-session.ts';
 import { targets } from './migrations/0008-targets.ts';
+import { appHosts } from './migrations/0009-app-hosts.ts';
 import type { Migration } from './migrations/migration.ts';
 import { StorageRefused } from './repository.ts';
 import type { Tables } from './sql/kysely-tables.ts';
@@ -27,6 +28,7 @@ export const MIGRATIONS: readonly Migration[] = [
   configHistory,
   adminSession,
   targets,
+  appHosts,
 ];
 
 const HISTORY_TABLE = `create table if not exists schema_migration (

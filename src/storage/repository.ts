@@ -69,6 +69,22 @@ export interface AuditFilter {
 /** Audit entries may be listed newest first. */
 export type AuditOrder = ListOrder;
 
+/** An app, stored or not, and its hosts in their stored form. */
+export interface HostsOwner {
+  readonly appId: string;
+  readonly hosts: readonly string[];
+}
+
+export interface HostOverlap {
+  /** The host of the other app. */
+  readonly host: string;
+  /** The other app. */
+  readonly slug: string;
+  readonly gateway_path: string;
+  /** Whether the other host comes first: it lies within one of this app. */
+  readonly isNarrower: boolean;
+}
+
 /**
  * Reads. Every look-up includes the parents: an id below another parent is not found. `ref` is an id or the natural
  * label (slug, version label, revision label); an id takes precedence over an equal label.
@@ -77,10 +93,18 @@ export interface ConfigReader {
   configVersion(): Promise<number>;
   listApps(page: PageRequest): Promise<Page<App>>;
   findApp(ref: string): Promise<App | undefined>;
-  findAppByGatewayPath(gatewayPath: string): Promise<App | undefined>;
+  /** Another app with this path that has a host in common with `owner`; for one without hosts, another without. */
+  findAppAt(gatewayPath: string, owner: HostsOwner): Promise<App | undefined>;
   listVersions(appId: string, page: PageRequest): Promise<Page<Version>>;
   findVersion(appId: string, ref: string): Promise<Version | undefined>;
-  findVersionByGatewayPath(gatewayPath: string): Promise<Version | undefined>;
+  /** A version with this path of another app that has a host in common with `owner`, as for `findAppAt`. */
+  findVersionAt(gatewayPath: string, owner: HostsOwner): Promise<Version | undefined>;
+  findOwnVersionAt(gatewayPath: string, appId: string): Promise<Version | undefined>;
+  /**
+   * A host of another app within a wildcard of `hosts`, or a wildcard of another app over one of them, where both apps
+   * have a version of the same path.
+   */
+  findHostOverlap(appId: string, hosts: readonly string[]): Promise<HostOverlap | undefined>;
   /** Versions of the app whose successor is this label. */
   findVersionsBySuccessor(appId: string, label: string): Promise<readonly Version[]>;
   listRevisions(versionId: string, page: PageRequest): Promise<Page<Revision>>;

@@ -123,6 +123,29 @@ it(
   LONG_MS,
 );
 
+it('gives an app hosts, and asks for one', async () => {
+  const { page, expectNoProblems } = await console.open('/apps/billing?tab=edit', 'editor');
+  const form = page.getByRole('form', { name: 'Save Billing' });
+  const hosts = form.getByLabel('Hosts');
+  await hosts.fill('Api.billing.test, billing.test:80');
+  await press(form, 'Save');
+  await expect.poll(() => hosts.getAttribute('aria-invalid')).toBe('true');
+  await form.getByText('must not have a port').first().waitFor();
+  await hosts.fill('Api.billing.test,\n*.billing.test');
+  await press(form, 'Save');
+  await confirm(page, 'Save Billing', 'Save');
+  await expect.poll(() => hosts.inputValue()).toBe('api.billing.test, *.billing.test');
+  await page.goto('/apps');
+  await page.getByRole('tree').getByText('api.billing.test and 1 more /billing').waitFor();
+  await page.goto('/explain?method=GET&url=/billing/v1/invoices&host=eu.billing.test');
+  expect(await page.getByLabel('Host', { exact: true }).inputValue()).toBe('eu.billing.test');
+  await press(page, 'Explain');
+  await page.getByText('The host is "*.billing.test" of the app billing').waitFor();
+  expect(await axe(page)).toEqual([]);
+  await console.gateway.must('PATCH', '/apps/billing', { hosts: [] });
+  expectNoProblems();
+});
+
 describe('a version', () => {
   beforeAll(() => makeApp('canary', ['r1', 'r2', 'r3']));
 

@@ -35,6 +35,7 @@ export function makeApp(fields: Partial<App> = {}): App {
     default_policy: null,
     description: null,
     labels: {},
+    hosts: [],
     allow_encoded_slashes: false,
     ...times,
     ...fields,

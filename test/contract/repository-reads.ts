@@ -75,6 +75,7 @@ function recordsContract(current: () => Repository): void {
       default_policy: policy,
       description: odd,
       labels: { team: odd, empty: '' },
+      hosts: ['a.example.com', '*.example.com'],
       allow_encoded_slashes: true,
     });
     const version = makeVersion(app, {
@@ -158,9 +159,10 @@ function lookupsContract(current: () => Repository): void {
     await change(current(), (writer) => writer.insertAdminToken(token));
     await current().read(async (reader) => {
       expect(await reader.findApp(app.slug)).toEqual(app);
-      expect(await reader.findAppByGatewayPath(app.gateway_path)).toEqual(app);
+      expect(await reader.findAppAt(app.gateway_path, { appId: 'none', hosts: [] })).toEqual(app);
       expect(await reader.findVersion(app.id, version.version)).toEqual(version);
-      expect(await reader.findVersionByGatewayPath(version.gateway_path)).toEqual(version);
+      expect(await reader.findVersionAt(version.gateway_path, { appId: 'none', hosts: [] })).toEqual(version);
+      expect(await reader.findOwnVersionAt(version.gateway_path, app.id)).toEqual(version);
       expect(await reader.findRevision(version.id, revision.revision)).toEqual(revision);
       expect(await reader.findEndpointByMethodAndPath(revision.id, 'GET', endpoint.path)).toEqual(endpoint);
       expect(await reader.findAdminTokenByHash(token.token_hash)).toEqual(token);
@@ -173,9 +175,16 @@ function lookupsContract(current: () => Repository): void {
       const misses = [
         reader.findApp('none'),
         reader.findApp(app.slug.toUpperCase()),
-        reader.findAppByGatewayPath('/none'),
+        reader.findAppAt('/none', { appId: app.id, hosts: [] }),
+        reader.findAppAt(app.gateway_path, { appId: app.id, hosts: [] }),
+        reader.findAppAt(app.gateway_path, { appId: 'none', hosts: ['a.example.com'] }),
         reader.findVersion(app.id, 'none'),
-        reader.findVersionByGatewayPath('/none'),
+        reader.findVersionAt('/none', { appId: 'none', hosts: [] }),
+        reader.findVersionAt(version.gateway_path, { appId: app.id, hosts: [] }),
+        reader.findVersionAt(version.gateway_path, { appId: 'none', hosts: ['a.example.com'] }),
+        reader.findOwnVersionAt('/none', app.id),
+        reader.findOwnVersionAt(version.gateway_path, 'none'),
+        reader.findHostOverlap(app.id, ['*.example.com']),
         reader.findRevision(version.id, 'none'),
         reader.findEndpoint(revision.id, 'none'),
         reader.findEndpointByMethodAndPath(revision.id, 'POST', endpoint.path),

@@ -57,6 +57,38 @@ const UNIQUE_CASES: readonly UniqueCase[] = [
     },
   },
   {
+    name: 'version gateway_path within an app with hosts',
+    resource: 'version',
+    field: 'gateway_path',
+    clash: async (writer) => {
+      const app = makeApp({ hosts: ['a.test'] });
+      await writer.insertApp(app);
+      await writer.insertVersion(makeVersion(app, { gateway_path: '/same' }));
+      await writer.insertVersion(makeVersion(app, { gateway_path: '/same' }));
+    },
+  },
+  {
+    name: 'app gateway_path, when its hosts go',
+    resource: 'app',
+    field: 'gateway_path',
+    clash: async (writer, { app }) => {
+      const other = makeApp({ gateway_path: app.gateway_path, hosts: ['a.test'] });
+      await writer.insertApp(other);
+      await writer.updateApp({ ...other, hosts: [] });
+    },
+  },
+  {
+    name: 'version gateway_path, when the hosts of its app go',
+    resource: 'version',
+    field: 'gateway_path',
+    clash: async (writer, { version }) => {
+      const other = makeApp({ hosts: ['a.test'] });
+      await writer.insertApp(other);
+      await writer.insertVersion(makeVersion(other, { gateway_path: version.gateway_path }));
+      await writer.updateApp({ ...other, hosts: [] });
+    },
+  },
+  {
     name: 'revision label within its version',
     resource: 'revision',
     field: 'revision',
@@ -116,6 +148,67 @@ export function uniquenessContract(current: () => Repository): void {
     );
     expect(error).toBeInstanceOf(UniqueViolation);
     expect(error).toMatchObject({ resource, field });
+  });
+
+  test('apps with other hosts, and their versions, may have the same paths, and are found by them', async () => {
+    const { app, version } = await seed(current());
+    const makeAt = (...hosts: string[]) => makeApp({ gateway_path: app.gateway_path, hosts });
+    const apps = [makeAt('a.test', '*.b.test'), makeAt('b.test'), makeAt('x.b.test')] as const;
+    const versions = apps.map((each) => makeVersion(each, { gateway_path: version.gateway_path }));
+    await change(current(), async (writer) => {
+      for (const each of apps) await writer.insertApp(each);
+      for (const each of versions) await writer.insertVersion(each);
+    });
+    const [first, second, third] = apps;
+    await current().read(async (reader) => {
+      expect(await reader.findApp(first.id)).toEqual(first);
+      const at = (...hosts: string[]) => ({ appId: 'none', hosts });
+      expect(await reader.findAppAt(app.gateway_path, at('c.test', 'a.test'))).toEqual(first);
+      expect(await reader.findAppAt(app.gateway_path, at('*.b.test'))).toEqual(first);
+      expect(await reader.findAppAt(app.gateway_path, at('c.test', '*.test'))).toBeUndefined();
+      expect(await reader.findAppAt(app.gateway_path, at())).toEqual(app);
+      expect(await reader.findAppAt('/elsewhere', at('a.test'))).toBeUndefined();
+      expect(await reader.findAppAt(app.gateway_path, { ...at('a.test'), appId: first.id })).toBeUndefined();
+      expect(await reader.findVersionAt(version.gateway_path, at('b.test'))).toEqual(versions[1]);
+      expect(await reader.findVersionAt(version.gateway_path, at())).toEqual(version);
+      expect(await reader.findVersionAt(version.gateway_path, at('c.test'))).toBeUndefined();
+      expect(await reader.findOwnVersionAt(version.gateway_path, second.id)).toEqual(versions[1]);
+      const overlap = {
+        slug: third.slug,
+        gateway_path: version.gateway_path,
+        host: 'x.b.test',
+        isNarrower: true,
+      };
+      expect(await reader.findHostOverlap(first.id, first.hosts)).toEqual(overlap);
+      expect(await reader.findHostOverlap(third.id, third.hosts)).toEqual({
+        ...overlap,
+        slug: first.slug,
+        host: '*.b.test',
+        isNarrower: false,
+      });
+      expect(await reader.findHostOverlap(second.id, second.hosts)).toBeUndefined();
+    });
+    const swapped = [
+      { ...first, hosts: [] },
+      { ...app, hosts: ['a.test', 'c.test'] },
+    ] as const;
+    await change(current(), async (writer) => {
+      await writer.updateApp({ ...first, hosts: ['aside'] });
+      for (const each of swapped.toReversed()) await writer.updateApp(each);
+    });
+    await current().read(async (reader) => {
+      expect(await reader.findVersionAt(version.gateway_path, { appId: 'none', hosts: [] })).toEqual(
+        versions[0],
+      );
+      expect(await reader.findVersionAt(version.gateway_path, { appId: 'none', hosts: ['c.test'] })).toEqual(
+        version,
+      );
+      expect(await reader.findAppAt(app.gateway_path, { appId: 'none', hosts: ['aside'] })).toBeUndefined();
+    });
+    await change(current(), async (writer) => void (await writer.deleteApp(second.id)));
+    await current().read(async (reader) => {
+      expect(await reader.findAppAt(app.gateway_path, { appId: 'none', hosts: ['b.test'] })).toBeUndefined();
+    });
   });
 
   test('the same labels, methods and paths may be used below other parents', async () => {

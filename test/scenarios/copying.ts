@@ -34,6 +34,7 @@ export async function fillGateway(gateway: TestGateway, originPort: number): Pro
     backend_path: '/i/{id}',
     policy_override: { required_scopes: ['read'] },
   });
+  await createService(gateway, 'hosted', originPort, { app: { hosts: ['copied.test', '*.copied.test'] } });
   await createService(gateway, 'signed', originPort, {
     app: { default_policy: { auth: { auth_type: 'jwt', jwt: { secret: SECRET } } } },
   });

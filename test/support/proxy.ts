@@ -88,6 +88,7 @@ export function oneRoute(setup: RouteSetup): ConfigChange {
     default_policy: setup.policy ?? null,
     description: null,
     labels: {},
+    hosts: [],
     allow_encoded_slashes: false,
     ...setup.app,
   };

@@ -28,6 +28,7 @@ export const fieldWords = {
     '/name': ['Name', 'For people.'],
     '/slug': ['Slug', 'Short name in addresses and commands: lower-case letters, digits, dashes.'],
     '/gateway_path': ['Gateway path', 'Requests below this path belong to the app, such as /billing.'],
+    '/hosts': ['Hosts', 'With commas or one a line: api.example.com, *.example.com. Empty: every host.'],
     '/routing_mode': ['Routing', undefined],
     '/description': ['Description', undefined],
     '/labels': ['Labels', 'One a line, as name=value.'],
@@ -148,6 +149,7 @@ export const appsWords = {
   facts: {
     slug: 'Slug',
     path: 'Gateway path',
+    hosts: 'Hosts',
     routing: 'Routing',
     description: 'Description',
     labels: 'Labels',
@@ -173,6 +175,11 @@ export const appsWords = {
   },
   yes: 'yes',
   no: 'no',
+  everyHost: 'Every host',
+  hostsAndPath: (hosts: readonly string[], path: string): string =>
+    hosts.length === 0
+      ? path
+      : `${hosts[0]}${hosts.length === 1 ? '' : ` and ${hosts.length - 1} more`} ${path}`,
   accepted: 'accepted',
   refused: 'refused',
   samePath: 'the same as the path',

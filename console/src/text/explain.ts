@@ -9,6 +9,8 @@ export const explainWords = {
   urlHint: 'With its query; the host of a whole URL becomes the Host field.',
   token: 'Key or token',
   tokenHint: 'Sent as the route wants it. It is neither stored nor part of the link.',
+  host: 'Host',
+  hostHint: 'Empty: that of the URL, or localhost.',
   clientIp: 'Client address',
   bodyBytes: 'Length of the body in bytes',
   headers: 'Headers',

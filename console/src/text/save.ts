@@ -39,6 +39,8 @@ export const saveWords = {
   starts: 'begins to get requests',
   stops: 'gets no more requests',
   moves: (before: string, after: string): string => `path: ${before} → ${after}`,
+  everyHost: 'every host',
+  movesHosts: (before: string, after: string): string => `hosts: ${before} → ${after}`,
   opens: 'The key opens it now',
   closes: 'The key no longer opens it',
   level: (level: string): string =>

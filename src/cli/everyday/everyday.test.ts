@@ -45,6 +45,8 @@ describe('records', () => {
   it('are made with their paths and names, and listed', async () => {
     await shop();
     expect(await ok('apps list')).toBe('APP   PATH   MODE          NAME\nshop  /shop  pass_through  shop\n');
+    await ok('apps edit shop hosts=["Shop.test","*.shop.test"]');
+    expect(await ok('apps list')).toContain('shop  shop.test +1 /shop  pass_through  shop\n');
     expect(await ok('versions list shop')).toContain('v1       active  -       /shop/v1\n');
     expect(await ok('revisions list shop v1')).toBe(
       'REVISION  CURRENT  WEIGHT  BACKEND\nstable    yes      100     http://127.0.0.1:9001\n',

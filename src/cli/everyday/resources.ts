@@ -7,6 +7,10 @@ const column = (title: string, field: string): Column<Json> => ({ title, value: 
 const backendOf = (row: Json): string =>
   `${row.backend_scheme}://${row.backend_host}:${row.backend_port}${row.backend_base_path === '/' ? '' : row.backend_base_path}`;
 
+/** The path of an app, after the first of its hosts and the number of the others. */
+const placeOf = ({ hosts = [], gateway_path: path }: Json): string =>
+  hosts.length === 0 ? path : `${hosts[0]}${hosts.length === 1 ? '' : ` +${hosts.length - 1}`} ${path}`;
+
 const CASCADE: EverydayOption = {
   flags: '--cascade',
   description: 'delete everything below it, too',
@@ -110,7 +114,7 @@ const APPS = recordCommands({
   schema: 'app',
   columns: [
     column('APP', 'slug'),
-    column('PATH', 'gateway_path'),
+    { title: 'PATH', value: placeOf },
     column('MODE', 'routing_mode'),
     column('NAME', 'name'),
   ],

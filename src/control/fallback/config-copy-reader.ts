@@ -8,6 +8,7 @@ import { matchesFilter, type FilteredRecords, type FilteredTable } from '../../s
 import {
   StorageUnavailable,
   type ConfigReader,
+  type HostsOwner,
   type Page,
   type PageRequest,
 } from '../../storage/repository.ts';
@@ -33,11 +34,8 @@ export function configCopyReader(state: ConfigState): ConfigReader {
     configVersion: async () => state.configVersion,
     listApps: async (page) => pageOf('app', appRecords(), page),
     findApp: async (ref) => named(appRecords(), ref, ({ slug }) => slug),
-    findAppByGatewayPath: async (path) => appRecords().find(({ gateway_path }) => gateway_path === path),
     listVersions: async (appId, page) => pageOf('version', versionsOf(appId), page),
     findVersion: async (appId, ref) => named(versionsOf(appId), ref, ({ version }) => version),
-    findVersionByGatewayPath: async (path) =>
-      versions().find(({ version }) => version.gateway_path === path)?.version,
     findVersionsBySuccessor: async (appId, label) =>
       versionsOf(appId).filter(({ successor }) => successor === label),
     listRevisions: async (versionId, page) =>
@@ -61,10 +59,36 @@ export function configCopyReader(state: ConfigState): ConfigReader {
         (endpoint) => endpoint.method === method && endpoint.path.startsWith(prefix),
       ),
     loadAppTree: async (appId) => apps().find(({ app }) => app.id === appId),
+    ...hostReads(state),
     ...stateReads(state),
     ...keyReads(state),
     ...absent,
   };
+}
+
+function hostReads(state: ConfigState) {
+  const trees = (): readonly AppTree[] => state.asWorkerChange().apps;
+  const sharing = ({ appId, hosts }: HostsOwner): AppTree[] =>
+    trees().filter(
+      ({ app }) =>
+        app.id !== appId &&
+        (hosts.length === 0 ? app.hosts.length === 0 : app.hosts.some((host) => hosts.includes(host))),
+    );
+  const versionAt = (path: string, among: readonly AppTree[]) =>
+    among
+      .flatMap(({ versions }) => versions.map(({ version }) => version))
+      .find(({ gateway_path }) => gateway_path === path);
+  return {
+    findAppAt: async (path, owner) => sharing(owner).find(({ app }) => app.gateway_path === path)?.app,
+    findVersionAt: async (path, owner) => versionAt(path, sharing(owner)),
+    findOwnVersionAt: async (path, appId) =>
+      versionAt(
+        path,
+        trees().filter(({ app }) => app.id === appId),
+      ),
+    // Only for warnings of writes, which need the database.
+    findHostOverlap: async () => undefined,
+  } satisfies Partial<ConfigReader>;
 }
 
 /** Reads for the warnings about a configuration. */

@@ -132,7 +132,8 @@ function changeOf(line: Line, configVersion: number): ConfigChange {
   return {
     configVersion,
     reset: false,
-    apps: 'app' in line ? [{ app: line.app, versions: [] }] : [],
+    // A file that an earlier program has written has no hosts.
+    apps: 'app' in line ? [{ app: { ...line.app, hosts: line.app.hosts ?? [] }, versions: [] }] : [],
     removedAppIds: removed?.apps ?? [],
     versions: 'version' in line ? [line.version] : [],
     removedVersionIds: removed?.versions ?? [],

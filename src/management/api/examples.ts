@@ -20,6 +20,7 @@ const APP = {
   default_policy: POLICY,
   description: 'Invoices and payments',
   labels: { team: 'payments' },
+  hosts: ['api.acme.test'],
   allow_encoded_slashes: false,
 };
 

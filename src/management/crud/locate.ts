@@ -31,8 +31,9 @@ export function itemPath(resource: { readonly collection: string; readonly param
 }
 
 export function rulesOf(context: ManagementContext, reader: ConfigReader): RuleContext {
-  const { clock, policyGlobals, jwtDefaults, egress } = context;
-  return { reader, clock, policyGlobals, jwtDefaults, egress };
+  const { clock, policyGlobals, jwtDefaults, egress, status } = context;
+  const certificateNames = (): readonly string[] | undefined => status.certificateNames();
+  return { reader, clock, policyGlobals, jwtDefaults, egress, certificateNames };
 }
 
 /** As summaries of operations name one of them: `an app`. */

@@ -5,8 +5,10 @@
  *
  * A plan is the same work, rolled back by the caller.
  */
+import { isDeepStrictEqual } from 'node:util';
 import type { App } from '../../model/resources.ts';
 import type { ConfigWriter } from '../../storage/repository.ts';
+import { parseHostEntry } from '../../http/fields/host-name.ts';
 import { fail, invalid, isFailure, type Failure } from '../api/failure.ts';
 import type { RuleContext } from '../write/rule-context.ts';
 import { defaultGatewayPath } from '../write/rules/gateway-path.ts';
@@ -23,7 +25,7 @@ import {
   type IdOf,
 } from './declared-app.ts';
 import { deleteApps, deleteBelow } from './delete-undeclared.ts';
-import { LEVELS } from './levels.ts';
+import { LEVELS, type Item } from './levels.ts';
 import { store, type Apply } from './store-record.ts';
 import { storeVersions } from './store-versions.ts';
 import { declaredTokenHash } from '../routes/resources/tokens.ts';
@@ -113,11 +115,26 @@ async function moveAside(writer: ConfigWriter, app: DeclaredApp): Promise<void> 
 /** A hash that no value has, for the time until a key gets its own. */
 const asideHash = (id: string): string => `moving:${id}`;
 
+/** What a declared app will have, as far as it can be read; the rules of the app say what is wrong with it. */
+function hostsOf(item: Item): readonly string[] {
+  const hosts = item['hosts'];
+  if (!Array.isArray(hosts)) return [];
+  return hosts.map((host) => {
+    const parsed = typeof host === 'string' ? parseHostEntry(host) : undefined;
+    return parsed !== undefined && 'entry' in parsed ? parsed.entry : String(host);
+  });
+}
+
 async function movePathsAside(writer: ConfigWriter, { item, stored }: DeclaredApp): Promise<void> {
   const path = item['gateway_path'];
   if (stored === undefined || typeof path !== 'string') return;
   const { app, versions } = stored;
-  if (path !== app.gateway_path) await writer.updateApp({ ...app, gateway_path: asidePath(app.id) });
+  const hosts = hostsOf(item);
+  const keepsHosts = isDeepStrictEqual(hosts, app.hosts);
+  if (path !== app.gateway_path || !keepsHosts) {
+    const gatewayPath = path === app.gateway_path ? path : asidePath(app.id);
+    await writer.updateApp({ ...app, gateway_path: gatewayPath, ...(!keepsHosts && { hosts: [app.id] }) });
+  }
   for (const { version } of versions) {
     const declared = member(item, 'versions', version.version);
     if (declared === undefined) continue;

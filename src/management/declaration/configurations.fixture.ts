@@ -47,6 +47,7 @@ const app = (slug: string) =>
   fc.record(
     {
       gateway_path: fc.constant(`/${slug}`),
+      hosts: fc.constantFrom([], ['a.test'], ['*.a.test', 'b.test']),
       name: fc.constantFrom(slug, 'A name', 'no', '1e3'),
       description: fc.option(fc.string({ maxLength: 10 }).map((text) => text.replaceAll(/[^ -~]/g, ''))),
       labels: fc.dictionary(fc.constantFrom('team', 'owner', 'tier'), fc.constantFrom('a', '0777', 'on')),

@@ -130,6 +130,45 @@ describe('a declared configuration', () => {
     expect(Object.keys((await dump()).apps)).toEqual(['a', 'c']);
   });
 
+  it('swaps hosts between apps of one path, also with an app without hosts', async () => {
+    const app = (hosts: readonly string[]) => ({
+      gateway_path: '/p',
+      ...(hosts.length > 0 && { hosts }),
+      versions: { v1: {}, v2: { gateway_path: '/two' } },
+    });
+    const three = (a: readonly string[], b: readonly string[], c: readonly string[]) => ({
+      apps: { a: app(a), b: app(b), c: app(c) },
+    });
+    const states = [
+      three(['a.test', '*.a.test'], ['b.test'], []),
+      three([], ['a.test'], ['*.a.test', 'b.test']),
+      three(['b.test'], [], ['a.test']),
+      three(['a.test'], ['c.test'], []),
+    ];
+    for (const state of states) {
+      expect((await apply(state)).status).toBe(200);
+      expect(await dump()).toEqual(state);
+      expect((await apply(state)).body.message).toBe('Nothing to change');
+    }
+    const spelled = three(['A.Test.'], ['c.test'], []);
+    expect((await apply(spelled)).body.message).toBe('Nothing to change');
+    const clash = await apply(three(['a.test'], ['c.test', 'a.test'], []));
+    expect([clash.status, clash.body.errors]).toEqual([
+      409,
+      [
+        {
+          pointer: '/config/apps/b/gateway_path',
+          detail: '"/p" is already taken by the app "a" at the host "a.test"',
+        },
+      ],
+    ]);
+    const both = await apply(three(['a.test'], [], []));
+    expect([both.status, both.body.errors[0].detail]).toEqual([409, '"/p" is already taken by the app "c"']);
+    expect(await dump()).toEqual(states.at(-1));
+    const moved = { apps: { ...states.at(-1)?.apps, c: { ...app(['c.test']), gateway_path: '/q' } } };
+    expect((await apply(moved)).body.errors[0].pointer).toBe('/config/apps/c/hosts');
+  });
+
   it('swaps the paths of two versions of an app, and follows a moved app', async () => {
     const versions = (one: string, two: string) => ({ v1: { gateway_path: one }, v2: { gateway_path: two } });
     await apply({ apps: { a: { gateway_path: '/a', versions: { ...versions('/x', '/y'), v3: {} } } } });

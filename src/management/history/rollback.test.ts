@@ -70,6 +70,29 @@ describe('a rollback', () => {
     expect(await dump()).toEqual(await dump(`?version=${at}`));
   });
 
+  it('undoes swaps of hosts between apps of one path, also with an app without hosts', async () => {
+    const two = (slug: string, hosts: readonly string[]) =>
+      api.post('/apps', { ...app(slug), gateway_path: '/p', hosts });
+    for (const [slug, hosts] of [
+      ['a', ['a.test']],
+      ['b', ['b.test']],
+      ['c', []],
+    ] as const) {
+      await ok(two(slug, hosts));
+      await ok(api.post(`/apps/${slug}/versions`, { version: 'v1' }));
+    }
+    const [at, before] = [await current(), await dump()];
+    const set = async (slug: string, hosts: readonly string[]) => ok(api.patch(`/apps/${slug}`, { hosts }));
+    await set('c', ['c.test']);
+    await set('a', []);
+    await set('b', ['a.test']);
+    await set('c', ['b.test']);
+    await ok(rollback(at));
+    expect(await dump()).toEqual(before);
+    const refused = await api.patch('/apps/b', { hosts: ['a.test'] });
+    expect(refused.status).toBe(409);
+  });
+
   it('undoes renames, and swaps of slugs, labels and paths, also between apps', async () => {
     await createBilling(api);
     await ok(api.post('/apps', app('orders')));

@@ -3,6 +3,7 @@
  * first; then every record that gives a unique name up is moved aside, so that names and paths may be swapped and taken
  * over; then everything gets what it shall have, from the top down.
  */
+import { isDeepStrictEqual } from 'node:util';
 import { isObject } from '../api/merge-patch.ts';
 import type { Revision, StoredApiKey, Version } from '../../model/resources.ts';
 import type { App, Endpoint } from '../../model/resources.ts';
@@ -67,18 +68,18 @@ function withoutSuccessor<R extends StoredRecord>(type: RecordType, record: R): 
 function movedAside(before: PlacedRecord, after: PlacedRecord): PlacedRecord | undefined {
   const { id } = before.record;
   const names = (UNIQUE[before.type] as readonly string[]).filter(
-    (name) => Reflect.get(before.record, name) !== Reflect.get(after.record, name),
+    (name) => !isDeepStrictEqual(Reflect.get(before.record, name), Reflect.get(after.record, name)),
   );
   if (names.length === 0) return undefined;
   // A method is one of few; the path beside it is enough.
   const free = before.type === 'endpoint' ? ['path'] : names;
-  const moved = Object.fromEntries(free.map((name) => [name, id]));
+  const moved = Object.fromEntries(free.map((name) => [name, name === 'hosts' ? [id] : id]));
   return { ...before, record: { ...before.record, ...moved } } as PlacedRecord;
 }
 
 /** What has to be unique in the database, alone or within the parent. */
 const UNIQUE = {
-  app: ['slug', 'gateway_path'],
+  app: ['slug', 'gateway_path', 'hosts'],
   version: ['version', 'gateway_path'],
   revision: ['revision'],
   endpoint: ['method', 'path'],

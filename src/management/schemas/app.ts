@@ -11,18 +11,32 @@ const routingMode = Type.Union([Type.Literal('pass_through'), Type.Literal('mana
     '`pass_through` forwards every path below the versions; `managed_endpoint` only registered endpoints.',
 });
 
+/** Of one app. */
+const HOSTS_MAX = 1_000;
+
+const hosts = (options: { readonly default?: readonly string[] } = {}) =>
+  Type.Array(Type.String({ minLength: 1, maxLength: 1_024 }), {
+    ...options,
+    maxItems: HOSTS_MAX,
+    description:
+      'Names of hosts that its requests are for, such as `api.example.com`, or `*.example.com` for every name below `example.com`. Stored in lower case and A-labels. None: every host, after the apps that name it.',
+  });
+
 const fields = {
   name: displayName('Name for people.'),
   slug: Type.String({
     pattern: SLUG_PATTERN,
     description: 'Short name, unique among apps. Works in place of the id in API paths.',
   }),
-  gateway_path: path('Path prefix of the app. Canonical, without a trailing slash, unique among apps.'),
+  gateway_path: path(
+    'Path prefix of the app. Canonical, without a trailing slash, unique among apps that have a host in common.',
+  ),
 };
 
 export const AppInputSchema = Type.Object(
   {
     ...fields,
+    hosts: Type.Optional(hosts({ default: [] })),
     routing_mode: Type.Optional(routingMode),
     default_policy: Type.Optional(nullable(PolicySchema)),
     description: Type.Optional(nullable(freeText('What the app is for.'))),
@@ -39,6 +53,7 @@ export const AppSchema = Type.Object(
   {
     ...recordFields,
     ...fields,
+    hosts: hosts(),
     routing_mode: routingMode,
     default_policy: nullable(PolicySchema),
     description: nullable(freeText('What the app is for.')),

@@ -28,6 +28,9 @@ const StateSchema = nullable(
   Type.Object(
     {
       route: Type.String({ description: 'Gateway path and endpoint path.' }),
+      hosts: Type.Optional(
+        Type.Array(Type.String(), { description: 'Of the app. Absent: it answers for every host.' }),
+      ),
       serves: Type.Boolean({ description: 'Whether requests reach the endpoint.' }),
     },
     { ...closed, title: 'DryRunState', description: 'The endpoint in this state. null: it does not exist.' },

@@ -77,7 +77,7 @@ class Pace {
 
 function offerApp(matches: Matches, app: App): void {
   const labels = Object.entries(app.labels).flatMap(([name, value]) => [`${name}:${value}`, value]);
-  const texts = [app.slug, app.name, app.gateway_path, app.id, app.description, ...labels];
+  const texts = [app.slug, app.name, app.gateway_path, app.id, app.description, ...app.hosts, ...labels];
   matches.offer(texts, ORDER.app, () => ({
     kind: 'app',
     id: app.id,

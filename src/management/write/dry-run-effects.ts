@@ -33,6 +33,8 @@ export interface RouteState {
   readonly endpointId: string | undefined;
   readonly method: string;
   readonly route: string;
+  /** Of the app; none: every host. */
+  readonly hosts: readonly string[];
   readonly serves: boolean;
   readonly effective: EffectivePolicy;
 }
@@ -117,6 +119,7 @@ function compareRoutes(before: RouteState, after: RouteState | undefined): Endpo
     change.parts.length === 0 &&
     before.serves === after.serves &&
     before.route === after.route &&
+    isDeepStrictEqual(before.hosts, after.hosts) &&
     before.method === after.method;
   return isSame ? undefined : change;
 }
@@ -163,6 +166,7 @@ function routeOf(
     endpointId: endpoint?.id,
     method: endpoint?.method ?? '*',
     route: gatewayPath + (endpoint?.path ?? '/*'),
+    hosts: app.hosts,
     serves:
       version.status !== 'retired' &&
       revision.is_current &&

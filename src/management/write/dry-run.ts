@@ -109,7 +109,9 @@ function presentEndpoint({ change, before, after, parts, admits }: EndpointChang
 }
 
 const presentState = (state: RouteState | undefined): unknown =>
-  state === undefined ? null : { route: state.route, serves: state.serves };
+  state === undefined
+    ? null
+    : { route: state.route, ...(state.hosts.length > 0 && { hosts: state.hosts }), serves: state.serves };
 
 const presentPart = (name: string, state: PartState | undefined): unknown =>
   state === undefined ? null : { value: maskPart(name, state.value), source: state.source };

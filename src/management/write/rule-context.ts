@@ -16,6 +16,11 @@ export interface RuleContext {
   readonly policyGlobals: RateLimitGlobals | undefined;
   readonly jwtDefaults: JwtDefaults;
   /**
+   * The DNS names of the certificates of the traffic listener; undefined while it does not speak TLS. Absent where
+   * warnings are not asked for.
+   */
+  readonly certificateNames?: () => readonly string[] | undefined;
+  /**
    * What is written was in force before, as when a configuration file is read at a start: times that had to lie in the
    * future then may have passed.
    */

@@ -22,6 +22,7 @@ export interface CopiedTable {
 const TABLES = {
   config_state: ['id'],
   app: ['id'],
+  app_host: ['app_id', 'host'],
   version: ['id'],
   revision: ['id'],
   endpoint: ['id'],

@@ -3,7 +3,7 @@
  * no wildcards; `lower` changes A to Z alone, since the columns compare by bytes.
  */
 import { sql, type RawBuilder, type SqlBool } from 'kysely';
-import { lowerAscii, TEXT_FIELDS, type FilteredTable, type ListFilter } from '../list-filter.ts';
+import { HOST_TEXT, lowerAscii, TEXT_FIELDS, type FilteredTable, type ListFilter } from '../list-filter.ts';
 
 /** undefined: every row matches. */
 export function filterCondition(
@@ -21,9 +21,10 @@ export function filterCondition(
   }
   if (text !== undefined) {
     const wanted = lowerAscii(text);
-    const found = TEXT_FIELDS[table].map(
-      (name) => sql<SqlBool>`replace(lower(${field(name)}), ${wanted}, '') <> lower(${field(name)})`,
-    );
+    const fields: readonly string[] = TEXT_FIELDS[table];
+    const found = fields
+      .filter((name) => name !== 'hosts' || HOST_TEXT.test(wanted))
+      .map((name) => sql<SqlBool>`replace(lower(${field(name)}), ${wanted}, '') <> lower(${field(name)})`);
     conditions.push(sql`(${sql.join(found, sql` or `)})`);
   }
   return conditions.length === 0 ? undefined : sql`(${sql.join(conditions, sql` and `)})`;

@@ -24,7 +24,10 @@ export type RowOf<T> = { -readonly [K in keyof T]: Cell<T[K]> };
 
 export interface Tables {
   app: RowOf<App>;
-  version: RowOf<Version>;
+  /** The hosts of apps, with their labels reversed. */
+  app_host: { app_id: string; host: string };
+  /** `host_scope` follows from the hosts of the app; writer.ts keeps it. */
+  version: RowOf<Version> & { host_scope: string };
   revision: RowOf<Revision>;
   endpoint: RowOf<Endpoint>;
   api_key: RowOf<StoredApiKey>;
@@ -107,7 +110,7 @@ export const UNIQUE_CONSTRAINTS: readonly UniqueConstraint[] = [
   unique('app', ['slug'], 'app', 'slug'),
   unique('app', ['gateway_path'], 'app', 'gateway_path'),
   unique('version', ['app_id', 'version'], 'version', 'version'),
-  unique('version', ['gateway_path'], 'version', 'gateway_path'),
+  unique('version', ['gateway_path', 'host_scope'], 'version', 'gateway_path'),
   unique('revision', ['version_id', 'revision'], 'revision', 'revision'),
   unique('endpoint', ['revision_id', 'method', 'path'], 'endpoint', 'path'),
   unique('api_key', ['token_hash'], 'token', 'token'),

@@ -68,10 +68,14 @@ async function useEverything(repository: Repository, there: Fixture): Promise<vo
       await db.listEndpoints(revision.id, { ...FIRST, filter: { ...filter, status: 'active' } });
       await db.listKeys(app.id, { ...FIRST, filter: { ...filter, status: 'active', now: at(0) } });
       await db.findApp('label');
-      await db.findAppByGatewayPath('/x');
+      for (const hosts of [[], ['a.test', '*.b.test']]) {
+        await db.findAppAt('/x', { appId: 'none', hosts });
+        await db.findVersionAt('/x', { appId: 'none', hosts });
+      }
+      await db.findOwnVersionAt('/x', app.id);
+      await db.findHostOverlap(app.id, ['a.b.test', '*.b.test']);
       await db.listVersions(app.id, FIRST);
       await db.findVersion(app.id, 'label');
-      await db.findVersionByGatewayPath('/x');
       await db.listRevisions(version.id, FIRST);
       await db.findRevision(version.id, 'label');
       await db.listEndpoints(revision.id, FIRST);
@@ -120,6 +124,7 @@ async function useEverything(repository: Repository, there: Fixture): Promise<vo
       await db.countRevisions(version.id);
       await db.countEndpoints(revision.id);
       await db.keyIdsOfApp(app.id);
+      await db.updateApp({ ...app, hosts: ['a.b.test'] });
       await db.updateApp(app);
       await db.updateVersion(version);
       await db.updateRevision(revision);

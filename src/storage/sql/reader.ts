@@ -9,6 +9,7 @@ import { historyReads } from './history/reads.ts';
 import { countRows, toPage, window } from './page-window.ts';
 import { listPage } from './list-page.ts';
 import { readKeyUsage } from './usage-days.ts';
+import { hostReads } from './host-reads.ts';
 import { loadAppTrees } from './load.ts';
 import type { Codecs } from './rows.ts';
 import type { Tables } from './kysely-tables.ts';
@@ -28,6 +29,7 @@ export function createReader(db: Kysely<Tables>, codecs: Codecs): ConfigReader {
     ...keyReads(db, codecs),
     ...adminReads(db, codecs),
     ...sessionReads(db),
+    ...hostReads(db, codecs),
     ...stateReads(db),
     ...historyReads(db, codecs),
   };
@@ -40,7 +42,7 @@ export async function readConfigVersion(db: Kysely<Tables>): Promise<number> {
 }
 
 function appReads(db: Kysely<Tables>, codecs: Codecs) {
-  const one = async (column: 'id' | 'slug' | 'gateway_path', value: string) => {
+  const one = async (column: 'id' | 'slug', value: string) => {
     const row = await db.selectFrom('app').selectAll().where(column, '=', value).executeTakeFirst();
     return row && codecs.app.toRecord(row);
   };
@@ -48,7 +50,6 @@ function appReads(db: Kysely<Tables>, codecs: Codecs) {
     configVersion: () => readConfigVersion(db),
     listApps: (page) => listPage(db, { table: 'app' }, page, codecs.app.toRecord),
     findApp: async (ref) => (await one('id', ref)) ?? (await one('slug', ref)),
-    findAppByGatewayPath: (gatewayPath) => one('gateway_path', gatewayPath),
     loadAppTree: async (appId) => (await loadAppTrees(db, codecs, [appId]))[0],
   } satisfies Partial<ConfigReader>;
 }
@@ -62,11 +63,6 @@ function versionReads(db: Kysely<Tables>, codecs: Codecs) {
       const row =
         (await below(appId).where('id', '=', ref).executeTakeFirst()) ??
         (await below(appId).where('version', '=', ref).executeTakeFirst());
-      return row && codecs.version.toRecord(row);
-    },
-    findVersionByGatewayPath: async (gatewayPath) => {
-      const query = db.selectFrom('version').selectAll().where('gateway_path', '=', gatewayPath);
-      const row = await query.executeTakeFirst();
       return row && codecs.version.toRecord(row);
     },
     findVersionsBySuccessor: async (appId, label) => {

@@ -25,11 +25,16 @@ type FieldKinds<T> = {
       ? 'flag'
       : K extends PolicyField
         ? 'policy'
-        : 'json';
+        : K extends ListField
+          ? 'list'
+          : 'json';
 };
 
 /** The fields that hold a `Policy`, in whatever record. */
 type PolicyField = 'default_policy' | 'policy_override';
+
+/** A list that earlier rows lack, as in the history; it is empty then. */
+type ListField = 'hosts';
 
 export interface Codec<T> {
   readonly toRow: (record: T) => RowOf<T>;
@@ -69,6 +74,7 @@ const APP: FieldKinds<App> = {
   name: 'plain',
   slug: 'plain',
   gateway_path: 'plain',
+  hosts: 'list',
   routing_mode: 'plain',
   default_policy: 'policy',
   description: 'plain',
@@ -170,7 +176,8 @@ function codec<T extends { readonly id: string }>(secrets: Sealing, kinds: Field
   const entries = Object.entries<string>(kinds);
   const names = entries.map(([name]) => name);
   const named = (kind: string): string[] => entries.filter(([, of]) => of === kind).map(([name]) => name);
-  const [flags, policies, jsons] = [named('flag'), named('policy'), [...named('policy'), ...named('json')]];
+  const [flags, policies, lists] = [named('flag'), named('policy'), named('list')];
+  const jsons = [...policies, ...lists, ...named('json')];
   return {
     toRow(record) {
       const row = ofThese(names, record);
@@ -192,6 +199,7 @@ function codec<T extends { readonly id: string }>(secrets: Sealing, kinds: Field
         const value = record[name];
         record[name] = typeof value === 'string' ? (JSON.parse(value) as unknown) : null;
       }
+      for (const name of lists) record[name] ??= [];
       for (const name of policies) {
         const policy = record[name] as PolicyValues | null;
         if (policy) record[name] = openPolicy(policy, secrets, String(record['id']));

@@ -4,7 +4,8 @@
  */
 import type { Kysely } from 'kysely';
 import { assert } from '../../lib/assert.ts';
-import type { AuditEntry } from '../../model/resources.ts';
+import { reversedLabels } from '../../http/fields/host-name.ts';
+import type { App, AuditEntry } from '../../model/resources.ts';
 import type { HistoryRecordType, VersionDescription } from '../../model/history/config-history.ts';
 import type { ConfigWriter, Repository } from '../repository.ts';
 import { HistoryCapture } from './history/capture.ts';
@@ -88,6 +89,45 @@ export function createWriter({ driver, db, codecs, historyBytesMax }: WriterOpti
 
 type History = HistoryCapture | undefined;
 
+/** Rows that one statement inserts. */
+const HOSTS_PER_INSERT = 500;
+
+async function insertHosts(db: Kysely<Tables>, { id, hosts }: App): Promise<void> {
+  for (let start = 0; start < hosts.length; start += HOSTS_PER_INSERT) {
+    const some = hosts.slice(start, start + HOSTS_PER_INSERT);
+    const rows = some.map((host) => ({ app_id: id, host: reversedLabels(host) }));
+    await db.insertInto('app_host').values(rows).execute();
+  }
+}
+
+/** Also of the versions, whose paths are unique over all apps without hosts. */
+async function replaceHosts(db: Kysely<Tables>, app: App): Promise<void> {
+  const stored = await db.selectFrom('app_host').select('host').where('app_id', '=', app.id).execute();
+  const known = new Set(stored.map(({ host }) => host));
+  if (known.size === app.hosts.length && app.hosts.every((host) => known.has(reversedLabels(host)))) return;
+  await db.deleteFrom('app_host').where('app_id', '=', app.id).execute();
+  await insertHosts(db, app);
+  const scope = scopeOf(app);
+  await db
+    .updateTable('version')
+    .set({ host_scope: scope })
+    .where('app_id', '=', app.id)
+    .where('host_scope', '!=', scope)
+    .execute();
+}
+
+const scopeOf = ({ id, hosts }: Pick<App, 'id' | 'hosts'>): string => (hosts.length === 0 ? '' : id);
+
+async function hostScope(db: Kysely<Tables>, appId: string): Promise<{ readonly host_scope: string }> {
+  const first = await db
+    .selectFrom('app_host')
+    .select('app_id')
+    .where('app_id', '=', appId)
+    .limit(1)
+    .executeTakeFirst();
+  return { host_scope: first?.app_id ?? '' };
+}
+
 function inserts(db: Kysely<Tables>, codecs: Codecs, history: History) {
   const insert = async <Type extends HistoryRecordType>(
     type: Type,
@@ -102,8 +142,15 @@ function inserts(db: Kysely<Tables>, codecs: Codecs, history: History) {
     for (const row of rows) await history?.inserted(type, row);
   };
   return {
-    insertApp: (app) => insert('app', [codecs.app.toRow(app)]),
-    insertVersion: (version) => insert('version', [codecs.version.toRow(version)]),
+    insertApp: async (app) => {
+      await insert('app', [codecs.app.toRow(app)]);
+      await insertHosts(db, app);
+    },
+    insertVersion: async (version) => {
+      await insert('version', [
+        { ...codecs.version.toRow(version), ...(await hostScope(db, version.app_id)) },
+      ]);
+    },
     insertRevision: (revision) => insert('revision', [codecs.revision.toRow(revision)]),
     insertEndpoint: (endpoint) => insert('endpoint', [codecs.endpoint.toRow(endpoint)]),
     insertEndpoints: (endpoints) => insert('endpoint', endpoints.map(codecs.endpoint.toRow)),
@@ -127,7 +174,10 @@ function updates(db: Kysely<Tables>, codecs: Codecs, history: History) {
     );
   };
   return {
-    updateApp: (app) => update('app', codecs.app.toRow(app)),
+    updateApp: async (app) => {
+      await update('app', codecs.app.toRow(app));
+      await replaceHosts(db, app);
+    },
     updateVersion: (version) => update('version', codecs.version.toRow(version)),
     updateRevision: (revision) => update('revision', codecs.revision.toRow(revision)),
     updateEndpoint: (endpoint) => update('endpoint', codecs.endpoint.toRow(endpoint)),

@@ -9,6 +9,7 @@ import { canonicalPath, comparablePath } from '../../../src/http/paths/canonical
 import { ChunkedDecoder } from '../../../src/http/bodies/chunked-decoder.ts';
 import { clientAddress } from '../../../src/http/fields/forwarded.ts';
 import { incompleteHeadError } from '../../../src/http/heads/head-end.ts';
+import { canonicalHost, parseHostEntry } from '../../../src/http/fields/host-name.ts';
 import { isHostAndPort } from '../../../src/http/fields/host.ts';
 import { climbsOut, isPlainPath, lenientPath } from '../../../src/http/paths/lenient-path.ts';
 import { RequestHead } from '../../../src/http/heads/request-head.ts';
@@ -38,6 +39,7 @@ import { isSecretName, recordedQuery } from '../../../src/explain/redact.ts';
 import { ExplainSocket } from '../../../src/explain/described-socket.ts';
 import { http1Request, http1Trailers } from '../../../src/proxy/downstream/http2/http2-request.ts';
 import { isProtocolAskedFor, tunnelledProtocol } from '../../../src/http/fields/switch-protocol.ts';
+import { HostIndex } from '../../../src/config/lookup/host-index.ts';
 import { backendPathError, endpointShape, parseEndpointPath } from '../../../src/config/path-patterns.ts';
 import { growth, type Prepare } from '../../support/measure/linear-time.ts';
 import { oneRoute, startProxy } from '../../support/proxy.ts';
@@ -55,6 +57,10 @@ type TextRow = readonly [
   piece: string,
   after: string,
 ];
+
+const hosts = new HostIndex();
+for (let labels = 1; labels <= 60; labels++)
+  hosts.set({ gatewayPath: '/y', app: { hosts: [`*.${'a.'.repeat(labels)}test`, '*.test'] } });
 
 const requestHead = new RequestHead();
 function readRequest(fields: string): string {
@@ -165,6 +171,13 @@ const FIELDS: readonly TextRow[] = [
     '',
   ],
   ['Host', isHostAndPort, '', 'a.', ''],
+  ['Host of dots', isHostAndPort, 'a', '.', ''],
+  ['a host in its stored form', canonicalHost, '', 'A.', ':80'],
+  ['the versions of a host', (text) => hosts.find('/x', text), '', 'a.', 'test'],
+  ['the versions of a host of dots', (text) => hosts.find('/x', text), '', '.', ''],
+  ['an entry of hosts', parseHostEntry, '*.', 'a.', ''],
+  ['an entry of hosts with colons', parseHostEntry, '', ':', ''],
+  ['an entry of hosts in U-labels', parseHostEntry, '', 'ü.', ''],
   ['Host in brackets', isHostAndPort, '[', '1:', ']'],
   ['addresses', normaliseAddress, '', '1:', ''],
   ['an address', normaliseAddress, '::', '0', ''],

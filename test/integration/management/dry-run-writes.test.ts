@@ -292,6 +292,22 @@ describe('what would change', () => {
     });
   });
 
+  it('hosts: every route of the app changes, with those before and after', async () => {
+    const plan = await dryRun('PATCH', appPath(), { hosts: ['A.dry.test'] });
+    expect(plan.endpoints_total).toBe(3);
+    expect(plan.endpoints[0]).toMatchObject({
+      change: 'changed',
+      parts: [],
+      after: { hosts: ['a.dry.test'] },
+    });
+    expect(plan.endpoints[0].before).not.toHaveProperty('hosts');
+    await gateway.must('PATCH', appPath(), { hosts: ['a.dry.test'] });
+    const same = await dryRun('PATCH', appPath(), { hosts: ['a.DRY.test.'] });
+    expect(same.endpoints_total).toBe(0);
+    const gone = await dryRun('PATCH', appPath(), { hosts: [] });
+    expect(gone.endpoints[0].before.hosts).toEqual(['a.dry.test']);
+  });
+
   it('routing_mode: in managed mode only what is registered is left', async () => {
     const served = await dryRun('PATCH', appPath(), { routing_mode: 'managed_endpoint' });
     expect(names(served)).toEqual([`removed * /${slug}/v1/*`]);

@@ -136,6 +136,16 @@ describe('a plan by traffic', () => {
     ]);
   });
 
+  it('tells who asks for a host that the app would no longer answer for', async () => {
+    const { traffic } = await plan((_billing, orders) => (orders.hosts = ['Orders.test']));
+    expect(traffic).toMatchObject({ changed: 6, undecided: 0, groups_total: 1 });
+    expect(traffic.groups).toEqual([
+      group(6, { status: 200 }, { status: 404, code: 'no_route' }, ANONYMOUS, 'GET /orders/v1/list/1'),
+    ]);
+    const kept = await plan((_billing, orders) => (orders.hosts = ['*.test']));
+    expect(kept.traffic).toMatchObject({ requests: 60, changed: 0 });
+  });
+
   it('does not guess what a field is worth that was never read as a credential', async () => {
     const auth = { ...API_KEY, in: 'X-Key' };
     const { traffic } = await plan((billing) => (policyOf(billing, 'GET /open').auth = auth));

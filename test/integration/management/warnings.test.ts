@@ -2,11 +2,13 @@
  * Warnings in answers: a write that is valid and surely not meant succeeds and says so, in its answer, in its dry
  * run and in effective-policy; and where traffic is concerned, what the warning foretells does happen.
  */
-import { readdirSync, readFileSync } from 'node:fs';
-import { resolve } from 'node:path';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { WARNINGS } from '../../../src/policy/policy-warnings.ts';
 import { startGateway, type Answer, type TestGateway } from '../../support/gateway.ts';
+import { TLS_PAIR } from '../../support/clients/http2-client.ts';
 import { SECRET } from '../../support/data/jwts.ts';
 import { startOrigin, type Origin } from '../../support/backends/origin.ts';
 import {
@@ -276,6 +278,43 @@ describe('revisions', () => {
       '/backend_port scheme_and_port_differ',
       '/backend_tls tls_settings_unused',
     ]);
+  });
+});
+
+describe('hosts', () => {
+  it('a name within a wildcard of another app, at the same path', async () => {
+    await service('narrow', { app: { gateway_path: '/host', hosts: ['a.host.test'] } });
+    expect(
+      await write('POST', '/apps', record('wide', { gateway_path: '/host', hosts: ['*.host.test'] })),
+    ).toEqual([]);
+    expect(await write('POST', '/apps/wide/versions', { version: 'v1' })).toEqual([
+      '/gateway_path host_shadowed',
+    ]);
+    expect(await write('PATCH', '/apps/narrow', { description: 'x' })).toEqual(['/hosts host_shadowed']);
+    expect(await write('PATCH', '/apps/narrow', { hosts: ['b.other.test'] })).toEqual([]);
+    expect(await write('PATCH', '/apps/wide', { hosts: ['*.test'] })).toEqual(['/hosts host_shadowed']);
+  });
+
+  it('a host that no certificate has', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'headgate-warnings-'));
+    for (const [name, text] of Object.entries(TLS_PAIR)) writeFileSync(join(folder, `${name}.pem`), text);
+    const env = {
+      GATEWAY_PROXY__TLS__CERT_FILE: join(folder, 'cert.pem'),
+      GATEWAY_PROXY__TLS__KEY_FILE: join(folder, 'key.pem'),
+    };
+    const secure = await startGateway({ env });
+    const made = (slug: string, hosts: string[]) => secure.api('POST', '/apps', record(slug, { hosts }));
+    // The certificate is for localhost, 127.0.0.1 and backend.test.
+    expect(warningsOf(await made('covered', ['localhost', 'backend.test']))).toEqual([]);
+    expect(warningsOf(await made('uncovered', ['localhost', 'x.backend.test', '*.test']))).toEqual([
+      '/hosts/1 host_without_certificate',
+    ]);
+    const changed = await secure.api('PATCH', '/apps/covered', {
+      hosts: ['x.backend.test', 'y.backend.test'],
+    });
+    expect(changed.body.warnings[0].detail).toContain('has the name "x.backend.test", nor those of 1 more');
+    await secure.stop();
+    rmSync(folder, { recursive: true });
   });
 });
 

@@ -97,7 +97,7 @@ test('a backup is whole, for its owner alone, and holds no value of a key or a s
   expect(JSON.parse(first)).toMatchObject({ headgate_backup: 1, config_version: expect.any(Number) });
   expect(JSON.parse(rest.at(-1) ?? '')).toMatchObject({
     end: true,
-    rows: { app: 2, api_key: 2, admin_token: 1 },
+    rows: { app: 3, app_host: 2, api_key: 2, admin_token: 1 },
   });
   const audit = await gateway.must('GET', '/audit?action=config.backup');
   expect(audit).toHaveLength(1);

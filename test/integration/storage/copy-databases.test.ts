@@ -96,7 +96,7 @@ test(
     const url = await server.createDatabase();
 
     const there = await copy(sqlite('headgate.db'), url);
-    expect(there.output).toMatch(/^Rows: app 2, version 3, revision 3, endpoint 1, api_key 2, /m);
+    expect(there.output).toMatch(/^Rows: app 3, app_host 2, version 4, revision 4, endpoint 1, api_key 2, /m);
     expect(there.code).toBe(0);
     const [source = '', target] = checksums(there.output);
     expect(target).toBe(source);

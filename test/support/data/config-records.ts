@@ -17,6 +17,7 @@ export function appRecord(fields: Partial<App> & { id: string }): App {
     default_policy: null,
     description: null,
     labels: {},
+    hosts: [],
     allow_encoded_slashes: false,
     ...fields,
   };

@@ -56,9 +56,12 @@ const SLUGS = ['a', 'b', 'c', 'd', 'e'];
 const LABELS = ['v1', 'v2', 'v3'];
 const PATHS = ['/x', '/y', '/x/{id}', '/y/{id}/z', '/w'];
 
+const HOSTS = [[], ['a.test'], ['b.test', '*.c.test'], ['*.c.test'], ['a.test', 'b.test']];
+
 async function createApp(gateway: TestGateway, random: RandomSource): Promise<void> {
   const slug = random.pick(SLUGS);
-  await gateway.api('POST', '/apps', { name: slug, slug, gateway_path: `/${random.pick(SLUGS)}` });
+  const fields = { gateway_path: `/${random.pick(SLUGS)}`, hosts: random.pick(HOSTS) };
+  await gateway.api('POST', '/apps', { name: slug, slug, ...fields });
 }
 
 function belowOf({ app, random }: Scene): { version: string; revision: string } | undefined {
@@ -90,6 +93,7 @@ const WRITES: readonly ((scene: Scene) => Promise<unknown>)[] = [
       slug: random.pick(SLUGS),
       gateway_path: `/${random.pick(SLUGS)}`,
     }),
+  ({ gateway, random, slug }) => gateway.api('PATCH', `/apps/${slug}`, { hosts: random.pick(HOSTS) }),
   async (scene) => {
     if (scene.random.number(3) === 0)
       await scene.gateway.api('DELETE', `/apps/${scene.slug}?cascade=true`);
@@ -158,7 +162,7 @@ async function swapPaths({ gateway, config }: Scene): Promise<void> {
   const apps = Object.entries<Tree>(config.apps);
   const swapped = apps.map(([slug, app], index) => {
     const [, next] = apps[(index + 1) % apps.length] ?? [];
-    return [slug, { ...app, gateway_path: next.gateway_path }];
+    return [slug, { ...app, gateway_path: next.gateway_path, hosts: next.hosts ?? [] }];
   });
   await gateway.api('POST', '/config/apply', { config: { apps: Object.fromEntries(swapped) } });
 }

@@ -135,6 +135,7 @@ function AppOverview({ app }: { readonly app: App }): ReactNode {
             rows={[
               [facts.slug, <code key="slug">{app.slug}</code>],
               [facts.path, <code key="path">{app.gateway_path}</code>],
+              [facts.hosts, app.hosts.length === 0 ? appsWords.everyHost : app.hosts.join(', ')],
               [facts.routing, appsWords.routing[app.routing_mode]],
               [facts.encodedSlashes, app.allow_encoded_slashes ? appsWords.accepted : appsWords.refused],
               [facts.policy, <PolicySummary key="policy" policy={app.default_policy} />],

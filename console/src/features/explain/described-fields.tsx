@@ -34,6 +34,14 @@ export function DescribedFields({ form, errors, onForm }: DescribedFieldsProps):
           onValue={(url) => onForm({ url })}
         />
         <TextField
+          label={explainWords.host}
+          hint={explainWords.hostHint}
+          isMono
+          value={form.host}
+          error={errors.host}
+          onValue={(host) => onForm({ host })}
+        />
+        <TextField
           label={explainWords.token}
           hint={explainWords.tokenHint}
           isMono

@@ -35,6 +35,7 @@ describe('a described request', () => {
       { url: `/a?key=${SECRET}` },
       { url: `https://u:${SECRET}@host.test/a` },
       { url: `/a/${SECRET}/b` },
+      { host: SECRET },
       { headers: `Authorization: Bearer ${SECRET}` },
       { headers: `X-Api-Key: ${SECRET}\nHost: a.test` },
       { headers: `cookie: sid=${SECRET}` },
@@ -54,6 +55,7 @@ describe('a described request', () => {
       ...EMPTY_FORM,
       method: 'PUT',
       url: 'http://a.test/b',
+      host: 'b.test:8080',
       headers: 'Origin: x',
       clientIp: '::1',
     };

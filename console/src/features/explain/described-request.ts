@@ -6,6 +6,7 @@ import { explainWords } from '../../text/explain.ts';
 export interface DescribedForm {
   readonly method: string;
   readonly url: string;
+  readonly host: string;
   readonly headers: string;
   readonly token: string;
   readonly clientIp: string;
@@ -15,6 +16,7 @@ export interface DescribedForm {
 export const EMPTY_FORM: DescribedForm = {
   method: 'GET',
   url: '',
+  host: '',
   headers: '',
   token: '',
   clientIp: '',
@@ -63,6 +65,7 @@ export function inputOf(form: DescribedForm): ExplainInput | FormErrors {
   return {
     method: form.method.trim(),
     url: form.url.trim(),
+    ...(form.host.trim() !== '' && { host: form.host.trim() }),
     ...(Object.keys(headers).length > 0 && { headers }),
     ...(form.token.trim() !== '' && { token: form.token.trim() }),
     ...(form.clientIp.trim() !== '' && { client_ip: form.clientIp.trim() }),
@@ -92,11 +95,16 @@ export function linkOf(form: DescribedForm): PageSearch {
   return {
     method: form.method.trim(),
     url: urlForLink(form.url.trim()),
+    host: hostForLink(form.host.trim()),
     headers,
     client_ip: form.clientIp.trim(),
     body_bytes: form.bodyBytes.trim(),
   };
 }
+
+/** What is surely no secret: a name or an address, and a port. */
+const hostForLink = (host: string): string =>
+  /^[\w.:[\]-]{1,255}$/.test(host) && !/hg[ka]_/.test(host) ? host : '';
 
 function urlForLink(url: string): string {
   const path = url.replace(/[?#].*$/s, '');
@@ -107,6 +115,7 @@ export function formOf(search: PageSearch): DescribedForm {
   return {
     method: search['method'] ?? EMPTY_FORM.method,
     url: search['url'] ?? '',
+    host: search['host'] ?? '',
     headers: search['headers'] ?? '',
     token: '',
     clientIp: search['client_ip'] ?? '',
@@ -126,7 +135,7 @@ export function tryInputOf(form: DescribedForm, explained: readonly HeaderField[
   const typed = typeof fields === 'number' ? [] : fields;
   const [, authority, rest] = WHOLE_URL.exec(form.url.trim()) ?? [];
   const hostField = typed.find(({ name }) => name.toLowerCase() === 'host')?.value;
-  const host = hostField ?? authority;
+  const host = hostField ?? (form.host.trim() === '' ? authority : form.host.trim());
   const headers = typed
     .filter(({ name }) => name.toLowerCase() !== 'host')
     .map(({ name, value }) => [name, value]);

@@ -124,6 +124,7 @@ function fieldErrors(refused: ApiError | undefined): FormErrors {
     ['url', '/url'],
     ['headers', '/headers'],
     ['token', '/token'],
+    ['host', '/host'],
     ['clientIp', '/client_ip'],
     ['bodyBytes', '/body_bytes'],
   ] as const;

@@ -122,12 +122,19 @@ function RouteFacts({
 }): ReactNode {
   const facts = [
     before !== null && after !== null && before.route !== after.route && say.moves(before.route, after.route),
+    before !== null &&
+      after !== null &&
+      hostsOf(before) !== hostsOf(after) &&
+      say.movesHosts(hostsOf(before), hostsOf(after)),
     before?.serves === true && after?.serves !== true && say.stops,
     before?.serves !== true && after?.serves === true && say.starts,
     admits !== null && admits.before !== admits.after && (admits.after ? say.opens : say.closes),
   ].filter((fact) => fact !== false);
   return facts.map((fact) => <span key={fact}>{fact}</span>);
 }
+
+const hostsOf = ({ hosts }: NonNullable<DryRunEndpoint['after']>): string =>
+  hosts?.join(', ') ?? say.everyHost;
 
 interface PartChangeProps {
   readonly change: DryRunPartChange;

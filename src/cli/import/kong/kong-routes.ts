@@ -1,6 +1,7 @@
 /** Routes of Kong as routes of the import: paths, methods, and what else decides which requests they take. */
 import { ENDPOINT_METHODS } from '../methods.ts';
 import type { ImportedPattern } from '../imported-route.ts';
+import { HOSTS_ELSEWHERE, type AskedHost } from '../route-hosts.ts';
 import type { SourceNode } from '../source.ts';
 import { readKongPath } from './kong-paths.ts';
 import type { KongRoute } from './kong-document.ts';
@@ -11,6 +12,7 @@ export interface RouteMatch {
   /** Methods that endpoints do not have are allowed by policy. */
   readonly allowedMethods: readonly string[] | undefined;
   readonly preserveHost: boolean;
+  readonly hosts: readonly AskedHost[];
 }
 
 /** Conditions that a request here is not asked for; without them the route would take requests of others. */
@@ -39,8 +41,6 @@ export function matchOf(
   }
   if (!speaksHttp(node)) return undefined;
   const hosts = node.texts('hosts') ?? [];
-  for (const host of hosts)
-    host.node.lost('is no condition here: the route is served under every name', 'a gateway of its own');
   const given = methodNames(node);
   if (given === undefined) return undefined;
   if (isUnread(node, 'paths')) {
@@ -59,7 +59,17 @@ export function matchOf(
   const categories = [hosts.length > 0, given.length > 0, node.has('paths')].filter(Boolean).length;
   const patterns = patternsOf(node, { strips, regexPriority, categories, index, regexWithoutTilde });
   const { methods, allowedMethods } = methodsOf(given, node, hasCors);
-  return { methods, patterns, allowedMethods, preserveHost: node.boolean('preserve_host') ?? false };
+  const asked = hosts.map(({ text, node: host }) => ({
+    text,
+    lost: () => host.lost('is no condition here: the route is served under every name', HOSTS_ELSEWHERE),
+  }));
+  return {
+    methods,
+    patterns,
+    allowedMethods,
+    preserveHost: node.boolean('preserve_host') ?? false,
+    hosts: asked,
+  };
 }
 
 function isEmpty(node: SourceNode, name: string): boolean {

@@ -4,6 +4,7 @@
  */
 import { counted } from '../findings-text.ts';
 import type { ImportedRoute, Item } from '../imported-route.ts';
+import { RouteHosts } from '../route-hosts.ts';
 import { versionsOf } from '../route-tree.ts';
 import type { ImportedApp } from '../import-run.ts';
 import { AclScopes } from './acl-scopes.ts';
@@ -26,13 +27,16 @@ export function importKong(value: unknown, options: KongOptions): ImportedApp | 
   const acl = new AclScopes();
   const policies = new KongPolicies(document.consumers, acl);
   const global = policies.policyOf([document.globalPlugins]);
-  const routes = routesOf(document, policies, global);
+  const hosts = new RouteHosts();
+  const routes = routesOf(document, policies, global, hosts);
+  const appHosts = hosts.settle();
   settleRest(document);
   const keys = keysOf(document.consumers, acl, options.withKeyValues);
   const versions = versionsOf(routes);
   return {
     app: {
       gateway_path: options.gatewayPath ?? `/${options.slug}`,
+      ...(appHosts.length > 0 && { hosts: appHosts }),
       routing_mode: 'managed_endpoint',
       ...(Object.keys(global.parts).length > 0 && { default_policy: global.parts }),
       versions,
@@ -43,7 +47,12 @@ export function importKong(value: unknown, options: KongOptions): ImportedApp | 
   };
 }
 
-function routesOf(document: KongDocument, policies: KongPolicies, global: RoutePolicy): ImportedRoute[] {
+function routesOf(
+  document: KongDocument,
+  policies: KongPolicies,
+  global: RoutePolicy,
+  hosts: RouteHosts,
+): ImportedRoute[] {
   const routes: ImportedRoute[] = [];
   const counted = new LimitPlaces();
   let index = 0;
@@ -57,7 +66,7 @@ function routesOf(document: KongDocument, policies: KongPolicies, global: RouteP
         route.node.lost('has a service that could not be carried over');
         continue;
       }
-      const imported = routeOf(route, index, { document, backends, policy, global });
+      const imported = routeOf(route, index, { document, backends, policy, global, hosts });
       if (imported === undefined) continue;
       routes.push(imported);
       counted.add(service, route, imported);
@@ -74,16 +83,19 @@ interface RouteWork {
   readonly backends: ServiceBackends;
   readonly policy: RoutePolicy;
   readonly global: RoutePolicy;
+  /** Gets those of the route. */
+  readonly hosts: RouteHosts;
 }
 
 function routeOf(
   route: KongRoute,
   index: number,
-  { document, backends, policy, global }: RouteWork,
+  { document, backends, policy, global, hosts }: RouteWork,
 ): ImportedRoute | undefined {
   const hasCors = policy.parts['cors'] !== undefined;
   const match = matchOf(route, index, document.regexWithoutTilde, hasCors);
   if (match === undefined) return undefined;
+  hosts.add(match.hosts);
   const { timeouts, retries, isEnabled } = backends;
   const parts: Item = {
     ...policy.parts,

@@ -3,6 +3,7 @@ import { readKongPath } from '../kong/kong-paths.ts';
 import type { ImportedPattern } from '../imported-route.ts';
 import { ENDPOINT_METHODS } from '../methods.ts';
 import { intersection, literalSegments, type Segments } from '../patterns.ts';
+import { HOSTS_ELSEWHERE, type AskedHost } from '../route-hosts.ts';
 import type { SourceNode } from '../source.ts';
 import { readRule, type Matcher } from './rule.ts';
 
@@ -10,9 +11,11 @@ import { readRule, type Matcher } from './rule.ts';
 export interface RuleMatch {
   readonly methods: readonly string[];
   readonly patterns: readonly ImportedPattern[];
+  readonly hosts: readonly AskedHost[];
 }
 
-const WITHOUT_HOST = ['Host', 'HostHeader', 'HostRegexp', 'HostSNI'];
+const NAMES_HOST = ['Host', 'HostHeader'];
+const WITHOUT_HOST = ['HostRegexp', 'HostSNI'];
 
 /** Empty when no alternative can be carried over, which is reported then. */
 export function matchesOf(router: SourceNode, rule: string, priority: readonly number[]): RuleMatch[] {
@@ -34,6 +37,7 @@ function matchOf(
 ): RuleMatch | undefined {
   let methods: readonly string[] | undefined;
   let patterns: readonly Segments[] = [['*']];
+  const hosts: AskedHost[] = [];
   for (const { name, args, isNegated } of matchers) {
     const shown = `${isNegated ? '!' : ''}${name}(${args.map((arg) => `\`${arg}\``).join(', ')})`;
     const refuse = (why: string, nearest?: string): undefined => {
@@ -41,9 +45,14 @@ function matchOf(
       return undefined;
     };
     if (isNegated) return refuse('no route says what a request is not');
-    if (WITHOUT_HOST.includes(name)) {
-      const why = `asks for ${shown}, and is served under every name`;
-      router.lost(why, 'a gateway of its own', 'rule');
+    const lost = (): void => {
+      router.lost(`asks for ${shown}, and is served under every name`, HOSTS_ELSEWHERE, 'rule');
+    };
+    if (NAMES_HOST.includes(name) && hosts.length === 0) {
+      // One finding, whatever the number of names.
+      hosts.push(...args.map((text, index) => ({ text, lost: index === 0 ? lost : () => undefined })));
+    } else if (NAMES_HOST.includes(name) || WITHOUT_HOST.includes(name)) {
+      lost();
     } else if (name === 'Method') {
       const asked = args.map((arg) => arg.toUpperCase());
       if (!asked.every((method) => ENDPOINT_METHODS.includes(method) || method === 'HEAD'))
@@ -68,6 +77,7 @@ function matchOf(
   return {
     methods: methods ?? ['*'],
     patterns: patterns.map((segments) => ({ segments, drop: 0, priority, node: router })),
+    hosts,
   };
 }
 

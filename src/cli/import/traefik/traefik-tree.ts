@@ -6,6 +6,7 @@ import type { ImportedApp } from '../import-run.ts';
 import type { ImportedPattern, ImportedRoute, Item } from '../imported-route.ts';
 import { intersection } from '../patterns.ts';
 import { mergedParts } from '../policy-parts.ts';
+import { RouteHosts } from '../route-hosts.ts';
 import { versionsOf } from '../route-tree.ts';
 import { isObject, openSource, type SourceNode } from '../source.ts';
 import { translateMiddleware, type TranslatedMiddleware } from './middlewares.ts';
@@ -57,9 +58,11 @@ export function importTraefik(
   const defaultAsks = files.some(({ value }) => asksByDefault(value));
   const routers = [...collected('routers')];
   if (routers.length === 0) return { problem: 'it has no http.routers' };
+  const hosts = new RouteHosts();
   const routes = routers.flatMap(([name, node], index) =>
-    routesOf({ name, node, index, defaultAsks }, services, middlewares),
+    routesOf({ name, node, index, defaultAsks, hosts }, services, middlewares),
   );
+  const appHosts = hosts.settle();
   services.reportUnused();
   middlewares.reportUnused();
   for (const { root } of roots) {
@@ -72,7 +75,12 @@ export function importTraefik(
       .conclude(root)
       .map((finding) => (roots.length === 1 ? finding : { ...finding, place: `${name}: ${finding.place}` })),
   );
-  const app = { gateway_path: gatewayPath ?? `/${slug}`, routing_mode: 'managed_endpoint', versions };
+  const app = {
+    gateway_path: gatewayPath ?? `/${slug}`,
+    ...(appHosts.length > 0 && { hosts: appHosts }),
+    routing_mode: 'managed_endpoint',
+    versions,
+  };
   return { app, summary: `${counted(routers.length, 'router')}.`, findings };
 }
 
@@ -152,10 +160,12 @@ interface Router {
   readonly index: number;
   /** Whether the options of TLS that routers have by default ask clients for a certificate. */
   readonly defaultAsks: boolean;
+  /** Gets those of its rule. */
+  readonly hosts: RouteHosts;
 }
 
 function routesOf(
-  { name, node, index, defaultAsks }: Router,
+  { name, node, index, defaultAsks, hosts }: Router,
   services: TraefikServices,
   middlewares: Middlewares,
 ): ImportedRoute[] {
@@ -175,6 +185,7 @@ function routesOf(
     return [];
   }
   const matches = matchesOf(node, rule, priority);
+  for (const match of matches) hosts.add(match.hosts);
   const { parts, isWeaker: lacksPart } = policyOf(used, node);
   const isWeaker = lacksPart || asksForCertificate;
   if (isWeaker)

@@ -16,6 +16,7 @@ const CREATED = {
   default_policy: null,
   description: null,
   labels: {},
+  hosts: [],
   allow_encoded_slashes: false,
   created_at: '2026-01-01T00:00:00.000Z',
   updated_at: '2026-01-01T00:00:00.000Z',

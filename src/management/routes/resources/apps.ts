@@ -1,4 +1,5 @@
 /** Apps (contract part 2). A change of `gateway_path` also changes the versions whose path is the default. */
+import { isDeepStrictEqual } from 'node:util';
 import type { App } from '../../../model/resources.ts';
 import { AppInputSchema, AppSchema, type AppInput } from '../../schemas/app.ts';
 import { PAGE_LIMIT_MAX } from '../../schemas/common.ts';
@@ -13,8 +14,10 @@ import {
   appPathConflict,
   defaultGatewayPath,
   gatewayPathFailure,
+  hostsConflict,
   versionPathConflict,
 } from '../../write/rules/gateway-path.ts';
+import { readHosts } from '../../write/rules/hosts.ts';
 import { labelErrors } from '../../write/rules/labels.ts';
 import { policyErrors, storedPolicy } from '../../write/rules/policy.ts';
 import { maskPolicy } from '../../write/policy-secrets-view.ts';
@@ -85,7 +88,7 @@ export function counted(count: number, noun: string): string[] {
 async function buildApp(
   input: AppInput,
   base: RecordBase,
-  _previous: App | undefined,
+  previous: App | undefined,
   _scope: object,
   rules: RuleContext,
 ): Promise<Built<App> | Failure> {
@@ -93,6 +96,7 @@ async function buildApp(
     ...labelErrors(input.slug, '/slug'),
     ...policyErrors(input.default_policy, '/default_policy', rules),
   ];
+  const hosts = readHosts(input.hosts ?? [], errors);
   const badPath = gatewayPathFailure(input.gateway_path);
   if (badPath !== undefined) errors.push(...(badPath.errors ?? []));
   if (errors.length > 0) return invalid(errors);
@@ -100,14 +104,21 @@ async function buildApp(
   if (sameSlug !== undefined && sameSlug.id !== base.id) {
     return conflict('/slug', `"${input.slug}" is already taken by the app "${sameSlug.name}"`);
   }
-  const pathTaken = await appPathConflict(rules.reader, input.gateway_path, base.id);
+  const owner = { appId: base.id, hosts };
+  const pathTaken = await appPathConflict(rules.reader, input.gateway_path, owner);
   if (pathTaken !== undefined) return pathTaken;
+  if (previous !== undefined && !isDeepStrictEqual(hosts, previous.hosts)) {
+    const isMoving = input.gateway_path !== previous.gateway_path;
+    const hostTaken = await hostsConflict(rules.reader, owner, isMoving);
+    if (hostTaken !== undefined) return hostTaken;
+  }
   return {
     record: {
       ...base,
       name: input.name,
       slug: input.slug,
       gateway_path: input.gateway_path,
+      hosts,
       routing_mode: input.routing_mode ?? 'pass_through',
       default_policy: storedPolicy(input.default_policy),
       description: input.description ?? null,
@@ -123,8 +134,16 @@ async function updateApp(
   previous: App,
   rules: RuleContext,
 ): Promise<Failure | undefined> {
+  const isMoved = app.gateway_path !== previous.gateway_path;
+  // Within an app with hosts paths are unique by themselves: so they move while it has some.
+  if (isMoved && app.hosts.length === 0 && previous.hosts.length > 0) {
+    await writer.updateApp({ ...app, hosts: previous.hosts });
+    const refused = await moveDefaultPaths(writer, app, rules);
+    if (refused === undefined) await writer.updateApp(app);
+    return refused;
+  }
   await writer.updateApp(app);
-  return app.gateway_path === previous.gateway_path ? undefined : moveDefaultPaths(writer, app, rules);
+  return isMoved ? moveDefaultPaths(writer, app, rules) : undefined;
 }
 
 /** No two of the new paths can clash with each other or with an old one of the same app: their labels differ. */
@@ -144,7 +163,8 @@ async function moveDefaultPaths(
         const detail = `makes the path "${path}" of the version "${version.version}", which ${parsed.error}`;
         return invalid([{ pointer: '/gateway_path', detail }]);
       }
-      const taken = await versionPathConflict(writer, path, version);
+      const owner = { appId: app.id, hosts: app.hosts };
+      const taken = await versionPathConflict(writer, path, version.id, owner);
       if (taken !== undefined) return taken;
       const updated_at = nextUpdatedAt(version.updated_at, rules.clock.nowMs());
       await writer.updateVersion({ ...version, gateway_path: path, updated_at });

@@ -15,6 +15,7 @@ import {
 } from '../../write/rules/gateway-path.ts';
 import { labelErrors } from '../../write/rules/labels.ts';
 import { normalizeTime } from '../../write/rules/times.ts';
+import { overlapWarnings } from '../../write/warnings/hosts.ts';
 import { versionWarnings } from '../../write/warnings/version.ts';
 import { counted, findAppScope } from './apps.ts';
 
@@ -58,7 +59,10 @@ export const versions: Resource<Scope, VersionInput, Version> = {
     successor: version.successor,
   }),
   present: (version) => ({ ...version }),
-  warnings: async (rules, _scope, version) => versionWarnings(version, rules),
+  warnings: async (rules, { app }, version) => [
+    ...versionWarnings(version, rules),
+    ...(await overlapWarnings(app, rules, '/gateway_path')),
+  ],
   touched: (_scope, version) => ({ appIds: [], versionIds: [version.id], keyIds: [] }),
 };
 
@@ -92,7 +96,8 @@ async function buildVersion(
   if (sameLabel !== undefined && sameLabel.id !== base.id) {
     return conflict('/version', `"${input.version}" is already a version of the app "${app.slug}"`);
   }
-  const taken = await versionPathConflict(rules.reader, path, { id: base.id, app_id: app.id });
+  const owner = { appId: app.id, hosts: app.hosts };
+  const taken = await versionPathConflict(rules.reader, path, base.id, owner);
   if (taken !== undefined) return taken;
   if (previous !== undefined && previous.version !== input.version) {
     const kept = await keptAsSuccessor(rules.reader, previous);

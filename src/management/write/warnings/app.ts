@@ -2,12 +2,14 @@
 import type { App } from '../../../model/resources.ts';
 import { warning, type Warning } from '../../../model/warnings.ts';
 import type { RuleContext } from '../rule-context.ts';
+import { hostWarnings } from './hosts.ts';
 import { policyWarnings } from './policy.ts';
 
 export async function appWarnings(app: App, rules: RuleContext): Promise<Warning[]> {
   return [
     ...(await policyWarnings(app, undefined, undefined, rules)),
     ...(await endpointsMissing(app, rules)),
+    ...(await hostWarnings(app, rules)),
   ];
 }
 

@@ -17,6 +17,7 @@ export function AppFields({ form }: { readonly form: FormState }): ReactNode {
         <FormField form={form} at="/gateway_path" required />
         <FormChoice form={form} at="/routing_mode" choices={ROUTING} />
       </FieldGrid>
+      <FormText form={form} at="/hosts" />
       <FormText form={form} at="/description" />
       <FormField form={form} at="/labels" />
       <FormField form={form} at="/allow_encoded_slashes" />

@@ -77,7 +77,7 @@ function typedValue(typed: Typed, kind: FieldKind): unknown {
   if (text === '') return null;
   if (kind === 'number') return numberOr(text);
   if (kind === 'targets') return readTargets(text);
-  if (kind === 'list') return text.split(',').flatMap((part) => listItem(part.trim()));
+  if (kind === 'list') return text.split(/[,\n]/).flatMap((part) => listItem(part.trim()));
   return kind === 'time' ? utcTime(text) : text;
 }
 

@@ -6,6 +6,7 @@ export const APP_FIELDS: FieldKinds = {
   '/name': 'text',
   '/slug': 'text',
   '/gateway_path': 'text',
+  '/hosts': 'list',
   '/routing_mode': 'text',
   '/description': 'text',
   '/labels': 'labels',

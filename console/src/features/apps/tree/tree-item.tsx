@@ -80,7 +80,7 @@ function RowContent({ row }: { readonly row: TreeRow }): ReactNode {
               {row.app.name}
             </ResourceLink>
           }
-          detail={row.app.gateway_path}
+          detail={appsWords.hostsAndPath(row.app.hosts, row.app.gateway_path)}
         >
           {row.app.routing_mode === 'managed_endpoint' && <Badge>{appsWords.managed}</Badge>}
           {row.app.default_policy !== null && <Badge tone="info">{appsWords.hasPolicy}</Badge>}

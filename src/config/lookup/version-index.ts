@@ -5,7 +5,7 @@
  *
  * Changed in place, only by the holder, and never during a lookup: both are synchronous.
  */
-import { PATH_LENGTH_MAX, PATH_SEGMENTS_MAX } from './path-patterns.ts';
+import { PATH_LENGTH_MAX, PATH_SEGMENTS_MAX } from '../path-patterns.ts';
 
 interface Placed {
   /** Canonical, without a trailing slash; `/` is the empty string. */

@@ -1,0 +1,147 @@
+/**
+ * The versions by host and `gateway_path`: first the versions of the apps that name the host of a request, then those
+ * of the apps that name a wildcard over it, the longest first, then those of the apps without hosts. In each of these
+ * the longest path decides, and a host that has no version for the path leaves the request to the next
+ * (docs/explanation/decisions/hosts.md).
+ *
+ * A look-up asks one map for the name, and one for each length of wildcard that occurs, the latter once for a host that
+ * is asked for again: nothing grows with the number of hosts. While no app has hosts, it is the look-up of the paths
+ * alone.
+ *
+ * Changed in place, only by the holder, and never during a look-up: both are synchronous.
+ */
+import { ownText } from '../../http/latin1.ts';
+import { canonicalHost, HOST_LABELS_MAX, isWildcardEntry, nameOfEntry } from '../../http/fields/host-name.ts';
+import { VersionIndex } from './version-index.ts';
+
+interface Placed {
+  readonly gatewayPath: string;
+  readonly app: {
+    /** In their stored form; none: every host. */
+    readonly hosts: readonly string[];
+  };
+}
+
+const DOT = 0x2e;
+/** Hosts whose indexes are remembered; clients may send any. */
+const CANDIDATES_MAX = 2_048;
+
+export class HostIndex<V extends Placed> {
+  readonly #everyHost = new VersionIndex<V>();
+  #hasHosts = false;
+  readonly #byName = new Map<string, VersionIndex<V>>();
+  /** By the name after the star. */
+  readonly #byWildcard = new Map<string, VersionIndex<V>>();
+  /** How many wildcards have a name of so many labels. */
+  readonly #wildcardsByLabels = new Uint32Array(HOST_LABELS_MAX + 1);
+
+  /** By the host as requests write it; of those that a name or wildcard must be looked for. */
+  readonly #candidates = new Map<string, readonly VersionIndex<V>[]>();
+
+  /**
+   * @param path canonical
+   * @param authority of the request: a host with an optional port, or '' (proxy/downstream has checked it)
+   */
+  find(path: string, authority: string): V | undefined {
+    if (!this.#hasHosts) return this.#everyHost.find(path);
+    return this.#findNamed(path, authority) ?? this.#everyHost.find(path);
+  }
+
+  /** A version that the same requests would reach: of the same path, with a host in common, or both without hosts. */
+  conflicting({ gatewayPath, app }: V, isGone: (version: V) => boolean): V | undefined {
+    for (const index of this.#indexesOf(app.hosts)) {
+      const held = index.at(gatewayPath);
+      if (held !== undefined && !isGone(held)) return held;
+    }
+    return undefined;
+  }
+
+  set(version: V): void {
+    const { hosts } = version.app;
+    if (hosts.length === 0) return this.#everyHost.set(version);
+    for (const host of hosts) this.#indexFor(host).set(version);
+  }
+
+  /** Replaces a version by another form of it; see `VersionIndex.renew`. */
+  renew(version: V): void {
+    for (const index of this.#indexesOf(version.app.hosts)) index.renew(version);
+  }
+
+  delete({ gatewayPath, app }: V): void {
+    if (app.hosts.length === 0) return this.#everyHost.delete(gatewayPath);
+    for (const host of app.hosts) this.#deleteAt(host, gatewayPath);
+  }
+
+  #findNamed(path: string, authority: string): V | undefined {
+    // As a rule the host is written as it is stored.
+    const found = this.#byName.get(authority)?.find(path);
+    if (found !== undefined) return found;
+    for (const index of this.#candidates.get(authority) ?? this.#resolve(authority)) {
+      const version = index.find(path);
+      if (version !== undefined) return version;
+    }
+    return undefined;
+  }
+
+  /** The indexes of a host, the first first; remembered for its next request. */
+  #resolve(authority: string): readonly VersionIndex<V>[] {
+    const host = canonicalHost(authority);
+    const found: VersionIndex<V>[] = [];
+    const own = this.#byName.get(host);
+    if (own !== undefined) found.push(own);
+    let labels = 1;
+    for (let at = 0; at < host.length; at++) if (host.charCodeAt(at) === DOT) labels += 1;
+    for (let dot = host.indexOf('.'); dot >= 0; dot = host.indexOf('.', dot + 1)) {
+      labels -= 1;
+      // More labels than a name can have.
+      if ((this.#wildcardsByLabels[labels] ?? 0) === 0) continue;
+      const index = this.#byWildcard.get(host.slice(dot + 1));
+      if (index !== undefined) found.push(index);
+    }
+    if (this.#candidates.size >= CANDIDATES_MAX) this.#candidates.clear();
+    this.#candidates.set(ownText(authority), found);
+    return found;
+  }
+
+  /** The indexes that exist for the hosts of an app. */
+  *#indexesOf(hosts: readonly string[]): Generator<VersionIndex<V>> {
+    if (hosts.length === 0) yield this.#everyHost;
+    for (const host of hosts) {
+      const index = this.#mapOf(host).get(nameOfEntry(host));
+      if (index !== undefined) yield index;
+    }
+  }
+
+  #mapOf(host: string): Map<string, VersionIndex<V>> {
+    return isWildcardEntry(host) ? this.#byWildcard : this.#byName;
+  }
+
+  #indexFor(host: string): VersionIndex<V> {
+    const [map, name] = [this.#mapOf(host), nameOfEntry(host)];
+    let index = map.get(name);
+    if (index === undefined) {
+      index = new VersionIndex<V>();
+      map.set(name, index);
+      this.#hasHosts = true;
+      this.#candidates.clear();
+      if (map === this.#byWildcard) this.#countWildcard(name, 1);
+    }
+    return index;
+  }
+
+  #deleteAt(host: string, gatewayPath: string): void {
+    const [map, name] = [this.#mapOf(host), nameOfEntry(host)];
+    const index = map.get(name);
+    index?.delete(gatewayPath);
+    if (index?.size !== 0) return;
+    map.delete(name);
+    this.#hasHosts = this.#byName.size + this.#byWildcard.size > 0;
+    this.#candidates.clear();
+    if (map === this.#byWildcard) this.#countWildcard(name, -1);
+  }
+
+  #countWildcard(name: string, difference: 1 | -1): void {
+    const labels = name.split('.').length;
+    this.#wildcardsByLabels[labels] = (this.#wildcardsByLabels[labels] as number) + difference;
+  }
+}
