@@ -69,6 +69,40 @@ const SPELLINGS = [
   '/admin%EF%BC%8Fx',
 ];
 
+describe('a path that a lenient backend could take for that of an app that names the host', () => {
+  /** The app that serves the path at the host, or the error; each app is `hosts path`. */
+  function serves(apps: readonly string[], host: string, path: string): string {
+    const holder = holderOf();
+    const trees = apps.map((id) => {
+      const [hosts = '', gatewayPath = '/'] = id.split(' ');
+      const version = versionRecord({ id, app_id: id, gateway_path: gatewayPath });
+      const revision = { revision: revisionRecord({ id: `r-${id}` }), endpoints: [] };
+      return appTree(
+        appRecord({ id, slug: id, hosts: hosts === '-' ? [] : hosts.split(',') }),
+        versionTree(version, revision),
+      );
+    });
+    holder.apply(configChange(1, { apps: trees }));
+    const out = createMatchResult<EffectivePolicy>();
+    matchRequest(holder.current, path, false, 'GET', fullShare, out, undefined, false, undefined, host);
+    return out.code ?? out.version?.app.slug ?? '';
+  }
+
+  it.each<[string, string[], string, string, string]>([
+    ['a longer path of the same host', ['a.test /x', 'a.test /'], 'a.test', '/X/1', 'bad_path'],
+    ['the app of the host in place of one without', ['a.test /x', '- /'], 'a.test', '/X/1', 'bad_path'],
+    ['a shorter path of the host', ['a.test /x', '- /X/y'], 'a.test', '/X/y/1', 'bad_path'],
+    ['a name in place of a wildcard', ['a.test /x', '*.test /'], 'A.test:80', '/X/1', 'bad_path'],
+    ['a longer wildcard', ['*.a.test /x', '*.test /'], 'z.a.test', '/X/1', 'bad_path'],
+    ['at another host', ['a.test /x', '- /'], 'b.test', '/X/1', '- /'],
+    ['as it is written', ['a.test /x', '- /'], 'a.test', '/x/1', 'a.test /x'],
+    ['an app without hosts in place of one with', ['a.test /X', '- /x'], 'a.test', '/X/1', 'a.test /X'],
+    ['a wildcard in place of a name', ['a.test /X', '*.test /x'], 'a.test', '/X/1', 'a.test /X'],
+  ])('%s', (_name, apps, host, path, expected) => {
+    expect(serves(apps, host, path)).toBe(expected);
+  });
+});
+
 describe('a path that a lenient backend could take for an endpoint with another policy', () => {
   it.each(SPELLINGS)('%s is refused if the fallback would serve it', (spelling) => {
     const path = `/app/v1${spelling}`;

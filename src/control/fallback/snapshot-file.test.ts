@@ -22,7 +22,7 @@ import { SECRET_PLACES } from '../../policy/secret-places.ts';
 import { createSecretBox } from '../../storage/secrets/secret-box.ts';
 import { ConfigState } from '../cluster/config-state.ts';
 import { hasSnapshotFile, readSnapshotFile, removeLeftovers, SnapshotFile } from './snapshot-file.ts';
-import { allParts, ChangedIds, changedParts } from './snapshot-parts.ts';
+import { allParts, applyPart, ChangedIds, changedParts } from './snapshot-parts.ts';
 
 const AT = '2026-01-31T12:00:00.000Z';
 const SECRET = 'a secret of a policy, long enough to be one';
@@ -94,6 +94,16 @@ beforeEach(async () => {
   state = filled(3);
   file = await write(state);
   return () => file.close();
+});
+
+describe('a part of a file that a program without hosts has written', () => {
+  it('has apps for every host', () => {
+    const state = new ConfigState();
+    const { hosts: _hosts, ...app } = rules.apps[0]?.app ?? {};
+    const payload = Buffer.from(`${JSON.stringify({ app })}\n`);
+    applyPart(state, { kind: 'JSON', payload }, 7);
+    expect(state.asWorkerChange().apps.map(({ app: read }) => read.hosts)).toEqual([[]]);
+  });
 });
 
 describe('a snapshot file', () => {
