@@ -38,6 +38,7 @@ describe('parseHostEntry', () => {
     ['a--b.example', 'a--b.example'],
     [`${'a'.repeat(63)}.example`, `${'a'.repeat(63)}.example`],
     ['1.2.3.example', '1.2.3.example'],
+    ['*._tenants.example', '*._tenants.example'],
   ])('%s is stored as %s', (text, entry) => {
     expect(parseHostEntry(text)).toEqual({ entry });
     expect(parseHostEntry(entry)).toEqual({ entry });

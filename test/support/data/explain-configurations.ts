@@ -138,6 +138,7 @@ const version = fc.record({
 });
 
 const app = fc.record({
+  hosts: fc.constantFrom([], [], [], ['localhost'], ['*.test', 'localhost'], ['other.test']),
   routing_mode: fc.constantFrom(
     'pass_through' as const,
     'pass_through' as const,
