@@ -31,7 +31,7 @@ export function useLive(query: LiveQuery, isHeld: boolean): Live {
     state: 'connecting',
     error: undefined,
   });
-  const [status, setStatus] = useState<LiveStatus>();
+  const [told, setTold] = useState<{ readonly key: string; readonly status: LiveStatus }>();
   const arrived = useRef<LiveExchange[]>([]);
   const held = useRef(isHeld);
   const shownKey = useRef(key);
@@ -45,7 +45,6 @@ export function useLive(query: LiveQuery, isHeld: boolean): Live {
   useEffect(() => {
     if (shownKey.current !== key) setRows(NO_ROWS);
     shownKey.current = key;
-    setStatus(undefined);
     arrived.current = [];
     const [, asked] = JSON.parse(key) as [string, LiveQuery];
     const opened = openLiveStream(asked, {
@@ -54,8 +53,12 @@ export function useLive(query: LiveQuery, isHeld: boolean): Live {
         // A tab in the background draws seldom.
         if (arrived.current.length > 2 * ROWS_MAX) arrived.current = arrived.current.slice(-ROWS_MAX);
       },
-      onStatus: setStatus,
-      onState: (next, why) => setState({ state: next, error: why }),
+      onStatus: (status) => setTold({ key, status }),
+      onState: (next, why) => {
+        setState({ state: next, error: why });
+        // The workers of a stream that is opened again do not watch before it tells so.
+        if (next !== 'open') setTold(undefined);
+      },
     });
     stream.current = opened;
     const timer = setInterval(() => {
@@ -73,5 +76,7 @@ export function useLive(query: LiveQuery, isHeld: boolean): Live {
   const clear = useCallback(() => setRows(NO_ROWS), []);
   const release = useCallback(() => setRows(released), []);
   const resume = useCallback(() => stream.current?.resume(), []);
+  // What another stream has told says nothing of this one.
+  const status = told?.key === key ? told.status : undefined;
   return { rows, state, error, status, clear, release, resume };
 }
