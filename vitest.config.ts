@@ -5,7 +5,12 @@ import { TARGETS_TESTS } from './vitest.targets.config.ts';
 
 // Unit tests stand beside their source; everything that needs sockets, processes or browsers is under test/.
 /** Unit tests that may share a process and its modules: all but the one that replaces a module. */
-const UNITS = ['src/**/!(part-with-secret).test.ts'];
+const UNITS = [
+  'src/**/!(part-with-secret).test.ts',
+  'console/src/**/*.test.ts',
+  'scripts/*-rules.test.ts',
+  'test/support/**/*.test.ts',
+];
 /** Tests that look at a started gateway from outside may share one, too: what they keep in it is their own clients. */
 const OUTSIDE = [
   'test/integration/{auth,config-file,imports,nodes,observe,security,shared-limits,storage,tls,traffic}/*.test.ts',
@@ -14,6 +19,10 @@ const OUTSIDE = [
   'test/integration/management/!(apply-at-size).test.ts',
   'test/integration/policy/*.test.ts',
 ];
+/** One browser for many files, each with a gateway, pages and records of its own. */
+const BROWSER = ['test/browser/*.test.ts'];
+/** A browser, a gateway and the other tests share two processors. */
+const BROWSER_TIMEOUTS = { testTimeout: 180_000, hookTimeout: 180_000 };
 /**
  * Where all run, these are projects of their own, as a good part of their time was loading the same modules. With
  * `--project all` they are in that project, each in a process of its own.
@@ -42,11 +51,14 @@ export default defineConfig({
             'scripts/**/*.test.ts',
             'console/src/**/*.test.ts',
           ],
-          exclude: sharing ? [...UNITS, ...OUTSIDE] : [],
+          exclude: sharing ? [...UNITS, ...OUTSIDE, ...BROWSER] : [],
         },
       },
       ...(sharing
         ? [
+            {
+              test: { ...ALL_TESTS, ...BROWSER_TIMEOUTS, name: 'browser', include: BROWSER, isolate: false },
+            },
             { test: { ...ALL_TESTS, name: 'outside', include: OUTSIDE, isolate: false } },
             { test: { ...ALL_TESTS, name: 'units', include: UNITS, isolate: false } },
           ]

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import { startOrigin, type Origin } from '../support/backends/origin.ts';
 import { freePorts } from '../support/backends/origin-process.ts';
 import { axe, screenshot, startConsole, type TestConsole } from '../support/clients/console.ts';
@@ -54,24 +54,6 @@ beforeEach(async () => {
   });
 });
 
-let opened: Page[] = [];
-const open = async (...given: Parameters<TestConsole['open']>): ReturnType<TestConsole['open']> => {
-  const found = await console.open(...given);
-  opened.push(found.page);
-  return found;
-};
-// What is left open would go on asking the gateway.
-afterEach(async () => {
-  await Promise.all(
-    opened.map(async (page) => {
-      // One that is being answered by the test ends with the page.
-      await page.unrouteAll({ behavior: 'ignoreErrors' });
-      await page.context().close();
-    }),
-  );
-  opened = [];
-});
-
 const statuses = async (count: number): Promise<number[]> => {
   const found: number[] = [];
   for (let index = 0; index < count; index += 1)
@@ -91,7 +73,7 @@ const saveNow = async (page: Page): Promise<void> => {
 
 it('sets a limit in the form, shows it as YAML and what a save would do, and the proxy obeys', async () => {
   expect(await statuses(3)).toEqual([200, 200, 200]);
-  const { page, expectNoProblems } = await open(`${APP}?tab=policy`, 'editor');
+  const { page, expectNoProblems } = await console.open(`${APP}?tab=policy`, 'editor');
   await press(page, 'Set here: Rate limit');
   await page.getByLabel('Requests', { exact: true }).fill('2');
   await page.getByLabel('Window in seconds').fill('3600');
@@ -126,7 +108,7 @@ it('sets a limit in the form, shows it as YAML and what a save would do, and the
   // A text that is not yet YAML is kept, and the form waits.
   await page.keyboard.type(': [');
   await page.getByText('The YAML has an error', { exact: false }).first().waitFor();
-  expect(await page.getByLabel('Requests', { exact: true }).isDisabled()).toBe(true);
+  await expect.poll(() => page.getByLabel('Requests', { exact: true }).isDisabled()).toBe(true);
   for (let typed = 0; typed < 3; typed += 1) await page.keyboard.press('Backspace');
 
   // What is taken away is sent as null, and can be taken back.
@@ -144,7 +126,7 @@ it('sets a limit in the form, shows it as YAML and what a save would do, and the
 
 it('keeps the buttons where they are while what a save would do is still being found out', async () => {
   expect(await statuses(3)).toEqual([200, 200, 200]);
-  const { page, expectNoProblems } = await open(`${APP}?tab=policy`, 'editor');
+  const { page, expectNoProblems } = await console.open(`${APP}?tab=policy`, 'editor');
   let release = (): void => undefined;
   const released = new Promise<void>((done) => (release = done));
   await page.route('**/api/v1/config/plan', async (route) => {
@@ -177,7 +159,7 @@ it('shows where an inherited value comes from, sets it here, inherits it again, 
   await gateway.must('PATCH', APP, {
     default_policy: { rate_limit: { enabled: true, requests: 1, window_seconds: 3600 } },
   });
-  const { page, expectNoProblems } = await open(`${REVISION}?tab=policy`, 'editor');
+  const { page, expectNoProblems } = await console.open(`${REVISION}?tab=policy`, 'editor');
   const limit = part(page, 'Rate limit');
   await limit.getByText('from the app').waitFor();
   await limit.getByText('requests: 1').waitFor();
@@ -205,7 +187,7 @@ it('shows where an inherited value comes from, sets it here, inherits it again, 
 });
 
 it('shows what the gateway refuses at the field and at the line, and keeps what was typed', async () => {
-  const { page, expectNoProblems } = await open(`${APP}?tab=policy`, 'editor');
+  const { page, expectNoProblems } = await console.open(`${APP}?tab=policy`, 'editor');
   await press(page, 'Set here: Client addresses');
   const denied = page.getByLabel('Denied, one a line');
   await denied.fill('10.0.0.0/8\n10.1.2.3/8');
@@ -225,7 +207,7 @@ it('shows what the gateway refuses at the field and at the line, and keeps what 
 it('puts the changes of two people together, and asks where both changed the same field', async () => {
   const before = { rate_limit: { enabled: true, requests: 10, window_seconds: 60 }, retries: { max: 1 } };
   await gateway.must('PATCH', APP, { default_policy: before });
-  const { page, expectNoProblems } = await open(`${APP}?tab=policy`, 'editor');
+  const { page, expectNoProblems } = await console.open(`${APP}?tab=policy`, 'editor');
   await page.getByLabel('Requests', { exact: true }).fill('20');
   await page.getByLabel('Attempts beyond the first').fill('3');
   await gateway.must('PATCH', APP, {
@@ -254,7 +236,7 @@ it('shows parts and fields of a newer gateway as YAML, and never sends them back
   await gateway.must('PATCH', APP, {
     default_policy: { rate_limit: { enabled: true, requests: 10, window_seconds: 60 } },
   });
-  const { page, expectNoProblems } = await open('/', 'editor');
+  const { page, expectNoProblems } = await console.open('/', 'editor');
   // What this gateway answers, with what a newer one would have besides.
   await page.route('**/api/v1/apps/*', async (route) => {
     if (route.request().method() !== 'GET') return route.continue();
@@ -281,7 +263,7 @@ it('shows parts and fields of a newer gateway as YAML, and never sends them back
 });
 
 it('loses nothing that was typed when the gateway restarts, the session ends or the page is loaded again', async () => {
-  const { page } = await open(`${APP}?tab=policy`, 'editor');
+  const { page } = await console.open(`${APP}?tab=policy`, 'editor');
   await press(page, 'Set here: Rate limit');
   await page.getByLabel('Requests', { exact: true }).fill('7');
   // The dialogs have come with the first press.
@@ -320,7 +302,7 @@ it('loses nothing that was typed when the gateway restarts, the session ends or 
 
 it('gives a viewer the policy to look at, without a way to change it', async () => {
   await gateway.must('PATCH', APP, { default_policy: { retries: { max: 2 } } });
-  const { page, expectNoProblems } = await open(`${REVISION}?tab=policy`, 'viewer');
+  const { page, expectNoProblems } = await console.open(`${REVISION}?tab=policy`, 'viewer');
   await part(page, 'Retries').getByText('from the app').waitFor();
   expect(await page.getByRole('button', { name: /Set here/ }).count()).toBe(0);
   expectNoProblems();
@@ -328,7 +310,7 @@ it('gives a viewer the policy to look at, without a way to change it', async () 
 
 it('edits the declared configuration, plans it by recent requests and applies it; a plan that is overtaken is made again', async () => {
   await statuses(2);
-  const { page, expectNoProblems } = await open('/edit?app=billing', 'editor');
+  const { page, expectNoProblems } = await console.open('/edit?app=billing', 'editor');
   const text = page.getByRole('textbox', { name: 'Configuration as YAML' });
   await text.getByText('gateway_path: /billing').click();
   await page.keyboard.press('End');

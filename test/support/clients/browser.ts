@@ -32,12 +32,39 @@ export interface TestBrowser {
   readonly browser: Browser;
   /** A font file that the browser can load. */
   readonly fontFile: string;
+  /** Of what it leaves in its home folder; a part of `close`. */
+  readonly removeHome: () => void;
   close(): Promise<void>;
 }
 
 interface Candidate {
   readonly path: string;
   readonly env?: Readonly<Record<string, string>>;
+}
+
+let shared: Promise<Browser> | undefined;
+
+/** One for all test files of this process. It ends with the process, or else the next file gets another. */
+export function sharedBrowser(): Promise<Browser> {
+  shared ??= keptBrowser();
+  return shared;
+}
+
+async function keptBrowser(): Promise<Browser> {
+  const forget = (): void => {
+    shared = undefined;
+  };
+  try {
+    const { browser, removeHome } = await startBrowser();
+    browser.once('disconnected', forget);
+    process.once('exit', removeHome);
+    // Vitest ends its processes so; Playwright ends the browser when a process exits.
+    process.once('SIGTERM', () => process.exit());
+    return browser;
+  } catch (error) {
+    forget();
+    throw error;
+  }
 }
 
 export async function startBrowser(): Promise<TestBrowser> {
@@ -47,12 +74,14 @@ export async function startBrowser(): Promise<TestBrowser> {
   for (const candidate of candidates(pack)) {
     try {
       const browser = await launch(candidate, pack, home);
+      const removeHome = (): void => rmSync(home, { recursive: true, force: true });
       return {
         browser,
         fontFile: join(pack, 'fonts/fonts/Open_Sans/OpenSans-Regular.ttf'),
+        removeHome,
         close: async () => {
           await browser.close();
-          rmSync(home, { recursive: true, force: true });
+          removeHome();
         },
       };
     } catch (error) {
