@@ -460,6 +460,7 @@ describe('the tree', () => {
     await expect.poll(active).toContain('r1');
     await page.keyboard.press('Home');
     await page.keyboard.press('z');
+    await expect.poll(active).toContain('Zebra');
     await page.keyboard.press('ArrowLeft');
     await expect.poll(() => tree.getByRole('treeitem', { name: '/orders/0' }).count()).toBe(0);
     await page.keyboard.press('Enter');

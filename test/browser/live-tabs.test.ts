@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Locator, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { freePort } from '../support/backends/origin-process.ts';
+import { freePorts } from '../support/backends/origin-process.ts';
 import { startOrigin, type Origin } from '../support/backends/origin.ts';
 import { startConsole, type TestConsole } from '../support/clients/console.ts';
 import { startGateway, type GatewayOptions, type TestGateway } from '../support/gateway.ts';
@@ -22,8 +22,12 @@ let folder: string;
 
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'headgate-live-'));
-  const ports = { management: await freePort(), proxy: await freePort() };
-  options = { folder, ports, env: { GATEWAY_CONSOLE__FOLDER: process.env[CONSOLE_VARIABLE] ?? '' } };
+  const [management = 0, proxy = 0] = await freePorts(2);
+  options = {
+    folder,
+    ports: { management, proxy },
+    env: { GATEWAY_CONSOLE__FOLDER: process.env[CONSOLE_VARIABLE] ?? '' },
+  };
   [console, origin] = await Promise.all([startConsole(options), startOrigin()]);
   ({ gateway } = console);
   await createService(gateway, 'shop', origin.port);
@@ -66,11 +70,11 @@ it('goes from row to row by the arrow keys', async () => {
   const focused = (): Promise<string> => page.locator('a:focus').innerText();
   await row(page, '/three').focus();
   await page.keyboard.press('ArrowDown');
-  expect(await focused()).toContain('/two');
+  await expect.poll(focused).toContain('/two');
   await page.keyboard.press('ArrowDown');
-  expect(await focused()).toContain('/one');
+  await expect.poll(focused).toContain('/one');
   await page.keyboard.press('ArrowUp');
-  expect(await focused()).toContain('/two');
+  await expect.poll(focused).toContain('/two');
   await page.keyboard.press('Enter');
   await page.getByRole('heading', { level: 1, name: 'GET /shop/v1/two' }).waitFor();
   expectNoProblems();

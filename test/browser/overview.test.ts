@@ -54,6 +54,7 @@ it('shows what is wrong first, figures of the traffic, and why requests were den
   await problems.getByText(/requests of broken in the last minutes ended in errors/).waitFor();
   const toRevision = problems.getByRole('link', { name: 'Open broken v1 r1' });
   expect(await toRevision.getAttribute('href')).toBe('/apps/broken/versions/v1/revisions/r1');
+  await page.locator('figure').first().waitFor({ state: 'attached' });
   expect(
     await problems.evaluate((element) =>
       element.compareDocumentPosition(element.ownerDocument.querySelector('figure')),
