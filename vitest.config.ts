@@ -9,15 +9,24 @@ const UNITS = [
   'src/**/!(part-with-secret).test.ts',
   'console/src/**/*.test.ts',
   'scripts/*-rules.test.ts',
-  'test/support/**/*.test.ts',
+  'test/{conformance,scenarios,support}/**/*.test.ts',
 ];
 /** Tests that look at a started gateway from outside may share one, too: what they keep in it is their own clients. */
 const OUTSIDE = [
-  'test/integration/{auth,config-file,imports,nodes,observe,security,shared-limits,storage,tls,traffic}/*.test.ts',
+  'test/contract/*.test.ts',
+  'test/integration/{auth,clients,config-file,imports,nodes,observe,runtime}/*.test.ts',
+  'test/integration/{security,shared-limits,storage,tls,traffic}/*.test.ts',
   'test/integration/explain/!(agrees|recorder).test.ts',
   'test/integration/limits/!(*threads|flood|million-callers|schedules).test.ts',
   'test/integration/management/!(apply-at-size).test.ts',
   'test/integration/policy/*.test.ts',
+];
+/** Tests that run the engine in their own process: all but those that measure its memory or its time. */
+const ENGINE = [
+  'test/integration/{resilience,streams}/*.test.ts',
+  'test/integration/engine/!(linear-time).test.ts',
+  'test/integration/explain/agrees.test.ts',
+  'test/integration/http2/!(abuse).test.ts',
 ];
 /** One browser for many files, each with a gateway, pages and records of its own. */
 const BROWSER = ['test/browser/*.test.ts'];
@@ -51,7 +60,7 @@ export default defineConfig({
             'scripts/**/*.test.ts',
             'console/src/**/*.test.ts',
           ],
-          exclude: sharing ? [...UNITS, ...OUTSIDE, ...BROWSER] : [],
+          exclude: sharing ? [...UNITS, ...OUTSIDE, ...ENGINE, ...BROWSER] : [],
         },
       },
       ...(sharing
@@ -59,6 +68,7 @@ export default defineConfig({
             {
               test: { ...ALL_TESTS, ...BROWSER_TIMEOUTS, name: 'browser', include: BROWSER, isolate: false },
             },
+            { test: { ...ALL_TESTS, name: 'engine', include: ENGINE, isolate: false } },
             { test: { ...ALL_TESTS, name: 'outside', include: OUTSIDE, isolate: false } },
             { test: { ...ALL_TESTS, name: 'units', include: UNITS, isolate: false } },
           ]

@@ -103,6 +103,21 @@ async function problemsOf(page: Page): Promise<string[]> {
   return found;
 }
 
+it('is looked at by one that finds what is wrong, in both colour schemes', async () => {
+  const { page } = await console.open('/nodes');
+  await expect.poll(() => isLoaded(page)).toBe(true);
+  expect(await problemsOf(page)).toEqual([]);
+  await page.evaluate(`{
+    const image = document.createElement('img');
+    const text = document.createElement('p');
+    text.textContent = 'hardly seen';
+    Object.assign(text.style, { color: '#777', background: '#888' });
+    document.querySelector('main').append(image, text);
+  }`);
+  const found = (await axe(page)).map((line) => line.split(':')[0]);
+  expect(found.toSorted()).toEqual(['dark color-contrast', 'light color-contrast', 'light image-alt']);
+});
+
 it('has a visit for every route', () => {
   const visited = [...Object.keys(QUERIES), '/live/$id'];
   expect(visited.toSorted()).toEqual([...ADDRESSES].toSorted());

@@ -3,8 +3,8 @@
  * the API. All pages are watched: what a browser complains of, violations of the content security policy, requests to
  * other hosts, and calls that the API refused.
  */
-import { AxeBuilder } from '@axe-core/playwright';
-import { mkdirSync } from 'node:fs';
+import { mkdirSync, readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import type { BrowserContext, Page } from 'playwright-core';
 import { expect, onTestFinished, vi } from 'vitest';
@@ -43,6 +43,7 @@ export interface ConsolePage {
 
 export type Scheme = 'light' | 'dark';
 const SCHEMES: readonly Scheme[] = ['light', 'dark'];
+const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 const COLOUR_RULES = ['color-contrast', 'link-in-text-block'];
 const WIDTHS = [360, 1280, 2560];
 const HEIGHT = 900;
@@ -108,6 +109,10 @@ async function signIn(context: BrowserContext, token: string): Promise<void> {
   if (!response.ok()) throw new Error(`Cannot sign in: ${response.status()} ${await response.text()}`);
 }
 
+/** As errors of the console. */
+const REPORT_CSP_VIOLATIONS = `addEventListener('securitypolicyviolation', (event) =>
+  console.error('content security policy:', event.violatedDirective, event.blockedURI));`;
+
 async function openPage(context: BrowserContext, base: string, path: string): Promise<ConsolePage> {
   const problems: string[] = [];
   const refused: string[] = [];
@@ -130,21 +135,7 @@ async function openPage(context: BrowserContext, base: string, path: string): Pr
       return;
     problems.push(`console: ${message.text()}`);
   });
-  await context.exposeFunction('reportCspViolation', (text: string) => {
-    problems.push(`content security policy: ${text}`);
-  });
-  await context.addInitScript(() => {
-    const page = globalThis as unknown as {
-      reportCspViolation(text: string): void;
-      addEventListener(
-        name: string,
-        listener: (event: { readonly violatedDirective: string; readonly blockedURI: string }) => void,
-      ): void;
-    };
-    page.addEventListener('securitypolicyviolation', (event) => {
-      page.reportCspViolation(`${event.violatedDirective} ${event.blockedURI}`);
-    });
-  });
+  await context.addInitScript(REPORT_CSP_VIOLATIONS);
   const page = await context.newPage();
   page.setDefaultTimeout(STEP_TIMEOUT_MS);
   await page.goto(path);
@@ -157,25 +148,29 @@ async function openPage(context: BrowserContext, base: string, path: string): Pr
 export async function axe(page: Page): Promise<string[]> {
   const found: string[] = [];
   await inSchemes(page, async (scheme) => {
-    const builder = await axeBuilder(page);
+    if (!(await page.evaluate<boolean>(HAS_AXE))) await addAxe(page);
     // Of all rules only that of colours can find another thing in the second scheme.
-    if (scheme !== SCHEMES[0]) builder.withRules(COLOUR_RULES);
-    const { violations } = await builder.analyze();
-    for (const { id, nodes } of violations) {
-      for (const node of nodes) {
-        found.push(`${scheme} ${id}: ${node.target.join(' ')} ${node.failureSummary ?? ''} ${node.html}`);
-      }
-    }
+    const rules = scheme === SCHEMES[0] ? {} : { runOnly: { type: 'rule', values: COLOUR_RULES } };
+    for (const line of await page.evaluate<string[]>(violationsBy(rules))) found.push(`${scheme} ${line}`);
   });
   return found;
 }
 
-/** Without details of what is well, and in the page alone: the console has no frames. The document may have axe already. */
-async function axeBuilder(page: Page): Promise<AxeBuilder> {
-  const isThere = await page.evaluate("typeof globalThis.axe === 'object'");
-  return new AxeBuilder({ page, ...(isThere === true && { axeSource: ';' }) })
-    .setLegacyMode()
-    .options({ resultTypes: ['violations'] });
+const HAS_AXE = "typeof globalThis.axe === 'object'";
+
+/** Stays until the page loads another document. Past Playwright's own evaluation, which takes a second for so long a text. */
+async function addAxe(page: Page): Promise<void> {
+  const session = await page.context().newCDPSession(page);
+  const { exceptionDetails } = await session.send('Runtime.evaluate', { expression: AXE });
+  await session.detach();
+  if (exceptionDetails !== undefined) throw new Error(`Cannot start axe: ${exceptionDetails.text}`);
+}
+
+/** To be evaluated in the page, which has no frames. Nodes are worked out only of what is wrong. */
+function violationsBy(rules: object): string {
+  const options = JSON.stringify({ ...rules, resultTypes: ['violations'] });
+  return `axe.run(document, ${options}).then(({ violations }) => violations.flatMap(({ id, nodes }) =>
+    nodes.map(({ target, failureSummary, html }) => [id + ':', target.join(' '), failureSummary ?? '', html].join(' '))))`;
 }
 
 /** Pictures of the whole page in both schemes and three widths, where HEADGATE_TEST_SCREENSHOTS names a folder. */
