@@ -115,7 +115,7 @@ it('is looked at by one that finds what is wrong, in both colour schemes', async
     document.querySelector('main').append(image, text);
   }`);
   const found = (await axe(page)).map((line) => line.split(':')[0]);
-  expect(found.toSorted()).toEqual(['dark color-contrast', 'light color-contrast', 'light image-alt']);
+  expect(new Set(found)).toEqual(new Set(['dark color-contrast', 'light color-contrast', 'light image-alt']));
 });
 
 it('has a visit for every route', () => {
