@@ -16,6 +16,7 @@ const REQUIRED: readonly Program[] = [
   { name: 'wrk', debianPackages: ['wrk'] },
   { name: 'redis-server', debianPackages: ['redis-server'] },
   { name: 'taskset', debianPackages: ['util-linux'] },
+  { name: 'chrt', debianPackages: ['util-linux'] },
 ];
 
 /** Debian's place for modules; a module that nginx has built in needs no file. */
