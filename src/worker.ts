@@ -34,7 +34,8 @@ import { ExchangeLimiter } from './proxy/exchange-limiter.ts';
 import { UpstreamPermits } from './proxy/upstream/permits.ts';
 import { RequestMemory } from './proxy/io/request-memory.ts';
 import { WaitingClients } from './proxy/downstream/waiting-clients.ts';
-import { Listener } from './proxy/downstream/listener.ts';
+import { Listener } from './proxy/downstream/accept/listener.ts';
+import type { PortOptions } from './proxy/downstream/accept/listening-port.ts';
 import { createMatchResult } from './proxy/match.ts';
 import {
   UPSTREAM_AGE_MAX_MS,
@@ -76,7 +77,7 @@ const {
   ticketKeys,
   isSpare,
   targetColumn,
-  port: trafficPort,
+  ports,
   ownPorts,
   viaName,
 } = workerData as WorkerStart;
@@ -221,8 +222,8 @@ const explainParts = {
 };
 const listener = new Listener(context, {
   host: settings.proxy.host,
-  port: trafficPort,
-  tls: certificates === undefined ? undefined : { certificates, ticketKeys, http2: settings.proxy.http2 },
+  ports: portOptions(),
+  isAnnounced: blockList(settings.proxy.proxyProtocolFrom),
 });
 
 port.on('message', (message: ToWorker) => {
@@ -301,14 +302,25 @@ function tryCertificates({ certificates: next }: CertificatesMessage): string | 
   }
 }
 
+function portOptions(): PortOptions[] {
+  const { http2 } = settings.proxy;
+  const tls = certificates === undefined ? undefined : { certificates, ticketKeys, http2 };
+  if (ports.tls === undefined) return [{ port: ports.main, tls }];
+  return [
+    { port: ports.main, tls: undefined },
+    { port: ports.tls, tls },
+  ];
+}
+
 /** Only with a configuration: a worker without routes would answer 404. */
 async function listenIfReady(): Promise<void> {
   if (!isConfigured || !mayListen) return;
   deadlines.start();
   try {
-    const listening = await listener.listen();
-    ownListeners.set('traffic', listening);
-    send({ type: 'listening', port: listening });
+    const [main = 0, tls] = await listener.listen();
+    ownListeners.set('traffic', main);
+    if (tls !== undefined) ownListeners.set('traffic_tls', tls);
+    send({ type: 'listening', ports: { main, tls } });
   } catch (error) {
     send({ type: 'listen_failed', message: error instanceof Error ? error.message : String(error) });
   }

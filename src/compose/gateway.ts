@@ -41,6 +41,7 @@ import { makeOwnFolder, openDatabase } from '../control/database/open-database.t
 import { ShadowLog } from '../control/reporting/shadow-log.ts';
 import { startDatabase } from '../control/fallback/start-database.ts';
 import { settingsInForce } from '../settings/settings-in-force.ts';
+import type { TrafficPorts } from '../control/workers/protocol.ts';
 import type { Settings } from '../settings/settings.ts';
 import type { Repository } from '../storage/repository.ts';
 
@@ -49,6 +50,8 @@ export { migrateDatabase } from './database.ts';
 export interface Gateway {
   readonly managementPort: number;
   readonly proxyPort: number;
+  /** Of `GATEWAY_PROXY__TLS__PORT`, if it is set. */
+  readonly proxyTlsPort: number | undefined;
   /** SIGUSR2: another process requests or returns the management port (control/takeover/takeover.ts). */
   takeover(): Promise<void>;
   /** Reads certificates and configuration files again; undefined where there are none. */
@@ -183,11 +186,11 @@ async function startParts(options: StartOptions, log: Logger): Promise<Gateway> 
     // Before there is traffic. From here on, writes of other nodes wait for this node.
     if (recovering === undefined) await changes.cluster.join(repository.cluster);
     undo.unshift(() => supervisor.stop(settings.proxy.drainTimeoutMs + STOP_MARGIN_MS));
-    const proxyPort = await listenForTraffic(supervisor, settings);
+    const ports = await listenForTraffic(supervisor, settings);
     watches.start();
     configFile?.start();
     undo.unshift(() => watches.stop());
-    logReady(parts, managementPort, proxyPort);
+    logReady(parts, managementPort, ports);
     if (recovering === undefined) parts.snapshotFile?.changed();
     else recoverDatabase(parts, recovering, changes, announceToken);
     const takeover = new TakeoverResponder(management, log);
@@ -199,7 +202,9 @@ async function startParts(options: StartOptions, log: Logger): Promise<Gateway> 
       for (const step of undo) await step();
     };
     const reload = reloadOf([watches.hasAny ? watches : undefined, configFile]);
-    return { managementPort, proxyPort, takeover: () => takeover.request(), reload, stop };
+    const { main: proxyPort, tls: proxyTlsPort } = ports;
+    const request = (): Promise<void> => takeover.request();
+    return { managementPort, proxyPort, proxyTlsPort, takeover: request, reload, stop };
   } catch (error) {
     for (const step of undo) await step().catch(() => undefined);
     throw error;
@@ -222,6 +227,7 @@ function ownConnections(
   const ownListeners = new OwnListeners(ownPorts, clock);
   ownListeners.set('management', server.port);
   ownListeners.set('traffic', proxy.port);
+  ownListeners.set('traffic_tls', proxy.tlsPort ?? 0);
   return { ownPorts, ownListeners, egress: new Egress(egress, ownListeners) };
 }
 
@@ -253,12 +259,13 @@ function consoleUrl({ server }: Settings, port: number): string {
 function logReady(
   { settings, version, log, repository, state }: Parts,
   managementPort: number,
-  proxyPort: number,
+  ports: TrafficPorts,
 ): void {
   log.info(
     {
       version,
-      proxy: `${settings.proxy.host}:${proxyPort}`,
+      proxy: `${settings.proxy.host}:${ports.main}`,
+      ...(ports.tls !== undefined && { proxy_tls: `${settings.proxy.host}:${ports.tls}` }),
       management: `${settings.server.host}:${managementPort}`,
       ...(settings.consoleFolder !== undefined && { console: consoleUrl(settings, managementPort) }),
       workers: settings.workers,

@@ -151,13 +151,16 @@ export async function createManagement(
  * the setting no longer leads to this machine.
  */
 async function ownTrafficListener({ settings, ownListeners }: Parts): Promise<OwnListener | undefined> {
-  const { host, tls } = settings.proxy;
-  const port = ownListeners.portOf('traffic');
+  const { host, tls, tlsPort } = settings.proxy;
+  // Without TLS there may be only redirects.
+  const name = tlsPort === undefined ? 'traffic' : 'traffic_tls';
+  const port = ownListeners.portOf(name);
   if (port === 0) return undefined;
   const loopback: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '::': '::1' };
   const address = loopback[host] ?? (await addressOfHost(host));
-  if (address === undefined || ownListeners.at(address, port) !== 'traffic') return undefined;
-  return { address, port, isSecure: tls !== undefined };
+  if (address === undefined || ownListeners.at(address, port) !== name) return undefined;
+  const isAnnounced = blockList(settings.proxy.proxyProtocolFrom);
+  return { address, port, isSecure: tls !== undefined, isAnnounced };
 }
 
 async function addressOfHost(host: string): Promise<string | undefined> {

@@ -101,7 +101,15 @@ export async function assertAlone(
         'for a SQLite database (start --take-over takes its place; several can share a PostgreSQL database)',
     );
   }
-  for (const [what, address] of [['management', server] as const, ['traffic', proxy] as const]) {
+  const listeners: readonly (readonly [
+    what: string,
+    address: { readonly host: string; readonly port: number },
+  ])[] = [
+    ['management', server],
+    ['traffic', proxy],
+    ['traffic', { host: proxy.host, port: proxy.tlsPort ?? 0 }],
+  ];
+  for (const [what, address] of listeners) {
     const error = address.port === 0 ? undefined : await takenError(address);
     if (error !== undefined) {
       throw startError(`Cannot listen for ${what} on ${address.host}:${address.port}`, error);

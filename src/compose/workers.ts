@@ -10,7 +10,7 @@ import { CounterPressure } from '../control/workers/counter-pressure.ts';
 import { DescriptorWatch } from '../control/workers/descriptor-watch.ts';
 import { HealthProbe } from '../control/health/health-probe.ts';
 import { startLimitNode } from '../control/cluster/limit-node.ts';
-import type { WorkerStart } from '../control/workers/protocol.ts';
+import type { TrafficPorts, WorkerStart } from '../control/workers/protocol.ts';
 import { Supervisor } from '../control/workers/supervisor.ts';
 import { startTicketRotation } from '../control/certificates/ticket-keys.ts';
 import type { Settings } from '../settings/settings.ts';
@@ -85,11 +85,12 @@ function reserve<T>(counterBytes: number, create: () => T): T {
   }
 }
 
-export async function listenForTraffic(supervisor: Supervisor, settings: Settings): Promise<number> {
+export async function listenForTraffic(supervisor: Supervisor, { proxy }: Settings): Promise<TrafficPorts> {
   try {
     return await supervisor.start();
   } catch (error) {
-    throw startError(`Cannot listen for traffic on ${settings.proxy.host}:${settings.proxy.port}`, error);
+    const also = proxy.tlsPort === undefined ? '' : ` and ${proxy.tlsPort}`;
+    throw startError(`Cannot listen for traffic on ${proxy.host}:${proxy.port}${also}`, error);
   }
 }
 

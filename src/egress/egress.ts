@@ -14,7 +14,7 @@ import type { LookupAddress } from 'node:dns';
 import { isIP, type LookupFunction } from 'node:net';
 import { addressForms, blockList, parseBlock, type Block } from './blocks.ts';
 import { DEFAULT_DENIALS, DEFAULT_DENIED_BLOCKS } from './default-denials.ts';
-import type { OwnListeners } from './own-listeners.ts';
+import { LISTENER_TEXTS, type OwnListeners } from './own-listeners.ts';
 
 export interface EgressLists {
   /** Addresses, blocks, host names and `*.` followed by a host name. */
@@ -110,7 +110,7 @@ export class Egress {
   #ownDenial(address: string, port: number): string | undefined {
     const listener = this.#own.at(address, port);
     if (listener === undefined || this.#isLifted(address, (block) => block.isSingle)) return undefined;
-    return `${address} with port ${port} is the ${listener} listener of this gateway`;
+    return `${address} with port ${port} is the ${LISTENER_TEXTS[listener]} listener of this gateway`;
   }
 
   #defaultDenial(address: string): string | undefined {

@@ -7,12 +7,20 @@ import { readOwnAddresses } from './own-addresses.ts';
 
 /** How long the list of the machine's addresses is cached. */
 const ADDRESSES_MS = 5_000;
-const LISTENERS = { management: 0, traffic: 1 } as const;
+const LISTENERS = { management: 0, traffic: 1, traffic_tls: 2 } as const;
+const NAMES = Object.keys(LISTENERS) as (keyof typeof LISTENERS)[];
 
 export type ListenerName = keyof typeof LISTENERS;
 
+/** For messages. */
+export const LISTENER_TEXTS: Readonly<Record<ListenerName, string>> = {
+  management: 'management',
+  traffic: 'traffic',
+  traffic_tls: 'traffic (TLS)',
+};
+
 export function createOwnPorts(): SharedArrayBuffer {
-  return new SharedArrayBuffer(Object.keys(LISTENERS).length * Int32Array.BYTES_PER_ELEMENT);
+  return new SharedArrayBuffer(NAMES.length * Int32Array.BYTES_PER_ELEMENT);
 }
 
 export class OwnListeners {
@@ -47,8 +55,8 @@ export class OwnListeners {
   }
 
   #withPort(port: number): ListenerName | undefined {
-    if (Atomics.load(this.#ports, LISTENERS.management) === port) return 'management';
-    return Atomics.load(this.#ports, LISTENERS.traffic) === port ? 'traffic' : undefined;
+    // Connections to port 0 do not exist: a listener without a port is not found.
+    return NAMES.find((name) => this.portOf(name) === port);
   }
 
   /** Loopback, the unspecified address (which connects to loopback), and the addresses of the machine. */

@@ -135,6 +135,7 @@ function feed(
       breakerChanged: () => undefined,
       overloaded: () => undefined,
       handshakeFailed: () => undefined,
+      proxyHeaderRefused: () => undefined,
       gaveWay: () => undefined,
       internalError: (error, requestId) => parts.context.observer.internalError(error, requestId),
     };

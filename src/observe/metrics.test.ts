@@ -245,6 +245,8 @@ describe('a sample', () => {
     metrics.auth('invalid');
     metrics.shadowDenial('auth');
     metrics.internalError();
+    metrics.proxyHeaderRefused();
+    metrics.proxyHeaderRefused();
     metrics.idleConnectionClosed();
     metrics.setConnections({
       downstream: 3,
@@ -268,6 +270,7 @@ describe('a sample', () => {
       { name: 'rate_limit_decisions', labels: { kind: 'ip', decision: 'refused' }, value: 1 },
       { name: 'auth_decisions', labels: { outcome: 'invalid' }, value: 1 },
       { name: 'shadow_denials', labels: { part: 'auth' }, value: 1 },
+      { name: 'proxy_headers_refused', labels: {}, value: 2 },
       { name: 'idle_connections_closed', labels: {}, value: 1 },
       { name: 'internal_errors', labels: {}, value: 1 },
       { name: 'log_lines_dropped', labels: {}, value: 4 },

@@ -44,6 +44,7 @@ export type CounterName =
   | 'unrouted_requests'
   | 'deleted_requests'
   | 'tls_handshake_failures'
+  | 'proxy_headers_refused'
   | 'upstream_retries'
   | 'upstream_retries_refused'
   | 'rate_limit_decisions'
@@ -151,6 +152,7 @@ export class WorkerMetrics {
   readonly #shadow = new LabelledCounter();
   readonly #overload = new LabelledCounter();
   #idleConnectionsClosed = 0;
+  #proxyHeadersRefused = 0;
   readonly #delay = monitorEventLoopDelay({ resolution: DELAY_RESOLUTION_MS });
   #internalErrors = 0;
   #logLinesDropped = 0;
@@ -204,6 +206,11 @@ export class WorkerMetrics {
 
   handshakeFailed(reason: string): void {
     this.#handshakes.add(reason);
+  }
+
+  /** A load balancer's connection did not begin as it had to. */
+  proxyHeaderRefused(): void {
+    this.#proxyHeadersRefused += 1;
   }
 
   /** A failed attempt at a backend was retried. */
@@ -321,6 +328,7 @@ export class WorkerMetrics {
       ...this.#auth.samples('auth_decisions', (outcome) => ({ outcome })),
       ...this.#shadow.samples('shadow_denials', (part) => ({ part })),
       ...this.#overload.samples('overload_refusals', (reason) => ({ reason })),
+      { name: 'proxy_headers_refused', labels: {}, value: this.#proxyHeadersRefused },
       { name: 'idle_connections_closed', labels: {}, value: this.#idleConnectionsClosed },
       { name: 'internal_errors', labels: {}, value: this.#internalErrors },
       { name: 'log_lines_dropped', labels: {}, value: this.#logLinesDropped },

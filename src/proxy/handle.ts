@@ -10,6 +10,7 @@ import type { Reason } from '../model/reason.ts';
 import { startAttempts } from './attempts.ts';
 import type { Exchange } from './exchange.ts';
 import { answerPreflight, locate, match } from './find-route.ts';
+import { redirectToHttps } from './downstream/https-redirect.ts';
 import { RequestBuffer } from './io/request-buffer.ts';
 import { answerAtLastHop } from './last-hop.ts';
 import { INTERNAL_ERROR, LOOP_DETECTED, OVERLOADED } from './reasons.ts';
@@ -20,6 +21,7 @@ type Stage = (exchange: Exchange) => StageResult | Promise<StageResult>;
 const STAGES: readonly Stage[] = [
   enter, //           room for one more exchange                                 503
   refuseLoop, //      a request that has passed this gateway before              508
+  redirectToHttps, //  where the settings ask for it                             308 400
   locate, //          the canonical path                                         400, 204 for OPTIONS *
   answerPreflight, // CORS preflight, without credentials                        204
   match, //           version, revision, endpoint                                400 404 410 503

@@ -45,6 +45,10 @@ export interface ProxyOptions {
   readonly maxUpstreamQueue: number;
   /** How long such a request waits (503). */
   readonly upstreamQueueTimeoutMs: number;
+  /** Port of the URL to which requests without TLS are redirected (308); undefined: they are served. */
+  readonly httpsRedirectPort: number | undefined;
+  /** For how long browsers may use TLS only, seconds; 0 is off. */
+  readonly hstsSecs: number;
 }
 
 /** Idle connections kept per backend and worker; more are closed when their exchange ends. */

@@ -37,6 +37,11 @@ export const BAD_MAX_FORWARDS = plainReason({
   detail: () => 'Max-Forwards must be one number',
 });
 
+export const HTTPS_WITHOUT_HOST = plainReason({
+  code: 'bad_request',
+  detail: () => 'Requests are served over TLS only, and this one names no host to redirect to',
+});
+
 export const BODY_TOO_SLOW = plainReason({
   code: 'request_timeout',
   detail: () => 'The request body did not arrive in time',

@@ -42,7 +42,14 @@ function escapeCharacter(character: string): string {
 export function responseFields(exchange: ExchangeView, own: string): string {
   const { route, requestId } = exchange;
   const added = route === undefined ? '' : addedLines(route.policy.responseFields, exchange, route);
-  return `X-Request-Id: ${requestId}\r\n${fieldsBehindId(exchange)}${linesBeside(own, added)}`;
+  const start = `X-Request-Id: ${requestId}\r\n${hstsLine(exchange)}${fieldsBehindId(exchange)}`;
+  return start + linesBeside(own, added);
+}
+
+/** RFC 6797 section 7: over TLS only. '' if there is none. */
+export function hstsLine({ connection, context }: ExchangeView): string {
+  const { hstsSecs } = context.options;
+  return hstsSecs > 0 && connection.isSecure ? `Strict-Transport-Security: max-age=${hstsSecs}\r\n` : '';
 }
 
 function linesBeside(own: string, added: string): string {

@@ -31,7 +31,7 @@ export function crossChecks(v: SettingValues): string[] {
   if (!v.GATEWAY_OIDC__SCOPES.includes('openid')) {
     errors.push(`Cannot use ${given(v, 'GATEWAY_OIDC__SCOPES')}: expected openid to be one of them.`);
   }
-  errors.push(...tlsChecks(v));
+  errors.push(...tlsChecks(v), ...portChecks(v));
   if (v.GATEWAY_PER_IP_RATE_LIMIT_ENABLED) {
     for (const name of [
       'GATEWAY_PER_IP_RATE_LIMIT_REQUESTS',
@@ -51,12 +51,17 @@ export function crossChecks(v: SettingValues): string[] {
       `Cannot use GATEWAY_PROXY__MAX_TARGET_BYTES="${v.GATEWAY_PROXY__MAX_TARGET_BYTES}": expected at most GATEWAY_PROXY__MAX_HEAD_BYTES, which is ${v.GATEWAY_PROXY__MAX_HEAD_BYTES}.`,
     );
   }
-  if (v.GATEWAY_PROXY__PORT !== 0 && v.GATEWAY_PROXY__PORT === v.GATEWAY_SERVER__PORT) {
-    errors.push(
-      `Cannot use GATEWAY_PROXY__PORT="${v.GATEWAY_PROXY__PORT}": expected a port other than GATEWAY_SERVER__PORT.`,
-    );
-  }
   return [...errors, ...jwtChecks(v)];
+}
+
+/** Listeners on one port would take each other's connections. */
+function portChecks(v: SettingValues): string[] {
+  const names = ['GATEWAY_SERVER__PORT', 'GATEWAY_PROXY__PORT', 'GATEWAY_PROXY__TLS__PORT'] as const;
+  return names.flatMap((name, index) => {
+    const other = names.slice(0, index).find((earlier) => v[earlier] === v[name]);
+    if (!v[name] || other === undefined) return [];
+    return [`Cannot use ${given(v, name)}: expected a port other than ${other}.`];
+  });
 }
 
 function tlsChecks(v: SettingValues): string[] {
@@ -66,8 +71,12 @@ function tlsChecks(v: SettingValues): string[] {
     return [
       `Cannot use ${given(v, certFiles.includes('') ? 'GATEWAY_PROXY__TLS__CERT_FILE' : 'GATEWAY_PROXY__TLS__KEY_FILE')}: expected paths, separated by commas.`,
     ];
-  if (v.GATEWAY_PROXY__TLS__CERT_FILE === undefined || v.GATEWAY_PROXY__TLS__KEY_FILE === undefined)
-    return [];
+  if (v.GATEWAY_PROXY__TLS__CERT_FILE === undefined || v.GATEWAY_PROXY__TLS__KEY_FILE === undefined) {
+    if (v.GATEWAY_PROXY__TLS__PORT === undefined) return [];
+    return [
+      `Cannot use ${given(v, 'GATEWAY_PROXY__TLS__PORT')} alone: expected GATEWAY_PROXY__TLS__CERT_FILE to be set too.`,
+    ];
+  }
   if (certFiles.length === keyFiles.length) return [];
   return [
     `Cannot use ${given(v, 'GATEWAY_PROXY__TLS__KEY_FILE')}: expected as many files as GATEWAY_PROXY__TLS__CERT_FILE has, which is ${certFiles.length}.`,

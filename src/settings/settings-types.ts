@@ -25,6 +25,14 @@ export interface ProxySettings {
   readonly port: number;
   /** Pairs of files, the default first; undefined without TLS. */
   readonly tls: readonly { readonly certFile: string; readonly keyFile: string }[] | undefined;
+  /** Where TLS is beside a `port` that then has none; undefined: `port` has TLS if there are certificates. */
+  readonly tlsPort: number | undefined;
+  /** Addresses and blocks whose connections begin with a PROXY header. */
+  readonly proxyProtocolFrom: readonly string[];
+  /** Port of the URL to which requests without TLS are redirected; undefined: they are served. */
+  readonly httpsRedirectPort: number | undefined;
+  /** Seconds of Strict-Transport-Security over TLS; 0: off. */
+  readonly hstsSecs: number;
   readonly ticketRotationSecs: number;
   readonly http2: boolean;
   /** undefined: made at the start. */

@@ -8,6 +8,7 @@ import { differentialFuzzer, differentialResponseFuzzer } from './differential.t
 import { findHeadEndFuzzer, requestHeadFuzzer, responseHeadFuzzer, splitFuzzer } from './heads.ts';
 import { http2RequestFuzzer, http2TrailersFuzzer } from './http2.ts';
 import { pathFuzzer } from './paths.ts';
+import { proxyHeaderFuzzer } from './proxy-headers.ts';
 import { repeatedRequestsFuzzer, repeatedResponsesFuzzer } from './repeated.ts';
 import type { Fuzzer } from './fuzzer.ts';
 
@@ -24,6 +25,7 @@ export const fuzzers: readonly Fuzzer[] = [
   repeatedResponsesFuzzer,
   http2RequestFuzzer,
   http2TrailersFuzzer,
+  proxyHeaderFuzzer,
 ];
 
 /** Must fail; not in the list, so that a run of all fuzzers can pass. */

@@ -29,7 +29,8 @@ import { ExchangeLimiter } from '../../src/proxy/exchange-limiter.ts';
 import { UpstreamPermits } from '../../src/proxy/upstream/permits.ts';
 import { RequestMemory } from '../../src/proxy/io/request-memory.ts';
 import { WaitingClients } from '../../src/proxy/downstream/waiting-clients.ts';
-import { Listener, type ListenerTls } from '../../src/proxy/downstream/listener.ts';
+import { Listener } from '../../src/proxy/downstream/accept/listener.ts';
+import type { PortTls } from '../../src/proxy/downstream/accept/listening-port.ts';
 import { createMatchResult } from '../../src/proxy/match.ts';
 import { UPSTREAM_AGE_MAX_MS, type ProxyOptions } from '../../src/proxy/options.ts';
 import type { CertificatePair } from '../../src/proxy/downstream/tls/tls-certificate.ts';
@@ -64,6 +65,8 @@ export const DEFAULT_OPTIONS: ProxyOptions = {
   ipv6PrefixBits: 64,
   maxUpstreamConnections: 0,
   maxUpstreamQueue: 1_024,
+  httpsRedirectPort: undefined,
+  hstsSecs: 0,
   upstreamQueueTimeoutMs: 1_000,
 };
 
@@ -191,7 +194,7 @@ export interface TestProxyOptions {
   readonly parts?: readonly PolicyPart[];
 }
 
-function listenerTls({ tls, certificates, http2 = true }: TestProxyOptions): ListenerTls | undefined {
+function listenerTls({ tls, certificates, http2 = true }: TestProxyOptions): PortTls | undefined {
   const all = certificates ?? (tls === undefined ? undefined : [tls]);
   return all === undefined ? undefined : { certificates: all, http2 };
 }
@@ -282,6 +285,7 @@ export async function startProxy(change: ConfigChange, setup: TestProxyOptions =
       breakerChanged: () => undefined,
       overloaded: () => undefined,
       handshakeFailed: () => undefined,
+      proxyHeaderRefused: () => undefined,
       gaveWay: () => undefined,
       internalError: (error) => void defects.push(error),
       ...setup.observer,
@@ -296,9 +300,12 @@ export async function startProxy(change: ConfigChange, setup: TestProxyOptions =
     httpDate: () => httpDate(clock.nowMs()),
     match: createMatchResult<CompiledPolicy>(),
   };
-  const listener = new Listener(context, { host: '127.0.0.1', port: 0, tls: listenerTls(setup) });
+  const listener = new Listener(context, {
+    host: '127.0.0.1',
+    ports: [{ port: 0, tls: listenerTls(setup) }],
+  });
   deadlines.start();
-  const port = await listener.listen();
+  const [port = 0] = await listener.listen();
   ownListeners.set('traffic', port);
   return {
     port,

@@ -18,13 +18,20 @@ import type { HeartbeatMemory } from './heartbeat.ts';
 import type { HealthMessage } from '../health/health-reporter.ts';
 import type { KeyUsageBatch } from '../../keys/usage-counter.ts';
 
+/** Where a worker takes traffic. */
+export interface TrafficPorts {
+  readonly main: number;
+  /** With TLS, beside a main port that then has none; undefined: there is only the main port. */
+  readonly tls: number | undefined;
+}
+
 /** Start data of a worker. */
 export interface WorkerStart {
   /** 1, 2, …; never reused for another worker, since limit locks are owned by number. */
   readonly workerNumber: number;
   readonly settings: Settings;
-  /** Differs from a setting of 0: all workers share the port of the first. */
-  readonly port: number;
+  /** Differ from settings of 0: all workers share the ports of the first. */
+  readonly ports: TrafficPorts;
   readonly limitMemory: LimitMemory;
   /** See egress/own-listeners.ts. */
   readonly ownPorts: SharedArrayBuffer;
@@ -84,7 +91,7 @@ export type ToWorker =
   | { readonly type: 'close_port' };
 
 export type FromWorker =
-  | { readonly type: 'listening'; readonly port: number }
+  | { readonly type: 'listening'; readonly ports: TrafficPorts }
   | { readonly type: 'listen_failed'; readonly message: string }
   /** Uncaught exception: end this worker as soon as another listens. */
   | { readonly type: 'failed'; readonly error: Error }

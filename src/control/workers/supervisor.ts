@@ -25,7 +25,7 @@ import { unpackTexts } from '../../explain/traffic/traffic-ring.ts';
 import type { RecordedExchange } from '../../explain/access.ts';
 import type { LiveMessage } from '../../explain/live/live-messages.ts';
 import type { ExchangeName, ExplainSetup } from '../../explain/messages.ts';
-import type { FromWorker, ToWorker, WorkerStart } from './protocol.ts';
+import type { FromWorker, ToWorker, TrafficPorts, WorkerStart } from './protocol.ts';
 import { RestartBackoff } from './restart-backoff.ts';
 import { newTicketKeys } from '../certificates/ticket-keys.ts';
 import { TargetColumns } from './target-columns.ts';
@@ -84,7 +84,7 @@ export class Supervisor {
   readonly #backoff: RestartBackoff;
   readonly #columns: TargetColumns;
   #nextNumber = 1;
-  #port: number;
+  #ports: TrafficPorts;
   #certificates: WorkerStart['certificates'];
   #ticketKeys = newTicketKeys();
   #started = false;
@@ -95,24 +95,26 @@ export class Supervisor {
 
   constructor(deps: SupervisorDeps) {
     this.#deps = deps;
-    this.#port = deps.settings.proxy.port;
+    const { port, tlsPort } = deps.settings.proxy;
+    this.#ports = { main: port, tls: tlsPort };
     this.#certificates = deps.certificates;
     this.#backoff = new RestartBackoff(deps.clock);
     this.#columns = new TargetColumns(deps.state, deps.settings.workers, deps.clock);
   }
 
-  /** Starts all workers; resolves with the traffic port once each of them accepts connections. */
-  async start(): Promise<number> {
+  /** Starts all workers; resolves with the traffic ports once each of them accepts connections. */
+  async start(): Promise<TrafficPorts> {
     const { workers } = this.#deps.settings;
     // With port 0, the first worker gets the port that the others share.
-    if (this.#port === 0) this.#port = await this.#spawn(false).listening;
+    const { main, tls } = this.#ports;
+    if (main === 0 || tls === 0) this.#ports = await this.#spawn(false).listening;
     const missing = workers - this.#members.size;
     await Promise.all(Array.from({ length: missing }, () => this.#spawn(false).listening));
     this.#started = true;
     this.#watching = setInterval(() => this.#endStalled(), WATCH_MS);
     if (this.#deps.settings.workerSpare) this.#prepareSpare(this.#deps.spareDelayMs ?? SPARE_DELAY_MS);
     this.#fill();
-    return this.#port;
+    return this.#ports;
   }
 
   get listeningCount(): number {
@@ -258,7 +260,7 @@ export class Supervisor {
   }
 
   /**
-   * One after another, so that the other workers accept new connections meanwhile (see proxy/downstream/close-port.ts).
+   * One after another, so that the other workers accept new connections meanwhile (see proxy/downstream/accept/close-port.ts).
    */
   async #closePorts(members: readonly WorkerThread[]): Promise<void> {
     const { clock } = this.#deps;
@@ -285,7 +287,7 @@ export class Supervisor {
       start: {
         workerNumber,
         settings,
-        port: this.#port,
+        ports: this.#ports,
         limitMemory,
         ownPorts,
         viaName,

@@ -75,6 +75,11 @@ const OVERLOAD_MS = 10_000;
 /** The same per reason for a failed TLS handshake. */
 const HANDSHAKE_MS = 10_000;
 
+interface RefusedProxyHeader {
+  readonly problem: string;
+  readonly peer: string;
+}
+
 interface FailedHandshake {
   readonly reason: HandshakeFailure;
   readonly peer: string | undefined;
@@ -94,6 +99,7 @@ export class WorkerObserver implements ProxyObserver {
   readonly #shadow: ShadowReporter;
   readonly #overload: LogThrottle<OverloadReason>;
   readonly #handshakes: LogThrottle<FailedHandshake>;
+  readonly #proxyHeaders: LogThrottle<RefusedProxyHeader>;
   readonly #timer: NodeJS.Timeout;
 
   constructor(deps: WorkerObserverDeps) {
@@ -109,6 +115,9 @@ export class WorkerObserver implements ProxyObserver {
       if (reason === 'closed') deps.log.debug(fields, 'a TLS handshake failed');
       else deps.log.warn(fields, 'a TLS handshake failed');
     });
+    this.#proxyHeaders = new LogThrottle(deps.clock, HANDSHAKE_MS, ({ peer, problem }, count) =>
+      deps.log.warn({ problem, client_ip: peer, count }, 'a connection without a PROXY header was closed'),
+    );
     this.#shadow = new ShadowReporter((rows) => deps.send({ type: 'shadow_denials', rows }));
     this.#timer = setInterval(() => this.#tick(), NOTES_MS);
   }
@@ -238,6 +247,11 @@ export class WorkerObserver implements ProxyObserver {
     this.#handshakes.report(reason, { reason, peer, code }, 1);
   }
 
+  proxyHeaderRefused(problem: string, peer: string): void {
+    this.#deps.metrics.proxyHeaderRefused();
+    this.#proxyHeaders.report(problem, { peer, problem }, 1);
+  }
+
   internalError(error: unknown, requestId: string): void {
     this.#deps.metrics.internalError();
     this.#deps.log.error({ request_id: requestId, err: error }, 'internal error in the proxy');
@@ -255,6 +269,7 @@ export class WorkerObserver implements ProxyObserver {
     this.#health.send();
     this.#overload.tick();
     this.#handshakes.tick();
+    this.#proxyHeaders.tick();
     this.#shadow.send();
     this.#deps.traffic?.tick();
     for (const [versionId, note] of this.#deprecated) {

@@ -6,7 +6,7 @@ import { Worker } from 'node:worker_threads';
 import type { Clock } from '../../lib/clock.ts';
 import { withTimeout } from '../../lib/with-timeout.ts';
 import { createHeartbeatMemory, HeartbeatWatch } from './heartbeat.ts';
-import type { FromWorker, ToWorker, WorkerStart } from './protocol.ts';
+import type { FromWorker, ToWorker, TrafficPorts, WorkerStart } from './protocol.ts';
 
 export interface WorkerThreadOptions {
   /** The program that it runs. */
@@ -43,8 +43,8 @@ export class WorkerThread {
   cause: Error | undefined;
   /** Monotonic; Infinity before. */
   listeningSinceMs = Infinity;
-  /** Resolves with its port; rejects if it ends before it listens. */
-  readonly listening: Promise<number>;
+  /** Resolves with its ports; rejects if it ends before it listens. */
+  readonly listening: Promise<TrafficPorts>;
   /** Resolves when it accepts no more connections, or has ended. */
   readonly portClosed: Promise<void>;
   /** Resolves when the thread has ended. */
@@ -54,7 +54,7 @@ export class WorkerThread {
   /** Resolved with undefined if the worker ends before it answers. */
   readonly #waiting = new Map<number, (message: FromWorker | undefined) => void>();
   #nextId = 1;
-  readonly #port = Promise.withResolvers<number>();
+  readonly #ports = Promise.withResolvers<TrafficPorts>();
   readonly #portClosed = Promise.withResolvers<void>();
   #startTimer: NodeJS.Timeout | undefined;
 
@@ -64,7 +64,7 @@ export class WorkerThread {
     this.#options = options;
     this.number = workerNumber;
     this.isSpare = start.isSpare;
-    this.listening = this.#port.promise;
+    this.listening = this.#ports.promise;
     this.portClosed = this.#portClosed.promise;
     // The caller that awaits it handles the error; a spare may have no such caller.
     this.listening.catch(() => undefined);
@@ -142,7 +142,7 @@ export class WorkerThread {
         clearTimeout(this.#startTimer);
         this.isListening = true;
         this.listeningSinceMs = this.#options.clock.monotonicMs();
-        this.#port.resolve(message.port);
+        this.#ports.resolve(message.ports);
         return;
       case 'listen_failed':
         return this.#giveUp(message.message);
@@ -169,6 +169,6 @@ export class WorkerThread {
     for (const answer of this.#waiting.values()) answer(undefined);
     this.#portClosed.resolve();
     this.#options.onExit(code);
-    this.#port.reject(this.cause ?? new Error(`Worker ${this.number} ended before it listened`));
+    this.#ports.reject(this.cause ?? new Error(`Worker ${this.number} ended before it listened`));
   }
 }

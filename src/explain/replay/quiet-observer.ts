@@ -15,6 +15,7 @@ export const QUIET_OBSERVER: ProxyObserver = Object.freeze({
   breakerChanged: nothing,
   overloaded: nothing,
   handshakeFailed: nothing,
+  proxyHeaderRefused: nothing,
   gaveWay: nothing,
   internalError: nothing,
 });

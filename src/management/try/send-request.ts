@@ -14,6 +14,8 @@ export interface OwnListener {
   readonly address: string;
   readonly port: number;
   readonly isSecure: boolean;
+  /** Whether connections of that address must begin with a PROXY header. */
+  readonly isAnnounced: (address: string) => boolean;
 }
 
 /** The outcome without what only the records of the workers know. */
@@ -50,11 +52,14 @@ function urlOf({ address, port, isSecure }: OwnListener, path: string): string {
 }
 
 /** The certificate is not verified: it is this gateway's own, and names the public host. */
-function connectTo({ address, port, isSecure }: OwnListener, host: string): Socket {
-  if (!isSecure) return connectPlain({ host: address, port });
+function connectTo({ address, port, isSecure, isAnnounced }: OwnListener, host: string): Socket {
+  const plain = connectPlain({ host: address, port });
+  // A machine reaches itself from the address that it connects to.
+  if (isAnnounced(address)) plain.write('PROXY UNKNOWN\r\n');
+  if (!isSecure) return plain;
   const name = host.replace(/:\d*$/, '');
   const servername = isIP(name.replaceAll(/^\[|\]$/g, '')) === 0 ? name : '';
-  const options = { host: address, port, rejectUnauthorized: false, ALPNProtocols: ['http/1.1'] };
+  const options = { socket: plain, rejectUnauthorized: false, ALPNProtocols: ['http/1.1'] };
   return connectTls({ ...options, servername });
 }
 

@@ -15,7 +15,7 @@ import { statusText } from '../../http/heads/status-text.ts';
 import { addedLines, passedLine } from '../io/edited-fields.ts';
 import type { ExchangeView } from '../interfaces/exchange-view.ts';
 import { HeadTemplateCache } from '../io/head-template-cache.ts';
-import { connectionField, fieldsBehindId, responseFields } from '../respond.ts';
+import { connectionField, fieldsBehindId, hstsLine, responseFields } from '../respond.ts';
 
 /** How the body is framed for the client. */
 export type ClientFraming = 'none' | 'length' | 'chunked' | 'until_close';
@@ -56,10 +56,16 @@ export function downstreamResponseHead(
   const template = known ?? makeTemplate(exchange, head, framing, persist, conditions);
   if (isKeeping && known === undefined) keep(head, template);
   const added = route === undefined ? '' : addedLines(editor, exchange, route);
-  const more = fieldsBehindId(exchange) + added;
+  const more = defaultHstsLine(exchange, head) + fieldsBehindId(exchange) + added;
   // Usually there are none; writing fewer pieces is cheaper.
   if (more === '') return template.start + exchange.requestId + template.end;
   return `${template.start}${exchange.requestId}\r\n${more}${template.endBehindMore}`;
+}
+
+/** A backend may have its own say. */
+function defaultHstsLine(exchange: ExchangeView, head: ResponseHead): string {
+  const line = hstsLine(exchange);
+  return line === '' || head.get('strict-transport-security') !== undefined ? '' : line;
 }
 
 function keep(head: ResponseHead, template: HeadTemplate): void {

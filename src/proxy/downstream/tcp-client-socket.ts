@@ -9,28 +9,43 @@ import { filledPart, SocketReader } from '../io/read-buffers.ts';
 import { SocketWriter } from '../io/socket-writer.ts';
 
 /* oxlint-disable no-underscore-dangle -- Node's names */
+/** What Node keeps of a connection. */
+interface ReadingHandle {
+  reading: boolean;
+  readStop(): void;
+}
+
 /** Internals of a Node socket: the connection itself, and the server that counts it. Not in its types. */
 interface SocketInternals {
-  _handle?: unknown;
+  _handle?: ReadingHandle | null;
   _server?: unknown;
 }
 
 /**
  * Takes the connection of `accepted`, which must be paused by its server (`pauseOnConnect`) and must not be used
  * afterwards.
+ * @param early bytes of the client that were read already
  */
-export function tcpClientSocket(accepted: Socket): ClientSocket {
+export function tcpClientSocket(accepted: Socket, early?: Buffer): ClientSocket {
   const from = accepted as SocketInternals;
   const handle = from._handle;
   if (handle === undefined || handle === null) {
+    if (early !== undefined) accepted.unshift(early);
     accepted.resume();
     return streamClientSocket(accepted);
   }
   // Otherwise it would close the connection when it is closed itself.
   from._handle = null;
-  const socket = new TcpClientSocket(handle, from._server);
+  if (early !== undefined) stopReading(handle);
+  const socket = new TcpClientSocket(handle, from._server, early);
   from._server = null;
   return socket;
+}
+
+/** So that the socket that takes it over begins to read anew. */
+function stopReading(handle: ReadingHandle): void {
+  handle.readStop();
+  handle.reading = false;
 }
 
 class TcpClientSocket implements ClientSocket {
@@ -38,8 +53,10 @@ class TcpClientSocket implements ClientSocket {
   readonly #reader: SocketReader;
   readonly #writer: SocketWriter;
   #events: ClientSocketEvents | undefined;
+  #early: Buffer | undefined;
 
-  constructor(handle: unknown, server: unknown) {
+  constructor(handle: unknown, server: unknown, early: Buffer | undefined) {
+    this.#early = early;
     this.#reader = new SocketReader(
       (buffer, length) => this.#events?.onData(filledPart(buffer, length)),
       () => this.#events?.expectsMore ?? false,
@@ -61,6 +78,14 @@ class TcpClientSocket implements ClientSocket {
       this.#reader.close();
       events.onClose();
     });
+    // Before anything that is read: that comes in a later phase of the loop.
+    if (this.#early !== undefined) process.nextTick(() => this.#deliverEarly(events));
+  }
+
+  #deliverEarly(events: ClientSocketEvents): void {
+    const early = this.#early;
+    this.#early = undefined;
+    if (early !== undefined && early.length > 0 && !this.#socket.destroyed) events.onData(early);
   }
 
   writeText(text: string): boolean {

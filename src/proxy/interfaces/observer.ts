@@ -41,6 +41,12 @@ export interface ProxyObserver {
    * @param code of the error, which contains names only
    */
   handshakeFailed(reason: HandshakeFailure, peer: string | undefined, code: string): void;
+  /**
+   * A connection that had to begin with a PROXY header did not, and is closed.
+   * @param problem one of a fixed set
+   * @param peer address of the load balancer
+   */
+  proxyHeaderRefused(problem: string, peer: string): void;
   /** An idle client connection was closed to make room for a new one. */
   gaveWay(): void;
   /** A defect of the gateway; its exchange was answered 500 or ended. */

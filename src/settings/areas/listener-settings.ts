@@ -21,6 +21,33 @@ export const LISTENER_SETTINGS = {
     default: undefined,
     description: 'PEM files with the private keys of those certificates, in the same order.',
   }),
+  GATEWAY_PROXY__TLS__PORT: integer(port, {
+    default: undefined,
+    description:
+      'Port for traffic with TLS, beside `GATEWAY_PROXY__PORT`, which then has none. Without this setting `GATEWAY_PROXY__PORT` has TLS as soon as there are certificates. 0: any free port.',
+  }),
+  GATEWAY_PROXY__HTTPS_REDIRECT_PORT: integer(
+    { min: 1, max: 65_535 },
+    {
+      default: undefined,
+      description:
+        'Answer requests that did not come over TLS with 308 and the same URL with `https` and this port; 443 is left out of the URL. What a proxy of `GATEWAY_TRUSTED_PROXY_IPS` received over TLS (`X-Forwarded-Proto: https`) is served.',
+    },
+  ),
+  GATEWAY_PROXY__HSTS_SECS: integer(
+    { min: 0, max: 315_360_000 },
+    {
+      default: 0,
+      description:
+        'Seconds for which browsers may ask for this host over TLS only: adds `Strict-Transport-Security` to every response over TLS that has none from its backend. 0: off.',
+    },
+  ),
+  GATEWAY_PROXY__PROXY_PROTOCOL_FROM: list('IP addresses or CIDR blocks, comma-separated', addressOrBlock, {
+    default: [],
+    defaultText: 'none',
+    description:
+      'Load balancers that begin each connection with the client’s address (PROXY protocol, version 1 or 2). Their connections must begin so, else they are closed; from all other addresses such a header is not read.',
+  }),
   GATEWAY_PROXY__TLS__TICKET_ROTATION_SECS: integer(windowSecs, {
     default: 28_800,
     description:

@@ -22,8 +22,10 @@ export interface RawClient {
   end(): void;
 }
 
-export async function connectRaw(port: number): Promise<RawClient> {
-  const socket = net.connect({ port, host: '127.0.0.1', allowHalfOpen: true });
+/** @param from address of this side, one of loopback */
+export async function connectRaw(port: number, from?: string): Promise<RawClient> {
+  const local = from === undefined ? {} : { localAddress: from };
+  const socket = net.connect({ port, host: '127.0.0.1', allowHalfOpen: true, ...local });
   socket.setNoDelay(true);
   let buffer = '';
   let consumed = 0;

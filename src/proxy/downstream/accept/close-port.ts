@@ -11,7 +11,7 @@
  */
 import { accessSync, constants, readFileSync, readlinkSync } from 'node:fs';
 import * as net from 'node:net';
-import type { Clock } from '../../lib/clock.ts';
+import type { Clock } from '../../../lib/clock.ts';
 
 export interface ClosePortOptions {
   readonly clock: Clock;

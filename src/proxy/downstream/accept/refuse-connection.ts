@@ -4,11 +4,11 @@
  * section 9.6). Owns the connections that it is about to close.
  */
 import type { Socket } from 'node:net';
-import { statusText } from '../../http/heads/status-text.ts';
-import { headerLines } from '../../model/reason.ts';
-import { LINGER_MS } from '../options.ts';
-import { OVERLOADED } from '../reasons.ts';
-import { problemBody } from '../respond.ts';
+import { statusText } from '../../../http/heads/status-text.ts';
+import { headerLines } from '../../../model/reason.ts';
+import { LINGER_MS } from '../../options.ts';
+import { OVERLOADED } from '../../reasons.ts';
+import { problemBody } from '../../respond.ts';
 
 /** Refused connections open at one time; more are closed without a response. */
 export const REFUSED_CONNECTIONS_MAX = 256;

@@ -3,7 +3,7 @@
  * client is counted by its network, since it may use every address in it. Owns the counts of addresses with a
  * connection. Counts nothing without a limit.
  */
-import { addressBlock } from '../../http/address.ts';
+import { addressBlock } from '../../../http/address.ts';
 
 export class AddressCounts {
   readonly #maxConnections: number;

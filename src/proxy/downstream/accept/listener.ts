@@ -1,0 +1,267 @@
+/**
+ * The traffic ports of one worker: accepts TCP or TLS connections, keeps the set of them, and ends them in an orderly
+ * way during a drain. What is bounded is bounded over all ports together. Knows nothing of HTTP.
+ */
+import type * as net from 'node:net';
+import type { TLSSocket } from 'node:tls';
+import { normaliseAddress } from '../../../http/address.ts';
+import { AddressCounts } from './address-counts.ts';
+import { AnnouncedClient } from './announced-client.ts';
+import { streamClientSocket, type ClientSocket } from '../client-socket.ts';
+import { Connection } from '../connection.ts';
+import type { ProxyContext } from '../../interfaces/proxy-context.ts';
+import { Http2Connection } from '../http2/http2-connection.ts';
+import { ListeningPort, type PortOptions } from './listening-port.ts';
+import { refuseConnection, REFUSED_CONNECTIONS_MAX } from './refuse-connection.ts';
+import { tcpClientSocket } from '../tcp-client-socket.ts';
+import { WaitingClient } from '../waiting-clients.ts';
+import type { CertificatePair } from '../tls/tls-certificate.ts';
+import { errorCodeOf, handshakeFailure } from '../tls/tls-failure.ts';
+import { HTTP2 } from '../tls/tls-server.ts';
+
+export interface ListenerOptions {
+  readonly host: string;
+  /** At least one. */
+  readonly ports: readonly PortOptions[];
+  /** Whether connections of that address begin with a PROXY header, which then must be there; absent: none do. */
+  readonly isAnnounced?: (address: string) => boolean;
+}
+
+/**
+ * During a drain, idle keep-alive connections get this long to send one more request, which is answered with a close.
+ */
+const DRAIN_IDLE_MS = 500;
+const DRAIN_POLL_MS = 25;
+/** After the deadline: time for clients of tunnels to end their side. */
+const TUNNEL_END_MS = 1_000;
+
+export class Listener {
+  readonly #context: ProxyContext;
+  readonly #options: ListenerOptions;
+  readonly #ports: readonly ListeningPort[];
+  readonly #connections = new Set<Connection>();
+  readonly #http2Connections = new Set<Http2Connection>();
+  /** By remote address and port. */
+  readonly #handshakes = new Map<string, Handshake>();
+  /** Their PROXY header has not arrived. */
+  readonly #announced = new Set<AnnouncedClient>();
+  readonly #addresses: AddressCounts;
+  readonly #forget = (connection: Connection): void => {
+    this.#connections.delete(connection);
+    this.#context.deadlines.delete(connection);
+    // With TLS, its key is that of the underlying TCP connection.
+    if (!connection.isSecure) this.#addresses.leave(connection.peer);
+  };
+
+  constructor(context: ProxyContext, options: ListenerOptions) {
+    this.#context = context;
+    this.#options = options;
+    const { maxConnections, maxConnectionsPerIp, ipv6PrefixBits, headTimeoutMs } = context.options;
+    this.#addresses = new AddressCounts(maxConnectionsPerIp, ipv6PrefixBits, (address) =>
+      context.isTrustedProxy(address),
+    );
+    const limits = {
+      maxConnections: maxConnections + REFUSED_CONNECTIONS_MAX,
+      handshakeTimeoutMs: headTimeoutMs,
+    };
+    this.#ports = options.ports.map((port) => new ListeningPort(port, limits, this.#events()));
+  }
+
+  /** Client connections; an HTTP/2 connection counts once, however many streams it has. */
+  get connectionCount(): number {
+    return (
+      this.#connections.size + this.#http2Connections.size + this.#handshakes.size + this.#announced.size
+    );
+  }
+
+  /**
+   * Uses these certificates for new handshakes; does not affect established connections.
+   * @throws if one of them is unusable, or the listener has no TLS; then nothing has changed
+   */
+  replaceCertificates(certificates: readonly CertificatePair[]): void {
+    const withTls = this.#ports.flatMap(({ tls }) => tls ?? []);
+    if (withTls.length === 0) throw new Error('The listener was started without TLS');
+    for (const tls of withTls) tls.replace(certificates);
+  }
+
+  /** Encrypts session tickets with other keys from now on; earlier tickets become useless. */
+  replaceTicketKeys(ticketKeys: Uint8Array): void {
+    for (const { tls } of this.#ports) tls?.replaceTicketKeys(ticketKeys);
+  }
+
+  /**
+   * Resolves with the ports, in their order, once connections are accepted on each; rejects with the system's error
+   * (EADDRINUSE, EACCES …).
+   */
+  async listen(): Promise<number[]> {
+    return Promise.all(this.#ports.map((port) => port.listen(this.#options.host)));
+  }
+
+  /**
+   * Stops accepting and lets exchanges finish; from now on responses have `Connection: close`. Resolves when the last
+   * connection is closed, or when `timeoutMs` has passed and the rest were cut.
+   * @param onPortsClosed called when no more connections are accepted
+   */
+  async drain(timeoutMs: number, onPortsClosed: () => void = () => undefined): Promise<void> {
+    const { clock } = this.#context;
+    await Promise.all(this.#ports.map((port) => port.close(clock)));
+    onPortsClosed();
+    const startedMs = clock.monotonicMs();
+    while (this.connectionCount > 0) {
+      const elapsedMs = clock.monotonicMs() - startedMs;
+      if (elapsedMs >= timeoutMs) break;
+      // Each counts from the start of its own idle time: a new connection is about to send its request.
+      for (const connection of this.#connections) connection.closeIfIdle(DRAIN_IDLE_MS);
+      if (elapsedMs >= DRAIN_IDLE_MS) {
+        for (const connection of this.#http2Connections) connection.closeWhenDone();
+      }
+      await new Promise((resolve) => setTimeout(resolve, DRAIN_POLL_MS));
+    }
+    await this.#endTunnels(timeoutMs > 0 ? TUNNEL_END_MS : 0);
+    for (const connection of this.#connections) connection.abort();
+    for (const connection of this.#http2Connections) connection.abort();
+    for (const client of this.#announced) client.abort();
+  }
+
+  /** Clients of tunnels (WebSocket) get an orderly end of the connection, not a reset. */
+  async #endTunnels(withinMs: number): Promise<void> {
+    const { clock } = this.#context;
+    const tunnels = [...this.#connections].filter((connection) => connection.endTunnel());
+    const endMs = clock.monotonicMs() + withinMs;
+    while (tunnels.some((connection) => this.#connections.has(connection)) && clock.monotonicMs() < endMs)
+      await new Promise((resolve) => setTimeout(resolve, DRAIN_POLL_MS));
+  }
+
+  #events(): ConstructorParameters<typeof ListeningPort>[2] {
+    const { observer } = this.#context;
+    return {
+      accept: (socket, from) => this.#accept(socket, from),
+      acceptTls: (socket) => this.#acceptTls(socket),
+      handshakeFailed: (error, socket) => {
+        const client = this.#endHandshake(peerName(socket))?.client ?? peerAddress(socket);
+        const code = errorCodeOf(error);
+        observer.handshakeFailed(handshakeFailure(code), client, code);
+      },
+      dropped: () => observer.overloaded('connections'),
+      failed: (error) => observer.internalError(error, ''),
+    };
+  }
+
+  #accept(socket: net.Socket, from: ListeningPort): void {
+    const peer = peerAddress(socket);
+    // The client has disconnected already.
+    if (peer === undefined) return void socket.destroy();
+    if (this.#options.isAnnounced?.(peer) === true) return this.#awaitAnnouncement(socket, peer, from);
+    this.#admit(socket, peer, from);
+  }
+
+  /** Whose connection it is, the balancer says first; only then it is counted for an address. */
+  #awaitAnnouncement(socket: net.Socket, peer: string, from: ListeningPort): void {
+    if (!this.#hasRoom()) return this.#refuse(socket, 'connections', from);
+    const waiting: AnnouncedClient = new AnnouncedClient(socket, this.#context, {
+      announced: (client = peer, early) => {
+        this.#announced.delete(waiting);
+        this.#admit(socket, client, from, early);
+      },
+      ended: (problem) => {
+        this.#announced.delete(waiting);
+        if (problem !== undefined) this.#context.observer.proxyHeaderRefused(problem, peer);
+      },
+    });
+    this.#announced.add(waiting);
+  }
+
+  /** @param early bytes that have been read of it */
+  #admit(socket: net.Socket, client: string, from: ListeningPort, early?: Buffer): void {
+    if (!this.#addresses.enter(client)) return this.#refuse(socket, 'connections_per_ip', from);
+    if (!this.#hasRoom()) {
+      this.#addresses.leave(client);
+      return this.#refuse(socket, 'connections', from);
+    }
+    if (from.tls === undefined) return this.#serve(tcpClientSocket(socket, early), client, false);
+    socket.once('close', () => this.#addresses.leave(client));
+    if (early !== undefined) socket.unshift(early);
+    this.#beginHandshake(socket, client, from.tls.server);
+  }
+
+  /** If there is no room, the client that has been idle longest is closed. */
+  #hasRoom(): boolean {
+    const { options, waiting, observer } = this.#context;
+    if (this.connectionCount < options.maxConnections) return true;
+    if (!waiting.makeRoom()) return false;
+    observer.gaveWay();
+    return true;
+  }
+
+  #refuse(socket: net.Socket, reason: 'connections' | 'connections_per_ip', { tls }: ListeningPort): void {
+    const context = this.#context;
+    context.observer.overloaded(reason);
+    // With TLS a response would first need a handshake, which costs too much.
+    if (tls === undefined) refuseConnection(socket, reason, context.nextRequestId(), context.httpDate());
+    else socket.destroy();
+  }
+
+  /** Its handshake is not complete, but the client would see a failure if it were closed now. */
+  #beginHandshake(socket: net.Socket, client: string, server: net.Server): void {
+    const name = peerName(socket);
+    const handshake = new Handshake(socket, client);
+    this.#handshakes.set(name, handshake);
+    this.#context.waiting.add(handshake);
+    socket.once('close', () => this.#endHandshake(name));
+    server.emit('connection', socket);
+  }
+
+  #endHandshake(name: string): Handshake | undefined {
+    const handshake = this.#handshakes.get(name);
+    if (handshake === undefined) return undefined;
+    this.#context.waiting.delete(handshake);
+    this.#handshakes.delete(name);
+    return handshake;
+  }
+
+  #acceptTls(socket: TLSSocket): void {
+    const client = this.#endHandshake(peerName(socket))?.client;
+    // It has disconnected already.
+    if (client === undefined) return void socket.destroy();
+    if (socket.alpnProtocol !== HTTP2) return this.#serve(streamClientSocket(socket), client, true);
+    const connection = new Http2Connection(socket, client, this.#context, (closed) => {
+      this.#http2Connections.delete(closed);
+      this.#context.deadlines.delete(closed);
+    });
+    this.#http2Connections.add(connection);
+    this.#context.deadlines.add(connection);
+  }
+
+  #serve(socket: ClientSocket, peer: string, isSecure: boolean): void {
+    const connection = new Connection(socket, peer, isSecure, this.#context, this.#forget);
+    this.#connections.add(connection);
+    this.#context.deadlines.add(connection);
+  }
+}
+
+/** A client during its TLS handshake. */
+class Handshake extends WaitingClient {
+  /** Its address; of the socket it may be that of a balancer. */
+  readonly client: string;
+  readonly #socket: net.Socket;
+
+  constructor(socket: net.Socket, client: string) {
+    super();
+    this.#socket = socket;
+    this.client = client;
+  }
+
+  giveWay(): boolean {
+    this.#socket.destroy();
+    return true;
+  }
+}
+
+/** undefined if the peer has disconnected. */
+function peerAddress({ remoteAddress }: net.Socket): string | undefined {
+  return remoteAddress === undefined ? undefined : (normaliseAddress(remoteAddress) ?? remoteAddress);
+}
+
+function peerName({ remoteAddress = '', remotePort = 0 }: net.Socket): string {
+  return `${remoteAddress} ${remotePort}`;
+}

@@ -1,0 +1,96 @@
+/**
+ * One port of a worker's listener, with TLS or without. Several workers, and during a takeover several processes, share
+ * it through SO_REUSEPORT. Owns the listening socket; what becomes of a connection is decided by the listener.
+ */
+import * as net from 'node:net';
+import type { TLSSocket } from 'node:tls';
+import type { Clock } from '../../../lib/clock.ts';
+import { closePort } from './close-port.ts';
+import type { CertificatePair } from '../tls/tls-certificate.ts';
+import { createTlsServer, type TlsServer } from '../tls/tls-server.ts';
+
+export interface PortTls {
+  /** At least one; the first serves clients without a server name, or with an unknown one. */
+  readonly certificates: readonly CertificatePair[];
+  /** Whether HTTP/2 is offered (ALPN). */
+  readonly http2: boolean;
+  /** 48 bytes that encrypt session tickets; listeners that share them resume each other's sessions. */
+  readonly ticketKeys?: Uint8Array;
+}
+
+export interface PortOptions {
+  /** 0 selects a free port. */
+  readonly port: number;
+  readonly tls: PortTls | undefined;
+}
+
+export interface PortEvents {
+  /** Accepted by the kernel; paused without TLS. */
+  accept(socket: net.Socket, from: ListeningPort): void;
+  /** The handshake is complete. */
+  acceptTls(socket: TLSSocket): void;
+  handshakeFailed(error: Error, socket: TLSSocket): void;
+  /** The kernel's queue has more than may be accepted. */
+  dropped(): void;
+  /** Of accepting, such as no free descriptors: passes, and the port stays. */
+  failed(error: Error): void;
+}
+
+/** Pending connections that the kernel queues for one worker. */
+const BACKLOG = 4096;
+/** How long queued connections are still accepted before the port closes; usually milliseconds. */
+const CLOSE_PATIENCE_MS = 2_000;
+
+export class ListeningPort {
+  /** undefined without TLS. */
+  readonly tls: TlsServer | undefined;
+  readonly #server: net.Server;
+  readonly #events: PortEvents;
+  readonly #port: number;
+  #acceptedCount = 0;
+
+  constructor(
+    { port, tls }: PortOptions,
+    limits: { readonly maxConnections: number; readonly handshakeTimeoutMs: number },
+    events: PortEvents,
+  ) {
+    this.#port = port;
+    this.#events = events;
+    if (tls !== undefined) {
+      const { handshakeTimeoutMs } = limits;
+      this.tls = createTlsServer({ ...tls, handshakeTimeoutMs }, (socket) => events.acceptTls(socket));
+      this.tls.server.prependListener('tlsClientError', (error: Error, socket: TLSSocket) =>
+        events.handshakeFailed(error, socket),
+      );
+    }
+    // TLS creates sockets from the accepted ones.
+    const allowHalfOpen = tls === undefined;
+    const accept = (socket: net.Socket): void => {
+      this.#acceptedCount += 1;
+      events.accept(socket, this);
+    };
+    this.#server = net.createServer({ allowHalfOpen, noDelay: true, pauseOnConnect: allowHalfOpen }, accept);
+    this.#server.maxConnections = limits.maxConnections;
+    this.#server.on('drop', () => events.dropped());
+  }
+
+  /** Resolves with the port once connections are accepted; rejects with the system's error (EADDRINUSE, EACCES …). */
+  async listen(host: string): Promise<number> {
+    await new Promise<void>((resolve, reject) => {
+      this.#server.once('error', reject);
+      this.#server.listen({ host, port: this.#port, reusePort: true, backlog: BACKLOG }, () => {
+        this.#server.off('error', reject);
+        resolve();
+      });
+    });
+    this.#server.on('error', (error) => this.#events.failed(error));
+    const address = this.#server.address();
+    return typeof address === 'object' && address !== null ? address.port : this.#port;
+  }
+
+  /** Resolves when the port accepts no more connections; those in the kernel's queue are accepted before. */
+  async close(clock: Clock): Promise<void> {
+    const acceptedCount = (): number => this.#acceptedCount;
+    await closePort(this.#server, { clock, acceptedCount, patienceMs: CLOSE_PATIENCE_MS });
+  }
+}

@@ -1,0 +1,32 @@
+/**
+ * Sends clients that did not come over TLS to the same URL with `https`, where the settings ask for it. The method and
+ * the body stay the same (RFC 9110 section 15.4.9).
+ */
+import { HeaderKind } from '../../http/heads/header-kind.ts';
+import type { Exchange } from '../exchange.ts';
+import { HTTPS_WITHOUT_HOST } from '../reasons.ts';
+import { DONE, NEXT, type StageResult } from '../stage-result.ts';
+
+const HTTPS_PORT = 443;
+
+export function redirectToHttps(exchange: Exchange): StageResult {
+  const { connection, context } = exchange;
+  const port = context.options.httpsRedirectPort;
+  if (port === undefined || connection.isSecure || cameOverTls(exchange)) return NEXT;
+  const { host, target } = connection.head;
+  // OPTIONS for the whole server has no URL.
+  if (target === '*') return NEXT;
+  if (host === '') {
+    exchange.respondProblem(HTTPS_WITHOUT_HOST);
+    return DONE;
+  }
+  const authority = host.replace(/:[0-9]+$/, '') + (port === HTTPS_PORT ? '' : `:${port}`);
+  // The answer depends on the connection, which caches do not know of.
+  exchange.respondEmpty(308, `Location: https://${authority}${target}\r\nCache-Control: no-store\r\n`);
+  return DONE;
+}
+
+/** As the proxy in front says, if it is trusted. */
+function cameOverTls({ connection: { isTrustedPeer, head } }: Exchange): boolean {
+  return isTrustedPeer && head.valueOf(HeaderKind.forwardedProto)?.toLowerCase() === 'https';
+}
