@@ -48,10 +48,6 @@ import type { Repository } from '../storage/repository.ts';
 export { migrateDatabase } from './database.ts';
 
 export interface Gateway {
-  readonly managementPort: number;
-  readonly proxyPort: number;
-  /** Of `GATEWAY_PROXY__TLS__PORT`, if it is set. */
-  readonly proxyTlsPort: number | undefined;
   /** SIGUSR2: another process requests or returns the management port (control/takeover/takeover.ts). */
   takeover(): Promise<void>;
   /** Reads certificates and configuration files again; undefined where there are none. */
@@ -202,9 +198,7 @@ async function startParts(options: StartOptions, log: Logger): Promise<Gateway> 
       for (const step of undo) await step();
     };
     const reload = reloadOf([watches.hasAny ? watches : undefined, configFile]);
-    const { main: proxyPort, tls: proxyTlsPort } = ports;
-    const request = (): Promise<void> => takeover.request();
-    return { managementPort, proxyPort, proxyTlsPort, takeover: request, reload, stop };
+    return { takeover: () => takeover.request(), reload, stop };
   } catch (error) {
     for (const step of undo) await step().catch(() => undefined);
     throw error;
