@@ -9,7 +9,7 @@ import { announceFirstToken, databaseOf, recoverDatabase, snapshotFileWriter } f
 import { CertificateWatches, readCertificates } from './listener-certificates.ts';
 import { statsHistory } from './stats.ts';
 import { startConfigFile } from './start-config-file.ts';
-import { createManagement, listenForManagement, writeDependencies } from './management.ts';
+import { createManagement, listenForManagement, writeDependencies, type Phase } from './management.ts';
 import type { Parts } from './parts.ts';
 import { assertAlone, assertClaimed, claim, fileOfPort, release, takeover } from './takeover-files.ts';
 import {
@@ -117,9 +117,10 @@ export async function startGateway(options: StartOptions, logging: Logging): Pro
     if (database.kind === 'postgres') claim(pidFile, 'ended', log);
   }
   try {
-    const gateway = await startParts(options, log);
-    if (predecessor === undefined && database.kind === 'postgres') assertClaimed(pidFile);
-    else claim(pidFile, 'any', log);
+    const gateway = await startParts(options, log, () => {
+      if (predecessor === undefined && database.kind === 'postgres') assertClaimed(pidFile);
+      else claim(pidFile, 'any', log);
+    });
     predecessor?.complete();
     const stop = async (): Promise<void> => {
       await gateway.stop();
@@ -135,7 +136,8 @@ export async function startGateway(options: StartOptions, logging: Logging): Pro
   }
 }
 
-async function startParts(options: StartOptions, log: Logger): Promise<Gateway> {
+/** @param claimFolder called when all of it works; only then it says that it is ready */
+async function startParts(options: StartOptions, log: Logger, claimFolder: () => void): Promise<Gateway> {
   const { settings, version, announce } = options;
   const clock = systemClock;
   const certificates = await readCertificates(settings);
@@ -163,9 +165,8 @@ async function startParts(options: StartOptions, log: Logger): Promise<Gateway> 
       traffic: (pairs) => supervisor.setCertificates(pairs),
       management: async ([pair]) => pair && management.renewCertificate(pair),
     });
-    undo.unshift(startMetricsKeeping(parts, supervisor));
-    undo.unshift(startTicketKeys(parts, supervisor));
-    let stopping = false;
+    undo.unshift(startTicketKeys(parts, supervisor), startMetricsKeeping(parts, supervisor));
+    let phase: Phase = 'starting';
     const changes = createChanges(parts, supervisor);
     undo.unshift(() => changes.cluster.stop());
     const tls = { watches, management: certificates.management?.pairs[0] };
@@ -173,7 +174,7 @@ async function startParts(options: StartOptions, log: Logger): Promise<Gateway> 
     const configFile = await startConfigFile(parts, writing, options.env);
     undo.unshift(async () => configFile?.stop());
     const shownSettings = settingsInForce(options.env);
-    const further = { writing, configFile, threads: THREADS, shownSettings, isStopping: () => stopping };
+    const further = { writing, configFile, threads: THREADS, shownSettings, phase: () => phase };
     const management = await createManagement(parts, supervisor, changes, tls, further);
     undo.unshift(() => management.close());
     // The management port first: of two gateways started at the same time, only one may serve traffic.
@@ -186,12 +187,14 @@ async function startParts(options: StartOptions, log: Logger): Promise<Gateway> 
     watches.start();
     configFile?.start();
     undo.unshift(() => watches.stop());
+    claimFolder();
+    phase = 'serving';
     logReady(parts, managementPort, ports);
     if (recovering === undefined) parts.snapshotFile?.changed();
     else recoverDatabase(parts, recovering, changes, announceToken);
     const takeover = new TakeoverResponder(management, log);
     const stop = async (): Promise<void> => {
-      stopping = true;
+      phase = 'stopping';
       takeover.stop();
       // A load balancer polls readiness and sends traffic until it sees the change.
       await delay(settings.proxy.drainGraceMs);

@@ -63,6 +63,9 @@ export function writeDependencies(parts: Parts, { configSync, cluster }: Changes
   };
 }
 
+/** `serving` from when everything works and the process has its folder for itself. */
+export type Phase = 'starting' | 'serving' | 'stopping';
+
 /** What the management API writes, shows and runs beside the parts. */
 export interface ManagementParts {
   readonly writing: WriteDependencies;
@@ -72,7 +75,7 @@ export interface ManagementParts {
   readonly threads: { readonly trialUrl: URL; readonly importUrl: URL };
   /** As readers see them: secrets are masked. */
   readonly shownSettings: readonly SettingInForce[];
-  readonly isStopping: () => boolean;
+  readonly phase: () => Phase;
 }
 
 export async function createManagement(
@@ -80,7 +83,7 @@ export async function createManagement(
   supervisor: Supervisor,
   { cluster }: Changes,
   certificates: { readonly watches: CertificateWatches; readonly management: CertificatePair | undefined },
-  { writing, configFile, threads, shownSettings, isStopping }: ManagementParts,
+  { writing, configFile, threads, shownSettings, phase }: ManagementParts,
 ): Promise<ManagementListening> {
   const { settings, version, clock, log, repository, state, limitMemory, metrics } = parts;
   const startedMs = clock.monotonicMs();
@@ -108,7 +111,7 @@ export async function createManagement(
       limits: () => parts.limitNode?.problem,
       ...certificateStatus(certificates.watches),
       configFile: () => configFile?.status,
-      ready: () => readiness(isStopping(), supervisor.listeningCount, settings.workers),
+      ready: () => readiness(phase(), supervisor.listeningCount, settings.workers),
       breakerState: (revisionId) => breakerStateOf(parts, revisionId),
       revisionHealth: (revision) => parts.health.healthOf(revision),
       stats: statsAccess(parts, cluster),
@@ -228,12 +231,13 @@ export async function listenForManagement(
 }
 
 function readiness(
-  stopping: boolean,
+  phase: Phase,
   listening: number,
   workers: number,
 ): { readonly ready: boolean; readonly reason: string | undefined } {
-  if (stopping) return { ready: false, reason: 'the gateway is stopping' };
+  if (phase === 'stopping') return { ready: false, reason: 'the gateway is stopping' };
   if (listening === 0) return { ready: false, reason: `none of ${workers} workers accepts connections yet` };
+  if (phase === 'starting') return { ready: false, reason: 'the gateway is starting' };
   return { ready: true, reason: undefined };
 }
 

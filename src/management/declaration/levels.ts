@@ -260,8 +260,10 @@ function writableVersion(version: Version): Item {
 
 /** Only one form of the targets: the short one for the one target that it can say. */
 function writableRevision(revision: Revision): Item {
-  const { backend_host, backend_port, targets, ...rest } = revisions.writable(revision);
-  return revision.targets ? { ...rest, targets } : { backend_host, backend_port, ...rest };
+  const { targets, ...single } = revisions.writable(revision);
+  if (!revision.targets) return single;
+  const { backend_host: _host, backend_port: _port, ...rest } = single;
+  return { ...rest, targets };
 }
 
 export function endpointLabel({ method, path }: Pick<Endpoint, 'method' | 'path'>): string {

@@ -1,5 +1,5 @@
 /** Many targets in configuration files: the bound of one revision is told at its place, and thousands in all are served. */
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import {
   configYaml,
   startFileRig,
@@ -63,6 +63,12 @@ it('serves ten thousand targets of forty revisions, counts them, and lets them g
   expect(lines.length).toBeLessThanOrEqual(5_000);
   rig.write('many.yaml', configYaml({ port: rig.origin.port }));
   await untilStatus(gateway, '/a39/v1/x', 404);
-  const [after] = await gateway.must('GET', '/state');
-  expect(after.state.targets).toEqual({ in_service: 0, ejected: 0, unhealthy: 0 });
+  // Each worker lets them go when it has the new configuration.
+  await vi.waitFor(
+    async () => {
+      const [after] = await gateway.must('GET', '/state');
+      expect(after.state.targets).toEqual({ in_service: 0, ejected: 0, unhealthy: 0 });
+    },
+    { timeout: 10_000, interval: 100 },
+  );
 });

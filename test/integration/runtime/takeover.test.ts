@@ -148,11 +148,26 @@ describe('headgate start --take-over', () => {
     process.once('SIGUSR2', () => (signalled = true));
     const gateway = await start(TAKE_OVER);
     expect(logged(gateway, 'there is no running gateway to take over from')).toBe(true);
-    // The file is claimed once the gateway serves, a moment after it says so.
-    const own = new RegExp(`^${gateway.process.pid} \\d+\\n$`);
-    await expect.poll(() => readFileSync(file, 'latin1')).toMatch(own);
+    expect(readFileSync(file, 'latin1')).toMatch(new RegExp(`^${gateway.process.pid} \\d+\\n$`));
     expect(signalled).toBe(false);
     process.removeAllListeners('SIGUSR2');
+  });
+});
+
+describe('a gateway that starts', () => {
+  it('is ready once its folder names it, not before', TIMEOUT, async () => {
+    const starting = start();
+    const file = join(folder, 'headgate.pid');
+    let isNamed: boolean | undefined;
+    await until(async () => {
+      const answer = await fetch(`http://127.0.0.1:${env['GATEWAY_SERVER__PORT']}/readyz`).catch(
+        () => undefined,
+      );
+      if (answer?.status === 200) isNamed = existsSync(file);
+      return isNamed !== undefined;
+    });
+    expect(isNamed).toBe(true);
+    await starting;
   });
 });
 
