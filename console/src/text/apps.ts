@@ -144,6 +144,7 @@ export const appsWords = {
   explain: 'Explain a request',
   tryRequest: 'Try a request',
   asYaml: 'As YAML',
+  seePolicy: 'See the policy',
   setPolicy: 'Set a policy',
   editPolicy: 'Change the policy',
   facts: {

@@ -45,6 +45,8 @@ export const historyWords = {
     ].join(', '),
   changes: { create: 'created', update: 'changed', delete: 'deleted' },
   types: { app: 'App', version: 'Version', revision: 'Revision', endpoint: 'Endpoint', key: 'Key' },
+  changeOf: (record: string, done: string, fields: string): string =>
+    fields === '' ? `${record} ${done}` : `${record} ${done}: ${fields}`,
   below: (count: number): string => `and ${count} below it`,
   before: 'before:',
   after: 'after:',

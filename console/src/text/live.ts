@@ -50,7 +50,9 @@ export const liveWords = {
   aborted: 'aborted',
   anonymous: 'anonymous',
   exchange: 'Request',
-  gone: 'This request is no longer kept. Each worker keeps the last 1,000 that were shown; they end with it.',
+  gone: 'This request is not kept, or no longer',
+  goneWhy:
+    'Each worker keeps the last 1,000 requests that were shown here, and those that were refused or failed, until it ends.',
   back: 'Live traffic',
   copyLink: 'Copy link',
 } as const;

@@ -2,12 +2,11 @@
 import { useState, type ReactNode } from 'react';
 import type { Explanation } from '../../api/schema.ts';
 import { explainWords } from '../../text/explain.ts';
-import { Badge } from '../../ui/display/badge.tsx';
 import { Columns, Panel, Stack } from '../../ui/display/panel.tsx';
 import { useSearchText } from '../../page/search-text.ts';
 import { AnswerFacts, Candidates, Limits, RequestFacts, UpstreamFacts } from './exchange-facts.tsx';
 import { FixPanel } from './fix-panel.tsx';
-import { decidingStage, outcomeText, outcomeTone, stageName, type ExplainSource } from './source.ts';
+import { decidingStage, outcomeText, stageName, type ExplainSource } from './source.ts';
 import { StageList } from './stage-list.tsx';
 import { TimePanel } from './time-bars.tsx';
 import { TimeTravel } from './time-travel.tsx';
@@ -58,11 +57,7 @@ export function Verdict({ explanation }: { readonly explanation: Explanation }):
   return (
     <div className={styles['verdict']} data-outcome={outcome}>
       <strong>{outcomeText({ outcome, code, status: response.status })}</strong>
-      {stage !== undefined && (
-        <span>
-          <Badge tone={outcomeTone(outcome)}>{explainWords.decidedBy(stageName(stage.stage))}</Badge>
-        </span>
-      )}
+      {stage !== undefined && <small>{explainWords.decidedBy(stageName(stage.stage))}</small>}
       {stage !== undefined && stage.detail !== null && <span>{stage.detail}</span>}
     </div>
   );

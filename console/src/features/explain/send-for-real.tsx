@@ -32,19 +32,23 @@ export function SendForReal({ form, explained }: SendForRealProps): ReactNode {
   };
   return (
     <>
-      <TextArea
-        label={explainWords.content}
-        hint={explainWords.contentHint}
-        isMono
-        rows={3}
-        maxLength={CONTENT_CHARS_MAX}
-        value={content}
-        onValue={setContent}
-      />
-      <div className={styles['buttons']}>
-        <Button onClick={() => setAsking(true)}>{explainWords.send}</Button>
-        <span className={styles['soft']}>{explainWords.sendWarning}</span>
-      </div>
+      <Panel title={explainWords.send}>
+        <div className={styles['form']}>
+          <TextArea
+            label={explainWords.content}
+            hint={explainWords.contentHint}
+            isMono
+            rows={3}
+            maxLength={CONTENT_CHARS_MAX}
+            value={content}
+            onValue={setContent}
+          />
+          <div className={styles['buttons']}>
+            <Button onClick={() => setAsking(true)}>{explainWords.send}</Button>
+            <span className={styles['soft']}>{explainWords.sendWarning}</span>
+          </div>
+        </div>
+      </Panel>
       <ConfirmDialog
         isOpen={isAsking}
         onClose={() => setAsking(false)}

@@ -120,7 +120,11 @@ function Found({ result }: { readonly result: ConfigBisectResult }): ReactNode {
             ...changes.map((change) =>
               row(
                 historyWords.responsible,
-                `${change.type} ${change.name} ${historyWords.changes[change.change]}: ${change.fields.join(', ')}`,
+                historyWords.changeOf(
+                  `${change.type} ${change.name}`,
+                  historyWords.changes[change.change],
+                  change.fields.join(', '),
+                ),
               ),
             ),
           ]}

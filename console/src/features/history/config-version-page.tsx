@@ -52,7 +52,11 @@ export function ConfigVersionPage(): ReactNode {
         }
         actions={
           <>
-            <Neighbour to={number - 1} label={historyWords.older} isThere={number > 1} />
+            <Neighbour
+              to={number - 1}
+              label={historyWords.older}
+              isThere={number > 1 && (inForce === undefined || number <= inForce)}
+            />
             <Neighbour to={number + 1} label={historyWords.newer} isThere={isOld} />
             {isOld && (
               <ButtonLink to="/history" search={{ compare: `${number}-${inForce}` }}>

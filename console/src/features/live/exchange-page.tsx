@@ -23,7 +23,7 @@ export function ExchangePage(): ReactNode {
       />
       {isGone && query.data === undefined ? (
         <Panel isFlush>
-          <EmptyState title={liveWords.gone}>{query.error?.message}</EmptyState>
+          <EmptyState title={liveWords.gone}>{liveWords.goneWhy}</EmptyState>
         </Panel>
       ) : (
         <Loaded query={query}>

@@ -59,6 +59,7 @@ export function formatNumber(value: number): string {
 /** Milliseconds, with as many digits as say something. */
 export function formatMs(ms: number): string {
   if (ms === 0) return '0 ms';
+  if (ms < 0.01) return '< 0.01 ms';
   if (ms < 1) return `${ms.toFixed(2)} ms`;
   if (ms < 10) return `${ms.toFixed(1)} ms`;
   if (ms < 1_000) return `${Math.round(ms)} ms`;

@@ -2,10 +2,12 @@
 import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import type { Policy } from '../../../api/schema.ts';
+import { useMay } from '../../../page/session.ts';
 import { appsWords } from '../../../text/apps.ts';
 import { partText } from '../../save/part-text.ts';
 
 export function PolicySummary({ policy }: { readonly policy: Policy | null }): ReactNode {
+  const mayEdit = useMay('editor');
   const parts = Object.entries(policy ?? {}).filter(
     ([, value]) => value !== null && !(Array.isArray(value) && value.length === 0),
   );
@@ -17,7 +19,7 @@ export function PolicySummary({ policy }: { readonly policy: Policy | null }): R
         </div>
       ))}
       <Link to="." search={{ tab: 'policy' } as never}>
-        {parts.length === 0 ? appsWords.setPolicy : appsWords.editPolicy}
+        {mayEdit ? (parts.length === 0 ? appsWords.setPolicy : appsWords.editPolicy) : appsWords.seePolicy}
       </Link>
     </>
   );
