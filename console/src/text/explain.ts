@@ -17,6 +17,8 @@ export const explainWords = {
   headersHint: 'One a line: Name: value',
   headerLine: (line: number): string => `Line ${line} is not "Name: value"`,
   wholeNumber: 'Must be a whole number',
+  urlSpace: 'Must have no spaces: one in a path is written %20',
+  methodSpace: 'Must be one word, such as GET',
   ask: 'Explain',
   recorded: 'A request that came',
   requestIdHint:

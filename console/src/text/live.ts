@@ -37,6 +37,7 @@ export const liveWords = {
   empty:
     'Each request that ends from now on is shown here, also those that no route takes. Send one through the traffic port of the gateway, and it appears. One that was refused before is found by its id under Explain.',
   emptyFiltered: 'No request has passed the filter yet.',
+  emptyRefused: 'Nothing is watched: see what is wrong with the filter.',
   columns: {
     time: 'Time',
     status: 'Status',

@@ -54,16 +54,16 @@ function Yourself({ session }: { readonly session: CurrentSession }): ReactNode 
       rows={[
         row(fields.name, name),
         row(fields.role, `${roles[role]}: ${roleTexts[role]}`),
-        ...timeRow(fields.since, session.created_at),
-        ...timeRow(fields.idleEnd, session.idle_expires_at),
-        ...timeRow(fields.end, session.expires_at),
+        ...timeRow(fields.since, session.created_at, 'ago'),
+        ...timeRow(fields.idleEnd, session.idle_expires_at, 'either'),
+        ...timeRow(fields.end, session.expires_at, 'either'),
       ]}
     />
   );
 }
 
-function timeRow(name: string, at: string | null): ReturnType<typeof row>[] {
-  return at === null ? [] : [row(name, <Time at={at} isRelative />)];
+function timeRow(name: string, at: string | null, relative: 'ago' | 'either'): ReturnType<typeof row>[] {
+  return at === null ? [] : [row(name, <Time at={at} relative={relative} />)];
 }
 
 function Ways(): ReactNode {

@@ -88,10 +88,10 @@ function columnsOf(onDelete: (token: AdminToken) => void): readonly Column<Admin
     { head: columns.name, isRowHead: true, cell: ({ name }) => name },
     { head: columns.prefix, cell: (token) => <code>{token.token_prefix}</code> },
     { head: columns.role, cell: ({ role }) => <Badge>{accessWords.roles[role]}</Badge> },
-    { head: columns.created, cell: (token) => <Time at={token.created_at} isRelative /> },
+    { head: columns.created, cell: (token) => <Time at={token.created_at} relative="ago" /> },
     {
       head: columns.lastUsed,
-      cell: ({ last_used_at: at }) => (at === null ? accessWords.never : <Time at={at} isRelative />),
+      cell: ({ last_used_at: at }) => (at === null ? accessWords.never : <Time at={at} relative="ago" />),
     },
     { head: columns.expires, cell: ({ expires_at: at }) => <Expiry at={at} /> },
     {
@@ -115,7 +115,7 @@ function Expiry({ at }: { readonly at: string | null }): ReactNode {
   if (at === null) return accessWords.never;
   return (
     <>
-      <Time at={at} isRelative />{' '}
+      <Time at={at} relative="either" />{' '}
       {Date.parse(at) <= nowMs && <Badge tone="warn">{accessWords.expired}</Badge>}
     </>
   );

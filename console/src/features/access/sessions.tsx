@@ -93,9 +93,9 @@ function columnsOf(onEnd: (session: Session) => void): readonly Column<Session>[
         </span>
       ),
     },
-    { head: columns.since, cell: (session) => <Time at={session.created_at} isRelative /> },
-    { head: columns.lastUsed, cell: (session) => <Time at={session.last_used_at} isRelative /> },
-    { head: columns.ends, cell: (session) => <Time at={session.expires_at} isRelative /> },
+    { head: columns.since, cell: (session) => <Time at={session.created_at} relative="ago" /> },
+    { head: columns.lastUsed, cell: (session) => <Time at={session.last_used_at} relative="ago" /> },
+    { head: columns.ends, cell: (session) => <Time at={session.expires_at} relative="either" /> },
     {
       head: columns.actions,
       cell: (session) =>

@@ -23,10 +23,18 @@ describe('a described request', () => {
   it.each([
     [{ headers: 'ok: 1\nno colon' }, { headers: 'Line 2 is not "Name: value"' }],
     [{ bodyBytes: 'many' }, { bodyBytes: 'Must be a whole number' }],
+    [{ url: '/a b' }, { url: 'Must have no spaces: one in a path is written %20' }],
+    [
+      { url: '/a\tHTTP/1.1', method: 'GET /' },
+      {
+        method: 'Must be one word, such as GET',
+        url: 'Must have no spaces: one in a path is written %20',
+      },
+    ],
   ])('says at the field what is wrong: %j', (part, errors) => {
     const input = inputOf({ ...EMPTY_FORM, url: '/', ...part });
     expect(isInput(input)).toBe(false);
-    expect(input).toEqual(errors);
+    expect(input).toEqual({ errors });
   });
 
   it('has a link that never carries a secret, wherever it was typed', () => {

@@ -25,6 +25,10 @@ export const EMPTY_FORM: DescribedForm = {
 
 export type FormErrors = Partial<Record<keyof DescribedForm, string>>;
 
+export interface Unclear {
+  readonly errors: FormErrors;
+}
+
 /** Only these may stand in an address: no list knows how an API calls its keys. */
 const LINKED_HEADERS = new Set([
   'accept',
@@ -40,6 +44,8 @@ const LINKED_HEADERS = new Set([
   'x-forwarded-for',
   'x-forwarded-proto',
 ]);
+/** Ends a part of the first line of a request, so that what follows would be read as another part. */
+const SPACE = /\s/;
 const HEADER_LINE = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+)\s*:\s*(.*)$/;
 
 export function headerLines(text: string): readonly HeaderField[] | number {
@@ -53,14 +59,16 @@ export function headerLines(text: string): readonly HeaderField[] | number {
   return fields;
 }
 
-export function inputOf(form: DescribedForm): ExplainInput | FormErrors {
+export function inputOf(form: DescribedForm): ExplainInput | Unclear {
   const fields = headerLines(form.headers);
   const bytes = form.bodyBytes.trim();
   const errors: FormErrors = {
+    ...(SPACE.test(form.method.trim()) && { method: explainWords.methodSpace }),
+    ...(SPACE.test(form.url.trim()) && { url: explainWords.urlSpace }),
     ...(typeof fields === 'number' && { headers: explainWords.headerLine(fields) }),
     ...(!/^\d*$/.test(bytes) && { bodyBytes: explainWords.wholeNumber }),
   };
-  if (Object.keys(errors).length > 0 || typeof fields === 'number') return errors;
+  if (Object.keys(errors).length > 0 || typeof fields === 'number') return { errors };
   const headers = byName(fields);
   return {
     method: form.method.trim(),
@@ -73,8 +81,8 @@ export function inputOf(form: DescribedForm): ExplainInput | FormErrors {
   };
 }
 
-export function isInput(input: ExplainInput | FormErrors): input is ExplainInput {
-  return 'url' in input && 'method' in input && !('bodyBytes' in input) && typeof input.headers !== 'string';
+export function isInput(input: ExplainInput | Unclear): input is ExplainInput {
+  return !('errors' in input);
 }
 
 function byName(fields: readonly HeaderField[]): Record<string, string | readonly string[]> {

@@ -57,7 +57,7 @@ function Described({ search }: { readonly search: PageSearch }): ReactNode {
   const navigate = useNavigate();
   const maySend = useMay('editor');
   const [form, setForm] = useState(() => formOf(search));
-  const [errors, setErrors] = useState<FormErrors>({});
+  const [errors, setErrors] = useState(() => errorsOf(formOf(search)));
   const [asked, setAsked] = useState<Asked | undefined>(() => askedBy(formOf(search)));
   const query = useRead(
     'POST /explain',
@@ -68,7 +68,7 @@ function Described({ search }: { readonly search: PageSearch }): ReactNode {
   const submit = (event: FormEvent): void => {
     event.preventDefault();
     const input = inputOf(form);
-    setErrors(isInput(input) ? {} : input);
+    setErrors(errorsOf(form));
     if (!isInput(input)) return;
     setAsked({ form, input });
     void navigate({ to: '.', replace: true, search: linkOf(form) } as never);
@@ -109,6 +109,11 @@ function Described({ search }: { readonly search: PageSearch }): ReactNode {
       )}
     </Stack>
   );
+}
+
+function errorsOf(form: DescribedForm): FormErrors {
+  const input = inputOf(form);
+  return isInput(input) ? {} : input.errors;
 }
 
 /** A link is asked at once. */

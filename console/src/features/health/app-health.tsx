@@ -72,7 +72,7 @@ const COLUMNS: readonly Column<RevisionRow>[] = [
   { head: columns.revision, width: '16%', isRowHead: true, cell: (row) => <RevisionName row={row} /> },
   {
     head: columns.state,
-    width: '10%',
+    width: '13%',
     cell: ({ revision: { breaker } }) => (
       <Badge tone={TONES[breaker ?? 'none']}>{healthWords.states[breaker ?? 'none']}</Badge>
     ),
@@ -83,9 +83,9 @@ const COLUMNS: readonly Column<RevisionRow>[] = [
     isNumber: true,
     cell: ({ revision }) => formatShare(revision.traffic_share),
   },
-  { head: columns.backend, width: '24%', cell: ({ revision }) => <Backend revision={revision} /> },
-  { head: columns.lastError, width: '24%', cell: ({ revision }) => lastError(revision.health) },
-  { head: columns.lastProbe, width: '18%', cell: ({ revision }) => lastProbe(revision.health) },
+  { head: columns.backend, width: '23%', cell: ({ revision }) => <Backend revision={revision} /> },
+  { head: columns.lastError, width: '23%', cell: ({ revision }) => lastError(revision.health) },
+  { head: columns.lastProbe, width: '17%', cell: ({ revision }) => lastProbe(revision.health) },
 ];
 
 function RevisionName({ row }: { readonly row: RevisionRow }): ReactNode {
@@ -121,7 +121,7 @@ function lastError(health: TreeRevision['health']): ReactNode {
     <div className={styles['error']}>
       <span>{error.detail}</span>
       <span className={styles['soft']}>
-        <Time at={error.at} isRelative />
+        <Time at={error.at} relative="ago" />
         {health.consecutive_failures > 0 &&
           `, ${healthWords.failuresInARow(formatNumber(health.consecutive_failures))}`}
       </span>
@@ -137,7 +137,7 @@ function lastProbe(health: TreeRevision['health']): ReactNode {
     <div className={styles['error']}>
       <span>{probeText(probe)}</span>
       <span className={styles['soft']}>
-        <Time at={probe.at} isRelative />
+        <Time at={probe.at} relative="ago" />
       </span>
     </div>
   );

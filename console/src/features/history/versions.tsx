@@ -159,7 +159,7 @@ function columnsOf(
         </Link>
       ),
     },
-    { head: columns.at, cell: ({ at }) => <Time at={at} isRelative /> },
+    { head: columns.at, cell: ({ at }) => <Time at={at} relative="ago" /> },
     { head: columns.actor, cell: ({ actor }) => names.nameOf(actor) ?? actor },
     { head: columns.source, cell: ({ source }) => <SourceBadge source={source} /> },
     {

@@ -16,6 +16,15 @@ it.each([
   ['openapi: 3.1.0\ninfo:\n  title: Pet Shop!\n', 'pet-shop'],
   ['{"openapi":"3.1.0",\n"info":{\n  "title": "Überweisungen (v2)", "version": "1"}}', 'uberweisungen-v2'],
   ['openapi: 3.1.0', ''],
+  ['{"openapi":"3.1.0","info":{"title":"Returns","version":"1"},"paths":{}}', 'returns'],
+  [
+    '{"paths":{"/a":{"get":{"x":{"title":"Not this"}}}},"info":{"title":"It\'s \\"mine\\", all"}}',
+    'it-s-mine-all',
+  ],
+  ['{"openapi":"3.1.0","info":{"title":"Half of it","vers', 'half-of-it'],
+  ['{"info":null,"title":"Not of the API"}', ''],
+  ['{openapi: 3.1.0, info: {title: Flow, version: 1}}', 'flow'],
+  ['openapi: 3.1.0\ninfo: { title: "In a line", version: "1" }\n', 'in-a-line'],
 ])('suggests a slug for %j', (text, slug) => {
   expect(suggestedSlug(text)).toBe(slug);
 });

@@ -20,8 +20,7 @@ export async function readDescription(file: Pick<File, 'name' | 'size' | 'text'>
 
 /** A slug out of the title of a description, as a suggestion; empty where none can be made. */
 export function suggestedSlug(text: string): string {
-  const title = /^\s*"?title"?\s*:\s*["']?([^"'\n,}]{1,200})/m.exec(text)?.[1] ?? '';
-  return title
+  return titleOf(text)
     .normalize('NFKD')
     .replaceAll(/\p{M}/gu, '')
     .toLowerCase()
@@ -29,4 +28,17 @@ export function suggestedSlug(text: string): string {
     .replaceAll(/^-+|-+$/g, '')
     .slice(0, 63)
     .replace(/-+$/, '');
+}
+
+/** Of JSON that of its `info`; of YAML, which takes a parser of its own, the first one. */
+function titleOf(text: string): string {
+  if (text.trimStart().startsWith('{')) {
+    try {
+      const { info } = JSON.parse(text) as { readonly info?: { readonly title?: unknown } | null };
+      return typeof info?.title === 'string' ? info.title : '';
+    } catch {
+      // Half of it is pasted, or it is YAML that only looks like JSON.
+    }
+  }
+  return /(?:^|[{,])[^\S\n]*"?title"?[^\S\n]*:[^\S\n]*["']?([^"'\n,}]{1,200})/m.exec(text)?.[1] ?? '';
 }

@@ -89,8 +89,8 @@ const columnsOf = (app: string): readonly Column<Token>[] => [
   },
   { head: keysWords.columns.state, cell: (key) => <StateBadge of={key} /> },
   { head: keysWords.columns.scopes, cell: (key) => <Scopes of={key.scopes} /> },
-  { head: keysWords.columns.lastUsed, cell: (key) => <TimeOrNever at={key.last_used_at} isRelative /> },
-  { head: keysWords.columns.expires, cell: (key) => <TimeOrNever at={key.expires_at} isRelative /> },
+  { head: keysWords.columns.lastUsed, cell: (key) => <TimeOrNever at={key.last_used_at} relative="ago" /> },
+  { head: keysWords.columns.expires, cell: (key) => <TimeOrNever at={key.expires_at} relative="either" /> },
 ];
 
 export function StateBadge({ of: key }: { readonly of: Pick<Token, 'is_active' | 'expires_at'> }): ReactNode {
@@ -111,11 +111,11 @@ export function Scopes({ of: scopes }: { readonly of: readonly string[] }): Reac
 
 export function TimeOrNever({
   at,
-  isRelative = false,
+  relative,
 }: {
   readonly at: string | null;
-  readonly isRelative?: boolean;
+  readonly relative?: 'ago' | 'either';
 }): ReactNode {
   if (at === null) return <span className={styles['soft']}>{keysWords.never}</span>;
-  return <Time at={at} isRelative={isRelative} />;
+  return <Time at={at} {...(relative !== undefined && { relative })} />;
 }

@@ -92,7 +92,7 @@ function Details({ app, of: key }: { readonly app: string; readonly of: Token })
         ...(previous === null || Date.parse(previous) <= now
           ? []
           : [row(fields.previous, <Time at={previous} />)]),
-        row(fields.lastUsed, <TimeOrNever at={key.last_used_at} isRelative />),
+        row(fields.lastUsed, <TimeOrNever at={key.last_used_at} relative="ago" />),
         row(fields.created, <Time at={key.created_at} />),
         row(fields.updated, <Time at={key.updated_at} />),
         row(fields.id, <code>{key.id}</code>),

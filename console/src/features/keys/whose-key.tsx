@@ -99,7 +99,7 @@ function Found({ of: found, onChanged }: FoundProps): ReactNode {
                 />,
               ),
               row(keysWords.scopes, <Scopes of={found.scopes ?? []} />),
-              row(keysWords.fields.lastUsed, <TimeOrNever at={found.last_used_at ?? null} isRelative />),
+              row(keysWords.fields.lastUsed, <TimeOrNever at={found.last_used_at ?? null} relative="ago" />),
               ...(found.valid_until === null || found.valid_until === undefined
                 ? []
                 : [row(keysWords.validUntil, <Time at={found.valid_until} />)]),

@@ -26,8 +26,7 @@ export function LivePage(): ReactNode {
   const live = useLive(query, isPaused || isLookedAt);
   const { rows, error } = live;
   const isFiltered = FILTER_NAMES.some((name) => query[name] !== undefined);
-  const fieldError = (name: string): string | undefined =>
-    error?.message.includes(`"${name}"`) === true ? error.message : undefined;
+  const fieldError = (name: string): string | undefined => fieldErrorOf(error, name);
   const hasFieldError = FILTER_NAMES.some((name) => fieldError(name) !== undefined);
   return (
     <>
@@ -49,7 +48,11 @@ export function LivePage(): ReactNode {
           />
           {rows.shown.length === 0 ? (
             <EmptyState title={liveWords.emptyTitle}>
-              {isFiltered ? liveWords.emptyFiltered : liveWords.empty}
+              {hasFieldError
+                ? liveWords.emptyRefused
+                : isFiltered
+                  ? liveWords.emptyFiltered
+                  : liveWords.empty}
             </EmptyState>
           ) : (
             <LiveList rows={rows.shown} isNarrow={isNarrow} onHold={setLookedAt} />
@@ -58,6 +61,13 @@ export function LivePage(): ReactNode {
       </Stack>
     </>
   );
+}
+
+/** What the API says of a query parameter, which is a field here. */
+function fieldErrorOf(error: Error | undefined, name: string): string | undefined {
+  const quoted = `"${name}"`;
+  if (error?.message.includes(quoted) !== true) return undefined;
+  return error.message.replace(`The query parameter ${quoted} `, '');
 }
 
 interface ControlsProps {

@@ -62,7 +62,7 @@ function columnsOf(configVersion: number): readonly Column<Node>[] {
     },
     { head: columns.version, cell: ({ version }) => version },
     { head: columns.started, cell: (node) => <Time at={node.started_at} /> },
-    { head: columns.seen, cell: (node) => <Time at={node.last_seen_at} isRelative /> },
+    { head: columns.seen, cell: (node) => <Time at={node.last_seen_at} relative="ago" /> },
   ];
 }
 

@@ -52,7 +52,7 @@ export function StatePanel({ problems }: StatePanelProps): ReactNode {
           </StateItem>
           {self !== undefined && (
             <StateItem name={stateWords.upSince} aside={self.version}>
-              <Time at={self.started_at} isRelative />
+              <Time at={self.started_at} relative="ago" />
             </StateItem>
           )}
         </dl>

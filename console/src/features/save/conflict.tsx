@@ -58,7 +58,7 @@ function Sides({ options, base, onGoOn, now }: ConflictProps & { readonly now: S
         <span>{isSame(mine, theirs) ? say.conflictNone : say.conflictAbout}</span>
         {now.updatedAt !== undefined && (
           <span>
-            {say.conflictAt} <Time at={now.updatedAt} isRelative />
+            {say.conflictAt} <Time at={now.updatedAt} relative="ago" />
           </span>
         )}
       </Note>

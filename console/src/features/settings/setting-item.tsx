@@ -1,5 +1,5 @@
 /** One setting: its name and meaning, its value, its default, and where the value comes from. */
-import type { ReactNode } from 'react';
+import { Fragment, type ReactNode } from 'react';
 import type { Setting } from '../../api/schema.ts';
 import { settingsWords } from '../../text/operation.ts';
 import { Badge } from '../../ui/display/badge.tsx';
@@ -12,7 +12,7 @@ export function SettingItem({ setting }: { readonly setting: Setting }): ReactNo
     <li className={styles['item']}>
       <div className={styles['about']}>
         <h3>
-          <code>{name}</code>
+          <code>{breakable(name)}</code>
           <Badge tone={source === 'default' ? 'neutral' : 'accent'}>{settingsWords.sources[source]}</Badge>
           {secret && <Badge tone="warn">{settingsWords.secret}</Badge>}
         </h3>
@@ -40,6 +40,16 @@ export function SettingItem({ setting }: { readonly setting: Setting }): ReactNo
       </dl>
     </li>
   );
+}
+
+/** A long name breaks behind its underscores, where the line is too short for it. */
+function breakable(name: string): ReactNode {
+  return name.split(/(?<=_)(?=[^_])/).map((part, index) => (
+    <Fragment key={index}>
+      {index > 0 && <wbr />}
+      {part}
+    </Fragment>
+  ));
 }
 
 interface ValueProps {

@@ -102,7 +102,7 @@ function callerName({ kind, name, id }: ShadowCaller): string {
 function Last({ row: { last } }: { readonly row: ShadowRow }): ReactNode {
   return (
     <>
-      <Time at={last.at} isRelative /> <code>{last.code}</code>
+      <Time at={last.at} relative="ago" /> <code>{last.code}</code>
       <div className={styles['soft']}>{last.detail}</div>
     </>
   );

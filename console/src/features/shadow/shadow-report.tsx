@@ -156,7 +156,7 @@ function PartCard({ part, count, total, row, onEnforce }: PartCardProps): ReactN
       )}
       {row !== undefined && (
         <span>
-          {shadowWords.last}: <Time at={row.last.at} isRelative />
+          {shadowWords.last}: <Time at={row.last.at} relative="ago" />
         </span>
       )}
       {row !== undefined && onEnforce !== undefined && (

@@ -67,6 +67,22 @@ export function PageHead({ title, trail, summary, actions }: PageHeadProps): Rea
   );
 }
 
+/** A part of a panel that has a heading of its own. */
+export function Section({
+  title,
+  children,
+}: {
+  readonly title: string;
+  readonly children: ReactNode;
+}): ReactNode {
+  return (
+    <div className={styles['section']}>
+      <h3>{title}</h3>
+      {children}
+    </div>
+  );
+}
+
 /** Panels below each other. */
 export function Stack({ children }: { readonly children: ReactNode }): ReactNode {
   return <div className={styles['stack']}>{children}</div>;

@@ -1,39 +1,27 @@
 /** Times in the reader's zone, with UTC in the title; durations and numbers for people. */
 import { useEffect, useState, type ReactNode } from 'react';
+import { relativeTime } from './relative-time.ts';
 
 const EXACT = new Intl.DateTimeFormat('en', { dateStyle: 'medium', timeStyle: 'medium' });
-const RELATIVE = new Intl.RelativeTimeFormat('en', { numeric: 'auto' });
-const STEPS: readonly (readonly [Intl.RelativeTimeFormatUnit, number])[] = [
-  ['year', 31_536_000],
-  ['month', 2_592_000],
-  ['day', 86_400],
-  ['hour', 3_600],
-  ['minute', 60],
-  ['second', 1],
-];
 
-/** @param at RFC 3339, or milliseconds since 1970 */
-export function Time({
-  at,
-  isRelative = false,
-}: {
+interface TimeProps {
+  /** RFC 3339, or milliseconds since 1970. */
   readonly at: string | number;
-  readonly isRelative?: boolean;
-}): ReactNode {
+  /** `ago`: it has happened; `either`: it may also lie ahead, such as an expiry. Without it the moment itself is told. */
+  readonly relative?: 'ago' | 'either';
+}
+
+export function Time({ at, relative }: TimeProps): ReactNode {
   const date = new Date(at);
-  const nowMs = useNow(isRelative);
+  const nowMs = useNow(relative !== undefined);
   if (Number.isNaN(date.getTime())) return String(at);
   return (
     <time dateTime={date.toISOString()} title={`${date.toISOString()} (UTC)`}>
-      {isRelative ? relativeTime(date.getTime(), nowMs) : EXACT.format(date)}
+      {relative === undefined
+        ? EXACT.format(date)
+        : relativeTime(date.getTime(), nowMs, relative === 'either')}
     </time>
   );
-}
-
-export function relativeTime(atMs: number, nowMs: number): string {
-  const secs = Math.round((atMs - nowMs) / 1_000);
-  const [unit, length] = STEPS.find(([, step]) => Math.abs(secs) >= step) ?? ['second', 1];
-  return RELATIVE.format(Math.trunc(secs / length), unit);
 }
 
 const REFRESH_MS = 10_000;

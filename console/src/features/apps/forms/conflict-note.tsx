@@ -43,8 +43,8 @@ export function ConflictNote({ form, conflicts }: ConflictNoteProps): ReactNode 
   return (
     <Note tone="warn">
       <div role="alert">
-        <strong>{appsWords.conflictTitle}</strong>{' '}
-        {conflicts.length === 0 ? appsWords.conflictNone : appsWords.conflictSome}
+        <strong>{appsWords.conflictTitle}</strong>
+        <p>{conflicts.length === 0 ? appsWords.conflictNone : appsWords.conflictSome}</p>
       </div>
       {conflicts.length > 0 && (
         <DataTable

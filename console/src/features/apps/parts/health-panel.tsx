@@ -3,14 +3,14 @@ import { Link } from '@tanstack/react-router';
 import { useState, type ReactNode } from 'react';
 import { useRead } from '../../../api/queries.ts';
 import type { RevisionHealth, RevisionTransition } from '../../../api/schema.ts';
-import { healthWords } from '../../../text/apps.ts';
+import { healthWords, targetWords } from '../../../text/apps.ts';
 import { words } from '../../../text/words.ts';
 import { Button } from '../../../ui/controls/button.tsx';
 import { Badge } from '../../../ui/display/badge.tsx';
 import { DataTable, type Column } from '../../../ui/display/data-table.tsx';
 import { KeyValues, row } from '../../../ui/display/key-values.tsx';
 import { Loaded } from '../../../ui/display/notes.tsx';
-import { Panel, Stack } from '../../../ui/display/panel.tsx';
+import { Panel, Section, Stack } from '../../../ui/display/panel.tsx';
 import { Time, formatMs, formatShare } from '../../../ui/display/time.tsx';
 import { apiPath, type ResourcePath } from '../resource-path.ts';
 import { BREAKER_TONES } from './state-badges.tsx';
@@ -38,7 +38,11 @@ export function HealthPanel({ path }: { readonly path: ResourcePath }): ReactNod
         {({ body: { data } }) => (
           <Stack>
             <HealthFacts health={data} />
-            {data.targets !== undefined && <TargetTable targets={data.targets} />}
+            {data.targets !== undefined && (
+              <Section title={targetWords.caption}>
+                <TargetTable targets={data.targets} />
+              </Section>
+            )}
             <BreakerHistory health={data} />
           </Stack>
         )}
@@ -59,7 +63,7 @@ function HealthFacts({ health }: { readonly health: RevisionHealth }): ReactNode
         ],
         ...(health.since === null
           ? []
-          : [row(healthWords.since, <Time key="since" at={health.since} isRelative />)]),
+          : [row(healthWords.since, <Time key="since" at={health.since} relative="ago" />)]),
         [healthWords.failures, health.consecutive_failures.toLocaleString('en')],
         [healthWords.openings, health.openings.toLocaleString('en')],
         ...(health.state === 'open'
@@ -80,7 +84,7 @@ function LastProbe({ health: { last_probe: probe } }: { readonly health: Revisio
   return (
     <>
       {probe.ok ? healthWords.probeGood(probe.status, time) : healthWords.probeBad(reason, time)} (
-      <Time at={probe.at} isRelative />)
+      <Time at={probe.at} relative="ago" />)
     </>
   );
 }
@@ -89,7 +93,7 @@ function LastError({ health: { last_error: error } }: { readonly health: Revisio
   if (error === null) return healthWords.noError;
   return (
     <>
-      {error.detail} (<Time at={error.at} isRelative />){' '}
+      {error.detail} (<Time at={error.at} relative="ago" />){' '}
       <Link to="/live/$id" params={{ id: error.request_id }}>
         {healthWords.request}
       </Link>
@@ -111,7 +115,7 @@ function BreakerHistory({ health: { history } }: { readonly health: RevisionHeal
   if (history.length === 0) return null;
   const shown = isWhole ? history : history.slice(0, CHANGES_MAX);
   return (
-    <>
+    <Section title={healthWords.history}>
       <DataTable
         caption={healthWords.history}
         rows={shown}
@@ -125,6 +129,6 @@ function BreakerHistory({ health: { history } }: { readonly health: RevisionHeal
           </Button>
         </div>
       )}
-    </>
+    </Section>
   );
 }

@@ -24,7 +24,7 @@ function TargetState({ target }: { readonly target: TargetHealth }): ReactNode {
   if (until !== null)
     return (
       <>
-        {targetWords.states[state]} <Time at={until} isRelative />
+        {targetWords.states[state]} <Time at={until} relative="either" />
       </>
     );
   return state === 'warming'
