@@ -118,6 +118,14 @@ it('is looked at by one that finds what is wrong, in both colour schemes', async
   expect(new Set(found)).toEqual(new Set(['dark color-contrast', 'light color-contrast', 'light image-alt']));
 });
 
+it('changes at once for readers who want no motion', async () => {
+  const { page } = await console.open('/nodes');
+  await expect.poll(() => isLoaded(page)).toBe(true);
+  await page.emulateMedia({ colorScheme: 'dark' });
+  const moving = `getComputedStyle(document.body).color && document.getAnimations().length`;
+  expect(await page.evaluate(moving)).toBe(0);
+});
+
 it('has a visit for every route', () => {
   const visited = [...Object.keys(QUERIES), '/live/$id'];
   expect(visited.toSorted()).toEqual([...ADDRESSES].toSorted());
