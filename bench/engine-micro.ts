@@ -20,6 +20,7 @@ import type { ExchangeView } from '../src/proxy/interfaces/exchange-view.ts';
 import type * as AccessLogModule from '../src/observe/access-log.ts';
 import type * as OutputModule from '../src/observe/output.ts';
 import type * as AccessFieldsModule from '../src/model/access-fields.ts';
+import type * as LiveTapModule from '../src/explain/live/live-tap.ts';
 import type * as MetricsModule from '../src/observe/metrics.ts';
 import type * as ReadBuffersModule from '../src/proxy/io/read-buffers.ts';
 import type * as SocketWriterModule from '../src/proxy/io/socket-writer.ts';
@@ -30,7 +31,8 @@ import { MemoryClient, memoryBackends, type BackendSide } from './engine-sockets
 
 /**
  * `changing` is `pass` with fields that are never those of the message before, on neither side. `logged` is `policy`
- * with a line of the access log for each request, which goes to a file. `hosts` and `wildcards` are `pass` to one of
+ * with a line of the access log for each request, which goes to a file; `watched` is `policy` while a console shows live
+ * traffic, so many requests in a second as it asks for. `hosts` and `wildcards` are `pass` to one of
  * 10,000 apps of the same path, each with a host or a wildcard of its own. `targets`, `turns` and `hash` are `pass` over
  * 100 targets, by each of the algorithms (by `hash`, each client has a key of its own; `hot` is `hash` with one key for
  * all), `few` over three.
@@ -42,6 +44,7 @@ const LOADS = [
   'changing',
   'policy',
   'logged',
+  'watched',
   'bodies',
   'targets',
   'few',
@@ -79,7 +82,7 @@ const HOSTS: Partial<Readonly<Record<LoadName, string>>> = {
   wildcards: 'eu.host-77.example',
 };
 
-const hasPolicy = (load: LoadName): boolean => load === 'policy' || load === 'logged';
+const hasPolicy = (load: LoadName): boolean => ['policy', 'logged', 'watched'].includes(load);
 
 interface Figures {
   readonly fastest: number;
@@ -185,13 +188,16 @@ async function startEngine(checkout: string, load: LoadName): Promise<() => Prom
   };
   const record = new WorkerMetrics().routeRecord({ app: 'a', version: 'v1', revision: 'r1', route: '/' });
   const log = load === 'logged' ? await accessLogOf(from) : undefined;
+  const live = load === 'watched' ? await liveTapOf(from) : undefined;
   const { context } = await startProxy(withHosts(oneRoute(setup), load), {
     observer: {
       timesUpstream: true,
+      ...(live && { timesStages: (nowMs) => live.mayReport(nowMs) }),
       exchangeEnded: (exchange) => {
         const { status, durationMs, bytesIn, bytesOut } = exchange;
         record.observe(status, durationMs / 1000, 0, bytesIn, bytesOut);
         log?.(exchange);
+        live?.exchangeEnded(exchange);
       },
     },
   });
@@ -235,6 +241,15 @@ function withHosts(config: ConfigChange, load: LoadName): ConfigChange {
     })),
   }));
   return { ...config, apps };
+}
+
+/** As a worker has it while one console watches all of the traffic. */
+async function liveTapOf(from: <M>(path: string) => Promise<M>): Promise<LiveTapModule.LiveTap> {
+  const { LiveTap } = await from<typeof LiveTapModule>('src/explain/live/live-tap.ts');
+  const ignore = (): void => undefined;
+  const tap = new LiveTap({ workerNumber: 1, send: ignore, keep: ignore });
+  tap.watch([{ id: 1, filter: {}, perSecond: 20 }]);
+  return tap;
 }
 
 /** What the observer of a worker does for the log. */

@@ -97,7 +97,7 @@ export class Exchange implements AnswerableExchange {
     this.context = context;
     this.startedMs = context.clock.monotonicMs();
     this.timeline =
-      context.observer.timesStages === true
+      context.observer.timesStages?.(this.startedMs) === true
         ? new ExchangeTimeline(() => context.clock.monotonicMs())
         : undefined;
     const { isTrustedPeer, head, peer } = connection;

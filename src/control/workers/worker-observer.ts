@@ -122,8 +122,8 @@ export class WorkerObserver implements ProxyObserver {
     this.#timer = setInterval(() => this.#tick(), NOTES_MS);
   }
 
-  get timesStages(): boolean {
-    return this.#deps.live.isWatched;
+  timesStages(nowMs: number): boolean {
+    return this.#deps.live.mayReport(nowMs);
   }
 
   policyDecided(exchange: ExchangeView, denial: Reason | undefined): void {

@@ -1,7 +1,8 @@
 /**
  * The worker's side of live traffic: asks each watcher's filter about every exchange that ends, and reports those that
  * pass, at most so many in a second for each watcher, spread over time. Without a watcher an exchange costs one check
- * of `isWatched`.
+ * of `isWatched`. Stages are timed only of exchanges that begin when a report has room, and of those that a watcher gets
+ * all of: where traffic is much more than is reported, nearly none is timed, and one that was not is passed over.
  *
  * Owns the collected reports, which are sent a few times in a second, and what is kept of reported exchanges so that
  * they can be explained (kept-exchanges.ts).
@@ -21,8 +22,6 @@ export interface LiveTapOptions {
   readonly send: (message: LiveMessage) => void;
   /** Keeps an exchange so that it can be explained by its id. */
   readonly keep: (id: string, exchange: ExchangeView) => void;
-  /** For tests. */
-  readonly reportsPerSecondMax?: number;
 }
 
 interface Watching {
@@ -34,7 +33,7 @@ interface Watching {
 
 export class LiveTap {
   readonly #options: LiveTapOptions;
-  readonly #pace: Pace;
+  readonly #pace = new Pace(REPORTS_PER_SECOND_MAX);
   #watching: readonly Watching[] = [];
   #records: LiveRecord[] = [];
   #nextRecord = 1;
@@ -42,11 +41,16 @@ export class LiveTap {
 
   constructor(options: LiveTapOptions) {
     this.#options = options;
-    this.#pace = new Pace(options.reportsPerSecondMax ?? REPORTS_PER_SECOND_MAX);
   }
 
   get isWatched(): boolean {
     return this.#watching.length > 0;
+  }
+
+  /** Whether an exchange that begins now may be reported, so that its stages are timed. @param nowMs monotonic */
+  mayReport(nowMs: number): boolean {
+    for (const { pace } of this.#watching) if (pace.isOpen(nowMs)) return this.#pace.isOpen(nowMs);
+    return false;
   }
 
   /** From now on these watch; those that stay keep their counts. */
@@ -68,7 +72,7 @@ export class LiveTap {
       facts ??= filteredFacts(exchange);
       if (!passes(watching.watch.filter, facts)) continue;
       watching.seen += 1;
-      if (watching.pace.admits(endMs)) (chosen ??= []).push(watching.watch.id);
+      if (isNext(watching.pace, exchange, endMs)) (chosen ??= []).push(watching.watch.id);
       else watching.dropped += 1;
     }
     if (chosen === undefined) return;
@@ -102,4 +106,9 @@ export class LiveTap {
     this.#records = [];
     this.#options.send({ type: 'live', worker: this.#options.workerNumber, records, counts });
   }
+}
+
+/** One whose stages were not timed is shown only where there is little to show. */
+function isNext(pace: Pace, { timeline }: ExchangeView, endMs: number): boolean {
+  return (timeline !== undefined || pace.isIdle(endMs)) && pace.admits(endMs);
 }

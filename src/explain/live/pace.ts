@@ -12,9 +12,19 @@ export class Pace {
     this.#intervalMs = 1000 / perSecond;
   }
 
+  /** Whether the next event would be admitted. */
+  isOpen(nowMs: number): boolean {
+    return nowMs >= this.#paidAtMs - BURST_MS;
+  }
+
+  /** Whether there were fewer events than it admits, for some time. */
+  isIdle(nowMs: number): boolean {
+    return nowMs >= this.#paidAtMs;
+  }
+
   /** @param nowMs does not go back by much */
   admits(nowMs: number): boolean {
-    if (nowMs < this.#paidAtMs - BURST_MS) return false;
+    if (!this.isOpen(nowMs)) return false;
     this.#paidAtMs = Math.max(this.#paidAtMs, nowMs) + this.#intervalMs;
     return true;
   }

@@ -14,8 +14,11 @@ import type { UpstreamCause, UpstreamFailure } from '../upstream/upstream-failur
 export interface ProxyObserver {
   /** Whether it reads `ExchangeView.upstreamMs`, which takes two clock reads. */
   readonly timesUpstream: boolean;
-  /** Whether it reads `ExchangeView.timeline` of exchanges that begin now; absent: no. */
-  readonly timesStages?: boolean;
+  /**
+   * Whether it may read `ExchangeView.timeline` of an exchange that begins now; absent: no.
+   * @param nowMs monotonic
+   */
+  timesStages?(nowMs: number): boolean;
   /** Once per exchange whose policy was evaluated. */
   policyDecided(exchange: ExchangeView, denial: Reason | undefined): void;
   /** Once per exchange, when its last byte has been written or it was aborted. */

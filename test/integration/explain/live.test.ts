@@ -129,6 +129,20 @@ describe('a stream of live traffic', () => {
     client.close();
   });
 
+  it('has the times of whatever it shows, also where it shows little of much', async () => {
+    const client = await watch('?app=open&per_second=20');
+    for (let wave = 0; wave < 20; wave++)
+      await Promise.all(Array.from({ length: 25 }, () => request(gateway, '/open/v1/fine')));
+    await until(() => client.of('status').at(-1)?.seen === 500);
+    const shown = client.of('exchange');
+    expect(shown.length).toBeGreaterThan(5);
+    expect(client.of('status').at(-1)?.dropped).toBe(500 - shown.length);
+    for (const { id } of shown) {
+      expect((await gateway.must('GET', `/live/${id}`)).times).toMatchObject({ attempts: [{ status: 200 }] });
+    }
+    client.close();
+  });
+
   it('filters in the workers: a rare error of a busy gateway is seen', async () => {
     const client = await watch('?status=>%3D500&app=open&per_second=1');
     await Promise.all(Array.from({ length: 200 }, () => request(gateway, '/open/v1/fine')));
