@@ -294,7 +294,7 @@ it('makes a second revision like the first, with another backend and a share', a
   await form.getByLabel('Gets traffic').check();
   await form.getByLabel('Traffic weight').fill('25');
   await form.getByText('It gets 20 % of the requests at once.').waitFor();
-  await form.getByText('Paths, TLS, health check and circuit breaker').click();
+  await form.getByText('Paths, targets, TLS, health check and circuit breaker').click();
   await form.getByLabel('Health check path').fill('');
   expect(await axe(page)).toEqual([]);
   await screenshot(page, 'second-revision');

@@ -14,6 +14,8 @@ import { createEndpoint, createService, request, revisionPath } from '../support
 const NARROW_PX = 360;
 /** As many as there are processors. */
 const PAGES_AT_ONCE = 2;
+/** Written by people, with no place to break at. */
+const LONG_WORD = 'Verbraucherschutzbeauftragtenverwaltungsschnittstelle'.repeat(3);
 
 let console: TestConsole;
 let origin: Origin;
@@ -25,12 +27,20 @@ beforeAll(async () => {
   const limit = { rate_limit: { enabled: true, requests: 3, window_seconds: 3_600 } };
   const key = { auth: { auth_type: 'api_key' }, shadow: ['auth'] };
   await createService(gateway, 'shop', origin.port, {
-    app: { routing_mode: 'managed_endpoint', default_policy: key, labels: { team: 'orders' } },
+    app: {
+      routing_mode: 'managed_endpoint',
+      default_policy: key,
+      labels: { team: 'orders' },
+      description: LONG_WORD,
+    },
   });
   const endpoint = await createEndpoint(gateway, 'shop', 'GET', '/items/{id}', { policy_override: limit });
   await gateway.must('POST', `${revisionPath('shop')}/endpoints`, { method: 'POST', path: '/items' });
-  await createService(gateway, 'broken', await freePort());
-  const token = await gateway.must('POST', '/apps/shop/tokens', { name: 'partner', scopes: ['items:read'] });
+  await createService(gateway, 'broken', await freePort(), { app: { name: LONG_WORD } });
+  const token = await gateway.must('POST', '/apps/shop/tokens', {
+    name: 'partner',
+    scopes: ['items:read', 'x'.repeat(60)],
+  });
   const nodes = (await gateway.must('GET', '/nodes')) as { readonly config_version: number };
   made = { endpoint: endpoint.id, key: (token as { readonly id: string }).id, version: nodes.config_version };
   for (let count = 0; count < 12; count++) {

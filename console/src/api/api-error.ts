@@ -1,4 +1,5 @@
 /** What can go wrong with a call of the management API, as the console tells it. */
+import { words } from '../text/words.ts';
 import type { FieldError, Problem } from './schema.ts';
 
 /** The API answered with a problem document (RFC 9457). */
@@ -20,10 +21,16 @@ export class ApiError extends Error {
     this.problem = problem;
   }
 
-  /** The message for the field at a pointer (RFC 6901), or below it. */
+  /** The message for the field at a pointer (RFC 6901), or those below it; of a list they name its entries. */
   fieldMessage(pointer: string): string | undefined {
-    return this.fields.find((field) => field.pointer === pointer || field.pointer.startsWith(`${pointer}/`))
-      ?.detail;
+    const own = this.fields.find((field) => field.pointer === pointer);
+    if (own !== undefined) return own.detail;
+    const below = this.fields.filter((field) => field.pointer.startsWith(`${pointer}/`));
+    const texts = below.map((field) => {
+      const [name = ''] = field.pointer.slice(pointer.length + 1).split('/');
+      return /^\d+$/.test(name) ? words.entry(Number(name) + 1, field.detail) : field.detail;
+    });
+    return texts.length === 0 ? undefined : [...new Set(texts)].join('; ');
   }
 }
 

@@ -247,7 +247,7 @@ export const newRevisionWords = {
   likeNone: 'None to begin with',
   share: (share: string): string => `It gets ${share} of the requests at once.`,
   noShare: 'It gets no requests yet: give it a share on the page of the version when it is ready.',
-  further: 'Paths, TLS, health check and circuit breaker',
+  further: 'Paths, targets, TLS, health check and circuit breaker',
 } as const;
 
 export const trafficWords = {
@@ -285,7 +285,7 @@ export const trafficWords = {
 
 export const lifecycleWords = {
   title: 'Lifecycle',
-  active: 'Clients may use this version. Deprecate it to announce its end.',
+  active: 'Clients may use this version. Deprecating it announces its end.',
   deprecated: 'Clients are still served, and told by headers that the version ends.',
   retired: 'Every request gets 410 Gone.',
   deprecate: 'Deprecate',

@@ -128,6 +128,7 @@ export const keysWords = {
   usageDays: 'Show',
   usageRanges: { '7': '7 days', '30': '30 days', '90': '90 days', '365': '365 days' },
   counts: { allowed: 'Allowed', limited: 'Limited (429)', denied: 'Denied (401, 403 …)' },
+  noUsageTitle: 'No request yet',
   noUsage: 'No request with this key in these days. Counts follow within a few seconds.',
   usageTable: 'As a table',
   day: 'Day (UTC)',

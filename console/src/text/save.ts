@@ -22,6 +22,7 @@ export const saveWords = {
     ].filter(Boolean);
     return `${parts.join(' and ')}.`;
   },
+  onlyRecord: 'This changes no route and no key, but fields of the record:',
   onlyShares: 'The routes stay as they are: only the shares of the traffic change.',
   routes: 'Routes that change',
   route: (method: string, route: string): string => `${method} ${route}`,

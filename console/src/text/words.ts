@@ -8,6 +8,7 @@ export const words = {
   create: 'Create',
   delete: 'Delete',
   edit: 'Edit',
+  entry: (number: number, detail: string): string => `Entry ${number}: ${detail}`,
   environmentToken: 'Environment token',
   loading: 'Loading …',
   loadMore: 'Load more',

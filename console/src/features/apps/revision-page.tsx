@@ -16,7 +16,7 @@ import { CloneRevisionForm, RevisionFields } from './forms/revision-form.tsx';
 import { useEditForm } from './forms/use-record-form.ts';
 import { DeleteButton } from './parts/delete-button.tsx';
 import { EndpointList } from './parts/endpoint-list.tsx';
-import { HealthPanel } from './parts/health-panel.tsx';
+import { HealthPanel, TargetsPanel } from './parts/health-panel.tsx';
 import { policyTab } from './parts/policy-tab.tsx';
 import { RecordLoaded } from './parts/record-loaded.tsx';
 import { useRecordView } from './parts/record-view.ts';
@@ -81,12 +81,15 @@ function RevisionView({ app, version, answer, siblings }: RevisionViewProps): Re
     },
   });
   const overview = (
-    <Columns>
-      <Panel title={appsWords.kinds.revision}>
-        <RevisionFacts revision={revision} />
-      </Panel>
-      <HealthPanel path={path} />
-    </Columns>
+    <Stack>
+      <Columns>
+        <Panel title={appsWords.kinds.revision}>
+          <RevisionFacts revision={revision} />
+        </Panel>
+        <HealthPanel path={path} />
+      </Columns>
+      <TargetsPanel path={path} />
+    </Stack>
   );
   const edit = (
     <Panel>

@@ -160,11 +160,11 @@ function columnsOf(
       ),
     },
     { head: columns.at, cell: ({ at }) => <Time at={at} relative="ago" /> },
-    { head: columns.actor, cell: ({ actor }) => names.nameOf(actor) ?? actor },
+    { head: columns.actor, cell: ({ actor }) => names.nameOf(actor) ?? <ActorId id={actor} /> },
     { head: columns.source, cell: ({ source }) => <SourceBadge source={source} /> },
     {
       head: columns.action,
-      cell: (version) => <div className={styles['message']}>{deedOf(version)}</div>,
+      cell: (version) => <div className={styles['deed']}>{deedOf(version)}</div>,
     },
     {
       head: columns.message,
@@ -172,6 +172,15 @@ function columnsOf(
     },
     { head: columns.records, isNumber: true, cell: ({ changed_records: count }) => count },
   ];
+}
+
+/** All there is for those who may not know the names. */
+function ActorId({ id }: { readonly id: string }): ReactNode {
+  return (
+    <code className={styles['actor']} title={id}>
+      {id}
+    </code>
+  );
 }
 
 /** What a version did, as a sentence. */

@@ -103,7 +103,9 @@ export function Scopes({ of: scopes }: { readonly of: readonly string[] }): Reac
   return (
     <span className={styles['scopes']}>
       {scopes.map((scope) => (
-        <Badge key={scope}>{scope}</Badge>
+        <Badge key={scope} isLong>
+          {scope}
+        </Badge>
       ))}
     </span>
   );

@@ -47,7 +47,7 @@ function UsageShown({ usage }: { readonly usage: TokenUsage }): ReactNode {
   const bars = usageBars(usage.from, usage.to, usage.days);
   if (bars.most === 0) {
     return (
-      <EmptyState title={keysWords.usage}>
+      <EmptyState title={keysWords.noUsageTitle}>
         <p>{keysWords.noUsage}</p>
       </EmptyState>
     );

@@ -12,6 +12,7 @@ import { Button } from '../../ui/controls/button.tsx';
 import { Badge, type Tone } from '../../ui/display/badge.tsx';
 import { Note } from '../../ui/display/notes.tsx';
 import { groupsOf, type EffectGroup } from './effect-groups.ts';
+import { applyPatch, isFields, type Fields } from './merge-patch.ts';
 import { changedTexts, partText } from './part-text.ts';
 import styles from './save.module.css';
 
@@ -24,20 +25,32 @@ const GROUPS_MAX = 3;
 interface EffectsProps {
   readonly trial: DryRunEnvelope;
   readonly operation: string;
+  /** Of a merge patch. */
+  readonly body: unknown;
+  /** What of it was read; undefined: not known. */
+  readonly base: Fields | undefined;
 }
 
-export function Effects({ trial, operation }: EffectsProps): ReactNode {
+export function Effects({ trial, operation, body, base }: EffectsProps): ReactNode {
   const { endpoints, endpoints_total: total, keys, keys_total: keysTotal } = trial.data;
   const areNew = {
     routes: total === endpoints.length && endpoints.every(({ change }) => change === 'added'),
     keys: keysTotal === keys.length && keys.every(({ change }) => change === 'added'),
   };
   const isNone = total + keysTotal === 0;
+  const patch = isNone && operation.startsWith('PATCH ') && isFields(body) ? body : {};
+  const text =
+    isNone && operation.endsWith('/traffic')
+      ? say.onlyShares
+      : Object.keys(patch).length > 0
+        ? say.onlyRecord
+        : say.effects(total, keysTotal, areNew);
   return (
     <>
-      <Note tone={isNone ? 'neutral' : 'info'}>
-        {isNone && operation.endsWith('/traffic') ? say.onlyShares : say.effects(total, keysTotal, areNew)}
-      </Note>
+      <Note tone={isNone ? 'neutral' : 'info'}>{text}</Note>
+      {Object.entries(patch).map(([name, change]) => (
+        <FieldChange key={name} name={name} before={base?.[name]} change={change} />
+      ))}
       {trial.warnings !== undefined && (
         <Note tone="warn">
           <strong>{say.warnings}</strong>
@@ -135,6 +148,25 @@ function RouteFacts({
 
 const hostsOf = ({ hosts }: NonNullable<DryRunEndpoint['after']>): string =>
   hosts?.join(', ') ?? say.everyHost;
+
+interface FieldChangeProps {
+  readonly name: string;
+  readonly before: unknown;
+  /** RFC 7396. */
+  readonly change: unknown;
+}
+
+function FieldChange({ name, before, change }: FieldChangeProps): ReactNode {
+  const [was, becomes] = changedTexts(before ?? '', applyPatch(before, change) ?? '');
+  return (
+    <div className={styles['change']}>
+      <code>{name}</code>
+      {was !== '' && <del className={styles['before']}>{was}</del>}
+      {was !== '' && <span aria-hidden="true">→</span>}
+      <ins className={styles['after']}>{becomes === '' ? say.notSet : becomes}</ins>
+    </div>
+  );
+}
 
 interface PartChangeProps {
   readonly change: DryRunPartChange;

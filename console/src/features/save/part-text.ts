@@ -28,5 +28,6 @@ export function changedTexts(before: unknown, after: unknown): readonly [before:
 
 function plainText(value: unknown): string {
   if (Array.isArray(value)) return value.length === 0 ? '[]' : value.map(plainText).join(', ');
+  if (isFields(value)) return `(${partText(value)})`;
   return typeof value === 'string' ? value : JSON.stringify(value);
 }

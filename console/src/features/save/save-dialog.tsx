@@ -93,7 +93,9 @@ export default function SaveDialog({ change, onEnd }: SaveDialogProps): ReactNod
         <ErrorNote error={problem} onRetry={retryOf(error, trial.refetch)} />
       )}
       {trial.isPending && trial.isFetching && <Loading />}
-      {!isConflict && <Preview operation={operation} options={options} trial={trial.data?.body} />}
+      {!isConflict && (
+        <Preview operation={operation} options={options} base={made.base} trial={trial.data?.body} />
+      )}
       <TextField
         label={saveWords.why}
         hint={saveWords.whyHint}
@@ -117,17 +119,18 @@ function retryOf(error: Error | undefined, refetch: () => unknown): (() => void)
 interface PreviewProps {
   readonly operation: string;
   readonly options: Change['options'];
+  readonly base: Fields | undefined;
   readonly trial: DryRunEnvelope | undefined;
 }
 
-function Preview({ operation, options, trial }: PreviewProps): ReactNode {
+function Preview({ operation, options, base, trial }: PreviewProps): ReactNode {
   const changes = trial === undefined ? 0 : trial.data.endpoints_total + trial.data.keys_total;
   const declared = useDeclaredChange(operation, options, trial !== undefined);
   const plan = useTrafficOf(changes === 0 ? undefined : declared.data);
   const traffic = plan.data?.traffic ?? undefined;
   return (
     <>
-      {trial !== undefined && <Effects trial={trial} operation={operation} />}
+      {trial !== undefined && <Effects trial={trial} operation={operation} body={options.body} base={base} />}
       {plan.isFetching && <p role="status">{saveWords.trafficTrying}</p>}
       {traffic !== undefined && <TrafficGroups traffic={traffic} />}
       <SameChange operation={operation} options={options} declared={declared.data ?? undefined} />

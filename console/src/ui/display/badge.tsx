@@ -4,14 +4,19 @@ import styles from './badge.module.css';
 
 export type Tone = 'neutral' | 'good' | 'warn' | 'bad' | 'info' | 'accent';
 
-export function Badge({
-  tone = 'neutral',
-  children,
-}: {
+interface BadgeProps {
   readonly tone?: Tone;
+  /** Written by people: it may be long, and has more than one line then. */
+  readonly isLong?: boolean;
   readonly children: ReactNode;
-}): ReactNode {
-  return <span className={`${styles['badge']} ${styles[tone]}`}>{children}</span>;
+}
+
+export function Badge({ tone = 'neutral', isLong = false, children }: BadgeProps): ReactNode {
+  return (
+    <span className={`${styles['badge']} ${styles[tone]}`} data-long={isLong || undefined}>
+      {children}
+    </span>
+  );
 }
 
 export function statusTone(status: number): Tone {

@@ -48,10 +48,14 @@ interface ErrorNoteProps {
 
 /** The API's own sentence, with the id under which the log has it. */
 export function ErrorNote({ error, onRetry }: ErrorNoteProps): ReactNode {
+  const isListed =
+    error instanceof ApiError && error.fields.some(({ detail }) => !error.message.includes(detail));
+  // The message repeats the first of several.
+  const isRepeated = isListed && error.fields.some(({ detail }) => error.message.includes(detail));
   return (
     <div className={`${styles['note']} ${styles['bad']}`} role="alert">
-      <div>{messageOf(error)}</div>
-      {error instanceof ApiError && error.fields.some(({ detail }) => !error.message.includes(detail)) && (
+      {!isRepeated && <div>{messageOf(error)}</div>}
+      {isListed && (
         <ul className={styles['fields']}>
           {error.fields.map((field) => (
             <li key={field.pointer + field.detail}>

@@ -17,6 +17,12 @@ interface BoundProps {
   readonly required?: boolean;
 }
 
+const ROWS_MIN = 3;
+const ROWS_MAX = 12;
+
+/** What is written is seen, as far as there is room. */
+const rowsOf = (text: string): number => Math.max(ROWS_MIN, Math.min(ROWS_MAX, text.split('\n').length + 1));
+
 /** The control that the kind of the field asks for. */
 export function FormField({ form, at, placeholder, required }: BoundProps): ReactNode {
   const [label, hint] = form.words[at] ?? [at, undefined];
@@ -28,7 +34,7 @@ export function FormField({ form, at, placeholder, required }: BoundProps): Reac
   const kind = form.kinds[at];
   const onValue = (text: string): void => form.set(at, text);
   if (kind === 'labels' || kind === 'targets')
-    return <TextArea {...common} value={value} onValue={onValue} isMono rows={3} />;
+    return <TextArea {...common} value={value} onValue={onValue} isMono rows={rowsOf(value)} />;
   return (
     <TextField
       {...common}
@@ -51,7 +57,7 @@ export function FormText({ form, at }: BoundProps): ReactNode {
       error={form.error?.fieldMessage(at)}
       value={String(form.value(at))}
       onValue={(text) => form.set(at, text)}
-      rows={3}
+      rows={rowsOf(String(form.value(at)))}
     />
   );
 }

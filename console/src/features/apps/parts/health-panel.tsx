@@ -20,8 +20,12 @@ const REFRESH_MS = 5_000;
 /** Of the breaker, shown at first. */
 const CHANGES_MAX = 8;
 
-export function HealthPanel({ path }: { readonly path: ResourcePath }): ReactNode {
-  const query = useRead(
+interface HealthPanelProps {
+  readonly path: ResourcePath;
+}
+
+function useHealth(path: ResourcePath) {
+  return useRead(
     'GET /apps/{app_id}/versions/{version_id}/revisions/{revision_id}/health',
     {
       path: apiPath(path) as {
@@ -32,17 +36,27 @@ export function HealthPanel({ path }: { readonly path: ResourcePath }): ReactNod
     },
     { everyMs: REFRESH_MS },
   );
+}
+
+/** Of a revision with several targets; they need the whole width. */
+export function TargetsPanel({ path }: HealthPanelProps): ReactNode {
+  const targets = useHealth(path).data?.body.data.targets;
+  if (targets === undefined) return null;
+  return (
+    <Panel title={targetWords.caption} isFlush>
+      <TargetTable targets={targets} />
+    </Panel>
+  );
+}
+
+export function HealthPanel({ path }: HealthPanelProps): ReactNode {
+  const query = useHealth(path);
   return (
     <Panel title={healthWords.title}>
       <Loaded query={query}>
         {({ body: { data } }) => (
           <Stack>
             <HealthFacts health={data} />
-            {data.targets !== undefined && (
-              <Section title={targetWords.caption}>
-                <TargetTable targets={data.targets} />
-              </Section>
-            )}
             <BreakerHistory health={data} />
           </Stack>
         )}

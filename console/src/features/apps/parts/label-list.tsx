@@ -8,7 +8,7 @@ export function LabelList({ labels }: { readonly labels: Readonly<Record<string,
   if (pairs.length === 0) return words.none;
   return pairs.map(([name, value]) => (
     <span key={name}>
-      <Badge>{value === '' ? name : `${name}=${value}`}</Badge>{' '}
+      <Badge isLong>{value === '' ? name : `${name}=${value}`}</Badge>{' '}
     </span>
   ));
 }

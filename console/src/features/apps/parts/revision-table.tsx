@@ -1,6 +1,7 @@
 /** The revisions of a version, and their shares of the traffic. */
 import type { ReactNode } from 'react';
 import type { Revision } from '../../../api/schema.ts';
+import { useMay } from '../../../page/session.ts';
 import { appsWords } from '../../../text/apps.ts';
 import { Badge } from '../../../ui/display/badge.tsx';
 import { DataTable, type Column } from '../../../ui/display/data-table.tsx';
@@ -17,8 +18,16 @@ interface RevisionTableProps {
   readonly revisions: readonly Revision[];
 }
 
-function columnsOf(path: ResourcePath, revisions: readonly Revision[]): Column<Revision>[] {
+function columnsOf(
+  path: ResourcePath,
+  revisions: readonly Revision[],
+  hasActions: boolean,
+): Column<Revision>[] {
   const { columns } = appsWords;
+  const actions: Column<Revision> = {
+    head: columns.actions,
+    cell: ({ revision }) => <ActivateButton path={path} revisions={revisions} revision={revision} isSmall />,
+  };
   const total = revisions.reduce((sum, one) => sum + (one.is_current ? one.traffic_weight : 0), 0);
   return [
     {
@@ -36,23 +45,19 @@ function columnsOf(path: ResourcePath, revisions: readonly Revision[]): Column<R
           <Badge>{appsWords.noTraffic}</Badge>
         ),
     },
-    {
-      head: columns.actions,
-      cell: ({ revision }) => (
-        <ActivateButton path={path} revisions={revisions} revision={revision} isSmall />
-      ),
-    },
+    ...(hasActions ? [actions] : []),
   ];
 }
 
 export function RevisionTable({ path, revisions }: RevisionTableProps): ReactNode {
+  const mayEdit = useMay('editor');
   return (
     <DataTable
       caption={appsWords.revisionTable}
       rows={revisions}
       keyOf={({ id }) => id}
       empty={<EmptyState title={appsWords.noRevisionsTitle}>{appsWords.noRevisions}</EmptyState>}
-      columns={columnsOf(path, revisions)}
+      columns={columnsOf(path, revisions, mayEdit)}
     />
   );
 }

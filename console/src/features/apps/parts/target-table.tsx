@@ -4,12 +4,16 @@ import type { TargetHealth } from '../../../api/schema.ts';
 import { targetWords } from '../../../text/apps.ts';
 import { DataTable, type Column } from '../../../ui/display/data-table.tsx';
 import { Time, formatShare } from '../../../ui/display/time.tsx';
+import styles from './target-table.module.css';
 
 const nameOf = ({ host, port }: TargetHealth): string => `${host.includes(':') ? `[${host}]` : host}:${port}`;
 
 const columns: readonly Column<TargetHealth>[] = [
-  { head: targetWords.columns.target, cell: (target) => nameOf(target) },
-  { head: targetWords.columns.zone, cell: ({ zone }) => zone ?? '' },
+  { head: targetWords.columns.target, cell: (target) => nameOf(target), isRowHead: true },
+  {
+    head: targetWords.columns.zone,
+    cell: ({ zone }) => zone !== null && <span className={styles['zone']}>{zone}</span>,
+  },
   { head: targetWords.columns.state, cell: (target) => <TargetState target={target} /> },
   { head: targetWords.columns.weight, cell: ({ weight }) => weight.toLocaleString('en') },
   { head: targetWords.columns.inFlight, cell: ({ in_flight: count }) => count.toLocaleString('en') },
