@@ -171,6 +171,7 @@ function revisionRecord(version: Version, originPort: number): Revision {
     backend_tls: null,
     circuit_breaker: null,
     targets: null,
+    discovery: null,
     load_balancing: null,
   };
 }

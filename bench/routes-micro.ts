@@ -64,7 +64,7 @@ function serve(endpoints: number): Served {
 
 function caseOf({ holder, breakers }: Served, used: number, endpoints: number): () => void {
   const breakerOf = (revision: Revision): Breaker | undefined => breakers.of(revision);
-  const shareOf = shares(breakerOf, systemClock);
+  const shareOf = shares(breakerOf, systemClock, () => undefined);
   const match = createMatchResult<CompiledPolicy>();
   const paths = Buffer.from(
     routeRequests(used, endpoints)

@@ -206,7 +206,8 @@ function contextOf(holder: SnapshotHolder<CompiledPolicy>): ProxyContext {
     observer: QUIET_OBSERVER,
     snapshot: () => holder.current,
     breakerOf: () => undefined,
-    targetsOf: (revision) => targets.of(revision),
+    // What discovery has found is not known here: the name of the service stands for its targets.
+    targetsOf: (revision) => (revision.targets?.source === undefined ? targets.of(revision) : undefined),
     shareOf: () => 1,
     isTrustedProxy: blockList(settings.trustedProxyIps),
     nextRequestId: requestIds(),

@@ -55,6 +55,7 @@ import type {
   ApplyMessage,
   CertificatesMessage,
   FromWorker,
+  TargetsMessage,
   ToWorker,
   WorkerStart,
 } from './control/workers/protocol.ts';
@@ -197,7 +198,7 @@ const context: ProxyContext = {
   snapshot: () => holder.current,
   breakerOf,
   targetsOf: (revision) => targets.of(revision),
-  shareOf: shares(breakerOf, clock),
+  shareOf: shares(breakerOf, clock, (revision) => targets.of(revision)),
   isTrustedProxy: blockList(settings.trustedProxyIps),
   nextRequestId: requestIds(),
   isDraining: () => draining,
@@ -230,6 +231,9 @@ port.on('message', (message: ToWorker) => {
   switch (message.type) {
     case 'apply':
       return void apply(message);
+    case 'targets':
+      takeTargets(message);
+      return send({ type: 'applied', id: message.id, error: undefined });
     case 'certificates':
       return send({ type: 'applied', id: message.id, error: tryCertificates(message) });
     case 'ticket_keys':
@@ -285,12 +289,16 @@ function tryApply(message: ApplyMessage): string | undefined {
   for (const revisionId of removedRevisionIds) breakers.delete(revisionId);
   for (const [revisionId, memory] of entries) breakers.add(revisionId, memory);
   for (const revisionId of removedRevisionIds) targets.delete(revisionId);
-  for (const [revisionId, memory] of shared) {
+  takeTargets({ targets: shared, endedPools });
+  return undefined;
+}
+
+function takeTargets({ targets: shared, endedPools }: Pick<TargetsMessage, 'targets' | 'endedPools'>): void {
+  for (const [revisionId, memory, found] of shared) {
     if (memory === undefined) targets.delete(revisionId);
-    else targets.set(revisionId, memory);
+    else targets.set(revisionId, memory, found);
   }
   for (const poolKey of endedPools) pool.end(poolKey);
-  return undefined;
 }
 
 function tryCertificates({ certificates: next }: CertificatesMessage): string | undefined {

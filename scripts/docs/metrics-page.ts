@@ -40,6 +40,9 @@ const LABELS: Readonly<Record<string, string>> = {
   decision: '`admitted` or `refused`',
   outcome: 'how it ended',
   'headgate_limit_store_calls_total.outcome': '`answered`, `timed_out` or `failed`',
+  'headgate_discovery_looks_total.outcome':
+    '`changed`, `same`, `doubted` (less than half of the targets, looked up again) or `failed`',
+  'headgate_discovery_looks_total.type': '`dns`, `dns_srv` or `file`',
   by: '`on_store_failure` of the limit: `share`, `allow` or `deny`',
   part: 'part of the policy',
   level:
@@ -150,6 +153,10 @@ async function renderSample(): Promise<string> {
         ejections: 1,
       },
     ],
+    discovery: {
+      looks: new Map([['dns', { changed: 1, same: 1, doubted: 1, failed: 1 }]]),
+      revisions: [{ labels, targets: 1, isStale: false }],
+    },
     database: { driver: 'sqlite', isUp: true },
     configFile: { loadedAt: '1970-01-01T00:00:01Z', problem: undefined, reloads: { applied: 1 } },
     history: { versions: 1, bytes: 1, failedAtMs: undefined },

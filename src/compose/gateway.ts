@@ -15,6 +15,7 @@ import { assertAlone, assertClaimed, claim, fileOfPort, release, takeover } from
 import {
   createSupervisor,
   listenForTraffic,
+  startDiscovery,
   startHousekeeping,
   startLimits,
   startMetricsKeeping,
@@ -30,6 +31,7 @@ import { MetricsMerger } from '../observe/prometheus.ts';
 import { ShadowHistory } from '../observe/shadow-report.ts';
 import { DeprecationLog } from '../control/reporting/deprecation-log.ts';
 import { newTroubles } from '../control/problems/recent-events.ts';
+import { DiscoveryWatch } from '../control/discovery/discovery-watch.ts';
 import { HealthRegistry } from '../control/health/health-registry.ts';
 import { ExplainControl } from '../explain/control.ts';
 import { LiveHub } from '../explain/live/live-hub.ts';
@@ -78,6 +80,7 @@ type Recorders = Pick<
   | 'live'
   | 'deprecations'
   | 'health'
+  | 'discovery'
   | 'shadowLog'
   | 'shadowHistory'
   | 'stats'
@@ -166,6 +169,7 @@ async function startParts(options: StartOptions, log: Logger, claimFolder: () =>
       management: async ([pair]) => pair && management.renewCertificate(pair),
     });
     undo.unshift(startTicketKeys(parts, supervisor), startMetricsKeeping(parts, supervisor));
+    undo.unshift(startDiscovery(parts, supervisor));
     let phase: Phase = 'starting';
     const changes = createChanges(parts, supervisor);
     undo.unshift(() => changes.cluster.stop());
@@ -229,7 +233,8 @@ function ownConnections(
 }
 
 /** Parts that only record what happens. */
-function recorders({ repository, log, clock, settings, state }: Omit<Parts, keyof Recorders>): Recorders {
+function recorders(parts: Omit<Parts, keyof Recorders>): Recorders {
+  const { repository, log, clock, settings, state, egress } = parts;
   return {
     metrics: new MetricsMerger(),
     keyUsage: new KeyUsageWriter({ repository, log, clock, daysKept: settings.keyUsageDays }),
@@ -238,6 +243,7 @@ function recorders({ repository, log, clock, settings, state }: Omit<Parts, keyo
     live: new LiveHub({ clock }),
     deprecations: new DeprecationLog(log, clock),
     health: new HealthRegistry(state, clock, log),
+    discovery: new DiscoveryWatch({ state, clock, log, egress, settings: settings.discovery }),
     shadowLog: new ShadowLog(log, clock),
     shadowHistory: new ShadowHistory(clock.nowMs()),
     stats: statsHistory(settings, clock),

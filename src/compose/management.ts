@@ -32,7 +32,7 @@ import type { Settings } from '../settings/settings.ts';
 import type { PolicyCompiler } from '../config/types.ts';
 import { validateChange } from '../config/validate-change.ts';
 import { assertAcceptable } from './changes.ts';
-import { answers, backendFacts, revisionsInUse } from './node-facts.ts';
+import { answers, backendFacts, healthOf, revisionsInUse } from './node-facts.ts';
 import type { CertificateWatches } from './listener-certificates.ts';
 import type { Changes, Parts } from './parts.ts';
 import { nodesAccess, statsAccess } from './stats.ts';
@@ -113,7 +113,7 @@ export async function createManagement(
       configFile: () => configFile?.status,
       ready: () => readiness(phase(), supervisor.listeningCount, settings.workers),
       breakerState: (revisionId) => breakerStateOf(parts, revisionId),
-      revisionHealth: (revision) => parts.health.healthOf(revision),
+      revisionHealth: (revision) => healthOf(parts, revision),
       stats: statsAccess(parts, cluster),
       states: stateAccess(parts, others),
       problems: () => problemsOf(parts, others),
@@ -134,7 +134,7 @@ export async function createManagement(
         version,
         keys: state.keys,
         certificates: certificates.watches.facts,
-        ...backendFacts(state, parts.health),
+        ...backendFacts(parts),
         database: configFile === undefined ? { driver: repository.driver, isUp } : undefined,
         configFile: configFile && { ...configFile.status, reloads: configFile.reloads },
         history: configFile === undefined ? parts.history.facts : undefined,

@@ -2,11 +2,16 @@
  * The node's facts for `/metrics` in addition to the counts of its workers, from the configuration and the database.
  */
 import { withTimeout } from '../lib/with-timeout.ts';
-import { revisionKey, type BreakerFact, type TargetFact } from '../observe/prometheus.ts';
+import { isBalanced } from '../config/targets.ts';
+import type { DiscoveryWatch } from '../control/discovery/discovery-watch.ts';
+import type { RevisionHealth } from '../management/schemas/revision-health.ts';
+import type { Revision } from '../model/resources.ts';
+import { revisionKey, type BreakerFact, type DiscoveryFact, type TargetFact } from '../observe/prometheus.ts';
 import { Breaker } from '../proxy/resilience/breaker.ts';
 import type { HealthRegistry } from '../control/health/health-registry.ts';
 import type { ConfigState } from '../control/cluster/config-state.ts';
 import type { Repository } from '../storage/repository.ts';
+import type { Parts } from './parts.ts';
 
 /** Timeout for the database, since the other metrics matter most when it does not answer. */
 const PING_TIMEOUT_MS = 1_000;
@@ -32,16 +37,41 @@ export function revisionsInUse(state: ConfigState): ReadonlySet<string> {
   return keys;
 }
 
-/** The breakers and targets of current revisions. */
-export function backendFacts(state: ConfigState, health: HealthRegistry) {
-  return { breakers: breakerFacts(state), targets: targetFacts(state, health) };
+/** The breakers, targets and discovery of current revisions. */
+export function backendFacts({ state, health, discovery }: Pick<Parts, 'state' | 'health' | 'discovery'>) {
+  return {
+    breakers: breakerFacts(state),
+    targets: targetFacts(state, health),
+    discovery: { looks: discovery.counts, revisions: discoveryFacts(state, discovery) },
+  };
+}
+
+/** What the node that answers knows of the health of a revision. */
+export function healthOf(
+  { health, discovery }: Pick<Parts, 'health' | 'discovery'>,
+  revision: Revision,
+): RevisionHealth {
+  const found = discovery.healthOf(revision);
+  return { ...health.healthOf(revision), ...(found !== undefined && { discovery: found }) };
+}
+
+function* discoveryFacts(state: ConfigState, discovery: DiscoveryWatch): IterableIterator<DiscoveryFact> {
+  let count = 0;
+  for (const { app, version, revision } of state.revisions()) {
+    const found = revision.is_current ? discovery.healthOf(revision) : undefined;
+    if (found === undefined) continue;
+    const isStale = found.stale_since !== null;
+    if (++count > TARGETS_MAX && !isStale) continue;
+    const labels = { app: app.slug, version: version.version, revision: revision.revision };
+    yield { labels, targets: found.targets, isStale };
+  }
 }
 
 /** Of revisions with several. */
 function* targetFacts(state: ConfigState, health: HealthRegistry): IterableIterator<TargetFact> {
   let count = 0;
   for (const { app, version, revision } of state.revisions()) {
-    if (!revision.is_current || revision.targets === null) continue;
+    if (!revision.is_current || !isBalanced(revision)) continue;
     for (const target of health.targets.healthOf(revision) ?? []) {
       const isInService = target.share > 0;
       if (++count > TARGETS_MAX && isInService) continue;

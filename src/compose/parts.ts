@@ -14,6 +14,7 @@ import type { DeprecationLog } from '../control/reporting/deprecation-log.ts';
 import type { HistoryCompactor } from '../control/database/history-compactor.ts';
 import type { ExplainControl } from '../explain/control.ts';
 import type { LiveHub } from '../explain/live/live-hub.ts';
+import type { DiscoveryWatch } from '../control/discovery/discovery-watch.ts';
 import type { HealthRegistry } from '../control/health/health-registry.ts';
 import type { KeyUsageWriter } from '../keys/usage-writer.ts';
 import type { LimitNode } from '../control/cluster/limit-node.ts';
@@ -52,6 +53,7 @@ export interface Parts {
   readonly shadowLog: ShadowLog;
   readonly shadowHistory: ShadowHistory;
   readonly health: HealthRegistry;
+  readonly discovery: DiscoveryWatch;
   /** undefined: switched off. */
   readonly stats: StatsHistory | undefined;
   readonly troubles: Troubles;

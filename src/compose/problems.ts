@@ -9,6 +9,7 @@ import type { WorkerSample } from '../observe/metrics.ts';
 import { fallbackText } from '../control/fallback/start-database.ts';
 import type { ConfigFile } from '../control/config-file/config-file.ts';
 import { breakerProblems, errorProblems } from '../control/problems/backend-problems.ts';
+import { discoveryProblems } from '../control/problems/discovery-problems.ts';
 import { listenerProblems } from '../control/problems/certificate-problems.ts';
 import { found, type FoundProblem } from '../control/problems/found-problem.ts';
 import { RECENT_MS } from '../control/problems/recent-events.ts';
@@ -47,6 +48,7 @@ export async function problemsOf(parts: Parts, others: ProblemParts): Promise<re
     ...workerProblems(parts, supervisor),
     ...parts.troubles.nodes.problems(),
     ...breakerProblems(state, health),
+    ...discoveryProblems(state, parts.discovery),
     ...errors,
     ...listenerProblems(watches.facts, clock.nowMs()),
     ...counterProblems(counterUse(limitMemory)),

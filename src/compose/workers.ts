@@ -134,6 +134,12 @@ function probePool({ clock, log, egress }: Parts): UpstreamPool {
   });
 }
 
+/** Looks targets up from now on; a start does not wait for them. Returns a function that stops it. */
+export function startDiscovery({ discovery }: Parts, supervisor: Supervisor): () => Promise<void> {
+  discovery.start((found) => supervisor.setTargets(found));
+  return async () => discovery.stop();
+}
+
 /** Replaces session ticket keys periodically, if there are any; returns a function that stops it. */
 export function startTicketKeys({ settings, log }: Parts, supervisor: Supervisor): () => Promise<void> {
   const { tls, ticketRotationSecs } = settings.proxy;

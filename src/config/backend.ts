@@ -3,7 +3,7 @@
  * resolve names and opens nothing.
  */
 import { createHash } from 'node:crypto';
-import type { BackendTls, Revision, Target } from '../model/resources.ts';
+import type { BackendTls, FoundTarget, Revision } from '../model/resources.ts';
 import { CompileError } from './compile-error.ts';
 import { parseBasePath } from './path-patterns.ts';
 import { sharedText } from './shared-text.ts';
@@ -11,37 +11,76 @@ import type { CompiledBackend } from './types.ts';
 
 const DEFAULT_PORTS = { http: 80, https: 443 } as const;
 
+/** Of a written target, only where it is. */
+type Place = Pick<FoundTarget, 'host' | 'port' | 'foundAs' | 'service'>;
+/** What all targets of a revision have in common. */
+type Common = Pick<CompiledBackend, 'scheme' | 'basePath' | 'tls' | 'connectionsMax' | 'waitingMax'>;
+
 /** Where one target of the revision is; without one, its first. Throws CompileError for a bad base path. */
 export function compileBackend(
   revision: Revision,
-  target: Pick<Target, 'host' | 'port'> = { host: revision.backend_host, port: revision.backend_port },
+  target: Place = { host: revision.backend_host, port: revision.backend_port },
 ): CompiledBackend {
   const { backend_scheme: scheme, backend_base_path: basePath, load_balancing: balancing } = revision;
-  const { port } = target;
   const parsed = parseBasePath(basePath);
   if ('error' in parsed) {
     const message = `Cannot parse backend_base_path "${basePath}": ${parsed.error}`;
     throw new CompileError(message, revision.id, 'backend_base_path');
   }
-  const host = withoutBrackets(target.host);
-  const uriHost = uriHostOf(host);
-  return {
+  const common = {
     scheme: sharedText(scheme),
-    host: sharedText(host),
-    port,
-    authority: sharedText(port === DEFAULT_PORTS[scheme] ? uriHost : `${uriHost}:${port}`),
     basePath: sharedText(parsed.path),
     tls: tlsOf(revision),
-    poolKey: sharedText(poolKeyOf(revision, target)),
     connectionsMax: balancing?.max_connections,
     waitingMax: balancing?.max_waiting,
   };
+  const backend = backendAt(common, target);
+  if (revision.discovery?.type !== 'file' || revision.targets) return backend;
+  // It stands for all that the file lists: retry budgets are kept by it.
+  return { ...backend, poolKey: sharedText(`${scheme}+file://${revision.discovery.path}`) };
+}
+
+/** The backend at another place, with all that is the same for every target of its revision. */
+export function backendAt(common: Common, target: Place): CompiledBackend {
+  const { scheme, basePath, connectionsMax, waitingMax } = common;
+  const { port, foundAs, service } = target;
+  const host = withoutBrackets(target.host);
+  const authority = sharedText(authorityOf(scheme, host, port));
+  return {
+    scheme,
+    host: sharedText(host),
+    port,
+    authority,
+    hostField: service === undefined ? authority : sharedText(authorityOf(scheme, service, port)),
+    foundAs: foundAs === undefined ? undefined : sharedText(foundAs),
+    basePath,
+    tls: tlsAt(common, target),
+    poolKey: sharedText(keyAt(common, target)),
+    connectionsMax,
+    waitingMax,
+  };
+}
+
+function authorityOf(scheme: CompiledBackend['scheme'], host: string, port: number): string {
+  const uriHost = uriHostOf(host);
+  return port === DEFAULT_PORTS[scheme] ? uriHost : `${uriHost}:${port}`;
 }
 
 /** What a target is known by: where it is, and all that its connections depend on. */
-export function poolKeyOf(revision: Revision, { host, port }: Pick<Target, 'host' | 'port'>): string {
-  const name = uriHostOf(withoutBrackets(host)).toLowerCase();
-  return `${revision.backend_scheme}://${name}:${port}${tlsKey(tlsOf(revision))}`;
+export function poolKeyOf(revision: Revision, target: Place): string {
+  return keyAt({ scheme: revision.backend_scheme, tls: tlsOf(revision) }, target);
+}
+
+function keyAt(common: Pick<Common, 'scheme' | 'tls'>, target: Place): string {
+  const name = uriHostOf(withoutBrackets(target.host)).toLowerCase();
+  const as = target.foundAs === undefined ? '' : `?${target.foundAs}`;
+  return `${common.scheme}://${name}:${target.port}${as}${tlsKey(tlsAt(common, target))}`;
+}
+
+/** A certificate is that of the service, not of the address at which it was found. */
+function tlsAt({ scheme, tls }: Pick<Common, 'scheme' | 'tls'>, { service }: Place): BackendTls | undefined {
+  if (scheme !== 'https' || service === undefined || tls?.server_name !== undefined) return tls;
+  return { ...tls, server_name: service };
 }
 
 function tlsOf({ backend_scheme: scheme, backend_tls: tls }: Revision): BackendTls | undefined {

@@ -1,10 +1,17 @@
 /**
  * The targets of a revision that has several, and how requests are spread over them (docs/reference/targets.md). A
- * revision with one target has none of this: its backend is all there is.
+ * revision with one target has none of this: its backend is all there is. A revision with discovery has all of it,
+ * whatever was found.
  */
-import type { LoadBalancing, Revision, Target } from '../model/resources.ts';
-import { compileBackend, poolKeyOf } from './backend.ts';
-import type { CompiledBalancing, CompiledTarget, CompiledTargets, EjectionRules } from './types.ts';
+import type { Discovery, FoundTarget, LoadBalancing, Revision } from '../model/resources.ts';
+import { backendAt, compileBackend, poolKeyOf } from './backend.ts';
+import type {
+  CompiledBackend,
+  CompiledBalancing,
+  CompiledTarget,
+  CompiledTargets,
+  EjectionRules,
+} from './types.ts';
 
 /** The defaults of `load_balancing`. */
 export const BALANCING_DEFAULTS = Object.freeze({
@@ -23,12 +30,40 @@ export const EJECTION_DEFAULTS = Object.freeze({
   count_5xx: true,
 });
 
-/** undefined: the revision has a single target. */
+/** undefined: the revision has a single target, and no other could be found. */
 export function compileTargets(revision: Revision): CompiledTargets | undefined {
-  const { targets, load_balancing: balancing } = revision;
-  // Records that an earlier release wrote to a snapshot file have no such field.
-  if ((targets?.length ?? 0) < 2) return undefined;
-  return { list: compiledList(revision), balancing: compileBalancing(balancing) };
+  if (!isBalanced(revision)) return undefined;
+  const { discovery, load_balancing: balancing } = revision;
+  const source = discovery ? sourceText(discovery) : undefined;
+  return { list: compiledList(revision), balancing: compileBalancing(balancing), source };
+}
+
+/** Whether it has several targets, or may have. */
+export function isBalanced({ targets, discovery }: Revision): boolean {
+  // Records that an earlier release wrote to a snapshot file have no such fields.
+  return (discovery ?? null) !== null || (targets?.length ?? 0) > 1;
+}
+
+/** What discovery has found, in place of what was found before. */
+export function withFound(
+  { balancing, source }: CompiledTargets,
+  backend: CompiledBackend,
+  found: readonly FoundTarget[],
+): CompiledTargets {
+  const list = found.map((target) => compiledTarget(backendAt(backend, target), target));
+  return { list, balancing, source };
+}
+
+/** In words, such as `dns billing.internal:443`. */
+export function sourceText(discovery: Discovery): string {
+  switch (discovery.type) {
+    case 'dns':
+      return `dns ${discovery.host}:${discovery.port}`;
+    case 'dns_srv':
+      return `dns_srv ${discovery.name}`;
+    case 'file':
+      return `file ${discovery.path}`;
+  }
 }
 
 /** What the targets of a revision are known by, in order. */
@@ -36,16 +71,23 @@ export function targetKeys(revision: Revision): string[] {
   return recordsOf(revision).map((target) => poolKeyOf(revision, target));
 }
 
-function recordsOf({ targets, backend_host: host, backend_port: port }: Revision): readonly Target[] {
-  return targets ?? [{ host, port, weight: 100 }];
+function recordsOf({
+  targets,
+  discovery,
+  backend_host: host,
+  backend_port: port,
+}: Revision): readonly FoundTarget[] {
+  if (targets) return targets;
+  return discovery ? [] : [{ host, port, weight: 100 }];
 }
 
 /** All targets; of a revision with a single one, that one. */
 export function compiledList(revision: Revision): CompiledTarget[] {
-  return recordsOf(revision).map((target) => {
-    const backend = compileBackend(revision, target);
-    return { key: backend.poolKey, backend, weight: target.weight, zone: target.zone };
-  });
+  return recordsOf(revision).map((target) => compiledTarget(compileBackend(revision, target), target));
+}
+
+function compiledTarget(backend: CompiledBackend, { weight, zone }: FoundTarget): CompiledTarget {
+  return { key: backend.poolKey, backend, weight, zone };
 }
 
 export function compileBalancing(settings: LoadBalancing | null): CompiledBalancing {

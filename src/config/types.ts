@@ -65,8 +65,12 @@ export interface CompiledBackend {
   readonly scheme: 'http' | 'https';
   readonly host: string;
   readonly port: number;
-  /** Value of Host towards the upstream: host, with the port unless it is the scheme's default. */
+  /** What people call it: host, with the port unless it is the scheme's default. */
   readonly authority: string;
+  /** Value of Host towards the upstream: `authority`, or the service that it was found as a place of. */
+  readonly hostField: string;
+  /** The name that discovery has resolved to `host`: the rules of egress for names apply to it. */
+  readonly foundAs: string | undefined;
   /** Without a trailing slash; `/` is the empty string. */
   readonly basePath: string;
   readonly tls: BackendTls | undefined;
@@ -116,10 +120,13 @@ export interface CompiledTarget {
   readonly zone: string | undefined;
 }
 
-/** The targets of a revision that has several. */
+/** The targets of a revision that has several, or whose targets are discovered. */
 export interface CompiledTargets {
+  /** Where they are discovered, none is known until the workers are told what was found. */
   readonly list: readonly CompiledTarget[];
   readonly balancing: CompiledBalancing;
+  /** Where they are discovered, in words; undefined: they are as written. */
+  readonly source: string | undefined;
 }
 
 /** The targets of a revision as a worker balances them, as seen by the configuration. */

@@ -32,7 +32,7 @@ export function candidatesOf(
   const found = createEligibleRevisions<CompiledPolicy>();
   findEligibleRevisions(version, path, method, context.shareOf, found);
   const shown = version.revisions.slice(0, CANDIDATES_MAX).map((revision, index) => {
-    const reason = reasonText(found.reasons[index], found.routes[index], method);
+    const reason = reasonText(found.reasons[index], found.routes[index], method, context);
     return { revision, reason };
   });
   const shares = sharesOf(shown, context);
@@ -80,6 +80,7 @@ function reasonText(
   reason: Ineligibility | undefined,
   route: CompiledRoute<CompiledPolicy> | undefined,
   method: string,
+  context: SharedParts,
 ): string {
   switch (reason) {
     case 'no_weight':
@@ -89,7 +90,9 @@ function reasonText(
     case 'endpoint_disabled':
       return `its endpoint ${route?.method} ${route?.template} is disabled`;
     case 'breaker_open':
-      return 'its circuit breaker is open';
+      return route !== undefined && context.targetsOf(route.revision)?.count === 0
+        ? `discovery (${route.revision.targets?.source}) has found no targets yet`
+        : 'its circuit breaker is open';
     default:
       return '';
   }
@@ -112,6 +115,7 @@ export function explainedTarget(
   return {
     target: target.backend.authority,
     zone: list[target.choice.index]?.zone ?? null,
+    source: target.targets.source ?? null,
     algorithm: balancing.algorithm,
     reason: choiceReasonText(target),
     // The group may be of another configuration by now.

@@ -29,6 +29,7 @@ import { ExchangeLimiter } from '../proxy/exchange-limiter.ts';
 import { WaitingClients } from '../proxy/downstream/waiting-clients.ts';
 import { type MatchErrorCode, type PathRefusal, type MatchResult } from '../proxy/match.ts';
 import { backendOf } from '../proxy/targets/backend-of.ts';
+import { backendDenial } from '../proxy/upstream/upstream-socket.ts';
 import { upstreamPath } from '../proxy/upstream-path.ts';
 import { BODY_TOO_LARGE } from '../proxy/downstream/request-body.ts';
 import { malformed } from '../proxy/reasons.ts';
@@ -144,11 +145,11 @@ function feed(
       const { bytesMax, isChunked } = exchange.connection.body;
       if (isChunked && bytesMax > 0 && (input.body_bytes ?? 0) > bytesMax)
         return exchange.respondProblem(malformed(BODY_TOO_LARGE), false);
-      const { host, port, authority } = backendOf(exchange, route);
-      const denial = parts.context.egress.hostDenial(host, port);
+      const backend = backendOf(exchange, route);
+      const denial = backendDenial(parts.context.egress, backend);
       if (denial !== undefined)
         return exchange.respondProblem(
-          upstreamFailed(authority, { cause: 'denied', fault: 'egress_denied', text: denial }),
+          upstreamFailed(backend.authority, { cause: 'denied', fault: 'egress_denied', text: denial }),
         );
       settled = true;
       resolve(forwardedRun(exchange, route));

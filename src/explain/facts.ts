@@ -199,12 +199,18 @@ function upstreamUrlOf(exchange: ExchangeView, route: Route): string {
   return `${scheme}://${authority}${upstreamPath(route, path, suffixStart)}`;
 }
 
+/** Codes with which the route is one that would have been chosen. */
+const NOT_CHOSEN: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
+  'endpoint_disabled',
+  'circuit_open',
+  'no_targets',
+]);
+
 /** The candidates for the method of the last match; for a preflight, the method that it asks about. */
 function candidatesFor(exchange: ExchangeView, version: Version, method: string): Candidate[] {
   if (version.status === 'retired') return [];
   const { errorCode, route, context } = exchange;
-  const isChosen = errorCode !== 'endpoint_disabled' && errorCode !== 'circuit_open';
-  const chosenId = isChosen ? route?.revision.id : undefined;
+  const chosenId = errorCode === undefined || !NOT_CHOSEN.has(errorCode) ? route?.revision.id : undefined;
   return candidatesOf(version, comparablePath(exchange.path), method, chosenId, context);
 }
 

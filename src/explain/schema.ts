@@ -140,6 +140,9 @@ const TargetSchema = Type.Object(
     target: Type.String({ description: 'Host and port of the target.' }),
     zone: nullable(Type.String()),
     algorithm: oneOf(['least_requests', 'round_robin', 'hash']),
+    source: nullable(
+      Type.String({ description: 'Where discovery has found it, for people. null: it is written.' }),
+    ),
     reason: Type.String({ description: 'Why this target, for people.' }),
     targets: Type.Array(
       Type.Object(

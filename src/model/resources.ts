@@ -85,6 +85,23 @@ export interface Target {
   readonly zone?: string;
 }
 
+/** A target that discovery has found (control/discovery/). */
+export interface FoundTarget extends Target {
+  /** The name that `host` is an address of, for the rules of egress; absent: `host` is as the source has it. */
+  readonly foundAs?: string;
+  /** The name of the service, for Host and for TLS; absent: `host`. */
+  readonly service?: string;
+}
+
+/** Where the targets of a revision are looked up, again and again. */
+export type Discovery =
+  /** All addresses of the name (A and AAAA). */
+  | { readonly type: 'dns'; readonly host: string; readonly port: number }
+  /** The places of a service (RFC 2782). */
+  | { readonly type: 'dns_srv'; readonly name: string }
+  /** A file with a list of targets, its path below GATEWAY_DISCOVERY__FOLDER. */
+  | { readonly type: 'file'; readonly path: string };
+
 export type BalancingAlgorithm = 'least_requests' | 'round_robin' | 'hash';
 export type HashBy = 'header' | 'cookie' | 'claim' | 'path' | 'ip';
 
@@ -123,6 +140,8 @@ export interface Revision extends RecordBase {
   readonly circuit_breaker: CircuitBreakerSettings | null;
   /** null: the one target at `backend_host` and `backend_port`. Otherwise those are of the first target. */
   readonly targets: readonly Target[] | null;
+  /** null: the targets are as written. Otherwise `targets` is null, except where found ones were put in. */
+  readonly discovery: Discovery | null;
   readonly load_balancing: LoadBalancing | null;
 }
 

@@ -102,6 +102,19 @@ export interface TargetFact {
   readonly ejections: number;
 }
 
+/** What discovery has found for a revision. */
+export interface DiscoveryFact {
+  readonly labels: RevisionLabels;
+  readonly targets: number;
+  readonly isStale: boolean;
+}
+
+export interface DiscoveryFacts {
+  /** Looks by outcome, by type of source. */
+  readonly looks: ReadonlyMap<string, Readonly<Record<string, number>>>;
+  readonly revisions: Iterable<DiscoveryFact>;
+}
+
 export interface ConfigFileFacts {
   /** RFC 3339. */
   readonly loadedAt: string;
@@ -123,6 +136,7 @@ export interface NodeFacts {
   /** Breakers of current revisions. */
   readonly breakers?: Iterable<BreakerFact> | undefined;
   readonly targets?: Iterable<TargetFact> | undefined;
+  readonly discovery?: DiscoveryFacts | undefined;
   readonly database?: { readonly driver: string; readonly isUp: boolean } | undefined;
   /** Files that the configuration comes from, in place of a database. */
   readonly configFile?: ConfigFileFacts | undefined;
@@ -145,6 +159,7 @@ export async function renderMetrics(merged: MergedMetrics, node: NodeFacts): Pro
   addRoutes(page, merged.routes);
   addRevisions(page, merged.revisions, node.breakers ?? []);
   addTargets(page, [...(node.targets ?? [])]);
+  if (node.discovery !== undefined) addDiscovery(page, node.discovery);
   for (const [name, help] of Object.entries(COUNTERS) as [CounterName, string][]) {
     const values = merged.counters.filter((counter) => counter.name === name);
     page.family('counter', `headgate_${name}_total`, help, values);
@@ -299,6 +314,27 @@ function addTargets(page: Exposition, targets: readonly TargetFact[]): void {
     'ejections_total',
     'How often a target was ejected for failed requests',
     (fact) => fact.ejections,
+  );
+}
+
+function addDiscovery(page: Exposition, { looks, revisions }: DiscoveryFacts): void {
+  const facts = [...revisions];
+  const values = [...looks].flatMap(([type, counts]) =>
+    Object.entries(counts).map(([outcome, value]) => ({ labels: { type, outcome }, value })),
+  );
+  const help = 'How often targets were looked up, by type of source and by what came of it';
+  page.family('counter', 'headgate_discovery_looks_total', help, values);
+  page.family(
+    'gauge',
+    'headgate_discovery_targets',
+    'Targets in use that discovery has found for a revision',
+    facts.map(({ labels, targets: value }) => ({ labels: { ...labels }, value })),
+  );
+  page.family(
+    'gauge',
+    'headgate_discovery_stale',
+    'Whether discovery fails for a revision, so that targets found before stay in use',
+    facts.map(({ labels, isStale }) => ({ labels: { ...labels }, value: Number(isStale) })),
   );
 }
 

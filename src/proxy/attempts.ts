@@ -11,8 +11,8 @@ import type { Route } from './interfaces/route.ts';
 import type { Exchange, ExchangeAttempts } from './exchange.ts';
 import type { OverloadReason } from './exchange-limiter.ts';
 import { findOtherRoute } from './find-route.ts';
-import { CIRCUIT_OPEN, OVERLOADED } from './reasons.ts';
-import { ADMITTED, type Admission, type Breaker, type Trial } from './resilience/breaker.ts';
+import { CIRCUIT_OPEN, NO_TARGETS, OVERLOADED } from './reasons.ts';
+import { ADMITTED, REFUSED, type Admission, type Breaker, type Trial } from './resilience/breaker.ts';
 import { BreakerReport } from './resilience/breaker-report.ts';
 import { RetryState } from './resilience/retry-state.ts';
 import { DONE, OTHER_POLICY, type StageResult } from './stage-result.ts';
@@ -32,11 +32,12 @@ export function startAttempts(exchange: Exchange): StageResult {
     const { route } = exchange;
     if (route === undefined) return DONE;
     const breaker = context.breakerOf(route.revision);
-    const admission = admit(exchange, route, breaker);
+    const hasTargets = context.targetsOf(route.revision)?.count !== 0;
+    const admission = hasTargets ? admit(exchange, route, breaker) : REFUSED;
     if (admission.refused) {
       if (!findOtherRoute(exchange, route)) {
         context.observer.policyDecided(exchange, undefined);
-        return refuse(exchange, route, breaker);
+        return hasTargets ? refuse(exchange, route, breaker) : refuseWithoutTargets(exchange, route);
       }
       if (exchange.route?.policy === route.policy) continue;
       exchange.restartEvaluation();
@@ -66,6 +67,13 @@ function admit(exchange: Exchange, { revision }: Route, breaker: Breaker | undef
 function refuse(exchange: Exchange, { revision }: Route, breaker: Breaker | undefined): StageResult {
   const seconds = breaker?.retryAfterSecs(revision.breaker, exchange.context.clock.nowMs()) ?? 1;
   exchange.respondProblem({ kind: CIRCUIT_OPEN, data: { revision: revision.label, seconds } });
+  return DONE;
+}
+
+/** Discovery has found none since the start. */
+function refuseWithoutTargets(exchange: Exchange, { revision }: Route): StageResult {
+  const source = revision.targets?.source ?? '';
+  exchange.respondProblem({ kind: NO_TARGETS, data: { revision: revision.label, source } });
   return DONE;
 }
 
@@ -136,7 +144,7 @@ export class Attempts implements ExchangeAttempts, ForwardingOwner, PermitWaiter
     const { revision } = this.#route;
     if (revision.targets === undefined) return revision.backend;
     const group = this.#exchange.context.targetsOf(revision);
-    if (group === undefined) return revision.backend;
+    if (group === undefined || group.count === 0) return revision.backend;
     const aimed = this.#aimed;
     if (aimed === undefined) this.#aimed = new AimedTarget(this.#exchange, this.#route, group);
     else if (!isResend) {

@@ -10,6 +10,7 @@ import type { OverloadReason } from './exchange-limiter.ts';
 import type { MatchResult, PathRefusal } from './match.ts';
 
 const OVERLOAD_RETRY_AFTER_SECS = 1;
+const NO_TARGETS_RETRY_AFTER_SECS = 1;
 const PATH_CHARS_MAX = 200;
 
 /** What the parser reports about bytes that are not a request; the text is for people. */
@@ -130,6 +131,13 @@ export const CIRCUIT_OPEN: ReasonKind<{ readonly revision: string; readonly seco
   detail: ({ revision }) => `Revision ${revision} is failing`,
   sentence: () => 'The backend is failing; requests are refused for a while',
   retryAfterSecs: ({ seconds }) => seconds,
+};
+
+export const NO_TARGETS: ReasonKind<{ readonly revision: string; readonly source: string }> = {
+  code: 'no_targets',
+  detail: ({ revision, source }) => `Discovery (${source}) has found no targets of revision ${revision} yet`,
+  sentence: () => 'It is not known yet where the backend runs',
+  retryAfterSecs: () => NO_TARGETS_RETRY_AFTER_SECS,
 };
 
 /**

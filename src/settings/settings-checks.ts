@@ -46,6 +46,11 @@ export function crossChecks(v: SettingValues): string[] {
       `Cannot use ${given(v, 'GATEWAY_CLUSTER__NODE_TIMEOUT_MS')}: expected at least twice GATEWAY_CLUSTER__HEARTBEAT_MS, which is ${v.GATEWAY_CLUSTER__HEARTBEAT_MS}.`,
     );
   }
+  if (v.GATEWAY_DISCOVERY__MAX_INTERVAL_MS < v.GATEWAY_DISCOVERY__MIN_INTERVAL_MS) {
+    errors.push(
+      `Cannot use ${given(v, 'GATEWAY_DISCOVERY__MAX_INTERVAL_MS')}: expected at least GATEWAY_DISCOVERY__MIN_INTERVAL_MS, which is ${v.GATEWAY_DISCOVERY__MIN_INTERVAL_MS}.`,
+    );
+  }
   if (v.GATEWAY_PROXY__MAX_TARGET_BYTES > v.GATEWAY_PROXY__MAX_HEAD_BYTES) {
     errors.push(
       `Cannot use GATEWAY_PROXY__MAX_TARGET_BYTES="${v.GATEWAY_PROXY__MAX_TARGET_BYTES}": expected at most GATEWAY_PROXY__MAX_HEAD_BYTES, which is ${v.GATEWAY_PROXY__MAX_HEAD_BYTES}.`,

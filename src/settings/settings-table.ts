@@ -10,6 +10,7 @@ import { PROCESS_SETTINGS } from './areas/process-settings.ts';
 import { LISTENER_SETTINGS } from './areas/listener-settings.ts';
 import { REQUEST_SETTINGS } from './areas/request-settings.ts';
 import { UPSTREAM_SETTINGS } from './areas/upstream-settings.ts';
+import { DISCOVERY_SETTINGS } from './areas/discovery-settings.ts';
 import { LIMIT_SETTINGS } from './areas/limit-settings.ts';
 import { JWT_SETTINGS } from './areas/jwt-settings.ts';
 import { LOG_SETTINGS } from './areas/log-settings.ts';
@@ -33,6 +34,7 @@ export const SETTING_AREAS: readonly SettingArea[] = [
   { title: 'Traffic listener', settings: LISTENER_SETTINGS },
   { title: 'Requests', settings: REQUEST_SETTINGS },
   { title: 'Backends', settings: UPSTREAM_SETTINGS },
+  { title: 'Discovery of targets', settings: DISCOVERY_SETTINGS },
   { title: 'Rate limits', settings: LIMIT_SETTINGS },
   { title: 'JWT', settings: JWT_SETTINGS },
   { title: 'Log', settings: LOG_SETTINGS },
@@ -47,6 +49,7 @@ export const SETTINGS = {
   ...LISTENER_SETTINGS,
   ...REQUEST_SETTINGS,
   ...UPSTREAM_SETTINGS,
+  ...DISCOVERY_SETTINGS,
   ...LIMIT_SETTINGS,
   ...JWT_SETTINGS,
   ...LOG_SETTINGS,

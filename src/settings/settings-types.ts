@@ -20,6 +20,17 @@ export interface JwtDefaults {
   readonly leewaySecs: number;
 }
 
+export interface DiscoverySettings {
+  /** IP addresses, perhaps with a port; none: those of the system. */
+  readonly dnsServers: readonly string[];
+  readonly dnsTimeoutMs: number;
+  readonly minIntervalMs: number;
+  readonly maxIntervalMs: number;
+  readonly srvIntervalMs: number;
+  /** undefined: no files are read. */
+  readonly folder: string | undefined;
+}
+
 export interface ProxySettings {
   readonly host: string;
   readonly port: number;
@@ -174,6 +185,7 @@ export interface Settings {
   readonly zone: string | undefined;
   /** IP addresses, CIDR blocks and host names. */
   readonly egress: { readonly allow: readonly string[]; readonly deny: readonly string[] };
+  readonly discovery: DiscoverySettings;
   readonly jwt: JwtDefaults;
   readonly limits: LimitSettings;
   readonly proxy: ProxySettings;

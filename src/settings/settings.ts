@@ -6,7 +6,7 @@
 import { nearest } from '../lib/nearest.ts';
 import { crossChecks, doubtful, pathsOf, shown } from './settings-checks.ts';
 import { SETTINGS, type SettingValues } from './settings-table.ts';
-import type { ProxySettings, RateLimitDefault, Settings } from './settings-types.ts';
+import type { DiscoverySettings, ProxySettings, RateLimitDefault, Settings } from './settings-types.ts';
 import type { Setting } from './settings-values.ts';
 
 export type {
@@ -166,6 +166,7 @@ function nest(v: SettingValues): Settings {
     ipv6PrefixBits: v.GATEWAY_IPV6_PREFIX_BITS,
     zone: v.GATEWAY_ZONE,
     egress: { allow: v.GATEWAY_EGRESS__ALLOW, deny: v.GATEWAY_EGRESS__DENY },
+    discovery: discoverySettings(v),
     jwt: {
       issuer: v.GATEWAY_JWT__ISSUER,
       audiences: v.GATEWAY_JWT__AUDIENCES,
@@ -190,6 +191,17 @@ function nest(v: SettingValues): Settings {
       access: v.GATEWAY_LOG__ACCESS,
       accessFields: v.GATEWAY_LOG__ACCESS_FIELDS,
     },
+  };
+}
+
+function discoverySettings(v: SettingValues): DiscoverySettings {
+  return {
+    dnsServers: v.GATEWAY_DISCOVERY__DNS_SERVERS,
+    dnsTimeoutMs: v.GATEWAY_DISCOVERY__DNS_TIMEOUT_MS,
+    minIntervalMs: v.GATEWAY_DISCOVERY__MIN_INTERVAL_MS,
+    maxIntervalMs: v.GATEWAY_DISCOVERY__MAX_INTERVAL_MS,
+    srvIntervalMs: v.GATEWAY_DISCOVERY__SRV_INTERVAL_MS,
+    folder: v.GATEWAY_DISCOVERY__FOLDER,
   };
 }
 

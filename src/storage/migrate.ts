@@ -14,6 +14,7 @@ import { configHistory } from './migrations/0006-config-history.ts';
 import { adminSession } from './migrations/0007-admin-session.ts';
 import { targets } from './migrations/0008-targets.ts';
 import { appHosts } from './migrations/0009-app-hosts.ts';
+import { discovery } from './migrations/0010-discovery.ts';
 import type { Migration } from './migrations/migration.ts';
 import { StorageRefused } from './repository.ts';
 import type { Tables } from './sql/kysely-tables.ts';
@@ -29,6 +30,7 @@ export const MIGRATIONS: readonly Migration[] = [
   adminSession,
   targets,
   appHosts,
+  discovery,
 ];
 
 const HISTORY_TABLE = `create table if not exists schema_migration (

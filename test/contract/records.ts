@@ -78,6 +78,7 @@ export function makeRevision(version: Version, fields: Partial<Revision> = {}): 
     backend_tls: null,
     circuit_breaker: null,
     targets: null,
+    discovery: null,
     load_balancing: null,
     ...times,
     ...fields,

@@ -149,6 +149,7 @@ export function revisionOf(versionId: string, port: number, changes: Partial<Rev
     backend_tls: null,
     circuit_breaker: null,
     targets: null,
+    discovery: null,
     load_balancing: null,
     ...changes,
   };
@@ -293,7 +294,11 @@ export async function startProxy(change: ConfigChange, setup: TestProxyOptions =
     snapshot: () => holder.current,
     breakerOf: ({ id }) => breakerById(id),
     targetsOf: (revision) => targets.of(revision),
-    shareOf: shares(({ id }) => breakerById(id), clock),
+    shareOf: shares(
+      ({ id }) => breakerById(id),
+      clock,
+      (revision) => targets.of(revision),
+    ),
     isTrustedProxy: (address) => setup.trustedProxies?.includes(address) ?? false,
     nextRequestId: requestIds(),
     isDraining: () => draining,

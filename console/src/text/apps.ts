@@ -8,6 +8,11 @@ const backendWords = {
   '/backend_port': ['Backend port', undefined],
   '/backend_base_path': ['Backend base path', 'Stands before every path that is sent to the backend.'],
   '/targets': ['Targets', 'One a line, as host:port weight=50 zone=eu-1a. Empty: the backend host alone.'],
+  '/discovery/type': ['Where the targets are', undefined],
+  '/discovery/host': ['Name to look up', 'The whole name; every address of it is a target.'],
+  '/discovery/port': ['Port of the targets', 'Empty: 443.'],
+  '/discovery/name': ['Service to look up', 'The whole name, such as _https._tcp.billing.internal.'],
+  '/discovery/path': ['File', 'Below the folder of the gateway’s setting, such as billing.yaml.'],
   '/load_balancing/algorithm': ['Requests go', undefined],
   '/load_balancing/hash/by': ['Same target for the same', undefined],
   '/load_balancing/hash/name': ['Name', 'Of the header, cookie, claim or parameter.'],
@@ -346,6 +351,27 @@ export const balancingWords = {
     path: 'path parameter',
     ip: 'client address',
   },
+} as const;
+
+export const discoveryWords = {
+  sources: {
+    '': 'written here',
+    dns: 'the addresses of a name (DNS)',
+    dns_srv: 'the places of a service (SRV)',
+    file: 'listed in a file',
+  },
+  title: 'Looked up',
+  found: 'In use',
+  foundCount: (targets: number): string => plural(targets, 'target', 'targets'),
+  noneYet: 'none yet: requests get 503',
+  lookedAt: 'Last look',
+  changedAt: 'Last change',
+  stale: 'Fails since',
+  doubted: (targets: number): string =>
+    `the last look has found only ${targets.toLocaleString('en')}, which are used once the next look finds the same`,
+  doubt: 'In doubt',
+  leftOut: 'More than a revision can have',
+  notes: 'Not used',
 } as const;
 
 export const targetWords = {

@@ -1,4 +1,8 @@
 /** Words of the pages about running the gateway: health of revisions, gateways, settings. */
+/** @param isFirst the one that is named is the first of them; otherwise they are looked up */
+const targetsText = (total: number, isFirst: boolean): string =>
+  `${isFirst ? 'the first of ' : ''}${total} ${total === 1 ? 'target' : 'targets'}`;
+
 export const healthWords = {
   title: 'Health',
   summary: 'Every revision that gets traffic: its circuit breaker, its last error and its last health check.',
@@ -23,9 +27,11 @@ export const healthWords = {
     lastProbe: 'Last health check',
   },
   states: { closed: 'reachable', half_open: 'on trial', open: 'failing', none: 'unknown' },
-  targets: (total: number): string => `the first of ${total} targets`,
-  targetsInService: (count: number, total: number): string =>
-    `the first of ${total} targets, ${count === total ? 'all' : count === 0 ? 'none' : count} in service`,
+  targets: (total: number, isFirst: boolean): string => targetsText(total, isFirst),
+  targetsInService: (count: number, total: number, isFirst: boolean): string =>
+    total === 0
+      ? 'no targets yet'
+      : `${targetsText(total, isFirst)}, ${count === total ? 'all' : count === 0 ? 'none' : count} in service`,
   since: 'since',
   failuresInARow: (count: string): string => `${count} in a row`,
   noError: 'none',

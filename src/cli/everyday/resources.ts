@@ -1,10 +1,14 @@
 /** `headgate apps | versions | revisions | endpoints | traffic`: the records of the configuration, one by one. */
+import { sourceText } from '../../config/targets.ts';
 import type { Column } from '../show/table.ts';
 import { backendFields } from './backend-url.ts';
 import type { EverydayCommand, EverydayGroup, EverydayOption, Json } from './everyday-command.ts';
 
 const column = (title: string, field: string): Column<Json> => ({ title, value: (row) => row[field] });
+/** A URL, or where the targets are looked up, such as `https by dns billing.internal:443`. */
 const backendOf = (row: Json): string =>
+  row.discovery ? `${row.backend_scheme} by ${sourceText(row.discovery)}` : urlOf(row);
+const urlOf = (row: Json): string =>
   `${row.backend_scheme}://${row.backend_host}:${row.backend_port}${row.backend_base_path === '/' ? '' : row.backend_base_path}`;
 
 /** The path of an app, after the first of its hosts and the number of the others. */

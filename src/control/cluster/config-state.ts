@@ -10,15 +10,23 @@ import type {
   EndpointChange,
   VersionTree,
 } from '../../model/config.ts';
-import type { App, Endpoint, Revision, Version } from '../../model/resources.ts';
+import type { App, Endpoint, FoundTarget, Revision, Version } from '../../model/resources.ts';
 import { createBreakerMemory } from '../../proxy/resilience/breaker.ts';
 import type { TargetsMemory } from '../../proxy/targets/target-memory.ts';
-import { targetKeys } from '../../config/targets.ts';
+import { isBalanced, targetKeys } from '../../config/targets.ts';
 import { KeyTable } from '../../keys/key-table.ts';
+import { DiscoveredTargets } from './discovered-targets.ts';
 import type { TargetMemories } from './target-memories.ts';
 
-/** The memory of a revision with several targets; undefined: it has a single one. */
-export type TargetsEntry = readonly [revisionId: string, memory: TargetsMemory | undefined];
+/**
+ * The memory of a revision with several targets, and the targets that discovery has found, if the revision has it;
+ * without memory it has a single target.
+ */
+export type TargetsEntry = readonly [
+  revisionId: string,
+  memory: TargetsMemory | undefined,
+  found?: readonly FoundTarget[] | undefined,
+];
 export type BreakerEntry = readonly [revisionId: string, memory: SharedArrayBuffer];
 
 interface AppEntry {
@@ -29,6 +37,7 @@ interface AppEntry {
 export class ConfigState {
   /** The API keys of the node, shared with the workers; only `apply` writes them once workers exist. */
   readonly keys: KeyTable;
+  readonly discovered = new DiscoveredTargets();
   #configVersion = 0;
   #changeId: string | undefined;
   readonly #apps = new Map<string, AppEntry>();
@@ -145,8 +154,43 @@ export class ConfigState {
     const memories = this.#targets;
     if (memories === undefined) return [];
     const ofVersion = (tree: VersionTree): TargetsEntry[] =>
-      tree.revisions.map(({ revision }) => [revision.id, memories.memoryFor(revision)]);
+      tree.revisions.map(({ revision }) => this.#targetsEntry(revision, memories));
     return [...change.apps.flatMap((app) => app.versions), ...change.versions].flatMap(ofVersion);
+  }
+
+  /**
+   * Takes what was found at a source in place of what it had.
+   * @returns by id of the revisions with this source, the pools whose target is gone
+   */
+  setFound(key: string, targets: readonly FoundTarget[]): ReadonlyMap<string, readonly string[]> {
+    const revisions = [...(this.discovered.find(key)?.revisions.values() ?? [])];
+    const before = revisions.map((revision) => this.#servedKeys(revision));
+    this.discovered.setTargets(key, targets);
+    return new Map(
+      revisions.map((revision, index) => {
+        const keys = new Set(this.#servedKeys(revision));
+        return [revision.id, (before[index] ?? []).filter((each) => !keys.has(each))];
+      }),
+    );
+  }
+
+  /** The same as `targetsOf` for single revisions with discovery, of which some may be gone. */
+  discoveredEntries(revisionIds: readonly string[]): TargetsEntry[] {
+    const memories = this.#targets;
+    if (memories === undefined) return [];
+    return revisionIds.flatMap((id) => {
+      const revision = this.discovered.revision(id);
+      return revision === undefined ? [] : [this.#targetsEntry(revision, memories)];
+    });
+  }
+
+  #targetsEntry(revision: Revision, memories: TargetMemories): TargetsEntry {
+    const memory = memories.memoryFor(this.discovered.served(revision));
+    return [revision.id, memory, this.discovered.targetsOf(revision)];
+  }
+
+  #servedKeys(revision: Revision): string[] {
+    return targetKeys(this.discovered.served(revision));
   }
 
   /** The targets of one revision; undefined while it has a single one. */
@@ -163,7 +207,7 @@ export class ConfigState {
     return this.#probed.values();
   }
 
-  /** Every revision with several targets. */
+  /** Every revision that has or may have several targets. */
   balancedRevisions(): Iterable<Revision> {
     return this.#balanced.values();
   }
@@ -181,8 +225,9 @@ export class ConfigState {
 
   #clear(): void {
     for (const id of this.#breakers.keys()) this.#removed.push(id);
-    for (const { revision } of this.revisions()) this.#endedPools.push(...targetKeys(revision));
+    for (const { revision } of this.revisions()) this.#endedPools.push(...this.#servedKeys(revision));
     this.#targets?.clear();
+    this.discovered.clear();
     this.#apps.clear();
     this.#appOfVersion.clear();
     this.#breakers.clear();
@@ -205,12 +250,12 @@ export class ConfigState {
     const kept = new Map(tree.revisions.map(({ revision }) => [revision.id, revision]));
     for (const { revision } of entry.versions.get(tree.version.id)?.revisions ?? []) {
       const next = kept.get(revision.id);
-      const keys = next === undefined ? [] : targetKeys(next);
-      const left = targetKeys(revision).filter((key) => !keys.includes(key));
+      const keys = new Set(next === undefined ? [] : this.#servedKeys(next));
+      const before = this.#servedKeys(revision);
+      const left = before.filter((key) => !keys.has(key));
       this.#endedPools.push(...left);
       // Failures of one backend must not count against the backend that replaces it.
-      if (next === undefined || left.length === targetKeys(revision).length)
-        this.#removeRevision(revision.id);
+      if (next === undefined || left.length === before.length) this.#removeRevision(revision.id);
     }
     entry.versions.set(tree.version.id, tree);
     this.#appOfVersion.set(tree.version.id, entry);
@@ -220,7 +265,8 @@ export class ConfigState {
   #noteWatched(revision: Revision): void {
     if (revision.is_current && revision.health_check_path !== null) this.#probed.set(revision.id, revision);
     else this.#probed.delete(revision.id);
-    if ((revision.targets?.length ?? 0) > 1) this.#balanced.set(revision.id, revision);
+    this.discovered.put(revision);
+    if (isBalanced(revision)) this.#balanced.set(revision.id, revision);
     else this.#balanced.delete(revision.id);
   }
 
@@ -246,7 +292,7 @@ export class ConfigState {
   #removeVersion(id: string): void {
     const entry = this.#appOfVersion.get(id);
     for (const { revision } of entry?.versions.get(id)?.revisions ?? []) {
-      this.#endedPools.push(...targetKeys(revision));
+      this.#endedPools.push(...this.#servedKeys(revision));
       this.#removeRevision(revision.id);
     }
     entry?.versions.delete(id);
@@ -259,6 +305,7 @@ export class ConfigState {
     this.#balanced.delete(id);
     this.#breakers.delete(id);
     this.#targets?.delete(id);
+    this.discovered.delete(id);
   }
 }
 

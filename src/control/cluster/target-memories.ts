@@ -2,7 +2,7 @@
  * The shared memory of all revisions with several targets, on the main thread: created when a worker first needs it,
  * and kept for each target as long as it stays in its revision. What any other write changes does not touch it.
  */
-import { compileBalancing, targetKeys } from '../../config/targets.ts';
+import { compileBalancing, isBalanced, targetKeys } from '../../config/targets.ts';
 import type { Revision } from '../../model/resources.ts';
 import {
   createTargetBlock,
@@ -29,14 +29,15 @@ export class TargetMemories {
     this.#nowMs = nowMs;
   }
 
-  /** The memory of a revision as it is now; undefined: it has a single target. */
+  /** The memory of a revision as it is now, with found targets in it; undefined: it has a single target. */
   memoryFor(revision: Revision): TargetsMemory | undefined {
-    const keys = targetKeys(revision);
-    if (keys.length < 2) {
+    if (!isBalanced(revision)) {
       this.#byId.delete(revision.id);
       return undefined;
     }
+    const keys = targetKeys(revision);
     const known = this.#byId.get(revision.id);
+    const isFirst = known === undefined || known.blocks.size === 0;
     const memory = known ?? { columns: this.#columns, total: createTotal(this.#columns), blocks: new Map() };
     for (const key of memory.blocks.keys()) if (!keys.includes(key)) memory.blocks.delete(key);
     for (const key of keys) {
@@ -44,7 +45,7 @@ export class TargetMemories {
       const block = createTargetBlock(this.#columns);
       memory.blocks.set(key, block);
       // The first targets of a revision begin together; one that is added begins slowly.
-      if (known !== undefined) this.#warm(revision, block, memory);
+      if (!isFirst) this.#warm(revision, block, memory);
     }
     this.#byId.set(revision.id, memory);
     return memory;

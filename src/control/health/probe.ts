@@ -78,6 +78,6 @@ export function isExpected(status: number, expected: readonly (number | string)[
   return expected.some((each) => each === status || each === `${Math.floor(status / 100)}xx`);
 }
 
-function requestHead({ authority }: CompiledBackend, path: string): string {
-  return `GET ${path} HTTP/1.1\r\nHost: ${authority}\r\nUser-Agent: headgate-health-check\r\nAccept: */*\r\nConnection: close\r\n\r\n`;
+function requestHead({ hostField }: CompiledBackend, path: string): string {
+  return `GET ${path} HTTP/1.1\r\nHost: ${hostField}\r\nUser-Agent: headgate-health-check\r\nAccept: */*\r\nConnection: close\r\n\r\n`;
 }

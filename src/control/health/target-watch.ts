@@ -64,8 +64,12 @@ export class TargetWatch {
     this.#timer = undefined;
   }
 
-  /** undefined for a revision with a single target, and before a worker has its memory. */
-  find(revision: Revision): WatchedRevision | undefined {
+  /**
+   * undefined for a revision with a single target, and before a worker has its memory.
+   * @param written as it is in the configuration
+   */
+  find(written: Revision): WatchedRevision | undefined {
+    const revision = this.#state.discovered.served(written);
     const memory = this.#state.targetMemory(revision.id);
     if (memory === undefined) return undefined;
     const known = this.#watched.get(revision.id);

@@ -11,7 +11,7 @@ import type { LiveMessage } from '../../explain/live/live-messages.ts';
 import type { ExplainedMessage, ExplainMessage } from '../../explain/messages.ts';
 import type { PackedTexts } from '../../explain/traffic/traffic-ring.ts';
 import type { CertificatePair } from '../../proxy/downstream/tls/tls-certificate.ts';
-import type { TargetsMemory } from '../../proxy/targets/target-memory.ts';
+import type { TargetsEntry } from '../cluster/config-state.ts';
 import type { Settings } from '../../settings/settings.ts';
 import type { KeyMemory } from '../../keys/key-memory.ts';
 import type { HeartbeatMemory } from './heartbeat.ts';
@@ -56,10 +56,19 @@ export interface ApplyMessage {
   readonly id: number;
   readonly change: ConfigChange;
   readonly breakers: readonly (readonly [revisionId: string, memory: SharedArrayBuffer])[];
-  readonly targets: readonly (readonly [revisionId: string, memory: TargetsMemory | undefined])[];
+  readonly targets: readonly TargetsEntry[];
   /** Pools whose target was removed from some revision. */
   readonly endedPools: readonly string[];
   readonly removedRevisionIds: readonly string[];
+}
+
+/** What discovery has found for some revisions, in place of what it had found before. */
+export interface TargetsMessage {
+  readonly type: 'targets';
+  readonly id: number;
+  readonly targets: readonly TargetsEntry[];
+  /** Pools whose target was removed from some of them. */
+  readonly endedPools: readonly string[];
 }
 
 /** Certificates for future handshakes. */
@@ -79,6 +88,7 @@ export interface TicketKeysMessage {
 export type ToWorker =
   | ApplyMessage
   | CertificatesMessage
+  | TargetsMessage
   | TicketKeysMessage
   | ExplainMessage
   | { readonly type: 'sample'; readonly id: number }

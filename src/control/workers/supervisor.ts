@@ -142,6 +142,19 @@ export class Supervisor {
   }
 
   /**
+   * Sends what discovery has found for some revisions to every worker; resolves when each uses it for new requests.
+   * @param endedPools of each revision, those whose target is gone
+   */
+  async setTargets(found: ReadonlyMap<string, readonly string[]>): Promise<void> {
+    const targets = this.#deps.state.discoveredEntries([...found.keys()]);
+    const endedPools = [...new Set([...found.values()].flat())];
+    await this.#follow(
+      (id) => ({ type: 'targets', id, targets, endedPools }),
+      'a proxy worker failed to take discovered targets',
+    );
+  }
+
+  /**
    * Sends certificates to every worker; resolves when each uses them for new handshakes. A worker that fails is ended,
    * since it would continue to use replaced certificates.
    */

@@ -78,9 +78,9 @@ function backendsOf({ path, matchedMethod, method, suffixStart }: ExchangeView, 
   for (const [index, { backend, targets }] of version.revisions.entries()) {
     const eligible = found.routes[index];
     if (found.isEligible[index] !== 1 || eligible === undefined) continue;
-    const backends = targets?.list.filter(({ weight }) => weight > 0).map((target) => target.backend) ?? [
-      backend,
-    ];
+    // What discovery finds is not known here, and not what a change of the configuration changes.
+    const list = targets?.source === undefined ? targets?.list : undefined;
+    const backends = list?.filter(({ weight }) => weight > 0).map((target) => target.backend) ?? [backend];
     for (const { scheme, authority } of backends)
       urls.add(`${scheme}://${authority}${upstreamPath(eligible, path, suffixStart)}`);
   }

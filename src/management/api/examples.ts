@@ -55,6 +55,7 @@ const REVISION = {
   backend_tls: null,
   circuit_breaker: null,
   targets: null,
+  discovery: null,
   load_balancing: null,
 };
 

@@ -258,12 +258,13 @@ function writableVersion(version: Version): Item {
   return { ...versions.writable(version), deprecated_at: version.deprecated_at };
 }
 
-/** Only one form of the targets: the short one for the one target that it can say. */
+/** Only one form of the targets: the short one for the one target that it can say. With a file, the port goes with it. */
 function writableRevision(revision: Revision): Item {
-  const { targets, ...single } = revisions.writable(revision);
-  if (!revision.targets) return single;
-  const { backend_host: _host, backend_port: _port, ...rest } = single;
-  return { ...rest, targets };
+  const { targets, discovery, ...single } = revisions.writable(revision);
+  if (!revision.targets && !revision.discovery) return single;
+  const { backend_host: _host, backend_port: port, ...rest } = single;
+  if (!revision.discovery) return { ...rest, targets };
+  return { ...rest, ...(revision.discovery.type === 'file' && { backend_port: port }), discovery };
 }
 
 export function endpointLabel({ method, path }: Pick<Endpoint, 'method' | 'path'>): string {

@@ -92,6 +92,34 @@ const TargetHealthSchema = Type.Object(
 );
 export type TargetHealth = Static<typeof TargetHealthSchema>;
 
+const DiscoveryHealthSchema = Type.Object(
+  {
+    source: Type.String({ description: 'What is looked up, for example `dns billing.internal:443`.' }),
+    targets: count('Targets in use. 0: none were found since the start; requests get 503 `no_targets`.'),
+    looked_at: nullable(dateTime('The last look. null: none yet.')),
+    changed_at: nullable(dateTime('When the targets changed last. null: never.')),
+    stale_since: nullable(
+      dateTime(
+        'Since when looks fail, so that targets found before stay in use. null: the last look was good.',
+      ),
+    ),
+    error: nullable(Type.String({ description: 'Why the last look failed, for people. null: it did not.' })),
+    doubted: nullable(
+      count(
+        'How many targets the last look has found, where these are less than half: they are used when the next look finds the same. null: no doubt.',
+      ),
+    ),
+    left_out: count('Targets that were found and are not used, since a revision has 256 at most.'),
+    notes: Type.Array(Type.String(), { description: 'What else was found and is not used, and why.' }),
+  },
+  {
+    ...closed,
+    title: 'DiscoveryHealth',
+    description: 'Of a revision with discovery: what the gateway that answers has found.',
+  },
+);
+export type DiscoveryHealth = Static<typeof DiscoveryHealthSchema>;
+
 export const RevisionHealthSchema = Type.Object(
   {
     revision_id: id('Id of the revision.'),
@@ -111,8 +139,11 @@ export const RevisionHealthSchema = Type.Object(
     last_probe: nullable(LastProbeSchema),
     history: Type.Array(TransitionSchema, { description: 'Changes of state, latest first, at most 32.' }),
     targets: Type.Optional(
-      Type.Array(TargetHealthSchema, { description: 'Of a revision with several targets: each of them.' }),
+      Type.Array(TargetHealthSchema, {
+        description: 'Of a revision with several targets or with discovery: each of them.',
+      }),
     ),
+    discovery: Type.Optional(DiscoveryHealthSchema),
   },
   { ...closed, title: 'RevisionHealth' },
 );
@@ -133,4 +164,5 @@ export interface RevisionHealth {
   readonly last_probe: RevisionProbe | null;
   readonly history: readonly RevisionTransition[];
   readonly targets?: readonly TargetHealth[];
+  readonly discovery?: DiscoveryHealth;
 }

@@ -4,6 +4,7 @@ import { LABEL_PATTERN, REQUEST_PATH_PATTERN, STATUS_CLASS_PATTERN } from '../..
 import { closed, nullable } from '../../model/schema-pieces.ts';
 import { PolicySchema } from '../../policy/registry.ts';
 import { id, label, path, recordFields } from './common.ts';
+import { DiscoverySchema } from './revision-parts/discovery.ts';
 import { LoadBalancingSchema, TargetsInputSchema, TargetsSchema } from './revision-parts/targets.ts';
 
 /** Largest weight; sums of many revisions stay far inside of exact integers. */
@@ -182,6 +183,7 @@ export const RevisionInputSchema = Type.Object(
     backend_tls: Type.Optional(nullable(BackendTlsSchema)),
     circuit_breaker: Type.Optional(nullable(CircuitBreakerSchema)),
     targets: Type.Optional(nullable(TargetsInputSchema)),
+    discovery: Type.Optional(nullable(DiscoverySchema)),
     load_balancing: Type.Optional(nullable(LoadBalancingSchema)),
   },
   { ...closed, title: 'RevisionInput' },
@@ -222,6 +224,7 @@ export const RevisionSchema = Type.Object(
     backend_tls: nullable(BackendTlsSchema),
     circuit_breaker: nullable(CircuitBreakerSchema),
     targets: nullable(TargetsSchema),
+    discovery: nullable(DiscoverySchema),
     load_balancing: nullable(LoadBalancingSchema),
   },
   { ...closed, title: 'Revision' },

@@ -4,7 +4,7 @@
  * its old or in its new form.
  */
 import type { RevisionTree, VersionTree } from '../../model/config.ts';
-import type { AdminToken, App, Endpoint, StoredApiKey } from '../../model/resources.ts';
+import type { AdminToken, App, Endpoint, Revision, StoredApiKey } from '../../model/resources.ts';
 import type { Found } from '../schemas/overview/found-schema.ts';
 import { servedVersions, type ServedConfig } from '../served-config.ts';
 import { BestMatches } from './best-matches.ts';
@@ -116,7 +116,7 @@ async function offerRevision(
   const parents = { app_id: above.app_id, version_id: above.version_id, revision_id: revision.id };
   const value = { kind: 'revision', id: revision.id, label: revision.revision, path, ...parents } as const;
   const others = revision.targets?.map(({ host }) => host) ?? [];
-  const texts = [revision.revision, revision.backend_host, revision.id, ...others];
+  const texts = [revision.revision, revision.backend_host, revision.id, ...others, ...sourceOf(revision)];
   matches.offer(texts, ORDER.revision, () => value);
   await pace.passed(1);
   for (let start = 0; start < endpoints.length && !pace.isOver; start += STEP) {
@@ -124,6 +124,13 @@ async function offerRevision(
     for (let at = start; at < end; at++) offerEndpoint(matches, value, endpoints[at] as Endpoint);
     await pace.passed(end - start);
   }
+}
+
+function sourceOf({ discovery }: Revision): string[] {
+  if (!discovery) return [];
+  return discovery.type === 'dns'
+    ? [discovery.host]
+    : [discovery.type === 'file' ? discovery.path : discovery.name];
 }
 
 function offerEndpoint(matches: Matches, above: Candidate, endpoint: Endpoint): void {

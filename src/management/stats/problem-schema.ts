@@ -17,6 +17,8 @@ export const PROBLEMS = {
   node_missing: 'A gateway has vanished',
   breaker_open: 'A backend is failing and gets no traffic',
   health_check_failing: 'Health checks of a backend fail',
+  no_targets: 'No target of a backend is known',
+  discovery_failing: 'The targets of a backend cannot be looked up',
   high_error_share: 'Many requests of an app end in errors',
   certificate_expired: 'A certificate has expired',
   certificate_expires_soon: 'A certificate expires soon',

@@ -48,12 +48,17 @@ export interface SharedParts {
   readonly match: MatchResult<CompiledPolicy>;
 }
 
-/** `shareOf` of a context: one function per worker, which reads the clock only for breakers that are not pristine. */
+/**
+ * `shareOf` of a context: one function per worker, which reads the clock only for breakers that are not pristine.
+ * @param targetsOf for revisions whose targets are discovered: until some are found, the share is 0
+ */
 export function shares(
   breakerOf: (revision: Revision) => Breaker | undefined,
   clock: Clock,
+  targetsOf: (revision: Revision) => { readonly count: number } | undefined,
 ): (revision: Revision) => number {
   return (revision) => {
+    if (revision.targets?.source !== undefined && targetsOf(revision)?.count === 0) return 0;
     const breaker = breakerOf(revision);
     if (breaker === undefined || breaker.isPristine) return 1;
     return breaker.share(revision.breaker, revision.healthCheckPath !== undefined, clock.nowMs());

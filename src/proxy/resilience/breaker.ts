@@ -45,7 +45,7 @@ export type Admission =
 /** How an exchange with the backend ended, as the breaker counts it. */
 export type Outcome = 'success' | 'failure' | 'abandoned';
 
-const REFUSED: Admission = Object.freeze({ refused: true });
+export const REFUSED: Admission = Object.freeze({ refused: true });
 export const ADMITTED: Admission = Object.freeze({ refused: false, trial: undefined, move: undefined });
 
 const STATE_MASK = 0x3;

@@ -1,8 +1,11 @@
 /**
  * The target groups of a worker, by revision. The compiled revision caches its group, as it does its breaker
- * (resilience/breaker-registry.ts). A revision that was compiled again gets a new group over the same shared memory.
+ * (resilience/breaker-registry.ts). A revision that was compiled again gets a new group over the same shared memory, and
+ * so does one whose targets are discovered and were found to be others.
  */
-import type { CompiledTargets, TargetsSlot } from '../../config/types.ts';
+import { withFound } from '../../config/targets.ts';
+import type { CompiledBackend, CompiledTargets, TargetsSlot } from '../../config/types.ts';
+import type { FoundTarget } from '../../model/resources.ts';
 import { TargetGroup } from './target-group.ts';
 import { createTargetBlock, createTotal, type TargetsMemory } from './target-memory.ts';
 import { TargetState } from './target-state.ts';
@@ -10,12 +13,17 @@ import { TargetState } from './target-state.ts';
 /** A compiled revision; all revisions use one `TargetRegistry`. */
 interface TargetsHolder {
   readonly id: string;
+  readonly backend: CompiledBackend;
   readonly targets: CompiledTargets | undefined;
   targetsSlot: TargetsSlot | undefined;
 }
 
 interface Held {
   readonly memory: TargetsMemory;
+  /** What discovery has found; undefined: the targets are those of the revision. */
+  readonly found: readonly FoundTarget[] | undefined;
+  /** What `found` was compiled to, of which revision. */
+  compiled?: { readonly of: CompiledTargets; readonly targets: CompiledTargets };
   group: TargetGroup | undefined;
 }
 
@@ -36,25 +44,34 @@ export class TargetRegistry {
     this.#nowMs = nowMs;
   }
 
-  /** undefined for a revision with a single target. */
+  /** undefined for a revision with a single target. It has no target where discovery has found none yet. */
   of(revision: TargetsHolder): TargetGroup | undefined {
-    const { targets, targetsSlot: slot } = revision;
-    if (targets === undefined) return undefined;
+    const { targetsSlot: slot } = revision;
+    if (revision.targets === undefined) return undefined;
     if (slot instanceof TargetGroup && !slot.isRemoved) return slot;
     let held = this.#byId.get(revision.id);
-    // Memory of its own, in a thread that shares none: for trials and tests.
-    if (held === undefined) this.#byId.set(revision.id, (held = { memory: ownMemory(), group: undefined }));
+    if (held === undefined) {
+      // Of a revision that is gone, an exchange may still need what was found.
+      if (slot instanceof TargetGroup && slot.compiled.source !== undefined) return slot;
+      // Memory of its own, in a thread that shares none: for trials and tests.
+      held = { memory: ownMemory(), found: undefined, group: undefined };
+      this.#byId.set(revision.id, held);
+    }
+    const targets = compiledOf(revision, revision.targets, held);
     const group = held.group?.compiled === targets ? held.group : this.#groupOf(targets, held);
     held.group = group;
     revision.targetsSlot = group;
     return group;
   }
 
-  /** Takes the memory of a revision, in place of what it had. */
-  set(revisionId: string, memory: TargetsMemory): void {
+  /**
+   * Takes the memory of a revision, in place of what it had.
+   * @param found by discovery, if the revision has it
+   */
+  set(revisionId: string, memory: TargetsMemory, found: readonly FoundTarget[] | undefined): void {
     const before = this.#byId.get(revisionId);
     if (before?.group !== undefined) before.group.isRemoved = true;
-    this.#byId.set(revisionId, { memory, group: before?.group });
+    this.#byId.set(revisionId, { memory, found, group: before?.group });
   }
 
   delete(revisionId: string): void {
@@ -73,6 +90,13 @@ export class TargetRegistry {
     });
     return new TargetGroup(compiled, states, total, this.#nowMs, this.#zone, before);
   }
+}
+
+function compiledOf({ backend }: TargetsHolder, targets: CompiledTargets, held: Held): CompiledTargets {
+  if (held.found === undefined || targets.source === undefined) return targets;
+  if (held.compiled?.of !== targets)
+    held.compiled = { of: targets, targets: withFound(targets, backend, held.found) };
+  return held.compiled.targets;
 }
 
 function ownMemory(): TargetsMemory {

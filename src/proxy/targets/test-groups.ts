@@ -39,7 +39,13 @@ export function testGroup(setup: TestGroupSetup): TestGroup {
   const blocks = shared?.blocks ?? weights.map(() => createTargetBlock(columns));
   const states = blocks.map((block) => new TargetState(block, total, column));
   const balancing = compileBalancing({ ...BALANCING_DEFAULTS, ...settings });
-  const group = new TargetGroup({ list, balancing }, states, total, () => clock.nowMs, setup.zone);
+  const group = new TargetGroup(
+    { list, balancing, source: undefined },
+    states,
+    total,
+    () => clock.nowMs,
+    setup.zone,
+  );
   return { group, blocks, total, clock };
 }
 
@@ -49,6 +55,8 @@ function testTarget(host: string, weight: number, zone: string | undefined): Com
     host,
     port: 80,
     authority: host,
+    hostField: host,
+    foundAs: undefined,
     basePath: '',
     tls: undefined,
     poolKey: `http://${host}:80`,

@@ -57,13 +57,13 @@ interface HeadTemplate {
 export function upstreamRequestHead(
   exchange: ExchangeView,
   route: Route,
-  { authority }: CompiledBackend,
+  { hostField }: CompiledBackend,
   path: string,
   expectContinue: boolean,
   upgrade: string | undefined,
 ): string {
   const { head } = exchange.connection;
-  const host = route.revision.preserveHost && head.host !== '' ? head.host : authority;
+  const host = route.revision.preserveHost && head.host !== '' ? head.host : hostField;
   const template =
     head.isRepeated && upgrade === undefined && forwardsLeft(head) === undefined && !isEdited(route)
       ? cachedTemplate(exchange, route, expectContinue)

@@ -25,10 +25,15 @@ export function connect(
   { egress, lookup }: ConnectionMeans,
 ): net.Socket {
   const { host, port, scheme } = backend;
-  const denial = egress.hostDenial(host, port);
+  const denial = backendDenial(egress, backend);
   if (denial !== undefined) return new net.Socket().destroy(new EgressDenied(denial));
   const permitted = net.isIP(host) === 0 ? egress.lookup(lookup, port) : lookup;
   return scheme === 'https' ? connectTls(backend, onread, permitted) : connectTcp(backend, onread, permitted);
+}
+
+/** As far as it is known before a name is resolved. An address that discovery has found counts with its name. */
+export function backendDenial(egress: Egress, { host, port, foundAs }: CompiledBackend): string | undefined {
+  return foundAs === undefined ? egress.hostDenial(host, port) : egress.denial(foundAs, host, port);
 }
 
 function connectTcp(backend: CompiledBackend, onread: OnRead, lookup: net.LookupFunction): net.Socket {

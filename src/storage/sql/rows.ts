@@ -113,6 +113,7 @@ const REVISION: FieldKinds<Revision> = {
   backend_tls: 'json',
   circuit_breaker: 'json',
   targets: 'json',
+  discovery: 'json',
   load_balancing: 'json',
   ...TIMES,
 };

@@ -55,6 +55,7 @@ export function revisionRecord(fields: Partial<Revision> & { id: string }): Revi
     backend_tls: null,
     circuit_breaker: null,
     targets: null,
+    discovery: null,
     load_balancing: null,
     ...fields,
   };

@@ -167,6 +167,7 @@ export const REVISION: ResourceCase = {
     backend_tls: null,
     circuit_breaker: null,
     targets: null,
+    discovery: null,
     load_balancing: null,
   },
   parent: 'version_id',

@@ -102,12 +102,15 @@ function RevisionName({ row }: { readonly row: RevisionRow }): ReactNode {
 
 function Backend({ revision: { backend, targets } }: { readonly revision: TreeRevision }): ReactNode {
   if (targets === null) return <code>{backend}</code>;
-  const { total, in_service: count } = targets;
+  const { total, in_service: count, source } = targets;
+  const isFirst = source === null;
   return (
     <div className={styles['error']}>
       <code>{backend}</code>
       <span className={styles['soft']}>
-        {count === null ? healthWords.targets(total) : healthWords.targetsInService(count, total)}
+        {count === null
+          ? healthWords.targets(total, isFirst)
+          : healthWords.targetsInService(count, total, isFirst)}
       </span>
     </div>
   );

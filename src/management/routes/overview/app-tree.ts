@@ -3,6 +3,7 @@
  * that a tree needs one call and not one for each node. From the configuration in memory: endpoints are not counted row
  * by row, and the database is not asked.
  */
+import { sourceText } from '../../../config/targets.ts';
 import type { RevisionTree, VersionTree } from '../../../model/config.ts';
 import { jsonSchema } from '../../../model/json-schema.ts';
 import type { Revision } from '../../../model/resources.ts';
@@ -128,10 +129,15 @@ function healthOf({
   return { consecutive_failures, probing, last_error, last_probe };
 }
 
-function targetsOf({ targets }: Revision, health: RevisionHealth | undefined): TreeRevision['targets'] {
+function targetsOf(
+  { targets, discovery }: Revision,
+  health: RevisionHealth | undefined,
+): TreeRevision['targets'] {
+  const inService = health?.targets?.filter(({ share }) => share > 0).length ?? null;
+  if (discovery)
+    return { total: health?.discovery?.targets ?? 0, in_service: inService, source: sourceText(discovery) };
   if (targets === null || targets.length < 2) return null;
-  const inService = health?.targets?.filter(({ share }) => share > 0).length;
-  return { total: targets.length, in_service: inService ?? null };
+  return { total: targets.length, in_service: inService, source: null };
 }
 
 function backendOf(revision: Revision): string {
@@ -140,7 +146,9 @@ function backendOf(revision: Revision): string {
     backend_host: host,
     backend_port: port,
     backend_base_path: path,
+    discovery,
   } = revision;
+  if (discovery) return `${scheme} by ${sourceText(discovery)}${path === '/' ? '' : path}`;
   const authority = host.includes(':') ? `[${host}]` : host;
   return `${scheme}://${authority}:${port}${path === '/' ? '' : path}`;
 }

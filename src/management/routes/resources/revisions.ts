@@ -50,8 +50,8 @@ interface Scope {
   readonly version: Version;
 }
 
-/** The two forms of where a revision runs; see rules/targets.ts. */
-const BACKEND_FORMS = ['backend_host', 'targets'];
+/** The forms of where a revision runs; see rules/targets.ts. */
+const BACKEND_FORMS = ['backend_host', 'targets', 'discovery'];
 
 export const revisions: Resource<Scope, RevisionInput, Revision> = {
   type: 'revision',
@@ -160,6 +160,7 @@ async function buildRevision(
       backend_tls: input.backend_tls ?? null,
       circuit_breaker: input.circuit_breaker ?? null,
       targets: placed.targets,
+      discovery: placed.discovery,
       load_balancing: input.load_balancing ?? null,
     },
   };

@@ -30,13 +30,17 @@ export const TreeRevisionSchema = Type.Object(
       }),
     ),
     backend: Type.String({
-      description: 'Scheme, host, port and base path of the backend; of several targets, of the first.',
+      description:
+        'Scheme, host, port and base path of the backend; of several targets, of the first; with discovery, where they are looked up.',
     }),
     targets: nullable(
       Type.Object(
         {
           total: count('How many there are.'),
           in_service: nullable(count('How many get requests now. null: it is not current.')),
+          source: nullable(
+            Type.String({ description: 'Where they are looked up. null: they are as written.' }),
+          ),
         },
         { ...closed, title: 'TreeTargets', description: 'Its targets. null: it has one.' },
       ),

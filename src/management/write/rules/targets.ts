@@ -1,15 +1,17 @@
 /**
  * Rules of a revision's targets that a schema cannot say: `targets` and its short form, `backend_host` with
- * `backend_port`, must agree; a patch of one form replaces the other. Pure.
+ * `backend_port`, must agree; `discovery` stands in place of both; a patch of one form replaces the others. Pure.
  */
 import { isToken } from '../../../http/characters.ts';
 import type { FieldError } from '../../../model/errors.ts';
 import type { LoadBalancing, Revision, Target } from '../../../model/resources.ts';
 import { EJECTION_DEFAULTS } from '../../../config/targets.ts';
 import { isObject } from '../../api/merge-patch.ts';
+import type { DiscoveryInput } from '../../schemas/revision-parts/discovery.ts';
 import { TARGET_WEIGHT_DEFAULT } from '../../schemas/revision-parts/targets.ts';
 import type { RuleContext } from '../rule-context.ts';
 import { parseHost } from './backend.ts';
+import { NO_HOST, readDiscovery } from './discovery.ts';
 
 const DEFAULT_PORT = 443;
 /** As the parameters of an endpoint's path are called. */
@@ -26,21 +28,28 @@ export interface TargetsInput {
         readonly zone?: string;
       }[]
     | null;
+  readonly discovery?: DiscoveryInput | null;
 }
 
-export type PlacedBackend = Pick<Revision, 'backend_host' | 'backend_port' | 'targets'>;
+export type PlacedBackend = Pick<Revision, 'backend_host' | 'backend_port' | 'targets' | 'discovery'>;
 
-/** The stored fields for either form. */
+/** The stored fields for each form. */
 export function placeBackend(
   input: TargetsInput,
 ): PlacedBackend | { readonly errors: readonly FieldError[] } {
-  const { backend_host: host, backend_port: port, targets } = input;
+  const { backend_host: host, backend_port: port, targets, discovery } = input;
+  if (discovery !== undefined && discovery !== null) return placeDiscovery(input, discovery);
   if (targets === undefined || targets === null) {
     if (host === undefined)
-      return { errors: [{ pointer: '/backend_host', detail: 'is required, or targets' }] };
+      return { errors: [{ pointer: '/backend_host', detail: 'is required, or targets or discovery' }] };
     const parsed = parseHost(host);
     if ('error' in parsed) return { errors: [{ pointer: '/backend_host', detail: parsed.error }] };
-    return { backend_host: parsed.host, backend_port: port ?? DEFAULT_PORT, targets: null };
+    return {
+      backend_host: parsed.host,
+      backend_port: port ?? DEFAULT_PORT,
+      targets: null,
+      discovery: null,
+    };
   }
   const list = readList(targets, port ?? DEFAULT_PORT);
   if ('errors' in list) return list;
@@ -53,7 +62,27 @@ export function placeBackend(
     backend_host: first.host,
     backend_port: first.port,
     targets: isShortForm(list.targets) ? null : list.targets,
+    discovery: null,
   };
+}
+
+/** Its short form is that of the service; with a file, `backend_port` is the port of targets that name none. */
+function placeDiscovery(
+  { backend_host: host, backend_port: port, targets }: TargetsInput,
+  input: DiscoveryInput,
+): PlacedBackend | { readonly errors: readonly FieldError[] } {
+  const read = readDiscovery(input, input.type === 'file' ? port : undefined);
+  if ('errors' in read) return read;
+  const errors: FieldError[] = [];
+  if (targets !== undefined && targets !== null)
+    errors.push({ pointer: '/targets', detail: 'must be left out where discovery finds them' });
+  const parsed = host === undefined ? undefined : parseHost(host);
+  if (parsed !== undefined && !('host' in parsed && parsed.host === read.host))
+    errors.push({ pointer: '/backend_host', detail: 'must be left out: discovery names the backend' });
+  if (port !== undefined && port !== read.port)
+    errors.push({ pointer: '/backend_port', detail: `must be ${read.port}, as in discovery, or left out` });
+  if (errors.length > 0) return { errors };
+  return { backend_host: read.host, backend_port: read.port, targets: null, discovery: read.discovery };
 }
 
 function shortFormError(
@@ -77,7 +106,7 @@ function isShortForm(targets: readonly Target[]): boolean {
   return targets.length === 1 && first?.weight === TARGET_WEIGHT_DEFAULT && first.zone === undefined;
 }
 
-function readList(
+export function readList(
   targets: NonNullable<TargetsInput['targets']>,
   defaultPort: number,
 ): { readonly targets: readonly Target[] } | { readonly errors: readonly FieldError[] } {
@@ -99,12 +128,14 @@ function readList(
   return errors.length > 0 ? { errors } : { targets: list };
 }
 
-/** All targets of a revision; of the short form, its one. */
+/** All targets of a revision as it is written; of the short form, its one. What a file lists is not known here. */
 export function targetsOf({
   backend_host: host,
   backend_port: port,
   targets,
+  discovery,
 }: PlacedBackend): readonly Target[] {
+  if (discovery?.type === 'file') return [];
   return targets ?? [{ host, port, weight: TARGET_WEIGHT_DEFAULT }];
 }
 
@@ -119,14 +150,31 @@ export function withoutReplacedForm(
 ): Readonly<Record<string, unknown>> {
   if (!isObject(sent)) return writable;
   const has = (name: string): boolean => Object.hasOwn(sent, name);
-  if (has('targets') && sent['targets'] !== null) {
-    const { backend_host: _host, backend_port: _port, ...rest } = writable;
-    return rest;
-  }
+  const gives = (name: string): boolean => has(name) && sent[name] !== null;
+  const { backend_host: host, backend_port: port, targets: _targets, discovery, ...rest } = writable;
+  // Of a file, the port belongs to it as much as its path.
+  const keptWith = (found: Readonly<Record<string, unknown>>) => ({
+    ...rest,
+    discovery: found,
+    ...(found['type'] === 'file' && { backend_port: port }),
+  });
+  if (gives('discovery')) return isSameKind(discovery, sent['discovery']) ? keptWith(discovery) : rest;
+  if (gives('targets')) return rest;
   const isOther = (name: string): boolean => has(name) && sent[name] !== writable[name];
+  if (isObject(discovery)) {
+    if (isOther('backend_host')) return { ...rest, backend_port: port };
+    if (!has('discovery')) return writable;
+    // The name stays as the only backend. The targets of a file have none.
+    return { ...rest, ...(host !== NO_HOST && { backend_host: host, backend_port: port }) };
+  }
   if (has('targets') || (!isOther('backend_host') && !isOther('backend_port'))) return writable;
-  const { targets: _targets, ...rest } = writable;
-  return rest;
+  return { ...rest, backend_host: host, backend_port: port, discovery };
+}
+
+/** Otherwise nothing of the fields before is used any more. */
+function isSameKind(before: unknown, sent: unknown): before is Readonly<Record<string, unknown>> {
+  if (!isObject(before) || !isObject(sent)) return false;
+  return !Object.hasOwn(sent, 'type') || sent['type'] === before['type'];
 }
 
 /** A denied target that is already stored may stay, so that other fields can be changed: its connections are refused. */
@@ -139,9 +187,14 @@ export function egressErrors(
   return targetsOf(placed).flatMap(({ host, port }, index) => {
     if (before.some((target) => target.host === host && target.port === port)) return [];
     const denial = egress.hostDenial(host, port);
-    const pointer = placed.targets === null ? '/backend_host' : `/targets/${index}/host`;
+    const pointer = pointerOf(placed, index);
     return denial === undefined ? [] : [{ pointer, detail: `cannot be connected to: ${denial}` }];
   });
+}
+
+function pointerOf({ targets, discovery }: PlacedBackend, index: number): string {
+  if (discovery !== null) return discovery.type === 'dns' ? '/discovery/host' : '/discovery/name';
+  return targets === null ? '/backend_host' : `/targets/${index}/host`;
 }
 
 export function balancingErrors(settings: LoadBalancing | null | undefined): FieldError[] {

@@ -4,7 +4,8 @@
  */
 import { readTargets, targetLines, type TypedTarget } from './target-lines.ts';
 
-export type FieldKind = 'text' | 'number' | 'flag' | 'list' | 'time' | 'labels' | 'targets';
+export type FieldKind = 'text' | 'number' | 'flag' | 'list' | 'time' | 'labels' | 'targets' | 'variant';
+/** A `variant` says what kind of object it is in: without it, there is no such object. */
 export type FieldKinds = Readonly<Record<string, FieldKind>>;
 export type Typed = string | boolean;
 /** By pointer: only what was changed by hand. */
@@ -39,6 +40,7 @@ export function patchOf(record: Json, edits: Edits, kinds: FieldKinds): Json | u
     const value = kind === 'labels' ? labelPatch(record, pointer, String(typed)) : typedValue(typed, kind);
     setAt(patch, pointer, value);
   }
+  removeEmptied(patch, kinds);
   return Object.keys(patch).length === 0 ? undefined : patch;
 }
 
@@ -57,7 +59,16 @@ export function bodyOf(
     const value = kind === 'labels' ? readLabels(String(typed)) : typedValue(typed, kind);
     if (value !== null || empty === 'with nulls') setAt(body, pointer, value);
   }
+  removeEmptied(body, kinds);
   return body;
+}
+
+/** What is typed of an object whose variant was emptied goes with it. */
+function removeEmptied(changed: Record<string, unknown>, kinds: FieldKinds): void {
+  for (const [pointer, kind] of Object.entries(kinds)) {
+    if (kind === 'variant' && valueAt(changed, pointer) === null)
+      setAt(changed, pointer.slice(0, pointer.lastIndexOf('/')), null);
+  }
 }
 
 /** What both sides have changed to different values since `base` was read. */

@@ -29,6 +29,11 @@ export const REVISION_FIELDS: FieldKinds = {
   '/backend_port': 'number',
   '/backend_base_path': 'text',
   '/targets': 'targets',
+  '/discovery/type': 'variant',
+  '/discovery/host': 'text',
+  '/discovery/port': 'number',
+  '/discovery/name': 'text',
+  '/discovery/path': 'text',
   '/load_balancing/algorithm': 'text',
   '/load_balancing/hash/by': 'text',
   '/load_balancing/hash/name': 'text',
@@ -91,16 +96,25 @@ export function shownVersion(
   return version.gateway_path_is_default ? { ...version, gateway_path: null } : version;
 }
 
-/** A copy of a revision with other targets has not its backend host, and with another host not its targets. Pure. */
+/**
+ * A copy of a revision with other targets has not its backend host, with another host not its targets, and with another
+ * discovery neither. Pure.
+ */
 export function withoutReplacedForm(
   copied: Readonly<Record<string, unknown>>,
   typed: Readonly<Record<string, unknown>>,
 ): Readonly<Record<string, unknown>> {
-  const { targets: _targets, backend_host: host, backend_port: port, ...rest } = copied;
+  const { targets: _targets, discovery, backend_host: host, backend_port: port, ...rest } = copied;
   const has = (name: string): boolean => typed[name] !== undefined && typed[name] !== null;
-  if (has('targets')) return rest;
+  if (has('discovery')) return isSameType(discovery, typed['discovery']) ? { ...rest, discovery } : rest;
+  if (has('targets') || typed['discovery'] === null) return rest;
   if (has('backend_host') || has('backend_port')) return { ...rest, backend_host: host, backend_port: port };
   return copied;
+}
+
+function isSameType(before: unknown, typed: unknown): boolean {
+  const type = (value: unknown): unknown => (value as { readonly type?: unknown } | null | undefined)?.type;
+  return type(typed) === undefined || type(typed) === type(before);
 }
 
 /** What a copy of a revision has in common with it: all that is not its own, also what the forms do not know. */

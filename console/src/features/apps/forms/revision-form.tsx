@@ -1,6 +1,6 @@
 /** The fields of a revision: its backend, its traffic, and when it counts as failing. */
 import type { ReactNode } from 'react';
-import { appsWords, balancingWords, cloneWords, fieldWords } from '../../../text/apps.ts';
+import { appsWords, balancingWords, cloneWords, discoveryWords, fieldWords } from '../../../text/apps.ts';
 import { FieldGrid } from '../../../ui/controls/field.tsx';
 import { FormChoice, FormField, FormGroup, FormText, RecordForm } from './form-fields.tsx';
 import { REVISION_FIELDS } from './record-fields.ts';
@@ -15,6 +15,16 @@ const HASHED = ['', 'header', 'cookie', 'claim', 'path', 'ip'].map((value) => ({
   value,
   label: balancingWords.hashed[value as keyof typeof balancingWords.hashed],
 }));
+const SOURCES = ['', 'dns', 'dns_srv', 'file'].map((value) => ({
+  value,
+  label: discoveryWords.sources[value as keyof typeof discoveryWords.sources],
+}));
+/** The fields of each type of discovery. */
+const SOURCE_FIELDS: Readonly<Record<string, readonly string[]>> = {
+  dns: ['/discovery/host', '/discovery/port'],
+  dns_srv: ['/discovery/name'],
+  file: ['/discovery/path'],
+};
 const { groups } = appsWords;
 
 export function RevisionFields({ form }: { readonly form: FormState }): ReactNode {
@@ -38,12 +48,13 @@ export function RevisionFields({ form }: { readonly form: FormState }): ReactNod
 }
 
 export function BackendFields({ form }: { readonly form: FormState }): ReactNode {
+  const isDiscovered = form.value('/discovery/type') !== '';
   return (
     <FormGroup title={groups.backend}>
       <FieldGrid>
         <FormChoice form={form} at="/backend_scheme" choices={SCHEMES} />
-        <FormField form={form} at="/backend_host" required />
-        <FormField form={form} at="/backend_port" />
+        {!isDiscovered && <FormField form={form} at="/backend_host" required />}
+        {!isDiscovered && <FormField form={form} at="/backend_port" />}
         <FormField form={form} at="/backend_base_path" />
       </FieldGrid>
       <FormField form={form} at="/strip_gateway_path" />
@@ -52,12 +63,19 @@ export function BackendFields({ form }: { readonly form: FormState }): ReactNode
   );
 }
 
-/** Several places for the revision, in place of the one of its backend. */
+/** Several places for the revision, written or looked up, in place of the one of its backend. */
 export function TargetFields({ form }: { readonly form: FormState }): ReactNode {
+  const source = String(form.value('/discovery/type'));
   const isHashed = form.value('/load_balancing/algorithm') === 'hash';
   return (
     <FormGroup title={groups.targets}>
-      <FormField form={form} at="/targets" />
+      <FieldGrid>
+        <FormChoice form={form} at="/discovery/type" choices={SOURCES} />
+        {(SOURCE_FIELDS[source] ?? []).map((at) => (
+          <FormField key={at} form={form} at={at} />
+        ))}
+      </FieldGrid>
+      {source === '' && <FormField form={form} at="/targets" />}
       <FieldGrid>
         <FormChoice form={form} at="/load_balancing/algorithm" choices={ALGORITHMS} />
         {isHashed && <FormChoice form={form} at="/load_balancing/hash/by" choices={HASHED} />}
@@ -140,14 +158,15 @@ export function CloneRevisionForm({
     nameOf: ({ revision }) => String(revision),
     onCreated: ({ revision }) => onCreated(String(revision)),
   });
+  const hasOnePlace = original['targets'] === null && original['discovery'] === null;
   return (
     <RecordForm form={form} label={cloneWords.title(label)} action={cloneWords.action} onCancel={onCancel}>
       <p>{cloneWords.hint}</p>
       <FieldGrid>
         <FormField form={form} at="/revision" required />
-        {/* Several targets are one list, which the page of the clone changes. */}
-        {original['targets'] === null && <FormField form={form} at="/backend_host" />}
-        {original['targets'] === null && <FormField form={form} at="/backend_port" />}
+        {/* Several targets are one list, or looked up, which the page of the clone changes. */}
+        {hasOnePlace && <FormField form={form} at="/backend_host" />}
+        {hasOnePlace && <FormField form={form} at="/backend_port" />}
       </FieldGrid>
     </RecordForm>
   );

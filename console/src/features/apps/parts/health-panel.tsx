@@ -3,7 +3,7 @@ import { Link } from '@tanstack/react-router';
 import { useState, type ReactNode } from 'react';
 import { useRead } from '../../../api/queries.ts';
 import type { RevisionHealth, RevisionTransition } from '../../../api/schema.ts';
-import { healthWords, targetWords } from '../../../text/apps.ts';
+import { discoveryWords, healthWords, targetWords } from '../../../text/apps.ts';
 import { words } from '../../../text/words.ts';
 import { Button } from '../../../ui/controls/button.tsx';
 import { Badge } from '../../../ui/display/badge.tsx';
@@ -14,6 +14,7 @@ import { Panel, Section, Stack } from '../../../ui/display/panel.tsx';
 import { Time, formatMs, formatShare } from '../../../ui/display/time.tsx';
 import { apiPath, type ResourcePath } from '../resource-path.ts';
 import { BREAKER_TONES } from './state-badges.tsx';
+import { DiscoveryFacts } from './discovery-facts.tsx';
 import { TargetTable } from './target-table.tsx';
 
 const REFRESH_MS = 5_000;
@@ -41,7 +42,8 @@ function useHealth(path: ResourcePath) {
 /** Of a revision with several targets; they need the whole width. */
 export function TargetsPanel({ path }: HealthPanelProps): ReactNode {
   const targets = useHealth(path).data?.body.data.targets;
-  if (targets === undefined) return null;
+  // Discovery may have found none yet, which the health says.
+  if (targets === undefined || targets.length === 0) return null;
   return (
     <Panel title={targetWords.caption} isFlush>
       <TargetTable targets={targets} />
@@ -57,6 +59,11 @@ export function HealthPanel({ path }: HealthPanelProps): ReactNode {
         {({ body: { data } }) => (
           <Stack>
             <HealthFacts health={data} />
+            {data.discovery !== undefined && (
+              <Section title={discoveryWords.title}>
+                <DiscoveryFacts discovery={data.discovery} />
+              </Section>
+            )}
             <BreakerHistory health={data} />
           </Stack>
         )}

@@ -31,9 +31,17 @@ export function backendText(revision: Revision): string {
     backend_port: port,
     backend_base_path: path,
     targets,
+    discovery,
   } = revision;
+  if (discovery !== null) return `${scheme} by ${sourceText(discovery)}${path === '/' ? '' : path}`;
   const name = host.includes(':') ? `[${host}]` : host;
   const first = `${scheme}://${name}:${port}${path === '/' ? '' : path}`;
   const others = (targets?.length ?? 1) - 1;
   return others > 0 ? targetWords.andOthers(first, others) : first;
+}
+
+/** As the API calls it in the health of the revision. */
+export function sourceText({ type, host, port, name, path }: NonNullable<Revision['discovery']>): string {
+  if (type === 'dns') return `dns ${host}:${port}`;
+  return type === 'dns_srv' ? `dns_srv ${name}` : `file ${path}`;
 }

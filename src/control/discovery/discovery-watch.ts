@@ -1,0 +1,324 @@
+/**
+ * Looks the targets of revisions with discovery up, once for the whole node and each source, again and again, and tells
+ * the workers what has changed. No change is a write of the configuration. A look that fails or finds nothing leaves
+ * what was found last; found-set.ts says when a smaller set is believed.
+ *
+ * Owns, of each source, the time of the next look and what came of the last. Looks of one source never overlap, begin
+ * at random times of their interval, and are bounded in number; due looks beyond the bound wait. Messages to the
+ * workers are bounded too: one is under way at a time, and what changes meanwhile is joined into the next.
+ */
+import { randomFraction } from '../../lib/ids.ts';
+import { timestamp, type Clock } from '../../lib/clock.ts';
+import { sourceText } from '../../config/targets.ts';
+import type { Egress } from '../../egress/egress.ts';
+import type { DiscoveryHealth } from '../../management/schemas/revision-health.ts';
+import type { Discovery, FoundTarget, Revision } from '../../model/resources.ts';
+import type { Logger } from '../../observe/log.ts';
+import type { DiscoverySettings } from '../../settings/settings-types.ts';
+import type { DiscoverySource } from '../cluster/discovered-targets.ts';
+import type { ConfigState } from '../cluster/config-state.ts';
+import { DnsLook, type KnownAddresses } from './dns-look.ts';
+import { lookAtFile, newSeenFile, type SeenFile } from './file-look.ts';
+import { boundedSet, changedPlaces, nextSet } from './found-set.ts';
+import type { Look } from './look.ts';
+import { TargetPublisher, type Publish } from './target-publisher.ts';
+
+const TICK_MS = 100;
+/** Looks under way at once, over all sources. */
+export const LOOKS_MAX = 64;
+/** Looks that begin in one tick. */
+const STARTS_MAX = 100;
+const FILE_INTERVAL_MS = 1_000;
+/** The first pause after a failure; each further one is twice as long. */
+const RETRY_MS = 1_000;
+/** Part by which pauses vary. */
+const JITTER = 0.1;
+/** Names of targets in one log line. */
+const LOGGED_MAX = 20;
+
+export const LOOK_OUTCOMES = ['changed', 'same', 'doubted', 'failed'] as const;
+type LookOutcome = (typeof LOOK_OUTCOMES)[number];
+export type LookCounts = ReadonlyMap<Discovery['type'], Readonly<Record<LookOutcome, number>>>;
+
+interface Watched {
+  readonly source: DiscoverySource;
+  readonly text: string;
+  readonly known: KnownAddresses;
+  readonly file: SeenFile;
+  phase: 'resting' | 'waiting' | 'running';
+  /** Monotonic. */
+  nextMs: number;
+  /** Failed looks in a row. */
+  failures: number;
+  /** Wall clock; undefined: never. */
+  lookedAtMs: number | undefined;
+  changedAtMs: number | undefined;
+  staleSinceMs: number | undefined;
+  error: string | undefined;
+  notes: readonly string[];
+  leftOut: number;
+  doubted: readonly FoundTarget[] | undefined;
+}
+
+export interface DiscoveryDeps {
+  readonly state: ConfigState;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly egress: Egress;
+  readonly settings: DiscoverySettings;
+}
+
+export class DiscoveryWatch {
+  readonly #deps: DiscoveryDeps;
+  readonly #dns: DnsLook;
+  readonly #watched = new Map<string, Watched>();
+  readonly #line: Watched[] = [];
+  readonly #counts = new Map<Discovery['type'], Record<LookOutcome, number>>();
+  #publisher: TargetPublisher | undefined;
+  #running = 0;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(deps: DiscoveryDeps) {
+    this.#deps = deps;
+    const { settings, clock, egress } = deps;
+    const { dnsServers: servers, dnsTimeoutMs: timeoutMs, srvIntervalMs } = settings;
+    const monotonicMs = (): number => clock.monotonicMs();
+    this.#dns = new DnsLook({ servers, timeoutMs, srvIntervalMs, egress, monotonicMs });
+  }
+
+  /** @param publish tells the workers */
+  start(publish: Publish): void {
+    this.#publisher = new TargetPublisher(publish);
+    this.#timer ??= setInterval(() => this.#tick(), TICK_MS);
+    this.#tick();
+  }
+
+  stop(): void {
+    clearInterval(this.#timer);
+    this.#timer = undefined;
+    this.#line.length = 0;
+    this.#watched.clear();
+    this.#dns.stop();
+  }
+
+  /** Looks since the start, by type of source. */
+  get counts(): LookCounts {
+    return this.#counts;
+  }
+
+  /** undefined: the revision has no discovery. */
+  healthOf(revision: Revision): DiscoveryHealth | undefined {
+    const { discovery } = revision;
+    if (!discovery) return undefined;
+    const source = this.#deps.state.discovered.sourceOf(revision);
+    const watched = source === undefined ? undefined : this.#watched.get(source.key);
+    const at = (ms: number | undefined): string | null => (ms === undefined ? null : timestamp(ms));
+    return {
+      source: sourceText(discovery),
+      targets: source?.targets.length ?? 0,
+      looked_at: at(watched?.lookedAtMs),
+      changed_at: at(watched?.changedAtMs),
+      stale_since: at(watched?.staleSinceMs),
+      error: watched?.error ?? null,
+      doubted: watched?.doubted?.length ?? null,
+      left_out: watched?.leftOut ?? 0,
+      notes: [...(watched?.notes ?? [])],
+    };
+  }
+
+  #tick(): void {
+    const { state, clock } = this.#deps;
+    const nowMs = clock.monotonicMs();
+    let used = 0;
+    for (const source of state.discovered.sources()) {
+      if (source.revisions.size === 0) continue;
+      used += 1;
+      const watched = this.#watchedOf(source, nowMs);
+      if (watched.phase !== 'resting' || watched.nextMs > nowMs) continue;
+      watched.phase = 'waiting';
+      this.#line.push(watched);
+    }
+    if (used < this.#watched.size) this.#forget();
+    this.#startNext();
+  }
+
+  #watchedOf(source: DiscoverySource, nowMs: number): Watched {
+    let watched = this.#watched.get(source.key);
+    if (watched?.source === source) return watched;
+    watched = {
+      source,
+      text: sourceText(source.discovery),
+      known: new Map(),
+      file: newSeenFile(),
+      phase: 'resting',
+      nextMs: nowMs,
+      failures: 0,
+      lookedAtMs: undefined,
+      changedAtMs: undefined,
+      staleSinceMs: undefined,
+      error: undefined,
+      notes: [],
+      leftOut: 0,
+      doubted: undefined,
+    };
+    this.#watched.set(source.key, watched);
+    return watched;
+  }
+
+  #forget(): void {
+    const { discovered } = this.#deps.state;
+    discovered.forgetUnused();
+    for (const [key, { source }] of this.#watched)
+      if (discovered.find(key) !== source) this.#watched.delete(key);
+  }
+
+  #startNext(): void {
+    for (let started = 0; started < STARTS_MAX && this.#running < LOOKS_MAX; started++) {
+      const watched = this.#line.shift();
+      if (watched === undefined) return;
+      if (this.#watched.get(watched.source.key) === watched) void this.#run(watched);
+    }
+  }
+
+  async #run(watched: Watched): Promise<void> {
+    watched.phase = 'running';
+    this.#running += 1;
+    const look = await this.#look(watched).catch((error: unknown): Look => ({
+      kind: 'failed',
+      error: String(error),
+    }));
+    this.#running -= 1;
+    watched.phase = 'resting';
+    // Not if the source was removed meanwhile, or the gateway stops.
+    if (this.#watched.get(watched.source.key) === watched) this.#take(watched, look);
+  }
+
+  #look({ source, known, file }: Watched): Promise<Look> {
+    const { discovery, port } = source;
+    const { egress, settings } = this.#deps;
+    switch (discovery.type) {
+      case 'dns':
+        return this.#dns.addressesOf(discovery, known);
+      case 'dns_srv':
+        return this.#dns.placesOf(discovery, known);
+      case 'file':
+        return lookAtFile(discovery.path, port, settings.folder, egress, file);
+    }
+  }
+
+  #take(watched: Watched, look: Look): void {
+    const { clock } = this.#deps;
+    watched.lookedAtMs = clock.nowMs();
+    const outcome = this.#outcomeOf(watched, look);
+    this.#countsOf(watched)[outcome] += 1;
+    watched.nextMs = clock.monotonicMs() + this.#pauseMs(watched, look, outcome);
+  }
+
+  #outcomeOf(watched: Watched, look: Look): LookOutcome {
+    switch (look.kind) {
+      case 'found':
+        return this.#found(watched, look);
+      case 'failed':
+        return this.#failed(watched, look.error);
+      case 'unsettled':
+        return 'same';
+    }
+  }
+
+  #failed(watched: Watched, error: string): LookOutcome {
+    const { clock, log } = this.#deps;
+    watched.failures += 1;
+    const isNew = watched.staleSinceMs === undefined || watched.error !== error;
+    watched.staleSinceMs ??= clock.nowMs();
+    watched.error = error;
+    watched.doubted = undefined;
+    const targets = watched.source.targets.length;
+    if (isNew)
+      log.warn({ source: watched.text, error, targets }, 'discovery fails; targets found before stay in use');
+    return 'failed';
+  }
+
+  #found(watched: Watched, look: Look & { kind: 'found' }): LookOutcome {
+    const { log } = this.#deps;
+    if (watched.staleSinceMs !== undefined) log.info({ source: watched.text }, 'discovery works again');
+    watched.failures = 0;
+    watched.staleSinceMs = undefined;
+    watched.error = undefined;
+    const { targets, leftOut } = boundedSet(look.targets);
+    this.#note(watched, look.notes, leftOut);
+    return this.#compare(watched, targets);
+  }
+
+  #compare(watched: Watched, targets: readonly FoundTarget[]): LookOutcome {
+    const inUse = watched.source.targets;
+    const next = nextSet(inUse, watched.doubted, targets);
+    const fields = { source: watched.text, targets: targets.length, before: inUse.length };
+    const isNew = watched.doubted === undefined;
+    watched.doubted = next.kind === 'doubted' ? next.targets : undefined;
+    if (next.kind === 'same') return 'same';
+    if (next.kind === 'doubted') {
+      if (isNew)
+        this.#deps.log.warn(
+          fields,
+          'discovery finds less than half of the targets; they are looked up again',
+        );
+      return 'doubted';
+    }
+    this.#use(watched, next.targets);
+    return 'changed';
+  }
+
+  #use(watched: Watched, targets: readonly FoundTarget[]): void {
+    const { state, clock, log } = this.#deps;
+    const { source, text } = watched;
+    const { added, removed } = changedPlaces(source.targets, targets);
+    watched.changedAtMs = clock.nowMs();
+    this.#publisher?.add(state.setFound(source.key, targets));
+    const some = (places: readonly string[]): readonly string[] => places.slice(0, LOGGED_MAX);
+    log.info(
+      { source: text, targets: targets.length, added: some(added), removed: some(removed) },
+      'discovered targets have changed',
+    );
+  }
+
+  #note(watched: Watched, notes: readonly string[], leftOut: number): void {
+    const { log } = this.#deps;
+    const { text: source } = watched;
+    if (leftOut > 0 && leftOut !== watched.leftOut)
+      log.warn({ source, left_out: leftOut }, 'discovery finds more targets than a revision can have');
+    if (notes.length > 0 && notes.join() !== watched.notes.join())
+      log.warn({ source, notes }, 'discovery finds targets that are not used');
+    watched.notes = notes;
+    watched.leftOut = leftOut;
+  }
+
+  #pauseMs({ source, failures }: Watched, look: Look, outcome: LookOutcome): number {
+    const { minIntervalMs, maxIntervalMs, srvIntervalMs } = this.#deps.settings;
+    const varied = (ms: number): number => ms * (1 - JITTER * randomFraction());
+    const isFile = source.discovery.type === 'file';
+    const within = (ms: number): number => Math.max(minIntervalMs, Math.min(ms, maxIntervalMs));
+    if (outcome === 'failed' && !isFile) return varied(within(RETRY_MS * 2 ** Math.min(failures - 1, 20)));
+    if (isFile) return varied(Math.min(againOf(look) ?? Infinity, this.#fileIntervalMs()));
+    if (outcome === 'doubted') return varied(within(RETRY_MS));
+    return varied(within(againOf(look) ?? srvIntervalMs));
+  }
+
+  /** Many files are looked at less often: asking costs, too. */
+  #fileIntervalMs(): number {
+    return Math.max(FILE_INTERVAL_MS, this.#watched.size * (TICK_MS / STARTS_MAX) * 2);
+  }
+
+  #countsOf({ source }: Watched): Record<LookOutcome, number> {
+    const { type } = source.discovery;
+    let counts = this.#counts.get(type);
+    if (counts === undefined) {
+      counts = { changed: 0, same: 0, doubted: 0, failed: 0 };
+      this.#counts.set(type, counts);
+    }
+    return counts;
+  }
+}
+
+function againOf(look: Look): number | undefined {
+  return look.kind === 'failed' ? undefined : look.againMs;
+}

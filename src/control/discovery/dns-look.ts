@@ -1,0 +1,193 @@
+/**
+ * Looks targets up in DNS: all addresses of a name (A and AAAA), or the places of a service (SRV, RFC 2782) with the
+ * addresses of their names. Owns the resolver, and of each source the addresses that it found last: when one kind of
+ * record cannot be had, the addresses of that kind stay.
+ *
+ * Asks DNS servers alone: no hosts file and no search domains, so names must be whole.
+ */
+import { Resolver } from 'node:dns/promises';
+import type { Discovery, FoundTarget } from '../../model/resources.ts';
+import type { Egress } from '../../egress/egress.ts';
+import { serviceName } from '../../management/write/rules/discovery.ts';
+import { TARGET_WEIGHT_DEFAULT } from '../../management/schemas/revision-parts/targets.ts';
+import { FOUND_MAX } from './found-set.ts';
+import { permitted, type Look } from './look.ts';
+
+/** After this time, the servers of the system are read again. */
+const RESOLVER_AGE_MS = 30_000;
+const TRIES = 2;
+/** Names of one SRV answer that are resolved at one time. */
+const NAMES_AT_ONCE = 8;
+/** Weights of SRV are divided among the addresses of a name; times this, the shares stay what they are. */
+const WEIGHT_SCALE = 10;
+
+export interface DnsLookOptions {
+  /** Addresses, perhaps with a port; none: those of the system. */
+  readonly servers: readonly string[];
+  readonly timeoutMs: number;
+  readonly srvIntervalMs: number;
+  readonly egress: Egress;
+  readonly monotonicMs: () => number;
+}
+
+type Family = 4 | 6;
+/** What is known of names, by name and family. */
+export type KnownAddresses = Map<string, readonly string[]>;
+
+interface Addresses {
+  readonly addresses: readonly string[];
+  /** Of the records; undefined: none came. */
+  readonly ttlMs: number | undefined;
+  readonly notes: readonly string[];
+  /** Nothing came. */
+  readonly error: string | undefined;
+}
+
+export class DnsLook {
+  readonly #options: DnsLookOptions;
+  #resolver: Resolver;
+  #madeAtMs: number;
+
+  constructor(options: DnsLookOptions) {
+    this.#options = options;
+    this.#resolver = this.#newResolver();
+    this.#madeAtMs = options.monotonicMs();
+  }
+
+  /** @param known of the source; changed */
+  async addressesOf({ host, port }: Discovery & { type: 'dns' }, known: KnownAddresses): Promise<Look> {
+    const { egress } = this.#options;
+    const { addresses, ttlMs, notes, error } = await this.#resolve(host, known);
+    if (error !== undefined) return { kind: 'failed', error };
+    const found = addresses.map((address): FoundTarget => {
+      return { host: address, port, weight: TARGET_WEIGHT_DEFAULT, foundAs: host, service: host };
+    });
+    return permitted(found, (target) => egress.denial(host, target.host, port), notes, ttlMs);
+  }
+
+  /** @param known of the source; changed */
+  async placesOf({ name }: Discovery & { type: 'dns_srv' }, known: KnownAddresses): Promise<Look> {
+    const { egress, srvIntervalMs } = this.#options;
+    let records;
+    try {
+      records = await this.#current().resolveSrv(name);
+    } catch (error) {
+      return { kind: 'failed', error: `SRV ${name}: ${errorText(error)}` };
+    }
+    const used = lowestPriority(records.filter((record) => record.name !== '' && record.name !== '.'));
+    const resolved = new Map<string, Addresses>();
+    const names = [...new Set(used.map((record) => record.name.toLowerCase()))];
+    for (let start = 0; start < names.length; start += NAMES_AT_ONCE) {
+      const some = names.slice(start, start + NAMES_AT_ONCE);
+      const answers = await Promise.all(some.map((each) => this.#resolve(each, known)));
+      some.forEach((each, index) => resolved.set(each, answers[index] as Addresses));
+    }
+    const service = serviceName(name);
+    const found = used.flatMap((record): FoundTarget[] => {
+      const foundAs = record.name.toLowerCase();
+      const addresses = resolved.get(foundAs)?.addresses ?? [];
+      const weight = Math.max(1, Math.round((record.weight * WEIGHT_SCALE) / Math.max(1, addresses.length)));
+      return addresses.map((host) => ({ host, port: record.port, weight, foundAs, service }));
+    });
+    const all = [...resolved.values()];
+    const notes = all.flatMap((each) => (each.error === undefined ? each.notes : [each.error]));
+    if (found.length === 0)
+      return { kind: 'failed', error: notes[0] ?? `SRV ${name}: the service has no place` };
+    const againMs = Math.min(
+      srvIntervalMs,
+      ...all.flatMap(({ ttlMs }) => (ttlMs === undefined ? [] : [ttlMs])),
+    );
+    const denialOf = (target: FoundTarget): string | undefined =>
+      egress.denial(service, target.host, target.port) ??
+      egress.denial(target.foundAs ?? service, target.host, target.port);
+    return permitted(found, denialOf, notes, againMs);
+  }
+
+  stop(): void {
+    this.#resolver.cancel();
+  }
+
+  async #resolve(name: string, known: KnownAddresses): Promise<Addresses> {
+    const answers = await Promise.all([this.#ask(name, 4), this.#ask(name, 6)]);
+    const fresh = answers.some(({ addresses }) => addresses.length > 0);
+    const ttls = answers.flatMap(({ ttlMs }) => (ttlMs === undefined ? [] : [ttlMs]));
+    const failures = answers.flatMap(({ error }) => (error === undefined ? [] : [error]));
+    const [error = `${name} has no address`] = failures;
+    const addresses = answers.flatMap(({ family, addresses: found, isMissing }) => {
+      const key = `${family} ${name}`;
+      // A kind of record that cannot be had now keeps its addresses; one that does not exist has none.
+      if (found.length === 0 && !(isMissing && fresh)) return known.get(key) ?? [];
+      known.set(key, found);
+      return found;
+    });
+    // Names of services come and go.
+    if (known.size > 4 * FOUND_MAX) known.clear();
+    return {
+      addresses,
+      ttlMs: ttls.length === 0 ? undefined : Math.min(...ttls),
+      notes: fresh ? failures : [],
+      error: fresh ? undefined : error,
+    };
+  }
+
+  async #ask(name: string, family: Family) {
+    const nothing = {
+      family,
+      addresses: [] as string[],
+      ttlMs: undefined,
+      isMissing: false,
+      error: undefined,
+    };
+    try {
+      const resolver = this.#current();
+      const records =
+        family === 4
+          ? await resolver.resolve4(name, { ttl: true })
+          : await resolver.resolve6(name, { ttl: true });
+      if (records.length === 0) return { ...nothing, isMissing: true };
+      const ttlMs = Math.min(...records.map(({ ttl }) => ttl)) * 1_000;
+      return { ...nothing, addresses: records.map(({ address }) => address), ttlMs };
+    } catch (error) {
+      const { code } = error as NodeJS.ErrnoException;
+      if (code === 'ENODATA') return { ...nothing, isMissing: true };
+      return { ...nothing, error: `${family === 4 ? 'A' : 'AAAA'} ${name}: ${errorText(error)}` };
+    }
+  }
+
+  #current(): Resolver {
+    const nowMs = this.#options.monotonicMs();
+    if (this.#options.servers.length === 0 && nowMs - this.#madeAtMs > RESOLVER_AGE_MS) {
+      this.#resolver = this.#newResolver();
+      this.#madeAtMs = nowMs;
+    }
+    return this.#resolver;
+  }
+
+  #newResolver(): Resolver {
+    const { servers, timeoutMs } = this.#options;
+    const resolver = new Resolver({ timeout: timeoutMs, tries: TRIES });
+    if (servers.length > 0) resolver.setServers(servers);
+    return resolver;
+  }
+}
+
+function lowestPriority<T extends { readonly priority: number }>(records: readonly T[]): T[] {
+  const lowest = Math.min(...records.map(({ priority }) => priority));
+  return records.filter(({ priority }) => priority === lowest);
+}
+
+const ERRORS: Readonly<Record<string, string>> = {
+  ENOTFOUND: 'the name does not exist',
+  ENODATA: 'there are no such records',
+  ESERVFAIL: 'the DNS server failed',
+  EREFUSED: 'the DNS server refused',
+  ETIMEOUT: 'no DNS server answered in time',
+  ECONNREFUSED: 'no DNS server can be reached',
+  ECANCELLED: 'the gateway stops',
+};
+
+function errorText(error: unknown): string {
+  const { code = 'unknown' } = error as NodeJS.ErrnoException;
+  const text = ERRORS[code];
+  return text === undefined ? code : `${text} (${code})`;
+}

@@ -1,0 +1,148 @@
+/**
+ * Looks at a file that lists targets, as JSON or YAML. Reads it only when the file system says that it is another one
+ * than before, and only once it has stopped changing, so that a file is not read while it is written. Files lie below
+ * one folder, behind all links: what the management API names cannot be any file of the machine.
+ */
+import { constants } from 'node:fs';
+import { open, realpath, type FileHandle } from 'node:fs/promises';
+import { isAbsolute, join, relative } from 'node:path';
+import { readDocument, type Problem } from '../../declaration/yaml-reader.ts';
+import type { Egress } from '../../egress/egress.ts';
+import { isObject } from '../../management/api/merge-patch.ts';
+import { validate } from '../../management/api/validate.ts';
+import { TargetsInputSchema } from '../../management/schemas/revision-parts/targets.ts';
+import { readList, type TargetsInput } from '../../management/write/rules/targets.ts';
+import { jsonSchema } from '../../model/json-schema.ts';
+import type { FieldError } from '../../model/errors.ts';
+import { permitted, type Look } from './look.ts';
+
+/** Longest file; 256 targets need a tenth of it. */
+const FILE_BYTES_MAX = 1_048_576;
+/** How soon to look again at a file that has just changed. */
+const SETTLE_MS = 200;
+
+const SCHEMA = jsonSchema(TargetsInputSchema);
+
+/** What was seen of one file. */
+export interface SeenFile {
+  /** How the file system described it at the latest look; undefined: it could not be had. */
+  stamp: string | undefined;
+  /** What of it was read last, and what came of it. */
+  read: { readonly stamp: string; readonly look: Look } | undefined;
+}
+
+export const newSeenFile = (): SeenFile => ({ stamp: undefined, read: undefined });
+
+/**
+ * @param folder in which the files lie; undefined: none are read
+ * @param defaultPort of targets that name none
+ * @param seen of this file; changed
+ */
+export async function lookAtFile(
+  path: string,
+  defaultPort: number,
+  folder: string | undefined,
+  egress: Egress,
+  seen: SeenFile,
+): Promise<Look> {
+  if (folder === undefined)
+    return { kind: 'failed', error: 'files are not read: GATEWAY_DISCOVERY__FOLDER is not set' };
+  let file: FileHandle | undefined;
+  try {
+    const inside = await placeInside(folder, path);
+    if (inside === undefined)
+      return { kind: 'failed', error: `${path} leads out of GATEWAY_DISCOVERY__FOLDER by a link` };
+    // Without O_NONBLOCK, opening a pipe would wait for its writer.
+    file = await open(inside, constants.O_RDONLY | constants.O_NONBLOCK);
+    return await lookInto(file, path, defaultPort, egress, seen);
+  } catch (error) {
+    seen.stamp = undefined;
+    const { code } = error as NodeJS.ErrnoException;
+    return { kind: 'failed', error: `cannot read ${path}: ${code ?? String(error)}` };
+  } finally {
+    await file?.close().catch(() => undefined);
+  }
+}
+
+async function placeInside(folder: string, path: string): Promise<string | undefined> {
+  const [top, found] = await Promise.all([realpath(folder), realpath(join(folder, path))]);
+  const below = relative(top, found);
+  return below === '' || below.startsWith('..') || isAbsolute(below) ? undefined : found;
+}
+
+async function lookInto(
+  file: FileHandle,
+  path: string,
+  defaultPort: number,
+  egress: Egress,
+  seen: SeenFile,
+): Promise<Look> {
+  const stamp = await stampOf(file);
+  if (stamp === undefined) return { kind: 'failed', error: `${path} is not a regular file` };
+  if (stamp === seen.read?.stamp) {
+    seen.stamp = stamp;
+    return seen.read.look;
+  }
+  const isSettled = seen.read === undefined || seen.stamp === stamp;
+  seen.stamp = stamp;
+  if (!isSettled) return { kind: 'unsettled', againMs: SETTLE_MS };
+  const bytes = await readUpTo(file, FILE_BYTES_MAX);
+  if ((await stampOf(file)) !== stamp) return { kind: 'unsettled', againMs: SETTLE_MS };
+  const look =
+    bytes === undefined
+      ? ({ kind: 'failed', error: `${path} has more than ${FILE_BYTES_MAX} bytes` } as const)
+      : targetsIn(path, bytes, defaultPort, egress);
+  seen.read = { stamp, look };
+  return look;
+}
+
+/** undefined: it is no regular file. */
+async function stampOf(file: FileHandle): Promise<string | undefined> {
+  const found = await file.stat({ bigint: true });
+  if (!found.isFile()) return undefined;
+  const { dev, ino, size, mtimeNs, ctimeNs } = found;
+  return `${dev} ${ino} ${size} ${mtimeNs} ${ctimeNs}`;
+}
+
+/** undefined: it has more. */
+async function readUpTo(file: FileHandle, bytesMax: number): Promise<Uint8Array | undefined> {
+  const buffer = Buffer.allocUnsafe(64 * 1024);
+  const chunks: Buffer[] = [];
+  for (let length = 0; ;) {
+    const { bytesRead } = await file.read(buffer, 0, buffer.length, length);
+    if (bytesRead === 0) return Buffer.concat(chunks);
+    length += bytesRead;
+    if (length > bytesMax) return undefined;
+    chunks.push(Buffer.from(buffer.subarray(0, bytesRead)));
+  }
+}
+
+/** A list, or an object whose only member `targets` is one. */
+export function targetsIn(path: string, bytes: Uint8Array, defaultPort: number, egress: Egress): Look {
+  const document = readDocument(path, bytes);
+  if (!('value' in document)) return { kind: 'failed', error: problemText(document) };
+  const { value } = document;
+  const isWrapped = isObject(value) && Object.keys(value).join() === 'targets';
+  const list: unknown = isWrapped ? value['targets'] : value;
+  const prefix = isWrapped ? '/targets' : '';
+  const failed = (errors: readonly FieldError[], offset: string): Look => {
+    const problems = errors.map(({ pointer, detail }) => {
+      const at = prefix + pointer.slice(offset.length);
+      return { ...(document.locate(at) ?? { file: path, line: 1, column: 1 }), pointer: at, detail };
+    });
+    return { kind: 'failed', error: problemText(problems) };
+  };
+  const errors = validate(SCHEMA, list);
+  if (errors.length > 0) return failed(errors, '');
+  const read = readList(list as NonNullable<TargetsInput['targets']>, defaultPort);
+  if ('errors' in read) return failed(read.errors, '/targets');
+  return permitted(read.targets, ({ host, port }) => egress.hostDenial(host, port), []);
+}
+
+function problemText(problems: readonly Problem[]): string {
+  const [first, ...others] = problems;
+  if (first === undefined) return 'it cannot be read';
+  const { file, line, column, pointer, detail } = first;
+  const place = `${file}:${line}:${column}: ${pointer === '' ? '' : `${pointer} `}${detail}`;
+  return others.length === 0 ? place : `${place} (and ${others.length} more)`;
+}

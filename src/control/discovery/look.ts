@@ -1,0 +1,45 @@
+/** What one look at a source of targets finds, whatever the kind of source. */
+import type { FoundTarget } from '../../model/resources.ts';
+
+/** Reasons that are reported of one look. */
+const NOTES_MAX = 8;
+
+export type Look =
+  | {
+      readonly kind: 'found';
+      /** Not empty. */
+      readonly targets: readonly FoundTarget[];
+      /** When to look again; undefined: as for every source of the kind. */
+      readonly againMs?: number;
+      /** For people: what is not used, and why. */
+      readonly notes: readonly string[];
+    }
+  /** It is being written. */
+  | { readonly kind: 'unsettled'; readonly againMs: number }
+  | { readonly kind: 'failed'; readonly error: string };
+
+/** @param denialOf why the gateway must not connect to a target */
+export function permitted(
+  found: readonly FoundTarget[],
+  denialOf: (target: FoundTarget) => string | undefined,
+  notes: readonly string[],
+  againMs?: number,
+): Look {
+  const targets: FoundTarget[] = [];
+  const refusals: string[] = [];
+  for (const target of found) {
+    const denial = denialOf(target);
+    if (denial === undefined) targets.push(target);
+    else refusals.push(denial);
+  }
+  const [first] = refusals;
+  if (targets.length === 0)
+    return {
+      kind: 'failed',
+      error: first === undefined ? 'there are no targets' : `no target is permitted: ${first}`,
+    };
+  const all = [...notes, ...refusals.map((denial) => `not used: ${denial}`)];
+  const more = all.length - NOTES_MAX;
+  const shown = more > 0 ? [...all.slice(0, NOTES_MAX), `and ${more} more`] : all;
+  return { kind: 'found', targets, notes: shown, ...(againMs !== undefined && { againMs }) };
+}

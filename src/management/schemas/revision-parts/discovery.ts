@@ -1,0 +1,52 @@
+/** Where the targets of a revision are looked up, as clients write and read it. */
+import { Type, type Static } from 'typebox';
+import { closed, oneOf } from '../../../model/schema-pieces.ts';
+
+export const DISCOVERY_TYPES = ['dns', 'dns_srv', 'file'] as const;
+/** Longest path of a file with targets, in characters. */
+const PATH_MAX = 512;
+
+/** One flat object: which fields a type takes is said by write/rules/discovery.ts. */
+export const DiscoverySchema = Type.Object(
+  {
+    type: oneOf(DISCOVERY_TYPES, {
+      description:
+        '`dns`: every address of a name is a target. `dns_srv`: every place of a service (SRV records). `file`: a file lists them.',
+    }),
+    host: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: 255,
+        description: 'With `dns`: the whole name. It is also what Host and TLS name.',
+      }),
+    ),
+    port: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: 65_535,
+        description: 'With `dns`: the port of every target. Default: 443.',
+      }),
+    ),
+    name: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: 255,
+        description: 'With `dns_srv`: the whole name of the records, such as `_https._tcp.billing.internal`.',
+      }),
+    ),
+    path: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: PATH_MAX,
+        description: 'With `file`: a path below `GATEWAY_DISCOVERY__FOLDER`, such as `billing.yaml`.',
+      }),
+    ),
+  },
+  {
+    ...closed,
+    title: 'Discovery',
+    description:
+      'Where each gateway looks the targets up, again and again, in place of `targets`. What it finds is not part of the configuration. null: the targets are as written.',
+  },
+);
+export type DiscoveryInput = Static<typeof DiscoverySchema>;

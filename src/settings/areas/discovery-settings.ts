@@ -1,0 +1,66 @@
+/** Settings of how targets are discovered. */
+import { isIP } from 'node:net';
+import { integer, list, text, type Parsed, type Setting } from '../settings-values.ts';
+
+const PORT_MAX = 65_535;
+
+export const DISCOVERY_SETTINGS = {
+  GATEWAY_DISCOVERY__DNS_SERVERS: list('IP addresses, with or without a port, comma-separated', dnsServer, {
+    default: [],
+    defaultText: 'those of `/etc/resolv.conf`',
+    description:
+      'DNS servers that are asked for targets, such as `10.0.0.2,10.0.0.3:8600`. An IPv6 address with a port stands in brackets.',
+  }),
+  GATEWAY_DISCOVERY__DNS_TIMEOUT_MS: integer(
+    { min: 50, max: 60_000 },
+    {
+      default: 2_000,
+      description: 'Milliseconds that a DNS server has for its answer. It is asked twice.',
+    },
+  ),
+  GATEWAY_DISCOVERY__MIN_INTERVAL_MS: integer(
+    { min: 100, max: 3_600_000 },
+    {
+      default: 5_000,
+      description:
+        'The shortest time in milliseconds from one answer of DNS to the next question, however short the TTL is.',
+    },
+  ),
+  GATEWAY_DISCOVERY__MAX_INTERVAL_MS: integer(
+    { min: 100, max: 86_400_000 },
+    {
+      default: 300_000,
+      description: 'The longest, however long the TTL is, and however often DNS has failed.',
+    },
+  ),
+  GATEWAY_DISCOVERY__SRV_INTERVAL_MS: integer(
+    { min: 100, max: 3_600_000 },
+    {
+      default: 10_000,
+      description:
+        'Milliseconds between questions for SRV records, whose TTL is not known here. Less where the TTL of an address is shorter.',
+    },
+  ),
+  GATEWAY_DISCOVERY__FOLDER: text('path', {
+    default: undefined,
+    defaultText: 'none: files are not read',
+    description: 'Folder of the files that list targets (`discovery` of type `file`). No others are read.',
+    pattern: /^[^\0]{1,4096}$/,
+    expected: 'a path',
+  }),
+} as const satisfies Record<string, Setting<unknown>>;
+
+function dnsServer(value: string): Parsed<string> {
+  const parts = /^(?:\[([^\]]*)\]|([^:[\]]*))(?::(\d{1,5}))?$/.exec(value);
+  const address = isIP(value) === 0 ? (parts?.[1] ?? parts?.[2] ?? '') : value;
+  const family = address.includes('%') ? 0 : isIP(address);
+  const port = isIP(value) === 0 ? parts?.[3] : undefined;
+  const portFits = port === undefined || (Number(port) > 0 && Number(port) <= PORT_MAX);
+  // An IPv4 address in brackets is no address.
+  const isWellFormed = family === 6 || (family === 4 && !value.startsWith('['));
+  if (isWellFormed && portFits) return { value };
+  return {
+    expected:
+      'IP addresses separated by commas, each with or without a port, such as 10.0.0.2,[2001:db8::1]:53',
+  };
+}
