@@ -15,11 +15,9 @@ import { assertAlone, assertClaimed, claim, fileOfPort, release, takeover } from
 import {
   createSupervisor,
   listenForTraffic,
-  startDiscovery,
   startHousekeeping,
   startLimits,
-  startMetricsKeeping,
-  startTicketKeys,
+  startUpkeep,
 } from './workers.ts';
 import { Egress } from '../egress/egress.ts';
 import { createOwnPorts, OwnListeners } from '../egress/own-listeners.ts';
@@ -168,8 +166,7 @@ async function startParts(options: StartOptions, log: Logger, claimFolder: () =>
       traffic: (pairs) => supervisor.setCertificates(pairs),
       management: async ([pair]) => pair && management.renewCertificate(pair),
     });
-    undo.unshift(startTicketKeys(parts, supervisor), startMetricsKeeping(parts, supervisor));
-    undo.unshift(startDiscovery(parts, supervisor));
+    undo.unshift(...startUpkeep(parts, supervisor));
     let phase: Phase = 'starting';
     const changes = createChanges(parts, supervisor);
     undo.unshift(() => changes.cluster.stop());

@@ -134,14 +134,23 @@ function probePool({ clock, log, egress }: Parts): UpstreamPool {
   });
 }
 
+/** Starts what the workers get besides the configuration; returns functions that stop it. */
+export function startUpkeep(parts: Parts, supervisor: Supervisor): (() => Promise<void>)[] {
+  return [
+    startTicketKeys(parts, supervisor),
+    startMetricsKeeping(parts, supervisor),
+    startDiscovery(parts, supervisor),
+  ];
+}
+
 /** Looks targets up from now on; a start does not wait for them. Returns a function that stops it. */
-export function startDiscovery({ discovery }: Parts, supervisor: Supervisor): () => Promise<void> {
+function startDiscovery({ discovery }: Parts, supervisor: Supervisor): () => Promise<void> {
   discovery.start((found) => supervisor.setTargets(found));
   return async () => discovery.stop();
 }
 
 /** Replaces session ticket keys periodically, if there are any; returns a function that stops it. */
-export function startTicketKeys({ settings, log }: Parts, supervisor: Supervisor): () => Promise<void> {
+function startTicketKeys({ settings, log }: Parts, supervisor: Supervisor): () => Promise<void> {
   const { tls, ticketRotationSecs } = settings.proxy;
   if (tls === undefined) return async () => undefined;
   const stop = startTicketRotation(ticketRotationSecs * 1_000, (keys) => supervisor.setTicketKeys(keys), log);
@@ -149,7 +158,7 @@ export function startTicketKeys({ settings, log }: Parts, supervisor: Supervisor
 }
 
 /** Samples workers periodically, since a worker's counts after its last sample die with it. */
-export function startMetricsKeeping(parts: Parts, supervisor: Supervisor): () => Promise<void> {
+function startMetricsKeeping(parts: Parts, supervisor: Supervisor): () => Promise<void> {
   const { metrics } = parts;
   const timer = setInterval(() => {
     void supervisor.samples().then((samples) => {

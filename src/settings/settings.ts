@@ -6,7 +6,13 @@
 import { nearest } from '../lib/nearest.ts';
 import { crossChecks, doubtful, pathsOf, shown } from './settings-checks.ts';
 import { SETTINGS, type SettingValues } from './settings-table.ts';
-import type { DiscoverySettings, ProxySettings, RateLimitDefault, Settings } from './settings-types.ts';
+import type {
+  DiscoverySettings,
+  JwtDefaults,
+  ProxySettings,
+  RateLimitDefault,
+  Settings,
+} from './settings-types.ts';
 import type { Setting } from './settings-values.ts';
 
 export type {
@@ -167,14 +173,7 @@ function nest(v: SettingValues): Settings {
     zone: v.GATEWAY_ZONE,
     egress: { allow: v.GATEWAY_EGRESS__ALLOW, deny: v.GATEWAY_EGRESS__DENY },
     discovery: discoverySettings(v),
-    jwt: {
-      issuer: v.GATEWAY_JWT__ISSUER,
-      audiences: v.GATEWAY_JWT__AUDIENCES,
-      jwksUri: v.GATEWAY_JWT__JWKS_URI,
-      secret: v.GATEWAY_JWT__SECRET,
-      algorithms: v.GATEWAY_JWT__ALGORITHMS,
-      leewaySecs: v.GATEWAY_JWT__LEEWAY_SECS,
-    },
+    jwt: jwtSettings(v),
     limits: {
       redisUrl: v.GATEWAY_REDIS_URL,
       maxCounterBytes: v.GATEWAY_LIMITS__MAX_COUNTER_BYTES,
@@ -191,6 +190,17 @@ function nest(v: SettingValues): Settings {
       access: v.GATEWAY_LOG__ACCESS,
       accessFields: v.GATEWAY_LOG__ACCESS_FIELDS,
     },
+  };
+}
+
+function jwtSettings(v: SettingValues): JwtDefaults {
+  return {
+    issuer: v.GATEWAY_JWT__ISSUER,
+    audiences: v.GATEWAY_JWT__AUDIENCES,
+    jwksUri: v.GATEWAY_JWT__JWKS_URI,
+    secret: v.GATEWAY_JWT__SECRET,
+    algorithms: v.GATEWAY_JWT__ALGORITHMS,
+    leewaySecs: v.GATEWAY_JWT__LEEWAY_SECS,
   };
 }
 

@@ -24,9 +24,9 @@ import type { Look } from './look.ts';
 import { TargetPublisher, type Publish } from './target-publisher.ts';
 
 const TICK_MS = 100;
-/** Looks under way at once, over all sources. */
+/** Looks under way at once, over all sources in DNS, and over all files. */
 export const LOOKS_MAX = 64;
-/** Looks that begin in one tick. */
+/** Looks of each lane that begin in one tick. */
 const STARTS_MAX = 100;
 const FILE_INTERVAL_MS = 1_000;
 /** The first pause after a failure; each further one is twice as long. */
@@ -60,6 +60,13 @@ interface Watched {
   doubted: readonly FoundTarget[] | undefined;
 }
 
+/** Looks that share a bound. */
+interface Lane {
+  /** Due, in order. */
+  readonly line: Watched[];
+  running: number;
+}
+
 export interface DiscoveryDeps {
   readonly state: ConfigState;
   readonly clock: Clock;
@@ -72,10 +79,11 @@ export class DiscoveryWatch {
   readonly #deps: DiscoveryDeps;
   readonly #dns: DnsLook;
   readonly #watched = new Map<string, Watched>();
-  readonly #line: Watched[] = [];
+  /** A DNS server that does not answer holds no file up. */
+  readonly #dnsLane: Lane = { line: [], running: 0 };
+  readonly #fileLane: Lane = { line: [], running: 0 };
   readonly #counts = new Map<Discovery['type'], Record<LookOutcome, number>>();
   #publisher: TargetPublisher | undefined;
-  #running = 0;
   #timer: NodeJS.Timeout | undefined;
 
   constructor(deps: DiscoveryDeps) {
@@ -96,7 +104,7 @@ export class DiscoveryWatch {
   stop(): void {
     clearInterval(this.#timer);
     this.#timer = undefined;
-    this.#line.length = 0;
+    for (const { line } of this.#lanes) line.length = 0;
     this.#watched.clear();
     this.#dns.stop();
   }
@@ -136,10 +144,18 @@ export class DiscoveryWatch {
       const watched = this.#watchedOf(source, nowMs);
       if (watched.phase !== 'resting' || watched.nextMs > nowMs) continue;
       watched.phase = 'waiting';
-      this.#line.push(watched);
+      this.#laneOf(watched).line.push(watched);
     }
     if (used < this.#watched.size) this.#forget();
-    this.#startNext();
+    for (const lane of this.#lanes) this.#startNext(lane);
+  }
+
+  get #lanes(): readonly Lane[] {
+    return [this.#dnsLane, this.#fileLane];
+  }
+
+  #laneOf({ source }: Watched): Lane {
+    return source.discovery.type === 'file' ? this.#fileLane : this.#dnsLane;
   }
 
   #watchedOf(source: DiscoverySource, nowMs: number): Watched {
@@ -172,22 +188,22 @@ export class DiscoveryWatch {
       if (discovered.find(key) !== source) this.#watched.delete(key);
   }
 
-  #startNext(): void {
-    for (let started = 0; started < STARTS_MAX && this.#running < LOOKS_MAX; started++) {
-      const watched = this.#line.shift();
+  #startNext(lane: Lane): void {
+    for (let started = 0; started < STARTS_MAX && lane.running < LOOKS_MAX; started++) {
+      const watched = lane.line.shift();
       if (watched === undefined) return;
-      if (this.#watched.get(watched.source.key) === watched) void this.#run(watched);
+      if (this.#watched.get(watched.source.key) === watched) void this.#run(watched, lane);
     }
   }
 
-  async #run(watched: Watched): Promise<void> {
+  async #run(watched: Watched, lane: Lane): Promise<void> {
     watched.phase = 'running';
-    this.#running += 1;
+    lane.running += 1;
     const look = await this.#look(watched).catch((error: unknown): Look => ({
       kind: 'failed',
       error: String(error),
     }));
-    this.#running -= 1;
+    lane.running -= 1;
     watched.phase = 'resting';
     // Not if the source was removed meanwhile, or the gateway stops.
     if (this.#watched.get(watched.source.key) === watched) this.#take(watched, look);

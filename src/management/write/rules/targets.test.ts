@@ -8,7 +8,7 @@ const THREE = [target('a'), target('b'), target('c', 81)];
 
 describe('placeBackend', () => {
   it('stores exactly one plain target in its short form, whichever form it came in', () => {
-    const stored = { backend_host: 'a', backend_port: 80, targets: null };
+    const stored = { backend_host: 'a', backend_port: 80, targets: null, discovery: null };
     expect(placeBackend({ backend_host: 'a', backend_port: 80 })).toEqual(stored);
     expect(placeBackend({ targets: [{ host: 'a', port: 80 }] })).toEqual(stored);
     expect(placeBackend({ backend_host: 'a', backend_port: 80, targets: [{ host: 'a' }] })).toEqual(stored);
@@ -16,7 +16,7 @@ describe('placeBackend', () => {
   });
 
   it('lets the short form name the first of several targets', () => {
-    const stored = { backend_host: 'a', backend_port: 80, targets: THREE };
+    const stored = { backend_host: 'a', backend_port: 80, targets: THREE, discovery: null };
     expect(placeBackend({ targets: THREE })).toEqual(stored);
     expect(placeBackend({ backend_host: 'a', backend_port: 80, targets: THREE })).toEqual(stored);
   });
@@ -37,8 +37,8 @@ describe('placeBackend', () => {
 describe('a patch', () => {
   const patched = (before: TargetsInput, patch: unknown) =>
     placeBackend(mergePatch(withoutReplacedForm({ ...before }, patch), patch) as TargetsInput);
-  const several = { backend_host: 'a', backend_port: 80, targets: THREE };
-  const single = { backend_host: 'a', backend_port: 80, targets: null };
+  const several = { backend_host: 'a', backend_port: 80, targets: THREE, discovery: null };
+  const single = { backend_host: 'a', backend_port: 80, targets: null, discovery: null };
 
   it.each<[string, TargetsInput, unknown, object]>([
     ['of targets replaces the short form', single, { targets: THREE }, several],
@@ -46,13 +46,13 @@ describe('a patch', () => {
       'of the short form replaces the targets',
       several,
       { backend_host: 'x' },
-      { backend_host: 'x', backend_port: 80, targets: null },
+      { backend_host: 'x', backend_port: 80, targets: null, discovery: null },
     ],
     [
       'of the port alone leaves one target, too',
       several,
       { backend_port: 90 },
-      { backend_host: 'a', backend_port: 90, targets: null },
+      { backend_host: 'a', backend_port: 90, targets: null, discovery: null },
     ],
     [
       'that says what is so already changes nothing',
@@ -61,12 +61,12 @@ describe('a patch', () => {
       several,
     ],
     ['of other fields changes nothing', several, { traffic_weight: 5 }, several],
-    ['that removes the targets leaves the first', several, { targets: null }, single],
+    ['that removes the targets leaves the first', several, { targets: null, discovery: null }, single],
     [
       'of both forms is both',
       single,
       { backend_host: 'b', backend_port: 80, targets: [THREE[1], THREE[0]] },
-      { backend_host: 'b', backend_port: 80, targets: [THREE[1], THREE[0]] },
+      { backend_host: 'b', backend_port: 80, targets: [THREE[1], THREE[0]], discovery: null },
     ],
   ])('%s', (_what, before, patch, after) => {
     expect(patched(before, patch)).toEqual(after);

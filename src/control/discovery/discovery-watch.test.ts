@@ -1,0 +1,150 @@
+/** Ten thousand sources on one node, against a real DNS server: bounds hold whether it answers or not. */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, expect, it } from 'vitest';
+import {
+  appRecord,
+  appTree,
+  configChange,
+  revisionRecord,
+  versionRecord,
+  versionTree,
+} from '../../../test/support/data/config-records.ts';
+import { startDnsServer, type DnsServer } from '../../../test/support/backends/dns-server.ts';
+import { until } from '../../../test/support/measure/until.ts';
+import { Egress } from '../../egress/egress.ts';
+import { createOwnPorts, OwnListeners } from '../../egress/own-listeners.ts';
+import { systemClock } from '../../lib/clock.ts';
+import type { Discovery } from '../../model/resources.ts';
+import { createLogger } from '../../observe/log.ts';
+import { ConfigState } from '../cluster/config-state.ts';
+import { DiscoveryWatch, LOOKS_MAX } from './discovery-watch.ts';
+
+const COUNT = 10_000;
+const stops: (() => void)[] = [];
+afterEach(() => stops.splice(0).forEach((stop) => stop()));
+
+interface Setup {
+  readonly dns: DnsServer;
+  readonly dnsTimeoutMs?: number;
+  readonly minIntervalMs?: number;
+  readonly folder?: string;
+  discovery(index: number): Discovery;
+}
+
+function start({ dns, dnsTimeoutMs = 2_000, minIntervalMs = 60_000, folder, discovery }: Setup) {
+  const state = new ConfigState();
+  const trees = Array.from({ length: COUNT }, (_none, index) => ({
+    revision: revisionRecord({ id: `r${index}`, version_id: 'v', discovery: discovery(index) }),
+    endpoints: [],
+  }));
+  const version = versionTree(versionRecord({ id: 'v', app_id: 'a' }), ...trees);
+  state.apply(configChange(1, { apps: [appTree(appRecord({ id: 'a' }), version)] }));
+  const lines: string[] = [];
+  const output = { write: (line: string) => void lines.push(line) };
+  const watch = new DiscoveryWatch({
+    state,
+    clock: systemClock,
+    log: createLogger({ level: 'info', format: 'json', output, clock: systemClock }),
+    egress: new Egress({ allow: [], deny: [] }, new OwnListeners(createOwnPorts(), systemClock)),
+    settings: {
+      dnsServers: [dns.address],
+      dnsTimeoutMs,
+      minIntervalMs,
+      maxIntervalMs: 300_000,
+      srvIntervalMs: 10_000,
+      folder,
+    },
+  });
+  const told: number[] = [];
+  let underWay = 0;
+  const startedMs = performance.now();
+  watch.start(async (found) => {
+    told.push(found.size);
+    expect(++underWay).toBe(1);
+    await new Promise((done) => setTimeout(done, 1));
+    underWay -= 1;
+  });
+  stops.push(() => watch.stop());
+  return { state, watch, told, lines, startedMs };
+}
+
+async function server(): Promise<DnsServer> {
+  const dns = await startDnsServer();
+  stops.push(() => dns.close());
+  return dns;
+}
+
+it('asks for ten thousand names one after another, and for each of them', { timeout: 60_000 }, async () => {
+  const dns = await server();
+  for (let index = 0; index < COUNT; index++) dns.setA(`n${index}.test`, ['10.0.0.1'], 3_600);
+  const { state, startedMs } = start({
+    dns,
+    discovery: (index) => ({ type: 'dns', host: `n${index}.test`, port: 80 }),
+  });
+  // A thousand a second, with A and AAAA for each.
+  await until(() => dns.questions.length > 2_000, 10_000);
+  const elapsedMs = performance.now() - startedMs;
+  expect(dns.questions.length / 2).toBeLessThanOrEqual((elapsedMs / 1_000 + 0.2) * 1_000);
+  const found = (): number =>
+    [...state.discovered.sources()].filter(({ targets }) => targets.length > 0).length;
+  await until(() => found() === COUNT, 50_000);
+  expect(dns.questions.length).toBe(2 * COUNT);
+});
+
+it('a DNS server that does not answer gets a bounded number of questions, and holds no file up', async () => {
+  const dns = await server();
+  const folder = mkdtempSync(join(tmpdir(), 'headgate-files-'));
+  stops.push(() => rmSync(folder, { recursive: true }));
+  writeFileSync(join(folder, 'last.yaml'), '- host: 10.0.0.1');
+  dns.mode = 'silent';
+  const { state, watch } = start({
+    dns,
+    dnsTimeoutMs: 60_000,
+    folder,
+    discovery: (index) =>
+      index === COUNT - 1
+        ? { type: 'file', path: 'last.yaml' }
+        : { type: 'dns', host: `n${index}.test`, port: 80 },
+  });
+  await until(() => dns.questions.length >= 2 * LOOKS_MAX, 10_000);
+  await new Promise((done) => setTimeout(done, 500));
+  const revision = state.discovered.revision(`r${COUNT - 1}`);
+  expect(revision && watch.healthOf(revision)).toMatchObject({ targets: 1 });
+  expect(new Set(dns.questions).size).toBe(2 * LOOKS_MAX);
+});
+
+it('ten thousand revisions with one source are one question, and are told in parts', async () => {
+  const dns = await server();
+  dns.setA('one.test', ['10.0.0.1', '10.0.0.2'], 3_600);
+  const { state, told, watch } = start({
+    dns,
+    discovery: () => ({ type: 'dns', host: 'ONE.test', port: 80 }),
+  });
+  await until(() => told.reduce((sum, count) => sum + count, 0) === COUNT, 20_000);
+  expect(dns.questions).toHaveLength(2);
+  expect(Math.max(...told)).toBe(200);
+  const revision = state.discovered.revision('r77');
+  expect(revision && watch.healthOf(revision)).toMatchObject({ targets: 2, stale_since: null, error: null });
+});
+
+it('says once that a source fails, and once that it works again', async () => {
+  const dns = await server();
+  dns.mode = 'servfail';
+  const { lines } = start({
+    dns,
+    minIntervalMs: 100,
+    discovery: () => ({ type: 'dns', host: 'one.test', port: 80 }),
+  });
+  await until(() => dns.count('A one.test') >= 3, 10_000);
+  dns.setA('one.test', ['10.0.0.1'], 1);
+  dns.mode = 'ok';
+  const messages = (): string[] => lines.map((line) => String((JSON.parse(line) as { msg: unknown }).msg));
+  await until(() => messages().length >= 3, 10_000);
+  expect(messages()).toEqual([
+    'discovery fails; targets found before stay in use',
+    'discovery works again',
+    'discovered targets have changed',
+  ]);
+});
