@@ -1,6 +1,9 @@
 /** Several targets of a revision in the console: typed one a line, refused at their field, shown with their states. */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import type { Locator, Page } from 'playwright-core';
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import { axe, screenshot, startConsole, type TestConsole } from '../support/clients/console.ts';
@@ -10,6 +13,7 @@ const REVISIONS = '/apps/spread/versions/v1/revisions';
 let console: TestConsole;
 let backends: readonly Server[];
 let ports: readonly number[];
+let folder: string;
 
 beforeAll(async () => {
   backends = await Promise.all(
@@ -20,10 +24,12 @@ beforeAll(async () => {
     }),
   );
   ports = backends.map((backend) => (backend.address() as AddressInfo).port);
-  console = await startConsole();
+  folder = mkdtempSync(join(tmpdir(), 'headgate-targets-'));
+  console = await startConsole({ env: { GATEWAY_DISCOVERY__FOLDER: folder } });
 });
 afterAll(async () => {
   await console.close();
+  rmSync(folder, { recursive: true });
   for (const backend of backends) backend.closeAllConnections();
   await Promise.all(backends.map((backend) => new Promise((resolve) => backend.close(resolve))));
 });
@@ -105,5 +111,51 @@ it('makes a revision with one backend like one with several targets', async () =
   await expect
     .poll(async () => (await console.gateway.api('GET', `${REVISIONS}/r2`)).body.data)
     .toMatchObject({ backend_port: ports[1], backend_base_path: '/new', targets: null });
+  expectNoProblems();
+});
+
+it('looks targets up instead, says what is wrong at the field, and shows what was found', async () => {
+  const lines = ports.map((port) => `- host: 127.0.0.1\n  port: ${port}\n`);
+  writeFileSync(join(folder, 'found.yaml'), lines.join(''));
+  const { page, expectNoProblems } = await console.open(`${REVISIONS}/r1?tab=edit`, 'editor');
+  const form = page.getByRole('form', { name: 'Save r1' });
+  const source = form.getByLabel('Where the targets are');
+  await source.selectOption({ label: 'listed in a file' });
+  expect(await form.getByLabel('Backend host').count()).toBe(0);
+  expect(await form.getByLabel('Targets', { exact: true }).count()).toBe(0);
+  await form.getByLabel('File', { exact: true }).fill('../found.yaml');
+  await press(form, 'Save');
+  await form.getByText('must be a path below GATEWAY_DISCOVERY__FOLDER').first().waitFor();
+  await form.getByLabel('File', { exact: true }).fill('found.yaml');
+  expect(await axe(page)).toEqual([]);
+  await screenshot(page, 'revision-discovery');
+  await press(form, 'Save');
+  await confirm(page, 'Save r1', 'Save');
+  expect(await console.gateway.must('GET', `${REVISIONS}/r1`)).toMatchObject({
+    targets: null,
+    discovery: { type: 'file', path: 'found.yaml' },
+  });
+  await page.goto(`${console.gateway.base}${REVISIONS}/r1`);
+  await page.getByText('http by file found.yaml').first().waitFor();
+  await page.getByText('2 targets', { exact: true }).waitFor({ timeout: 15_000 });
+  const table = page.getByRole('table', { name: 'Targets' });
+  expect(await table.getByText('in service').count()).toBe(2);
+  writeFileSync(join(folder, 'found.yaml'), '[');
+  await page.getByText('found.yaml:1:').waitFor({ timeout: 15_000 });
+  expect(await axe(page)).toEqual([]);
+  await screenshot(page, 'revision-discovery-health');
+  await page.goto(`${console.gateway.base}/health`);
+  await page.getByText('2 targets, all in service').waitFor();
+  await page.goto(`${console.gateway.base}${REVISIONS}/r1?tab=edit`);
+  await source.selectOption({ label: 'written here' });
+  await form.getByLabel('Backend host').fill('127.0.0.1');
+  await form.getByLabel('Backend port').fill(String(ports[0]));
+  await press(form, 'Save');
+  await confirm(page, 'Save r1', 'Save');
+  expect(await console.gateway.must('GET', `${REVISIONS}/r1`)).toMatchObject({
+    backend_host: '127.0.0.1',
+    backend_port: ports[0],
+    discovery: null,
+  });
   expectNoProblems();
 });

@@ -82,6 +82,8 @@ describe('a file', () => {
     const targets = targetsOf(fleet);
     writeTargets('moving.json', targets.slice(0, 3));
     await discovered('moving', { type: 'file', path: 'moving.json' });
+    const unchanged = await gateway.api('PATCH', revisionPath('moving'), { traffic_weight: 100 });
+    expect(unchanged.body.warnings).toBeUndefined();
     await found('moving', 3);
     const before = await configVersion();
     const traffic = load('/moving/v1/x');

@@ -73,9 +73,11 @@ export async function endpointWarnings(
 }
 
 function backendWarnings(revision: Revision): Warning[] {
-  const { backend_scheme: scheme, backend_port: port, backend_tls: tls } = revision;
+  const { backend_scheme: scheme, backend_port: port, backend_tls: tls, discovery } = revision;
   const found: Warning[] = [];
-  if ((scheme === 'https' && port === 80) || (scheme === 'http' && port === 443)) {
+  // Other sources say the port of each target themselves.
+  const isPortUsed = discovery === null || discovery.type === 'dns';
+  if (isPortUsed && ((scheme === 'https' && port === 80) || (scheme === 'http' && port === 443))) {
     const what = `The backend is spoken to with ${scheme} on port ${port}`;
     found.push(warning('scheme_and_port_differ', '/backend_port', what));
   }

@@ -15,3 +15,21 @@ it.each([
 ])('%s', (_what, typed, expected) => {
   expect(withoutReplacedForm(several, typed)).toEqual(expected);
 });
+
+const looked = { backend_host: 'a', backend_port: 80, targets: null, discovery: { type: 'dns', host: 'a' } };
+
+it.each([
+  ['other fields keep discovery', { revision: 'r2' }, looked],
+  ['a field of the same type keeps the others', { discovery: { port: 81 } }, { discovery: looked.discovery }],
+  ['another type replaces all', { discovery: { type: 'file', path: 'x' } }, {}],
+  ['a host replaces discovery', { backend_host: 'b' }, { backend_host: 'a', backend_port: 80 }],
+  ['targets replace discovery', { targets: [{ host: 'b' }] }, {}],
+  ['without discovery, the backend has to be said', { discovery: null }, {}],
+])('of a copy whose targets are looked up: %s', (_what, typed, expected) => {
+  expect(withoutReplacedForm(looked, typed)).toEqual(expected);
+});
+
+it('discovery that was chosen and left again changes nothing in a copy without it', () => {
+  const single = { backend_host: 'a', backend_port: 80, targets: null, discovery: null };
+  expect(withoutReplacedForm(single, { discovery: null })).toEqual(single);
+});

@@ -107,7 +107,8 @@ export function withoutReplacedForm(
   const { targets: _targets, discovery, backend_host: host, backend_port: port, ...rest } = copied;
   const has = (name: string): boolean => typed[name] !== undefined && typed[name] !== null;
   if (has('discovery')) return isSameType(discovery, typed['discovery']) ? { ...rest, discovery } : rest;
-  if (has('targets') || typed['discovery'] === null) return rest;
+  const leavesDiscovery = typed['discovery'] === null && discovery !== undefined && discovery !== null;
+  if (has('targets') || leavesDiscovery) return rest;
   if (has('backend_host') || has('backend_port')) return { ...rest, backend_host: host, backend_port: port };
   return copied;
 }
