@@ -183,7 +183,7 @@ describe('what is said of several targets', () => {
       .poll(async () => (await gateway.must('GET', '/state'))[0].state)
       .toMatchObject({ zone: 'eu-1a', targets: { ejected: 1 } });
     const [version] = await gateway.must('GET', '/apps/said/tree');
-    expect(version.revisions[0].targets).toEqual({ total: 3, in_service: 2 });
+    expect(version.revisions[0].targets).toEqual({ total: 3, in_service: 2, source: null });
     const page = String((await gateway.api('GET', '//metrics')).body);
     const of = (name: string, index: number): RegExp =>
       new RegExp(`^headgate_target_${name}\\{[^}]*target="${authority(index)}"[^}]*\\} ([1-9]\\d*)$`, 'm');
