@@ -30,7 +30,7 @@ interface Setup {
   readonly dnsTimeoutMs?: number;
   readonly minIntervalMs?: number;
   readonly folder?: string;
-  discovery(index: number): Discovery;
+  readonly discovery: (index: number) => Discovery;
 }
 
 function start({ dns, dnsTimeoutMs = 2_000, minIntervalMs = 60_000, folder, discovery }: Setup) {
