@@ -141,21 +141,57 @@ it('has a visit for every route', () => {
   expect(visited.toSorted()).toEqual([...ADDRESSES].toSorted());
 });
 
+/** Links of one kind: the same address and the same names of search values, with what chooses a view. */
+function kindOfLink(link: string): string {
+  const { pathname, searchParams } = new URL(link, 'http://own.invalid');
+  const parts = pathname.split('/');
+  const address = ADDRESSES.find((known) => {
+    const pattern = known.split('/');
+    return (
+      pattern.length === parts.length &&
+      pattern.every((part, at) => part.startsWith('$') || part === parts[at])
+    );
+  });
+  const values = [...searchParams].map(([name, value]) =>
+    ['create', 'open', 'tab', 'window'].includes(name) ? `${name}=${value}` : name,
+  );
+  return `${address ?? pathname}?${values.toSorted().join('&')}`;
+}
+
+const LINKS = `[...document.querySelectorAll('a[href^="/"]')].map((link) => link.getAttribute('href'))`;
+
 // Alone it takes most of a minute; beside much else several.
 it('shows every screen without barriers, errors or sideways scrolling', { timeout: 600_000 }, async () => {
   const addresses = ADDRESSES.filter((address) => address !== '/live/$id').flatMap(visitsOf);
   const found: Record<string, readonly string[]> = {};
-  const visit = async ({ page, refused, expectNoProblems }: ConsolePage): Promise<void> => {
+  const links = new Map<string, string>();
+  const seen = new Set(addresses.map(kindOfLink));
+  const visit = async ({ page }: ConsolePage): Promise<void> => {
     for (let address = addresses.shift(); address !== undefined; address = addresses.shift()) {
       await page.goto(address);
       const problems = await problemsOf(page);
       if (problems.length > 0) found[address] = problems;
+      for (const link of await page.evaluate<string[]>(LINKS)) {
+        if (!seen.has(kindOfLink(link))) links.set(kindOfLink(link), link);
+      }
+    }
+  };
+  const follow = async ({ page, refused, expectNoProblems }: ConsolePage): Promise<void> => {
+    for (const [kind, link] of links) {
+      links.delete(kind);
+      await page.goto(link);
+      await expect.poll(() => isLoaded(page), { timeout: 30_000 }).toBe(true);
+      const title = await page.getByRole('heading', { level: 1 }).innerText();
+      if (/no such page|met an error/.test(title)) found[link] = [title];
     }
     expect(refused).toEqual([]);
     expectNoProblems();
   };
   const pages = await Promise.all(Array.from({ length: PAGES_AT_ONCE }, () => console.open('/nodes')));
   await Promise.all(pages.map(visit));
+  // With what they say in their search values, as a reader who was sent them.
+  expect(links.size).toBeGreaterThan(3);
+  await Promise.all(pages.map(follow));
   expect(found).toEqual({});
 });
 

@@ -49,6 +49,17 @@ afterAll(async () => {
   await new Promise((done) => server.close(done));
 });
 
+it('leads back to the form, which says so, when the person cancels', async () => {
+  const { page } = await console.open('/history', 'visitor');
+  await page.getByRole('link', { name: 'Sign in with Example' }).click();
+  await page.getByText('Cancel').click();
+  await page.getByRole('alert').filter({ hasText: 'cancelled' }).waitFor();
+  expect(new URL(page.url()).search).toBe('');
+  await page.getByLabel('Admin token').fill(await console.token('viewer'));
+  await page.getByRole('button', { name: 'Sign in', exact: true }).click();
+  await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor();
+});
+
 it('leads through the page of the provider and back to the page that was asked for', async () => {
   const { page } = await console.open('/history?order=newest', 'visitor');
   await page.getByText('Example').first().click();

@@ -1,11 +1,11 @@
 /** The form of the sign-in, and its page. */
 import { queryOptions, useQuery } from '@tanstack/react-query';
-import { useState, type ReactNode, type SubmitEvent } from 'react';
+import { useEffect, useState, type ReactNode, type SubmitEvent } from 'react';
 import { call } from '../api/call.ts';
 import { signInWords } from '../text/shell.ts';
 import { Button } from '../ui/controls/button.tsx';
 import { TextField } from '../ui/controls/field.tsx';
-import { ErrorNote } from '../ui/display/notes.tsx';
+import { ErrorNote, Note } from '../ui/display/notes.tsx';
 import styles from './sign-in.module.css';
 
 interface SignInProps {
@@ -18,12 +18,23 @@ export const SIGN_IN_WAYS = queryOptions({
   queryFn: () => call('GET /sign-in', {}),
 });
 
+/** In the address after a sign-in at the provider that came to nothing: the code of the error. */
+const FAILURE = 'sign_in';
+
 export function SignInPage({ onDone }: SignInProps): ReactNode {
+  const [failure] = useState(() => new URLSearchParams(window.location.search).get(FAILURE));
+  // It is told once: not again after a reload, nor to those who get the address.
+  useEffect(() => withoutFailure(), []);
   return (
     <main className={styles['page']}>
       <div className={styles['card']}>
         <img src="/icon.svg" alt="" width="44" height="44" />
         <h1>{signInWords.title}</h1>
+        {failure !== null && (
+          <div role="alert">
+            <Note tone="bad">{signInWords.failures[failure] ?? signInWords.failed}</Note>
+          </div>
+        )}
         <SignInForm onDone={onDone} />
         <p className={styles['soft']}>{signInWords.whereIsToken}</p>
       </div>
@@ -81,6 +92,13 @@ export function SignInForm({ onDone }: SignInProps): ReactNode {
       )}
     </form>
   );
+}
+
+function withoutFailure(): void {
+  const url = new URL(window.location.href);
+  if (!url.searchParams.has(FAILURE)) return;
+  url.searchParams.delete(FAILURE);
+  window.history.replaceState(window.history.state, '', url);
 }
 
 function here(): string {

@@ -44,4 +44,17 @@ export const signInWords = {
   signInWith: (name: string): string => `Sign in with ${name}`,
   ended: 'Your session has ended. Sign in again: what you typed is still there.',
   or: 'or',
+  /** By the code of the error. */
+  failures: {
+    sign_in_failed: 'The sign-in was cancelled or refused at the provider, or took too long. Try it again.',
+    sign_in_forbidden:
+      'Your account is in no group that has a role here. Ask for one, or use an admin token.',
+    identity_provider_failed:
+      'The provider did not answer as it should. Try it again later, or use an admin token.',
+    storage_unavailable:
+      'The database does not answer, and without it no session can begin. Try it again later.',
+    too_many_auth_failures:
+      'Too many sign-ins from your address have failed. Wait a minute, then try it again.',
+  } as Readonly<Record<string, string>>,
+  failed: 'The sign-in did not work. Try it again.',
 } as const;

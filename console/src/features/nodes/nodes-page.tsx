@@ -17,10 +17,13 @@ const { columns } = nodesWords;
 export function NodesPage(): ReactNode {
   const nodes = useRead('GET /nodes', {}, { everyMs: EVERY_MS });
   return (
-    <Loaded query={nodes}>
-      {({ body: { data } }) => (
-        <>
-          <PageHead title={nodesWords.title} summary={nodesWords.summary(data.config_version)} />
+    <>
+      <PageHead
+        title={nodesWords.title}
+        summary={nodes.data && nodesWords.summary(nodes.data.body.data.config_version)}
+      />
+      <Loaded query={nodes}>
+        {({ body: { data } }) => (
           <Stack>
             <ConfigFilePanel />
             <Panel title={nodesWords.table} isFlush>
@@ -33,9 +36,9 @@ export function NodesPage(): ReactNode {
             </Panel>
             {data.nodes.length === 1 && <Note>{nodesWords.alone}</Note>}
           </Stack>
-        </>
-      )}
-    </Loaded>
+        )}
+      </Loaded>
+    </>
   );
 }
 

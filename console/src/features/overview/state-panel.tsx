@@ -23,6 +23,8 @@ export function StatePanel({ problems }: StatePanelProps): ReactNode {
   const states = useRead('GET /state', {}, { everyMs: EVERY_MS }).data?.body.data;
   const self = nodes?.nodes.find((node) => node.is_self);
   const own = states?.find((node) => node.is_self)?.state ?? undefined;
+  // The page that is shown came from one that answers; what the others have is not known.
+  const silent = states?.filter(({ state }) => state === null).length ?? 0;
   const row = (kinds: readonly Kind[]): ReactNode => <StateBadge kinds={kinds} problems={problems} />;
   return (
     <>
@@ -48,7 +50,7 @@ export function StatePanel({ problems }: StatePanelProps): ReactNode {
             to="/nodes"
             aside={nodes && nodesText(nodes.nodes, nodes.config_version)}
           >
-            {row(['nodes'])}
+            {silent > 0 ? <Badge tone="warn">{stateWords.silent(silent)}</Badge> : row(['nodes'])}
           </StateItem>
           {self !== undefined && (
             <StateItem name={stateWords.upSince} aside={self.version}>

@@ -43,7 +43,7 @@ export function addOidcRoutes(server: FastifyInstance, dependencies: OidcRoutesD
     const returnTo = typeof asked === 'string' ? returnPath(asked) : undefined;
     if (returnTo === undefined) {
       const detail = 'The query parameter "return_to" must be a path of this origin, such as /apps';
-      return sendFailure(request, reply, fail('invalid_query', detail));
+      return refuse(request, reply, fail('invalid_query', detail));
     }
     try {
       const { url, flow } = await client.start(redirectUri(request, dependencies), returnTo);
@@ -51,7 +51,7 @@ export function addOidcRoutes(server: FastifyInstance, dependencies: OidcRoutesD
       reply.header('Set-Cookie', setCookie(flowCookie, sealed, { sameSite: 'Lax', maxAgeSecs: FLOW_SECS }));
       return await reply.header('Cache-Control', 'no-store').redirect(url, 302);
     } catch (error) {
-      return sendFailure(request, reply, providerFailed(request, error));
+      return refuse(request, reply, providerFailed(request, error));
     }
   });
   server.get(CALLBACK_PATH, async (request, reply) => {
@@ -63,10 +63,10 @@ export function addOidcRoutes(server: FastifyInstance, dependencies: OidcRoutesD
         : openFlow(sealed, settings.clientSecret, clock.nowMs());
     if (flow === undefined) {
       const detail = 'This browser has not started the sign-in, or too long ago; start again';
-      return sendFailure(request, reply, fail('sign_in_failed', detail));
+      return refuse(request, reply, fail('sign_in_failed', detail));
     }
     const own = redirectUri(request, dependencies);
-    if (!URL.canParse(own)) return sendFailure(request, reply, fail('bad_request', 'Host is no host'));
+    if (!URL.canParse(own)) return refuse(request, reply, fail('bad_request', 'Host is no host'));
     const url = new URL(own);
     url.search = request.url.split('?').slice(1).join('?');
     if (url.searchParams.get('state') !== flow.state) {
@@ -79,12 +79,12 @@ export function addOidcRoutes(server: FastifyInstance, dependencies: OidcRoutesD
     const refusal = url.searchParams.get('error');
     if (refusal !== null) {
       const shown = JSON.stringify(refusal.slice(0, 64));
-      return sendFailure(request, reply, fail('sign_in_failed', `The provider has refused: ${shown}`));
+      return refuse(request, reply, fail('sign_in_failed', `The provider has refused: ${shown}`));
     }
     const person = await guard.run(flow, dependencies.addressOf(request), () =>
       client.finish(url, flow).catch((error: unknown) => providerFailed(request, error)),
     );
-    if (isFailure(person)) return sendFailure(request, reply, person);
+    if (isFailure(person)) return refuse(request, reply, person);
     return enter(request, reply, person, flow.returnTo, dependencies);
   });
 }
@@ -100,7 +100,7 @@ async function enter(
   const role = roleOfGroups(settings, mapped);
   if (role === undefined || subject.length > SUBJECT_CHARS_MAX) {
     const detail = 'You are in none of the groups that have a role here; see GATEWAY_OIDC__ROLES';
-    return sendFailure(request, reply, fail('sign_in_forbidden', detail));
+    return refuse(request, reply, fail('sign_in_forbidden', detail));
   }
   const identity: Identity = {
     kind: 'oidc',
@@ -119,7 +119,7 @@ async function enter(
     previous: typeof presented === 'object' && 'value' in presented ? presented.value : undefined,
   };
   const started = await withBudget(newBudget(), () => sessions.start(identity, role, origin));
-  if (isFailure(started)) return sendFailure(request, reply, started);
+  if (isFailure(started)) return refuse(request, reply, started);
   // Beside the one that clears the cookie of the flow.
   return reply
     .header('Set-Cookie', setCookie(cookie, started.value, { sameSite: 'Strict' }))
@@ -137,6 +137,19 @@ function redirectUri(
   return (
     settings.redirectUrl ?? `${cookie.isSecure ? 'https' : 'http'}://${headers.host ?? ''}${CALLBACK_PATH}`
   );
+}
+
+/** A person gets back to the form, which has words for the code; a program gets the problem document. */
+function refuse(request: FastifyRequest, reply: FastifyReply, failure: Failure): FastifyReply {
+  if (!isNavigation(request)) return sendFailure(request, reply, failure);
+  const { failure: code, detail } = failure;
+  request.log.info({ code, detail }, 'sign-in with the OpenID provider refused');
+  return reply.header('Cache-Control', 'no-store').redirect(`/?sign_in=${code}`, 303);
+}
+
+/** Browsers tell it by Sec-Fetch-Mode where the origin is secure, and by what they accept everywhere. */
+function isNavigation({ headers }: FastifyRequest): boolean {
+  return headers['sec-fetch-mode'] === 'navigate' || headers.accept?.includes('text/html') === true;
 }
 
 /** What is wrong is in the log: the texts of providers are not for browsers. */

@@ -164,6 +164,15 @@ describe('signing in with a provider', () => {
     );
   });
 
+  test('leads a person whose sign-in fails back to the form', async () => {
+    const answer = await fetch(`${api.url}${CALLBACK}?error=access_denied`, {
+      headers: { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' },
+      redirect: 'manual',
+    });
+    expect([answer.status, answer.headers.get('location')]).toEqual([303, '/?sign_in=sign_in_failed']);
+    expect(answer.headers.get('cache-control')).toBe('no-store');
+  });
+
   test('leads nowhere else', async () => {
     for (const path of [
       '//evil.example',
