@@ -162,7 +162,7 @@ it('shows the settings in force, finds them, and masks secrets', async () => {
   await page.getByText('GATEWAY_PROXY__PORT', { exact: true }).first().waitFor();
   await screenshot(page, 'settings');
   await page.getByLabel('Search').fill('admin');
-  await page.getByText('GATEWAY_PROXY__PORT', { exact: true }).waitFor({ state: 'detached' });
+  await page.getByText('GATEWAY_PROXY__PORT', { exact: true }).first().waitFor({ state: 'detached' });
   await page.getByLabel('Search').fill('node name');
   const item = page
     .getByRole('listitem')
