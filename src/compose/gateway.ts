@@ -184,7 +184,7 @@ async function startParts(options: StartOptions, log: Logger, claimFolder: () =>
     // Before there is traffic. From here on, writes of other nodes wait for this node.
     if (recovering === undefined) await changes.cluster.join(repository.cluster);
     undo.unshift(() => supervisor.stop(settings.proxy.drainTimeoutMs + STOP_MARGIN_MS));
-    const ports = await listenForTraffic(supervisor, settings);
+    const ports = await listenForTraffic(parts, supervisor);
     watches.start();
     configFile?.start();
     undo.unshift(() => watches.stop());

@@ -23,6 +23,8 @@ const TICK_MS = 1_000;
 const CALLERS_MAX = 4_194_304;
 const METRICS_KEEP_MS = 5_000;
 const VIA_BYTES = 8;
+/** How long a start waits for discovery. */
+const FIRST_LOOKS_MS = 1_000;
 
 export function createSupervisor(
   parts: Parts,
@@ -85,7 +87,15 @@ function reserve<T>(counterBytes: number, create: () => T): T {
   }
 }
 
-export async function listenForTraffic(supervisor: Supervisor, { proxy }: Settings): Promise<TrafficPorts> {
+/**
+ * Waits a moment for the first looks of discovery, which began long before, so that a restart does not answer 503
+ * where the targets can be had. A source that is slow or dead does not hold the start up for longer.
+ */
+export async function listenForTraffic(
+  { discovery, settings: { proxy } }: Parts,
+  supervisor: Supervisor,
+): Promise<TrafficPorts> {
+  await discovery.firstLooks(FIRST_LOOKS_MS);
   try {
     return await supervisor.start();
   } catch (error) {

@@ -7,6 +7,7 @@
  * at random times of their interval, and are bounded in number; due looks beyond the bound wait. Messages to the
  * workers are bounded too: one is under way at a time, and what changes meanwhile is joined into the next.
  */
+import { setTimeout as delay } from 'node:timers/promises';
 import { randomFraction } from '../../lib/ids.ts';
 import { timestamp, type Clock } from '../../lib/clock.ts';
 import { sourceText } from '../../config/targets.ts';
@@ -29,6 +30,7 @@ export const LOOKS_MAX = 64;
 /** Looks of each lane that begin in one tick. */
 const STARTS_MAX = 100;
 const FILE_INTERVAL_MS = 1_000;
+const FIRST_LOOKS_POLL_MS = 20;
 /** The first pause after a failure; each further one is twice as long. */
 const RETRY_MS = 1_000;
 /** Part by which pauses vary. */
@@ -99,6 +101,16 @@ export class DiscoveryWatch {
     this.#publisher = new TargetPublisher(publish);
     this.#timer ??= setInterval(() => this.#tick(), TICK_MS);
     this.#tick();
+  }
+
+  /** Resolves when every source was looked at once, or the time is over. */
+  async firstLooks(timeoutMs: number): Promise<void> {
+    const { state, clock } = this.#deps;
+    const endMs = clock.monotonicMs() + timeoutMs;
+    const isDue = ({ key, revisions }: DiscoverySource): boolean =>
+      revisions.size > 0 && this.#watched.get(key)?.lookedAtMs === undefined;
+    while (clock.monotonicMs() < endMs && [...state.discovered.sources()].some(isDue))
+      await delay(FIRST_LOOKS_POLL_MS);
   }
 
   stop(): void {

@@ -2,7 +2,9 @@
  * Targets behind two gateways on one database: a value leads to the same target through both, a change of the list
  * reaches both before it is answered, and each has its own zone and its own opinion of a target.
  */
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { Agent } from 'node:http';
+import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { startFleet, targetsOf, type FleetTarget } from '../../support/backends/target-fleet.ts';
 import type { TestGateway } from '../../support/gateway.ts';
@@ -14,6 +16,9 @@ import { revisionPath, type Served } from '../../support/traffic.ts';
 const TIMEOUT = { timeout: 90_000 };
 const USERS = Array.from({ length: 30 }, (_none, index) => `user-${index}`);
 
+/** Each node has a folder of its own for lists of targets. */
+const lists = (name: string): string => join(rig.folder, `lists-${name}`);
+
 const agent = new Agent({ keepAlive: true });
 let rig: NodesRig;
 let a: TestGateway;
@@ -24,8 +29,14 @@ beforeAll(async () => {
   rig = await startNodesRig();
   fleet = await startFleet(4);
   const url = await rig.server.createDatabase();
+  for (const name of ['a', 'b']) mkdirSync(lists(name));
   const start = (name: string): Promise<TestGateway> =>
-    startNode({ url, folder: rig.folder, name, env: { GATEWAY_ZONE: `zone-${name}` } });
+    startNode({
+      url,
+      folder: rig.folder,
+      name,
+      env: { GATEWAY_ZONE: `zone-${name}`, GATEWAY_DISCOVERY__FOLDER: lists(name) },
+    });
   a = await start('a');
   b = await start('b');
 }, 120_000);
@@ -108,3 +119,36 @@ it('each prefers its own zone, and counts the failures of its own requests', TIM
   expect(byName['a']).toMatchObject({ zone: 'zone-a', targets: { ejected: 1 } });
   expect(byName['b']).toMatchObject({ zone: 'zone-b', targets: { ejected: 0 } });
 });
+
+it(
+  'each looks targets up for itself, and follows a revision that begins or ends to be looked up',
+  TIMEOUT,
+  async () => {
+    await fleet[0]?.become('well');
+    const targets = targetsOf(fleet);
+    writeFileSync(join(lists('a'), 'own.json'), JSON.stringify(targets.slice(0, 2)));
+    writeFileSync(join(lists('b'), 'own.json'), JSON.stringify(targets.slice(2)));
+    await serviceOver(a, 'looked', fleet.slice(0, 1));
+    await a.must('PATCH', revisionPath('looked'), {
+      discovery: { type: 'file', path: 'own.json' },
+      load_balancing: { algorithm: 'round_robin', slow_start_secs: 0 },
+    });
+    const used = async (node: TestGateway): Promise<Set<string>> => {
+      await until(async () => (await get(node, '/looked/v1/x')).status === 200, 10_000);
+      const names = new Set<string>();
+      for (let request = 0; request < 30; request++) names.add((await get(node, '/looked/v1/x')).target);
+      return names;
+    };
+    expect(await used(a)).toEqual(new Set(['t0', 't1']));
+    expect(await used(b)).toEqual(new Set(['t2', 't3']));
+    writeFileSync(join(lists('b'), 'own.json'), JSON.stringify(targets.slice(1, 2)));
+    await until(
+      async () => (await b.must('GET', `${revisionPath('looked')}/health`)).discovery.targets === 1,
+      10_000,
+    );
+    expect(await used(b)).toEqual(new Set(['t1']));
+    expect(await used(a)).toEqual(new Set(['t0', 't1']));
+    await b.must('PATCH', revisionPath('looked'), { targets: targets.slice(3) });
+    for (const node of [a, b]) expect(await used(node)).toEqual(new Set(['t3']));
+  },
+);
