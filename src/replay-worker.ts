@@ -33,6 +33,7 @@ import { WaitingClients } from './proxy/downstream/waiting-clients.ts';
 import { createMatchResult } from './proxy/match.ts';
 import { UPSTREAM_AGE_MAX_MS, type ProxyOptions } from './proxy/options.ts';
 import { UpstreamPermits } from './proxy/upstream/permits.ts';
+import { ClientCertificates } from './proxy/upstream/tls/backend-tls.ts';
 import { UpstreamPool } from './proxy/upstream/pool.ts';
 import { createLookup } from './proxy/upstream/resolver.ts';
 import { TargetRegistry } from './proxy/targets/target-registry.ts';
@@ -189,6 +190,7 @@ function contextOf(holder: SnapshotHolder<CompiledPolicy>): ProxyContext {
       idleMax: 0,
       idleTimeoutMs: 0,
       ageMsMax: UPSTREAM_AGE_MAX_MS,
+      clientCertificates: new ClientCertificates(),
       egress,
       lookup: createLookup({
         resolve: (host) => lookup(host, { all: true }),

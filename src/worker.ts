@@ -43,6 +43,7 @@ import {
   UPSTREAM_IDLE_TIMEOUT_MS,
   type ProxyOptions,
 } from './proxy/options.ts';
+import { ClientCertificates } from './proxy/upstream/tls/backend-tls.ts';
 import { UpstreamPool } from './proxy/upstream/pool.ts';
 import { RetryBudgets } from './proxy/resilience/retry-budget.ts';
 import { createLookup } from './proxy/upstream/resolver.ts';
@@ -75,6 +76,7 @@ const {
   keyMemory,
   heartbeat,
   certificates,
+  clientCertificates,
   ticketKeys,
   isSpare,
   targetColumn,
@@ -132,10 +134,12 @@ const observer = new WorkerObserver({
 const ownListeners = new OwnListeners(ownPorts, clock);
 const egress = new Egress(settings.egress, ownListeners);
 const deadlines = new Deadlines(clock);
+const presented = new ClientCertificates(clientCertificates);
 const pool = new UpstreamPool(deadlines, {
   idleMax: UPSTREAM_IDLE_MAX,
   idleTimeoutMs: UPSTREAM_IDLE_TIMEOUT_MS,
   ageMsMax: UPSTREAM_AGE_MAX_MS,
+  clientCertificates: presented,
   egress,
   lookup: createLookup({
     resolve: (host) => lookup(host, { all: true }),
@@ -236,6 +240,10 @@ port.on('message', (message: ToWorker) => {
       return send({ type: 'applied', id: message.id, error: undefined });
     case 'certificates':
       return send({ type: 'applied', id: message.id, error: tryCertificates(message) });
+    case 'client_certificates':
+      presented.replace(message.pairs);
+      pool.endOutdated();
+      return send({ type: 'applied', id: message.id, error: undefined });
     case 'ticket_keys':
       listener.replaceTicketKeys(message.ticketKeys);
       return send({ type: 'applied', id: message.id, error: undefined });

@@ -6,7 +6,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { createChanges } from './changes.ts';
 import { announceFirstToken, databaseOf, recoverDatabase, snapshotFileWriter } from './database.ts';
-import { CertificateWatches, readCertificates } from './listener-certificates.ts';
+import { CertificateWatches, readCertificates, type ReadCertificates } from './listener-certificates.ts';
 import { statsHistory } from './stats.ts';
 import { startConfigFile } from './start-config-file.ts';
 import { createManagement, listenForManagement, writeDependencies, type Phase } from './management.ts';
@@ -18,6 +18,7 @@ import {
   startHousekeeping,
   startLimits,
   startUpkeep,
+  supervisedCertificates,
 } from './workers.ts';
 import { Egress } from '../egress/egress.ts';
 import { createOwnPorts, OwnListeners } from '../egress/own-listeners.ts';
@@ -43,6 +44,7 @@ import { startDatabase } from '../control/fallback/start-database.ts';
 import { settingsInForce } from '../settings/settings-in-force.ts';
 import type { TrafficPorts } from '../control/workers/protocol.ts';
 import type { Settings } from '../settings/settings.ts';
+import { ClientCertificates } from '../proxy/upstream/tls/backend-tls.ts';
 import type { Repository } from '../storage/repository.ts';
 
 export { migrateDatabase } from './database.ts';
@@ -141,7 +143,7 @@ export async function startGateway(options: StartOptions, logging: Logging): Pro
 async function startParts(options: StartOptions, log: Logger, claimFolder: () => void): Promise<Gateway> {
   const { settings, version, announce } = options;
   const clock = systemClock;
-  const certificates = await readCertificates(settings);
+  const certificates = await readCertificates(settings, clock, log);
   const database = databaseOf(settings);
   const open = (mustExist: boolean): Promise<Repository> =>
     openDatabase(database, settings, clock, mustExist);
@@ -156,14 +158,14 @@ async function startParts(options: StartOptions, log: Logger, claimFolder: () =>
     const limits = await startLimits(settings, clock);
     undo.unshift(async () => limits.limitNode?.stop());
     const snapshotFile = snapshotFileWriter(database, state, clock, log);
-    const connecting = ownConnections(settings, clock);
+    const connecting = ownConnections(settings, clock, certificates);
     const own = { settings, version, clock, log, snapshotFile, ...opened, ...limits, ...connecting };
     const parts: Parts = { ...own, ...recorders(own) };
     undo.unshift(startHousekeeping(parts));
     undo.unshift(async () => parts.snapshotFile?.stop());
-    const supervisor = createSupervisor(parts, certificates.traffic?.pairs, WORKER_URL);
+    const supervisor = createSupervisor(parts, certificates, WORKER_URL);
     const watches = new CertificateWatches(parts, certificates, {
-      traffic: (pairs) => supervisor.setCertificates(pairs),
+      ...supervisedCertificates(parts, supervisor),
       management: async ([pair]) => pair && management.renewCertificate(pair),
     });
     undo.unshift(...startUpkeep(parts, supervisor));
@@ -220,13 +222,15 @@ function reloadOf(parts: readonly ({ reload(): Promise<void> } | undefined)[]): 
 function ownConnections(
   { egress, server, proxy }: Settings,
   clock: Clock,
-): Pick<Parts, 'ownPorts' | 'ownListeners' | 'egress'> {
+  certificates: ReadCertificates,
+): Pick<Parts, 'ownPorts' | 'ownListeners' | 'egress' | 'clientCertificates'> {
   const ownPorts = createOwnPorts();
   const ownListeners = new OwnListeners(ownPorts, clock);
   ownListeners.set('management', server.port);
   ownListeners.set('traffic', proxy.port);
   ownListeners.set('traffic_tls', proxy.tlsPort ?? 0);
-  return { ownPorts, ownListeners, egress: new Egress(egress, ownListeners) };
+  const clientCertificates = new ClientCertificates(certificates.backends?.pairs);
+  return { ownPorts, ownListeners, egress: new Egress(egress, ownListeners), clientCertificates };
 }
 
 /** Parts that only record what happens. */

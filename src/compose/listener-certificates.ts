@@ -1,6 +1,7 @@
-/** The certificates of both listeners: read at the start, watched, and handed on when they change. */
+/** The certificates of both listeners, and those for backends: read at the start, watched, and handed on when they change. */
+import { readdir } from 'node:fs/promises';
 import type { Parts } from './parts.ts';
-import { StartError } from './start-error.ts';
+import { startError, StartError } from './start-error.ts';
 import type { ListenerName } from '../control/certificates/certificate-ends.ts';
 import {
   CertificateWatch,
@@ -8,14 +9,24 @@ import {
   type CertificateFiles,
   type LoadedCertificates,
 } from '../control/certificates/certificates.ts';
+import { ClientCertificateWatch } from '../control/certificates/client-certificates.ts';
+import type { Clock } from '../lib/clock.ts';
+import type { Logger } from '../observe/log.ts';
 import type { CertificateFacts, CertificatePair } from '../proxy/downstream/tls/tls-certificate.ts';
 import type { Settings } from '../settings/settings.ts';
 
 /** By listener; undefined without TLS. */
-export type ReadCertificates = Readonly<Record<ListenerName, LoadedCertificates | undefined>>;
+export interface ReadCertificates extends Readonly<Record<ListenerName, LoadedCertificates | undefined>> {
+  /** undefined without a folder of them. */
+  readonly backends: ClientCertificateWatch | undefined;
+}
 
 /** @throws StartError with the unusable file */
-export async function readCertificates(settings: Settings): Promise<ReadCertificates> {
+export async function readCertificates(
+  settings: Settings,
+  clock: Clock,
+  log: Logger,
+): Promise<ReadCertificates> {
   const read = async (listener: ListenerName): Promise<LoadedCertificates | undefined> => {
     const files = filesOf(settings, listener);
     if (files === undefined) return undefined;
@@ -23,7 +34,24 @@ export async function readCertificates(settings: Settings): Promise<ReadCertific
     if ('error' in loaded) throw new StartError(loaded.error);
     return loaded;
   };
-  return { traffic: await read('traffic'), management: await read('management') };
+  const backends = await readClientCertificates(settings, clock, log);
+  return { traffic: await read('traffic'), management: await read('management'), backends };
+}
+
+async function readClientCertificates(
+  { proxy: { clientCertificates: folder } }: Settings,
+  clock: Clock,
+  log: Logger,
+): Promise<ClientCertificateWatch | undefined> {
+  if (folder === undefined) return undefined;
+  try {
+    await readdir(folder);
+  } catch (error) {
+    throw startError(`Cannot read the folder of GATEWAY_PROXY__CLIENT_CERTIFICATES "${folder}"`, error);
+  }
+  const watch = new ClientCertificateWatch({ folder, clock, log });
+  await watch.check();
+  return watch;
 }
 
 function filesOf(
@@ -34,37 +62,44 @@ function filesOf(
   return server.tls && [server.tls];
 }
 
-/** Sends new pairs to a listener; resolves when new handshakes use them. */
-type Publish = (pairs: readonly CertificatePair[]) => Promise<void>;
+/** Send new pairs to where they are used; resolve when new handshakes use them. */
+export interface PublishCertificates {
+  traffic(pairs: readonly CertificatePair[]): Promise<void>;
+  management(pairs: readonly CertificatePair[]): Promise<void>;
+  backends(pairs: ReadonlyMap<string, CertificatePair>): Promise<void>;
+}
 
 export class CertificateWatches {
-  readonly #watches: Partial<Record<ListenerName, CertificateWatch>> = {};
+  readonly #listeners: Partial<Record<ListenerName, CertificateWatch>> = {};
+  readonly #backends: ClientCertificateWatch | undefined;
+  readonly #publish: PublishCertificates;
 
-  constructor(
-    { settings, clock, log }: Parts,
-    read: ReadCertificates,
-    publish: Readonly<Record<ListenerName, Publish>>,
-  ) {
+  constructor({ settings, clock, log }: Parts, read: ReadCertificates, publish: PublishCertificates) {
+    this.#backends = read.backends;
+    this.#publish = publish;
     for (const listener of ['traffic', 'management'] as const) {
       const loaded = read[listener];
       const files = filesOf(settings, listener);
       if (loaded === undefined || files === undefined) continue;
-      this.#watches[listener] = new CertificateWatch({
+      this.#listeners[listener] = new CertificateWatch({
         files,
         listener,
         loaded,
         clock,
         log,
-        publish: publish[listener],
+        publish: (pairs) => publish[listener](pairs),
       });
     }
   }
 
-  /** By listener. */
+  /** By listener; `backends`: of those for backends. */
   get facts(): Readonly<Record<string, readonly CertificateFacts[]>> {
-    return Object.fromEntries(
-      Object.entries(this.#watches).map(([listener, { facts }]) => [listener, facts]),
-    );
+    const { traffic, management } = this.#listeners;
+    return {
+      ...(traffic && { traffic: traffic.facts }),
+      ...(management && { management: management.facts }),
+      ...(this.#backends && { backends: this.#backends.facts }),
+    };
   }
 
   /** Problems with the validity periods, in words; undefined without any. */
@@ -79,7 +114,8 @@ export class CertificateWatches {
   }
 
   start(): void {
-    for (const watch of this.#all) watch.start();
+    for (const watch of Object.values(this.#listeners)) watch.start();
+    this.#backends?.start((pairs) => this.#publish.backends(pairs));
   }
 
   async stop(): Promise<void> {
@@ -91,7 +127,8 @@ export class CertificateWatches {
     await Promise.all(this.#all.map((watch) => watch.reload()));
   }
 
-  get #all(): readonly CertificateWatch[] {
-    return Object.values(this.#watches);
+  get #all(): readonly (CertificateWatch | ClientCertificateWatch)[] {
+    const listeners = Object.values(this.#listeners);
+    return this.#backends === undefined ? listeners : [...listeners, this.#backends];
   }
 }

@@ -243,10 +243,11 @@ function readiness(
 
 function certificateStatus(
   watches: CertificateWatches,
-): Pick<ManagementStatus, 'certificates' | 'certificateNames'> {
+): Pick<ManagementStatus, 'certificates' | 'certificateNames' | 'clientCertificateNames'> {
   return {
     certificates: () => watches.problem,
     certificateNames: () => watches.facts['traffic']?.flatMap(({ names }) => names),
+    clientCertificateNames: () => (watches.facts['backends'] ?? []).flatMap(({ names }) => names),
   };
 }
 

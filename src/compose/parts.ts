@@ -23,6 +23,7 @@ import type { ShadowLog } from '../control/reporting/shadow-log.ts';
 import type { SavedConfig } from '../control/fallback/snapshot-file.ts';
 import type { SnapshotFileWriter } from '../control/fallback/snapshot-file-writer.ts';
 import type { Troubles } from '../control/problems/recent-events.ts';
+import type { ClientCertificates } from '../proxy/upstream/tls/backend-tls.ts';
 import type { Settings } from '../settings/settings.ts';
 import type { Repository } from '../storage/repository.ts';
 
@@ -37,6 +38,8 @@ export interface Parts {
   readonly ownPorts: SharedArrayBuffer;
   readonly ownListeners: OwnListeners;
   readonly egress: Egress;
+  /** Of health checks; workers have their own. */
+  readonly clientCertificates: ClientCertificates;
   /** undefined if limits are not shared with other nodes. */
   readonly limitNode: LimitNode | undefined;
   readonly metrics: MetricsMerger;

@@ -10,7 +10,7 @@ import { fallbackText } from '../control/fallback/start-database.ts';
 import type { ConfigFile } from '../control/config-file/config-file.ts';
 import { breakerProblems, errorProblems } from '../control/problems/backend-problems.ts';
 import { discoveryProblems } from '../control/problems/discovery-problems.ts';
-import { listenerProblems } from '../control/problems/certificate-problems.ts';
+import { certificatesToRenew } from '../control/problems/certificate-problems.ts';
 import { found, type FoundProblem } from '../control/problems/found-problem.ts';
 import { RECENT_MS } from '../control/problems/recent-events.ts';
 import {
@@ -50,7 +50,7 @@ export async function problemsOf(parts: Parts, others: ProblemParts): Promise<re
     ...breakerProblems(state, health),
     ...discoveryProblems(state, parts.discovery),
     ...errors,
-    ...listenerProblems(watches.facts, clock.nowMs()),
+    ...certificatesToRenew(watches.facts, clock.nowMs()),
     ...counterProblems(counterUse(limitMemory)),
     ...statsProblems(stats),
     ...memoryProblems(samples, getHeapStatistics().heap_size_limit),

@@ -94,7 +94,7 @@ function limitStoreState({ settings, limitNode }: Parts): GatewayState['limit_st
 
 function certificateStates({ clock }: Parts, { watches }: StateParts): GatewayState['certificates'] {
   const nowMs = clock.nowMs();
-  return (['traffic', 'management'] as const).flatMap((listener) =>
+  return (['traffic', 'management', 'backends'] as const).flatMap((listener) =>
     (watches.facts[listener] ?? []).map((facts) => ({
       listener,
       names: [...facts.names],

@@ -10,11 +10,12 @@ import { CounterPressure } from '../control/workers/counter-pressure.ts';
 import { DescriptorWatch } from '../control/workers/descriptor-watch.ts';
 import { HealthProbe } from '../control/health/health-probe.ts';
 import { startLimitNode } from '../control/cluster/limit-node.ts';
-import type { TrafficPorts, WorkerStart } from '../control/workers/protocol.ts';
+import type { TrafficPorts } from '../control/workers/protocol.ts';
 import { Supervisor } from '../control/workers/supervisor.ts';
 import { startTicketRotation } from '../control/certificates/ticket-keys.ts';
 import type { Settings } from '../settings/settings.ts';
 import { noteLogLines } from './problems.ts';
+import type { PublishCertificates, ReadCertificates } from './listener-certificates.ts';
 import type { Parts } from './parts.ts';
 import { startError } from './start-error.ts';
 
@@ -26,17 +27,14 @@ const VIA_BYTES = 8;
 /** How long a start waits for discovery. */
 const FIRST_LOOKS_MS = 1_000;
 
-export function createSupervisor(
-  parts: Parts,
-  certificates: WorkerStart['certificates'],
-  workerUrl: URL,
-): Supervisor {
+export function createSupervisor(parts: Parts, certificates: ReadCertificates, workerUrl: URL): Supervisor {
   const { settings, clock, log, state, limitMemory, metrics, keyUsage, deprecations } = parts;
   const { shadowLog, shadowHistory, ownPorts } = parts;
   return new Supervisor({
     settings,
     clock,
-    certificates,
+    certificates: certificates.traffic?.pairs,
+    clientCertificates: certificates.backends?.pairs ?? new Map(),
     limitMemory,
     ownPorts,
     viaName: settings.proxy.viaName ?? `headgate-${randomHex(VIA_BYTES)}`,
@@ -129,11 +127,12 @@ export function startHousekeeping(parts: Parts): () => Promise<void> {
 }
 
 /** Connections of health checks: names are resolved as in workers, and no connection is kept. */
-function probePool({ clock, log, egress }: Parts): UpstreamPool {
+function probePool({ clock, log, egress, clientCertificates }: Parts): UpstreamPool {
   return new UpstreamPool(new Deadlines(clock), {
     idleMax: 0,
     idleTimeoutMs: 0,
     ageMsMax: 0,
+    clientCertificates,
     egress,
     lookup: createLookup({
       resolve: (host) => lookup(host, { all: true }),
@@ -157,6 +156,20 @@ export function startUpkeep(parts: Parts, supervisor: Supervisor): (() => Promis
 function startDiscovery({ discovery }: Parts, supervisor: Supervisor): () => Promise<void> {
   discovery.start((found) => supervisor.setTargets(found));
   return async () => discovery.stop();
+}
+
+/** How changed certificates reach the workers, and health checks. */
+export function supervisedCertificates(
+  { clientCertificates }: Parts,
+  supervisor: Supervisor,
+): Pick<PublishCertificates, 'traffic' | 'backends'> {
+  return {
+    traffic: (pairs) => supervisor.setCertificates(pairs),
+    backends: (pairs) => {
+      clientCertificates.replace(pairs);
+      return supervisor.setClientCertificates(pairs);
+    },
+  };
 }
 
 /** Replaces session ticket keys periodically, if there are any; returns a function that stops it. */

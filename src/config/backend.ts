@@ -99,6 +99,7 @@ function withoutBrackets(host: string): string {
 /** A connection made under other TLS rules must not be reused: the gateway may not have verified it. */
 function tlsKey(tls: BackendTls | undefined): string {
   if (tls === undefined) return '';
-  const rules = JSON.stringify([tls.verify ?? true, tls.server_name ?? null, tls.ca ?? null]);
+  const { verify = true, server_name = null, ca = null, client_certificate = null, pins = null } = tls;
+  const rules = JSON.stringify([verify, server_name, ca, client_certificate, pins]);
   return `#${createHash('sha256').update(rules).digest('base64url')}`;
 }

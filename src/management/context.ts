@@ -33,6 +33,8 @@ export interface ManagementStatus {
   certificates(): string | undefined;
   /** The names of the certificates of the traffic listener; undefined when it does not speak TLS. */
   certificateNames(): readonly string[] | undefined;
+  /** The names of the certificates that this gateway can present to backends. */
+  clientCertificateNames(): readonly string[];
   /** The files that the configuration comes from; undefined when it comes from a database. */
   configFile(): ConfigFileStatus | undefined;
   /** Of everything but the database: whether the workers serve. */

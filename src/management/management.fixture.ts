@@ -130,6 +130,7 @@ export async function startManagement(overrides: Partial<ManagementDependencies>
       limits: () => undefined,
       certificates: () => undefined,
       certificateNames: () => undefined,
+      clientCertificateNames: () => [],
       uptimeSecs: () => 42.9,
       ready: () => ({ ready: true, reason: undefined }),
       breakerState: () => undefined,

@@ -285,6 +285,7 @@ describe('service', () => {
         limits: () => undefined,
         certificates: () => undefined,
         certificateNames: () => undefined,
+        clientCertificateNames: () => [],
         ready: () => ({ ready: false, reason: 'no worker listens yet' }),
         breakerState: () => undefined,
         revisionHealth: sampleHealth,

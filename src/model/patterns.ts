@@ -35,6 +35,10 @@ export const PATH_PATTERN = '^/';
 /** A path and perhaps a query, in visible ASCII characters. */
 export const REQUEST_PATH_PATTERN = '^/[!-"$-~]*$';
 export const STATUS_CLASS_PATTERN = '^[2-5]xx$';
+/** A name of two files; no path. */
+export const CERTIFICATE_NAME_PATTERN = '^[A-Za-z0-9][A-Za-z0-9._-]*$';
+/** SHA-256 in base64. */
+export const PIN_PATTERN = '^[A-Za-z0-9+/]{43}=$';
 /** Where a target stands. */
 export const ZONE_PATTERN = '^[A-Za-z0-9][A-Za-z0-9._-]*$';
 export const API_PATH_PATTERN = '^/api/v1/';
@@ -76,6 +80,7 @@ export const PATTERN_WORDS: Readonly<Record<string, string>> = {
   [PATH_PATTERN]: 'must start with "/"',
   [REQUEST_PATH_PATTERN]:
     'must start with "/" and contain only visible ASCII characters except "#"; others must be percent-encoded',
+  [PIN_PATTERN]: 'must be the base64 of a SHA-256, 44 characters that end in "="',
   [STATUS_CLASS_PATTERN]: 'must be a class of statuses such as "2xx"',
   [STATUS_FILTER_PATTERN]: 'must be statuses such as "404", "2xx" or ">=500", at most 10 with commas between',
   [API_PATH_PATTERN]: 'must start with "/api/v1/"',

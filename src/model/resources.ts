@@ -53,6 +53,10 @@ export interface BackendTls {
   readonly server_name?: string;
   /** PEM certificates that are trusted instead of the system's. */
   readonly ca?: string;
+  /** What the gateway presents; see control/certificates/client-certificates.ts. */
+  readonly client_certificate?: string;
+  /** SHA-256 of public keys, in base64. */
+  readonly pins?: readonly string[];
 }
 
 export interface CircuitBreakerSettings {

@@ -57,6 +57,10 @@ export const RECORD_WARNINGS = {
     title: '`backend_tls` is set for a backend that is connected to without TLS',
     advice: 'Set `backend_scheme` to `https`',
   },
+  client_certificate_missing: {
+    title: 'This gateway has no client certificate of this name: connecting to the backend fails',
+    advice: 'Put its two files into the folder of `GATEWAY_PROXY__CLIENT_CERTIFICATES` on every node',
+  },
   // Endpoints
   endpoint_repeats_gateway_path: {
     title: 'The path begins with the gateway path of the version, which it is relative to',

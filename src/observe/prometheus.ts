@@ -186,7 +186,7 @@ function addCertificates(page: Exposition, byListener: NonNullable<NodeFacts['ce
     })),
   );
   if (values.length === 0) return;
-  const help = 'Unix time at which a certificate of a listener expires';
+  const help = 'Unix time at which a certificate expires';
   page.family('gauge', 'headgate_tls_certificate_expiry_seconds', help, values);
 }
 

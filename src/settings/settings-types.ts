@@ -44,6 +44,8 @@ export interface ProxySettings {
   readonly httpsRedirectPort: number | undefined;
   /** Seconds of Strict-Transport-Security over TLS; 0: off. */
   readonly hstsSecs: number;
+  /** Folder of the certificates for backends; undefined: there are none. */
+  readonly clientCertificates: string | undefined;
   readonly ticketRotationSecs: number;
   readonly http2: boolean;
   /** undefined: made at the start. */

@@ -224,6 +224,7 @@ function proxySettings(v: SettingValues): ProxySettings {
     proxyProtocolFrom: v.GATEWAY_PROXY__PROXY_PROTOCOL_FROM,
     httpsRedirectPort: v.GATEWAY_PROXY__HTTPS_REDIRECT_PORT,
     hstsSecs: v.GATEWAY_PROXY__HSTS_SECS,
+    clientCertificates: v.GATEWAY_PROXY__CLIENT_CERTIFICATES,
     ticketRotationSecs: v.GATEWAY_PROXY__TLS__TICKET_ROTATION_SECS,
     http2: v.GATEWAY_PROXY__HTTP2,
     viaName: v.GATEWAY_PROXY__VIA_NAME,

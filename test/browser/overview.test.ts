@@ -78,7 +78,7 @@ it('shows what is wrong first, figures of the traffic, and why requests were den
     .getByRole('row', { name: /gateway-one 1 of 1 works.* none: each gateway.* 64 B of .*iB.* 1 counter/ })
     .waitFor();
   await parts.getByRole('row', { name: /1 working, 1 (cut off|tried again)/ }).waitFor();
-  const certificates = page.getByRole('table', { name: 'Certificates of the listeners' });
+  const certificates = page.getByRole('table', { name: 'Certificates', exact: true });
   expect(await certificates.count()).toBe(0);
   expect(await axe(page)).toEqual([]);
   await screenshot(page, 'overview');

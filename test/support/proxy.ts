@@ -34,6 +34,7 @@ import type { PortTls } from '../../src/proxy/downstream/accept/listening-port.t
 import { createMatchResult } from '../../src/proxy/match.ts';
 import { UPSTREAM_AGE_MAX_MS, type ProxyOptions } from '../../src/proxy/options.ts';
 import type { CertificatePair } from '../../src/proxy/downstream/tls/tls-certificate.ts';
+import { ClientCertificates } from '../../src/proxy/upstream/tls/backend-tls.ts';
 import { UpstreamPool } from '../../src/proxy/upstream/pool.ts';
 import { RetryBudgets } from '../../src/proxy/resilience/retry-budget.ts';
 import { TargetRegistry } from '../../src/proxy/targets/target-registry.ts';
@@ -209,6 +210,7 @@ export async function startProxy(change: ConfigChange, setup: TestProxyOptions =
     egress,
     idleMax: 1_000,
     idleTimeoutMs: setup.upstreamIdleTimeoutMs ?? 55_000,
+    clientCertificates: new ClientCertificates(),
     ageMsMax: setup.upstreamAgeMsMax ?? UPSTREAM_AGE_MAX_MS,
     lookup: createLookup({
       resolve: setup.resolve ?? ((host) => lookup(host, { all: true })),

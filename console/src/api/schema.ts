@@ -26,9 +26,9 @@ export type AuditEntry = { readonly id: string; readonly at: string; readonly ac
 
 export type AuditEntryList = { readonly status: number; readonly message: string; readonly data: readonly (AuditEntry)[]; readonly page: Page };
 
-export type BackendTls = { readonly verify?: boolean | undefined; readonly server_name?: string | undefined; readonly ca?: string | undefined };
+export type BackendTls = { readonly verify?: boolean | undefined; readonly server_name?: string | undefined; readonly ca?: string | undefined; readonly client_certificate?: string | undefined; readonly pins?: readonly (string)[] | undefined };
 
-export type BackendTlsPatch = { readonly verify?: boolean | null | undefined; readonly server_name?: string | null | undefined; readonly ca?: string | null | undefined };
+export type BackendTlsPatch = { readonly verify?: boolean | null | undefined; readonly server_name?: string | null | undefined; readonly ca?: string | null | undefined; readonly client_certificate?: string | null | undefined; readonly pins?: readonly (string)[] | null | undefined };
 
 export type BreakerCounts = { readonly closed: number; readonly half_open: number; readonly open: number };
 
@@ -224,7 +224,7 @@ export type ListedChange = { readonly change: "create" | "update" | "delete"; re
 
 export type ListedSessionActor = { readonly id: string; readonly name: string; readonly role: "admin" | "editor" | "viewer" | null };
 
-export type ListenerCertificate = { readonly listener: "traffic" | "management"; readonly names: readonly (string)[]; readonly valid_from: string; readonly expires_at: string; readonly days_left: number; readonly state: "valid" | "expires_soon" | "expired" | "not_valid_yet" };
+export type ListenerCertificate = { readonly listener: "traffic" | "management" | "backends"; readonly names: readonly (string)[]; readonly valid_from: string; readonly expires_at: string; readonly days_left: number; readonly state: "valid" | "expires_soon" | "expired" | "not_valid_yet" };
 
 export type LiveEvent = LiveExchange | LiveStatus;
 
@@ -468,7 +468,7 @@ export type VersionSegment = { readonly from_version: number; readonly to_versio
 
 export type Warning = { readonly pointer: string; readonly code: WarningCode; readonly detail: string };
 
-export type WarningCode = "jwt_without_keys" | "scopes_without_auth" | "scopes_without_holder" | "endpoint_method_not_allowed" | "ip_access_denies_all" | "limit_without_caller" | "rate_limit_not_enabled" | "cors_without_origins" | "shadow_part_not_set" | "host_without_certificate" | "host_shadowed" | "sunset_in_past" | "sunset_not_deprecated" | "no_active_endpoint" | "all_weights_zero" | "no_current_revision" | "version_is_retired" | "scheme_and_port_differ" | "tls_settings_unused" | "endpoint_repeats_gateway_path" | "key_expired" | "key_disabled";
+export type WarningCode = "jwt_without_keys" | "scopes_without_auth" | "scopes_without_holder" | "endpoint_method_not_allowed" | "ip_access_denies_all" | "limit_without_caller" | "rate_limit_not_enabled" | "cors_without_origins" | "shadow_part_not_set" | "host_without_certificate" | "host_shadowed" | "sunset_in_past" | "sunset_not_deprecated" | "no_active_endpoint" | "all_weights_zero" | "no_current_revision" | "version_is_retired" | "scheme_and_port_differ" | "tls_settings_unused" | "client_certificate_missing" | "endpoint_repeats_gateway_path" | "key_expired" | "key_disabled";
 
 export type WorkerCounts = { readonly listening: number; readonly configured: number };
 

@@ -24,6 +24,11 @@ const backendWords = {
   '/backend_tls/verify': ['Verify the backend’s certificate', undefined],
   '/backend_tls/server_name': ['TLS server name', 'Sent and verified. Empty: the backend host.'],
   '/backend_tls/ca': ['Certificates to trust (PEM)', 'In place of those of the system.'],
+  '/backend_tls/client_certificate': [
+    'Client certificate',
+    'Name of the certificate that the gateway presents to the backend.',
+  ],
+  '/backend_tls/pins': ['Pinned public keys', 'SHA-256 in base64; one must be in the backend’s chain.'],
 } as const;
 
 export type FieldWords = Readonly<Record<string, readonly [label: string, hint: string | undefined]>>;

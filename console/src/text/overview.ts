@@ -123,7 +123,7 @@ export const stateWords = {
 
 export const partsWords = {
   title: 'What each gateway stands on',
-  certificates: 'Certificates of the listeners',
+  certificates: 'Certificates',
   columns: {
     gateway: 'Gateway',
     workers: 'Workers',
@@ -132,7 +132,7 @@ export const partsWords = {
     counters: 'Counters of limits',
     breakers: 'Backends',
     names: 'Names',
-    listener: 'Listener',
+    listener: 'Use',
     state: 'State',
     ends: 'Ends',
     daysLeft: 'Days left',
@@ -154,7 +154,7 @@ export const partsWords = {
   tried: (count: number): string => `${count} tried again`,
   cutOff: (count: number): string => `${count} cut off`,
   targetsOut: (out: number, total: number): string => `${out} of ${total} targets out of service`,
-  listeners: { traffic: 'traffic', management: 'management' },
+  listeners: { traffic: 'traffic', management: 'management', backends: 'for backends' },
   certificateStates: {
     valid: 'valid',
     expires_soon: 'ends soon',

@@ -11,8 +11,10 @@ const DAY_MS = 86_400_000;
 /** Renewals run weeks before the expiry; without one by then, the renewal has failed. */
 export const WARN_BEFORE_MS = 14 * DAY_MS;
 
-/** Whose certificates: the word is in messages. */
+/** Who presents the certificates to clients. */
 export type ListenerName = 'traffic' | 'management';
+/** `backends`: the gateway presents them to backends. */
+export type CertificateUse = ListenerName | 'backends';
 
 export interface CertificateProblem {
   /** Position in the setting, from 1. */
@@ -36,10 +38,10 @@ export function certificateProblems(
 /** For people; undefined without problems. */
 export function problemText(
   problems: readonly CertificateProblem[],
-  listener: ListenerName,
+  use: CertificateUse,
 ): string | undefined {
   if (problems.length === 0) return undefined;
-  return problems.map((problem) => sentenceOf(problem, listener)).join('. ');
+  return problems.map((problem) => sentenceOf(problem, use)).join('. ');
 }
 
 export function certificateState(
@@ -51,9 +53,13 @@ export function certificateState(
   return nowMs >= expiresAtMs - WARN_BEFORE_MS ? 'expires_soon' : 'valid';
 }
 
-function sentenceOf({ certificate, facts, state }: CertificateProblem, listener: ListenerName): string {
+function sentenceOf({ certificate, facts, state }: CertificateProblem, use: CertificateUse): string {
   const { names, validFromMs, expiresAtMs } = facts;
-  const what = `Certificate ${certificate} of the ${listener} listener${names[0] === undefined ? '' : ` (${names[0]})`}`;
+  const name = names[0] === undefined ? '' : ` (${names[0]})`;
+  const what =
+    use === 'backends'
+      ? `The client certificate "${names[0] ?? ''}"`
+      : `Certificate ${certificate} of the ${use} listener${name}`;
   switch (state) {
     case 'expired':
       return `${what} has expired at ${timestamp(expiresAtMs)}`;
@@ -74,20 +80,20 @@ const MESSAGES = {
 export class CertificateReminder {
   readonly #clock: Clock;
   readonly #log: Logger;
-  readonly #listener: ListenerName;
+  readonly #use: CertificateUse;
   #last = '';
   #warnedMs = -Infinity;
 
-  constructor(clock: Clock, log: Logger, listener: ListenerName) {
+  constructor(clock: Clock, log: Logger, use: CertificateUse) {
     this.#clock = clock;
     this.#log = log;
-    this.#listener = listener;
+    this.#use = use;
   }
 
   /** Call it about once a second. */
   look(certificates: readonly CertificateFacts[]): void {
     const problems = certificateProblems(certificates, this.#clock.nowMs());
-    const text = problemText(problems, this.#listener) ?? '';
+    const text = problemText(problems, this.#use) ?? '';
     const nowMs = this.#clock.monotonicMs();
     if (text === this.#last && nowMs - this.#warnedMs < DAY_MS) return;
     this.#last = text;
@@ -99,7 +105,9 @@ export class CertificateReminder {
         valid_from: timestamp(facts.validFromMs),
         expires_at: timestamp(facts.expiresAtMs),
       };
-      this.#log.warn(fields, `a certificate of the ${this.#listener} listener ${MESSAGES[state]}`);
+      const what =
+        this.#use === 'backends' ? 'a client certificate' : `a certificate of the ${this.#use} listener`;
+      this.#log.warn(fields, `${what} ${MESSAGES[state]}`);
     }
   }
 }

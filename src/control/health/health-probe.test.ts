@@ -17,6 +17,7 @@ import type { Revision } from '../../model/resources.ts';
 import { createLogger } from '../../observe/log.ts';
 import { Breaker } from '../../proxy/resilience/breaker.ts';
 import { Deadlines } from '../../proxy/resilience/deadlines.ts';
+import { ClientCertificates } from '../../proxy/upstream/tls/backend-tls.ts';
 import { UpstreamPool } from '../../proxy/upstream/pool.ts';
 import { createLookup } from '../../proxy/upstream/resolver.ts';
 import { ConfigState } from '../cluster/config-state.ts';
@@ -84,6 +85,7 @@ function start(port: number, count: number, probe: NonNullable<Revision['circuit
   const pool = new UpstreamPool(new Deadlines(systemClock), {
     idleMax: 0,
     idleTimeoutMs: 0,
+    clientCertificates: new ClientCertificates(),
     ageMsMax: 0,
     egress: new Egress({ allow: [], deny: [] }, new OwnListeners(createOwnPorts(), systemClock)),
     lookup: createLookup({

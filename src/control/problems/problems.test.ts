@@ -1,7 +1,7 @@
 /** Thresholds of what is a problem, on both sides, and that a problem ends with its cause. */
 import { describe, expect, it } from 'vitest';
 import type { NodeRecord } from '../../storage/repository.ts';
-import { listenerProblems } from './certificate-problems.ts';
+import { certificatesToRenew } from './certificate-problems.ts';
 import { NodeWatch } from './node-watch.ts';
 import { GrowthWatch, RECENT_MS } from './recent-events.ts';
 import {
@@ -39,7 +39,7 @@ describe('what runs short', () => {
 it('a certificate is a problem from 14 days before its end, before its begin, and after its end', () => {
   const endMs = 100 * DAY_MS;
   const facts = { traffic: [{ names: ['a.test'], validFromMs: DAY_MS, expiresAtMs: endMs }] };
-  const at = (nowMs: number): string[] => codes(listenerProblems(facts, nowMs));
+  const at = (nowMs: number): string[] => codes(certificatesToRenew(facts, nowMs));
   expect(at(0)).toEqual(['critical certificate_not_valid_yet']);
   expect(at(endMs - 15 * DAY_MS)).toEqual([]);
   expect(at(endMs - 13 * DAY_MS)).toEqual(['warning certificate_expires_soon']);

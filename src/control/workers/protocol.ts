@@ -42,6 +42,8 @@ export interface WorkerStart {
   readonly heartbeat: HeartbeatMemory;
   /** Certificates of the traffic listener, read by the main thread; undefined without TLS. */
   readonly certificates: readonly CertificatePair[] | undefined;
+  /** What it may present to backends, by name. */
+  readonly clientCertificates: ReadonlyMap<string, CertificatePair>;
   /** See ticket-keys.ts. */
   readonly ticketKeys: Uint8Array;
   /** Of this worker in the memory of targets (proxy/targets/target-memory.ts). */
@@ -78,6 +80,13 @@ export interface CertificatesMessage {
   readonly certificates: readonly CertificatePair[];
 }
 
+/** All that there are, for future connections to backends. */
+export interface ClientCertificatesMessage {
+  readonly type: 'client_certificates';
+  readonly id: number;
+  readonly pairs: ReadonlyMap<string, CertificatePair>;
+}
+
 /** Keys for future session tickets. */
 export interface TicketKeysMessage {
   readonly type: 'ticket_keys';
@@ -89,6 +98,7 @@ export type ToWorker =
   | ApplyMessage
   | CertificatesMessage
   | TargetsMessage
+  | ClientCertificatesMessage
   | TicketKeysMessage
   | ExplainMessage
   | { readonly type: 'sample'; readonly id: number }

@@ -86,6 +86,7 @@ function supervise(
     settings: settings.settings,
     clock: systemClock,
     certificates: undefined,
+    clientCertificates: new Map(),
     limitMemory: createLimitMemory(),
     ownPorts: createOwnPorts(),
     viaName: 'headgate-test',

@@ -36,6 +36,7 @@ export interface SupervisorDeps {
   readonly clock: Clock;
   /** Of the traffic listener; undefined without TLS. */
   readonly certificates: WorkerStart['certificates'];
+  readonly clientCertificates: WorkerStart['clientCertificates'];
   readonly limitMemory: LimitMemory;
   /** See egress/own-listeners.ts. */
   readonly ownPorts: SharedArrayBuffer;
@@ -86,6 +87,7 @@ export class Supervisor {
   #nextNumber = 1;
   #ports: TrafficPorts;
   #certificates: WorkerStart['certificates'];
+  #clientCertificates: WorkerStart['clientCertificates'];
   #ticketKeys = newTicketKeys();
   #started = false;
   #stopping = false;
@@ -98,6 +100,7 @@ export class Supervisor {
     const { port, tlsPort } = deps.settings.proxy;
     this.#ports = { main: port, tls: tlsPort };
     this.#certificates = deps.certificates;
+    this.#clientCertificates = deps.clientCertificates;
     this.#backoff = new RestartBackoff(deps.clock);
     this.#columns = new TargetColumns(deps.state, deps.settings.workers, deps.clock);
   }
@@ -163,6 +166,15 @@ export class Supervisor {
     await this.#follow(
       (id) => ({ type: 'certificates', id, certificates }),
       'a proxy worker failed to load new certificates',
+    );
+  }
+
+  /** Sends the certificates for backends to every worker, including future ones; resolves as above. */
+  async setClientCertificates(pairs: WorkerStart['clientCertificates']): Promise<void> {
+    this.#clientCertificates = pairs;
+    await this.#follow(
+      (id) => ({ type: 'client_certificates', id, pairs }),
+      'a proxy worker failed to take client certificates',
     );
   }
 
@@ -306,6 +318,7 @@ export class Supervisor {
         viaName,
         keyMemory: state.keys.memory,
         certificates: this.#certificates,
+        clientCertificates: this.#clientCertificates,
         ticketKeys: this.#ticketKeys,
         targetColumn: this.#columns.take(workerNumber),
         isSpare,

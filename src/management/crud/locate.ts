@@ -32,8 +32,15 @@ export function itemPath(resource: { readonly collection: string; readonly param
 
 export function rulesOf(context: ManagementContext, reader: ConfigReader): RuleContext {
   const { clock, policyGlobals, jwtDefaults, egress, status } = context;
-  const certificateNames = (): readonly string[] | undefined => status.certificateNames();
-  return { reader, clock, policyGlobals, jwtDefaults, egress, certificateNames };
+  return {
+    reader,
+    clock,
+    policyGlobals,
+    jwtDefaults,
+    egress,
+    certificateNames: () => status.certificateNames(),
+    clientCertificateNames: () => status.clientCertificateNames(),
+  };
 }
 
 /** As summaries of operations name one of them: `an app`. */

@@ -1,6 +1,12 @@
 /** Revision (contract part 2 "Revision"): what a client writes, and what it reads. */
 import { Type, type Static } from 'typebox';
-import { LABEL_PATTERN, REQUEST_PATH_PATTERN, STATUS_CLASS_PATTERN } from '../../model/patterns.ts';
+import {
+  CERTIFICATE_NAME_PATTERN,
+  LABEL_PATTERN,
+  PIN_PATTERN,
+  REQUEST_PATH_PATTERN,
+  STATUS_CLASS_PATTERN,
+} from '../../model/patterns.ts';
 import { closed, nullable } from '../../model/schema-pieces.ts';
 import { PolicySchema } from '../../policy/registry.ts';
 import { id, label, path, recordFields } from './common.ts';
@@ -29,6 +35,26 @@ export const BackendTlsSchema = Type.Object(
         maxLength: 262_144,
         description: 'PEM certificates to trust instead of the system’s.',
       }),
+    ),
+    client_certificate: Type.Optional(
+      Type.String({
+        maxLength: 64,
+        pattern: CERTIFICATE_NAME_PATTERN,
+        description:
+          'Name of the certificate that the gateway presents to the backend (mutual TLS): of `<name>.crt` and `<name>.key` in the folder of `GATEWAY_PROXY__CLIENT_CERTIFICATES`.',
+      }),
+    ),
+    pins: Type.Optional(
+      Type.Array(
+        Type.String({ pattern: PIN_PATTERN, description: 'SHA-256 of a public key (SPKI), in base64.' }),
+        {
+          minItems: 1,
+          maxItems: 16,
+          uniqueItems: true,
+          description:
+            'Public keys of which one must be in the certificate chain of the backend, besides what `verify` checks.',
+        },
+      ),
     ),
   },
   { ...closed, title: 'BackendTls', description: 'How to connect to a backend over TLS.' },

@@ -20,6 +20,8 @@ export interface RuleContext {
    * warnings are not asked for.
    */
   readonly certificateNames?: () => readonly string[] | undefined;
+  /** The names of the certificates for backends. Absent where warnings are not asked for. */
+  readonly clientCertificateNames?: () => readonly string[];
   /**
    * What is written was in force before, as when a configuration file is read at a start: times that had to lie in the
    * future then may have passed.

@@ -81,7 +81,7 @@ export class UpstreamPool {
     let stack = this.#idle.get(connection.poolKey);
     const { nowMs } = this.#deadlines;
     const isFull = (stack?.length ?? 0) >= this.#options.idleMax;
-    const isOver = this.#isClosed || this.#isEnded(connection);
+    const isOver = this.#isClosed || this.#isEnded(connection) || connection.isOutdated();
     if (isOver || !connection.reusable || isFull || connection.renewAtMs <= nowMs) {
       connection.destroy();
       return;
@@ -113,6 +113,16 @@ export class UpstreamPool {
     for (const oldest of this.#ended.keys()) {
       this.#ended.delete(oldest);
       return;
+    }
+  }
+
+  /** Closes idle connections whose client certificate is no longer presented; the others when their exchange ends. */
+  endOutdated(): void {
+    for (const [poolKey, stack] of this.#idle) {
+      const kept = stack.filter((connection) => !connection.isOutdated());
+      for (const connection of stack) if (connection.isOutdated()) connection.destroy();
+      if (kept.length > 0) this.#idle.set(poolKey, kept);
+      else this.#idle.delete(poolKey);
     }
   }
 

@@ -16,6 +16,7 @@ import type { CompiledBackend } from '../../config/types.ts';
 import type { Deadlines, Expiring } from '../resilience/deadlines.ts';
 import { INTERIM_RESPONSES_MAX, RESPONSE_HEAD_BYTES_MAX, RESPONSE_HEADERS_MAX } from '../options.ts';
 import { isProtocolAskedFor } from '../../http/fields/switch-protocol.ts';
+import { BackendTlsRefused } from './tls/backend-tls.ts';
 import type { UpstreamCause, UpstreamFailure } from './upstream-failure.ts';
 import { UpstreamLink } from './upstream-link.ts';
 import type { ConnectionMeans } from './upstream-socket.ts';
@@ -43,6 +44,8 @@ export interface UpstreamClient {
 
 const RESPONSE_LIMITS = { maxHeaders: RESPONSE_HEADERS_MAX };
 const EMPTY = Buffer.alloc(0);
+/** RFC 8446 section 6.2. With TLS 1.3 it comes when the client has sent its request, which the backend does not read. */
+const CERTIFICATE_ALERT = /_ALERT_(?:BAD_CERTIFICATE|UNSUPPORTED_CERTIFICATE|CERTIFICATE_\w+|UNKNOWN_CA)$/;
 
 type ReadState = 'unused' | 'head' | 'body' | 'tunnel' | 'ended' | 'closed';
 
@@ -60,6 +63,9 @@ export class UpstreamConnection extends UpstreamLink implements Expiring {
   number = 0;
   /** Exchanges completed on it. */
   uses = 0;
+
+  /** Whether another client certificate has taken the place of the one that it was opened with, or none. */
+  readonly isOutdated: () => boolean;
 
   readonly #head = new ResponseHead();
   readonly #decoder = new ChunkedDecoder();
@@ -83,6 +89,7 @@ export class UpstreamConnection extends UpstreamLink implements Expiring {
     super(backend, means);
     this.poolKey = backend.poolKey;
     this.renewAtMs = net.isIP(backend.host) === 0 ? deadlines.nowMs + means.ageMsMax : Infinity;
+    this.isOutdated = outdating(backend, means);
     this.#deadlines = deadlines;
     deadlines.add(this);
     this.#onChunk = (buffer, from, to) => this.#client?.onResponseData(buffer, from, to);
@@ -327,9 +334,13 @@ export class UpstreamConnection extends UpstreamLink implements Expiring {
   #onError(error: Error): void {
     const code = (error as NodeJS.ErrnoException).code ?? '';
     const systemCode = code || error.message;
+    if (CERTIFICATE_ALERT.test(code) && this.uses === 0 && !this.#responseBegun)
+      return this.#fail({ cause: 'tls', fault: 'certificate_refused', systemCode });
     if (this.#connected) return this.#fail({ cause: 'reset', fault: 'connection_failed', systemCode });
     if (error instanceof EgressDenied)
       return this.#fail({ cause: 'denied', fault: 'egress_denied', text: error.message });
+    if (error instanceof BackendTlsRefused)
+      return this.#fail({ cause: 'tls', fault: error.fault, text: error.message });
     const isTcp = /^E(?:CONN|HOST|NET|AI_|ADDR|TIMEDOUT|PIPE|MFILE|NFILE|ACCES|PERM)|^ENOTFOUND/.test(code);
     // A common setup mistake, since `https` is the default of backend_scheme.
     const fault = code === 'ERR_SSL_WRONG_VERSION_NUMBER' ? 'not_tls' : 'connect_failed';
@@ -364,6 +375,15 @@ export class UpstreamConnection extends UpstreamLink implements Expiring {
     this.destroy();
     onLost?.(this);
   }
+}
+
+const NEVER = (): boolean => false;
+
+function outdating({ tls }: CompiledBackend, { clientCertificates }: ConnectionMeans): () => boolean {
+  const name = tls?.client_certificate;
+  if (name === undefined) return NEVER;
+  const presented = clientCertificates.find(name);
+  return () => clientCertificates.find(name) !== presented;
 }
 
 function malformed({ detail }: HeadError): UpstreamFailure {

@@ -23,6 +23,9 @@ const FAULTS = {
   not_tls: 'cannot connect: it does not speak TLS, which backend_scheme https asks for',
   connection_failed: 'the connection failed',
   egress_denied: '',
+  no_client_certificate: '',
+  pin_mismatch: '',
+  certificate_refused: 'the backend refuses the client certificate of the gateway, or wants one',
   malformed: '',
   closed: 'the backend closed the connection',
   closed_early: 'the backend closed the connection before its response was complete',
@@ -44,7 +47,7 @@ export interface UpstreamFailure {
   readonly fault: UpstreamFault;
   /** Code of the system call or of TLS, such as `ECONNREFUSED`. */
   readonly systemCode?: string;
-  /** With `egress_denied` and `malformed`: the message of egress or the parser. */
+  /** Where the fault has no text of its own: the message of egress, the parser or the handshake. */
   readonly text?: string;
 }
 

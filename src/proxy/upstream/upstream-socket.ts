@@ -1,17 +1,19 @@
 /**
- * Opens the socket of a backend connection, TCP or TLS, if egress permits it. The certificate is checked against the
- * host of the revision, or the name in its TLS settings.
+ * Opens the socket of a backend connection, TCP or TLS (backend-tls.ts), if egress permits it. The certificate is checked
+ * against the host of the revision, or the name in its TLS settings.
  */
 import * as net from 'node:net';
 import * as tls from 'node:tls';
 import { EgressDenied, type Egress } from '../../egress/egress.ts';
 import type { CompiledBackend } from '../../config/types.ts';
+import { backendTlsOptions, BackendTlsRefused, type ClientCertificates } from './tls/backend-tls.ts';
 
 export interface ConnectionMeans {
   /** Resolves the names of backends. */
   readonly lookup: net.LookupFunction;
   /** Allowed destinations. */
   readonly egress: Egress;
+  readonly clientCertificates: ClientCertificates;
   /** How long a connection to a backend with a name is used. */
   readonly ageMsMax: number;
 }
@@ -22,13 +24,14 @@ type OnRead = NonNullable<net.TcpNetConnectOpts['onread']>;
 export function connect(
   backend: CompiledBackend,
   onread: OnRead,
-  { egress, lookup }: ConnectionMeans,
+  { egress, lookup, clientCertificates }: ConnectionMeans,
 ): net.Socket {
   const { host, port, scheme } = backend;
   const denial = backendDenial(egress, backend);
   if (denial !== undefined) return new net.Socket().destroy(new EgressDenied(denial));
   const permitted = net.isIP(host) === 0 ? egress.lookup(lookup, port) : lookup;
-  return scheme === 'https' ? connectTls(backend, onread, permitted) : connectTcp(backend, onread, permitted);
+  if (scheme === 'http') return net.connect({ host, port, onread, lookup: permitted });
+  return connectTls(backend, onread, permitted, clientCertificates);
 }
 
 /** As far as it is known before a name is resolved. An address that discovery has found counts with its name. */
@@ -36,23 +39,17 @@ export function backendDenial(egress: Egress, { host, port, foundAs }: CompiledB
   return foundAs === undefined ? egress.hostDenial(host, port) : egress.denial(foundAs, host, port);
 }
 
-function connectTcp(backend: CompiledBackend, onread: OnRead, lookup: net.LookupFunction): net.Socket {
-  return net.connect({ host: backend.host, port: backend.port, onread, lookup });
-}
-
-function connectTls(backend: CompiledBackend, onread: OnRead, lookup: net.LookupFunction): net.Socket {
-  const settings = backend.tls;
-  const serverName = settings?.server_name ?? backend.host;
-  return tls.connect({
-    host: backend.host,
-    port: backend.port,
-    // RFC 6066 section 3: no IP addresses in SNI. The certificate is still checked against the address.
-    ...(net.isIP(serverName) === 0 ? { servername: serverName } : {}),
-    ...(settings?.ca === undefined ? {} : { ca: settings.ca }),
-    rejectUnauthorized: settings?.verify ?? true,
-    ALPNProtocols: ['http/1.1'],
-    minVersion: 'TLSv1.2',
-    onread,
-    lookup,
-  } as tls.ConnectionOptions);
+function connectTls(
+  backend: CompiledBackend,
+  onread: OnRead,
+  lookup: net.LookupFunction,
+  certificates: ClientCertificates,
+): net.Socket {
+  try {
+    const options = backendTlsOptions(backend, certificates);
+    return tls.connect({ ...options, ALPNProtocols: ['http/1.1'], onread, lookup } as tls.ConnectionOptions);
+  } catch (error) {
+    if (error instanceof BackendTlsRefused) return new net.Socket().destroy(error);
+    throw error;
+  }
 }

@@ -13,6 +13,12 @@ export const UPSTREAM_SETTINGS = {
     pattern: new RegExp(ZONE_PATTERN.replace('*$', '{0,62}$')),
     expected: '1 to 63 letters, digits, dots, underscores and hyphens, the first a letter or digit',
   }),
+  GATEWAY_PROXY__CLIENT_CERTIFICATES: text('path', {
+    default: undefined,
+    defaultText: 'none',
+    description:
+      'Folder with certificates that the gateway can present to backends: `<name>.crt` and `<name>.key`, in PEM. A revision names one in `backend_tls.client_certificate`. Files are read again when they change.',
+  }),
   GATEWAY_PROXY__CONNECT_TIMEOUT_MS: integer(timeoutMs, {
     default: 5_000,
     description: 'Milliseconds for connecting to a backend, TLS handshake included (502).',

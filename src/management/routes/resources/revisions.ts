@@ -177,6 +177,14 @@ function tlsErrors(tls: RevisionInput['backend_tls']): FieldError[] {
   return [
     ...(nameError === undefined ? [] : [{ pointer: '/backend_tls/server_name', detail: nameError }]),
     ...(caError === undefined ? [] : [{ pointer: '/backend_tls/ca', detail: caError }]),
+    ...(tls?.pins === undefined || tls.verify !== false
+      ? []
+      : [
+          {
+            pointer: '/backend_tls/pins',
+            detail: 'needs `verify`; `ca` may be the certificate of the backend itself',
+          },
+        ]),
   ];
 }
 

@@ -51,7 +51,10 @@ export const LimitCountersSchema = Type.Object(
 
 export const ListenerCertificateSchema = Type.Object(
   {
-    listener: oneOf(['traffic', 'management'], { description: 'Who presents it.' }),
+    listener: oneOf(['traffic', 'management', 'backends'], {
+      description:
+        'The listener that presents it to clients; `backends`: the gateway presents it to backends.',
+    }),
     names: Type.Array(Type.String(), { description: 'DNS names and addresses that it is for.' }),
     valid_from: dateTime('Begin of its validity.'),
     expires_at: dateTime('End of its validity.'),

@@ -18,7 +18,7 @@ export async function revisionWarnings(
 ): Promise<Warning[]> {
   return [
     ...(await policyWarnings(app, revision, undefined, rules)),
-    ...backendWarnings(revision),
+    ...backendWarnings(revision, rules),
     ...(revision.is_current ? currentWarnings(version) : []),
     ...(await weightWarnings(version, revision.is_current || previous?.is_current === true, rules)),
     ...(revision.is_current ? await endpointWarnings(app, version, revision, '/is_current', rules) : []),
@@ -72,7 +72,7 @@ export async function endpointWarnings(
   return [warning('no_active_endpoint', pointer, what)];
 }
 
-function backendWarnings(revision: Revision): Warning[] {
+function backendWarnings(revision: Revision, { clientCertificateNames }: RuleContext): Warning[] {
   const { backend_scheme: scheme, backend_port: port, backend_tls: tls, discovery } = revision;
   const found: Warning[] = [];
   // Other sources say the port of each target themselves.
@@ -83,6 +83,11 @@ function backendWarnings(revision: Revision): Warning[] {
   }
   if (scheme === 'http' && tls !== null) {
     found.push(warning('tls_settings_unused', '/backend_tls', 'The backend_scheme is "http"'));
+  }
+  const name = tls?.client_certificate;
+  if (name !== undefined && clientCertificateNames?.().includes(name) === false) {
+    const what = `There is no client certificate "${name}" here`;
+    found.push(warning('client_certificate_missing', '/backend_tls/client_certificate', what));
   }
   return found;
 }

@@ -45,6 +45,8 @@ export const REVISION_FIELDS: FieldKinds = {
   '/backend_tls/verify': 'flag',
   '/backend_tls/server_name': 'text',
   '/backend_tls/ca': 'text',
+  '/backend_tls/client_certificate': 'text',
+  '/backend_tls/pins': 'list',
   '/traffic_weight': 'number',
   '/is_current': 'flag',
   '/copy_endpoints_from': 'text',

@@ -94,6 +94,8 @@ export function TlsFields({ form }: { readonly form: FormState }): ReactNode {
       <FormField form={form} at="/backend_tls/verify" />
       <FieldGrid>
         <FormField form={form} at="/backend_tls/server_name" />
+        <FormField form={form} at="/backend_tls/client_certificate" />
+        <FormField form={form} at="/backend_tls/pins" />
       </FieldGrid>
       <FormText form={form} at="/backend_tls/ca" />
     </FormGroup>

@@ -1,0 +1,187 @@
+/**
+ * The certificates that the gateway presents to backends: pairs of files `<name>.crt` and `<name>.key` of one folder. The
+ * main thread reads them at the start, and again when one of them changes, is added or removed (checked once a second by
+ * time, inode and size) or on request. A pair that cannot be used does not stop the start: it is logged once, what was
+ * read of it before stays in use, and reading is retried. No message contains text of a key.
+ */
+import { readdir, readFile, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { timestamp, type Clock } from '../../lib/clock.ts';
+import { CERTIFICATE_NAME_PATTERN } from '../../model/patterns.ts';
+import type { Logger } from '../../observe/log.ts';
+import {
+  certificateFacts,
+  type CertificateFacts,
+  type CertificatePair,
+} from '../../proxy/downstream/tls/tls-certificate.ts';
+import { CertificateReminder, certificateProblems, problemText } from './certificate-ends.ts';
+
+const POLL_MS = 1_000;
+const CERT_END = '.crt';
+const KEY_END = '.key';
+const NAME = new RegExp(CERTIFICATE_NAME_PATTERN);
+/** More are not read: each is checked once a second. */
+export const CLIENT_CERTIFICATES_MAX = 1_000;
+
+export interface ClientCertificateDeps {
+  readonly folder: string;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+/** Hands the pairs on; resolves when new connections use them. */
+type Publish = (pairs: ReadonlyMap<string, CertificatePair>) => Promise<void>;
+
+interface Entry {
+  /** State of the files that were read; '' when they could not be used. */
+  stamp: string;
+  pair: CertificatePair;
+  facts: CertificateFacts;
+}
+
+export class ClientCertificateWatch {
+  readonly #deps: ClientCertificateDeps;
+  readonly #reminder: CertificateReminder;
+  readonly #entries = new Map<string, Entry>();
+  /** What was logged last, by name; '' is the folder. */
+  readonly #complaints = new Map<string, string>();
+  #publish: Publish | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  #checking: Promise<void> | undefined;
+
+  constructor(deps: ClientCertificateDeps) {
+    this.#deps = deps;
+    this.#reminder = new CertificateReminder(deps.clock, deps.log, 'backends');
+  }
+
+  get pairs(): ReadonlyMap<string, CertificatePair> {
+    return new Map([...this.#entries].map(([name, { pair }]) => [name, pair]));
+  }
+
+  /** Their only name is that of the files. */
+  get facts(): readonly CertificateFacts[] {
+    return [...this.#entries].map(([name, { facts }]) => ({ ...facts, names: [name] }));
+  }
+
+  /** Problems with the validity periods, in words; undefined without any. */
+  get problem(): string | undefined {
+    return problemText(certificateProblems(this.facts, this.#deps.clock.nowMs()), 'backends');
+  }
+
+  start(publish: Publish): void {
+    this.#publish = publish;
+    this.#reminder.look(this.facts);
+    this.#timer = setInterval(() => {
+      this.#reminder.look(this.facts);
+      void this.check();
+    }, POLL_MS);
+  }
+
+  /** Also waits for a check under way. */
+  async stop(): Promise<void> {
+    clearInterval(this.#timer);
+    await this.#checking;
+  }
+
+  /** Reads the files again, whether or not they changed. */
+  async reload(): Promise<void> {
+    await this.#checking;
+    for (const entry of this.#entries.values()) entry.stamp = '';
+    await this.check();
+  }
+
+  /** Reads what has changed; never rejects. */
+  check(): Promise<void> {
+    this.#checking ??= this.#check()
+      .catch((error: unknown) => this.#complain('', messageOf(error)))
+      .finally(() => (this.#checking = undefined));
+    return this.#checking;
+  }
+
+  async #check(): Promise<void> {
+    const names = await this.#names();
+    const changed: string[] = [];
+    for (const name of names) if (await this.#read(name)) changed.push(name);
+    for (const name of [...this.#entries.keys()].filter((known) => !names.includes(known))) {
+      this.#entries.delete(name);
+      this.#complaints.delete(name);
+      changed.push(name);
+    }
+    if (changed.length === 0) return;
+    await this.#publish?.(this.pairs);
+    const certificates = changed.map((name) => ({ name, expires_at: this.#expiryOf(name) }));
+    this.#deps.log.info(
+      { certificates },
+      `client certificates were ${this.#publish === undefined ? 'read' : 'reloaded'}`,
+    );
+  }
+
+  async #names(): Promise<readonly string[]> {
+    const { folder } = this.#deps;
+    const files = new Set(await readdir(folder));
+    const paired = [...files]
+      .filter((file) => file.endsWith(CERT_END))
+      .map((file) => file.slice(0, -CERT_END.length))
+      .filter((name) => NAME.test(name) && files.has(name + KEY_END));
+    // One of the two may be missing while they are replaced.
+    const replaced = [...this.#entries.keys()].filter(
+      (name) => files.has(name + CERT_END) !== files.has(name + KEY_END),
+    );
+    const names = [...paired, ...replaced].toSorted();
+    if (names.length <= CLIENT_CERTIFICATES_MAX) this.#complaints.delete('');
+    else this.#complain('', `only the first ${CLIENT_CERTIFICATES_MAX} of ${names.length} are read`);
+    return names.slice(0, CLIENT_CERTIFICATES_MAX);
+  }
+
+  /** Returns whether there is another pair now. */
+  async #read(name: string): Promise<boolean> {
+    const files = [CERT_END, KEY_END].map((end) => join(this.#deps.folder, name + end));
+    // Before reading: the next check then sees a change made meanwhile.
+    const stamp = (await Promise.all(files.map(stampOf))).join(' ');
+    const known = this.#entries.get(name);
+    if (known?.stamp === stamp) return false;
+    let pair: CertificatePair;
+    try {
+      const [cert = '', key = ''] = await Promise.all(files.map((file) => readFile(file, 'utf8')));
+      pair = { cert, key };
+    } catch (error) {
+      this.#complain(name, messageOf(error));
+      return false;
+    }
+    const facts = certificateFacts(pair);
+    if ('error' in facts) {
+      this.#complain(name, facts.error);
+      return false;
+    }
+    this.#complaints.delete(name);
+    if (known?.pair.cert === pair.cert && known.pair.key === pair.key) {
+      known.stamp = stamp;
+      return false;
+    }
+    this.#entries.set(name, { stamp, pair, facts });
+    return true;
+  }
+
+  #expiryOf(name: string): string | undefined {
+    const entry = this.#entries.get(name);
+    return entry && timestamp(entry.facts.expiresAtMs);
+  }
+
+  #complain(name: string, reason: string): void {
+    if (this.#complaints.get(name) === reason) return;
+    this.#complaints.set(name, reason);
+    const { log, folder } = this.#deps;
+    if (name === '') log.error({ folder, reason }, 'cannot read the folder of client certificates');
+    else
+      log.error({ certificate: name, reason }, 'cannot use a client certificate; what was read before stays');
+  }
+}
+
+async function stampOf(path: string): Promise<string> {
+  const found = await stat(path, { bigint: true }).catch(() => undefined);
+  return found === undefined ? 'none' : `${found.mtimeNs}:${found.ino}:${found.size}`;
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
