@@ -278,6 +278,10 @@ describe('revisions', () => {
       '/backend_port scheme_and_port_differ',
       '/backend_tls tls_settings_unused',
     ]);
+    const strange = { ...plain, backend_port: 443, backend_tls: { client_certificate: 'billing' } };
+    expect(await write('PUT', `${revisions}/r2`, strange)).toEqual([
+      '/backend_tls/client_certificate client_certificate_missing',
+    ]);
   });
 });
 
