@@ -42,7 +42,7 @@ export const shadowWords = {
   noEndpoint: 'no endpoint',
   furtherRoutes: 'further endpoints',
   others: (count: string): string => `others: ${count}`,
-  rowsLeftOut: (count: number): string => `${count} rows with less are not shown.`,
+  rowsLeftOut: (count: number): string => `${count.toLocaleString('en')} rows with less are not shown.`,
   anonymous: 'anonymous',
   emptyTitle: 'Nothing is in shadow mode',
   empty:
@@ -54,5 +54,5 @@ export const shadowWords = {
   levels: { app: 'the app', revision: 'the revision', endpoint: 'the endpoint' } as Readonly<
     Record<string, string>
   >,
-  noApps: 'There is no app yet.',
+  noApps: 'There is no app yet',
 } as const;

@@ -51,13 +51,14 @@ function columnsOf(
 
 export function RevisionTable({ path, revisions }: RevisionTableProps): ReactNode {
   const mayEdit = useMay('editor');
+  const isAlone = revisions.length === 1 && revisions[0]?.is_current === true;
   return (
     <DataTable
       caption={appsWords.revisionTable}
       rows={revisions}
       keyOf={({ id }) => id}
       empty={<EmptyState title={appsWords.noRevisionsTitle}>{appsWords.noRevisions}</EmptyState>}
-      columns={columnsOf(path, revisions, mayEdit)}
+      columns={columnsOf(path, revisions, mayEdit && !isAlone)}
     />
   );
 }
