@@ -67,6 +67,8 @@ interface Lane {
   /** Due, in order. */
   readonly line: Watched[];
   running: number;
+  /** In this tick. */
+  started: number;
 }
 
 export interface DiscoveryDeps {
@@ -82,8 +84,8 @@ export class DiscoveryWatch {
   readonly #dns: DnsLook;
   readonly #watched = new Map<string, Watched>();
   /** A DNS server that does not answer holds no file up. */
-  readonly #dnsLane: Lane = { line: [], running: 0 };
-  readonly #fileLane: Lane = { line: [], running: 0 };
+  readonly #dnsLane: Lane = { line: [], running: 0, started: 0 };
+  readonly #fileLane: Lane = { line: [], running: 0, started: 0 };
   readonly #counts = new Map<Discovery['type'], Record<LookOutcome, number>>();
   #publisher: TargetPublisher | undefined;
   #timer: NodeJS.Timeout | undefined;
@@ -159,7 +161,10 @@ export class DiscoveryWatch {
       this.#laneOf(watched).line.push(watched);
     }
     if (used < this.#watched.size) this.#forget();
-    for (const lane of this.#lanes) this.#startNext(lane);
+    for (const lane of this.#lanes) {
+      lane.started = 0;
+      this.#startNext(lane);
+    }
   }
 
   get #lanes(): readonly Lane[] {
@@ -201,10 +206,12 @@ export class DiscoveryWatch {
   }
 
   #startNext(lane: Lane): void {
-    for (let started = 0; started < STARTS_MAX && lane.running < LOOKS_MAX; started++) {
+    while (lane.started < STARTS_MAX && lane.running < LOOKS_MAX) {
       const watched = lane.line.shift();
       if (watched === undefined) return;
-      if (this.#watched.get(watched.source.key) === watched) void this.#run(watched, lane);
+      if (this.#watched.get(watched.source.key) !== watched) continue;
+      lane.started += 1;
+      void this.#run(watched, lane);
     }
   }
 
@@ -219,6 +226,7 @@ export class DiscoveryWatch {
     watched.phase = 'resting';
     // Not if the source was removed meanwhile, or the gateway stops.
     if (this.#watched.get(watched.source.key) === watched) this.#take(watched, look);
+    this.#startNext(lane);
   }
 
   #look({ source, known, file }: Watched): Promise<Look> {
