@@ -431,4 +431,51 @@ describe('a service', () => {
     await until(async () => (await healthOf('service'))['discovery'].stale_since !== null, 5_000);
     expect((await healthOf('service'))['discovery']).toMatchObject({ targets: 1, error: expect.any(String) });
   });
+
+  it('is followed under load without a lost request, with health checks of what was found', async () => {
+    const fleet = await fleetOf(4);
+    dns.setA('moves.svc.test', ['127.0.0.1']);
+    const set = (...indexes: number[]): void =>
+      dns.setSrv(
+        '_http._tcp.moves.test',
+        indexes.map((index) => ({ name: 'moves.svc.test', port: fleet[index]?.port ?? 0 })),
+      );
+    set(0, 1, 2);
+    await discovered(
+      'moves',
+      { type: 'dns_srv', name: '_http._tcp.moves.test' },
+      {
+        health_check_path: '/healthz',
+        circuit_breaker: { probe: { interval_ms: 100, timeout_ms: 200, unhealthy_threshold: 2 } },
+        default_policy: {
+          retries: { max: 2, on: ['connect', 'reset', 'timeout'] },
+          timeouts: { first_byte_ms: 500 },
+        },
+      },
+    );
+    await found('moves', 3);
+    const traffic = load('/moves/v1/x');
+    for (const indexes of [
+      [1, 2, 3],
+      [0, 3],
+      [0, 1, 2, 3],
+    ]) {
+      set(...indexes);
+      await found('moves', indexes.length);
+      await traffic.more(150);
+    }
+    await fleet[3]?.become('frozen');
+    const stateOf = async (): Promise<string> =>
+      (await healthOf('moves'))['targets'].find(
+        ({ port }: { readonly port: number }) => port === fleet[3]?.port,
+      )?.state;
+    await until(async () => (await stateOf()) === 'unhealthy', 10_000);
+    set(1, 2, 3);
+    await found('moves', 3);
+    expect(await stateOf()).toBe('unhealthy');
+    await traffic.more(100);
+    await traffic.stop();
+    expect(traffic.failures).toEqual([]);
+    expect(fleet[3]?.checks).toBeGreaterThan(0);
+  });
 });

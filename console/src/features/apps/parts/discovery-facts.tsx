@@ -13,7 +13,7 @@ export function DiscoveryFacts({ discovery }: { readonly discovery: DiscoveryHea
   return (
     <KeyValues
       rows={[
-        [say.title, <code key="source">{source}</code>],
+        [say.source, <code key="source">{source}</code>],
         [say.found, targets === 0 ? say.noneYet : say.foundCount(targets)],
         [say.lookedAt, at(looked_at)],
         [say.changedAt, at(changed_at)],
