@@ -159,6 +159,7 @@ function revisionRecord(version: Version, originPort: number): Revision {
     version_id: version.id,
     revision: 'r1',
     backend_scheme: 'http',
+    backend_protocol: 'http1',
     backend_host: '127.0.0.1',
     backend_port: originPort,
     backend_base_path: '/',

@@ -48,6 +48,8 @@ const HOMES: Readonly<Record<string, readonly string[]>> = {
   'node:http2': [
     'src/proxy/downstream/http2/http2-client-socket.ts',
     'src/proxy/downstream/http2/http2-connection.ts',
+    'src/proxy/upstream/http2/backend-session.ts',
+    'src/proxy/upstream/http2/backend-stream.ts',
   ],
   'node:https': ['src/cli/connection/'],
   'node:sqlite': ['src/storage/'],

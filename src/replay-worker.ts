@@ -191,6 +191,8 @@ function contextOf(holder: SnapshotHolder<CompiledPolicy>): ProxyContext {
       idleTimeoutMs: 0,
       ageMsMax: UPSTREAM_AGE_MAX_MS,
       clientCertificates: new ClientCertificates(),
+      http2StreamsMax: 1,
+      http2SessionsMax: 1,
       egress,
       lookup: createLookup({
         resolve: (host) => lookup(host, { all: true }),

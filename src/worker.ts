@@ -135,11 +135,14 @@ const ownListeners = new OwnListeners(ownPorts, clock);
 const egress = new Egress(settings.egress, ownListeners);
 const deadlines = new Deadlines(clock);
 const presented = new ClientCertificates(clientCertificates);
+const options: ProxyOptions = { ...settings.proxy, ipv6PrefixBits: settings.ipv6PrefixBits };
 const pool = new UpstreamPool(deadlines, {
   idleMax: UPSTREAM_IDLE_MAX,
   idleTimeoutMs: UPSTREAM_IDLE_TIMEOUT_MS,
   ageMsMax: UPSTREAM_AGE_MAX_MS,
   clientCertificates: presented,
+  http2StreamsMax: options.maxUpstreamHttp2Streams,
+  http2SessionsMax: options.maxUpstreamHttp2Connections,
   egress,
   lookup: createLookup({
     resolve: (host) => lookup(host, { all: true }),
@@ -182,7 +185,6 @@ const compilers = createPolicyCompilers(policyDependencies);
 const holder = new SnapshotHolder<CompiledPolicy>(compilers.compile, keys);
 
 const breakerOf = (revision: Revision): Breaker | undefined => breakers.of(revision);
-const options: ProxyOptions = { ...settings.proxy, ipv6PrefixBits: settings.ipv6PrefixBits };
 const context: ProxyContext = {
   options,
   clock,
@@ -192,6 +194,7 @@ const context: ProxyContext = {
   via: viaHops(viaName),
   permits: new UpstreamPermits({
     permitsMax: options.maxUpstreamConnections,
+    streamsMax: (backend) => pool.http2.capacityOf(backend),
     waitingMax: options.maxUpstreamQueue,
   }),
   exchangeLimiter: new ExchangeLimiter(options.maxConcurrentExchanges),
@@ -252,6 +255,7 @@ port.on('message', (message: ToWorker) => {
       metrics.setConnections({
         downstream: listener.connectionCount,
         upstreamIdle: pool.idleCount,
+        upstreamHttp2: pool.http2.count,
         exchanges: context.exchangeLimiter.inUse,
         upstreamQueue: context.permits.waiting,
         requestBufferBytes: context.requestMemory.bytes,

@@ -3,7 +3,7 @@
  * resolve names and opens nothing.
  */
 import { createHash } from 'node:crypto';
-import type { BackendTls, FoundTarget, Revision } from '../model/resources.ts';
+import type { BackendProtocol, BackendTls, FoundTarget, Revision } from '../model/resources.ts';
 import { CompileError } from './compile-error.ts';
 import { parseBasePath } from './path-patterns.ts';
 import { sharedText } from './shared-text.ts';
@@ -14,7 +14,10 @@ const DEFAULT_PORTS = { http: 80, https: 443 } as const;
 /** Of a written target, only where it is. */
 type Place = Pick<FoundTarget, 'host' | 'port' | 'foundAs' | 'service'>;
 /** What all targets of a revision have in common. */
-type Common = Pick<CompiledBackend, 'scheme' | 'basePath' | 'tls' | 'connectionsMax' | 'waitingMax'>;
+type Common = Pick<
+  CompiledBackend,
+  'scheme' | 'protocol' | 'basePath' | 'tls' | 'connectionsMax' | 'waitingMax'
+>;
 
 /** Where one target of the revision is; without one, its first. Throws CompileError for a bad base path. */
 export function compileBackend(
@@ -29,6 +32,7 @@ export function compileBackend(
   }
   const common = {
     scheme: sharedText(scheme),
+    protocol: protocolOf(revision),
     basePath: sharedText(parsed.path),
     tls: tlsOf(revision),
     connectionsMax: balancing?.max_connections,
@@ -42,12 +46,13 @@ export function compileBackend(
 
 /** The backend at another place, with all that is the same for every target of its revision. */
 export function backendAt(common: Common, target: Place): CompiledBackend {
-  const { scheme, basePath, connectionsMax, waitingMax } = common;
+  const { scheme, protocol, basePath, connectionsMax, waitingMax } = common;
   const { port, foundAs, service } = target;
   const host = withoutBrackets(target.host);
   const authority = sharedText(authorityOf(scheme, host, port));
   return {
     scheme,
+    protocol,
     host: sharedText(host),
     port,
     authority,
@@ -68,19 +73,26 @@ function authorityOf(scheme: CompiledBackend['scheme'], host: string, port: numb
 
 /** What a target is known by: where it is, and all that its connections depend on. */
 export function poolKeyOf(revision: Revision, target: Place): string {
-  return keyAt({ scheme: revision.backend_scheme, tls: tlsOf(revision) }, target);
+  const protocol = protocolOf(revision);
+  return keyAt({ scheme: revision.backend_scheme, protocol, tls: tlsOf(revision) }, target);
 }
 
-function keyAt(common: Pick<Common, 'scheme' | 'tls'>, target: Place): string {
+function keyAt(common: Pick<Common, 'scheme' | 'protocol' | 'tls'>, target: Place): string {
   const name = uriHostOf(withoutBrackets(target.host)).toLowerCase();
   const as = target.foundAs === undefined ? '' : `?${target.foundAs}`;
-  return `${common.scheme}://${name}:${target.port}${as}${tlsKey(tlsAt(common, target))}`;
+  const version = common.protocol === 'http1' ? '' : `+${common.protocol}`;
+  return `${common.scheme}${version}://${name}:${target.port}${as}${tlsKey(tlsAt(common, target))}`;
 }
 
 /** A certificate is that of the service, not of the address at which it was found. */
 function tlsAt({ scheme, tls }: Pick<Common, 'scheme' | 'tls'>, { service }: Place): BackendTls | undefined {
   if (scheme !== 'https' || service === undefined || tls?.server_name !== undefined) return tls;
   return { ...tls, server_name: service };
+}
+
+/** Records that an earlier release wrote to a snapshot file have no such field. */
+function protocolOf({ backend_protocol: protocol }: Partial<Revision>): BackendProtocol {
+  return protocol ?? 'http1';
 }
 
 function tlsOf({ backend_scheme: scheme, backend_tls: tls }: Revision): BackendTls | undefined {

@@ -5,7 +5,13 @@
  * `P` is the type that policy/ compiles an effective policy to.
  */
 import type { EffectivePolicy } from '../model/policy.ts';
-import type { App, BackendTls, CircuitBreakerSettings, VersionStatus } from '../model/resources.ts';
+import type {
+  App,
+  BackendProtocol,
+  BackendTls,
+  CircuitBreakerSettings,
+  VersionStatus,
+} from '../model/resources.ts';
 import type { PathTrie } from './path-trie.ts';
 import type { StoredApiKey } from '../model/resources.ts';
 import type { WeightedChoice } from './weights.ts';
@@ -63,6 +69,7 @@ export interface CompiledVersion<P> {
 
 export interface CompiledBackend {
   readonly scheme: 'http' | 'https';
+  readonly protocol: BackendProtocol;
   readonly host: string;
   readonly port: number;
   /** What people call it: host, with the port unless it is the scheme's default. */

@@ -63,6 +63,7 @@ export function explanationOf(
         : {
             method: facts.method,
             url: facts.upstreamUrl + (isReal ? '' : facts.query),
+            protocol: facts.upstreamProtocol,
             headers: [...(described?.upstreamHeaders ?? [])],
           },
     response: described?.response ?? { status: facts.status, headers: [], body: null },

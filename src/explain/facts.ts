@@ -7,6 +7,7 @@ import { comparablePath } from '../http/paths/canonical-path.ts';
 import { canonicalHost, entryFor } from '../http/fields/host-name.ts';
 import type { ErrorCode } from '../model/errors.ts';
 import type { Reason } from '../model/reason.ts';
+import type { BackendProtocol } from '../model/resources.ts';
 import { partOfStage } from '../policy/registry.ts';
 import type {
   Candidate,
@@ -63,6 +64,8 @@ export interface ExchangeFacts {
   readonly hasProbe: boolean;
   readonly candidates: readonly Candidate[];
   readonly upstreamUrl: string | undefined;
+  /** `backend_protocol` of the revision. */
+  readonly upstreamProtocol: BackendProtocol;
   /** undefined: the revision has a single target. */
   readonly target: ExplainedTarget | undefined;
   /** The part after the gateway path, in the form in which endpoints are registered. */
@@ -142,6 +145,7 @@ type Place = Pick<
   | 'backend'
   | 'hasProbe'
   | 'upstreamUrl'
+  | 'upstreamProtocol'
   | 'target'
   | 'restPath'
   | 'hasEncodedSlash'
@@ -175,6 +179,7 @@ function placeOf(version: Version | undefined, route: Route | undefined, exchang
     backend: route === undefined ? '' : backendOf(exchange, route).authority,
     hasProbe: route?.revision.healthCheckPath !== undefined,
     upstreamUrl: route?.active === true ? upstreamUrlOf(exchange, route) : undefined,
+    upstreamProtocol: route?.revision.backend.protocol ?? 'http1',
     target: explainedTarget(exchange, route),
     restPath: rest === '' ? '/' : rest,
     hasEncodedSlash: exchange.hasEncodedSlash,

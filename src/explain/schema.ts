@@ -369,6 +369,7 @@ export const ExplanationSchema = Type.Object(
         {
           method: Type.String(),
           url: Type.String(),
+          protocol: oneOf(['http1', 'h2', 'auto']),
           headers: Type.Array(HeaderFieldSchema, {
             description:
               'Not recorded for real exchanges. Cookies that sign in to the console are never forwarded.',

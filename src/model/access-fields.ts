@@ -17,6 +17,7 @@ export const ACCESS_FIELDS = [
   'bytes_out',
   'duration_ms',
   'upstream_ms',
+  'upstream_protocol',
   'target',
   'retries',
   'key_id',
@@ -62,6 +63,10 @@ export const ACCESS_FIELD_MEANINGS: Readonly<Record<AccessField, AccessFieldMean
   upstream_ms: {
     meaning: 'milliseconds between sending the request to the backend and receiving the head of its response',
     absent: 'without a response from a backend',
+  },
+  upstream_protocol: {
+    meaning: '`HTTP/2`: the protocol in which the backend was asked',
+    absent: 'with HTTP/1.1, and when no backend was asked',
   },
   target: {
     meaning: 'host and port of the target that got the request last',

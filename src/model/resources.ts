@@ -127,10 +127,14 @@ export interface LoadBalancing {
   readonly max_waiting?: number;
 }
 
+/** How requests are sent to a backend: `auto` lets it choose by ALPN. */
+export type BackendProtocol = 'http1' | 'h2' | 'auto';
+
 export interface Revision extends RecordBase {
   readonly version_id: string;
   readonly revision: string;
   readonly backend_scheme: 'http' | 'https';
+  readonly backend_protocol: BackendProtocol;
   readonly backend_host: string;
   readonly backend_port: number;
   readonly backend_base_path: string;

@@ -68,6 +68,8 @@ export interface AccessRecord {
   readonly isAborted: boolean;
   /** Parts of the policy in shadow mode that would have denied. */
   readonly shadowDenials: readonly string[] | undefined;
+  /** To the backend, if it is not HTTP/1.1. */
+  readonly upstreamProtocol?: string | undefined;
   /** Of the latest attempt, where the revision has several; absent: it has one. */
   readonly target?: string | undefined;
   /** Attempts at the backend after the first; logged if there were any. */
@@ -198,6 +200,8 @@ export class AccessLog {
     if (has.bytes_out) line += `,"bytes_out":${r.bytesOut}`;
     if (has.duration_ms) line += `,"duration_ms":${milliseconds(r.durationMs)}`;
     if (has.upstream_ms && r.upstreamMs !== undefined) line += `,"upstream_ms":${milliseconds(r.upstreamMs)}`;
+    if (r.upstreamProtocol !== undefined && has.upstream_protocol)
+      line += `,"upstream_protocol":"${r.upstreamProtocol}"`;
     if (r.target !== undefined && has.target) line += `,"target":${quoted(r.target)}`;
     if (has.retries && r.retries !== 0) line += `,"retries":${r.retries}`;
     line += this.#callerFields(r);

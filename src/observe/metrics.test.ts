@@ -251,6 +251,7 @@ describe('a sample', () => {
     metrics.setConnections({
       downstream: 3,
       upstreamIdle: 2,
+      upstreamHttp2: 1,
       exchanges: 0,
       upstreamQueue: 0,
       requestBufferBytes: 0,
@@ -261,7 +262,14 @@ describe('a sample', () => {
     expect(sample).toMatchObject({
       worker: 5,
       configVersion: 9,
-      connections: { downstream: 3, upstreamIdle: 2, exchanges: 0, upstreamQueue: 0, requestBufferBytes: 0 },
+      connections: {
+        downstream: 3,
+        upstreamIdle: 2,
+        upstreamHttp2: 1,
+        exchanges: 0,
+        upstreamQueue: 0,
+        requestBufferBytes: 0,
+      },
     });
     expect(sample.counters).toEqual([
       { name: 'unrouted_requests', labels: { code: 'no_route', status: '404' }, value: 1 },

@@ -68,6 +68,8 @@ export interface CounterSample {
 export interface ConnectionCounts {
   readonly downstream: number;
   readonly upstreamIdle: number;
+  /** Connections of HTTP/2, in use or not. */
+  readonly upstreamHttp2: number;
   /** Requests under way. */
   readonly exchanges: number;
   /** Requests that wait for a connection to their backend. */
@@ -166,6 +168,7 @@ export class WorkerMetrics {
   #connections: ConnectionCounts = {
     downstream: 0,
     upstreamIdle: 0,
+    upstreamHttp2: 0,
     exchanges: 0,
     upstreamQueue: 0,
     requestBufferBytes: 0,

@@ -190,6 +190,7 @@ describe('other numbers', () => {
       metrics.setConnections({
         downstream: 7,
         upstreamIdle: 3,
+        upstreamHttp2: 2,
         exchanges: 0,
         upstreamQueue: 0,
         requestBufferBytes: 0,

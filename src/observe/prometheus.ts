@@ -346,6 +346,11 @@ function addWorkers(page: Exposition, workers: readonly WorkerSample[]): void {
   page.gauge('headgate_workers', 'Proxy workers that answer', workers.length);
   perWorker('downstream_connections', 'Open connections of clients', (s) => s.connections.downstream);
   perWorker('upstream_idle_connections', 'Idle connections to backends', (s) => s.connections.upstreamIdle);
+  perWorker(
+    'upstream_http2_connections',
+    'Open connections of HTTP/2 to backends, which requests share',
+    (s) => s.connections.upstreamHttp2,
+  );
   perWorker('exchanges', 'Requests under way', (s) => s.connections.exchanges);
   perWorker(
     'upstream_queue',

@@ -19,7 +19,7 @@ import { DONE, OTHER_POLICY, type StageResult } from './stage-result.ts';
 import { AimedTarget, chooseTarget } from './targets/aimed-target.ts';
 import { Forwarding, type ForwardingOwner, type WholeBody } from './upstream/forward.ts';
 import type { PermitWaiter } from './upstream/permits.ts';
-import type { UpstreamConnection } from './upstream/upstream-connection.ts';
+import type { Upstream } from './upstream/upstream.ts';
 import { upstreamFailed, type UpstreamFailure } from './upstream/upstream-failure.ts';
 import { UpstreamPermit } from './upstream/upstream-permit.ts';
 
@@ -176,7 +176,7 @@ export class Attempts implements ExchangeAttempts, ForwardingOwner, PermitWaiter
   }
 
   /** The attempt has failed and is over. */
-  onAttemptFailed(failure: UpstreamFailure, upstream: UpstreamConnection | undefined): void {
+  onAttemptFailed(failure: UpstreamFailure, upstream: Upstream | undefined): void {
     this.#forwarding = undefined;
     this.#exchange.timeline?.attemptEnded(0, failure.cause);
     const aimed = this.#aimed;

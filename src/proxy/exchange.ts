@@ -69,6 +69,8 @@ export class Exchange implements AnswerableExchange {
   readonly buffer: RequestBuffer | undefined = undefined;
   /** Of the latest attempt, where the revision has several. */
   readonly target: ChosenTarget | undefined = undefined;
+  /** Of the latest attempt; undefined: HTTP/1.1, or none. */
+  readonly upstreamProtocol: 'HTTP/2' | undefined = undefined;
   /** Attempts at the backend. */
   readonly attempts: ExchangeAttempts | undefined = undefined;
 
@@ -213,6 +215,11 @@ export class Exchange implements AnswerableExchange {
   /** An attempt goes to one of several targets. @param target undefined: to the only one of the revision */
   aimedAt(target: ChosenTarget | undefined): void {
     writable(this).target = target;
+  }
+
+  /** The protocol of an attempt. @param protocol undefined: HTTP/1.1 */
+  askedIn(protocol: 'HTTP/2' | undefined): void {
+    writable(this).upstreamProtocol = protocol;
   }
 
   /** Another revision takes over. */

@@ -41,6 +41,10 @@ export interface ProxyOptions {
   readonly ipv6PrefixBits: number;
   /** Connections in use to one backend from one worker; 0 is unlimited. */
   readonly maxUpstreamConnections: number;
+  /** Streams at once on one HTTP/2 connection to a backend, if the backend allows as many. */
+  readonly maxUpstreamHttp2Streams: number;
+  /** HTTP/2 connections to one backend from one worker. */
+  readonly maxUpstreamHttp2Connections: number;
   /** Requests that wait for such a connection, per backend and worker (503). */
   readonly maxUpstreamQueue: number;
   /** How long such a request waits (503). */

@@ -74,6 +74,8 @@ export interface ProxySettings {
   readonly maxConnectionsPerIp: number;
   /** 0: unlimited. */
   readonly maxUpstreamConnections: number;
+  readonly maxUpstreamHttp2Streams: number;
+  readonly maxUpstreamHttp2Connections: number;
   readonly maxUpstreamQueue: number;
   readonly upstreamQueueTimeoutMs: number;
   readonly drainGraceMs: number;

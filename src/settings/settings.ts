@@ -247,6 +247,8 @@ function proxySettings(v: SettingValues): ProxySettings {
     maxConnections: v.GATEWAY_PROXY__MAX_CONNECTIONS,
     maxConnectionsPerIp: v.GATEWAY_PROXY__MAX_CONNECTIONS_PER_IP,
     maxUpstreamConnections: v.GATEWAY_PROXY__MAX_UPSTREAM_CONNECTIONS,
+    maxUpstreamHttp2Streams: v.GATEWAY_PROXY__MAX_UPSTREAM_HTTP2_STREAMS,
+    maxUpstreamHttp2Connections: v.GATEWAY_PROXY__MAX_UPSTREAM_HTTP2_CONNECTIONS,
     maxUpstreamQueue: v.GATEWAY_PROXY__MAX_UPSTREAM_QUEUE,
     upstreamQueueTimeoutMs: v.GATEWAY_PROXY__UPSTREAM_QUEUE_TIMEOUT_MS,
     drainGraceMs: v.GATEWAY_PROXY__DRAIN_GRACE_MS,

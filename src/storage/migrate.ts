@@ -15,6 +15,7 @@ import { adminSession } from './migrations/0007-admin-session.ts';
 import { targets } from './migrations/0008-targets.ts';
 import { appHosts } from './migrations/0009-app-hosts.ts';
 import { discovery } from './migrations/0010-discovery.ts';
+import { backendProtocol } from './migrations/0011-backend-protocol.ts';
 import type { Migration } from './migrations/migration.ts';
 import { StorageRefused } from './repository.ts';
 import type { Tables } from './sql/kysely-tables.ts';
@@ -31,6 +32,7 @@ export const MIGRATIONS: readonly Migration[] = [
   targets,
   appHosts,
   discovery,
+  backendProtocol,
 ];
 
 const HISTORY_TABLE = `create table if not exists schema_migration (

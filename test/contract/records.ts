@@ -66,6 +66,7 @@ export function makeRevision(version: Version, fields: Partial<Revision> = {}): 
     version_id: version.id,
     revision: `r${counter}`,
     backend_scheme: 'https',
+    backend_protocol: 'http1',
     backend_host: 'backend.example',
     backend_port: 443,
     backend_base_path: '/',

@@ -65,6 +65,8 @@ export const DEFAULT_OPTIONS: ProxyOptions = {
   maxConnectionsPerIp: 0,
   ipv6PrefixBits: 64,
   maxUpstreamConnections: 0,
+  maxUpstreamHttp2Streams: 100,
+  maxUpstreamHttp2Connections: 16,
   maxUpstreamQueue: 1_024,
   httpsRedirectPort: undefined,
   hstsSecs: 0,
@@ -138,6 +140,7 @@ export function revisionOf(versionId: string, port: number, changes: Partial<Rev
     version_id: versionId,
     revision: 'r1',
     backend_scheme: 'http',
+    backend_protocol: 'http1',
     backend_host: '127.0.0.1',
     backend_port: port,
     backend_base_path: '/',
@@ -206,8 +209,11 @@ export async function startProxy(change: ConfigChange, setup: TestProxyOptions =
   const deadlines = new Deadlines(clock);
   const ownListeners = new OwnListeners(createOwnPorts(), clock);
   const egress = new Egress(setup.egress ?? { allow: [], deny: [] }, ownListeners);
+  const options = { ...DEFAULT_OPTIONS, ...setup.options };
   const pool = new UpstreamPool(deadlines, {
     egress,
+    http2StreamsMax: options.maxUpstreamHttp2Streams,
+    http2SessionsMax: options.maxUpstreamHttp2Connections,
     idleMax: 1_000,
     idleTimeoutMs: setup.upstreamIdleTimeoutMs ?? 55_000,
     clientCertificates: new ClientCertificates(),
@@ -260,7 +266,6 @@ export async function startProxy(change: ConfigChange, setup: TestProxyOptions =
     return breaker;
   };
   const targets = new TargetRegistry(0, () => clock.nowMs());
-  const options = { ...DEFAULT_OPTIONS, ...setup.options };
   const context: ProxyContext = {
     options,
     clock,
@@ -270,6 +275,7 @@ export async function startProxy(change: ConfigChange, setup: TestProxyOptions =
     via: viaHops(setup.viaName ?? 'headgate-test'),
     permits: new UpstreamPermits({
       permitsMax: options.maxUpstreamConnections,
+      streamsMax: (backend) => pool.http2.capacityOf(backend),
       waitingMax: options.maxUpstreamQueue,
     }),
     exchangeLimiter: new ExchangeLimiter(options.maxConcurrentExchanges),

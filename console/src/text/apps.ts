@@ -4,6 +4,7 @@ const plural = (count: number, one: string, many: string): string =>
 
 const backendWords = {
   '/backend_scheme': ['Backend scheme', 'How to connect to the backend.'],
+  '/backend_protocol': ['Protocol', undefined],
   '/backend_host': ['Backend host', 'Host name, IPv4 or IPv6 address.'],
   '/backend_port': ['Backend port', undefined],
   '/backend_base_path': ['Backend base path', 'Stands before every path that is sent to the backend.'],
@@ -174,6 +175,7 @@ export const appsWords = {
     sunset: 'Sunset',
     successor: 'Successor',
     backend: 'Backend',
+    protocol: 'Protocol',
     gatewayPath: 'Removes the gateway path',
     preserveHost: 'Forwards the client’s Host',
     weight: 'Traffic weight',
@@ -339,6 +341,13 @@ export const healthWords = {
   history: 'Changes of the breaker',
   showAll: (changes: number): string => `Show all ${changes} changes`,
   columns: { at: 'When', change: 'Change', why: 'Why', request: 'Request' },
+} as const;
+
+/** Of `backend_protocol`. */
+export const backendProtocols = {
+  http1: 'HTTP/1.1',
+  h2: 'HTTP/2',
+  auto: 'as the backend chooses (https)',
 } as const;
 
 export const balancingWords = {

@@ -87,6 +87,8 @@ function start(port: number, count: number, probe: NonNullable<Revision['circuit
     idleTimeoutMs: 0,
     clientCertificates: new ClientCertificates(),
     ageMsMax: 0,
+    http2StreamsMax: 1,
+    http2SessionsMax: 1,
     egress: new Egress({ allow: [], deny: [] }, new OwnListeners(createOwnPorts(), systemClock)),
     lookup: createLookup({
       resolve: (host) => lookup(host, { all: true }),

@@ -6,7 +6,7 @@
 import type { Clock } from '../../lib/clock.ts';
 import type { ProbeSettings } from '../../model/resources.ts';
 import type { UpstreamPool } from '../../proxy/upstream/pool.ts';
-import type { UpstreamClient } from '../../proxy/upstream/upstream-connection.ts';
+import type { RequestSource, UpstreamClient } from '../../proxy/upstream/upstream.ts';
 import { failureText } from '../../proxy/upstream/upstream-failure.ts';
 import type { CompiledBackend } from '../../config/types.ts';
 
@@ -18,6 +18,8 @@ export const PROBE_DEFAULTS: ProbeRules = Object.freeze({
   unhealthy_threshold: 3,
   expected_statuses: ['2xx', '3xx'],
 });
+
+const USER_AGENT = 'headgate-health-check';
 
 export interface ProbeResult {
   readonly ok: boolean;
@@ -39,10 +41,10 @@ export function probe(
 ): Promise<ProbeResult> {
   const startedMs = clock.monotonicMs();
   return new Promise((resolve) => {
-    const connection = pool.open(backend);
+    let upstream = pool.openApart(backend);
     const end = (status: number | undefined, error: string | undefined, isDenied = false): void => {
       clearTimeout(timer);
-      connection.destroy();
+      upstream.destroy();
       const durationMs = clock.monotonicMs() - startedMs;
       resolve({ ok: error === undefined, status, error, isDenied, durationMs });
     };
@@ -52,8 +54,10 @@ export function probe(
     );
     const nothing = (): void => undefined;
     const client: UpstreamClient = {
-      onUpstreamConnected: () => {
-        connection.writeText(requestHead(backend, path));
+      onUpstreamConnected: () => upstream.sendRequest(requestOf(backend, path), ''),
+      onOtherProtocol: () => {
+        upstream = pool.openApart(backend);
+        upstream.acquire(client, 'GET', undefined);
       },
       onResponseHead: ({ status }) =>
         end(
@@ -69,7 +73,7 @@ export function probe(
       onReadEnd: nothing,
       onUpstreamWritable: nothing,
     };
-    connection.acquire(client, 'GET', undefined);
+    upstream.acquire(client, 'GET', undefined);
   });
 }
 
@@ -78,6 +82,24 @@ export function isExpected(status: number, expected: readonly (number | string)[
   return expected.some((each) => each === status || each === `${Math.floor(status / 100)}xx`);
 }
 
-function requestHead({ hostField }: CompiledBackend, path: string): string {
-  return `GET ${path} HTTP/1.1\r\nHost: ${hostField}\r\nUser-Agent: headgate-health-check\r\nAccept: */*\r\nConnection: close\r\n\r\n`;
+function requestOf({ hostField, scheme }: CompiledBackend, path: string): RequestSource {
+  return {
+    headText: () =>
+      `GET ${path} HTTP/1.1\r\nHost: ${hostField}\r\nUser-Agent: ${USER_AGENT}\r\nAccept: */*\r\nConnection: close\r\n\r\n`,
+    headFields: () => [
+      ':method',
+      'GET',
+      ':scheme',
+      scheme,
+      ':authority',
+      hostField,
+      ':path',
+      path,
+      'user-agent',
+      USER_AGENT,
+      'accept',
+      '*/*',
+    ],
+    isChunked: false,
+  };
 }

@@ -159,6 +159,7 @@ export class WorkerObserver implements ProxyObserver {
       timeMs: clock.nowMs(),
       requestId: exchange.requestId,
       labels: report?.labels ?? this.#placeOf(exchange.version),
+      upstreamProtocol: exchange.upstreamProtocol,
       target: exchange.target?.backend.authority,
       // An unreadable request may still have a first line.
       method: exchange.method || head.method,

@@ -43,6 +43,7 @@ const REVISION = {
   version_id: VERSION_ID,
   revision: 'r1',
   backend_scheme: 'https',
+  backend_protocol: 'http1',
   backend_host: 'billing.internal',
   backend_port: 443,
   backend_base_path: '/',

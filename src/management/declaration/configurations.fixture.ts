@@ -27,6 +27,7 @@ const revision = fc.record(
   {
     backend_host: fc.constantFrom('127.0.0.1', 'backend.internal'),
     backend_scheme: fc.constantFrom('http', 'https'),
+    backend_protocol: fc.constantFrom('http1', 'h2'),
     backend_port: fc.constantFrom(80, 443, 8080),
     is_current: fc.boolean(),
     traffic_weight: fc.constantFrom(0, 100, 7),

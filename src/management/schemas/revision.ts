@@ -152,6 +152,11 @@ const scheme = Type.Union([Type.Literal('http'), Type.Literal('https')], {
   default: 'https',
   description: 'How to connect to the backend: plain or over TLS.',
 });
+const protocol = Type.Union([Type.Literal('http1'), Type.Literal('h2'), Type.Literal('auto')], {
+  default: 'http1',
+  description:
+    'How requests are sent: `http1` over HTTP/1.1; `h2` over HTTP/2, with `backend_scheme` `https` by ALPN, with `http` by prior knowledge; `auto`: HTTP/2 if the backend chooses it by ALPN, for `https` only.',
+});
 const host = Type.String({
   minLength: 1,
   maxLength: 255,
@@ -197,6 +202,7 @@ export const RevisionInputSchema = Type.Object(
   {
     revision: revisionLabel,
     backend_scheme: Type.Optional(scheme),
+    backend_protocol: Type.Optional(protocol),
     backend_host: Type.Optional(host),
     backend_port: Type.Optional(port),
     backend_base_path: Type.Optional(basePath),
@@ -238,6 +244,7 @@ export const RevisionSchema = Type.Object(
     version_id: id('Id of the version.'),
     revision: revisionLabel,
     backend_scheme: scheme,
+    backend_protocol: protocol,
     backend_host: host,
     backend_port: port,
     backend_base_path: basePath,

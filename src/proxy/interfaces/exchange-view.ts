@@ -34,6 +34,8 @@ export interface ExchangeView extends RequestFacts {
   readonly suffixStart: number;
   /** Of the latest attempt, where the revision has several; see `backendOf`. */
   readonly target: ChosenTarget | undefined;
+  /** Of the latest attempt; undefined: HTTP/1.1, or none. */
+  readonly upstreamProtocol: 'HTTP/2' | undefined;
   /** undefined before the first attempt. */
   readonly attempts: object | undefined;
 

@@ -56,6 +56,11 @@ export class BodyBuffer {
     this.#isOut = false;
   }
 
+  /** The body alone, valid until the last release. */
+  bytes(): Buffer {
+    return this.#memory.subarray(HEAD_BYTES_MAX, HEAD_BYTES_MAX + this.#length);
+  }
+
   /** As latin1. */
   text(): string {
     return latin1Text(this.#memory, HEAD_BYTES_MAX, HEAD_BYTES_MAX + this.#length);

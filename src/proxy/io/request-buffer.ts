@@ -6,7 +6,6 @@
  *
  *   filling → ready (whole, full, or no room left for the app) → released
  */
-import { chunkHeader } from '../../http/bodies/chunked-decoder.ts';
 import type { HeadError } from '../../http/heads/head-error.ts';
 import { latin1Text } from '../../http/latin1.ts';
 import { bodyPace, type ReceivePace } from './receive-pace.ts';
@@ -15,12 +14,13 @@ import { BODY_TOO_SLOW, malformed } from '../reasons.ts';
 import { TEXT_BODY_BYTES_MAX } from '../options.ts';
 import type { BodySink } from '../downstream/request-body.ts';
 import { upstreamTrailers } from '../upstream/upstream-head.ts';
-import type { UpstreamConnection } from '../upstream/upstream-connection.ts';
+import type { BodyMemory, Upstream } from '../upstream/upstream.ts';
 
 const EMPTY = Buffer.alloc(0);
 const MEMORY_BYTES_MIN = 4 * 1024;
 const CONTINUE = 'HTTP/1.1 100 Continue\r\n\r\n';
-const RELEASE_NOTHING = (): void => undefined;
+/** Nothing else is ever written to the memory of a buffer. */
+const OWN_MEMORY: BodyMemory = { retain: () => () => undefined };
 
 export class RequestBuffer implements BodySink {
   readonly #exchange: AnswerableExchange;
@@ -92,28 +92,21 @@ export class RequestBuffer implements BodySink {
     this.#exchange.respondProblem(malformed(error), false);
   }
 
-  /** The whole body, as text if it is small, with the client's framing; undefined if more will follow. */
+  /** The whole body, as text if it is small and its length was announced; undefined if more will follow. */
   takeWhole(): string | RequestBuffer | undefined {
     if (!this.#isWhole) return undefined;
-    if (this.#length > TEXT_BODY_BYTES_MAX) return this;
+    if (this.#length > TEXT_BODY_BYTES_MAX || this.#isChunked) return this;
     const text = latin1Text(this.#memory, 0, this.#length);
     this.release();
-    return this.#isChunked ? `${this.#chunk(text)}${this.#end()}` : text;
+    return text;
   }
 
   /** Writes the buffered bytes. A whole body can be written again for another attempt. */
-  writeTo(upstream: UpstreamConnection): void {
-    upstream.cork();
+  writeTo(upstream: Upstream): void {
     const isChunked = this.#isChunked;
-    if (this.#length > 0) {
-      if (isChunked) upstream.writeText(chunkHeader(this.#length));
-      // Nothing else is ever written to this memory.
-      upstream.writeFrom(this.#memory, 0, this.#length, RELEASE_NOTHING);
-      if (isChunked) upstream.writeText('\r\n');
-    }
-    if (isChunked && this.#isWhole) upstream.writeText(this.#end());
-    upstream.uncork();
-    if (!this.#isWhole) this.release();
+    if (this.#length > 0) upstream.writeBody(this.#memory, 0, this.#length, isChunked, OWN_MEMORY);
+    if (this.#isWhole) upstream.endBody(isChunked, upstreamTrailers(this.#exchange.route, this.#trailers));
+    else this.release();
   }
 
   /** May be called again. */
@@ -126,14 +119,6 @@ export class RequestBuffer implements BodySink {
 
   get #isChunked(): boolean {
     return this.#exchange.connection.body.isChunked;
-  }
-
-  #chunk(text: string): string {
-    return text === '' ? '' : `${chunkHeader(text.length)}${text}\r\n`;
-  }
-
-  #end(): string {
-    return upstreamTrailers(this.#exchange.route, this.#trailers);
   }
 
   /** Room for so many bytes more. Not for all that a head announces: a client may never send it. */

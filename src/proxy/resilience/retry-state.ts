@@ -8,11 +8,13 @@ import type { Revision, Route } from '../interfaces/route.ts';
 import type { Exchange } from '../exchange.ts';
 import { conditionOf, conditionOfStatus, decideRetry, type FailedAttempt } from './retry.ts';
 import type { AimedTarget } from '../targets/aimed-target.ts';
-import type { UpstreamConnection } from '../upstream/upstream-connection.ts';
+import type { Upstream } from '../upstream/upstream.ts';
 import type { UpstreamCause } from '../upstream/upstream-failure.ts';
 
 /** Connections that may fail beyond `max`, while there are targets that were not tried. */
 const MOVES_MAX = 5;
+/** Times that a request is sent again because the backend had not looked at it. */
+const RESENDS_MAX = 3;
 
 /** The next attempt of an exchange. */
 export interface NextAttempt {
@@ -28,6 +30,7 @@ export class RetryState {
   readonly #tried: Revision[] = [];
   /** Attempts that were connections to further targets. */
   #moves = 0;
+  #resends = 0;
 
   constructor(exchange: Exchange, replayable: boolean) {
     this.#exchange = exchange;
@@ -36,21 +39,21 @@ export class RetryState {
 
   /**
    * After a connection has failed.
-   * @param upstream the connection after the attempt
+   * @param upstream as it is after the attempt
    * @param target of the attempt, if the revision has several
    * @returns the next attempt, perhaps on the same route; undefined for none
    */
   afterFailure(
     route: Route,
     cause: UpstreamCause,
-    upstream: UpstreamConnection,
+    upstream: Upstream,
     target: AimedTarget | undefined,
   ): NextAttempt | undefined {
     const sent = upstream.isUnsent ? 'unsent' : 'some';
     return this.#next(route, target, {
       condition: conditionOf(cause),
       sent: upstream.connected ? sent : 'nothing',
-      wasReused: upstream.uses > 0,
+      wasReused: upstream.wasReused && this.#resends < RESENDS_MAX,
       responseBegun: upstream.responseBegun,
     });
   }
@@ -86,6 +89,7 @@ export class RetryState {
     const verdict = decideRetry(attempt, route.policy.retries);
     if (verdict === 'give_up' || condition === undefined) return undefined;
     if (verdict === 'resend') {
+      this.#resends += 1;
       context.observer.attemptRepeated('unsent', exchange);
       return { route, isResend: true };
     }

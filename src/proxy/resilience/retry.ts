@@ -51,7 +51,10 @@ export interface FailedAttempt {
    * before a byte of the request left, `some` in all other cases.
    */
   readonly sent: 'nothing' | 'unsent' | 'some';
-  /** The connection had served other exchanges before, so it may have been closed while idle. */
+  /**
+   * The connection had served other exchanges before, so it may have been closed while idle; or the backend said that
+   * it has not looked at the request.
+   */
   readonly wasReused: boolean;
   /** The client may have received a part of the response, or a byte other than its status has arrived. */
   readonly responseBegun: boolean;
@@ -62,7 +65,8 @@ export interface FailedAttempt {
 
 /**
  * `resend`: the pooled connection was dead, and the request is sent on a new one. The backend received nothing, so this
- * does not count as a retry, and `max: 0` does not forbid it. It cannot happen twice, since the next connection is new.
+ * does not count as a retry, and `max: 0` does not forbid it. With HTTP/1.1 it cannot happen twice, since the next
+ * connection is new; retry-state.ts bounds it for HTTP/2.
  */
 export type RetryVerdict = 'give_up' | 'resend' | 'retry';
 

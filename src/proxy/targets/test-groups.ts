@@ -52,6 +52,7 @@ export function testGroup(setup: TestGroupSetup): TestGroup {
 function testTarget(host: string, weight: number, zone: string | undefined): CompiledTarget {
   const backend = {
     scheme: 'http',
+    protocol: 'http1',
     host,
     port: 80,
     authority: host,

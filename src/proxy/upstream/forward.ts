@@ -26,9 +26,9 @@ import { RequestStream, type RequestStreamOwner } from './request-stream.ts';
 import { ResponseRelay } from './response-relay.ts';
 import { tunnelledProtocol } from '../../http/fields/switch-protocol.ts';
 import { Tunnel } from './tunnel.ts';
-import type { UpstreamClient, UpstreamConnection } from './upstream-connection.ts';
+import type { RequestSource, SwitchedConnection, Upstream, UpstreamClient } from './upstream.ts';
 import type { UpstreamFailure } from './upstream-failure.ts';
-import { upstreamRequestHead } from './upstream-head.ts';
+import { upstreamRequestFields, upstreamRequestHead } from './upstream-head.ts';
 
 type Phase = 'connecting' | 'sending' | 'waiting' | 'responding' | 'tunnel' | 'done';
 
@@ -39,8 +39,8 @@ export interface ForwardingOwner {
   readonly report: BreakerReport;
   /** When the whole exchange must end, on the scale of `Deadlines.nowMs`. */
   readonly endsAtMs: number;
-  /** @param upstream the connection after the attempt; undefined: the attempt was aborted before it had one */
-  onAttemptFailed(failure: UpstreamFailure, upstream: UpstreamConnection | undefined): void;
+  /** @param upstream as it is after the attempt; undefined: the attempt was aborted before it had one */
+  onAttemptFailed(failure: UpstreamFailure, upstream: Upstream | undefined): void;
   /**
    * Whether the response is dropped and the request sent again. Then this attempt is over.
    * @param hasInterim the client may have received an interim response
@@ -51,7 +51,7 @@ export interface ForwardingOwner {
   onDefect(error: unknown): void;
 }
 
-export class Forwarding implements UpstreamClient, RequestStreamOwner {
+export class Forwarding implements UpstreamClient, RequestStreamOwner, RequestSource {
   readonly #exchange: Exchange;
   readonly #route: Route;
   readonly #backend: CompiledBackend;
@@ -61,10 +61,12 @@ export class Forwarding implements UpstreamClient, RequestStreamOwner {
   readonly #upgrade: string | undefined;
   /** undefined while the body has to be streamed, and once it is sent. */
   #body: WholeBody | undefined;
-  #upstream: UpstreamConnection | undefined;
+  #upstream: Upstream | undefined;
   #phase: Phase = 'connecting';
   /** Only for a streamed body. */
   #stream: RequestStream | undefined;
+  /** The expectation of the client is forwarded, since its body has not arrived. */
+  #expectsContinue = false;
   #requestSent = false;
   /** The backend has sent 100 (Continue), or another response. */
   #hasInterim = false;
@@ -92,19 +94,21 @@ export class Forwarding implements UpstreamClient, RequestStreamOwner {
 
   /** @param fresh use a new connection */
   start(fresh: boolean): void {
-    const { context, method, timeline } = this.#exchange;
-    const backend = this.#backend;
-    timeline?.attemptStarted(this.#route, backend);
-    const pooled = fresh || this.#upgrade !== undefined ? undefined : this.#takePooled(backend);
-    const upstream = pooled ?? context.pool.open(backend, context.permits.idleMax(backend));
+    this.#exchange.timeline?.attemptStarted(this.#route, this.#backend);
+    this.#connect(fresh);
+  }
+
+  #connect(fresh: boolean): void {
+    const { context, method } = this.#exchange;
+    const upstream = this.#takeUpstream(fresh);
     this.#upstream = upstream;
     upstream.acquire(this, method, this.#upgrade);
-    if (pooled !== undefined) return this.#send();
+    if (upstream.connected) return this.#send();
     this.#setDeadline(this.#timeouts?.connectMs ?? context.options.connectTimeoutMs);
   }
 
   /** undefined once the attempt is over. */
-  get upstream(): UpstreamConnection | undefined {
+  get upstream(): Upstream | undefined {
     return this.#upstream;
   }
 
@@ -159,6 +163,10 @@ export class Forwarding implements UpstreamClient, RequestStreamOwner {
     if (this.#phase === 'connecting') this.#send();
   }
 
+  onOtherProtocol(): void {
+    if (this.#phase === 'connecting') this.#connect(true);
+  }
+
   onUpstreamWritable(): void {
     if (this.#tunnel !== undefined) return this.#tunnel.onUpstreamWritable();
     const { connection } = this.#exchange;
@@ -191,17 +199,16 @@ export class Forwarding implements UpstreamClient, RequestStreamOwner {
     if (connection.head.httpMinor === 1) connection.writeText(interimResponseHead(this.#exchange, head));
   }
 
-  onSwitch(head: ResponseHead): void {
+  onSwitch(head: ResponseHead, connection: SwitchedConnection): void {
     const exchange = this.#exchange;
-    const upstream = this.#upstream;
-    if (upstream === undefined || head.upgrade === undefined) return;
+    if (this.#upstream === undefined || head.upgrade === undefined) return;
     exchange.receivedHead(head.status, this.#upstreamMs());
     exchange.startResponse();
     this.#phase = 'tunnel';
     this.#owner.onAnswered(head.status);
     this.#owner.report.succeeded();
     exchange.connection.writeText(switchingResponseHead(exchange, head, head.upgrade));
-    this.#tunnel = new Tunnel(exchange, upstream, this.#idleTimeoutMs);
+    this.#tunnel = new Tunnel(exchange, connection, this.#idleTimeoutMs);
     this.#tunnel.start();
   }
 
@@ -261,46 +268,79 @@ export class Forwarding implements UpstreamClient, RequestStreamOwner {
     this.#owner.onDefect(error);
   }
 
-  #takePooled(backend: CompiledBackend): UpstreamConnection | undefined {
+  /** A protocol is switched on a connection of HTTP/1.1, whatever the backend speaks otherwise. */
+  #takeUpstream(fresh: boolean): Upstream {
     const { context, method } = this.#exchange;
+    const { pool, permits } = context;
+    const backend = this.#backend;
+    const isUpgrade = this.#upgrade !== undefined;
     const isRepeatable = this.#body !== undefined && isIdempotent(method);
-    return isRepeatable ? context.pool.take(backend) : context.pool.takeFresh(backend, FRESH_IDLE_MS);
+    const isHttp2 = !isUpgrade && pool.http2.serves(backend);
+    if (isHttp2 || this.#exchange.upstreamProtocol !== undefined)
+      this.#exchange.askedIn(isHttp2 ? 'HTTP/2' : undefined);
+    if (isHttp2) return pool.http2.stream(backend, isRepeatable);
+    const isPooled = !fresh && !isUpgrade;
+    const pooled = isPooled
+      ? isRepeatable
+        ? pool.take(backend)
+        : pool.takeFresh(backend, FRESH_IDLE_MS)
+      : undefined;
+    return pooled ?? pool.open(backend, permits.idleMax(backend));
+  }
+
+  headText(): string {
+    return upstreamRequestHead(
+      this.#exchange,
+      this.#route,
+      this.#backend,
+      this.#path,
+      this.#expectsContinue,
+      this.#upgrade,
+    );
+  }
+
+  headFields(): string[] {
+    return upstreamRequestFields(
+      this.#exchange,
+      this.#route,
+      this.#backend,
+      this.#path,
+      this.#expectsContinue,
+    );
+  }
+
+  get isChunked(): boolean {
+    return this.#exchange.connection.body.isChunked;
+  }
+
+  get #path(): string {
+    const { path, suffixStart } = this.#exchange;
+    return upstreamPath(this.#route, path, suffixStart);
   }
 
   #send(): void {
-    const exchange = this.#exchange;
     const upstream = this.#upstream;
     if (upstream === undefined) return;
+    const { connection, buffer, context, timeline } = this.#exchange;
     const body = this.#body;
     this.#body = undefined;
     // A client that has sent its body does not wait for 100 (Continue).
-    const { connection, buffer, context } = exchange;
-    const expectContinue = body === undefined && buffer === undefined && connection.head.expectContinue;
-    const path = upstreamPath(this.#route, exchange.path, exchange.suffixStart);
-    const head = upstreamRequestHead(
-      exchange,
-      this.#route,
-      this.#backend,
-      path,
-      expectContinue,
-      this.#upgrade,
-    );
+    this.#expectsContinue = body === undefined && buffer === undefined && connection.head.expectContinue;
     if (context.observer.timesUpstream) this.#sentAtMs = context.clock.monotonicMs();
-    exchange.timeline?.requestSent();
-    if (body === undefined) return this.#startStream(upstream, head, expectContinue);
+    timeline?.requestSent();
+    if (body === undefined) return this.#startStream(upstream);
     if (body instanceof RequestBuffer) {
-      upstream.writeText(head);
+      upstream.sendRequest(this, undefined);
       body.writeTo(upstream);
-    } else if (typeof body === 'object') upstream.writeWithBody(head, body);
-    else upstream.writeText(body === '' ? head : head + body);
+    } else upstream.sendRequest(this, body);
     this.onRequestSent();
   }
 
-  #startStream(upstream: UpstreamConnection, head: string, expectContinue: boolean): void {
+  #startStream(upstream: Upstream): void {
     const { connection, buffer } = this.#exchange;
-    upstream.writeText(head);
+    upstream.sendRequest(this, undefined);
     this.#phase = 'sending';
-    this.#stream = new RequestStream(this.#exchange, this, !expectContinue);
+    this.#stream = new RequestStream(this.#exchange, this, !this.#expectsContinue);
     this.extendIdle();
     buffer?.writeTo(upstream);
     connection.startBody(this.#stream);
@@ -333,7 +373,7 @@ export class Forwarding implements UpstreamClient, RequestStreamOwner {
     this.#end(failure, upstream);
   }
 
-  #end(failure: UpstreamFailure, upstream: UpstreamConnection | undefined): void {
+  #end(failure: UpstreamFailure, upstream: Upstream | undefined): void {
     this.#phase = 'done';
     this.#upstream = undefined;
     this.#owner.onAttemptFailed(failure, upstream);

@@ -12,6 +12,8 @@ export interface PermitWaiter {
 }
 
 export interface PermitLimits {
+  /** Requests that a backend takes at once over HTTP/2; undefined: its connections carry one each. */
+  readonly streamsMax?: (backend: CompiledBackend) => number | undefined;
   /** Connections in use per backend; 0 is unlimited. */
   readonly permitsMax: number;
   /** Waiting requests per backend. */
@@ -32,8 +34,8 @@ export class UpstreamPermits {
     this.#limits = limits;
   }
 
-  isBounded({ connectionsMax }: CompiledBackend): boolean {
-    return connectionsMax !== undefined || this.#limits.permitsMax > 0;
+  isBounded({ connectionsMax, protocol }: CompiledBackend): boolean {
+    return connectionsMax !== undefined || this.#limits.permitsMax > 0 || protocol !== 'http1';
   }
 
   /** Requests in all queues. */
@@ -50,7 +52,7 @@ export class UpstreamPermits {
 
   tryAcquire(to: CompiledBackend, waiter: PermitWaiter): 'acquired' | 'waiting' | 'full' {
     const { poolKey } = to;
-    const permitsMax = to.connectionsMax ?? this.#limits.permitsMax;
+    const permitsMax = this.#permitsMax(to);
     const waitingMax = to.waitingMax ?? this.#limits.waitingMax;
     let backend = this.#backends.get(poolKey);
     if (backend === undefined) this.#backends.set(poolKey, (backend = { inUse: 0, queue: new Set() }));
@@ -62,6 +64,14 @@ export class UpstreamPermits {
     backend.queue.add(waiter);
     this.#waiting += 1;
     return 'waiting';
+  }
+
+  /** With HTTP/2 also no more than its sessions have room for. */
+  #permitsMax(to: CompiledBackend): number {
+    const configured = to.connectionsMax ?? this.#limits.permitsMax;
+    if (to.protocol === 'http1') return configured;
+    const streams = this.#limits.streamsMax?.(to) ?? Infinity;
+    return configured === 0 ? streams : Math.min(configured, streams);
   }
 
   /** Removes a waiter from the queue; does nothing if it is not there. */

@@ -5,19 +5,21 @@
  */
 import type { CompiledBackend } from '../../config/types.ts';
 import type { Deadlines } from '../resilience/deadlines.ts';
+import { BackendSessions, type SessionsOptions } from './http2/backend-sessions.ts';
 import { UpstreamConnection } from './upstream-connection.ts';
-import type { ConnectionMeans } from './upstream-socket.ts';
+import type { Upstream } from './upstream.ts';
 
 /** Ended pools that are remembered. A connection of an older one stays until its idle timeout. */
 const ENDED_MAX = 10_000;
 
-export interface PoolOptions extends ConnectionMeans {
+export interface PoolOptions extends SessionsOptions {
   /** Idle connections kept per backend. */
   readonly idleMax: number;
-  readonly idleTimeoutMs: number;
 }
 
 export class UpstreamPool {
+  /** Shared connections of HTTP/2. */
+  readonly http2: BackendSessions;
   readonly #deadlines: Deadlines;
   readonly #options: PoolOptions;
   readonly #idle = new Map<string, UpstreamConnection[]>();
@@ -37,6 +39,7 @@ export class UpstreamPool {
   constructor(deadlines: Deadlines, options: PoolOptions) {
     this.#deadlines = deadlines;
     this.#options = options;
+    this.http2 = new BackendSessions(deadlines, options);
   }
 
   /** An idle connection to the backend, or undefined. */
@@ -69,8 +72,10 @@ export class UpstreamPool {
     return connection;
   }
 
-  /** Keeps the connection, or closes it if it cannot be reused or enough are idle. */
-  put(connection: UpstreamConnection): void {
+  /** After an exchange: keeps a connection, or closes it if it cannot be reused or enough are idle. */
+  put(upstream: Upstream): void {
+    if (!(upstream instanceof UpstreamConnection)) return upstream.destroy();
+    const connection = upstream;
     // TLS delivers record by record: only after this tick is it known that nothing followed the response. Such bytes
     // must not become the answer to the next request.
     if (connection.isTls) setImmediate(() => this.#keep(connection));
@@ -81,7 +86,8 @@ export class UpstreamPool {
     let stack = this.#idle.get(connection.poolKey);
     const { nowMs } = this.#deadlines;
     const isFull = (stack?.length ?? 0) >= this.#options.idleMax;
-    const isOver = this.#isClosed || this.#isEnded(connection) || connection.isOutdated();
+    const isOver =
+      this.#isClosed || connection.isSingleUse || this.#isEnded(connection) || connection.isOutdated();
     if (isOver || !connection.reusable || isFull || connection.renewAtMs <= nowMs) {
       connection.destroy();
       return;
@@ -93,6 +99,11 @@ export class UpstreamPool {
     this.#isTickEnding = true;
     connection.deadlineMs = Math.min(nowMs + this.#options.idleTimeoutMs, connection.renewAtMs);
     stack.push(connection);
+  }
+
+  /** For a single request outside of the traffic. Ends with it. */
+  openApart(backend: CompiledBackend): Upstream {
+    return this.http2.serves(backend) ? this.http2.streamApart(backend) : this.open(backend);
   }
 
   get idleCount(): number {
@@ -107,6 +118,7 @@ export class UpstreamPool {
    */
   end(poolKey: string): void {
     this.#trim(poolKey, 0);
+    this.http2.end(poolKey);
     this.#ended.delete(poolKey);
     this.#ended.set(poolKey, this.#opened);
     if (this.#ended.size <= ENDED_MAX) return;
@@ -118,6 +130,7 @@ export class UpstreamPool {
 
   /** Closes idle connections whose client certificate is no longer presented; the others when their exchange ends. */
   endOutdated(): void {
+    this.http2.endOutdated();
     for (const [poolKey, stack] of this.#idle) {
       const kept = stack.filter((connection) => !connection.isOutdated());
       for (const connection of stack) if (connection.isOutdated()) connection.destroy();
@@ -132,6 +145,7 @@ export class UpstreamPool {
 
   close(): void {
     this.#isClosed = true;
+    this.http2.close();
     for (const stack of this.#idle.values()) {
       for (const connection of stack) connection.destroy();
     }

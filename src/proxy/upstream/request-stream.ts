@@ -8,13 +8,12 @@ import { bodyPace, type ReceivePace } from '../io/receive-pace.ts';
 import type { Exchange } from '../exchange.ts';
 import { malformed } from '../reasons.ts';
 import type { BodySink } from '../downstream/request-body.ts';
-import { writeBodyPiece } from './upstream-body.ts';
+import type { Upstream } from './upstream.ts';
 import { upstreamTrailers } from './upstream-head.ts';
-import type { UpstreamConnection } from './upstream-connection.ts';
 
 export interface RequestStreamOwner {
   /** undefined once the attempt is over; further bytes are dropped. */
-  readonly upstream: UpstreamConnection | undefined;
+  readonly upstream: Upstream | undefined;
   /** A side has made progress: the idle timeout starts again. */
   extendIdle(): void;
   /** The whole body was written. */
@@ -50,7 +49,7 @@ export class RequestStream implements BodySink {
     const { connection, context } = this.#exchange;
     if (this.#pace?.lateAtMs === Infinity) this.expectBytes();
     this.#pace?.received(to - from, context.deadlines.nowMs);
-    const writable = writeBodyPiece(upstream, connection, buffer, from, to);
+    const writable = upstream.writeBody(buffer, from, to, connection.body.isChunked, connection);
     if (!writable && !connection.body.complete) {
       connection.pauseBody();
       this.#pace?.stop();
@@ -62,7 +61,7 @@ export class RequestStream implements BodySink {
     const { upstream } = this.#owner;
     if (upstream === undefined) return;
     const { connection, route } = this.#exchange;
-    if (connection.body.isChunked) upstream.writeText(upstreamTrailers(route, trailers));
+    upstream.endBody(connection.body.isChunked, upstreamTrailers(route, trailers));
     // Ends a pause for back-pressure: otherwise the gateway would not notice that the client disconnects.
     connection.resumeBody();
     this.#pace?.stop();

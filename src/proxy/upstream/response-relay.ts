@@ -11,7 +11,7 @@ import { clientFraming, downstreamResponseHead, type ClientFraming } from '../do
 import type { Exchange } from '../exchange.ts';
 import { passedTrailers } from '../io/edited-fields.ts';
 import { TEXT_BODY_BYTES_MAX } from '../options.ts';
-import type { UpstreamConnection } from './upstream-connection.ts';
+import type { Upstream } from './upstream.ts';
 
 export class ResponseRelay {
   /** The response is an error for which the backend does not need the whole request. */
@@ -21,13 +21,13 @@ export class ResponseRelay {
   /** The client's connection can serve another request afterwards. */
   readonly persist: boolean;
   readonly #exchange: Exchange;
-  readonly #upstream: UpstreamConnection;
+  readonly #upstream: Upstream;
   readonly #framing: ClientFraming;
   #isComplete = false;
   #text: string;
 
   /** @param isSent the system has accepted the whole request */
-  constructor(exchange: Exchange, upstream: UpstreamConnection, head: ResponseHead, isSent: boolean) {
+  constructor(exchange: Exchange, upstream: Upstream, head: ResponseHead, isSent: boolean) {
     this.#exchange = exchange;
     this.#upstream = upstream;
     const isError = head.status >= 400;

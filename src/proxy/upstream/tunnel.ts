@@ -6,15 +6,15 @@
 import type { ClientConnection, TunnelOfClient } from '../interfaces/client-connection.ts';
 import type { Exchange } from '../exchange.ts';
 import { LINGER_MS } from '../options.ts';
-import type { UpstreamConnection } from './upstream-connection.ts';
+import type { SwitchedConnection } from './upstream.ts';
 
 export class Tunnel implements TunnelOfClient {
   readonly #exchange: Exchange;
   readonly #connection: ClientConnection;
-  readonly #upstream: UpstreamConnection;
+  readonly #upstream: SwitchedConnection;
   readonly #idleTimeoutMs: number;
 
-  constructor(exchange: Exchange, upstream: UpstreamConnection, idleTimeoutMs: number) {
+  constructor(exchange: Exchange, upstream: SwitchedConnection, idleTimeoutMs: number) {
     this.#exchange = exchange;
     this.#connection = exchange.connection;
     this.#upstream = upstream;

@@ -5,7 +5,6 @@
  * clients are handled elsewhere.
  */
 import * as net from 'node:net';
-import { EgressDenied } from '../../egress/egress.ts';
 import { ChunkedDecoder } from '../../http/bodies/chunked-decoder.ts';
 import { BodyFraming } from '../../http/bodies/framing.ts';
 import { findHeadEnd, incompleteResponseError } from '../../http/heads/head-end.ts';
@@ -16,40 +15,24 @@ import type { CompiledBackend } from '../../config/types.ts';
 import type { Deadlines, Expiring } from '../resilience/deadlines.ts';
 import { INTERIM_RESPONSES_MAX, RESPONSE_HEAD_BYTES_MAX, RESPONSE_HEADERS_MAX } from '../options.ts';
 import { isProtocolAskedFor } from '../../http/fields/switch-protocol.ts';
-import { BackendTlsRefused } from './tls/backend-tls.ts';
+import type { BodyBuffer } from '../io/body-buffer-pool.ts';
+import type { RequestSource, Upstream, UpstreamClient } from './upstream.ts';
 import type { UpstreamCause, UpstreamFailure } from './upstream-failure.ts';
 import { UpstreamLink } from './upstream-link.ts';
-import type { ConnectionMeans } from './upstream-socket.ts';
+import {
+  certificateRefused,
+  connectFailure,
+  isCertificateRefusal,
+  outdating,
+  type ConnectionMeans,
+} from './upstream-socket.ts';
 import { readOnAfterWriteError } from '../io/write-errors.ts';
-
-/** The user of the connection. Calls come from socket events, never from within a write. */
-export interface UpstreamClient {
-  onUpstreamConnected(): void;
-  /** 1xx. */
-  onInterim(head: ResponseHead): void;
-  onResponseHead(head: ResponseHead): void;
-  /** A requested 101; everything after it arrives as `onResponseData` until `onResponseEnd`. */
-  onSwitch(head: ResponseHead): void;
-  /** The range is valid only during the call. */
-  onResponseData(buffer: Buffer, from: number, to: number): void;
-  /** @param trailers validated trailer lines, each ending in CRLF; '' for none */
-  onResponseEnd(trailers: string): void;
-  /** All bytes of one read were passed on. Only now is it known whether the connection can be reused. */
-  onReadEnd(): void;
-  onUpstreamWritable(): void;
-  onUpstreamFailure(failure: UpstreamFailure): void;
-  /** The gateway failed to read the response because of a defect; the connection is closed. */
-  onDefect(error: unknown): void;
-}
 
 const RESPONSE_LIMITS = { maxHeaders: RESPONSE_HEADERS_MAX };
 const EMPTY = Buffer.alloc(0);
-/** RFC 8446 section 6.2. With TLS 1.3 it comes when the client has sent its request, which the backend does not read. */
-const CERTIFICATE_ALERT = /_ALERT_(?:BAD_CERTIFICATE|UNSUPPORTED_CERTIFICATE|CERTIFICATE_\w+|UNKNOWN_CA)$/;
-
 type ReadState = 'unused' | 'head' | 'body' | 'tunnel' | 'ended' | 'closed';
 
-export class UpstreamConnection extends UpstreamLink implements Expiring {
+export class UpstreamConnection extends UpstreamLink implements Upstream, Expiring {
   readonly poolKey: string;
   /** Set while the connection is idle in the pool. */
   deadlineMs = Infinity;
@@ -61,6 +44,8 @@ export class UpstreamConnection extends UpstreamLink implements Expiring {
   readonly renewAtMs: number;
   /** Number in the order in which its pool has opened connections. */
   number = 0;
+  /** Other requests to the backend go over HTTP/2. */
+  readonly isSingleUse: boolean;
   /** Exchanges completed on it. */
   uses = 0;
 
@@ -88,6 +73,7 @@ export class UpstreamConnection extends UpstreamLink implements Expiring {
   constructor(backend: CompiledBackend, deadlines: Deadlines, means: ConnectionMeans) {
     super(backend, means);
     this.poolKey = backend.poolKey;
+    this.isSingleUse = backend.protocol === 'h2';
     this.renewAtMs = net.isIP(backend.host) === 0 ? deadlines.nowMs + means.ageMsMax : Infinity;
     this.isOutdated = outdating(backend, means);
     this.#deadlines = deadlines;
@@ -110,7 +96,10 @@ export class UpstreamConnection extends UpstreamLink implements Expiring {
     return this.#connected;
   }
 
-  /** A byte of the current response, or of an interim one, has arrived. */
+  get wasReused(): boolean {
+    return this.uses > 0;
+  }
+
   get responseBegun(): boolean {
     return this.#responseBegun;
   }
@@ -120,10 +109,6 @@ export class UpstreamConnection extends UpstreamLink implements Expiring {
     return this.#reusable && this.#state === 'ended' && !this.isDeaf && !this.socket.destroyed;
   }
 
-  /**
-   * Begins an exchange; the request's method determines how responses are read.
-   * @param upgrade the requested protocol, so that a 101 with its name is a response
-   */
   acquire(client: UpstreamClient, requestMethod: string, upgrade: string | undefined): void {
     this.#client = client;
     this.#requestMethod = requestMethod;
@@ -137,6 +122,16 @@ export class UpstreamConnection extends UpstreamLink implements Expiring {
     this.#responseBegun = false;
     this.#onIdleLost = undefined;
     this.deadlineMs = Infinity;
+  }
+
+  sendRequest(source: RequestSource, body: string | BodyBuffer | undefined): void {
+    const head = source.headText();
+    if (typeof body === 'object') this.writeWithBody(head, body);
+    else this.writeText(body === undefined || body === '' ? head : head + body);
+  }
+
+  endBody(isChunked: boolean, trailers: string): void {
+    if (isChunked) this.writeText(`0\r\n${trailers}\r\n`);
   }
 
   /** Makes it idle; calls `onLost` when it closes or the backend sends anything meanwhile. */
@@ -260,7 +255,7 @@ export class UpstreamConnection extends UpstreamLink implements Expiring {
   #readInterim(head: ResponseHead, end: number, to: number): number {
     if (head.status === 101 && isProtocolAskedFor(this.#upgrade, head.upgrade)) {
       this.#state = 'tunnel';
-      this.#client?.onSwitch(head);
+      this.#client?.onSwitch(head, this);
       return end;
     }
     this.#interimCount += 1;
@@ -332,19 +327,11 @@ export class UpstreamConnection extends UpstreamLink implements Expiring {
   }
 
   #onError(error: Error): void {
-    const code = (error as NodeJS.ErrnoException).code ?? '';
-    const systemCode = code || error.message;
-    if (CERTIFICATE_ALERT.test(code) && this.uses === 0 && !this.#responseBegun)
-      return this.#fail({ cause: 'tls', fault: 'certificate_refused', systemCode });
-    if (this.#connected) return this.#fail({ cause: 'reset', fault: 'connection_failed', systemCode });
-    if (error instanceof EgressDenied)
-      return this.#fail({ cause: 'denied', fault: 'egress_denied', text: error.message });
-    if (error instanceof BackendTlsRefused)
-      return this.#fail({ cause: 'tls', fault: error.fault, text: error.message });
-    const isTcp = /^E(?:CONN|HOST|NET|AI_|ADDR|TIMEDOUT|PIPE|MFILE|NFILE|ACCES|PERM)|^ENOTFOUND/.test(code);
-    // A common setup mistake, since `https` is the default of backend_scheme.
-    const fault = code === 'ERR_SSL_WRONG_VERSION_NUMBER' ? 'not_tls' : 'connect_failed';
-    this.#fail({ cause: isTcp ? 'connect' : 'tls', fault, systemCode });
+    if (!this.#connected) return this.#fail(connectFailure(error));
+    if (isCertificateRefusal(error) && this.uses === 0 && !this.#responseBegun)
+      return this.#fail(certificateRefused(error));
+    const systemCode = (error as NodeJS.ErrnoException).code || error.message;
+    this.#fail({ cause: 'reset', fault: 'connection_failed', systemCode });
   }
 
   #fail(failure: UpstreamFailure): void {
@@ -376,16 +363,6 @@ export class UpstreamConnection extends UpstreamLink implements Expiring {
     onLost?.(this);
   }
 }
-
-const NEVER = (): boolean => false;
-
-function outdating({ tls }: CompiledBackend, { clientCertificates }: ConnectionMeans): () => boolean {
-  const name = tls?.client_certificate;
-  if (name === undefined) return NEVER;
-  const presented = clientCertificates.find(name);
-  return () => clientCertificates.find(name) !== presented;
-}
-
 function malformed({ detail }: HeadError): UpstreamFailure {
   return { cause: 'bad_response', fault: 'malformed', text: detail };
 }

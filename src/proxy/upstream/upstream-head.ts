@@ -8,6 +8,7 @@
  */
 import { foldedName } from '../../lib/folded-name.ts';
 import { BodyFraming } from '../../http/bodies/framing.ts';
+import { fieldsOfLines } from '../../http/fields/field-lists.ts';
 import { HeaderKind } from '../../http/heads/header-kind.ts';
 import { forwardedForValue, forwardedLines, viaLine } from '../../http/fields/forwarded.ts';
 import { forwardsLeft, isMaxForwards } from '../../http/fields/max-forwards.ts';
@@ -25,11 +26,12 @@ import type { ExchangeView } from '../interfaces/exchange-view.ts';
 import { HeadTemplateCache } from '../io/head-template-cache.ts';
 import { newTraceparent } from './traceparents.ts';
 
-/** The end of a chunked body, without trailers that a backend could take for fields of the gateway. */
+/** The trailers that pass, as lines, without those that a backend could take for fields of the gateway. */
 export function upstreamTrailers(route: Route | undefined, trailers: string): string {
+  if (trailers === '') return '';
   const withheld = route?.policy.withheldTrailers;
   const kept = withheld === undefined ? trailers : linesWithout(trailers, withheld);
-  return `0\r\n${passedTrailers(kept, route?.policy.requestFields)}\r\n`;
+  return passedTrailers(kept, route?.policy.requestFields);
 }
 
 /** A head without the parts that are new in every request: its target, its host, its id, and usually its trace. */
@@ -46,7 +48,18 @@ interface HeadTemplate {
   readonly middle: string;
   readonly end: string;
   readonly beginsTrace: boolean;
+  /** The same parts for HTTP/2, made when they are first needed. */
+  fields?: TemplateFields;
 }
+
+interface TemplateFields {
+  readonly start: readonly string[];
+  readonly middle: readonly string[];
+  readonly end: readonly string[];
+}
+
+const REQUEST_ID = 'X-Request-Id: ';
+const TRACEPARENT = 'traceparent: ';
 
 /**
  * @param backend that gets it
@@ -63,15 +76,70 @@ export function upstreamRequestHead(
   upgrade: string | undefined,
 ): string {
   const { head } = exchange.connection;
-  const host = route.revision.preserveHost && head.host !== '' ? head.host : hostField;
-  const template =
-    head.isRepeated && upgrade === undefined && forwardsLeft(head) === undefined && !isEdited(route)
-      ? cachedTemplate(exchange, route, expectContinue)
-      : makeTemplate(exchange, route, expectContinue, upgrade);
+  const host = hostOf(head, route, hostField);
+  const template = templateFor(exchange, route, expectContinue, upgrade);
   return (
     `${head.method} ${path}${exchange.query} HTTP/1.1\r\nHost: ${host}\r\n${template.start}${exchange.requestId}${template.middle}` +
     (template.beginsTrace ? newTraceparent() + template.end : template.end)
   );
+}
+
+/**
+ * The same request for HTTP/2 (RFC 9113 section 8.3): names and values alternating.
+ * @param backend that gets it
+ * @param path of the upstream request, without the query
+ */
+export function upstreamRequestFields(
+  exchange: ExchangeView,
+  route: Route,
+  { hostField, scheme }: CompiledBackend,
+  path: string,
+  expectContinue: boolean,
+): string[] {
+  const { head } = exchange.connection;
+  const template = templateFor(exchange, route, expectContinue, undefined);
+  const { start, middle, end } = (template.fields ??= templateFields(template));
+  return [
+    ':method',
+    head.method,
+    ':scheme',
+    scheme,
+    ':authority',
+    hostOf(head, route, hostField),
+    ':path',
+    path + exchange.query,
+    ...start,
+    'x-request-id',
+    exchange.requestId,
+    ...middle,
+    ...(template.beginsTrace ? ['traceparent', newTraceparent()] : []),
+    ...end,
+  ];
+}
+
+function templateFields({ start, middle, end, beginsTrace }: HeadTemplate): TemplateFields {
+  return {
+    start: fieldsOfLines(start.slice(0, start.length - REQUEST_ID.length)),
+    middle: fieldsOfLines(middle.slice(2, beginsTrace ? middle.length - TRACEPARENT.length : undefined)),
+    // Without the ends of the trace's line and of the head.
+    end: fieldsOfLines(end.slice(beginsTrace ? 2 : 0, -2)),
+  };
+}
+
+function hostOf(head: RequestHead, { revision }: Route, hostField: string): string {
+  return revision.preserveHost && head.host !== '' ? head.host : hostField;
+}
+
+function templateFor(
+  exchange: ExchangeView,
+  route: Route,
+  expectContinue: boolean,
+  upgrade: string | undefined,
+): HeadTemplate {
+  const { head } = exchange.connection;
+  return head.isRepeated && upgrade === undefined && forwardsLeft(head) === undefined && !isEdited(route)
+    ? cachedTemplate(exchange, route, expectContinue)
+    : makeTemplate(exchange, route, expectContinue, upgrade);
 }
 
 /** The additions of an editor differ from request to request. */
@@ -134,11 +202,11 @@ function makeTemplate(
       managedLines(exchange, route, upgrade === undefined) +
       addedLines(route.policy.requestFields, exchange, route) +
       (connection.isTrustedPeer ? continuedLines(connection, head) : connection.forwarded.lines(head.host)) +
-      'X-Request-Id: ',
+      REQUEST_ID,
     middle:
       '\r\n' +
       viaLine(exchange.context.via, head.httpMinor, via, connection.isHttp2) +
-      (traceLines ?? 'traceparent: '),
+      (traceLines ?? TRACEPARENT),
     end:
       (traceLines === undefined ? '\r\n' : '') +
       upstreamHeaderLines +

@@ -4,10 +4,14 @@
  */
 import type * as net from 'node:net';
 import type { CompiledBackend } from '../../config/types.ts';
+import { chunkHeader } from '../../http/bodies/chunked-decoder.ts';
+import { latin1Text } from '../../http/latin1.ts';
 import type { BodyBuffer } from '../io/body-buffer-pool.ts';
 import { SocketReader } from '../io/read-buffers.ts';
 import { SocketWriter } from '../io/socket-writer.ts';
 import { retainedCopy } from '../io/write-backlog.ts';
+import { TEXT_BODY_BYTES_MAX } from '../options.ts';
+import type { BodyMemory } from './upstream.ts';
 import { connect, type ConnectionMeans } from './upstream-socket.ts';
 
 export abstract class UpstreamLink {
@@ -97,6 +101,24 @@ export abstract class UpstreamLink {
     }
     const part = bytes.subarray(from, to);
     return writer?.writeBytes(part, release) ?? this.socket.write(part, release);
+  }
+
+  /**
+   * Writes one piece of a request body, as a chunk if the length of the body is unknown. A small piece is written as
+   * text, together with other waiting text; a large one from the memory into which it was read.
+   */
+  writeBody(buffer: Buffer, from: number, to: number, isChunked: boolean, memory: BodyMemory): boolean {
+    if (to - from <= TEXT_BODY_BYTES_MAX) {
+      const text = latin1Text(buffer, from, to);
+      return this.writeText(isChunked ? `${chunkHeader(to - from)}${text}\r\n` : text);
+    }
+    const release = memory.retain(buffer);
+    this.cork();
+    if (isChunked) this.writeText(chunkHeader(to - from));
+    let isWritable = this.writeFrom(buffer, from, to, release);
+    if (isChunked) isWritable = this.writeText('\r\n');
+    this.uncork();
+    return isWritable;
   }
 
   /** Within `onResponseData`: keeps these bytes until the returned function is called; undefined if that is impossible. */

@@ -7,6 +7,7 @@ import * as tls from 'node:tls';
 import { EgressDenied, type Egress } from '../../egress/egress.ts';
 import type { CompiledBackend } from '../../config/types.ts';
 import { backendTlsOptions, BackendTlsRefused, type ClientCertificates } from './tls/backend-tls.ts';
+import type { UpstreamFailure } from './upstream-failure.ts';
 
 export interface ConnectionMeans {
   /** Resolves the names of backends. */
@@ -19,19 +20,30 @@ export interface ConnectionMeans {
 }
 
 type OnRead = NonNullable<net.TcpNetConnectOpts['onread']>;
+type SocketOptions = Pick<net.TcpNetConnectOpts, 'lookup' | 'onread'>;
 
-/** The socket is connecting, or fails in a later tick. */
+const HTTP1 = ['http/1.1'] as const;
+/** RFC 8446 section 6.2. */
+const CERTIFICATE_ALERT = /_ALERT_(?:BAD_CERTIFICATE|UNSUPPORTED_CERTIFICATE|CERTIFICATE_\w+|UNKNOWN_CA)$/;
+
+/**
+ * The socket is connecting, or fails in a later tick.
+ * @param onread undefined: the socket is read as a stream
+ * @param protocols offered by ALPN (RFC 7301), with TLS
+ */
 export function connect(
   backend: CompiledBackend,
-  onread: OnRead,
+  onread: OnRead | undefined,
   { egress, lookup, clientCertificates }: ConnectionMeans,
+  protocols: readonly string[] = HTTP1,
 ): net.Socket {
   const { host, port, scheme } = backend;
   const denial = backendDenial(egress, backend);
   if (denial !== undefined) return new net.Socket().destroy(new EgressDenied(denial));
   const permitted = net.isIP(host) === 0 ? egress.lookup(lookup, port) : lookup;
-  if (scheme === 'http') return net.connect({ host, port, onread, lookup: permitted });
-  return connectTls(backend, onread, permitted, clientCertificates);
+  const own: SocketOptions = { lookup: permitted, ...(onread !== undefined && { onread }) };
+  if (scheme === 'http') return net.connect({ host, port, ...own });
+  return connectTls(backend, own, protocols, clientCertificates);
 }
 
 /** As far as it is known before a name is resolved. An address that discovery has found counts with its name. */
@@ -41,15 +53,47 @@ export function backendDenial(egress: Egress, { host, port, foundAs }: CompiledB
 
 function connectTls(
   backend: CompiledBackend,
-  onread: OnRead,
-  lookup: net.LookupFunction,
+  own: SocketOptions,
+  protocols: readonly string[],
   certificates: ClientCertificates,
 ): net.Socket {
   try {
     const options = backendTlsOptions(backend, certificates);
-    return tls.connect({ ...options, ALPNProtocols: ['http/1.1'], onread, lookup } as tls.ConnectionOptions);
+    return tls.connect({ ...options, ALPNProtocols: [...protocols], ...own } as tls.ConnectionOptions);
   } catch (error) {
     if (error instanceof BackendTlsRefused) return new net.Socket().destroy(error);
     throw error;
   }
+}
+
+/** A connection was not made. */
+export function connectFailure(error: Error): UpstreamFailure {
+  if (error instanceof EgressDenied) return { cause: 'denied', fault: 'egress_denied', text: error.message };
+  if (error instanceof BackendTlsRefused) return { cause: 'tls', fault: error.fault, text: error.message };
+  if (isCertificateRefusal(error)) return certificateRefused(error);
+  const code = (error as NodeJS.ErrnoException).code ?? '';
+  const isTcp = /^E(?:CONN|HOST|NET|AI_|ADDR|TIMEDOUT|PIPE|MFILE|NFILE|ACCES|PERM)|^ENOTFOUND/.test(code);
+  // A common setup mistake, since `https` is the default of backend_scheme.
+  const fault = code === 'ERR_SSL_WRONG_VERSION_NUMBER' ? 'not_tls' : 'connect_failed';
+  return { cause: isTcp ? 'connect' : 'tls', fault, systemCode: code || error.message };
+}
+
+/** With TLS 1.3 it comes when the client has sent its request, which the backend does not read. */
+export function isCertificateRefusal(error: Error): boolean {
+  return CERTIFICATE_ALERT.test((error as NodeJS.ErrnoException).code ?? '');
+}
+
+export function certificateRefused(error: Error): UpstreamFailure {
+  const systemCode = (error as NodeJS.ErrnoException).code || error.message;
+  return { cause: 'tls', fault: 'certificate_refused', systemCode };
+}
+
+const NEVER = (): boolean => false;
+
+/** Tells whether another client certificate has taken the place of that of a connection that is opened now, or none. */
+export function outdating({ tls }: CompiledBackend, { clientCertificates }: ConnectionMeans): () => boolean {
+  const name = tls?.client_certificate;
+  if (name === undefined) return NEVER;
+  const presented = clientCertificates.find(name);
+  return () => clientCertificates.find(name) !== presented;
 }

@@ -35,6 +35,22 @@ export const UPSTREAM_SETTINGS = {
         'Maximum number of connections from each worker to one backend. Further requests wait. 0: unlimited.',
     },
   ),
+  GATEWAY_PROXY__MAX_UPSTREAM_HTTP2_STREAMS: integer(
+    { min: 1, max: 100_000 },
+    {
+      default: 100,
+      description:
+        'Maximum number of requests at once on one HTTP/2 connection to a backend. A backend may allow fewer.',
+    },
+  ),
+  GATEWAY_PROXY__MAX_UPSTREAM_HTTP2_CONNECTIONS: integer(
+    { min: 1, max: 10_000 },
+    {
+      default: 16,
+      description:
+        'Maximum number of HTTP/2 connections from each worker to one backend. When all are full, further requests wait.',
+    },
+  ),
   GATEWAY_PROXY__MAX_UPSTREAM_QUEUE: integer(
     { min: 0, max: 1_000_000 },
     {

@@ -101,6 +101,7 @@ const REVISION: FieldKinds<Revision> = {
   version_id: 'plain',
   revision: 'plain',
   backend_scheme: 'plain',
+  backend_protocol: 'plain',
   backend_host: 'plain',
   backend_port: 'plain',
   backend_base_path: 'plain',

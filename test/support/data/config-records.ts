@@ -43,6 +43,7 @@ export function revisionRecord(fields: Partial<Revision> & { id: string }): Revi
     version_id: 'v1',
     revision: fields.id,
     backend_scheme: 'http',
+    backend_protocol: 'http1',
     backend_host: 'backend.example',
     backend_port: 8000,
     backend_base_path: '/',

@@ -14,6 +14,7 @@ describe('creating a revision', () => {
     expect(data).toMatchObject({
       revision: 'r2',
       backend_scheme: 'https',
+      backend_protocol: 'http1',
       backend_host: 'backend.test',
       backend_port: 443,
       backend_base_path: '/',
@@ -32,6 +33,7 @@ describe('creating a revision', () => {
     const body = {
       revision: 'canary',
       backend_scheme: 'https',
+      backend_protocol: 'auto',
       backend_host: '10.0.0.1',
       backend_port: 8443,
       backend_base_path: '/base/v2',
@@ -59,6 +61,12 @@ describe('creating a revision', () => {
     ['a bad label', { ...MINIMAL, revision: 'a/b' }, ['/revision']],
     ['a label like a UUID', { ...MINIMAL, revision: '019b2c3d-4e5f-7a6b-8c7d-9e8f7a6b5c4d' }, ['/revision']],
     ['another scheme', { ...MINIMAL, backend_scheme: 'ftp' }, ['/backend_scheme']],
+    ['another protocol', { ...MINIMAL, backend_protocol: 'h3' }, ['/backend_protocol']],
+    [
+      'a choice of protocol without TLS',
+      { ...MINIMAL, backend_scheme: 'http', backend_protocol: 'auto' },
+      ['/backend_protocol'],
+    ],
     ['a URL for a host', { ...MINIMAL, backend_host: 'http://backend' }, ['/backend_host']],
     ['a port in the host', { ...MINIMAL, backend_host: 'backend:80' }, ['/backend_host']],
     ['an empty host', { ...MINIMAL, backend_host: '' }, ['/backend_host']],

@@ -127,6 +127,7 @@ async function buildRevision(
   const errors = [
     ...labelErrors(input.revision, '/revision'),
     ...('error' in parsedBase ? [{ pointer: '/backend_base_path', detail: parsedBase.error }] : []),
+    ...protocolErrors(input),
     ...tlsErrors(input.backend_tls),
     ...probeErrors(input),
     ...balancingErrors(input.load_balancing),
@@ -148,6 +149,7 @@ async function buildRevision(
       version_id: version.id,
       revision: input.revision,
       backend_scheme: input.backend_scheme ?? 'https',
+      backend_protocol: input.backend_protocol ?? 'http1',
       backend_host: placed.backend_host,
       backend_port: placed.backend_port,
       backend_base_path: basePath,
@@ -169,6 +171,12 @@ async function buildRevision(
 function probeErrors({ circuit_breaker: breaker, health_check_path: path }: RevisionInput): FieldError[] {
   if (breaker?.probe === undefined || (path !== undefined && path !== null)) return [];
   return [{ pointer: '/circuit_breaker/probe', detail: 'needs a health_check_path' }];
+}
+
+/** Without TLS there is no ALPN by which a backend could choose. */
+function protocolErrors({ backend_protocol: protocol, backend_scheme: scheme }: RevisionInput): FieldError[] {
+  if (protocol !== 'auto' || scheme !== 'http') return [];
+  return [{ pointer: '/backend_protocol', detail: 'is "auto", which needs the backend_scheme "https"' }];
 }
 
 function tlsErrors(tls: RevisionInput['backend_tls']): FieldError[] {

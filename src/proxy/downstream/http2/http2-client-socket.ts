@@ -6,6 +6,7 @@
  */
 import { constants, type IncomingHttpHeaders, type ServerHttp2Stream } from 'node:http2';
 import { chunkHeader } from '../../../http/bodies/chunked-decoder.ts';
+import { groupedFields } from '../../../http/fields/field-lists.ts';
 import type { ClientSocket, ClientSocketEvents } from '../client-socket.ts';
 import type { Http2Guard } from './http2-guard.ts';
 import { http1Trailers, type Http2Request } from './http2-request.ts';
@@ -223,7 +224,7 @@ export class Http2ClientSocket implements ClientSocket, Http2ResponseSink {
 
   onInterim(status: number, fields: string[]): void {
     if (this.#stream.closed || this.#hasResponded) return;
-    this.#stream.additionalHeaders({ ':status': status, ...grouped(fields) });
+    this.#stream.additionalHeaders({ ':status': status, ...groupedFields(fields) });
   }
 
   onHead(status: number, fields: string[]): void {
@@ -286,7 +287,7 @@ export class Http2ClientSocket implements ClientSocket, Http2ResponseSink {
     if (stream.closed || stream.destroyed) return;
     if (this.#trailers === undefined) return this.#close(constants.NGHTTP2_INTERNAL_ERROR);
     try {
-      stream.sendTrailers(grouped(this.#trailers));
+      stream.sendTrailers(groupedFields(this.#trailers));
     } catch {
       // The session calls this and cannot report an error: if Node refuses to send, the stream ends.
       this.#close(constants.NGHTTP2_INTERNAL_ERROR);
@@ -313,18 +314,3 @@ export class Http2ClientSocket implements ClientSocket, Http2ResponseSink {
 }
 
 const RELEASE_NOTHING = (): void => undefined;
-
-/** Fields as an object, with lists for repeated names. */
-function grouped(fields: readonly string[]): Record<string, string | string[]> {
-  // Without a prototype, since `constructor` is a valid field name.
-  const object = Object.create(null) as Record<string, string | string[]>;
-  for (let index = 0; index < fields.length; index += 2) {
-    const name = fields[index] as string;
-    const value = fields[index + 1] as string;
-    const known = object[name];
-    if (known === undefined) object[name] = value;
-    else if (Array.isArray(known)) known.push(value);
-    else object[name] = [known, value];
-  }
-  return object;
-}

@@ -75,9 +75,9 @@ export class Http2Guard {
     this.#earnedBytes += bytes / BYTES_PER_IDLE_BYTE;
   }
 
-  /** The gateway did not read the rest of a body. */
-  onBodyUnwanted(): void {
-    this.#earnedBytes += UNWANTED_BODY_BYTES;
+  /** The gateway does not read the rest of a body. @param bytes that may be on their way */
+  onBodyUnwanted(bytes = UNWANTED_BODY_BYTES): void {
+    this.#earnedBytes += bytes;
   }
 
   /** This and the next two: false if the client has exceeded the budget. */

@@ -5,6 +5,7 @@
  * (414, 431). A request that is malformed by RFC 9113 is a stream error; a request that is only unsupported (CONNECT,
  * `//host` in a path, a second Authorization) is left for that parser to answer.
  */
+import { CONNECTION_FIELDS } from '../../../http/fields/field-lists.ts';
 import { isFieldValue, isToken, TOKEN } from '../../../http/characters.ts';
 import { isHostAndPort } from '../../../http/fields/host.ts';
 
@@ -25,14 +26,6 @@ export interface Http2Malformed {
   readonly malformed: string;
 }
 
-/** RFC 9113 section 8.2.2: these belong to HTTP/1.1 connections. */
-const CONNECTION_FIELDS: ReadonlySet<string> = new Set([
-  'connection',
-  'keep-alive',
-  'proxy-connection',
-  'transfer-encoding',
-  'upgrade',
-]);
 /** Methods for which a request without content sends `content-length: 0` (RFC 9110 section 8.6). */
 const CONTENT_METHODS: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH']);
 const CONTENT_LENGTH = /^(?:0|[1-9][0-9]{0,15})$/;

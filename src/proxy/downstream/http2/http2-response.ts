@@ -3,6 +3,7 @@
  * in the message. The gateway wrote the text itself, but strict parsers read it: what they refuse is a defect, which
  * ends the stream. Connection fields are removed (RFC 9113 section 8.2.2), and names are in lower case.
  */
+import { CONNECTION_FIELDS } from '../../../http/fields/field-lists.ts';
 import { ChunkedDecoder } from '../../../http/bodies/chunked-decoder.ts';
 import { BodyFraming } from '../../../http/bodies/framing.ts';
 import { findHeadEnd } from '../../../http/heads/head-end.ts';
@@ -20,13 +21,6 @@ export interface Http2ResponseSink {
 
 /** More than any head that the engine writes. */
 const LIMITS = { maxHeaders: 1_000 };
-const CONNECTION_FIELDS: ReadonlySet<string> = new Set([
-  'connection',
-  'keep-alive',
-  'proxy-connection',
-  'transfer-encoding',
-  'upgrade',
-]);
 const EMPTY = Buffer.alloc(0);
 
 export class Http2ResponseReader {

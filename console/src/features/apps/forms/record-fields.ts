@@ -25,6 +25,7 @@ export const VERSION_FIELDS: FieldKinds = {
 export const REVISION_FIELDS: FieldKinds = {
   '/revision': 'text',
   '/backend_scheme': 'text',
+  '/backend_protocol': 'text',
   '/backend_host': 'text',
   '/backend_port': 'number',
   '/backend_base_path': 'text',
@@ -75,6 +76,7 @@ export const DEFAULTS = {
   version: { status: 'active' },
   revision: {
     backend_scheme: 'https',
+    backend_protocol: 'http1',
     backend_port: 443,
     backend_base_path: '/',
     strip_gateway_path: true,

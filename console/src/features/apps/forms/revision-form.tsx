@@ -1,12 +1,23 @@
 /** The fields of a revision: its backend, its traffic, and when it counts as failing. */
 import type { ReactNode } from 'react';
-import { appsWords, balancingWords, cloneWords, discoveryWords, fieldWords } from '../../../text/apps.ts';
+import {
+  appsWords,
+  backendProtocols,
+  balancingWords,
+  cloneWords,
+  discoveryWords,
+  fieldWords,
+} from '../../../text/apps.ts';
 import { FieldGrid } from '../../../ui/controls/field.tsx';
 import { FormChoice, FormField, FormGroup, FormText, RecordForm } from './form-fields.tsx';
 import { REVISION_FIELDS } from './record-fields.ts';
 import { useCreateForm, type FormState } from './use-record-form.ts';
 
 const SCHEMES = ['https', 'http'].map((value) => ({ value, label: value }));
+const PROTOCOLS = ['http1', 'h2', 'auto'].map((value) => ({
+  value,
+  label: backendProtocols[value as keyof typeof backendProtocols],
+}));
 const ALGORITHMS = ['', 'least_requests', 'round_robin', 'hash'].map((value) => ({
   value,
   label: balancingWords.algorithms[value as keyof typeof balancingWords.algorithms],
@@ -53,6 +64,7 @@ export function BackendFields({ form }: { readonly form: FormState }): ReactNode
     <FormGroup title={groups.backend}>
       <FieldGrid>
         <FormChoice form={form} at="/backend_scheme" choices={SCHEMES} />
+        <FormChoice form={form} at="/backend_protocol" choices={PROTOCOLS} />
         {!isDiscovered && <FormField form={form} at="/backend_host" required />}
         {!isDiscovered && <FormField form={form} at="/backend_port" />}
         <FormField form={form} at="/backend_base_path" />

@@ -1,7 +1,7 @@
 /** A revision as it is, in words. */
 import type { ReactNode } from 'react';
 import type { Revision } from '../../../api/schema.ts';
-import { appsWords } from '../../../text/apps.ts';
+import { appsWords, backendProtocols } from '../../../text/apps.ts';
 import { words } from '../../../text/words.ts';
 import { KeyValues } from '../../../ui/display/key-values.tsx';
 import { Time } from '../../../ui/display/time.tsx';
@@ -16,6 +16,7 @@ export function RevisionFacts({ revision }: { readonly revision: Revision }): Re
     <KeyValues
       rows={[
         [facts.backend, <code key="backend">{backendText(revision)}</code>],
+        [facts.protocol, backendProtocols[revision.backend_protocol]],
         ...(revision.backend_scheme === 'https' ? [[facts.tls, tlsText(revision)] as const] : []),
         [facts.gatewayPath, yesNo(revision.strip_gateway_path)],
         [facts.preserveHost, yesNo(revision.preserve_host)],

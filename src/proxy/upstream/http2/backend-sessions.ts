@@ -1,0 +1,127 @@
+/**
+ * The HTTP/2 sessions of one worker, by backend. A stream goes to the first session with room, oldest first, so that
+ * the rest can end; when all are full, to a new one, up to a limit. Owns which backends of `backend_protocol: auto`
+ * have chosen HTTP/1.1.
+ */
+import type { CompiledBackend } from '../../../config/types.ts';
+import type { Deadlines } from '../../resilience/deadlines.ts';
+import type { ConnectionMeans } from '../upstream-socket.ts';
+import { BackendSession } from './backend-session.ts';
+import { BackendStream } from './backend-stream.ts';
+
+/** How long a backend's choice of HTTP/1.1 is remembered. */
+const HTTP1_MS = 300_000;
+/** Backends whose choice is remembered. */
+const HTTP1_MAX = 10_000;
+
+export interface SessionsOptions extends ConnectionMeans {
+  readonly idleTimeoutMs: number;
+  /** Streams at once in one session, if the backend allows as many. */
+  readonly http2StreamsMax: number;
+  /** Sessions to one backend. */
+  readonly http2SessionsMax: number;
+}
+
+export class BackendSessions {
+  readonly #deadlines: Deadlines;
+  readonly #options: SessionsOptions;
+  /** Those that take streams. */
+  readonly #byKey = new Map<string, BackendSession[]>();
+  /** Also those that drain. */
+  readonly #all = new Set<BackendSession>();
+  /** Until when a backend counts as one of HTTP/1.1, by pool key. */
+  readonly #http1 = new Map<string, number>();
+  #opened = 0;
+
+  constructor(deadlines: Deadlines, options: SessionsOptions) {
+    this.#deadlines = deadlines;
+    this.#options = options;
+  }
+
+  get count(): number {
+    return this.#all.size;
+  }
+
+  /** Whether requests to the backend go over HTTP/2. */
+  serves({ protocol, poolKey }: CompiledBackend): boolean {
+    if (protocol !== 'auto') return protocol === 'h2';
+    return this.#http1.size === 0 || (this.#http1.get(poolKey) ?? -Infinity) <= this.#deadlines.nowMs;
+  }
+
+  /** Streams that the backend takes at once from this worker, as far as is known. */
+  capacityOf({ poolKey }: CompiledBackend): number {
+    const { http2SessionsMax, http2StreamsMax } = this.#options;
+    const perSession = this.#byKey.get(poolKey)?.find(({ isOpen }) => isOpen)?.capacity;
+    return http2SessionsMax * (perSession ?? http2StreamsMax);
+  }
+
+  /** @param isRepeatable the request may be sent again if its session turns out to be dead */
+  stream(backend: CompiledBackend, isRepeatable: boolean): BackendStream {
+    return new BackendStream((stream) => this.#sessionFor(backend).attach(stream), !isRepeatable);
+  }
+
+  /** A stream of a session of its own, which ends with it. */
+  streamApart(backend: CompiledBackend): BackendStream {
+    return new BackendStream((stream) => this.#open(backend, true).attach(stream), false);
+  }
+
+  /** Sessions to the backend take no more streams, and end with their last one. */
+  end(poolKey: string): void {
+    this.#http1.delete(poolKey);
+    for (const session of this.#byKey.get(poolKey) ?? []) session.retire();
+  }
+
+  /** Sessions whose client certificate is no longer presented take no more streams. */
+  endOutdated(): void {
+    for (const session of this.#all) if (session.isOutdated()) session.retire();
+  }
+
+  close(): void {
+    for (const session of this.#all) session.abort();
+  }
+
+  #sessionFor(backend: CompiledBackend): BackendSession {
+    const { poolKey } = backend;
+    for (const session of this.#byKey.get(poolKey) ?? []) if (session.isOld) session.retire();
+    const sessions = this.#byKey.get(poolKey) ?? [];
+    const chosen =
+      sessions.find((session) => session.isOpen && session.hasRoom) ??
+      sessions.find((session) => session.hasRoom);
+    if (chosen !== undefined) return chosen;
+    if (sessions.length < this.#options.http2SessionsMax) {
+      const session = this.#open(backend);
+      this.#byKey.set(poolKey, [...sessions, session]);
+      return session;
+    }
+    // The backend allows fewer streams than before; Node keeps those in excess until there is room.
+    return sessions.reduce((least, session) => (session.streamCount < least.streamCount ? session : least));
+  }
+
+  #open(backend: CompiledBackend, isSingle = false): BackendSession {
+    const { http2StreamsMax: streamsMax, idleTimeoutMs } = this.#options;
+    const session = new BackendSession(backend, ++this.#opened, {
+      means: this.#options,
+      deadlines: this.#deadlines,
+      idleTimeoutMs,
+      streamsMax,
+      isSingle,
+      onRetired: (retired) => this.#retired(retired),
+      onClosed: (closed) => void this.#all.delete(closed),
+      onHttp1: () => this.#noteHttp1(backend.poolKey),
+    });
+    this.#all.add(session);
+    return session;
+  }
+
+  #retired(session: BackendSession): void {
+    const { poolKey } = session.backend;
+    const left = (this.#byKey.get(poolKey) ?? []).filter((each) => each !== session);
+    if (left.length === 0) this.#byKey.delete(poolKey);
+    else this.#byKey.set(poolKey, left);
+  }
+
+  #noteHttp1(poolKey: string): void {
+    if (this.#http1.size >= HTTP1_MAX) this.#http1.clear();
+    this.#http1.set(poolKey, this.#deadlines.nowMs + HTTP1_MS);
+  }
+}
