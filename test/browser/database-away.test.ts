@@ -51,6 +51,9 @@ it('shows the configuration in force without it, keeps a refused change, and sav
   const tab = await page.context().newPage();
   await tab.goto('/apps');
   await tab.getByRole('link', { name: 'Billing' }).first().waitFor();
+  const history = await page.context().newPage();
+  await history.goto('/history');
+  await history.getByRole('alert').filter({ hasText: 'The database does not answer' }).waitFor();
   const visitor = await console.open('/apps', 'visitor');
   await visitor.page.getByLabel('Admin token').fill(await console.token('admin'));
   await visitor.page.getByRole('button', { name: 'Sign in', exact: true }).click();
@@ -58,6 +61,8 @@ it('shows the configuration in force without it, keeps a refused change, and sav
 
   relay.heal();
   await banner.waitFor({ state: 'hidden' });
+  // Without a press on a button.
+  await history.getByText('Created the app billing').waitFor();
   await form.getByRole('button', { name: 'Save' }).click();
   await page.getByRole('dialog').getByRole('button', { name: 'Save' }).click();
   await expect

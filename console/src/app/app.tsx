@@ -9,17 +9,25 @@ import { router } from './router.tsx';
 import { SignInGate } from './sign-in-gate.tsx';
 
 const RETRIES_MAX = 3;
+/** A database that is away is away for longer; the pages are read anew when it is back. */
+const RETRIES_WITHOUT_DATABASE = 1;
 
 const client = new QueryClient({
   defaultOptions: {
     queries: {
       staleTime: 2_000,
       // What the API refuses it refuses again; without an answer the gateway may be starting.
-      retry: (count, error) => !(error instanceof ApiError && error.status < 500) && count < RETRIES_MAX,
+      retry: (count, error) => count < retriesFor(error),
     },
     mutations: { retry: false, networkMode: 'always' },
   },
 });
+
+function retriesFor(error: Error): number {
+  if (!(error instanceof ApiError)) return RETRIES_MAX;
+  if (error.code === 'storage_unavailable') return RETRIES_WITHOUT_DATABASE;
+  return error.status < 500 ? 0 : RETRIES_MAX;
+}
 
 export function App(): ReactNode {
   return (

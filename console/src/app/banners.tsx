@@ -1,6 +1,6 @@
 /** What concerns every page: the gateway does not answer, or its database is away. */
 import { useQueryClient } from '@tanstack/react-query';
-import { useEffect, useSyncExternalStore, type ReactNode } from 'react';
+import { useEffect, useRef, useSyncExternalStore, type ReactNode } from 'react';
 import { useRead } from '../api/queries.ts';
 import { announceUnreachable, connectionState, subscribeToConnection } from '../api/session-state.ts';
 import { shellWords } from '../text/shell.ts';
@@ -13,13 +13,25 @@ const TRY_AGAIN_MS = 1_500;
 export function Banners(): ReactNode {
   const { isUnreachable } = useSyncExternalStore(subscribeToConnection, connectionState);
   const health = useRead('GET /apps', { query: { limit: 1 } }, { everyMs: HEALTH_MS });
+  const isStale = health.data?.isStale === true;
   useReturn(isUnreachable);
+  useReturnOfDatabase(isStale);
   return (
     <div className={styles['banners']} role="status">
       {isUnreachable && <Note tone="bad">{shellWords.unreachable}</Note>}
-      {!isUnreachable && health.data?.isStale === true && <Note tone="warn">{shellWords.stale}</Note>}
+      {!isUnreachable && isStale && <Note tone="warn">{shellWords.stale}</Note>}
     </div>
   );
+}
+
+/** What could not be read without it is read when it is back. */
+function useReturnOfDatabase(isAway: boolean): void {
+  const client = useQueryClient();
+  const wasAway = useRef(false);
+  useEffect(() => {
+    if (wasAway.current && !isAway) void client.invalidateQueries();
+    wasAway.current = isAway;
+  }, [isAway, client]);
 }
 
 /** Asks until the gateway answers again; then everything shown is read anew. */
