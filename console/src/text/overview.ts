@@ -110,7 +110,7 @@ export const stateWords = {
   upSince: 'Started',
   live: (count: number): string => `${count} live`,
   lagging: (count: number): string => `${count} behind`,
-  silent: (count: number): string => (count === 1 ? '1 does not answer' : `${count} do not answer`),
+  silent: (count: number): string => `${count} away`,
   configVersion: (version: number): string => `config version ${version}`,
   countersUsed: (share: string): string => `counters use ${share} of their memory`,
   nextEnd: (days: number): string =>

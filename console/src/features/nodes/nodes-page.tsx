@@ -8,6 +8,7 @@ import { DataTable, type Column } from '../../ui/display/data-table.tsx';
 import { Loaded, Note } from '../../ui/display/notes.tsx';
 import { PageHead, Panel, Stack } from '../../ui/display/panel.tsx';
 import { formatNumber, Time } from '../../ui/display/time.tsx';
+import { ProblemList, useProblems } from '../overview/problem-list.tsx';
 import { ConfigFilePanel } from './config-file-panel.tsx';
 import styles from './nodes.module.css';
 
@@ -25,6 +26,7 @@ export function NodesPage(): ReactNode {
       <Loaded query={nodes}>
         {({ body: { data } }) => (
           <Stack>
+            <Vanished />
             <ConfigFilePanel />
             <Panel title={nodesWords.table} isFlush>
               <DataTable
@@ -40,6 +42,12 @@ export function NodesPage(): ReactNode {
       </Loaded>
     </>
   );
+}
+
+/** A gateway that has died is among the running ones no more. */
+function Vanished(): ReactNode {
+  const problems = useProblems().data?.body.data.filter(({ link }) => link.kind === 'nodes') ?? [];
+  return problems.length === 0 ? null : <ProblemList problems={problems} />;
 }
 
 function columnsOf(configVersion: number): readonly Column<Node>[] {

@@ -25,6 +25,7 @@ export function StatePanel({ problems }: StatePanelProps): ReactNode {
   const own = states?.find((node) => node.is_self)?.state ?? undefined;
   // The page that is shown came from one that answers; what the others have is not known.
   const silent = states?.filter(({ state }) => state === null).length ?? 0;
+  const hasProblem = problems?.some(({ link }) => link.kind === 'nodes') === true;
   const row = (kinds: readonly Kind[]): ReactNode => <StateBadge kinds={kinds} problems={problems} />;
   return (
     <>
@@ -50,7 +51,11 @@ export function StatePanel({ problems }: StatePanelProps): ReactNode {
             to="/nodes"
             aside={nodes && nodesText(nodes.nodes, nodes.config_version)}
           >
-            {silent > 0 ? <Badge tone="warn">{stateWords.silent(silent)}</Badge> : row(['nodes'])}
+            {silent > 0 && !hasProblem ? (
+              <Badge tone="warn">{stateWords.silent(silent)}</Badge>
+            ) : (
+              row(['nodes'])
+            )}
           </StateItem>
           {self !== undefined && (
             <StateItem name={stateWords.upSince} aside={self.version}>
