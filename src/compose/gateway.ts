@@ -14,6 +14,7 @@ import type { Parts } from './parts.ts';
 import { assertAlone, assertClaimed, claim, fileOfPort, release, takeover } from './takeover-files.ts';
 import {
   createSupervisor,
+  discoveryWatch,
   listenForTraffic,
   startHousekeeping,
   startLimits,
@@ -30,7 +31,6 @@ import { MetricsMerger } from '../observe/prometheus.ts';
 import { ShadowHistory } from '../observe/shadow-report.ts';
 import { DeprecationLog } from '../control/reporting/deprecation-log.ts';
 import { newTroubles } from '../control/problems/recent-events.ts';
-import { DiscoveryWatch } from '../control/discovery/discovery-watch.ts';
 import { HealthRegistry } from '../control/health/health-registry.ts';
 import { ExplainControl } from '../explain/control.ts';
 import { LiveHub } from '../explain/live/live-hub.ts';
@@ -235,7 +235,7 @@ function ownConnections(
 
 /** Parts that only record what happens. */
 function recorders(parts: Omit<Parts, keyof Recorders>): Recorders {
-  const { repository, log, clock, settings, state, egress } = parts;
+  const { repository, log, clock, settings, state } = parts;
   return {
     metrics: new MetricsMerger(),
     keyUsage: new KeyUsageWriter({ repository, log, clock, daysKept: settings.keyUsageDays }),
@@ -244,7 +244,7 @@ function recorders(parts: Omit<Parts, keyof Recorders>): Recorders {
     live: new LiveHub({ clock }),
     deprecations: new DeprecationLog(log, clock),
     health: new HealthRegistry(state, clock, log),
-    discovery: new DiscoveryWatch({ state, clock, log, egress, settings: settings.discovery }),
+    discovery: discoveryWatch(parts),
     shadowLog: new ShadowLog(log, clock),
     shadowHistory: new ShadowHistory(clock.nowMs()),
     stats: statsHistory(settings, clock),

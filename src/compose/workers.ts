@@ -8,12 +8,15 @@ import { randomHex } from '../lib/ids.ts';
 import { createLimitMemory } from '../limits/local/memory.ts';
 import { CounterPressure } from '../control/workers/counter-pressure.ts';
 import { DescriptorWatch } from '../control/workers/descriptor-watch.ts';
+import { DiscoveryWatch } from '../control/discovery/discovery-watch.ts';
+import { FoundFile } from '../control/discovery/found-file.ts';
 import { HealthProbe } from '../control/health/health-probe.ts';
 import { startLimitNode } from '../control/cluster/limit-node.ts';
 import type { TrafficPorts } from '../control/workers/protocol.ts';
 import { Supervisor } from '../control/workers/supervisor.ts';
 import { startTicketRotation } from '../control/certificates/ticket-keys.ts';
 import type { Settings } from '../settings/settings.ts';
+import { databaseOf } from './database.ts';
 import { noteLogLines } from './problems.ts';
 import type { PublishCertificates, ReadCertificates } from './listener-certificates.ts';
 import type { Parts } from './parts.ts';
@@ -154,10 +157,20 @@ export function startUpkeep(parts: Parts, supervisor: Supervisor): (() => Promis
   ];
 }
 
+/** What was found outlives a restart where the configuration does: beside the snapshot file. */
+export function discoveryWatch(
+  parts: Pick<Parts, 'state' | 'clock' | 'log' | 'egress' | 'settings'>,
+): DiscoveryWatch {
+  const { state, clock, log, egress, settings } = parts;
+  const { snapshotFile } = databaseOf(settings);
+  const file = snapshotFile === undefined ? undefined : new FoundFile(`${snapshotFile}.targets`, log);
+  return new DiscoveryWatch({ state, clock, log, egress, settings: settings.discovery, file });
+}
+
 /** Looks targets up from now on; a start does not wait for them. Returns a function that stops it. */
 function startDiscovery({ discovery }: Parts, supervisor: Supervisor): () => Promise<void> {
   discovery.start((found) => supervisor.setTargets(found));
-  return async () => discovery.stop();
+  return () => discovery.stop();
 }
 
 /** How changed certificates reach the workers, and health checks. */

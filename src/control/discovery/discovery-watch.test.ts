@@ -66,7 +66,7 @@ function start({ dns, dnsTimeoutMs = 2_000, minIntervalMs = 60_000, folder, disc
     await new Promise((done) => setTimeout(done, 1));
     underWay -= 1;
   });
-  stops.push(() => watch.stop());
+  stops.push(() => void watch.stop());
   return { state, watch, told, lines, startedMs };
 }
 

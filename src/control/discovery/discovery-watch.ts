@@ -19,6 +19,7 @@ import type { DiscoverySettings } from '../../settings/settings-types.ts';
 import type { DiscoverySource } from '../cluster/discovered-targets.ts';
 import type { ConfigState } from '../cluster/config-state.ts';
 import { DnsLook, type KnownAddresses } from './dns-look.ts';
+import type { FoundFile } from './found-file.ts';
 import { lookAtFile, newSeenFile, type SeenFile } from './file-look.ts';
 import { boundedSet, changedPlaces, nextSet } from './found-set.ts';
 import type { Look } from './look.ts';
@@ -77,6 +78,8 @@ export interface DiscoveryDeps {
   readonly log: Logger;
   readonly egress: Egress;
   readonly settings: DiscoverySettings;
+  /** What was found before a restart; undefined: it is not kept. */
+  readonly file?: FoundFile | undefined;
 }
 
 export class DiscoveryWatch {
@@ -88,6 +91,8 @@ export class DiscoveryWatch {
   readonly #fileLane: Lane = { line: [], running: 0, started: 0 };
   readonly #counts = new Map<Discovery['type'], Record<LookOutcome, number>>();
   #publisher: TargetPublisher | undefined;
+  /** Of an earlier run, for sources that were not looked at yet. */
+  #remembered = new Map<string, readonly FoundTarget[]>();
   #timer: NodeJS.Timeout | undefined;
 
   constructor(deps: DiscoveryDeps) {
@@ -101,6 +106,7 @@ export class DiscoveryWatch {
   /** @param publish tells the workers */
   start(publish: Publish): void {
     this.#publisher = new TargetPublisher(publish);
+    this.#remembered = this.#deps.file?.read() ?? this.#remembered;
     this.#timer ??= setInterval(() => this.#tick(), TICK_MS);
     this.#tick();
   }
@@ -115,12 +121,13 @@ export class DiscoveryWatch {
       await delay(FIRST_LOOKS_POLL_MS);
   }
 
-  stop(): void {
+  async stop(): Promise<void> {
     clearInterval(this.#timer);
     this.#timer = undefined;
     for (const { line } of this.#lanes) line.length = 0;
     this.#watched.clear();
     this.#dns.stop();
+    await this.#deps.file?.stop();
   }
 
   /** Looks since the start, by type of source. */
@@ -195,7 +202,16 @@ export class DiscoveryWatch {
       doubted: undefined,
     };
     this.#watched.set(source.key, watched);
+    this.#remember(source);
     return watched;
+  }
+
+  /** Until the first look, what an earlier run has found is as good as what this one has found last. */
+  #remember({ key, targets }: DiscoverySource): void {
+    const found = this.#remembered.get(key);
+    this.#remembered.delete(key);
+    if (found === undefined || targets.length > 0) return;
+    this.#publisher?.add(this.#deps.state.setFound(key, found));
   }
 
   #forget(): void {
@@ -310,6 +326,7 @@ export class DiscoveryWatch {
     const { added, removed } = changedPlaces(source.targets, targets);
     watched.changedAtMs = clock.nowMs();
     this.#publisher?.add(state.setFound(source.key, targets));
+    this.#deps.file?.changed(state.discovered.sources());
     const some = (places: readonly string[]): readonly string[] => places.slice(0, LOGGED_MAX);
     log.info(
       { source: text, targets: targets.length, added: some(added), removed: some(removed) },

@@ -117,26 +117,36 @@ it('a worker that replaces another has what was found, also while DNS is away', 
     expect((await fetch(`${gateway.proxy}/worker/v1/x`)).status).toBe(200);
 });
 
-it('a restart serves its first request where DNS answers, and is not kept down where it does not', async () => {
+it('a restart serves its first request, also while DNS is away; without what it had found, it is not kept down', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'headgate-restart-'));
   closers.push(() => rmSync(folder, { recursive: true }));
+  closers.push(() => (dns.mode = 'ok'));
   dns.setA('restart.test', ['127.0.0.1']);
-  const first = await start({ folder });
+  // A file, on PostgreSQL too.
+  const env = { GATEWAY_SNAPSHOT_FILE: join(folder, 'kept.snapshot') };
+  const first = await start({ folder, env });
   await discovered(first, 'restart', { type: 'dns', host: 'restart.test', port: fleet[0]?.port });
   await found(first, 'restart', 1);
   await first.stop();
-  const second = await start({ folder });
-  expect((await fetch(`${second.proxy}/restart/v1/x`)).status).toBe(200);
-  await second.stop();
   dns.mode = 'silent';
-  closers.push(() => (dns.mode = 'ok'));
-  const third = await start({ folder });
+  const second = await start({ folder, env });
+  expect((await fetch(`${second.proxy}/restart/v1/x`)).status).toBe(200);
+  await until(async () => (await healthOf(second, 'restart'))['discovery'].stale_since !== null, 5_000);
+  expect(await second.must('GET', '/problems')).toContainEqual(
+    expect.objectContaining({ code: 'discovery_failing', severity: 'warning' }),
+  );
+  await second.stop();
+  rmSync(join(folder, 'kept.snapshot.targets'));
+  const third = await start({ folder, env });
   expect((await fetch(`${third.proxy}/restart/v1/x`)).status).toBe(503);
   expect(await third.must('GET', '/problems')).toContainEqual(
     expect.objectContaining({ code: 'no_targets', severity: 'critical' }),
   );
+  await third.stop();
   dns.mode = 'ok';
-  await until(async () => (await fetch(`${third.proxy}/restart/v1/x`)).status === 200, 10_000);
+  rmSync(join(folder, 'kept.snapshot.targets'), { force: true });
+  const fourth = await start({ folder, env });
+  expect((await fetch(`${fourth.proxy}/restart/v1/x`)).status).toBe(200);
 });
 
 it('a configuration file can have it, and a dump says it as it was written', async () => {

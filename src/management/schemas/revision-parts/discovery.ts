@@ -1,6 +1,7 @@
 /** Where the targets of a revision are looked up, as clients write and read it. */
 import { Type, type Static } from 'typebox';
 import { closed, oneOf } from '../../../model/schema-pieces.ts';
+import { TARGETS_MAX, TargetSchema } from './targets.ts';
 
 export const DISCOVERY_TYPES = ['dns', 'dns_srv', 'file'] as const;
 /** Longest path of a file with targets, in characters. */
@@ -50,3 +51,30 @@ export const DiscoverySchema = Type.Object(
   },
 );
 export type DiscoveryInput = Static<typeof DiscoverySchema>;
+
+/** Sources whose found targets outlive a restart; others are looked up after it. */
+export const FOUND_SOURCES_MAX = 10_000;
+export const FOUND_FORMAT = 1;
+
+const name = Type.Optional(Type.String({ minLength: 1, maxLength: 255 }));
+
+/** The file of control/discovery/found-file.ts. */
+export const FoundTargetsSchema = Type.Object(
+  {
+    format: Type.Literal(FOUND_FORMAT),
+    sources: Type.Array(
+      Type.Object(
+        {
+          key: Type.String({ maxLength: 1_024 }),
+          targets: Type.Array(
+            Type.Object({ ...TargetSchema.properties, foundAs: name, service: name }, closed),
+            { minItems: 1, maxItems: TARGETS_MAX },
+          ),
+        },
+        closed,
+      ),
+      { maxItems: FOUND_SOURCES_MAX },
+    ),
+  },
+  closed,
+);

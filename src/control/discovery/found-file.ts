@@ -1,0 +1,105 @@
+/**
+ * Found targets in a file beside the snapshot file, so that a gateway that starts while DNS is away has what it had
+ * found before. Written a moment after a change, as a whole, under another name first. What cannot be read or written is
+ * told in the log and does no harm: the gateway looks everything up anyway. The file is no configuration: what it says
+ * of a source is used only where a revision has this source, and the rules of egress apply at each connection.
+ */
+import { rename, writeFile } from 'node:fs/promises';
+import { readBoundedFile } from '../../declaration/bounded-file.ts';
+import { validate } from '../../management/api/validate.ts';
+import {
+  FOUND_FORMAT,
+  FOUND_SOURCES_MAX,
+  FoundTargetsSchema,
+} from '../../management/schemas/revision-parts/discovery.ts';
+import { jsonSchema } from '../../model/json-schema.ts';
+import type { FoundTarget } from '../../model/resources.ts';
+import type { Logger } from '../../observe/log.ts';
+
+const FILE_BYTES_MAX = 64 * 1_048_576;
+/** From a change to the write. */
+const PAUSE_MS = 500;
+
+const SCHEMA = jsonSchema(FoundTargetsSchema);
+
+interface Content {
+  readonly sources: readonly { readonly key: string; readonly targets: readonly FoundTarget[] }[];
+}
+
+type Sources = Iterable<{ readonly key: string; readonly targets: readonly FoundTarget[] }>;
+
+export class FoundFile {
+  readonly #path: string;
+  readonly #log: Logger;
+  #sources: Sources | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  #writing: Promise<void> = Promise.resolve();
+  /** The last write has failed, which was told. */
+  #hasFailed = false;
+
+  constructor(path: string, log: Logger) {
+    this.#path = path;
+    this.#log = log;
+  }
+
+  /** By key of the source; empty without a file that can be read. */
+  read(): Map<string, readonly FoundTarget[]> {
+    const found = readBoundedFile(this.#path, FILE_BYTES_MAX);
+    if ('problem' in found) {
+      if (found.problem !== 'ENOENT') this.#refuse(found.problem);
+      return new Map();
+    }
+    let content: unknown;
+    try {
+      content = JSON.parse(Buffer.from(found.bytes).toString('utf8'));
+    } catch {
+      this.#refuse('it is not JSON');
+      return new Map();
+    }
+    const [error] = validate(SCHEMA, content);
+    if (error !== undefined) {
+      this.#refuse(`${error.pointer} ${error.detail}`);
+      return new Map();
+    }
+    return new Map((content as Content).sources.map(({ key, targets }) => [key, targets]));
+  }
+
+  /** @param sources read when it is written */
+  changed(sources: Sources): void {
+    this.#sources = sources;
+    this.#timer ??= setTimeout(() => {
+      this.#timer = undefined;
+      this.#writing = this.#writing.then(() => this.#write());
+    }, PAUSE_MS).unref();
+  }
+
+  /** Resolves when what has changed is written, or cannot be. */
+  async stop(): Promise<void> {
+    const isPending = this.#timer !== undefined;
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    if (isPending) this.#writing = this.#writing.then(() => this.#write());
+    await this.#writing;
+  }
+
+  async #write(): Promise<void> {
+    const sources: Content['sources'][number][] = [];
+    for (const { key, targets } of this.#sources ?? []) {
+      if (targets.length > 0) sources.push({ key, targets });
+      if (sources.length === FOUND_SOURCES_MAX) break;
+    }
+    const temporary = `${this.#path}.new`;
+    try {
+      await writeFile(temporary, `${JSON.stringify({ format: FOUND_FORMAT, sources })}\n`, { mode: 0o600 });
+      await rename(temporary, this.#path);
+      this.#hasFailed = false;
+    } catch (error) {
+      if (!this.#hasFailed) this.#log.warn({ err: error }, 'found targets cannot be written to their file');
+      this.#hasFailed = true;
+    }
+  }
+
+  #refuse(problem: string): void {
+    this.#log.warn({ file: this.#path, problem }, 'found targets of an earlier run are not used');
+  }
+}
