@@ -3,6 +3,7 @@
  * files, and configurations that are not in force. With the real program and a real DNS server.
  */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createSecureServer, type ServerHttp2Session } from 'node:http2';
 import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -98,6 +99,47 @@ it('the certificate and Host are those of the service, not of an address or of a
   await found(gateway, 'named', 1);
   expect((await fetch(`${gateway.proxy}/named/v1/x`)).status).toBe(200);
   expect(seen.at(-1)).toEqual(['backend.test', `backend.test:${port}`]);
+});
+
+it('a backend of HTTP/2 gets the name of the service, too, and leaves with the set', async () => {
+  const gateway = await start();
+  const pem = (name: string): string =>
+    readFileSync(join(import.meta.dirname, '../../support/tls', name), 'utf8');
+  const seen: unknown[] = [];
+  const sessions = new Set<ServerHttp2Session>();
+  const secure = createSecureServer({ cert: pem('backend.pem'), key: pem('backend-key.pem') });
+  secure.on('session', (session) => {
+    sessions.add(session);
+    session.on('close', () => sessions.delete(session));
+  });
+  secure.on('stream', (stream, headers) => {
+    const { servername } = stream.session?.socket as TLSSocket & { servername: string };
+    seen.push([servername, headers[':authority']]);
+    stream.respond({ ':status': 200 });
+    stream.end();
+  });
+  await new Promise<void>((done) => secure.listen(0, '127.0.0.1', done));
+  closers.push(() => {
+    for (const session of sessions) session.destroy();
+    secure.close();
+  });
+  const { port } = secure.address() as AddressInfo;
+  dns.setA('backend.test', ['127.0.0.1', '127.0.0.2']);
+  await discovered(
+    gateway,
+    'h2',
+    { type: 'dns', host: 'backend.test', port },
+    { backend_scheme: 'https', backend_protocol: 'h2', backend_tls: { ca: pem('ca.pem') } },
+  );
+  await found(gateway, 'h2', 2);
+  // The server listens on one of them.
+  for (let request = 0; request < 10; request++)
+    expect((await fetch(`${gateway.proxy}/h2/v1/x`)).status).toBe(200);
+  expect(new Set(seen.map(String))).toEqual(new Set([`backend.test,backend.test:${port}`]));
+  expect(sessions.size).toBeGreaterThan(0);
+  dns.setA('backend.test', ['127.0.0.2']);
+  await found(gateway, 'h2', 1);
+  await until(() => sessions.size === 0, 5_000);
 });
 
 it('a worker that replaces another has what was found, also while DNS is away', async () => {
