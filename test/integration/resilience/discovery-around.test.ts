@@ -113,8 +113,8 @@ it('a backend of HTTP/2 gets the name of the service, too, and leaves with the s
     session.on('close', () => sessions.delete(session));
   });
   secure.on('stream', (stream, headers) => {
-    const { servername } = stream.session?.socket as TLSSocket & { servername: string };
-    seen.push([servername, headers[':authority']]);
+    const socket = stream.session?.socket as (TLSSocket & { servername: string }) | undefined;
+    seen.push([socket?.servername, headers[':authority']]);
     stream.respond({ ':status': 200 });
     stream.end();
   });
