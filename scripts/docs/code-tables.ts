@@ -44,7 +44,8 @@ export function errorsPage(): string {
   return page(
     'Errors',
     `Every error of the management API and of the proxy is one \`application/problem+json\` document (RFC 9457) that
-also reads as the envelope of a success:
+also reads as the envelope of a success. Calls of gRPC get [\`grpc-status\`](backend-connections.md#grpc) instead.
+
 
 | Member | Meaning |
 | --- | --- |

@@ -13,6 +13,7 @@ import type { OverloadReason } from './exchange-limiter.ts';
 import { findOtherRoute } from './find-route.ts';
 import { CIRCUIT_OPEN, NO_TARGETS, OVERLOADED } from './reasons.ts';
 import { ADMITTED, REFUSED, type Admission, type Breaker, type Trial } from './resilience/breaker.ts';
+import { grpcTimeoutMs } from '../http/fields/grpc.ts';
 import { BreakerReport } from './resilience/breaker-report.ts';
 import { RetryState } from './resilience/retry-state.ts';
 import { DONE, OTHER_POLICY, type StageResult } from './stage-result.ts';
@@ -93,6 +94,8 @@ export class Attempts implements ExchangeAttempts, ForwardingOwner, PermitWaiter
   readonly report: BreakerReport;
   /** When the whole exchange must end; Infinity without a limit. */
   readonly endsAtMs: number;
+  /** By the policy; the client of gRPC may give it less. */
+  readonly #policyEndsAtMs: number;
   readonly #exchange: Exchange;
   #route: Route;
   /** undefined while the revision has a single target. */
@@ -113,7 +116,8 @@ export class Attempts implements ExchangeAttempts, ForwardingOwner, PermitWaiter
     this.#exchange = exchange;
     this.#route = route;
     this.report = report;
-    this.endsAtMs = exchange.startedMs + (route.policy.timeouts?.totalMs ?? Infinity);
+    this.#policyEndsAtMs = exchange.startedMs + (route.policy.timeouts?.totalMs ?? Infinity);
+    this.endsAtMs = Math.min(this.#policyEndsAtMs, exchange.startedMs + grpcTimeoutMs(exchange));
   }
 
   start(): void {
@@ -281,8 +285,9 @@ export class Attempts implements ExchangeAttempts, ForwardingOwner, PermitWaiter
     const failure = { cause: 'total_timeout', fault: 'out_of_time' } as const;
     exchange.timeline?.attemptEnded(0, failure.cause);
     exchange.context.observer.upstreamFailed(failure, exchange);
-    // A slow client or a long response is not a failure of the backend.
-    if (this.#forwarding?.isWaitingForBackend === true) {
+    // A slow client, a long response, or too little time from the client is not a failure of the backend.
+    const isPolicyTime = exchange.context.deadlines.nowMs >= this.#policyEndsAtMs;
+    if (isPolicyTime && this.#forwarding?.isWaitingForBackend === true) {
       this.#aimed?.failed(failure);
       this.report.failed(failure);
     }

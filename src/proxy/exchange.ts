@@ -6,7 +6,7 @@
 import { clientAddress } from '../http/fields/forwarded.ts';
 import { HeaderKind } from '../http/heads/header-kind.ts';
 import type { ErrorCode } from '../model/errors.ts';
-import { headerLines, type Reason } from '../model/reason.ts';
+import { clientSentence, headerLines, type Reason } from '../model/reason.ts';
 import { releasePermit } from '../policy/parts/concurrency/part.ts';
 import { newEvaluation } from '../policy/evaluate.ts';
 import type { CompiledPolicy, Evaluation } from '../policy/stage.ts';
@@ -15,6 +15,7 @@ import type { ClientConnection } from './interfaces/client-connection.ts';
 import type { AnswerableExchange } from './interfaces/exchange-view.ts';
 import type { ProxyContext } from './interfaces/proxy-context.ts';
 import type { Route, Version } from './interfaces/route.ts';
+import { grpcErrorLines, isGrpc } from '../http/fields/grpc.ts';
 import type { MatchResult } from './match.ts';
 import { POLICY_TIMEOUT } from './reasons.ts';
 import type { RequestBuffer } from './io/request-buffer.ts';
@@ -245,7 +246,8 @@ export class Exchange implements AnswerableExchange {
   }
 
   /**
-   * Answers with a problem document (RFC 9457); if a response has begun already, ends the connection instead.
+   * Answers with a problem document (RFC 9457), or to a client of gRPC with its form of an error; if a response has
+   * begun already, ends the connection instead.
    * @param mayPersist false if the start of the next request is unknown
    */
   respondProblem(reason: Reason, mayPersist = true): void {
@@ -253,6 +255,7 @@ export class Exchange implements AnswerableExchange {
     writable(this).reason = reason;
     if (this.responseStarted) return this.abort();
     const { status, body } = problemBody(reason, this.path, this.requestId);
+    if (isGrpc(this)) return this.#writeGrpcError(status, reason, mayPersist);
     const fields = `Content-Type: application/problem+json\r\nCache-Control: no-store\r\n${headerLines(reason)}`;
     this.#write(status, fields, body, mayPersist);
   }
@@ -325,12 +328,19 @@ export class Exchange implements AnswerableExchange {
     this.#finish();
   }
 
-  #write(status: number, fields: string, body: string, mayPersist: boolean): void {
+  /** Logs and metrics have the status that the error has over HTTP. */
+  #writeGrpcError(status: number, reason: Reason, mayPersist: boolean): void {
+    const fields = grpcErrorLines(status, clientSentence(reason)) + headerLines(reason);
+    this.#write(status, fields, '', mayPersist, 200);
+  }
+
+  /** @param sentStatus that the client gets, if it is another one than the logged one */
+  #write(status: number, fields: string, body: string, mayPersist: boolean, sentStatus = status): void {
     this.attempts?.cancel();
     const persist = mayPersist && this.connection.canPersist();
     writable(this).status = status;
     releasePermit(this.evaluation);
-    const text = gatewayResponse(this, status, fields + responseFields(this, fields), body, persist);
+    const text = gatewayResponse(this, sentStatus, fields + responseFields(this, fields), body, persist);
     this.#send(status, text, this.method === 'HEAD' ? 0 : body.length, persist);
   }
 

@@ -56,7 +56,7 @@ export function probe(
     const client: UpstreamClient = {
       onUpstreamConnected: () => upstream.sendRequest(requestOf(backend, path), ''),
       onOtherProtocol: () => {
-        upstream = pool.openApart(backend);
+        upstream = pool.open(backend);
         upstream.acquire(client, 'GET', undefined);
       },
       onResponseHead: ({ status }) =>

@@ -12,8 +12,8 @@ export interface PermitWaiter {
 }
 
 export interface PermitLimits {
-  /** Requests that a backend takes at once over HTTP/2; undefined: its connections carry one each. */
-  readonly streamsMax?: (backend: CompiledBackend) => number | undefined;
+  /** Requests that a backend takes at once over HTTP/2; Infinity: without limit. */
+  readonly streamsMax?: (backend: CompiledBackend) => number;
   /** Connections in use per backend; 0 is unlimited. */
   readonly permitsMax: number;
   /** Waiting requests per backend. */

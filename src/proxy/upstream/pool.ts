@@ -103,7 +103,7 @@ export class UpstreamPool {
 
   /** For a single request outside of the traffic. Ends with it. */
   openApart(backend: CompiledBackend): Upstream {
-    return this.http2.serves(backend) ? this.http2.streamApart(backend) : this.open(backend);
+    return backend.protocol === 'http1' ? this.open(backend) : this.http2.streamApart(backend);
   }
 
   get idleCount(): number {

@@ -48,8 +48,10 @@ export class BackendSessions {
     return this.#http1.size === 0 || (this.#http1.get(poolKey) ?? -Infinity) <= this.#deadlines.nowMs;
   }
 
-  /** Streams that the backend takes at once from this worker, as far as is known. */
-  capacityOf({ poolKey }: CompiledBackend): number {
+  /** Streams that the backend takes at once from this worker, as far as is known; Infinity with HTTP/1.1. */
+  capacityOf(backend: CompiledBackend): number {
+    if (!this.serves(backend)) return Infinity;
+    const { poolKey } = backend;
     const { http2SessionsMax, http2StreamsMax } = this.#options;
     const perSession = this.#byKey.get(poolKey)?.find(({ isOpen }) => isOpen)?.capacity;
     return http2SessionsMax * (perSession ?? http2StreamsMax);
