@@ -168,6 +168,16 @@ it('counts what a part in shadow mode would have denied of all requests, and enf
   await page.getByRole('row').filter({ hasText: '/trial/v1' }).getByText('anonymous: 2').waitFor();
   expect(await axe(page)).toEqual([]);
   await screenshot(page, 'shadow');
+  await page.getByRole('button', { name: 'Reset', exact: true }).click();
+  await page
+    .getByRole('dialog', { name: 'Start to count anew?' })
+    .getByRole('button', { name: 'Reset' })
+    .click();
+  await page.getByText('The counts begin anew').waitFor();
+  // The bucket is still empty.
+  await ask('/trial/v1/x');
+  await page.reload();
+  await card.getByText('1 of 1').waitFor();
   await page.getByRole('button', { name: 'Enforce: Rate limit' }).click();
   const dialog = page.getByRole('dialog', { name: /Enforce "Rate limit"/ });
   await dialog.getByText(/route changes|routes change/).waitFor();
