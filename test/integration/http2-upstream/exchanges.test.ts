@@ -421,6 +421,26 @@ describe('the protocol', () => {
     expect(proxy.failures).toEqual([]);
   });
 
+  it('with a client certificate that the backend wants and the gateway has not is a failure of TLS', async () => {
+    const { proxy } = await start(echo, {
+      backend: { tls: TLS_PAIR, clientCa: CA },
+      route: { revision: { backend_host: 'localhost' } },
+    });
+    const response = await fetch(url(proxy.port), { method: 'POST', body: 'x' });
+    expect(response.status).toBe(502);
+    expect(proxy.failures).toEqual(['tls']);
+  });
+
+  it('is not spoken with a backend that has none of the pinned keys', async () => {
+    const pins = ['AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA='];
+    const { proxy } = await start(echo, {
+      backend: { tls: TLS_PAIR },
+      route: { revision: { backend_host: 'localhost', backend_tls: { ca: CA, pins } } },
+    });
+    expect((await fetch(url(proxy.port))).status).toBe(502);
+    expect(proxy.failures).toEqual(['tls']);
+  });
+
   async function startHttp1(tls: boolean) {
     const answer: http.RequestListener = (_request, response) => void response.end('one');
     const server = tls ? https.createServer(TLS_PAIR, answer) : http.createServer(answer);

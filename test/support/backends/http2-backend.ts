@@ -18,6 +18,8 @@ export interface Http2Backend {
 
 export interface Http2BackendOptions {
   readonly tls?: Certificate;
+  /** With `tls`: only clients with a certificate of this authority are served. */
+  readonly clientCa?: string;
   /** With `tls`: a client may choose HTTP/1.1. */
   readonly allowHTTP1?: boolean;
   readonly settings?: http2.Settings;
@@ -31,12 +33,17 @@ export type OnStream = (
 
 export async function startHttp2Backend(
   onStream: OnStream,
-  { tls, allowHTTP1 = false, settings = {} }: Http2BackendOptions = {},
+  { tls, clientCa, allowHTTP1 = false, settings = {} }: Http2BackendOptions = {},
 ): Promise<Http2Backend> {
   const server =
     tls === undefined
       ? http2.createServer({ settings })
-      : http2.createSecureServer({ ...tls, allowHTTP1, settings });
+      : http2.createSecureServer({
+          ...tls,
+          allowHTTP1,
+          settings,
+          ...(clientCa !== undefined && { ca: clientCa, requestCert: true, rejectUnauthorized: true }),
+        });
   const sessions = new Set<http2.ServerHttp2Session>();
   const sockets = new Set<Socket>();
   let connections = 0;

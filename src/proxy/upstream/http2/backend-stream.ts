@@ -145,6 +145,7 @@ export class BackendStream implements Upstream {
     const stream = host.open(source.headFields(), body === '', body === undefined && source.isChunked);
     this.#stream = stream;
     this.#listen(stream);
+    if (body === undefined) this.#listenForBody(stream);
     if (body === undefined || body === '') return;
     if (typeof body === 'string') stream.end(Buffer.from(body, 'latin1'));
     else {
@@ -230,11 +231,15 @@ export class BackendStream implements Upstream {
     );
     stream.on('trailers', onHead((_headers, _flags, raw) => this.#onTrailers(raw, guard)) as () => void);
     stream.on('end', () => this.#guard(() => this.#onEnd()));
-    stream.on('drain', () => this.#guard(() => this.#client?.onUpstreamWritable()));
-    stream.on('wantTrailers', () => this.#sendTrailers(stream));
     // The end of the stream follows its error and is handled there.
     stream.on('error', () => undefined);
     stream.on('close', () => this.#guard(() => this.#onClose(stream)));
+  }
+
+  /** For a body that is written in pieces. */
+  #listenForBody(stream: ClientHttp2Stream): void {
+    stream.on('drain', () => this.#guard(() => this.#client?.onUpstreamWritable()));
+    stream.on('wantTrailers', () => this.#sendTrailers(stream));
   }
 
   #onInterim(raw: string[], guard: Http2Guard): void {
