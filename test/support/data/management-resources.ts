@@ -155,6 +155,7 @@ export const REVISION: ResourceCase = {
   defaults: {
     revision: 'r7',
     backend_scheme: 'https',
+    backend_protocol: 'http1',
     backend_host: 'backend.example',
     backend_port: 443,
     backend_base_path: '/',
@@ -174,6 +175,7 @@ export const REVISION: ResourceCase = {
   full: {
     revision: 'canary',
     backend_scheme: 'http',
+    backend_protocol: 'h2',
     backend_host: '2001:db8::1',
     backend_port: 65_535,
     backend_base_path: '/base/path',
@@ -201,6 +203,7 @@ export const REVISION: ResourceCase = {
   changes: {
     revision: 'r8',
     backend_scheme: 'http',
+    backend_protocol: 'h2',
     backend_host: '192.0.2.7',
     backend_port: 8080,
     backend_base_path: '/v2',
