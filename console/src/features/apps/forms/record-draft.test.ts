@@ -94,3 +94,31 @@ it('reads labels as they are shown', () => {
     }),
   );
 });
+
+describe('a variant', () => {
+  const kinds = {
+    '/discovery/type': 'variant',
+    '/discovery/host': 'text',
+    '/discovery/port': 'number',
+  } as const;
+  const looked = { discovery: { type: 'dns', host: 'a.test', port: 80 } };
+
+  it('that is emptied removes the object, with what is typed of it', () => {
+    const edits = { '/discovery/type': '', '/discovery/host': 'b.test' };
+    expect(patchOf(looked, edits, kinds)).toEqual({ discovery: null });
+    expect(bodyOf(edits, kinds, 'with nulls')).toEqual({ discovery: null });
+  });
+
+  it('that is chosen is sent with the fields beside it', () => {
+    const edits = { '/discovery/type': 'dns', '/discovery/host': 'b.test', '/discovery/port': '81' };
+    const discovery = { type: 'dns', host: 'b.test', port: 81 };
+    expect(patchOf({ discovery: null }, edits, kinds)).toEqual({ discovery });
+    expect(bodyOf(edits, kinds)).toEqual({ discovery });
+  });
+
+  it('that stays leaves the object', () => {
+    expect(patchOf(looked, { '/discovery/type': 'dns', '/discovery/port': '81' }, kinds)).toEqual({
+      discovery: { port: 81 },
+    });
+  });
+});
