@@ -47,7 +47,7 @@ const ALL_TESTS = {
 export default defineConfig({
   test: {
     // More than CI has processors: most of the time most tests wait.
-    maxWorkers: 3,
+    maxWorkers: 4,
     sequence: { sequencer: LongestFirst },
     projects: [
       {

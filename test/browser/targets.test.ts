@@ -146,6 +146,14 @@ it('looks targets up instead, says what is wrong at the field, and shows what wa
   await screenshot(page, 'revision-discovery-health');
   await page.goto(`${console.gateway.base}/health`);
   await page.getByText('2 targets, all in service').waitFor();
+  // An explanation names the target, why it, and where it comes from.
+  await page.goto(`${console.gateway.base}/explain?url=/spread/v1/x`);
+  await page.getByText('file found.yaml', { exact: true }).waitFor();
+  const explained = page.getByRole('table', { name: 'Targets of the revision' });
+  expect(await explained.getByText('in service').count()).toBe(2);
+  expect(await explained.getByText('chosen').count()).toBe(1);
+  expect(await axe(page)).toEqual([]);
+  await screenshot(page, 'explained-target');
   await page.goto(`${console.gateway.base}${REVISIONS}/r1?tab=edit`);
   await source.selectOption({ label: 'written here' });
   await form.getByLabel('Backend host').fill('127.0.0.1');

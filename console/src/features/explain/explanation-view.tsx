@@ -7,6 +7,7 @@ import { useSearchText } from '../../page/search-text.ts';
 import { AnswerFacts, Candidates, Limits, RequestFacts, UpstreamFacts } from './exchange-facts.tsx';
 import { FixPanel } from './fix-panel.tsx';
 import { decidingStage, outcomeText, stageName, type ExplainSource } from './source.ts';
+import { TargetFacts } from './target-facts.tsx';
 import { StageList } from './stage-list.tsx';
 import { TimePanel } from './time-bars.tsx';
 import { TimeTravel } from './time-travel.tsx';
@@ -47,6 +48,7 @@ export function ExplanationView({ explanation, source }: ExplanationViewProps): 
       </Columns>
       <Limits limits={explanation.limits} />
       <Candidates candidates={explanation.candidates} />
+      <TargetFacts target={explanation.target} />
     </Stack>
   );
 }
