@@ -4,8 +4,9 @@
  * time, inode and size) or on request. A pair that cannot be used does not stop the start: it is logged once, what was
  * read of it before stays in use, and reading is retried. No message contains text of a key.
  */
-import { readdir, readFile, stat } from 'node:fs/promises';
-import { join } from 'node:path';
+import { readdir, stat } from 'node:fs/promises';
+import { basename, join } from 'node:path';
+import { readBoundedFile } from '../../declaration/bounded-file.ts';
 import { timestamp, type Clock } from '../../lib/clock.ts';
 import { CERTIFICATE_NAME_PATTERN } from '../../model/patterns.ts';
 import type { Logger } from '../../observe/log.ts';
@@ -22,6 +23,8 @@ const KEY_END = '.key';
 const NAME = new RegExp(CERTIFICATE_NAME_PATTERN);
 /** More are not read: each is checked once a second. */
 export const CLIENT_CERTIFICATES_MAX = 1_000;
+/** Of one file: chains have some thousand bytes. */
+const FILE_BYTES_MAX = 262_144;
 
 export interface ClientCertificateDeps {
   readonly folder: string;
@@ -43,6 +46,8 @@ export class ClientCertificateWatch {
   readonly #deps: ClientCertificateDeps;
   readonly #reminder: CertificateReminder;
   readonly #entries = new Map<string, Entry>();
+  /** State of the files that could not be used, by name: they are read again when it changes. */
+  readonly #unusable = new Map<string, string>();
   /** What was logged last, by name; '' is the folder. */
   readonly #complaints = new Map<string, string>();
   #publish: Publish | undefined;
@@ -87,6 +92,7 @@ export class ClientCertificateWatch {
   async reload(): Promise<void> {
     await this.#checking;
     for (const entry of this.#entries.values()) entry.stamp = '';
+    this.#unusable.clear();
     await this.check();
   }
 
@@ -100,6 +106,7 @@ export class ClientCertificateWatch {
 
   async #check(): Promise<void> {
     const names = await this.#names();
+    for (const name of this.#unusable.keys()) if (!names.includes(name)) this.#unusable.delete(name);
     const changed: string[] = [];
     for (const name of names) if (await this.#read(name)) changed.push(name);
     for (const name of [...this.#entries.keys()].filter((known) => !names.includes(known))) {
@@ -127,9 +134,18 @@ export class ClientCertificateWatch {
     const replaced = [...this.#entries.keys()].filter(
       (name) => files.has(name + CERT_END) !== files.has(name + KEY_END),
     );
-    const names = [...paired, ...replaced].toSorted();
-    if (names.length <= CLIENT_CERTIFICATES_MAX) this.#complaints.delete('');
-    else this.#complain('', `only the first ${CLIENT_CERTIFICATES_MAX} of ${names.length} are read`);
+    // Those in use come first: one more file takes none of them away.
+    const [known, others] = [true, false].map((isKnown) =>
+      [...paired, ...replaced].filter((name) => this.#entries.has(name) === isKnown).toSorted(),
+    ) as [string[], string[]];
+    const names = [...known, ...others];
+    const [firstLeft] = names.slice(CLIENT_CERTIFICATES_MAX);
+    if (firstLeft === undefined) this.#complaints.delete('');
+    else
+      this.#complain(
+        '',
+        `more than ${CLIENT_CERTIFICATES_MAX}: "${firstLeft}" is the first that is not read`,
+      );
     return names.slice(0, CLIENT_CERTIFICATES_MAX);
   }
 
@@ -139,20 +155,15 @@ export class ClientCertificateWatch {
     // Before reading: the next check then sees a change made meanwhile.
     const stamp = (await Promise.all(files.map(stampOf))).join(' ');
     const known = this.#entries.get(name);
-    if (known?.stamp === stamp) return false;
-    let pair: CertificatePair;
-    try {
-      const [cert = '', key = ''] = await Promise.all(files.map((file) => readFile(file, 'utf8')));
-      pair = { cert, key };
-    } catch (error) {
-      this.#complain(name, messageOf(error));
+    if (known?.stamp === stamp || this.#unusable.get(name) === stamp) return false;
+    const pair = readPair(files);
+    const facts = 'error' in pair ? pair : certificateFacts(pair);
+    if ('error' in facts || 'error' in pair) {
+      this.#unusable.set(name, stamp);
+      this.#complain(name, (facts as { readonly error: string }).error);
       return false;
     }
-    const facts = certificateFacts(pair);
-    if ('error' in facts) {
-      this.#complain(name, facts.error);
-      return false;
-    }
+    this.#unusable.delete(name);
     this.#complaints.delete(name);
     if (known?.pair.cert === pair.cert && known.pair.key === pair.key) {
       known.stamp = stamp;
@@ -171,15 +182,27 @@ export class ClientCertificateWatch {
     if (this.#complaints.get(name) === reason) return;
     this.#complaints.set(name, reason);
     const { log, folder } = this.#deps;
-    if (name === '') log.error({ folder, reason }, 'cannot read the folder of client certificates');
+    if (name === '') log.error({ folder, reason }, 'cannot read all of the client certificates');
     else
       log.error({ certificate: name, reason }, 'cannot use a client certificate; what was read before stays');
   }
 }
 
+/** Never waits: a pipe is no regular file. */
+function readPair(files: readonly string[]): CertificatePair | { readonly error: string } {
+  const texts: string[] = [];
+  for (const file of files) {
+    const read = readBoundedFile(file, FILE_BYTES_MAX);
+    if ('problem' in read) return { error: `${basename(file)}: ${read.problem}` };
+    texts.push(Buffer.from(read.bytes).toString('utf8'));
+  }
+  const [cert = '', key = ''] = texts;
+  return { cert, key };
+}
+
 async function stampOf(path: string): Promise<string> {
   const found = await stat(path, { bigint: true }).catch(() => undefined);
-  return found === undefined ? 'none' : `${found.mtimeNs}:${found.ino}:${found.size}`;
+  return found === undefined ? 'none' : `${found.mtimeNs}:${found.ctimeNs}:${found.ino}:${found.size}`;
 }
 
 function messageOf(error: unknown): string {

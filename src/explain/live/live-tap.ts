@@ -13,7 +13,7 @@ import type { LiveCount, LiveMessage, LiveRecord, LiveWatch } from './live-messa
 import { filteredFacts, liveRecord } from './live-record.ts';
 import { Pace } from './pace.ts';
 
-/** Most reports of this worker in a second, for all watchers. */
+/** Most reports of this worker in a second for all watchers, and once more as many that are theirs in equal parts. */
 const REPORTS_PER_SECOND_MAX = 400;
 const SEND_MS = 100;
 
@@ -27,6 +27,8 @@ export interface LiveTapOptions {
 interface Watching {
   readonly watch: LiveWatch;
   readonly pace: Pace;
+  /** Its part of the reports, which others cannot use up. */
+  readonly fair: Pace;
   seen: number;
   dropped: number;
 }
@@ -49,16 +51,19 @@ export class LiveTap {
 
   /** Whether an exchange that begins now may be reported, so that its stages are timed. @param nowMs monotonic */
   mayReport(nowMs: number): boolean {
-    for (const { pace } of this.#watching) if (pace.isOpen(nowMs)) return this.#pace.isOpen(nowMs);
+    for (const { pace, fair } of this.#watching) {
+      if (pace.isOpen(nowMs) && (this.#pace.isOpen(nowMs) || fair.isOpen(nowMs))) return true;
+    }
     return false;
   }
 
   /** From now on these watch; those that stay keep their counts. */
   watch(watches: readonly LiveWatch[]): void {
     const known = new Map(this.#watching.map((each) => [each.watch.id, each]));
-    this.#watching = watches.map(
-      (watch) => known.get(watch.id) ?? { watch, pace: new Pace(watch.perSecond), seen: 0, dropped: 0 },
-    );
+    this.#watching = watches.map((watch) => ({
+      ...(known.get(watch.id) ?? { watch, pace: new Pace(watch.perSecond), seen: 0, dropped: 0 }),
+      fair: new Pace(REPORTS_PER_SECOND_MAX / watches.length),
+    }));
     if (this.isWatched) this.#timer ??= setInterval(() => this.#report(), SEND_MS).unref();
     else this.stop();
   }
@@ -72,11 +77,11 @@ export class LiveTap {
       facts ??= filteredFacts(exchange);
       if (!passes(watching.watch.filter, facts)) continue;
       watching.seen += 1;
-      if (isNext(watching.pace, exchange, endMs)) (chosen ??= []).push(watching.watch.id);
+      if (this.#isNext(watching, exchange, endMs)) (chosen ??= []).push(watching.watch.id);
       else watching.dropped += 1;
     }
     if (chosen === undefined) return;
-    if (!this.#pace.admits(endMs)) return this.#drop(chosen);
+    this.#pace.admits(endMs);
     const id = `${this.#options.workerNumber}-${this.#nextRecord++}`;
     this.#records.push(liveRecord(exchange, id, chosen));
     this.#options.keep(id, exchange);
@@ -89,8 +94,11 @@ export class LiveTap {
     this.#report();
   }
 
-  #drop(chosen: readonly number[]): void {
-    for (const watching of this.#watching) if (chosen.includes(watching.watch.id)) watching.dropped += 1;
+  /** One whose stages were not timed is shown only where there is little to show. */
+  #isNext({ pace, fair }: Watching, { timeline }: ExchangeView, endMs: number): boolean {
+    if (!pace.isOpen(endMs) || (timeline === undefined && !pace.isIdle(endMs))) return false;
+    if (!this.#pace.isOpen(endMs) && !fair.admits(endMs)) return false;
+    return pace.admits(endMs);
   }
 
   #report(): void {
@@ -106,9 +114,4 @@ export class LiveTap {
     this.#records = [];
     this.#options.send({ type: 'live', worker: this.#options.workerNumber, records, counts });
   }
-}
-
-/** One whose stages were not timed is shown only where there is little to show. */
-function isNext(pace: Pace, { timeline }: ExchangeView, endMs: number): boolean {
-  return (timeline !== undefined || pace.isIdle(endMs)) && pace.admits(endMs);
 }

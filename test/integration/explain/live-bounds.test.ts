@@ -60,4 +60,18 @@ describe('streams of live traffic', () => {
     });
     expect(client.ended).toBe(false);
   });
+
+  it('leave each of them its part, however much the others ask for', async () => {
+    const greedy = await Promise.all(Array.from({ length: 5 }, () => watch()));
+    const rare = await openEvents(`${gateway.base}/api/v1/live?per_second=20&path=/rare`, ADMIN_TOKEN);
+    open.push(rare);
+    await until(() => rare.of('status').length > 0);
+    for (let wave = 0; wave < 30; wave++) {
+      await Promise.all(Array.from({ length: 60 }, () => request(gateway, '/common')));
+      await request(gateway, '/rare');
+    }
+    await until(() => rare.of('status').at(-1)?.seen === 30);
+    expect(rare.of('exchange')).toHaveLength(30);
+    expect(greedy[0]?.of('status').at(-1)?.dropped).toBeGreaterThan(0);
+  });
 });

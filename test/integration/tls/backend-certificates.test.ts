@@ -3,7 +3,16 @@
  * watches, and goes on only with a backend whose key is pinned.
  */
 import { X509Certificate } from 'node:crypto';
-import { copyFileSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import {
+  copyFileSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import * as https from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -11,6 +20,7 @@ import { join, resolve } from 'node:path';
 import type { SecureVersion, TLSSocket } from 'node:tls';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { pinOf } from '../../../src/proxy/upstream/tls/backend-tls.ts';
+import { installedProgram } from '../../support/programs/install-program.ts';
 import { CA } from '../../support/clients/http2-client.ts';
 import { pem } from '../../support/data/pem.ts';
 import { runToEnd, startGateway, type TestGateway } from '../../support/gateway.ts';
@@ -70,6 +80,65 @@ async function untilRead(names: readonly string[], change: () => void): Promise<
     const known = state.certificates.flatMap((each: { readonly names: readonly string[] }) => each.names);
     return count() > before && JSON.stringify(known) === JSON.stringify(names);
   });
+}
+
+/**
+ * A certificate of one trusted authority, followed by certificates that lead to another one, which is pinned: by name and
+ * key identifier, not by signature.
+ */
+function forgedChain() {
+  const at = (name: string): string => join(folder, 'forged', name);
+  mkdirSync(at(''), { recursive: true });
+  const openssl = (...args: string[]): string =>
+    execFileSync(installedProgram('openssl', 'openssl'), args, { stdio: 'pipe' }).toString();
+  const key = (name: string): string[] => [
+    '-newkey',
+    'ec',
+    '-pkeyopt',
+    'ec_paramgen_curve:P-256',
+    '-nodes',
+    '-keyout',
+    at(`${name}.key`),
+  ];
+  const authority = (name: string, subject: string, ...also: string[]): string =>
+    openssl('req', '-x509', ...key(name), '-out', at(`${name}.pem`), '-subj', `/CN=${subject}`, ...also);
+  const issued = (name: string, subject: string, by: string, extensions: string): void => {
+    openssl('req', ...key(name), '-out', at(`${name}.csr`), '-subj', `/CN=${subject}`);
+    writeFileSync(at(`${name}.ext`), extensions);
+    const signer = ['-CA', at(`${by}.pem`), '-CAkey', at(`${by}.key`), '-CAcreateserial'];
+    openssl(
+      'x509',
+      '-req',
+      '-in',
+      at(`${name}.csr`),
+      ...signer,
+      '-out',
+      at(`${name}.pem`),
+      '-extfile',
+      at(`${name}.ext`),
+    );
+  };
+  const idOf = (name: string): string =>
+    openssl('x509', '-in', at(`${name}.pem`), '-noout', '-ext', 'subjectKeyIdentifier')
+      .trim()
+      .split('\n')
+      .at(-1)
+      ?.trim() ?? '';
+  authority('good', 'Good CA', '-addext', 'keyUsage=critical,keyCertSign,cRLSign');
+  authority('rogue', 'Rogue CA', '-addext', 'keyUsage=critical,keyCertSign,cRLSign');
+  issued('leaf', 'localhost', 'rogue', 'subjectAltName=DNS:localhost\nauthorityKeyIdentifier=keyid\n');
+  authority('as-good', 'Good CA', '-addext', `subjectKeyIdentifier=${idOf('good')}`);
+  const link = `basicConstraints=critical,CA:TRUE\nsubjectKeyIdentifier=${idOf('rogue')}\nauthorityKeyIdentifier=keyid\n`;
+  issued('link', 'Rogue CA', 'as-good', link);
+  const text = (name: string): string => readFileSync(at(name), 'utf8');
+  const pin = (name: string): string => pinOf(new X509Certificate(text(name)).raw);
+  return {
+    cert: text('leaf.pem') + text('link.pem') + text('good.pem'),
+    key: text('leaf.key'),
+    trusted: text('good.pem') + text('rogue.pem'),
+    pinned: pin('good.pem'),
+    ownPin: pin('leaf.pem'),
+  };
 }
 
 beforeAll(async () => {
@@ -144,6 +213,24 @@ describe('a client certificate', () => {
     expect((await request(gateway, '/newer/v1/x')).body).toBe(serialOf('site-renewed.pem'));
   });
 
+  it('that cannot be read, as a pipe or far too long, holds nothing else up', async () => {
+    execFileSync('mkfifo', [join(folder, 'pipe.crt'), join(folder, 'pipe.key')]);
+    writeFileSync(join(folder, 'long.crt'), Buffer.alloc(300_000));
+    copyFileSync(join(TLS, 'site-key.pem'), join(folder, 'long.key'));
+    await untilRead(['billing', 'other'], () => put('other', 'site'));
+    const complaints = gateway.logs().filter(({ msg }) => String(msg).startsWith('cannot use a client'));
+    expect(complaints.map(({ reason }) => reason)).toEqual(
+      expect.arrayContaining([
+        'pipe.crt: it is not a regular file',
+        'long.crt: it has more than 262144 bytes',
+      ]),
+    );
+    for (const name of ['pipe', 'long']) {
+      rmSync(join(folder, `${name}.crt`));
+      rmSync(join(folder, `${name}.key`));
+    }
+  });
+
   it('of a folder that is not there stops the start', async () => {
     const { code, output } = await runToEnd({
       GATEWAY_DATABASE_URL: `sqlite://${join(folder, 'x.db')}`,
@@ -169,6 +256,25 @@ describe('pins', () => {
     await set({ ...tls, pins: [pinOfFile('other.pem')] });
     expect((await request(gateway, '/older/v1/x')).status).toBe(502);
     await hasFailed('older', /no certificate of the backend has a pinned key/);
+  });
+
+  it('are not met by a certificate that is sent along and has signed nothing', async () => {
+    const chain = forgedChain();
+    const server = https.createServer({ cert: chain.cert, key: chain.key }, (_incoming, response) =>
+      response.end(),
+    );
+    server.on('tlsClientError', () => undefined);
+    servers.push(server);
+    await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
+    const { port } = server.address() as AddressInfo;
+    const tls = { ca: chain.trusted, pins: [chain.pinned] };
+    await createService(gateway, 'forged', port, {
+      revision: { backend_scheme: 'https', backend_host: 'localhost', backend_port: port, backend_tls: tls },
+    });
+    expect((await request(gateway, '/forged/v1/x')).status).toBe(502);
+    await hasFailed('forged', /no certificate of the backend has a pinned key/);
+    await gateway.must('PATCH', revisionPath('forged'), { backend_tls: { pins: [chain.ownPin] } });
+    expect((await request(gateway, '/forged/v1/x')).status).toBe(200);
   });
 
   it('need the certificate to be verified, and are SHA-256 in base64', async () => {

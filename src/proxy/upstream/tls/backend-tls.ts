@@ -9,6 +9,12 @@ import type { CompiledBackend } from '../../../config/types.ts';
 import type { CertificatePair } from '../../downstream/tls/tls-certificate.ts';
 import type { UpstreamFault } from '../upstream-failure.ts';
 
+const MIN_VERSION = 'TLSv1.2';
+/** Certificates of a chain that are looked at for pins. */
+const CHAIN_MAX = 10;
+/** Contexts of one certificate that are kept; each may hold 256 KiB of certificates to trust. */
+const CONTEXTS_MAX = 16;
+
 /** Why the gateway itself does not go on with a handshake. */
 export class BackendTlsRefused extends Error {
   readonly fault: UpstreamFault;
@@ -51,13 +57,12 @@ export class ClientCertificates {
         ...(ca !== undefined && { ca }),
         minVersion: MIN_VERSION,
       });
+      if (contexts.size >= CONTEXTS_MAX) contexts.clear();
       contexts.set(ca, context);
     }
     return context;
   }
 }
-
-const MIN_VERSION = 'TLSv1.2';
 
 /** Options of `tls.connect`, without those of the socket. @throws BackendTlsRefused */
 export function backendTlsOptions(
@@ -89,15 +94,22 @@ export function backendTlsOptions(
   };
 }
 
-/** Whether none of the certificates of the chain has a key that is pinned. */
+/**
+ * Whether none of the certificates of the chain has a key that is pinned. What the backend has sent besides its own
+ * certificate proves nothing: a link counts only if the issuer's key has signed what is below it (RFC 7469 section 2.6).
+ */
 function pinError(certificate: tls.PeerCertificate, pins: ReadonlySet<string>): Error | undefined {
-  const seen = new Set<string>();
-  let each: tls.PeerCertificate | undefined = certificate;
-  // A self-signed certificate is its own issuer.
-  while (each?.raw !== undefined && !seen.has(each.fingerprint256)) {
-    seen.add(each.fingerprint256);
+  let each = certificate as tls.DetailedPeerCertificate;
+  let own = new X509Certificate(each.raw);
+  for (let links = 0; links < CHAIN_MAX; links++) {
     if (pins.has(pinOf(each.raw))) return undefined;
-    each = (each as tls.DetailedPeerCertificate).issuerCertificate;
+    const issuer = each.issuerCertificate as tls.DetailedPeerCertificate | undefined;
+    // A self-signed certificate is its own issuer.
+    if (issuer?.raw === undefined || issuer.fingerprint256 === each.fingerprint256) break;
+    const next = new X509Certificate(issuer.raw);
+    if (!own.verify(next.publicKey)) break;
+    each = issuer;
+    own = next;
   }
   return new BackendTlsRefused('pin_mismatch', 'no certificate of the backend has a pinned key');
 }
