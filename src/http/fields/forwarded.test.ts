@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { clientAddress, forwardedForValue, viaHolds, viaHops, viaLine } from './forwarded.ts';
+import { clientAddress, clientScheme, forwardedForValue, viaHolds, viaHops, viaLine } from './forwarded.ts';
 
 const isTrusted = (address: string) => address.startsWith('10.') || address === '2001:db8::1';
 
@@ -31,6 +31,31 @@ describe('clientAddress', () => {
     const forged = `203.0.113.9, ${Array.from({ length: 100 }, () => '10.0.0.2').join(', ')}`;
     expect(clientAddress('10.0.0.1', forged, isTrusted)).toBe('10.0.0.2');
   });
+});
+
+describe('clientScheme', () => {
+  it.each([
+    ['https', undefined, 'https'],
+    [' HTTPS ', undefined, 'https'],
+    ['', undefined, ''],
+    ['http, https', undefined, 'https'],
+    ['https, http', undefined, 'http'],
+    // What the client wrote itself.
+    ['https, http', '203.0.113.9', 'http'],
+    ['http,https', '198.51.100.7, 203.0.113.9', 'https'],
+    // The outermost trusted proxy, and the next that received from it without TLS.
+    ['https, http', '203.0.113.9, 10.0.0.2', 'https'],
+    ['http, https', '203.0.113.9, 10.0.0.2', 'http'],
+    ['https, http, http', '198.51.100.7, 203.0.113.9, 10.0.0.2', 'http'],
+    ['https, http, http', '203.0.113.9, 10.0.0.3, 10.0.0.2', 'https'],
+    ['https', '203.0.113.9, 10.0.0.3, 10.0.0.2', 'https'],
+    ['https, http', '203.0.113.9, 10.0.0.4, 10.0.0.3, 10.0.0.2', 'https'],
+    ['https, http', '10.0.0.3, 10.0.0.2', 'https'],
+    ['https, http', 'unknown, 10.0.0.2', 'http'],
+    ['https, http', 'unknown', 'http'],
+  ])('of %j with the addresses %j is %j', (proto, forwardedFor, scheme) =>
+    expect(clientScheme(proto, '10.0.0.1', forwardedFor, isTrusted)).toBe(scheme),
+  );
 });
 
 describe('forwardedForValue', () => {

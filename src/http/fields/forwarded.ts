@@ -21,18 +21,52 @@ export function clientAddress(
   forwardedFor: string | undefined,
   isTrusted: (address: string) => boolean,
 ): string {
+  return findClient(peer, forwardedFor, isTrusted).address;
+}
+
+/**
+ * The scheme with which the client came to the outermost trusted proxy, in lower case: of `forwardedProto` (all
+ * X-Forwarded-Proto fields, joined by commas), the member at the place where X-Forwarded-For has the client's address,
+ * counted from the right, since proxies append to both. Members to its left may be the client's own. Of a shorter list,
+ * such as that of proxies that pass on a single value, the left-most.
+ * @param peer must be trusted
+ */
+export function clientScheme(
+  forwardedProto: string,
+  peer: string,
+  forwardedFor: string | undefined,
+  isTrusted: (address: string) => boolean,
+): string {
+  const { place } = findClient(peer, forwardedFor, isTrusted);
+  const members = forwardedProto.split(',');
+  return (members[Math.max(0, members.length - 1 - place)] ?? '').trim().toLowerCase();
+}
+
+interface FoundClient {
+  readonly address: string;
+  /** Of its member, from the right; 0 also if the client is the peer. */
+  readonly place: number;
+}
+
+function findClient(
+  peer: string,
+  forwardedFor: string | undefined,
+  isTrusted: (address: string) => boolean,
+): FoundClient {
   let client = normaliseAddress(peer) ?? peer;
-  if (forwardedFor === undefined || !isTrusted(client)) return client;
+  let place = 0;
+  if (forwardedFor === undefined || !isTrusted(client)) return { address: client, place };
   let end = forwardedFor.length;
   for (let hop = 0; hop < HOPS_MAX && end >= 0; hop++) {
     const comma = end === 0 ? -1 : forwardedFor.lastIndexOf(',', end - 1);
     const address = memberAddress(forwardedFor.slice(comma + 1, end).trim());
-    if (address === undefined) return client;
+    if (address === undefined) break;
     client = address;
-    if (!isTrusted(client)) return client;
+    place = hop;
+    if (!isTrusted(client)) break;
     end = comma;
   }
-  return client;
+  return { address: client, place };
 }
 
 /** The address of one member: bare, in brackets, or with a port. */

@@ -38,6 +38,13 @@ type Phase = 'idle' | 'head' | 'exchange' | 'discarding' | 'tunnel' | 'lingering
 const EMPTY = Buffer.alloc(0);
 const HEAD_TIMED_OUT = headError(408, 'request_timeout', 'The request head did not arrive in time');
 
+export interface ConnectionTraits {
+  /** One stream of an HTTP/2 connection; default: false. */
+  readonly isHttp2?: boolean;
+  /** See `Client`; default: true. */
+  readonly isKnown?: boolean;
+}
+
 export class Connection
   extends ClientLink
   implements ClientConnection, Expiring, BodySink, ClientSocketEvents, AheadClient
@@ -86,13 +93,14 @@ export class Connection
     isSecure: boolean,
     context: ProxyContext,
     onClosed: (connection: Connection) => void,
-    isHttp2 = false,
+    { isHttp2 = false, isKnown = true }: ConnectionTraits = {},
   ) {
     super(socket);
     this.#onClosed = onClosed;
     this.context = context;
     this.peer = peer;
-    this.isTrustedPeer = context.isTrustedProxy(peer);
+    // Without a name, the bytes may be of any client, and so may the fields in them.
+    this.isTrustedPeer = isKnown && context.isTrustedProxy(peer);
     this.isSecure = isSecure;
     this.forwarded = new ForwardedFields(peer, isSecure);
     this.isHttp2 = isHttp2;

@@ -2,7 +2,7 @@
  * Sends clients that did not come over TLS to the same URL with `https`, where the settings ask for it. The method and
  * the body stay the same (RFC 9110 section 15.4.9).
  */
-import { HeaderKind } from '../../http/heads/header-kind.ts';
+import { clientScheme } from '../../http/fields/forwarded.ts';
 import type { Exchange } from '../exchange.ts';
 import { HTTPS_WITHOUT_HOST } from '../reasons.ts';
 import { DONE, NEXT, type StageResult } from '../stage-result.ts';
@@ -26,7 +26,11 @@ export function redirectToHttps(exchange: Exchange): StageResult {
   return DONE;
 }
 
-/** As the proxy in front says, if it is trusted. */
-function cameOverTls({ connection: { isTrustedPeer, head } }: Exchange): boolean {
-  return isTrustedPeer && head.valueOf(HeaderKind.forwardedProto)?.toLowerCase() === 'https';
+/** As the proxies in front say, as far as they are trusted. */
+function cameOverTls({ connection: { isTrustedPeer, peer, head }, context }: Exchange): boolean {
+  if (!isTrustedPeer) return false;
+  const proto = head.combined('x-forwarded-proto');
+  if (proto === undefined) return false;
+  const isTrusted = (address: string): boolean => context.isTrustedProxy(address);
+  return clientScheme(proto, peer, head.combined('x-forwarded-for'), isTrusted) === 'https';
 }

@@ -6,6 +6,14 @@ import type { BodyBuffer } from '../io/body-buffer-pool.ts';
 import type { ForwardedFields } from '../upstream/forwarded-fields.ts';
 import type { BodySink, RequestBody } from '../downstream/request-body.ts';
 
+/** Whose connection it is. */
+export interface Client {
+  /** In canonical form; of the socket it may be that of a balancer. */
+  readonly address: string;
+  /** False if a balancer passes the connection on and does not say whose it is: then the address is the balancer's. */
+  readonly isKnown: boolean;
+}
+
 export interface ClientConnection {
   /** Deadline of the exchange, on the scale of `Deadlines.nowMs`; the connection then calls `onDeadline`. */
   deadlineMs: number;
@@ -14,6 +22,7 @@ export interface ClientConnection {
   readonly body: RequestBody;
   /** Address of the peer; IPv4-mapped addresses in IPv4 form. */
   readonly peer: string;
+  /** Whether its forwarded fields are believed. */
   readonly isTrustedPeer: boolean;
   readonly isSecure: boolean;
   readonly isHttp2: boolean;

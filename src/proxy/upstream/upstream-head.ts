@@ -309,7 +309,7 @@ function isTrailersRequest(head: RequestHead, index: number): boolean {
 function continuedLines(connection: ClientConnection, head: RequestHead): string {
   const { peer, isSecure } = connection;
   const forwardedFor = forwardedForValue(peer, head.combined('x-forwarded-for'), true);
-  const proto = head.valueOf(HeaderKind.forwardedProto) ?? (isSecure ? 'https' : 'http');
+  const proto = head.combined('x-forwarded-proto') ?? (isSecure ? 'https' : 'http');
   const host = head.valueOf(HeaderKind.forwardedHost) ?? head.host;
   return forwardedLines(forwardedFor, proto, host);
 }

@@ -2,6 +2,7 @@
  * Behind a load balancer that begins each connection with the client's address (PROXY protocol): the started program,
  * with and without TLS. 127.0.0.2 is the balancer, other addresses of loopback are clients that connect by themselves.
  */
+import { once } from 'node:events';
 import * as http2 from 'node:http2';
 import * as net from 'node:net';
 import { resolve } from 'node:path';
@@ -20,6 +21,18 @@ const BALANCER = '127.0.0.2';
 const TLS = resolve(import.meta.dirname, '../../support/tls');
 const HEAD_TIMEOUT_MS = 1_500;
 const GET = requestText('/shop/v1/x');
+const ENV = {
+  GATEWAY_PROXY__PROXY_PROTOCOL_FROM: `${BALANCER}, 2001:db8::/32`,
+  GATEWAY_PROXY__TLS__PORT: '0',
+  GATEWAY_PROXY__TLS__CERT_FILE: resolve(TLS, 'backend.pem'),
+  GATEWAY_PROXY__TLS__KEY_FILE: resolve(TLS, 'backend-key.pem'),
+  GATEWAY_LOG__ACCESS: 'all',
+};
+
+function tlsPortOf(started: TestGateway): number {
+  const ready = started.logs().find(({ msg }) => msg === 'headgate is ready');
+  return Number(String(ready?.['proxy_tls']).split(':')[1]);
+}
 
 let origin: Origin;
 let gateway: TestGateway;
@@ -29,18 +42,13 @@ beforeAll(async () => {
   origin = await startOrigin();
   gateway = await startGateway({
     env: {
-      GATEWAY_PROXY__PROXY_PROTOCOL_FROM: `${BALANCER}, 2001:db8::/32`,
-      GATEWAY_PROXY__TLS__PORT: '0',
-      GATEWAY_PROXY__TLS__CERT_FILE: resolve(TLS, 'backend.pem'),
-      GATEWAY_PROXY__TLS__KEY_FILE: resolve(TLS, 'backend-key.pem'),
+      ...ENV,
       GATEWAY_PROXY__HEAD_TIMEOUT_MS: String(HEAD_TIMEOUT_MS),
       GATEWAY_PROXY__MAX_CONNECTIONS_PER_IP: '3',
       GATEWAY_PROXY__MAX_CONNECTIONS: '20',
-      GATEWAY_LOG__ACCESS: 'all',
     },
   });
-  const ready = gateway.logs().find(({ msg }) => msg === 'headgate is ready');
-  tlsPort = Number(String(ready?.['proxy_tls']).split(':')[1]);
+  tlsPort = tlsPortOf(gateway);
   await createService(gateway, 'shop', origin.port);
 });
 afterAll(async () => {
@@ -209,6 +217,97 @@ describe('without a header', () => {
     expect((await liar.response()).status).toBe(400);
     liar.end();
   });
+});
+
+describe('two connections from one port of the balancer to two addresses of the gateway', () => {
+  let other: TestGateway;
+  let port = 0;
+  beforeAll(async () => {
+    other = await startGateway({
+      env: { ...ENV, GATEWAY_PROXY__HOST: '0.0.0.0', GATEWAY_TRUSTED_PROXY_IPS: BALANCER },
+    });
+    port = tlsPortOf(other);
+    await createService(other, 'shop', origin.port);
+  });
+  afterAll(async () => other?.stop());
+
+  const announce = async (host: string, client: string, localPort?: number): Promise<net.Socket> => {
+    const socket = net.connect({ host, port, localAddress: BALANCER, ...(localPort && { localPort }) });
+    socket.on('error', () => undefined);
+    await once(socket, 'connect');
+    await new Promise((done) => socket.write(proxyLine(client), done));
+    return socket;
+  };
+  const clientSeen = async (plain: net.Socket): Promise<unknown> => {
+    const socket = tls.connect({ socket: plain, ca: CA, servername: 'localhost' });
+    socket.write(requestText('/shop/v1/x', { headers: { Connection: 'close' } }));
+    let text = '';
+    for await (const chunk of socket.setEncoding('latin1') as AsyncIterable<string>) text += chunk;
+    return /"x-forwarded-for":"([^"]*)"/.exec(text)?.[1];
+  };
+
+  it.each(['first', 'second'])('are two clients, whichever is ready before: the %s', async (earlier) => {
+    const one = await announce('127.0.0.1', '203.0.113.41');
+    const two = await announce('127.0.0.2', '203.0.113.42', one.localPort);
+    expect(two.localPort).toBe(one.localPort);
+    const both = [
+      { socket: one, client: '203.0.113.41' },
+      { socket: two, client: '203.0.113.42' },
+    ];
+    if (earlier === 'second') both.reverse();
+    for (const { socket, client } of both) expect(await clientSeen(socket)).toBe(client);
+  });
+
+  it('the end of one is not that of the other', async () => {
+    const before = await metric(other, 'headgate_downstream_connections');
+    const one = await announce('127.0.0.1', '203.0.113.43');
+    const two = await announce('127.0.0.2', '203.0.113.44', one.localPort);
+    two.destroy();
+    await until(async () => (await metric(other, 'headgate_downstream_connections')) === before + 1);
+    expect(await clientSeen(one)).toBe('203.0.113.43');
+  });
+
+  it.each([
+    ['a line', 'PROXY UNKNOWN\r\n'],
+    ['bytes', proxyLocal()],
+  ])('a trusted balancer that does not say whose one is vouches for no field: %s', async (_what, header) => {
+    const client = await connectRaw(other.proxyPort, BALANCER);
+    const forged = { 'X-Forwarded-For': '198.51.100.9', 'X-Forwarded-Proto': 'https' };
+    client.write(header);
+    client.write(requestText('/shop/v1/forged', { headers: forged }));
+    const { headers } = echoed(await client.response());
+    client.end();
+    expect([headers['x-forwarded-for'], headers['x-forwarded-proto']]).toEqual([BALANCER, 'http']);
+    const socket = net.connect({ host: '127.0.0.1', port, localAddress: BALANCER });
+    socket.write(header);
+    const session = http2.connect('https://localhost', {
+      createConnection: () => tls.connect({ socket, ca: CA, servername: 'localhost', ALPNProtocols: ['h2'] }),
+    });
+    const stream = session.request({ ':path': '/shop/v1/forged', 'x-forwarded-for': '198.51.100.9' });
+    let body = '';
+    for await (const chunk of stream.setEncoding('latin1') as AsyncIterable<string>) body += chunk;
+    session.destroy();
+    expect(body).toContain(`"x-forwarded-for":"${BALANCER}"`);
+    await until(() => other.logs().filter(({ path }) => path === '/shop/v1/forged').length > 0);
+    expect(other.logs().some(({ client_ip: ip }) => ip === '198.51.100.9')).toBe(false);
+  });
+});
+
+it('a stop does not wait for connections that have announced nothing, only for those that have begun', async () => {
+  const own = await startGateway({ env: { ...ENV, GATEWAY_PROXY__HEAD_TIMEOUT_MS: '20000' } });
+  await createService(own, 'shop', origin.port);
+  const silent = await connectRaw(own.proxyPort, BALANCER);
+  const begun = await connectRaw(own.proxyPort, BALANCER);
+  const [start, rest] = ['PROXY TCP4 ', proxyLine('203.0.113.50').slice('PROXY TCP4 '.length)];
+  begun.write(start);
+  await until(async () => (await metric(own, 'headgate_downstream_connections')) >= 2);
+  const stopped = own.stop();
+  await silent.closed(8_000);
+  begun.write(rest + GET);
+  expect(await forwardedFor(begun)).toBe('203.0.113.50');
+  expect(await stopped).toBe(0);
+  silent.end();
+  begun.end();
 });
 
 async function connections(): Promise<number> {

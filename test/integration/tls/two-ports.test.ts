@@ -138,6 +138,22 @@ describe('redirects', () => {
     expect((await send('http')).status).toBe(308);
   });
 
+  it.each([
+    [200, 'https, https', undefined],
+    [308, 'https,http', undefined],
+    [200, 'https,http', '203.0.113.9, 127.0.0.1'],
+    // The first member may be the client's own.
+    [308, 'https, http', '203.0.113.9'],
+    [308, 'https\r\nX-Forwarded-Proto: http', '203.0.113.9'],
+  ])('with %i, where trusted proxies say %j of %j', async (status, proto, addresses) => {
+    const forwardedFor = addresses === undefined ? '' : `X-Forwarded-For: ${addresses}\r\n`;
+    const answer = await sendRaw(
+      at.gateway.proxyPort,
+      `GET /shop/v1/x HTTP/1.1\r\nHost: shop.test\r\nX-Forwarded-Proto: ${proto}\r\n${forwardedFor}\r\n`,
+    );
+    expect(answer.status).toBe(status);
+  });
+
   it('browsers are told over TLS, in every answer, and a backend may say otherwise', async () => {
     for (const [path, status, hsts] of [
       ['/shop/v1/x', 200, 'max-age=31536000'],

@@ -30,6 +30,8 @@ export class AnnouncedClient extends WaitingClient implements Expiring {
   readonly #socket: Socket;
   readonly #context: Pick<SharedParts, 'deadlines' | 'waiting'>;
   readonly #end: Announcement;
+  /** On the scale of `Deadlines.nowMs`. */
+  readonly #sinceMs: number;
   #received: Buffer = NOTHING;
   readonly #onReadable = (): void => this.#read();
   readonly #onGone = (): void =>
@@ -44,7 +46,8 @@ export class AnnouncedClient extends WaitingClient implements Expiring {
     this.#socket = socket;
     this.#context = context;
     this.#end = end;
-    this.deadlineMs = context.deadlines.nowMs + context.options.headTimeoutMs;
+    this.#sinceMs = context.deadlines.nowMs;
+    this.deadlineMs = this.#sinceMs + context.options.headTimeoutMs;
     context.deadlines.add(this);
     context.waiting.add(this);
     socket.on('readable', this.#onReadable);
@@ -58,6 +61,12 @@ export class AnnouncedClient extends WaitingClient implements Expiring {
   giveWay(): boolean {
     this.abort();
     return true;
+  }
+
+  /** Closes the connection if it was opened this long ago and has sent nothing. */
+  closeIfSilent(silentMs: number): void {
+    if (this.#received.length > 0) return;
+    if (this.#context.deadlines.nowMs - this.#sinceMs >= silentMs) this.abort();
   }
 
   abort(): void {

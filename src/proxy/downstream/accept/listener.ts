@@ -9,6 +9,7 @@ import { AddressCounts } from './address-counts.ts';
 import { AnnouncedClient } from './announced-client.ts';
 import { streamClientSocket, type ClientSocket } from '../client-socket.ts';
 import { Connection } from '../connection.ts';
+import type { Client } from '../../interfaces/client-connection.ts';
 import type { ProxyContext } from '../../interfaces/proxy-context.ts';
 import { Http2Connection } from '../http2/http2-connection.ts';
 import { ListeningPort, type PortOptions } from './listening-port.ts';
@@ -41,8 +42,10 @@ export class Listener {
   readonly #ports: readonly ListeningPort[];
   readonly #connections = new Set<Connection>();
   readonly #http2Connections = new Set<Http2Connection>();
-  /** By remote address and port. */
-  readonly #handshakes = new Map<string, Handshake>();
+  /** That are under way. */
+  readonly #handshakes = new Set<Handshake>();
+  /** Also of ended ones. By socket: connections to several of this machine's addresses may share the client's port. */
+  readonly #handshakeOf = new WeakMap<net.Socket, Handshake>();
   /** Their PROXY header has not arrived. */
   readonly #announced = new Set<AnnouncedClient>();
   readonly #addresses: AddressCounts;
@@ -112,6 +115,7 @@ export class Listener {
       if (elapsedMs >= timeoutMs) break;
       // Each counts from the start of its own idle time: a new connection is about to send its request.
       for (const connection of this.#connections) connection.closeIfIdle(DRAIN_IDLE_MS);
+      for (const client of this.#announced) client.closeIfSilent(DRAIN_IDLE_MS);
       if (elapsedMs >= DRAIN_IDLE_MS) {
         for (const connection of this.#http2Connections) connection.closeWhenDone();
       }
@@ -136,11 +140,12 @@ export class Listener {
     const { observer } = this.#context;
     return {
       accept: (socket, from) => this.#accept(socket, from),
-      acceptTls: (socket) => this.#acceptTls(socket),
-      handshakeFailed: (error, socket) => {
-        const client = this.#endHandshake(peerName(socket))?.client ?? peerAddress(socket);
+      acceptTls: (socket, accepted) => this.#acceptTls(socket, accepted),
+      handshakeFailed: (error, accepted) => {
+        const handshake = accepted && this.#handshakeOf.get(accepted);
+        if (handshake !== undefined) this.#endHandshake(handshake);
         const code = errorCodeOf(error);
-        observer.handshakeFailed(handshakeFailure(code), client, code);
+        observer.handshakeFailed(handshakeFailure(code), handshake?.client.address, code);
       },
       dropped: () => observer.overloaded('connections'),
       failed: (error) => observer.internalError(error, ''),
@@ -152,16 +157,16 @@ export class Listener {
     // The client has disconnected already.
     if (peer === undefined) return void socket.destroy();
     if (this.#options.isAnnounced?.(peer) === true) return this.#awaitAnnouncement(socket, peer, from);
-    this.#admit(socket, peer, from);
+    this.#admit(socket, { address: peer, isKnown: true }, from);
   }
 
   /** Whose connection it is, the balancer says first; only then it is counted for an address. */
   #awaitAnnouncement(socket: net.Socket, peer: string, from: ListeningPort): void {
     if (!this.#hasRoom()) return this.#refuse(socket, 'connections', from);
     const waiting: AnnouncedClient = new AnnouncedClient(socket, this.#context, {
-      announced: (client = peer, early) => {
+      announced: (client, early) => {
         this.#announced.delete(waiting);
-        this.#admit(socket, client, from, early);
+        this.#admit(socket, { address: client ?? peer, isKnown: client !== undefined }, from, early);
       },
       ended: (problem) => {
         this.#announced.delete(waiting);
@@ -172,14 +177,14 @@ export class Listener {
   }
 
   /** @param early bytes that have been read of it */
-  #admit(socket: net.Socket, client: string, from: ListeningPort, early?: Buffer): void {
-    if (!this.#addresses.enter(client)) return this.#refuse(socket, 'connections_per_ip', from);
+  #admit(socket: net.Socket, client: Client, from: ListeningPort, early?: Buffer): void {
+    if (!this.#addresses.enter(client.address)) return this.#refuse(socket, 'connections_per_ip', from);
     if (!this.#hasRoom()) {
-      this.#addresses.leave(client);
+      this.#addresses.leave(client.address);
       return this.#refuse(socket, 'connections', from);
     }
     if (from.tls === undefined) return this.#serve(tcpClientSocket(socket, early), client, false);
-    socket.once('close', () => this.#addresses.leave(client));
+    socket.once('close', () => this.#addresses.leave(client.address));
     if (early !== undefined) socket.unshift(early);
     this.#beginHandshake(socket, client, from.tls.server);
   }
@@ -202,27 +207,26 @@ export class Listener {
   }
 
   /** Its handshake is not complete, but the client would see a failure if it were closed now. */
-  #beginHandshake(socket: net.Socket, client: string, server: net.Server): void {
-    const name = peerName(socket);
+  #beginHandshake(socket: net.Socket, client: Client, server: net.Server): void {
     const handshake = new Handshake(socket, client);
-    this.#handshakes.set(name, handshake);
+    this.#handshakes.add(handshake);
+    this.#handshakeOf.set(socket, handshake);
     this.#context.waiting.add(handshake);
-    socket.once('close', () => this.#endHandshake(name));
+    socket.once('close', () => this.#endHandshake(handshake));
     server.emit('connection', socket);
   }
 
-  #endHandshake(name: string): Handshake | undefined {
-    const handshake = this.#handshakes.get(name);
-    if (handshake === undefined) return undefined;
+  /** False if it has ended before. */
+  #endHandshake(handshake: Handshake): boolean {
     this.#context.waiting.delete(handshake);
-    this.#handshakes.delete(name);
-    return handshake;
+    return this.#handshakes.delete(handshake);
   }
 
-  #acceptTls(socket: TLSSocket): void {
-    const client = this.#endHandshake(peerName(socket))?.client;
+  #acceptTls(socket: TLSSocket, accepted: net.Socket | undefined): void {
+    const handshake = accepted && this.#handshakeOf.get(accepted);
     // It has disconnected already.
-    if (client === undefined) return void socket.destroy();
+    if (handshake === undefined || !this.#endHandshake(handshake)) return void socket.destroy();
+    const { client } = handshake;
     if (socket.alpnProtocol !== HTTP2) return this.#serve(streamClientSocket(socket), client, true);
     const connection = new Http2Connection(socket, client, this.#context, (closed) => {
       this.#http2Connections.delete(closed);
@@ -232,8 +236,8 @@ export class Listener {
     this.#context.deadlines.add(connection);
   }
 
-  #serve(socket: ClientSocket, peer: string, isSecure: boolean): void {
-    const connection = new Connection(socket, peer, isSecure, this.#context, this.#forget);
+  #serve(socket: ClientSocket, { address, isKnown }: Client, isSecure: boolean): void {
+    const connection = new Connection(socket, address, isSecure, this.#context, this.#forget, { isKnown });
     this.#connections.add(connection);
     this.#context.deadlines.add(connection);
   }
@@ -241,11 +245,10 @@ export class Listener {
 
 /** A client during its TLS handshake. */
 class Handshake extends WaitingClient {
-  /** Its address; of the socket it may be that of a balancer. */
-  readonly client: string;
+  readonly client: Client;
   readonly #socket: net.Socket;
 
-  constructor(socket: net.Socket, client: string) {
+  constructor(socket: net.Socket, client: Client) {
     super();
     this.#socket = socket;
     this.client = client;
@@ -260,8 +263,4 @@ class Handshake extends WaitingClient {
 /** undefined if the peer has disconnected. */
 function peerAddress({ remoteAddress }: net.Socket): string | undefined {
   return remoteAddress === undefined ? undefined : (normaliseAddress(remoteAddress) ?? remoteAddress);
-}
-
-function peerName({ remoteAddress = '', remotePort = 0 }: net.Socket): string {
-  return `${remoteAddress} ${remotePort}`;
 }

@@ -7,7 +7,7 @@ import type { TLSSocket } from 'node:tls';
 import type { Clock } from '../../../lib/clock.ts';
 import { closePort } from './close-port.ts';
 import type { CertificatePair } from '../tls/tls-certificate.ts';
-import { createTlsServer, type TlsServer } from '../tls/tls-server.ts';
+import { acceptedSocketOf, createTlsServer, type TlsServer } from '../tls/tls-server.ts';
 
 export interface PortTls {
   /** At least one; the first serves clients without a server name, or with an unknown one. */
@@ -27,9 +27,12 @@ export interface PortOptions {
 export interface PortEvents {
   /** Accepted by the kernel; paused without TLS. */
   accept(socket: net.Socket, from: ListeningPort): void;
-  /** The handshake is complete. */
-  acceptTls(socket: TLSSocket): void;
-  handshakeFailed(error: Error, socket: TLSSocket): void;
+  /**
+   * The handshake is complete.
+   * @param accepted the socket that `accept` got
+   */
+  acceptTls(socket: TLSSocket, accepted: net.Socket | undefined): void;
+  handshakeFailed(error: Error, accepted: net.Socket | undefined): void;
   /** The kernel's queue has more than may be accepted. */
   dropped(): void;
   /** Of accepting, such as no free descriptors: passes, and the port stays. */
@@ -58,9 +61,11 @@ export class ListeningPort {
     this.#events = events;
     if (tls !== undefined) {
       const { handshakeTimeoutMs } = limits;
-      this.tls = createTlsServer({ ...tls, handshakeTimeoutMs }, (socket) => events.acceptTls(socket));
+      this.tls = createTlsServer({ ...tls, handshakeTimeoutMs }, (socket) =>
+        events.acceptTls(socket, acceptedSocketOf(socket)),
+      );
       this.tls.server.prependListener('tlsClientError', (error: Error, socket: TLSSocket) =>
-        events.handshakeFailed(error, socket),
+        events.handshakeFailed(error, acceptedSocketOf(socket)),
       );
     }
     // TLS creates sockets from the accepted ones.

@@ -17,6 +17,7 @@ import {
 import type { IncomingHttpHeaders, ServerSessionOptions } from 'node:http2';
 import type { TLSSocket } from 'node:tls';
 import { Connection } from '../connection.ts';
+import type { Client } from '../../interfaces/client-connection.ts';
 import type { ProxyContext } from '../../interfaces/proxy-context.ts';
 import type { Expiring } from '../../resilience/deadlines.ts';
 import { HeadWait } from '../head-wait.ts';
@@ -45,7 +46,7 @@ export class Http2Connection extends WaitingClient implements Expiring {
   deadlineMs: number;
   readonly #context: ProxyContext;
   readonly #socket: TLSSocket;
-  readonly #peer: string;
+  readonly #client: Client;
   readonly #session: ServerHttp2Session;
   readonly #guard: Http2Guard;
   readonly #onClosed: (connection: Http2Connection) => void;
@@ -63,14 +64,14 @@ export class Http2Connection extends WaitingClient implements Expiring {
 
   constructor(
     socket: TLSSocket,
-    peer: string,
+    client: Client,
     context: ProxyContext,
     onClosed: (connection: Http2Connection) => void,
   ) {
     super();
     const { nowMs } = context.deadlines;
     this.#socket = socket;
-    this.#peer = peer;
+    this.#client = client;
     this.#context = context;
     this.#onClosed = onClosed;
     this.#guard = new Http2Guard(nowMs);
@@ -160,7 +161,9 @@ export class Http2Connection extends WaitingClient implements Expiring {
     if ('malformed' in request) return void stream.close(constants.NGHTTP2_PROTOCOL_ERROR);
     const socket = new Http2ClientSocket(stream, request, this.#guard);
     const forget = (closed: Connection): void => this.#forget(closed);
-    const connection = new Connection(socket, this.#peer, true, this.#context, forget, true);
+    const { address, isKnown } = this.#client;
+    const traits = { isHttp2: true, isKnown };
+    const connection = new Connection(socket, address, true, this.#context, forget, traits);
     this.#streams.set(connection, socket);
     this.#context.waiting.delete(this);
     this.#context.deadlines.add(connection);

@@ -2,6 +2,7 @@
  * The TLS side of the traffic listener: a server that offers HTTP/2 and HTTP/1.1 (ALPN, RFC 7301), selects the
  * certificate by name, and accepts new certificates while it serves. Knows nothing of the protocols over TLS.
  */
+import { Socket } from 'node:net';
 import * as tls from 'node:tls';
 import { secretBytes } from '../../../lib/ids.ts';
 import type { CertificatePair } from './tls-certificate.ts';
@@ -64,4 +65,13 @@ export function createTlsServer(
       server.setTicketKeys(ticketKeys);
     },
   };
+}
+
+/**
+ * The TCP socket under a socket of the server. Node has no public name for it, and the addresses and ports of the two
+ * sides are none: they are gone once the client has disconnected.
+ */
+export function acceptedSocketOf(socket: tls.TLSSocket): Socket | undefined {
+  const accepted: unknown = Reflect.get(socket, '_parent');
+  return accepted instanceof Socket ? accepted : undefined;
 }
