@@ -255,6 +255,8 @@ describe('two connections from one port of the balancer to two addresses of the 
       { socket: two, client: '203.0.113.42' },
     ];
     if (earlier === 'second') both.reverse();
+    // Time to read what was announced; too little of it could only hide a mistake.
+    await new Promise((done) => setTimeout(done, 100));
     for (const { socket, client } of both) expect(await clientSeen(socket)).toBe(client);
   });
 
