@@ -55,8 +55,13 @@ export interface DeclaredDocument {
 /**
  * @param file what the document is called in problems
  * @param bytes its content
+ * @param tokensMax names, values and signs: the time that reading takes grows with them far more than with the bytes
  */
-export function readDocument(file: string, bytes: Uint8Array): DeclaredDocument | readonly Problem[] {
+export function readDocument(
+  file: string,
+  bytes: Uint8Array,
+  tokensMax = Infinity,
+): DeclaredDocument | readonly Problem[] {
   const whole = (detail: string): readonly Problem[] => [{ file, line: 1, column: 1, pointer: '', detail }];
   if (bytes.byteLength > DOCUMENT_BYTES_MAX) {
     return whole(`has ${bytes.byteLength} bytes; at most ${DOCUMENT_BYTES_MAX} are read`);
@@ -67,7 +72,8 @@ export function readDocument(file: string, bytes: Uint8Array): DeclaredDocument 
   } catch {
     return whole('is not UTF-8');
   }
-  if (isTooDeep(text)) return whole(`is nested deeper than ${DEPTH_MAX} levels`);
+  const excess = excessOf(text, tokensMax);
+  if (excess !== undefined) return whole(excess);
   const lines = new LineCounter();
   const document = parseDocument(text, {
     version: '1.2',
@@ -100,20 +106,27 @@ export function readDocument(file: string, bytes: Uint8Array): DeclaredDocument 
 }
 
 /**
- * Brackets, and dashes or question marks on one line: the parser calls itself for each. Nesting by indentation needs
+ * Why the parser must not see a text. Brackets, and dashes or question marks on one line: the parser calls itself for each. Nesting by indentation needs
  * bytes that grow with its square, and is found later.
  */
-function isTooDeep(text: string): boolean {
+function excessOf(text: string, tokensMax: number): string | undefined {
+  let tokens = 0;
+  let blanks = 0;
   let brackets = 0;
   let indicators = 0;
   for (const token of new Lexer().lex(text)) {
+    if (token.charCodeAt(0) <= 0x20) blanks += 1;
+    else tokens += 1;
+    // Two blanks for each of the others are more than enough.
+    if (Math.max(tokens, blanks / 2) > tokensMax)
+      return `has more than ${tokensMax} names, values and signs, or too many blank lines`;
     if (token === '[' || token === '{') brackets += 1;
     else if (token === ']' || token === '}') brackets -= 1;
     else if (token === '-' || token === '?') indicators += 1;
     else if (token.includes('\n')) indicators = 0;
-    if (brackets > DEPTH_MAX || indicators > DEPTH_MAX) return true;
+    if (brackets > DEPTH_MAX || indicators > DEPTH_MAX) return `is nested deeper than ${DEPTH_MAX} levels`;
   }
-  return false;
+  return undefined;
 }
 
 function wording(code: string, message: string): string {

@@ -15,11 +15,12 @@ import { startDnsServer, type DnsServer } from '../../../test/support/backends/d
 import { until } from '../../../test/support/measure/until.ts';
 import { Egress } from '../../egress/egress.ts';
 import { createOwnPorts, OwnListeners } from '../../egress/own-listeners.ts';
-import { systemClock } from '../../lib/clock.ts';
-import type { Discovery } from '../../model/resources.ts';
+import { systemClock, type Clock } from '../../lib/clock.ts';
+import type { Discovery, Revision } from '../../model/resources.ts';
 import { createLogger } from '../../observe/log.ts';
 import { ConfigState } from '../cluster/config-state.ts';
-import { DiscoveryWatch, LOOKS_MAX } from './discovery-watch.ts';
+import { DiscoveryWatch } from './discovery-watch.ts';
+import { LOOKS_MAX } from './lane.ts';
 
 const COUNT = 10_000;
 const stops: (() => void)[] = [];
@@ -30,12 +31,16 @@ interface Setup {
   readonly dnsTimeoutMs?: number;
   readonly minIntervalMs?: number;
   readonly folder?: string;
+  readonly count?: number;
+  readonly clock?: Clock;
   readonly discovery: (index: number) => Discovery;
 }
 
-function start({ dns, dnsTimeoutMs = 2_000, minIntervalMs = 60_000, folder, discovery }: Setup) {
+function start(setup: Setup) {
+  const { dns, dnsTimeoutMs = 2_000, minIntervalMs = 60_000, folder, discovery } = setup;
+  const { count = COUNT, clock = systemClock } = setup;
   const state = new ConfigState();
-  const trees = Array.from({ length: COUNT }, (_none, index) => ({
+  const trees = Array.from({ length: count }, (_none, index) => ({
     revision: revisionRecord({ id: `r${index}`, version_id: 'v', discovery: discovery(index) }),
     endpoints: [],
   }));
@@ -45,7 +50,7 @@ function start({ dns, dnsTimeoutMs = 2_000, minIntervalMs = 60_000, folder, disc
   const output = { write: (line: string) => void lines.push(line) };
   const watch = new DiscoveryWatch({
     state,
-    clock: systemClock,
+    clock,
     log: createLogger({ level: 'info', format: 'json', output, clock: systemClock }),
     egress: new Egress({ allow: [], deny: [] }, new OwnListeners(createOwnPorts(), systemClock)),
     settings: {
@@ -147,4 +152,32 @@ it('says once that a source fails, and once that it works again', async () => {
     'discovery works again',
     'discovered targets have changed',
   ]);
+});
+
+it('a source that waits for long is told as stale, and one that is removed leaves its place', async () => {
+  const dns = await server();
+  dns.mode = 'silent';
+  const clock = { ...systemClock, monotonicMs: () => performance.now() + aheadMs };
+  let aheadMs = 0;
+  const { state, watch, lines } = start({
+    dns,
+    clock,
+    count: LOOKS_MAX + 3,
+    dnsTimeoutMs: 60_000,
+    discovery: (index) => ({ type: 'dns', host: `n${index}.test`, port: 80 }),
+  });
+  await until(() => dns.questions.length >= 2 * LOOKS_MAX, 5_000);
+  const last = state.discovered.revision(`r${LOOKS_MAX + 2}`) as Revision;
+  expect(watch.healthOf(last)).toMatchObject({ stale_since: null, error: null });
+  aheadMs = 31_000;
+  await until(() => watch.healthOf(last)?.stale_since !== null, 2_000);
+  expect(watch.healthOf(last)?.error).toBe('no look for 30 s: looks at other sources take too long');
+  const overdue = lines.filter((line) => line.includes('discovery is overdue'));
+  expect(overdue).toHaveLength(LOOKS_MAX + 3);
+  // Those that hold all places are gone: the others are looked at, though nothing was answered.
+  dns.setA(`n${LOOKS_MAX + 2}.test`, ['10.0.0.1'], 60);
+  dns.mode = 'ok';
+  for (let index = 0; index < LOOKS_MAX; index++) state.discovered.delete(`r${index}`);
+  await until(() => watch.healthOf(last)?.targets === 1, 2_000);
+  expect(watch.healthOf(last)).toMatchObject({ stale_since: null, error: null });
 });

@@ -4,7 +4,8 @@
  * what was found last; found-set.ts says when a smaller set is believed.
  *
  * Owns, of each source, the time of the next look and what came of the last. Looks of one source never overlap, begin
- * at random times of their interval, and are bounded in number; due looks beyond the bound wait. Messages to the
+ * at random times of their interval, and are bounded in number (lane.ts); due looks beyond the bound wait, and one that
+ * waits for long makes its source stale. Messages to the
  * workers are bounded too: one is under way at a time, and what changes meanwhile is joined into the next.
  */
 import { setTimeout as delay } from 'node:timers/promises';
@@ -18,18 +19,18 @@ import type { Logger } from '../../observe/log.ts';
 import type { DiscoverySettings } from '../../settings/settings-types.ts';
 import type { DiscoverySource } from '../cluster/discovered-targets.ts';
 import type { ConfigState } from '../cluster/config-state.ts';
-import { DnsLook, type KnownAddresses } from './dns-look.ts';
+import { DnsLook, newKnownNames, type KnownNames } from './dns-look.ts';
 import type { FoundFile } from './found-file.ts';
 import { lookAtFile, newSeenFile, type SeenFile } from './file-look.ts';
 import { boundedSet, changedPlaces, nextSet } from './found-set.ts';
+import { Lane, STARTS_MAX, type InLane } from './lane.ts';
 import type { Look } from './look.ts';
 import { TargetPublisher, type Publish } from './target-publisher.ts';
 
 const TICK_MS = 100;
-/** Looks under way at once, over all sources in DNS, and over all files. */
-export const LOOKS_MAX = 64;
-/** Looks of each lane that begin in one tick. */
-const STARTS_MAX = 100;
+/** A due look is overdue after so many of its pauses, and so much time at least. */
+const OVERDUE_PAUSES = 3;
+const OVERDUE_MS = 30_000;
 const FILE_INTERVAL_MS = 1_000;
 const FIRST_LOOKS_POLL_MS = 20;
 /** The first pause after a failure; each further one is twice as long. */
@@ -43,14 +44,15 @@ export const LOOK_OUTCOMES = ['changed', 'same', 'doubted', 'failed'] as const;
 type LookOutcome = (typeof LOOK_OUTCOMES)[number];
 export type LookCounts = ReadonlyMap<Discovery['type'], Readonly<Record<LookOutcome, number>>>;
 
-interface Watched {
+interface Watched extends InLane {
   readonly source: DiscoverySource;
   readonly text: string;
-  readonly known: KnownAddresses;
+  readonly known: KnownNames;
   readonly file: SeenFile;
-  phase: 'resting' | 'waiting' | 'running';
   /** Monotonic. */
   nextMs: number;
+  /** From the last look to the next. */
+  pauseMs: number;
   /** Failed looks in a row. */
   failures: number;
   /** Wall clock; undefined: never. */
@@ -61,15 +63,6 @@ interface Watched {
   notes: readonly string[];
   leftOut: number;
   doubted: readonly FoundTarget[] | undefined;
-}
-
-/** Looks that share a bound. */
-interface Lane {
-  /** Due, in order. */
-  readonly line: Watched[];
-  running: number;
-  /** In this tick. */
-  started: number;
 }
 
 export interface DiscoveryDeps {
@@ -87,8 +80,8 @@ export class DiscoveryWatch {
   readonly #dns: DnsLook;
   readonly #watched = new Map<string, Watched>();
   /** A DNS server that does not answer holds no file up. */
-  readonly #dnsLane: Lane = { line: [], running: 0, started: 0 };
-  readonly #fileLane: Lane = { line: [], running: 0, started: 0 };
+  readonly #dnsLane = new Lane<Watched>((watched) => this.#run(watched));
+  readonly #fileLane = new Lane<Watched>((watched) => this.#run(watched));
   readonly #counts = new Map<Discovery['type'], Record<LookOutcome, number>>();
   #publisher: TargetPublisher | undefined;
   /** Of an earlier run, for sources that were not looked at yet. */
@@ -124,7 +117,7 @@ export class DiscoveryWatch {
   async stop(): Promise<void> {
     clearInterval(this.#timer);
     this.#timer = undefined;
-    for (const { line } of this.#lanes) line.length = 0;
+    for (const lane of [this.#dnsLane, this.#fileLane]) lane.clear();
     this.#watched.clear();
     this.#dns.stop();
     await this.#deps.file?.stop();
@@ -163,22 +156,31 @@ export class DiscoveryWatch {
       if (source.revisions.size === 0) continue;
       used += 1;
       const watched = this.#watchedOf(source, nowMs);
-      if (watched.phase !== 'resting' || watched.nextMs > nowMs) continue;
-      watched.phase = 'waiting';
-      this.#laneOf(watched).line.push(watched);
+      if (watched.nextMs > nowMs) continue;
+      if (watched.phase === 'resting') this.#laneOf(watched).add(watched);
+      else this.#noteOverdue(watched, nowMs);
     }
     if (used < this.#watched.size) this.#forget();
-    for (const lane of this.#lanes) {
-      lane.started = 0;
-      this.#startNext(lane);
-    }
+    this.#dnsLane.tick();
+    this.#fileLane.tick();
   }
 
-  get #lanes(): readonly Lane[] {
-    return [this.#dnsLane, this.#fileLane];
+  /** What waits for its turn, or for a file system that does not answer, is as little looked up as what fails. */
+  #noteOverdue(watched: Watched, nowMs: number): void {
+    const { clock, log } = this.#deps;
+    const limitMs = Math.max(OVERDUE_MS, OVERDUE_PAUSES * watched.pauseMs);
+    if (watched.staleSinceMs !== undefined || nowMs - watched.nextMs < limitMs) return;
+    watched.staleSinceMs = clock.nowMs();
+    watched.error =
+      watched.phase === 'waiting'
+        ? `no look for ${Math.round(limitMs / 1_000)} s: looks at other sources take too long`
+        : `a look has not ended for ${Math.round(limitMs / 1_000)} s`;
+    const { text: source, error } = watched;
+    const targets = watched.source.targets.length;
+    log.warn({ source, error, targets }, 'discovery is overdue; targets found before stay in use');
   }
 
-  #laneOf({ source }: Watched): Lane {
+  #laneOf({ source }: Watched): Lane<Watched> {
     return source.discovery.type === 'file' ? this.#fileLane : this.#dnsLane;
   }
 
@@ -188,10 +190,12 @@ export class DiscoveryWatch {
     watched = {
       source,
       text: sourceText(source.discovery),
-      known: new Map(),
+      known: newKnownNames(),
       file: newSeenFile(),
       phase: 'resting',
+      isSlow: false,
       nextMs: nowMs,
+      pauseMs: 0,
       failures: 0,
       lookedAtMs: undefined,
       changedAtMs: undefined,
@@ -217,32 +221,23 @@ export class DiscoveryWatch {
   #forget(): void {
     const { discovered } = this.#deps.state;
     discovered.forgetUnused();
-    for (const [key, { source }] of this.#watched)
-      if (discovered.find(key) !== source) this.#watched.delete(key);
-  }
-
-  #startNext(lane: Lane): void {
-    while (lane.started < STARTS_MAX && lane.running < LOOKS_MAX) {
-      const watched = lane.line.shift();
-      if (watched === undefined) return;
-      if (this.#watched.get(watched.source.key) !== watched) continue;
-      lane.started += 1;
-      void this.#run(watched, lane);
+    for (const [key, watched] of this.#watched) {
+      if (discovered.find(key) === watched.source) continue;
+      this.#watched.delete(key);
+      this.#laneOf(watched).remove(watched);
     }
   }
 
-  async #run(watched: Watched, lane: Lane): Promise<void> {
-    watched.phase = 'running';
-    lane.running += 1;
+  async #run(watched: Watched): Promise<void> {
+    const startedMs = this.#deps.clock.monotonicMs();
     const look = await this.#look(watched).catch((error: unknown): Look => ({
       kind: 'failed',
       error: String(error),
     }));
-    lane.running -= 1;
-    watched.phase = 'resting';
+    const elapsedMs = this.#deps.clock.monotonicMs() - startedMs;
+    watched.isSlow = look.kind === 'failed' || elapsedMs > this.#deps.settings.dnsTimeoutMs / 2;
     // Not if the source was removed meanwhile, or the gateway stops.
     if (this.#watched.get(watched.source.key) === watched) this.#take(watched, look);
-    this.#startNext(lane);
   }
 
   #look({ source, known, file }: Watched): Promise<Look> {
@@ -263,7 +258,8 @@ export class DiscoveryWatch {
     watched.lookedAtMs = clock.nowMs();
     const outcome = this.#outcomeOf(watched, look);
     this.#countsOf(watched)[outcome] += 1;
-    watched.nextMs = clock.monotonicMs() + this.#pauseMs(watched, look, outcome);
+    watched.pauseMs = this.#pauseMs(watched, look, outcome);
+    watched.nextMs = clock.monotonicMs() + watched.pauseMs;
   }
 
   #outcomeOf(watched: Watched, look: Look): LookOutcome {
@@ -297,7 +293,7 @@ export class DiscoveryWatch {
     watched.staleSinceMs = undefined;
     watched.error = undefined;
     const { targets, leftOut } = boundedSet(look.targets);
-    this.#note(watched, look.notes, leftOut);
+    this.#note(watched, look.notes, leftOut + (look.leftOut ?? 0));
     return this.#compare(watched, targets);
   }
 

@@ -4,7 +4,7 @@ import { startDnsServer, type DnsServer } from '../../../test/support/backends/d
 import { Egress, type EgressLists } from '../../egress/egress.ts';
 import { createOwnPorts, OwnListeners } from '../../egress/own-listeners.ts';
 import { systemClock } from '../../lib/clock.ts';
-import { DnsLook } from './dns-look.ts';
+import { DnsLook, newKnownNames } from './dns-look.ts';
 
 let dns: DnsServer;
 beforeEach(async () => {
@@ -12,12 +12,12 @@ beforeEach(async () => {
 });
 afterEach(() => dns.close());
 
-function lookWith(lists: Partial<EgressLists> = {}): DnsLook {
+function lookWith(lists: Partial<EgressLists> = {}, timeoutMs = 500): DnsLook {
   const own = new OwnListeners(createOwnPorts(), systemClock);
   own.set('management', 9090);
   return new DnsLook({
     servers: [dns.address],
-    timeoutMs: 500,
+    timeoutMs,
     srvIntervalMs: 10_000,
     egress: new Egress({ allow: [], deny: [], ...lists }, own),
     monotonicMs: () => systemClock.monotonicMs(),
@@ -25,8 +25,8 @@ function lookWith(lists: Partial<EgressLists> = {}): DnsLook {
 }
 
 const addresses = (look: DnsLook, host: string, port = 80) =>
-  look.addressesOf({ type: 'dns', host, port }, new Map());
-const places = (look: DnsLook, name: string) => look.placesOf({ type: 'dns_srv', name }, new Map());
+  look.addressesOf({ type: 'dns', host, port }, newKnownNames());
+const places = (look: DnsLook, name: string) => look.placesOf({ type: 'dns_srv', name }, newKnownNames());
 
 it('is asked again when the first record expires', async () => {
   dns.setA('a.test', ['10.0.0.1'], 300);
@@ -116,5 +116,73 @@ it('answers in words that say what failed', async () => {
   expect(await places(look, 'empty.test')).toEqual({
     kind: 'failed',
     error: 'SRV empty.test: there are no such records (ENODATA)',
+  });
+});
+
+it('of an answer with too many places the same 256 are resolved, and the others told', async () => {
+  const names = Array.from({ length: 300 }, (_none, index) => `n${String(index).padStart(3, '0')}.test`);
+  for (const [index, name] of names.entries()) dns.setA(name, [`10.0.${index >> 8}.${index & 255}`], 60);
+  const records = names.map((name) => ({ name, port: 80 }));
+  dns.setSrv('_x._tcp.test', records);
+  const found = await places(lookWith(), '_x._tcp.test');
+  expect(found).toMatchObject({ kind: 'found', leftOut: 44 });
+  const asked = new Set(dns.questions.filter((question) => question.startsWith('A ')));
+  expect([...asked].sort()).toEqual(names.slice(0, 256).map((name) => `A ${name}`));
+  dns.setSrv('_x._tcp.test', records.toReversed());
+  const again = await places(lookWith(), '_x._tcp.test');
+  if (found.kind !== 'found' || again.kind !== 'found') throw new Error('both find targets');
+  expect(new Set(again.targets.map(({ host }) => host))).toEqual(
+    new Set(found.targets.map(({ host }) => host)),
+  );
+});
+
+it('many places with names of many addresses make no more targets than can be handled', async () => {
+  const hosts = Array.from({ length: 200 }, (_none, index) => `10.1.0.${index}`);
+  dns.setA('many.test', hosts);
+  dns.setSrv(
+    '_x._tcp.test',
+    Array.from({ length: 250 }, (_none, index) => ({ name: 'many.test', port: index + 1 })),
+  );
+  const found = await places(lookWith(), '_x._tcp.test');
+  if (found.kind !== 'found') throw new Error('it finds targets');
+  expect(found.targets.length).toBeLessThanOrEqual(1_280);
+  expect(found.targets.length + (found.leftOut ?? 0)).toBe(50_000);
+});
+
+it('names that do not answer share one time, and those that do are found by the next look', async () => {
+  const look = lookWith({}, 100);
+  const names = Array.from({ length: 1_700 }, (_none, index) => `n${String(index).padStart(4, '0')}.test`);
+  dns.setSrv(
+    '_x._tcp.test',
+    names.map((name) => ({ name, port: 80 })),
+  );
+  dns.modes.set('A', 'silent').set('AAAA', 'silent');
+  const startedMs = performance.now();
+  expect(await places(look, '_x._tcp.test')).toMatchObject({
+    kind: 'failed',
+    error: expect.stringContaining('n0000.test: there was no answer in 200 ms'),
+  });
+  // Some 16 s, were each of the 256 names given its time.
+  expect(performance.now() - startedMs).toBeLessThan(2_500);
+  dns.modes.clear();
+  dns.setA('n0255.test', ['10.0.0.1']);
+  const known = newKnownNames();
+  names.slice(0, 255).forEach((name) => known.silent.add(name));
+  const again = await look.placesOf({ type: 'dns_srv', name: '_x._tcp.test' }, known);
+  expect(again).toMatchObject({ targets: [{ host: '10.0.0.1' }] });
+});
+
+it('no group of hosts, and no address that is none, is a target', async () => {
+  dns.setA('a.test', ['224.0.0.1', '239.255.255.255', '255.255.255.255', '0.0.0.0', '10.0.0.1']);
+  dns.setAaaa('a.test', ['ff02:0:0:0:0:0:0:1', '0:0:0:0:0:0:0:0', '0:0:0:0:0:ffff:e000:0001']);
+  const found = await addresses(lookWith(), 'a.test');
+  expect(found).toMatchObject({ kind: 'found', targets: [{ host: '10.0.0.1' }] });
+  if (found.kind !== 'found') return;
+  expect(found.notes).toHaveLength(7);
+  expect(found.notes).toContain('not used: 224.0.0.1 is not the address of one host');
+  dns.setA('b.test', ['224.0.0.1']);
+  expect(await addresses(lookWith(), 'b.test')).toMatchObject({
+    kind: 'failed',
+    error: 'no target is permitted: 224.0.0.1 is not the address of one host',
   });
 });

@@ -5,6 +5,7 @@
  *
  * Asks DNS servers alone: no hosts file and no search domains, so names must be whole.
  */
+import type { SrvRecord } from 'node:dns';
 import { Resolver } from 'node:dns/promises';
 import type { Discovery, FoundTarget } from '../../model/resources.ts';
 import type { Egress } from '../../egress/egress.ts';
@@ -17,7 +18,11 @@ import { permitted, type Look } from './look.ts';
 const RESOLVER_AGE_MS = 30_000;
 const TRIES = 2;
 /** Names of one SRV answer that are resolved at one time. */
-const NAMES_AT_ONCE = 8;
+const NAMES_AT_ONCE = 16;
+/** Times of one question that all names of an SRV answer have together. */
+const NAMES_TIMEOUTS = 2;
+/** Targets of one SRV answer, about, that are looked at further. */
+const SRV_TARGETS_MAX = 4 * FOUND_MAX;
 /** Weights of SRV are divided among the addresses of a name; times this, the shares stay what they are. */
 const WEIGHT_SCALE = 10;
 
@@ -31,8 +36,15 @@ export interface DnsLookOptions {
 }
 
 type Family = 4 | 6;
-/** What is known of names, by name and family. */
-export type KnownAddresses = Map<string, readonly string[]>;
+/** What earlier looks at a source have learnt of its names. */
+export interface KnownNames {
+  /** By name and family. */
+  readonly addresses: Map<string, readonly string[]>;
+  /** Names that did not answer in time: they are asked for after the others. */
+  readonly silent: Set<string>;
+}
+
+export const newKnownNames = (): KnownNames => ({ addresses: new Map(), silent: new Set() });
 
 interface Addresses {
   readonly addresses: readonly string[];
@@ -55,7 +67,7 @@ export class DnsLook {
   }
 
   /** @param known of the source; changed */
-  async addressesOf({ host, port }: Discovery & { type: 'dns' }, known: KnownAddresses): Promise<Look> {
+  async addressesOf({ host, port }: Discovery & { type: 'dns' }, known: KnownNames): Promise<Look> {
     const { egress } = this.#options;
     const { addresses, ttlMs, notes, error } = await this.#resolve(host, known);
     if (error !== undefined) return { kind: 'failed', error };
@@ -66,7 +78,7 @@ export class DnsLook {
   }
 
   /** @param known of the source; changed */
-  async placesOf({ name }: Discovery & { type: 'dns_srv' }, known: KnownAddresses): Promise<Look> {
+  async placesOf({ name }: Discovery & { type: 'dns_srv' }, known: KnownNames): Promise<Look> {
     const { egress, srvIntervalMs } = this.#options;
     let records;
     try {
@@ -74,21 +86,10 @@ export class DnsLook {
     } catch (error) {
       return { kind: 'failed', error: `SRV ${name}: ${errorText(error)}` };
     }
-    const used = lowestPriority(records.filter((record) => record.name !== '' && record.name !== '.'));
-    const resolved = new Map<string, Addresses>();
-    const names = [...new Set(used.map((record) => record.name.toLowerCase()))];
-    for (let start = 0; start < names.length; start += NAMES_AT_ONCE) {
-      const some = names.slice(start, start + NAMES_AT_ONCE);
-      const answers = await Promise.all(some.map((each) => this.#resolve(each, known)));
-      some.forEach((each, index) => resolved.set(each, answers[index] as Addresses));
-    }
+    const { used, leftOut } = boundedPlaces(records);
+    const resolved = await this.#resolveAll([...new Set(used.map((record) => record.name))], known);
     const service = serviceName(name);
-    const found = used.flatMap((record): FoundTarget[] => {
-      const foundAs = record.name.toLowerCase();
-      const addresses = resolved.get(foundAs)?.addresses ?? [];
-      const weight = Math.max(1, Math.round((record.weight * WEIGHT_SCALE) / Math.max(1, addresses.length)));
-      return addresses.map((host) => ({ host, port: record.port, weight, foundAs, service }));
-    });
+    const { found, cut } = targetsAt(used, resolved, service);
     const all = [...resolved.values()];
     const notes = all.flatMap((each) => (each.error === undefined ? each.notes : [each.error]));
     if (found.length === 0)
@@ -100,14 +101,51 @@ export class DnsLook {
     const denialOf = (target: FoundTarget): string | undefined =>
       egress.denial(service, target.host, target.port) ??
       egress.denial(target.foundAs ?? service, target.host, target.port);
-    return permitted(found, denialOf, notes, againMs);
+    const look = permitted(found, denialOf, notes, againMs);
+    return look.kind === 'found' && leftOut + cut > 0 ? { ...look, leftOut: leftOut + cut } : look;
+  }
+
+  /** Names that do not answer in the time for all keep the addresses that they had. */
+  async #resolveAll(names: readonly string[], known: KnownNames): Promise<Map<string, Addresses>> {
+    const { silent } = known;
+    const line = [...names.filter((name) => !silent.has(name)), ...names.filter((name) => silent.has(name))];
+    const asked = new Set<string>();
+    const resolved = new Map<string, Addresses>();
+    const limitMs = NAMES_TIMEOUTS * this.#options.timeoutMs;
+    let isOver = false;
+    const work = async (): Promise<void> => {
+      for (let name = line.shift(); name !== undefined && !isOver; name = line.shift()) {
+        asked.add(name);
+        const answer = await this.#resolve(name, known);
+        // The result is in use after the end.
+        if (!isOver) resolved.set(name, answer);
+      }
+    };
+    let timer: NodeJS.Timeout | undefined;
+    const end = new Promise<void>((done) => (timer = setTimeout(done, limitMs)));
+    await Promise.race([Promise.all(Array.from({ length: NAMES_AT_ONCE }, work)), end]);
+    clearTimeout(timer);
+    isOver = true;
+    for (const name of names) {
+      if (resolved.has(name)) {
+        silent.delete(name);
+        continue;
+      }
+      if (asked.has(name)) silent.add(name);
+      const addresses = ([4, 6] as const).flatMap((family) => known.addresses.get(`${family} ${name}`) ?? []);
+      const error = `${name}: there was no answer in ${limitMs} ms, the time for all names of the service`;
+      resolved.set(name, { addresses, ttlMs: undefined, notes: [], error });
+    }
+    // Names of services come and go.
+    if (silent.size > 4 * FOUND_MAX) silent.clear();
+    return resolved;
   }
 
   stop(): void {
     this.#resolver.cancel();
   }
 
-  async #resolve(name: string, known: KnownAddresses): Promise<Addresses> {
+  async #resolve(name: string, { addresses: known }: KnownNames): Promise<Addresses> {
     const answers = await Promise.all([this.#ask(name, 4), this.#ask(name, 6)]);
     const fresh = answers.some(({ addresses }) => addresses.length > 0);
     const ttls = answers.flatMap(({ ttlMs }) => (ttlMs === undefined ? [] : [ttlMs]));
@@ -169,6 +207,34 @@ export class DnsLook {
     if (servers.length > 0) resolver.setServers(servers);
     return resolver;
   }
+}
+
+/** Those with the lowest priority, names in lower case; of too many the same ones, in whatever order they come. */
+function boundedPlaces(records: readonly SrvRecord[]) {
+  const named = records.filter(({ name }) => name !== '' && name !== '.');
+  const places = lowestPriority(named).map((record) => ({ ...record, name: record.name.toLowerCase() }));
+  if (places.length > FOUND_MAX)
+    places.sort((a, b) => (a.name === b.name ? a.port - b.port : a.name < b.name ? -1 : 1));
+  return { used: places.slice(0, FOUND_MAX), leftOut: Math.max(0, places.length - FOUND_MAX) };
+}
+
+function targetsAt(
+  places: readonly SrvRecord[],
+  resolved: ReadonlyMap<string, Addresses>,
+  service: string,
+): { readonly found: FoundTarget[]; readonly cut: number } {
+  const found: FoundTarget[] = [];
+  // Each of many places may have a name with thousands of addresses.
+  const most = Math.ceil(SRV_TARGETS_MAX / places.length);
+  let cut = 0;
+  for (const { name: foundAs, port, weight: placeWeight } of places) {
+    const addresses = resolved.get(foundAs)?.addresses ?? [];
+    const weight = Math.max(1, Math.round((placeWeight * WEIGHT_SCALE) / Math.max(1, addresses.length)));
+    const some = addresses.length > most ? [...addresses].sort().slice(0, most) : addresses;
+    cut += addresses.length - some.length;
+    for (const host of some) found.push({ host, port, weight, foundAs, service });
+  }
+  return { found, cut };
 }
 
 function lowestPriority<T extends { readonly priority: number }>(records: readonly T[]): T[] {

@@ -4,7 +4,7 @@ import { expect, it } from 'vitest';
 import { Egress } from '../../egress/egress.ts';
 import { createOwnPorts, OwnListeners } from '../../egress/own-listeners.ts';
 import { systemClock } from '../../lib/clock.ts';
-import { targetsIn } from './file-look.ts';
+import { FILE_BYTES_MAX, targetsIn } from './file-look.ts';
 
 const egress = new Egress(
   { allow: [], deny: ['10.9.0.0/16', 'denied.test'] },
@@ -40,6 +40,44 @@ it('targets that the gateway must not connect to are not used, and told', () => 
     kind: 'failed',
     error: 'no target is permitted: 10.9.1.1 is denied by GATEWAY_EGRESS__DENY',
   });
+});
+
+it('the longest list of targets is read, written at length', () => {
+  const targets = Array.from({ length: 256 }, (_none, index) => ({
+    host: `target-${index}.billing.internal`,
+    port: 8_443,
+    weight: 100,
+    zone: 'eu-central-1a',
+  }));
+  const text = JSON.stringify({ targets }, null, 4);
+  expect(text.length).toBeLessThan(FILE_BYTES_MAX / 2);
+  expect(look(text)).toMatchObject({ kind: 'found', targets });
+  const lines = targets.map(
+    ({ host, port, weight, zone }) =>
+      `# one\n- host: '${host}'\n  port: ${port}\n  weight: ${weight}\n  zone: ${zone}\n\n`,
+  );
+  expect(look(lines.join(''))).toMatchObject({ kind: 'found', targets });
+});
+
+it.each([
+  ['commas', ','],
+  ['lists', '[]\n'],
+  ['blank lines', '\n'],
+  ['names', 'a:\n'],
+  ['questions', '?\n'],
+  ['entries', '- {host: a}\n'],
+  ['tags', '! '],
+])('a file of nothing but %s costs no more when it is as long as it may be', (_name, part) => {
+  const costOf = (bytes: number): number => {
+    const text = `${part === ',' ? '[' : ''}${part.repeat(bytes / part.length)}`;
+    const { user } = process.cpuUsage();
+    expect(look(text).kind).toBe('failed');
+    return (process.cpuUsage().user - user) / 1_000;
+  };
+  costOf(FILE_BYTES_MAX / 4);
+  const quarter = costOf(FILE_BYTES_MAX / 4);
+  // Without a bound: four times as much at least, and for most several seconds.
+  expect(costOf(FILE_BYTES_MAX)).toBeLessThan(2 * quarter + 200);
 });
 
 it('whatever a file holds is a list of at most 256 targets, or an error with a place', () => {

@@ -16,8 +16,10 @@ import { jsonSchema } from '../../model/json-schema.ts';
 import type { FieldError } from '../../model/errors.ts';
 import { permitted, type Look } from './look.ts';
 
-/** Longest file; 256 targets need a tenth of it. */
-const FILE_BYTES_MAX = 1_048_576;
+/** Longest file; 256 targets with every field on its own line need a quarter of it. */
+export const FILE_BYTES_MAX = 128 * 1_024;
+/** Names, values and signs of a file; the same 256 targets need 4,609. The main thread reads it. */
+const FILE_TOKENS_MAX = 6_144;
 /** How soon to look again at a file that has just changed. */
 const SETTLE_MS = 200;
 
@@ -119,7 +121,7 @@ async function readUpTo(file: FileHandle, bytesMax: number): Promise<Uint8Array 
 
 /** A list, or an object whose only member `targets` is one. */
 export function targetsIn(path: string, bytes: Uint8Array, defaultPort: number, egress: Egress): Look {
-  const document = readDocument(path, bytes);
+  const document = readDocument(path, bytes, FILE_TOKENS_MAX);
   if (!('value' in document)) return { kind: 'failed', error: problemText(document) };
   const { value } = document;
   const isWrapped = isObject(value) && Object.keys(value).join() === 'targets';

@@ -1,8 +1,12 @@
 /** What one look at a source of targets finds, whatever the kind of source. */
+import { addressForms, blockList } from '../../egress/blocks.ts';
 import type { FoundTarget } from '../../model/resources.ts';
 
 /** Reasons that are reported of one look. */
 const NOTES_MAX = 8;
+
+/** Multicast, broadcast and the unspecified address: a connection to them reaches no host, or this one. */
+const isNoHost = blockList(['224.0.0.0/4', '255.255.255.255/32', '0.0.0.0/32', 'ff00::/8', '::/128']);
 
 export type Look =
   | {
@@ -13,6 +17,8 @@ export type Look =
       readonly againMs?: number;
       /** For people: what is not used, and why. */
       readonly notes: readonly string[];
+      /** Places that were found and not resolved, as there are too many. */
+      readonly leftOut?: number;
     }
   /** It is being written. */
   | { readonly kind: 'unsettled'; readonly againMs: number }
@@ -28,7 +34,7 @@ export function permitted(
   const targets: FoundTarget[] = [];
   const refusals: string[] = [];
   for (const target of found) {
-    const denial = denialOf(target);
+    const denial = noHostText(target) ?? denialOf(target);
     if (denial === undefined) targets.push(target);
     else refusals.push(denial);
   }
@@ -42,4 +48,8 @@ export function permitted(
   const more = all.length - NOTES_MAX;
   const shown = more > 0 ? [...all.slice(0, NOTES_MAX), `and ${more} more`] : all;
   return { kind: 'found', targets, notes: shown, ...(againMs !== undefined && { againMs }) };
+}
+
+function noHostText({ host }: FoundTarget): string | undefined {
+  return addressForms(host).some(isNoHost) ? `${host} is not the address of one host` : undefined;
 }

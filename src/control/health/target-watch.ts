@@ -47,6 +47,8 @@ export class TargetWatch {
   readonly #log: Logger;
   readonly #watched = new Map<string, WatchedRevision>();
   readonly #checks = new WeakMap<SharedArrayBuffer, RevisionProbe>();
+  /** With a defect that was told. */
+  readonly #failed = new WeakSet<Revision>();
   #timer: NodeJS.Timeout | undefined;
 
   constructor(state: ConfigState, clock: Clock, log: Logger) {
@@ -139,14 +141,29 @@ export class TargetWatch {
   /** Called once a second. */
   tick(): void {
     let count = 0;
-    for (const watched of this.all()) {
-      count += 1;
-      this.#compare(watched);
-      for (const [index, target] of watched.targets.entries()) this.#logChange(watched, target, index);
+    for (const revision of this.#state.balancedRevisions()) {
+      try {
+        if (this.#tickOf(revision)) count += 1;
+      } catch (error) {
+        // A defect in one revision must not stop the others.
+        if (this.#failed.has(revision)) continue;
+        this.#failed.add(revision);
+        const named = { err: error, revision: revision.revision, revision_id: revision.id };
+        this.#log.error(named, 'a defect: the targets of a revision cannot be compared');
+      }
     }
     if (count === this.#watched.size) return;
     for (const id of this.#watched.keys())
       if (this.#state.targetMemory(id) === undefined) this.#watched.delete(id);
+  }
+
+  /** false: it is not watched. */
+  #tickOf(revision: Revision): boolean {
+    const watched = this.find(revision);
+    if (watched === undefined) return false;
+    this.#compare(watched);
+    for (const [index, target] of watched.targets.entries()) this.#logChange(watched, target, index);
+    return true;
   }
 
   /** Ejects targets that fail much more often than the others. */
@@ -157,10 +174,12 @@ export class TargetWatch {
       if (counts.length > WINDOW_TICKS + 1) counts.shift();
     }
     const windows = targets.map(({ counts }) => windowOf(counts));
-    const all = windows.reduce((sum, one) => ({
-      started: sum.started + one.started,
-      failed: sum.failed + one.failed,
-    }));
+    // Discovery may have found no target yet.
+    const all = { started: 0, failed: 0 };
+    for (const { started, failed } of windows) {
+      all.started += started;
+      all.failed += failed;
+    }
     windows.forEach((own, index) => {
       const peers = { started: all.started - own.started, failed: all.failed - own.failed };
       if (own.started < ejection.attemptsMin || peers.started < ejection.attemptsMin) return;

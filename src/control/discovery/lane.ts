@@ -1,0 +1,89 @@
+/**
+ * Looks that share a bound: so many at one time, and so many that begin in one tick. What has failed or was slow the last
+ * time waits behind the others and has at most half of the places, so that sources that never answer keep nothing else
+ * from being looked at; a few places are for them first, so that they are not forgotten either.
+ */
+
+/** Looks under way at once. */
+export const LOOKS_MAX = 64;
+/** Of these, at most so many that were slow the last time. */
+export const SLOW_MAX = LOOKS_MAX / 2;
+/** So many, and so many begun in one tick, go before the others. */
+const SLOW_FIRST = LOOKS_MAX / 8;
+/** Looks that begin in one tick. */
+export const STARTS_MAX = 100;
+
+export interface InLane {
+  phase: 'resting' | 'waiting' | 'running';
+  /** It has failed, or was slow, the last time. */
+  isSlow: boolean;
+}
+
+interface Line<T> {
+  /** Due, in order; some may have been removed, and wait no more. */
+  readonly waiting: T[];
+  readonly running: Set<T>;
+  /** In this tick. */
+  started: number;
+}
+
+const newLine = <T>(): Line<T> => ({ waiting: [], running: new Set(), started: 0 });
+
+export class Lane<T extends InLane> {
+  readonly #run: (one: T) => Promise<void>;
+  readonly #fast = newLine<T>();
+  readonly #slow = newLine<T>();
+
+  /** @param run must not be rejected */
+  constructor(run: (one: T) => Promise<void>) {
+    this.#run = run;
+  }
+
+  /** @param one that is resting */
+  add(one: T): void {
+    one.phase = 'waiting';
+    (one.isSlow ? this.#slow : this.#fast).waiting.push(one);
+  }
+
+  /** Its place is free at once, also if it is under way: what comes of that is not waited for. */
+  remove(one: T): void {
+    one.phase = 'resting';
+    this.#fast.running.delete(one);
+    this.#slow.running.delete(one);
+  }
+
+  clear(): void {
+    for (const { waiting } of [this.#fast, this.#slow]) waiting.length = 0;
+  }
+
+  tick(): void {
+    this.#fast.started = 0;
+    this.#slow.started = 0;
+    this.#startNext();
+  }
+
+  #startNext(): void {
+    const [fast, slow] = [this.#fast, this.#slow];
+    while (fast.started + slow.started < STARTS_MAX && fast.running.size + slow.running.size < LOOKS_MAX) {
+      const hasSlow = slow.waiting.length > 0 && slow.running.size < SLOW_MAX;
+      const isSlowFirst = slow.running.size < SLOW_FIRST && slow.started < SLOW_FIRST;
+      if (hasSlow && (isSlowFirst || fast.waiting.length === 0)) this.#start(slow);
+      else if (fast.waiting.length > 0) this.#start(fast);
+      else return;
+    }
+  }
+
+  #start(line: Line<T>): void {
+    const one = line.waiting.shift();
+    if (one?.phase !== 'waiting') return;
+    line.running.add(one);
+    line.started += 1;
+    one.phase = 'running';
+    void this.#run(one).then(() => {
+      // false: it was removed meanwhile.
+      if (!line.running.delete(one)) return;
+      one.phase = 'resting';
+      this.#startNext();
+    });
+  }
+}
