@@ -2,6 +2,10 @@
  * Which exchanges a watcher of live traffic asks for. Compiled from the query of a stream; asked in the workers about
  * every exchange, and on the main thread about nothing. Texts are compared as they are: none is a pattern. Pure.
  */
+import type { Caller } from '../../policy/stage.ts';
+import type { ExchangeView } from '../../proxy/interfaces/exchange-view.ts';
+
+type LiveCaller = Pick<Caller, 'kind' | 'id' | 'name'>;
 
 /** Plain data: sent to the workers. Members that are undefined let everything pass. */
 export interface LiveFilter {
@@ -22,18 +26,6 @@ export interface LiveFilter {
 export interface StatusRange {
   readonly from: number;
   readonly to: number;
-}
-
-/** What a filter looks at. Texts are '' where there is none. */
-export interface FilteredFacts {
-  readonly status: number;
-  readonly code: string | undefined;
-  readonly method: string;
-  readonly path: string;
-  readonly appId: string | undefined;
-  /** Of the caller, or of the key that was refused. */
-  readonly callerId: string;
-  readonly callerName: string;
 }
 
 const STATUS_MIN = 100;
@@ -63,13 +55,38 @@ export function statusRanges(text: string): StatusRange[] {
   });
 }
 
-export function passes(filter: LiveFilter, facts: FilteredFacts): boolean {
+/** Looks only at what the filter asks for: it is asked about each exchange of the worker. */
+export function passes(filter: LiveFilter, exchange: ExchangeView): boolean {
   const { appId, status, key, path, method, reason } = filter;
-  if (status !== undefined && !status.some(({ from, to }) => from <= facts.status && facts.status <= to))
-    return false;
-  if (reason !== undefined && facts.code !== reason) return false;
-  if (appId !== undefined && facts.appId !== appId) return false;
-  if (method !== undefined && facts.method !== method) return false;
-  if (key !== undefined && facts.callerId !== key && facts.callerName !== key) return false;
-  return path === undefined || facts.path.startsWith(path);
+  if (appId !== undefined && exchange.version?.app.id !== appId) return false;
+  if (status !== undefined && !isAmong(exchange.status, status)) return false;
+  if (reason !== undefined && exchange.errorCode !== reason) return false;
+  if (method !== undefined && exchange.method !== method) return false;
+  if (key !== undefined && !isCaller(exchange, key)) return false;
+  return path === undefined || livePath(exchange).startsWith(path);
+}
+
+function isAmong(status: number, ranges: readonly StatusRange[]): boolean {
+  return ranges.some(({ from, to }) => from <= status && status <= to);
+}
+
+function isCaller(exchange: ExchangeView, key: string): boolean {
+  const { id, name } = liveCaller(exchange);
+  return id === key || name === key;
+}
+
+/** The caller, or the key that was refused: it says whose client fails. */
+export function liveCaller({ evaluation }: ExchangeView): LiveCaller {
+  const { caller, refusedKeyId, refusedKeyName } = evaluation;
+  return caller.kind === 'anonymous' && refusedKeyId !== ''
+    ? { kind: 'api_key', id: refusedKeyId, name: refusedKeyName }
+    : caller;
+}
+
+/** The canonical path; of a target that matches none, the path as it was sent, without a query. */
+export function livePath({ path, connection }: ExchangeView): string {
+  if (path !== '') return path;
+  const { target } = connection.head;
+  const end = target.search(/[?#]/);
+  return end < 0 ? target : target.slice(0, end);
 }

@@ -8,9 +8,9 @@
  * they can be explained (kept-exchanges.ts).
  */
 import type { ExchangeView } from '../../proxy/interfaces/exchange-view.ts';
-import { passes, type FilteredFacts } from './live-filter.ts';
+import { passes } from './live-filter.ts';
 import type { LiveCount, LiveMessage, LiveRecord, LiveWatch } from './live-messages.ts';
-import { filteredFacts, liveRecord } from './live-record.ts';
+import { liveRecord } from './live-record.ts';
 import { Pace } from './pace.ts';
 
 /** Most reports of this worker in a second for all watchers, and once more as many that are theirs in equal parts. */
@@ -30,7 +30,7 @@ interface Watching {
   /** Its part of the reports, which others cannot use up. */
   readonly fair: Pace;
   seen: number;
-  dropped: number;
+  shown: number;
 }
 
 export class LiveTap {
@@ -61,7 +61,7 @@ export class LiveTap {
   watch(watches: readonly LiveWatch[]): void {
     const known = new Map(this.#watching.map((each) => [each.watch.id, each]));
     this.#watching = watches.map((watch) => ({
-      ...(known.get(watch.id) ?? { watch, pace: new Pace(watch.perSecond), seen: 0, dropped: 0 }),
+      ...(known.get(watch.id) ?? { watch, pace: new Pace(watch.perSecond), seen: 0, shown: 0 }),
       fair: new Pace(REPORTS_PER_SECOND_MAX / watches.length),
     }));
     if (this.isWatched) this.#timer ??= setInterval(() => this.#report(), SEND_MS).unref();
@@ -71,14 +71,13 @@ export class LiveTap {
   /** For each exchange at its end, while `isWatched`. */
   exchangeEnded(exchange: ExchangeView): void {
     const endMs = exchange.startedMs + exchange.durationMs;
-    let facts: FilteredFacts | undefined;
     let chosen: number[] | undefined;
     for (const watching of this.#watching) {
-      facts ??= filteredFacts(exchange);
-      if (!passes(watching.watch.filter, facts)) continue;
+      if (!passes(watching.watch.filter, exchange)) continue;
       watching.seen += 1;
-      if (this.#isNext(watching, exchange, endMs)) (chosen ??= []).push(watching.watch.id);
-      else watching.dropped += 1;
+      if (!this.#isNext(watching, exchange, endMs)) continue;
+      watching.shown += 1;
+      (chosen ??= []).push(watching.watch.id);
     }
     if (chosen === undefined) return;
     this.#pace.admits(endMs);
@@ -105,9 +104,9 @@ export class LiveTap {
     const counts: LiveCount[] = [];
     for (const each of this.#watching) {
       if (each.seen === 0) continue;
-      counts.push({ watch: each.watch.id, seen: each.seen, dropped: each.dropped });
+      counts.push({ watch: each.watch.id, seen: each.seen, dropped: each.seen - each.shown });
       each.seen = 0;
-      each.dropped = 0;
+      each.shown = 0;
     }
     const records = this.#records;
     if (counts.length === 0 && records.length === 0) return;
