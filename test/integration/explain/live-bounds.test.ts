@@ -63,7 +63,7 @@ describe('streams of live traffic', () => {
 
   it('leave each of them its part, however much the others ask for', async () => {
     const greedy = await Promise.all(Array.from({ length: 5 }, () => watch()));
-    const rare = await openEvents(`${gateway.base}/api/v1/live?per_second=20&path=/rare`, ADMIN_TOKEN);
+    const rare = await openEvents(`${gateway.base}/api/v1/live?per_second=100&path=/rare`, ADMIN_TOKEN);
     open.push(rare);
     await until(() => rare.of('status').length > 0);
     for (let wave = 0; wave < 30; wave++) {
