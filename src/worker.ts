@@ -323,11 +323,11 @@ function tryCertificates({ certificates: next }: CertificatesMessage): string | 
 }
 
 function portOptions(): PortOptions[] {
-  const { http2 } = settings.proxy;
+  const { http2, h2c: allowsH2c } = settings.proxy;
   const tls = certificates === undefined ? undefined : { certificates, ticketKeys, http2 };
-  if (ports.tls === undefined) return [{ port: ports.main, tls }];
+  if (ports.tls === undefined) return [{ port: ports.main, tls, allowsH2c }];
   return [
-    { port: ports.main, tls: undefined },
+    { port: ports.main, tls: undefined, allowsH2c },
     { port: ports.tls, tls },
   ];
 }

@@ -131,5 +131,10 @@ export function doubtful(v: SettingValues): string[] {
       'GATEWAY_PER_IP_RATE_LIMIT_* has no effect: GATEWAY_PER_IP_RATE_LIMIT_ENABLED is not true.',
     );
   }
+  if (v.GATEWAY_PROXY__H2C && v.GATEWAY_PROXY__TLS__CERT_FILE && v.GATEWAY_PROXY__TLS__PORT === undefined) {
+    warnings.push(
+      'GATEWAY_PROXY__H2C has no effect: GATEWAY_PROXY__PORT has TLS, where HTTP/2 is a matter of GATEWAY_PROXY__HTTP2.',
+    );
+  }
   return warnings;
 }

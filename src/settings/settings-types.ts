@@ -48,6 +48,8 @@ export interface ProxySettings {
   readonly clientCertificates: string | undefined;
   readonly ticketRotationSecs: number;
   readonly http2: boolean;
+  /** HTTP/2 without TLS. */
+  readonly h2c: boolean;
   /** undefined: made at the start. */
   readonly viaName: string | undefined;
   readonly maxHeadBytes: number;

@@ -227,6 +227,7 @@ function proxySettings(v: SettingValues): ProxySettings {
     clientCertificates: v.GATEWAY_PROXY__CLIENT_CERTIFICATES,
     ticketRotationSecs: v.GATEWAY_PROXY__TLS__TICKET_ROTATION_SECS,
     http2: v.GATEWAY_PROXY__HTTP2,
+    h2c: v.GATEWAY_PROXY__H2C,
     viaName: v.GATEWAY_PROXY__VIA_NAME,
     maxHeadBytes: v.GATEWAY_PROXY__MAX_HEAD_BYTES,
     maxHeaders: v.GATEWAY_PROXY__MAX_HEADERS,

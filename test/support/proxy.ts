@@ -185,6 +185,10 @@ export interface TestProxyOptions {
   readonly certificates?: readonly CertificatePair[];
   /** True unless it is said to be false. */
   readonly http2?: boolean;
+  /** HTTP/2 without TLS. */
+  readonly h2c?: boolean;
+  /** Connections of this machine begin with a PROXY header. */
+  readonly proxyHeaders?: boolean;
   readonly upstreamIdleTimeoutMs?: number;
   readonly requestMemoryBytesMax?: number;
   readonly upstreamAgeMsMax?: number;
@@ -315,7 +319,8 @@ export async function startProxy(change: ConfigChange, setup: TestProxyOptions =
   };
   const listener = new Listener(context, {
     host: '127.0.0.1',
-    ports: [{ port: 0, tls: listenerTls(setup) }],
+    ports: [{ port: 0, tls: listenerTls(setup), allowsH2c: setup.h2c ?? false }],
+    isAnnounced: () => setup.proxyHeaders ?? false,
   });
   deadlines.start();
   const [port = 0] = await listener.listen();

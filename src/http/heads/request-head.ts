@@ -37,6 +37,10 @@ const DOT = 0x2e;
 const SLASH = 0x2f;
 const QUESTION_MARK = 0x3f;
 
+/** Also the answer to a client that begins HTTP/2 where that is off. */
+const NO_HTTP2 =
+  'The gateway speaks HTTP/1.1 and HTTP/1.0 here. HTTP/2 needs TLS, or GATEWAY_PROXY__H2C and a client that begins with it.';
+
 const badRequestLine = headError(
   400,
   'bad_request_line',
@@ -203,7 +207,7 @@ export class RequestHead extends FieldSection {
       return headError(
         505,
         'unsupported_http_version',
-        'The gateway speaks HTTP/1.1 and HTTP/1.0 on this listener.',
+        major === 0x32 ? NO_HTTP2 : 'The gateway speaks HTTP/1.1 and HTTP/1.0 on this listener.',
       );
     }
     this.httpMinor = minor === 0x31 ? 1 : 0;

@@ -57,6 +57,11 @@ export const LISTENER_SETTINGS = {
     default: true,
     description: 'Offer HTTP/2 beside HTTP/1.1 to clients that connect with TLS.',
   }),
+  GATEWAY_PROXY__H2C: boolean({
+    default: false,
+    description:
+      'Serve HTTP/2 without TLS to clients that begin with it (prior knowledge), beside HTTP/1.1 on the same port. For trusted networks, such as behind a proxy that ends TLS.',
+  }),
   GATEWAY_TRUSTED_PROXY_IPS: list('IP addresses or CIDR blocks, comma-separated', addressOrBlock, {
     default: [],
     defaultText: 'none',

@@ -23,11 +23,18 @@ export interface Http2Response {
   readonly code: number;
 }
 
+export interface Http2Options extends http2.SecureClientSessionOptions {
+  /** Without TLS, with prior knowledge. */
+  readonly isPlain?: boolean;
+}
+
 export async function connectHttp2(
   port: number,
-  options: http2.ClientSessionOptions = {},
+  { isPlain = false, ...options }: Http2Options = {},
 ): Promise<Http2Client> {
-  const session = http2.connect(`https://localhost:${port}`, { ca: CA, ...options });
+  const session = isPlain
+    ? http2.connect(`http://127.0.0.1:${port}`, options)
+    : http2.connect(`https://localhost:${port}`, { ca: CA, ...options });
   session.on('error', () => undefined);
   await new Promise<void>((done, fail) => {
     session.once('connect', () => done());

@@ -3,6 +3,7 @@
  * would send, and shows the frames that come back. Fields are encoded as literals without indexing or Huffman (RFC
  * 7541 section 6.2.2).
  */
+import * as net from 'node:net';
 import * as tls from 'node:tls';
 import { CA } from './http2-client.ts';
 
@@ -85,7 +86,7 @@ export function headers(stream: number, fields: Fields, flags: number = END_STRE
 }
 
 export interface FrameClient {
-  readonly socket: tls.TLSSocket;
+  readonly socket: net.Socket;
   send(...frames: readonly Buffer[]): void;
   /** Resolves when what was sent is with the system, or the connection is gone. */
   flushed(): Promise<void>;
@@ -98,15 +99,19 @@ export interface FrameClient {
   close(): void;
 }
 
-/** Connected, with preface, SETTINGS and the acknowledgement of the server's exchanged. */
-export async function connectFrames(port: number, settings: Buffer = Buffer.alloc(0)): Promise<FrameClient> {
-  const socket = tls.connect({
-    port,
-    host: '127.0.0.1',
-    servername: 'localhost',
-    ca: CA,
-    ALPNProtocols: ['h2'],
-  });
+/**
+ * Connected, with preface, SETTINGS and the acknowledgement of the server's exchanged.
+ * @param isPlain without TLS
+ */
+export async function connectFrames(
+  port: number,
+  settings: Buffer = Buffer.alloc(0),
+  isPlain = false,
+): Promise<FrameClient> {
+  const host = '127.0.0.1';
+  const socket = isPlain
+    ? net.connect({ port, host })
+    : tls.connect({ port, host, servername: 'localhost', ca: CA, ALPNProtocols: ['h2'] });
   const received: Frame[] = [];
   const wake = new Set<() => void>();
   let isOver = false;
@@ -136,7 +141,7 @@ export async function connectFrames(port: number, settings: Buffer = Buffer.allo
   socket.on('close', onOver);
   socket.on('error', () => undefined);
   await new Promise<void>((done, fail) => {
-    socket.once('secureConnect', done);
+    socket.once(isPlain ? 'connect' : 'secureConnect', done);
     socket.once('close', () => fail(new Error('The handshake failed')));
   });
   const until = async <T>(look: () => T | undefined, what: string, timeoutMs: number): Promise<T> => {

@@ -14,6 +14,8 @@ import type { ProxyContext } from '../../interfaces/proxy-context.ts';
 import { Http2Connection } from '../http2/http2-connection.ts';
 import { ListeningPort, type PortOptions } from './listening-port.ts';
 import { refuseConnection, REFUSED_CONNECTIONS_MAX } from './refuse-connection.ts';
+import type { OpeningClient } from './opening-client.ts';
+import { beginsHttp2, PrefaceClient } from './preface-client.ts';
 import { tcpClientSocket } from '../tcp-client-socket.ts';
 import { WaitingClient } from '../waiting-clients.ts';
 import type { CertificatePair } from '../tls/tls-certificate.ts';
@@ -35,6 +37,7 @@ const DRAIN_IDLE_MS = 500;
 const DRAIN_POLL_MS = 25;
 /** After the deadline: time for clients of tunnels to end their side. */
 const TUNNEL_END_MS = 1_000;
+const NOTHING = Buffer.alloc(0);
 
 export class Listener {
   readonly #context: ProxyContext;
@@ -46,8 +49,8 @@ export class Listener {
   readonly #handshakes = new Set<Handshake>();
   /** Also of ended ones. By socket: connections to several of this machine's addresses may share the client's port. */
   readonly #handshakeOf = new WeakMap<net.Socket, Handshake>();
-  /** Their PROXY header has not arrived. */
-  readonly #announced = new Set<AnnouncedClient>();
+  /** Their first bytes, which decide what they are, have not arrived. */
+  readonly #opening = new Set<OpeningClient>();
   readonly #addresses: AddressCounts;
   readonly #forget = (connection: Connection): void => {
     this.#connections.delete(connection);
@@ -72,9 +75,7 @@ export class Listener {
 
   /** Client connections; an HTTP/2 connection counts once, however many streams it has. */
   get connectionCount(): number {
-    return (
-      this.#connections.size + this.#http2Connections.size + this.#handshakes.size + this.#announced.size
-    );
+    return this.#connections.size + this.#http2Connections.size + this.#handshakes.size + this.#opening.size;
   }
 
   /**
@@ -115,7 +116,7 @@ export class Listener {
       if (elapsedMs >= timeoutMs) break;
       // Each counts from the start of its own idle time: a new connection is about to send its request.
       for (const connection of this.#connections) connection.closeIfIdle(DRAIN_IDLE_MS);
-      for (const client of this.#announced) client.closeIfSilent(DRAIN_IDLE_MS);
+      for (const client of this.#opening) client.closeIfSilent(DRAIN_IDLE_MS);
       if (elapsedMs >= DRAIN_IDLE_MS) {
         for (const connection of this.#http2Connections) connection.closeWhenDone();
       }
@@ -124,7 +125,7 @@ export class Listener {
     await this.#endTunnels(timeoutMs > 0 ? TUNNEL_END_MS : 0);
     for (const connection of this.#connections) connection.abort();
     for (const connection of this.#http2Connections) connection.abort();
-    for (const client of this.#announced) client.abort();
+    for (const client of this.#opening) client.abort();
   }
 
   /** Clients of tunnels (WebSocket) get an orderly end of the connection, not a reset. */
@@ -165,15 +166,15 @@ export class Listener {
     if (!this.#hasRoom()) return this.#refuse(socket, 'connections', from);
     const waiting: AnnouncedClient = new AnnouncedClient(socket, this.#context, {
       announced: (client, early) => {
-        this.#announced.delete(waiting);
+        this.#opening.delete(waiting);
         this.#admit(socket, { address: client ?? peer, isKnown: client !== undefined }, from, early);
       },
       ended: (problem) => {
-        this.#announced.delete(waiting);
+        this.#opening.delete(waiting);
         if (problem !== undefined) this.#context.observer.proxyHeaderRefused(problem, peer);
       },
     });
-    this.#announced.add(waiting);
+    this.#opening.add(waiting);
   }
 
   /** @param early bytes that have been read of it */
@@ -183,7 +184,7 @@ export class Listener {
       this.#addresses.leave(client.address);
       return this.#refuse(socket, 'connections', from);
     }
-    if (from.tls === undefined) return this.#serve(tcpClientSocket(socket, early), client, false);
+    if (from.tls === undefined) return this.#servePlain(socket, client, from.allowsH2c, early);
     socket.once('close', () => this.#addresses.leave(client.address));
     if (early !== undefined) socket.unshift(early);
     this.#beginHandshake(socket, client, from.tls.server);
@@ -228,7 +229,35 @@ export class Listener {
     if (handshake === undefined || !this.#endHandshake(handshake)) return void socket.destroy();
     const { client } = handshake;
     if (socket.alpnProtocol !== HTTP2) return this.#serve(streamClientSocket(socket), client, true);
-    const connection = new Http2Connection(socket, client, this.#context, (closed) => {
+    this.#serveHttp2(socket, client, true);
+  }
+
+  /** HTTP/1.1; HTTP/2 only where that is allowed and the connection begins with its preface. */
+  #servePlain(socket: net.Socket, client: Client, allowsH2c: boolean, early?: Buffer): void {
+    const isHttp2 = allowsH2c ? beginsHttp2(early ?? NOTHING) : false;
+    if (isHttp2 !== undefined) return this.#serveAs(isHttp2, socket, client, early);
+    const opening: PrefaceClient = new PrefaceClient(socket, early ?? NOTHING, this.#context, {
+      opened: (speaksHttp2, received) => {
+        this.#opening.delete(opening);
+        this.#serveAs(speaksHttp2, socket, client, received);
+      },
+      ended: () => {
+        this.#opening.delete(opening);
+        this.#addresses.leave(client.address);
+      },
+    });
+    this.#opening.add(opening);
+  }
+
+  #serveAs(isHttp2: boolean, socket: net.Socket, client: Client, early?: Buffer): void {
+    if (!isHttp2) return this.#serve(tcpClientSocket(socket, early), client, false);
+    socket.once('close', () => this.#addresses.leave(client.address));
+    if (early !== undefined) socket.unshift(early);
+    this.#serveHttp2(socket, client, false);
+  }
+
+  #serveHttp2(socket: net.Socket, client: Client, isSecure: boolean): void {
+    const connection = new Http2Connection(socket, client, isSecure, this.#context, (closed) => {
       this.#http2Connections.delete(closed);
       this.#context.deadlines.delete(closed);
     });

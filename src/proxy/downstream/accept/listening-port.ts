@@ -22,6 +22,8 @@ export interface PortOptions {
   /** 0 selects a free port. */
   readonly port: number;
   readonly tls: PortTls | undefined;
+  /** Without TLS: whether clients may speak HTTP/2 with prior knowledge; absent: no. */
+  readonly allowsH2c?: boolean;
 }
 
 export interface PortEvents {
@@ -47,17 +49,19 @@ const CLOSE_PATIENCE_MS = 2_000;
 export class ListeningPort {
   /** undefined without TLS. */
   readonly tls: TlsServer | undefined;
+  readonly allowsH2c: boolean;
   readonly #server: net.Server;
   readonly #events: PortEvents;
   readonly #port: number;
   #acceptedCount = 0;
 
   constructor(
-    { port, tls }: PortOptions,
+    { port, tls, allowsH2c = false }: PortOptions,
     limits: { readonly maxConnections: number; readonly handshakeTimeoutMs: number },
     events: PortEvents,
   ) {
     this.#port = port;
+    this.allowsH2c = allowsH2c;
     this.#events = events;
     if (tls !== undefined) {
       const { handshakeTimeoutMs } = limits;

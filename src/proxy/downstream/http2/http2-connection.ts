@@ -1,5 +1,5 @@
 /**
- * One client's HTTP/2 connection (RFC 9113) over TLS. Node's session handles frames, HPACK and flow control. Every
+ * One client's HTTP/2 connection (RFC 9113), over TLS or TCP. Node's session handles frames, HPACK and flow control. Every
  * stream becomes a `Connection` over http2-client-socket.ts, so that one engine applies the same deadlines, limits,
  * policies and logs. Owns the session, its streams, and its end:
  *
@@ -15,7 +15,7 @@ import {
   type ServerHttp2Stream,
 } from 'node:http2';
 import type { IncomingHttpHeaders, ServerSessionOptions } from 'node:http2';
-import type { TLSSocket } from 'node:tls';
+import type { Socket } from 'node:net';
 import { Connection } from '../connection.ts';
 import type { Client } from '../../interfaces/client-connection.ts';
 import type { ProxyContext } from '../../interfaces/proxy-context.ts';
@@ -45,7 +45,8 @@ const GUARD_MS = 1_000;
 export class Http2Connection extends WaitingClient implements Expiring {
   deadlineMs: number;
   readonly #context: ProxyContext;
-  readonly #socket: TLSSocket;
+  readonly #socket: Socket;
+  readonly #isSecure: boolean;
   readonly #client: Client;
   readonly #session: ServerHttp2Session;
   readonly #guard: Http2Guard;
@@ -63,8 +64,9 @@ export class Http2Connection extends WaitingClient implements Expiring {
   #phase: 'open' | 'closing' | 'ended' | 'closed' = 'open';
 
   constructor(
-    socket: TLSSocket,
+    socket: Socket,
     client: Client,
+    isSecure: boolean,
     context: ProxyContext,
     onClosed: (connection: Http2Connection) => void,
   ) {
@@ -72,6 +74,7 @@ export class Http2Connection extends WaitingClient implements Expiring {
     const { nowMs } = context.deadlines;
     this.#socket = socket;
     this.#client = client;
+    this.#isSecure = isSecure;
     this.#context = context;
     this.#onClosed = onClosed;
     this.#guard = new Http2Guard(nowMs);
@@ -163,7 +166,7 @@ export class Http2Connection extends WaitingClient implements Expiring {
     const forget = (closed: Connection): void => this.#forget(closed);
     const { address, isKnown } = this.#client;
     const traits = { isHttp2: true, isKnown };
-    const connection = new Connection(socket, address, true, this.#context, forget, traits);
+    const connection = new Connection(socket, address, this.#isSecure, this.#context, forget, traits);
     this.#streams.set(connection, socket);
     this.#context.waiting.delete(this);
     this.#context.deadlines.add(connection);

@@ -1,0 +1,88 @@
+/**
+ * A connection whose first bytes decide what becomes of it: a PROXY header, or the preface of HTTP/2. Owns the socket
+ * and what was read of it until then. Bounded by the time for a head, and by `inspect`, which must not wait for more
+ * than its longest beginning.
+ */
+import type { Socket } from 'node:net';
+import type { SharedParts } from '../../interfaces/shared-parts.ts';
+import type { Expiring } from '../../resilience/deadlines.ts';
+import { WaitingClient } from '../waiting-clients.ts';
+
+export type OpeningContext = Pick<SharedParts, 'deadlines' | 'waiting' | 'options'>;
+
+export abstract class OpeningClient extends WaitingClient implements Expiring {
+  deadlineMs: number;
+  protected readonly socket: Socket;
+  protected received: Buffer;
+  readonly #context: OpeningContext;
+  /** On the scale of `Deadlines.nowMs`. */
+  readonly #sinceMs: number;
+  #isOver = false;
+  readonly #onReadable = (): void => this.#read();
+  readonly #onGone = (): void => this.onGone();
+
+  /** @param received bytes that were read of it before */
+  constructor(socket: Socket, received: Buffer, context: OpeningContext) {
+    super();
+    this.socket = socket;
+    this.received = received;
+    this.#context = context;
+    this.#sinceMs = context.deadlines.nowMs;
+    this.deadlineMs = this.#sinceMs + context.options.headTimeoutMs;
+    context.deadlines.add(this);
+    context.waiting.add(this);
+    socket.on('readable', this.#onReadable);
+    for (const event of ['end', 'error', 'close']) socket.on(event, this.#onGone);
+  }
+
+  abstract onDeadline(): void;
+
+  /** Looks at `received`. @returns whether it needs more bytes; otherwise `leave` or `close` was called */
+  protected abstract inspect(): boolean;
+
+  /** The client has ended its side, or the connection is lost. */
+  protected abstract onGone(): void;
+
+  /** Closes the connection; nothing was wrong. */
+  abstract abort(): void;
+
+  giveWay(): boolean {
+    this.abort();
+    return true;
+  }
+
+  /** Closes the connection if it was opened this long ago and has sent nothing. */
+  closeIfSilent(silentMs: number): void {
+    if (this.received.length > 0) return;
+    if (this.#context.deadlines.nowMs - this.#sinceMs >= silentMs) this.abort();
+  }
+
+  /**
+   * From here on, the socket belongs to another.
+   * @returns what was read; undefined if it is over already
+   */
+  protected leave(): Buffer | undefined {
+    if (this.#isOver) return undefined;
+    this.#isOver = true;
+    this.#context.deadlines.delete(this);
+    this.#context.waiting.delete(this);
+    this.socket.off('readable', this.#onReadable);
+    for (const event of ['end', 'error', 'close']) this.socket.off(event, this.#onGone);
+    // Closing it may still report an error, which concerns only this client.
+    this.socket.on('error', () => undefined);
+    const parts = [this.received];
+    for (let more = this.#next(); more !== undefined; more = this.#next()) parts.push(more);
+    return parts.length === 1 ? this.received : Buffer.concat(parts);
+  }
+
+  #read(): void {
+    for (let chunk = this.#next(); chunk !== undefined; chunk = this.#next()) {
+      this.received = this.received.length === 0 ? chunk : Buffer.concat([this.received, chunk]);
+      if (!this.inspect()) return;
+    }
+  }
+
+  #next(): Buffer | undefined {
+    return (this.socket.read() as Buffer | null) ?? undefined;
+  }
+}
