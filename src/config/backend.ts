@@ -19,6 +19,14 @@ type Common = Pick<
   'scheme' | 'protocol' | 'basePath' | 'tls' | 'connectionsMax' | 'waitingMax'
 >;
 
+/** Whether the gateway asks the backend by itself how it is. */
+export function hasHealthCheck({
+  health_check_path: path,
+  circuit_breaker: breaker,
+}: Pick<Revision, 'health_check_path' | 'circuit_breaker'>): boolean {
+  return path !== null || breaker?.probe?.protocol === 'grpc';
+}
+
 /** Where one target of the revision is; without one, its first. Throws CompileError for a bad base path. */
 export function compileBackend(
   revision: Revision,

@@ -12,7 +12,7 @@
 import type { App, Endpoint, Revision } from '../model/resources.ts';
 import type { RevisionTree, VersionTree } from '../model/config.ts';
 import { CompileError } from './compile-error.ts';
-import { compileBackend } from './backend.ts';
+import { compileBackend, hasHealthCheck } from './backend.ts';
 import { hasParts, mergePolicy } from './merge-policy.ts';
 import { backendPathError, parseEndpointPath, parseGatewayPath } from './path-patterns.ts';
 import { buildPathTrie } from './path-trie.ts';
@@ -136,7 +136,7 @@ export function compileRevision<P>(
     stripGatewayPath: record.strip_gateway_path,
     preserveHost: record.preserve_host,
     weight: record.traffic_weight,
-    healthCheckPath: record.health_check_path ?? undefined,
+    hasHealthCheck: hasHealthCheck(record),
     breaker: compileBreaker(record),
     index,
     endpoints: NO_ENDPOINTS,

@@ -158,7 +158,7 @@ export interface CompiledRevision<P> {
   readonly stripGatewayPath: boolean;
   readonly preserveHost: boolean;
   readonly weight: number;
-  readonly healthCheckPath: string | undefined;
+  readonly hasHealthCheck: boolean;
   readonly breaker: Required<Omit<CircuitBreakerSettings, 'probe'>>;
   /** Index of the revision among `CompiledVersion.revisions`. */
   readonly index: number;

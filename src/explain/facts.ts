@@ -177,7 +177,7 @@ function placeOf(version: Version | undefined, route: Route | undefined, exchang
     revision: route === undefined ? null : { id: route.revision.id, revision: route.revision.label },
     endpoint: route === undefined ? null : endpointOf(route, path, suffixStart),
     backend: route === undefined ? '' : backendOf(exchange, route).authority,
-    hasProbe: route?.revision.healthCheckPath !== undefined,
+    hasProbe: route?.revision.hasHealthCheck === true,
     upstreamUrl: route?.active === true ? upstreamUrlOf(exchange, route) : undefined,
     upstreamProtocol: route?.revision.backend.protocol ?? 'http1',
     target: explainedTarget(exchange, route),

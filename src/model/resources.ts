@@ -68,8 +68,11 @@ export interface CircuitBreakerSettings {
   readonly probe?: ProbeSettings;
 }
 
-/** How the gateway requests `health_check_path`. */
+/** How the gateway checks the backend: a GET of `health_check_path`, or a call of gRPC. */
 export interface ProbeSettings {
+  readonly protocol?: 'http' | 'grpc';
+  /** With gRPC: the service that is asked for; '': the server as a whole. */
+  readonly service?: string;
   /** Also probes while the breaker is closed; without it only while it is not. */
   readonly interval_ms?: number;
   readonly timeout_ms?: number;

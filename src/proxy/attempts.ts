@@ -13,7 +13,7 @@ import type { OverloadReason } from './exchange-limiter.ts';
 import { findOtherRoute } from './find-route.ts';
 import { CIRCUIT_OPEN, NO_TARGETS, OVERLOADED } from './reasons.ts';
 import { ADMITTED, REFUSED, type Admission, type Breaker, type Trial } from './resilience/breaker.ts';
-import { grpcTimeoutMs } from '../http/fields/grpc.ts';
+import { grpcTimeoutMs } from '../http/grpc/grpc.ts';
 import { BreakerReport } from './resilience/breaker-report.ts';
 import { RetryState } from './resilience/retry-state.ts';
 import { DONE, OTHER_POLICY, type StageResult } from './stage-result.ts';
@@ -58,8 +58,7 @@ export function startAttempts(exchange: Exchange): StageResult {
 function admit(exchange: Exchange, { revision }: Route, breaker: Breaker | undefined): Admission {
   if (breaker === undefined || breaker.isPristine) return ADMITTED;
   const { context, requestId } = exchange;
-  const hasProbe = revision.healthCheckPath !== undefined;
-  const admission = breaker.admit(revision.breaker, hasProbe, context.clock.nowMs());
+  const admission = breaker.admit(revision.breaker, revision.hasHealthCheck, context.clock.nowMs());
   if (!admission.refused && admission.move !== undefined)
     context.observer.breakerChanged(revision, admission.move, 'one request is let through', requestId);
   return admission;

@@ -15,7 +15,7 @@ import type { ClientConnection } from './interfaces/client-connection.ts';
 import type { AnswerableExchange } from './interfaces/exchange-view.ts';
 import type { ProxyContext } from './interfaces/proxy-context.ts';
 import type { Route, Version } from './interfaces/route.ts';
-import { grpcErrorLines, isGrpc } from '../http/fields/grpc.ts';
+import { grpcErrorLines, isGrpc } from '../http/grpc/grpc.ts';
 import type { MatchResult } from './match.ts';
 import { POLICY_TIMEOUT } from './reasons.ts';
 import type { RequestBuffer } from './io/request-buffer.ts';

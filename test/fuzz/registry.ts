@@ -5,6 +5,7 @@
 import { canary } from './canary.ts';
 import { chunkedFuzzer } from './chunked.ts';
 import { differentialFuzzer, differentialResponseFuzzer } from './differential.ts';
+import { grpcMessagesFuzzer } from './grpc-messages.ts';
 import { findHeadEndFuzzer, requestHeadFuzzer, responseHeadFuzzer, splitFuzzer } from './heads.ts';
 import { http2RequestFuzzer, http2TrailersFuzzer } from './http2.ts';
 import { pathFuzzer } from './paths.ts';
@@ -26,6 +27,7 @@ export const fuzzers: readonly Fuzzer[] = [
   http2RequestFuzzer,
   http2TrailersFuzzer,
   proxyHeaderFuzzer,
+  grpcMessagesFuzzer,
 ];
 
 /** Must fail; not in the list, so that a run of all fuzzers can pass. */

@@ -274,9 +274,9 @@ export type PolicyPatch = { readonly auth?: { readonly auth_type?: "api_key" | "
 
 export type PolicySource = { readonly level: "app" | "revision" | "endpoint" | "global" | "key"; readonly id: string };
 
-export type Probe = { readonly interval_ms?: number | undefined; readonly timeout_ms?: number | undefined; readonly healthy_threshold?: number | undefined; readonly unhealthy_threshold?: number | undefined; readonly expected_statuses?: readonly (number | string)[] | undefined };
+export type Probe = { readonly protocol?: "http" | "grpc" | undefined; readonly service?: string | undefined; readonly interval_ms?: number | undefined; readonly timeout_ms?: number | undefined; readonly healthy_threshold?: number | undefined; readonly unhealthy_threshold?: number | undefined; readonly expected_statuses?: readonly (number | string)[] | undefined };
 
-export type ProbePatch = { readonly interval_ms?: number | null | undefined; readonly timeout_ms?: number | null | undefined; readonly healthy_threshold?: number | null | undefined; readonly unhealthy_threshold?: number | null | undefined; readonly expected_statuses?: readonly (number | string)[] | null | undefined };
+export type ProbePatch = { readonly protocol?: "http" | "grpc" | null | undefined; readonly service?: string | null | undefined; readonly interval_ms?: number | null | undefined; readonly timeout_ms?: number | null | undefined; readonly healthy_threshold?: number | null | undefined; readonly unhealthy_threshold?: number | null | undefined; readonly expected_statuses?: readonly (number | string)[] | null | undefined };
 
 export type Problem = { readonly type: string; readonly title: string; readonly status: number; readonly detail: string; readonly instance: string; readonly code: ErrorCode; readonly message: string; readonly data: null; readonly request_id: string; readonly errors?: readonly (FieldError)[] | undefined };
 

@@ -64,6 +64,8 @@ export const fieldWords = {
     '/circuit_breaker/open_secs': ['Seconds until a trial request', 'Without a health check. Empty: 10.'],
     '/circuit_breaker/recovery_secs': ['Seconds to grow back to its share', '0: at once. Empty: 10.'],
     '/circuit_breaker/count_5xx': ['Count 5xx answers as failures', undefined],
+    '/circuit_breaker/probe/protocol': ['Check by', 'gRPC asks the health service, and needs no path.'],
+    '/circuit_breaker/probe/service': ['Service to ask for', 'With gRPC. Empty: the server as a whole.'],
     '/circuit_breaker/probe/interval_ms': [
       'Check every (ms)',
       'Empty: once a second while the breaker is open.',
@@ -349,6 +351,9 @@ export const backendProtocols = {
   h2: 'HTTP/2',
   auto: 'as the backend chooses (https)',
 } as const;
+
+/** By `circuit_breaker.probe.protocol`. */
+export const probeProtocols = { '': 'HTTP (default)', http: 'HTTP', grpc: 'gRPC' } as const;
 
 export const balancingWords = {
   algorithms: {

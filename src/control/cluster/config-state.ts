@@ -3,6 +3,7 @@
  * is unavailable. Also owns the shared memory of the breakers: one per revision, kept while the revision and some of its
  * targets stay the same; and says which connection pools have lost their target.
  */
+import { hasHealthCheck } from '../../config/backend.ts';
 import type {
   AppTree,
   ConfigChange,
@@ -263,7 +264,7 @@ export class ConfigState {
   }
 
   #noteWatched(revision: Revision): void {
-    if (revision.is_current && revision.health_check_path !== null) this.#probed.set(revision.id, revision);
+    if (revision.is_current && hasHealthCheck(revision)) this.#probed.set(revision.id, revision);
     else this.#probed.delete(revision.id);
     this.discovered.put(revision);
     if (isBalanced(revision)) this.#balanced.set(revision.id, revision);

@@ -1,6 +1,6 @@
 /**
  * The health checks of the node (design section 2 "Breaker"): one prober on the main thread for all workers. It probes
- * a revision with a `health_check_path` that may receive traffic every second while its breaker is not closed, and
+ * a revision with a health check that may receive traffic every second while its breaker is not closed, and
  * always with `circuit_breaker.probe.interval_ms`, at that interval. The number of equal results in a row that the
  * thresholds require opens or closes the breaker, whose state is in memory shared with the workers.
  *
@@ -220,7 +220,7 @@ export class HealthProbe {
     if (result.ok || !isUsable) this.#move(check, result);
   }
 
-  #move({ revision, breaker, backend }: Check, { ok, error, status }: ProbeResult): void {
+  #move({ revision, breaker, backend }: Check, { ok, error, answer }: ProbeResult): void {
     const { clock, book } = this.#deps;
     const move = breaker.onProbe(ok, compileBreaker(revision), clock.nowMs());
     if (move === undefined) return;
@@ -230,7 +230,7 @@ export class HealthProbe {
       revision: revision.revision,
       backend: backend.authority,
       move,
-      detail: ok ? `the health check was answered with ${status}` : `the health check failed: ${error}`,
+      detail: ok ? `the health check was answered with ${answer}` : `the health check failed: ${error}`,
       requestId: null,
     });
   }

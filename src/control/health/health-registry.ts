@@ -4,6 +4,7 @@
  * (health-reporter.ts) and from the health checks. Bounded: a few texts per revision, which are removed with its
  * breaker; not kept over a restart.
  */
+import { hasHealthCheck } from '../../config/backend.ts';
 import { timestamp, type Clock } from '../../lib/clock.ts';
 import type { Revision } from '../../model/resources.ts';
 import type {
@@ -74,7 +75,7 @@ export class HealthRegistry {
     const breaker = new Breaker(memory ?? createBreakerMemory());
     const { state, sinceMs, failures } = breaker.status;
     const entry = memory && this.#entries.get(memory);
-    const hasProbe = revision.health_check_path !== null;
+    const hasProbe = hasHealthCheck(revision);
     const targets = this.targets.healthOf(revision);
     const always = revision.circuit_breaker?.probe?.interval_ms !== undefined;
     return {

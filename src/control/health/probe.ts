@@ -1,37 +1,42 @@
 /**
- * One health check: a GET of `health_check_path` on its own connection, with the engine that sends requests (names,
- * TLS, strict parsing of responses). Owns the connection until the status arrives; reads no body. Decides whether the
- * response is good; the caller acts on it.
+ * One health check on its own connection, with the engine that sends requests (names, TLS, strict parsing of
+ * responses): a GET, or a call of gRPC. Owns the connection until the answer is known. Decides whether the answer is
+ * good; the caller acts on it.
  */
 import type { Clock } from '../../lib/clock.ts';
-import type { ProbeSettings } from '../../model/resources.ts';
 import type { UpstreamPool } from '../../proxy/upstream/pool.ts';
-import type { RequestSource, UpstreamClient } from '../../proxy/upstream/upstream.ts';
+import type { UpstreamClient } from '../../proxy/upstream/upstream.ts';
 import { failureText } from '../../proxy/upstream/upstream-failure.ts';
 import type { CompiledBackend } from '../../config/types.ts';
-
-export type ProbeRules = Required<Omit<ProbeSettings, 'interval_ms'>>;
+import { grpcQuestion } from './grpc-question.ts';
+import { httpQuestion } from './http-question.ts';
+import type { ProbeRules, Verdict } from './probe-question.ts';
 
 export const PROBE_DEFAULTS: ProbeRules = Object.freeze({
+  protocol: 'http',
+  service: '',
   timeout_ms: 2_000,
   healthy_threshold: 1,
   unhealthy_threshold: 3,
   expected_statuses: ['2xx', '3xx'],
 });
 
-const USER_AGENT = 'headgate-health-check';
-
 export interface ProbeResult {
   readonly ok: boolean;
-  /** undefined without a response. */
+  /** Of HTTP; undefined without a response. */
   readonly status: number | undefined;
+  /** A good answer, for people: `200`, `SERVING`. */
+  readonly answer: string | undefined;
   readonly error: string | undefined;
   /** The gateway must not connect to this address, which says nothing about the backend. */
   readonly isDenied: boolean;
   readonly durationMs: number;
 }
 
-/** Never rejects: every failure is a result. */
+/**
+ * Never rejects: every failure is a result.
+ * @param path of the request; not used with gRPC
+ */
 export function probe(
   backend: CompiledBackend,
   path: string,
@@ -39,67 +44,47 @@ export function probe(
   pool: UpstreamPool,
   clock: Clock,
 ): Promise<ProbeResult> {
+  const isGrpc = rules.protocol === 'grpc';
+  const question = isGrpc ? grpcQuestion(backend, rules) : httpQuestion(backend, path, rules);
+  const { method } = question;
+  const reader = question.reader();
   const startedMs = clock.monotonicMs();
   return new Promise((resolve) => {
-    let upstream = pool.openApart(backend);
-    const end = (status: number | undefined, error: string | undefined, isDenied = false): void => {
+    let upstream = pool.openApart(question.backend);
+    let status: number | undefined;
+    const end = (verdict: Verdict | undefined, isDenied = false): void => {
+      if (verdict === undefined) return;
       clearTimeout(timer);
       upstream.destroy();
       const durationMs = clock.monotonicMs() - startedMs;
-      resolve({ ok: error === undefined, status, error, isDenied, durationMs });
+      const answer = 'answer' in verdict ? verdict.answer : undefined;
+      const error = 'error' in verdict ? verdict.error : undefined;
+      resolve({ ok: error === undefined, status, answer, error, isDenied, durationMs });
     };
     const timer = setTimeout(
-      () => end(undefined, `no answer within ${rules.timeout_ms} ms`),
+      () => end({ error: `no ${reader.missing} within ${rules.timeout_ms} ms` }),
       rules.timeout_ms,
     );
     const nothing = (): void => undefined;
     const client: UpstreamClient = {
-      onUpstreamConnected: () => upstream.sendRequest(requestOf(backend, path), ''),
+      onUpstreamConnected: () => upstream.sendRequest(question.source, question.body),
       onOtherProtocol: () => {
         upstream = pool.open(backend);
-        upstream.acquire(client, 'GET', undefined);
+        upstream.acquire(client, method, undefined);
       },
-      onResponseHead: ({ status }) =>
-        end(
-          status,
-          isExpected(status, rules.expected_statuses) ? undefined : `status ${status} is not expected`,
-        ),
-      onUpstreamFailure: (failure) => end(undefined, failureText(failure), failure.cause === 'denied'),
-      onDefect: (error) => end(undefined, `the answer could not be read: ${String(error)}`),
+      onResponseHead: (head) => {
+        ({ status } = head);
+        end(reader.head(head));
+      },
+      onResponseData: (buffer, from, to) => end(reader.data(buffer.subarray(from, to))),
+      onResponseEnd: (trailers) => end(reader.end(trailers)),
+      onUpstreamFailure: (failure) => end({ error: failureText(failure) }, failure.cause === 'denied'),
+      onDefect: (error) => end({ error: `the answer could not be read: ${String(error)}` }),
       onInterim: nothing,
-      onSwitch: () => end(undefined, 'the backend switched protocols'),
-      onResponseData: nothing,
-      onResponseEnd: nothing,
+      onSwitch: () => end({ error: 'the backend switched protocols' }),
       onReadEnd: nothing,
       onUpstreamWritable: nothing,
     };
-    upstream.acquire(client, 'GET', undefined);
+    upstream.acquire(client, method, undefined);
   });
-}
-
-/** @param expected statuses, and classes such as `2xx` */
-export function isExpected(status: number, expected: readonly (number | string)[]): boolean {
-  return expected.some((each) => each === status || each === `${Math.floor(status / 100)}xx`);
-}
-
-function requestOf({ hostField, scheme }: CompiledBackend, path: string): RequestSource {
-  return {
-    headText: () =>
-      `GET ${path} HTTP/1.1\r\nHost: ${hostField}\r\nUser-Agent: ${USER_AGENT}\r\nAccept: */*\r\nConnection: close\r\n\r\n`,
-    headFields: () => [
-      ':method',
-      'GET',
-      ':scheme',
-      scheme,
-      ':authority',
-      hostField,
-      ':path',
-      path,
-      'user-agent',
-      USER_AGENT,
-      'accept',
-      '*/*',
-    ],
-    isChunked: false,
-  };
 }

@@ -1,4 +1,5 @@
 /** What is wrong with backends: breakers that are open, health checks that fail, and apps with many errors. */
+import { hasHealthCheck } from '../../config/backend.ts';
 import { ERRORS as ERROR_COUNT, REQUESTS } from '../../observe/stats/stats-columns.ts';
 import type { StatsHistory } from '../../observe/stats/stats-history.ts';
 import { gridOf, readRows } from '../../observe/stats/stats-window.ts';
@@ -23,7 +24,7 @@ export function breakerProblems(state: ConfigState, health: HealthRegistry): Fou
     const memory = revision.is_current ? state.breakerOf(revision.id) : undefined;
     if (memory === undefined) continue;
     const isClosed = new Breaker(memory).isClosed;
-    if (isClosed && revision.health_check_path === null) continue;
+    if (isClosed && !hasHealthCheck(revision)) continue;
     const { last_error: error, last_probe: probe, since } = health.healthOf(revision);
     if (isClosed && probe?.ok !== false) continue;
     if (problems.length >= REVISIONS_MAX) {

@@ -21,8 +21,8 @@ const LastErrorSchema = Type.Object(
 const LastProbeSchema = Type.Object(
   {
     at: dateTime('When the check ended.'),
-    ok: Type.Boolean({ description: 'Whether an expected status came in time.' }),
-    status: nullable(Type.Integer({ description: 'Status of the answer. null: there was none.' })),
+    ok: Type.Boolean({ description: 'Whether the answer was good, and came in time.' }),
+    status: nullable(Type.Integer({ description: 'HTTP status of the answer. null: there was none.' })),
     duration_ms: Type.Integer({ minimum: 0, description: 'How long the check took, in milliseconds.' }),
     error: nullable(Type.String({ description: 'What was wrong, for people. null: nothing.' })),
   },

@@ -6,8 +6,9 @@ import {
   PIN_PATTERN,
   REQUEST_PATH_PATTERN,
   STATUS_CLASS_PATTERN,
+  NO_CONTROL_CHARACTERS_PATTERN,
 } from '../../model/patterns.ts';
-import { closed, nullable } from '../../model/schema-pieces.ts';
+import { closed, nullable, oneOf } from '../../model/schema-pieces.ts';
 import { PolicySchema } from '../../policy/registry.ts';
 import { id, label, path, recordFields } from './common.ts';
 import { DiscoverySchema } from './revision-parts/discovery.ts';
@@ -65,6 +66,21 @@ const thresholdOf = (count: number, description: string) =>
 
 export const ProbeSchema = Type.Object(
   {
+    protocol: Type.Optional(
+      oneOf(['http', 'grpc'], {
+        default: 'http',
+        description:
+          '`http`: a GET of `health_check_path`, which it needs. `grpc`: a call of the health service of gRPC (`grpc.health.v1.Health/Check`), which needs a `backend_protocol` of `h2` or `auto`, and no path.',
+      }),
+    ),
+    service: Type.Optional(
+      Type.String({
+        maxLength: 256,
+        pattern: NO_CONTROL_CHARACTERS_PATTERN,
+        default: '',
+        description: 'With `grpc`: name of the service that is asked for. Empty: the server as a whole.',
+      }),
+    ),
     interval_ms: Type.Optional(
       Type.Integer({
         minimum: 100,
@@ -78,7 +94,8 @@ export const ProbeSchema = Type.Object(
         minimum: 10,
         maximum: 60_000,
         default: 2_000,
-        description: 'Milliseconds until the head of the answer must have arrived, connecting included.',
+        description:
+          'Milliseconds until the answer must have arrived, connecting included: its head, with `grpc` the end of the call.',
       }),
     ),
     healthy_threshold: thresholdOf(1, 'Number of good answers in a row that closes the breaker.'),
@@ -94,7 +111,7 @@ export const ProbeSchema = Type.Object(
           maxItems: 32,
           uniqueItems: true,
           default: ['2xx', '3xx'],
-          description: 'Statuses of a good answer.',
+          description: 'Statuses of a good answer. Not with `grpc`, where it is `SERVING`.',
         },
       ),
     ),
@@ -102,7 +119,8 @@ export const ProbeSchema = Type.Object(
   {
     ...closed,
     title: 'Probe',
-    description: 'How the health check works: a GET of `health_check_path`, from the root of the backend.',
+    description:
+      'How the health check works: a GET of `health_check_path`, from the root of the backend, or a call of gRPC.',
   },
 );
 
@@ -121,7 +139,7 @@ export const CircuitBreakerSchema = Type.Object(
         minimum: 1,
         maximum: 86_400,
         default: 10,
-        description: 'Seconds until a trial request when there is no `health_check_path`.',
+        description: 'Seconds until a trial request when there is no health check.',
       }),
     ),
     count_5xx: Type.Optional(

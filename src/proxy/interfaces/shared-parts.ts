@@ -61,6 +61,6 @@ export function shares(
     if (revision.targets?.source !== undefined && targetsOf(revision)?.count === 0) return 0;
     const breaker = breakerOf(revision);
     if (breaker === undefined || breaker.isPristine) return 1;
-    return breaker.share(revision.breaker, revision.healthCheckPath !== undefined, clock.nowMs());
+    return breaker.share(revision.breaker, revision.hasHealthCheck, clock.nowMs());
   };
 }

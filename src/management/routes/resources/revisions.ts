@@ -30,6 +30,7 @@ import { requireOneOf } from '../../../model/json-schema.ts';
 import { DRY_RUN_QUERY, NO_QUERY } from '../../api/query.ts';
 import type { Built, RecordBase, Resource } from '../../crud/resource.ts';
 import { certificatesError, serverNameError } from '../../write/rules/backend.ts';
+import { healthCheckErrors } from '../../write/rules/health-check.ts';
 import { labelErrors } from '../../write/rules/labels.ts';
 import { policyErrors, storedPolicy } from '../../write/rules/policy.ts';
 import {
@@ -129,7 +130,7 @@ async function buildRevision(
     ...('error' in parsedBase ? [{ pointer: '/backend_base_path', detail: parsedBase.error }] : []),
     ...protocolErrors(input),
     ...tlsErrors(input.backend_tls),
-    ...probeErrors(input),
+    ...healthCheckErrors(input),
     ...balancingErrors(input.load_balancing),
     ...policyErrors(input.default_policy, '/default_policy', rules),
   ];
@@ -166,11 +167,6 @@ async function buildRevision(
       load_balancing: input.load_balancing ?? null,
     },
   };
-}
-
-function probeErrors({ circuit_breaker: breaker, health_check_path: path }: RevisionInput): FieldError[] {
-  if (breaker?.probe === undefined || (path !== undefined && path !== null)) return [];
-  return [{ pointer: '/circuit_breaker/probe', detail: 'needs a health_check_path' }];
 }
 
 /** Without TLS there is no ALPN by which a backend could choose. */

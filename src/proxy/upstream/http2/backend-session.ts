@@ -285,6 +285,8 @@ export class BackendSession implements StreamHost, Expiring {
     const isConnecting = this.#phase === 'connecting';
     if (!isConnecting || (this.#session !== undefined && !isCertificateRefusal(error))) {
       const systemCode = (error as NodeJS.ErrnoException).code ?? error.message;
+      // Node ends the socket with the error of the session, at times before it reports that.
+      if (isConnecting && systemCode === 'ERR_HTTP2_ERROR') return this.#onSessionError(error);
       return this.#lose({ cause: 'reset', fault: 'connection_failed', systemCode });
     }
     const failure = connectFailure(error);

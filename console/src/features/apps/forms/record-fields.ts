@@ -56,6 +56,8 @@ export const REVISION_FIELDS: FieldKinds = {
   '/circuit_breaker/open_secs': 'number',
   '/circuit_breaker/recovery_secs': 'number',
   '/circuit_breaker/count_5xx': 'flag',
+  '/circuit_breaker/probe/protocol': 'text',
+  '/circuit_breaker/probe/service': 'text',
   '/circuit_breaker/probe/interval_ms': 'number',
   '/circuit_breaker/probe/timeout_ms': 'number',
   '/circuit_breaker/probe/healthy_threshold': 'number',

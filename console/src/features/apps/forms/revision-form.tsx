@@ -7,6 +7,7 @@ import {
   cloneWords,
   discoveryWords,
   fieldWords,
+  probeProtocols,
 } from '../../../text/apps.ts';
 import { FieldGrid } from '../../../ui/controls/field.tsx';
 import { FormChoice, FormField, FormGroup, FormText, RecordForm } from './form-fields.tsx';
@@ -17,6 +18,10 @@ const SCHEMES = ['https', 'http'].map((value) => ({ value, label: value }));
 const PROTOCOLS = ['http1', 'h2', 'auto'].map((value) => ({
   value,
   label: backendProtocols[value as keyof typeof backendProtocols],
+}));
+const PROBE_PROTOCOLS = ['', 'http', 'grpc'].map((value) => ({
+  value,
+  label: probeProtocols[value as keyof typeof probeProtocols],
 }));
 const ALGORITHMS = ['', 'least_requests', 'round_robin', 'hash'].map((value) => ({
   value,
@@ -127,9 +132,13 @@ const HEALTH_FIELDS = [
 ];
 
 export function HealthFields({ form }: { readonly form: FormState }): ReactNode {
+  const isGrpc = form.value('/circuit_breaker/probe/protocol') === 'grpc';
+  const hasService = isGrpc || form.value('/circuit_breaker/probe/service') !== '';
   return (
     <FormGroup title={groups.health}>
       <FieldGrid>
+        <FormChoice form={form} at="/circuit_breaker/probe/protocol" choices={PROBE_PROTOCOLS} />
+        {hasService && <FormField form={form} at="/circuit_breaker/probe/service" />}
         {HEALTH_FIELDS.map((at) => (
           <FormField key={at} form={form} at={at} />
         ))}

@@ -1,7 +1,7 @@
 /** A revision as it is, in words. */
 import type { ReactNode } from 'react';
 import type { Revision } from '../../../api/schema.ts';
-import { appsWords, backendProtocols } from '../../../text/apps.ts';
+import { appsWords, backendProtocols, probeProtocols } from '../../../text/apps.ts';
 import { words } from '../../../text/words.ts';
 import { KeyValues } from '../../../ui/display/key-values.tsx';
 import { Time } from '../../../ui/display/time.tsx';
@@ -21,7 +21,7 @@ export function RevisionFacts({ revision }: { readonly revision: Revision }): Re
         [facts.gatewayPath, yesNo(revision.strip_gateway_path)],
         [facts.preserveHost, yesNo(revision.preserve_host)],
         [facts.weight, revision.traffic_weight.toLocaleString('en')],
-        [facts.health, revision.health_check_path ?? words.none],
+        [facts.health, healthCheckText(revision) ?? words.none],
         [facts.policy, <PolicySummary key="policy" policy={revision.default_policy} />],
         [facts.created, <Time key="created" at={revision.created_at} />],
         [facts.changed, <Time key="changed" at={revision.updated_at} />],
@@ -29,6 +29,16 @@ export function RevisionFacts({ revision }: { readonly revision: Revision }): Re
       ]}
     />
   );
+}
+
+/** undefined: there is none. */
+function healthCheckText({
+  health_check_path: path,
+  circuit_breaker: breaker,
+}: Revision): string | undefined {
+  const probe = breaker?.probe;
+  if (probe?.protocol !== 'grpc') return path ?? undefined;
+  return [probeProtocols.grpc, probe.service].filter(Boolean).join(' ');
 }
 
 function tlsText({ backend_tls: tls }: Revision): string {
