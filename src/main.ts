@@ -12,7 +12,6 @@ enableCompileCache();
 
 // The gateway itself is loaded when it is needed: a wrong setting is told at once.
 const { EXIT_CODES } = await import('./cli/exit-codes.ts');
-const { createProgram } = await import('./cli/program.ts');
 const { runUntilSignal } = await import('./cli/serve.ts');
 const { systemClock } = await import('./lib/clock.ts');
 const { readSettings } = await import('./settings/settings.ts');
@@ -100,10 +99,16 @@ const io: CliIo = {
     process.exitCode = code;
   },
 };
-const program = createProgram(version, commands, io);
+
+/** A plain start, the most frequent command, does without the others: a sixth of what it takes is loading them. */
+async function run([name = 'start', ...rest]: readonly string[]): Promise<void> {
+  if (name === 'start' && rest.length === 0) return commands.start({});
+  const { createProgram } = await import('./cli/program.ts');
+  await createProgram(version, commands, io).parseAsync(process.argv);
+}
 
 try {
-  await program.parseAsync(process.argv);
+  await run(process.argv.slice(2));
 } catch (error) {
   complain(`headgate: ${error instanceof Error ? error.message : String(error)}`);
   process.exit(EXIT_CODES.failed.code);

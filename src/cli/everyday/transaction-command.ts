@@ -1,13 +1,7 @@
 /** `headgate transaction FILE`: several calls of the management API, all or none, from a list in YAML or JSON. */
 import type { Command } from 'commander';
 import { readBoundedFile } from '../../declaration/bounded-file.ts';
-import {
-  DOCUMENT_BYTES_MAX,
-  readDocument,
-  type DeclaredDocument,
-  type Problem,
-} from '../../declaration/yaml-reader.ts';
-import { problemLine } from '../../management/declaration/declared-files.ts';
+import type { DeclaredDocument, Problem } from '../../declaration/yaml-reader.ts';
 import { gitCommit } from '../config/git-commit.ts';
 import { addServerFlags } from '../connection/server-flags.ts';
 import { EXIT_CODES } from '../exit-codes.ts';
@@ -29,7 +23,7 @@ interface ShownAnswer {
 }
 
 async function transactionCommand(path: string, flags: TransactionFlags, io: CliIo): Promise<void> {
-  const document = readOperations(path, io);
+  const document = await readOperations(path, io);
   if (document === undefined) return io.exit(EXIT_CODES.failed.code);
   const isList = Array.isArray(document.value);
   const body = isList ? { operations: document.value } : document.value;
@@ -43,6 +37,7 @@ async function transactionCommand(path: string, flags: TransactionFlags, io: Cli
   } catch (error) {
     if (!(error instanceof RefusedCall) || error.errors.length === 0) throw error;
     io.err(`headgate: ${error.message}\n`);
+    const problemLine = await lineOfProblem();
     for (const { pointer, detail } of error.errors) {
       const inFile = isList ? pointer.replace(/^\/operations/, '') : pointer;
       const place = document.locate(inFile) ?? { file: path, line: 1, column: 1 };
@@ -57,13 +52,20 @@ async function transactionCommand(path: string, flags: TransactionFlags, io: Cli
 }
 
 /** undefined when its problems have been told. */
-function readOperations(path: string, io: CliIo): DeclaredDocument | undefined {
+async function readOperations(path: string, io: CliIo): Promise<DeclaredDocument | undefined> {
+  // Loaded here, as what is below: it makes every start longer.
+  const { DOCUMENT_BYTES_MAX, readDocument } = await import('../../declaration/yaml-reader.ts');
   const file = path === '-' ? { bytes: io.readStdin() } : readBoundedFile(path, DOCUMENT_BYTES_MAX);
   if ('problem' in file) throw new CliError(`Cannot read ${path}: ${file.problem}`);
   const read: DeclaredDocument | readonly Problem[] = readDocument(path, file.bytes);
   if ('value' in read) return read;
+  const problemLine = await lineOfProblem();
   for (const problem of read) io.err(`${problemLine(problem)}\n`);
   return undefined;
+}
+
+async function lineOfProblem(): Promise<(problem: Problem) => string> {
+  return (await import('../../management/declaration/declared-files.ts')).problemLine;
 }
 
 function showAnswers({ message, data }: GatewayAnswer, io: CliIo): void {

@@ -3,30 +3,19 @@
  * written as a file, and everything that was found is told.
  */
 import { closeSync, fchmodSync, fstatSync, openSync, writeFileSync } from 'node:fs';
-import type { Command } from 'commander';
 import { readBoundedFile } from '../../declaration/bounded-file.ts';
 import { DOCUMENT_BYTES_MAX, readDocument } from '../../declaration/yaml-reader.ts';
 import { writeYaml } from '../../declaration/yaml-writer.ts';
 import { problemLine } from '../../management/declaration/declared-files.ts';
 import { planText, type ShownPlan } from '../config/plan-text.ts';
-import { addServerFlags } from '../connection/server-flags.ts';
 import { EXIT_CODES } from '../exit-codes.ts';
-import { createClient, type ServerFlags } from '../gateway-client.ts';
+import { createClient } from '../gateway-client.ts';
 import { CliError, printable, type CliIo } from '../io.ts';
 import { usesColour } from '../show/colour.ts';
-import { addOutputFlag } from '../show/output.ts';
 import { findingsText } from './findings-text.ts';
+import type { ImportFlags } from './import-options.ts';
 import type { Item } from './imported-route.ts';
 import type { Finding } from './source.ts';
-
-export interface ImportFlags extends ServerFlags {
-  readonly app: string;
-  readonly gatewayPath?: string;
-  readonly apply?: true;
-  readonly maxDeletes?: string;
-  readonly out?: string;
-  readonly output: 'text' | 'json';
-}
 
 export interface ImportedApp {
   readonly app: Item;
@@ -95,14 +84,4 @@ async function planned(config: object, source: string, flags: ImportFlags, io: C
   };
   const path = flags.apply === true ? '/config/apply' : '/config/plan';
   return (await createClient(flags, io).call('POST', path, body)) as ShownPlan;
-}
-
-/** The options that every import has. */
-export function withImportOptions(command: Command, slug: string): Command {
-  return addServerFlags(addOutputFlag(command))
-    .option('--app <slug>', 'app that gets everything; made when it is not there', slug)
-    .option('--gateway-path <path>', 'path of the app; default: / and its slug')
-    .option('--apply', 'apply the plan')
-    .option('--max-deletes <count>', 'records that may be deleted; default: 10')
-    .option('-o, --out <file>', 'write a configuration file instead; needs no gateway');
 }

@@ -1,8 +1,7 @@
 /** `headgate import kong`. */
 import type { Command } from 'commander';
 import type { CliIo } from '../../io.ts';
-import { readSource, runImport, withImportOptions, type ImportFlags } from '../import-run.ts';
-import { importKong } from './kong-tree.ts';
+import { withImportOptions, type ImportFlags } from '../import-options.ts';
 
 interface KongFlags extends ImportFlags {
   readonly withKeyValues?: true;
@@ -16,7 +15,10 @@ export function addKongCommand(command: Command, io: CliIo): void {
     )
     .argument('<file>', 'configuration in YAML or JSON; - is standard input')
     .option('--with-key-values', 'carry the values of keys over, which needs the role admin');
-  withImportOptions(kong, 'kong').action((path: string, flags: KongFlags) => {
+  withImportOptions(kong, 'kong').action(async (path: string, flags: KongFlags) => {
+    // Loaded here: it makes every start longer.
+    const { readSource, runImport } = await import('../import-run.ts');
+    const { importKong } = await import('./kong-tree.ts');
     const { app: slug, gatewayPath, withKeyValues } = flags;
     const options = { slug, gatewayPath, withKeyValues: withKeyValues === true };
     return runImport(importKong(readSource(path, io), options), path, flags, io);

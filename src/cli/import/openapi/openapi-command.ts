@@ -2,10 +2,7 @@
 import { writeFileSync } from 'node:fs';
 import type { Command } from 'commander';
 import { readBoundedFile } from '../../../declaration/bounded-file.ts';
-import { FOREIGN_BYTES_MAX, readForeign } from '../../../declaration/foreign-document.ts';
-import { writeYaml } from '../../../declaration/yaml-writer.ts';
-import { defaultVersion, readDescription } from '../../../management/import/openapi-document.ts';
-import { importTree, type ImportedTree } from '../../../management/import/openapi-tree.ts';
+import type { ImportedTree } from '../../../management/import/openapi-tree.ts';
 import { gitCommit } from '../../config/git-commit.ts';
 import { planText, type ShownPlan } from '../../config/plan-text.ts';
 import { addServerFlags } from '../../connection/server-flags.ts';
@@ -31,6 +28,11 @@ interface OpenApiFlags extends ServerFlags {
 const NOTES_SHOWN_MAX = 50;
 
 async function importOpenApi(path: string, flags: OpenApiFlags, io: CliIo): Promise<void> {
+  // Loaded here: they make every start longer.
+  const { FOREIGN_BYTES_MAX, readForeign } = await import('../../../declaration/foreign-document.ts');
+  const { defaultVersion, readDescription } = await import('../../../management/import/openapi-document.ts');
+  const { importTree } = await import('../../../management/import/openapi-tree.ts');
+  const { writeYaml } = await import('../../../declaration/yaml-writer.ts');
   const file = path === '-' ? { bytes: io.readStdin() } : readBoundedFile(path, FOREIGN_BYTES_MAX);
   const read = 'problem' in file ? file : readForeign(file.bytes);
   if ('problem' in read) throw new CliError(`Cannot read ${path}: ${read.problem}`);

@@ -1,8 +1,7 @@
 /** `headgate import traefik`. */
 import type { Command } from 'commander';
 import { CliError, type CliIo } from '../../io.ts';
-import { readSource, runImport, withImportOptions, type ImportFlags } from '../import-run.ts';
-import { importTraefik } from './traefik-tree.ts';
+import { withImportOptions, type ImportFlags } from '../import-options.ts';
 
 export function addTraefikCommand(command: Command, io: CliIo): void {
   const traefik = command
@@ -11,7 +10,10 @@ export function addTraefikCommand(command: Command, io: CliIo): void {
       'plan an app from the dynamic configuration of Traefik’s file provider; exit code 2 when anything would change',
     )
     .argument('<files...>', 'configuration in YAML or JSON; - is standard input');
-  withImportOptions(traefik, 'traefik').action((paths: string[], flags: ImportFlags) => {
+  withImportOptions(traefik, 'traefik').action(async (paths: string[], flags: ImportFlags) => {
+    // Loaded here: it makes every start longer.
+    const { readSource, runImport } = await import('../import-run.ts');
+    const { importTraefik } = await import('./traefik-tree.ts');
     const toml = paths.find((path) => path.endsWith('.toml'));
     if (toml !== undefined)
       throw new CliError(`Cannot read ${toml}: TOML is not read; write the same configuration as YAML`);

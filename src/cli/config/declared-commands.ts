@@ -1,0 +1,200 @@
+/**
+ * What `headgate config validate | plan | apply | dump` do. Exit code 0: nothing differs; 2: a plan found differences;
+ * 1: an error. Apply ends with 0 when it has done what it was asked. commands.ts has their names and options.
+ */
+import { readFileSync, writeFileSync } from 'node:fs';
+import { writeYaml } from '../../declaration/yaml-writer.ts';
+import type { DeclaredDocument, Problem } from '../../declaration/yaml-reader.ts';
+import {
+  problemLine,
+  readDeclared,
+  resolveDeclared,
+  type DeclaredFiles,
+} from '../../management/declaration/declared-files.ts';
+import { EXIT_CODES } from '../exit-codes.ts';
+import { createClient, RefusedCall, type GatewayClient, type ServerFlags } from '../gateway-client.ts';
+import { CliError, type CliIo } from '../io.ts';
+import { usesColour } from '../show/colour.ts';
+import type { OutputFlags } from '../show/output.ts';
+import { checkOffline } from './check-offline.ts';
+import { gitCommit } from './git-commit.ts';
+import { planText, type ShownPlan } from './plan-text.ts';
+
+export interface ChangeFlags extends ServerFlags, OutputFlags {
+  readonly adopt?: true;
+  readonly prune?: true;
+  readonly maxDeletes?: string;
+}
+
+export interface PlanFlags extends ChangeFlags {
+  readonly out?: string;
+  readonly traffic: boolean;
+}
+
+export interface ApplyFlags extends ChangeFlags {
+  readonly rebase?: true;
+  readonly message?: string;
+  readonly commit?: string;
+}
+
+export interface DumpFlags extends ServerFlags {
+  readonly app?: string;
+  readonly owner?: string;
+  readonly at?: string;
+  readonly out?: string;
+  readonly output: 'yaml' | 'json';
+}
+
+/** A plan as a file: what is declared, not what it resolves to, so that it holds no secret. */
+interface PlanFile {
+  readonly headgate_plan: 1;
+  readonly base_version: number;
+  readonly documents: readonly { readonly file: string; readonly value: unknown }[];
+  readonly options: Readonly<Record<string, unknown>>;
+  /** The Git commit of the files. */
+  readonly commit?: string;
+}
+
+export async function validateCommand(
+  paths: readonly string[],
+  flags: OutputFlags,
+  io: CliIo,
+): Promise<void> {
+  const files = declaredOrFail(readDeclared(paths, io), flags, io);
+  if (files === undefined) return;
+  const errors = await checkOffline(files.config);
+  const problems = errors.map((error) => ({ ...files.locate(error.pointer), ...error }));
+  if (problems.length > 0) return fail(problems, flags, io);
+  if (flags.output === 'json') io.out(`${JSON.stringify({ valid: true })}\n`);
+  else io.out('The configuration is valid.\n');
+}
+
+export async function planCommand(paths: readonly string[], flags: PlanFlags, io: CliIo): Promise<void> {
+  const files = declaredOrFail(readDeclared(paths, io), flags, io);
+  if (files === undefined) return;
+  const options = optionsOf(flags);
+  const asked = { ...options, traffic: flags.traffic };
+  const plan = await ask(createClient(flags, io), '/config/plan', files, asked, flags, io);
+  if (plan === undefined) return;
+  if (flags.out !== undefined) {
+    const { base_version } = plan;
+    const documents = files.documents.map(({ file, value }) => ({ file, value }));
+    const commit = gitCommit(undefined, paths);
+    const saved: PlanFile = { headgate_plan: 1, base_version, documents, options, ...(commit && { commit }) };
+    writeFileSync(flags.out, `${JSON.stringify(saved, undefined, 2)}\n`, { mode: 0o600 });
+  }
+  show(plan, false, flags, io);
+  if (plan.changes.length > 0) io.exit(EXIT_CODES.differs.code);
+}
+
+export async function applyCommand(paths: readonly string[], flags: ApplyFlags, io: CliIo): Promise<void> {
+  const saved = savedPlan(paths);
+  const read = saved === undefined ? readDeclared(paths, io) : resolveDeclared(documentsOf(saved), io);
+  const files = declaredOrFail(read, flags, io);
+  if (files === undefined) return;
+  const body = {
+    ...saved?.options,
+    ...optionsOf(flags),
+    ...(saved !== undefined && { base_version: saved.base_version }),
+    ...(flags.rebase === true && { rebase: true }),
+    ...(flags.message !== undefined && { message: flags.message }),
+  };
+  const commit = gitCommit(flags.commit ?? saved?.commit, paths);
+  const client = createClient(flags, io, 'authenticated', { source: 'cli', commit });
+  const done = await ask(client, '/config/apply', files, body, flags, io);
+  if (done !== undefined) show(done, true, flags, io);
+}
+
+export async function dumpCommand(flags: DumpFlags, io: CliIo): Promise<void> {
+  const query = new URLSearchParams();
+  if (flags.app !== undefined) query.set('app', flags.app);
+  if (flags.owner !== undefined) query.set('owner', flags.owner);
+  if (flags.at !== undefined) query.set('version', flags.at);
+  const suffix = query.size === 0 ? '' : `?${query.toString()}`;
+  const data = (await createClient(flags, io).call('GET', `/config${suffix}`)) as {
+    readonly config: unknown;
+  };
+  const text =
+    flags.output === 'json' ? `${JSON.stringify(data.config, undefined, 2)}\n` : writeYaml(data.config);
+  if (flags.out === undefined) io.out(text);
+  else writeFileSync(flags.out, text);
+}
+
+/** undefined when the problems have been told. */
+function declaredOrFail(
+  read: DeclaredFiles | readonly Problem[],
+  flags: OutputFlags,
+  io: CliIo,
+): DeclaredFiles | undefined {
+  if ('config' in read) return read;
+  fail(read, flags, io);
+  return undefined;
+}
+
+function fail(problems: readonly Problem[], { output }: OutputFlags, io: CliIo): void {
+  if (output === 'json') io.out(`${JSON.stringify({ valid: false, problems }, undefined, 2)}\n`);
+  else for (const problem of problems) io.err(`${problemLine(problem)}\n`);
+  io.exit(EXIT_CODES.failed.code);
+}
+
+function optionsOf({ adopt, prune, maxDeletes }: ChangeFlags): Record<string, unknown> {
+  if (maxDeletes !== undefined && !/^\d{1,8}$/.test(maxDeletes)) {
+    throw new CliError(`--max-deletes "${maxDeletes}" must be a number from 0 on`);
+  }
+  return {
+    ...(adopt === true && { adopt }),
+    ...(prune === true && { prune }),
+    ...(maxDeletes !== undefined && { max_deletes: Number(maxDeletes) }),
+  };
+}
+
+/** undefined when the gateway found something wrong with the files, which has been told then. */
+async function ask(
+  client: GatewayClient,
+  path: string,
+  files: DeclaredFiles,
+  options: Readonly<Record<string, unknown>>,
+  flags: OutputFlags,
+  io: CliIo,
+): Promise<ShownPlan | undefined> {
+  try {
+    return (await client.call('POST', path, { ...options, config: files.config })) as ShownPlan;
+  } catch (error) {
+    if (!(error instanceof RefusedCall) || error.errors.length === 0) throw error;
+    const problems = error.errors.map(({ pointer, detail }) => {
+      const inConfig = pointer.replace(/^\/config/, '');
+      return { ...files.locate(inConfig), pointer: inConfig, detail };
+    });
+    fail(problems, flags, io);
+    return undefined;
+  }
+}
+
+function show(plan: ShownPlan, done: boolean, { output }: OutputFlags, io: CliIo): void {
+  if (output === 'json') io.out(`${JSON.stringify(plan, undefined, 2)}\n`);
+  else io.out(planText(plan, done, usesColour(io)));
+}
+
+/** The one file that is named, if it is a saved plan. */
+function savedPlan([path, ...more]: readonly string[]): PlanFile | undefined {
+  if (path === undefined || more.length > 0 || !path.endsWith('.json')) return undefined;
+  let value: unknown;
+  try {
+    value = JSON.parse(readFileSync(path, 'utf8'));
+  } catch {
+    return undefined;
+  }
+  if (typeof value !== 'object' || value === null || !('headgate_plan' in value)) return undefined;
+  if (value.headgate_plan !== 1)
+    throw new CliError(`${path} is a plan of another version of Headgate; plan again`);
+  return value as PlanFile;
+}
+
+/** Their places are those of the plan: the files may have changed since. */
+function documentsOf({ documents }: PlanFile): DeclaredDocument[] {
+  return documents.map(({ file, value }) => ({
+    file,
+    value,
+    locate: () => ({ file, line: 1, column: 1 }),
+  }));
+}

@@ -1,0 +1,23 @@
+/** What imports from other gateways are told on the command line; import-run.ts does it. */
+import type { Command } from 'commander';
+import { addServerFlags, type ServerFlags } from '../connection/server-flags.ts';
+import { addOutputFlag } from '../show/output.ts';
+
+export interface ImportFlags extends ServerFlags {
+  readonly app: string;
+  readonly gatewayPath?: string;
+  readonly apply?: true;
+  readonly maxDeletes?: string;
+  readonly out?: string;
+  readonly output: 'text' | 'json';
+}
+
+/** The options that every import has. */
+export function withImportOptions(command: Command, slug: string): Command {
+  return addServerFlags(addOutputFlag(command))
+    .option('--app <slug>', 'app that gets everything; made when it is not there', slug)
+    .option('--gateway-path <path>', 'path of the app; default: / and its slug')
+    .option('--apply', 'apply the plan')
+    .option('--max-deletes <count>', 'records that may be deleted; default: 10')
+    .option('-o, --out <file>', 'write a configuration file instead; needs no gateway');
+}
