@@ -2,14 +2,15 @@
  * Bundles the gateway into a few files that start in a third of the time of the sources: one reading and compiling
  * per file is what a start mostly consists of. build.sh calls it when there is no bundle of the sources as they are.
  *
- *   build.ts <folder>    writes <folder>/src/main.js, a file for the program of each kind of thread, and a package.json
+ *   build.ts <folder>    writes <folder>/src/main.js, a file for the program of each kind of thread, a package.json,
+ *                        and bundled.json: the folders of the packages that are in it, for their licences
  *
  * Nothing is minified: stacks name what they named before. The API explorer stays outside, as it reads files of its
  * own packages; it is loaded only where it is switched on.
  */
-import { copyFileSync } from 'node:fs';
-import { join, resolve } from 'node:path';
-import { rolldown } from 'rolldown';
+import { copyFileSync, writeFileSync } from 'node:fs';
+import { join, relative, resolve } from 'node:path';
+import { rolldown, type OutputAsset, type OutputChunk } from 'rolldown';
 
 const ROOT = join(import.meta.dirname, '..');
 const PROGRAMS = ['main', 'worker', 'replay-worker', 'import-worker'];
@@ -22,7 +23,7 @@ async function build(folder: string): Promise<void> {
     external: [/^@fastify\/swagger/],
     logLevel: 'silent',
   });
-  await bundle.write({
+  const { output } = await bundle.write({
     dir: join(folder, 'src'),
     format: 'esm',
     entryFileNames: '[name].js',
@@ -31,6 +32,19 @@ async function build(folder: string): Promise<void> {
   await bundle.close();
   // The program reads its version there, one folder up as in the sources.
   copyFileSync(join(ROOT, 'package.json'), join(folder, 'package.json'));
+  writeFileSync(join(folder, 'bundled.json'), `${JSON.stringify(bundledPackages(output), null, 2)}\n`);
+}
+
+/** Folders relative to the checkout, such as `node_modules/pg`, sorted. */
+function bundledPackages(output: readonly (OutputChunk | OutputAsset)[]): string[] {
+  const found = new Set<string>();
+  for (const file of output) {
+    for (const id of file.type === 'chunk' ? file.moduleIds : []) {
+      const folder = /^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(relative(ROOT, id.replace(/^\0|\?.*$/g, '')));
+      if (folder !== null) found.add(folder[0]);
+    }
+  }
+  return [...found].sort();
 }
 
 const [folder] = process.argv.slice(2);

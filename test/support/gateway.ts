@@ -39,6 +39,8 @@ export interface GatewayOptions {
   readonly args?: readonly string[];
   /** A program and its arguments that becomes the gateway, such as one that sets limits. */
   readonly through?: readonly string[];
+  /** An installed program that is started in place of this checkout's. */
+  readonly command?: readonly string[];
   /** Free ports to listen on, for a gateway whose log does not tell them. */
   readonly ports?: GatewayPorts;
 }
@@ -75,8 +77,7 @@ export async function startGateway(options: GatewayOptions = {}): Promise<TestGa
   const database = named ? undefined : await suiteDatabase(folder);
   const [program = '', ...args] = [
     ...(options.through ?? []),
-    process.execPath,
-    MAIN,
+    ...(options.command ?? [process.execPath, MAIN]),
     ...(options.args ?? []),
   ];
   const child = spawn(program, args, {

@@ -1,0 +1,34 @@
+#!/bin/sh
+# Makes what users install, from this checkout: `npm run package`, or `npm run package -- npm` for one kind of it.
+# The files are written to packages/, or to the folder that PACKAGES_FOLDER names; their paths are printed.
+set -eu
+ROOT=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
+PACKAGES=all
+. "$ROOT/scripts/prepare.sh"
+. "$ROOT/scripts/build.sh"
+. "$ROOT/scripts/console.sh"
+case "$PROGRAM" in
+  *.ts)
+    say "cannot package: the sources do not build"
+    exit 1
+    ;;
+esac
+if [ -z "$CONSOLE" ]; then
+  say "cannot package: the console is missing"
+  exit 1
+fi
+FOLDER=${PACKAGES_FOLDER:-$ROOT/packages}
+mkdir -p "$FOLDER"
+make_package() {
+  "$NODE" --disable-warning=ExperimentalWarning "$ROOT/scripts/package/$1" "$BUNDLE" "$CONSOLE" "$FOLDER"
+}
+[ $# -gt 0 ] || set -- npm
+for kind in "$@"; do
+  case "$kind" in
+    npm) make_package npm-package.ts ;;
+    *)
+      say "cannot package: $kind must be npm"
+      exit 1
+      ;;
+  esac
+done

