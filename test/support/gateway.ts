@@ -105,7 +105,8 @@ export async function startGateway(options: GatewayOptions = {}): Promise<TestGa
   child.stderr.setEncoding('utf8').on('data', (chunk: string) => (errors += chunk));
   // Not before the last line of its output was read.
   const exited = new Promise<number | null>((done) => child.once('close', (code) => done(code)));
-  const logs = (): Record<string, unknown>[] => parseLines(text);
+  const lines = parsedLines();
+  const logs = (): Record<string, unknown>[] => lines(text);
   const ports = await readyPorts(child, options.ports, logs, () => `${text}\n${errors}`);
   const base = `http://127.0.0.1:${ports.management}`;
   const finish = async (signal: NodeJS.Signals): Promise<number | null> => {
@@ -174,17 +175,24 @@ export async function runToEnd(
   return { code, output };
 }
 
-function parseLines(text: string): Record<string, unknown>[] {
+/** Gives the lines of a text that only grows, and parses each of them once: tests ask for them again and again. */
+function parsedLines(): (text: string) => Record<string, unknown>[] {
   const lines: Record<string, unknown>[] = [];
-  for (const line of text.split('\n')) {
-    if (!line.startsWith('{')) continue;
-    try {
-      lines.push(JSON.parse(line) as Record<string, unknown>);
-    } catch {
-      // The last line may still be on its way.
+  let readTo = 0;
+  return (text) => {
+    // What follows the last line end may still be on its way.
+    const end = text.lastIndexOf('\n') + 1;
+    for (const line of text.slice(readTo, end).split('\n')) {
+      if (!line.startsWith('{')) continue;
+      try {
+        lines.push(JSON.parse(line) as Record<string, unknown>);
+      } catch {
+        // Not a line of the log.
+      }
     }
-  }
-  return lines;
+    readTo = end;
+    return [...lines];
+  };
 }
 
 async function readyPorts(

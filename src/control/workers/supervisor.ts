@@ -391,7 +391,8 @@ export class Supervisor {
 
   #onExit(member: WorkerThread, code: number): void {
     this.#members.delete(member.number);
-    releaseThread(this.#deps.limitMemory, member.number);
+    // A look at a million locks; after the last worker of a gateway that stops, no thread waits for them.
+    if (!this.#stopping || this.#members.size > 0) releaseThread(this.#deps.limitMemory, member.number);
     this.#columns.release(member.number);
     this.#deps.onWorkerLost(member.number);
     if (!this.#stopping && !member.isDrained && this.#started) {
