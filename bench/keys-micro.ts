@@ -80,6 +80,7 @@ function caseOf(name: string, compiled: CompiledPolicy, notes: UsageCounter, cou
     path: '/app0/v0/resource0/42',
     clientIp: '192.0.2.1',
     announcedBytes: -1,
+    clientTls: undefined,
     nowMs: systemClock.nowMs(),
     header: () => head.slice(from, to),
     combined: () => undefined,

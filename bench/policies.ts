@@ -6,6 +6,7 @@ import { SharedConcurrencyStore } from '../src/limits/concurrency.ts';
 import { createLimitMemory, SharedMemoryLimitStore } from '../src/limits/local/local-store.ts';
 import { createPolicyCompiler } from '../src/policy/compile-policy.ts';
 import type { CompiledPolicy } from '../src/policy/stage.ts';
+import { TrustStore } from '../src/x509/trust-store.ts';
 import type { KeyTable } from '../src/keys/key-table.ts';
 import type { PolicyCompiler } from '../src/config/types.ts';
 
@@ -18,6 +19,7 @@ export function compilerFor(keys: KeyTable): PolicyCompiler<CompiledPolicy> {
     limits: new SharedMemoryLimitStore(memory, 1),
     concurrency: new SharedConcurrencyStore(memory.concurrency, memory.hashKey, 1),
     keys,
+    trust: new TrustStore(),
     jwtDefaults: {
       issuer: undefined,
       audiences: [],

@@ -52,6 +52,7 @@ for (const [name, policy, token] of cases) {
     path: '/billing/invoices',
     clientIp: '192.0.2.1',
     announcedBytes: -1,
+    clientTls: undefined,
     nowMs: systemClock.nowMs(),
     header: () => head.slice(31, head.length - 4),
     combined: () => undefined,

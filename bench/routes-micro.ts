@@ -90,6 +90,7 @@ function caseOf({ holder, breakers }: Served, used: number, endpoints: number): 
     path: '',
     clientIp: '192.0.2.1',
     announcedBytes: -1,
+    clientTls: undefined,
     nowMs: systemClock.nowMs(),
     header: () => undefined,
     combined: () => undefined,

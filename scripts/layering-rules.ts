@@ -9,7 +9,7 @@ import { parseAst } from 'rolldown/parseAst';
 /** What lies on one line may import what lies on earlier lines, and itself; never a neighbour on its own line. */
 const LEVELS: readonly (readonly string[])[] = [
   ['lib'],
-  ['model', 'http'],
+  ['model', 'http', 'x509'],
   ['limits', 'storage', 'observe', 'egress', 'declaration'],
   ['keys'],
   ['config'],

@@ -41,10 +41,11 @@ import { createExplain } from './explain/explain.ts';
 import type { TriedExplanation, TriedRequest } from './explain/access.ts';
 import { QUIET_OBSERVER } from './explain/replay/quiet-observer.ts';
 import { recordedInput, withoutStandIns } from './explain/replay/recorded-input.ts';
-import { RecordedCallers } from './explain/replay/recorded-callers.ts';
+import { recordedTls, RecordedCallers } from './explain/replay/recorded-callers.ts';
 import { readRequest } from './explain/traffic/traffic-record.ts';
 import { replay, type ReplayJob, type ReplayResult } from './explain/replay/replay.ts';
 import { createRunner } from './explain/replay/request-runner.ts';
+import type { TrustDirectory } from './x509/trust-store.ts';
 import type { TrialAnswer, TrialQuestion } from './explain/replay/replay-messages.ts';
 import type { TrialStart } from './control/trial/trial-thread.ts';
 
@@ -74,7 +75,7 @@ async function answerTo(question: TrialQuestion): Promise<TrialAnswer> {
 function replayed(job: ReplayJob): Promise<ReplayResult> {
   const callers = new RecordedCallers();
   const reads: CounterReads = { limits: [], concurrency: [] };
-  const dependencies = readOnlyDependencies(dependenciesWith(callers), reads);
+  const dependencies = readOnlyDependencies(dependenciesWith(callers, callers.trust), reads);
   const { compile } = createPolicyCompilers(
     dependencies,
     PARTS.map((part) => partFor(part, callers)),
@@ -110,9 +111,10 @@ let explaining: { readonly compilers: PolicyCompilers; readonly keys: KeyTable }
 async function explained(config: ConfigChange, request: TriedRequest): Promise<TriedExplanation> {
   if ('recorded' in request) return explainedRecorded(config, request.recorded);
   // Key sets that were fetched for one configuration serve the next.
-  explaining ??= ((keys) => ({ keys, compilers: createPolicyCompilers(dependenciesWith(keys)) }))(
-    new KeyTable(),
-  );
+  explaining ??= ((keys) => ({
+    keys,
+    compilers: createPolicyCompilers(dependenciesWith(keys, UNKNOWN_TRUST)),
+  }))(new KeyTable());
   const { compilers, keys } = explaining;
   const holder = new SnapshotHolder<CompiledPolicy>(compilers.compile, keys);
   holder.apply(config);
@@ -120,11 +122,12 @@ async function explained(config: ConfigChange, request: TriedRequest): Promise<T
   const explain = createExplain({
     context,
     compilers,
-    settings: dependenciesWith(keys),
+    settings: dependenciesWith(keys, UNKNOWN_TRUST),
     findKey: (hash) => keys.findKeyByHash(hash),
     isSecure,
   });
-  return { explanation: await explain(request), isGuessed: false };
+  isCertificateGuessed = false;
+  return { explanation: await explain(request), isGuessed: isCertificateGuessed };
 }
 
 let recordedCallers: RecordedCallers | undefined;
@@ -134,7 +137,7 @@ async function explainedRecorded(config: ConfigChange, request: string): Promise
   const callers = (recordedCallers ??= new RecordedCallers());
   const keys = new Map(config.keys.map((key) => [key.id, key]));
   callers.askPlanned((id) => keys.get(id));
-  const dependencies = dependenciesWith(callers);
+  const dependencies = dependenciesWith(callers, callers.trust);
   const compilers = createPolicyCompilers(
     dependencies,
     PARTS.map((part) => partFor(part, callers)),
@@ -147,19 +150,33 @@ async function explainedRecorded(config: ConfigChange, request: string): Promise
     settings: dependencies,
     findKey: () => undefined,
     isSecure,
+    clientTls: recordedTls(),
   });
   callers.wasGuessed = false;
   const explanation = await explain(recordedInput(readRequest(request), callers));
   return { explanation: withoutStandIns(explanation), isGuessed: callers.wasGuessed };
 }
 
-function dependenciesWith(keys: KeyDirectory): PolicyDependencies {
+/** A described certificate cannot be verified here: the files are with the workers. */
+let isCertificateGuessed = false;
+const UNKNOWN_TRUST: TrustDirectory = {
+  find: () => {
+    isCertificateGuessed = true;
+    return undefined;
+  },
+  generation: 0,
+  usesOldLists: false,
+  noteUse: nothing,
+};
+
+function dependenciesWith(keys: KeyDirectory, trust: TrustDirectory): PolicyDependencies {
   return {
     clock,
     limits,
     concurrency,
     keys,
     jwtDefaults: settings.jwt,
+    trust,
     globals:
       settings.rateLimit === undefined
         ? undefined

@@ -63,6 +63,8 @@ import type {
 import { labelsInUse, WorkerObserver } from './control/workers/worker-observer.ts';
 import { SnapshotHolder } from './config/holder.ts';
 import { KeyReader } from './keys/key-table.ts';
+import { CertificateRequests } from './proxy/downstream/tls/certificate-requests.ts';
+import { TrustStore } from './x509/trust-store.ts';
 
 /** A failed worker ends itself if the main thread has not ended it by then. */
 const FAILED_EXIT_MS = 2_000;
@@ -77,6 +79,7 @@ const {
   heartbeat,
   certificates,
   clientCertificates,
+  trusted,
   ticketKeys,
   isSpare,
   targetColumn,
@@ -135,6 +138,7 @@ const ownListeners = new OwnListeners(ownPorts, clock);
 const egress = new Egress(settings.egress, ownListeners);
 const deadlines = new Deadlines(clock);
 const presented = new ClientCertificates(clientCertificates);
+const trust = new TrustStore(trusted, settings.proxy.usesOldRevocationLists);
 const options: ProxyOptions = { ...settings.proxy, ipv6PrefixBits: settings.ipv6PrefixBits };
 const pool = new UpstreamPool(deadlines, {
   idleMax: UPSTREAM_IDLE_MAX,
@@ -167,6 +171,7 @@ const policyDependencies: PolicyDependencies = {
   concurrency: new SharedConcurrencyStore(limitMemory.concurrency, limitMemory.hashKey, workerNumber),
   keys,
   jwtDefaults: settings.jwt,
+  trust,
   globals:
     settings.rateLimit === undefined
       ? undefined
@@ -228,10 +233,15 @@ const explainParts = {
   settings: policyDependencies,
   findKey,
 };
+const certificateRequests = new CertificateRequests({
+  versions: () => holder.versions(),
+  isUsed: () => trust.isUsed,
+});
 const listener = new Listener(context, {
   host: settings.proxy.host,
   ports: portOptions(),
   isAnnounced: blockList(settings.proxy.proxyProtocolFrom),
+  certificateRequests,
 });
 
 port.on('message', (message: ToWorker) => {
@@ -246,6 +256,9 @@ port.on('message', (message: ToWorker) => {
     case 'client_certificates':
       presented.replace(message.pairs);
       pool.endOutdated();
+      return send({ type: 'applied', id: message.id, error: undefined });
+    case 'trusted':
+      trust.replace(message.files);
       return send({ type: 'applied', id: message.id, error: undefined });
     case 'ticket_keys':
       listener.replaceTicketKeys(message.ticketKeys);
@@ -295,6 +308,7 @@ function tryApply(message: ApplyMessage): string | undefined {
   const { change, breakers: entries, targets: shared, removedRevisionIds, endedPools } = message;
   try {
     holder.apply(change);
+    certificateRequests.outdate();
   } catch (error) {
     return error instanceof Error ? error.message : String(error);
   }

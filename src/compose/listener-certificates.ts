@@ -1,4 +1,4 @@
-/** The certificates of both listeners, and those for backends: read at the start, watched, and handed on when they change. */
+/** The certificates of both listeners, those for backends and those that clients are verified with: read at the start, watched, and handed on when they change. */
 import { readdir } from 'node:fs/promises';
 import type { Parts } from './parts.ts';
 import { startError, StartError } from './start-error.ts';
@@ -10,15 +10,19 @@ import {
   type LoadedCertificates,
 } from '../control/certificates/certificates.ts';
 import { ClientCertificateWatch } from '../control/certificates/client-certificates.ts';
+import { TrustWatch } from '../control/certificates/trust-watch.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Logger } from '../observe/log.ts';
 import type { CertificateFacts, CertificatePair } from '../proxy/downstream/tls/tls-certificate.ts';
 import type { Settings } from '../settings/settings.ts';
+import type { TrustFiles } from '../x509/trust-bundle.ts';
 
 /** By listener; undefined without TLS. */
 export interface ReadCertificates extends Readonly<Record<ListenerName, LoadedCertificates | undefined>> {
   /** undefined without a folder of them. */
   readonly backends: ClientCertificateWatch | undefined;
+  /** The same. */
+  readonly clients: TrustWatch | undefined;
 }
 
 /** @throws StartError with the unusable file */
@@ -35,7 +39,28 @@ export async function readCertificates(
     return loaded;
   };
   const backends = await readClientCertificates(settings, clock, log);
-  return { traffic: await read('traffic'), management: await read('management'), backends };
+  const clients = await readTrusted(settings, clock, log);
+  return { traffic: await read('traffic'), management: await read('management'), backends, clients };
+}
+
+async function readTrusted(
+  { proxy: { clientCas: folder } }: Settings,
+  clock: Clock,
+  log: Logger,
+): Promise<TrustWatch | undefined> {
+  if (folder === undefined) return undefined;
+  await refuseUnreadable(folder, 'GATEWAY_PROXY__CLIENT_CAS');
+  const watch = new TrustWatch({ folder, clock, log });
+  await watch.check();
+  return watch;
+}
+
+async function refuseUnreadable(folder: string, setting: string): Promise<void> {
+  try {
+    await readdir(folder);
+  } catch (error) {
+    throw startError(`Cannot read the folder of ${setting} "${folder}"`, error);
+  }
 }
 
 async function readClientCertificates(
@@ -44,11 +69,7 @@ async function readClientCertificates(
   log: Logger,
 ): Promise<ClientCertificateWatch | undefined> {
   if (folder === undefined) return undefined;
-  try {
-    await readdir(folder);
-  } catch (error) {
-    throw startError(`Cannot read the folder of GATEWAY_PROXY__CLIENT_CERTIFICATES "${folder}"`, error);
-  }
+  await refuseUnreadable(folder, 'GATEWAY_PROXY__CLIENT_CERTIFICATES');
   const watch = new ClientCertificateWatch({ folder, clock, log });
   await watch.check();
   return watch;
@@ -67,15 +88,19 @@ export interface PublishCertificates {
   traffic(pairs: readonly CertificatePair[]): Promise<void>;
   management(pairs: readonly CertificatePair[]): Promise<void>;
   backends(pairs: ReadonlyMap<string, CertificatePair>): Promise<void>;
+  clients(files: ReadonlyMap<string, TrustFiles>): Promise<void>;
 }
 
 export class CertificateWatches {
   readonly #listeners: Partial<Record<ListenerName, CertificateWatch>> = {};
   readonly #backends: ClientCertificateWatch | undefined;
+  /** undefined without a folder of them. */
+  readonly trust: TrustWatch | undefined;
   readonly #publish: PublishCertificates;
 
   constructor({ settings, clock, log }: Parts, read: ReadCertificates, publish: PublishCertificates) {
     this.#backends = read.backends;
+    this.trust = read.clients;
     this.#publish = publish;
     for (const listener of ['traffic', 'management'] as const) {
       const loaded = read[listener];
@@ -99,6 +124,7 @@ export class CertificateWatches {
       ...(traffic && { traffic: traffic.facts }),
       ...(management && { management: management.facts }),
       ...(this.#backends && { backends: this.#backends.facts }),
+      ...(this.trust && { clients: this.trust.facts }),
     };
   }
 
@@ -116,6 +142,7 @@ export class CertificateWatches {
   start(): void {
     for (const watch of Object.values(this.#listeners)) watch.start();
     this.#backends?.start((pairs) => this.#publish.backends(pairs));
+    this.trust?.start((files) => this.#publish.clients(files));
   }
 
   async stop(): Promise<void> {
@@ -127,8 +154,8 @@ export class CertificateWatches {
     await Promise.all(this.#all.map((watch) => watch.reload()));
   }
 
-  get #all(): readonly (CertificateWatch | ClientCertificateWatch)[] {
+  get #all(): readonly (CertificateWatch | ClientCertificateWatch | TrustWatch)[] {
     const listeners = Object.values(this.#listeners);
-    return this.#backends === undefined ? listeners : [...listeners, this.#backends];
+    return [...listeners, ...[this.#backends, this.trust].filter((watch) => watch !== undefined)];
   }
 }

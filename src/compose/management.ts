@@ -39,6 +39,7 @@ import { nodesAccess, statsAccess } from './stats.ts';
 import { problemsOf } from './problems.ts';
 import { stateAccess } from './state.ts';
 import { startError } from './start-error.ts';
+import { TrustStore } from '../x509/trust-store.ts';
 
 /** Workers count from 1; the main thread owns locks of the limit memory under its own number. */
 const MAIN_THREAD_OWNER = 0x7fff;
@@ -243,11 +244,16 @@ function readiness(
 
 function certificateStatus(
   watches: CertificateWatches,
-): Pick<ManagementStatus, 'certificates' | 'certificateNames' | 'clientCertificateNames'> {
+): Pick<ManagementStatus, 'certificates' | 'certificateNames' | 'clientCertificateNames' | 'trusted'> {
   return {
     certificates: () => watches.problem,
     certificateNames: () => watches.facts['traffic']?.flatMap(({ names }) => names),
     clientCertificateNames: () => (watches.facts['backends'] ?? []).flatMap(({ names }) => names),
+    trusted: {
+      names: () => (watches.facts['clients'] ?? []).flatMap(({ names }) => names),
+      problemOf: (name) => watches.trust?.problemOf(name),
+      hasTls: () => watches.facts['traffic'] !== undefined,
+    },
   };
 }
 
@@ -263,6 +269,7 @@ function checkingCompiler({ settings, limitMemory, clock, egress }: Parts): Poli
       generation: 0,
     },
     jwtDefaults: settings.jwt,
+    trust: new TrustStore(),
     globals: globalsOf(settings),
     perIp: settings.perIpRateLimit,
     ipv6PrefixBits: settings.ipv6PrefixBits,

@@ -38,6 +38,7 @@ export function createSupervisor(parts: Parts, certificates: ReadCertificates, w
     clock,
     certificates: certificates.traffic?.pairs,
     clientCertificates: certificates.backends?.pairs ?? new Map(),
+    trusted: certificates.clients?.files ?? new Map(),
     limitMemory,
     ownPorts,
     viaName: settings.proxy.viaName ?? `headgate-${randomHex(VIA_BYTES)}`,
@@ -177,13 +178,14 @@ function startDiscovery({ discovery }: Parts, supervisor: Supervisor): () => Pro
 export function supervisedCertificates(
   { clientCertificates }: Parts,
   supervisor: Supervisor,
-): Pick<PublishCertificates, 'traffic' | 'backends'> {
+): Pick<PublishCertificates, 'traffic' | 'backends' | 'clients'> {
   return {
     traffic: (pairs) => supervisor.setCertificates(pairs),
     backends: (pairs) => {
       clientCertificates.replace(pairs);
       return supervisor.setClientCertificates(pairs);
     },
+    clients: (files) => supervisor.setTrusted(files),
   };
 }
 

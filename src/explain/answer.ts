@@ -11,6 +11,7 @@ import type { LimitRead, CounterReads } from '../policy/read-only-context.ts';
 import type { ExchangeFacts } from './facts.ts';
 import type { ExplainSettings, FindKey } from '../policy/part-explain.ts';
 import { KEY_RULE } from '../policy/parts/rate-limit/rate-limit.ts';
+import type { SeenCertificate } from '../policy/stage.ts';
 import { fixOf } from './fix.ts';
 import { isSecretName } from './redact.ts';
 import { stagesOf } from './stages.ts';
@@ -55,6 +56,9 @@ export function explanationOf(
       facts.policy === undefined
         ? null
         : { kind: caller.kind, id: caller.id, name: caller.name, scopes: [...caller.scopes] },
+    ...(facts.evaluation.certificate !== undefined && {
+      certificate: certificateOf(facts.evaluation.certificate),
+    }),
     stages,
     limits: described === undefined ? announcedLimit(facts, stages) : limitsOf(described.counterReads, facts),
     upstream:
@@ -70,6 +74,12 @@ export function explanationOf(
     fix: fixOf(facts, findKey),
     times: facts.times,
   };
+}
+
+function certificateOf(seen: SeenCertificate): NonNullable<Explanation['certificate']> {
+  const { subject, fingerprint, expiresAtMs, ca, trusted = null, rule = null } = seen;
+  const expiry = expiresAtMs === undefined ? null : timestamp(expiresAtMs);
+  return { subject, fingerprint, expires_at: expiry, ca, trusted, rule };
 }
 
 function outcomeOf({ code, forwarded, preflight, version }: ExchangeFacts): Outcome {

@@ -3,6 +3,9 @@
  * every client adds: `Host`, and `Content-Length` for a body. Text is sent as UTF-8. Other oddities of the description
  * are kept: the parser decides whether to refuse them.
  */
+import { canonicalHost } from '../http/fields/host-name.ts';
+import type { ClientTls } from '../policy/stage.ts';
+import { readPemCertificates } from '../x509/trust-bundle.ts';
 import type { ExplainInput } from './schema.ts';
 
 const HOST_DEFAULT = 'localhost';
@@ -20,6 +23,21 @@ export function describedHead(input: ExplainInput, place?: string): string {
     fields.push(['Content-Length', String(input.body_bytes)]);
   const lines = fields.map(([name, value]) => `${name}: ${value}\r\n`).join('');
   return `${input.method} ${target} HTTP/1.1\r\n${lines}\r\n`;
+}
+
+/** Certificates that a client can send. */
+const CERTIFICATES_MAX = 100;
+
+/** A connection for the described host whose handshake has asked for a certificate. */
+export function describedTls(input: ExplainInput): ClientTls {
+  const { client_certificate: text } = input;
+  const read = text === undefined ? [] : readPemCertificates(text, CERTIFICATES_MAX);
+  return {
+    serverName: canonicalHost(input.host ?? splitUrl(input.url).authority ?? HOST_DEFAULT),
+    askedFor: { has: () => true },
+    // What cannot be read is refused by the policy, as it would be on a connection.
+    certificates: 'error' in read ? [Buffer.alloc(0)] : read.map(({ raw }) => raw),
+  };
 }
 
 /** The fields as described, by name and value. */

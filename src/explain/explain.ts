@@ -12,7 +12,7 @@ import { foldedName } from '../lib/folded-name.ts';
 import type { ExplainInput, Explanation, HeaderField } from './schema.ts';
 import type { PolicyCompilers } from '../policy/compile-policy.ts';
 import type { CounterReads } from '../policy/read-only-context.ts';
-import type { CompiledPolicy } from '../policy/stage.ts';
+import type { ClientTls, CompiledPolicy } from '../policy/stage.ts';
 import type { CompiledVersion, Snapshot } from '../config/types.ts';
 import { Connection } from '../proxy/downstream/connection.ts';
 import type { ProxyObserver } from '../proxy/interfaces/observer.ts';
@@ -22,7 +22,7 @@ import type { AnswerableExchange, ExchangeView } from '../proxy/interfaces/excha
 import { explanationOf, type Described } from './answer.ts';
 import { factsOf, type ExchangeFacts } from './facts.ts';
 import { fieldsOfLines, isSecretName, shownField, withoutRepeated } from './redact.ts';
-import { describedHead, fieldsOf } from './described-request.ts';
+import { describedHead, describedTls, fieldsOf } from './described-request.ts';
 import { ExplainSocket } from './described-socket.ts';
 import type { ExplainSettings, FindKey } from '../policy/part-explain.ts';
 import { ExchangeLimiter } from '../proxy/exchange-limiter.ts';
@@ -45,6 +45,8 @@ export interface ExplainParts {
   readonly findKey: FindKey;
   /** Whether the traffic listener speaks TLS. */
   readonly isSecure: boolean;
+  /** In place of what the description says, with TLS. */
+  readonly clientTls?: ClientTls;
 }
 
 export type Explain = (input: ExplainInput) => Promise<Explanation>;
@@ -159,7 +161,8 @@ function feed(
     const address = input.client_ip ?? '127.0.0.1';
     const peer = normaliseAddress(address) ?? address;
     // The connection attaches itself to the socket and is collected with it.
-    void new Connection(socket, peer, parts.isSecure, context, () => undefined);
+    const tls = parts.isSecure ? (parts.clientTls ?? describedTls(input)) : undefined;
+    void new Connection(socket, peer, parts.isSecure, context, () => undefined, { tls });
     socket.receive(Buffer.from(head, 'utf8'));
   });
 }

@@ -77,6 +77,13 @@ export const ExplainInputSchema = Type.Object(
           'Short for `Authorization: Bearer <token>`, or for the field that the `auth.in` of the route names. It is not stored, logged or returned.',
       }),
     ),
+    client_certificate: Type.Optional(
+      Type.String({
+        maxLength: 65_536,
+        description:
+          'Certificates in PEM that the client presents in its TLS handshake, its own first. The private key is not needed.',
+      }),
+    ),
     body_bytes: Type.Optional(
       Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER, description: 'Length of the body.' }),
     ),
@@ -354,12 +361,35 @@ export const ExplanationSchema = Type.Object(
     caller: nullable(
       Type.Object(
         {
-          kind: oneOf(['anonymous', 'api_key', 'jwt']),
+          kind: oneOf(['anonymous', 'api_key', 'jwt', 'mtls']),
           id: Type.String(),
           name: Type.String(),
           scopes: Type.Array(Type.String()),
         },
         closed,
+      ),
+    ),
+    certificate: Type.Optional(
+      Type.Object(
+        {
+          subject: Type.String({ description: 'RFC 4514; empty where the certificate cannot be read.' }),
+          fingerprint: Type.String({ description: 'SHA-256, hexadecimal.' }),
+          expires_at: nullable(dateTime('Last second of its validity.')),
+          ca: Type.String({ description: '`auth.mtls.ca` of the policy.' }),
+          trusted: nullable(
+            Type.String({
+              description: 'Subject of the trusted certificate that it leads to; null: refused.',
+            }),
+          ),
+          rule: nullable(
+            Type.Integer({ description: 'Index in `auth.mtls.callers` of the rule that fits; null: none.' }),
+          ),
+        },
+        {
+          ...closed,
+          title: 'ExplainedCertificate',
+          description: 'The client certificate, where a policy has looked at one.',
+        },
       ),
     ),
     stages: Type.Array(StageSchema),

@@ -20,6 +20,7 @@ import type { Convert } from './import/conversion-job.ts';
 import type { OwnListener } from './try/send-request.ts';
 import type { Problem } from './stats/problem-schema.ts';
 import type { StatsAccess } from './stats/stats-access.ts';
+import type { TrustFacts } from '../policy/part.ts';
 import type { WritePath } from './write/write.ts';
 
 export interface ManagementStatus {
@@ -35,6 +36,8 @@ export interface ManagementStatus {
   certificateNames(): readonly string[] | undefined;
   /** The names of the certificates that this gateway can present to backends. */
   clientCertificateNames(): readonly string[];
+  /** What client certificates are verified with. */
+  readonly trusted: TrustFacts;
   /** The files that the configuration comes from; undefined when it comes from a database. */
   configFile(): ConfigFileStatus | undefined;
   /** Of everything but the database: whether the workers serve. */

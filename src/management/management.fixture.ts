@@ -131,6 +131,7 @@ export async function startManagement(overrides: Partial<ManagementDependencies>
       certificates: () => undefined,
       certificateNames: () => undefined,
       clientCertificateNames: () => [],
+      trusted: { names: () => [], problemOf: () => undefined, hasTls: () => true },
       uptimeSecs: () => 42.9,
       ready: () => ({ ready: true, reason: undefined }),
       breakerState: () => undefined,

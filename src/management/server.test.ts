@@ -286,6 +286,7 @@ describe('service', () => {
         certificates: () => undefined,
         certificateNames: () => undefined,
         clientCertificateNames: () => [],
+        trusted: { names: () => [], problemOf: () => undefined, hasTls: () => true },
         ready: () => ({ ready: false, reason: 'no worker listens yet' }),
         breakerState: () => undefined,
         revisionHealth: sampleHealth,

@@ -12,6 +12,8 @@ export interface ReasonKind<Data, Code extends string = ErrorCode> {
   detail(data: Data): string;
   /** For the client, when it may not see all of `detail`. */
   sentence?(data: Data): string;
+  /** The client must open another connection to be served: this one ends, if it is not shared by other requests. */
+  readonly endsConnection?: true;
   /** Header lines of the response, each `Name: value\r\n`; `Retry-After` is created from `retryAfterSecs`. */
   headerLines?(data: Data): string;
   /** Whole seconds after which the same request may succeed, at least 1. */

@@ -7,6 +7,7 @@ import type { Clock } from '../lib/clock.ts';
 import type { ConcurrencyStore } from '../limits/concurrency.ts';
 import type { LimitKind, LimitStore } from '../limits/store.ts';
 import type { PresentedKey } from '../keys/presented-key.ts';
+import type { TrustDirectory } from '../x509/trust-store.ts';
 
 /** GATEWAY_RATE_LIMIT_REQUESTS and GATEWAY_RATE_LIMIT_WINDOW_SECS, each where set. */
 export interface RateLimitGlobals {
@@ -42,6 +43,7 @@ export interface JwtDefaults {
 export type AuthOutcome =
   | 'api_key'
   | 'jwt'
+  | 'mtls'
   | 'anonymous'
   | 'missing'
   | 'rejected'
@@ -56,6 +58,8 @@ export interface PolicyDependencies {
   readonly concurrency: ConcurrencyStore;
   readonly keys: KeyDirectory;
   readonly jwtDefaults: JwtDefaults;
+  /** What client certificates are verified with. */
+  readonly trust: TrustDirectory;
   /** Global default, per app where no level has a rate_limit; also fills in what an enabled one leaves out. */
   readonly globals: RateLimitGlobals | undefined;
   /** Limit per client address over all apps. */

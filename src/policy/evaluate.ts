@@ -16,6 +16,7 @@ export function newEvaluation(): Evaluation {
     bothLimitsRefuse: false,
     refusedKeyId: '',
     refusedKeyName: '',
+    certificate: undefined,
     authFailure: undefined,
     permitStore: undefined,
     permit: 0,

@@ -148,8 +148,19 @@ export interface WarningView {
 export interface WarningFacts {
   readonly jwtDefaults: JwtDefaults;
   readonly policyGlobals: RateLimitGlobals | undefined;
+  /** undefined: not known here. */
+  readonly trusted: TrustFacts | undefined;
   /** undefined: there are too many keys to tell. */
   someKeyHasScopes(appId: string, scopes: readonly string[]): Promise<boolean | undefined>;
+}
+
+/** What the node knows of the certificates that client certificates are verified with. */
+export interface TrustFacts {
+  names(): readonly string[];
+  /** In words; undefined: none. */
+  problemOf(name: string): string | undefined;
+  /** Whether the traffic listener speaks TLS. */
+  hasTls(): boolean;
 }
 
 export interface FoundWarning {

@@ -22,16 +22,28 @@ export interface RequestFacts {
   readonly announcedBytes: number;
   /** Wall clock at the start of the exchange, Unix milliseconds. */
   readonly nowMs: number;
+  /** The TLS connection that it came on; undefined without TLS. */
+  readonly clientTls: ClientTls | undefined;
   /** First field value of a lower-case name. */
   header(lowerName: string): string | undefined;
   /** All field values of a lower-case name, with ", " between them. */
   combined(lowerName: string): string | undefined;
 }
 
+/** What the handshake of a client's TLS connection has told; one object for all requests of the connection. */
+export interface ClientTls {
+  /** As the client has sent it (RFC 6066 section 3), in lower case; '' without one. */
+  readonly serverName: string;
+  /** Names of the trusted certificates (`auth.mtls.ca`) for which a certificate of the client was asked for. */
+  readonly askedFor: { has(ca: string): boolean };
+  /** DER, the client's own first; empty: it has presented none. Nothing of it is verified but the client's key. */
+  readonly certificates: readonly Buffer[];
+}
+
 /** Who calls. `anonymous` is the state before and without authentication. */
 export interface Caller {
-  readonly kind: 'anonymous' | 'api_key' | 'jwt';
-  /** For counters per caller and for logs: key id or subject. */
+  readonly kind: 'anonymous' | 'api_key' | 'jwt' | 'mtls';
+  /** For counters per caller and for logs: key id, subject, or name of the caller of a certificate. */
   readonly id: string;
   readonly name: string;
   readonly scopes: ReadonlySet<string>;
@@ -42,6 +54,22 @@ export interface Caller {
 }
 
 export type Denial = Reason;
+
+/** For explain. */
+export interface SeenCertificate {
+  /** RFC 4514; '' where it cannot be read. */
+  readonly subject: string;
+  /** SHA-256, lower-case hexadecimal; '' where it cannot be read. */
+  readonly fingerprint: string;
+  /** Unix milliseconds. */
+  readonly expiresAtMs: number | undefined;
+  /** Name of the trusted certificates. */
+  readonly ca: string;
+  /** Subject of the one that it leads to; undefined: refused. */
+  readonly trusted: string | undefined;
+  /** Index of the rule that has named the caller; undefined: none did. */
+  readonly rule: number | undefined;
+}
 
 /** What a part in shadow mode would have done; CORS denies through the browser, so it has no error of its own. */
 export interface ShadowDenial {
@@ -65,6 +93,8 @@ export interface Evaluation {
   refusedKeyId: string;
   /** Its name. */
   refusedKeyName: string;
+  /** The client certificate that a policy has looked at; undefined: none has. */
+  certificate: SeenCertificate | undefined;
   /** Why a credential that was sent does not hold, where authentication is optional and let the request pass. */
   authFailure: Denial | undefined;
   /** Where the request holds `permit` under a concurrency cap; undefined when it holds none. */

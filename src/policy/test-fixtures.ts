@@ -12,6 +12,7 @@ import { API_KEY_PREFIX, createToken, tokenDisplayPrefix, tokenHash } from '../m
 import { presentedKey, type PresentedKey } from '../keys/presented-key.ts';
 import { createPolicyCompiler } from './compile-policy.ts';
 import type { AuthOutcome, KeyDirectory, PolicyDependencies } from './dependencies.ts';
+import { TrustStore } from '../x509/trust-store.ts';
 import { evaluate, newEvaluation } from './evaluate.ts';
 import type { CompiledPolicy, Denial, Evaluation, RequestFacts } from './stage.ts';
 
@@ -54,6 +55,7 @@ export function testFacts(
     clientIp: '192.0.2.1',
     announcedBytes: -1,
     nowMs: NOW_MS,
+    clientTls: undefined,
     ...overrides,
     header: (name) => headers[name],
     combined: (name) => headers[name],
@@ -141,6 +143,7 @@ export function testGateway(overrides: Partial<PolicyDependencies> = {}): TestGa
       algorithms: [],
       leewaySecs: 0,
     },
+    trust: new TrustStore(),
     globals: undefined,
     perIp: undefined,
     ipv6PrefixBits: 64,

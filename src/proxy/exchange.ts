@@ -9,7 +9,7 @@ import type { ErrorCode } from '../model/errors.ts';
 import { clientSentence, headerLines, type Reason } from '../model/reason.ts';
 import { releasePermit } from '../policy/parts/concurrency/part.ts';
 import { newEvaluation } from '../policy/evaluate.ts';
-import type { CompiledPolicy, Evaluation } from '../policy/stage.ts';
+import type { ClientTls, CompiledPolicy, Evaluation } from '../policy/stage.ts';
 import { noteBodyInShadow } from './body-shadow.ts';
 import type { ClientConnection } from './interfaces/client-connection.ts';
 import type { AnswerableExchange } from './interfaces/exchange-view.ts';
@@ -136,6 +136,10 @@ export class Exchange implements AnswerableExchange {
 
   combined(lowerName: string): string | undefined {
     return this.connection.head.combined(lowerName);
+  }
+
+  get clientTls(): ClientTls | undefined {
+    return this.connection.clientTls;
   }
 
   get announcedBytes(): number {

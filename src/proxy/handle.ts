@@ -97,7 +97,7 @@ function obey(exchange: Exchange, denial: Reason | undefined): StageResult {
   }
   if (exchange.ended) return DONE;
   exchange.context.observer.policyDecided(exchange, denial);
-  exchange.respondProblem(denial);
+  exchange.respondProblem(denial, denial.kind.endsConnection !== true);
   return DONE;
 }
 

@@ -46,6 +46,10 @@ export interface ProxySettings {
   readonly hstsSecs: number;
   /** Folder of the certificates for backends; undefined: there are none. */
   readonly clientCertificates: string | undefined;
+  /** Folder of the certificates that client certificates are verified with; undefined: there are none. */
+  readonly clientCas: string | undefined;
+  /** Whether a revocation list whose next update is overdue still decides. */
+  readonly usesOldRevocationLists: boolean;
   readonly ticketRotationSecs: number;
   readonly http2: boolean;
   /** HTTP/2 without TLS. */

@@ -225,6 +225,8 @@ function proxySettings(v: SettingValues): ProxySettings {
     httpsRedirectPort: v.GATEWAY_PROXY__HTTPS_REDIRECT_PORT,
     hstsSecs: v.GATEWAY_PROXY__HSTS_SECS,
     clientCertificates: v.GATEWAY_PROXY__CLIENT_CERTIFICATES,
+    clientCas: v.GATEWAY_PROXY__CLIENT_CAS,
+    usesOldRevocationLists: v.GATEWAY_PROXY__OVERDUE_CRLS === 'use',
     ticketRotationSecs: v.GATEWAY_PROXY__TLS__TICKET_ROTATION_SECS,
     http2: v.GATEWAY_PROXY__HTTP2,
     h2c: v.GATEWAY_PROXY__H2C,

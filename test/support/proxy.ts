@@ -41,6 +41,8 @@ import { TargetRegistry } from '../../src/proxy/targets/target-registry.ts';
 import { createLookup, type ResolverOptions } from '../../src/proxy/upstream/resolver.ts';
 import { SnapshotHolder } from '../../src/config/holder.ts';
 import { KeyTable } from '../../src/keys/key-table.ts';
+import { CertificateRequests } from '../../src/proxy/downstream/tls/certificate-requests.ts';
+import { TrustStore } from '../../src/x509/trust-store.ts';
 
 const AT = '2026-01-01T00:00:00.000Z';
 const base = (id: string) => ({ id, created_at: AT, updated_at: AT });
@@ -180,6 +182,8 @@ export interface TestProxy {
 export interface TestProxyOptions {
   readonly options?: Partial<ProxyOptions>;
   readonly trustedProxies?: readonly string[];
+  /** What client certificates are verified with. */
+  readonly trust?: TrustStore;
   /** The certificate of a listener with TLS; several with `certificates`. */
   readonly tls?: CertificatePair;
   readonly certificates?: readonly CertificatePair[];
@@ -230,11 +234,13 @@ export async function startProxy(change: ConfigChange, setup: TestProxyOptions =
   });
   const keys = new KeyTable();
   const memory = createLimitMemory({ counterBytes: 2 ** 20 });
+  const trust = setup.trust ?? new TrustStore();
   const dependencies: PolicyDependencies = {
     clock,
     limits: new SharedMemoryLimitStore(memory, 1),
     concurrency: new SharedConcurrencyStore(memory.concurrency, memory.hashKey, 1),
     keys,
+    trust,
     jwtDefaults: {
       issuer: undefined,
       audiences: [],
@@ -317,10 +323,15 @@ export async function startProxy(change: ConfigChange, setup: TestProxyOptions =
     httpDate: () => httpDate(clock.nowMs()),
     match: createMatchResult<CompiledPolicy>(),
   };
+  const certificateRequests = new CertificateRequests({
+    versions: () => holder.versions(),
+    isUsed: () => trust.isUsed,
+  });
   const listener = new Listener(context, {
     host: '127.0.0.1',
     ports: [{ port: 0, tls: listenerTls(setup), allowsH2c: setup.h2c ?? false }],
     isAnnounced: () => setup.proxyHeaders ?? false,
+    certificateRequests,
   });
   deadlines.start();
   const [port = 0] = await listener.listen();
@@ -342,7 +353,10 @@ export async function startProxy(change: ConfigChange, setup: TestProxyOptions =
       findKey: (hash) => keys.findKeyByHash(hash),
       isSecure: setup.tls !== undefined,
     }),
-    apply: (next) => holder.apply(next),
+    apply: (next) => {
+      holder.apply(next);
+      certificateRequests.outdate();
+    },
     startDraining: () => (draining = true),
     close: async () => {
       draining = true;

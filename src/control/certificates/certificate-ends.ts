@@ -13,8 +13,8 @@ export const WARN_BEFORE_MS = 14 * DAY_MS;
 
 /** Who presents the certificates to clients. */
 export type ListenerName = 'traffic' | 'management';
-/** `backends`: the gateway presents them to backends. */
-export type CertificateUse = ListenerName | 'backends';
+/** `backends`: the gateway presents them to backends; `clients`: it verifies client certificates with them. */
+export type CertificateUse = ListenerName | 'backends' | 'clients';
 
 export interface CertificateProblem {
   /** Position in the setting, from 1. */
@@ -56,10 +56,7 @@ export function certificateState(
 function sentenceOf({ certificate, facts, state }: CertificateProblem, use: CertificateUse): string {
   const { names, validFromMs, expiresAtMs } = facts;
   const name = names[0] === undefined ? '' : ` (${names[0]})`;
-  const what =
-    use === 'backends'
-      ? `The client certificate "${names[0] ?? ''}"`
-      : `Certificate ${certificate} of the ${use} listener${name}`;
+  const what = subjectOf(certificate, names[0] ?? '', name, use);
   switch (state) {
     case 'expired':
       return `${what} has expired at ${timestamp(expiresAtMs)}`;
@@ -69,6 +66,19 @@ function sentenceOf({ certificate, facts, state }: CertificateProblem, use: Cert
       return `${what} is not valid before ${timestamp(validFromMs)}`;
   }
 }
+
+function subjectOf(certificate: number, name: string, also: string, use: CertificateUse): string {
+  if (use === 'backends') return `The client certificate "${name}"`;
+  if (use === 'clients') return `A trusted certificate of "${name}"`;
+  return `Certificate ${certificate} of the ${use} listener${also}`;
+}
+
+const WHAT: Readonly<Record<CertificateUse, string>> = {
+  traffic: 'a certificate of the traffic listener',
+  management: 'a certificate of the management listener',
+  backends: 'a client certificate',
+  clients: 'a trusted certificate for clients',
+};
 
 const MESSAGES = {
   expired: 'has expired and is still used',
@@ -105,9 +115,7 @@ export class CertificateReminder {
         valid_from: timestamp(facts.validFromMs),
         expires_at: timestamp(facts.expiresAtMs),
       };
-      const what =
-        this.#use === 'backends' ? 'a client certificate' : `a certificate of the ${this.#use} listener`;
-      this.#log.warn(fields, `${what} ${MESSAGES[state]}`);
+      this.#log.warn(fields, `${WHAT[this.#use]} ${MESSAGES[state]}`);
     }
   }
 }

@@ -13,13 +13,14 @@ const SETTINGS: Readonly<Record<CertificateUse, string>> = {
   traffic: 'GATEWAY_PROXY__TLS__CERT_FILE',
   management: 'GATEWAY_SERVER__TLS__CERT_FILE',
   backends: 'GATEWAY_PROXY__CLIENT_CERTIFICATES',
+  clients: 'GATEWAY_PROXY__CLIENT_CAS',
 };
 
 export function certificatesToRenew(
   facts: Readonly<Partial<Record<string, readonly CertificateFacts[]>>>,
   nowMs: number,
 ): FoundProblem[] {
-  return (['traffic', 'management', 'backends'] as const).flatMap((use) =>
+  return (['traffic', 'management', 'backends', 'clients'] as const).flatMap((use) =>
     certificateProblems(facts[use] ?? [], nowMs).map((problem) =>
       found(
         SEVERITIES[problem.state],

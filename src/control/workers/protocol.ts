@@ -12,6 +12,7 @@ import type { ExplainedMessage, ExplainMessage } from '../../explain/messages.ts
 import type { PackedTexts } from '../../explain/traffic/traffic-ring.ts';
 import type { CertificatePair } from '../../proxy/downstream/tls/tls-certificate.ts';
 import type { TargetsEntry } from '../cluster/config-state.ts';
+import type { TrustFiles } from '../../x509/trust-bundle.ts';
 import type { Settings } from '../../settings/settings.ts';
 import type { KeyMemory } from '../../keys/key-memory.ts';
 import type { HeartbeatMemory } from './heartbeat.ts';
@@ -44,6 +45,8 @@ export interface WorkerStart {
   readonly certificates: readonly CertificatePair[] | undefined;
   /** What it may present to backends, by name. */
   readonly clientCertificates: ReadonlyMap<string, CertificatePair>;
+  /** What client certificates are verified with, by name. */
+  readonly trusted: ReadonlyMap<string, TrustFiles>;
   /** See ticket-keys.ts. */
   readonly ticketKeys: Uint8Array;
   /** Of this worker in the memory of targets (proxy/targets/target-memory.ts). */
@@ -87,6 +90,13 @@ export interface ClientCertificatesMessage {
   readonly pairs: ReadonlyMap<string, CertificatePair>;
 }
 
+/** All that there are, from the next request on. */
+export interface TrustedMessage {
+  readonly type: 'trusted';
+  readonly id: number;
+  readonly files: ReadonlyMap<string, TrustFiles>;
+}
+
 /** Keys for future session tickets. */
 export interface TicketKeysMessage {
   readonly type: 'ticket_keys';
@@ -99,6 +109,7 @@ export type ToWorker =
   | CertificatesMessage
   | TargetsMessage
   | ClientCertificatesMessage
+  | TrustedMessage
   | TicketKeysMessage
   | ExplainMessage
   | { readonly type: 'sample'; readonly id: number }

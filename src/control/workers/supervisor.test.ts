@@ -87,6 +87,7 @@ function supervise(
     clock: systemClock,
     certificates: undefined,
     clientCertificates: new Map(),
+    trusted: new Map(),
     limitMemory: createLimitMemory(),
     ownPorts: createOwnPorts(),
     viaName: 'headgate-test',

@@ -37,6 +37,7 @@ export interface SupervisorDeps {
   /** Of the traffic listener; undefined without TLS. */
   readonly certificates: WorkerStart['certificates'];
   readonly clientCertificates: WorkerStart['clientCertificates'];
+  readonly trusted: WorkerStart['trusted'];
   readonly limitMemory: LimitMemory;
   /** See egress/own-listeners.ts. */
   readonly ownPorts: SharedArrayBuffer;
@@ -88,6 +89,7 @@ export class Supervisor {
   #ports: TrafficPorts;
   #certificates: WorkerStart['certificates'];
   #clientCertificates: WorkerStart['clientCertificates'];
+  #trusted: WorkerStart['trusted'];
   #ticketKeys = newTicketKeys();
   #started = false;
   #stopping = false;
@@ -101,6 +103,7 @@ export class Supervisor {
     this.#ports = { main: port, tls: tlsPort };
     this.#certificates = deps.certificates;
     this.#clientCertificates = deps.clientCertificates;
+    this.#trusted = deps.trusted;
     this.#backoff = new RestartBackoff(deps.clock);
     this.#columns = new TargetColumns(deps.state, deps.settings.workers, deps.clock);
   }
@@ -175,6 +178,15 @@ export class Supervisor {
     await this.#follow(
       (id) => ({ type: 'client_certificates', id, pairs }),
       'a proxy worker failed to take client certificates',
+    );
+  }
+
+  /** Sends what client certificates are verified with to every worker, including future ones; resolves as above. */
+  async setTrusted(files: WorkerStart['trusted']): Promise<void> {
+    this.#trusted = files;
+    await this.#follow(
+      (id) => ({ type: 'trusted', id, files }),
+      'a proxy worker failed to take trusted certificates',
     );
   }
 
@@ -319,6 +331,7 @@ export class Supervisor {
         keyMemory: state.keys.memory,
         certificates: this.#certificates,
         clientCertificates: this.#clientCertificates,
+        trusted: this.#trusted,
         ticketKeys: this.#ticketKeys,
         targetColumn: this.#columns.take(workerNumber),
         isSpare,

@@ -28,7 +28,7 @@ export interface LiveRecord {
   readonly revision: { readonly id: string; readonly revision: string } | null;
   readonly endpoint: { readonly id: string; readonly method: string; readonly path: string } | null;
   readonly caller: {
-    readonly kind: 'anonymous' | 'api_key' | 'jwt';
+    readonly kind: 'anonymous' | 'api_key' | 'jwt' | 'mtls';
     readonly id: string;
     readonly name: string;
   } | null;

@@ -2,7 +2,7 @@
 import { Type, type Static } from 'typebox';
 import { closed, dateTime, nullable } from '../../model/schema-pieces.ts';
 
-const CALLER_KINDS = ['anonymous', 'api_key', 'jwt'] as const;
+const CALLER_KINDS = ['anonymous', 'api_key', 'jwt', 'mtls'] as const;
 type CallerKind = (typeof CALLER_KINDS)[number];
 
 const text = Type.String();

@@ -8,11 +8,21 @@ import type { StoredApiKey } from '../../model/resources.ts';
 import { API_KEY_PREFIX, createToken, SECRET_BYTES, tokenDigest } from '../../model/token.ts';
 import { presentedKey, type PresentedKey } from '../../keys/presented-key.ts';
 import type { KeyDirectory } from '../../policy/dependencies.ts';
+import type { ClientTls } from '../../policy/stage.ts';
+import type { TrustDirectory } from '../../x509/trust-store.ts';
 import { tokenStart } from '../../policy/parts/auth/bearer.ts';
 import { callerOf, checkClaims } from '../../policy/parts/auth/jwt/jwt-claims.ts';
 import type { JwtVerification } from '../../policy/parts/auth/jwt/jwt-settings.ts';
 import type { Identity, JwtVerifiers } from '../../policy/parts/auth/jwt/jwt-verifier.ts';
 import type { Credential, VerifiedToken } from '../traffic/traffic-record.ts';
+
+/**
+ * Of a recorded request that came over TLS: whether it had a certificate is not known, so one is looked at. An object for
+ * each request, since policies remember what they have decided about one.
+ */
+export function recordedTls(): ClientTls {
+  return { serverName: '', askedFor: { has: () => true }, certificates: [Buffer.alloc(0)] };
+}
 
 export type FindKeyById = (id: string) => StoredApiKey | undefined;
 
@@ -21,6 +31,16 @@ export class RecordedCallers implements KeyDirectory, JwtVerifiers {
   generation = 0;
   /** A policy has asked for a credential of which only the field is known. Reset by the reader. */
   wasGuessed = false;
+  /** Certificates are not recorded. */
+  readonly trust: TrustDirectory = {
+    find: () => {
+      this.wasGuessed = true;
+      return undefined;
+    },
+    generation: 0,
+    usesOldLists: false,
+    noteUse: () => undefined,
+  };
   #findKey: FindKeyById = () => undefined;
   #isInForce = true;
   /** Settings in force that were asked about a refused token. */

@@ -13,7 +13,7 @@ import { corsOf } from '../../proxy/respond.ts';
 import { upstreamPath } from '../../proxy/upstream-path.ts';
 
 export interface ReplayCaller {
-  readonly kind: 'anonymous' | 'api_key' | 'jwt';
+  readonly kind: 'anonymous' | 'api_key' | 'jwt' | 'mtls';
   readonly id: string;
   readonly name: string;
 }

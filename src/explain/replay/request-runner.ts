@@ -11,7 +11,7 @@ import { WaitingClients } from '../../proxy/downstream/waiting-clients.ts';
 import { ExplainSocket } from '../described-socket.ts';
 import { readRequest, type RecordedRequest } from '../traffic/traffic-record.ts';
 import { QUIET_OBSERVER } from './quiet-observer.ts';
-import type { RecordedCallers } from './recorded-callers.ts';
+import { recordedTls, type RecordedCallers } from './recorded-callers.ts';
 import { outcomeOf, type ReplayOutcome } from './replay-outcome.ts';
 
 /** @param request as in `TrafficRecord` */
@@ -45,7 +45,8 @@ export function createRunner(context: ProxyContext, callers: RecordedCallers, is
       const socket = new ExplainSocket();
       const own = { ...quiet, waiting: new WaitingClients() };
       // The connection attaches itself to the socket and is collected with it.
-      void new Connection(socket, recorded.clientIp, isSecure, own, () => undefined);
+      const tls = isSecure ? recordedTls() : undefined;
+      void new Connection(socket, recorded.clientIp, isSecure, own, () => undefined, { tls });
       socket.receive(Buffer.from(headOf(recorded, callers), 'latin1'));
     });
 }

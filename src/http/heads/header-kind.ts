@@ -40,7 +40,7 @@ export const HeaderKind = Object.freeze({
   accessControlRequestHeaders: 22,
   /** Every other `Access-Control-` name: the CORS fields of responses. */
   accessControl: 23,
-  /** Any name that begins with `X-Headgate-`. */
+  /** Any name that begins with `X-Headgate-`, and the fields with a client certificate: of clients none passes. */
   headgate: 24,
   /** A spelling, with `_` or another odd character, that a backend may fold into a name of another kind. */
   underscoreAlias: 25,
@@ -91,6 +91,9 @@ const names: ReadonlyArray<readonly [name: string, kind: HeaderKind]> = [
   ['x-azure-socketip', HeaderKind.realIp],
   ['x-envoy-external-address', HeaderKind.realIp],
   ['x-original-forwarded-for', HeaderKind.realIp],
+  ['client-cert', HeaderKind.headgate],
+  ['client-cert-chain', HeaderKind.headgate],
+  ['x-forwarded-client-cert', HeaderKind.headgate],
   ['x-request-id', HeaderKind.requestId],
   ['via', HeaderKind.via],
   ['traceparent', HeaderKind.traceparent],

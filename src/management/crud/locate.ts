@@ -40,6 +40,7 @@ export function rulesOf(context: ManagementContext, reader: ConfigReader): RuleC
     egress,
     certificateNames: () => status.certificateNames(),
     clientCertificateNames: () => status.clientCertificateNames(),
+    trusted: status.trusted,
   };
 }
 

@@ -13,7 +13,7 @@ const count = (description: string) => Type.Integer({ minimum: 0, description })
 const CallerSchema = Type.Object(
   {
     kind: Type.Union(
-      ['anonymous', 'api_key', 'jwt'].map((kind) => Type.Literal(kind)),
+      ['anonymous', 'api_key', 'jwt', 'mtls'].map((kind) => Type.Literal(kind)),
       { description: 'How the caller was identified.' },
     ),
     id: Type.String({ description: 'Id of the key or subject of the token; empty for anonymous callers.' }),

@@ -1,6 +1,7 @@
 /** What rules may look at while a record is built, inside of the transaction. */
 import type { Clock } from '../../lib/clock.ts';
 import type { JwtDefaults, RateLimitGlobals } from '../../policy/dependencies.ts';
+import type { TrustFacts } from '../../policy/part.ts';
 import type { ConfigReader } from '../../storage/repository.ts';
 
 /** Where the gateway may connect (egress/egress.ts). */
@@ -22,6 +23,8 @@ export interface RuleContext {
   readonly certificateNames?: () => readonly string[] | undefined;
   /** The names of the certificates for backends. Absent where warnings are not asked for. */
   readonly clientCertificateNames?: () => readonly string[];
+  /** What client certificates are verified with. Absent where warnings are not asked for. */
+  readonly trusted?: TrustFacts;
   /**
    * What is written was in force before, as when a configuration file is read at a start: times that had to lie in the
    * future then may have passed.

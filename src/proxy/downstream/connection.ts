@@ -15,6 +15,7 @@ import { skipEmptyLine } from '../../http/heads/head-end.ts';
 import { headError, type HeadError } from '../../http/heads/head-error.ts';
 import { joined } from '../../http/joined-bytes.ts';
 import type { RequestHead } from '../../http/heads/request-head.ts';
+import type { ClientTls } from '../../policy/stage.ts';
 import type { ClientConnection, TunnelOfClient } from '../interfaces/client-connection.ts';
 import { ClientLink } from './client-link.ts';
 import type { ClientSocket, ClientSocketEvents } from './client-socket.ts';
@@ -43,6 +44,8 @@ export interface ConnectionTraits {
   readonly isHttp2?: boolean;
   /** See `Client`; default: true. */
   readonly isKnown?: boolean;
+  /** With TLS. */
+  readonly tls?: ClientTls | undefined;
 }
 
 export class Connection
@@ -59,6 +62,7 @@ export class Connection
   readonly peer: string;
   readonly isTrustedPeer: boolean;
   readonly isSecure: boolean;
+  readonly clientTls: ClientTls | undefined;
   /** Lines for the backend if the peer is not trusted. */
   readonly forwarded: ForwardedFields;
   /** One stream of an HTTP/2 connection (http2-client-socket.ts). */
@@ -93,7 +97,7 @@ export class Connection
     isSecure: boolean,
     context: ProxyContext,
     onClosed: (connection: Connection) => void,
-    { isHttp2 = false, isKnown = true }: ConnectionTraits = {},
+    { isHttp2 = false, isKnown = true, tls }: ConnectionTraits = {},
   ) {
     super(socket);
     this.#onClosed = onClosed;
@@ -102,6 +106,7 @@ export class Connection
     // Without a name, the bytes may be of any client, and so may the fields in them.
     this.isTrustedPeer = isKnown && context.isTrustedProxy(peer);
     this.isSecure = isSecure;
+    this.clientTls = tls;
     this.forwarded = new ForwardedFields(peer, isSecure);
     this.isHttp2 = isHttp2;
     this.#idleSinceMs = context.deadlines.nowMs;

@@ -1,6 +1,8 @@
 /**
  * The connection of a client as its exchanges see it. `Connection` implements it.
  */
+import type { ClientTls } from '../../policy/stage.ts';
+import type { ClientTlsState } from '../downstream/tls/presented-certificates.ts';
 import type { RequestHead } from '../../http/heads/request-head.ts';
 import type { BodyBuffer } from '../io/body-buffer-pool.ts';
 import type { ForwardedFields } from '../upstream/forwarded-fields.ts';
@@ -12,6 +14,8 @@ export interface Client {
   readonly address: string;
   /** False if a balancer passes the connection on and does not say whose it is: then the address is the balancer's. */
   readonly isKnown: boolean;
+  /** undefined without TLS. */
+  readonly tls?: ClientTlsState;
 }
 
 export interface ClientConnection {
@@ -25,6 +29,8 @@ export interface ClientConnection {
   /** Whether its forwarded fields are believed. */
   readonly isTrustedPeer: boolean;
   readonly isSecure: boolean;
+  /** undefined without TLS. */
+  readonly clientTls: ClientTls | undefined;
   readonly isHttp2: boolean;
   /** Protocol of the latest request; for logs. */
   readonly protocol: 'HTTP/1.0' | 'HTTP/1.1' | 'HTTP/2';

@@ -44,12 +44,13 @@ export function addedLines(editor: FieldEditor | undefined, exchange: ExchangeVi
 }
 
 function subjectOf(exchange: ExchangeView, route: Route): FieldSubject {
-  const { method, path, clientIp, announcedBytes, nowMs, requestId, evaluation } = exchange;
+  const { method, path, clientIp, announcedBytes, clientTls, nowMs, requestId, evaluation } = exchange;
   return {
     method,
     path,
     clientIp,
     announcedBytes,
+    clientTls,
     nowMs,
     requestId,
     evaluation,

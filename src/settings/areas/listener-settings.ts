@@ -1,5 +1,14 @@
 /** Settings of the traffic listener: address, TLS, clients. */
-import { addressOrBlock, boolean, host, integer, list, text, type Setting } from '../settings-values.ts';
+import {
+  addressOrBlock,
+  boolean,
+  host,
+  integer,
+  list,
+  oneOf,
+  text,
+  type Setting,
+} from '../settings-values.ts';
 
 const port = { min: 0, max: 65_535 };
 const windowSecs = { min: 1, max: 31_622_400 };
@@ -47,6 +56,17 @@ export const LISTENER_SETTINGS = {
     defaultText: 'none',
     description:
       'Load balancers that begin each connection with the client’s address (PROXY protocol, version 1 or 2). Their connections must begin so, else they are closed; from all other addresses such a header is not read.',
+  }),
+  GATEWAY_PROXY__CLIENT_CAS: text('path', {
+    default: undefined,
+    defaultText: 'none',
+    description:
+      'Folder with the certificates that client certificates are verified with (`auth_type: mtls`): `<name>.crt`, one or several in PEM, and `<name>.crl` with revocation lists, in PEM or DER. A policy names one in `auth.mtls.ca`. Files are read again when they change.',
+  }),
+  GATEWAY_PROXY__OVERDUE_CRLS: oneOf(['refuse', 'use'], {
+    default: 'refuse',
+    description:
+      'What a revocation list decides whose next update is overdue: `refuse` every certificate of its issuer, or `use` the list as it is.',
   }),
   GATEWAY_PROXY__TLS__TICKET_ROTATION_SECS: integer(windowSecs, {
     default: 28_800,

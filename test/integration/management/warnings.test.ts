@@ -6,6 +6,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'n
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { CertificateMaker } from '../../support/programs/certificate-maker.ts';
 import { WARNINGS } from '../../../src/policy/policy-warnings.ts';
 import { startGateway, type Answer, type TestGateway } from '../../support/gateway.ts';
 import { TLS_PAIR } from '../../support/clients/http2-client.ts';
@@ -318,6 +319,38 @@ describe('hosts', () => {
     });
     expect(changed.body.warnings[0].detail).toContain('has the name "x.backend.test", nor those of 1 more');
     await secure.stop();
+    rmSync(folder, { recursive: true });
+  });
+});
+
+describe('client certificates', () => {
+  it('trusted certificates that are not here, have expired or cannot be read, and a listener without TLS', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'headgate-warnings-'));
+    const maker = new CertificateMaker();
+    const root = maker.authority('root');
+    writeFileSync(join(folder, 'good.crt'), root.cert);
+    writeFileSync(join(folder, 'old.crt'), maker.authority('old', { days: -1 }).cert);
+    writeFileSync(join(folder, 'listed.crt'), root.cert);
+    writeFileSync(join(folder, 'listed.crl'), 'junk');
+    writeFileSync(join(folder, 'late.crt'), root.cert);
+    writeFileSync(join(folder, 'late.crl'), maker.revocationList(root, [], -1));
+    const plain = await startGateway({ env: { GATEWAY_PROXY__CLIENT_CAS: folder } });
+    const made = async (ca: string): Promise<string[]> => {
+      const policy = { auth: { auth_type: 'mtls', mtls: { ca } } };
+      return warningsOf(await plain.api('POST', '/apps', record(ca, { default_policy: policy })));
+    };
+    const pointer = '/default_policy/auth/mtls/ca';
+    expect(await made('good')).toEqual([`${pointer} mtls_without_tls`]);
+    const missing = [`${pointer} trusted_certificates_missing`, `${pointer} mtls_without_tls`];
+    expect(await made('absent')).toEqual(missing);
+    const broken = [`${pointer} trusted_certificates_problem`, `${pointer} mtls_without_tls`];
+    for (const name of ['old', 'listed', 'late']) expect(await made(name), name).toEqual(broken);
+    // Also what the node tells of itself.
+    expect((await plain.api('GET', '//readyz')).body.data.reason).toMatch(
+      /"old" has expired.*listed\.crl: it has no revocation list|listed\.crl: it has no revocation list.*"old" has expired/,
+    );
+    await plain.stop();
+    maker.remove();
     rmSync(folder, { recursive: true });
   });
 });

@@ -49,7 +49,7 @@ const TrafficGroupSchema = Type.Object(
     to: PlanSideSchema,
     by: Type.Object(
       {
-        kind: oneOf(['anonymous', 'api_key', 'jwt'], { description: 'How it was recognised.' }),
+        kind: oneOf(['anonymous', 'api_key', 'jwt', 'mtls'], { description: 'How it was recognised.' }),
         id: Type.String({ description: 'Id of the key, or subject; may be empty.' }),
         name: Type.String({ description: 'Name of the caller; may be empty.' }),
         app: nullable(Type.String({ description: 'Slug of the app of the requests.' })),

@@ -26,12 +26,13 @@ export function policyWarnings(
 
 export function viewWarnings(
   view: PolicyView,
-  { clock, jwtDefaults, policyGlobals, reader }: RuleContext,
+  { clock, jwtDefaults, policyGlobals, reader, trusted }: RuleContext,
 ): Promise<Warning[]> {
   const now = timestamp(clock.nowMs());
   return warningsOfPolicy(view, {
     jwtDefaults,
     policyGlobals,
+    trusted,
     someKeyHasScopes: (appId, scopes) => reader.someKeyHasScopes(appId, scopes, now),
   });
 }

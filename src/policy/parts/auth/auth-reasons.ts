@@ -47,6 +47,8 @@ export interface Challenge {
   readonly realm: string;
   /** undefined for Authorization. */
   readonly field: { readonly name: string; readonly isJwt: boolean } | undefined;
+  /** The credential is a client certificate. */
+  readonly isCertificate: boolean;
 }
 
 export interface Challenged {
@@ -109,7 +111,8 @@ export const MISSING_CLAIM: ReasonKind<Challenged & { readonly claim: string }> 
     ),
 };
 
-function neededCredential({ field }: Challenge): string {
+function neededCredential({ field, isCertificate }: Challenge): string {
+  if (isCertificate) return 'The request needs a client certificate that is accepted';
   if (field === undefined) return 'The request needs an Authorization header with a bearer token';
   return `The request needs the header ${field.name} with ${field.isJwt ? 'a JWT' : 'an API key'}`;
 }
@@ -119,8 +122,9 @@ function problemText({ problem, challenge }: InvalidCredential): string {
   return problem === 'repeated_field' ? `${text} ${challenge.field?.name ?? 'Authorization'}` : text;
 }
 
-function challengeLine({ realm, field }: Challenge, parameters = ''): string {
-  const scheme = field === undefined ? 'Bearer' : field.isJwt ? 'JWT' : 'ApiKey';
+function challengeLine({ realm, field, isCertificate }: Challenge, parameters = ''): string {
+  const inField = field?.isJwt === true ? 'JWT' : 'ApiKey';
+  const scheme = isCertificate ? 'ClientCertificate' : field === undefined ? 'Bearer' : inField;
   const place = field === undefined ? '' : `, header=${quoted(field.name)}`;
   return `WWW-Authenticate: ${scheme} realm=${quoted(realm)}${place}${parameters}\r\n`;
 }

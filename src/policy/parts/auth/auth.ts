@@ -31,6 +31,7 @@ import { tokenStart } from './bearer.ts';
 import { challengeOf, credentialPlace } from './credential-place.ts';
 import type { PolicyDependencies } from '../../dependencies.ts';
 import { compileJwt, missingClaim } from './jwt/jwt.ts';
+import { mtlsStage } from './mtls/mtls.ts';
 import type { Identity, JwtVerifiers, KeysUnavailable } from './jwt/jwt-verifier.ts';
 import type { CompileContext, PartContribution } from '../../part.ts';
 import type { AuthPolicy } from './schema.ts';
@@ -80,7 +81,24 @@ export function compileAuth(
   const forwardsApiKeys = value?.forward_credentials === true;
   if (auth === undefined || auth.auth_type === 'none')
     return { data: { managedHeaders: vouched, withheldTrailers: vouched, forwardsApiKeys } };
-  return compileUsed(auth, vouched, context);
+  return auth.auth_type === 'mtls'
+    ? compileCertificates(auth, vouched, context)
+    : compileUsed(auth, vouched, context);
+}
+
+/** No field carries the credential, and guessing certificates is not possible: there is no guard. */
+function compileCertificates(
+  auth: AuthPolicy,
+  vouched: ReadonlySet<string> | undefined,
+  { app, dependencies, inShadow: shadow }: CompileContext<SharedAuth>,
+): PartContribution {
+  const { mtls } = auth;
+  if (mtls === undefined) throw new Error('auth_type "mtls" needs auth.mtls');
+  const forwardsApiKeys = auth.forward_credentials === true;
+  return {
+    stages: [{ part: 'auth', run: mtlsStage(auth, mtls, app, dependencies), shadow }],
+    data: { managedHeaders: vouched, withheldTrailers: vouched, forwardsApiKeys },
+  };
 }
 
 function compileUsed(

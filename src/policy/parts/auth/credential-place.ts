@@ -11,7 +11,13 @@ import type { CredentialPlace } from '../../stage.ts';
 
 /** @returns undefined for `Authorization`, and without authentication */
 export function credentialPlace(auth: AuthPolicy | undefined): CredentialPlace | undefined {
-  if (auth?.in === undefined || auth.auth_type === 'none' || isAuthorization(auth.in)) return undefined;
+  if (
+    auth?.in === undefined ||
+    auth.auth_type === 'none' ||
+    auth.auth_type === 'mtls' ||
+    isAuthorization(auth.in)
+  )
+    return undefined;
   return Object.freeze({
     name: auth.in,
     lowerName: auth.in.toLowerCase(),
@@ -26,5 +32,6 @@ export function challengeOf(
   auth: AuthPolicy | null | undefined,
 ): Challenge {
   const isJwt = auth?.auth_type === 'jwt';
-  return Object.freeze({ realm: app.slug, field: place && { name: place.name, isJwt } });
+  const isCertificate = auth?.auth_type === 'mtls';
+  return Object.freeze({ realm: app.slug, field: place && { name: place.name, isJwt }, isCertificate });
 }

@@ -5,6 +5,7 @@ import { ofSettings, type DeniedRequest, type PartExplain, type PartFix } from '
 import { requiredScopes } from '../scopes/schema.ts';
 import { givenAuth } from './auth-of.ts';
 import { CREDENTIALS_INVALID, CREDENTIALS_MISSING, KEYS_UNAVAILABLE, MISSING_CLAIM } from './auth-reasons.ts';
+import { CERTIFICATE_INVALID, CERTIFICATE_MISSING, MISDIRECTED } from './mtls/mtls-reasons.ts';
 import type { AuthPolicy } from './schema.ts';
 
 export const authExplain: PartExplain<AuthPolicy> = {
@@ -23,6 +24,8 @@ export const authExplain: PartExplain<AuthPolicy> = {
 export function credentialFix(denial: Reason<unknown, string>, request: DeniedRequest): PartFix | undefined {
   const { policy, app } = request;
   const auth = givenAuth(policy.effective.policy);
+  const ofCertificate = certificateFix(denial);
+  if (ofCertificate !== undefined) return ofCertificate;
   const isJwt = auth?.auth_type === 'jwt';
   const what = isJwt ? 'a JWT' : `an API key of app ${app?.slug ?? ''}`;
   if (isKind(denial, CREDENTIALS_MISSING)) {
@@ -49,6 +52,31 @@ export function credentialFix(denial: Reason<unknown, string>, request: DeniedRe
       detail: `Send ${what} that is valid. ${detail}`,
     }
   );
+}
+
+function certificateFix(denial: Reason<unknown, string>): PartFix | undefined {
+  if (isKind(denial, MISDIRECTED))
+    return {
+      action: 'correct_request',
+      detail: 'Open a connection for this host, with its name in the handshake',
+    };
+  if (isKind(denial, CERTIFICATE_MISSING))
+    return {
+      action: 'send_credentials',
+      detail: 'Present a client certificate in the TLS handshake with the gateway',
+    };
+  if (!isKind(denial, CERTIFICATE_INVALID)) return undefined;
+  const { problem, ca } = denial.data;
+  if (problem === 'no_caller') {
+    const detail = `Add a caller for this certificate to auth.mtls.callers. ${operatorDetail(denial)}`;
+    return { action: 'fix_keys', detail, target: { part: 'auth' } };
+  }
+  if (problem === 'no_trusted_certificates' || problem.includes('revocation_list')) {
+    const file = problem === 'no_trusted_certificates' ? `${ca}.crt` : `${ca}.crl`;
+    const detail = `See to the file ${file} in the folder of GATEWAY_PROXY__CLIENT_CAS. ${operatorDetail(denial)}`;
+    return { action: 'fix_keys', detail, target: { type: 'setting', id: 'GATEWAY_PROXY__CLIENT_CAS' } };
+  }
+  return { action: 'replace_credentials', detail: `Present a valid certificate. ${operatorDetail(denial)}` };
 }
 
 const AUTHENTICATE: PartFix = {

@@ -1,4 +1,7 @@
-/** The policy part `auth`: API keys and JWTs. auth.ts has its stage, jwt/ and api-key.ts the two kinds of credential. */
+/**
+ * The policy part `auth`: API keys, JWTs and client certificates. auth.ts has its stage, jwt/, mtls/ and api-key.ts the
+ * kinds of credential.
+ */
 import { foldedName } from '../../../lib/folded-name.ts';
 import type { FieldError } from '../../../model/errors.ts';
 import { definePart, type RulesContext, type WarningRule } from '../../part.ts';
@@ -13,6 +16,12 @@ import { authExplain } from './explain.ts';
 import { jwtSettingsErrors } from './jwt/jwt-rules.ts';
 import { resolveJwt } from './jwt/jwt-settings.ts';
 import { createJwtVerifiers } from './jwt/jwt-verifier.ts';
+import {
+  CERTIFICATE_INVALID_ERROR,
+  CERTIFICATE_MISSING_ERROR,
+  MISDIRECTED_ERROR,
+} from './mtls/mtls-reasons.ts';
+import { mtlsErrors, trustWarnings } from './mtls/mtls-rules.ts';
 import { AuthSchema, type AuthPolicy } from './schema.ts';
 
 /** RFC 7518 section 6: of symmetric, elliptic curve and RSA keys. */
@@ -45,7 +54,8 @@ export const AUTH = definePart({
     { name: 'auth_guard', phase: 'authentication' },
     { name: 'auth', phase: 'authentication' },
   ],
-  warnings: [jwtWithoutKeys],
+  errors: [CERTIFICATE_MISSING_ERROR, CERTIFICATE_INVALID_ERROR, MISDIRECTED_ERROR],
+  warnings: [jwtWithoutKeys, ...trustWarnings],
   explain: authExplain,
   rules: authErrors,
   isImplied: (policy) => authOf(policy) !== undefined,
@@ -60,7 +70,7 @@ export const AUTH = definePart({
 
 function authErrors(auth: AuthPolicy, context: RulesContext): FieldError[] {
   const { pointer } = context;
-  const errors = placeErrors(auth, `${pointer}/in`);
+  const errors = [...placeErrors(auth, `${pointer}/in`), ...mtlsErrors(auth, pointer)];
   if (auth.auth_type !== 'jwt') {
     if (auth.jwt !== undefined) {
       errors.push({ pointer: `${pointer}/jwt`, detail: 'is only allowed with auth_type "jwt"' });
@@ -76,7 +86,8 @@ function authErrors(auth: AuthPolicy, context: RulesContext): FieldError[] {
 
 function placeErrors({ auth_type: type, in: name, jwt }: AuthPolicy, pointer: string): FieldError[] {
   if (name === undefined) return [];
-  if (type === 'none') return [{ pointer, detail: 'is only allowed with auth_type "api_key" or "jwt"' }];
+  if (type === 'none' || type === 'mtls')
+    return [{ pointer, detail: 'is only allowed with auth_type "api_key" or "jwt"' }];
   if (!mayCarryCredential(name)) {
     return [{ pointer, detail: `cannot be the header "${name}": it has a meaning of its own` }];
   }

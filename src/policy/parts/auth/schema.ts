@@ -3,6 +3,7 @@ import { Type, type Static } from 'typebox';
 import { JWT_ALGORITHMS } from '../../../model/jwt-algorithms.ts';
 import { HTTP_URL_PATTERN, TOKEN_PATTERN } from '../../../model/patterns.ts';
 import { closed, oneOf } from '../../../model/schema-pieces.ts';
+import { MtlsSettingsSchema } from './mtls/mtls-schema.ts';
 
 export const JwtSettingsSchema = Type.Object(
   {
@@ -67,7 +68,9 @@ export const JwtSettingsSchema = Type.Object(
 
 export const AuthSchema = Type.Object(
   {
-    auth_type: oneOf(['api_key', 'jwt', 'none'], { description: 'The kind of credential.' }),
+    auth_type: oneOf(['api_key', 'jwt', 'mtls', 'none'], {
+      description: 'The kind of credential; `mtls` is a client certificate.',
+    }),
     required: Type.Optional(
       Type.Boolean({
         default: true,
@@ -97,6 +100,7 @@ export const AuthSchema = Type.Object(
       }),
     ),
     jwt: Type.Optional(JwtSettingsSchema),
+    mtls: Type.Optional(MtlsSettingsSchema),
   },
   { ...closed, description: 'Who may call.' },
 );

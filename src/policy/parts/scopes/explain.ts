@@ -15,6 +15,10 @@ export const scopesExplain: PartExplain<readonly string[]> = {
       const detail = `Request a JWT with the scopes ${names}. ${operatorDetail(denial)}`;
       return { action: 'request_token', detail, value: missing };
     }
+    if (caller.kind === 'mtls') {
+      const detail = `Add scope ${names} to the caller ${caller.name} in auth.mtls.callers`;
+      return { action: 'set_policy', detail, target: { part: 'auth' } };
+    }
     return {
       action: 'add_scopes',
       detail: `Add scope ${names} to token ${caller.name}`,

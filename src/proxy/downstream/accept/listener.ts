@@ -7,6 +7,7 @@ import type { TLSSocket } from 'node:tls';
 import { normaliseAddress } from '../../../http/address.ts';
 import { AddressCounts } from './address-counts.ts';
 import { AnnouncedClient } from './announced-client.ts';
+import { HelloReader } from './hello-reader.ts';
 import { streamClientSocket, type ClientSocket } from '../client-socket.ts';
 import { Connection } from '../connection.ts';
 import type { Client } from '../../interfaces/client-connection.ts';
@@ -18,9 +19,11 @@ import type { OpeningClient } from './opening-client.ts';
 import { beginsHttp2, PrefaceClient } from './preface-client.ts';
 import { tcpClientSocket } from '../tcp-client-socket.ts';
 import { WaitingClient } from '../waiting-clients.ts';
+import { CertificateRequests } from '../tls/certificate-requests.ts';
+import { clientTlsOf } from '../tls/presented-certificates.ts';
 import type { CertificatePair } from '../tls/tls-certificate.ts';
 import { errorCodeOf, handshakeFailure } from '../tls/tls-failure.ts';
-import { HTTP2 } from '../tls/tls-server.ts';
+import { HTTP2, type TlsServer } from '../tls/tls-server.ts';
 
 export interface ListenerOptions {
   readonly host: string;
@@ -28,6 +31,8 @@ export interface ListenerOptions {
   readonly ports: readonly PortOptions[];
   /** Whether connections of that address begin with a PROXY header, which then must be there; absent: none do. */
   readonly isAnnounced?: (address: string) => boolean;
+  /** Which clients are asked for a certificate; absent: none. */
+  readonly certificateRequests?: CertificateRequests;
 }
 
 /**
@@ -42,6 +47,7 @@ const NOTHING = Buffer.alloc(0);
 export class Listener {
   readonly #context: ProxyContext;
   readonly #options: ListenerOptions;
+  readonly #requests: CertificateRequests;
   readonly #ports: readonly ListeningPort[];
   readonly #connections = new Set<Connection>();
   readonly #http2Connections = new Set<Http2Connection>();
@@ -62,6 +68,7 @@ export class Listener {
   constructor(context: ProxyContext, options: ListenerOptions) {
     this.#context = context;
     this.#options = options;
+    this.#requests = options.certificateRequests ?? NO_REQUESTS;
     const { maxConnections, maxConnectionsPerIp, ipv6PrefixBits, headTimeoutMs } = context.options;
     this.#addresses = new AddressCounts(maxConnectionsPerIp, ipv6PrefixBits, (address) =>
       context.isTrustedProxy(address),
@@ -141,7 +148,7 @@ export class Listener {
     const { observer } = this.#context;
     return {
       accept: (socket, from) => this.#accept(socket, from),
-      acceptTls: (socket, accepted) => this.#acceptTls(socket, accepted),
+      acceptTls: (socket, accepted, wasAsked) => this.#acceptTls(socket, accepted, wasAsked),
       handshakeFailed: (error, accepted) => {
         const handshake = accepted && this.#handshakeOf.get(accepted);
         if (handshake !== undefined) this.#endHandshake(handshake);
@@ -187,7 +194,7 @@ export class Listener {
     if (from.tls === undefined) return this.#servePlain(socket, client, from.allowsH2c, early);
     socket.once('close', () => this.#addresses.leave(client.address));
     if (early !== undefined) socket.unshift(early);
-    this.#beginHandshake(socket, client, from.tls.server);
+    this.#beginHandshake(socket, client, from.tls);
   }
 
   /** If there is no room, the client that has been idle longest is closed. */
@@ -208,13 +215,24 @@ export class Listener {
   }
 
   /** Its handshake is not complete, but the client would see a failure if it were closed now. */
-  #beginHandshake(socket: net.Socket, client: Client, server: net.Server): void {
+  #beginHandshake(socket: net.Socket, client: Client, tls: TlsServer): void {
     const handshake = new Handshake(socket, client);
     this.#handshakes.add(handshake);
     this.#handshakeOf.set(socket, handshake);
     this.#context.waiting.add(handshake);
     socket.once('close', () => this.#endHandshake(handshake));
-    server.emit('connection', socket);
+    const requests = this.#requests;
+    const { mode } = requests;
+    const begin = (isAsked: boolean): void => {
+      (isAsked ? tls.asking : tls.server).emit('connection', socket);
+    };
+    if (mode !== 'some') return begin(mode === 'every');
+    void new HelloReader(
+      socket,
+      this.#context,
+      (serverName) => begin(requests.askedFor(serverName).size > 0),
+      () => this.#context.observer.handshakeFailed('closed', client.address, ''),
+    );
   }
 
   /** False if it has ended before. */
@@ -223,11 +241,11 @@ export class Listener {
     return this.#handshakes.delete(handshake);
   }
 
-  #acceptTls(socket: TLSSocket, accepted: net.Socket | undefined): void {
+  #acceptTls(socket: TLSSocket, accepted: net.Socket | undefined, wasAsked: boolean): void {
     const handshake = accepted && this.#handshakeOf.get(accepted);
     // It has disconnected already.
     if (handshake === undefined || !this.#endHandshake(handshake)) return void socket.destroy();
-    const { client } = handshake;
+    const client = { ...handshake.client, tls: clientTlsOf(socket, wasAsked, this.#requests) };
     if (socket.alpnProtocol !== HTTP2) return this.#serve(streamClientSocket(socket), client, true);
     this.#serveHttp2(socket, client, true);
   }
@@ -265,12 +283,17 @@ export class Listener {
     this.#context.deadlines.add(connection);
   }
 
-  #serve(socket: ClientSocket, { address, isKnown }: Client, isSecure: boolean): void {
-    const connection = new Connection(socket, address, isSecure, this.#context, this.#forget, { isKnown });
+  #serve(socket: ClientSocket, { address, isKnown, tls }: Client, isSecure: boolean): void {
+    const connection = new Connection(socket, address, isSecure, this.#context, this.#forget, {
+      isKnown,
+      tls,
+    });
     this.#connections.add(connection);
     this.#context.deadlines.add(connection);
   }
 }
+
+const NO_REQUESTS = new CertificateRequests({ versions: () => [], isUsed: () => false });
 
 /** A client during its TLS handshake. */
 class Handshake extends WaitingClient {

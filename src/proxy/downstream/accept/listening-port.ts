@@ -32,8 +32,9 @@ export interface PortEvents {
   /**
    * The handshake is complete.
    * @param accepted the socket that `accept` got
+   * @param wasAsked whether the client was asked for a certificate
    */
-  acceptTls(socket: TLSSocket, accepted: net.Socket | undefined): void;
+  acceptTls(socket: TLSSocket, accepted: net.Socket | undefined, wasAsked: boolean): void;
   handshakeFailed(error: Error, accepted: net.Socket | undefined): void;
   /** The kernel's queue has more than may be accepted. */
   dropped(): void;
@@ -65,11 +66,10 @@ export class ListeningPort {
     this.#events = events;
     if (tls !== undefined) {
       const { handshakeTimeoutMs } = limits;
-      this.tls = createTlsServer({ ...tls, handshakeTimeoutMs }, (socket) =>
-        events.acceptTls(socket, acceptedSocketOf(socket)),
-      );
-      this.tls.server.prependListener('tlsClientError', (error: Error, socket: TLSSocket) =>
-        events.handshakeFailed(error, acceptedSocketOf(socket)),
+      const onFailed = (error: Error, socket: TLSSocket): void =>
+        events.handshakeFailed(error, acceptedSocketOf(socket));
+      this.tls = createTlsServer({ ...tls, handshakeTimeoutMs, onFailed }, (socket, wasAsked) =>
+        events.acceptTls(socket, acceptedSocketOf(socket), wasAsked),
       );
     }
     // TLS creates sockets from the accepted ones.

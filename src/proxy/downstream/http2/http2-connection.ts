@@ -164,14 +164,16 @@ export class Http2Connection extends WaitingClient implements Expiring {
     if ('malformed' in request) return void stream.close(constants.NGHTTP2_PROTOCOL_ERROR);
     const socket = new Http2ClientSocket(stream, request, this.#guard);
     const forget = (closed: Connection): void => this.#forget(closed);
-    const { address, isKnown } = this.#client;
-    const traits = { isHttp2: true, isKnown };
+    const { address, isKnown, tls } = this.#client;
+    const traits = { isHttp2: true, isKnown, tls };
     const connection = new Connection(socket, address, this.#isSecure, this.#context, forget, traits);
     this.#streams.set(connection, socket);
     this.#context.waiting.delete(this);
     this.#context.deadlines.add(connection);
     this.#idleDeadlineMs = Infinity;
     socket.start();
+    // Another connection of this client would be asked for a certificate.
+    if (tls?.isOutdated === true) this.closeWhenDone();
   }
 
   /** RST_STREAM from either side costs budget, except NO_ERROR, which says that enough of a body has arrived. */

@@ -1,7 +1,13 @@
 /**
- * The TLS side of the traffic listener: a server that offers HTTP/2 and HTTP/1.1 (ALPN, RFC 7301), selects the
- * certificate by name, and accepts new certificates while it serves. Knows nothing of the protocols over TLS.
+ * The TLS side of the traffic listener: servers that offer HTTP/2 and HTTP/1.1 (ALPN, RFC 7301), select the
+ * certificate by name, and accept new certificates while they serve. One asks clients for a certificate, the other does
+ * not. Knows nothing of the protocols over TLS.
+ *
+ * The asking server accepts any certificate: policies verify it, and refuse in words. It resumes no session, so that
+ * each connection has the certificate with all of its chain from its own handshake, and a ticket carries no identity
+ * anywhere (docs/explanation/decisions/certificates-from-clients.md).
  */
+import { constants } from 'node:crypto';
 import { Socket } from 'node:net';
 import * as tls from 'node:tls';
 import { secretBytes } from '../../../lib/ids.ts';
@@ -15,10 +21,13 @@ export interface TlsServerOptions {
   readonly handshakeTimeoutMs: number;
   /** 48 bytes; random by default. */
   readonly ticketKeys?: Uint8Array;
+  readonly onFailed?: (error: Error, socket: tls.TLSSocket) => void;
 }
 
 export interface TlsServer {
   readonly server: tls.Server;
+  /** Asks for a certificate of the client. Made when it is first needed. */
+  readonly asking: tls.Server;
   /** @throws if one of them is unusable; then nothing has changed */
   replace(certificates: readonly CertificatePair[]): void;
   replaceTicketKeys(ticketKeys: Uint8Array): void;
@@ -26,38 +35,60 @@ export interface TlsServer {
 
 export const HTTP2 = 'h2';
 const TICKET_KEYS_BYTES = 48;
+/** Without tickets, nothing of a session is kept that could be resumed: Node's servers keep none by number. */
+const ASKING: tls.TlsOptions = {
+  requestCert: true,
+  rejectUnauthorized: false,
+  secureOptions: constants.SSL_OP_NO_TICKET,
+  sessionIdContext: 'headgate-asking',
+};
 
 export function createTlsServer(
   options: TlsServerOptions,
-  accept: (socket: tls.TLSSocket) => void,
+  accept: (socket: tls.TLSSocket, wasAsked: boolean) => void,
 ): TlsServer {
   const contexts = new TlsContexts(options.certificates);
   const [first] = options.certificates;
   let ticketKeys = Buffer.from(options.ticketKeys ?? secretBytes(TICKET_KEYS_BYTES));
-  const server = tls.createServer(
-    {
-      ...(first === undefined ? {} : contextOptions(first)),
-      ticketKeys,
-      ALPNProtocols: options.http2 ? [HTTP2, 'http/1.1'] : ['http/1.1'],
-      SNICallback: (serverName, done) => done(null, contexts.select(serverName)),
-      handshakeTimeout: options.handshakeTimeoutMs,
-      noDelay: true,
-    } as tls.TlsOptions,
-    (socket) => {
-      // Only after the handshake: a client that disconnects during it must be removed at once.
-      socket.allowHalfOpen = true;
-      accept(socket);
-    },
-  );
-  // A failed handshake concerns only its client. After a timeout Node leaves the socket open.
-  server.on('tlsClientError', (_error, socket) => socket.destroy());
+  let current = first;
+  const create = (asks: boolean): tls.Server => {
+    const server = tls.createServer(
+      {
+        ...(current === undefined ? {} : contextOptions(current)),
+        ...(asks ? ASKING : { ticketKeys }),
+        ALPNProtocols: options.http2 ? [HTTP2, 'http/1.1'] : ['http/1.1'],
+        SNICallback: (serverName, done) => done(null, contexts.select(serverName)),
+        handshakeTimeout: options.handshakeTimeoutMs,
+        noDelay: true,
+      } as tls.TlsOptions,
+      (socket) => {
+        // Only after the handshake: a client that disconnects during it must be removed at once.
+        socket.allowHalfOpen = true;
+        accept(socket, asks);
+      },
+    );
+    // A failed handshake concerns only its client. After a timeout Node leaves the socket open.
+    server.on('tlsClientError', (error, socket) => {
+      options.onFailed?.(error, socket);
+      socket.destroy();
+    });
+    return server;
+  };
+  const server = create(false);
+  let asking: tls.Server | undefined;
   return {
     server,
+    get asking() {
+      return (asking ??= create(true));
+    },
     replace: (certificates) => {
       contexts.replace(certificates);
       const [next] = certificates;
+      current = next;
       // For clients without a server name, for which the callback is not called.
-      if (next !== undefined) server.setSecureContext({ ...contextOptions(next), ticketKeys });
+      if (next === undefined) return;
+      server.setSecureContext({ ...contextOptions(next), ticketKeys });
+      asking?.setSecureContext({ ...contextOptions(next), ...ASKING });
     },
     // The keys of the server's own context encrypt and decrypt tickets, whichever certificate is selected.
     replaceTicketKeys: (keys) => {

@@ -23,6 +23,8 @@ const RESERVED_HEADERS: ReadonlySet<string> = new Set([
   'cookie',
   'date',
   'expect',
+  'client-cert',
+  'client-cert-chain',
   'deprecation',
   'forwarded',
   'host',

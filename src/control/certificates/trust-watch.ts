@@ -1,0 +1,268 @@
+/**
+ * The certificates that client certificates are verified with: files `<name>.crt` of one folder, with revocation lists in
+ * `<name>.crl`. The main thread reads them at the start, and again when one of them changes, is added or removed (checked
+ * once a second by time, inode and size) or on request, and hands their text on. A file that cannot be used does not stop
+ * the start: it is logged once, what was read of it before stays in use, and reading is retried. A list whose file is gone
+ * also stays, until its certificates go: nothing that was revoked becomes valid by a missing file.
+ */
+import { readdir, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { readBoundedFile } from '../../declaration/bounded-file.ts';
+import { timestamp, type Clock } from '../../lib/clock.ts';
+import { CERTIFICATE_NAME_PATTERN } from '../../model/patterns.ts';
+import type { Logger } from '../../observe/log.ts';
+import type { CertificateFacts } from '../../proxy/downstream/tls/tls-certificate.ts';
+import { readRevocationLists } from '../../x509/revocation-list.ts';
+import { readTrustBundle, type TrustBundle, type TrustFiles } from '../../x509/trust-bundle.ts';
+import { certificateProblems, CertificateReminder, problemText } from './certificate-ends.ts';
+
+const POLL_MS = 1_000;
+const CERT_END = '.crt';
+const CRL_END = '.crl';
+const NAME = new RegExp(CERTIFICATE_NAME_PATTERN);
+/** More are not read: each is checked once a second. */
+export const TRUST_BUNDLES_MAX = 200;
+const FILE_BYTES_MAX = 2_097_152;
+const UNREADABLE = new Uint8Array(0);
+
+export interface TrustWatchDeps {
+  readonly folder: string;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+/** Resolves when requests are decided by them. */
+type Publish = (files: ReadonlyMap<string, TrustFiles>) => Promise<void>;
+
+interface Entry {
+  readonly files: TrustFiles;
+  readonly bundle: TrustBundle;
+}
+
+export class TrustWatch {
+  readonly #deps: TrustWatchDeps;
+  readonly #reminder: CertificateReminder;
+  readonly #entries = new Map<string, Entry>();
+  /** State of the files when they were read last, by name. */
+  readonly #stamps = new Map<string, string>();
+  /** What was logged last, by file; '' is the folder. */
+  readonly #complaints = new Map<string, string>();
+  readonly #overdue = new Set<string>();
+  #publish: Publish | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  #checking: Promise<void> | undefined;
+
+  constructor(deps: TrustWatchDeps) {
+    this.#deps = deps;
+    this.#reminder = new CertificateReminder(deps.clock, deps.log, 'clients');
+  }
+
+  get files(): ReadonlyMap<string, TrustFiles> {
+    return new Map([...this.#entries].map(([name, { files }]) => [name, files]));
+  }
+
+  /** Of each bundle the certificate that ends next; of one whose certificates have all ended, the last. */
+  get facts(): readonly CertificateFacts[] {
+    const nowMs = this.#deps.clock.nowMs();
+    return [...this.#entries].map(([name, { bundle }]) => {
+      const byEnd = bundle.certificates.toSorted((a, b) => a.expiresAtMs - b.expiresAtMs);
+      const next = byEnd.find(({ expiresAtMs }) => expiresAtMs > nowMs) ?? byEnd.at(-1);
+      const { validFromMs = 0, expiresAtMs = 0 } = next ?? {};
+      return { names: [name], validFromMs, expiresAtMs };
+    });
+  }
+
+  /** Problems with the files and their validity, in words; undefined without any. */
+  get problem(): string | undefined {
+    const found = [...this.#entries.keys()]
+      .map((name) => this.problemOf(name))
+      .filter((each) => each !== undefined);
+    return found.length === 0 ? undefined : found.join('. ');
+  }
+
+  /** The same of one bundle. */
+  problemOf(name: string): string | undefined {
+    const nowMs = this.#deps.clock.nowMs();
+    const found: string[] = [];
+    for (const file of [name + CERT_END, name + CRL_END]) {
+      const complaint = this.#complaints.get(file);
+      if (complaint !== undefined) found.push(`Cannot use the file ${file}: ${complaint}`);
+    }
+    const facts = this.facts.filter(({ names }) => names[0] === name);
+    const ends = problemText(certificateProblems(facts, nowMs), 'clients');
+    if (ends !== undefined) found.push(ends);
+    const overdueMs = this.#overdueSince(name, nowMs);
+    if (overdueMs !== undefined)
+      found.push(`The next update of a revocation list of "${name}" was due at ${timestamp(overdueMs)}`);
+    return found.length === 0 ? undefined : found.join('. ');
+  }
+
+  start(publish: Publish): void {
+    this.#publish = publish;
+    this.#remind();
+    this.#timer = setInterval(() => {
+      this.#remind();
+      void this.check();
+    }, POLL_MS);
+  }
+
+  /** Also waits for a check under way. */
+  async stop(): Promise<void> {
+    clearInterval(this.#timer);
+    await this.#checking;
+  }
+
+  /** Reads the files again, whether or not they changed. */
+  async reload(): Promise<void> {
+    await this.#checking;
+    this.#stamps.clear();
+    await this.check();
+  }
+
+  /** Reads what has changed; never rejects. */
+  check(): Promise<void> {
+    this.#checking ??= this.#check()
+      .catch((error: unknown) => this.#complain('', error instanceof Error ? error.message : String(error)))
+      .finally(() => (this.#checking = undefined));
+    return this.#checking;
+  }
+
+  async #check(): Promise<void> {
+    const names = await this.#names();
+    const changed: string[] = [];
+    for (const name of names) if (await this.#read(name)) changed.push(name);
+    for (const name of [...this.#entries.keys()].filter((known) => !names.includes(known))) {
+      this.#entries.delete(name);
+      changed.push(name);
+    }
+    for (const known of this.#stamps.keys()) if (!names.includes(known)) this.#forget(known);
+    if (changed.length === 0) return;
+    await this.#publish?.(this.files);
+    const how = this.#publish === undefined ? 'read' : 'reloaded';
+    this.#deps.log.info({ trusted: changed }, `trusted certificates for clients were ${how}`);
+  }
+
+  #forget(name: string): void {
+    this.#stamps.delete(name);
+    for (const end of [CERT_END, CRL_END]) this.#complaints.delete(name + end);
+    this.#overdue.delete(name);
+  }
+
+  async #names(): Promise<readonly string[]> {
+    const found = (await readdir(this.#deps.folder))
+      .filter((file) => file.endsWith(CERT_END))
+      .map((file) => file.slice(0, -CERT_END.length))
+      .filter((name) => NAME.test(name))
+      .toSorted();
+    // Those in use come first: one more file takes none of them away.
+    const names = [
+      ...found.filter((name) => this.#entries.has(name)),
+      ...found.filter((name) => !this.#entries.has(name)),
+    ];
+    const firstLeft = names[TRUST_BUNDLES_MAX];
+    if (firstLeft === undefined) this.#complaints.delete('');
+    else this.#complain('', `more than ${TRUST_BUNDLES_MAX}: "${firstLeft}" is the first that is not read`);
+    return names.slice(0, TRUST_BUNDLES_MAX);
+  }
+
+  /** Returns whether something else is in use now. */
+  async #read(name: string): Promise<boolean> {
+    const [cert, crl] = [CERT_END, CRL_END].map((end) => join(this.#deps.folder, name + end)) as [
+      string,
+      string,
+    ];
+    // Before reading: the next check then sees a change made meanwhile.
+    const stamps = await Promise.all([cert, crl].map(stampOf));
+    const stamp = stamps.join(' ');
+    if (this.#stamps.get(name) === stamp) return false;
+    this.#stamps.set(name, stamp);
+    const known = this.#entries.get(name);
+    const revocations = this.#readLists(name, crl, stamps[1] !== GONE, known?.files.revocations);
+    const certificates = this.#readCertificates(name, cert) ?? known?.files.certificates;
+    if (certificates === undefined) return false;
+    const files = { certificates, revocations };
+    const bundle = readTrustBundle(files);
+    // It was readable by itself.
+    if ('error' in bundle) return false;
+    const isSame =
+      known?.files.certificates === certificates && isEqual(known.files.revocations, revocations);
+    if (!isSame) this.#entries.set(name, { files, bundle });
+    return !isSame;
+  }
+
+  #readCertificates(name: string, path: string): string | undefined {
+    const read = readBoundedFile(path, FILE_BYTES_MAX);
+    if ('problem' in read) return this.#complain(name + CERT_END, read.problem);
+    const certificates = Buffer.from(read.bytes).toString('latin1');
+    const bundle = readTrustBundle({ certificates, revocations: undefined });
+    if ('error' in bundle) return this.#complain(name + CERT_END, bundle.error);
+    this.#complaints.delete(name + CERT_END);
+    return certificates;
+  }
+
+  #readLists(
+    name: string,
+    path: string,
+    isThere: boolean,
+    known: Uint8Array | undefined,
+  ): Uint8Array | undefined {
+    const file = name + CRL_END;
+    if (!isThere && known === undefined) {
+      this.#complaints.delete(file);
+      return undefined;
+    }
+    const read = isThere
+      ? readBoundedFile(path, FILE_BYTES_MAX)
+      : { problem: 'it is gone; what was read of it stays' };
+    const lists = 'problem' in read ? { error: read.problem } : readRevocationLists(Buffer.from(read.bytes));
+    if ('problem' in read || 'error' in lists) {
+      this.#complain(file, (lists as { readonly error: string }).error);
+      // Lists that cannot be read refuse all, as if there were none of any issuer.
+      return known ?? UNREADABLE;
+    }
+    this.#complaints.delete(file);
+    return new Uint8Array(read.bytes);
+  }
+
+  /** When the first overdue list should have been replaced; undefined: none is overdue. */
+  #overdueSince(name: string, nowMs: number): number | undefined {
+    const ends = (this.#entries.get(name)?.bundle.revocations ?? []).map(({ nextUpdateMs }) => nextUpdateMs);
+    const first = Math.min(...ends);
+    return nowMs >= first ? first : undefined;
+  }
+
+  #remind(): void {
+    this.#reminder.look(this.facts);
+    const nowMs = this.#deps.clock.nowMs();
+    for (const name of this.#entries.keys()) {
+      const sinceMs = this.#overdueSince(name, nowMs);
+      if (sinceMs === undefined) this.#overdue.delete(name);
+      else if (!this.#overdue.has(name)) {
+        this.#overdue.add(name);
+        this.#deps.log.warn(
+          { trusted: name, due_at: timestamp(sinceMs) },
+          'the next update of a revocation list is overdue',
+        );
+      }
+    }
+  }
+
+  #complain(file: string, reason: string): undefined {
+    if (this.#complaints.get(file) === reason) return;
+    this.#complaints.set(file, reason);
+    const { log, folder } = this.#deps;
+    if (file === '') log.error({ folder, reason }, 'cannot read all of the trusted certificates for clients');
+    else log.error({ file, reason }, 'cannot use a file of trusted certificates; what was read before stays');
+  }
+}
+
+const GONE = 'none';
+
+async function stampOf(path: string): Promise<string> {
+  const found = await stat(path, { bigint: true }).catch(() => undefined);
+  return found === undefined ? GONE : `${found.mtimeNs}:${found.ctimeNs}:${found.ino}:${found.size}`;
+}
+
+function isEqual(a: Uint8Array | undefined, b: Uint8Array | undefined): boolean {
+  return a === undefined || b === undefined ? a === b : Buffer.compare(a, b) === 0;
+}

@@ -1,0 +1,76 @@
+/**
+ * Reads the server name of a client before its handshake, and then gives the socket back with all of its bytes. Owns the
+ * socket until then.
+ */
+import type { Socket } from 'node:net';
+import type { Expiring } from '../../resilience/deadlines.ts';
+import type { SharedParts } from '../../interfaces/shared-parts.ts';
+import { readClientHello } from '../tls/client-hello.ts';
+
+const NOTHING = Buffer.alloc(0);
+
+export class HelloReader implements Expiring {
+  deadlineMs: number;
+  readonly #socket: Socket;
+  readonly #deadlines: SharedParts['deadlines'];
+  readonly #onName: (serverName: string) => void;
+  readonly #onEnd: () => void;
+  #received: Buffer = NOTHING;
+  readonly #onReadable = (): void => this.#read();
+  readonly #onGone = (): void => this.#close();
+
+  /**
+   * @param onName called once, with '' for a client that names none
+   * @param onEnd called instead if the client disconnects or is too slow; the socket is closed
+   */
+  constructor(
+    socket: Socket,
+    { deadlines, options }: Pick<SharedParts, 'deadlines' | 'options'>,
+    onName: (serverName: string) => void,
+    onEnd: () => void,
+  ) {
+    this.#socket = socket;
+    this.#deadlines = deadlines;
+    this.#onName = onName;
+    this.#onEnd = onEnd;
+    this.deadlineMs = deadlines.nowMs + options.headTimeoutMs;
+    deadlines.add(this);
+    socket.on('readable', this.#onReadable);
+    for (const event of ['end', 'error', 'close']) socket.on(event, this.#onGone);
+    // Bytes that were read behind a PROXY header make no event.
+    if (socket.readableLength > 0) this.#read();
+  }
+
+  onDeadline(): void {
+    this.#close();
+  }
+
+  #read(): void {
+    for (let chunk = this.#next(); chunk !== undefined; chunk = this.#next())
+      this.#received = this.#received.length === 0 ? chunk : Buffer.concat([this.#received, chunk]);
+    if (this.#received.length === 0) return;
+    const hello = readClientHello(this.#received);
+    if (hello.kind === 'incomplete') return;
+    this.#release();
+    this.#socket.unshift(this.#received);
+    this.#onName(hello.serverName);
+  }
+
+  #next(): Buffer | undefined {
+    return (this.#socket.read() as Buffer | null) ?? undefined;
+  }
+
+  #close(): void {
+    this.#release();
+    this.#socket.destroy();
+    this.#onEnd();
+  }
+
+  #release(): void {
+    this.#deadlines.delete(this);
+    this.#socket.off('readable', this.#onReadable);
+    for (const event of ['end', 'error', 'close']) this.#socket.off(event, this.#onGone);
+    // Closing it may still report an error, which concerns only this client.
+    this.#socket.on('error', () => undefined);
+  }
+}

@@ -1,0 +1,122 @@
+/**
+ * Which clients are asked for a certificate in their handshake: those whose server name may reach a route with
+ * `auth_type: mtls`. An app with hosts concerns its hosts, any other app every name, and a client without a server name is
+ * asked for what any app asks for. Owns what it has found in the configuration, which it looks through when a change of it
+ * is followed by a handshake or by a request that asks.
+ */
+import type { PathTrie } from '../../../config/path-trie.ts';
+import { canonicalHost, isWildcardEntry, nameOfEntry } from '../../../http/fields/host-name.ts';
+import { givenAuth } from '../../../policy/parts/auth/auth-of.ts';
+import type { Revision, Route, Version } from '../../interfaces/route.ts';
+
+type Names = ReadonlySet<string>;
+
+const NO_NAMES: Names = new Set();
+/** Server names that are remembered; clients may send any. */
+const REMEMBERED_MAX = 2_048;
+
+export interface RequestSource {
+  /** Any version in force. */
+  versions(): Iterable<Version>;
+  /** Whether any policy asks for certificates, or did. */
+  isUsed(): boolean;
+}
+
+export class CertificateRequests {
+  readonly #source: RequestSource;
+  readonly #ofTrie = new WeakMap<PathTrie<Route>, Names>();
+  #isOutdated = true;
+  /** Of apps without hosts. */
+  #everywhere = new Set<string>();
+  readonly #byHost = new Map<string, Set<string>>();
+  readonly #byWildcard = new Map<string, Set<string>>();
+  readonly #remembered = new Map<string, Names>();
+
+  constructor(source: RequestSource) {
+    this.#source = source;
+  }
+
+  /** The configuration has changed. */
+  outdate(): void {
+    this.#isOutdated = true;
+  }
+
+  /** `every`: each client is asked, whatever its server name. */
+  get mode(): 'none' | 'some' | 'every' {
+    if (!this.#source.isUsed()) return 'none';
+    this.#update();
+    if (this.#everywhere.size > 0) return 'every';
+    return this.#byHost.size + this.#byWildcard.size > 0 ? 'some' : 'none';
+  }
+
+  /** Names of the trusted certificates that routes under this server name ask for. */
+  askedFor(serverName: string): Names {
+    if (!this.#source.isUsed()) return NO_NAMES;
+    this.#update();
+    let names = this.#remembered.get(serverName);
+    if (names === undefined) {
+      names = this.#find(serverName);
+      if (this.#remembered.size >= REMEMBERED_MAX) this.#remembered.clear();
+      this.#remembered.set(serverName, names);
+    }
+    return names;
+  }
+
+  #find(serverName: string): Names {
+    const found = new Set(this.#everywhere);
+    const add = (names: Names | undefined): void => names?.forEach((name) => found.add(name));
+    if (serverName === '') {
+      for (const map of [this.#byHost, this.#byWildcard]) for (const names of map.values()) add(names);
+      return found;
+    }
+    const host = canonicalHost(serverName);
+    add(this.#byHost.get(host));
+    for (let dot = host.indexOf('.'); dot >= 0; dot = host.indexOf('.', dot + 1))
+      add(this.#byWildcard.get(host.slice(dot + 1)));
+    return found;
+  }
+
+  #update(): void {
+    if (!this.#isOutdated) return;
+    this.#isOutdated = false;
+    this.#everywhere = new Set();
+    for (const map of [this.#byHost, this.#byWildcard, this.#remembered]) map.clear();
+    for (const { app, status, revisions } of this.#source.versions()) {
+      if (status === 'retired') continue;
+      for (const revision of revisions) this.#note(app.hosts, revision);
+    }
+  }
+
+  #note(hosts: readonly string[], { endpoints, fallback }: Revision): void {
+    const ofFallback = fallback && trustedNameOf(fallback);
+    const names = [...this.#namesOf(endpoints), ...(ofFallback === undefined ? [] : [ofFallback])];
+    if (names.length === 0) return;
+    for (const set of this.#setsOf(hosts)) for (const name of names) set.add(name);
+  }
+
+  #setsOf(hosts: readonly string[]): Set<string>[] {
+    if (hosts.length === 0) return [this.#everywhere];
+    return hosts.map((host) => {
+      const map = isWildcardEntry(host) ? this.#byWildcard : this.#byHost;
+      const set = map.get(nameOfEntry(host)) ?? new Set();
+      map.set(nameOfEntry(host), set);
+      return set;
+    });
+  }
+
+  /** A trie is replaced when one of its endpoints changes. */
+  #namesOf(trie: PathTrie<Route>): Names {
+    let names = this.#ofTrie.get(trie);
+    if (names === undefined) {
+      const found = trie.entries.filter(({ active }) => active).map(trustedNameOf);
+      names = new Set(found.filter((name) => name !== undefined));
+      this.#ofTrie.set(trie, names);
+    }
+    return names;
+  }
+}
+
+function trustedNameOf({ effective }: Route): string | undefined {
+  const auth = givenAuth(effective.policy);
+  return auth?.auth_type === 'mtls' ? auth.mtls?.ca : undefined;
+}

@@ -1,0 +1,80 @@
+/**
+ * The server name that a client asks for (RFC 6066 section 3), read from the first bytes of its TLS connection (RFC 8446
+ * sections 4.1.2 and 5.1), so that it is known which handshake to make. What is no ClientHello has no name: the TLS
+ * library will refuse it. Pure.
+ */
+import { canonicalHost } from '../../../http/fields/host-name.ts';
+
+/** Bytes of a ClientHello that are waited for. */
+export const HELLO_BYTES_MAX = 32_768;
+
+export type ClientHello =
+  | { readonly kind: 'incomplete' }
+  /** In lower case; '' without one. */
+  | { readonly kind: 'read'; readonly serverName: string };
+
+const INCOMPLETE: ClientHello = { kind: 'incomplete' };
+const NAMELESS: ClientHello = { kind: 'read', serverName: '' };
+const HANDSHAKE = 22;
+const CLIENT_HELLO = 1;
+const RECORD_HEAD_BYTES = 5;
+const MESSAGE_HEAD_BYTES = 4;
+const VERSION_AND_RANDOM_BYTES = 34;
+const SERVER_NAME = 0;
+const HOST_NAME = 0;
+
+/** @param received all bytes so far */
+export function readClientHello(received: Buffer): ClientHello {
+  const fragments: Buffer[] = [];
+  let length = 0;
+  for (let at = 0; ;) {
+    if (at < received.length && received[at] !== HANDSHAKE) return NAMELESS;
+    if (at >= HELLO_BYTES_MAX) return NAMELESS;
+    if (at + RECORD_HEAD_BYTES > received.length) return INCOMPLETE;
+    const end = at + RECORD_HEAD_BYTES + received.readUInt16BE(at + 3);
+    // An empty record could be followed by any number of others.
+    if (end === at + RECORD_HEAD_BYTES || end > HELLO_BYTES_MAX) return NAMELESS;
+    if (end > received.length) return INCOMPLETE;
+    fragments.push(received.subarray(at + RECORD_HEAD_BYTES, end));
+    length += end - at - RECORD_HEAD_BYTES;
+    at = end;
+    const message = fragments.length === 1 ? (fragments[0] as Buffer) : Buffer.concat(fragments, length);
+    if (message[0] !== CLIENT_HELLO) return NAMELESS;
+    if (length < MESSAGE_HEAD_BYTES) continue;
+    const messageEnd = MESSAGE_HEAD_BYTES + message.readUIntBE(1, 3);
+    if (messageEnd > HELLO_BYTES_MAX) return NAMELESS;
+    if (length >= messageEnd) return { kind: 'read', serverName: nameIn(message.subarray(0, messageEnd)) };
+  }
+}
+
+function nameIn(hello: Buffer): string {
+  let at = MESSAGE_HEAD_BYTES + VERSION_AND_RANDOM_BYTES;
+  // Session id, cipher suites, compression methods.
+  at = skip(hello, at, 1);
+  at = skip(hello, at, 2);
+  at = skip(hello, at, 1);
+  if (at + 2 > hello.length) return '';
+  const end = Math.min(hello.length, at + 2 + hello.readUInt16BE(at));
+  for (at += 2; at + 4 <= end;) {
+    const type = hello.readUInt16BE(at);
+    const next = at + 4 + hello.readUInt16BE(at + 2);
+    if (next > end) return '';
+    if (type === SERVER_NAME) return hostIn(hello.subarray(at + 4, next));
+    at = next;
+  }
+  return '';
+}
+
+/** Past a vector whose length has so many bytes. */
+function skip(bytes: Buffer, at: number, lengthBytes: number): number {
+  return at + lengthBytes > bytes.length
+    ? bytes.length
+    : at + lengthBytes + bytes.readUIntBE(at, lengthBytes);
+}
+
+/** A list with one name in it, of the only type there is. */
+function hostIn(list: Buffer): string {
+  if (list.length < 5 || list[2] !== HOST_NAME) return '';
+  const length = list.readUInt16BE(3);
+  return 5 + length > list.length ? '' : canonicalHost(list.toString('latin1', 5, 5 + length));
+}

@@ -1,0 +1,144 @@
+/**
+ * Certificate revocation lists (RFC 5280 section 5): the serial numbers that an issuer has revoked. Only complete lists of
+ * the issuer itself: delta lists, indirect ones and those of one distribution point do not tell of every certificate, so
+ * such a list is refused as a whole. Pure, but for the list's memory of whose signature it bears.
+ */
+import { DerReader, TAG } from './der.ts';
+import { KEY_USAGE, type Certificate } from './certificate.ts';
+import { isSigned, isStrongKey, signatureHash, type SignatureHash } from './signature.ts';
+
+export class RevocationList {
+  /** DER of the issuer's name, latin1. */
+  readonly issuer: string;
+  /** Unix milliseconds; Infinity: the list does not say. */
+  readonly nextUpdateMs: number;
+  readonly thisUpdateMs: number;
+  readonly #serials: ReadonlySet<string>;
+  readonly #signed: { readonly body: Buffer; readonly signature: Buffer; readonly by: SignatureHash };
+  readonly #signers = new Map<string, boolean>();
+
+  constructor(
+    issuer: string,
+    thisUpdateMs: number,
+    nextUpdateMs: number,
+    serials: ReadonlySet<string>,
+    signed: { readonly body: Buffer; readonly signature: Buffer; readonly by: SignatureHash },
+  ) {
+    this.issuer = issuer;
+    this.thisUpdateMs = thisUpdateMs;
+    this.nextUpdateMs = nextUpdateMs;
+    this.#serials = serials;
+    this.#signed = signed;
+  }
+
+  /** Revoked certificates. */
+  get size(): number {
+    return this.#serials.size;
+  }
+
+  has({ serial }: Certificate): boolean {
+    return this.#serials.has(serial);
+  }
+
+  /** Whether this CA has signed the list, and may. */
+  isSignedBy(ca: Certificate): boolean {
+    let isSigner = this.#signers.get(ca.fingerprint);
+    if (isSigner === undefined) {
+      const { body, signature, by } = this.#signed;
+      const { publicKey } = ca.x509;
+      const may = ca.keyUsage === undefined || (ca.keyUsage & KEY_USAGE.crlSign) !== 0;
+      isSigner =
+        may &&
+        ca.subject === this.issuer &&
+        isStrongKey(publicKey) &&
+        isSigned(body, signature, publicKey, by);
+      this.#signers.set(ca.fingerprint, isSigner);
+    }
+    return isSigner;
+  }
+}
+
+const PEM_BEGIN = '-----BEGIN X509 CRL-----';
+const PEM_END = '-----END X509 CRL-----';
+/** Lists in one file. */
+const LISTS_MAX = 100;
+
+/** One list in DER, or any number of them in PEM; or what is wrong with them. */
+export function readRevocationLists(file: Buffer): readonly RevocationList[] | { readonly error: string } {
+  const documents = file[0] === TAG.sequence ? [file] : pemDocuments(file.toString('latin1'));
+  if (documents.length === 0) return { error: 'it has no revocation list' };
+  if (documents.length > LISTS_MAX) return { error: `it has more than ${LISTS_MAX} revocation lists` };
+  const lists: RevocationList[] = [];
+  for (const [index, document] of documents.entries()) {
+    const list = readList(document);
+    if (typeof list === 'string') return { error: `revocation list ${index + 1} of it ${list}` };
+    lists.push(list);
+  }
+  return lists;
+}
+
+function pemDocuments(text: string): Buffer[] {
+  const documents: Buffer[] = [];
+  for (let at = text.indexOf(PEM_BEGIN); at >= 0 && documents.length <= LISTS_MAX;) {
+    const end = text.indexOf(PEM_END, at);
+    documents.push(Buffer.from(end < 0 ? '' : text.slice(at + PEM_BEGIN.length, end), 'base64'));
+    at = end < 0 ? -1 : text.indexOf(PEM_BEGIN, end);
+  }
+  return documents;
+}
+
+/** @returns a text for what it is not */
+function readList(bytes: Buffer): RevocationList | string {
+  const document = new DerReader(bytes);
+  const whole = document.enter(TAG.sequence);
+  const bodyValue = whole.take(TAG.sequence);
+  const body = whole.within(bodyValue);
+  body.takeIf(TAG.integer);
+  const algorithm = body.hex(body.take(TAG.sequence));
+  const issuer = body.take(TAG.sequence);
+  const thisUpdateMs = body.time();
+  const hasNext = body.nextTag === TAG.utcTime || body.nextTag === TAG.generalizedTime;
+  const nextUpdateMs = hasNext ? body.time() : Infinity;
+  const serials = new Set<string>();
+  const revoked = body.nextTag === TAG.sequence ? body.enter(TAG.sequence) : undefined;
+  while (revoked?.isAtEnd === false) {
+    const entry = revoked.enter(TAG.sequence);
+    serials.add(entry.hex(entry.take(TAG.integer)));
+    entry.time();
+    if (entry.nextTag === TAG.sequence && hasCritical(entry.enter(TAG.sequence)))
+      return 'is not of one issuer alone, which is not supported';
+  }
+  if (body.nextTag === 0xa0 && hasCritical(body.enter(0xa0).enter(TAG.sequence)))
+    return 'is a delta list or one of several parts, which is not supported';
+  const outer = whole.take(TAG.sequence);
+  const signature = whole.take(TAG.bitString);
+  if (whole.hex(outer) !== algorithm || !document.isAtEnd || !body.isAtEnd) document.refuse();
+  if (document.isBroken) return 'cannot be read';
+  const by = signatureHash(whole.within(outer));
+  if (by === undefined) return 'is signed in a way that is not accepted';
+  return new RevocationList(
+    bytes.toString('latin1', issuer.from, issuer.end),
+    thisUpdateMs,
+    nextUpdateMs,
+    serials,
+    // Behind the count of unused bits.
+    {
+      body: bytes.subarray(bodyValue.from, bodyValue.end),
+      signature: bytes.subarray(signature.start + 1, signature.end),
+      by,
+    },
+  );
+}
+
+/** Every critical extension of a list or an entry narrows what it tells. */
+function hasCritical(extensions: DerReader): boolean {
+  let found = false;
+  while (!extensions.isAtEnd) {
+    const extension = extensions.enter(TAG.sequence);
+    extension.take(TAG.oid);
+    const critical = extension.takeIf(TAG.boolean);
+    if (critical !== undefined && extension.hex(critical) !== '00') found = true;
+    extension.take(TAG.octetString);
+  }
+  return found;
+}

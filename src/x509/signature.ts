@@ -1,0 +1,72 @@
+/**
+ * Which signatures on certificates and revocation lists are accepted: RSA (PKCS #1 and PSS) and ECDSA with SHA-2, and the
+ * Edwards curves. Not SHA-1 and older, with which signatures can be forged. Keys of RSA have at least 2048 bits, those of
+ * elliptic curves 256. Pure.
+ */
+import { constants, verify, type KeyObject } from 'node:crypto';
+import { TAG, type DerReader } from './der.ts';
+
+/** `none`: the algorithm of the key has a hash of its own. */
+export interface SignatureHash {
+  readonly hash: 'sha256' | 'sha384' | 'sha512' | 'none';
+  readonly isPss: boolean;
+}
+
+const RSA_BITS_MIN = 2_048;
+const EC_CURVES: ReadonlySet<string> = new Set(['prime256v1', 'secp384r1', 'secp521r1']);
+const EDWARDS: ReadonlySet<string> = new Set(['ed25519', 'ed448']);
+
+const SIGNATURES: Readonly<Record<string, SignatureHash['hash']>> = {
+  '2a864886f70d01010b': 'sha256',
+  '2a864886f70d01010c': 'sha384',
+  '2a864886f70d01010d': 'sha512',
+  '2a8648ce3d040302': 'sha256',
+  '2a8648ce3d040303': 'sha384',
+  '2a8648ce3d040304': 'sha512',
+  '2b6570': 'none',
+  '2b6571': 'none',
+};
+const RSA_PSS = '2a864886f70d01010a';
+const HASHES: Readonly<Record<string, SignatureHash['hash']>> = {
+  '608648016503040201': 'sha256',
+  '608648016503040202': 'sha384',
+  '608648016503040203': 'sha512',
+};
+
+/** @param algorithm contents of an AlgorithmIdentifier. @returns undefined for one that is not accepted */
+export function signatureHash(algorithm: DerReader): SignatureHash | undefined {
+  const name = algorithm.hex(algorithm.take(TAG.oid));
+  const hash = SIGNATURES[name];
+  if (hash !== undefined) return { hash, isPss: false };
+  if (name !== RSA_PSS || algorithm.nextTag !== TAG.sequence) return undefined;
+  const parameters = algorithm.enter(TAG.sequence);
+  // RFC 4055 section 3.1: without the field it would be SHA-1.
+  if (parameters.nextTag !== 0xa0) return undefined;
+  const inner = parameters.enter(0xa0).enter(TAG.sequence);
+  const named = HASHES[inner.hex(inner.take(TAG.oid))];
+  return named === undefined ? undefined : { hash: named, isPss: true };
+}
+
+export function isStrongKey(key: KeyObject): boolean {
+  const { asymmetricKeyType: type = '', asymmetricKeyDetails: details } = key;
+  if (type === 'rsa' || type === 'rsa-pss') return (details?.modulusLength ?? 0) >= RSA_BITS_MIN;
+  if (type === 'ec') return EC_CURVES.has(details?.namedCurve ?? '');
+  return EDWARDS.has(type);
+}
+
+/** Whether the key has signed the data; false for all that does not fit each other. */
+export function isSigned(
+  data: Buffer,
+  signature: Buffer,
+  key: KeyObject,
+  { hash, isPss }: SignatureHash,
+): boolean {
+  try {
+    const padding = isPss
+      ? { padding: constants.RSA_PKCS1_PSS_PADDING, saltLength: constants.RSA_PSS_SALTLEN_AUTO }
+      : {};
+    return verify(hash === 'none' ? null : hash, data, { key, ...padding }, signature);
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,60 @@
+/**
+ * The certificates that a policy trusts to vouch for clients, with their revocation lists, read from the text of files.
+ * Every certificate of a bundle is trusted as it is: a CA, an intermediate CA without its root, or one client's own. Pure.
+ */
+import { readCertificate, type Certificate } from './certificate.ts';
+import { readRevocationLists, type RevocationList } from './revocation-list.ts';
+
+export const BUNDLE_CERTIFICATES_MAX = 1_000;
+
+/** As they are read; sent to the workers. */
+export interface TrustFiles {
+  /** PEM. */
+  readonly certificates: string;
+  /** PEM or DER; undefined: there is no such file. */
+  readonly revocations: Uint8Array | undefined;
+}
+
+export interface TrustBundle {
+  readonly certificates: readonly Certificate[];
+  readonly bySubject: ReadonlyMap<string, readonly Certificate[]>;
+  readonly fingerprints: ReadonlySet<string>;
+  /** undefined: there is no file of them. Empty: it cannot be read. */
+  readonly revocations: readonly RevocationList[] | undefined;
+}
+
+const BEGIN = '-----BEGIN CERTIFICATE-----';
+const END = '-----END CERTIFICATE-----';
+
+/** The certificates of a PEM text in their order, or what is wrong with it. Text between them is passed over. */
+export function readPemCertificates(
+  text: string,
+  max: number,
+): readonly Certificate[] | { readonly error: string } {
+  const found: Certificate[] = [];
+  for (let at = text.indexOf(BEGIN); at >= 0;) {
+    if (found.length === max) return { error: `it has more than ${max} certificates` };
+    const end = text.indexOf(END, at);
+    const body = end < 0 ? '' : text.slice(at + BEGIN.length, end);
+    const certificate = readCertificate(Buffer.from(body, 'base64'));
+    if (certificate === undefined) return { error: `certificate ${found.length + 1} of it cannot be read` };
+    found.push(certificate);
+    at = text.indexOf(BEGIN, end);
+  }
+  return found.length === 0 ? { error: 'it has no certificate' } : found;
+}
+
+export function readTrustBundle({
+  certificates: text,
+  revocations,
+}: TrustFiles): TrustBundle | { readonly error: string } {
+  const certificates = readPemCertificates(text, BUNDLE_CERTIFICATES_MAX);
+  if ('error' in certificates) return certificates;
+  const lists = revocations && readRevocationLists(Buffer.from(revocations));
+  return Object.freeze({
+    certificates,
+    bySubject: Map.groupBy(certificates, ({ subject }) => subject),
+    fingerprints: new Set(certificates.map(({ fingerprint }) => fingerprint)),
+    revocations: lists === undefined ? undefined : 'error' in lists ? [] : lists,
+  });
+}

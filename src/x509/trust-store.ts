@@ -1,0 +1,58 @@
+/**
+ * The bundles of trusted certificates by name, as one thread reads them: text is read when a policy first asks for it.
+ * Owns what was read; everything is replaced at once when files have changed.
+ */
+import { readTrustBundle, type TrustBundle, type TrustFiles } from './trust-bundle.ts';
+
+export interface TrustDirectory {
+  /** undefined: there is no such bundle, or it cannot be read. */
+  find(name: string): TrustBundle | undefined;
+  /** Changes with every change of a bundle, so that what was decided by it can be dropped. */
+  readonly generation: number;
+  /** Whether a revocation list whose next update is overdue still decides. */
+  readonly usesOldLists: boolean;
+  /** A policy is compiled that verifies client certificates. */
+  noteUse(): void;
+}
+
+export class TrustStore implements TrustDirectory {
+  readonly usesOldLists: boolean;
+  #isUsed = false;
+  #generation = 0;
+  #files: ReadonlyMap<string, TrustFiles>;
+  readonly #bundles = new Map<string, TrustBundle | undefined>();
+
+  constructor(files: ReadonlyMap<string, TrustFiles> = new Map(), usesOldLists = false) {
+    this.#files = files;
+    this.usesOldLists = usesOldLists;
+  }
+
+  /** Whether any policy verifies client certificates, or did. */
+  get isUsed(): boolean {
+    return this.#isUsed;
+  }
+
+  noteUse(): void {
+    this.#isUsed = true;
+  }
+
+  get generation(): number {
+    return this.#generation;
+  }
+
+  replace(files: ReadonlyMap<string, TrustFiles>): void {
+    this.#files = files;
+    this.#bundles.clear();
+    this.#generation += 1;
+  }
+
+  find(name: string): TrustBundle | undefined {
+    if (this.#bundles.has(name)) return this.#bundles.get(name);
+    const files = this.#files.get(name);
+    if (files === undefined) return undefined;
+    const read = readTrustBundle(files);
+    const bundle = 'error' in read ? undefined : read;
+    this.#bundles.set(name, bundle);
+    return bundle;
+  }
+}

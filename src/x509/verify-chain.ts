@@ -1,0 +1,195 @@
+/**
+ * Whether a client's certificate leads to a certificate that is trusted (RFC 5280 section 6, without policies and without
+ * constraints of names, which are refused): signatures, validity, CA and path length, key usage and purpose, strength of
+ * keys and hashes, revocation. The work is bounded, whatever a client sends: so many certificates on a way, and so many
+ * signatures to verify. Pure.
+ */
+import { KEY_USAGE, type Certificate } from './certificate.ts';
+import { isStrongKey } from './signature.ts';
+import type { TrustBundle } from './trust-bundle.ts';
+
+/** Of a way, the client's own and the trusted one included. */
+export const CHAIN_MAX = 8;
+const SIGNATURES_MAX = 24;
+const CLIENT_AUTH = '2b06010505070302';
+const ANY_PURPOSE = '551d2500';
+
+export type ChainProblem =
+  | 'unknown_issuer'
+  | 'bad_signature'
+  | 'expired'
+  | 'not_yet_valid'
+  | 'revoked'
+  | 'no_revocation_list'
+  | 'revocation_list_expired'
+  | 'not_for_clients'
+  | 'not_a_ca'
+  | 'path_too_long'
+  | 'weak_key'
+  | 'weak_signature'
+  | 'unknown_constraint'
+  | 'too_much_work';
+
+export interface ChainRefusal {
+  readonly problem: ChainProblem;
+  /** The certificate that it is about. */
+  readonly at: Certificate;
+}
+
+export interface VerifiedChain {
+  /** The client's own first, the trusted one last. */
+  readonly chain: readonly Certificate[];
+  /** Unix milliseconds: between these the verdict stays, unless certificates or lists are replaced. */
+  readonly validFromMs: number;
+  readonly expiresAtMs: number;
+}
+
+export interface ChainRules {
+  readonly nowMs: number;
+  /** A list whose next update is overdue still decides. */
+  readonly usesOldLists: boolean;
+  /** Also without a file of lists every issuer must have one. */
+  readonly needsLists: boolean;
+}
+
+interface Search extends ChainRules {
+  readonly bundle: TrustBundle;
+  readonly sent: readonly Certificate[];
+  signatures: number;
+  /** The most telling one so far. */
+  refusal: ChainRefusal | undefined;
+}
+
+/** @param sent further certificates of the client, in any order */
+export function verifyChain(
+  leaf: Certificate,
+  sent: readonly Certificate[],
+  bundle: TrustBundle,
+  rules: ChainRules,
+): VerifiedChain | ChainRefusal {
+  const own = ownProblem(leaf, rules.nowMs) ?? leafProblem(leaf);
+  if (own !== undefined) return { problem: own, at: leaf };
+  if (bundle.fingerprints.has(leaf.fingerprint)) return trustedItself(leaf, bundle);
+  const others = sent.filter(({ fingerprint }) => !bundle.fingerprints.has(fingerprint));
+  const search: Search = { ...rules, bundle, sent: others, signatures: 0, refusal: undefined };
+  return extend([leaf], search) ?? search.refusal ?? { problem: 'unknown_issuer', at: leaf };
+}
+
+/** Its issuer need not be trusted, so the signature of a list that names it is not asked for. */
+function trustedItself(leaf: Certificate, { revocations = [] }: TrustBundle): VerifiedChain | ChainRefusal {
+  const isRevoked = revocations.some((list) => list.issuer === leaf.issuer && list.has(leaf));
+  return isRevoked ? { problem: 'revoked', at: leaf } : verified([leaf], Infinity);
+}
+
+/** Looks for issuers of the last certificate, trusted ones first. */
+function extend(chain: readonly Certificate[], search: Search): VerifiedChain | undefined {
+  const last = chain.at(-1) as Certificate;
+  if (chain.length === CHAIN_MAX) return refuse(search, 'path_too_long', last);
+  const trusted = search.bundle.bySubject.get(last.issuer) ?? [];
+  for (const issuer of trusted) {
+    if (!hasIssued(issuer, last, chain.length, search)) continue;
+    const found = checkRevocation([...chain, issuer], search);
+    if (found !== undefined) return found;
+  }
+  for (const issuer of search.sent) {
+    if (issuer.subject !== last.issuer || chain.includes(issuer)) continue;
+    if (!hasIssued(issuer, last, chain.length, search)) continue;
+    const found = extend([...chain, issuer], search);
+    if (found !== undefined) return found;
+  }
+  return refuse(search, 'unknown_issuer', last);
+}
+
+/** @param below certificates below the issuer */
+function hasIssued(issuer: Certificate, subject: Certificate, below: number, search: Search): boolean {
+  // Also compares key identifiers, by which CAs of one name are told apart, and asks the key usage.
+  const mayBe = subject.x509.checkIssued(issuer.x509);
+  const ofIssuer = issuerProblem(issuer, below);
+  if (!mayBe && ofIssuer !== 'not_a_ca') return false;
+  const problem = ownProblem(issuer, search.nowMs) ?? ofIssuer;
+  if (problem !== undefined) {
+    refuse(search, problem, issuer);
+    return false;
+  }
+  if (++search.signatures > SIGNATURES_MAX) {
+    refuse(search, 'too_much_work', subject);
+    return false;
+  }
+  if (isIssuedBy(subject, issuer)) return true;
+  refuse(search, 'bad_signature', subject);
+  return false;
+}
+
+function isIssuedBy({ x509 }: Certificate, issuer: Certificate): boolean {
+  try {
+    return x509.verify(issuer.x509.publicKey);
+  } catch {
+    return false;
+  }
+}
+
+function ownProblem(certificate: Certificate, nowMs: number): ChainProblem | undefined {
+  if (nowMs > certificate.expiresAtMs) return 'expired';
+  if (nowMs < certificate.validFromMs) return 'not_yet_valid';
+  if (certificate.hasUnknownConstraint) return 'unknown_constraint';
+  if (certificate.signature === undefined) return 'weak_signature';
+  if (!hasStrongKey(certificate)) return 'weak_key';
+  const { purposes } = certificate;
+  const isForClients =
+    purposes === undefined || purposes.includes(CLIENT_AUTH) || purposes.includes(ANY_PURPOSE);
+  return isForClients ? undefined : 'not_for_clients';
+}
+
+function hasStrongKey({ x509 }: Certificate): boolean {
+  try {
+    return isStrongKey(x509.publicKey);
+  } catch {
+    // Of a kind that Node does not know.
+    return false;
+  }
+}
+
+function leafProblem({ keyUsage }: Certificate): ChainProblem | undefined {
+  const maySign = keyUsage === undefined || (keyUsage & KEY_USAGE.digitalSignature) !== 0;
+  return maySign ? undefined : 'not_for_clients';
+}
+
+/** @param below certificates below it, the client's own included */
+function issuerProblem({ isCa, keyUsage, pathLength }: Certificate, below: number): ChainProblem | undefined {
+  if (!isCa || (keyUsage !== undefined && (keyUsage & KEY_USAGE.certSign) === 0)) return 'not_a_ca';
+  return below - 1 > pathLength ? 'path_too_long' : undefined;
+}
+
+/** Each certificate but the trusted one against the list of its issuer. */
+function checkRevocation(chain: readonly Certificate[], search: Search): VerifiedChain | undefined {
+  const lists = search.bundle.revocations;
+  let untilMs = Infinity;
+  if (lists === undefined && !search.needsLists) return verified(chain, untilMs);
+  for (const [index, issuer] of chain.slice(1).entries()) {
+    const certificate = chain[index] as Certificate;
+    const ofIssuer = (lists ?? []).filter((list) => list.isSignedBy(issuer));
+    if (ofIssuer.some((list) => list.has(certificate))) return refuse(search, 'revoked', certificate);
+    if (ofIssuer.length === 0) return refuse(search, 'no_revocation_list', certificate);
+    if (search.usesOldLists) continue;
+    const nextMs = Math.max(...ofIssuer.map(({ nextUpdateMs }) => nextUpdateMs));
+    if (search.nowMs >= nextMs) return refuse(search, 'revocation_list_expired', certificate);
+    untilMs = Math.min(untilMs, nextMs - 1);
+  }
+  return verified(chain, untilMs);
+}
+
+function verified(chain: readonly Certificate[], untilMs: number): VerifiedChain {
+  return {
+    chain,
+    validFromMs: Math.max(...chain.map(({ validFromMs }) => validFromMs)),
+    expiresAtMs: Math.min(untilMs, ...chain.map(({ expiresAtMs }) => expiresAtMs)),
+  };
+}
+
+/** Notes why a way ends, unless a more telling reason is known. */
+function refuse(search: Search, problem: ChainProblem, at: Certificate): undefined {
+  const { refusal } = search;
+  const isTelling = problem !== 'unknown_issuer' && refusal?.problem === 'unknown_issuer';
+  if (refusal === undefined || isTelling) search.refusal = { problem, at };
+  return undefined;
+}
