@@ -21,6 +21,7 @@ const NO_DATA: PolicyData = Object.freeze({
   maxBodyBytes: 0,
   shadowBodyBytes: 0,
   bufferRequestBytes: 0,
+  translatesGrpcWeb: false,
   minBodyBytesPerSec: undefined,
   managedHeaders: undefined,
   credentialPlace: undefined,

@@ -31,6 +31,7 @@ function policyOf(
     cors: undefined,
     maxBodyBytes: 0,
     bufferRequestBytes: 0,
+    translatesGrpcWeb: false,
     minBodyBytesPerSec: undefined,
     shadowBodyBytes: 0,
     managedHeaders: undefined,

@@ -12,6 +12,7 @@ import { CONCURRENCY } from './parts/concurrency/part.ts';
 import { CORS } from './parts/cors/part.ts';
 import { IP_ACCESS } from './parts/ip-access/part.ts';
 import { HEADERS } from './parts/headers/part.ts';
+import { GRPC_WEB } from './parts/grpc-web/part.ts';
 import { METHODS } from './parts/methods/part.ts';
 import { RATE_LIMIT } from './parts/rate-limit/part.ts';
 import { REQUEST_BUFFER } from './parts/request-buffer/part.ts';
@@ -37,6 +38,7 @@ const APPLIED = [
   TIMEOUTS,
   RETRIES,
   HEADERS,
+  GRPC_WEB,
 ] as const;
 
 type Applied = (typeof APPLIED)[number];

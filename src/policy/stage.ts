@@ -174,6 +174,8 @@ export interface PolicyData {
   readonly shadowBodyBytes: number;
   /** So much of a request body is waited for before the backend is asked; 0: it is streamed. */
   readonly bufferRequestBytes: number;
+  /** Calls of gRPC-Web go to the backend as calls of gRPC. */
+  readonly translatesGrpcWeb: boolean;
   /** Least pace of a request body, 0 for none; undefined: the setting applies. */
   readonly minBodyBytesPerSec: number | undefined;
   /**

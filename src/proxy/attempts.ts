@@ -13,7 +13,7 @@ import type { OverloadReason } from './exchange-limiter.ts';
 import { findOtherRoute } from './find-route.ts';
 import { CIRCUIT_OPEN, NO_TARGETS, OVERLOADED } from './reasons.ts';
 import { ADMITTED, REFUSED, type Admission, type Breaker, type Trial } from './resilience/breaker.ts';
-import { grpcTimeoutMs } from '../http/grpc/grpc.ts';
+import { callTimeoutMs } from './upstream/grpc-web/call-form.ts';
 import { BreakerReport } from './resilience/breaker-report.ts';
 import { RetryState } from './resilience/retry-state.ts';
 import { DONE, OTHER_POLICY, type StageResult } from './stage-result.ts';
@@ -116,7 +116,7 @@ export class Attempts implements ExchangeAttempts, ForwardingOwner, PermitWaiter
     this.#route = route;
     this.report = report;
     this.#policyEndsAtMs = exchange.startedMs + (route.policy.timeouts?.totalMs ?? Infinity);
-    this.endsAtMs = Math.min(this.#policyEndsAtMs, exchange.startedMs + grpcTimeoutMs(exchange));
+    this.endsAtMs = Math.min(this.#policyEndsAtMs, exchange.startedMs + callTimeoutMs(exchange));
   }
 
   start(): void {

@@ -15,7 +15,8 @@ import type { ClientConnection } from './interfaces/client-connection.ts';
 import type { AnswerableExchange } from './interfaces/exchange-view.ts';
 import type { ProxyContext } from './interfaces/proxy-context.ts';
 import type { Route, Version } from './interfaces/route.ts';
-import { grpcErrorLines, isGrpc } from '../http/grpc/grpc.ts';
+import { grpcErrorLines } from '../http/grpc/grpc.ts';
+import { errorTypeOf } from './upstream/grpc-web/call-form.ts';
 import type { MatchResult } from './match.ts';
 import { POLICY_TIMEOUT } from './reasons.ts';
 import type { RequestBuffer } from './io/request-buffer.ts';
@@ -259,7 +260,8 @@ export class Exchange implements AnswerableExchange {
     writable(this).reason = reason;
     if (this.responseStarted) return this.abort();
     const { status, body } = problemBody(reason, this.path, this.requestId);
-    if (isGrpc(this)) return this.#writeGrpcError(status, reason, mayPersist);
+    const grpcType = errorTypeOf(this);
+    if (grpcType !== undefined) return this.#writeGrpcError(grpcType, status, reason, mayPersist);
     const fields = `Content-Type: application/problem+json\r\nCache-Control: no-store\r\n${headerLines(reason)}`;
     this.#write(status, fields, body, mayPersist);
   }
@@ -333,8 +335,8 @@ export class Exchange implements AnswerableExchange {
   }
 
   /** Logs and metrics have the status that the error has over HTTP. */
-  #writeGrpcError(status: number, reason: Reason, mayPersist: boolean): void {
-    const fields = grpcErrorLines(status, clientSentence(reason)) + headerLines(reason);
+  #writeGrpcError(type: string, status: number, reason: Reason, mayPersist: boolean): void {
+    const fields = grpcErrorLines(type, status, clientSentence(reason)) + headerLines(reason);
     this.#write(status, fields, '', mayPersist, 200);
   }
 

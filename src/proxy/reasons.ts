@@ -48,6 +48,11 @@ export const BODY_TOO_SLOW = plainReason({
   detail: () => 'The request body did not arrive in time',
 });
 
+export const NO_BASE64 = plainReason({
+  code: 'bad_request',
+  detail: () => 'The body is not the Base64 that its content-type says it is',
+});
+
 export const LOOP_DETECTED = plainReason({
   code: 'loop_detected',
   detail: () => 'The request has passed this gateway before',

@@ -2,6 +2,7 @@
  * All fuzzers. To add one, write a `Fuzzer` in a file of its own and list it here; it then runs in the smoke test and
  * by `node test/fuzz/run.ts NAME`.
  */
+import { base64Fuzzer } from './base64.ts';
 import { canary } from './canary.ts';
 import { chunkedFuzzer } from './chunked.ts';
 import { differentialFuzzer, differentialResponseFuzzer } from './differential.ts';
@@ -28,6 +29,7 @@ export const fuzzers: readonly Fuzzer[] = [
   http2TrailersFuzzer,
   proxyHeaderFuzzer,
   grpcMessagesFuzzer,
+  base64Fuzzer,
 ];
 
 /** Must fail; not in the list, so that a run of all fuzzers can pass. */

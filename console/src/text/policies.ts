@@ -58,6 +58,7 @@ export const policyWords = {
     },
     max_body_bytes: { title: 'Longest request body', fields: { '': 'Bytes' } },
     buffer_request_bytes: { title: 'Request buffer', fields: { '': 'Bytes' } },
+    grpc_web: { title: 'gRPC-Web', fields: { '': 'Translate to gRPC' } },
     min_body_bytes_per_sec: { title: 'Slowest request body', fields: { '': 'Bytes per second' } },
     timeouts: {
       title: 'Timeouts',

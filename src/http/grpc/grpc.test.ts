@@ -62,7 +62,7 @@ describe('an error', () => {
   it('has one line of visible ASCII for each field, from which the message can be read', () => {
     fc.assert(
       fc.property(fc.integer({ min: 400, max: 599 }), fc.string({ unit: 'binary' }), (status, message) => {
-        const lines = grpcErrorLines(status, message).split('\r\n');
+        const lines = grpcErrorLines('application/grpc', status, message).split('\r\n');
         expect(lines).toHaveLength(4);
         expect(lines[1]).toMatch(/^grpc-status: [1-9][0-9]?$/);
         const encoded = lines[2]?.slice('grpc-message: '.length) ?? '';

@@ -46,12 +46,13 @@ export function isGrpc({ connection }: GrpcRequest): boolean {
 
 /**
  * The fields of an error of the gateway, each line ending in CRLF.
+ * @param contentType of gRPC, or gRPC-Web
  * @param status that the error has over HTTP
  * @param message for people
  */
-export function grpcErrorLines(status: number, message: string): string {
+export function grpcErrorLines(contentType: string, status: number, message: string): string {
   const code = GRPC_STATUSES[status] ?? UNKNOWN;
-  return `Content-Type: application/grpc\r\ngrpc-status: ${code}\r\ngrpc-message: ${percentEncoded(message)}\r\n`;
+  return `Content-Type: ${contentType}\r\ngrpc-status: ${code}\r\ngrpc-message: ${percentEncoded(message)}\r\n`;
 }
 
 /** All but printable ASCII, and `%`, by the bytes of UTF-8. */
@@ -66,8 +67,11 @@ function percentEncoded(text: string): string {
 
 /** Milliseconds that the client gives the call; Infinity if it gives none, or in a form that gRPC does not have. */
 export function grpcTimeoutMs(request: GrpcRequest): number {
-  if (!isGrpc(request)) return Infinity;
-  const value = request.connection.head.get('grpc-timeout');
+  return isGrpc(request) ? timeoutMsOf(request.connection.head.get('grpc-timeout')) : Infinity;
+}
+
+/** The value of `grpc-timeout`. */
+export function timeoutMsOf(value: string | undefined): number {
   const [, digits, unit] = /^([0-9]{1,8})([HMSmun])$/.exec(value ?? '') ?? [];
   return digits === undefined || unit === undefined ? Infinity : Number(digits) * (UNIT_MS[unit] as number);
 }

@@ -14,15 +14,18 @@ import { releasePermit } from '../../policy/parts/concurrency/part.ts';
 import type { CompiledTimeouts } from '../../policy/stage.ts';
 import type { Route } from '../interfaces/route.ts';
 import { interimResponseHead, switchingResponseHead } from '../downstream/downstream-head.ts';
+import { grpcWebFormOf } from './grpc-web/call-form.ts';
 import type { Exchange } from '../exchange.ts';
 import type { BodyBuffer } from '../io/body-buffer-pool.ts';
+import { passedTrailers } from '../io/edited-fields.ts';
 import { RequestBuffer } from '../io/request-buffer.ts';
 import { FRESH_IDLE_MS } from '../options.ts';
-import { BODY_TOO_SLOW } from '../reasons.ts';
+import { BODY_TOO_SLOW, NO_BASE64 } from '../reasons.ts';
 import type { BreakerReport } from '../resilience/breaker-report.ts';
 import { isIdempotent, RETRIED_STATUS_MIN } from '../resilience/retry.ts';
 import { upstreamPath } from '../upstream-path.ts';
 import { RequestStream, type RequestStreamOwner } from './request-stream.ts';
+import { GrpcWebUpstream } from './grpc-web/grpc-web-upstream.ts';
 import { ResponseRelay } from './response-relay.ts';
 import { tunnelledProtocol } from '../../http/fields/switch-protocol.ts';
 import { Tunnel } from './tunnel.ts';
@@ -278,7 +281,7 @@ export class Forwarding implements UpstreamClient, RequestStreamOwner, RequestSo
     const isHttp2 = !isUpgrade && pool.http2.serves(backend);
     if (isHttp2 || this.#exchange.upstreamProtocol !== undefined)
       this.#exchange.askedIn(isHttp2 ? 'HTTP/2' : undefined);
-    if (isHttp2) return pool.http2.stream(backend, isRepeatable);
+    if (isHttp2) return this.#translated(pool.http2.stream(backend, isRepeatable));
     const isPooled = !fresh && !isUpgrade;
     const pooled = isPooled
       ? isRepeatable
@@ -286,6 +289,19 @@ export class Forwarding implements UpstreamClient, RequestStreamOwner, RequestSo
         : pool.takeFresh(backend, FRESH_IDLE_MS)
       : undefined;
     return pooled ?? pool.open(backend, permits.idleMax(backend));
+  }
+
+  /** A call of gRPC-Web goes out as one of gRPC. */
+  #translated(stream: Upstream): Upstream {
+    const exchange = this.#exchange;
+    const { policy } = this.#route;
+    const form = policy.translatesGrpcWeb ? grpcWebFormOf(exchange) : undefined;
+    if (form === undefined) return stream;
+    return new GrpcWebUpstream(stream, {
+      form,
+      onBadBody: () => exchange.respondProblem(NO_BASE64, false),
+      passedTrailers: (trailers) => passedTrailers(trailers, policy.responseFields),
+    });
   }
 
   headText(): string {

@@ -62,6 +62,7 @@ const mixed: fc.Arbitrary<Policy> = fc
     ),
     max_body_bytes: some(fc.integer({ min: 0, max: 4 })),
     buffer_request_bytes: some(fc.constantFrom(0, 2, 1_000)),
+    grpc_web: some(fc.boolean()),
     min_body_bytes_per_sec: some(fc.constantFrom(0, 1)),
     timeouts: some(fc.constantFrom({ first_byte_ms: 30_000 }, { total_ms: 30_000 })),
     retries: some(fc.constantFrom({ max: 0 }, { max: 2, on: ['connect', '503'] as ('connect' | '503')[] })),

@@ -18,6 +18,7 @@
  * Refuses nothing: it is the browser that keeps a page from reading what these lines do not grant.
  */
 import { parseOrigin, type ParsedOrigin } from './origin.ts';
+import { GRPC_WEB_REQUEST_FIELDS, GRPC_WEB_RESPONSE_FIELDS } from '../grpc-web/part.ts';
 import type { CorsPolicy } from './schema.ts';
 import type { CompiledCors } from '../../stage.ts';
 
@@ -27,19 +28,32 @@ const REMEMBERED = 4;
 const REMEMBERED_CHARS_MAX = 256;
 const NO_ORIGINS: readonly (string | undefined)[] = Array.from({ length: REMEMBERED }, () => undefined);
 
-/** @returns undefined when CORS is not configured or switched off with an empty list of origins */
-export function compileCors(cors: CorsPolicy | null | undefined): CompiledCors | undefined {
+/**
+ * @param forGrpcWeb pages also get what gRPC-Web needs
+ * @returns undefined when CORS is not configured or switched off with an empty list of origins
+ */
+export function compileCors(
+  cors: CorsPolicy | null | undefined,
+  forGrpcWeb = false,
+): CompiledCors | undefined {
   if (!cors || cors.allowed_origins.length === 0) return undefined;
   const anyOrigin = cors.allowed_origins.includes('*');
   const matches = anyOrigin ? undefined : originMatcher(cors.allowed_origins);
   // Never credentials for any origin, however such a policy came to be stored.
   const credentials =
     cors.allow_credentials === true && !anyOrigin ? 'Access-Control-Allow-Credentials: true\r\n' : '';
-  const exposed = cors.expose_headers?.length
-    ? `Access-Control-Expose-Headers: ${cors.expose_headers.join(', ')}\r\n`
-    : '';
+  const exposes = forGrpcWeb
+    ? withNames(cors.expose_headers ?? [], GRPC_WEB_RESPONSE_FIELDS)
+    : cors.expose_headers;
+  const exposed = exposes?.length ? `Access-Control-Expose-Headers: ${exposes.join(', ')}\r\n` : '';
   const methodsLine = fixedList('Access-Control-Allow-Methods', cors.allowed_methods, true);
-  const headersLine = fixedList('Access-Control-Allow-Headers', cors.allowed_headers, false);
+  const headersLine = fixedList(
+    'Access-Control-Allow-Headers',
+    forGrpcWeb && cors.allowed_headers
+      ? withNames(cors.allowed_headers, GRPC_WEB_REQUEST_FIELDS)
+      : cors.allowed_headers,
+    false,
+  );
   const maxAge = cors.max_age_secs === undefined ? '' : `Access-Control-Max-Age: ${cors.max_age_secs}\r\n`;
 
   const grant = (origin: string): string | undefined => {
@@ -93,6 +107,13 @@ function remembering(make: (origin: string) => string): (origin: string) => stri
     results[place] = result;
     return result;
   };
+}
+
+/** A list with these names too, whatever case they are in. */
+function withNames(list: readonly string[], names: readonly string[]): readonly string[] {
+  if (list.includes('*')) return list;
+  const has = new Set(list.map((name) => name.toLowerCase()));
+  return [...list, ...names.filter((name) => !has.has(name.toLowerCase()))];
 }
 
 /** The line of a configured list, '' for an empty one; undefined when whatever is asked for is granted. */

@@ -7,6 +7,7 @@ import { CORS_DOCS } from './docs.ts';
 import { corsErrors } from './cors-rules.ts';
 import { corsShadowStage } from './cors-shadow.ts';
 import { compileCors } from './cors.ts';
+import { translatesGrpcWeb } from '../grpc-web/part.ts';
 import { corsExplain } from './explain.ts';
 import { CorsSchema, type CorsPolicy } from './schema.ts';
 
@@ -33,8 +34,8 @@ export const CORS = definePart({
   rules: (cors, { pointer }) => corsErrors(cors, pointer),
   // A page must be able to read them.
   marksUnmatched: (cors) => cors.allowed_origins.length > 0,
-  compile: (value, { inShadow }) => {
-    const cors = compileCors(value);
+  compile: (value, { inShadow, effective }) => {
+    const cors = compileCors(value, translatesGrpcWeb(effective));
     if (cors === undefined) return undefined;
     return inShadow ? { stages: [corsShadowStage(cors)] } : { data: { cors } };
   },

@@ -204,6 +204,7 @@ function HeaderEditsForm({ form, name }: FormProps & { readonly name: string }):
 }
 
 const LinesForm = ({ form }: FormProps): ReactNode => <LinesAt form={form} name="" keepsEmpty />;
+const FlagForm = ({ form }: FormProps): ReactNode => <FlagAt form={form} name="" />;
 const NumberForm = ({ form }: FormProps): ReactNode => <NumberAt form={form} name="" />;
 const ShadowForm = ({ form }: FormProps): ReactNode => <ChoicesAt form={form} name="" />;
 
@@ -234,5 +235,6 @@ export const PART_FORMS: Readonly<Record<string, Part>> = {
   timeouts: { Form: TimeoutsForm, start: {} },
   retries: { Form: RetriesForm, start: { max: 1, on: ['connect', 'reset'] } },
   headers: { Form: HeadersForm, start: {} },
+  grpc_web: { Form: FlagForm, start: true },
   shadow: { Form: ShadowForm, start: [] },
 };

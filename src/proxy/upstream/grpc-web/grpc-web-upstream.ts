@@ -1,0 +1,248 @@
+/**
+ * A call of gRPC-Web as a call of gRPC over HTTP/2: stands between an exchange and its stream, and translates both ways
+ * as the bytes pass. Nothing is collected: a piece of a body is passed on as it comes, and back-pressure is that of the
+ * stream. Owns the state of the Base64 of the request.
+ *
+ * A response in anything but gRPC passes as it is.
+ */
+import { fieldsOfLines } from '../../../http/fields/field-lists.ts';
+import { Base64Decoder, base64Piece } from '../../../http/grpc/base64-stream.ts';
+import { grpcTypeOf, trailerMessage, webTypeOf, type GrpcWebForm } from '../../../http/grpc/grpc-web.ts';
+import { ResponseHead } from '../../../http/heads/response-head.ts';
+import type { BodyBuffer } from '../../io/body-buffer-pool.ts';
+import { RESPONSE_HEADERS_MAX } from '../../options.ts';
+import type { BodyMemory, RequestSource, Upstream, UpstreamClient } from '../upstream.ts';
+
+const RELEASE_NOTHING = (): void => undefined;
+/** Every piece that is made here has its own memory. */
+const OWN_MEMORY: BodyMemory = { retain: () => RELEASE_NOTHING };
+/** Replaced in the request; its length is another one in Base64. */
+const REPLACED: ReadonlySet<string> = new Set(['content-type', 'te']);
+const REPLACED_IN_TEXT: ReadonlySet<string> = new Set([...REPLACED, 'content-length']);
+const REPLACED_IN_RESPONSE: ReadonlySet<string> = new Set([
+  'content-type',
+  'content-length',
+  'transfer-encoding',
+  'trailer',
+]);
+const RESPONSE_LIMITS = { maxHeaders: RESPONSE_HEADERS_MAX + 2 };
+
+export interface GrpcWebOwner {
+  readonly form: GrpcWebForm;
+  /** The request is not the Base64 that it says it is. Called once, in a later microtask; nothing more is sent. */
+  onBadBody(): void;
+  /** The trailers that the client may have. @param trailers lines, each ending in CRLF */
+  passedTrailers(trailers: string): string;
+}
+
+export class GrpcWebUpstream implements Upstream {
+  readonly #inner: Upstream;
+  readonly #owner: GrpcWebOwner;
+  /** undefined for a request that is not in Base64. */
+  readonly #decoder: Base64Decoder | undefined;
+  #isBad = false;
+
+  constructor(inner: Upstream, owner: GrpcWebOwner) {
+    this.#inner = inner;
+    this.#owner = owner;
+    this.#decoder = owner.form.isText ? new Base64Decoder() : undefined;
+  }
+
+  get connected(): boolean {
+    return this.#inner.connected;
+  }
+
+  get isUnsent(): boolean {
+    return this.#inner.isUnsent;
+  }
+
+  get wasReused(): boolean {
+    return this.#inner.wasReused;
+  }
+
+  get responseBegun(): boolean {
+    return this.#inner.responseBegun;
+  }
+
+  get isFlushed(): boolean {
+    return this.#inner.isFlushed;
+  }
+
+  acquire(client: UpstreamClient, requestMethod: string, upgrade: string | undefined): void {
+    this.#inner.acquire(new GrpcWebClient(client, this.#owner, requestMethod), requestMethod, upgrade);
+  }
+
+  sendRequest(source: RequestSource, body: string | BodyBuffer | undefined): void {
+    const call = new CallSource(source, this.#owner.form);
+    if (this.#decoder === undefined || body === undefined) return this.#inner.sendRequest(call, body);
+    const bytes = typeof body === 'string' ? Buffer.from(body, 'latin1') : body.bytes();
+    const decoded = this.#decode(bytes, 0, bytes.length);
+    if (decoded === undefined || !this.#isEndSound()) return;
+    this.#inner.sendRequest(call, decoded.toString('latin1'));
+  }
+
+  writeBody(bytes: Buffer, from: number, to: number, isChunked: boolean, memory: BodyMemory): boolean {
+    if (this.#decoder === undefined) return this.#inner.writeBody(bytes, from, to, isChunked, memory);
+    const decoded = this.#decode(bytes, from, to);
+    if (decoded === undefined || decoded.length === 0) return true;
+    return this.#inner.writeBody(decoded, 0, decoded.length, true, OWN_MEMORY);
+  }
+
+  endBody(isChunked: boolean, trailers: string): void {
+    if (this.#decoder === undefined) this.#inner.endBody(isChunked, trailers);
+    else if (this.#isEndSound()) this.#inner.endBody(true, trailers);
+  }
+
+  pauseReading(): void {
+    this.#inner.pauseReading();
+  }
+
+  resumeReading(): void {
+    this.#inner.resumeReading();
+  }
+
+  /** As with every stream of HTTP/2, each piece has its own memory. */
+  retain(): () => void {
+    return RELEASE_NOTHING;
+  }
+
+  destroy(): void {
+    this.#inner.destroy();
+  }
+
+  #decode(bytes: Buffer, from: number, to: number): Buffer | undefined {
+    if (this.#isBad) return undefined;
+    const decoded = this.#decoder?.write(bytes, from, to);
+    if (decoded === undefined) this.#refuse();
+    return decoded;
+  }
+
+  /** Whether the request may end here. */
+  #isEndSound(): boolean {
+    if (this.#isBad) return false;
+    if (this.#decoder?.isWhole !== false) return true;
+    this.#refuse();
+    return false;
+  }
+
+  /** Not from within the reading of the body: the answer ends the exchange. */
+  #refuse(): void {
+    this.#isBad = true;
+    queueMicrotask(() => this.#owner.onBadBody());
+  }
+}
+
+/** The request as one of gRPC. */
+class CallSource implements RequestSource {
+  readonly #source: RequestSource;
+  readonly #form: GrpcWebForm;
+
+  constructor(source: RequestSource, form: GrpcWebForm) {
+    this.#source = source;
+    this.#form = form;
+  }
+
+  get isChunked(): boolean {
+    return this.#form.isText || this.#source.isChunked;
+  }
+
+  /** Only HTTP/2 can carry it. */
+  headText(): string {
+    throw new Error('A call of gRPC cannot be sent over HTTP/1.1');
+  }
+
+  headFields(): string[] {
+    const fields = this.#source.headFields();
+    const replaced = this.#form.isText ? REPLACED_IN_TEXT : REPLACED;
+    const kept: string[] = [];
+    for (let index = 0; index < fields.length; index += 2) {
+      const name = fields[index] as string;
+      if (!replaced.has(name)) kept.push(name, fields[index + 1] as string);
+    }
+    kept.push('content-type', grpcTypeOf(this.#form), 'te', 'trailers');
+    return kept;
+  }
+}
+
+/** The response as one of gRPC-Web. */
+class GrpcWebClient implements UpstreamClient {
+  readonly #client: UpstreamClient;
+  readonly #owner: GrpcWebOwner;
+  readonly #method: string;
+  #isTranslated = false;
+
+  constructor(client: UpstreamClient, owner: GrpcWebOwner, method: string) {
+    this.#client = client;
+    this.#owner = owner;
+    this.#method = method;
+  }
+
+  onResponseHead(head: ResponseHead): void {
+    const type = head.status === 200 ? head.get('content-type') : undefined;
+    const webType = type === undefined ? undefined : webTypeOf(this.#owner.form, type);
+    if (webType === undefined) return this.#client.onResponseHead(head);
+    // A response that consists of its head has its status there, where the client looks first.
+    const isWhole = head.contentLength === 0 && head.get('grpc-status') !== undefined;
+    this.#isTranslated = !isWhole;
+    let text = `HTTP/1.1 ${head.status} ${head.reason}\r\n`;
+    for (let index = 0; index < head.count; index++)
+      if (!REPLACED_IN_RESPONSE.has(head.name(index).toLowerCase())) text += head.line(index);
+    text += `content-type: ${webType}\r\n${isWhole ? 'content-length: 0' : 'transfer-encoding: chunked'}\r\n`;
+    const translated = new ResponseHead();
+    const error = translated.parse(text, this.#method, RESPONSE_LIMITS);
+    if (error !== undefined) throw new Error(`A translated head cannot be read: ${error.detail}`);
+    this.#client.onResponseHead(translated);
+  }
+
+  onResponseData(buffer: Buffer, from: number, to: number): void {
+    if (!this.#isTranslated || !this.#owner.form.wantsText)
+      return this.#client.onResponseData(buffer, from, to);
+    this.#pass(buffer.subarray(from, to));
+  }
+
+  onResponseEnd(trailers: string): void {
+    if (!this.#isTranslated) return this.#client.onResponseEnd(trailers);
+    const lines = this.#owner.passedTrailers(trailers);
+    // Without any, the client has to see that the call was cut.
+    if (fieldsOfLines(lines).length > 0) this.#pass(trailerMessage(lines));
+    this.#client.onResponseEnd('');
+  }
+
+  /** Bytes of gRPC that are still in the form of the backend. */
+  #pass(bytes: Buffer): void {
+    const piece = this.#owner.form.wantsText ? base64Piece(bytes) : bytes;
+    this.#client.onResponseData(piece, 0, piece.length);
+  }
+
+  onUpstreamConnected(): void {
+    this.#client.onUpstreamConnected();
+  }
+
+  onOtherProtocol(): void {
+    this.#client.onOtherProtocol();
+  }
+
+  onInterim(head: ResponseHead): void {
+    this.#client.onInterim(head);
+  }
+
+  onSwitch(...args: Parameters<UpstreamClient['onSwitch']>): void {
+    this.#client.onSwitch(...args);
+  }
+
+  onReadEnd(): void {
+    this.#client.onReadEnd();
+  }
+
+  onUpstreamWritable(): void {
+    this.#client.onUpstreamWritable();
+  }
+
+  onUpstreamFailure(...args: Parameters<UpstreamClient['onUpstreamFailure']>): void {
+    this.#client.onUpstreamFailure(...args);
+  }
+
+  onDefect(error: unknown): void {
+    this.#client.onDefect(error);
+  }
+}
