@@ -22,12 +22,23 @@ mkdir -p "$FOLDER"
 make_package() {
   "$NODE" --disable-warning=ExperimentalWarning "$ROOT/scripts/package/$1" "$BUNDLE" "$CONSOLE" "$FOLDER"
 }
-[ $# -gt 0 ] || set -- npm
+# With a Node.js of their own; sets FILES and VERSION.
+make_files() {
+  FILES=$(mktemp -d)
+  trap 'rm -rf "$FILES"' EXIT
+  VERSION=$("$NODE" --disable-warning=ExperimentalWarning "$ROOT/scripts/package/installed-files.ts" "$BUNDLE" "$CONSOLE" "$FILES")
+}
+[ $# -gt 0 ] || set -- npm deb
 for kind in "$@"; do
   case "$kind" in
     npm) make_package npm-package.ts ;;
+    deb)
+      make_files
+      "$ROOT/deploy/deb/build.sh" "$FILES" "$VERSION" "$FOLDER"
+      rm -rf "$FILES"
+      ;;
     *)
-      say "cannot package: $kind must be npm"
+      say "cannot package: $kind must be npm or deb"
       exit 1
       ;;
   esac

@@ -13,6 +13,7 @@ enableCompileCache();
 // The gateway itself is loaded when it is needed: a wrong setting is told at once.
 const { EXIT_CODES } = await import('./cli/exit-codes.ts');
 const { runUntilSignal } = await import('./cli/serve.ts');
+const { createServiceManager } = await import('./cli/service-manager.ts');
 const { systemClock } = await import('./lib/clock.ts');
 const { readSettings } = await import('./settings/settings.ts');
 
@@ -41,8 +42,13 @@ const commands: Commands = {
     const hasFiles = [settings.configFile, settings.proxy.tls, settings.server.tls].some(
       (files) => files !== undefined,
     );
+    const service = createServiceManager({
+      env,
+      pid: process.pid,
+      onFailure: (error) => logging.log.warn({ err: error }, 'systemd cannot be told what the gateway does'),
+    });
     // Until `runUntilSignal` takes it: no file has been read so far.
-    if (hasFiles) process.on('SIGHUP', () => undefined);
+    if (hasFiles || service.isPresent) process.on('SIGHUP', () => undefined);
     const { createLogging, startGateway } = await import('./compose/gateway.ts');
     const logging = createLogging(settings);
     process.on('unhandledRejection', (error) =>
@@ -57,6 +63,8 @@ const commands: Commands = {
         onSignal: (signal) => logging.log.info({ signal }, 'stopping'),
         monotonicMs: () => systemClock.monotonicMs(),
         hasFiles,
+        service,
+        stopMs: settings.proxy.drainGraceMs + settings.proxy.drainTimeoutMs,
       },
     );
     process.exit(code);
@@ -78,6 +86,10 @@ const commands: Commands = {
     const { restoreDatabase } = await import('./control/database/restore-database.ts');
     const lines = await restoreDatabase({ ...flags, file, settings, clock: systemClock, tell: complain });
     process.stdout.write(`${lines.join('\n')}\n`);
+  },
+  examine: async () => {
+    const { examine } = await import('./control/doctor/examination.ts');
+    return examine({ settings: readSettings(process.env), version, clock: systemClock });
   },
 };
 

@@ -17,7 +17,13 @@ export const NO_IO: CliIo = {
 
 const nothing = async (): Promise<void> => undefined;
 
-export const NO_COMMANDS: Commands = { start: nothing, migrate: nothing, copy: nothing, restore: nothing };
+export const NO_COMMANDS: Commands = {
+  start: nothing,
+  migrate: nothing,
+  copy: nothing,
+  restore: nothing,
+  examine: async () => [],
+};
 
 export function idleProgram(): Command {
   return createProgram('0.0.0', NO_COMMANDS, NO_IO);

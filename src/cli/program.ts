@@ -7,8 +7,10 @@ import { Command } from 'commander';
 import { addCompletionCommand } from './completion/completion-command.ts';
 import { addExamples } from './show/output.ts';
 import { addBackupCommands, type RestoreFlags } from './backup/backup-commands.ts';
+import type { Finding } from '../control/doctor/finding.ts';
 import { addConfigCommands } from './config/commands.ts';
 import { addContextCommands } from './connection/context-commands.ts';
+import { addDoctorCommand } from './doctor/doctor-command.ts';
 import { ACCESS_GROUPS } from './everyday/access.ts';
 import { addCommand, addGroup } from './everyday/add-command.ts';
 import { addExplainCommand } from './everyday/explain.ts';
@@ -38,6 +40,8 @@ export interface Commands {
   migrate(): Promise<void>;
   copy(flags: CopyFlags): Promise<void>;
   restore(file: string, flags: RestoreFlags): Promise<void>;
+  /** What this machine and the settings lack. */
+  examine(): Promise<readonly Finding[]>;
 }
 
 export function createProgram(version: string, commands: Commands, io: CliIo): Command {
@@ -80,6 +84,7 @@ export function createProgram(version: string, commands: Commands, io: CliIo): C
     .option('--to <url>', 'empty database to write; default: that of GATEWAY_DATABASE_URL')
     .action((flags: CopyFlags) => commands.copy(flags));
   addExamples(copy, 'headgate copy --to sqlite://backup/monday.db');
+  addDoctorCommand(program, () => commands.examine(), io);
   const config = addConfigCommands(program, io);
   addBackupCommands(config, (file, flags) => commands.restore(file, flags), io);
   addImportCommands(program, io);

@@ -6,6 +6,7 @@
  * it has started. SIGHUP during the start of a gateway that has files to read is taken: they are read again then.
  */
 import { EXIT_CODES } from './exit-codes.ts';
+import { NO_SERVICE_MANAGER, type ServiceManager } from './service-manager.ts';
 
 export interface Running {
   /** SIGUSR2: another process takes over, or has failed to. */
@@ -25,12 +26,16 @@ export interface SignalOptions {
   readonly monotonicMs: () => number;
   /** The settings name files that SIGHUP reads again. */
   readonly hasFiles: boolean;
+  /** Absent: there is none. */
+  readonly service?: ServiceManager;
+  /** How long the gateway may take to stop; it is told to the service manager. */
+  readonly stopMs?: number;
 }
 
 /** Resolves with the exit code when the gateway has stopped; rejects when it cannot start. */
 export async function runUntilSignal(
   start: () => Promise<Running>,
-  { onSignal, monotonicMs, hasFiles }: SignalOptions,
+  { onSignal, monotonicMs, hasFiles, service = NO_SERVICE_MANAGER, stopMs = 0 }: SignalOptions,
 ): Promise<number> {
   const requested = Promise.withResolvers<void>();
   const forced = Promise.withResolvers<number>();
@@ -51,8 +56,9 @@ export async function runUntilSignal(
   process.on('SIGINT', onStop);
   let reload: Running['reload'];
   let isAskedToReload = false;
-  // Without anything to read again it stays what it is to every program: the terminal is gone.
-  if (hasFiles)
+  // Without anything to read again it stays what it is to every program: the terminal is gone. A service manager has
+  // none, and a unit may be asked to reload all the same.
+  if (hasFiles || service.isPresent)
     process.on('SIGHUP', () => {
       if (reload === undefined) isAskedToReload = true;
       else void reload();
@@ -60,9 +66,15 @@ export async function runUntilSignal(
   const run = async (): Promise<number> => {
     const gateway = await start();
     process.on('SIGUSR2', () => void gateway.takeover());
-    ({ reload } = gateway);
-    if (isAskedToReload) void reload?.();
+    reload = async () => {
+      service.reloading();
+      await gateway.reload?.();
+      service.ready();
+    };
+    service.ready();
+    if (isAskedToReload) void reload();
     await requested.promise;
+    service.stopping(stopMs);
     await gateway.stop();
     return EXIT_CODES.ok.code;
   };

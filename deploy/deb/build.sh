@@ -1,0 +1,67 @@
+#!/bin/sh
+# Makes the Debian package from the files of an installed Headgate; scripts/package.sh calls it.
+#
+#   build.sh <files> <version> <folder>    writes <folder>/headgate_<version>_<architecture>.deb and prints its path
+#
+# The files lie in /usr/lib/headgate with a Node.js of their own, the settings in /etc/headgate, what the gateway writes
+# in /var/lib/headgate. The same files give the same bytes: all times are SOURCE_DATE_EPOCH (default 0).
+set -eu
+HERE=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
+FILES=$1
+VERSION=$2
+FOLDER=$3
+SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-0}
+export SOURCE_DATE_EPOCH
+case "$(uname -m)" in
+  x86_64) ARCHITECTURE=amd64 ;;
+  aarch64 | arm64) ARCHITECTURE=arm64 ;;
+  *)
+    echo "build.sh: there is no Node.js for $(uname -m) to package" >&2
+    exit 1
+    ;;
+esac
+umask 022
+TREE=$(mktemp -d)
+trap 'rm -rf "$TREE"' EXIT
+chmod 755 "$TREE"
+
+mkdir -p "$TREE/usr/bin" "$TREE/usr/lib/systemd/system" "$TREE/usr/share/doc/headgate" "$TREE/etc/headgate" "$TREE/DEBIAN"
+cp -r "$FILES" "$TREE/usr/lib/headgate"
+ln -s ../lib/headgate/bin/headgate "$TREE/usr/bin/headgate"
+cp "$HERE/../systemd/headgate.service" "$HERE/../systemd/headgate@.service" "$TREE/usr/lib/systemd/system/"
+mv "$TREE/usr/lib/headgate/README.md" "$TREE/usr/share/doc/headgate/README.md"
+cat "$TREE/usr/lib/headgate/LICENSE" "$TREE/usr/lib/headgate/NOTICE" "$TREE/usr/lib/headgate/node/LICENSE" \
+  >"$TREE/usr/share/doc/headgate/copyright"
+cp "$HERE/headgate.env" "$TREE/etc/headgate/headgate.env"
+chmod 600 "$TREE/etc/headgate/headgate.env"
+
+cat >"$TREE/DEBIAN/control" <<CONTROL
+Package: headgate
+Version: $VERSION
+Architecture: $ARCHITECTURE
+Maintainer: the Headgate contributors <headgate@localhost>
+Installed-Size: $(du -sk --apparent-size "$TREE/usr" | cut -f 1)
+Depends: libc6 (>= 2.28), libgcc-s1, libstdc++6 (>= 9), passwd
+Suggests: postgresql, valkey | redis-server
+Section: net
+Priority: optional
+Description: API gateway
+ One command to start, configured live through a console and a management API,
+ with exact rate limits, on one machine or many. It says why a request was
+ refused. Node.js is included.
+CONTROL
+echo /etc/headgate/headgate.env >"$TREE/DEBIAN/conffiles"
+for script in postinst prerm postrm; do
+  cp "$HERE/$script" "$TREE/DEBIAN/$script"
+  chmod 755 "$TREE/DEBIAN/$script"
+done
+(cd "$TREE" && find usr -type f | LC_ALL=C sort | xargs -d '\n' md5sum >DEBIAN/md5sums)
+
+# Whatever the checkout's umask was.
+find "$TREE/usr" -type d -exec chmod 755 {} +
+find "$TREE/usr" -type f -perm /111 -exec chmod 755 {} +
+find "$TREE/usr" -type f ! -perm /111 -exec chmod 644 {} +
+find "$TREE" -exec touch -h -d "@$SOURCE_DATE_EPOCH" {} +
+PACKAGE="$FOLDER/headgate_${VERSION}_$ARCHITECTURE.deb"
+dpkg-deb --root-owner-group -Zxz -z1 --build "$TREE" "$PACKAGE" >&2
+echo "$PACKAGE"

@@ -1,0 +1,43 @@
+/**
+ * The clock of this machine, compared with itself only: against the monotonic clock, and against the times of files
+ * that are there. Limits, tokens and certificates go by it. Its time zone is of no importance.
+ */
+import { statSync } from 'node:fs';
+import type { Clock } from '../../lib/clock.ts';
+import { error, ok, warning, type Finding } from './finding.ts';
+
+const WATCH_MS = 200;
+const JUMP_MS = 100;
+/** Two file systems may differ by this much. */
+const AHEAD_MS = 60_000;
+const FIX = 'set the clock, and keep it right with chrony or systemd-timesyncd';
+
+/** @param files of the program and of the gateway; those that cannot be seen are left out */
+export async function clockChecks(
+  clock: Clock,
+  files: readonly string[],
+  pause: (ms: number) => Promise<unknown>,
+): Promise<Finding[]> {
+  const [wallMs, monotonicMs] = [clock.nowMs(), clock.monotonicMs()];
+  await pause(WATCH_MS);
+  const jumpMs = Math.round(clock.nowMs() - wallMs - (clock.monotonicMs() - monotonicMs));
+  if (Math.abs(jumpMs) > JUMP_MS)
+    return [warning('clock', `the clock went ${jumpMs} ms too far within ${WATCH_MS} ms`, FIX)];
+  for (const path of files) {
+    const writtenMs = writtenMsOf(path);
+    if (writtenMs > clock.nowMs() + AHEAD_MS) {
+      const detail = `it is ${new Date(clock.nowMs()).toISOString()}, but "${path}" was written at ${new Date(writtenMs).toISOString()}`;
+      return [error('clock', detail, FIX)];
+    }
+  }
+  return [ok('clock', `${new Date(wallMs).toISOString()}, without a jump`)];
+}
+
+/** 0 where that cannot be seen, which is another check's finding. */
+function writtenMsOf(path: string): number {
+  try {
+    return statSync(path).mtimeMs;
+  } catch {
+    return 0;
+  }
+}

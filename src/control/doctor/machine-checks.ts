@@ -1,0 +1,113 @@
+/**
+ * The limits of this machine, process and container that a gateway meets under load: file descriptors, memory, the
+ * kernel's queues and ports. Reads proc(5) and cgroups(7) through a function, so that tests can say what is there;
+ * what cannot be read is not judged.
+ */
+import type { Settings } from '../../settings/settings.ts';
+import { error, ok, warning, type Finding } from './finding.ts';
+
+/** The text of a file; undefined when it cannot be read. */
+export type ReadText = (path: string) => string | undefined;
+
+/** The listener's queue that Node.js asks the kernel for. */
+const BACKLOG = 511;
+/** Connections to one backend address need a port each; closed ones keep theirs for a minute. */
+const LOCAL_PORTS_MIN = 16_384;
+/** The main thread, files, and what is opened for a moment. */
+const OWN_DESCRIPTORS = 128;
+const DESCRIPTORS_MIN = 1_024;
+const MIB = 1_048_576;
+/** A worker without traffic, and the main thread with a small configuration. */
+const WORKER_BYTES = 64 * MIB;
+const MAIN_BYTES = 128 * MIB;
+
+const count = (value: number): string => value.toLocaleString('en-US');
+
+export function machineChecks(settings: Settings | undefined, read: ReadText): Finding[] {
+  return [...descriptorChecks(settings, read), ...memoryChecks(settings, read), ...kernelChecks(read)];
+}
+
+function descriptorChecks(settings: Settings | undefined, read: ReadText): Finding[] {
+  const [, soft] = /^Max open files\s+(\d+|unlimited)/m.exec(read('/proc/self/limits') ?? '') ?? [];
+  if (soft === undefined) return [];
+  const limit = soft === 'unlimited' ? Infinity : Number(soft);
+  const shown = limit === Infinity ? 'not limited' : count(limit);
+  const fix =
+    'raise it: LimitNOFILE= in a systemd unit, --ulimit nofile= of a container, ulimit -n in a shell';
+  if (limit < DESCRIPTORS_MIN) {
+    const detail = `the process may have ${shown} file descriptors: each connection takes one, and further ones are closed at once`;
+    return [error('descriptors', detail, fix)];
+  }
+  if (settings === undefined) return [ok('descriptors', shown)];
+  // A client and its backend.
+  const { maxConnections } = settings.proxy;
+  const wanted = 2 * settings.workers * maxConnections + OWN_DESCRIPTORS;
+  if (limit >= wanted)
+    return [ok('descriptors', `${shown}; all connections together may need ${count(wanted)}`)];
+  const detail = `the process may have ${shown} file descriptors; ${settings.workers} workers with ${count(maxConnections)} connections each may need ${count(wanted)}`;
+  return [warning('descriptors', detail, `${fix}, or lower GATEWAY_PROXY__MAX_CONNECTIONS`)];
+}
+
+function memoryChecks(settings: Settings | undefined, read: ReadText): Finding[] {
+  const limit = cgroupLimit(read);
+  const wanted =
+    MAIN_BYTES + WORKER_BYTES * ((settings?.workers ?? 1) + (settings?.workerSpare === true ? 1 : 0));
+  const overcommit = read('/proc/sys/vm/overcommit_memory')?.trim() === '2';
+  const found: Finding[] = [];
+  if (limit !== undefined && limit < wanted) {
+    const detail = `the memory limit of the container or unit is ${mib(limit)}; this gateway may need ${mib(wanted)} without traffic, and the kernel ends what goes beyond the limit`;
+    found.push(
+      warning(
+        'memory',
+        detail,
+        'raise the limit, or lower GATEWAY_WORKERS, or set GATEWAY_WORKER_SPARE=false',
+      ),
+    );
+  } else {
+    found.push(ok('memory', limit === undefined ? 'no limit of a container or unit' : `limit ${mib(limit)}`));
+  }
+  if (overcommit) {
+    const detail =
+      'vm.overcommit_memory is 2: the kernel refuses memory that Node.js reserves and does not use';
+    found.push(warning('memory', detail, 'sysctl vm.overcommit_memory=0'));
+  }
+  return found;
+}
+
+const mib = (bytes: number): string => `${count(Math.floor(bytes / MIB))} MiB`;
+
+/** The smallest of this process's cgroup and those above it (version 2), or that of version 1. */
+function cgroupLimit(read: ReadText): number | undefined {
+  const limits: number[] = [];
+  const add = (path: string): void => {
+    const text = read(path)?.trim() ?? '';
+    // Version 1 has a number near 2^63 for "none".
+    if (/^\d+$/.test(text) && Number(text) < 2 ** 60) limits.push(Number(text));
+  };
+  const [, own = '/'] = /^0::(.*)$/m.exec(read('/proc/self/cgroup') ?? '') ?? [];
+  const parts = own.split('/').filter((part) => part !== '');
+  for (let depth = parts.length; depth >= 0; depth -= 1) {
+    const folder = ['/sys/fs/cgroup', ...parts.slice(0, depth)].join('/');
+    for (const name of ['memory.max', 'memory.high']) add(`${folder}/${name}`);
+  }
+  add('/sys/fs/cgroup/memory/memory.limit_in_bytes');
+  return limits.length === 0 ? undefined : Math.min(...limits);
+}
+
+function kernelChecks(read: ReadText): Finding[] {
+  const found: Finding[] = [];
+  const queue = Number(read('/proc/sys/net/core/somaxconn') ?? NaN);
+  if (queue < BACKLOG) {
+    const detail = `net.core.somaxconn is ${queue}: a burst of more new connections than that is refused`;
+    found.push(warning('kernel', detail, 'sysctl net.core.somaxconn=4096'));
+  }
+  const [low = NaN, high = NaN] = (read('/proc/sys/net/ipv4/ip_local_port_range') ?? '')
+    .trim()
+    .split(/\s+/)
+    .map(Number);
+  if (high - low < LOCAL_PORTS_MIN) {
+    const detail = `net.ipv4.ip_local_port_range has ${count(high - low + 1)} ports: so many connections to one backend address at most`;
+    found.push(warning('kernel', detail, 'sysctl net.ipv4.ip_local_port_range="16384 60999"'));
+  }
+  return found.length > 0 ? found : [ok('kernel', 'queues of listeners and local ports suffice')];
+}

@@ -1,0 +1,78 @@
+/** Whether this user may read and write what the gateway keeps in files, and whether others may read it. */
+import { accessSync, constants, statfsSync, statSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import type { DatabaseLocation } from '../database/database-location.ts';
+import { error, messageOf, ok, warning, type Finding } from './finding.ts';
+
+/** A database of this size is not large; below it the disk may fill within a day of history. */
+const FREE_BYTES_WARN = 512 * 1_048_576;
+const FREE_BYTES_MIN = 16 * 1_048_576;
+/** Beside a database: what its owner alone may read. */
+const SECRETS = ['admin-token', 'secret-key'];
+
+export function placeChecks({ file, snapshotFile, folder }: DatabaseLocation): Finding[] {
+  if (folder === undefined) return [];
+  const place = existing(folder);
+  try {
+    accessSync(place, constants.R_OK | constants.W_OK | constants.X_OK);
+  } catch (failure) {
+    const missing = place === folder ? '' : `"${folder}" does not exist, and `;
+    return [
+      error(
+        'files',
+        `${missing}${messageOf(failure)}`,
+        `make "${folder}" a folder of the gateway's user: chown and chmod 700`,
+      ),
+    ];
+  }
+  const files = [file, snapshotFile, ...SECRETS.map((name) => join(folder, name))];
+  const found = files.filter((path) => path !== undefined).flatMap(fileChecks);
+  return [...(found.length > 0 ? found : [ok('files', folder)]), ...diskChecks(place)];
+}
+
+/** The folder, or the first one above it that is there: the start makes the rest. */
+function existing(folder: string): string {
+  let place = folder;
+  while (statSync(place, { throwIfNoEntry: false }) === undefined && dirname(place) !== place)
+    place = dirname(place);
+  return place;
+}
+
+function fileChecks(path: string): Finding[] {
+  const stats = statSync(path, { throwIfNoEntry: false });
+  if (stats === undefined) return [];
+  try {
+    accessSync(path, constants.R_OK | constants.W_OK);
+  } catch (failure) {
+    return [
+      error(
+        'files',
+        messageOf(failure),
+        `make it a file of the gateway's user: chown and chmod 600 "${path}"`,
+      ),
+    ];
+  }
+  const found: Finding[] = [];
+  const mode = stats.mode & 0o777;
+  if ((mode & 0o077) !== 0)
+    found.push(
+      warning('files', `other users may use "${path}" (mode ${mode.toString(8)})`, `chmod 600 "${path}"`),
+    );
+  const user = process.getuid?.();
+  if (user !== undefined && user !== stats.uid) {
+    const detail = `"${path}" belongs to the user ${stats.uid}, and this is ${user}: what is written now may not be the gateway's`;
+    found.push(warning('files', detail, `run this as that user: sudo -u "#${stats.uid}" headgate doctor`));
+  }
+  return found;
+}
+
+function diskChecks(place: string): Finding[] {
+  const { bavail, bsize, ffree, files } = statfsSync(place);
+  const free = bavail * bsize;
+  const shown = `${Math.floor(free / 1_048_576).toLocaleString('en-US')} MiB free for "${place}"`;
+  const fix = 'free space, or move the database to another disk';
+  if (files > 0 && ffree === 0)
+    return [error('disk', `no file can be made in "${place}": the file system has no inode left`, fix)];
+  if (free < FREE_BYTES_MIN) return [error('disk', shown, fix)];
+  return [free < FREE_BYTES_WARN ? warning('disk', shown, fix) : ok('disk', shown)];
+}

@@ -1,0 +1,91 @@
+/** Whether the ports of the settings can be had, and who has them where not. */
+import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
+import type { Settings } from '../../settings/settings.ts';
+import { listeningError } from '../takeover/free-address.ts';
+import { error, ok, type Finding } from './finding.ts';
+
+/** @param servingPid of the gateway that runs with these settings */
+export async function portChecks(
+  { server, proxy }: Settings,
+  servingPid: number | undefined,
+): Promise<Finding[]> {
+  const listeners = [
+    { what: 'management', host: server.host, port: server.port, setting: 'GATEWAY_SERVER__PORT' },
+    { what: 'traffic', host: proxy.host, port: proxy.port, setting: 'GATEWAY_PROXY__PORT' },
+    { what: 'traffic (TLS)', host: proxy.host, port: proxy.tlsPort ?? 0, setting: 'GATEWAY_PROXY__TLS_PORT' },
+  ].filter(({ port }) => port !== 0);
+  const found: Finding[] = [];
+  for (const { what, host, port, setting } of listeners) {
+    const owner = listenerOf(port);
+    const at = `${what} on ${host}:${port}`;
+    if (owner !== undefined && owner.pid === servingPid) {
+      found.push(ok('ports', `${at}: the running gateway (process ${owner.pid})`));
+      continue;
+    }
+    const failure = await listeningError({ host, port });
+    if (failure === undefined) found.push(ok('ports', `${at} is free`));
+    else found.push(error('ports', `${at}: ${failure.message}${ownerText(owner)}`, fixOf(failure, setting)));
+  }
+  return found;
+}
+
+function ownerText(owner: { readonly pid: number; readonly name: string } | undefined): string {
+  return owner === undefined ? '' : `: process ${owner.pid} (${owner.name}) has it`;
+}
+
+function fixOf({ code }: NodeJS.ErrnoException, setting: string): string {
+  switch (code) {
+    case 'EADDRINUSE':
+      return `stop what listens there, or choose another port with ${setting}; start --take-over replaces a gateway`;
+    case 'EACCES':
+      return `let the gateway have a port below 1024 (AmbientCapabilities=CAP_NET_BIND_SERVICE), or choose another one with ${setting}`;
+    default:
+      return `name an address of this machine in ${setting.replace(/(?:TLS_)?PORT$/, 'HOST')}`;
+  }
+}
+
+/** Processes that are looked through; of other users they tell nothing. */
+const PROCESSES_MAX = 10_000;
+/** `TCP_LISTEN` of Linux. */
+const LISTEN = '0A';
+
+/** The process that listens on a port, by proc(5); undefined when there is none, or it is another user's. */
+export function listenerOf(port: number): { readonly pid: number; readonly name: string } | undefined {
+  const sockets = listeningSockets(port);
+  if (sockets.size === 0) return undefined;
+  const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name));
+  for (const pid of pids.slice(0, PROCESSES_MAX)) {
+    try {
+      const holds = readdirSync(`/proc/${pid}/fd`).some((descriptor) => {
+        try {
+          return sockets.has(readlinkSync(`/proc/${pid}/fd/${descriptor}`));
+        } catch {
+          return false;
+        }
+      });
+      if (holds) return { pid: Number(pid), name: readFileSync(`/proc/${pid}/comm`, 'utf8').trim() };
+    } catch {
+      // It has ended, or is another user's.
+    }
+  }
+  return undefined;
+}
+
+/** As links of descriptors name them, such as `socket:[1234]`. */
+function listeningSockets(port: number): Set<string> {
+  const suffix = `:${port.toString(16).toUpperCase().padStart(4, '0')}`;
+  const found = new Set<string>();
+  for (const table of ['/proc/net/tcp', '/proc/net/tcp6']) {
+    let text = '';
+    try {
+      text = readFileSync(table, 'latin1');
+    } catch {
+      continue;
+    }
+    for (const line of text.split('\n')) {
+      const fields = line.trim().split(/\s+/);
+      if (fields[3] === LISTEN && fields[1]?.endsWith(suffix) === true) found.add(`socket:[${fields[9]}]`);
+    }
+  }
+  return found;
+}

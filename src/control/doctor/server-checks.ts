@@ -1,0 +1,114 @@
+/** Whether the database and the limit store answer and are what this program needs. Changes nothing in either. */
+import { setTimeout as pause } from 'node:timers/promises';
+import type { Clock } from '../../lib/clock.ts';
+import { createCommander } from '../../limits/shared/redis-client.ts';
+import { parseRedisUrl, redisAddress } from '../../model/redis-url.ts';
+import type { Settings } from '../../settings/settings.ts';
+import { lookAtSqlite } from '../../storage/sqlite/look-at-sqlite.ts';
+import type { DatabaseLocation } from '../database/database-location.ts';
+import { openDatabase } from '../database/open-database.ts';
+import { error, messageOf, ok, warning, type Finding } from './finding.ts';
+
+const MIGRATE = 'run headgate migrate, after a backup';
+const NEWER = 'run the version of Headgate that made it, or a later one; or restore a backup';
+
+/** @param servingPid of the gateway that has this database open */
+export async function databaseChecks(
+  database: DatabaseLocation,
+  settings: Settings,
+  clock: Clock,
+  servingPid: number | undefined,
+): Promise<Finding[]> {
+  if (settings.configFile !== undefined) return [ok('database', 'none: the configuration comes from files')];
+  if (database.kind === 'postgres') return postgresChecks(database, settings, clock);
+  if (database.file === undefined)
+    return [
+      warning(
+        'database',
+        'it is in memory, and ends with the process',
+        'name a file in GATEWAY_DATABASE_URL',
+      ),
+    ];
+  if (servingPid !== undefined)
+    return [ok('database', `"${database.file}" is served by process ${servingPid}`)];
+  return [sqliteCheck(database.file, settings.database.autoMigrate ?? true)];
+}
+
+function sqliteCheck(file: string, autoMigrate: boolean): Finding {
+  const look = lookAtSqlite(file);
+  switch (look.state) {
+    case 'missing':
+      return ok('database', `"${file}" will be made at the first start`);
+    case 'recovering':
+      return ok('database', `"${file}" was not closed; the next start completes it`);
+    case 'unusable':
+      return error(
+        'database',
+        `"${file}": ${look.reason}`,
+        'name another file in GATEWAY_DATABASE_URL, or restore a backup',
+      );
+    default:
+  }
+  if (look.unknown.length > 0)
+    return error('database', `"${file}" is newer than this program (${look.unknown.join(', ')})`, NEWER);
+  if (look.pending.length === 0) return ok('database', `"${file}" has the schema of this program`);
+  if (autoMigrate)
+    return ok(
+      'database',
+      `"${file}" gets ${look.pending.length} migrations at the next start; make a backup first`,
+    );
+  return error('database', `"${file}" lacks ${look.pending.join(', ')}`, MIGRATE);
+}
+
+async function postgresChecks(
+  database: DatabaseLocation,
+  settings: Settings,
+  clock: Clock,
+): Promise<Finding[]> {
+  const unchanged = { ...settings, database: { ...settings.database, autoMigrate: false } };
+  try {
+    const repository = await openDatabase(database, unchanged, clock, true);
+    await repository.close();
+    return [ok('database', 'PostgreSQL answers and has the schema of this program')];
+  } catch (failure) {
+    const detail = messageOf(failure);
+    const fix = /migrat|schema|tables/i.test(detail)
+      ? MIGRATE
+      : 'check host, user, password and pg_hba.conf of the server, and GATEWAY_DATABASE_URL';
+    return [error('database', detail, fix)];
+  }
+}
+
+/** Longer than an attempt to connect may take. */
+const ANSWER_MARGIN_MS = 500;
+
+export async function storeChecks({ limits }: Settings): Promise<Finding[]> {
+  const target = limits.redisUrl === undefined ? undefined : parseRedisUrl(limits.redisUrl);
+  if (limits.redisUrl === undefined || target === undefined)
+    return [ok('store', 'none: each gateway counts limits for itself')];
+  const at = redisAddress(target);
+  const commander = createCommander({ url: limits.redisUrl, connectTimeoutMs: limits.connectTimeoutMs });
+  const patience = new AbortController();
+  const late = pause(limits.connectTimeoutMs + ANSWER_MARGIN_MS, 'late', { signal: patience.signal }).catch(
+    () => 'late',
+  );
+  const asked = commander
+    .connect()
+    .then(() => commander.send('', ['PING']))
+    .then(String, () => 'refused');
+  try {
+    const answer = await Promise.race([asked, late]);
+    if (answer === 'PONG') return [ok('store', `${at} answers`)];
+    const reason = commander.lastFailure() || 'it does not answer';
+    return [
+      error(
+        'store',
+        `${at}: ${reason}`,
+        'check GATEWAY_REDIS_URL and the server; until then limits are counted by each gateway for itself',
+      ),
+    ];
+  } finally {
+    patience.abort();
+    commander.destroy();
+  }
+}

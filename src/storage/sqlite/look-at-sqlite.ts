@@ -1,0 +1,52 @@
+/**
+ * What a database file is, without opening it as a gateway does: nothing is made, locked or written. For files that no
+ * process has open.
+ */
+import { statSync } from 'node:fs';
+import { pathToFileURL } from 'node:url';
+import { DatabaseSync } from 'node:sqlite';
+import { MIGRATIONS } from '../migrate.ts';
+
+export type SqliteLook =
+  | { readonly state: 'missing' }
+  /** Its log has what the file lacks. */
+  | { readonly state: 'recovering' }
+  | { readonly state: 'unusable'; readonly reason: string }
+  | {
+      readonly state: 'readable';
+      /** Migrations of this program that it lacks. */
+      readonly pending: readonly string[];
+      /** Migrations that this program does not know. */
+      readonly unknown: readonly string[];
+    };
+
+export function lookAtSqlite(path: string): SqliteLook {
+  const stats = statSync(path, { throwIfNoEntry: false });
+  if (stats === undefined || stats.size === 0) return { state: 'missing' };
+  if (!stats.isFile()) return { state: 'unusable', reason: 'it is not a file' };
+  if ((statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0) > 0) return { state: 'recovering' };
+  const url = pathToFileURL(path);
+  // Else SQLite would make files beside it, of this user.
+  url.searchParams.set('immutable', '1');
+  try {
+    using database = new DatabaseSync(url, { readOnly: true });
+    const tables = database.prepare("select name from sqlite_schema where type = 'table'").all();
+    const names = tables.map(({ name }) => String(name));
+    if (!names.includes('schema_migration'))
+      return names.length === 0
+        ? { state: 'readable', pending: MIGRATIONS.map(({ name }) => name), unknown: [] }
+        : { state: 'unusable', reason: 'it belongs to another program' };
+    const applied = database
+      .prepare('select name from schema_migration')
+      .all()
+      .map(({ name }) => String(name));
+    const known = MIGRATIONS.map(({ name }) => name);
+    return {
+      state: 'readable',
+      pending: known.filter((name) => !applied.includes(name)),
+      unknown: applied.filter((name) => !known.includes(name)),
+    };
+  } catch (failure) {
+    return { state: 'unusable', reason: failure instanceof Error ? failure.message : String(failure) };
+  }
+}

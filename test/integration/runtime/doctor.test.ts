@@ -1,0 +1,220 @@
+/** `headgate doctor` on a machine with each thing wrong in turn. */
+import { chmodSync, chownSync, mkdirSync, mkdtempSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
+import { createServer, type AddressInfo, type Server } from 'node:net';
+import { DatabaseSync } from 'node:sqlite';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { Finding } from '../../../src/control/doctor/finding.ts';
+import { freePort } from '../../support/backends/origin-process.ts';
+import { MAIN, startGateway } from '../../support/gateway.ts';
+import { run } from '../../support/programs/programs.ts';
+
+const TLS = resolve(import.meta.dirname, '../../support/tls');
+const NOBODY_ID = 65_534;
+
+let folder = '';
+let server: Server | undefined;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'headgate-doctor-'));
+});
+afterEach(() => {
+  server?.close();
+  server = undefined;
+  rmSync(folder, { recursive: true, force: true });
+});
+const database = (): string => join(folder, 'data/headgate.db');
+
+interface Examined {
+  readonly code: number | null;
+  readonly healthy: boolean;
+  readonly findings: readonly Finding[];
+  /** `check state: detail` of what is not in order. */
+  readonly wrong: string;
+}
+
+async function doctor(
+  env: Readonly<Record<string, string>> = {},
+  through: readonly string[] = [],
+): Promise<Examined> {
+  const [program = '', ...args]: string[] = [
+    ...through,
+    process.execPath,
+    MAIN,
+    'doctor',
+    '--output',
+    'json',
+  ];
+  const uid = env['UID'];
+  const { code, stdout, stderr } = await run(program, args, {
+    cwd: folder,
+    ...(uid !== undefined && { uid: Number(uid), gid: Number(uid) }),
+    env: {
+      PATH: process.env['PATH'] ?? '',
+      GATEWAY_DATABASE_URL: `sqlite://${database()}`,
+      GATEWAY_SERVER__PORT: '0',
+      GATEWAY_PROXY__PORT: '0',
+      ...env,
+    },
+  });
+  expect(stderr).toBe('');
+  const { healthy, findings } = JSON.parse(stdout) as { healthy: boolean; findings: Finding[] };
+  const wrong = findings
+    .filter(({ state }) => state !== 'ok')
+    .map(({ check, state, detail }) => `${check} ${state}: ${detail}`);
+  for (const finding of findings) expect('fix' in finding).toBe(finding.state !== 'ok');
+  expect(code).toBe(healthy ? 0 : 1);
+  return { code, healthy, findings, wrong: wrong.join('\n') };
+}
+
+describe('headgate doctor', () => {
+  it('finds nothing wrong on a new machine, changes nothing, and shows it to people', async () => {
+    const { healthy, findings } = await doctor();
+    expect(healthy).toBe(true);
+    const checks = new Set(findings.map(({ check }) => check));
+    const expected = ['versions', 'settings', 'descriptors', 'memory', 'kernel', 'clock', 'files', 'disk'];
+    expect([...checks]).toEqual([...expected, 'database', 'store']);
+    expect((await run('ls', [folder])).stdout).toBe('');
+    const text = await run(process.execPath, [MAIN, 'doctor'], {
+      cwd: folder,
+      env: { PATH: process.env['PATH'] ?? '', GATEWAY_PROXY__PORT: 'x' },
+    });
+    expect(text.code).toBe(1);
+    expect(text.stdout).toMatch(/^ok +versions +Headgate \d/);
+    expect(text.stdout).toMatch(
+      /^error +settings +Cannot use GATEWAY_PROXY__PORT=.*\n {2,}docs\/reference\/settings\.md/m,
+    );
+  });
+
+  it('says which process has a port', async () => {
+    server = createServer().listen(0, '127.0.0.1');
+    await new Promise((done) => server?.once('listening', done));
+    const { port } = server.address() as AddressInfo;
+    const { wrong } = await doctor({ GATEWAY_PROXY__HOST: '127.0.0.1', GATEWAY_PROXY__PORT: String(port) });
+    expect(wrong).toContain(`ports error: traffic on 127.0.0.1:${port}: listen EADDRINUSE`);
+    expect(wrong).toContain(`process ${process.pid} (`);
+  });
+
+  it('says that an address is not of this machine', async () => {
+    const { wrong } = await doctor({ GATEWAY_SERVER__HOST: '192.0.2.1', GATEWAY_SERVER__PORT: '9090' });
+    expect(wrong).toMatch(/ports error: management on 192\.0\.2\.1:9090: listen EADDRNOTAVAIL/);
+  });
+
+  it('says so when another user owns the folder', async () => {
+    mkdirSync(join(folder, 'data'), { mode: 0o700 });
+    chmodSync(folder, 0o755);
+    const { wrong, healthy } = await doctor({ UID: String(NOBODY_ID) });
+    expect(healthy).toBe(false);
+    expect(wrong).toMatch(/files error: EACCES: permission denied/);
+  });
+
+  it('warns of files that others may read or own', async () => {
+    mkdirSync(join(folder, 'data'));
+    writeFileSync(join(folder, 'data/admin-token'), 'secret', { mode: 0o644 });
+    writeFileSync(database(), '', { mode: 0o600 });
+    chownSync(database(), NOBODY_ID, NOBODY_ID);
+    const { wrong, healthy } = await doctor();
+    expect(healthy).toBe(true);
+    expect(wrong).toMatch(/files warning: other users may use ".*admin-token" \(mode 644\)/);
+    expect(wrong).toMatch(/files warning: ".*headgate\.db" belongs to the user 65534, and this is 0/);
+  });
+
+  it('tells a database of another program from one that is newer, older or broken', async () => {
+    mkdirSync(join(folder, 'data'));
+    const write = (sql: string): void => {
+      rmSync(database(), { force: true });
+      using file = new DatabaseSync(database());
+      file.exec(sql);
+    };
+    write('create table other (id)');
+    expect((await doctor()).wrong).toMatch(/database error: .*it belongs to another program/);
+    const table = 'create table schema_migration (name text, applied_at text);';
+    write(`${table} insert into schema_migration values ('9999-later', '')`);
+    expect((await doctor()).wrong).toMatch(/database error: .*newer than this program \(9999-later\)/);
+    write(`${table} insert into schema_migration values ('0001-initial', '')`);
+    expect((await doctor({ GATEWAY_AUTO_MIGRATE: 'false' })).wrong).toMatch(
+      /database error: .*lacks 0002-key-usage/,
+    );
+    expect((await doctor()).wrong).not.toContain('database');
+    writeFileSync(database(), 'not a database'.repeat(100));
+    expect((await doctor()).wrong).toMatch(/database error: .*file is not a database/);
+  });
+
+  it('says why PostgreSQL cannot be used, without the password', async () => {
+    const port = await freePort();
+    const { wrong } = await doctor({
+      GATEWAY_DATABASE_URL: `postgres://me:hunter2@127.0.0.1:${port}/headgate`,
+    });
+    expect(wrong).toMatch(
+      /database error: Cannot open the database postgres:\/\/127\.0\.0\.1:\d+\/headgate: .*ECONNREFUSED/,
+    );
+    expect(wrong).not.toContain('hunter2');
+  });
+
+  it('says that the limit store does not answer', async () => {
+    const port = await freePort();
+    const { wrong } = await doctor({ GATEWAY_REDIS_URL: `redis://:hunter2@127.0.0.1:${port}` });
+    expect(wrong).toMatch(/store error: redis:\/\/127\.0\.0\.1:\d+(?:\/0)?: .*ECONNREFUSED/);
+    expect(wrong).not.toContain('hunter2');
+  });
+
+  it('says that a store which takes connections and says nothing does not answer', async () => {
+    server = createServer().listen(0, '127.0.0.1');
+    await new Promise((done) => server?.once('listening', done));
+    const { port } = server.address() as AddressInfo;
+    const env = { GATEWAY_REDIS_URL: `redis://127.0.0.1:${port}`, GATEWAY_LIMITS__CONNECT_TIMEOUT_MS: '300' };
+    expect((await doctor(env)).wrong).toMatch(/store error: /);
+  });
+
+  it('finds too few descriptors', async () => {
+    const { wrong, healthy } = await doctor({}, ['sh', '-c', 'ulimit -n 64 && exec "$0" "$@"']);
+    expect(healthy).toBe(false);
+    expect(wrong).toContain('descriptors error: the process may have 64 file descriptors');
+  });
+
+  it('finds a certificate that has ended, and one without its key', async () => {
+    const of = (cert: string, key: string): Record<string, string> => ({
+      GATEWAY_PROXY__TLS__CERT_FILE: join(TLS, cert),
+      GATEWAY_PROXY__TLS__KEY_FILE: join(TLS, key),
+    });
+    expect((await doctor(of('expired.pem', 'expired-key.pem'))).wrong).toMatch(
+      /certificates error: .*expired/,
+    );
+    expect((await doctor(of('site.pem', 'other-key.pem'))).wrong).toMatch(
+      /certificates error: Cannot use the certificate/,
+    );
+    expect((await doctor(of('missing.pem', 'other-key.pem'))).wrong).toMatch(
+      /certificates error: Cannot read/,
+    );
+  });
+
+  it('finds that the clock has gone back', async () => {
+    mkdirSync(join(folder, 'data'));
+    writeFileSync(database(), '', { mode: 0o600 });
+    const tomorrow = Date.now() / 1_000 + 86_400;
+    utimesSync(database(), tomorrow, tomorrow);
+    expect((await doctor()).wrong).toMatch(/clock error: it is .*headgate\.db" was written at/);
+  });
+
+  it('finds nothing wrong beside the gateway that runs with these settings', async () => {
+    const ports = { management: await freePort(), proxy: await freePort() };
+    const gateway = await startGateway({
+      folder,
+      ports,
+      env: { GATEWAY_DATABASE_URL: `sqlite://${database()}` },
+    });
+    try {
+      const { findings, healthy } = await doctor({
+        GATEWAY_SERVER__PORT: String(ports.management),
+        GATEWAY_PROXY__HOST: '127.0.0.1',
+        GATEWAY_PROXY__PORT: String(ports.proxy),
+      });
+      expect(healthy).toBe(true);
+      const details = findings.map(({ detail }) => detail).join('\n');
+      expect(details).toContain(`the running gateway (process ${gateway.process.pid})`);
+      expect(details).toContain(`is served by process ${gateway.process.pid}`);
+    } finally {
+      expect(await gateway.stop()).toBe(0);
+    }
+  });
+});
