@@ -20,6 +20,9 @@ import type { ExchangeView } from '../src/proxy/interfaces/exchange-view.ts';
 import type * as AccessLogModule from '../src/observe/access-log.ts';
 import type * as OutputModule from '../src/observe/output.ts';
 import type * as AccessFieldsModule from '../src/model/access-fields.ts';
+import type * as SamplerModule from '../src/proxy/tracing/sampler.ts';
+import type * as SlowestModule from '../src/telemetry/spans/slowest.ts';
+import type * as TraceTapModule from '../src/telemetry/spans/trace-tap.ts';
 import type * as LiveTapModule from '../src/explain/live/live-tap.ts';
 import type * as MetricsModule from '../src/observe/metrics.ts';
 import type * as ReadBuffersModule from '../src/proxy/io/read-buffers.ts';
@@ -32,7 +35,8 @@ import { MemoryClient, memoryBackends, type BackendSide } from './engine-sockets
 /**
  * `changing` is `pass` with fields that are never those of the message before, on neither side. `logged` is `policy`
  * with a line of the access log for each request, which goes to a file; `watched` is `policy` while a console shows live
- * traffic, so many requests in a second as it asks for. `hosts` and `wildcards` are `pass` to one of
+ * traffic, so many requests in a second as it asks for, and `sampled` and `traced` are `policy` with 1 % and all of the
+ * traces kept. `hosts` and `wildcards` are `pass` to one of
  * 10,000 apps of the same path, each with a host or a wildcard of its own. `targets`, `turns` and `hash` are `pass` over
  * 100 targets, by each of the algorithms (by `hash`, each client has a key of its own; `hot` is `hash` with one key for
  * all), `few` over three.
@@ -45,6 +49,8 @@ const LOADS = [
   'policy',
   'logged',
   'watched',
+  'sampled',
+  'traced',
   'bodies',
   'targets',
   'few',
@@ -82,7 +88,8 @@ const HOSTS: Partial<Readonly<Record<LoadName, string>>> = {
   wildcards: 'eu.host-77.example',
 };
 
-const hasPolicy = (load: LoadName): boolean => ['policy', 'logged', 'watched'].includes(load);
+const hasPolicy = (load: LoadName): boolean =>
+  ['policy', 'logged', 'watched', 'sampled', 'traced'].includes(load);
 
 interface Figures {
   readonly fastest: number;
@@ -189,7 +196,10 @@ async function startEngine(checkout: string, load: LoadName): Promise<() => Prom
   const record = new WorkerMetrics().routeRecord({ app: 'a', version: 'v1', revision: 'r1', route: '/' });
   const log = load === 'logged' ? await accessLogOf(from) : undefined;
   const live = load === 'watched' ? await liveTapOf(from) : undefined;
+  const ratio = load === 'sampled' ? 0.01 : load === 'traced' ? 1 : undefined;
+  const traces = ratio === undefined ? undefined : await traceTapOf(from);
   const { context } = await startProxy(withHosts(oneRoute(setup), load), {
+    ...(ratio !== undefined && { tracing: await samplerOf(from, ratio) }),
     observer: {
       timesUpstream: true,
       ...(live && { timesStages: (nowMs) => live.mayReport(nowMs) }),
@@ -198,6 +208,7 @@ async function startEngine(checkout: string, load: LoadName): Promise<() => Prom
         record.observe(status, durationMs / 1000, 0, bytesIn, bytesOut);
         log?.(exchange);
         live?.exchangeEnded(exchange);
+        traces?.(exchange);
       },
     },
   });
@@ -250,6 +261,27 @@ async function liveTapOf(from: <M>(path: string) => Promise<M>): Promise<LiveTap
   const tap = new LiveTap({ workerNumber: 1, send: ignore, keep: ignore });
   tap.watch([{ id: 1, filter: {}, perSecond: 20 }]);
   return tap;
+}
+
+async function samplerOf(
+  from: <M>(path: string) => Promise<M>,
+  ratio: number,
+): Promise<SamplerModule.Sampler> {
+  const { Sampler } = await from<typeof SamplerModule>('src/proxy/tracing/sampler.ts');
+  return new Sampler(ratio);
+}
+
+/** What the observer of a worker does for traces, by default. */
+async function traceTapOf(from: <M>(path: string) => Promise<M>): Promise<(exchange: ExchangeView) => void> {
+  const { TraceTap } = await from<typeof TraceTapModule>('src/telemetry/spans/trace-tap.ts');
+  const { Slowest } = await from<typeof SlowestModule>('src/telemetry/spans/slowest.ts');
+  const tap = new TraceTap({
+    keep: { errors: true, denials: true, retries: true, slow: true },
+    send: () => undefined,
+    epochMs: () => Date.now() - performance.now(),
+  });
+  const slowest = new Slowest(0.01);
+  return (exchange) => tap.exchangeEnded(exchange, slowest);
 }
 
 /** What the observer of a worker does for the log. */

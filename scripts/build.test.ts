@@ -28,7 +28,7 @@ beforeEach(() => {
   }
   writeFileSync(join(root, 'package.json'), '{"type":"module"}');
   writeFileSync(join(root, 'package-lock.json'), '{}');
-  for (const name of ['worker', 'replay-worker', 'import-worker'])
+  for (const name of ['worker', 'replay-worker', 'import-worker', 'telemetry-worker'])
     writeFileSync(join(root, 'src', `${name}.ts`), 'export {};');
   source('first');
 });

@@ -13,7 +13,7 @@ import { join, relative, resolve } from 'node:path';
 import { rolldown, type OutputAsset, type OutputChunk } from 'rolldown';
 
 const ROOT = join(import.meta.dirname, '..');
-const PROGRAMS = ['main', 'worker', 'replay-worker', 'import-worker'];
+const PROGRAMS = ['main', 'worker', 'replay-worker', 'import-worker', 'telemetry-worker'];
 
 async function build(folder: string): Promise<void> {
   const bundle = await rolldown({

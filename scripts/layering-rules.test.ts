@@ -56,7 +56,7 @@ describe('imports', () => {
     [
       'src/proxy/a.ts',
       "import { request } from 'node:https';",
-      'may be imported in src/cli/connection/ only',
+      'may be imported in src/cli/connection/, src/telemetry/export/ only',
     ],
     [
       'src/limits/a.ts',

@@ -232,6 +232,7 @@ function contextOf(holder: SnapshotHolder<CompiledPolicy>): ProxyContext {
     shareOf: () => 1,
     isTrustedProxy: blockList(settings.trustedProxyIps),
     nextRequestId: requestIds(),
+    tracing: undefined,
     isDraining: () => false,
     httpDate: () => date,
     match: createMatchResult<CompiledPolicy>(),

@@ -49,6 +49,8 @@ import { RetryBudgets } from './proxy/resilience/retry-budget.ts';
 import { createLookup } from './proxy/upstream/resolver.ts';
 import { TargetRegistry } from './proxy/targets/target-registry.ts';
 import { answerExplain } from './explain/worker-side.ts';
+import { Sampler } from './proxy/tracing/sampler.ts';
+import { TraceTap } from './telemetry/spans/trace-tap.ts';
 import { StatsReporter } from './control/reporting/stats-reporter.ts';
 import { startHeartbeat } from './control/workers/heartbeat.ts';
 import { createWorkerLimits } from './control/workers/limit-store.ts';
@@ -110,6 +112,13 @@ const traffic =
         ...shareOfWorker(settings.traffic, settings.workers),
         findKeyId,
       });
+const traces =
+  settings.otel &&
+  new TraceTap({
+    keep: settings.otel.keep,
+    send: (batch) => port.postMessage({ type: 'spans', ...batch } satisfies FromWorker, [batch.bytes.buffer]),
+    epochMs: () => clock.nowMs() - clock.monotonicMs(),
+  });
 const debugTokens = new DebugTokens();
 const breakers = new BreakerRegistry();
 const targets = new TargetRegistry(targetColumn, () => clock.nowMs(), settings.zone);
@@ -131,6 +140,7 @@ const observer = new WorkerObserver({
   traffic,
   stats,
   live,
+  traces,
   clock,
   breakerOf: (revisionId) => breakers.byId(revisionId),
 });
@@ -213,6 +223,7 @@ const context: ProxyContext = {
   shareOf: shares(breakerOf, clock, (revision) => targets.of(revision)),
   isTrustedProxy: blockList(settings.trustedProxyIps),
   nextRequestId: requestIds(),
+  tracing: settings.otel && new Sampler(settings.otel.sampleRatio),
   isDraining: () => draining,
   httpDate: httpDates(),
   match: createMatchResult<CompiledPolicy>(),

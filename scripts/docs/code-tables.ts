@@ -28,7 +28,9 @@ function settingsTable(settings: Readonly<Record<string, Setting<unknown>>>): st
     row.type,
     row.defaultText ??
       (row.default === undefined ? 'unset' : `\`${JSON.stringify(row.default).replaceAll('"', '')}\``),
-    row.description,
+    row.otherName === undefined
+      ? row.description
+      : `${row.description} Where it is not set, \`${row.otherName}\` counts.`,
   ]);
   return table(['Name', 'Type', 'Default', 'Meaning'], rows);
 }
@@ -57,6 +59,7 @@ also reads as the envelope of a success. Calls of gRPC get [\`grpc-status\`](bac
 | \`code\` | the stable name of the error, for programs |
 | \`data\` | always \`null\` |
 | \`request_id\` | the id that the log lines of the exchange carry |
+| \`trace_id\` | the id of the trace, on the traffic port while [traces](traces.md) are exported |
 | \`errors\` | with \`validation_failed\`: \`[{pointer, detail}]\`, one for each field, \`pointer\` as in RFC 6901 |
 
 Source says where the cause lies: \`downstream\` in the request, \`upstream\` in the backend, \`gateway\` in the

@@ -162,5 +162,6 @@ async function renderSample(): Promise<string> {
     history: { versions: 1, bytes: 1, failedAtMs: undefined },
     limitNodes: 1,
     live: { streams: 1, shown: 1, dropped: 1, lost: 1, refused: 1 },
+    traces: { exported: 1, dropped: 1, failed: 1, queuedBytes: 1 },
   });
 }

@@ -3,6 +3,7 @@
  * the other files of compose/ (worker.ts does the same for a worker thread). Starts parts in the order of their
  * dependencies, and stops the started ones when a step fails.
  */
+import { hostname } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
 import { createChanges } from './changes.ts';
 import { announceFirstToken, databaseOf, recoverDatabase, snapshotFileWriter } from './database.ts';
@@ -10,6 +11,7 @@ import { CertificateWatches, readCertificates, type ReadCertificates } from './l
 import { statsHistory } from './stats.ts';
 import { startConfigFile } from './start-config-file.ts';
 import { createManagement, listenForManagement, writeDependencies, type Phase } from './management.ts';
+import { createTraceExport } from './traces.ts';
 import type { Parts } from './parts.ts';
 import { assertAlone, assertClaimed, claim, fileOfPort, release, takeover } from './takeover-files.ts';
 import {
@@ -78,6 +80,7 @@ type Recorders = Pick<
   | 'history'
   | 'explain'
   | 'live'
+  | 'traces'
   | 'deprecations'
   | 'health'
   | 'discovery'
@@ -242,6 +245,12 @@ function recorders(parts: Omit<Parts, keyof Recorders>): Recorders {
     history: new HistoryCompactor({ repository, log, clock }),
     explain: new ExplainControl(clock),
     live: new LiveHub({ clock }),
+    traces: createTraceExport({
+      ...parts,
+      otel: settings.otel,
+      url: programUrl('telemetry-worker'),
+      nodeName: settings.cluster.nodeName ?? hostname(),
+    }),
     deprecations: new DeprecationLog(log, clock),
     health: new HealthRegistry(state, clock, log),
     discovery: discoveryWatch(parts),

@@ -139,9 +139,8 @@ export async function createManagement(
         database: configFile === undefined ? { driver: repository.driver, isUp } : undefined,
         configFile: configFile && { ...configFile.status, reloads: configFile.reloads },
         history: configFile === undefined ? parts.history.facts : undefined,
-        live: parts.live.facts,
+        ...reportingFacts(parts),
         limitCounters: counterUse(limitMemory),
-        stats: parts.stats,
         limitNodes: parts.limitNode?.nodes.count,
       });
     },
@@ -149,6 +148,12 @@ export async function createManagement(
     version,
   });
 }
+
+const reportingFacts = ({ live, traces, stats }: Parts) => ({
+  live: live.facts,
+  traces: traces?.facts,
+  stats,
+});
 
 /**
  * The address by which this machine reaches its traffic listener; undefined while there is none, or when the name of

@@ -19,6 +19,7 @@ import type { HealthRegistry } from '../control/health/health-registry.ts';
 import type { KeyUsageWriter } from '../keys/usage-writer.ts';
 import type { LimitNode } from '../control/cluster/limit-node.ts';
 import type { RecoveringRepository } from '../control/fallback/recovering-repository.ts';
+import type { TraceExport } from '../control/reporting/trace-export.ts';
 import type { ShadowLog } from '../control/reporting/shadow-log.ts';
 import type { SavedConfig } from '../control/fallback/snapshot-file.ts';
 import type { SnapshotFileWriter } from '../control/fallback/snapshot-file-writer.ts';
@@ -52,6 +53,8 @@ export interface Parts {
   readonly recovering: RecoveringRepository | undefined;
   readonly explain: ExplainControl;
   readonly live: LiveHub;
+  /** undefined: traces are not exported. */
+  readonly traces: TraceExport | undefined;
   readonly deprecations: DeprecationLog;
   readonly shadowLog: ShadowLog;
   readonly shadowHistory: ShadowHistory;

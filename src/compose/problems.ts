@@ -57,6 +57,7 @@ export async function problemsOf(parts: Parts, others: ProblemParts): Promise<re
     ...descriptorProblems(countDescriptors()),
     ...diskProblems(disk),
     ...logProblems(parts),
+    ...traceProblems(parts),
     ...listeningProblems(parts),
   ];
   return problems.map((problem) => ({ ...problem, node: cluster.name }));
@@ -117,6 +118,14 @@ function logProblems({ troubles, clock }: Parts): FoundProblem[] {
   if (dropped === undefined) return [];
   const detail = `${dropped.count} log lines were dropped in the last ten minutes, since standard output was not read in time`;
   return [found('warning', 'log_lines_dropped', detail, { kind: 'logs' }, dropped.firstMs)];
+}
+
+function traceProblems({ traces }: Parts): FoundProblem[] {
+  const { problem = '', queuedBytes = 0 } = traces?.facts ?? {};
+  if (problem === '') return [];
+  const detail = `${problem}. Spans of exports that fail are lost; ${queuedBytes} bytes of others wait`;
+  const link = { kind: 'settings', setting: 'GATEWAY_OTEL__ENDPOINT' } as const;
+  return [found('warning', 'traces_not_exported', detail, link)];
 }
 
 function listeningProblems({ settings: { server } }: Parts): FoundProblem[] {

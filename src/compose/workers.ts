@@ -59,6 +59,7 @@ export function createSupervisor(parts: Parts, certificates: ReadCertificates, w
       parts.stats?.retire(workerNumber);
     },
     onLive: (message) => parts.live.report(message),
+    onSpans: (batch) => parts.traces?.report(batch),
     explainSetup: () => ({ ...parts.explain.setup, watches: parts.live.watches }),
   });
 }
@@ -126,7 +127,7 @@ export function startHousekeeping(parts: Parts): () => Promise<void> {
     descriptors.stop();
     probe.stop();
     parts.health.targets.stop();
-    await Promise.all([keyUsage.stop(), history.stop()]);
+    await Promise.all([keyUsage.stop(), history.stop(), parts.traces?.stop()]);
   };
 }
 

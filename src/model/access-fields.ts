@@ -4,6 +4,7 @@
  */
 export const ACCESS_FIELDS = [
   'request_id',
+  'trace_id',
   'app',
   'version',
   'revision',
@@ -42,6 +43,7 @@ const UNREADABLE = 'when the request could not be read that far';
 
 export const ACCESS_FIELD_MEANINGS: Readonly<Record<AccessField, AccessFieldMeaning>> = {
   request_id: { meaning: 'id of the exchange, as in `X-Request-Id` of the response' },
+  trace_id: { meaning: 'id of the trace that it is a part of', absent: 'while traces are not exported' },
   app: { meaning: 'slug of the app that the path leads to', absent: NO_VERSION },
   version: { meaning: 'label of the version that the path leads to', absent: NO_VERSION },
   revision: { meaning: 'label of the revision that served the request', absent: NO_ROUTE },

@@ -68,6 +68,8 @@ export interface AccessRecord {
   readonly isAborted: boolean;
   /** Parts of the policy in shadow mode that would have denied. */
   readonly shadowDenials: readonly string[] | undefined;
+  /** Absent while traces are not exported. */
+  readonly traceId?: string | undefined;
   /** To the backend, if it is not HTTP/1.1. */
   readonly upstreamProtocol?: string | undefined;
   /** Of the latest attempt, where the revision has several; absent: it has one. */
@@ -193,6 +195,7 @@ export class AccessLog {
     let line = isFailure(r.status, r.errorCode) ? WARN_START : INFO_START;
     line += this.#time(r.timeMs);
     if (has.request_id) line += `,"request_id":${quoted(r.requestId)}`;
+    if (r.traceId !== undefined && has.trace_id) line += `,"trace_id":"${r.traceId}"`;
     line += this.#placeFields(r);
     if (has.path && r.path !== '') line += `,"path":${quotedPath(r.path)}`;
     line += this.#outcomeFields(r);

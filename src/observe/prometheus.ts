@@ -79,6 +79,16 @@ export interface LiveUse {
   readonly refused: number;
 }
 
+/** The export of traces. */
+export interface TraceUse {
+  readonly exported: number;
+  /** Spans for which there was no room. */
+  readonly dropped: number;
+  /** Spans that the collector did not take. */
+  readonly failed: number;
+  readonly queuedBytes: number;
+}
+
 /** The kept history of the configuration. */
 export interface HistoryUse {
   readonly versions: number;
@@ -142,6 +152,7 @@ export interface NodeFacts {
   readonly configFile?: ConfigFileFacts | undefined;
   readonly history?: HistoryUse | undefined;
   readonly live?: LiveUse | undefined;
+  readonly traces?: TraceUse | undefined;
   /** Number of nodes that share the limits; undefined if nodes share no limit store. */
   readonly limitNodes?: number | undefined;
 }
@@ -172,6 +183,7 @@ export async function renderMetrics(merged: MergedMetrics, node: NodeFacts): Pro
   if (node.configFile !== undefined) addConfigFile(page, node.configFile);
   if (node.history !== undefined) addHistory(page, node.history);
   if (node.live !== undefined) addLive(page, node.live);
+  if (node.traces !== undefined) addTraces(page, node.traces);
   addCertificates(page, certificates);
   if (limitNodes !== undefined) addLimitStore(page, merged.workers, limitNodes);
   return `${page.text}\n${await processRegistry().metrics()}`;
@@ -232,6 +244,15 @@ function addLive(page: Exposition, { streams, shown, dropped, lost, refused }: L
   page.family('counter', 'headgate_live_streams_refused_total', 'Refused streams of live traffic', [
     { labels: {}, value: refused },
   ]);
+}
+
+function addTraces(page: Exposition, { exported, dropped, failed, queuedBytes }: TraceUse): void {
+  page.family('counter', 'headgate_otel_spans_total', 'Spans of traces, by what became of them', [
+    { labels: { result: 'exported' }, value: exported },
+    { labels: { result: 'dropped' }, value: dropped },
+    { labels: { result: 'failed' }, value: failed },
+  ]);
+  page.gauge('headgate_otel_queue_bytes', 'Bytes of spans that wait for the collector', queuedBytes);
 }
 
 function addLimitStore(page: Exposition, workers: readonly WorkerSample[], nodes: number): void {

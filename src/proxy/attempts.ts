@@ -181,7 +181,7 @@ export class Attempts implements ExchangeAttempts, ForwardingOwner, PermitWaiter
   /** The attempt has failed and is over. */
   onAttemptFailed(failure: UpstreamFailure, upstream: Upstream | undefined): void {
     this.#forwarding = undefined;
-    this.#exchange.timeline?.attemptEnded(0, failure.cause);
+    this.#exchange.attemptFailed(0, failure.cause);
     const aimed = this.#aimed;
     const next = upstream && this.#retryState().afterFailure(this.#route, failure.cause, upstream, aimed);
     if (next?.isResend !== true) aimed?.failed(failure);
@@ -199,7 +199,7 @@ export class Attempts implements ExchangeAttempts, ForwardingOwner, PermitWaiter
     const next = this.#retryState().afterStatus(this.#route, status, hasInterim, this.#aimed);
     if (next === undefined) return false;
     this.#aimed?.answered(status);
-    this.#exchange.timeline?.attemptEnded(status, '');
+    this.#exchange.attemptFailed(status, '');
     this.#forwarding?.cancel();
     this.#forwarding = undefined;
     if (next.route !== this.#route) {
@@ -282,7 +282,7 @@ export class Attempts implements ExchangeAttempts, ForwardingOwner, PermitWaiter
   #runOut(): void {
     const exchange = this.#exchange;
     const failure = { cause: 'total_timeout', fault: 'out_of_time' } as const;
-    exchange.timeline?.attemptEnded(0, failure.cause);
+    exchange.attemptFailed(0, failure.cause);
     exchange.context.observer.upstreamFailed(failure, exchange);
     // A slow client, a long response, or too little time from the client is not a failure of the backend.
     const isPolicyTime = exchange.context.deadlines.nowMs >= this.#policyEndsAtMs;

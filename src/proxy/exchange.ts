@@ -5,6 +5,7 @@
  */
 import { clientAddress } from '../http/fields/forwarded.ts';
 import { HeaderKind } from '../http/heads/header-kind.ts';
+import type { CompiledBackend } from '../config/types.ts';
 import type { ErrorCode } from '../model/errors.ts';
 import { clientSentence, headerLines, type Reason } from '../model/reason.ts';
 import { releasePermit } from '../policy/parts/concurrency/part.ts';
@@ -22,6 +23,7 @@ import { POLICY_TIMEOUT } from './reasons.ts';
 import type { RequestBuffer } from './io/request-buffer.ts';
 import { gatewayResponse, problemBody, responseFields } from './respond.ts';
 import type { ChosenTarget } from './targets/target-view.ts';
+import { ExchangeTrace } from './tracing/exchange-trace.ts';
 import { ExchangeTimeline } from './timeline.ts';
 
 /** Status in logs and metrics if the client disconnected before a response. */
@@ -90,6 +92,7 @@ export class Exchange implements AnswerableExchange {
   /** Attempts at the backend after the first. */
   readonly retries: number = 0;
   readonly timeline: ExchangeTimeline | undefined;
+  readonly trace: ExchangeTrace | undefined = undefined;
   /** -1 until it is read. */
   #nowMs = -1;
   /** It has a permit of the exchange limiter. */
@@ -165,6 +168,14 @@ export class Exchange implements AnswerableExchange {
     return this.connection.body.bytes;
   }
 
+  traced(): ExchangeTrace | undefined {
+    const { tracing } = this.context;
+    if (tracing === undefined || this.trace !== undefined) return this.trace;
+    const { head, isTrustedPeer } = this.connection;
+    const given = head.repeated(HeaderKind.traceparent) ? undefined : head.valueOf(HeaderKind.traceparent);
+    return (writable(this).trace = new ExchangeTrace(given, isTrustedPeer, tracing));
+  }
+
   decisionLine(): string {
     return this.context.decisionLine?.(this) ?? '';
   }
@@ -214,6 +225,21 @@ export class Exchange implements AnswerableExchange {
     writable(this).attempts = attempts;
   }
 
+  attemptStarted(route: Route, backend: CompiledBackend): void {
+    this.timeline?.attemptStarted(route, backend);
+    this.traced()?.attemptStarted(
+      Math.max(this.startedMs, this.context.deadlines.nowMs),
+      route,
+      backend.authority,
+    );
+  }
+
+  /** The client gets nothing of the latest attempt. @param status 0 without a response. @param failure cause, or '' */
+  attemptFailed(status: number, failure: string): void {
+    this.timeline?.attemptEnded(status, failure);
+    this.trace?.attemptFailed(this.context.clock.monotonicMs(), status, failure);
+  }
+
   countRetry(): void {
     writable(this).retries += 1;
   }
@@ -239,6 +265,7 @@ export class Exchange implements AnswerableExchange {
     self.status = status;
     self.upstreamMs = upstreamMs;
     this.timeline?.attemptEnded(status, '');
+    this.trace?.attemptAnswered(status);
   }
 
   /** The first byte of the response is sent: the status can no longer change. */
@@ -259,7 +286,7 @@ export class Exchange implements AnswerableExchange {
     if (this.#ended) return;
     writable(this).reason = reason;
     if (this.responseStarted) return this.abort();
-    const { status, body } = problemBody(reason, this.path, this.requestId);
+    const { status, body } = problemBody(reason, this.path, this.requestId, this.traced()?.traceId);
     const grpcType = errorTypeOf(this);
     if (grpcType !== undefined) return this.#writeGrpcError(grpcType, status, reason, mayPersist);
     const fields = `Content-Type: application/problem+json\r\nCache-Control: no-store\r\n${headerLines(reason)}`;

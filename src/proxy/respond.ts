@@ -20,10 +20,12 @@ export function problemBody(
   reason: Reason,
   path: string,
   requestId: string,
+  traceId: string | undefined,
 ): { readonly status: number; readonly body: string } {
   const { code } = reason.kind;
   const document = problemDocument(code, errorRow(code), clientSentence(reason), path, requestId);
-  return { status: document.status, body: asciiJson(document) };
+  const traced = traceId === undefined ? document : { ...document, trace_id: traceId };
+  return { status: document.status, body: asciiJson(traced) };
 }
 
 function asciiJson(value: unknown): string {

@@ -14,6 +14,7 @@ import { DISCOVERY_SETTINGS } from './areas/discovery-settings.ts';
 import { LIMIT_SETTINGS } from './areas/limit-settings.ts';
 import { JWT_SETTINGS } from './areas/jwt-settings.ts';
 import { LOG_SETTINGS } from './areas/log-settings.ts';
+import { OTEL_SETTINGS } from './areas/otel-settings.ts';
 import type { Setting } from './settings-values.ts';
 
 export { LIMIT_MODES } from './areas/limit-settings.ts';
@@ -38,6 +39,7 @@ export const SETTING_AREAS: readonly SettingArea[] = [
   { title: 'Rate limits', settings: LIMIT_SETTINGS },
   { title: 'JWT', settings: JWT_SETTINGS },
   { title: 'Log', settings: LOG_SETTINGS },
+  { title: 'OpenTelemetry', settings: OTEL_SETTINGS },
 ];
 
 export const SETTINGS = {
@@ -53,6 +55,7 @@ export const SETTINGS = {
   ...LIMIT_SETTINGS,
   ...JWT_SETTINGS,
   ...LOG_SETTINGS,
+  ...OTEL_SETTINGS,
 } as const;
 
 export type SettingName = keyof typeof SETTINGS;

@@ -20,6 +20,23 @@ export interface JwtDefaults {
   readonly leewaySecs: number;
 }
 
+export interface OtelSettings {
+  readonly tracesUrl: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly timeoutMs: number;
+  readonly compression: 'none' | 'gzip';
+  readonly caFile: string | undefined;
+  readonly certFile: string | undefined;
+  readonly keyFile: string | undefined;
+  readonly serviceName: string;
+  readonly resourceAttributes: Readonly<Record<string, string>>;
+  /** 0 to 1. */
+  readonly sampleRatio: number;
+  /** What is kept whatever the ratio. */
+  readonly keep: Readonly<Record<'errors' | 'denials' | 'retries' | 'slow', boolean>>;
+  readonly maxQueueBytes: number;
+}
+
 export interface DiscoverySettings {
   /** IP addresses, perhaps with a port; none: those of the system. */
   readonly dnsServers: readonly string[];
@@ -205,4 +222,6 @@ export interface Settings {
     readonly access: AccessMode;
     readonly accessFields: readonly AccessField[];
   };
+  /** undefined: nothing is exported. */
+  readonly otel: OtelSettings | undefined;
 }

@@ -16,6 +16,8 @@ export interface Setting<T> {
   readonly description: string;
   /** Never shown, in no message. */
   readonly secret: boolean;
+  /** Another variable, which is read where this one is not set. */
+  readonly otherName: string | undefined;
   /** `text` is trimmed and not empty. */
   parse(text: string): Parsed<T>;
 }
@@ -25,6 +27,7 @@ interface About<D> {
   readonly defaultText?: string;
   readonly description: string;
   readonly secret?: boolean;
+  readonly otherName?: string;
 }
 
 function setting<T, D>(type: string, about: About<D>, parse: (text: string) => Parsed<T>): Setting<T | D> {
@@ -34,6 +37,7 @@ function setting<T, D>(type: string, about: About<D>, parse: (text: string) => P
     defaultText: about.defaultText,
     description: about.description,
     secret: about.secret ?? false,
+    otherName: about.otherName,
     parse,
   };
 }

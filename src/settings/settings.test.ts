@@ -305,3 +305,60 @@ describe('a configuration file', () => {
     ]);
   });
 });
+
+describe('variables of OpenTelemetry', () => {
+  const otelOf = (env: Record<string, string>) => {
+    const result = readSettings(env);
+    if ('errors' in result) throw new Error(result.errors.join('\n'));
+    return result.settings.otel;
+  };
+
+  it('count where a setting of the gateway is not set', () => {
+    expect(otelOf({})).toBeUndefined();
+    const otel = otelOf({
+      OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector:4318/base/',
+      OTEL_EXPORTER_OTLP_HEADERS: 'a=1%2C2,b=c=d',
+      OTEL_SERVICE_NAME: 'edge',
+      OTEL_TRACES_SAMPLER: 'parentbased_traceidratio',
+      OTEL_TRACES_SAMPLER_ARG: '0.25',
+      GATEWAY_OTEL__SERVICE_NAME: 'own',
+      GATEWAY_OTEL__KEEP: 'errors,slow',
+    });
+    expect(otel).toMatchObject({
+      tracesUrl: 'http://collector:4318/base/v1/traces',
+      headers: { a: '1,2', b: 'c=d' },
+      serviceName: 'own',
+      sampleRatio: 0.25,
+      keep: { errors: true, denials: false, retries: false, slow: true },
+    });
+    expect(otelOf({ OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: 'https://c/x' })?.tracesUrl).toBe('https://c/x');
+  });
+
+  it.each([
+    ['always_on', 1],
+    ['parentbased_always_off', 0],
+    ['traceidratio', 1],
+    ['jaeger_remote', 0.01],
+  ])('the sampler %s is the ratio %d', (sampler, ratio) => {
+    const env = { GATEWAY_OTEL__ENDPOINT: 'http://c:1', OTEL_TRACES_SAMPLER: sampler };
+    expect(otelOf(env)?.sampleRatio).toBe(ratio);
+    expect(otelOf({ ...env, GATEWAY_OTEL__SAMPLE_RATIO: '0.5' })?.sampleRatio).toBe(0.5);
+  });
+
+  it('switch the export off where it was not asked for by a setting of the gateway', () => {
+    const off = { OTEL_SDK_DISABLED: 'true' };
+    expect(otelOf({ ...off, OTEL_EXPORTER_OTLP_ENDPOINT: 'http://c:1' })).toBeUndefined();
+    expect(otelOf({ ...off, GATEWAY_OTEL__ENDPOINT: 'http://c:1' })).toBeDefined();
+  });
+
+  it('are named when they are wrong, and never with a secret', () => {
+    const result = readSettings({ OTEL_EXPORTER_OTLP_TIMEOUT: 'soon', OTEL_EXPORTER_OTLP_HEADERS: 'hush' });
+    const errors = 'errors' in result ? result.errors.join('\n') : '';
+    expect(errors).toContain('OTEL_EXPORTER_OTLP_TIMEOUT="soon"');
+    expect(errors).toContain('OTEL_EXPORTER_OTLP_HEADERS=(hidden)');
+    expect(errors).not.toContain('hush');
+    expect(readSettings({ OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc' }).warnings).toEqual([
+      'OTEL_EXPORTER_OTLP_PROTOCOL="grpc" is ignored: traces are exported by http/protobuf.',
+    ]);
+  });
+});

@@ -4,6 +4,7 @@
  * (main.ts alone reads `process.env`), and the result is frozen. Files that settings name are not opened here.
  */
 import { nearest } from '../lib/nearest.ts';
+import { otelWarnings, withOtelVariables, type Environment } from './otel-environment.ts';
 import { crossChecks, doubtful, pathsOf, shown } from './settings-checks.ts';
 import { SETTINGS, type SettingValues } from './settings-table.ts';
 import type {
@@ -30,35 +31,36 @@ export type SettingsResult =
   | { readonly errors: readonly string[]; readonly warnings: readonly string[] };
 
 /**
- * Reads all `GATEWAY_*` variables of `env`; an empty value counts as unset, spaces around one are dropped.
+ * Reads all `GATEWAY_*` variables of an environment, and the other names of some; an empty value counts as unset, spaces
+ * around one are dropped.
  * Errors and warnings are whole sentences, one per finding, with secrets masked.
  */
-export function readSettings(env: Readonly<Record<string, string | undefined>>): SettingsResult {
+export function readSettings(given: Environment): SettingsResult {
+  const env = withOtelVariables(given);
   const errors: string[] = [];
   const values: Record<string, unknown> = {};
   for (const [name, row] of Object.entries<Setting<unknown>>(SETTINGS)) {
-    values[name] = readOne(name, row, env[name], errors);
+    values[name] = readOne(name, row, env, errors);
   }
   const parsed = values as SettingValues;
   errors.push(...crossChecks(parsed), ...databaseBesideFile(parsed, env));
-  const warnings = [...unknownNames(env), ...doubtful(parsed)];
+  const warnings = [...unknownNames(env), ...doubtful(parsed), ...otelWarnings(given)];
   return errors.length > 0 ? { errors, warnings } : { settings: deepFreeze(nest(parsed)), warnings };
 }
 
-function readOne(name: string, row: Setting<unknown>, raw: string | undefined, errors: string[]): unknown {
-  const text = raw?.trim() ?? '';
+function readOne(name: string, row: Setting<unknown>, env: Environment, errors: string[]): unknown {
+  const own = env[name]?.trim() ?? '';
+  const otherName = own === '' && row.otherName !== undefined ? row.otherName : undefined;
+  const text = otherName === undefined ? own : (env[otherName]?.trim() ?? '');
   if (text === '') return row.default;
   const parsed = row.parse(text);
   if ('value' in parsed) return parsed.value;
-  errors.push(`Cannot use ${name}=${shown(row, text)}: expected ${parsed.expected}.`);
+  errors.push(`Cannot use ${otherName ?? name}=${shown(row, text)}: expected ${parsed.expected}.`);
   return row.default;
 }
 
 /** The database has a default, so only the environment says whether one is wanted. */
-function databaseBesideFile(
-  { GATEWAY_CONFIG_FILE: file }: SettingValues,
-  env: Readonly<Record<string, string | undefined>>,
-): string[] {
+function databaseBesideFile({ GATEWAY_CONFIG_FILE: file }: SettingValues, env: Environment): string[] {
   if (file === undefined || (env['GATEWAY_DATABASE_URL'] ?? '').trim() === '') return [];
   return [
     `Cannot use GATEWAY_CONFIG_FILE=${JSON.stringify(file)} together with GATEWAY_DATABASE_URL: expected the configuration in files or in a database, not both. GATEWAY_DATABASE_URL= (empty) counts as unset.`,
@@ -66,7 +68,7 @@ function databaseBesideFile(
 }
 
 /** Not fatal: Kubernetes sets such names for every service called `gateway`. */
-function unknownNames(env: Readonly<Record<string, string | undefined>>): string[] {
+function unknownNames(env: Environment): string[] {
   const known = Object.keys(SETTINGS);
   return Object.keys(env)
     .filter((name) => name.startsWith('GATEWAY_') && !known.includes(name))
@@ -190,7 +192,51 @@ function nest(v: SettingValues): Settings {
       access: v.GATEWAY_LOG__ACCESS,
       accessFields: v.GATEWAY_LOG__ACCESS_FIELDS,
     },
+    otel: otelSettings(v),
   };
+}
+
+/** undefined: nothing is exported. */
+function otelSettings(v: SettingValues): Settings['otel'] {
+  const { GATEWAY_OTEL__ENDPOINT: base, GATEWAY_OTEL__TRACES_ENDPOINT: whole } = v;
+  if (base === undefined && whole === undefined) return undefined;
+  const keeps = v.GATEWAY_OTEL__KEEP;
+  return {
+    tracesUrl: whole ?? `${(base ?? '').replace(/\/+$/, '')}/v1/traces`,
+    headers: pairsOf(v.GATEWAY_OTEL__HEADERS),
+    timeoutMs: v.GATEWAY_OTEL__TIMEOUT_MS,
+    compression: v.GATEWAY_OTEL__COMPRESSION,
+    caFile: v.GATEWAY_OTEL__CA_FILE,
+    certFile: v.GATEWAY_OTEL__CLIENT_CERT_FILE,
+    keyFile: v.GATEWAY_OTEL__CLIENT_KEY_FILE,
+    serviceName: v.GATEWAY_OTEL__SERVICE_NAME,
+    resourceAttributes: pairsOf(v.GATEWAY_OTEL__RESOURCE_ATTRIBUTES),
+    sampleRatio: Number(v.GATEWAY_OTEL__SAMPLE_RATIO),
+    keep: {
+      errors: keeps.includes('errors'),
+      denials: keeps.includes('denials'),
+      retries: keeps.includes('retries'),
+      slow: keeps.includes('slow'),
+    },
+    maxQueueBytes: v.GATEWAY_OTEL__MAX_QUEUE_BYTES,
+  };
+}
+
+function pairsOf(texts: readonly string[]): Record<string, string> {
+  return Object.fromEntries(
+    texts.map((text) => {
+      const equals = text.indexOf('=');
+      return [text.slice(0, equals), percentDecoded(text.slice(equals + 1))];
+    }),
+  );
+}
+
+function percentDecoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
 }
 
 function jwtSettings(v: SettingValues): JwtDefaults {

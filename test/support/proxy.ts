@@ -3,6 +3,7 @@
  * of the engine that need many small time-outs, or a look at what the proxy reports. Everything in it is the real
  * thing; only the thread and the management API are left out.
  */
+import type { Tracing } from '../../src/proxy/tracing/exchange-trace.ts';
 import { lookup } from 'node:dns/promises';
 import { Egress, type EgressLists } from '../../src/egress/egress.ts';
 import { createOwnPorts, OwnListeners } from '../../src/egress/own-listeners.ts';
@@ -197,6 +198,8 @@ export interface TestProxyOptions {
   readonly requestMemoryBytesMax?: number;
   readonly upstreamAgeMsMax?: number;
   readonly egress?: EgressLists;
+  /** Default: traces are not exported. */
+  readonly tracing?: Tracing;
   readonly viaName?: string;
   /** In place of the system's resolver. */
   readonly resolve?: ResolverOptions['resolve'];
@@ -319,6 +322,7 @@ export async function startProxy(change: ConfigChange, setup: TestProxyOptions =
     ),
     isTrustedProxy: (address) => setup.trustedProxies?.includes(address) ?? false,
     nextRequestId: requestIds(),
+    tracing: setup.tracing,
     isDraining: () => draining,
     httpDate: () => httpDate(clock.nowMs()),
     match: createMatchResult<CompiledPolicy>(),

@@ -10,6 +10,7 @@ import type { ShadowRow } from '../../observe/shadow-tally.ts';
 import type { LiveMessage } from '../../explain/live/live-messages.ts';
 import type { ExplainedMessage, ExplainMessage } from '../../explain/messages.ts';
 import type { PackedTexts } from '../../explain/traffic/traffic-ring.ts';
+import type { SpanBatch } from '../../telemetry/spans/trace-tap.ts';
 import type { CertificatePair } from '../../proxy/downstream/tls/tls-certificate.ts';
 import type { TargetsEntry } from '../cluster/config-state.ts';
 import type { TrustFiles } from '../../x509/trust-bundle.ts';
@@ -141,6 +142,8 @@ export type FromWorker =
     }
   | ExplainedMessage
   | LiveMessage
+  /** Its bytes are transferred. */
+  | ({ readonly type: 'spans' } & SpanBatch)
   /** undefined: none. */
   | { readonly type: 'traffic_records'; readonly id: number; readonly records: PackedTexts | undefined }
   /** It accepts no more connections. */

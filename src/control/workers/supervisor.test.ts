@@ -106,6 +106,7 @@ function supervise(
     onShadowDenials: () => undefined,
     explainSetup: () => ({ sampling: undefined, debugTokens: [], watches: [] }),
     onLive: () => undefined,
+    onSpans: () => undefined,
     onWorkerLost: (worker) => {
       lost.push(worker);
       told.push(`${worker} lost`);

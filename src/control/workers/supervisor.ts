@@ -23,6 +23,7 @@ import type { HealthMessage } from '../health/health-reporter.ts';
 import type { KeyUsageBatch } from '../../keys/usage-counter.ts';
 import { unpackTexts } from '../../explain/traffic/traffic-ring.ts';
 import type { RecordedExchange } from '../../explain/access.ts';
+import type { SpanBatch } from '../../telemetry/spans/trace-tap.ts';
 import type { LiveMessage } from '../../explain/live/live-messages.ts';
 import type { ExchangeName, ExplainSetup } from '../../explain/messages.ts';
 import type { FromWorker, ToWorker, TrafficPorts, WorkerStart } from './protocol.ts';
@@ -53,6 +54,7 @@ export interface SupervisorDeps {
   onHealth(message: HealthMessage): void;
   onStats(workerNumber: number, report: StatsReport): void;
   onLive(message: LiveMessage): void;
+  onSpans(batch: SpanBatch): void;
   /** The current explain setup for workers. */
   explainSetup(): ExplainSetup;
   onWorkerLost(workerNumber: number): void;
@@ -361,6 +363,8 @@ export class Supervisor {
         return this.#deps.onStats(member.number, message.report);
       case 'live':
         return this.#deps.onLive(message);
+      case 'spans':
+        return this.#deps.onSpans(message);
       case 'deprecated_used':
         return this.#deps.onDeprecatedUsed(message);
       case 'failed':

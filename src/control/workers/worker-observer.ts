@@ -28,6 +28,8 @@ import type { OverloadReason } from '../../proxy/exchange-limiter.ts';
 import type { HandshakeFailure } from '../../proxy/downstream/tls/tls-failure.ts';
 import { failureText, type UpstreamFailure } from '../../proxy/upstream/upstream-failure.ts';
 import { HealthReporter } from '../health/health-reporter.ts';
+import { Slowest } from '../../telemetry/spans/slowest.ts';
+import type { TraceTap } from '../../telemetry/spans/trace-tap.ts';
 import { UsageCounter } from '../../keys/usage-counter.ts';
 import type { FromWorker } from './protocol.ts';
 import { LogThrottle } from '../reporting/log-throttle.ts';
@@ -47,6 +49,8 @@ export interface WorkerObserverDeps {
   /** undefined: switched off. */
   readonly stats: StatsReporter | undefined;
   readonly live: LiveTap;
+  /** undefined: traces are not exported. */
+  readonly traces: TraceTap | undefined;
   readonly clock: Clock;
   breakerOf(revisionId: string): Breaker | undefined;
 }
@@ -57,6 +61,7 @@ interface RouteReport {
   readonly upstream: RevisionRecord;
   /** undefined: switched off. */
   readonly stats: StatsTarget | undefined;
+  readonly slowest: Slowest;
 }
 
 /** The setting behind each reason for a refusal, as the log names it. */
@@ -68,6 +73,8 @@ const LIMIT_OF: Readonly<Record<OverloadReason, string>> = {
   upstream_queue_timeout: 'upstream_queue_timeout_ms',
 };
 const NOTES_MS = 1_000;
+/** Of the requests of a route, whose traces are kept. */
+const SLOWEST_SHARE = 0.01;
 /** Least interval between log lines about one version; the first is written at once. */
 const DEPRECATION_MS = 10_000;
 /** The same per kind of overload. */
@@ -135,7 +142,7 @@ export class WorkerObserver implements ProxyObserver {
   }
 
   exchangeEnded(exchange: ExchangeView): void {
-    const { metrics, accessLog, recorder, traffic, stats, live, clock } = this.#deps;
+    const { metrics, accessLog, recorder, traffic, stats, live, traces, clock } = this.#deps;
     const { route, evaluation } = exchange;
     const report = route === undefined ? undefined : this.#reportOf(route);
     if (report === undefined) metrics.unroutedRequest(exchange.errorCode ?? 'none', exchange.status);
@@ -153,11 +160,13 @@ export class WorkerObserver implements ProxyObserver {
     if (exchange.errorCode !== undefined || recorder.isSampling) recorder.record(exchange);
     traffic?.exchangeEnded(exchange);
     if (live.isWatched) live.exchangeEnded(exchange);
+    traces?.exchangeEnded(exchange, report?.slowest);
     if (accessLog?.wants(exchange.status, exchange.errorCode, exchange.isAborted) !== true) return;
     const { head, protocol } = exchange.connection;
     accessLog.write({
       timeMs: clock.nowMs(),
       requestId: exchange.requestId,
+      traceId: exchange.traced()?.traceId,
       labels: report?.labels ?? this.#placeOf(exchange.version),
       upstreamProtocol: exchange.upstreamProtocol,
       target: exchange.target?.backend.authority,
@@ -293,6 +302,7 @@ export class WorkerObserver implements ProxyObserver {
     this.#deps.stats?.stop();
     this.#tick();
     this.#deps.live.stop();
+    this.#deps.traces?.flush();
     this.#keys.flush();
   }
 
@@ -315,7 +325,8 @@ export class WorkerObserver implements ProxyObserver {
     const { metrics } = this.#deps;
     const upstream = metrics.revisionRecord(revisionLabelsOf(route.version, route.revision));
     const stats = this.#deps.stats?.targetOf(route);
-    const report = { labels, record: metrics.routeRecord(labels), upstream, stats };
+    const slowest = new Slowest(SLOWEST_SHARE);
+    const report = { labels, record: metrics.routeRecord(labels), upstream, stats, slowest };
     route.metrics = report;
     return report;
   }

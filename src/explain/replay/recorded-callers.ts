@@ -105,7 +105,7 @@ export class RecordedCallers implements KeyDirectory, JwtVerifiers {
     const name = JSON.stringify(credential);
     let token = this.#tokens.get(name);
     if (token !== undefined) return token;
-    token = standIn(credential, this.#tokens.size);
+    token = otherName(credential, this.#tokens.size);
     this.#tokens.set(name, token);
     this.#byDigest.set(tokenDigest(token), credential);
     return token;
@@ -133,7 +133,7 @@ function identityOf(
 }
 
 /** In the form of a key where the recorded credential has that form, or may have it. */
-function standIn(credential: Credential, index: number): string {
+function otherName(credential: Credential, index: number): string {
   const { kind } = credential;
   if (kind === 'jwt' || kind === 'refused_jwt' || (kind === 'bearer' && !credential.isOwn))
     return `recorded-credential-number-${index}`;

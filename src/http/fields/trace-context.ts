@@ -1,6 +1,7 @@
 /**
  * The traceparent field of W3C Trace Context (Recommendation of 2021, section 3.2): `version-traceid-parentid-flags` in
- * lower-case hex. The gateway forwards a valid one unchanged and creates one where it is missing or invalid.
+ * lower-case hex. The gateway creates one where it is missing or invalid. A valid one is forwarded unchanged, or with
+ * the id of the gateway's own span if the gateway exports traces.
  */
 
 const VERSION_00_LENGTH = 55;
@@ -17,6 +18,16 @@ export function isValidTraceparent(value: string): boolean {
   if (match === null || match[1] === 'ff' || match[2] === zeroTraceId || match[3] === zeroParentId)
     return false;
   return match[1] !== '00' || value.length === VERSION_00_LENGTH;
+}
+
+/** @param value valid */
+export function traceparentParts(value: string): { readonly traceId: string; readonly parentId: string } {
+  return { traceId: value.slice(3, 35), parentId: value.slice(36, 52) };
+}
+
+/** Whether the caller has recorded the trace (section 3.2.2.5). @param value valid */
+export function isSampledTraceparent(value: string): boolean {
+  return (Number.parseInt(value.slice(53, 55), 16) & 1) === 1;
 }
 
 /** A new value from 32 and 16 random lower-case hex digits, not marked as sampled. */

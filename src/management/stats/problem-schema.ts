@@ -30,6 +30,7 @@ export const PROBLEMS = {
   disk_full: 'The disk of the database is nearly full',
   history_not_compacted: 'Old history of the configuration could not be removed',
   log_lines_dropped: 'Log lines were dropped',
+  traces_not_exported: 'Traces do not reach their collector',
   management_without_tls: 'The management API has no TLS',
 } as const;
 

@@ -3,6 +3,7 @@ import type { ErrorCode } from '../../model/errors.ts';
 import type { Reason } from '../../model/reason.ts';
 import type { Evaluation, RequestFacts } from '../../policy/stage.ts';
 import type { ClientConnection } from './client-connection.ts';
+import type { ExchangeTrace } from '../tracing/exchange-trace.ts';
 import type { ExchangeTimeline } from '../timeline.ts';
 import type { Route, Version } from './route.ts';
 import type { ChosenTarget } from '../targets/target-view.ts';
@@ -54,9 +55,13 @@ export interface ExchangeView extends RequestFacts {
   readonly durationMs: number;
   /** Attempts at the backend after the first. */
   readonly retries: number;
+  /** undefined while traces are not exported, and while nothing has asked for it. */
+  readonly trace: ExchangeTrace | undefined;
   /** undefined unless an observer asked for it when the exchange began. */
   readonly timeline: ExchangeTimeline | undefined;
 
+  /** The same, made if it has not begun; undefined while traces are not exported. */
+  traced(): ExchangeTrace | undefined;
   /** A header line for a client that may see how its request was decided, or ''. */
   decisionLine(): string;
 }

@@ -5,6 +5,7 @@ import type { ViaHops } from '../../http/fields/forwarded.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { CompiledPolicy } from '../../policy/stage.ts';
 import type { WaitingClients } from '../downstream/waiting-clients.ts';
+import type { Tracing } from '../tracing/exchange-trace.ts';
 import type { ExchangeLimiter } from '../exchange-limiter.ts';
 import type { RequestMemory } from '../io/request-memory.ts';
 import type { MatchResult } from '../match.ts';
@@ -41,6 +42,8 @@ export interface SharedParts {
   readonly shareOf: (revision: Revision) => number;
   isTrustedProxy(address: string): boolean;
   nextRequestId(): string;
+  /** undefined: traces are not exported. */
+  readonly tracing: Tracing | undefined;
   isDraining(): boolean;
   /** Date of RFC 9110 section 5.6.7, at most a second old. */
   httpDate(): string;

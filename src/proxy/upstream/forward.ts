@@ -97,7 +97,7 @@ export class Forwarding implements UpstreamClient, RequestStreamOwner, RequestSo
 
   /** @param fresh use a new connection */
   start(fresh: boolean): void {
-    this.#exchange.timeline?.attemptStarted(this.#route, this.#backend);
+    this.#exchange.attemptStarted(this.#route, this.#backend);
     this.#connect(fresh);
   }
 

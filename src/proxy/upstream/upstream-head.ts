@@ -24,7 +24,7 @@ import type { Route } from '../interfaces/route.ts';
 import { addedLines, passedLine, passedTrailers } from '../io/edited-fields.ts';
 import type { ExchangeView } from '../interfaces/exchange-view.ts';
 import { HeadTemplateCache } from '../io/head-template-cache.ts';
-import { newTraceparent } from './traceparents.ts';
+import { newTraceparent } from '../tracing/traceparents.ts';
 
 /** The trailers that pass, as lines, without those that a backend could take for fields of the gateway. */
 export function upstreamTrailers(route: Route | undefined, trailers: string): string {
@@ -44,10 +44,10 @@ interface HeadTemplate {
   readonly conditions: number;
   /** From behind the host to the request id. */
   readonly start: string;
-  /** Up to the value of a new trace, if there is one. */
+  /** Up to the value of traceparent, if that is another one in each request. */
   readonly middle: string;
   readonly end: string;
-  readonly beginsTrace: boolean;
+  readonly addsTrace: boolean;
   /** The same parts for HTTP/2, made when they are first needed. */
   fields?: TemplateFields;
 }
@@ -80,7 +80,7 @@ export function upstreamRequestHead(
   const template = templateFor(exchange, route, expectContinue, upgrade);
   return (
     `${head.method} ${path}${exchange.query} HTTP/1.1\r\nHost: ${host}\r\n${template.start}${exchange.requestId}${template.middle}` +
-    (template.beginsTrace ? newTraceparent() + template.end : template.end)
+    (template.addsTrace ? traceOf(exchange) + template.end : template.end)
   );
 }
 
@@ -112,17 +112,17 @@ export function upstreamRequestFields(
     'x-request-id',
     exchange.requestId,
     ...middle,
-    ...(template.beginsTrace ? ['traceparent', newTraceparent()] : []),
+    ...(template.addsTrace ? ['traceparent', traceOf(exchange)] : []),
     ...end,
   ];
 }
 
-function templateFields({ start, middle, end, beginsTrace }: HeadTemplate): TemplateFields {
+function templateFields({ start, middle, end, addsTrace }: HeadTemplate): TemplateFields {
   return {
     start: fieldsOfLines(start.slice(0, start.length - REQUEST_ID.length)),
-    middle: fieldsOfLines(middle.slice(2, beginsTrace ? middle.length - TRACEPARENT.length : undefined)),
+    middle: fieldsOfLines(middle.slice(2, addsTrace ? middle.length - TRACEPARENT.length : undefined)),
     // Without the ends of the trace's line and of the head.
-    end: fieldsOfLines(end.slice(beginsTrace ? 2 : 0, -2)),
+    end: fieldsOfLines(end.slice(addsTrace ? 2 : 0, -2)),
   };
 }
 
@@ -189,7 +189,8 @@ function makeTemplate(
   const { managedHeaders, credentialPlace } = route.policy;
   const { upstreamHeaderLines } = evaluation.caller;
   const via = head.first(HeaderKind.via) < 0 ? undefined : head.combined('via');
-  const traceLines = continuedTrace(head);
+  const continued = isContinuedTrace(head);
+  const passesTrace = continued && exchange.context.tracing === undefined;
   return {
     requestHost: head.host,
     callerLines: upstreamHeaderLines,
@@ -206,14 +207,16 @@ function makeTemplate(
     middle:
       '\r\n' +
       viaLine(exchange.context.via, head.httpMinor, via, connection.isHttp2) +
-      (traceLines ?? TRACEPARENT),
+      TRACEPARENT +
+      (passesTrace ? `${head.valueOf(HeaderKind.traceparent) ?? ''}\r\n` : ''),
     end:
-      (traceLines === undefined ? '\r\n' : '') +
+      (passesTrace ? '' : '\r\n') +
+      (continued ? tracestateLine(head) : '') +
       upstreamHeaderLines +
       framingLines(head) +
       (upgrade === undefined ? '' : `Connection: Upgrade\r\nUpgrade: ${upgrade}\r\n`) +
       (expectContinue ? 'Expect: 100-continue\r\n\r\n' : '\r\n'),
-    beginsTrace: traceLines === undefined,
+    addsTrace: !passesTrace,
   };
 }
 
@@ -314,16 +317,22 @@ function continuedLines(connection: ClientConnection, head: RequestHead): string
   return forwardedLines(forwardedFor, proto, host);
 }
 
-/**
- * W3C Trace Context: a valid traceparent is passed on with its tracestate; anything else starts a new trace.
- * @returns undefined for a new trace
- */
-function continuedTrace(head: RequestHead): string | undefined {
+/** W3C Trace Context: anything but one valid traceparent starts a new trace. */
+function isContinuedTrace(head: RequestHead): boolean {
   const given = head.valueOf(HeaderKind.traceparent);
-  if (given === undefined || head.repeated(HeaderKind.traceparent) || !isValidTraceparent(given))
-    return undefined;
-  const state = head.first(HeaderKind.tracestate) < 0 ? undefined : head.combined('tracestate');
-  return `traceparent: ${given}\r\n${state === undefined ? '' : `tracestate: ${state}\r\n`}`;
+  return given !== undefined && !head.repeated(HeaderKind.traceparent) && isValidTraceparent(given);
+}
+
+/** It belongs to the trace that goes on. */
+function tracestateLine(head: RequestHead): string {
+  if (head.first(HeaderKind.tracestate) < 0) return '';
+  const state = head.combined('tracestate');
+  return state === undefined ? '' : `tracestate: ${state}\r\n`;
+}
+
+/** The value of traceparent for this attempt. */
+function traceOf({ trace }: ExchangeView): string {
+  return trace === undefined ? newTraceparent() : trace.traceparent;
 }
 
 function framingLines(head: RequestHead): string {

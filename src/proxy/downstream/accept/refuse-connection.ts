@@ -21,7 +21,7 @@ export function refuseConnection(
   date: string,
 ): void {
   const reason = { kind: OVERLOADED, data: { full } } as const;
-  const { status, body } = problemBody(reason, '', requestId);
+  const { status, body } = problemBody(reason, '', requestId, undefined);
   const lines = [
     `HTTP/1.1 ${status} ${statusText(status)}`,
     `Date: ${date}`,

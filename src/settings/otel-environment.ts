@@ -1,0 +1,51 @@
+/**
+ * Variables of the OpenTelemetry specification ("Environment Variable Specification", 1.4x) that mean more than one
+ * value of a setting: switches and samplers. What means one value is the other name of that
+ * setting (`Setting.otherName`). Pure.
+ */
+
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+const RATIO = 'GATEWAY_OTEL__SAMPLE_RATIO';
+const ENDPOINTS = [
+  ['GATEWAY_OTEL__ENDPOINT', 'OTEL_EXPORTER_OTLP_ENDPOINT'],
+  ['GATEWAY_OTEL__TRACES_ENDPOINT', 'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT'],
+] as const;
+
+/** The environment with what these variables mean for the settings. */
+export function withOtelVariables(env: Environment): Environment {
+  const given = (name: string): string => (env[name] ?? '').trim();
+  const added: Record<string, string | undefined> = {};
+  const isOff =
+    given('OTEL_SDK_DISABLED').toLowerCase() === 'true' || given('OTEL_TRACES_EXPORTER') === 'none';
+  // Settings of our own are meant for this program.
+  if (isOff) for (const [own, standard] of ENDPOINTS) if (given(own) === '') added[standard] = undefined;
+  if (given(RATIO) === '')
+    added[RATIO] = ratioOf(given('OTEL_TRACES_SAMPLER'), given('OTEL_TRACES_SAMPLER_ARG'));
+  return { ...env, ...added };
+}
+
+/** '' if the sampler is not one of those that the specification defines. */
+function ratioOf(sampler: string, argument: string): string {
+  switch (sampler.replace(/^parentbased_/, '')) {
+    case 'always_on':
+      return '1';
+    case 'always_off':
+      return '0';
+    case 'traceidratio':
+      return argument === '' ? '1' : argument;
+    default:
+      return '';
+  }
+}
+
+/** Warnings about what is asked for and not done. */
+export function otelWarnings(env: Environment): string[] {
+  const warnings: string[] = [];
+  for (const name of ['OTEL_EXPORTER_OTLP_PROTOCOL', 'OTEL_EXPORTER_OTLP_TRACES_PROTOCOL']) {
+    const protocol = (env[name] ?? '').trim();
+    if (protocol !== '' && protocol !== 'http/protobuf')
+      warnings.push(`${name}=${JSON.stringify(protocol)} is ignored: traces are exported by http/protobuf.`);
+  }
+  return warnings;
+}

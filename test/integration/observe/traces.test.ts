@@ -1,0 +1,358 @@
+/**
+ * Traces as a collector gets them: which exchanges, with which spans and names, and what happens when the collector is
+ * dead, slow or refuses.
+ */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { startCollector, type Span, type TestCollector } from '../../support/backends/collector.ts';
+import { startOrigin, startRawOrigin, type Origin, type RawOrigin } from '../../support/backends/origin.ts';
+import { startGateway, type TestGateway } from '../../support/gateway.ts';
+import { until } from '../../support/measure/until.ts';
+import { createEndpoint, createService, problem, request } from '../../support/traffic.ts';
+
+const SERVER = 2;
+const CLIENT = 3;
+const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736';
+const PARENT = '00f067aa0ba902b7';
+const traceparent = (flags: string): string => `00-${TRACE}-${PARENT}-${flags}`;
+
+let collector: TestCollector;
+let origin: Origin;
+beforeAll(async () => {
+  [collector, origin] = await Promise.all([startCollector(), startOrigin()]);
+});
+afterAll(async () => {
+  await Promise.all([collector.close(), origin.close()]);
+});
+
+const serverSpan = (id: string | undefined): Promise<Span> =>
+  until(() => collector.spans.find(({ attributes }) => attributes['headgate.request_id'] === id));
+const childrenOf = ({ spanId }: Span): Span[] =>
+  collector.spans.filter(({ parentId }) => parentId === spanId);
+
+describe('with everything kept', () => {
+  let gateway: TestGateway;
+  let broken: RawOrigin;
+  let key: string;
+  beforeAll(async () => {
+    broken = await startRawOrigin((socket) => socket.destroy());
+    gateway = await startGateway({
+      env: {
+        // The names of the specification.
+        OTEL_EXPORTER_OTLP_ENDPOINT: `${collector.url}/`,
+        OTEL_SERVICE_NAME: 'edge',
+        OTEL_RESOURCE_ATTRIBUTES: 'deployment.environment.name=test%20bed',
+        OTEL_EXPORTER_OTLP_HEADERS: 'x-api-key=s3cret%3D',
+        OTEL_TRACES_SAMPLER: 'always_on',
+        GATEWAY_OTEL__COMPRESSION: 'gzip',
+      },
+    });
+    await createService(gateway, 'shop', origin.port, { app: { routing_mode: 'managed_endpoint' } });
+    await createEndpoint(gateway, 'shop', 'GET', '/items/{id}');
+    await createService(gateway, 'broken', broken.port, {
+      app: { default_policy: { retries: { max: 2, on: ['reset'] } } },
+    });
+    await createService(gateway, 'closed', origin.port, {
+      app: {
+        default_policy: {
+          auth: { auth_type: 'api_key' },
+          rate_limit: { enabled: true, requests: 1, window_seconds: 60 },
+        },
+      },
+    });
+    key = (await gateway.must('POST', '/apps/closed/tokens', { name: 'k' })).token;
+  });
+  afterAll(async () => {
+    await gateway.stop();
+    await broken.close();
+  });
+
+  it('has a span of the server, and one of the client below it, by the names of the conventions', async () => {
+    const answer = await request(gateway, '/shop/v1/items/42?token=secret', {
+      headers: {
+        Host: 'shop.test:8080',
+        'User-Agent': 'tester/1',
+        traceparent: traceparent('00'),
+        tracestate: 'a=b',
+      },
+    });
+    expect(answer.status).toBe(200);
+    const server = await serverSpan(answer.headers['x-request-id']);
+    expect(server).toMatchObject({
+      traceId: TRACE,
+      parentId: PARENT,
+      name: 'GET /shop/v1/items/{id}',
+      kind: SERVER,
+      status: 0,
+      attributes: {
+        'http.request.method': 'GET',
+        'http.route': '/shop/v1/items/{id}',
+        'http.response.status_code': 200,
+        'network.protocol.name': 'http',
+        'network.protocol.version': '1.1',
+        'url.scheme': 'http',
+        'url.path': '/shop/v1/items/42',
+        'server.address': 'shop.test',
+        'server.port': 8080,
+        'client.address': '127.0.0.1',
+        'user_agent.original': 'tester/1',
+        'headgate.app': 'shop',
+        'headgate.version': 'v1',
+      },
+      resource: {
+        'service.name': 'edge',
+        'service.version': expect.any(String),
+        'service.instance.id': expect.any(String),
+        'deployment.environment.name': 'test bed',
+      },
+    });
+    expect(JSON.stringify(collector.spans)).not.toContain('secret');
+    const [client, ...others] = childrenOf(server);
+    expect(others).toEqual([]);
+    expect(client).toMatchObject({
+      traceId: TRACE,
+      name: 'GET',
+      kind: CLIENT,
+      status: 0,
+      attributes: {
+        'http.request.method': 'GET',
+        'http.response.status_code': 200,
+        'server.address': '127.0.0.1',
+        'server.port': origin.port,
+        'url.full': `http://127.0.0.1:${origin.port}/items/42`,
+      },
+    });
+    expect(client?.startMs).toBeGreaterThanOrEqual(server.startMs);
+    expect(client?.endMs).toBeLessThanOrEqual(server.endMs);
+    expect(Math.abs(server.startMs - Date.now())).toBeLessThan(60_000);
+    // The backend continues with the span of its attempt, and is told that it is recorded.
+    const seen = origin.seen.at(-1);
+    expect(seen?.headers['traceparent']).toBe(`00-${TRACE}-${client?.spanId}-01`);
+    expect(seen?.headers['tracestate']).toBe('a=b');
+    expect(collector.requests.at(-1)).toMatchObject({
+      path: '/v1/traces',
+      headers: {
+        'content-type': 'application/x-protobuf',
+        'content-encoding': 'gzip',
+        'x-api-key': 's3cret=',
+        'user-agent': expect.stringContaining('Headgate'),
+      },
+    });
+  });
+
+  it('has a span for each attempt, and errors where there are', async () => {
+    const answer = await request(gateway, '/broken/v1/x');
+    expect(answer.status).toBe(502);
+    const server = await serverSpan(answer.headers['x-request-id']);
+    expect(server).toMatchObject({
+      parentId: '',
+      status: 2,
+      attributes: { 'http.response.status_code': 502, 'headgate.retries': 2, 'error.type': 'upstream_reset' },
+    });
+    const attempts = childrenOf(server);
+    expect(attempts.map(({ attributes }) => attributes['http.request.resend_count'])).toEqual([
+      undefined,
+      1,
+      2,
+    ]);
+    for (const attempt of attempts) {
+      expect(attempt).toMatchObject({ kind: CLIENT, status: 2, attributes: { 'error.type': 'reset' } });
+      expect(attempt.attributes).not.toHaveProperty('http.response.status_code');
+    }
+    for (const [index, attempt] of attempts.entries())
+      if (index > 0) expect(attempt.startMs).toBeGreaterThanOrEqual(attempts[index - 1]?.endMs ?? 0);
+  });
+
+  it('has the stage that denied, without an error of the server', async () => {
+    const without = await request(gateway, '/closed/v1/x');
+    const server = await serverSpan(without.headers['x-request-id']);
+    expect(server).toMatchObject({
+      status: 0,
+      attributes: { 'http.response.status_code': 401, 'headgate.error_code': 'credentials_missing' },
+      events: [{ name: 'headgate.denied', attributes: { 'headgate.part': 'auth' } }],
+    });
+    expect(server.attributes).not.toHaveProperty('error.type');
+    expect(childrenOf(server)).toEqual([]);
+    const headers = { Authorization: `Bearer ${key}` };
+    await request(gateway, '/closed/v1/x', { headers });
+    const limited = await request(gateway, '/closed/v1/x', { headers });
+    const { events } = await serverSpan(limited.headers['x-request-id']);
+    expect(events).toMatchObject([
+      { name: 'headgate.rate_limit', attributes: { 'headgate.limit': 1, 'headgate.limit.admitted': false } },
+      { name: 'headgate.denied', attributes: { 'headgate.part': 'rate_limit' } },
+    ]);
+  });
+
+  it('is named in the access log and in problem documents', async () => {
+    const answer = await request(gateway, '/closed/v1/x', { headers: { traceparent: traceparent('01') } });
+    expect(problem(answer)).toMatchObject({ trace_id: TRACE });
+    const id = answer.headers['x-request-id'];
+    const line = await until(() =>
+      gateway.logs().find(({ msg, request_id }) => msg === 'access' && request_id === id),
+    );
+    expect(line['trace_id']).toBe(TRACE);
+  });
+
+  it('counts what was exported', async () => {
+    const text = await until(async () => {
+      const { body } = await gateway.api('GET', '//metrics');
+      return /headgate_otel_spans_total\{result="exported"\} [1-9]/.test(String(body)) && String(body);
+    });
+    expect(text).toContain('headgate_otel_spans_total{result="failed"} 0');
+  });
+});
+
+describe('by default', () => {
+  let gateway: TestGateway;
+  let slow: Origin;
+  beforeAll(async () => {
+    slow = await startOrigin((seen, response) => {
+      const answer = (): void => void response.end();
+      if (seen.url === '/slow') setTimeout(answer, 300);
+      else answer();
+    });
+    gateway = await startGateway({
+      env: {
+        GATEWAY_OTEL__TRACES_ENDPOINT: `${collector.url}/traces`,
+        // Nothing by chance.
+        GATEWAY_OTEL__SAMPLE_RATIO: '0',
+        GATEWAY_TRUSTED_PROXY_IPS: '127.0.0.1',
+      },
+    });
+    await createService(gateway, 'shop', slow.port, {
+      app: { default_policy: { allowed_methods: ['GET'] } },
+    });
+  });
+  afterAll(async () => {
+    await gateway.stop();
+    await slow.close();
+  });
+
+  const idOf = async (target: string, parts: Parameters<typeof request>[2] = {}): Promise<string> =>
+    (await request(gateway, target, parts)).headers['x-request-id'] ?? '';
+  const idsOfSpans = (): unknown[] =>
+    collector.spans.map(({ attributes }) => attributes['headgate.request_id']);
+
+  it('keeps errors and denials, what a trusted proxy has sampled, and nothing else', async () => {
+    const ordinary = await idOf('/shop/v1/x');
+    const notSampled = await idOf('/shop/v1/x', { headers: { traceparent: traceparent('00') } });
+    const sampled = await idOf('/shop/v1/x', { headers: { traceparent: traceparent('01') } });
+    const denied = await idOf('/shop/v1/x', { method: 'POST' });
+    const unknown = await idOf('/none');
+    await until(() => [sampled, denied, unknown].every((id) => idsOfSpans().includes(id)));
+    expect(idsOfSpans()).not.toContain(ordinary);
+    expect(idsOfSpans()).not.toContain(notSampled);
+    expect(collector.requests.at(-1)?.path).toBe('/traces');
+    // Backends are told that an ordinary request is not recorded.
+    expect(
+      slow.seen.find(({ headers }) => headers['x-request-id'] === ordinary)?.headers['traceparent'],
+    ).toMatch(/^00-[0-9a-f]{32}-[0-9a-f]{16}-00$/);
+  });
+
+  it('keeps the slowest of a route', async () => {
+    for (let wave = 0; wave < 10; wave++)
+      await Promise.all(Array.from({ length: 40 }, () => idOf('/shop/v1/x')));
+    const id = await idOf('/shop/v1/slow');
+    const span = await serverSpan(id);
+    expect(span.endMs - span.startMs).toBeGreaterThan(250);
+  });
+});
+
+describe('a client that may not be trusted', () => {
+  it('does not decide what is sampled', async () => {
+    const gateway = await startGateway({
+      env: {
+        GATEWAY_OTEL__ENDPOINT: collector.url,
+        GATEWAY_OTEL__SAMPLE_RATIO: '0',
+        GATEWAY_OTEL__KEEP: 'none',
+      },
+    });
+    try {
+      await createService(gateway, 'shop', origin.port);
+      const answer = await request(gateway, '/shop/v1/x', { headers: { traceparent: traceparent('01') } });
+      expect(answer.status).toBe(200);
+      const seen = origin.seen.find(
+        ({ headers }) => headers['x-request-id'] === answer.headers['x-request-id'],
+      );
+      expect(seen?.headers['traceparent']).toMatch(new RegExp(`^00-${TRACE}-[0-9a-f]{16}-00$`));
+    } finally {
+      await gateway.stop();
+    }
+    expect(collector.spans.some(({ attributes }) => attributes['headgate.caller.id'] === 'none')).toBe(false);
+  });
+});
+
+describe('a collector', () => {
+  const metric = async (gateway: TestGateway, name: string): Promise<number> => {
+    const { body } = await gateway.api('GET', '//metrics');
+    const line = String(body)
+      .split('\n')
+      .find((each) => each.startsWith(`${name} `));
+    return Number(line?.split(' ').at(-1));
+  };
+  const FAILED = 'headgate_otel_spans_total{result="failed"}';
+  const EXPORTED = 'headgate_otel_spans_total{result="exported"}';
+  const problemsOf = async (gateway: TestGateway): Promise<{ code: string; detail: string }[]> =>
+    (await gateway.must('GET', '/problems')).data ?? (await gateway.must('GET', '/problems'));
+
+  it('that refuses, hangs, dies and comes back is told, and traffic does not notice', async () => {
+    const fickle = await startCollector();
+    const gateway = await startGateway({
+      env: {
+        GATEWAY_OTEL__ENDPOINT: fickle.url,
+        GATEWAY_OTEL__SAMPLE_RATIO: '1',
+        GATEWAY_OTEL__TIMEOUT_MS: '500',
+      },
+    });
+    try {
+      await createService(gateway, 'shop', origin.port);
+      const ask = async (): Promise<void> => {
+        expect((await request(gateway, '/shop/v1/x')).status).toBe(200);
+      };
+      fickle.behave((response) => void response.writeHead(400).end('secret of the collector'));
+      await ask();
+      await until(async () => (await metric(gateway, FAILED)) === 2);
+      expect(await problemsOf(gateway)).toMatchObject([
+        { code: 'traces_not_exported', detail: expect.stringContaining('the collector answers 400') },
+      ]);
+      // The head of a response that never ends.
+      fickle.behave((response) => void response.writeHead(200).write('x'));
+      await ask();
+      await until(async () => (await metric(gateway, FAILED)) === 4);
+      await fickle.close();
+      await ask();
+      await until(async () => (await metric(gateway, FAILED)) === 6);
+      expect(JSON.stringify(gateway.logs())).not.toContain('secret of the collector');
+      expect(gateway.logs().filter(({ msg }) => String(msg).startsWith('traces cannot'))).toHaveLength(1);
+    } finally {
+      await gateway.stop();
+    }
+  });
+
+  it('gets what is left when the gateway stops', async () => {
+    const gateway = await startGateway({
+      env: { GATEWAY_OTEL__ENDPOINT: collector.url, GATEWAY_OTEL__SAMPLE_RATIO: '1' },
+    });
+    await createService(gateway, 'shop', origin.port);
+    const { headers } = await request(gateway, '/shop/v1/x');
+    expect(await metric(gateway, EXPORTED)).toBe(0);
+    expect(await gateway.stop()).toBe(0);
+    expect(
+      collector.spans.some(({ attributes }) => attributes['headgate.request_id'] === headers['x-request-id']),
+    ).toBe(true);
+  });
+
+  it('that is dead does not hold a stop up', async () => {
+    const dead = await startCollector();
+    dead.behave(() => undefined);
+    const gateway = await startGateway({
+      env: { GATEWAY_OTEL__ENDPOINT: dead.url, GATEWAY_OTEL__SAMPLE_RATIO: '1' },
+    });
+    await createService(gateway, 'shop', origin.port);
+    await request(gateway, '/shop/v1/x');
+    await until(() => dead.requests.length > 0);
+    const startedMs = performance.now();
+    expect(await gateway.stop()).toBe(0);
+    expect(performance.now() - startedMs).toBeLessThan(8_000);
+    await dead.close();
+  });
+});

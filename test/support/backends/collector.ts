@@ -1,0 +1,143 @@
+/**
+ * A collector of traces: takes OTLP over HTTP and keeps what it got, decoded by a library of others with the messages of
+ * opentelemetry-proto 1.x (the fields that are needed here).
+ */
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { gunzipSync } from 'node:zlib';
+import protobuf from 'protobufjs';
+
+const { root } = protobuf.parse(`
+  syntax = "proto3";
+  message Request { repeated ResourceSpans resource_spans = 1; }
+  message ResourceSpans { Resource resource = 1; repeated ScopeSpans scope_spans = 2; string schema_url = 3; }
+  message Resource { repeated KeyValue attributes = 1; }
+  message ScopeSpans { Scope scope = 1; repeated Span spans = 2; string schema_url = 3; }
+  message Scope { string name = 1; string version = 2; }
+  message KeyValue { string key = 1; AnyValue value = 2; }
+  message AnyValue { oneof value { string string_value = 1; bool bool_value = 2; int64 int_value = 3; double double_value = 4; } }
+  message Span {
+    bytes trace_id = 1; bytes span_id = 2; string trace_state = 3; bytes parent_span_id = 4; string name = 5;
+    int32 kind = 6; fixed64 start_time_unix_nano = 7; fixed64 end_time_unix_nano = 8;
+    repeated KeyValue attributes = 9; repeated Event events = 11; Status status = 15; fixed32 flags = 16;
+  }
+  message Event { fixed64 time_unix_nano = 1; string name = 2; repeated KeyValue attributes = 3; }
+  message Status { string message = 2; int32 code = 3; }
+`);
+const RequestType = root.lookupType('Request');
+
+export type Attributes = Readonly<Record<string, string | number | boolean>>;
+
+export interface Span {
+  readonly traceId: string;
+  readonly spanId: string;
+  /** '' at the root. */
+  readonly parentId: string;
+  readonly name: string;
+  /** 2: server, 3: client. */
+  readonly kind: number;
+  /** Unix milliseconds. */
+  readonly startMs: number;
+  readonly endMs: number;
+  readonly attributes: Attributes;
+  readonly events: readonly {
+    readonly name: string;
+    readonly atMs: number;
+    readonly attributes: Attributes;
+  }[];
+  /** 2: error, 0: not set. */
+  readonly status: number;
+  /** Of the service. */
+  readonly resource: Attributes;
+}
+
+export interface CollectorRequest {
+  readonly path: string;
+  readonly headers: IncomingMessage['headers'];
+  readonly bytes: number;
+}
+
+export interface TestCollector {
+  readonly url: string;
+  readonly port: number;
+  readonly spans: Span[];
+  readonly requests: CollectorRequest[];
+  /** What it does from now on; it takes everything at first. */
+  behave(answer: (response: ServerResponse) => void): void;
+  close(): Promise<void>;
+}
+
+const taken = (response: ServerResponse): void => void response.writeHead(200).end();
+
+export async function startCollector(): Promise<TestCollector> {
+  const spans: Span[] = [];
+  const requests: CollectorRequest[] = [];
+  let answer = taken;
+  const server = createServer((request, response) => {
+    const chunks: Buffer[] = [];
+    request.on('data', (chunk: Buffer) => chunks.push(chunk));
+    request.on('end', () => {
+      const body = Buffer.concat(chunks);
+      const plain = request.headers['content-encoding'] === 'gzip' ? gunzipSync(body) : body;
+      requests.push({ path: request.url ?? '', headers: request.headers, bytes: body.length });
+      // A collector that refuses has not taken anything.
+      if (answer === taken) spans.push(...decodeSpans(plain));
+      answer(response);
+    });
+  });
+  await new Promise<void>((done) => void server.listen(0, '127.0.0.1', done));
+  const { port } = server.address() as AddressInfo;
+  return {
+    url: `http://127.0.0.1:${port}`,
+    port,
+    spans,
+    requests,
+    behave: (next) => (answer = next),
+    close: async () => {
+      server.closeAllConnections();
+      await new Promise((done) => void server.close(done));
+    },
+  };
+}
+
+interface KeyValue {
+  readonly key: string;
+  readonly value: Readonly<Record<string, string | number | boolean>>;
+}
+
+/** @throws Error if the bytes are no such request */
+export function decodeSpans(bytes: Uint8Array): Span[] {
+  const options = { longs: Number, defaults: true, oneofs: false } as const;
+  const decoded = RequestType.toObject(RequestType.decode(bytes), { ...options, bytes: Array });
+  // oxlint-disable-next-line typescript/no-explicit-any -- as the library gives it
+  return (decoded['resourceSpans'] as any[]).flatMap(({ resource, scopeSpans }) =>
+    // oxlint-disable-next-line typescript/no-explicit-any -- as above
+    (scopeSpans as any[]).flatMap(({ spans }) =>
+      // oxlint-disable-next-line typescript/no-explicit-any -- as above
+      (spans as any[]).map((span) => ({
+        traceId: hex(span.traceId),
+        spanId: hex(span.spanId),
+        parentId: hex(span.parentSpanId),
+        name: span.name,
+        kind: span.kind,
+        startMs: span.startTimeUnixNano / 1e6,
+        endMs: span.endTimeUnixNano / 1e6,
+        attributes: attributesOf(span.attributes),
+        // oxlint-disable-next-line typescript/no-explicit-any -- as above
+        events: (span.events as any[]).map(({ name, timeUnixNano, attributes }) => ({
+          name,
+          atMs: timeUnixNano / 1e6,
+          attributes: attributesOf(attributes),
+        })),
+        status: span.status?.code ?? 0,
+        resource: attributesOf(resource.attributes),
+      })),
+    ),
+  );
+}
+
+function attributesOf(list: readonly KeyValue[]): Attributes {
+  return Object.fromEntries(list.map(({ key, value }) => [key, Object.values(value)[0] ?? '']));
+}
+
+const hex = (bytes: readonly number[]): string => Buffer.from(bytes).toString('hex');
