@@ -28,7 +28,7 @@ make_files() {
   trap 'rm -rf "$FILES"' EXIT
   VERSION=$("$NODE" --disable-warning=ExperimentalWarning "$ROOT/scripts/package/installed-files.ts" "$BUNDLE" "$CONSOLE" "$FILES")
 }
-[ $# -gt 0 ] || set -- npm deb
+[ $# -gt 0 ] || set -- npm deb image
 for kind in "$@"; do
   case "$kind" in
     npm) make_package npm-package.ts ;;
@@ -37,9 +37,16 @@ for kind in "$@"; do
       "$ROOT/deploy/deb/build.sh" "$FILES" "$VERSION" "$FOLDER"
       rm -rf "$FILES"
       ;;
+    image)
+      make_files
+      "$NODE" --disable-warning=ExperimentalWarning "$ROOT/scripts/package/oci-image.ts" "$FILES" "$VERSION" "$FOLDER"
+      rm -rf "$FILES"
+      ;;
     *)
-      say "cannot package: $kind must be npm or deb"
+      say "cannot package: $kind must be npm, deb or image"
       exit 1
       ;;
   esac
 done
+# Of all that is there, made now or before.
+(cd "$FOLDER" && find . -maxdepth 1 -type f ! -name SHA256SUMS ! -name '.*' -printf '%P\n' | LC_ALL=C sort | xargs sha256sum >SHA256SUMS)

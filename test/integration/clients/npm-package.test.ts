@@ -74,6 +74,28 @@ describe('the npm package', () => {
     expect(notice).toContain('Meta Platforms, Inc');
   });
 
+  it('has a bill of materials with the same packages, and checksums beside it', async () => {
+    const { bomFormat, components } = JSON.parse(fileOf('sbom.cdx.json')) as {
+      bomFormat: string;
+      components: {
+        name: string;
+        version: string;
+        purl: string;
+        hashes?: { alg: string; content: string }[];
+      }[];
+    };
+    expect(bomFormat).toBe('CycloneDX');
+    const notice = fileOf('NOTICE');
+    const libraries = components.filter(({ name }) => name !== 'node');
+    expect(libraries.length).toBeGreaterThan(50);
+    for (const { name, version, hashes } of libraries) {
+      expect(notice).toContain(`${name} ${version} (`);
+      expect(hashes).toEqual([{ alg: 'SHA-512', content: expect.stringMatching(/^[0-9a-f]{128}$/) }]);
+    }
+    expect(components.map(({ purl }) => purl).join('\n')).toMatch(/^pkg:npm\/%40fastify\/swagger-ui@\d/m);
+    expect(await run('sha256sum', ['--check', 'SHA256SUMS'], { cwd: folder })).toMatchObject({ code: 0 });
+  });
+
   it('is a gateway with console and API explorer, without the checkout', { timeout: 120_000 }, async () => {
     const gateway = await startGateway({
       command: [headgate()],
