@@ -3,6 +3,7 @@
  * supervisor. compose/gateway.ts does the same for the main thread.
  */
 import { lookup } from 'node:dns/promises';
+import { createSecureContext } from 'node:tls';
 import { parentPort, workerData } from 'node:worker_threads';
 import { blockList } from './egress/blocks.ts';
 import { Egress } from './egress/egress.ts';
@@ -36,6 +37,8 @@ import { RequestMemory } from './proxy/io/request-memory.ts';
 import { WaitingClients } from './proxy/downstream/waiting-clients.ts';
 import { Listener } from './proxy/downstream/accept/listener.ts';
 import type { PortOptions } from './proxy/downstream/accept/listening-port.ts';
+import { OrderedCertificates } from './proxy/downstream/tls/ordered-certificates.ts';
+import { contextOptions } from './proxy/downstream/tls/tls-contexts.ts';
 import { createMatchResult } from './proxy/match.ts';
 import {
   UPSTREAM_AGE_MAX_MS,
@@ -80,6 +83,7 @@ const {
   keyMemory,
   heartbeat,
   certificates,
+  ordered: orderedAtStart,
   clientCertificates,
   trusted,
   ticketKeys,
@@ -149,6 +153,7 @@ const egress = new Egress(settings.egress, ownListeners);
 const deadlines = new Deadlines(clock);
 const presented = new ClientCertificates(clientCertificates);
 const trust = new TrustStore(trusted, settings.proxy.usesOldRevocationLists);
+const ordered = orderedCertificates();
 const options: ProxyOptions = { ...settings.proxy, ipv6PrefixBits: settings.ipv6PrefixBits };
 const pool = new UpstreamPool(deadlines, {
   idleMax: UPSTREAM_IDLE_MAX,
@@ -227,6 +232,7 @@ const context: ProxyContext = {
   isDraining: () => draining,
   httpDate: httpDates(),
   match: createMatchResult<CompiledPolicy>(),
+  ordered,
   decisionLine: (exchange) => debugTokens.line(exchange),
 };
 const findKey: FindKey = (hash) => keys.findKeyByHash(hash);
@@ -264,6 +270,9 @@ port.on('message', (message: ToWorker) => {
       return send({ type: 'applied', id: message.id, error: undefined });
     case 'certificates':
       return send({ type: 'applied', id: message.id, error: tryCertificates(message) });
+    case 'ordered_certificates':
+      ordered?.apply(message.change);
+      return send({ type: 'applied', id: message.id, error: undefined });
     case 'client_certificates':
       presented.replace(message.pairs);
       pool.endOutdated();
@@ -347,9 +356,19 @@ function tryCertificates({ certificates: next }: CertificatesMessage): string | 
   }
 }
 
+function orderedCertificates(): OrderedCertificates | undefined {
+  if (orderedAtStart === undefined) return undefined;
+  const store = new OrderedCertificates(
+    () => clock.nowMs(),
+    (pair) => createSecureContext(contextOptions(pair)),
+  );
+  store.apply(orderedAtStart);
+  return store;
+}
+
 function portOptions(): PortOptions[] {
   const { http2, h2c: allowsH2c } = settings.proxy;
-  const tls = certificates === undefined ? undefined : { certificates, ticketKeys, http2 };
+  const tls = certificates === undefined ? undefined : { certificates, ticketKeys, http2, ordered };
   if (ports.tls === undefined) return [{ port: ports.main, tls, allowsH2c }];
   return [
     { port: ports.main, tls: undefined, allowsH2c },

@@ -54,6 +54,9 @@ const LABELS: Readonly<Record<string, string>> = {
   result: '`applied`, `unchanged` or `refused`',
   'headgate_live_events_total.result':
     '`shown`, `dropped` because of `per_second` or too many, or `lost` because the reader was too slow',
+  'headgate_acme_orders_total.result':
+    '`issued`, `failed`, or `interrupted` because the directory or the database did not answer or another gateway went on',
+  'headgate_acme_certificates.state': '`valid`, `expires_soon`, `expired`, `not_valid_yet` or `missing`',
   statistic: '`p50`, `p99` or `max`',
   state: '`active` or `idle`',
 };
@@ -142,6 +145,8 @@ async function renderSample(): Promise<string> {
     stats: { bytes: 1, bytesMax: 1 },
     limitCounters: { counters: 1, bytes: 1, bytesPeak: 1, bytesMax: 1, evictions: new Map([['app', 1]]) },
     certificates: { traffic: [{ names: ['example.com'], expiresAtMs: 1_000 }] },
+    acme: { orders: new Map([['issued', 1]]), states: new Map([['valid', 1]]) },
+    orderedCertificates: [{ names: ['example.com'], expiresAtMs: 1_000 }],
     breakers: [{ labels, state: 'closed' }],
     targets: [
       {

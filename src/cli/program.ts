@@ -14,7 +14,7 @@ import { addDoctorCommand } from './doctor/doctor-command.ts';
 import { ACCESS_GROUPS } from './everyday/access.ts';
 import { addCommand, addGroup } from './everyday/add-command.ts';
 import { addExplainCommand } from './everyday/explain.ts';
-import { GATEWAY_COMMANDS } from './everyday/gateway-wide.ts';
+import { GATEWAY_COMMANDS, GATEWAY_GROUPS } from './everyday/gateway-wide.ts';
 import { addHealthCommands } from './everyday/health.ts';
 import { RESOURCE_GROUPS } from './everyday/resources.ts';
 import { addTryCommand } from './everyday/try-command.ts';
@@ -88,7 +88,7 @@ export function createProgram(version: string, commands: Commands, io: CliIo): C
   const config = addConfigCommands(program, io);
   addBackupCommands(config, (file, flags) => commands.restore(file, flags), io);
   addImportCommands(program, io);
-  for (const group of [...RESOURCE_GROUPS, ...ACCESS_GROUPS]) addGroup(program, group, io);
+  for (const group of [...RESOURCE_GROUPS, ...ACCESS_GROUPS, ...GATEWAY_GROUPS]) addGroup(program, group, io);
   for (const spec of GATEWAY_COMMANDS) addCommand(program, spec, io);
   addTransactionCommand(program, io);
   addExplainCommand(program, io);

@@ -5,6 +5,7 @@
  */
 import { hostname } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
+import { prepareAcme } from './acme.ts';
 import { createChanges } from './changes.ts';
 import { announceFirstToken, databaseOf, recoverDatabase, snapshotFileWriter } from './database.ts';
 import { CertificateWatches, readCertificates, type ReadCertificates } from './listener-certificates.ts';
@@ -45,6 +46,8 @@ import { ShadowLog } from '../control/reporting/shadow-log.ts';
 import { startDatabase } from '../control/fallback/start-database.ts';
 import { settingsInForce } from '../settings/settings-in-force.ts';
 import type { TrafficPorts } from '../control/workers/protocol.ts';
+import type { Supervisor } from '../control/workers/supervisor.ts';
+import type { ManagementListening } from '../management/listening.ts';
 import type { Settings } from '../settings/settings.ts';
 import { ClientCertificates } from '../proxy/upstream/tls/backend-tls.ts';
 import type { Repository } from '../storage/repository.ts';
@@ -167,14 +170,12 @@ async function startParts(options: StartOptions, log: Logger, claimFolder: () =>
     undo.unshift(startHousekeeping(parts));
     undo.unshift(async () => parts.snapshotFile?.stop());
     const supervisor = createSupervisor(parts, certificates, WORKER_URL);
-    const watches = new CertificateWatches(parts, certificates, {
-      ...supervisedCertificates(parts, supervisor),
-      management: async ([pair]) => pair && management.renewCertificate(pair),
-    });
+    const watches = watchCertificates(parts, supervisor, certificates, () => management);
     undo.unshift(...startUpkeep(parts, supervisor));
     let phase: Phase = 'starting';
     const changes = createChanges(parts, supervisor);
     undo.unshift(() => changes.cluster.stop());
+    undo.unshift(await prepareAcme(parts, supervisor, changes.cluster, watches));
     const tls = { watches, management: certificates.management?.pairs[0] };
     const writing = writeDependencies(parts, changes);
     const configFile = await startConfigFile(parts, writing, options.env);
@@ -195,6 +196,7 @@ async function startParts(options: StartOptions, log: Logger, claimFolder: () =>
     undo.unshift(() => watches.stop());
     claimFolder();
     phase = 'serving';
+    parts.acme.service?.start();
     logReady(parts, managementPort, ports);
     if (recovering === undefined) parts.snapshotFile?.changed();
     else recoverDatabase(parts, recovering, changes, announceToken);
@@ -214,6 +216,18 @@ async function startParts(options: StartOptions, log: Logger, claimFolder: () =>
   }
 }
 
+function watchCertificates(
+  parts: Parts,
+  supervisor: Supervisor,
+  certificates: ReadCertificates,
+  management: () => ManagementListening,
+): CertificateWatches {
+  return new CertificateWatches(parts, certificates, {
+    ...supervisedCertificates(parts, supervisor),
+    management: async ([pair]) => pair && management().renewCertificate(pair),
+  });
+}
+
 /** undefined when there is nothing to read again. */
 function reloadOf(parts: readonly ({ reload(): Promise<void> } | undefined)[]): Gateway['reload'] {
   const present = parts.filter((part) => part !== undefined);
@@ -226,14 +240,15 @@ function ownConnections(
   { egress, server, proxy }: Settings,
   clock: Clock,
   certificates: ReadCertificates,
-): Pick<Parts, 'ownPorts' | 'ownListeners' | 'egress' | 'clientCertificates'> {
+): Pick<Parts, 'ownPorts' | 'ownListeners' | 'egress' | 'clientCertificates' | 'acme'> {
   const ownPorts = createOwnPorts();
   const ownListeners = new OwnListeners(ownPorts, clock);
   ownListeners.set('management', server.port);
   ownListeners.set('traffic', proxy.port);
   ownListeners.set('traffic_tls', proxy.tlsPort ?? 0);
   const clientCertificates = new ClientCertificates(certificates.backends?.pairs);
-  return { ownPorts, ownListeners, egress: new Egress(egress, ownListeners), clientCertificates };
+  const acme = { service: undefined };
+  return { ownPorts, ownListeners, egress: new Egress(egress, ownListeners), clientCertificates, acme };
 }
 
 /** Parts that only record what happens. */

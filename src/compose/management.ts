@@ -31,6 +31,7 @@ import type { SettingInForce } from '../settings/settings-in-force.ts';
 import type { Settings } from '../settings/settings.ts';
 import type { PolicyCompiler } from '../config/types.ts';
 import { validateChange } from '../config/validate-change.ts';
+import { certificateMetrics, ownCertificates, servesTls } from './acme.ts';
 import { assertAcceptable } from './changes.ts';
 import { answers, backendFacts, healthOf, revisionsInUse } from './node-facts.ts';
 import type { CertificateWatches } from './listener-certificates.ts';
@@ -110,7 +111,7 @@ export async function createManagement(
       uptimeSecs,
       fallback: () => fallbackText(parts),
       limits: () => parts.limitNode?.problem,
-      ...certificateStatus(certificates.watches),
+      ...certificateStatus(parts, certificates.watches),
       configFile: () => configFile?.status,
       ready: () => readiness(phase(), supervisor.listeningCount, settings.workers),
       breakerState: (revisionId) => breakerStateOf(parts, revisionId),
@@ -134,7 +135,7 @@ export async function createManagement(
       return renderMetrics(metrics.merge(samples, revisionsInUse(state)), {
         version,
         keys: state.keys,
-        certificates: certificates.watches.facts,
+        ...certificateMetrics(parts, certificates.watches),
         ...backendFacts(parts),
         database: configFile === undefined ? { driver: repository.driver, isUp } : undefined,
         configFile: configFile && { ...configFile.status, reloads: configFile.reloads },
@@ -161,15 +162,16 @@ const reportingFacts = ({ live, traces, stats }: Parts) => ({
  */
 async function ownTrafficListener({ settings, ownListeners }: Parts): Promise<OwnListener | undefined> {
   const { host, tls, tlsPort } = settings.proxy;
-  // Without TLS there may be only redirects.
-  const name = tlsPort === undefined ? 'traffic' : 'traffic_tls';
+  // Without TLS there may be only redirects. Ordered certificates have the names of some hosts only.
+  const name = tlsPort === undefined || tls === undefined ? 'traffic' : 'traffic_tls';
+  const isSecure = tlsPort === undefined ? servesTls(settings) : tls !== undefined;
   const port = ownListeners.portOf(name);
   if (port === 0) return undefined;
   const loopback: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '::': '::1' };
   const address = loopback[host] ?? (await addressOfHost(host));
   if (address === undefined || ownListeners.at(address, port) !== name) return undefined;
   const isAnnounced = blockList(settings.proxy.proxyProtocolFrom);
-  return { address, port, isSecure: tls !== undefined, isAnnounced };
+  return { address, port, isSecure, isAnnounced };
 }
 
 async function addressOfHost(host: string): Promise<string | undefined> {
@@ -213,8 +215,8 @@ function configTrials(
   supervisor: Supervisor,
   url: URL,
 ): ConfigTrials {
-  const { tls, viaName = 'headgate-trial' } = settings.proxy;
-  const isSecure = tls !== undefined;
+  const { viaName = 'headgate-trial' } = settings.proxy;
+  const isSecure = servesTls(settings);
   const owner = TRIAL_THREAD_OWNER;
   const trials = new TrialThreads(url, { settings, limitMemory, ownPorts, viaName, isSecure, owner });
   const trafficRecords = (): Promise<string[]> => supervisor.trafficRecords();
@@ -248,16 +250,22 @@ function readiness(
 }
 
 function certificateStatus(
+  parts: Parts,
   watches: CertificateWatches,
-): Pick<ManagementStatus, 'certificates' | 'certificateNames' | 'clientCertificateNames' | 'trusted'> {
+): Pick<
+  ManagementStatus,
+  'certificates' | 'certificateNames' | 'clientCertificateNames' | 'ownCertificates' | 'trusted'
+> {
   return {
     certificates: () => watches.problem,
-    certificateNames: () => watches.facts['traffic']?.flatMap(({ names }) => names),
+    certificateNames: () =>
+      servesTls(parts.settings) ? (watches.facts['traffic'] ?? []).flatMap(({ names }) => names) : undefined,
+    ownCertificates: ownCertificates(parts, watches),
     clientCertificateNames: () => (watches.facts['backends'] ?? []).flatMap(({ names }) => names),
     trusted: {
       names: () => (watches.facts['clients'] ?? []).flatMap(({ names }) => names),
       problemOf: (name) => watches.trust?.problemOf(name),
-      hasTls: () => watches.facts['traffic'] !== undefined,
+      hasTls: () => servesTls(parts.settings),
     },
   };
 }

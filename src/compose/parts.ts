@@ -7,6 +7,7 @@ import type { Logger } from '../observe/log.ts';
 import type { MetricsMerger } from '../observe/prometheus.ts';
 import type { StatsHistory } from '../observe/stats/stats-history.ts';
 import type { ShadowHistory } from '../observe/shadow-report.ts';
+import type { AcmeService } from '../control/acme/acme-service.ts';
 import type { Cluster } from '../control/cluster/cluster.ts';
 import type { ConfigSync } from '../control/cluster/config-sync.ts';
 import type { ConfigState } from '../control/cluster/config-state.ts';
@@ -28,6 +29,12 @@ import type { ClientCertificates } from '../proxy/upstream/tls/backend-tls.ts';
 import type { Settings } from '../settings/settings.ts';
 import type { Repository } from '../storage/repository.ts';
 
+/** The service of certificates by ACME, once there is one. */
+export interface AcmeHolder {
+  /** undefined: off, or not yet. */
+  service: AcmeService | undefined;
+}
+
 export interface Parts {
   readonly settings: Settings;
   readonly version: string;
@@ -41,6 +48,7 @@ export interface Parts {
   readonly egress: Egress;
   /** Of health checks; workers have their own. */
   readonly clientCertificates: ClientCertificates;
+  readonly acme: AcmeHolder;
   /** undefined if limits are not shared with other nodes. */
   readonly limitNode: LimitNode | undefined;
   readonly metrics: MetricsMerger;

@@ -10,6 +10,7 @@ import { fallbackText } from '../control/fallback/start-database.ts';
 import type { ConfigFile } from '../control/config-file/config-file.ts';
 import { breakerProblems, errorProblems } from '../control/problems/backend-problems.ts';
 import { discoveryProblems } from '../control/problems/discovery-problems.ts';
+import { acmeProblems } from '../control/problems/acme-problems.ts';
 import { certificatesToRenew } from '../control/problems/certificate-problems.ts';
 import { found, type FoundProblem } from '../control/problems/found-problem.ts';
 import { RECENT_MS } from '../control/problems/recent-events.ts';
@@ -23,6 +24,7 @@ import {
 import { countDescriptors } from '../control/workers/descriptor-watch.ts';
 import type { Supervisor } from '../control/workers/supervisor.ts';
 import type { Cluster } from '../control/cluster/cluster.ts';
+import { acmeFacts } from './acme.ts';
 import { databaseOf } from './database.ts';
 import type { CertificateWatches } from './listener-certificates.ts';
 import type { Parts } from './parts.ts';
@@ -51,6 +53,7 @@ export async function problemsOf(parts: Parts, others: ProblemParts): Promise<re
     ...discoveryProblems(state, parts.discovery),
     ...errors,
     ...certificatesToRenew(watches.facts, clock.nowMs()),
+    ...acmeProblems(acmeFacts(parts, watches)),
     ...counterProblems(counterUse(limitMemory)),
     ...statsProblems(stats),
     ...memoryProblems(samples, getHeapStatistics().heap_size_limit),

@@ -11,10 +11,13 @@ import { StateShare } from '../control/cluster/state-share.ts';
 import type { ConfigFile } from '../control/config-file/config-file.ts';
 import { databaseAddress } from '../storage/database-url.ts';
 import type { Supervisor } from '../control/workers/supervisor.ts';
+import { orderedCertificateFacts } from './acme.ts';
 import type { CertificateWatches } from './listener-certificates.ts';
 import type { Parts } from './parts.ts';
 
 const PING_TIMEOUT_MS = 2_000;
+/** Certificates by ACME: those that expire first. */
+const ORDERED_SHOWN_MAX = 50;
 const DAY_MS = 86_400_000;
 
 export interface StateParts {
@@ -92,10 +95,11 @@ function limitStoreState({ settings, limitNode }: Parts): GatewayState['limit_st
   };
 }
 
-function certificateStates({ clock }: Parts, { watches }: StateParts): GatewayState['certificates'] {
-  const nowMs = clock.nowMs();
+function certificateStates(parts: Parts, { watches }: StateParts): GatewayState['certificates'] {
+  const nowMs = parts.clock.nowMs();
+  const ordered = orderedCertificateFacts(parts, ORDERED_SHOWN_MAX);
   return (['traffic', 'management', 'backends'] as const).flatMap((listener) =>
-    (watches.facts[listener] ?? []).map((facts) => ({
+    [...(watches.facts[listener] ?? []), ...(listener === 'traffic' ? ordered : [])].map((facts) => ({
       listener,
       names: [...facts.names],
       valid_from: timestamp(facts.validFromMs),

@@ -16,6 +16,7 @@ import type { TrafficPorts } from '../control/workers/protocol.ts';
 import { Supervisor } from '../control/workers/supervisor.ts';
 import { startTicketRotation } from '../control/certificates/ticket-keys.ts';
 import type { Settings } from '../settings/settings.ts';
+import { orderedAtStart, servesTls } from './acme.ts';
 import { databaseOf } from './database.ts';
 import { noteLogLines } from './problems.ts';
 import type { PublishCertificates, ReadCertificates } from './listener-certificates.ts';
@@ -36,7 +37,8 @@ export function createSupervisor(parts: Parts, certificates: ReadCertificates, w
   return new Supervisor({
     settings,
     clock,
-    certificates: certificates.traffic?.pairs,
+    certificates: certificates.traffic?.pairs ?? (servesTls(settings) ? [] : undefined),
+    ordered: orderedAtStart(parts),
     clientCertificates: certificates.backends?.pairs ?? new Map(),
     trusted: certificates.clients?.files ?? new Map(),
     limitMemory,
@@ -192,8 +194,8 @@ export function supervisedCertificates(
 
 /** Replaces session ticket keys periodically, if there are any; returns a function that stops it. */
 function startTicketKeys({ settings, log }: Parts, supervisor: Supervisor): () => Promise<void> {
-  const { tls, ticketRotationSecs } = settings.proxy;
-  if (tls === undefined) return async () => undefined;
+  const { ticketRotationSecs } = settings.proxy;
+  if (!servesTls(settings)) return async () => undefined;
   const stop = startTicketRotation(ticketRotationSecs * 1_000, (keys) => supervisor.setTicketKeys(keys), log);
   return async () => stop();
 }

@@ -3,6 +3,7 @@ import type { Clock } from '../lib/clock.ts';
 import type { RateLimitGlobals } from '../policy/dependencies.ts';
 import type { Revision } from '../model/resources.ts';
 import type { NodeState } from './schemas/overview/state-schema.ts';
+import type { CertificateEntry } from './schemas/overview/certificate-schema.ts';
 import type { SettingView } from './schemas/overview/setting-schema.ts';
 import type { RevisionHealth } from './schemas/revision-health.ts';
 import type { ShadowReport, ShadowReportFilter } from '../observe/shadow-report.ts';
@@ -23,6 +24,18 @@ import type { StatsAccess } from './stats/stats-access.ts';
 import type { TrustFacts } from '../policy/part.ts';
 import type { WritePath } from './write/write.ts';
 
+/** The certificates of this gateway, in files and by ACME. */
+export interface OwnCertificates {
+  /** By name. */
+  list(): readonly CertificateEntry[];
+  /** Whether certificates are ordered at all. */
+  readonly areOrdered: boolean;
+  /** Whether one is, or would be, ordered for a host. */
+  isOrdered(host: string): boolean;
+  /** Takes what was just stored; does not wait for it. */
+  look(): void;
+}
+
 export interface ManagementStatus {
   readonly dbDriver: string;
   uptimeSecs(): number;
@@ -34,6 +47,7 @@ export interface ManagementStatus {
   certificates(): string | undefined;
   /** The names of the certificates of the traffic listener; undefined when it does not speak TLS. */
   certificateNames(): readonly string[] | undefined;
+  readonly ownCertificates: OwnCertificates;
   /** The names of the certificates that this gateway can present to backends. */
   clientCertificateNames(): readonly string[];
   /** What client certificates are verified with. */

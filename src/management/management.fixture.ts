@@ -130,6 +130,7 @@ export async function startManagement(overrides: Partial<ManagementDependencies>
       limits: () => undefined,
       certificates: () => undefined,
       certificateNames: () => undefined,
+      ownCertificates: { list: () => [], areOrdered: false, isOrdered: () => false, look: () => undefined },
       clientCertificateNames: () => [],
       trusted: { names: () => [], problemOf: () => undefined, hasTls: () => true },
       uptimeSecs: () => 42.9,

@@ -27,6 +27,7 @@ import {
 } from './routes/resources/revisions.ts';
 import { serviceOperations } from './routes/service.ts';
 import { searchOperation } from './routes/overview/searching.ts';
+import { certificateOperations } from './routes/overview/certificates.ts';
 import { stateOperation } from './routes/overview/gateway-state.ts';
 import { settingsOperation } from './routes/overview/shown-settings.ts';
 import { sessionOperations } from './sessions/session-operations.ts';
@@ -79,6 +80,7 @@ export function allOperations(context: ManagementContext): Operation[] {
     ...serviceOperations(context),
     nodesOperation(context),
     stateOperation(context),
+    ...certificateOperations(context),
     settingsOperation(context),
     searchOperation(context),
     ...statsOperations(context),

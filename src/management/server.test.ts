@@ -285,6 +285,7 @@ describe('service', () => {
         limits: () => undefined,
         certificates: () => undefined,
         certificateNames: () => undefined,
+        ownCertificates: { list: () => [], areOrdered: false, isOrdered: () => false, look: () => undefined },
         clientCertificateNames: () => [],
         trusted: { names: () => [], problemOf: () => undefined, hasTls: () => true },
         ready: () => ({ ready: false, reason: 'no worker listens yet' }),

@@ -18,6 +18,11 @@ export const RECORD_WARNINGS = {
     title: 'No certificate of the traffic listener has the name of a host: its clients refuse the connection',
     advice: 'Add a certificate to `GATEWAY_PROXY__TLS__CERT_FILE`, or correct the host',
   },
+  host_wildcard_without_certificate: {
+    title:
+      'No certificate has the name of a wildcard host, and none is ordered: ACME gives none for wildcards with http-01 and tls-alpn-01',
+    advice: 'Add a certificate to `GATEWAY_PROXY__TLS__CERT_FILE`, or write the names as hosts of their own',
+  },
   host_shadowed: {
     title:
       'A host of one app lies within a wildcard of another, at the same path: the longer name gets the requests',

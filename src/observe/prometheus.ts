@@ -58,6 +58,14 @@ export interface CertificateExpiry {
   readonly expiresAtMs: number;
 }
 
+/** Certificates by ACME. */
+export interface AcmeCounts {
+  /** By result, since the start of this gateway. */
+  readonly orders: ReadonlyMap<string, number>;
+  /** Names by the state of their certificate. */
+  readonly states: ReadonlyMap<string, number>;
+}
+
 /** The counters of rate limits, once for all workers. */
 export interface CounterMemoryUse {
   readonly counters: number;
@@ -143,6 +151,9 @@ export interface NodeFacts {
   readonly stats?: { readonly bytes: number; readonly bytesMax: number } | undefined;
   /** By listener, in the order of the setting. */
   readonly certificates?: Readonly<Record<string, readonly CertificateExpiry[] | undefined>>;
+  readonly acme?: AcmeCounts | undefined;
+  /** Those by ACME that expire first. */
+  readonly orderedCertificates?: readonly CertificateExpiry[];
   /** Breakers of current revisions. */
   readonly breakers?: Iterable<BreakerFact> | undefined;
   readonly targets?: Iterable<TargetFact> | undefined;
@@ -185,6 +196,7 @@ export async function renderMetrics(merged: MergedMetrics, node: NodeFacts): Pro
   if (node.live !== undefined) addLive(page, node.live);
   if (node.traces !== undefined) addTraces(page, node.traces);
   addCertificates(page, certificates);
+  if (node.acme !== undefined) addAcme(page, node.acme, node.orderedCertificates ?? []);
   if (limitNodes !== undefined) addLimitStore(page, merged.workers, limitNodes);
   return `${page.text}\n${await processRegistry().metrics()}`;
 }
@@ -200,6 +212,26 @@ function addCertificates(page: Exposition, byListener: NonNullable<NodeFacts['ce
   if (values.length === 0) return;
   const help = 'Unix time at which a certificate expires';
   page.family('gauge', 'headgate_tls_certificate_expiry_seconds', help, values);
+}
+
+function addAcme(
+  page: Exposition,
+  { orders, states }: AcmeCounts,
+  expiring: readonly CertificateExpiry[],
+): void {
+  const values = (counts: ReadonlyMap<string, number>, label: string) =>
+    [...counts].map(([name, value]) => ({ labels: { [label]: name }, value }));
+  const ordersHelp = 'Orders for certificates by ACME that this gateway has ended, by result';
+  page.family('counter', 'headgate_acme_orders_total', ordersHelp, values(orders, 'result'));
+  const statesHelp = 'Names for which certificates are ordered by ACME, by the state of their certificate';
+  page.family('gauge', 'headgate_acme_certificates', statesHelp, values(states, 'state'));
+  const expiries = expiring.map(({ names, expiresAtMs }) => ({
+    labels: { name: names[0] ?? '' },
+    value: Math.floor(expiresAtMs / 1000),
+  }));
+  if (expiries.length === 0) return;
+  const expiryHelp = 'Unix time at which a certificate by ACME expires; the 100 that expire first';
+  page.family('gauge', 'headgate_acme_certificate_expiry_seconds', expiryHelp, expiries);
 }
 
 function addDatabase(page: Exposition, { driver, isUp }: { driver: string; isUp: boolean }): void {

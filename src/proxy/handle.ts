@@ -10,6 +10,7 @@ import type { Reason } from '../model/reason.ts';
 import { startAttempts } from './attempts.ts';
 import type { Exchange } from './exchange.ts';
 import { answerPreflight, locate, match } from './find-route.ts';
+import { answerChallenge } from './downstream/acme-challenge.ts';
 import { redirectToHttps } from './downstream/https-redirect.ts';
 import { RequestBuffer } from './io/request-buffer.ts';
 import { answerAtLastHop } from './last-hop.ts';
@@ -21,6 +22,7 @@ type Stage = (exchange: Exchange) => StageResult | Promise<StageResult>;
 const STAGES: readonly Stage[] = [
   enter, //           room for one more exchange                                 503
   refuseLoop, //      a request that has passed this gateway before              508
+  answerChallenge, //  of an authority that issues a certificate                 200
   redirectToHttps, //  where the settings ask for it                             308 400
   locate, //          the canonical path                                         400, 204 for OPTIONS *
   answerPreflight, // CORS preflight, without credentials                        204

@@ -32,7 +32,8 @@ export function crossChecks(v: SettingValues): string[] {
   if (!v.GATEWAY_OIDC__SCOPES.includes('openid')) {
     errors.push(`Cannot use ${given(v, 'GATEWAY_OIDC__SCOPES')}: expected openid to be one of them.`);
   }
-  errors.push(...tlsChecks(v), ...portChecks(v));
+  together('GATEWAY_ACME__EAB_KID', 'GATEWAY_ACME__EAB_HMAC_KEY');
+  errors.push(...tlsChecks(v), ...acmeChecks(v), ...portChecks(v));
   if (v.GATEWAY_PER_IP_RATE_LIMIT_ENABLED) {
     for (const name of [
       'GATEWAY_PER_IP_RATE_LIMIT_REQUESTS',
@@ -78,15 +79,42 @@ function tlsChecks(v: SettingValues): string[] {
       `Cannot use ${given(v, certFiles.includes('') ? 'GATEWAY_PROXY__TLS__CERT_FILE' : 'GATEWAY_PROXY__TLS__KEY_FILE')}: expected paths, separated by commas.`,
     ];
   if (v.GATEWAY_PROXY__TLS__CERT_FILE === undefined || v.GATEWAY_PROXY__TLS__KEY_FILE === undefined) {
-    if (v.GATEWAY_PROXY__TLS__PORT === undefined) return [];
+    if (v.GATEWAY_PROXY__TLS__PORT === undefined || v.GATEWAY_ACME__DIRECTORY !== undefined) return [];
     return [
-      `Cannot use ${given(v, 'GATEWAY_PROXY__TLS__PORT')} alone: expected GATEWAY_PROXY__TLS__CERT_FILE to be set too.`,
+      `Cannot use ${given(v, 'GATEWAY_PROXY__TLS__PORT')} alone: expected GATEWAY_PROXY__TLS__CERT_FILE or GATEWAY_ACME__DIRECTORY to be set too.`,
     ];
   }
   if (certFiles.length === keyFiles.length) return [];
   return [
     `Cannot use ${given(v, 'GATEWAY_PROXY__TLS__KEY_FILE')}: expected as many files as GATEWAY_PROXY__TLS__CERT_FILE has, which is ${certFiles.length}.`,
   ];
+}
+
+/** Orders that are begun and forgotten would use up what the authority allows. */
+function acmeChecks(v: SettingValues): string[] {
+  if (v.GATEWAY_ACME__DIRECTORY === undefined) return [];
+  const directory = given(v, 'GATEWAY_ACME__DIRECTORY');
+  const expected = (what: string): string => `Cannot use ${directory}: expected ${what}.`;
+  const errors: string[] = [];
+  if (!v.GATEWAY_ACME__ACCEPT_TERMS) {
+    errors.push(expected('GATEWAY_ACME__ACCEPT_TERMS=true, which agrees to the terms of service'));
+  }
+  if (v.GATEWAY_PROXY__TLS__PORT === undefined && v.GATEWAY_ACME__CHALLENGES.includes('http-01')) {
+    errors.push(expected('GATEWAY_PROXY__TLS__PORT, since http-01 needs a port without TLS beside it'));
+  }
+  if (!/^[A-Za-z0-9_-]*$/.test(v.GATEWAY_ACME__EAB_HMAC_KEY ?? '')) {
+    errors.push('Cannot use GATEWAY_ACME__EAB_HMAC_KEY: expected base64url text, as the authority gives it.');
+  }
+  if (v.GATEWAY_CONFIG_FILE !== undefined) {
+    errors.push(expected('a database, which keeps certificates, in place of GATEWAY_CONFIG_FILE'));
+  }
+  if (/:memory:/.test(v.GATEWAY_DATABASE_URL)) {
+    errors.push(expected('a database that outlives the process, which keeps certificates'));
+  }
+  if (/^postgres(ql)?:/i.test(v.GATEWAY_DATABASE_URL) && v.GATEWAY_SECRET_KEY === undefined) {
+    errors.push(expected('GATEWAY_SECRET_KEY, which seals private keys in PostgreSQL'));
+  }
+  return errors;
 }
 
 export function pathsOf(list: string | undefined): string[] {

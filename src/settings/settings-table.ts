@@ -2,6 +2,7 @@
  * The table of all settings: one row for each environment variable, with its kind, default and meaning. Parsing
  * (settings.ts), defaults and docs/reference/settings.md come from these rows. A double underscore in a name nests.
  */
+import { ACME_SETTINGS } from './areas/acme-settings.ts';
 import { MANAGEMENT_SETTINGS } from './areas/management-settings.ts';
 import { CONSOLE_SETTINGS } from './areas/console-settings.ts';
 import { DATABASE_SETTINGS } from './areas/database-settings.ts';
@@ -17,6 +18,7 @@ import { LOG_SETTINGS } from './areas/log-settings.ts';
 import { OTEL_SETTINGS } from './areas/otel-settings.ts';
 import type { Setting } from './settings-values.ts';
 
+export { ACME_KEY_TYPES } from './areas/acme-settings.ts';
 export { LIMIT_MODES } from './areas/limit-settings.ts';
 export { LOG_FORMATS, LOG_LEVELS } from './areas/log-settings.ts';
 
@@ -33,6 +35,7 @@ export const SETTING_AREAS: readonly SettingArea[] = [
   { title: 'Database and cluster', settings: DATABASE_SETTINGS },
   { title: 'Process', settings: PROCESS_SETTINGS },
   { title: 'Traffic listener', settings: LISTENER_SETTINGS },
+  { title: 'Certificates by ACME', settings: ACME_SETTINGS },
   { title: 'Requests', settings: REQUEST_SETTINGS },
   { title: 'Backends', settings: UPSTREAM_SETTINGS },
   { title: 'Discovery of targets', settings: DISCOVERY_SETTINGS },
@@ -49,6 +52,7 @@ export const SETTINGS = {
   ...DATABASE_SETTINGS,
   ...PROCESS_SETTINGS,
   ...LISTENER_SETTINGS,
+  ...ACME_SETTINGS,
   ...REQUEST_SETTINGS,
   ...UPSTREAM_SETTINGS,
   ...DISCOVERY_SETTINGS,

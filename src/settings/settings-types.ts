@@ -2,7 +2,7 @@
 import type { AccessField, AccessMode } from '../model/access-fields.ts';
 import type { HistoryBounds } from '../model/history/config-history.ts';
 import type { JwtAlgorithm } from '../model/jwt-algorithms.ts';
-import type { LIMIT_MODES, LOG_FORMATS, LOG_LEVELS } from './settings-table.ts';
+import type { ACME_KEY_TYPES, LIMIT_MODES, LOG_FORMATS, LOG_LEVELS } from './settings-table.ts';
 
 export interface RateLimitDefault {
   readonly requests: number;
@@ -162,6 +162,24 @@ export interface OidcSettings {
   readonly roles: readonly { readonly group: string; readonly role: 'admin' | 'editor' | 'viewer' }[];
 }
 
+/** Certificates that the gateway orders. */
+export interface AcmeSettings {
+  /** https URL. */
+  readonly directory: string;
+  /** `mailto:` URLs. */
+  readonly contact: readonly string[];
+  /** Names and `*.` patterns; none: every exact host. */
+  readonly names: readonly string[];
+  /** At least one, the preferred first. */
+  readonly challenges: readonly ('http-01' | 'tls-alpn-01')[];
+  readonly keyType: (typeof ACME_KEY_TYPES)[number];
+  readonly caFile: string | undefined;
+  readonly externalAccount: { readonly kid: string; readonly hmacKey: string } | undefined;
+  readonly ordersPerHour: number;
+  readonly retrySecs: number;
+  readonly selfCheck: boolean;
+}
+
 export interface Settings {
   readonly database: DatabaseSettings;
   /** Of the configuration. */
@@ -213,6 +231,8 @@ export interface Settings {
   /** IP addresses, CIDR blocks and host names. */
   readonly egress: { readonly allow: readonly string[]; readonly deny: readonly string[] };
   readonly discovery: DiscoverySettings;
+  /** undefined: off. */
+  readonly acme: AcmeSettings | undefined;
   readonly jwt: JwtDefaults;
   readonly limits: LimitSettings;
   readonly proxy: ProxySettings;

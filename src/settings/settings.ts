@@ -5,6 +5,7 @@
  */
 import { nearest } from '../lib/nearest.ts';
 import { otelWarnings, withOtelVariables, type Environment } from './otel-environment.ts';
+import { ACME_DIRECTORIES } from './areas/acme-settings.ts';
 import { crossChecks, doubtful, pathsOf, shown } from './settings-checks.ts';
 import { SETTINGS, type SettingValues } from './settings-table.ts';
 import type {
@@ -17,6 +18,7 @@ import type {
 import type { Setting } from './settings-values.ts';
 
 export type {
+  AcmeSettings,
   ClusterSettings,
   DatabaseSettings,
   JwtDefaults,
@@ -175,6 +177,7 @@ function nest(v: SettingValues): Settings {
     zone: v.GATEWAY_ZONE,
     egress: { allow: v.GATEWAY_EGRESS__ALLOW, deny: v.GATEWAY_EGRESS__DENY },
     discovery: discoverySettings(v),
+    acme: acmeSettings(v),
     jwt: jwtSettings(v),
     limits: {
       redisUrl: v.GATEWAY_REDIS_URL,
@@ -247,6 +250,24 @@ function jwtSettings(v: SettingValues): JwtDefaults {
     secret: v.GATEWAY_JWT__SECRET,
     algorithms: v.GATEWAY_JWT__ALGORITHMS,
     leewaySecs: v.GATEWAY_JWT__LEEWAY_SECS,
+  };
+}
+
+function acmeSettings(v: SettingValues): Settings['acme'] {
+  const { GATEWAY_ACME__DIRECTORY: directory } = v;
+  if (directory === undefined) return undefined;
+  const { GATEWAY_ACME__EAB_KID: kid, GATEWAY_ACME__EAB_HMAC_KEY: hmacKey } = v;
+  return {
+    directory: ACME_DIRECTORIES[directory] ?? directory,
+    contact: v.GATEWAY_ACME__CONTACT,
+    names: v.GATEWAY_ACME__NAMES.map((name) => name.toLowerCase().replace(/\.$/, '')),
+    challenges: v.GATEWAY_ACME__CHALLENGES,
+    keyType: v.GATEWAY_ACME__KEY_TYPE,
+    caFile: v.GATEWAY_ACME__CA_FILE,
+    externalAccount: kid === undefined || hmacKey === undefined ? undefined : { kid, hmacKey },
+    ordersPerHour: v.GATEWAY_ACME__ORDERS_PER_HOUR,
+    retrySecs: v.GATEWAY_ACME__RETRY_SECS,
+    selfCheck: v.GATEWAY_ACME__SELF_CHECK,
   };
 }
 

@@ -16,6 +16,7 @@ import { targets } from './migrations/0008-targets.ts';
 import { appHosts } from './migrations/0009-app-hosts.ts';
 import { discovery } from './migrations/0010-discovery.ts';
 import { backendProtocol } from './migrations/0011-backend-protocol.ts';
+import { acme } from './migrations/0012-acme.ts';
 import type { Migration } from './migrations/migration.ts';
 import { StorageRefused } from './repository.ts';
 import type { Tables } from './sql/kysely-tables.ts';
@@ -33,6 +34,7 @@ export const MIGRATIONS: readonly Migration[] = [
   appHosts,
   discovery,
   backendProtocol,
+  acme,
 ];
 
 const HISTORY_TABLE = `create table if not exists schema_migration (

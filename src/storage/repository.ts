@@ -13,6 +13,7 @@ import type {
   RecordName,
   VersionDescription,
 } from '../model/history/config-history.ts';
+import type { AcmeStore } from './acme-store.ts';
 import type { ListFilter } from './list-filter.ts';
 import type { KeyUsage, UsageDay } from '../model/key-usage.ts';
 import type { FoundSession, SessionTimes, StoredSession } from '../model/resources.ts';
@@ -216,6 +217,8 @@ export interface ConfigWriter extends ConfigReader {
   /** Deletes the sessions of an actor but for the `keep` that were used last; returns the ids of the deleted. */
   deleteLeastUsedSessions(actorId: string, keep: number): Promise<readonly string[]>;
   deleteExpiredSessions(times: SessionTimes): Promise<void>;
+  /** Makes an order for the certificate of a name due now; false if no order was ever wanted for it. */
+  requestCertificate(name: string): Promise<boolean>;
   /** Moves `last_used_at` forward, never back; ignores an id that does not exist. */
   recordSessionUse(id: string, lastUsedAt: string): Promise<void>;
   /** Counts direct children, to refuse the deletion of a parent. */
@@ -445,5 +448,7 @@ export interface Repository {
   backup(origin: BackupOrigin, send: (text: string) => Promise<void>): Promise<void>;
   /** undefined if a database has only one gateway, or has been unreachable since the start. */
   readonly cluster: ClusterStore | undefined;
+  /** Certificates by ACME. Throws StorageUnavailable if the database has been unreachable since the start. */
+  readonly acme: AcmeStore;
   close(): Promise<void>;
 }

@@ -36,6 +36,12 @@ export type BreakerEnvelope = { readonly status: number; readonly message: strin
 
 export type BreakerState = { readonly state: "closed" | "open" | "half_open"; readonly consecutive_failures: number; readonly since_ms: number; readonly openings: number };
 
+export type Certificate = { readonly name: string; readonly source: "file" | "acme"; readonly listener: "traffic" | "management" | "backends"; readonly state: "valid" | "expires_soon" | "expired" | "not_valid_yet" | "missing"; readonly valid_from: string | null; readonly expires_at: string | null; readonly order: "none" | "under_way" | "waiting"; readonly renew_at: string | null; readonly failures: number; readonly last_error: string | null; readonly failed_at: string | null; readonly next_try_at: string | null };
+
+export type CertificateEnvelope = { readonly status: number; readonly message: string; readonly data: Certificate; readonly warnings?: readonly (Warning)[] | undefined };
+
+export type CertificateList = { readonly status: number; readonly message: string; readonly data: readonly (Certificate)[]; readonly page: Page };
+
 export type ChangeTotals = { readonly create: number; readonly update: number; readonly delete: number };
 
 export type CircuitBreaker = { readonly failures?: number | undefined; readonly open_secs?: number | undefined; readonly count_5xx?: boolean | undefined; readonly recovery_secs?: number | undefined; readonly probe?: Probe | undefined };
@@ -96,7 +102,7 @@ export type CreatedToken = { readonly id: string; readonly created_at: string; r
 
 export type CreatedTokenEnvelope = { readonly status: number; readonly message: string; readonly data: CreatedToken; readonly warnings?: readonly (Warning)[] | undefined };
 
-export type CurrentProblem = { readonly severity: "critical" | "warning" | "info"; readonly code: "database_unavailable" | "database_unwritable" | "serving_from_snapshot" | "config_file_refused" | "limit_store_unavailable" | "workers_missing" | "worker_lost" | "node_missing" | "breaker_open" | "health_check_failing" | "no_targets" | "discovery_failing" | "high_error_share" | "certificate_expired" | "certificate_expires_soon" | "certificate_not_valid_yet" | "limit_counters_full" | "stats_full" | "memory_short" | "descriptors_short" | "disk_full" | "history_not_compacted" | "log_lines_dropped" | "traces_not_exported" | "management_without_tls"; readonly title: string; readonly detail: string; readonly since: string | null; readonly node: string; readonly link: ProblemLink };
+export type CurrentProblem = { readonly severity: "critical" | "warning" | "info"; readonly code: "database_unavailable" | "database_unwritable" | "serving_from_snapshot" | "config_file_refused" | "limit_store_unavailable" | "workers_missing" | "worker_lost" | "node_missing" | "breaker_open" | "health_check_failing" | "no_targets" | "discovery_failing" | "high_error_share" | "certificate_expired" | "certificate_expires_soon" | "certificate_not_valid_yet" | "certificate_order_failed" | "acme_directory_unavailable" | "certificate_orders_wait" | "limit_counters_full" | "stats_full" | "memory_short" | "descriptors_short" | "disk_full" | "history_not_compacted" | "log_lines_dropped" | "traces_not_exported" | "management_without_tls"; readonly title: string; readonly detail: string; readonly since: string | null; readonly node: string; readonly link: ProblemLink };
 
 export type CurrentSession = { readonly id: string | null; readonly via: "session" | "token"; readonly actor: SessionActor; readonly csrf_token: string | null; readonly created_at: string | null; readonly expires_at: string | null; readonly idle_expires_at: string | null };
 
@@ -470,7 +476,7 @@ export type VersionSegment = { readonly from_version: number; readonly to_versio
 
 export type Warning = { readonly pointer: string; readonly code: WarningCode; readonly detail: string };
 
-export type WarningCode = "jwt_without_keys" | "trusted_certificates_missing" | "trusted_certificates_problem" | "mtls_without_tls" | "scopes_without_auth" | "scopes_without_holder" | "endpoint_method_not_allowed" | "ip_access_denies_all" | "limit_without_caller" | "rate_limit_not_enabled" | "cors_without_origins" | "shadow_part_not_set" | "host_without_certificate" | "host_shadowed" | "sunset_in_past" | "sunset_not_deprecated" | "no_active_endpoint" | "all_weights_zero" | "no_current_revision" | "version_is_retired" | "scheme_and_port_differ" | "tls_settings_unused" | "client_certificate_missing" | "endpoint_repeats_gateway_path" | "key_expired" | "key_disabled";
+export type WarningCode = "jwt_without_keys" | "trusted_certificates_missing" | "trusted_certificates_problem" | "mtls_without_tls" | "scopes_without_auth" | "scopes_without_holder" | "endpoint_method_not_allowed" | "ip_access_denies_all" | "limit_without_caller" | "rate_limit_not_enabled" | "cors_without_origins" | "shadow_part_not_set" | "host_without_certificate" | "host_wildcard_without_certificate" | "host_shadowed" | "sunset_in_past" | "sunset_not_deprecated" | "no_active_endpoint" | "all_weights_zero" | "no_current_revision" | "version_is_retired" | "scheme_and_port_differ" | "tls_settings_unused" | "client_certificate_missing" | "endpoint_repeats_gateway_path" | "key_expired" | "key_disabled";
 
 export type WorkerCounts = { readonly listening: number; readonly configured: number };
 
@@ -561,6 +567,8 @@ export interface Operations {
   'GET /health': { path: NoFields; query: NoFields; body: undefined; result: HealthEnvelope };
   'GET /nodes': { path: NoFields; query: NoFields; body: undefined; result: NodesEnvelope };
   'GET /state': { path: NoFields; query: NoFields; body: undefined; result: StateEnvelope };
+  'GET /certificates': { path: NoFields; query: { readonly limit?: number | undefined; readonly cursor?: string | undefined }; body: undefined; result: CertificateList };
+  'POST /certificates/{name}/renew': { path: { readonly name: string }; query: NoFields; body: undefined; result: CertificateEnvelope };
   'GET /settings': { path: NoFields; query: { readonly changed?: boolean | undefined }; body: undefined; result: SettingsEnvelope };
   'GET /search': { path: NoFields; query: { readonly q?: string | undefined; readonly limit?: number | undefined }; body: undefined; result: SearchEnvelope };
   'GET /stats': { path: NoFields; query: { readonly window?: "15m" | "24h" | undefined; readonly app?: string | undefined; readonly version?: string | undefined; readonly route?: string | undefined; readonly step?: number | undefined; readonly since?: string | undefined }; body: undefined; result: StatsEnvelope };

@@ -74,5 +74,6 @@ export const ARGUMENTS: Readonly<Record<string, string>> = {
   endpoint: 'method and path of an endpoint, such as "GET /items/{id}", or its id',
   key: 'name or id of an API key',
   admin_token: 'name or id of an admin token',
+  host_name: 'name for which certificates are ordered by ACME',
   session: 'id of a session, as `headgate sessions list` shows it',
 };

@@ -1,7 +1,7 @@
 /** `headgate nodes | state | settings | tree | search | audit | shadow`: what is about the gateway as a whole, or about the traffic of an app. */
 import type { CliIo } from '../io.ts';
 import { recordText, tableText, type Column } from '../show/table.ts';
-import type { EverydayCommand, EverydayOption, Json } from './everyday-command.ts';
+import type { EverydayCommand, EverydayGroup, EverydayOption, Json } from './everyday-command.ts';
 
 const column = (title: string, field: string): Column<Json> => ({ title, value: (row) => row[field] });
 const filter = (name: string, description: string): EverydayOption => ({
@@ -206,6 +206,44 @@ const SHADOW_COLUMNS: readonly Column<Json>[] = [
   { title: 'LAST', value: ({ last }) => last.at },
   { title: 'CALLERS', value: ({ keys }) => keys.map(({ name, kind }: Json) => (name === '' ? kind : name)) },
 ];
+
+/** Certificates in files and by ACME. */
+const CERTIFICATES: EverydayGroup = {
+  name: 'certificates',
+  summary: 'show certificates, and order new ones by ACME',
+  commands: [
+    {
+      name: 'list',
+      summary: 'list the names that have a certificate, or for which one is ordered',
+      method: 'GET',
+      path: '/certificates',
+      isPaged: true,
+      shown: {
+        as: 'list',
+        columns: [
+          column('NAME', 'name'),
+          column('SOURCE', 'source'),
+          column('STATE', 'state'),
+          column('EXPIRES', 'expires_at'),
+          column('ORDER', 'order'),
+          column('NEXT TRY', 'next_try_at'),
+          column('LAST ERROR', 'last_error'),
+        ],
+      },
+      examples: ['headgate certificates list', 'headgate certificates list --output json'],
+    },
+    {
+      name: 'renew',
+      summary: 'order a new certificate for a name now',
+      method: 'POST',
+      path: '/certificates/{host_name}/renew',
+      shown: { as: 'done', text: 'An order for {host_name} is due.' },
+      examples: ['headgate certificates renew shop.example.com'],
+    },
+  ],
+};
+
+export const GATEWAY_GROUPS: readonly EverydayGroup[] = [CERTIFICATES];
 
 export const GATEWAY_COMMANDS: readonly EverydayCommand[] = [
   NODES,

@@ -8,6 +8,7 @@ import type { Logger } from '../../observe/log.ts';
 import type { HistorySize } from '../../model/history/config-history.ts';
 import type { KeyUsage } from '../../model/key-usage.ts';
 import type { StoredApiKey } from '../../model/resources.ts';
+import type { AcmeStore } from '../../storage/acme-store.ts';
 import {
   StorageRefused,
   StorageUnavailable,
@@ -116,6 +117,10 @@ export class RecoveringRepository implements Repository {
 
   get cluster(): ClusterStore | undefined {
     return this.#inner?.cluster;
+  }
+
+  get acme(): AcmeStore {
+    return this.#required().acme;
   }
 
   async position(): Promise<ConfigPosition> {

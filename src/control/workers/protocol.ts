@@ -11,6 +11,7 @@ import type { LiveMessage } from '../../explain/live/live-messages.ts';
 import type { ExplainedMessage, ExplainMessage } from '../../explain/messages.ts';
 import type { PackedTexts } from '../../explain/traffic/traffic-ring.ts';
 import type { SpanBatch } from '../../telemetry/spans/trace-tap.ts';
+import type { OrderedChange } from '../../proxy/downstream/tls/ordered-certificates.ts';
 import type { CertificatePair } from '../../proxy/downstream/tls/tls-certificate.ts';
 import type { TargetsEntry } from '../cluster/config-state.ts';
 import type { TrustFiles } from '../../x509/trust-bundle.ts';
@@ -44,6 +45,8 @@ export interface WorkerStart {
   readonly heartbeat: HeartbeatMemory;
   /** Certificates of the traffic listener, read by the main thread; undefined without TLS. */
   readonly certificates: readonly CertificatePair[] | undefined;
+  /** Certificates that the gateway has ordered, and its answers to challenges; undefined: it orders none. */
+  readonly ordered: OrderedChange | undefined;
   /** What it may present to backends, by name. */
   readonly clientCertificates: ReadonlyMap<string, CertificatePair>;
   /** What client certificates are verified with, by name. */
@@ -84,6 +87,13 @@ export interface CertificatesMessage {
   readonly certificates: readonly CertificatePair[];
 }
 
+/** Certificates that the gateway has ordered, for future handshakes, and answers to challenges. */
+export interface OrderedMessage {
+  readonly type: 'ordered_certificates';
+  readonly id: number;
+  readonly change: OrderedChange;
+}
+
 /** All that there are, for future connections to backends. */
 export interface ClientCertificatesMessage {
   readonly type: 'client_certificates';
@@ -112,6 +122,7 @@ export type ToWorker =
   | ClientCertificatesMessage
   | TrustedMessage
   | TicketKeysMessage
+  | OrderedMessage
   | ExplainMessage
   | { readonly type: 'sample'; readonly id: number }
   | { readonly type: 'traffic_records'; readonly id: number }

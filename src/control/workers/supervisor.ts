@@ -28,6 +28,7 @@ import type { LiveMessage } from '../../explain/live/live-messages.ts';
 import type { ExchangeName, ExplainSetup } from '../../explain/messages.ts';
 import type { FromWorker, ToWorker, TrafficPorts, WorkerStart } from './protocol.ts';
 import { RestartBackoff } from './restart-backoff.ts';
+import type { OrderedChange } from '../../proxy/downstream/tls/ordered-certificates.ts';
 import { newTicketKeys } from '../certificates/ticket-keys.ts';
 import { TargetColumns } from './target-columns.ts';
 import { WorkerThread } from './worker-thread.ts';
@@ -39,6 +40,8 @@ export interface SupervisorDeps {
   readonly certificates: WorkerStart['certificates'];
   readonly clientCertificates: WorkerStart['clientCertificates'];
   readonly trusted: WorkerStart['trusted'];
+  /** All that a worker that starts gets; undefined: the gateway orders no certificates. */
+  readonly ordered?: (() => OrderedChange) | undefined;
   readonly limitMemory: LimitMemory;
   /** See egress/own-listeners.ts. */
   readonly ownPorts: SharedArrayBuffer;
@@ -192,6 +195,14 @@ export class Supervisor {
     );
   }
 
+  /** Sends what has changed of ordered certificates to every worker; resolves when each uses it. */
+  async setOrdered(change: OrderedChange): Promise<void> {
+    await this.#follow(
+      (id) => ({ type: 'ordered_certificates', id, change }),
+      'a proxy worker failed to take ordered certificates',
+    );
+  }
+
   /** Sends session ticket keys to every worker, including future ones; resolves as above. */
   async setTicketKeys(ticketKeys: Uint8Array): Promise<void> {
     this.#ticketKeys = ticketKeys;
@@ -334,6 +345,7 @@ export class Supervisor {
         certificates: this.#certificates,
         clientCertificates: this.#clientCertificates,
         trusted: this.#trusted,
+        ordered: this.#deps.ordered?.(),
         ticketKeys: this.#ticketKeys,
         targetColumn: this.#columns.take(workerNumber),
         isSpare,

@@ -39,6 +39,7 @@ export function rulesOf(context: ManagementContext, reader: ConfigReader): RuleC
     jwtDefaults,
     egress,
     certificateNames: () => status.certificateNames(),
+    ordered: status.ownCertificates,
     clientCertificateNames: () => status.clientCertificateNames(),
     trusted: status.trusted,
   };

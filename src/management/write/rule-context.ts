@@ -21,6 +21,8 @@ export interface RuleContext {
    * warnings are not asked for.
    */
   readonly certificateNames?: () => readonly string[] | undefined;
+  /** Which hosts have their certificates ordered. Absent where warnings are not asked for. */
+  readonly ordered?: { readonly areOrdered: boolean; isOrdered(host: string): boolean };
   /** The names of the certificates for backends. Absent where warnings are not asked for. */
   readonly clientCertificateNames?: () => readonly string[];
   /** What client certificates are verified with. Absent where warnings are not asked for. */

@@ -35,6 +35,11 @@ const TABLES = {
   config_change: 'a gateway on the target loads everything at its start and needs no earlier changes',
   admin_session: 'a browser signs in to one gateway, and a copy must not let it into another',
   node: 'it lists the gateways that run on the source database',
+  acme_account: 'two databases must not order with one account; a gateway on the target makes its own',
+  acme_certificate: 'it has the orders of the source under way; a gateway on the target orders its own',
+  acme_challenge: 'they answer orders of the source',
+  acme_order: 'they count against the bound of the source',
+  acme_state: 'it has the lease of a gateway on the source',
 } as const satisfies Readonly<Record<keyof Tables, readonly string[] | string>>;
 
 /** The order in which tables are written. */

@@ -5,6 +5,7 @@
  */
 import type { HistoryEntry, HistoryRecordType } from '../../model/history/config-history.ts';
 import type { StoredSession } from '../../model/resources.ts';
+import type { AcmeCertificate, AcmeChallenge } from '../acme-store.ts';
 import type { UsageDay } from '../../model/key-usage.ts';
 import type {
   App,
@@ -41,6 +42,21 @@ export interface Tables {
   config_history_record: HistoryRecordRow;
   admin_session: RowOf<StoredSession>;
   node: NodeRow;
+  acme_state: AcmeStateRow;
+  acme_account: { directory: string; private_key: string; url: string | null; created_at: string };
+  acme_certificate: RowOf<AcmeCertificate> & { revision: number };
+  acme_challenge: RowOf<AcmeChallenge>;
+  acme_order: { id: string; name: string; started_ms: number };
+}
+
+/** One row, with id 1. */
+export interface AcmeStateRow {
+  id: number;
+  lease_holder: string | null;
+  lease_until_ms: number;
+  revision: number;
+  paused_until_ms: number;
+  paused_reason: string | null;
 }
 
 /** What one config version touched; see change-log.ts. */

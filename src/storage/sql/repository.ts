@@ -20,6 +20,7 @@ import {
 } from '../repository.ts';
 import { logChange, readPosition, touchedSince } from './change-log.ts';
 import { compactPiece, historySize, needsCompaction } from './history/compaction.ts';
+import { createAcmeStore } from './acme/acme-rows.ts';
 import { addKeyUsage, removeKeyUsage } from './usage-days.ts';
 import { loadChange, loadEverything } from './load.ts';
 import { countRows } from './page-window.ts';
@@ -122,6 +123,7 @@ export function createSqlRepository(backend: SqlBackend): Repository {
       return change === 'everything' ? loadAll() : change;
     },
     cluster: undefined,
+    acme: createAcmeStore({ driver: backend.driver, box: backend.secrets.box, inRead, inWrite }),
     recordKeyUsage: async (usage) => {
       if (usage.length > 0) await inWrite((db) => addKeyUsage(db, backend.driver, usage));
     },

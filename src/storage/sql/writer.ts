@@ -14,6 +14,7 @@ import { breakHistory, storeVersion } from './history/store-version.ts';
 import { countRows } from './page-window.ts';
 import { createReader } from './reader.ts';
 import type { Codecs } from './rows.ts';
+import { requestOrder } from './acme/acme-rows.ts';
 import { sessionWrites } from './session-rows.ts';
 import type { Tables } from './kysely-tables.ts';
 
@@ -62,6 +63,7 @@ export function createWriter({ driver, db, codecs, historyBytesMax }: WriterOpti
     ...deletes(db, history),
     ...counts(db),
     ...sessionWrites(db),
+    requestCertificate: (name) => requestOrder(db, name),
     setCurrentRevision: (versionId, revisionId, exclusive, updatedAt) =>
       setCurrentRevision({ db, history, versionId, updatedAt }, revisionId, exclusive),
     describeVersion: (given) => {

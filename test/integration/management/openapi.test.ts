@@ -27,7 +27,15 @@ let client: OpenApiClient;
 let document: any;
 beforeAll(async () => {
   // Each operation is called with a wrong token: more than an address may send in a minute.
-  const env = { GATEWAY_SERVER__SWAGGER_ENABLED: 'true', GATEWAY_SERVER__AUTH_FAILURES_PER_MINUTE: '0' };
+  const env = {
+    GATEWAY_SERVER__SWAGGER_ENABLED: 'true',
+    GATEWAY_SERVER__AUTH_FAILURES_PER_MINUTE: '0',
+    // Where no directory answers.
+    GATEWAY_ACME__DIRECTORY: 'https://127.0.0.1:9/directory',
+    GATEWAY_ACME__ACCEPT_TERMS: 'true',
+    GATEWAY_PROXY__TLS__PORT: '0',
+    GATEWAY_SECRET_KEY: 'ab'.repeat(32),
+  };
   [gateway, origin] = await Promise.all([startGateway({ env }), startOrigin()]);
   document = (await callPlain(gateway, {}, 'GET', '/openapi.json')).body;
   client = openApiClient(document, gateway.base, ADMIN_TOKEN);
@@ -213,6 +221,11 @@ describe('a client made from the document', () => {
     await ok('listAuditEntries', { query: { limit: '3' } });
     await ok('listNodes', {});
     await ok('getState', {});
+    const certified = { name: 'c', slug: 'certified', gateway_path: '/certified', hosts: ['c.test'] };
+    const { id: certified_id } = await ok('createApp', { body: certified });
+    await ok('listCertificates', { query: { limit: '3' } });
+    await ok('renewCertificate', { params: { name: 'c.test' } });
+    await ok('deleteApp', { params: { app_id: certified_id } });
     await ok('tryRequest', { body: { method: 'GET', path: '/billing/v1/invoices' } });
     await ok('getAppTree', { params: app, query: { limit: '10' } });
     await ok('search', { query: { q: 'bill' } });

@@ -355,6 +355,25 @@ describe('client certificates', () => {
   });
 });
 
+describe('hosts whose certificates are ordered', () => {
+  it('a wildcard, for which none is', async () => {
+    const env = {
+      GATEWAY_ACME__DIRECTORY: 'https://127.0.0.1:9/directory',
+      GATEWAY_ACME__ACCEPT_TERMS: 'true',
+      GATEWAY_ACME__NAMES: '*.shop.test',
+      GATEWAY_PROXY__TLS__PORT: '0',
+    };
+    const ordering = await startGateway({ env: { ...env, GATEWAY_SECRET_KEY: 'ab'.repeat(32) } });
+    const made = (slug: string, hosts: string[]) => ordering.api('POST', '/apps', record(slug, { hosts }));
+    expect(warningsOf(await made('ordered', ['a.shop.test']))).toEqual([]);
+    expect(warningsOf(await made('wild', ['b.shop.test', '*.shop.test', 'other.test']))).toEqual([
+      '/hosts/1 host_wildcard_without_certificate',
+      '/hosts/2 host_without_certificate',
+    ]);
+    await ordering.stop();
+  });
+});
+
 describe('endpoints and keys', () => {
   it('a path that repeats the gateway path', async () => {
     await service('twice');

@@ -9,6 +9,9 @@ import { request } from '../../support/traffic.ts';
 
 /** Of configuration files, of a store of limits, and of TLS. */
 const ONLY_WHERE_SET = [
+  'headgate_acme_certificate_expiry_seconds',
+  'headgate_acme_certificates',
+  'headgate_acme_orders_total',
   'headgate_config_file_loaded_timestamp_seconds',
   'headgate_config_file_loads_total',
   'headgate_config_file_ok',

@@ -5,7 +5,7 @@ import { warning, type Warning } from '../../../model/warnings.ts';
 import type { RuleContext } from '../rule-context.ts';
 
 export async function hostWarnings(app: App, rules: RuleContext): Promise<Warning[]> {
-  return [...uncovered(app, rules.certificateNames?.()), ...(await overlapWarnings(app, rules, '/hosts'))];
+  return [...uncovered(app, rules), ...(await overlapWarnings(app, rules, '/hosts'))];
 }
 
 /** @param pointer to the field that is written: of the app, or of a version below it */
@@ -25,15 +25,33 @@ export async function overlapWarnings(
   return [warning('host_shadowed', pointer, what)];
 }
 
-/** @param names of all certificates of the traffic listener; undefined: it does not speak TLS */
-function uncovered({ hosts }: App, names: readonly string[] | undefined): Warning[] {
+function uncovered({ hosts }: App, { certificateNames, ordered }: RuleContext): Warning[] {
+  // undefined: the traffic listener does not speak TLS.
+  const names = certificateNames?.();
   if (names === undefined) return [];
-  const index = hosts.findIndex((host) => !isCovered(host, names));
-  if (index < 0) return [];
-  const others = hosts.filter((host) => !isCovered(host, names)).length - 1;
-  const what = `No certificate of the traffic listener has the name "${hosts[index]}"`;
+  const missing = hosts.filter((host) => !isCovered(host, names) && ordered?.isOrdered(host) !== true);
+  const isWildcard = (host: string): boolean => ordered?.areOrdered === true && isWildcardEntry(host);
+  return [
+    ...firstOf(hosts, missing.filter(isWildcard), 'host_wildcard_without_certificate'),
+    ...firstOf(
+      hosts,
+      missing.filter((host) => !isWildcard(host)),
+      'host_without_certificate',
+    ),
+  ];
+}
+
+function firstOf(
+  hosts: readonly string[],
+  missing: readonly string[],
+  code: 'host_wildcard_without_certificate' | 'host_without_certificate',
+): Warning[] {
+  const [first] = missing;
+  if (first === undefined) return [];
+  const others = missing.length - 1;
+  const what = `No certificate of the traffic listener has the name "${first}"`;
   const more = others === 0 ? '' : `, nor those of ${others} more of the hosts`;
-  return [warning('host_without_certificate', `/hosts/${index}`, what + more)];
+  return [warning(code, `/hosts/${hosts.indexOf(first)}`, what + more)];
 }
 
 /** A wildcard of a certificate stands for one label (RFC 9525 section 6.3). */

@@ -1,11 +1,11 @@
 /**
- * Reads the server name of a client before its handshake, and then gives the socket back with all of its bytes. Owns the
+ * Reads the server name of a client, and what it offers, before its handshake, and then gives the socket back with all of its bytes. Owns the
  * socket until then.
  */
 import type { Socket } from 'node:net';
 import type { Expiring } from '../../resilience/deadlines.ts';
 import type { SharedParts } from '../../interfaces/shared-parts.ts';
-import { readClientHello } from '../tls/client-hello.ts';
+import { readClientHello, type Hello } from '../tls/client-hello.ts';
 
 const NOTHING = Buffer.alloc(0);
 
@@ -13,25 +13,25 @@ export class HelloReader implements Expiring {
   deadlineMs: number;
   readonly #socket: Socket;
   readonly #deadlines: SharedParts['deadlines'];
-  readonly #onName: (serverName: string) => void;
+  readonly #onHello: (hello: Hello) => void;
   readonly #onEnd: () => void;
   #received: Buffer = NOTHING;
   readonly #onReadable = (): void => this.#read();
   readonly #onGone = (): void => this.#close();
 
   /**
-   * @param onName called once, with '' for a client that names none
+   * @param onHello called once
    * @param onEnd called instead if the client disconnects or is too slow; the socket is closed
    */
   constructor(
     socket: Socket,
     { deadlines, options }: Pick<SharedParts, 'deadlines' | 'options'>,
-    onName: (serverName: string) => void,
+    onHello: (hello: Hello) => void,
     onEnd: () => void,
   ) {
     this.#socket = socket;
     this.#deadlines = deadlines;
-    this.#onName = onName;
+    this.#onHello = onHello;
     this.#onEnd = onEnd;
     this.deadlineMs = deadlines.nowMs + options.headTimeoutMs;
     deadlines.add(this);
@@ -53,7 +53,7 @@ export class HelloReader implements Expiring {
     if (hello.kind === 'incomplete') return;
     this.#release();
     this.#socket.unshift(this.#received);
-    this.#onName(hello.serverName);
+    this.#onHello(hello.hello);
   }
 
   #next(): Buffer | undefined {

@@ -226,11 +226,15 @@ export class Listener {
     const begin = (isAsked: boolean): void => {
       (isAsked ? tls.asking : tls.server).emit('connection', socket);
     };
-    if (mode !== 'some') return begin(mode === 'every');
+    const { challengeServer } = tls;
+    if (mode !== 'some' && challengeServer === undefined) return begin(mode === 'every');
     void new HelloReader(
       socket,
       this.#context,
-      (serverName) => begin(requests.askedFor(serverName).size > 0),
+      ({ serverName, isChallenge }) => {
+        if (isChallenge && challengeServer !== undefined) challengeServer.emit('connection', socket);
+        else begin(mode === 'some' ? requests.askedFor(serverName).size > 0 : mode === 'every');
+      },
       () => this.#context.observer.handshakeFailed('closed', client.address, ''),
     );
   }

@@ -6,16 +6,19 @@ import * as net from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import type { Clock } from '../../../lib/clock.ts';
 import { closePort } from './close-port.ts';
+import type { OrderedCertificates } from '../tls/ordered-certificates.ts';
 import type { CertificatePair } from '../tls/tls-certificate.ts';
 import { acceptedSocketOf, createTlsServer, type TlsServer } from '../tls/tls-server.ts';
 
 export interface PortTls {
-  /** At least one; the first serves clients without a server name, or with an unknown one. */
+  /** The first serves clients without a server name, or with an unknown one. */
   readonly certificates: readonly CertificatePair[];
   /** Whether HTTP/2 is offered (ALPN). */
   readonly http2: boolean;
   /** 48 bytes that encrypt session tickets; listeners that share them resume each other's sessions. */
   readonly ticketKeys?: Uint8Array;
+  /** undefined: the gateway orders no certificates. */
+  readonly ordered?: OrderedCertificates | undefined;
 }
 
 export interface PortOptions {

@@ -1,26 +1,39 @@
 /**
- * The server name that a client asks for (RFC 6066 section 3), read from the first bytes of its TLS connection (RFC 8446
+ * The server name that a client asks for (RFC 6066 section 3), and whether it asks for the answer to an ACME challenge
+ * (RFC 8737), read from the first bytes of its TLS connection (RFC 8446
  * sections 4.1.2 and 5.1), so that it is known which handshake to make. What is no ClientHello has no name: the TLS
  * library will refuse it. Pure.
  */
 import { canonicalHost } from '../../../http/fields/host-name.ts';
+import { ACME_TLS } from './ordered-certificates.ts';
 
 /** Bytes of a ClientHello that are waited for. */
 export const HELLO_BYTES_MAX = 32_768;
 
-export type ClientHello =
-  | { readonly kind: 'incomplete' }
+export interface Hello {
   /** In lower case; '' without one. */
-  | { readonly kind: 'read'; readonly serverName: string };
+  readonly serverName: string;
+  /** The protocol of ACME challenges is the only one that it offers. */
+  readonly isChallenge: boolean;
+}
+
+export type ClientHello = { readonly kind: 'incomplete' } | { readonly kind: 'read'; readonly hello: Hello };
 
 const INCOMPLETE: ClientHello = { kind: 'incomplete' };
-const NAMELESS: ClientHello = { kind: 'read', serverName: '' };
+const NAMELESS: ClientHello = { kind: 'read', hello: { serverName: '', isChallenge: false } };
 const HANDSHAKE = 22;
 const CLIENT_HELLO = 1;
 const RECORD_HEAD_BYTES = 5;
 const MESSAGE_HEAD_BYTES = 4;
 const VERSION_AND_RANDOM_BYTES = 34;
 const SERVER_NAME = 0;
+/** RFC 7301 section 3.1. */
+const APPLICATION_PROTOCOLS = 16;
+/** A list of one protocol: length of the list, length of the name, name. */
+const CHALLENGE_LIST = Buffer.from(
+  `\0${String.fromCharCode(ACME_TLS.length + 1, ACME_TLS.length)}${ACME_TLS}`,
+  'latin1',
+);
 const HOST_NAME = 0;
 
 /** @param received all bytes so far */
@@ -43,26 +56,28 @@ export function readClientHello(received: Buffer): ClientHello {
     if (length < MESSAGE_HEAD_BYTES) continue;
     const messageEnd = MESSAGE_HEAD_BYTES + message.readUIntBE(1, 3);
     if (messageEnd > HELLO_BYTES_MAX) return NAMELESS;
-    if (length >= messageEnd) return { kind: 'read', serverName: nameIn(message.subarray(0, messageEnd)) };
+    if (length >= messageEnd) return { kind: 'read', hello: helloIn(message.subarray(0, messageEnd)) };
   }
 }
 
-function nameIn(hello: Buffer): string {
+function helloIn(hello: Buffer): Hello {
   let at = MESSAGE_HEAD_BYTES + VERSION_AND_RANDOM_BYTES;
   // Session id, cipher suites, compression methods.
   at = skip(hello, at, 1);
   at = skip(hello, at, 2);
   at = skip(hello, at, 1);
-  if (at + 2 > hello.length) return '';
+  let [serverName, isChallenge] = ['', false];
+  if (at + 2 > hello.length) return { serverName, isChallenge };
   const end = Math.min(hello.length, at + 2 + hello.readUInt16BE(at));
   for (at += 2; at + 4 <= end;) {
     const type = hello.readUInt16BE(at);
     const next = at + 4 + hello.readUInt16BE(at + 2);
-    if (next > end) return '';
-    if (type === SERVER_NAME) return hostIn(hello.subarray(at + 4, next));
+    if (next > end) break;
+    if (type === SERVER_NAME) serverName ||= hostIn(hello.subarray(at + 4, next));
+    if (type === APPLICATION_PROTOCOLS) isChallenge = hello.subarray(at + 4, next).equals(CHALLENGE_LIST);
     at = next;
   }
-  return '';
+  return { serverName, isChallenge };
 }
 
 /** Past a vector whose length has so many bytes. */

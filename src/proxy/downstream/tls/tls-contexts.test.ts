@@ -50,7 +50,7 @@ describe('TlsContexts', () => {
     expect(new Set([fallback, ofSite, ofWildcard]).size).toBe(3);
   });
 
-  it.each<[string, SecureContext]>([
+  it.each<[string, SecureContext | undefined]>([
     ['www.site.test', ofSite],
     ['SITE.Test', ofSite],
     ['site.test.', ofSite],

@@ -3,6 +3,7 @@
  * Owns the compiled contexts; handshakes under way and established connections keep theirs.
  */
 import { createSecureContext, type SecureContext, type SecureContextOptions } from 'node:tls';
+import type { OrderedCertificates } from './ordered-certificates.ts';
 import { certificateFacts, type CertificatePair } from './tls-certificate.ts';
 
 /** All suites of TLS 1.3; of TLS 1.2 only suites with forward secrecy and authenticated encryption. */
@@ -20,14 +21,17 @@ const CIPHERS = [
 
 interface Compiled {
   readonly byName: ReadonlyMap<string, SecureContext>;
-  readonly fallback: SecureContext;
+  /** undefined without certificates. */
+  readonly fallback: SecureContext | undefined;
 }
 
-/** The options of a listener context; also for the context that Node's server keeps as its own. */
-export function contextOptions({ cert, key }: CertificatePair): SecureContextOptions {
+/**
+ * The options of a listener context; also for the context that Node's server keeps as its own.
+ * @param pair undefined: handshakes with the context fail, since there is no certificate
+ */
+export function contextOptions(pair: CertificatePair | undefined): SecureContextOptions {
   return {
-    cert,
-    key,
+    ...(pair && { cert: pair.cert, key: pair.key }),
     minVersion: 'TLSv1.2',
     ciphers: CIPHERS,
     honorCipherOrder: false,
@@ -37,10 +41,12 @@ export function contextOptions({ cert, key }: CertificatePair): SecureContextOpt
 
 export class TlsContexts {
   #compiled: Compiled;
+  readonly #ordered: OrderedCertificates | undefined;
 
   /** @throws the error of the TLS library; never for pairs that `certificateFacts` accepts */
-  constructor(pairs: readonly CertificatePair[]) {
+  constructor(pairs: readonly CertificatePair[], ordered?: OrderedCertificates) {
     this.#compiled = compile(pairs);
+    this.#ordered = ordered;
   }
 
   /** All or nothing: if it throws, the old ones stay. */
@@ -48,13 +54,27 @@ export class TlsContexts {
     this.#compiled = compile(pairs);
   }
 
-  /** The first certificate serves clients without a server name, or with an unknown one. */
-  select(serverName: string): SecureContext {
+  /**
+   * The first certificate serves clients without a server name, or with an unknown one. Certificates of the settings come
+   * before those that were ordered.
+   * @returns undefined if there is none
+   */
+  select(serverName: string): SecureContext | undefined {
     const { byName, fallback } = this.#compiled;
-    const name = serverName.toLowerCase().replace(/\.$/, '');
+    const name = plainName(serverName);
     // A wildcard matches exactly one label (RFC 6125 section 6.4.3).
-    return byName.get(name) ?? byName.get(`*${name.slice(indexOfRest(name))}`) ?? fallback;
+    const own = byName.get(name) ?? byName.get(`*${name.slice(indexOfRest(name))}`);
+    return own ?? this.#ordered?.select(name) ?? fallback;
   }
+
+  /** What answers the challenge tls-alpn-01 for a name; undefined: there is none under way. */
+  alpnAnswer(serverName: string): SecureContext | undefined {
+    return this.#ordered?.alpnAnswer(plainName(serverName));
+  }
+}
+
+function plainName(serverName: string): string {
+  return serverName.toLowerCase().replace(/\.$/, '');
 }
 
 /** Index after the first label. */
@@ -74,6 +94,5 @@ function compile(pairs: readonly CertificatePair[]): Compiled {
     // If two certificates have a name, the earlier one serves it.
     for (const name of facts.names) if (!byName.has(name)) byName.set(name, context);
   }
-  if (fallback === undefined) throw new Error('A listener with TLS needs a certificate');
   return { byName, fallback };
 }

@@ -9,6 +9,8 @@ export type HandshakeFailure =
   /** No TLS version in common. */
   | 'version'
   | 'cipher'
+  /** There is no certificate for the name, or none whose kind of key the client can verify. */
+  | 'no_certificate'
   /** No protocol over TLS (ALPN) in common. */
   | 'application_protocol'
   /** The client ended the handshake with an alert, usually because it does not accept the certificate. */
@@ -29,6 +31,7 @@ const BY_CODE: ReadonlyMap<string, HandshakeFailure> = new Map<string, Handshake
   ['ERR_SSL_UNSUPPORTED_PROTOCOL', 'version'],
   ['ERR_SSL_VERSION_TOO_LOW', 'version'],
   ['ERR_SSL_NO_SHARED_CIPHER', 'cipher'],
+  ['ERR_SSL_NO_SUITABLE_SIGNATURE_ALGORITHM', 'no_certificate'],
   ['ERR_SSL_NO_APPLICATION_PROTOCOL', 'application_protocol'],
   ['ERR_TLS_HANDSHAKE_TIMEOUT', 'timeout'],
   ['ECONNRESET', 'closed'],

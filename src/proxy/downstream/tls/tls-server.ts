@@ -11,16 +11,19 @@ import { constants } from 'node:crypto';
 import { Socket } from 'node:net';
 import * as tls from 'node:tls';
 import { secretBytes } from '../../../lib/ids.ts';
+import { ACME_TLS, type OrderedCertificates } from './ordered-certificates.ts';
 import type { CertificatePair } from './tls-certificate.ts';
 import { contextOptions, TlsContexts } from './tls-contexts.ts';
 
 export interface TlsServerOptions {
-  /** At least one; the first is the default. */
+  /** The first is the default; without any, and without `ordered`, every handshake fails. */
   readonly certificates: readonly CertificatePair[];
   readonly http2: boolean;
   readonly handshakeTimeoutMs: number;
   /** 48 bytes; random by default. */
   readonly ticketKeys?: Uint8Array;
+  /** Certificates that the gateway orders, and its answers to challenges. */
+  readonly ordered?: OrderedCertificates | undefined;
   readonly onFailed?: (error: Error, socket: tls.TLSSocket) => void;
 }
 
@@ -28,6 +31,8 @@ export interface TlsServer {
   readonly server: tls.Server;
   /** Asks for a certificate of the client. Made when it is first needed. */
   readonly asking: tls.Server;
+  /** For connections that answer a challenge of ACME; undefined while none is under way. */
+  readonly challengeServer: tls.Server | undefined;
   /** @throws if one of them is unusable; then nothing has changed */
   replace(certificates: readonly CertificatePair[]): void;
   replaceTicketKeys(ticketKeys: Uint8Array): void;
@@ -47,17 +52,19 @@ export function createTlsServer(
   options: TlsServerOptions,
   accept: (socket: tls.TLSSocket, wasAsked: boolean) => void,
 ): TlsServer {
-  const contexts = new TlsContexts(options.certificates);
+  const contexts = new TlsContexts(options.certificates, options.ordered);
+  const withoutCertificate = tls.createSecureContext(contextOptions(undefined));
   const [first] = options.certificates;
   let ticketKeys = Buffer.from(options.ticketKeys ?? secretBytes(TICKET_KEYS_BYTES));
   let current = first;
   const create = (asks: boolean): tls.Server => {
     const server = tls.createServer(
       {
-        ...(current === undefined ? {} : contextOptions(current)),
+        ...contextOptions(current),
         ...(asks ? ASKING : { ticketKeys }),
         ALPNProtocols: options.http2 ? [HTTP2, 'http/1.1'] : ['http/1.1'],
-        SNICallback: (serverName, done) => done(null, contexts.select(serverName)),
+        // Without a certificate the handshake fails with an alert.
+        SNICallback: (serverName, done) => done(null, contexts.select(serverName) ?? withoutCertificate),
         handshakeTimeout: options.handshakeTimeoutMs,
         noDelay: true,
       } as tls.TlsOptions,
@@ -76,8 +83,13 @@ export function createTlsServer(
   };
   const server = create(false);
   let asking: tls.Server | undefined;
+  const { ordered, handshakeTimeoutMs } = options;
+  const challengeServer = ordered && createChallengeServer(contexts, withoutCertificate, handshakeTimeoutMs);
   return {
     server,
+    get challengeServer() {
+      return ordered?.hasAlpnAnswers === true ? challengeServer : undefined;
+    },
     get asking() {
       return (asking ??= create(true));
     },
@@ -96,6 +108,28 @@ export function createTlsServer(
       server.setTicketKeys(ticketKeys);
     },
   };
+}
+
+/** Answers challenges (RFC 8737), and nothing else: the connection ends after its handshake. */
+function createChallengeServer(
+  contexts: TlsContexts,
+  withoutCertificate: tls.SecureContext,
+  handshakeTimeout: number,
+): tls.Server {
+  const server = tls.createServer(
+    {
+      ...contextOptions(undefined),
+      ALPNProtocols: [ACME_TLS],
+      SNICallback: (serverName, done) => done(null, contexts.alpnAnswer(serverName) ?? withoutCertificate),
+      handshakeTimeout,
+    },
+    (socket) => {
+      socket.on('error', () => socket.destroy());
+      socket.end();
+    },
+  );
+  server.on('tlsClientError', (_error, socket) => socket.destroy());
+  return server;
 }
 
 /**

@@ -1,0 +1,185 @@
+/** Wires certificates by ACME, where the settings name a directory; else nothing of it is loaded. */
+import { readFileSync } from 'node:fs';
+import { X509Certificate } from 'node:crypto';
+import { PeerQuestions } from '../control/cluster/peer-questions.ts';
+import type { Cluster } from '../control/cluster/cluster.ts';
+import type { Supervisor } from '../control/workers/supervisor.ts';
+import { isWildcardEntry } from '../http/fields/host-name.ts';
+import type { OwnCertificates } from '../management/context.ts';
+import type { CertificateEntry } from '../management/schemas/overview/certificate-schema.ts';
+import { certificateEntries, orderedState } from '../control/acme/certificate-entries.ts';
+import { isAllowed } from '../control/acme/wanted-names.ts';
+import type { AcmeFacts } from '../control/problems/acme-problems.ts';
+import type { AcmeCounts, NodeFacts } from '../observe/prometheus.ts';
+import type { CertificateFacts } from '../proxy/downstream/tls/tls-certificate.ts';
+import type { App } from '../model/resources.ts';
+import type { OrderedChange } from '../proxy/downstream/tls/ordered-certificates.ts';
+import type { Settings } from '../settings/settings.ts';
+import type { CertificateWatches } from './listener-certificates.ts';
+import type { Parts } from './parts.ts';
+import { startError, StartError } from './start-error.ts';
+
+/** Certificates by ACME in metrics: those that expire first. */
+const METRICS_MAX = 100;
+
+/** What a worker that starts gets; undefined: ACME is off. */
+export function orderedAtStart({ settings, acme }: Parts): (() => OrderedChange) | undefined {
+  if (settings.acme === undefined) return undefined;
+  return () => acme.service?.whole ?? { certificates: [], httpAnswers: [], alpnAnswers: [] };
+}
+
+/** Whether the traffic listener speaks TLS, on one of its ports. */
+export function servesTls({ proxy, acme }: Settings): boolean {
+  return proxy.tls !== undefined || acme !== undefined;
+}
+
+/**
+ * Reads the certificates that are stored; orders begin with `start`. Returns a function that stops it.
+ * @throws StartError for an unusable GATEWAY_ACME__CA_FILE
+ */
+export async function prepareAcme(
+  parts: Parts,
+  supervisor: Supervisor,
+  cluster: Cluster,
+  watches: CertificateWatches,
+): Promise<() => Promise<void>> {
+  const { settings, acme, repository, state, egress, clock, log } = parts;
+  if (settings.acme === undefined) return async () => undefined;
+  const { AcmeService } = await import('../control/acme/acme-service.ts');
+  const questions: PeerQuestions = new PeerQuestions({
+    cluster,
+    kind: 'acme',
+    answer: async () => {
+      await service.look();
+      return 'seen';
+    },
+  });
+  const service = new AcmeService({
+    settings: settings.acme,
+    ca: readCa(settings.acme.caFile),
+    store: () => repository.acme,
+    holder: cluster.selfId,
+    leaseMs: settings.cluster.nodeTimeoutMs,
+    configVersion: () => state.configVersion,
+    apps: () =>
+      [...state.appIds()].map((id) => state.appOf(id)).filter((app): app is App => app !== undefined),
+    namesInFiles: () => watches.facts['traffic']?.flatMap(({ names }) => names) ?? [],
+    publish: (change) => supervisor.setOrdered(change),
+    askOthers: async () => {
+      const { peers, texts } = await questions.ask('look');
+      return peers.filter(({ id }) => !texts.has(id)).length;
+    },
+    egress,
+    clock,
+    log,
+  });
+  await service.load();
+  acme.service = service;
+  return () => service.stop();
+}
+
+/** The certificates of this gateway as the management API shows them. */
+export function ownCertificates(parts: Parts, watches: CertificateWatches): OwnCertificates {
+  const { settings, acme, log } = parts;
+  const names = settings.acme?.names ?? [];
+  return {
+    list: () => entriesOf(parts, watches),
+    areOrdered: settings.acme !== undefined,
+    isOrdered: (host) => settings.acme !== undefined && !isWildcardEntry(host) && isAllowed(host, names),
+    look: () => {
+      acme.service?.announce().catch((error: unknown) => {
+        log.debug({ err: error }, 'other gateways hear of a wanted certificate a few seconds later');
+      });
+    },
+  };
+}
+
+function entriesOf(
+  { settings, acme: { service }, clock }: Parts,
+  watches: CertificateWatches,
+): CertificateEntry[] {
+  const ordered =
+    service === undefined || settings.acme === undefined
+      ? undefined
+      : { wanted: service.wanted, rows: service.view.rows, directory: settings.acme.directory };
+  return certificateEntries(watches.facts, ordered, clock.nowMs());
+}
+
+/** What may be wrong with ordering; undefined: ACME is off. */
+export function acmeFacts(parts: Parts, watches: CertificateWatches): AcmeFacts | undefined {
+  const {
+    acme: { service },
+    clock,
+  } = parts;
+  if (service === undefined) return undefined;
+  const { pause } = service.view;
+  return {
+    entries: entriesOf(parts, watches),
+    directoryProblem: service.directoryProblem,
+    isAtLimit: service.isAtLimit,
+    pausedReason: pause.untilMs > clock.nowMs() ? (pause.reason ?? 'the authority asks for it') : undefined,
+  };
+}
+
+/** The certificates by ACME that are served and expire first, at most so many. */
+export function orderedCertificateFacts(
+  { acme: { service }, clock }: Parts,
+  max: number,
+): CertificateFacts[] {
+  if (service === undefined) return [];
+  const nowMs = clock.nowMs();
+  return [...service.view.rows.values()]
+    .filter(
+      (row) => service.wanted.has(row.name) && !['missing', 'expired'].includes(orderedState(row, nowMs)),
+    )
+    .map(({ name, valid_from_ms: from, expires_at_ms: end }) => ({
+      names: [name],
+      validFromMs: from ?? 0,
+      expiresAtMs: end ?? 0,
+    }))
+    .sort((a, b) => a.expiresAtMs - b.expiresAtMs)
+    .slice(0, max);
+}
+
+/** For metrics. */
+export function certificateMetrics(
+  parts: Parts,
+  watches: CertificateWatches,
+): Pick<NodeFacts, 'certificates' | 'acme' | 'orderedCertificates'> {
+  return {
+    certificates: watches.facts,
+    acme: acmeCounts(parts, watches),
+    orderedCertificates: orderedCertificateFacts(parts, METRICS_MAX),
+  };
+}
+
+/** undefined: ACME is off. */
+function acmeCounts(parts: Parts, watches: CertificateWatches): AcmeCounts | undefined {
+  const { service } = parts.acme;
+  if (service === undefined) return undefined;
+  const states = new Map<string, number>();
+  for (const { source, state } of entriesOf(parts, watches))
+    if (source === 'acme') states.set(state, (states.get(state) ?? 0) + 1);
+  return { orders: service.results, states };
+}
+
+function readCa(file: string | undefined): string | undefined {
+  if (file === undefined) return undefined;
+  const what = `Cannot read GATEWAY_ACME__CA_FILE "${file}"`;
+  let text: string;
+  try {
+    text = readFileSync(file, 'utf8');
+  } catch (error) {
+    throw startError(what, error);
+  }
+  if (!isCertificate(text)) throw new StartError(`${what}: expected certificates in PEM`);
+  return text;
+}
+
+function isCertificate(text: string): boolean {
+  try {
+    return new X509Certificate(text).raw.length > 0;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,422 @@
+/**
+ * Makes the orders that are due: takes the lease, so that of all gateways on a database one orders, runs a few orders at
+ * once, and stores how each ended. Works in ticks of a second; nothing waits for it. A name that failed waits longer each
+ * time; a directory that cannot be used makes all names wait, without counting against them. Owns the lease and the
+ * orders under way.
+ */
+import { timestamp, type Clock } from '../../lib/clock.ts';
+import { randomFraction } from '../../lib/ids.ts';
+import type { Logger } from '../../observe/log.ts';
+import type { AcmeSettings } from '../../settings/settings.ts';
+import { AcmeLeaseLost, type AcmeCertificate, type AcmeStore } from '../../storage/acme-store.ts';
+import { StorageUnavailable } from '../../storage/repository.ts';
+import type { AccountKey } from './account-key.ts';
+import { prepareAccount } from './acme-account.ts';
+import type { AcmeClient } from './acme-client.ts';
+import { AcmeProblem } from './acme-messages.ts';
+import type { AcmeView } from './acme-view.ts';
+import { DirectoryUnavailable } from './directory-http.ts';
+import { NO_ORDER, OrderFailed, runOrder } from './order-run.ts';
+import { dueNow, nextTryMs, nextWindowCheckMs, renewInWindowMs, type DueReason } from './renewal.ts';
+import { renewalId } from './x509.ts';
+
+const TICK_MS = 1_000;
+/** Between looks at the database for what another gateway has changed, whose message was lost. */
+const LOOK_MS = 5_000;
+const ORDERS_AT_ONCE = 4;
+const HOUR_MS = 3_600_000;
+const PRUNE_MS = HOUR_MS;
+const KEPT_MS = 7 * 24 * HOUR_MS;
+const DIRECTORY_WAIT_MS = { first: 1_000, max: 600_000 };
+/** An order that the directory cannot be asked about for so long has failed. */
+const LOST_ORDER_MS = 2 * HOUR_MS;
+const PAUSE_MS = { usual: HOUR_MS, max: 24 * HOUR_MS };
+
+export const ORDER_RESULTS = ['issued', 'failed', 'interrupted'] as const;
+export type OrderResult = (typeof ORDER_RESULTS)[number];
+
+export interface AcmeOrdersDeps {
+  readonly settings: AcmeSettings;
+  readonly store: () => AcmeStore;
+  readonly view: AcmeView;
+  readonly client: AcmeClient;
+  /** Names the process in the lease. */
+  readonly holder: string;
+  /** How long others wait for a gateway that was killed. */
+  readonly leaseMs: number;
+  readonly wanted: () => ReadonlySet<string>;
+  /** Resolves when all gateways use what is stored. */
+  readonly announce: () => Promise<void>;
+  /** Why a name cannot be ordered now, such as one without an address; undefined: nothing is known against it. */
+  readonly check: (name: string) => Promise<string | undefined>;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+export class AcmeOrders {
+  readonly #deps: AcmeOrdersDeps;
+  readonly #jobs = new Map<string, { readonly isNew: boolean; readonly done: Promise<void> }>();
+  readonly #results = new Map<OrderResult, number>(ORDER_RESULTS.map((result) => [result, 0]));
+  readonly #abort = new AbortController();
+  #timer: NodeJS.Timeout | undefined;
+  #ticking: Promise<void> | undefined;
+  #account: Promise<AccountKey> | undefined;
+  #hasLease = false;
+  #leasedMs = -Infinity;
+  #lookedMs = -Infinity;
+  #prunedMs = -Infinity;
+  /** On the monotonic clock. */
+  #waitUntilMs = -Infinity;
+  #directoryFailures = 0;
+  #answersBefore = 0;
+  #directoryProblem: string | undefined;
+  #databaseProblem = '';
+  #isAtLimit = false;
+
+  constructor(deps: AcmeOrdersDeps) {
+    this.#deps = deps;
+  }
+
+  get results(): ReadonlyMap<OrderResult, number> {
+    return this.#results;
+  }
+
+  /** Why the directory cannot be used, if this gateway orders and it cannot. */
+  get directoryProblem(): string | undefined {
+    return this.#directoryProblem;
+  }
+
+  /** Names wait, since the bound of an hour is reached. */
+  get isAtLimit(): boolean {
+    return this.#isAtLimit;
+  }
+
+  /** Whether an order of the name runs in this gateway. */
+  isRunning(name: string): boolean {
+    return this.#jobs.has(name);
+  }
+
+  start(): void {
+    this.#timer = setInterval(() => this.tick(), Math.min(TICK_MS, this.#deps.leaseMs / 3));
+  }
+
+  /** Orders under way are left as they are stored. */
+  async stop(): Promise<void> {
+    clearInterval(this.#timer);
+    this.#abort.abort();
+    await this.#ticking;
+    await Promise.all([...this.#jobs.values()].map(({ done }) => done));
+    if (this.#hasLease)
+      await this.#deps
+        .store()
+        .release(this.#deps.holder)
+        .catch(() => undefined);
+  }
+
+  tick(): void {
+    if (this.#abort.signal.aborted) return;
+    this.#ticking ??= this.#tick()
+      .catch((error: unknown) => this.#tickFailed(error))
+      .finally(() => (this.#ticking = undefined));
+  }
+
+  async #tick(): Promise<void> {
+    const { clock, view } = this.#deps;
+    const nowMs = clock.monotonicMs();
+    if (nowMs - this.#lookedMs >= LOOK_MS) {
+      await view.look();
+      this.#lookedMs = nowMs;
+    }
+    const isIdle = this.#jobs.size === 0;
+    if (isIdle && nowMs < this.#waitUntilMs) return;
+    if (isIdle && this.#due().length === 0 && this.#windowsDue().length === 0) return this.#release();
+    if (!(await this.#keepLease(nowMs))) return;
+    if (nowMs < this.#waitUntilMs) return;
+    await this.#startOrders();
+    for (const row of this.#windowsDue()) await this.#askForWindow(row);
+    await this.#prune(nowMs);
+    this.#databaseProblem = '';
+  }
+
+  /** What is due, the names without a certificate first. */
+  #due(): { readonly name: string; readonly reason: DueReason }[] {
+    const { view, wanted, settings, clock } = this.#deps;
+    const nowMs = clock.nowMs();
+    const isPaused = view.pause.untilMs > nowMs;
+    const due: { readonly name: string; readonly reason: DueReason; readonly expiresAtMs: number }[] = [];
+    for (const name of wanted()) {
+      const row = view.rows.get(name);
+      const reason = this.#jobs.has(name) ? undefined : dueNow(row, settings.directory, nowMs);
+      if (reason === undefined || (isPaused && reason !== 'under_way')) continue;
+      due.push({ name, reason, expiresAtMs: reason === 'under_way' ? -1 : (row?.expires_at_ms ?? 0) });
+    }
+    return due.sort((a, b) => a.expiresAtMs - b.expiresAtMs);
+  }
+
+  #windowsDue(): AcmeCertificate[] {
+    const { view, wanted, settings, clock } = this.#deps;
+    const nowMs = clock.nowMs();
+    const names = wanted();
+    return [...view.rows.values()]
+      .filter(
+        ({ name, window_check_ms: checkMs, directory }) =>
+          checkMs !== null && checkMs <= nowMs && directory === settings.directory && names.has(name),
+      )
+      .slice(0, ORDERS_AT_ONCE);
+  }
+
+  async #keepLease(nowMs: number): Promise<boolean> {
+    const { store, holder, leaseMs, view } = this.#deps;
+    if (this.#hasLease && nowMs - this.#leasedMs < leaseMs / 3) return true;
+    const had = this.#hasLease;
+    this.#hasLease = await store().lease(holder, leaseMs);
+    if (!this.#hasLease) return false;
+    this.#leasedMs = nowMs;
+    if (had) return true;
+    // The last holder may have done what seemed to be due, and may have made the account.
+    this.#account = undefined;
+    await view.refresh();
+    return true;
+  }
+
+  async #release(): Promise<void> {
+    this.#isAtLimit = false;
+    if (!this.#hasLease) return;
+    this.#hasLease = false;
+    await this.#deps.store().release(this.#deps.holder);
+  }
+
+  async #startOrders(): Promise<void> {
+    const due = this.#due();
+    if (due.length === 0 || this.#jobs.size >= ORDERS_AT_ONCE) return;
+    const { store, settings, clock } = this.#deps;
+    let left = settings.ordersPerHour - (await store().ordersSince(clock.nowMs() - HOUR_MS));
+    // Some of them are recorded already: less than is allowed does no harm.
+    for (const { isNew } of this.#jobs.values()) if (isNew) left -= 1;
+    const wasAtLimit = this.#isAtLimit;
+    this.#isAtLimit = false;
+    for (const { name, reason } of due) {
+      if (this.#jobs.size >= ORDERS_AT_ONCE) return;
+      const isNew = reason !== 'under_way';
+      if (isNew && left <= 0) {
+        this.#isAtLimit = true;
+        if (!wasAtLimit) {
+          this.#deps.log.warn(
+            { max: settings.ordersPerHour },
+            'certificates wait: GATEWAY_ACME__ORDERS_PER_HOUR is reached',
+          );
+        }
+        continue;
+      }
+      if (isNew) left -= 1;
+      const done = this.#run(name).finally(() => this.#jobs.delete(name));
+      this.#jobs.set(name, { isNew, done });
+    }
+  }
+
+  /** Never rejects. */
+  async #run(name: string): Promise<void> {
+    const { view, client, store, holder, settings, clock, announce, wanted, log } = this.#deps;
+    const row = view.rows.get(name);
+    try {
+      const isUnderWay = row !== undefined && row.order_key !== null;
+      const problem = isUnderWay ? undefined : await this.#deps.check(name);
+      if (problem !== undefined) return await this.#fail(name, problem, true);
+      const { thumbprint } = await this.#prepared();
+      await runOrder(name, row, {
+        ...settings,
+        client,
+        writer: store().as(holder),
+        clock,
+        thumbprint,
+        announce,
+        signal: this.#abort.signal,
+        isTaken: (url) => [...view.rows.values()].some(({ order_url: taken }) => taken === url),
+        isWanted: (each) => wanted().has(each),
+      });
+      this.#directoryFailures = 0;
+      this.#directoryProblem = undefined;
+      this.#count('issued');
+      await announce();
+      const expiresAtMs = view.rows.get(name)?.expires_at_ms ?? 0;
+      log.info({ name, expires_at: timestamp(expiresAtMs) }, 'a certificate was issued');
+    } catch (error) {
+      await this.#settle(name, error).catch((failure: unknown) => this.#tickFailed(failure));
+    }
+  }
+
+  #prepared(): Promise<AccountKey> {
+    const { client, store, holder, settings, clock } = this.#deps;
+    const parts = {
+      client,
+      store: store(),
+      writer: store().as(holder),
+      directory: settings.directory,
+      clock,
+    };
+    this.#account ??= prepareAccount(parts).catch((error: unknown) => {
+      this.#account = undefined;
+      throw error;
+    });
+    return this.#account;
+  }
+
+  async #settle(name: string, error: unknown): Promise<void> {
+    if (error instanceof DirectoryUnavailable) {
+      this.#directoryFailed(error);
+      const startedMs = (await this.#deps.store().find(name))?.order_started_ms ?? Infinity;
+      if (this.#deps.clock.nowMs() - startedMs < LOST_ORDER_MS) return this.#refreshed('interrupted');
+      return this.#fail(name, `the directory cannot be asked about the order: ${error.message}`);
+    }
+    if (error instanceof AcmeLeaseLost || error instanceof StorageUnavailable || this.#abort.signal.aborted) {
+      this.#count('interrupted');
+      this.#hasLease = false;
+      if (error instanceof StorageUnavailable) this.#tickFailed(error);
+      return undefined;
+    }
+    if (error instanceof AcmeProblem && error.type === 'rateLimited') return this.#pause(name, error);
+    if (error instanceof AcmeProblem && error.type === 'accountDoesNotExist')
+      return this.#forgetAccount(error);
+    if (!(error instanceof OrderFailed || error instanceof AcmeProblem))
+      this.#deps.log.error({ err: error, name }, 'an order for a certificate ended unexpectedly');
+    return this.#fail(name, error instanceof Error ? error.message : String(error));
+  }
+
+  /** @param isOwn nothing was asked of the authority */
+  async #fail(name: string, reason: string, isOwn = false): Promise<void> {
+    const { store, holder, settings, clock, log } = this.#deps;
+    const writer = store().as(holder);
+    const before = (await store().find(name))?.failures ?? 0;
+    const failures = isOwn ? before : before + 1;
+    const nowMs = clock.nowMs();
+    const firstMs = settings.retrySecs * 1_000;
+    const next = nextTryMs(nowMs, isOwn ? 1 : failures, firstMs, randomFraction());
+    await writer.setChallenges(name, []);
+    await writer.change(name, {
+      failures,
+      last_error: reason,
+      failed_at_ms: nowMs,
+      next_try_ms: next,
+      ...NO_ORDER,
+    });
+    log.warn({ name, reason, next_try_at: timestamp(next) }, 'a certificate was not issued');
+    await this.#refreshed('failed');
+  }
+
+  /** RFC 8555 section 6.6: nothing is begun until then. */
+  async #pause(name: string, { message, retryAfterMs }: AcmeProblem): Promise<void> {
+    const { store, holder, clock, log } = this.#deps;
+    const untilMs = clock.nowMs() + Math.min(retryAfterMs ?? PAUSE_MS.usual, PAUSE_MS.max);
+    const writer = store().as(holder);
+    await writer.pause(untilMs, message);
+    const row = await store().find(name);
+    // The directory has made no order.
+    const order = row?.order_url === null ? NO_ORDER : {};
+    await writer.change(name, {
+      last_error: message,
+      failed_at_ms: clock.nowMs(),
+      next_try_ms: untilMs,
+      ...order,
+    });
+    log.warn({ reason: message, until: timestamp(untilMs) }, 'the directory wants no more orders for now');
+    await this.#refreshed('failed');
+  }
+
+  /** The directory has lost it, such as one that was set up anew. The key stays. */
+  async #forgetAccount(error: AcmeProblem): Promise<void> {
+    const { store, holder, settings } = this.#deps;
+    const account = await store().account(settings.directory);
+    if (account !== undefined)
+      await store()
+        .as(holder)
+        .putAccount({ ...account, url: undefined }, '');
+    this.#account = undefined;
+    this.#directoryFailed(new DirectoryUnavailable(error.message));
+    this.#count('interrupted');
+  }
+
+  async #refreshed(result: OrderResult): Promise<void> {
+    this.#count(result);
+    await this.#deps.view.refresh();
+  }
+
+  #count(result: OrderResult): void {
+    this.#results.set(result, (this.#results.get(result) ?? 0) + 1);
+  }
+
+  #directoryFailed({ message, retryAfterMs }: DirectoryUnavailable): void {
+    const { clock, log } = this.#deps;
+    // Orders that run at the same time fail together.
+    const isNew = clock.monotonicMs() >= this.#waitUntilMs;
+    // A directory that answers some requests is not asked less and less.
+    if (this.#deps.client.answers > this.#answersBefore) this.#directoryFailures = 0;
+    this.#answersBefore = this.#deps.client.answers;
+    if (isNew || this.#directoryFailures === 0) this.#directoryFailures += 1;
+    const ownMs = DIRECTORY_WAIT_MS.first * 2 ** Math.min(this.#directoryFailures - 1, 20);
+    const waitMs = Math.min(Math.max(ownMs, retryAfterMs ?? 0), DIRECTORY_WAIT_MS.max);
+    this.#waitUntilMs = Math.max(this.#waitUntilMs, clock.monotonicMs() + waitMs);
+    if (message !== this.#directoryProblem) {
+      log.warn({ reason: message, retry_in_ms: waitMs }, 'the ACME directory cannot be used');
+    }
+    this.#directoryProblem = message;
+  }
+
+  /** The next tick tries again. */
+  #tickFailed(error: unknown): void {
+    if (error instanceof AcmeLeaseLost) {
+      this.#hasLease = false;
+      return;
+    }
+    const message = error instanceof Error ? error.message : String(error);
+    if (message === this.#databaseProblem) return;
+    this.#databaseProblem = message;
+    this.#deps.log.warn({ err: error }, 'certificates cannot be looked after; trying again');
+  }
+
+  async #askForWindow(row: AcmeCertificate): Promise<void> {
+    const { client, store, holder, clock, view, log } = this.#deps;
+    const { name, chain, valid_from_ms: validFromMs, expires_at_ms: expiresAtMs } = row;
+    if (chain === null || validFromMs === null || expiresAtMs === null) return;
+    const nowMs = clock.nowMs();
+    let change: Partial<AcmeCertificate> = { window_check_ms: nextWindowCheckMs(nowMs, undefined) };
+    try {
+      const id = await renewalId(chain);
+      const found = id === undefined ? undefined : await client.renewalWindow(id);
+      if (found === undefined) change = { window_check_ms: null };
+      else {
+        const life = { validFromMs, expiresAtMs };
+        const renewMs = renewInWindowMs(found.value, life, randomFraction());
+        // A moment that was chosen stays, as long as it is in the window.
+        const { startMs, endMs } = found.value;
+        const isIn = row.renew_at_ms !== null && row.renew_at_ms >= startMs && row.renew_at_ms <= endMs;
+        change = {
+          window_check_ms: nextWindowCheckMs(nowMs, found.retryAfterMs),
+          ...(!isIn && { renew_at_ms: renewMs }),
+        };
+      }
+    } catch (error) {
+      // The renewal at two thirds of the life stays.
+      log.debug({ err: error, name }, 'the directory does not say when to renew');
+    }
+    await store().as(holder).change(name, change);
+    await view.refresh();
+  }
+
+  /** Rows of names that no app has any more, once they have nothing that could be served. */
+  async #prune(nowMs: number): Promise<void> {
+    const { view, wanted, store, holder, clock } = this.#deps;
+    if (nowMs - this.#prunedMs < PRUNE_MS || this.#jobs.size > 0) return;
+    this.#prunedMs = nowMs;
+    const names = wanted();
+    const endMs = clock.nowMs();
+    const gone = [...view.rows.values()].filter(
+      ({ name, expires_at_ms: expiresAtMs }) => !names.has(name) && (expiresAtMs ?? 0) < endMs - KEPT_MS,
+    );
+    const goneNames = gone.map(({ name }) => name);
+    await store()
+      .as(holder)
+      .remove(goneNames, endMs - KEPT_MS);
+    view.forget(goneNames);
+    await view.refresh();
+  }
+}

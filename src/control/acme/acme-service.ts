@@ -1,0 +1,151 @@
+/**
+ * Certificates by ACME in one gateway: what it knows of them, which names it wants, and the orders, wired together. Only
+ * loaded where the settings name a directory.
+ */
+import { lookup } from 'node:dns/promises';
+import { withTimeout } from '../../lib/with-timeout.ts';
+import type { Egress } from '../../egress/egress.ts';
+import type { Clock } from '../../lib/clock.ts';
+import type { App } from '../../model/resources.ts';
+import type { Logger } from '../../observe/log.ts';
+import type { OrderedChange } from '../../proxy/downstream/tls/ordered-certificates.ts';
+import type { AcmeSettings } from '../../settings/settings.ts';
+import type { AcmeStore } from '../../storage/acme-store.ts';
+import { AcmeClient } from './acme-client.ts';
+import { AcmeOrders, type OrderResult } from './acme-orders.ts';
+import { AcmeView } from './acme-view.ts';
+import { DirectoryHttp } from './directory-http.ts';
+import { wantedNames } from './wanted-names.ts';
+
+/** How long an order waits until the other gateways have the answer to its challenge. */
+const PEERS_WAIT_MS = 5_000;
+const RESOLVE_MS = 5_000;
+
+export interface AcmeServiceDeps {
+  readonly settings: AcmeSettings;
+  /** PEM of authorities that may have issued the certificate of the directory; undefined: those of Node.js. */
+  readonly ca: string | undefined;
+  /** Throws StorageUnavailable while there is no database. */
+  readonly store: () => AcmeStore;
+  readonly holder: string;
+  readonly leaseMs: number;
+  /** Grows when apps change. */
+  readonly configVersion: () => number;
+  readonly apps: () => Iterable<App>;
+  /** Names of the certificates in files. */
+  readonly namesInFiles: () => readonly string[];
+  readonly publish: (change: OrderedChange) => Promise<void>;
+  /** Makes the other gateways look; resolves with the number of those that have not answered. */
+  readonly askOthers: () => Promise<number>;
+  readonly egress: Egress;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+export class AcmeService {
+  readonly #deps: AcmeServiceDeps;
+  readonly #http: DirectoryHttp;
+  readonly #view: AcmeView;
+  readonly #orders: AcmeOrders;
+  #wanted: { readonly key: string; readonly names: ReadonlySet<string> } = { key: '', names: new Set() };
+
+  constructor(deps: AcmeServiceDeps) {
+    this.#deps = deps;
+    const { settings, store, clock, log, egress, holder, leaseMs, publish } = deps;
+    this.#http = new DirectoryHttp(egress, deps.ca);
+    this.#view = new AcmeView({ store, publish, clock, log });
+    this.#orders = new AcmeOrders({
+      settings,
+      store,
+      holder,
+      leaseMs,
+      clock,
+      log,
+      view: this.#view,
+      client: new AcmeClient(settings, this.#http, clock),
+      wanted: () => this.wanted,
+      announce: () => this.announce(),
+      check: async (name) => (settings.selfCheck ? addressProblem(name) : undefined),
+    });
+  }
+
+  get view(): AcmeView {
+    return this.#view;
+  }
+
+  get results(): ReadonlyMap<OrderResult, number> {
+    return this.#orders.results;
+  }
+
+  get directoryProblem(): string | undefined {
+    return this.#orders.directoryProblem;
+  }
+
+  get isAtLimit(): boolean {
+    return this.#orders.isAtLimit;
+  }
+
+  /** The names for which there should be a certificate. */
+  get wanted(): ReadonlySet<string> {
+    const { configVersion, apps, namesInFiles, settings } = this.#deps;
+    const inFiles = namesInFiles();
+    const key = `${configVersion()} ${inFiles.join(' ')}`;
+    if (key !== this.#wanted.key) {
+      this.#wanted = { key, names: wantedNames(apps(), { allowed: settings.names, inFiles }) };
+    }
+    return this.#wanted.names;
+  }
+
+  /** All that a worker that starts gets. */
+  get whole(): OrderedChange {
+    return this.#view.whole;
+  }
+
+  /** Reads what is stored, before there is traffic. Does not throw: without a database it is read when that is back. */
+  async load(): Promise<void> {
+    await this.#view.refresh().catch((error: unknown) => {
+      this.#deps.log.warn({ err: error }, 'certificates of ACME cannot be read yet; trying again');
+    });
+  }
+
+  start(): void {
+    this.#orders.start();
+  }
+
+  async stop(): Promise<void> {
+    // Requests under way would be waited for.
+    const stopped = this.#orders.stop();
+    await this.#http.close();
+    await stopped;
+  }
+
+  /** Another gateway, or the management API, has changed something. */
+  look(): Promise<void> {
+    return this.#view.refresh();
+  }
+
+  /** Resolves when all gateways use what is stored, or some have not answered in time. */
+  async announce(): Promise<void> {
+    const { clock, askOthers, log } = this.#deps;
+    await this.#view.refresh();
+    const endMs = clock.monotonicMs() + PEERS_WAIT_MS;
+    for (;;) {
+      const missing = await askOthers();
+      if (missing === 0) return;
+      if (clock.monotonicMs() >= endMs) {
+        log.warn({ missing }, 'some gateways do not answer; an order goes on without them');
+        return;
+      }
+    }
+  }
+}
+
+async function addressProblem(name: string): Promise<string | undefined> {
+  try {
+    const found = await withTimeout(RESOLVE_MS, lookup(name, { all: true }));
+    return found === undefined ? 'the address of the name was not found in time' : undefined;
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+    return `the name has no address (${code}): no order is made for it`;
+  }
+}

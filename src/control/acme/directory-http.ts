@@ -1,0 +1,139 @@
+/**
+ * HTTP with an ACME directory: one request, bounded in time and size, over TLS only, to addresses that egress allows.
+ * Knows nothing of ACME. Owns the connections.
+ */
+import { lookup } from 'node:dns';
+import { rootCertificates } from 'node:tls';
+import { Agent, request } from 'undici';
+import type { Egress } from '../../egress/egress.ts';
+
+/** A directory waits for others before some answers. */
+const TIMEOUT_MS = 20_000;
+const CONNECT_TIMEOUT_MS = 10_000;
+/** The longest answers are chains of certificates and lists of orders. */
+const RESPONSE_BYTES_MAX = 262_144;
+const HEAD_BYTES_MAX = 32_768;
+const HTTPS_PORT = 443;
+
+export interface HttpAnswer {
+  readonly status: number;
+  /** '' without the field; of several fields the first. */
+  header(name: string): string;
+  readonly headers: (name: string) => readonly string[];
+  readonly text: string;
+}
+
+/**
+ * The directory cannot be used now: it does not answer, or what it says is no ACME. The message is for people and names
+ * no secret.
+ */
+export class DirectoryUnavailable extends Error {
+  /** When it asks for the next request; undefined: it does not. */
+  readonly retryAfterMs: number | undefined;
+  constructor(message: string, retryAfterMs?: number) {
+    super(message);
+    this.name = 'DirectoryUnavailable';
+    this.retryAfterMs = retryAfterMs;
+  }
+}
+
+export interface HttpRequest {
+  readonly method: 'GET' | 'HEAD' | 'POST';
+  readonly url: string;
+  readonly body?: string;
+  readonly accept?: string;
+}
+
+export class DirectoryHttp {
+  readonly #egress: Egress;
+  readonly #ca: string | undefined;
+  /** By port, since the rules of egress are about addresses with ports. */
+  readonly #agents = new Map<number, Agent>();
+
+  /** @param ca PEM of further authorities; undefined: those of Node.js alone */
+  constructor(egress: Egress, ca: string | undefined) {
+    this.#egress = egress;
+    this.#ca = ca;
+  }
+
+  /** @throws DirectoryUnavailable */
+  async send({ method, url, body, accept = '*/*' }: HttpRequest): Promise<HttpAnswer> {
+    const target = URL.parse(url);
+    if (target?.protocol !== 'https:' || target.username + target.password !== '')
+      throw new DirectoryUnavailable(`it names a URL that cannot be used: ${shown(url)}`);
+    const port = Number(target.port) || HTTPS_PORT;
+    const denial = this.#egress.hostDenial(target.hostname, port);
+    if (denial !== undefined) throw new DirectoryUnavailable(denial);
+    try {
+      const answer = await request(target, {
+        method,
+        dispatcher: this.#agent(port),
+        signal: AbortSignal.timeout(TIMEOUT_MS),
+        headers: {
+          accept,
+          'user-agent': 'headgate',
+          ...(body !== undefined && { 'content-type': 'application/jose+json' }),
+        },
+        ...(body !== undefined && { body }),
+      });
+      const text = await boundedText(answer.body);
+      const all = (name: string): readonly string[] => {
+        const value = answer.headers[name];
+        return value === undefined ? [] : [value].flat();
+      };
+      return { status: answer.statusCode, text, headers: all, header: (name) => all(name)[0] ?? '' };
+    } catch (error) {
+      if (error instanceof DirectoryUnavailable) throw error;
+      throw new DirectoryUnavailable(`${target.host} does not answer: ${reasonOf(error)}`);
+    }
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([...this.#agents.values()].map((agent) => agent.destroy()));
+    this.#agents.clear();
+  }
+
+  #agent(port: number): Agent {
+    const known = this.#agents.get(port);
+    if (known !== undefined) return known;
+    const agent = new Agent({
+      connect: {
+        lookup: this.#egress.lookup(lookup, port),
+        timeout: CONNECT_TIMEOUT_MS,
+        ...(this.#ca !== undefined && { ca: [...rootCertificates, this.#ca] }),
+      },
+      connections: 8,
+      maxHeaderSize: HEAD_BYTES_MAX,
+      headersTimeout: TIMEOUT_MS,
+      bodyTimeout: TIMEOUT_MS,
+    });
+    this.#agents.set(port, agent);
+    return agent;
+  }
+}
+
+async function boundedText(body: AsyncIterable<Uint8Array>): Promise<string> {
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  // Leaving the loop early ends the connection.
+  for await (const chunk of body) {
+    bytes += chunk.length;
+    if (bytes > RESPONSE_BYTES_MAX)
+      throw new DirectoryUnavailable(`its answer is larger than ${RESPONSE_BYTES_MAX} bytes`);
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString('utf8');
+}
+
+function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  if (error.name === 'TimeoutError') return `no answer within ${TIMEOUT_MS} ms`;
+  const code = 'code' in error && typeof error.code === 'string' ? error.code : '';
+  return code !== '' && !error.message.includes(code) ? `${error.message} (${code})` : error.message;
+}
+
+/** Text of the network for a message: bounded, in one line. */
+export function shown(text: string): string {
+  const [plain, max] = [text.replace(/[^\x20-\x7e]+/g, ' '), 300];
+  return plain.length > max ? `${plain.slice(0, max)}…` : plain;
+}

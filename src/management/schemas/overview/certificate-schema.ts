@@ -1,0 +1,34 @@
+/** A name and its certificate: an item of `GET /api/v1/certificates`. */
+import { Type, type Static } from 'typebox';
+import { closed, dateTime, nullable, oneOf } from '../../../model/schema-pieces.ts';
+
+export const CertificateSchema = Type.Object(
+  {
+    name: Type.String({
+      description: 'DNS name or address. A certificate with several names has an item for each.',
+    }),
+    source: oneOf(['file', 'acme'], { description: 'From a file of the settings, or ordered by ACME.' }),
+    listener: oneOf(['traffic', 'management', 'backends'], {
+      description:
+        'The listener that presents it to clients; `backends`: the gateway presents it to backends.',
+    }),
+    state: oneOf(['valid', 'expires_soon', 'expired', 'not_valid_yet', 'missing'], {
+      description:
+        '`expires_soon`: within 14 days; of one by ACME, when its renewal is late. `missing`: there is none yet. A certificate by ACME is not served once it has expired.',
+    }),
+    valid_from: nullable(dateTime('Begin of its validity. null: there is none.')),
+    expires_at: nullable(dateTime('End of its validity. null: there is none.')),
+    order: oneOf(['none', 'under_way', 'waiting'], {
+      description:
+        '`under_way`: an order of this name is being made; `waiting`: one is due and begins at `next_try_at`.',
+    }),
+    renew_at: nullable(dateTime('When it is renewed. null: it is not ordered by ACME.')),
+    failures: Type.Integer({ minimum: 0, description: 'Orders in a row that failed.' }),
+    last_error: nullable(Type.String({ description: 'Why the last order failed. null: it did not.' })),
+    failed_at: nullable(dateTime('When it failed.')),
+    next_try_at: nullable(dateTime('No order begins before. null: nothing is due.')),
+  },
+  { ...closed, title: 'Certificate' },
+);
+
+export type CertificateEntry = Static<typeof CertificateSchema>;
