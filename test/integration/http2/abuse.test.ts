@@ -435,7 +435,10 @@ describe.each([
       ['user information', [...without(':authority'), [':authority', 'user@localhost']]],
       ['two lengths', [...GET, ['content-length', '0'], ['content-length', '0']]],
       ['a length without content', [...GET, ['content-length', '5']]],
-      ['extended CONNECT', [[':method', 'CONNECT'], [':protocol', 'websocket'], ...GET.slice(1)]],
+      [
+        'a WebSocket that ends with its head',
+        [[':method', 'CONNECT'], [':protocol', 'websocket'], ...GET.slice(1)],
+      ],
     ])('%s', async (_what, fields) => {
       const proxy = await setUp();
       const client = await attacker(proxy.port);

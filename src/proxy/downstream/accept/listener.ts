@@ -139,8 +139,12 @@ export class Listener {
   async #endTunnels(withinMs: number): Promise<void> {
     const { clock } = this.#context;
     const tunnels = [...this.#connections].filter((connection) => connection.endTunnel());
+    const sessions = [...this.#http2Connections].filter((connection) => connection.endTunnels());
     const endMs = clock.monotonicMs() + withinMs;
-    while (tunnels.some((connection) => this.#connections.has(connection)) && clock.monotonicMs() < endMs)
+    const isOpen = (): boolean =>
+      tunnels.some((connection) => this.#connections.has(connection)) ||
+      sessions.some((connection) => connection.connectionCount > 0);
+    while (isOpen() && clock.monotonicMs() < endMs)
       await new Promise((resolve) => setTimeout(resolve, DRAIN_POLL_MS));
   }
 

@@ -10,6 +10,7 @@ import { groupedFields } from '../../../http/fields/field-lists.ts';
 import type { ClientSocket, ClientSocketEvents } from '../client-socket.ts';
 import type { Http2Guard } from './http2-guard.ts';
 import { http1Trailers, type Http2Request } from './http2-request.ts';
+import { websocketAccept } from './websocket-key.ts';
 import { Http2ResponseReader, type Http2ResponseSink } from './http2-response.ts';
 
 /** A smaller chunk is copied together with its frame; a larger one is sent between the frame's parts. */
@@ -49,7 +50,7 @@ export class Http2ClientSocket implements ClientSocket, Http2ResponseSink {
     this.#guard = guard;
     this.#request = request;
     this.#requestEnded = request.framing === 'none';
-    this.#reader = new Http2ResponseReader(request.method, this);
+    this.#reader = new Http2ResponseReader(request.method, this, request.framing === 'tunnel');
   }
 
   /** Received bytes of the request's body that are not consumed yet. */
@@ -138,7 +139,10 @@ export class Http2ClientSocket implements ClientSocket, Http2ResponseSink {
   }
 
   end(): void {
-    if (!this.#reader.isComplete) this.destroy();
+    // The end of a tunnel is the end of what it carries.
+    if (this.#reader.isTunnel) {
+      if (!this.#closed && !this.#stream.writableEnded) this.#stream.end();
+    } else if (!this.#reader.isComplete) this.destroy();
   }
 
   destroySoon(): void {
@@ -147,7 +151,8 @@ export class Http2ClientSocket implements ClientSocket, Http2ResponseSink {
 
   destroy(): void {
     if (this.#closed || this.#stream.closed) return;
-    const isWhole = this.#reader.isComplete && this.isFlushed;
+    const isTunnelEnded = this.#reader.isTunnel && this.#stream.writableEnded;
+    const isWhole = (this.#reader.isComplete || isTunnelEnded) && this.isFlushed;
     this.#close(isWhole ? constants.NGHTTP2_NO_ERROR : constants.NGHTTP2_INTERNAL_ERROR);
   }
 
@@ -167,7 +172,8 @@ export class Http2ClientSocket implements ClientSocket, Http2ResponseSink {
     if (this.#requestEnded || chunk.length === 0) return;
     this.#receivedBytes += chunk.length;
     const { framing, contentLength } = this.#request;
-    if (framing === 'length') {
+    if (framing === 'tunnel') this.#input.push(chunk);
+    else if (framing === 'length') {
       // RFC 9113 section 8.1.1.
       if (this.#receivedBytes > contentLength) return this.#refuse();
       this.#input.push(chunk);
@@ -194,6 +200,10 @@ export class Http2ClientSocket implements ClientSocket, Http2ResponseSink {
     const { framing, contentLength } = this.#request;
     if (framing === 'length' && this.#receivedBytes !== contentLength) return this.#refuse();
     this.#requestEnded = true;
+    if (framing === 'tunnel') {
+      this.#deliver();
+      return this.#events?.onEnd();
+    }
     if (framing === 'chunked') this.#input.push(Buffer.from(`0\r\n${this.#trailerLines}\r\n`, 'latin1'));
     this.#deliver();
   }
@@ -230,6 +240,20 @@ export class Http2ClientSocket implements ClientSocket, Http2ResponseSink {
   onHead(status: number, fields: string[]): void {
     this.#head = { status, fields };
     this.#isBodiless = status === RESET_CONTENT || this.#request.method === 'HEAD';
+  }
+
+  /** RFC 8441 section 5: what is 101 in HTTP/1.1 is 200 here, and there is no key to answer. */
+  onSwitch(fields: string[]): boolean {
+    const kept: string[] = [];
+    let accept = '';
+    for (let index = 0; index < fields.length; index += 2) {
+      const value = fields[index + 1] as string;
+      if (fields[index] === 'sec-websocket-accept') accept = value;
+      else kept.push(fields[index] as string, value);
+    }
+    if (accept !== websocketAccept(this.#request.websocketKey ?? '')) return false;
+    this.#head = { status: 200, fields: kept };
+    return true;
   }
 
   onBody(buffer: Buffer, from: number, to: number): void {
@@ -269,7 +293,7 @@ export class Http2ClientSocket implements ClientSocket, Http2ResponseSink {
       const endStream = isAll && pieces.length === 0;
       stream.respond([':status', String(status), ...fields], {
         endStream,
-        waitForTrailers: !isAll,
+        waitForTrailers: !isAll && !this.#reader.isTunnel,
       });
     }
     for (const piece of pieces) {

@@ -6,7 +6,7 @@
  *   open → closing (GOAWAY; streams finish) → closed
  *   any → ended (the client exceeded a budget: GOAWAY ENHANCE_YOUR_CALM, nothing more is read)
  *
- * No server push, no CONNECT, no priorities (RFC 9113 section 5.3 has none).
+ * CONNECT only for WebSockets (RFC 8441). No server push, no priorities (RFC 9113 section 5.3 has none).
  */
 import {
   constants,
@@ -24,6 +24,7 @@ import { HeadWait } from '../head-wait.ts';
 import { Http2ClientSocket } from './http2-client-socket.ts';
 import { Http2Guard, RESETS_BURST, RESETS_PER_SECOND } from './http2-guard.ts';
 import { http1Request } from './http2-request.ts';
+import { newWebsocketKey } from './websocket-key.ts';
 import { LINGER_MS, type ProxyOptions } from '../../options.ts';
 import { WaitingClient } from '../waiting-clients.ts';
 
@@ -113,6 +114,11 @@ export class Http2Connection extends WaitingClient implements Expiring {
     return true;
   }
 
+  /** Ends tunnels in an orderly way; false if there is none. */
+  endTunnels(): boolean {
+    return [...this.#streams.keys()].filter((connection) => connection.endTunnel()).length > 0;
+  }
+
   /** Ends the session and its streams at once. */
   abort(): void {
     if (this.#phase === 'closed') return;
@@ -160,7 +166,7 @@ export class Http2Connection extends WaitingClient implements Expiring {
     this.#guard.onRequest(fields);
     // The stream was dropped before it could be read.
     if (stream.destroyed || stream.closed || this.#phase === 'ended') return;
-    const request = http1Request(fields, isWhole);
+    const request = http1Request(fields, isWhole, newWebsocketKey);
     if ('malformed' in request) return void stream.close(constants.NGHTTP2_PROTOCOL_ERROR);
     const socket = new Http2ClientSocket(stream, request, this.#guard);
     const forget = (closed: Connection): void => this.#forget(closed);
@@ -280,7 +286,7 @@ function sessionOptions({ maxHeadBytes, maxHeaders }: ProxyOptions): ServerSessi
       initialWindowSize: WINDOW_BYTES,
       maxHeaderListSize: 2 * maxHeadBytes,
       enablePush: false,
-      enableConnectProtocol: false,
+      enableConnectProtocol: true,
     },
     // HTTP/2 clients may split cookies into several fields.
     maxHeaderListPairs: 2 * maxHeaders + 100,

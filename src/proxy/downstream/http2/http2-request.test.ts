@@ -133,3 +133,47 @@ describe('trailers', () => {
     expect(http1Trailers(fields)).toHaveProperty('malformed');
   });
 });
+
+describe('a WebSocket (RFC 8441)', () => {
+  const CONNECT = [
+    ':method',
+    'CONNECT',
+    ':protocol',
+    'websocket',
+    ':scheme',
+    'https',
+    ':path',
+    '/x',
+    ':authority',
+    'a',
+  ];
+  const made = (fields: readonly string[]) => http1Request(fields, false, () => 'the key');
+
+  it('is the handshake of HTTP/1.1, with the key of the gateway alone', () => {
+    const sent = [...CONNECT, 'sec-websocket-key', 'other', 'cookie', 'a=b', 'cookie', 'c=d', 'x-own', '1'];
+    expect(made(sent)).toEqual({
+      text: 'GET /x HTTP/1.1\r\nHost: a\r\nx-own: 1\r\ncookie: a=b; c=d\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: the key\r\n\r\n',
+      method: 'GET',
+      framing: 'tunnel',
+      contentLength: 0,
+      websocketKey: 'the key',
+    });
+  });
+
+  it('of another protocol is left for the parser to refuse', () => {
+    const other = CONNECT.map((text) => (text === 'websocket' ? 'connect-udp' : text));
+    expect(made(other)).toMatchObject({ text: expect.stringMatching(/^CONNECT a HTTP\/1\.1\r\n/) });
+  });
+
+  it.each([
+    ['another method', CONNECT.with(1, 'GET')],
+    ['no path', CONNECT.toSpliced(6, 2)],
+    ['no scheme', CONNECT.toSpliced(4, 2)],
+    ['no host', CONNECT.toSpliced(8, 2)],
+    ['a length', [...CONNECT, 'content-length', '0']],
+    ['an upgrade', [...CONNECT, 'upgrade', 'websocket']],
+    ['a protocol twice', [...CONNECT.slice(0, 4), ':protocol', 'websocket', ...CONNECT.slice(4)]],
+  ])('with %s is malformed', (_what, fields) => {
+    expect(made(fields)).toHaveProperty('malformed');
+  });
+});

@@ -10,7 +10,7 @@ import { isFieldValue, isToken, TOKEN } from '../../../http/characters.ts';
 import { isHostAndPort } from '../../../http/fields/host.ts';
 
 /** How the body follows the head. */
-export type Http2BodyFraming = 'none' | 'length' | 'chunked';
+export type Http2BodyFraming = 'none' | 'length' | 'chunked' | 'tunnel';
 
 export interface Http2Request {
   /** Request line, fields and empty line, one character per byte. */
@@ -19,6 +19,8 @@ export interface Http2Request {
   readonly framing: Http2BodyFraming;
   /** Bytes, if `framing` is `length`. */
   readonly contentLength: number;
+  /** If `framing` is `tunnel`: the key of the handshake that the gateway makes (RFC 6455 section 4.1). */
+  readonly websocketKey?: string;
 }
 
 /** The reason for a stream error of type PROTOCOL_ERROR (RFC 9113 section 8.1.1); contains no bytes of the message. */
@@ -30,11 +32,14 @@ export interface Http2Malformed {
 const CONTENT_METHODS: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH']);
 const CONTENT_LENGTH = /^(?:0|[1-9][0-9]{0,15})$/;
 
+const WEBSOCKET = 'websocket';
+
 interface Pseudo {
   ':method'?: string;
   ':scheme'?: string;
   ':authority'?: string;
   ':path'?: string;
+  ':protocol'?: string;
 }
 
 interface Fields {
@@ -47,8 +52,13 @@ interface Fields {
 /**
  * @param fields names and values alternating, in their order, one character per byte
  * @param endStream whether the request consists of the header section only
+ * @param newKey makes the key of a WebSocket (RFC 8441); undefined: there are none on this connection
  */
-export function http1Request(fields: readonly string[], endStream: boolean): Http2Request | Http2Malformed {
+export function http1Request(
+  fields: readonly string[],
+  endStream: boolean,
+  newKey?: () => string,
+): Http2Request | Http2Malformed {
   const pseudo: Pseudo = {};
   const regularFrom = readPseudo(fields, pseudo);
   if (typeof regularFrom === 'object') return regularFrom;
@@ -63,6 +73,10 @@ export function http1Request(fields: readonly string[], endStream: boolean): Htt
     return { malformed: 'content-length is no number' };
   if (endStream && length !== undefined && length !== '0')
     return { malformed: 'content-length announces content that does not come' };
+  if (newKey !== undefined && pseudo[':protocol']?.toLowerCase() === WEBSOCKET)
+    return endStream
+      ? { malformed: 'a WebSocket that ends with its head' }
+      : websocketRequest(target, host, regular, newKey());
   const method = pseudo[':method'] as string;
   const framing = endStream ? 'none' : length === undefined ? 'chunked' : 'length';
   const text =
@@ -88,13 +102,40 @@ export function http1Trailers(fields: readonly string[]): string | Http2Malforme
   return lines;
 }
 
+/**
+ * RFC 8441 section 5: the handshake of HTTP/1.1 (RFC 6455 section 4.1) for a WebSocket over a stream, whose fields of
+ * the connection and key do not exist in HTTP/2.
+ */
+function websocketRequest(
+  target: string,
+  host: string,
+  regular: Fields,
+  websocketKey: string,
+): Http2Request | Http2Malformed {
+  if (host === '') return { malformed: 'CONNECT without :authority' };
+  if (regular.contentLength !== undefined) return { malformed: 'content-length of a tunnel' };
+  // Without a key of the client's: the backend must see the one that its answer is checked by.
+  const lines = regular.lines.replaceAll(/^sec-websocket-key: .*\r\n/gm, '');
+  const text =
+    `GET ${target} HTTP/1.1\r\nHost: ${host}\r\n${lines}` +
+    (regular.cookie === undefined ? '' : `cookie: ${regular.cookie}\r\n`) +
+    `Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: ${websocketKey}\r\n\r\n`;
+  return { text, method: 'GET', framing: 'tunnel', contentLength: 0, websocketKey };
+}
+
 /** Index of the first regular field. Pseudo-fields come first, each once, and there are no others (section 8.3). */
 function readPseudo(fields: readonly string[], pseudo: Pseudo): number | Http2Malformed {
   let index = 0;
   for (; index < fields.length; index += 2) {
     const name = fields[index] as string;
     if (name.charCodeAt(0) !== 0x3a) break;
-    if (name !== ':method' && name !== ':scheme' && name !== ':authority' && name !== ':path')
+    if (
+      name !== ':method' &&
+      name !== ':scheme' &&
+      name !== ':authority' &&
+      name !== ':path' &&
+      name !== ':protocol'
+    )
       return { malformed: 'an unknown pseudo-field' };
     if (pseudo[name] !== undefined) return { malformed: 'a pseudo-field twice' };
     pseudo[name] = fields[index + 1] as string;
@@ -105,8 +146,15 @@ function readPseudo(fields: readonly string[], pseudo: Pseudo): number | Http2Ma
 /** Checks method and target, and `hostOf` the host; section 8.3.1, and 8.5 for CONNECT. */
 function targetOf(pseudo: Pseudo): string | Http2Malformed {
   const { ':method': method, ':scheme': scheme, ':path': path, ':authority': authority } = pseudo;
+  const protocol = pseudo[':protocol'];
   if (method === undefined || !isToken(method)) return { malformed: ':method is no token' };
-  if (method === 'CONNECT') {
+  if (protocol !== undefined && method !== 'CONNECT') return { malformed: ':protocol without CONNECT' };
+  if (protocol !== undefined && protocol.toLowerCase() !== WEBSOCKET) {
+    // Another one is not supported: the parser answers 501, as for CONNECT.
+    const isHost = authority !== undefined && isHostAndPort(authority);
+    return isHost ? authority : { malformed: 'CONNECT without a sound :authority' };
+  }
+  if (method === 'CONNECT' && protocol === undefined) {
     if (scheme !== undefined || path !== undefined) return { malformed: 'CONNECT with :scheme or :path' };
     return authority !== undefined && isHostAndPort(authority)
       ? authority

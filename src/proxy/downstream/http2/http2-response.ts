@@ -13,6 +13,8 @@ export interface Http2ResponseSink {
   /** Fields as names and values alternating. */
   onInterim(status: number, fields: string[]): void;
   onHead(status: number, fields: string[]): void;
+  /** The backend has switched to a WebSocket; what follows is its bytes. False if its answer is not sound. */
+  onSwitch(fields: string[]): boolean;
   /** The range is valid only during the call. */
   onBody(buffer: Buffer, from: number, to: number): void;
   /** @param trailers names and values alternating */
@@ -28,19 +30,29 @@ export class Http2ResponseReader {
   readonly #sink: Http2ResponseSink;
   readonly #head = new ResponseHead();
   #decoder: ChunkedDecoder | undefined;
-  #state: 'head' | 'body' | 'complete' | 'broken' = 'head';
+  #state: 'head' | 'body' | 'tunnel' | 'complete' | 'broken' = 'head';
   #partial: Buffer = EMPTY;
   #remaining = 0;
   readonly #onChunk = (buffer: Buffer, from: number, to: number): void => this.#sink.onBody(buffer, from, to);
 
-  /** @param method of the request, which determines how the response is read */
-  constructor(method: string, sink: Http2ResponseSink) {
+  readonly #isWebSocket: boolean;
+
+  /**
+   * @param method of the request, which determines how the response is read
+   * @param isWebSocket the request asks for one
+   */
+  constructor(method: string, sink: Http2ResponseSink, isWebSocket = false) {
     this.#method = method;
+    this.#isWebSocket = isWebSocket;
     this.#sink = sink;
   }
 
   get isComplete(): boolean {
     return this.#state === 'complete';
+  }
+
+  get isTunnel(): boolean {
+    return this.#state === 'tunnel';
   }
 
   /** False if this is not exactly one response. */
@@ -53,6 +65,10 @@ export class Http2ResponseReader {
     let from = 0;
     while (from < buffer.length && this.#state === 'head') from = this.#readHead(buffer, from);
     if (from < buffer.length && this.#state === 'body') from = this.#readBody(buffer, from);
+    if (from < buffer.length && this.#state === 'tunnel') {
+      this.#sink.onBody(buffer, from, buffer.length);
+      from = buffer.length;
+    }
     if (from < buffer.length) this.#state = 'broken';
     return this.#state !== 'broken';
   }
@@ -70,6 +86,15 @@ export class Http2ResponseReader {
       return end;
     }
     const fields = fieldsOf(head);
+    if (this.#isWebSocket && head.status === 101) {
+      this.#state = this.#sink.onSwitch(fields) ? 'tunnel' : 'broken';
+      return end;
+    }
+    if (this.#isWebSocket && head.status >= 200 && head.status < 300) {
+      // The client would take it for the beginning of the WebSocket (RFC 8441 section 5).
+      this.#state = 'broken';
+      return end;
+    }
     if (head.status < 200) {
       this.#sink.onInterim(head.status, fields);
       return end;
