@@ -33,7 +33,10 @@ export function compilerFor(keys: KeyTable): PolicyCompiler<CompiledPolicy> {
     ipv6PrefixBits: 64,
     authFailuresPerMinute: 0,
     maxBodyBytes: 0,
-    egress: new Egress({ allow: [], deny: [] }, new OwnListeners(createOwnPorts(), systemClock)),
+    egress: new Egress(
+      { allow: [], deny: [], unixFolders: [] },
+      new OwnListeners(createOwnPorts(), systemClock),
+    ),
     onAuth: nothing,
     onLimit: nothing,
     onJwksFailure: nothing,

@@ -4,12 +4,15 @@
  */
 import { createHash } from 'node:crypto';
 import type { BackendProtocol, BackendTls, FoundTarget, Revision } from '../model/resources.ts';
+import { placeText, socketPathOf } from '../egress/unix-sockets.ts';
 import { CompileError } from './compile-error.ts';
 import { parseBasePath } from './path-patterns.ts';
 import { sharedText } from './shared-text.ts';
 import type { CompiledBackend } from './types.ts';
 
 const DEFAULT_PORTS = { http: 80, https: 443 } as const;
+/** A socket has no name: what its backend gets as Host, and must have in its certificate unless TLS names another. */
+const SOCKET_NAME = 'localhost';
 
 /** Of a written target, only where it is. */
 type Place = Pick<FoundTarget, 'host' | 'port' | 'foundAs' | 'service'>;
@@ -55,7 +58,7 @@ export function compileBackend(
 /** The backend at another place, with all that is the same for every target of its revision. */
 export function backendAt(common: Common, target: Place): CompiledBackend {
   const { scheme, protocol, basePath, connectionsMax, waitingMax } = common;
-  const { port, foundAs, service } = target;
+  const { port, foundAs } = target;
   const host = withoutBrackets(target.host);
   const authority = sharedText(authorityOf(scheme, host, port));
   return {
@@ -64,7 +67,7 @@ export function backendAt(common: Common, target: Place): CompiledBackend {
     host: sharedText(host),
     port,
     authority,
-    hostField: service === undefined ? authority : sharedText(authorityOf(scheme, service, port)),
+    hostField: hostFieldOf(authority, target, scheme),
     foundAs: foundAs === undefined ? undefined : sharedText(foundAs),
     basePath,
     tls: tlsAt(common, target),
@@ -74,7 +77,17 @@ export function backendAt(common: Common, target: Place): CompiledBackend {
   };
 }
 
+function hostFieldOf(
+  authority: string,
+  { host, port, service }: Place,
+  scheme: CompiledBackend['scheme'],
+): string {
+  if (socketPathOf(host) !== undefined) return SOCKET_NAME;
+  return service === undefined ? authority : sharedText(authorityOf(scheme, service, port));
+}
+
 function authorityOf(scheme: CompiledBackend['scheme'], host: string, port: number): string {
+  if (socketPathOf(host) !== undefined) return host;
   const uriHost = uriHostOf(host);
   return port === DEFAULT_PORTS[scheme] ? uriHost : `${uriHost}:${port}`;
 }
@@ -86,16 +99,24 @@ export function poolKeyOf(revision: Revision, target: Place): string {
 }
 
 function keyAt(common: Pick<Common, 'scheme' | 'protocol' | 'tls'>, target: Place): string {
-  const name = uriHostOf(withoutBrackets(target.host)).toLowerCase();
+  const place = socketPathOf(target.host) === undefined ? lowerCasePlace(target) : target.host;
   const as = target.foundAs === undefined ? '' : `?${target.foundAs}`;
   const version = common.protocol === 'http1' ? '' : `+${common.protocol}`;
-  return `${common.scheme}${version}://${name}:${target.port}${as}${tlsKey(tlsAt(common, target))}`;
+  return `${common.scheme}${version}://${place}${as}${tlsKey(tlsAt(common, target))}`;
+}
+
+function lowerCasePlace({ host, port }: Place): string {
+  return placeText(uriHostOf(withoutBrackets(host)).toLowerCase(), port);
 }
 
 /** A certificate is that of the service, not of the address at which it was found. */
-function tlsAt({ scheme, tls }: Pick<Common, 'scheme' | 'tls'>, { service }: Place): BackendTls | undefined {
-  if (scheme !== 'https' || service === undefined || tls?.server_name !== undefined) return tls;
-  return { ...tls, server_name: service };
+function tlsAt(
+  { scheme, tls }: Pick<Common, 'scheme' | 'tls'>,
+  { host, service }: Place,
+): BackendTls | undefined {
+  const name = service ?? (socketPathOf(host) === undefined ? undefined : SOCKET_NAME);
+  if (scheme !== 'https' || name === undefined || tls?.server_name !== undefined) return tls;
+  return { ...tls, server_name: name };
 }
 
 /** Records that an earlier release wrote to a snapshot file have no such field. */

@@ -14,7 +14,7 @@ function egressWith(lists: Partial<EgressLists> = {}): Egress {
   const own = new OwnListeners(createOwnPorts(), systemClock);
   own.set('management', MANAGEMENT);
   own.set('traffic', TRAFFIC);
-  return new Egress({ allow: [], deny: [], ...lists }, own);
+  return new Egress({ allow: [], deny: [], unixFolders: [], ...lists }, own);
 }
 
 const mayConnect = (egress: Egress, address: string, port = 80, host = address): boolean =>
@@ -190,5 +190,21 @@ describe('addressForms', () => {
   it('is empty for texts that are not addresses', () => {
     expect(addressForms('example.com')).toEqual([]);
     expect(addressForms('2130706433')).toEqual([]);
+  });
+});
+
+describe('Unix sockets', () => {
+  it('have a rule of their own: neither list opens or closes them', () => {
+    const path = '/run/apps/a.sock';
+    const opened = egressWith({
+      allow: ['10.0.0.1'],
+      deny: ['0.0.0.0/0', '*.test'],
+      unixFolders: ['/run/apps'],
+    });
+    expect(opened.hostDenial(`unix:${path}`, 443)).toBeUndefined();
+    expect(opened.socketDenial(path)).toBeUndefined();
+    const closed = egressWith({ allow: ['0.0.0.0/0', '::/0'] });
+    expect(closed.hostDenial(`unix:${path}`, 443)).toContain('GATEWAY_PROXY__UNIX_SOCKETS_FROM');
+    expect(closed.socketDenial(path)).toContain('GATEWAY_PROXY__UNIX_SOCKETS_FROM');
   });
 });

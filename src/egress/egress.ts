@@ -8,6 +8,8 @@
  * 3. The default denials apply, unless an equally narrow entry of GATEWAY_EGRESS__ALLOW lifts them.
  * 4. If GATEWAY_EGRESS__ALLOW is set, everything that it does not contain is denied.
  *
+ * Unix sockets have a rule of their own (unix-sockets.ts).
+ *
  * Owns only the lists. Opens nothing.
  */
 import type { LookupAddress } from 'node:dns';
@@ -15,11 +17,14 @@ import { isIP, type LookupFunction } from 'node:net';
 import { addressForms, blockList, parseBlock, type Block } from './blocks.ts';
 import { DEFAULT_DENIALS, DEFAULT_DENIED_BLOCKS } from './default-denials.ts';
 import { LISTENER_TEXTS, type OwnListeners } from './own-listeners.ts';
+import { realSocketDenial, socketDenial, socketPathOf } from './unix-sockets.ts';
 
 export interface EgressLists {
   /** Addresses, blocks, host names and `*.` followed by a host name. */
   readonly allow: readonly string[];
   readonly deny: readonly string[];
+  /** Absolute paths of folders whose Unix sockets may be connected to. */
+  readonly unixFolders: readonly string[];
 }
 
 /** Thrown by `lookup`, and so by the socket that connects. */
@@ -37,13 +42,15 @@ export class Egress {
   readonly #allowedBlocks: readonly Block[];
   readonly #deniedNames: (host: string) => boolean;
   readonly #isDeniedAddress: (address: string) => boolean;
+  readonly #unixFolders: readonly string[];
 
-  constructor({ allow, deny }: EgressLists, own: OwnListeners) {
+  constructor({ allow, deny, unixFolders }: EgressLists, own: OwnListeners) {
     this.#own = own;
     this.#allowsAll = allow.length === 0;
     this.#allowedNames = nameMatcher(allow.filter(isName));
     this.#allowedBlocks = allow.filter((entry) => !isName(entry)).map(parseBlock);
     this.#deniedNames = nameMatcher(deny.filter(isName));
+    this.#unixFolders = unixFolders;
     this.#isDeniedAddress = blockList(deny.filter((entry) => !isName(entry)));
   }
 
@@ -75,6 +82,8 @@ export class Egress {
    * can decide.
    */
   hostDenial(host: string, port: number): string | undefined {
+    const path = socketPathOf(host);
+    if (path !== undefined) return socketDenial(path, this.#unixFolders);
     const name = normaliseName(host.startsWith('[') && host.endsWith(']') ? host.slice(1, -1) : host);
     if (isIP(name) !== 0) return this.denial(name, name, port);
     if (this.#deniedNames(name)) return deniedText(name);
@@ -82,6 +91,11 @@ export class Egress {
     if (name === 'localhost' || name.endsWith('.localhost')) return this.denial(name, '127.0.0.1', port);
     const isHopeless = !this.#allowsAll && this.#allowedBlocks.length === 0 && !this.#allowedNames(name);
     return isHopeless ? notAllowedText(name) : undefined;
+  }
+
+  /** Why a Unix socket must not be connected to now, its links followed; undefined when it may. */
+  socketDenial(path: string): string | undefined {
+    return socketDenial(path, this.#unixFolders) ?? realSocketDenial(path, this.#unixFolders);
   }
 
   /**

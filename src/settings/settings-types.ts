@@ -229,7 +229,11 @@ export interface Settings {
   /** Whose targets come first; undefined: zones make no difference. */
   readonly zone: string | undefined;
   /** IP addresses, CIDR blocks and host names. */
-  readonly egress: { readonly allow: readonly string[]; readonly deny: readonly string[] };
+  readonly egress: {
+    readonly allow: readonly string[];
+    readonly deny: readonly string[];
+    readonly unixFolders: readonly string[];
+  };
   readonly discovery: DiscoverySettings;
   /** undefined: off. */
   readonly acme: AcmeSettings | undefined;

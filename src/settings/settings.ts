@@ -175,7 +175,11 @@ function nest(v: SettingValues): Settings {
     trustedProxyIps: v.GATEWAY_TRUSTED_PROXY_IPS,
     ipv6PrefixBits: v.GATEWAY_IPV6_PREFIX_BITS,
     zone: v.GATEWAY_ZONE,
-    egress: { allow: v.GATEWAY_EGRESS__ALLOW, deny: v.GATEWAY_EGRESS__DENY },
+    egress: {
+      allow: v.GATEWAY_EGRESS__ALLOW,
+      deny: v.GATEWAY_EGRESS__DENY,
+      unixFolders: v.GATEWAY_PROXY__UNIX_SOCKETS_FROM,
+    },
     discovery: discoverySettings(v),
     acme: acmeSettings(v),
     jwt: jwtSettings(v),

@@ -219,7 +219,7 @@ export async function startProxy(change: ConfigChange, setup: TestProxyOptions =
   const clock = systemClock;
   const deadlines = new Deadlines(clock);
   const ownListeners = new OwnListeners(createOwnPorts(), clock);
-  const egress = new Egress(setup.egress ?? { allow: [], deny: [] }, ownListeners);
+  const egress = new Egress(setup.egress ?? { allow: [], deny: [], unixFolders: [] }, ownListeners);
   const options = { ...DEFAULT_OPTIONS, ...setup.options };
   const pool = new UpstreamPool(deadlines, {
     egress,

@@ -1,12 +1,14 @@
-/** A backend as one URL, in place of its four fields. Pure. */
+/** A backend as one URL, or the Unix socket of one, in place of its four fields. Pure. */
 import { CliError, printable } from '../io.ts';
 
 /** @throws CliError for what is no http or https URL of a host and a path */
 export function backendFields(text: string): Record<string, unknown> {
+  // Whether it is a path of a socket says the gateway.
+  if (text.startsWith('unix:')) return { backend_scheme: 'http', backend_host: text };
   const url = URL.parse(text);
   if (url === null || !/^https?:$/.test(url.protocol)) {
     throw new CliError(
-      `--backend "${printable(text)}" is not an http or https URL; expected one such as http://10.0.0.5:8080`,
+      `--backend "${printable(text)}" is not an http or https URL; expected one such as http://10.0.0.5:8080, or unix:/run/billing.sock`,
     );
   }
   if (url.username !== '' || url.password !== '' || url.search !== '' || url.hash !== '') {

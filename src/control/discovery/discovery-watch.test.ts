@@ -52,7 +52,10 @@ function start(setup: Setup) {
     state,
     clock,
     log: createLogger({ level: 'info', format: 'json', output, clock: systemClock }),
-    egress: new Egress({ allow: [], deny: [] }, new OwnListeners(createOwnPorts(), systemClock)),
+    egress: new Egress(
+      { allow: [], deny: [], unixFolders: [] },
+      new OwnListeners(createOwnPorts(), systemClock),
+    ),
     settings: {
       dnsServers: [dns.address],
       dnsTimeoutMs,

@@ -7,7 +7,7 @@ import { systemClock } from '../../lib/clock.ts';
 import { FILE_BYTES_MAX, targetsIn } from './file-look.ts';
 
 const egress = new Egress(
-  { allow: [], deny: ['10.9.0.0/16', 'denied.test'] },
+  { allow: [], deny: ['10.9.0.0/16', 'denied.test'], unixFolders: [] },
   new OwnListeners(createOwnPorts(), systemClock),
 );
 const look = (text: string) => targetsIn('a.yaml', Buffer.from(text), 8443, egress);

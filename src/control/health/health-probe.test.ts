@@ -89,7 +89,10 @@ function start(port: number, count: number, probe: NonNullable<Revision['circuit
     ageMsMax: 0,
     http2StreamsMax: 1,
     http2SessionsMax: 1,
-    egress: new Egress({ allow: [], deny: [] }, new OwnListeners(createOwnPorts(), systemClock)),
+    egress: new Egress(
+      { allow: [], deny: [], unixFolders: [] },
+      new OwnListeners(createOwnPorts(), systemClock),
+    ),
     lookup: createLookup({
       resolve: (host) => lookup(host, { all: true }),
       monotonicMs: () => systemClock.monotonicMs(),

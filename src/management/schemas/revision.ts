@@ -178,13 +178,14 @@ const protocol = Type.Union([Type.Literal('http1'), Type.Literal('h2'), Type.Lit
 const host = Type.String({
   minLength: 1,
   maxLength: 255,
-  description: 'Host name, IPv4 or IPv6 address of the backend.',
+  description:
+    'Host name, IPv4 or IPv6 address of the backend, or `unix:` and the path of its Unix socket, below a folder of `GATEWAY_PROXY__UNIX_SOCKETS_FROM`.',
 });
 const port = Type.Integer({
   minimum: 1,
   maximum: 65_535,
   default: 443,
-  description: 'Port of the backend.',
+  description: 'Port of the backend. A Unix socket has none.',
 });
 const basePath = path('Prefix of every path that is sent to the backend. Default: `/`.');
 const strip = Type.Boolean({

@@ -1,4 +1,5 @@
 /** The ways in which one revision chooses among its targets, or among those of one zone: the others have no weight. */
+import { placeText } from '../../egress/unix-sockets.ts';
 import type { CompiledTargets } from '../../config/types.ts';
 import { HashChoice } from './hash-choice.ts';
 import { LeastRequests } from './least-requests.ts';
@@ -22,7 +23,7 @@ export function createChoosers(
   before: TargetChoosers | undefined,
   placeOf: (index: number) => number,
 ): TargetChoosers {
-  const names = list.map(({ backend }) => `${backend.host}:${backend.port}`);
+  const names = list.map(({ backend }) => placeText(backend.host, backend.port));
   const turns = algorithm === 'round_robin' ? new RoundRobin(weights) : undefined;
   if (before?.turns !== undefined) turns?.continue(before.turns, placeOf);
   return {

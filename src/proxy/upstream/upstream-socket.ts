@@ -1,11 +1,12 @@
 /**
- * Opens the socket of a backend connection, TCP or TLS (backend-tls.ts), if egress permits it. The certificate is checked
+ * Opens the socket of a backend connection, TCP or Unix, with or without TLS (backend-tls.ts), if egress permits it. The certificate is checked
  * against the host of the revision, or the name in its TLS settings.
  */
 import * as net from 'node:net';
 import * as tls from 'node:tls';
 import { EgressDenied, type Egress } from '../../egress/egress.ts';
 import type { CompiledBackend } from '../../config/types.ts';
+import { socketPathOf } from '../../egress/unix-sockets.ts';
 import { backendTlsOptions, BackendTlsRefused, type ClientCertificates } from './tls/backend-tls.ts';
 import type { UpstreamFailure } from './upstream-failure.ts';
 
@@ -20,7 +21,7 @@ export interface ConnectionMeans {
 }
 
 type OnRead = NonNullable<net.TcpNetConnectOpts['onread']>;
-type SocketOptions = Pick<net.TcpNetConnectOpts, 'lookup' | 'onread'>;
+type SocketOptions = Pick<net.TcpNetConnectOpts, 'lookup' | 'onread'> & { readonly path?: string };
 
 const HTTP1 = ['http/1.1'] as const;
 /** RFC 8446 section 6.2. */
@@ -40,14 +41,22 @@ export function connect(
   const { host, port, scheme } = backend;
   const denial = backendDenial(egress, backend);
   if (denial !== undefined) return new net.Socket().destroy(new EgressDenied(denial));
+  const read = onread !== undefined && { onread };
+  const path = socketPathOf(host);
+  if (path !== undefined) {
+    if (scheme === 'http') return net.connect({ path, ...read });
+    return connectTls(backend, { path, ...read }, protocols, clientCertificates);
+  }
   const permitted = net.isIP(host) === 0 ? egress.lookup(lookup, port) : lookup;
-  const own: SocketOptions = { lookup: permitted, ...(onread !== undefined && { onread }) };
+  const own: SocketOptions = { lookup: permitted, ...read };
   if (scheme === 'http') return net.connect({ host, port, ...own });
   return connectTls(backend, own, protocols, clientCertificates);
 }
 
 /** As far as it is known before a name is resolved. An address that discovery has found counts with its name. */
 export function backendDenial(egress: Egress, { host, port, foundAs }: CompiledBackend): string | undefined {
+  const path = socketPathOf(host);
+  if (path !== undefined) return egress.socketDenial(path);
   return foundAs === undefined ? egress.hostDenial(host, port) : egress.denial(foundAs, host, port);
 }
 
@@ -72,7 +81,10 @@ export function connectFailure(error: Error): UpstreamFailure {
   if (error instanceof BackendTlsRefused) return { cause: 'tls', fault: error.fault, text: error.message };
   if (isCertificateRefusal(error)) return certificateRefused(error);
   const code = (error as NodeJS.ErrnoException).code ?? '';
-  const isTcp = /^E(?:CONN|HOST|NET|AI_|ADDR|TIMEDOUT|PIPE|MFILE|NFILE|ACCES|PERM)|^ENOTFOUND/.test(code);
+  const isTcp =
+    /^E(?:CONN|HOST|NET|AI_|ADDR|TIMEDOUT|PIPE|MFILE|NFILE|ACCES|PERM|NOENT|NOTDIR|LOOP|PROTOTYPE|AGAIN)|^ENOTFOUND/.test(
+      code,
+    );
   // A common setup mistake, since `https` is the default of backend_scheme.
   const fault = code === 'ERR_SSL_WRONG_VERSION_NUMBER' ? 'not_tls' : 'connect_failed';
   return { cause: isTcp ? 'connect' : 'tls', fault, systemCode: code || error.message };

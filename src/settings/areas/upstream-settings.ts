@@ -4,6 +4,13 @@ import { destination, integer, list, text, type Setting } from '../settings-valu
 
 const timeoutMs = { min: 1, max: 86_400_000 };
 
+function folder(value: string): { readonly value: string } | { readonly expected: string } {
+  const isPlain = value.startsWith('/') && value !== '/' && !/\/(?:\.{0,2})\//.test(`${value}/`);
+  return isPlain
+    ? { value }
+    : { expected: 'absolute paths of folders, comma-separated, without "." and ".." and a slash at the end' };
+}
+
 export const UPSTREAM_SETTINGS = {
   GATEWAY_ZONE: text('token', {
     default: undefined,
@@ -75,5 +82,11 @@ export const UPSTREAM_SETTINGS = {
     defaultText: 'none',
     description:
       'Destinations to which the gateway must not connect, even if `GATEWAY_EGRESS__ALLOW` names them.',
+  }),
+  GATEWAY_PROXY__UNIX_SOCKETS_FROM: list('absolute paths of folders, comma-separated', folder, {
+    default: [],
+    defaultText: 'none',
+    description:
+      'Folders whose Unix sockets revisions may name as their backends, such as `unix:/run/apps/billing.sock`. Every user that may write revisions can then reach every socket in them.',
   }),
 } as const satisfies Record<string, Setting<unknown>>;

@@ -92,7 +92,11 @@ describe('a backend given by name', () => {
       [['127.0.0.1'], [], 200],
     ];
     for (const [allow, deny, status] of lists) {
-      const proxy = await proxyTo(port, { ...resolving(['127.0.0.1']), egress: { allow, deny } }, named);
+      const proxy = await proxyTo(
+        port,
+        { ...resolving(['127.0.0.1']), egress: { allow, deny, unixFolders: [] } },
+        named,
+      );
       expect((await get(proxy)).status, JSON.stringify([allow, deny])).toBe(status);
     }
   });

@@ -14,7 +14,8 @@ export const TargetSchema = Type.Object(
     host: Type.String({
       minLength: 1,
       maxLength: 255,
-      description: 'Host name or IP address, without scheme and port.',
+      description:
+        'Host name or IP address, without scheme and port; or a Unix socket, as in `backend_host`.',
     }),
     port: Type.Integer({ minimum: 1, maximum: 65_535, description: 'Default: `backend_port`, or 443.' }),
     weight: Type.Integer({

@@ -1,6 +1,7 @@
 /** Rules of a revision's backend: its host, and the certificates that it is trusted by. Pure. */
 import { X509Certificate } from 'node:crypto';
 import { isIP } from 'node:net';
+import { socketPathError, socketPathOf } from '../../../egress/unix-sockets.ts';
 
 const HOST_LENGTH_MAX = 253;
 /** RFC 1123 labels; underscores too, since service names in container networks have them. */
@@ -28,6 +29,14 @@ export function parseHost(text: string): { readonly host: string } | { readonly 
   if (/^(?:[0-9]+|0[xX][0-9A-Fa-f]*)$/.test(labels.at(-1) ?? ''))
     return { error: 'is not a valid IPv4 address' };
   return { host: text };
+}
+
+/** Reads where a backend is: a host, or `unix:` and the path of a Unix socket. */
+export function parseBackendHost(text: string): { readonly host: string } | { readonly error: string } {
+  const path = socketPathOf(text);
+  if (path === undefined) return parseHost(text);
+  const error = socketPathError(path);
+  return error === undefined ? { host: text } : { error };
 }
 
 /** Name for SNI: no addresses (RFC 6066 section 3). */

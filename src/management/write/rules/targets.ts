@@ -6,11 +6,12 @@ import { isToken } from '../../../http/characters.ts';
 import type { FieldError } from '../../../model/errors.ts';
 import type { LoadBalancing, Revision, Target } from '../../../model/resources.ts';
 import { EJECTION_DEFAULTS } from '../../../config/targets.ts';
+import { socketPathOf } from '../../../egress/unix-sockets.ts';
 import { isObject } from '../../api/merge-patch.ts';
 import type { DiscoveryInput } from '../../schemas/revision-parts/discovery.ts';
 import { TARGET_WEIGHT_DEFAULT } from '../../schemas/revision-parts/targets.ts';
 import type { RuleContext } from '../rule-context.ts';
-import { parseHost } from './backend.ts';
+import { parseBackendHost } from './backend.ts';
 import { NO_HOST, readDiscovery } from './discovery.ts';
 
 const DEFAULT_PORT = 443;
@@ -42,7 +43,7 @@ export function placeBackend(
   if (targets === undefined || targets === null) {
     if (host === undefined)
       return { errors: [{ pointer: '/backend_host', detail: 'is required, or targets or discovery' }] };
-    const parsed = parseHost(host);
+    const parsed = parseBackendHost(host);
     if ('error' in parsed) return { errors: [{ pointer: '/backend_host', detail: parsed.error }] };
     return {
       backend_host: parsed.host,
@@ -76,7 +77,7 @@ function placeDiscovery(
   const errors: FieldError[] = [];
   if (targets !== undefined && targets !== null)
     errors.push({ pointer: '/targets', detail: 'must be left out where discovery finds them' });
-  const parsed = host === undefined ? undefined : parseHost(host);
+  const parsed = host === undefined ? undefined : parseBackendHost(host);
   if (parsed !== undefined && !('host' in parsed && parsed.host === read.host))
     errors.push({ pointer: '/backend_host', detail: 'must be left out: discovery names the backend' });
   if (port !== undefined && port !== read.port)
@@ -89,7 +90,7 @@ function shortFormError(
   { backend_host: host, backend_port: port }: TargetsInput,
   first: Target,
 ): FieldError | undefined {
-  const parsed = host === undefined ? undefined : parseHost(host);
+  const parsed = host === undefined ? undefined : parseBackendHost(host);
   const isSameHost = parsed === undefined || ('host' in parsed && parsed.host === first.host);
   const isSamePort = port === undefined || port === first.port;
   if (isSameHost && isSamePort) return undefined;
@@ -113,11 +114,11 @@ export function readList(
   const errors: FieldError[] = [];
   const places = new Map<string, number>();
   const list = targets.map((target, index): Target => {
-    const parsed = parseHost(target.host);
+    const parsed = parseBackendHost(target.host);
     const host = 'host' in parsed ? parsed.host : target.host;
     const { port = defaultPort, weight = TARGET_WEIGHT_DEFAULT, zone } = target;
     if ('error' in parsed) errors.push({ pointer: `/targets/${index}/host`, detail: parsed.error });
-    const place = `${host.toLowerCase()} ${port}`;
+    const place = socketPathOf(host) === undefined ? `${host.toLowerCase()} ${port}` : host;
     const same = places.get(place);
     if (same === undefined) places.set(place, index);
     else errors.push({ pointer: `/targets/${index}`, detail: `is the same place as target ${same}` });

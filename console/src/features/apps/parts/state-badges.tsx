@@ -35,7 +35,8 @@ export function backendText(revision: Revision): string {
   } = revision;
   if (discovery !== null) return `${scheme} by ${sourceText(discovery)}${path === '/' ? '' : path}`;
   const name = host.includes(':') ? `[${host}]` : host;
-  const first = `${scheme}://${name}:${port}${path === '/' ? '' : path}`;
+  const place = host.startsWith('unix:') ? host : `${name}:${port}`;
+  const first = `${scheme}://${place}${path === '/' ? '' : path}`;
   const others = (targets?.length ?? 1) - 1;
   return others > 0 ? targetWords.andOthers(first, others) : first;
 }

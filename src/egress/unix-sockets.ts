@@ -1,0 +1,68 @@
+/**
+ * Places of backends that are Unix sockets, such as `unix:/run/billing.sock`, and which of them the gateway may connect
+ * to: those below the folders of GATEWAY_PROXY__UNIX_SOCKETS_FROM, none without it. An editor of revisions would
+ * otherwise reach every socket of the machine, such as that of a container runtime. Reads the file system in
+ * `realSocketDenial` only.
+ */
+import { realpathSync } from 'node:fs';
+
+const PREFIX = 'unix:';
+/** Of `sun_path` (unix(7)), without the zero byte at its end. */
+export const SOCKET_PATH_BYTES_MAX = 107;
+/** One spelling for each path, in characters that stand for themselves in URLs, logs and metrics. */
+const SOCKET_PATH = /^(?:\/(?!\.{1,2}(?:\/|$))[A-Za-z0-9._~@+-]+)+$/;
+
+/** Of a host that is a Unix socket; undefined for every other. */
+export function socketPathOf(host: string): string | undefined {
+  return host.startsWith(PREFIX) ? host.slice(PREFIX.length) : undefined;
+}
+
+/** What a target is called: its address with its port, or its socket, which has none. */
+export function placeText(host: string, port: number): string {
+  return host.startsWith(PREFIX) ? host : `${host}:${port}`;
+}
+
+export function socketPathError(path: string): string | undefined {
+  if (path.length > SOCKET_PATH_BYTES_MAX)
+    return `must be a path of at most ${SOCKET_PATH_BYTES_MAX} bytes, the longest that a Unix socket can have`;
+  return SOCKET_PATH.test(path)
+    ? undefined
+    : 'must be an absolute path of letters, digits and . _ ~ @ + - without empty, "." and ".." parts';
+}
+
+/** Why the gateway must not connect to a socket; undefined when it may. @param folders absolute */
+export function socketDenial(path: string, folders: readonly string[]): string | undefined {
+  if (folders.length === 0)
+    return `${PREFIX}${path} needs GATEWAY_PROXY__UNIX_SOCKETS_FROM, which is not set`;
+  return folders.some((folder) => isBelow(path, folder)) ? undefined : outside(path);
+}
+
+/**
+ * The same for where its links lead, so that a link in a folder does not lead out of it. What is not there is left to
+ * the connection, which fails.
+ */
+export function realSocketDenial(path: string, folders: readonly string[]): string | undefined {
+  const real = realPath(path);
+  if (real === undefined) return undefined;
+  const isInside = folders.some((folder) => {
+    const realFolder = realPath(folder);
+    return realFolder !== undefined && isBelow(real, realFolder);
+  });
+  return isInside ? undefined : outside(path);
+}
+
+function isBelow(path: string, folder: string): boolean {
+  return path.startsWith(folder.endsWith('/') ? folder : `${folder}/`);
+}
+
+function outside(path: string): string {
+  return `${PREFIX}${path} is not below a folder of GATEWAY_PROXY__UNIX_SOCKETS_FROM`;
+}
+
+function realPath(path: string): string | undefined {
+  try {
+    return realpathSync(path);
+  } catch {
+    return undefined;
+  }
+}
