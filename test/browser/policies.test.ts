@@ -338,3 +338,21 @@ it('edits the declared configuration, plans it by recent requests and applies it
   expect(await statuses(1)).toEqual([405]);
   expectNoProblems();
 });
+
+it('takes callers by their certificate: the form, the YAML, and the answer of the proxy', async () => {
+  const { page, expectNoProblems } = await console.open(`${APP}?tab=policy`, 'editor');
+  await press(page, 'Set here: Authentication');
+  await page.getByLabel('Credential', { exact: true }).selectOption('mtls');
+  await page.getByLabel('Trusted certificates').fill('partners');
+  await page.getByLabel('Callers, as YAML').fill('- from: san_uri\n  value: spiffe://acme.example/*\n');
+  await yamlOf(page).getByText('spiffe://acme.example/*').waitFor();
+  expect(await axe(page)).toEqual([]);
+  await press(page, 'Save …');
+  // This gateway has neither TLS nor the file.
+  await dialog(page).getByText('There are no trusted certificates "partners" here').first().waitFor();
+  await saveNow(page);
+  const callers = [{ from: 'san_uri', value: 'spiffe://acme.example/*' }];
+  expect(await policy()).toEqual({ auth: { auth_type: 'mtls', mtls: { ca: 'partners', callers } } });
+  expect(await statuses(1)).toEqual([401]);
+  expectNoProblems();
+});

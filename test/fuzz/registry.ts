@@ -4,6 +4,7 @@
  */
 import { base64Fuzzer } from './base64.ts';
 import { canary } from './canary.ts';
+import { certificateFuzzer, clientHelloFuzzer, revocationListFuzzer } from './certificates.ts';
 import { chunkedFuzzer } from './chunked.ts';
 import { differentialFuzzer, differentialResponseFuzzer } from './differential.ts';
 import { grpcMessagesFuzzer } from './grpc-messages.ts';
@@ -30,6 +31,9 @@ export const fuzzers: readonly Fuzzer[] = [
   proxyHeaderFuzzer,
   grpcMessagesFuzzer,
   base64Fuzzer,
+  certificateFuzzer,
+  revocationListFuzzer,
+  clientHelloFuzzer,
 ];
 
 /** Must fail; not in the list, so that a run of all fuzzers can pass. */

@@ -138,6 +138,7 @@ export const explainWords = {
   notRecorded: 'Header fields are not recorded for real exchanges.',
   noMatch: 'none',
   anonymous: 'anonymous',
+  certificate: 'Client certificate',
   parameters: 'Path parameters',
 
   candidates: 'Revisions that could take it',

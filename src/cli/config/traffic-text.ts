@@ -59,5 +59,5 @@ function sideText({ status, code, backends, cors_refused: isRefused }: ShownSide
 
 function callerText({ kind, id, name }: ShownTraffic['groups'][number]['by']): string {
   if (kind === 'api_key') return `key "${printable(name)}"`;
-  return kind === 'jwt' ? `subject "${printable(id)}"` : 'anonymous callers';
+  return kind === 'anonymous' ? 'anonymous callers' : `subject "${printable(id)}"`;
 }

@@ -53,10 +53,11 @@ export class CertificateMaker {
   /**
    * A revocation list in PEM.
    * @param days until the next update
+   * @param index lines of openssl's list of certificates, for those that were never made
    */
-  revocationList(by: Made, revoked: readonly Made[], days = 7): string {
+  revocationList(by: Made, revoked: readonly Made[], days = 7, index = ''): string {
     const at = (file: string): string => join(this.folder, file);
-    writeFileSync(at('index.txt'), '');
+    writeFileSync(at('index.txt'), index);
     writeFileSync(at('crlnumber'), '01\n');
     writeFileSync(
       at('ca.cnf'),

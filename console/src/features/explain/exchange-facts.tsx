@@ -16,7 +16,8 @@ interface FactsProps {
 }
 
 export function RequestFacts({ explanation }: FactsProps): ReactNode {
-  const { request, app, version, revision, endpoint, caller, request_id: id, recorded_at: at } = explanation;
+  const { request, app, version, revision, endpoint, caller, certificate } = explanation;
+  const { request_id: id, recorded_at: at } = explanation;
   const rows: (readonly [string, ReactNode])[] = [
     [
       explainWords.request,
@@ -37,6 +38,13 @@ export function RequestFacts({ explanation }: FactsProps): ReactNode {
     [explainWords.caller, <Caller key="w" explanation={explanation} />],
   ];
   if (caller !== null && caller.scopes.length > 0) rows.push([explainWords.scopes, caller.scopes.join(', ')]);
+  if (certificate !== undefined) {
+    const { subject, fingerprint, ca } = certificate;
+    rows.push([
+      explainWords.certificate,
+      <code key="x">{`${subject === '' ? fingerprint : subject} (${ca})`}</code>,
+    ]);
+  }
   const parameters = Object.entries(endpoint?.parameters ?? {});
   if (parameters.length > 0)
     rows.push([explainWords.parameters, parameters.map(([name, value]) => `${name} = ${value}`).join(', ')]);
@@ -69,7 +77,7 @@ function AppLink({ slug }: { readonly slug: string }): ReactNode {
 function Caller({ explanation: { caller, app } }: FactsProps): ReactNode {
   if (caller === null) return explainWords.noMatch;
   if (caller.kind === 'anonymous') return explainWords.anonymous;
-  if (caller.kind === 'jwt' || app === null) return caller.name;
+  if (caller.kind !== 'api_key' || app === null) return caller.name;
   return (
     <Link to="/apps/$app/keys/$key" params={{ app: app.slug, key: caller.id }}>
       {caller.name}

@@ -47,5 +47,5 @@ function sideText({ status, code, backends, cors_refused: isRefused }: PlanSide)
 
 function callerText({ kind, id, name }: TrafficGroup['by']): string {
   if (kind === 'api_key') return say.byKey(name);
-  return kind === 'jwt' ? say.bySubject(id) : say.byAnonymous;
+  return kind === 'anonymous' ? say.byAnonymous : say.bySubject(id);
 }

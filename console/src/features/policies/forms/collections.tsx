@@ -125,7 +125,7 @@ function MapRow({ label, number, row: [name, value], onRow }: MapRowProps): Reac
 
 interface RawYamlProps {
   readonly label: string;
-  readonly hint?: string;
+  readonly hint?: ReactNode;
   readonly value: unknown;
   readonly onValue: (value: unknown) => void;
   readonly error?: string | undefined;
@@ -151,6 +151,16 @@ export function RawYaml({ label, hint, value, onValue, error }: RawYamlProps): R
         if (problem === undefined) onValue(next.trim() === '' ? undefined : fresh);
       }}
     />
+  );
+}
+
+/** A field whose value has no form of its own. */
+export function YamlAt(props: FieldAtProps): ReactNode {
+  const field = boundField(props);
+  if (field === undefined) return null;
+  const { value, set, label, hint, error } = field;
+  return (
+    <RawYaml label={label} {...(hint !== undefined && { hint })} value={value} onValue={set} error={error} />
   );
 }
 

@@ -4,7 +4,7 @@ import { policyWords } from '../../../text/policies.ts';
 import { FieldGrid } from '../../../ui/controls/field.tsx';
 import { memberOf, plainOf } from '../../../ui/editor/json-schema.ts';
 import styles from '../policies.module.css';
-import { ChoicesAt, MapAt, OtherFields, RawYaml } from './collections.tsx';
+import { ChoicesAt, MapAt, OtherFields, RawYaml, YamlAt } from './collections.tsx';
 import { ChoiceAt, FlagAt, LinesAt, NumberAt, TextAt } from './fields.tsx';
 import { fieldsOf, formBelow, type PartForm } from './part-form.ts';
 
@@ -17,22 +17,42 @@ interface Part {
 type FormProps = { readonly form: PartForm };
 
 function AuthForm({ form }: FormProps): ReactNode {
-  const isJwt = fieldsOf(form)['auth_type'] === 'jwt' || fieldsOf(form)['jwt'] !== undefined;
+  const { auth_type: type, jwt, mtls } = fieldsOf(form);
+  const isJwt = type === 'jwt' || jwt !== undefined;
+  const isMtls = type === 'mtls' || mtls !== undefined;
   return (
     <>
       <FieldGrid>
         <ChoiceAt form={form} name="auth_type" />
         <FlagAt form={form} name="required" />
-        <TextAt form={form} name="in" />
+        {type !== 'mtls' && <TextAt form={form} name="in" />}
         <FlagAt form={form} name="forward_credentials" />
         {isJwt && <LinesAt form={form} name="required_claims" />}
       </FieldGrid>
       {isJwt && <JwtForm form={form} />}
+      {isMtls && <MtlsForm form={form} />}
       <OtherFields
         form={form}
-        known={['auth_type', 'required', 'in', 'forward_credentials', 'required_claims', 'jwt']}
+        known={['auth_type', 'required', 'in', 'forward_credentials', 'required_claims', 'jwt', 'mtls']}
       />
     </>
+  );
+}
+
+function MtlsForm({ form }: FormProps): ReactNode {
+  const schema = memberOf(form.schema, 'mtls');
+  if (schema === undefined) return null;
+  const mtls = formBelow(form, 'mtls', plainOf(schema));
+  return (
+    <div className={styles['inner']}>
+      <FieldGrid>
+        <TextAt form={mtls} name="ca" placeholder="partners" />
+        <ChoiceAt form={mtls} name="revocation_lists" />
+        <ChoiceAt form={mtls} name="forward" />
+      </FieldGrid>
+      <YamlAt form={mtls} name="callers" />
+      <OtherFields form={mtls} known={['ca', 'revocation_lists', 'forward', 'callers']} />
+    </div>
   );
 }
 
