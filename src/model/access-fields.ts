@@ -75,7 +75,10 @@ export const ACCESS_FIELD_MEANINGS: Readonly<Record<AccessField, AccessFieldMean
     absent: 'when the revision has a single target',
   },
   retries: { meaning: 'attempts at a backend beyond the first', absent: 'when there were none' },
-  key_id: { meaning: 'id of the API key, or subject of the JWT', absent: 'for anonymous callers' },
+  key_id: {
+    meaning: 'id of the API key, subject of the JWT, or name of the caller of a certificate',
+    absent: 'for anonymous callers',
+  },
   client_ip: {
     meaning: 'address of the client, taken from `X-Forwarded-For` when the peer is a trusted proxy',
   },

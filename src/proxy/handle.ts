@@ -27,7 +27,7 @@ const STAGES: readonly Stage[] = [
   locate, //          the canonical path                                         400, 204 for OPTIONS *
   answerPreflight, // CORS preflight, without credentials                        204
   match, //           version, revision, endpoint                                400 404 410 503
-  evaluatePolicy, //  authentication, scopes, methods, body size, limits         401 403 405 413 429
+  evaluatePolicy, //  authentication, scopes, methods, body size, limits         401 403 405 413 421 429
   answerAtLastHop, // OPTIONS and TRACE that may go no further                   200 204 400
   waitForBody, //     only where the policy asks for it                          408 413
   startAttempts, //   revision, breaker, backend, retries                        503, and 408 413 502 504

@@ -64,7 +64,8 @@ function requestId(text: string): string {
 }
 
 function explanationText(data: Json, io: CliIo): string {
-  const { outcome, code, request, app, version, revision, endpoint, caller, upstream, response, fix } = data;
+  const { outcome, code, request, app, version, revision, endpoint, caller, certificate, upstream } = data;
+  const { response, fix } = data;
   const paint = painter(io);
   const style = outcome === 'denied' || outcome === 'failed' ? 'red' : 'green';
   const verdict = code === null ? outcome : `${outcome}: ${code}`;
@@ -73,6 +74,7 @@ function explanationText(data: Json, io: CliIo): string {
     route: [app?.slug, version?.version, revision?.revision].filter((name) => name !== undefined).join(' '),
     endpoint: endpoint === null ? null : `${endpoint.method} ${endpoint.path}`,
     caller: caller === null ? null : [caller.kind, caller.name].filter((name) => name !== '').join(' '),
+    ...(certificate && { certificate: certificateText(certificate) }),
     backend: upstream?.url,
     status: response.status,
   };
@@ -84,6 +86,12 @@ function explanationText(data: Json, io: CliIo): string {
     ...(data.limits.length === 0 ? [] : [tableText(LIMIT_COLUMNS, data.limits, io)]),
     ...(fix === null ? [] : [`${paint('bold', 'Fix:')} ${printable(fix.detail)}${targetOf(fix)}\n`]),
   ].join('\n');
+}
+
+function certificateText({ subject, fingerprint, ca, trusted, rule }: Json): string {
+  const leads = trusted === null ? 'refused' : `by ${trusted}`;
+  const named = rule === null ? '' : `, callers[${rule}]`;
+  return `${subject === '' ? fingerprint : subject} (${ca}: ${leads}${named})`;
 }
 
 function targetOf({ target, value }: Json): string {

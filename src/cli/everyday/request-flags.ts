@@ -2,6 +2,7 @@
 import type { Command } from 'commander';
 import { CliError, printable, type CliIo } from '../io.ts';
 import { keyIn } from './access.ts';
+import { textOf } from './add-command.ts';
 
 export interface RequestFlags {
   readonly header: readonly string[];
@@ -10,6 +11,7 @@ export interface RequestFlags {
   readonly host?: string;
   readonly clientIp?: string;
   readonly bodyBytes?: string;
+  readonly clientCertificate?: string;
 }
 
 export function addRequestFlags(command: Command): Command {
@@ -19,7 +21,11 @@ export function addRequestFlags(command: Command): Command {
     .option('--key-file <file>', 'file with it; - is standard input')
     .option('--host <name>', 'Host field')
     .option('--client-ip <address>', 'address of the client; default: 127.0.0.1')
-    .option('--body-bytes <count>', 'length of the body');
+    .option('--body-bytes <count>', 'length of the body')
+    .option(
+      '--client-certificate <file>',
+      'certificate of the client in PEM, without its key; - is standard input',
+    );
 }
 
 function collect(value: string, before: readonly string[]): readonly string[] {
@@ -33,7 +39,7 @@ export function requestOf(
   flags: RequestFlags,
   io: CliIo,
 ): Record<string, unknown> {
-  const { key, keyFile, host, clientIp, bodyBytes } = flags;
+  const { key, keyFile, host, clientIp, bodyBytes, clientCertificate } = flags;
   if (key !== undefined && keyFile !== undefined) {
     throw new CliError('--key and --key-file are both given; expected one of them');
   }
@@ -49,6 +55,7 @@ export function requestOf(
     ...(token !== undefined && { token }),
     ...(clientIp !== undefined && { client_ip: clientIp }),
     ...(bodyBytes !== undefined && { body_bytes: Number(bodyBytes) }),
+    ...(clientCertificate !== undefined && { client_certificate: textOf(clientCertificate, io) }),
   };
 }
 

@@ -14,7 +14,8 @@ import { startOrigin, type Origin } from '../../support/backends/origin.ts';
 import { CA, connectHttp2, request as requestHttp2 } from '../../support/clients/http2-client.ts';
 import { sendRaw } from '../../support/clients/raw-client.ts';
 import { explain, stageOf } from '../../support/explain.ts';
-import { startGateway, type TestGateway } from '../../support/gateway.ts';
+import { ADMIN_TOKEN, startGateway, type TestGateway } from '../../support/gateway.ts';
+import { headgate } from '../../../src/cli/cli.fixture.ts';
 import { until } from '../../support/measure/until.ts';
 import {
   CA_EXTENSIONS,
@@ -400,6 +401,11 @@ describe('explain', { timeout: 60_000 }, () => {
       trusted: 'CN=partners-root',
       rule: 1,
     });
+    const file = join(maker.folder, 'chain.pem');
+    writeFileSync(file, reports.cert + middle.cert);
+    const args = ['explain', 'GET', input.url, '--client-certificate', file];
+    const shown = await headgate({ url: gateway.base }, args, { HEADGATE_TOKEN: ADMIN_TOKEN });
+    expect(shown.out).toMatch(/certificate +CN=reports \(partners: by CN=partners-root, callers\[1\]\)/);
     const without = await explain(gateway, input);
     expect([without.code, without.fix?.action]).toEqual(['certificate_missing', 'send_credentials']);
     const refused = await explain(gateway, { ...input, client_certificate: expired.cert });
