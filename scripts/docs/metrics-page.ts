@@ -48,7 +48,8 @@ const LABELS: Readonly<Record<string, string>> = {
   level:
     'level that set the limit: `endpoint`, `revision`, `version`, `app`, `global`, `keys`, `ip`, `auth_failures` or `other`',
   driver: '`sqlite` or `postgres`',
-  listener: '`traffic` or `management`; `backends`: presented to backends; `clients`: client certificates are verified with it',
+  listener:
+    '`traffic` or `management`; `backends`: presented to backends; `clients`: client certificates are verified with it',
   certificate: 'place of the certificate in the setting, or in its folder, from 1',
   name: 'first name in the certificate; with `backends` and `clients`, that of its files',
   result: '`applied`, `unchanged` or `refused`',

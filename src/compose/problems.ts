@@ -11,7 +11,7 @@ import type { ConfigFile } from '../control/config-file/config-file.ts';
 import { breakerProblems, errorProblems } from '../control/problems/backend-problems.ts';
 import { discoveryProblems } from '../control/problems/discovery-problems.ts';
 import { acmeProblems } from '../control/problems/acme-problems.ts';
-import { certificatesToRenew } from '../control/problems/certificate-problems.ts';
+import { certificatesToRenew, trustProblems } from '../control/problems/certificate-problems.ts';
 import { found, type FoundProblem } from '../control/problems/found-problem.ts';
 import { RECENT_MS } from '../control/problems/recent-events.ts';
 import {
@@ -54,6 +54,7 @@ export async function problemsOf(parts: Parts, others: ProblemParts): Promise<re
     ...errors,
     ...certificatesToRenew(watches.facts, clock.nowMs()),
     ...acmeProblems(acmeFacts(parts, watches)),
+    ...trustProblems(watches.trust),
     ...counterProblems(counterUse(limitMemory)),
     ...statsProblems(stats),
     ...memoryProblems(samples, getHeapStatistics().heap_size_limit),

@@ -7,6 +7,7 @@ import {
   type Made,
 } from '../../test/support/programs/certificate-maker.ts';
 import type { Certificate } from './certificate.ts';
+import { readRevocationLists } from './revocation-list.ts';
 import { readPemCertificates, readTrustBundle, type TrustBundle } from './trust-bundle.ts';
 import { verifyChain, type ChainRules } from './verify-chain.ts';
 
@@ -180,5 +181,18 @@ describe('revocation lists', () => {
     const bundle = readTrustBundle({ certificates: root.cert, revocations: Buffer.from(body, 'base64') });
     if ('error' in bundle) throw new Error(bundle.error);
     expect(verdict(lost, [], bundle)).toBe('revoked CN=lost-laptop');
+  });
+
+  it('of 40,000 certificates take no second of a processor', () => {
+    const index = Array.from(
+      { length: 40_000 },
+      (_, at) => `R\t300101000000Z\t260101000000Z\t${(0x10000000 + at).toString(16)}\tunknown\t/CN=x\n`,
+    );
+    const file = Buffer.from(maker.revocationList(root, [web], 7, index.join('')));
+    const before = process.cpuUsage();
+    const lists = readRevocationLists(file);
+    const { user, system } = process.cpuUsage(before);
+    expect('error' in lists ? lists.error : lists[0]?.size).toBe(40_001);
+    expect((user + system) / 1_000).toBeLessThan(1_000);
   });
 });

@@ -80,13 +80,27 @@ export class TrustWatch {
     return found.length === 0 ? undefined : found.join('. ');
   }
 
+  /** Files that cannot be used, in words. */
+  get unusable(): readonly string[] {
+    return [...this.#complaints].map(([file, reason]) => unusableText(file, reason));
+  }
+
+  /** Lists whose next update is overdue. */
+  get overdue(): readonly { readonly name: string; readonly sinceMs: number }[] {
+    const nowMs = this.#deps.clock.nowMs();
+    return [...this.#entries.keys()].flatMap((name) => {
+      const sinceMs = this.#overdueSince(name, nowMs);
+      return sinceMs === undefined ? [] : [{ name, sinceMs }];
+    });
+  }
+
   /** The same of one bundle. */
   problemOf(name: string): string | undefined {
     const nowMs = this.#deps.clock.nowMs();
     const found: string[] = [];
     for (const file of [name + CERT_END, name + CRL_END]) {
       const complaint = this.#complaints.get(file);
-      if (complaint !== undefined) found.push(`Cannot use the file ${file}: ${complaint}`);
+      if (complaint !== undefined) found.push(unusableText(file, complaint));
     }
     const facts = this.facts.filter(({ names }) => names[0] === name);
     const ends = problemText(certificateProblems(facts, nowMs), 'clients');
@@ -257,6 +271,12 @@ export class TrustWatch {
 }
 
 const GONE = 'none';
+
+function unusableText(file: string, reason: string): string {
+  return file === ''
+    ? `Cannot read all of the trusted certificates for clients: ${reason}`
+    : `Cannot use the file ${file}: ${reason}`;
+}
 
 async function stampOf(path: string): Promise<string> {
   const found = await stat(path, { bigint: true }).catch(() => undefined);

@@ -22,6 +22,8 @@ export const PROBLEMS = {
   high_error_share: 'Many requests of an app end in errors',
   certificate_expired: 'A certificate has expired',
   certificate_expires_soon: 'A certificate expires soon',
+  trusted_certificates_unusable: 'A file of trusted certificates for clients cannot be used',
+  revocation_list_overdue: 'The next update of a revocation list is overdue',
   certificate_not_valid_yet: 'A certificate is not valid yet',
   certificate_order_failed: 'A certificate could not be ordered',
   acme_directory_unavailable: 'The ACME directory cannot be used',

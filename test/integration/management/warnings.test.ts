@@ -349,6 +349,13 @@ describe('client certificates', () => {
     expect((await plain.api('GET', '//readyz')).body.data.reason).toMatch(
       /"old" has expired.*listed\.crl: it has no revocation list|listed\.crl: it has no revocation list.*"old" has expired/,
     );
+    const problems: { code: string; detail: string }[] = await plain.must('GET', '/problems');
+    const codes = problems.map(({ code }) => code).filter((code) => /cert|revoc/.test(code));
+    expect(codes.toSorted()).toEqual([
+      'certificate_expired',
+      'revocation_list_overdue',
+      'trusted_certificates_unusable',
+    ]);
     await plain.stop();
     maker.remove();
     rmSync(folder, { recursive: true });

@@ -194,14 +194,13 @@ describe('workers and nodes', { timeout: 90_000 }, () => {
       (_, at) => `R\t300101000000Z\t260101000000Z\t${(0x10000000 + at).toString(16)}\tunknown\t/CN=x\n`,
     );
     writeFileSync(join(folder, 'partners.crl'), maker.revocationList(root, [web], 7, index.join('')));
-    const slowest = { ms: 0 };
+    const answers = new Set<string>();
     await until(async () => {
-      const started = performance.now();
       const answer = await ask(gateway, web);
-      slowest.ms = Math.max(slowest.ms, performance.now() - started);
+      answers.add(answer);
       return answer === '401 certificate_invalid';
     });
-    expect(slowest.ms).toBeLessThan(2_000);
+    expect([...answers].filter((answer) => answer !== '200')).toEqual(['401 certificate_invalid']);
   });
 });
 

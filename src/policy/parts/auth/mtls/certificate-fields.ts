@@ -21,9 +21,10 @@ function lineOf(forward: MtlsSettings['forward'], certificate: Certificate): str
   const members = [
     `Hash=${fingerprint}`,
     `Cert="${encodeURIComponent(pemOf(raw))}"`,
-    `Subject="${quotable(subjectText)}"`,
-    ...names.uris.map((uri) => `URI=${quotable(uri)}`),
-    ...names.dns.map((name) => `DNS=${quotable(name)}`),
+    // RFC 4514 has escaped quotes and backslashes in it.
+    `Subject="${visible(subjectText)}"`,
+    ...names.uris.map((uri) => `URI=${quotedIfOdd(uri)}`),
+    ...names.dns.map((name) => `DNS=${quotedIfOdd(name)}`),
   ];
   return `X-Forwarded-Client-Cert: ${members.join(';')}\r\n`;
 }
@@ -33,9 +34,14 @@ function pemOf(raw: Buffer): string {
   return `-----BEGIN CERTIFICATE-----\n${lines.join('\n')}\n-----END CERTIFICATE-----\n`;
 }
 
-/** What could end the member, the list or the line is percent-encoded, as UTF-8. */
-function quotable(text: string): string {
-  return text.replace(/[^ -~]|["%;,\\]/gu, (character) =>
+/** A value that could be taken for more than one, as Envoy quotes it. */
+function quotedIfOdd(value: string): string {
+  return /[",;=\\]/.test(value) ? `"${value.replace(/["\\]/g, '\\$&')}"` : value;
+}
+
+/** Characters that a line cannot have, and `%`, are percent-encoded, as UTF-8. */
+function visible(text: string): string {
+  return text.replace(/[^ -~]|%/gu, (character) =>
     [...Buffer.from(character, 'utf8')]
       .map((byte) => `%${byte.toString(16).toUpperCase().padStart(2, '0')}`)
       .join(''),

@@ -15,6 +15,7 @@ import type { ClientTls, CompiledPolicy, Denial } from '../../../stage.ts';
 import { testFacts, testGateway } from '../../../test-fixtures.ts';
 import { AuthSchema } from '../schema.ts';
 import { findCaller } from './certificate-callers.ts';
+import { certificateLine } from './certificate-fields.ts';
 import type { CertificateCaller } from './mtls-schema.ts';
 
 const maker = new CertificateMaker();
@@ -89,6 +90,34 @@ describe('auth.mtls.callers', () => {
         expect(found !== undefined).toBe(new RegExp(`^${quoted.join('[^/]+')}$`).test(value));
       }),
     );
+  });
+});
+
+describe('auth.mtls.forward', () => {
+  const certificate = certificateOf(web.cert);
+
+  it('gives the certificate in the field of RFC 9440, or in that of Envoy', () => {
+    expect(certificateLine('none', certificate)).toBe('');
+    const raw = certificate.raw.toString('base64');
+    expect(certificateLine('client_cert', certificate)).toBe(`Client-Cert: :${raw}:\r\n`);
+    const line = certificateLine('x_forwarded_client_cert', certificate);
+    const found =
+      /^X-Forwarded-Client-Cert: Hash=(\w{64});Cert="([^"]*)";Subject="(.*)";URI=(\S+);DNS=(\S+)\r\n$/.exec(
+        line,
+      );
+    expect(found?.slice(3)).toEqual([
+      'CN=web,O=Acme\\, Inc.,C=DE',
+      'spiffe://a.test/ns/prod/sa/web',
+      'web.a.test',
+    ]);
+    expect(decodeURIComponent(found?.[2] ?? '')).toBe(web.cert);
+  });
+
+  it('no name ends the member or the line', () => {
+    const names = { uris: ['a:b",URI="c'], dns: ['x;Hash=0'], emails: [] };
+    const odd = { ...certificate, names, subjectText: 'CN=a\\"b\u00e4%' };
+    const line = certificateLine('x_forwarded_client_cert', odd);
+    expect(line).toContain(';Subject="CN=a\\"b%C3%A4%25";URI="a:b\\",URI=\\"c";DNS="x;Hash=0"\r\n');
   });
 });
 
