@@ -21,6 +21,7 @@ const VERBS: Readonly<Record<string, string>> = {
 };
 
 const WHOLE: Readonly<Record<string, (name: string) => string>> = {
+  'certificate.renew': (name) => `Asked for a new certificate of ${name}`,
   'config.apply': () => 'Applied a configuration',
   'config.backup': () => 'Took a backup',
   'config.change': () => 'Changed the configuration',

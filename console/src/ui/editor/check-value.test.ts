@@ -24,7 +24,7 @@ describe('a policy against the schema of the gateway', () => {
     [{ rate_limit: { requests: 0 } }, '/rate_limit/requests', 'Must be at least 1'],
     [{ rate_limit: { requests: 1.5 } }, '/rate_limit/requests', 'Must be a whole number'],
     [{ rate_limit: 'fast' }, '/rate_limit', 'Must be fields with values'],
-    [{ auth: { auth_type: 'magic' } }, '/auth/auth_type', 'Must be one of api_key, jwt, none'],
+    [{ auth: { auth_type: 'magic' } }, '/auth/auth_type', 'Must be one of api_key, jwt, mtls, none'],
     [{ auth: {} }, '/auth', 'The field auth_type is missing'],
     [
       { auth: { auth_type: 'jwt', jwt: { secret: 'short' } } },

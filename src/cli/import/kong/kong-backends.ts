@@ -12,6 +12,11 @@ export interface ServiceBackends {
   readonly isEnabled: boolean;
 }
 
+/** Schemes of backends by Kong's protocols of gRPC, which HTTP/2 carries. */
+const GRPC_SCHEMES: ReadonlyMap<string, 'http' | 'https'> = new Map([
+  ['grpc', 'http'],
+  ['grpcs', 'https'],
+]);
 const PORT_DEFAULT = 80;
 const TARGET_PORT_DEFAULT = 8000;
 const RETRIES_MAX = 5;
@@ -27,8 +32,18 @@ export function backendsOf(service: KongService, document: KongDocument): Servic
     isEnabled: node.boolean('enabled') ?? true,
   };
   const tls = tlsOf(node, address, document);
+  if (node.text('client_certificate') !== undefined || node.has('client_certificate'))
+    node.lost(
+      'is shown to the backend, and was not carried over',
+      'files in `GATEWAY_PROXY__CLIENT_CERTIFICATES` and `backend_tls.client_certificate` of the revision',
+      'client_certificate',
+    );
   if (address === undefined) return undefined;
-  const shared: Item = tls === undefined ? {} : { backend_tls: tls };
+  const isGrpc = GRPC_SCHEMES.has(node.text('protocol') ?? '');
+  const shared: Item = {
+    ...(isGrpc && { backend_protocol: 'h2' }),
+    ...(tls !== undefined && { backend_tls: tls }),
+  };
   const upstream = document.upstreams.get(address.host);
   if (upstream === undefined) {
     const fields = { ...backendFields(address), ...shared };
@@ -63,7 +78,8 @@ function addressOf(node: SourceNode): BackendAddress | undefined {
   const host = node.text('host');
   const port = node.number('port') ?? PORT_DEFAULT;
   const path = node.text('path') ?? '/';
-  if (protocol !== 'http' && protocol !== 'https') {
+  const scheme = GRPC_SCHEMES.get(protocol) ?? protocol;
+  if (scheme !== 'http' && scheme !== 'https') {
     node.lost(`speaks ${protocol}, and this gateway speaks HTTP only`);
     return undefined;
   }
@@ -71,7 +87,7 @@ function addressOf(node: SourceNode): BackendAddress | undefined {
     node.lost('has no host');
     return undefined;
   }
-  return checked(node, { scheme: protocol, host, port, path });
+  return checked(node, { scheme, host, port, path });
 }
 
 function fromUrl(node: SourceNode, url: string): BackendAddress | undefined {

@@ -116,6 +116,32 @@ describe('headgate import kong', () => {
     expect(again.code).toBe(0);
   });
 
+  it('asks backends of gRPC in HTTP/2, and tells of certificates that they want', async () => {
+    const service = (name: string, fields: object): object => ({
+      name,
+      host: `${name}.internal`,
+      port: 9000,
+      routes: [{ name, paths: [`/${name}`], protocols: ['grpc', 'grpcs'], strip_path: false }],
+      ...fields,
+    });
+    const services = [
+      service('plain', { protocol: 'grpc' }),
+      service('secure', { protocol: 'grpcs', client_certificate: { id: 'c1' } }),
+      service('raw', { protocol: 'tcp' }),
+    ];
+    const { out } = await run({ _format_version: '3.0', services }, '--apply');
+    expect(out).toContain('services[raw]: speaks tcp, and this gateway speaks HTTP only');
+    expect(out).toContain(
+      'services[secure].client_certificate: is shown to the backend, and was not carried over',
+    );
+    const { versions } = await kong();
+    const revisions = Object.values<Json>(versions).flatMap((version) =>
+      Object.values<Json>(version.revisions),
+    );
+    expect(revisions).toHaveLength(2);
+    for (const revision of revisions) expect(revision.backend_protocol).toBe('h2');
+  });
+
   it('brings the values of keys along and never shows them', async () => {
     const { out } = await run(SHOP, '--apply', '--with-key-values');
     expect(out).not.toContain(KEY);

@@ -98,9 +98,12 @@ function methodNames(node: SourceNode): string[] | undefined {
   return undefined;
 }
 
+/** gRPC is HTTP/2, which clients may speak on every route. */
+const HTTP_PROTOCOLS: ReadonlySet<string> = new Set(['http', 'https', 'grpc', 'grpcs']);
+
 function speaksHttp(node: SourceNode): boolean {
   const protocols = node.texts('protocols') ?? [];
-  const foreign = protocols.filter(({ text }) => text !== 'http' && text !== 'https');
+  const foreign = protocols.filter(({ text }) => !HTTP_PROTOCOLS.has(text));
   if (foreign.length > 0 && foreign.length === protocols.length) {
     node.lost(`speaks ${foreign.map(({ text }) => text).join(', ')}, and this gateway speaks HTTP only`);
     return false;
