@@ -42,6 +42,7 @@ const TAGS: readonly (readonly [string, string])[] = [
 ];
 const PARAMETERS: Readonly<Record<string, string>> = {
   app_id: 'Id or slug of the app.',
+  name: 'Name for which certificates are ordered.',
   version_id: 'Id or label of the version.',
   revision_id: 'Id or label of the revision.',
   endpoint_id: 'Id of the endpoint.',
