@@ -78,7 +78,11 @@ describe(
         ['GATEWAY_LOG__LEVEL', 'verbose', /expected trace, debug, info/],
         ['GATEWAY_LOG__FORMAT', 'xml', /expected json or text/],
         ['GATEWAY_LOG__ACCESS', '2', /expected off, errors or all/],
-        ['GATEWAY_LOG__ACCESS_FIELDS', 'status,query', /expected names from request_id, trace_id, app, .*would_deny/],
+        [
+          'GATEWAY_LOG__ACCESS_FIELDS',
+          'status,query',
+          /expected names from request_id, trace_id, app, .*would_deny/,
+        ],
       ],
       [
         ['GATEWAY_DATABASE_URL', 'headgate.db', /sqlite:\/\//],
