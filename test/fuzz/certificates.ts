@@ -107,7 +107,7 @@ export const clientHelloFuzzer: Fuzzer = {
     const behind = Buffer.alloc(random.below(50), random.below(256));
     checkEqual(
       readClientHello(Buffer.concat([whole, behind])),
-      { kind: 'read', serverName: name.toLowerCase() },
+      { kind: 'read', hello: { serverName: name.toLowerCase(), isChallenge: false } },
       `Not read: ${whole.toString('hex')}`,
     );
     const bytes = random.oneIn(2) ? whole : damage(Buffer.concat([whole, behind]), random);

@@ -79,6 +79,7 @@ describe('parseHostEntry', () => {
     ['xn--bcher-kva.xn--abc', 'IDNA'],
     ['xn--ü.example', 'IDNA'],
     ['a\u200fb.example', 'IDNA'],
+    ['a\u1fef.example', 'IDNA'],
     [`${'a'.repeat(64)}.example`, 'at most 63'],
     [`${'a.'.repeat(127)}example`, 'at most 253'],
   ])('%j is refused: %s', (text, error) => {

@@ -96,8 +96,10 @@ function asciiName(text: string): string | undefined {
   // oxlint-disable-next-line no-control-regex
   if (/^[\u0000-\u007f]*$/.test(lower) && !A_LABEL.test(lower)) return lower;
   const name = domainToASCII(lower);
+  // Some characters stand for one of ASCII that no name has, such as U+1FEF for "`".
+  if (!/^[a-z0-9._-]+$/.test(name)) return undefined;
   // An A-label that stands for nothing stays as it is.
-  return name === '' || A_LABEL.test(domainToUnicode(name)) ? undefined : name;
+  return A_LABEL.test(domainToUnicode(name)) ? undefined : name;
 }
 
 function nameError(name: string): string | undefined {

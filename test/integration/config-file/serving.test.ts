@@ -156,6 +156,7 @@ describe('a gateway with configuration files', () => {
         'createDebugToken',
         'deleteDebugToken',
         'resetShadowReport',
+        'renewCertificate',
       ]);
       const { body: document } = await gateway.api('GET', '/openapi.json');
       const before = await gateway.must('GET', '/config');

@@ -187,7 +187,9 @@ it('a test request goes through though the gateway takes loopback for a balancer
 
 it('ports that clash, or have no certificate, stop the start in words', async () => {
   const alone = await runToEnd({ GATEWAY_PROXY__TLS__PORT: '8443' });
-  expect(alone.output).toContain('expected GATEWAY_PROXY__TLS__CERT_FILE to be set too');
+  expect(alone.output).toContain(
+    'expected GATEWAY_PROXY__TLS__CERT_FILE or GATEWAY_ACME__DIRECTORY to be set too',
+  );
   const clash = await runToEnd({
     ...CERTIFICATE,
     GATEWAY_PROXY__PORT: '8443',
