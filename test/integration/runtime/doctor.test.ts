@@ -11,7 +11,7 @@ import { MAIN, startGateway } from '../../support/gateway.ts';
 import { run } from '../../support/programs/programs.ts';
 
 const TLS = resolve(import.meta.dirname, '../../support/tls');
-const NOBODY_ID = 65_534;
+const UNPRIVILEGED_ID = 65_534;
 
 let folder = '';
 let server: Server | undefined;
@@ -103,7 +103,7 @@ describe('headgate doctor', () => {
   it('says so when another user owns the folder', async () => {
     mkdirSync(join(folder, 'data'), { mode: 0o700 });
     chmodSync(folder, 0o755);
-    const { wrong, healthy } = await doctor({ UID: String(NOBODY_ID) });
+    const { wrong, healthy } = await doctor({ UID: String(UNPRIVILEGED_ID) });
     expect(healthy).toBe(false);
     expect(wrong).toMatch(/files error: EACCES: permission denied/);
   });
@@ -112,7 +112,7 @@ describe('headgate doctor', () => {
     mkdirSync(join(folder, 'data'));
     writeFileSync(join(folder, 'data/admin-token'), 'secret', { mode: 0o644 });
     writeFileSync(database(), '', { mode: 0o600 });
-    chownSync(database(), NOBODY_ID, NOBODY_ID);
+    chownSync(database(), UNPRIVILEGED_ID, UNPRIVILEGED_ID);
     const { wrong, healthy } = await doctor();
     expect(healthy).toBe(true);
     expect(wrong).toMatch(/files warning: other users may use ".*admin-token" \(mode 644\)/);
