@@ -23,18 +23,34 @@ const endpoints = fc.dictionary(
   fc.constantFrom('GET /a', 'GET /a/{id}', '* /b/*', 'POST /a', 'DELETE /c'),
   fc.record({ is_active: fc.boolean(), policy_override: policy }, { requiredKeys: [] }),
 );
-const revision = fc.record(
+const ports = fc.constantFrom(80, 443, 8080);
+const target = fc.record(
   {
-    backend_host: fc.constantFrom('127.0.0.1', 'backend.internal'),
-    backend_scheme: fc.constantFrom('http', 'https'),
-    backend_protocol: fc.constantFrom('http1', 'h2'),
-    backend_port: fc.constantFrom(80, 443, 8080),
-    is_current: fc.boolean(),
-    traffic_weight: fc.constantFrom(0, 100, 7),
-    default_policy: policy,
-    endpoints,
+    host: fc.constantFrom('10.0.0.1', '10.0.0.2', 'unix:/run/a'),
+    port: ports,
+    weight: fc.constantFrom(1, 100),
   },
-  { requiredKeys: ['backend_host'] },
+  { requiredKeys: ['host'] },
+);
+const targets = fc.uniqueArray(target, { minLength: 1, maxLength: 3, selector: ({ host }) => host });
+const anyRevision = {
+  backend_scheme: fc.constantFrom('http', 'https'),
+  backend_protocol: fc.constantFrom('http1', 'h2'),
+  is_current: fc.boolean(),
+  traffic_weight: fc.constantFrom(0, 100, 7),
+  default_policy: policy,
+  endpoints,
+};
+const revision = fc.oneof(
+  fc.record(
+    {
+      ...anyRevision,
+      backend_host: fc.constantFrom('127.0.0.1', 'backend.internal'),
+      backend_port: ports,
+    },
+    { requiredKeys: ['backend_host'] },
+  ),
+  fc.record({ ...anyRevision, targets }, { requiredKeys: ['targets'] }),
 );
 const version = fc.record(
   {

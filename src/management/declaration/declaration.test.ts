@@ -60,6 +60,22 @@ describe('a declared configuration', () => {
     });
   });
 
+  it('shows targets without what is at its default, and a Unix socket without a port', async () => {
+    const targets = [
+      { host: '10.0.0.1' },
+      { host: 'unix:/run/a', weight: 1 },
+      { host: '10.0.0.2', port: 80 },
+    ];
+    const config = {
+      apps: {
+        billing: { gateway_path: '/billing', versions: { v1: { revisions: { r1: { targets } } } } },
+      },
+    };
+    expect((await apply(config)).status).toBe(200);
+    expect(await dump()).toEqual(config);
+    expect(summary(await plan(config))).toEqual([]);
+  });
+
   it('says what a plan would change, and changes nothing', async () => {
     await apply({ apps: { billing: BILLING } });
     const before = await dump();

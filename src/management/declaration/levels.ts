@@ -5,7 +5,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { timestamp } from '../../lib/clock.ts';
 import { uuidv7 } from '../../lib/ids.ts';
-import type { Endpoint, Revision, StoredApiKey, Version } from '../../model/resources.ts';
+import type { Endpoint, Revision, StoredApiKey, Target, Version } from '../../model/resources.ts';
 import { jsonSchema, type JsonSchema } from '../../model/json-schema.ts';
 import type { ConfigWriter } from '../../storage/repository.ts';
 import { fail, isFailure, type Failure } from '../api/failure.ts';
@@ -15,6 +15,7 @@ import { validate } from '../api/validate.ts';
 import type { RuleContext } from '../write/rule-context.ts';
 import type { Resource, StoredRecord } from '../crud/resource.ts';
 import { DeclaredKeyValueSchema } from '../schemas/api-key.ts';
+import { PORT_DEFAULT, TARGET_WEIGHT_DEFAULT } from '../schemas/revision-parts/targets.ts';
 import { apps } from '../routes/resources/apps.ts';
 import { endpoints } from '../routes/resources/endpoints.ts';
 import { revisions } from '../routes/resources/revisions.ts';
@@ -263,8 +264,17 @@ function writableRevision(revision: Revision): Item {
   const { targets, discovery, ...single } = revisions.writable(revision);
   if (!revision.targets && !revision.discovery) return single;
   const { backend_host: _host, backend_port: port, ...rest } = single;
-  if (!revision.discovery) return { ...rest, targets };
+  if (!revision.discovery) return { ...rest, targets: revision.targets?.map(declaredTarget) };
   return { ...rest, ...(revision.discovery.type === 'file' && { backend_port: port }), discovery };
+}
+
+/** Without what is at its default; the port of a Unix socket is at that. */
+function declaredTarget({ port, weight, ...target }: Target): Item {
+  return {
+    ...target,
+    ...(port !== PORT_DEFAULT && { port }),
+    ...(weight !== TARGET_WEIGHT_DEFAULT && { weight }),
+  };
 }
 
 export function endpointLabel({ method, path }: Pick<Endpoint, 'method' | 'path'>): string {

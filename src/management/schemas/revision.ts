@@ -12,7 +12,12 @@ import { closed, nullable, oneOf } from '../../model/schema-pieces.ts';
 import { PolicySchema } from '../../policy/registry.ts';
 import { id, label, path, recordFields } from './common.ts';
 import { DiscoverySchema } from './revision-parts/discovery.ts';
-import { LoadBalancingSchema, TargetsInputSchema, TargetsSchema } from './revision-parts/targets.ts';
+import {
+  LoadBalancingSchema,
+  PORT_DEFAULT,
+  TargetsInputSchema,
+  TargetsSchema,
+} from './revision-parts/targets.ts';
 
 /** Largest weight; sums of many revisions stay far inside of exact integers. */
 export const TRAFFIC_WEIGHT_MAX = 1_000_000;
@@ -184,7 +189,7 @@ const host = Type.String({
 const port = Type.Integer({
   minimum: 1,
   maximum: 65_535,
-  default: 443,
+  default: PORT_DEFAULT,
   description: 'Port of the backend. A Unix socket has none.',
 });
 const basePath = path('Prefix of every path that is sent to the backend. Default: `/`.');

@@ -8,6 +8,7 @@ export const TARGETS_MAX = 256;
 /** Largest weight; sums of all targets stay exact. */
 const WEIGHT_MAX = 1_000_000;
 export const TARGET_WEIGHT_DEFAULT = 100;
+export const PORT_DEFAULT = 443;
 
 export const TargetSchema = Type.Object(
   {

@@ -3,9 +3,9 @@ import { isIP } from 'node:net';
 import type { FieldError } from '../../../model/errors.ts';
 import type { Discovery } from '../../../model/resources.ts';
 import type { DiscoveryInput } from '../../schemas/revision-parts/discovery.ts';
+import { PORT_DEFAULT } from '../../schemas/revision-parts/targets.ts';
 import { parseHost } from './backend.ts';
 
-const DEFAULT_PORT = 443;
 /** What `backend_host` of a revision says whose targets a file lists: a name that cannot exist (RFC 2606). */
 export const NO_HOST = 'targets-from-a-file.invalid';
 
@@ -25,7 +25,7 @@ export interface PlacedDiscovery {
 /** The stored form, and the short form that goes with it. */
 export function readDiscovery(
   input: DiscoveryInput,
-  defaultPort = DEFAULT_PORT,
+  defaultPort = PORT_DEFAULT,
 ): PlacedDiscovery | { readonly errors: readonly FieldError[] } {
   const unused = Object.keys(input).filter((name) => !FIELDS[input.type].includes(name as never));
   if (unused.length > 0)

@@ -9,12 +9,11 @@ import { EJECTION_DEFAULTS } from '../../../config/targets.ts';
 import { socketPathOf } from '../../../egress/unix-sockets.ts';
 import { isObject } from '../../api/merge-patch.ts';
 import type { DiscoveryInput } from '../../schemas/revision-parts/discovery.ts';
-import { TARGET_WEIGHT_DEFAULT } from '../../schemas/revision-parts/targets.ts';
+import { PORT_DEFAULT, TARGET_WEIGHT_DEFAULT } from '../../schemas/revision-parts/targets.ts';
 import type { RuleContext } from '../rule-context.ts';
 import { parseBackendHost } from './backend.ts';
 import { NO_HOST, readDiscovery } from './discovery.ts';
 
-const DEFAULT_PORT = 443;
 /** As the parameters of an endpoint's path are called. */
 const PARAMETER = /^[A-Za-z_][A-Za-z0-9_-]*$/;
 
@@ -47,12 +46,12 @@ export function placeBackend(
     if ('error' in parsed) return { errors: [{ pointer: '/backend_host', detail: parsed.error }] };
     return {
       backend_host: parsed.host,
-      backend_port: port ?? DEFAULT_PORT,
+      backend_port: port ?? PORT_DEFAULT,
       targets: null,
       discovery: null,
     };
   }
-  const list = readList(targets, port ?? DEFAULT_PORT);
+  const list = readList(targets, port ?? PORT_DEFAULT);
   if ('errors' in list) return list;
   const [first] = list.targets;
   if (first === undefined)
