@@ -1,6 +1,7 @@
 /**
  * What the console costs traffic, with the log as it is set: one gateway, and a browser that shows nothing, the overview
- * or live traffic by turns. Two gateways would differ by more than the console costs.
+ * or live traffic by turns. Two gateways would differ by more than the console costs. By turns it also shows a page that
+ * draws as much as Live and asks nothing: what a browser costs that is merely on the machine.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { BrowserContext, Page } from 'playwright-core';
@@ -22,7 +23,21 @@ const OPEN = [
 /** From opening a page until it is measured: what it reads once is no cost of an open page. */
 const SETTLE_MS = 4_000;
 
-const TURNS: readonly { readonly label: string; readonly path?: string }[] = [{ label: CLOSED }, ...OPEN];
+const ELSEWHERE = 'a busy page elsewhere';
+/** A list that gets a row, and drops one, as often as Live does. */
+const BUSY_PAGE = `<table id="rows"></table><script>
+  setInterval(() => {
+    rows.insertRow(0).innerHTML = '<td>GET<td>/shop/v1/orders/' + Math.random() + '<td>200<td>1.2 ms';
+    if (rows.rows.length > 200) rows.deleteRow(200);
+  }, 50);
+</script>`;
+
+interface Turn {
+  readonly label: string;
+  readonly path?: string;
+}
+
+const TURNS: readonly Turn[] = [{ label: CLOSED }, ...OPEN, { label: ELSEWHERE }];
 
 export const consoleOpen: Workload = {
   id: 'n-console',
@@ -36,9 +51,9 @@ export const consoleOpen: Workload = {
       await tryOnce(load(), gateway.port);
       await runLoad(load(), gateway.port, pace.warmUpSeconds, setup.cores.load);
       const rounds = await quietRounds(pace, (round) =>
-        inTurn(TURNS, round, async ({ label, path }) => {
-          progress(`round ${round} of ${pace.rounds} or more: ${label}`);
-          const page = path === undefined ? undefined : await opened(context, path);
+        inTurn(TURNS, round, async (turn) => {
+          progress(`round ${round} of ${pace.rounds} or more: ${turn.label}`);
+          const page = await opened(context, turn);
           await sleep(SETTLE_MS);
           const measured = await measureRound(load(), gateway, pace.seconds, setup.cores);
           await page?.close();
@@ -62,8 +77,14 @@ export const consoleOpen: Workload = {
   },
 };
 
-async function opened(context: BrowserContext, path: string): Promise<Page> {
+/** undefined: nothing is open. */
+async function opened(context: BrowserContext, { label, path }: Turn): Promise<Page | undefined> {
+  if (label === CLOSED) return undefined;
   const page = await context.newPage();
+  if (path === undefined) {
+    await page.setContent(BUSY_PAGE);
+    return page;
+  }
   await page.goto(path);
   await page.getByRole('main').getByRole('heading').first().waitFor();
   return page;
