@@ -21,7 +21,9 @@ export const HTTP_URL_PATTERN = '^https?://';
 export const LABEL_PATTERN = '^(?!\\.{1,2}$)[A-Za-z0-9._~-]{1,64}$';
 /** A DNS label (RFC 1123). */
 export const SLUG_PATTERN = '^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$';
-export const NO_CONTROL_CHARACTERS_PATTERN = '^[^\\u0000-\\u001f\\u007f]*$';
+/** Nor marks that embed, override or isolate the direction of text (UAX #9): with them a name shows as another one. */
+export const NO_CONTROL_CHARACTERS_PATTERN =
+  '^[^\\u0000-\\u001f\\u007f-\\u009f\\u2028-\\u202e\\u2066-\\u2069]*$';
 /** Databases do not store NUL. */
 export const NO_NUL_PATTERN = '^[^\\u0000]*$';
 /** A single header field cannot contain a line break. */
@@ -72,7 +74,8 @@ export const PATTERN_WORDS: Readonly<Record<string, string>> = {
   [HTTP_URL_PATTERN]: 'must start with "http://" or "https://"',
   [LABEL_PATTERN]: 'must be 1 to 64 letters, digits and ._~- and neither "." nor ".."',
   [SLUG_PATTERN]: 'must be 1 to 63 lower-case letters, digits and inner dashes',
-  [NO_CONTROL_CHARACTERS_PATTERN]: 'must not contain control characters, such as line breaks',
+  [NO_CONTROL_CHARACTERS_PATTERN]:
+    'must not contain control characters, such as line breaks, or marks that turn the direction of text',
   [NO_NUL_PATTERN]: 'must not contain the character U+0000',
   [ONE_LINE_PATTERN]: 'must not contain line breaks',
   [SUCCESSOR_PATTERN]:

@@ -51,6 +51,7 @@ describe('creating an app', () => {
     ['an id of its own', { ...BILLING, id: 'x' }, 422, ['/id']],
     ['an empty name', { ...BILLING, name: '' }, 422, ['/name']],
     ['a name with a line break', { ...BILLING, name: 'a\nb' }, 422, ['/name']],
+    ['a name that turns the direction of text', { ...BILLING, name: 'a\u202egnilliB' }, 422, ['/name']],
     ['a long name', { ...BILLING, name: 'a'.repeat(201) }, 422, ['/name']],
     ['a name of the wrong type', { ...BILLING, name: 1 }, 422, ['/name']],
     ['null for a required field', { ...BILLING, name: null }, 422, ['/name']],
