@@ -261,7 +261,7 @@ function writableVersion(version: Version): Item {
 
 /** Only one form of the targets: the short one for the one target that it can say. With a file, the port goes with it. */
 function writableRevision(revision: Revision): Item {
-  const { targets, discovery, ...single } = revisions.writable(revision);
+  const { targets: _targets, discovery, ...single } = revisions.writable(revision);
   if (!revision.targets && !revision.discovery) return single;
   const { backend_host: _host, backend_port: port, ...rest } = single;
   if (!revision.discovery) return { ...rest, targets: revision.targets?.map(declaredTarget) };
