@@ -1,0 +1,316 @@
+/**
+ * The catalogue of events: what the gateway tells about itself, one row per type with the schema of its data. Events
+ * are listed and streamed by the management API and sent to webhooks; docs/reference/events.md is generated from this
+ * table. An event has no secret, and nothing of clients or requests that the role `viewer` may not see.
+ */
+import { Type, type Static, type TSchema } from 'typebox';
+import { closed, dateTime, nullable, oneOf } from '../schema-pieces.ts';
+
+/** `info`: as intended. `warning`: to be looked at soon. `error`: requests are failing, or soon will. */
+export const EVENT_LEVELS = ['info', 'warning', 'error'] as const;
+export type EventLevel = (typeof EVENT_LEVELS)[number];
+
+export interface EventTypeRow {
+  readonly type: string;
+  /** What has happened, in one sentence. */
+  readonly summary: string;
+  readonly level: EventLevel;
+  readonly data: TSchema;
+}
+
+const text = (description: string) => Type.String({ maxLength: 1_000, description });
+const count = (description: string) => Type.Integer({ minimum: 0, description });
+const record = (fields: Record<string, TSchema>) => Type.Object(fields, closed);
+const row = <const Name extends string, Data extends TSchema>(
+  type: Name,
+  level: EventLevel,
+  summary: string,
+  data: Data,
+) => ({ type, level, summary, data });
+
+const names = {
+  app: text('Slug of the app.'),
+  version: text('Label of the version.'),
+};
+const revisionNames = { ...names, revision: text('Label of the revision.') };
+const wasLeftOut = {
+  left_out: Type.Optional(
+    count('Events of this type and subject that were left out before this one, since there were too many.'),
+  ),
+};
+const changedRecord = Type.Object(
+  {
+    type: oneOf(['app', 'version', 'revision', 'endpoint', 'token'], { description: '`token`: an API key.' }),
+    id: text('Id of the record.'),
+    name: text('Slug, label, method and path, or name.'),
+    change: oneOf(['created', 'updated', 'deleted']),
+  },
+  closed,
+);
+
+export const EVENT_ROWS = [
+  row(
+    'config.changed',
+    'info',
+    'A write has changed the configuration.',
+    Type.Object(
+      {
+        config_version: count('The version that the write made.'),
+        action: text('As in the audit log, such as `app.create`.'),
+        actor: text('Id of the admin token, `environment`, `anonymous` or `system`.'),
+        source: text('The door: `api`, `cli`, `console`, `file`, `rollback` or `system`.'),
+        git_commit: nullable(text('The Git commit that the configuration was taken from.')),
+        message: nullable(text('What its author said about it.')),
+        changed_records: nullable(count('Number of records; null where no history is kept.')),
+        records: Type.Array(changedRecord, {
+          maxItems: 20,
+          description: 'The first records that it changed; none where no history is kept.',
+        }),
+      },
+      closed,
+    ),
+  ),
+  row(
+    'revision.activated',
+    'info',
+    'A revision became current: it takes traffic.',
+    Type.Object(
+      { ...revisionNames, config_version: count('The version of the configuration that did it.') },
+      closed,
+    ),
+  ),
+  row(
+    'revision.rolled_back',
+    'warning',
+    'A revision became current again in place of a newer one, or by a rollback of the configuration.',
+    Type.Object(
+      {
+        ...revisionNames,
+        config_version: count('The version of the configuration that did it.'),
+        replaced: Type.Array(text('Label of a revision that is no longer current.'), { maxItems: 20 }),
+      },
+      closed,
+    ),
+  ),
+  row(
+    'breaker.opened',
+    'error',
+    'The circuit breaker of a revision opened: its backend gets no requests.',
+    Type.Object({ ...revisionNames, reason: text('What the backend did last.'), ...wasLeftOut }, closed),
+  ),
+  row(
+    'breaker.closed',
+    'info',
+    'The circuit breaker of a revision closed: its backend gets requests again.',
+    Type.Object({ ...revisionNames, ...wasLeftOut }, closed),
+  ),
+  row(
+    'target.ejected',
+    'warning',
+    'One of the targets of a revision gets no requests, since it fails.',
+    Type.Object(
+      { ...revisionNames, target: text('Host and port.'), reason: text('Why.'), ...wasLeftOut },
+      closed,
+    ),
+  ),
+  row(
+    'target.returned',
+    'info',
+    'A target that was ejected gets requests again.',
+    Type.Object({ ...revisionNames, target: text('Host and port.'), ...wasLeftOut }, closed),
+  ),
+  row(
+    'version.deprecated',
+    'info',
+    'A version is deprecated: its answers say so.',
+    Type.Object({ ...names, sunset_at: nullable(dateTime('When it is to end.')) }, closed),
+  ),
+  row(
+    'version.sunset_near',
+    'warning',
+    'The sunset of a version is near.',
+    Type.Object(
+      { ...names, sunset_at: dateTime('When it is to end.'), days_left: count('Whole days.') },
+      closed,
+    ),
+  ),
+  row(
+    'version.called_after_sunset',
+    'warning',
+    'A version was called after its sunset; once a day.',
+    Type.Object({ ...names, sunset_at: dateTime('When it was to end.') }, closed),
+  ),
+  row(
+    'key.expiring',
+    'warning',
+    'An API key expires soon.',
+    Type.Object(
+      { app: names.app, expires_at: dateTime('When it ends.'), days_left: count('Whole days.') },
+      closed,
+    ),
+  ),
+  row(
+    'key.expired',
+    'warning',
+    'An API key has expired: its requests are refused.',
+    Type.Object({ app: names.app, expires_at: dateTime('When it ended.') }, closed),
+  ),
+  row(
+    'key.unused',
+    'info',
+    'An API key has not been used for long.',
+    Type.Object(
+      {
+        app: names.app,
+        last_used_at: nullable(dateTime('Its last use; null: never.')),
+        days: count('Whole days.'),
+      },
+      closed,
+    ),
+  ),
+  row(
+    'certificate.ending',
+    'warning',
+    'A certificate of the gateway ends soon, or has ended.',
+    Type.Object(
+      {
+        listener: text('Who presents it: `traffic`, `management` or `backends`.'),
+        names: Type.Array(text('A name in the certificate.'), { maxItems: 20 }),
+        expires_at: dateTime('When it ends.'),
+        days_left: Type.Integer({ description: 'Whole days; negative once it has ended.' }),
+      },
+      closed,
+    ),
+  ),
+  row(
+    'limit.reached',
+    'info',
+    'An API key reached a limit, for the first time in its window.',
+    Type.Object(
+      {
+        app: names.app,
+        limit: text('Which limit.'),
+        window_seconds: nullable(count('Its window.')),
+        ...wasLeftOut,
+      },
+      closed,
+    ),
+  ),
+  row(
+    'node.joined',
+    'info',
+    'A gateway joined the others on the database.',
+    Type.Object({ program_version: text('Of the gateway.') }, closed),
+  ),
+  row(
+    'node.left',
+    'warning',
+    'A gateway left the others on the database, or does not answer any more.',
+    Type.Object({ reason: oneOf(['stopped', 'silent']) }, closed),
+  ),
+  row(
+    'limits_store.away',
+    'error',
+    'The store that shares the limits between gateways does not answer.',
+    Type.Object({ reason: text('Why.'), ...wasLeftOut }, closed),
+  ),
+  row(
+    'limits_store.back',
+    'info',
+    'The store that shares the limits between gateways answers again.',
+    Type.Object({ away_seconds: count('How long it was away.'), ...wasLeftOut }, closed),
+  ),
+  row(
+    'database.away',
+    'error',
+    'The database does not answer; traffic goes on with the configuration in memory.',
+    Type.Object({ reason: text('Why.'), ...wasLeftOut }, closed),
+  ),
+  row(
+    'database.back',
+    'info',
+    'The database answers again.',
+    Type.Object({ away_seconds: count('How long it was away.'), ...wasLeftOut }, closed),
+  ),
+  row(
+    'login.refused_repeatedly',
+    'warning',
+    'The management API refused wrong tokens from one address repeatedly.',
+    Type.Object({ refused: count('How often, since the last event of this kind.'), ...wasLeftOut }, closed),
+  ),
+  row(
+    'webhook.test',
+    'info',
+    'The test of a webhook: only that webhook gets it, and no list has it.',
+    record({ message: text('Fixed text.') }),
+  ),
+] as const satisfies readonly EventTypeRow[];
+
+export type EventType = (typeof EVENT_ROWS)[number]['type'];
+/** What `data` of a type has. */
+export type EventData<T extends EventType> = Static<
+  Extract<(typeof EVENT_ROWS)[number], { type: T }>['data']
+>;
+
+export const EVENT_TYPES: ReadonlyMap<string, EventTypeRow> = new Map(
+  EVENT_ROWS.map((found) => [found.type, found]),
+);
+
+/** What an event is about. */
+export interface EventSubject {
+  /** `app`, `version`, `revision`, `endpoint`, `token`, `certificate`, `node`, `database`, `limits_store`, `webhook`, … */
+  readonly kind: string;
+  readonly id: string;
+  /** As people call it. */
+  readonly name: string;
+}
+
+/** An event as it is stored, listed and sent. */
+export interface GatewayEvent {
+  /** A UUIDv7, unique over all gateways; ids sort in the order in which events were recorded. */
+  readonly id: string;
+  readonly type: EventType;
+  /** When it happened, RFC 3339 in UTC. */
+  readonly at: string;
+  /** The gateway that noticed it; null: not known. */
+  readonly node: string | null;
+  /** Only of events about one app and what is below it. */
+  readonly app_id?: string;
+  readonly subject: EventSubject;
+  readonly data: Readonly<Record<string, unknown>>;
+}
+
+/** A type as a filter names it: exactly, or by its first word, such as `breaker.*`; `*` is every type. */
+export function matchesType(patterns: readonly string[], type: string): boolean {
+  return patterns.some((pattern) =>
+    pattern.endsWith('*') ? type.startsWith(pattern.slice(0, -1)) : type === pattern,
+  );
+}
+
+/** Whether some type matches; so a mistyped filter is refused. */
+export function isTypePattern(pattern: string): boolean {
+  if (pattern === '*') return true;
+  const isGroup = pattern.endsWith('.*');
+  return EVENT_ROWS.some(({ type }) => (isGroup ? type.startsWith(pattern.slice(0, -1)) : type === pattern));
+}
+
+/** As the management API serves it. */
+export const EventSchema = Type.Object(
+  {
+    id: Type.String({ description: 'Unique over all gateways. Ids sort in the order of recording.' }),
+    type: Type.String({ description: 'One of the types of the catalogue, such as `config.changed`.' }),
+    at: dateTime('When it happened.'),
+    node: nullable(Type.String({ description: 'The gateway that noticed it.' })),
+    app_id: Type.Optional(Type.String({ description: 'The app that it is about.' })),
+    subject: Type.Object(
+      {
+        kind: Type.String({ description: 'What it is about, such as `revision`.' }),
+        id: Type.String(),
+        name: Type.String({ description: 'As people call it.' }),
+      },
+      closed,
+    ),
+    data: Type.Object({}, { additionalProperties: true, description: 'Depends on the type.' }),
+  },
+  { ...closed, title: 'Event' },
+);
