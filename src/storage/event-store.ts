@@ -49,4 +49,6 @@ export interface EventBounds {
   readonly eventsMax: number;
   /** RFC 3339, UTC: events recorded before go. */
   readonly before: string;
+  /** RFC 3339, UTC. */
+  readonly now: string;
 }

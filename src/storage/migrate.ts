@@ -17,6 +17,7 @@ import { appHosts } from './migrations/0009-app-hosts.ts';
 import { discovery } from './migrations/0010-discovery.ts';
 import { backendProtocol } from './migrations/0011-backend-protocol.ts';
 import { acme } from './migrations/0012-acme.ts';
+import { events } from './migrations/0013-events.ts';
 import type { Migration } from './migrations/migration.ts';
 import { StorageRefused } from './repository.ts';
 import type { Tables } from './sql/kysely-tables.ts';
@@ -35,6 +36,7 @@ export const MIGRATIONS: readonly Migration[] = [
   discovery,
   backendProtocol,
   acme,
+  events,
 ];
 
 const HISTORY_TABLE = `create table if not exists schema_migration (

@@ -13,7 +13,10 @@ import type {
   RecordName,
   VersionDescription,
 } from '../model/history/config-history.ts';
+import type { DeadLetter, StoredWebhook } from '../model/events/webhook.ts';
 import type { AcmeStore } from './acme-store.ts';
+import type { DeliveryStore } from './delivery-store.ts';
+import type { EventStore } from './event-store.ts';
 import type { ListFilter } from './list-filter.ts';
 import type { KeyUsage, UsageDay } from '../model/key-usage.ts';
 import type { FoundSession, SessionTimes, StoredSession } from '../model/resources.ts';
@@ -151,6 +154,11 @@ export interface ConfigReader {
   listSessions(page: PageRequest, times: SessionTimes, actorId?: string): Promise<Page<FoundSession>>;
   /** With those that have expired and are not removed yet. */
   countSessions(): Promise<number>;
+  listWebhooks(page: PageRequest): Promise<Page<StoredWebhook>>;
+  findWebhook(id: string): Promise<StoredWebhook | undefined>;
+  countWebhooks(): Promise<number>;
+  /** In the order of their events; the id is that of the event. */
+  listDeadLetters(webhookId: string, page: PageRequest): Promise<Page<DeadLetter & { readonly id: string }>>;
   /** `after` is the last id of the previous page, in either order. */
   listAudit(page: PageRequest, order?: AuditOrder, filter?: AuditFilter): Promise<Page<AuditEntry>>;
   /** One app with everything below it, for the snapshot. */
@@ -217,6 +225,13 @@ export interface ConfigWriter extends ConfigReader {
   /** Deletes the sessions of an actor but for the `keep` that were used last; returns the ids of the deleted. */
   deleteLeastUsedSessions(actorId: string, keep: number): Promise<readonly string[]>;
   deleteExpiredSessions(times: SessionTimes): Promise<void>;
+  /** From then on events wait for it. */
+  insertWebhook(webhook: StoredWebhook): Promise<void>;
+  updateWebhook(webhook: StoredWebhook): Promise<void>;
+  deleteWebhook(id: string): Promise<boolean>;
+  /** Makes dead letters wait for another delivery: one, or all. Returns how many. */
+  wantDeadLetters(webhookId: string, eventId?: string): Promise<number>;
+  deleteDeadLetters(webhookId: string, eventId?: string): Promise<number>;
   /** Makes an order for the certificate of a name due now; false if no order was ever wanted for it. */
   requestCertificate(name: string): Promise<boolean>;
   /** Moves `last_used_at` forward, never back; ignores an id that does not exist. */
@@ -450,5 +465,11 @@ export interface Repository {
   readonly cluster: ClusterStore | undefined;
   /** Certificates by ACME. Throws StorageUnavailable if the database has been unreachable since the start. */
   readonly acme: AcmeStore;
+  /** What the gateway tells about itself. Throws as `acme` does. */
+  readonly events: EventStore;
+  /** How far webhooks are. Throws as `acme` does. */
+  readonly deliveries: DeliveryStore;
+  /** Calls the listener after each transaction of this gateway that recorded events. */
+  onEvents(listener: () => void): void;
   close(): Promise<void>;
 }

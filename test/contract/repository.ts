@@ -24,6 +24,7 @@ import { applyChange, emptyModel, modelOf } from './replay.ts';
 import { catchUpContract } from './repository-catch-up.ts';
 import { historyContract } from './repository-history.ts';
 import { earlierStatesContract, historyBoundsContract } from './repository-history-states.ts';
+import { eventsContract } from './repository-events.ts';
 import { filtersContract } from './repository-filters.ts';
 import { keyUsageContract } from './repository-key-usage.ts';
 import { readsContract } from './repository-reads.ts';
@@ -47,6 +48,9 @@ export function repositoryContract(
     writesContract(current);
     describe('signed-in browsers', () => {
       sessionsContract(current);
+    });
+    describe('events', () => {
+      eventsContract(current);
     });
     describe('filtered lists', () => {
       filtersContract(current);

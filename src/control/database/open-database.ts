@@ -1,4 +1,5 @@
 /** Opens the database of the settings, or only migrates its schema. */
+import { hostname } from 'node:os';
 import type { Clock } from '../../lib/clock.ts';
 import type { HistoryBounds } from '../../model/history/config-history.ts';
 import { SECRET_PLACES } from '../../policy/secret-places.ts';
@@ -24,6 +25,7 @@ export async function openDatabase(
   // Configuration files have their own history, such as Git; this one would be in memory.
   const history = settings.configFile === undefined ? settings.history : NO_HISTORY;
   const { autoMigrate } = settings.database;
+  const nodeName = settings.cluster.nodeName ?? hostname();
   if (kind === 'sqlite')
     return openSqlite({
       path,
@@ -31,6 +33,7 @@ export async function openDatabase(
       secretPlaces: SECRET_PLACES,
       clock,
       history,
+      nodeName,
       autoMigrate: autoMigrate ?? true,
     });
   // A schema on a server changes only when the operator says so.
@@ -40,6 +43,7 @@ export async function openDatabase(
     secretPlaces: SECRET_PLACES,
     clock,
     history,
+    nodeName,
     autoMigrate: autoMigrate ?? false,
     mustExist,
     settings: postgresSettings(settings),

@@ -9,6 +9,8 @@ import type { HistorySize } from '../../model/history/config-history.ts';
 import type { KeyUsage } from '../../model/key-usage.ts';
 import type { StoredApiKey } from '../../model/resources.ts';
 import type { AcmeStore } from '../../storage/acme-store.ts';
+import type { DeliveryStore } from '../../storage/delivery-store.ts';
+import type { EventStore } from '../../storage/event-store.ts';
 import {
   StorageRefused,
   StorageUnavailable,
@@ -50,6 +52,7 @@ export class RecoveringRepository implements Repository {
   #timer: NodeJS.Timeout | undefined;
   #attempt: Promise<void> | undefined;
   #closed = false;
+  readonly #onEvents: (() => void)[] = [];
 
   constructor(lost: LostDatabase) {
     this.driver = lost.driver;
@@ -79,6 +82,7 @@ export class RecoveringRepository implements Repository {
       const change = await repository.loadAll();
       await publish(change);
       this.#inner = repository;
+      for (const listener of this.#onEvents) repository.onEvents(listener);
       await onRecovered(repository);
       log.info({ config_version: change.configVersion }, 'the database is back; its configuration is used');
     } catch (error) {
@@ -121,6 +125,19 @@ export class RecoveringRepository implements Repository {
 
   get acme(): AcmeStore {
     return this.#required().acme;
+  }
+
+  get events(): EventStore {
+    return this.#required().events;
+  }
+
+  get deliveries(): DeliveryStore {
+    return this.#required().deliveries;
+  }
+
+  onEvents(listener: () => void): void {
+    this.#onEvents.push(listener);
+    this.#inner?.onEvents(listener);
   }
 
   async position(): Promise<ConfigPosition> {

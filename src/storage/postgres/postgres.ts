@@ -65,6 +65,8 @@ export interface OpenPostgresOptions {
   readonly settings?: PostgresSettings;
   /** Absent: `HISTORY_DEFAULTS`. */
   readonly history?: HistoryBounds;
+  /** Of this gateway, in the events of its writes; absent: unknown. */
+  readonly nodeName?: string | undefined;
 }
 
 /**
@@ -82,6 +84,7 @@ export async function openPostgres(options: OpenPostgresOptions): Promise<Reposi
     secrets: { box: secrets, places: options.secretPlaces },
     groupWritesMax: 1,
     history: options.history ?? HISTORY_DEFAULTS,
+    nodeName: options.nodeName,
     clock: options.clock,
     mayTryAgain,
     announce: announceChange,

@@ -5,6 +5,7 @@
  */
 import type { HistoryEntry, HistoryRecordType } from '../../model/history/config-history.ts';
 import type { StoredSession } from '../../model/resources.ts';
+import type { StoredWebhook } from '../../model/events/webhook.ts';
 import type { AcmeCertificate, AcmeChallenge } from '../acme-store.ts';
 import type { UsageDay } from '../../model/key-usage.ts';
 import type {
@@ -47,6 +48,53 @@ export interface Tables {
   acme_certificate: RowOf<AcmeCertificate> & { revision: number };
   acme_challenge: RowOf<AcmeChallenge>;
   acme_order: { id: string; name: string; started_ms: number };
+  event: EventRow;
+  webhook: WebhookRow;
+  webhook_delivery: DeliveryRow;
+  webhook_dead_letter: DeadLetterRow;
+}
+
+export interface EventRow {
+  id: string;
+  type: string;
+  at: string;
+  node: string | null;
+  app_id: string | null;
+  subject_kind: string;
+  subject_id: string;
+  subject_name: string;
+  /** JSON. */
+  data: string;
+  dedupe_key: string | null;
+}
+
+/** Secrets are sealed. */
+export type WebhookRow = Omit<RowOf<StoredWebhook>, 'secret'> & { secret: string };
+
+/** How far a webhook is, and which gateway sends for it. */
+export interface DeliveryRow {
+  webhook_id: string;
+  cursor: string;
+  failures: number;
+  tries: number;
+  next_try_ms: number;
+  last_error: string | null;
+  failed_at_ms: number | null;
+  delivered_at_ms: number | null;
+  delivered: number;
+  lease_holder: string | null;
+  lease_until_ms: number;
+}
+
+export interface DeadLetterRow {
+  webhook_id: string;
+  event_id: string;
+  /** JSON of the event. */
+  event: string;
+  tries: number;
+  error: string;
+  failed_at: string;
+  is_wanted: number;
 }
 
 /** One row, with id 1. */

@@ -16,6 +16,7 @@ import {
   seed,
   type Fixture,
 } from '../../../test/contract/records.ts';
+import { makeWebhook, noticed } from '../../../test/contract/repository-events.ts';
 import { memoryDatabase } from '../../../test/support/programs/memory-database.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { HISTORY_DEFAULTS } from '../../model/history/config-history.ts';
@@ -31,6 +32,7 @@ const WHOLE_TABLE = [
   'select count(*) as n from "admin_token"',
   'select count(*) as n from "admin_session"',
   'select count(*) as n from "admin_session" where ("admin_session"."expires_at" > ? and "admin_session"."last_used_at" > ?)',
+  'select count(*) as n from "webhook"',
   'select count(*) as "n" from "audit_entry"',
   'select "config_version" from "config_state"',
   // Entries of versions are few, and these run every few seconds.
@@ -39,8 +41,39 @@ const WHOLE_TABLE = [
   'update "config_state" set "config_version" = "config_version" + ? returning "config_version"',
 ];
 
-/** Data that is part of the statement may be scanned. */
-const OWN_VALUES = /^SCAN json_each VIRTUAL TABLE/;
+/** Data that is part of the statement may be scanned, and so may webhooks, of which there are a hundred at most. */
+const OWN_VALUES = /^SCAN (?:json_each VIRTUAL TABLE|CONSTANT ROW$|found$|webhook(?:_delivery)?(?:$| ))/;
+
+async function useEvents(
+  { events, deliveries, read, ...repository }: Repository,
+  appId: string,
+): Promise<void> {
+  const webhook = makeWebhook();
+  await change({ ...repository, events, deliveries, read }, async (db) => {
+    await db.insertWebhook(webhook);
+    await db.updateWebhook(webhook);
+    await db.wantDeadLetters(webhook.id);
+    await db.wantDeadLetters(webhook.id, 'x');
+    await db.deleteDeadLetters(webhook.id, 'x');
+  });
+  const [event] = await events.append([noticed('x', { dedupe_key: 'x' })]);
+  const filter = { types: ['key.*'], app_ids: [appId], since: at(0), until: at(1) };
+  await events.after('', 10, filter);
+  await events.list({ ...FIRST, order: 'newest_first' }, filter);
+  await events.bounds();
+  await read((db) => db.listWebhooks(FIRST));
+  await read((db) => db.findWebhook(webhook.id));
+  await read((db) => db.listDeadLetters(webhook.id, FIRST));
+  await deliveries.due();
+  await deliveries.states();
+  await deliveries.claim(webhook.id, 'a', 60_000);
+  await deliveries.renew(webhook.id, 'a', 60_000);
+  await deliveries.wanted(webhook.id, 10);
+  if (event === undefined) throw new Error('no event was stored');
+  const givenUp = { event, tries: 1, error: 'x', failed_at: at(0) };
+  await deliveries.save(webhook.id, 'a', { progress: { cursor: 'x' }, givenUp, arrived: ['x'], waitMs: 1 });
+  await events.trim({ eventsMax: 1, before: at(0), now: at(0) });
+}
 
 async function useEverything(repository: Repository, there: Fixture): Promise<void> {
   const { app, version, revision, endpoint, key } = there;
@@ -57,6 +90,7 @@ async function useEverything(repository: Repository, there: Fixture): Promise<vo
   await repository.countAdminTokens();
   await repository.compactHistory();
   await repository.historySize();
+  await useEvents(repository, app.id);
   await change(
     repository,
     async (db) => {

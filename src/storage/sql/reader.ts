@@ -14,6 +14,7 @@ import { loadAppTrees } from './load.ts';
 import type { Codecs } from './rows.ts';
 import type { Tables } from './kysely-tables.ts';
 import { sessionReads } from './session-rows.ts';
+import { webhookReads } from './events/webhook-rows.ts';
 import { stateReads } from './state-reads.ts';
 
 /** Greater than every path: paths contain only visible ASCII characters. */
@@ -29,6 +30,7 @@ export function createReader(db: Kysely<Tables>, codecs: Codecs): ConfigReader {
     ...keyReads(db, codecs),
     ...adminReads(db, codecs),
     ...sessionReads(db),
+    ...webhookReads(db, codecs.box),
     ...hostReads(db, codecs),
     ...stateReads(db),
     ...historyReads(db, codecs),

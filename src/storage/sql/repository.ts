@@ -20,6 +20,8 @@ import {
 } from '../repository.ts';
 import { logChange, readPosition, touchedSince } from './change-log.ts';
 import { compactPiece, historySize, needsCompaction } from './history/compaction.ts';
+import { createDeliveryStore } from './events/delivery-rows.ts';
+import { createEventStore } from './events/stored-events.ts';
 import { createAcmeStore } from './acme/acme-rows.ts';
 import { addKeyUsage, removeKeyUsage } from './usage-days.ts';
 import { loadChange, loadEverything } from './load.ts';
@@ -52,6 +54,8 @@ export interface SqlBackend {
   /** Writes that share a transaction, at most; see write-queue.ts. */
   readonly groupWritesMax: number;
   readonly history: HistoryBounds;
+  /** Of this gateway, in the events of its writes; absent: unknown. */
+  readonly nodeName?: string | undefined;
   readonly clock: Clock;
 }
 
@@ -106,7 +110,12 @@ export function createSqlRepository(backend: SqlBackend): Repository {
       }),
   });
   const inWrite: InWrite = (work) => queue.add(work);
-  const setup: WriteSetup = { ...backend, inWrite, codecs };
+  const listeners: (() => void)[] = [];
+  const onAppended = (): void => {
+    for (const listener of listeners) listener();
+  };
+  const setup: WriteSetup = { ...backend, inWrite, codecs, onAppended };
+  const stores = { ...backend, box: backend.secrets.box, inRead, inWrite, onAppended };
 
   return {
     driver: backend.driver,
@@ -123,7 +132,10 @@ export function createSqlRepository(backend: SqlBackend): Repository {
       return change === 'everything' ? loadAll() : change;
     },
     cluster: undefined,
-    acme: createAcmeStore({ driver: backend.driver, box: backend.secrets.box, inRead, inWrite }),
+    acme: createAcmeStore(stores),
+    events: createEventStore(stores),
+    deliveries: createDeliveryStore(stores),
+    onEvents: (listener) => void listeners.push(listener),
     recordKeyUsage: async (usage) => {
       if (usage.length > 0) await inWrite((db) => addKeyUsage(db, backend.driver, usage));
     },
@@ -162,21 +174,29 @@ async function sendBackup(
 type InWrite = <R>(work: (db: Kysely<Tables>) => Promise<R>) => Promise<R>;
 type WriteWork<T> = (writer: ConfigWriter) => Promise<WriteResult<T> | { readonly abort: T }>;
 
-interface WriteSetup extends Pick<SqlBackend, 'announce' | 'clock' | 'driver' | 'history'> {
+interface WriteSetup extends Pick<SqlBackend, 'announce' | 'clock' | 'driver' | 'history' | 'nodeName'> {
   readonly inWrite: InWrite;
+  readonly onAppended: () => void;
   readonly codecs: Codecs;
 }
 
 async function write<T>(
-  { inWrite, codecs, announce, clock, driver, history }: WriteSetup,
+  { inWrite, codecs, announce, clock, driver, history, nodeName, onAppended }: WriteSetup,
   work: WriteWork<T>,
   check?: WriteCheck,
   known?: () => ConfigPosition,
 ): Promise<Committed<T>> {
   const historyBytesMax = history.versionsMax === 0 ? undefined : history.bytesMax;
   try {
-    return await inWrite(async (db) => {
-      const { writer, flush } = createWriter({ driver, db, codecs, historyBytesMax });
+    const committed = await inWrite(async (db) => {
+      const { writer, flush } = createWriter({
+        driver,
+        db,
+        codecs,
+        historyBytesMax,
+        nodeName: nodeName ?? null,
+        clock,
+      });
       const result = await work(writer);
       if ('abort' in result) throw new WriteAborted(result.abort, await readConfigVersion(db));
       const { value, touched } = result;
@@ -195,6 +215,8 @@ async function write<T>(
       await announce?.(db, configVersion);
       return { value, change, configVersion };
     });
+    if (committed.change !== undefined) onAppended();
+    return committed;
   } catch (error) {
     if (!(error instanceof WriteAborted)) throw error;
     return { value: error.value as T, change: undefined, configVersion: error.configVersion };

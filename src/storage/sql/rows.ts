@@ -15,6 +15,7 @@ import type {
 } from '../../model/resources.ts';
 import type { PolicyValues } from '../../model/policy.ts';
 import { openPolicy, sealPolicy, type Sealing } from './policy-secrets.ts';
+import type { SecretBox } from '../secrets/secret-box.ts';
 import type { RowOf } from './kysely-tables.ts';
 
 /** How each field of `T` lies in its column: as it is, or in another way. */
@@ -49,6 +50,8 @@ export interface Codecs {
   readonly key: Codec<StoredApiKey>;
   readonly adminToken: Codec<StoredAdminToken>;
   readonly audit: Codec<AuditEntry>;
+  /** For other secrets than those of policies. */
+  readonly box: SecretBox;
 }
 
 /**
@@ -64,6 +67,7 @@ export function createCodecs(secrets: Sealing): Codecs {
     key: codec(secrets, KEY),
     adminToken: codec(secrets, ADMIN_TOKEN),
     audit: codec(secrets, AUDIT_ENTRY),
+    box: secrets.box,
   };
 }
 

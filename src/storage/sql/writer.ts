@@ -3,11 +3,15 @@
  * does to records, and writes both at the end, when their config version is known.
  */
 import type { Kysely } from 'kysely';
+import type { Clock } from '../../lib/clock.ts';
 import { assert } from '../../lib/assert.ts';
 import { reversedLabels } from '../../http/fields/host-name.ts';
 import type { App, AuditEntry } from '../../model/resources.ts';
 import type { HistoryRecordType, VersionDescription } from '../../model/history/config-history.ts';
 import type { ConfigWriter, Repository } from '../repository.ts';
+import { insertEvents } from './events/event-rows.ts';
+import { webhookWrites } from './events/webhook-rows.ts';
+import { eventsOfWrite } from './events/write-events.ts';
 import { HistoryCapture } from './history/capture.ts';
 import { RECORD_TABLES, type RecordRows } from './history/record-places.ts';
 import { breakHistory, storeVersion } from './history/store-version.ts';
@@ -27,7 +31,13 @@ export interface WriterOptions {
   readonly codecs: Codecs;
   /** undefined: keep no history. */
   readonly historyBytesMax: number | undefined;
+  /** In events. */
+  readonly nodeName: string | null;
+  readonly clock: Clock;
 }
+
+/** Of what a write does, kept for its events where there is no history. */
+const EVENTS_BYTES_MAX = 1024 * 1024;
 
 export interface TransactionWriter {
   readonly writer: ConfigWriter;
@@ -49,12 +59,10 @@ const UNDESCRIBED: VersionDescription = {
   message: null,
 };
 
-export function createWriter({ driver, db, codecs, historyBytesMax }: WriterOptions): TransactionWriter {
+export function createWriter(options: WriterOptions): TransactionWriter {
+  const { driver, db, codecs, historyBytesMax, nodeName, clock } = options;
   const audit: PendingAudit[] = [];
-  const history =
-    historyBytesMax === undefined
-      ? undefined
-      : new HistoryCapture({ driver, db, codecs, bytesMax: historyBytesMax });
+  const history = new HistoryCapture({ driver, db, codecs, bytesMax: historyBytesMax ?? EVENTS_BYTES_MAX });
   let description = UNDESCRIBED;
   const writer: ConfigWriter = {
     ...createReader(db, codecs),
@@ -63,6 +71,7 @@ export function createWriter({ driver, db, codecs, historyBytesMax }: WriterOpti
     ...deletes(db, history),
     ...counts(db),
     ...sessionWrites(db),
+    ...webhookWrites(db, codecs.box),
     requestCertificate: (name) => requestOrder(db, name),
     setCurrentRevision: (versionId, revisionId, exclusive, updatedAt) =>
       setCurrentRevision({ db, history, versionId, updatedAt }, revisionId, exclusive),
@@ -80,16 +89,21 @@ export function createWriter({ driver, db, codecs, historyBytesMax }: WriterOpti
         const row = codecs.audit.toRow({ ...entry, config_version: configVersion });
         await db.insertInto('audit_entry').values(row).execute();
       }
-      if (history === undefined) return;
-      if (at !== undefined) {
-        const version = { ...description, config_version: configVersion, at };
-        await storeVersion(db, driver, version, history.finish());
-      } else if (history.hasChanges) await breakHistory(db, configVersion);
+      if (at === undefined) {
+        if (historyBytesMax !== undefined && history.hasChanges) await breakHistory(db, configVersion);
+        return;
+      }
+      const captured = history.finish();
+      if (historyBytesMax !== undefined) {
+        await storeVersion(db, driver, { ...description, config_version: configVersion, at }, captured);
+      }
+      const write = { description, audit, captured, configVersion, at, node: nodeName };
+      await insertEvents(db, eventsOfWrite(write), clock.nowMs());
     },
   };
 }
 
-type History = HistoryCapture | undefined;
+type History = HistoryCapture;
 
 /** Rows that one statement inserts. */
 const HOSTS_PER_INSERT = 500;
@@ -141,7 +155,7 @@ function inserts(db: Kysely<Tables>, codecs: Codecs, history: History) {
       .insertInto(RECORD_TABLES[type] as 'app')
       .values(rows as never)
       .execute();
-    for (const row of rows) await history?.inserted(type, row);
+    for (const row of rows) await history.inserted(type, row);
   };
   return {
     insertApp: async (app) => {
@@ -166,7 +180,7 @@ function inserts(db: Kysely<Tables>, codecs: Codecs, history: History) {
 function updates(db: Kysely<Tables>, codecs: Codecs, history: History) {
   const update = async <Type extends HistoryRecordType>(type: Type, row: RecordRows[Type]): Promise<void> => {
     const { id, ...fields } = row;
-    await history?.updating(type, id, row);
+    await history.updating(type, id, row);
     const table = RECORD_TABLES[type] as 'app';
     const result = await db.updateTable(table).set(fields).where('id', '=', id).executeTakeFirst();
     // Cannot fail: the caller found the record in the same transaction, and writes are serialised.
@@ -195,7 +209,7 @@ function deletes(db: Kysely<Tables>, history: History) {
   const remove =
     (type: HistoryRecordType) =>
     async (id: string): Promise<boolean> => {
-      await history?.deleting(type, id);
+      await history.deleting(type, id);
       return deleteFrom(RECORD_TABLES[type], id);
     };
   return {
@@ -253,7 +267,7 @@ async function setCurrentRevision(
   ];
   for (const { id, is_current } of changes) {
     const fields = { is_current, updated_at: updatedAt };
-    await history?.updating('revision', id, fields);
+    await history.updating('revision', id, fields);
     await db.updateTable('revision').set(fields).where('id', '=', id).execute();
   }
   return changes.length;

@@ -21,6 +21,8 @@ const READ_CONNECTIONS_MAX = 4;
 export interface OpenSqliteOptions extends PrepareSqliteOptions {
   /** Absent: `HISTORY_DEFAULTS`. */
   readonly history?: HistoryBounds;
+  /** Of this gateway, in the events of its writes; absent: unknown. */
+  readonly nodeName?: string | undefined;
 }
 
 /**
@@ -38,6 +40,7 @@ export async function openSqlite(options: OpenSqliteOptions): Promise<Repository
       secrets: { box: secrets, places: options.secretPlaces },
       groupWritesMax: GROUP_WRITES_MAX,
       history: options.history ?? HISTORY_DEFAULTS,
+      nodeName: options.nodeName,
       clock: options.clock,
     });
   } catch (error) {

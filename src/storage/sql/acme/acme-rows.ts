@@ -9,6 +9,7 @@ import {
 } from '../../acme-store.ts';
 import type { Repository } from '../../repository.ts';
 import type { SecretBox } from '../../secrets/secret-box.ts';
+import { databaseNow } from '../database-clock.ts';
 import type { RowOf, Tables } from '../kysely-tables.ts';
 
 type InTransaction = <T>(work: (db: Kysely<Tables>) => Promise<T>) => Promise<T>;
@@ -23,16 +24,11 @@ export interface AcmeRowsDeps {
 type CertificateRow = RowOf<AcmeCertificate> & { revision: number };
 
 const SEALED_COLUMNS = ['private_key', 'order_key'] as const;
-/** By the clock of the database: those of gateways may differ. */
-const NOW_MS: Readonly<Record<Repository['driver'], string>> = {
-  postgres: '(extract(epoch from clock_timestamp()) * 1000)::bigint',
-  sqlite: `cast(unixepoch('subsec') * 1000 as integer)`,
-};
 const REMOVED_AT_ONCE = 200;
 
 export function createAcmeStore(deps: AcmeRowsDeps): AcmeStore {
   const { inRead, inWrite, box } = deps;
-  const now = sql<number>`${sql.raw(NOW_MS[deps.driver])}`;
+  const now = databaseNow(deps.driver);
   return {
     lease: (holder, ttlMs) => inWrite((db) => takeLease(db, holder, sql`${now} + ${ttlMs}`, now)),
     release: (holder) => inWrite((db) => releaseLease(db, holder)),

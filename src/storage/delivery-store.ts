@@ -1,0 +1,67 @@
+/**
+ * The boundary between the sender of webhooks and the database. Each webhook has a lease: only the gateway that holds it
+ * sends, and each of its writes checks it in its own transaction, so a gateway that was held up changes nothing of what
+ * its successor does. Times are Unix milliseconds by the clock of the database.
+ */
+import type { DeadLetter, DeliveryProgress, StoredWebhook, Webhook } from '../model/events/webhook.ts';
+
+/** What the holder of a lease works on. */
+export interface Delivery {
+  readonly webhook: StoredWebhook;
+  readonly progress: DeliveryProgress;
+  /** Some dead letters are to be sent again. */
+  readonly hasWanted: boolean;
+}
+
+/** For lists: a webhook and how it stands. */
+export interface DeliveryState {
+  readonly webhook: Webhook;
+  readonly progress: DeliveryProgress;
+  /** Events that wait to be sent, at most `WAITING_COUNTED_MAX`. */
+  readonly waiting: number;
+  readonly deadLetters: number;
+  /** Whether a gateway sends at this moment. */
+  readonly isSending: boolean;
+}
+
+export const WAITING_COUNTED_MAX = 10_000;
+/** Of one webhook; beyond it the oldest go. */
+export const DEAD_LETTERS_MAX = 10_000;
+
+/** Another gateway sends for this webhook now, or it is gone; what the caller was about to write is not written. */
+export class DeliveryLeaseLost extends Error {
+  constructor() {
+    super('another gateway sends for this webhook now');
+    this.name = 'DeliveryLeaseLost';
+  }
+}
+
+/** What the holder of a lease writes at once. */
+export interface DeliveryStep {
+  readonly progress: Partial<Omit<DeliveryProgress, 'next_try_ms' | 'delivered' | 'delivered_at_ms'>>;
+  /** Deliveries to add to the count. */
+  readonly delivered?: number;
+  /** The next try is so much later than now. */
+  readonly waitMs?: number;
+  /** Becomes a dead letter, or one again. */
+  readonly givenUp?: Omit<DeadLetter, 'is_wanted'>;
+  /** Dead letters that have arrived. */
+  readonly arrived?: readonly string[];
+  /** Gives the lease back. */
+  readonly release?: true;
+}
+
+/** All operations throw StorageUnavailable if the database does not answer. */
+export interface DeliveryStore {
+  /** Ids of webhooks that have something to send now and that no gateway sends for. */
+  due(): Promise<readonly string[]>;
+  /** Takes the lease; undefined: another gateway has it, or the webhook is gone or switched off. */
+  claim(webhookId: string, holder: string, ttlMs: number): Promise<Delivery | undefined>;
+  /** @throws DeliveryLeaseLost */
+  renew(webhookId: string, holder: string, ttlMs: number): Promise<void>;
+  /** @throws DeliveryLeaseLost */
+  save(webhookId: string, holder: string, step: DeliveryStep): Promise<void>;
+  /** Dead letters that are to be sent again, in the order of their events. */
+  wanted(webhookId: string, limit: number): Promise<readonly DeadLetter[]>;
+  states(): Promise<readonly DeliveryState[]>;
+}

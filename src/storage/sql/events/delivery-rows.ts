@@ -1,0 +1,195 @@
+/** How far webhooks are, their leases, and which gateway sends, in any SQL database. */
+import { sql, type Kysely, type RawBuilder, type SqlBool } from 'kysely';
+import type { DeliveryProgress } from '../../../model/events/webhook.ts';
+import {
+  DEAD_LETTERS_MAX,
+  DeliveryLeaseLost,
+  WAITING_COUNTED_MAX,
+  type DeliveryState,
+  type DeliveryStep,
+  type DeliveryStore,
+} from '../../delivery-store.ts';
+import type { Repository } from '../../repository.ts';
+import type { SecretBox } from '../../secrets/secret-box.ts';
+import { databaseNow } from '../database-clock.ts';
+import type { DeliveryRow, Tables, WebhookRow } from '../kysely-tables.ts';
+import { countRows } from '../page-window.ts';
+import { conditionOf, countEvents, newestId } from './event-rows.ts';
+import { filterOf, putDeadLetter, toDeadLetter, toWebhook } from './webhook-rows.ts';
+
+type InTransaction = <T>(work: (db: Kysely<Tables>) => Promise<T>) => Promise<T>;
+type Time = RawBuilder<number>;
+
+export interface DeliveryRowsDeps {
+  readonly driver: Repository['driver'];
+  readonly box: SecretBox;
+  readonly inRead: InTransaction;
+  readonly inWrite: InTransaction;
+}
+
+export function createDeliveryStore({ driver, box, inRead, inWrite }: DeliveryRowsDeps): DeliveryStore {
+  const now = databaseNow(driver);
+  return {
+    due: () => inRead((db) => dueWebhooks(db, now)),
+    claim: (webhookId, holder, ttlMs) =>
+      inWrite(async (db) => {
+        const isFree = sql<SqlBool>`(lease_holder is null or lease_holder = ${holder} or lease_until_ms <= ${now})`;
+        const delivery = await db
+          .updateTable('webhook_delivery')
+          .set({ lease_holder: holder, lease_until_ms: sql<number>`${now} + ${ttlMs}` })
+          .where('webhook_id', '=', webhookId)
+          .where(isFree)
+          .returningAll()
+          .executeTakeFirst();
+        if (delivery === undefined) return undefined;
+        const row = await db
+          .selectFrom('webhook')
+          .selectAll()
+          .where('id', '=', webhookId)
+          .executeTakeFirstOrThrow();
+        if (row.is_enabled === 0) {
+          await release(db, webhookId);
+          return undefined;
+        }
+        const wanted = await wantedRows(db, webhookId, 1);
+        return {
+          webhook: toWebhook(row, box),
+          progress: toProgress(delivery),
+          hasWanted: wanted.length > 0,
+        };
+      }),
+    renew: (webhookId, holder, ttlMs) =>
+      inWrite((db) => changeHeld(db, webhookId, holder, now, { lease_until_ms: sql`${now} + ${ttlMs}` })),
+    save: (webhookId, holder, step) => inWrite((db) => save(db, webhookId, holder, step, now)),
+    wanted: (webhookId, limit) =>
+      inRead(async (db) => (await wantedRows(db, webhookId, limit)).map(toDeadLetter)),
+    states: () => inRead((db) => readStates(db, box, now)),
+  };
+}
+
+async function dueWebhooks(db: Kysely<Tables>, now: Time): Promise<string[]> {
+  const { rows } = await sql<{ webhook_id: string }>`
+    select webhook_id from webhook_delivery join webhook on webhook.id = webhook_delivery.webhook_id
+    where webhook.is_enabled = 1
+      and next_try_ms <= ${now}
+      and (lease_holder is null or lease_until_ms <= ${now})
+      and (
+        cursor < ${await newestId(db)}
+        or exists (
+          select 1 from webhook_dead_letter as letter
+          where letter.webhook_id = webhook_delivery.webhook_id and letter.is_wanted = 1
+        )
+      )
+    order by webhook_id`.execute(db);
+  return rows.map(({ webhook_id: id }) => id);
+}
+
+type Change = Readonly<Record<string, unknown>>;
+
+/** @throws DeliveryLeaseLost */
+async function changeHeld(
+  db: Kysely<Tables>,
+  webhookId: string,
+  holder: string,
+  now: Time,
+  change: Change,
+): Promise<void> {
+  const result = await db
+    .updateTable('webhook_delivery')
+    // The values are those of the columns, or expressions of SQL.
+    .set(change as Partial<DeliveryRow>)
+    .where('webhook_id', '=', webhookId)
+    .where('lease_holder', '=', holder)
+    .where(sql<SqlBool>`lease_until_ms > ${now}`)
+    .executeTakeFirst();
+  if (result.numUpdatedRows === 0n) throw new DeliveryLeaseLost();
+}
+
+async function save(
+  db: Kysely<Tables>,
+  webhookId: string,
+  holder: string,
+  { progress, delivered = 0, waitMs, givenUp, arrived = [], release: gives }: DeliveryStep,
+  now: Time,
+): Promise<void> {
+  await changeHeld(db, webhookId, holder, now, {
+    ...progress,
+    delivered: sql`delivered + ${delivered}`,
+    ...(delivered > 0 && { delivered_at_ms: now }),
+    ...(waitMs !== undefined && { next_try_ms: sql`${now} + ${waitMs}` }),
+    ...(gives && { lease_holder: null, lease_until_ms: 0 }),
+  });
+  if (givenUp !== undefined) await putDeadLetter(db, webhookId, givenUp, DEAD_LETTERS_MAX);
+  if (arrived.length === 0) return;
+  await db
+    .deleteFrom('webhook_dead_letter')
+    .where('webhook_id', '=', webhookId)
+    .where('event_id', 'in', [...arrived])
+    .execute();
+}
+
+async function release(db: Kysely<Tables>, webhookId: string): Promise<void> {
+  await db
+    .updateTable('webhook_delivery')
+    .set({ lease_holder: null, lease_until_ms: 0 })
+    .where('webhook_id', '=', webhookId)
+    .execute();
+}
+
+function wantedRows(
+  db: Kysely<Tables>,
+  webhookId: string,
+  limit: number,
+): Promise<Tables['webhook_dead_letter'][]> {
+  return db
+    .selectFrom('webhook_dead_letter')
+    .selectAll()
+    .where('webhook_id', '=', webhookId)
+    .where('is_wanted', '=', sql<number>`1`)
+    .orderBy('event_id')
+    .limit(limit)
+    .execute();
+}
+
+async function readStates(db: Kysely<Tables>, box: SecretBox, now: Time): Promise<DeliveryState[]> {
+  const { rows } = await sql<WebhookRow & DeliveryRow & { is_sending: number }>`
+    select webhook.*, webhook_delivery.*,
+      case when lease_holder is not null and lease_until_ms > ${now} then 1 else 0 end as is_sending
+    from webhook join webhook_delivery on webhook_delivery.webhook_id = webhook.id
+    order by webhook.id`.execute(db);
+  const states: DeliveryState[] = [];
+  for (const row of rows) {
+    const waits = sql<SqlBool>`id > ${row.cursor} and ${conditionOf(filterOf(row))}`;
+    const { secret: _secret, previous_secret: _previous, ...webhook } = toWebhook(webhookOf(row), box);
+    states.push({
+      webhook,
+      progress: toProgress(row),
+      waiting: await countEvents(db, waits, WAITING_COUNTED_MAX),
+      deadLetters: await countRows(db, 'webhook_dead_letter', 'webhook_id', row.id),
+      isSending: row.is_sending === 1,
+    });
+  }
+  return states;
+}
+
+function webhookOf(row: WebhookRow): WebhookRow {
+  const { id, name, url, events, app_ids, is_enabled, disabled_reason, secret, previous_secret } = row;
+  const { previous_secret_expires_at, created_at, updated_at } = row;
+  const filter = { events, app_ids, is_enabled, disabled_reason };
+  return {
+    id,
+    name,
+    url,
+    ...filter,
+    secret,
+    previous_secret,
+    previous_secret_expires_at,
+    created_at,
+    updated_at,
+  };
+}
+
+function toProgress(row: DeliveryRow): DeliveryProgress {
+  const { cursor, failures, tries, next_try_ms, last_error, failed_at_ms, delivered_at_ms, delivered } = row;
+  return { cursor, failures, tries, next_try_ms, last_error, failed_at_ms, delivered_at_ms, delivered };
+}

@@ -1,0 +1,136 @@
+/**
+ * Events in any SQL database. Their ids are given inside the transaction that stores them, which has the write lock of
+ * the database, and each is greater than the last: so they appear to readers in their order.
+ */
+import { sql, type Kysely, type RawBuilder, type SqlBool } from 'kysely';
+import { uuidv7 } from '../../../lib/ids.ts';
+import { EVENT_ROWS, matchesType, type EventType, type GatewayEvent } from '../../../model/events/events.ts';
+import type { EventFilter, NewEvent } from '../../event-store.ts';
+import type { PageRequest } from '../../repository.ts';
+import type { EventRow, Tables } from '../kysely-tables.ts';
+import { window } from '../page-window.ts';
+
+/** Greater than every id: ids contain only hexadecimal digits. */
+const ABOVE_ALL_IDS = '~';
+
+/** Stores events in the transaction of `db`, but for those whose key is kept already. */
+export async function insertEvents(
+  db: Kysely<Tables>,
+  events: readonly NewEvent[],
+  nowMs: number,
+): Promise<GatewayEvent[]> {
+  let last = await newestId(db);
+  const stored: GatewayEvent[] = [];
+  for (const { dedupe_key, ...event } of events) {
+    const id = idAfter(last, nowMs);
+    const row = { ...toRow({ ...event, id }), dedupe_key: dedupe_key ?? null };
+    const inserted = await db
+      .insertInto('event')
+      .values(row)
+      .onConflict((conflict) => conflict.column('dedupe_key').doNothing())
+      .executeTakeFirst();
+    if (inserted.numInsertedOrUpdatedRows === 0n) continue;
+    stored.push({ ...event, id });
+    last = id;
+  }
+  return stored;
+}
+
+/** Clocks of gateways differ, and may step back: the id then runs ahead of its time. */
+function idAfter(last: string, nowMs: number): string {
+  const id = uuidv7(nowMs);
+  return id > last ? id : uuidv7(msOf(last) + 1);
+}
+
+const msOf = (id: string): number => parseInt(id.slice(0, 8) + id.slice(9, 13), 16);
+
+/** The id of the newest event; '' where there is none. */
+export async function newestId(db: Kysely<Tables>): Promise<string> {
+  const { rows } = await sql<{
+    id: string;
+  }>`select id from event where id > ${''} order by id desc limit 1`.execute(db);
+  return rows[0]?.id ?? '';
+}
+
+export async function eventsAfter(
+  db: Kysely<Tables>,
+  id: string,
+  limit: number,
+  filter: EventFilter,
+): Promise<GatewayEvent[]> {
+  const { rows } = await sql<EventRow>`
+    select * from event where id > ${id} and ${conditionOf(filter)} order by id limit ${limit}`.execute(db);
+  return rows.map(toEvent);
+}
+
+/** At most `max`. */
+export async function countEvents(
+  db: Kysely<Tables>,
+  condition: RawBuilder<SqlBool>,
+  max: number,
+): Promise<number> {
+  const { rows } = await sql<{ n: number }>`
+    select count(*) as n from (select id from event where ${condition} order by id limit ${max}) as found`.execute(
+    db,
+  );
+  return rows[0]?.n ?? 0;
+}
+
+export async function listRows(
+  db: Kysely<Tables>,
+  page: PageRequest,
+  filter: EventFilter,
+): Promise<EventRow[]> {
+  const { count } = window(page);
+  const isNewestFirst = page.order === 'newest_first';
+  const start = isNewestFirst
+    ? sql<SqlBool>`id < ${page.after ?? ABOVE_ALL_IDS}`
+    : sql<SqlBool>`id > ${page.after ?? ''}`;
+  const direction = isNewestFirst ? sql`desc` : sql`asc`;
+  const { rows } = await sql<EventRow>`
+    select * from event where ${start} and ${conditionOf(filter)} order by id ${direction} limit ${count}`.execute(
+    db,
+  );
+  return rows;
+}
+
+/** A write that touched several apps has no app of its own: a filter by app lets it through. */
+const TYPES_OF_ANY_APP: readonly EventType[] = ['config.changed'];
+
+export function conditionOf({ types, app_ids, since, until }: EventFilter): RawBuilder<SqlBool> {
+  const conditions: RawBuilder<unknown>[] = [sql`id > ${''}`];
+  if (types !== undefined && !types.includes('*')) {
+    const wanted = EVENT_ROWS.map(({ type }) => type).filter((type) => matchesType(types, type));
+    conditions.push(wanted.length === 0 ? sql`1 = 0` : sql`type in (${sql.join(wanted)})`);
+  }
+  if (app_ids !== undefined && app_ids.length > 0) {
+    const any = sql`(app_id is null and type in (${sql.join(TYPES_OF_ANY_APP)}))`;
+    conditions.push(sql`(app_id in (${sql.join([...app_ids])}) or ${any})`);
+  }
+  if (since !== undefined) conditions.push(sql`at >= ${since}`);
+  if (until !== undefined) conditions.push(sql`at < ${until}`);
+  return sql<SqlBool>`${sql.join(conditions, sql` and `)}`;
+}
+
+function toRow({ subject, data, app_id, ...event }: GatewayEvent): Omit<EventRow, 'dedupe_key'> {
+  return {
+    ...event,
+    app_id: app_id ?? null,
+    subject_kind: subject.kind,
+    subject_id: subject.id,
+    subject_name: subject.name,
+    data: JSON.stringify(data),
+  };
+}
+
+export function toEvent(row: EventRow): GatewayEvent {
+  return {
+    id: row.id,
+    type: row.type as EventType,
+    at: row.at,
+    node: row.node,
+    ...(row.app_id !== null && { app_id: row.app_id }),
+    subject: { kind: row.subject_kind, id: row.subject_id, name: row.subject_name },
+    data: JSON.parse(row.data) as GatewayEvent['data'],
+  };
+}

@@ -1,0 +1,60 @@
+/** The store of events over any SQL database: each operation is a transaction of its own. */
+import { sql, type Kysely } from 'kysely';
+import type { Clock } from '../../../lib/clock.ts';
+import type { EventStore } from '../../event-store.ts';
+import type { Tables } from '../kysely-tables.ts';
+import { toPage } from '../page-window.ts';
+import {
+  conditionOf,
+  countEvents,
+  eventsAfter,
+  insertEvents,
+  listRows,
+  newestId,
+  toEvent,
+} from './event-rows.ts';
+import { trimEvents } from './trim-events.ts';
+
+type InTransaction = <T>(work: (db: Kysely<Tables>) => Promise<T>) => Promise<T>;
+
+export interface EventRowsDeps {
+  readonly inRead: InTransaction;
+  readonly inWrite: InTransaction;
+  readonly clock: Clock;
+  /** Called after a transaction that stored events. */
+  readonly onAppended: () => void;
+}
+
+/** Events of one list that are counted for its total; there may be more. */
+const COUNTED_MAX = 10_000;
+
+export function createEventStore({ inRead, inWrite, clock, onAppended }: EventRowsDeps): EventStore {
+  return {
+    async append(events) {
+      if (events.length === 0) return [];
+      const stored = await inWrite((db) => insertEvents(db, events, clock.nowMs()));
+      if (stored.length > 0) onAppended();
+      return stored;
+    },
+    after: (id, limit, filter) =>
+      inRead(async (db) => {
+        const events = await eventsAfter(db, id, limit, filter);
+        const last = events.at(-1)?.id ?? id;
+        const newest = events.length === limit ? last : await newestId(db);
+        return { events, reached: newest > last ? newest : last };
+      }),
+    list: (page, filter) =>
+      inRead(async (db) => {
+        const total = countEvents(db, conditionOf(filter), COUNTED_MAX);
+        return toPage(page, listRows(db, page, filter), total, toEvent);
+      }),
+    bounds: () =>
+      inRead(async (db) => {
+        const oldest = await sql<{
+          id: string;
+        }>`select id from event where id > ${''} order by id limit 1`.execute(db);
+        return { oldest: oldest.rows[0]?.id ?? '', newest: await newestId(db) };
+      }),
+    trim: (bounds) => inWrite((db) => trimEvents(db, bounds)),
+  };
+}
