@@ -10,6 +10,7 @@ import { createChanges } from './changes.ts';
 import { announceFirstToken, databaseOf, recoverDatabase, snapshotFileWriter } from './database.ts';
 import { CertificateWatches, readCertificates, type ReadCertificates } from './listener-certificates.ts';
 import { statsHistory } from './stats.ts';
+import { createEvents, stopEvents } from './events/event-parts.ts';
 import { startConfigFile } from './start-config-file.ts';
 import { createManagement, listenForManagement, writeDependencies, type Phase } from './management.ts';
 import { createTraceExport } from './traces.ts';
@@ -91,6 +92,7 @@ type Recorders = Pick<
   | 'shadowHistory'
   | 'stats'
   | 'troubles'
+  | 'events'
 >;
 
 /** Programs of threads: beside this file, in the sources as in a build (scripts/build.ts). */
@@ -167,6 +169,7 @@ async function startParts(options: StartOptions, log: Logger, claimFolder: () =>
     const connecting = ownConnections(settings, clock, certificates);
     const own = { settings, version, clock, log, snapshotFile, ...opened, ...limits, ...connecting };
     const parts: Parts = { ...own, ...recorders(own) };
+    undo.unshift(() => stopEvents(parts.events));
     undo.unshift(startHousekeeping(parts));
     undo.unshift(async () => parts.snapshotFile?.stop());
     const supervisor = createSupervisor(parts, certificates, WORKER_URL);
@@ -197,6 +200,7 @@ async function startParts(options: StartOptions, log: Logger, claimFolder: () =>
     claimFolder();
     phase = 'serving';
     parts.acme.service?.start();
+    parts.events.sender.start();
     logReady(parts, managementPort, ports);
     if (recovering === undefined) parts.snapshotFile?.changed();
     else recoverDatabase(parts, recovering, changes, announceToken);
@@ -273,6 +277,7 @@ function recorders(parts: Omit<Parts, keyof Recorders>): Recorders {
     shadowHistory: new ShadowHistory(clock.nowMs()),
     stats: statsHistory(settings, clock),
     troubles: newTroubles(settings.cluster.heartbeatMs),
+    events: createEvents(parts),
   };
 }
 

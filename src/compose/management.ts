@@ -123,6 +123,7 @@ export async function createManagement(
     shadow: shadowReports(parts, supervisor),
     explain: explainAccess(parts.explain, supervisor),
     live: watching(parts, supervisor, cluster.selfId),
+    testWebhook: (webhook) => parts.events.sender.test(webhook),
     ...inThreads(parts, supervisor, threads),
     settings: shownSettings,
     served: state,

@@ -1,4 +1,8 @@
 /** Everything that operations work with. server.ts builds it once. */
+import type { GatewayEvent } from '../model/events/events.ts';
+import type { StoredWebhook } from '../model/events/webhook.ts';
+import type { DeliveryState } from '../storage/delivery-store.ts';
+import type { EventStore } from '../storage/event-store.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { RateLimitGlobals } from '../policy/dependencies.ts';
 import type { Revision } from '../model/resources.ts';
@@ -113,7 +117,28 @@ export interface BackupSource {
   readonly programVersion: string;
 }
 
+/** Webhooks beyond their records. All throw StorageUnavailable. */
+export interface WebhooksAccess {
+  states(): Promise<readonly DeliveryState[]>;
+  /** Sends a test event now. Does not throw. */
+  test(webhook: StoredWebhook): Promise<WebhookTestOutcome>;
+}
+
+export interface WebhookTestOutcome {
+  readonly event: GatewayEvent;
+  readonly outcome: {
+    /** `delivered`, or a reason why not. */
+    readonly result: string;
+    readonly status: number | null;
+    readonly error: string;
+    readonly latencyMs: number;
+  };
+}
+
 export interface ManagementContext {
+  /** Throws StorageUnavailable while there has been no database since the start. */
+  readonly events: () => EventStore;
+  readonly webhooks: WebhooksAccess;
   readonly egress: EgressCheck;
   /** Reads go on from a copy while the database is away. */
   readonly repository: Reading;

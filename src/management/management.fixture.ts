@@ -159,6 +159,17 @@ export async function startManagement(overrides: Partial<ManagementDependencies>
       publish: async () => undefined,
     },
     live: new LiveHub({ clock }),
+    testWebhook: async (webhook) => ({
+      event: {
+        id: webhook.id,
+        type: 'webhook.test',
+        at: timestamp(clock.nowMs()),
+        node: null,
+        subject: { kind: 'webhook', id: webhook.id, name: webhook.name },
+        data: {},
+      },
+      outcome: { result: 'delivered', status: 200, error: '', latencyMs: 1 },
+    }),
     trials: {
       replayTraffic: async () => ({ problem: undefined, result: undefined }),
       explainConfigs: async () => undefined,

@@ -41,6 +41,8 @@ import { trafficOperations } from './routes/traffic.ts';
 import { tryOperation } from './try/try-operation.ts';
 import { tokenUsageOperation } from './routes/resources/token-usage.ts';
 import { rotateOperation, tokens } from './routes/resources/tokens.ts';
+import { deliveryOperations } from './routes/events/webhook-deliveries.ts';
+import { rotateWebhookOperation, webhooks } from './routes/events/webhooks.ts';
 import { versions } from './routes/resources/versions.ts';
 
 export function allOperations(context: ManagementContext): Operation[] {
@@ -63,6 +65,9 @@ export function allOperations(context: ManagementContext): Operation[] {
     ...crud(adminTokens(context.hasEnvironmentToken), context),
     ...sessionOperations(context.signIn),
     auditOperation(context),
+    ...crud(webhooks, context),
+    rotateWebhookOperation(context),
+    ...deliveryOperations(context),
     ...configOperations(context),
     configFileOperation(context),
     importOperation(context),

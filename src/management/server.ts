@@ -85,6 +85,8 @@ export interface ManagementDependencies extends WriteDependencies {
   readonly shadow: ShadowReports;
   readonly explain: ExplainAccess;
   readonly live: LiveHub;
+  /** Sends a test event to a webhook. */
+  readonly testWebhook: ManagementContext['webhooks']['test'];
   readonly trials: ConfigTrials;
   readonly convertDescription: ManagementContext['convertDescription'];
   readonly settings: ManagementContext['settings'];
@@ -172,6 +174,11 @@ function contextOf(
     shadow: dependencies.shadow,
     explain: dependencies.explain,
     live: dependencies.live,
+    events: () => repository.events,
+    webhooks: {
+      states: async () => repository.deliveries.states(),
+      test: dependencies.testWebhook,
+    },
     trials: dependencies.trials,
     convertDescription: dependencies.convertDescription,
     settings: dependencies.settings,

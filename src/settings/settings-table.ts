@@ -2,6 +2,7 @@
  * The table of all settings: one row for each environment variable, with its kind, default and meaning. Parsing
  * (settings.ts), defaults and docs/reference/settings.md come from these rows. A double underscore in a name nests.
  */
+import { EVENT_SETTINGS } from './areas/event-settings.ts';
 import { ACME_SETTINGS } from './areas/acme-settings.ts';
 import { MANAGEMENT_SETTINGS } from './areas/management-settings.ts';
 import { CONSOLE_SETTINGS } from './areas/console-settings.ts';
@@ -41,6 +42,7 @@ export const SETTING_AREAS: readonly SettingArea[] = [
   { title: 'Discovery of targets', settings: DISCOVERY_SETTINGS },
   { title: 'Rate limits', settings: LIMIT_SETTINGS },
   { title: 'JWT', settings: JWT_SETTINGS },
+  { title: 'Events and webhooks', settings: EVENT_SETTINGS },
   { title: 'Log', settings: LOG_SETTINGS },
   { title: 'OpenTelemetry', settings: OTEL_SETTINGS },
 ];
@@ -58,6 +60,7 @@ export const SETTINGS = {
   ...DISCOVERY_SETTINGS,
   ...LIMIT_SETTINGS,
   ...JWT_SETTINGS,
+  ...EVENT_SETTINGS,
   ...LOG_SETTINGS,
   ...OTEL_SETTINGS,
 } as const;

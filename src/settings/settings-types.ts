@@ -237,6 +237,8 @@ export interface Settings {
   readonly discovery: DiscoverySettings;
   /** undefined: off. */
   readonly acme: AcmeSettings | undefined;
+  readonly events: EventSettings;
+  readonly webhooks: WebhookSettings;
   readonly jwt: JwtDefaults;
   readonly limits: LimitSettings;
   readonly proxy: ProxySettings;
@@ -248,4 +250,16 @@ export interface Settings {
   };
   /** undefined: nothing is exported. */
   readonly otel: OtelSettings | undefined;
+}
+
+export interface EventSettings {
+  readonly eventsMax: number;
+  readonly daysMax: number;
+}
+
+export interface WebhookSettings {
+  readonly timeoutMs: number;
+  readonly triesMax: number;
+  readonly retryMinMs: number;
+  readonly retryMaxMs: number;
 }

@@ -182,6 +182,13 @@ function nest(v: SettingValues): Settings {
     },
     discovery: discoverySettings(v),
     acme: acmeSettings(v),
+    events: { eventsMax: v.GATEWAY_EVENTS__MAX_EVENTS, daysMax: v.GATEWAY_EVENTS__MAX_DAYS },
+    webhooks: {
+      timeoutMs: v.GATEWAY_WEBHOOKS__TIMEOUT_MS,
+      triesMax: v.GATEWAY_WEBHOOKS__MAX_TRIES,
+      retryMinMs: v.GATEWAY_WEBHOOKS__RETRY_MIN_MS,
+      retryMaxMs: v.GATEWAY_WEBHOOKS__RETRY_MAX_MS,
+    },
     jwt: jwtSettings(v),
     limits: {
       redisUrl: v.GATEWAY_REDIS_URL,

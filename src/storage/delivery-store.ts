@@ -3,7 +3,16 @@
  * sends, and each of its writes checks it in its own transaction, so a gateway that was held up changes nothing of what
  * its successor does. Times are Unix milliseconds by the clock of the database.
  */
+import type { EventFilter } from './event-store.ts';
 import type { DeadLetter, DeliveryProgress, StoredWebhook, Webhook } from '../model/events/webhook.ts';
+
+/** There are events that the webhook has not seen, wanted or not, or dead letters to send again. */
+export interface DueWebhook {
+  readonly id: string;
+  readonly cursor: string;
+  readonly filter: EventFilter;
+  readonly hasWanted: boolean;
+}
 
 /** What the holder of a lease works on. */
 export interface Delivery {
@@ -53,8 +62,8 @@ export interface DeliveryStep {
 
 /** All operations throw StorageUnavailable if the database does not answer. */
 export interface DeliveryStore {
-  /** Ids of webhooks that have something to send now and that no gateway sends for. */
-  due(): Promise<readonly string[]>;
+  /** Webhooks that may have something to send now and that no gateway sends for. */
+  due(): Promise<readonly DueWebhook[]>;
   /** Takes the lease; undefined: another gateway has it, or the webhook is gone or switched off. */
   claim(webhookId: string, holder: string, ttlMs: number): Promise<Delivery | undefined>;
   /** @throws DeliveryLeaseLost */

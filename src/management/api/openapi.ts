@@ -38,6 +38,7 @@ const TAGS: readonly (readonly [string, string])[] = [
   ['Sessions', 'Browsers that are signed in'],
   ['Traffic', 'What the traffic does, over time, and what is wrong now'],
   ['Admin', 'Admin tokens and the audit log'],
+  ['Events', 'Events, and the webhooks that they are sent to'],
   ['Service', 'Health, probes, metrics'],
 ];
 const PARAMETERS: Readonly<Record<string, string>> = {
@@ -52,6 +53,8 @@ const PARAMETERS: Readonly<Record<string, string>> = {
   debug_token_id: 'Id of the debug token.',
   admin_token_id: 'Id of the admin token.',
   session_id: 'Id of the session.',
+  webhook_id: 'Id of the webhook.',
+  event_id: 'Id of the event.',
   live_id: 'Id of the exchange, as the stream gives it.',
 };
 

@@ -14,7 +14,7 @@ export interface Webhook {
   /** Only events of these apps; empty: all events. */
   readonly app_ids: readonly string[];
   /** False: nothing is sent; events wait as long as they are kept. */
-  readonly is_enabled: boolean;
+  readonly is_active: boolean;
   /** Why the gateway itself switched it off; null: it did not. */
   readonly disabled_reason: string | null;
   readonly created_at: string;

@@ -28,7 +28,7 @@ export const events: Migration = {
       url text not null,
       events text not null,
       app_ids text not null,
-      is_enabled integer not null,
+      is_active integer not null,
       disabled_reason text,
       secret text not null,
       previous_secret text,

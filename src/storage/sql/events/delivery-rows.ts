@@ -6,6 +6,7 @@ import {
   DeliveryLeaseLost,
   WAITING_COUNTED_MAX,
   type DeliveryState,
+  type DueWebhook,
   type DeliveryStep,
   type DeliveryStore,
 } from '../../delivery-store.ts';
@@ -15,7 +16,7 @@ import { databaseNow } from '../database-clock.ts';
 import type { DeliveryRow, Tables, WebhookRow } from '../kysely-tables.ts';
 import { countRows } from '../page-window.ts';
 import { conditionOf, countEvents, newestId } from './event-rows.ts';
-import { filterOf, putDeadLetter, toDeadLetter, toWebhook } from './webhook-rows.ts';
+import { filterOf, putDeadLetter, toDeadLetter, toWebhook, type WebhookFilterRow } from './webhook-rows.ts';
 
 type InTransaction = <T>(work: (db: Kysely<Tables>) => Promise<T>) => Promise<T>;
 type Time = RawBuilder<number>;
@@ -47,7 +48,7 @@ export function createDeliveryStore({ driver, box, inRead, inWrite }: DeliveryRo
           .selectAll()
           .where('id', '=', webhookId)
           .executeTakeFirstOrThrow();
-        if (row.is_enabled === 0) {
+        if (row.is_active === 0) {
           await release(db, webhookId);
           return undefined;
         }
@@ -67,22 +68,31 @@ export function createDeliveryStore({ driver, box, inRead, inWrite }: DeliveryRo
   };
 }
 
-async function dueWebhooks(db: Kysely<Tables>, now: Time): Promise<string[]> {
-  const { rows } = await sql<{ webhook_id: string }>`
-    select webhook_id from webhook_delivery join webhook on webhook.id = webhook_delivery.webhook_id
-    where webhook.is_enabled = 1
-      and next_try_ms <= ${now}
-      and (lease_holder is null or lease_until_ms <= ${now})
-      and (
-        cursor < ${await newestId(db)}
-        or exists (
+async function dueWebhooks(db: Kysely<Tables>, now: Time): Promise<DueWebhook[]> {
+  const newest = await newestId(db);
+  const { rows } = await sql<DueRow>`
+    select * from (
+      select webhook.id, webhook.events, webhook.app_ids, cursor,
+        case when exists (
           select 1 from webhook_dead_letter as letter
-          where letter.webhook_id = webhook_delivery.webhook_id and letter.is_wanted = 1
-        )
-      )
-    order by webhook_id`.execute(db);
-  return rows.map(({ webhook_id: id }) => id);
+          where letter.webhook_id = webhook.id and letter.is_wanted = 1
+        ) then 1 else 0 end as wanted
+      from webhook join webhook_delivery on webhook_delivery.webhook_id = webhook.id
+      where webhook.is_active = 1
+        and next_try_ms <= ${now}
+        and (lease_holder is null or lease_until_ms <= ${now})
+    ) as found
+    where cursor < ${newest} or wanted > 0
+    order by id`.execute(db);
+  return rows.map((row) => ({
+    id: row.id,
+    cursor: row.cursor,
+    filter: filterOf(row),
+    hasWanted: row.wanted > 0,
+  }));
 }
+
+type DueRow = WebhookFilterRow & { readonly id: string; readonly cursor: string; readonly wanted: number };
 
 type Change = Readonly<Record<string, unknown>>;
 
@@ -173,9 +183,9 @@ async function readStates(db: Kysely<Tables>, box: SecretBox, now: Time): Promis
 }
 
 function webhookOf(row: WebhookRow): WebhookRow {
-  const { id, name, url, events, app_ids, is_enabled, disabled_reason, secret, previous_secret } = row;
+  const { id, name, url, events, app_ids, is_active, disabled_reason, secret, previous_secret } = row;
   const { previous_secret_expires_at, created_at, updated_at } = row;
-  const filter = { events, app_ids, is_enabled, disabled_reason };
+  const filter = { events, app_ids, is_active, disabled_reason };
   return {
     id,
     name,

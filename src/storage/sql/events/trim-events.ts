@@ -49,13 +49,13 @@ function prefixOf(ms: number): string {
 }
 
 async function giveUpTo(db: Kysely<Tables>, upTo: string, now: string): Promise<void> {
-  const { rows } = await sql<WebhookFilterRow & { id: string; cursor: string; is_enabled: number }>`
-    select id, events, app_ids, is_enabled, cursor from webhook
+  const { rows } = await sql<WebhookFilterRow & { id: string; cursor: string; is_active: number }>`
+    select id, events, app_ids, is_active, cursor from webhook
     join webhook_delivery on webhook_delivery.webhook_id = webhook.id
     where cursor < ${upTo}`.execute(db);
   for (const row of rows) {
     const events =
-      row.is_enabled === 1 ? await eventsAfter(db, row.cursor, TRIMMED_AT_ONCE, filterOf(row)) : [];
+      row.is_active === 1 ? await eventsAfter(db, row.cursor, TRIMMED_AT_ONCE, filterOf(row)) : [];
     for (const event of events.filter(({ id }) => id <= upTo)) {
       await putDeadLetter(db, row.id, { event, tries: 0, error: TOO_OLD, failed_at: now }, DEAD_LETTERS_MAX);
     }

@@ -114,7 +114,7 @@ function toRow(webhook: StoredWebhook, box: SecretBox): WebhookRow {
     ...webhook,
     events: JSON.stringify(webhook.events),
     app_ids: JSON.stringify(webhook.app_ids),
-    is_enabled: webhook.is_enabled ? 1 : 0,
+    is_active: webhook.is_active ? 1 : 0,
     secret: box.seal(secret ?? '', placeOf(id)),
     previous_secret: previous === null ? null : box.seal(previous, placeOf(id)),
   };
@@ -126,7 +126,7 @@ export function toWebhook(row: WebhookRow, box: SecretBox): StoredWebhook {
     ...row,
     events: JSON.parse(row.events) as string[],
     app_ids: JSON.parse(row.app_ids) as string[],
-    is_enabled: row.is_enabled === 1,
+    is_active: row.is_active === 1,
     secret: opened(secret, row.id, box),
     previous_secret: previous === null ? null : opened(previous, row.id, box),
   };

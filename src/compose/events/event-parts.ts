@@ -1,0 +1,43 @@
+/** Wires events and webhooks: what records them, what keeps them within their bounds, and what sends them. */
+import { hostname } from 'node:os';
+import type { Clock } from '../../lib/clock.ts';
+import type { Egress } from '../../egress/egress.ts';
+import type { Logger } from '../../observe/log.ts';
+import { EventRecorder } from '../../control/events/event-recorder.ts';
+import { EventTrimmer } from '../../control/events/event-trimmer.ts';
+import { WebhookSender } from '../../control/webhooks/webhook-sender.ts';
+import { randomHex } from '../../lib/ids.ts';
+import type { Settings } from '../../settings/settings.ts';
+import type { Repository } from '../../storage/repository.ts';
+
+const HOLDER_BYTES = 8;
+
+export interface EventParts {
+  readonly recorder: EventRecorder;
+  readonly sender: WebhookSender;
+  readonly trimmer: EventTrimmer;
+}
+
+interface Needed {
+  readonly settings: Settings;
+  readonly repository: Repository;
+  readonly egress: Egress;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+/** Nothing is sent before `sender.start`. */
+export function createEvents({ settings, ...needed }: Needed): EventParts {
+  const nodeName = settings.cluster.nodeName ?? hostname();
+  const holder = randomHex(HOLDER_BYTES);
+  return {
+    recorder: new EventRecorder({ ...needed, nodeName }),
+    sender: new WebhookSender({ ...needed, settings: settings.webhooks, holder, nodeName }),
+    trimmer: new EventTrimmer({ ...needed, settings: settings.events }),
+  };
+}
+
+/** What waits is recorded last, so that the end of other parts can make events. */
+export async function stopEvents({ recorder, sender, trimmer }: EventParts): Promise<void> {
+  await Promise.all([sender.stop(), trimmer.stop(), recorder.stop()]);
+}

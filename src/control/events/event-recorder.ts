@@ -1,0 +1,110 @@
+/**
+ * Records what parts of this gateway notice. Never makes them wait: events go through a bounded queue in memory, which
+ * is written in batches and keeps them while the database is away. Owns the queue. Events of writes do not come here:
+ * they are part of the write.
+ */
+import { timestamp, type Clock } from '../../lib/clock.ts';
+import { withTimeout } from '../../lib/with-timeout.ts';
+import type { EventLog, NoticedEvent } from '../../model/events/event-log.ts';
+import type { Logger } from '../../observe/log.ts';
+import type { NewEvent } from '../../storage/event-store.ts';
+import { StorageUnavailable, type Repository } from '../../storage/repository.ts';
+
+export const WAITING_EVENTS_MAX = 10_000;
+const BATCH_EVENTS = 100;
+const RETRY_MS = 1_000;
+/** How long a stop waits for the database. */
+const STOP_MS = 2_000;
+
+export interface EventRecorderDeps {
+  readonly repository: Pick<Repository, 'events'>;
+  readonly nodeName: string;
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** For tests; milliseconds. */
+  readonly retryMs?: number;
+}
+
+export interface EventRecorderFacts {
+  /** Events that wait for the database. */
+  readonly waiting: number;
+  /** Events that were dropped since the start: too many waited, or the database refused one. */
+  readonly dropped: number;
+}
+
+export class EventRecorder implements EventLog {
+  readonly #deps: EventRecorderDeps;
+  #queue: NewEvent[] = [];
+  #dropped = 0;
+  #writing: Promise<void> | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  #isStopped = false;
+  #saysDropped = true;
+
+  constructor(deps: EventRecorderDeps) {
+    this.#deps = deps;
+  }
+
+  get facts(): EventRecorderFacts {
+    return { waiting: this.#queue.length, dropped: this.#dropped };
+  }
+
+  record(event: NoticedEvent): void {
+    if (this.#queue.length >= WAITING_EVENTS_MAX) {
+      this.#drop(1, 'too many events wait for the database');
+      return;
+    }
+    const { clock, nodeName } = this.#deps;
+    this.#queue.push({ ...event, at: timestamp(clock.nowMs()), node: nodeName });
+    if (this.#timer === undefined) this.#write();
+  }
+
+  /** Writes what waits, for a bounded time. */
+  async stop(): Promise<void> {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    this.#write();
+    await withTimeout(STOP_MS, this.#writing ?? Promise.resolve());
+    this.#isStopped = true;
+    clearTimeout(this.#timer);
+  }
+
+  #write(): void {
+    if (this.#isStopped) return;
+    this.#writing ??= this.#writeAll().finally(() => {
+      this.#writing = undefined;
+      // Recorded since the last batch was taken.
+      if (this.#queue.length > 0 && this.#timer === undefined) this.#write();
+    });
+  }
+
+  /** Never rejects. */
+  async #writeAll(): Promise<void> {
+    while (this.#queue.length > 0 && !this.#isStopped) {
+      const batch = this.#queue.slice(0, BATCH_EVENTS);
+      try {
+        await this.#deps.repository.events.append(batch);
+      } catch (error) {
+        if (error instanceof StorageUnavailable) return this.#retry();
+        // One that the database does not take must not hold up the others for ever.
+        this.#drop(batch.length, error instanceof Error ? error.message : String(error));
+      }
+      this.#queue.splice(0, batch.length);
+      this.#saysDropped = true;
+    }
+  }
+
+  #retry(): void {
+    if (this.#isStopped) return;
+    this.#timer = setTimeout(() => {
+      this.#timer = undefined;
+      this.#write();
+    }, this.#deps.retryMs ?? RETRY_MS);
+  }
+
+  #drop(count: number, reason: string): void {
+    this.#dropped += count;
+    if (this.#saysDropped) this.#deps.log.warn({ reason, count }, 'events are dropped');
+    this.#saysDropped = false;
+  }
+}

@@ -1,0 +1,147 @@
+/**
+ * Sends one event to one address: one POST, bounded in time, to addresses that egress allows; redirects are not
+ * followed, and of the answer only the status counts. Owns the connections. Never throws: a failure is an outcome.
+ */
+import { lookup } from 'node:dns';
+import { Agent, request } from 'undici';
+import type { Egress } from '../../egress/egress.ts';
+import type { Clock } from '../../lib/clock.ts';
+
+const CONNECT_TIMEOUT_MS = 5_000;
+const HEAD_BYTES_MAX = 16_384;
+/** Of the answer; a longer one ends its connection. */
+const ANSWER_BYTES_MAX = 16_384;
+const KEEP_ALIVE_MS = 4_000;
+const RETRY_AFTER_MS_MAX = 3_600_000;
+const PORTS: Readonly<Record<string, number>> = { 'http:': 80, 'https:': 443 };
+/** The receiver may take the same event later. */
+const TEMPORARY_STATUSES: ReadonlySet<number> = new Set([408, 421, 425, 429]);
+const GONE = 410;
+
+export interface Posted {
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+}
+
+/**
+ * `delivered`: 2xx. `refused`: the receiver does not want this event. `unavailable`: it may want it later. `gone`: it
+ * wants no more events. `aborted`: by this gateway.
+ */
+export type SendResult = 'delivered' | 'refused' | 'unavailable' | 'gone' | 'aborted';
+
+export interface SendOutcome {
+  readonly result: SendResult;
+  /** null: there was no answer. */
+  readonly status: number | null;
+  /** What went wrong, for people; '' when nothing did. */
+  readonly error: string;
+  /** When the receiver asks for the next request; undefined: it does not say. */
+  readonly retryAfterMs: number | undefined;
+  readonly latencyMs: number;
+}
+
+export class WebhookHttp {
+  readonly #egress: Egress;
+  readonly #clock: Clock;
+  readonly #timeoutMs: number;
+  /** By port, since the rules of egress are about addresses with ports. */
+  readonly #agents = new Map<number, Agent>();
+
+  constructor(egress: Egress, clock: Clock, timeoutMs: number) {
+    this.#egress = egress;
+    this.#clock = clock;
+    this.#timeoutMs = timeoutMs;
+  }
+
+  async send({ url, headers, body }: Posted, signal: AbortSignal): Promise<SendOutcome> {
+    const startMs = this.#clock.monotonicMs();
+    const outcome = await this.#post(url, headers, body, signal);
+    return { ...outcome, latencyMs: Math.round(this.#clock.monotonicMs() - startMs) };
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([...this.#agents.values()].map((agent) => agent.destroy()));
+    this.#agents.clear();
+  }
+
+  async #post(
+    url: string,
+    headers: Posted['headers'],
+    body: string,
+    signal: AbortSignal,
+  ): Promise<Omit<SendOutcome, 'latencyMs'>> {
+    const target = URL.parse(url);
+    const port = target === null ? 0 : Number(target.port) || (PORTS[target.protocol] ?? 0);
+    if (target === null || port === 0) return failed('its URL cannot be used');
+    const denial = this.#egress.hostDenial(target.hostname, port);
+    if (denial !== undefined) return failed(denial);
+    try {
+      const answer = await request(target, {
+        method: 'POST',
+        dispatcher: this.#agent(port),
+        signal: AbortSignal.any([signal, AbortSignal.timeout(this.#timeoutMs)]),
+        headers: { 'content-type': 'application/json', 'user-agent': 'headgate', ...headers },
+        body,
+      });
+      // What comes after the status decides nothing.
+      await answer.body.dump({ limit: ANSWER_BYTES_MAX }).catch(() => undefined);
+      return this.#outcomeOf(answer.statusCode, answer.headers['retry-after']);
+    } catch (error) {
+      if (signal.aborted) return { ...failed('the gateway ended the request'), result: 'aborted' };
+      return failed(this.#reasonOf(error));
+    }
+  }
+
+  #outcomeOf(
+    status: number,
+    retryAfter: string | readonly string[] | undefined,
+  ): Omit<SendOutcome, 'latencyMs'> {
+    const none = { status, retryAfterMs: undefined };
+    if (status >= 200 && status < 300) return { ...none, result: 'delivered', error: '' };
+    const error = `it answered ${status}`;
+    if (status === GONE) return { ...none, result: 'gone', error };
+    if (status >= 300 && status < 400)
+      return { ...none, result: 'refused', error: `${error}; redirects are not followed` };
+    const isTemporary = status >= 500 || TEMPORARY_STATUSES.has(status);
+    if (!isTemporary) return { ...none, result: 'refused', error };
+    const retryAfterMs = retryAfterOf(String(retryAfter ?? ''), this.#clock.nowMs());
+    return { status, retryAfterMs, result: 'unavailable', error };
+  }
+
+  #reasonOf(error: unknown): string {
+    if (!(error instanceof Error)) return String(error);
+    if (error.name === 'TimeoutError') return `no answer within ${this.#timeoutMs} ms`;
+    const code = 'code' in error && typeof error.code === 'string' ? error.code : '';
+    const reason = error.message === '' ? error.name : error.message;
+    return code !== '' && !reason.includes(code) ? `${reason} (${code})` : reason;
+  }
+
+  #agent(port: number): Agent {
+    const known = this.#agents.get(port);
+    if (known !== undefined) return known;
+    const agent = new Agent({
+      connect: { lookup: this.#egress.lookup(lookup, port), timeout: CONNECT_TIMEOUT_MS },
+      maxHeaderSize: HEAD_BYTES_MAX,
+      headersTimeout: this.#timeoutMs,
+      bodyTimeout: this.#timeoutMs,
+      keepAliveTimeout: KEEP_ALIVE_MS,
+    });
+    this.#agents.set(port, agent);
+    return agent;
+  }
+}
+
+const failed = (error: string): Omit<SendOutcome, 'latencyMs'> => ({
+  result: 'unavailable',
+  status: null,
+  error,
+  retryAfterMs: undefined,
+});
+
+/** RFC 9110 section 10.2.3, bounded; undefined: it says nothing that can be used. */
+export function retryAfterOf(value: string, nowMs: number): number | undefined {
+  const text = value.trim();
+  const waitMs = /^[0-9]{1,9}$/.test(text) ? Number(text) * 1000 : Date.parse(text) - nowMs;
+  return Number.isNaN(waitMs) || waitMs <= 0 ? undefined : Math.min(waitMs, RETRY_AFTER_MS_MAX);
+}

@@ -1,0 +1,229 @@
+/**
+ * Sends events to webhooks: looks which have something to send, takes their leases and runs a lane for each, so that a
+ * receiver that is slow or dead holds up no other. Looks once a second and when this gateway records an event. Owns the
+ * lanes under way. Every gateway on a database does this; the lease of a gateway that was killed ends within seconds.
+ */
+import { timestamp, type Clock } from '../../lib/clock.ts';
+import { uuidv7 } from '../../lib/ids.ts';
+import type { Egress } from '../../egress/egress.ts';
+import type { GatewayEvent } from '../../model/events/events.ts';
+import type { StoredWebhook } from '../../model/events/webhook.ts';
+import type { Logger } from '../../observe/log.ts';
+import type { WebhookSettings } from '../../settings/settings-types.ts';
+import { DeliveryLeaseLost, type DueWebhook } from '../../storage/delivery-store.ts';
+import { StorageUnavailable, type Repository } from '../../storage/repository.ts';
+import { WebhookHttp, type SendOutcome, type SendResult } from './webhook-http.ts';
+import { signedPost, WebhookLane, type LaneDeps } from './webhook-lane.ts';
+
+const LOOK_MS = 1_000;
+const LEASE_MS = 6_000;
+const RENEW_MS = 2_000;
+/** How long a stop waits for requests under way. */
+const STOP_MS = 2_000;
+
+export const SENT_RESULTS = ['delivered', 'refused', 'unavailable', 'gone', 'given_up'] as const;
+
+export interface WebhookSenderDeps {
+  readonly repository: Pick<Repository, 'events' | 'deliveries' | 'write' | 'onEvents'>;
+  readonly egress: Egress;
+  readonly settings: WebhookSettings;
+  /** Names this process in leases. */
+  readonly holder: string;
+  readonly nodeName: string;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+export class WebhookSender {
+  readonly #deps: WebhookSenderDeps;
+  readonly #http: WebhookHttp;
+  readonly #lanes = new Map<string, Promise<void>>();
+  readonly #sent = new Map<string, number>(SENT_RESULTS.map((result) => [result, 0]));
+  /** Up to which id nothing is for a webhook, by its id and its filter. */
+  #quiet = new Map<string, string>();
+  readonly #abort = new AbortController();
+  #timer: NodeJS.Timeout | undefined;
+  #looking: Promise<void> | undefined;
+  #looksAgain = false;
+  #isStopping = false;
+  #isFailing = false;
+
+  constructor(deps: WebhookSenderDeps) {
+    this.#deps = deps;
+    this.#http = new WebhookHttp(deps.egress, deps.clock, deps.settings.timeoutMs);
+  }
+
+  /** Requests since the start, by how they ended; `given_up` counts events, too. */
+  get sent(): ReadonlyMap<string, number> {
+    return this.#sent;
+  }
+
+  start(): void {
+    this.#timer = setInterval(() => this.look(), LOOK_MS);
+    this.#deps.repository.onEvents(() => this.look());
+    this.look();
+  }
+
+  /** Looks now, and once more if it does already. */
+  look(): void {
+    if (this.#isStopping) return;
+    if (this.#looking !== undefined) {
+      this.#looksAgain = true;
+      return;
+    }
+    this.#looking = this.#lookOnce().finally(() => {
+      this.#looking = undefined;
+      if (!this.#looksAgain) return;
+      this.#looksAgain = false;
+      this.look();
+    });
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopping = true;
+    clearInterval(this.#timer);
+    const timer = setTimeout(() => this.#abort.abort(), STOP_MS);
+    await this.#looking;
+    await Promise.all(this.#lanes.values());
+    clearTimeout(timer);
+    await this.#http.close();
+  }
+
+  /** Sends a test event at once, beside what waits. */
+  async test(
+    webhook: StoredWebhook,
+  ): Promise<{ readonly event: GatewayEvent; readonly outcome: SendOutcome }> {
+    const { clock, nodeName } = this.#deps;
+    const nowMs = clock.nowMs();
+    const event: GatewayEvent = {
+      id: uuidv7(nowMs),
+      type: 'webhook.test',
+      at: timestamp(nowMs),
+      node: nodeName,
+      subject: { kind: 'webhook', id: webhook.id, name: webhook.name },
+      data: { message: 'A test of this webhook' },
+    };
+    const outcome = await this.#http.send(signedPost(webhook, event, nowMs), this.#abort.signal);
+    return { event, outcome };
+  }
+
+  /** Never rejects. */
+  async #lookOnce(): Promise<void> {
+    const { repository, log } = this.#deps;
+    try {
+      const due = await repository.deliveries.due();
+      this.#quiet = new Map([...this.#quiet].filter(([key]) => due.some((one) => keyOf(one) === key)));
+      for (const webhook of due) {
+        if (this.#isStopping || this.#lanes.has(webhook.id)) continue;
+        if (await this.#hasSomething(webhook)) this.#startLane(webhook);
+      }
+      this.#isFailing = false;
+    } catch (error) {
+      // An outage of the database is logged elsewhere.
+      const level = error instanceof StorageUnavailable || this.#isFailing ? 'debug' : 'warn';
+      log[level]({ err: error }, 'webhooks cannot be looked after; trying again');
+      this.#isFailing = true;
+    }
+  }
+
+  /** Spares the lease where new events are not for the webhook. */
+  async #hasSomething(webhook: DueWebhook): Promise<boolean> {
+    if (webhook.hasWanted) return true;
+    const found = await this.#deps.repository.events.after(this.#fromOf(webhook), 1, webhook.filter);
+    if (found.events.length > 0) return true;
+    this.#quiet.set(keyOf(webhook), found.reached);
+    return false;
+  }
+
+  #fromOf(webhook: DueWebhook): string {
+    const quiet = this.#quiet.get(keyOf(webhook)) ?? '';
+    return quiet > webhook.cursor ? quiet : webhook.cursor;
+  }
+
+  #startLane(webhook: DueWebhook): void {
+    const lane = this.#runLane(webhook).finally(() => {
+      this.#lanes.delete(webhook.id);
+      this.look();
+    });
+    this.#lanes.set(webhook.id, lane);
+  }
+
+  /** Never rejects. */
+  async #runLane(due: DueWebhook): Promise<void> {
+    const { repository, holder, log } = this.#deps;
+    const leaseLost = new AbortController();
+    let renewal: NodeJS.Timeout | undefined;
+    try {
+      const delivery = await repository.deliveries.claim(due.id, holder, LEASE_MS);
+      if (delivery === undefined) return;
+      renewal = setInterval(() => {
+        repository.deliveries.renew(due.id, holder, LEASE_MS).catch((error: unknown) => {
+          if (error instanceof DeliveryLeaseLost) leaseLost.abort();
+        });
+      }, RENEW_MS);
+      const signal = AbortSignal.any([leaseLost.signal, this.#abort.signal]);
+      const from = keyOf(due) === keyOf(dueOf(due, delivery.webhook)) ? this.#fromOf(due) : due.cursor;
+      const lane = new WebhookLane(this.#laneDeps(), delivery, from, signal, () => this.#isStopping);
+      await lane.run(delivery.hasWanted);
+    } catch (error) {
+      if (error instanceof DeliveryLeaseLost || error instanceof StorageUnavailable) {
+        log.debug({ err: error, webhook: due.id }, 'sending for a webhook was interrupted');
+      } else log.error({ err: error, webhook: due.id }, 'sending for a webhook failed');
+    } finally {
+      clearInterval(renewal);
+    }
+  }
+
+  #laneDeps(): LaneDeps {
+    const { repository, settings, holder, clock } = this.#deps;
+    return {
+      settings,
+      events: () => repository.events,
+      deliveries: () => repository.deliveries,
+      http: this.#http,
+      holder,
+      clock,
+      disable: (webhook, reason) => this.#disable(webhook, reason),
+      onSent: (result) => this.#count(result),
+    };
+  }
+
+  #count(result: SendResult | 'given_up'): void {
+    this.#sent.set(result, (this.#sent.get(result) ?? 0) + 1);
+  }
+
+  /** As a write of the gateway itself, in the audit log. */
+  async #disable({ id }: StoredWebhook, reason: string): Promise<void> {
+    const { repository, clock, log } = this.#deps;
+    const nowMs = clock.nowMs();
+    const { value: name } = await repository.write<string | undefined>(async (writer) => {
+      const webhook = await writer.findWebhook(id);
+      if (webhook === undefined || !webhook.is_active) return { abort: undefined };
+      const change = { is_active: false, disabled_reason: reason };
+      await writer.updateWebhook({ ...webhook, ...change, updated_at: timestamp(nowMs) });
+      await writer.appendAudit({
+        id: uuidv7(nowMs),
+        at: timestamp(nowMs),
+        actor: 'system',
+        action: 'webhook.update',
+        resource_type: 'webhook',
+        resource_id: id,
+        resource_name: webhook.name,
+        parents: {},
+        address: null,
+        request_id: null,
+        change,
+      });
+      return { value: webhook.name, touched: { appIds: [], versionIds: [], keyIds: [] } };
+    });
+    if (name !== undefined) log.warn({ webhook: name, reason }, 'a webhook was switched off');
+  }
+}
+
+const keyOf = ({ id, filter }: Pick<DueWebhook, 'id' | 'filter'>): string =>
+  `${id} ${JSON.stringify(filter)}`;
+
+const dueOf = (due: DueWebhook, { events, app_ids }: StoredWebhook): DueWebhook => ({
+  ...due,
+  filter: { types: events, app_ids },
+});

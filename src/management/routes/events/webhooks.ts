@@ -1,0 +1,215 @@
+/** Webhooks as records of the API: made, changed, rotated and deleted by admins, since they send data out. */
+import { timestamp } from '../../../lib/clock.ts';
+import { secretBytes } from '../../../lib/ids.ts';
+import type { FieldError } from '../../../model/errors.ts';
+import { isTypePattern } from '../../../model/events/events.ts';
+import {
+  WEBHOOK_SECRET_BYTES,
+  webhookSecret,
+  webhookSecretError,
+} from '../../../model/events/webhook-secret.ts';
+import type { StoredWebhook } from '../../../model/events/webhook.ts';
+import { jsonSchema } from '../../../model/json-schema.ts';
+import { checkIfMatch, entityTag } from '../../api/entity-tag.ts';
+import { answer, fail, invalid, isFailure, type Failure } from '../../api/failure.ts';
+import type { Operation } from '../../api/operation.ts';
+import { NO_QUERY } from '../../api/query.ts';
+import type { ManagementContext } from '../../context.ts';
+import { itemPath, locate } from '../../crud/locate.ts';
+import type { Built, RecordBase, Resource } from '../../crud/resource.ts';
+import { envelopeSchema } from '../../schemas/envelope.ts';
+import {
+  CreatedWebhookSchema,
+  OVERLAP_SECS_DEFAULT,
+  WebhookCreationSchema,
+  WebhookInputSchema,
+  WebhookRotationSchema,
+  WEBHOOKS_MAX,
+  WebhookSchema,
+  type WebhookCreation,
+  type WebhookInput,
+  type WebhookRotation,
+} from '../../schemas/events/webhook.ts';
+import type { RuleContext } from '../../write/rule-context.ts';
+import { nextUpdatedAt, NOTHING_TOUCHED } from '../../write/write.ts';
+
+export const webhooks: Resource<object, WebhookInput, StoredWebhook> = {
+  type: 'webhook',
+  names: ['Webhook', 'Webhooks'],
+  operationNames: ['Webhook', 'Webhooks'],
+  tag: 'Events',
+  collection: '/webhooks',
+  parameter: 'webhook_id',
+  dryRun: false,
+  access: { read: 'viewer', write: 'admin' },
+  inputSchema: jsonSchema(WebhookInputSchema),
+  creationSchema: jsonSchema(WebhookCreationSchema),
+  schema: jsonSchema(WebhookSchema),
+  createdSchema: jsonSchema(CreatedWebhookSchema),
+  example: {
+    input: { name: 'on call', url: 'https://hooks.example.com/headgate', events: ['breaker.*', 'key.*'] },
+    patch: { is_active: false },
+  },
+  scope: async () => ({}),
+  list: (reader, _scope, page) => reader.listWebhooks(page),
+  find: (reader, _scope, reference) => reader.findWebhook(reference),
+  build: buildWebhook,
+  insert: (writer, webhook) => writer.insertWebhook(webhook),
+  async update(writer, webhook) {
+    await writer.updateWebhook(webhook);
+    return undefined;
+  },
+  remove: (writer, { id }) => writer.deleteWebhook(id),
+  writable: ({ name, url, events, app_ids, is_active }) => ({ name, url, events, app_ids, is_active }),
+  present: presentWebhook,
+  nameOf: ({ name }) => name,
+  touched: () => NOTHING_TOUCHED,
+};
+
+function presentWebhook(webhook: StoredWebhook): Readonly<Record<string, unknown>> {
+  const { secret: _secret, previous_secret: _previous, ...served } = webhook;
+  return served;
+}
+
+async function buildWebhook(
+  input: WebhookInput,
+  base: RecordBase,
+  previous: StoredWebhook | undefined,
+  _scope: object,
+  rules: RuleContext,
+): Promise<Built<StoredWebhook> | Failure> {
+  const { secret: given } = input as WebhookCreation;
+  const apps = await appIdsOf(input.app_ids ?? [], previous?.app_ids ?? [], rules);
+  const errors = [...urlErrors(input.url, rules), ...patternErrors(input.events), ...apps.errors];
+  const weakness = given === undefined ? undefined : webhookSecretError(given);
+  if (weakness !== undefined) errors.push({ pointer: '/secret', detail: weakness });
+  if (errors.length > 0) return invalid(errors);
+  const isActive = input.is_active ?? true;
+  const written = {
+    name: input.name,
+    url: input.url,
+    events: input.events ?? ['*'],
+    app_ids: apps.ids,
+    is_active: isActive,
+    disabled_reason: isActive ? null : (previous?.disabled_reason ?? null),
+  };
+  if (previous !== undefined) return { record: { ...previous, ...written } };
+  if ((await rules.reader.countWebhooks()) >= WEBHOOKS_MAX)
+    return fail('conflict', `There are ${WEBHOOKS_MAX} webhooks, which is the most; delete one first`);
+  const secret = given ?? webhookSecret(secretBytes(WEBHOOK_SECRET_BYTES));
+  return {
+    record: { ...base, ...written, secret, previous_secret: null, previous_secret_expires_at: null },
+    ...(given === undefined && { shownOnce: { secret } }),
+  };
+}
+
+const PORTS: Readonly<Record<string, number>> = { 'https:': 443, 'http:': 80 };
+
+function urlErrors(text: string, { egress }: RuleContext): FieldError[] {
+  const pointer = '/url';
+  const url = URL.parse(text);
+  const port = url === null ? undefined : PORTS[url.protocol];
+  if (url === null || port === undefined)
+    return [{ pointer, detail: 'must be an absolute URL with https:// or http://' }];
+  if (url.username + url.password !== '')
+    return [{ pointer, detail: 'must not have a user name or a password; what is sent is signed' }];
+  if (url.hash !== '') return [{ pointer, detail: 'must not have a fragment: it would not be sent' }];
+  const denial = egress.hostDenial(url.hostname, Number(url.port) || port);
+  return denial === undefined ? [] : [{ pointer, detail: `is denied: ${denial}` }];
+}
+
+function patternErrors(patterns: readonly string[] = []): FieldError[] {
+  return patterns.flatMap((pattern, index) =>
+    isTypePattern(pattern)
+      ? []
+      : [
+          {
+            pointer: `/events/${index}`,
+            detail: `"${pattern}" is no type of event, nor a group such as key.*`,
+          },
+        ],
+  );
+}
+
+/** Apps by id or slug. One that was deleted since stays where it is named already. */
+async function appIdsOf(
+  references: readonly string[],
+  known: readonly string[],
+  { reader }: RuleContext,
+): Promise<{ readonly ids: readonly string[]; readonly errors: FieldError[] }> {
+  const ids = new Set<string>();
+  const errors: FieldError[] = [];
+  for (const [index, reference] of references.entries()) {
+    const id = (await reader.findApp(reference))?.id ?? known.find((one) => one === reference);
+    if (id === undefined)
+      errors.push({ pointer: `/app_ids/${index}`, detail: `there is no app "${reference}"` });
+    else ids.add(id);
+  }
+  return { ids: [...ids], errors };
+}
+
+/** `POST …/rotate`: a new secret; the old one signs as well for a while, so that a receiver can change over. */
+export function rotateWebhookOperation(context: ManagementContext): Operation {
+  return {
+    method: 'POST',
+    path: `${itemPath(webhooks)}/rotate`,
+    operationId: 'rotateWebhook',
+    tag: webhooks.tag,
+    summary: 'Give a webhook a new secret',
+    description:
+      'What is sent has the signatures of both secrets for `overlap_secs`. A rotation within that time ends the secret before.',
+    access: 'admin',
+    query: NO_QUERY,
+    body: {
+      schema: jsonSchema(WebhookRotationSchema),
+      required: false,
+      mergePatch: false,
+      example: { overlap_secs: 3600 },
+    },
+    entityTag: true,
+    isWrite: true,
+    success: {
+      status: 200,
+      description: 'The webhook, with the secret if the gateway made it',
+      schema: jsonSchema(envelopeSchema('CreatedWebhookEnvelope', CreatedWebhookSchema)),
+    },
+    failures: [],
+    handle: (call) =>
+      context.write(call, async (writer) => {
+        const located = await locate(webhooks, writer, call.params);
+        if (isFailure(located)) return located;
+        const { record: previous } = located;
+        const stale = checkIfMatch(call.ifMatch, entityTag(presentWebhook(previous)));
+        if (stale !== undefined) return stale;
+        const { overlap_secs: overlapSecs = OVERLAP_SECS_DEFAULT, secret: given } =
+          (call.body as WebhookRotation | undefined) ?? {};
+        const weakness = given === undefined ? undefined : webhookSecretError(given);
+        if (weakness !== undefined) return invalid([{ pointer: '/secret', detail: weakness }]);
+        const nowMs = context.clock.nowMs();
+        const secret = given ?? webhookSecret(secretBytes(WEBHOOK_SECRET_BYTES));
+        const keeps = overlapSecs > 0 && previous.secret !== null;
+        const webhook: StoredWebhook = {
+          ...previous,
+          secret,
+          previous_secret: keeps ? previous.secret : null,
+          previous_secret_expires_at: keeps ? timestamp(nowMs + overlapSecs * 1000) : null,
+          updated_at: nextUpdatedAt(previous.updated_at, nowMs),
+        };
+        await writer.updateWebhook(webhook);
+        const served = presentWebhook(webhook);
+        const shown = given === undefined ? { ...served, secret } : served;
+        return {
+          answer: answer(200, 'Webhook rotated', shown, { ETag: entityTag(served) }),
+          touched: NOTHING_TOUCHED,
+          audit: {
+            action: 'webhook.rotate',
+            resourceType: 'webhook',
+            resourceId: webhook.id,
+            resourceName: webhook.name,
+            parents: {},
+            change: { overlap_secs: overlapSecs },
+          },
+        };
+      }),
+  };
+}

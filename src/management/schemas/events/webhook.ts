@@ -1,0 +1,152 @@
+/** Webhooks: what a client writes, what it reads, and how deliveries stand. */
+import { Type, type Static } from 'typebox';
+import { closed, dateTime, nullable } from '../../../model/schema-pieces.ts';
+import { EventSchema } from '../../../model/events/events.ts';
+import { NO_CONTROL_CHARACTERS_PATTERN } from '../../../model/patterns.ts';
+import { displayName, recordFields } from '../common.ts';
+
+export const WEBHOOKS_MAX = 100;
+const PATTERNS_MAX = 50;
+const APPS_MAX = 100;
+const OVERLAP_SECS_MAX = 2_592_000;
+const OVERLAP_SECS_DEFAULT = 86_400;
+
+const secret = Type.String({
+  maxLength: 128,
+  description:
+    'Signs what is sent: `whsec_` and 24 to 64 bytes in base64. Left out: the gateway makes one and shows it once.',
+});
+const EVENTS_TEXT = 'Types of events, or groups such as `breaker.*`. `*`: every type.';
+const APPS_TEXT =
+  'Ids or slugs of apps: only events of these apps, and writes that touched several apps. Empty: all events.';
+const ACTIVE_TEXT = 'Whether events are sent. What happens meanwhile waits as long as events are kept.';
+const written = {
+  name: displayName('What the webhook is for.'),
+  url: Type.String({
+    minLength: 1,
+    maxLength: 2_048,
+    pattern: NO_CONTROL_CHARACTERS_PATTERN,
+    description:
+      'Where events are sent, with `https://` or `http://`. The rules of egress apply to it. Viewers can read it.',
+  }),
+  events: Type.Optional(
+    Type.Array(Type.String({ maxLength: 64 }), {
+      minItems: 1,
+      maxItems: PATTERNS_MAX,
+      default: ['*'],
+      description: EVENTS_TEXT,
+    }),
+  ),
+  app_ids: Type.Optional(
+    Type.Array(Type.String({ maxLength: 64 }), {
+      maxItems: APPS_MAX,
+      default: [],
+      description: APPS_TEXT,
+    }),
+  ),
+  is_active: Type.Optional(
+    Type.Boolean({
+      default: true,
+      description: ACTIVE_TEXT,
+    }),
+  ),
+};
+
+export const WebhookInputSchema = Type.Object(written, { ...closed, title: 'WebhookInput' });
+export const WebhookCreationSchema = Type.Object(
+  { ...written, secret: Type.Optional(secret) },
+  { ...closed, title: 'WebhookCreation' },
+);
+export type WebhookInput = Static<typeof WebhookInputSchema>;
+export type WebhookCreation = Static<typeof WebhookCreationSchema>;
+
+const servedFields = {
+  ...recordFields,
+  name: written.name,
+  url: written.url,
+  events: Type.Array(Type.String(), { description: EVENTS_TEXT }),
+  app_ids: Type.Array(Type.String(), { description: APPS_TEXT }),
+  is_active: Type.Boolean({ description: ACTIVE_TEXT }),
+  disabled_reason: nullable(
+    Type.String({ readOnly: true, description: 'Why the gateway switched it off. null: it did not.' }),
+  ),
+  previous_secret_expires_at: nullable(
+    dateTime('Until when the secret before the last rotation signs as well. null: it does not.'),
+  ),
+};
+
+export const WebhookSchema = Type.Object(servedFields, { ...closed, title: 'Webhook' });
+export const CreatedWebhookSchema = Type.Object(
+  {
+    ...servedFields,
+    secret: Type.Optional(
+      Type.String({ description: 'The secret that the gateway made. It is shown only once.' }),
+    ),
+  },
+  { ...closed, title: 'CreatedWebhook' },
+);
+
+export const WebhookRotationSchema = Type.Object(
+  {
+    overlap_secs: Type.Optional(
+      Type.Integer({
+        minimum: 0,
+        maximum: OVERLAP_SECS_MAX,
+        default: OVERLAP_SECS_DEFAULT,
+        description: 'Seconds for which the old secret signs as well.',
+      }),
+    ),
+    secret: Type.Optional(secret),
+  },
+  { ...closed, title: 'WebhookRotation' },
+);
+export type WebhookRotation = Static<typeof WebhookRotationSchema>;
+export { OVERLAP_SECS_DEFAULT };
+
+export const WebhookTestSchema = Type.Object(
+  {
+    event_id: Type.String({ description: 'Id of the event that was sent.' }),
+    is_delivered: Type.Boolean({ description: 'Whether the receiver answered with 2xx.' }),
+    status: nullable(Type.Integer({ description: 'Status of the answer. null: there was none.' })),
+    latency_ms: Type.Integer({ minimum: 0, description: 'Milliseconds.' }),
+    error: nullable(Type.String({ description: 'What went wrong. null: nothing.' })),
+  },
+  { ...closed, title: 'WebhookTest' },
+);
+
+export const WebhookDeliverySchema = Type.Object(
+  {
+    webhook_id: Type.String({ description: 'Id of the webhook.' }),
+    name: Type.String({ description: 'Name of the webhook.' }),
+    state: Type.Union(
+      ['ok', 'failing', 'disabled'].map((state) => Type.Literal(state)),
+      { description: '`failing`: the last try failed. `disabled`: nothing is sent.' },
+    ),
+    is_sending: Type.Boolean({ description: 'Whether a gateway sends at this moment.' }),
+    waiting: Type.Integer({ minimum: 0, description: 'Events that wait; 10,000 may be more.' }),
+    delivered: Type.Integer({ minimum: 0, description: 'Deliveries since the webhook was made.' }),
+    dead_letters: Type.Integer({ minimum: 0, description: 'Events that were given up.' }),
+    failures: Type.Integer({ minimum: 0, description: 'Failed tries in a row.' }),
+    last_error: nullable(Type.String({ description: 'Of the last failed try since the last delivery.' })),
+    last_failed_at: nullable(dateTime('When a try failed last.')),
+    last_delivered_at: nullable(dateTime('When an event arrived last.')),
+    next_try_at: nullable(dateTime('When it is tried again. null: now, or when there is an event.')),
+  },
+  { ...closed, title: 'WebhookDelivery' },
+);
+
+export const DeadLetterSchema = Type.Object(
+  {
+    event: EventSchema,
+    tries: Type.Integer({ minimum: 0, description: 'How often it was sent.' }),
+    error: Type.String({ description: 'Why the last try failed.' }),
+    failed_at: dateTime('When it was given up.'),
+    is_resent: Type.Boolean({ description: 'It is to be sent again, and waits for that.' }),
+  },
+  { ...closed, title: 'DeadLetter' },
+);
+
+export const DeadLetterCountSchema = Type.Object(
+  { dead_letters: Type.Integer({ minimum: 0, description: 'How many it concerned.' }) },
+  { ...closed, title: 'DeadLetterCount' },
+);
