@@ -37,6 +37,8 @@ export interface LaneDeps {
   /** The receiver wants no more events. */
   readonly disable: (webhook: StoredWebhook, reason: string) => Promise<void>;
   readonly onSent: (result: SendResult | 'given_up') => void;
+  /** The lane ends, and there is something to send after so long. */
+  readonly onWait: (ms: number) => void;
 }
 
 type Progress = Pick<DeliveryProgress, 'cursor' | 'failures' | 'tries'>;
@@ -206,6 +208,7 @@ export class WebhookLane {
     this.#delivered = 0;
     this.#arrived = [];
     this.#savedMs = clock.monotonicMs();
+    if (step.waitMs !== undefined) this.#deps.onWait(step.waitMs);
   }
 }
 

@@ -185,7 +185,13 @@ export class WebhookSender {
       clock,
       disable: (webhook, reason) => this.#disable(webhook, reason),
       onSent: (result) => this.#count(result),
+      onWait: (ms) => this.#lookAfter(ms),
     };
+  }
+
+  /** Longer waits end with one of the looks at intervals. */
+  #lookAfter(ms: number): void {
+    if (ms < LOOK_MS) setTimeout(() => this.look(), ms + 1);
   }
 
   #count(result: SendResult | 'given_up'): void {
