@@ -10,7 +10,7 @@ import { createChanges } from './changes.ts';
 import { announceFirstToken, databaseOf, recoverDatabase, snapshotFileWriter } from './database.ts';
 import { CertificateWatches, readCertificates, type ReadCertificates } from './listener-certificates.ts';
 import { statsHistory } from './stats.ts';
-import { createEvents, stopEvents } from './events/event-parts.ts';
+import { createEvents } from './events/event-parts.ts';
 import { startConfigFile } from './start-config-file.ts';
 import { createManagement, listenForManagement, writeDependencies, type Phase } from './management.ts';
 import { createTraceExport } from './traces.ts';
@@ -169,7 +169,6 @@ async function startParts(options: StartOptions, log: Logger, claimFolder: () =>
     const connecting = ownConnections(settings, clock, certificates);
     const own = { settings, version, clock, log, snapshotFile, ...opened, ...limits, ...connecting };
     const parts: Parts = { ...own, ...recorders(own) };
-    undo.unshift(() => stopEvents(parts.events));
     undo.unshift(startHousekeeping(parts));
     undo.unshift(async () => parts.snapshotFile?.stop());
     const supervisor = createSupervisor(parts, certificates, WORKER_URL);

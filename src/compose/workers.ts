@@ -17,6 +17,7 @@ import { Supervisor } from '../control/workers/supervisor.ts';
 import { startTicketRotation } from '../control/certificates/ticket-keys.ts';
 import type { Settings } from '../settings/settings.ts';
 import { orderedAtStart, servesTls } from './acme.ts';
+import { stopEvents } from './events/event-parts.ts';
 import { databaseOf } from './database.ts';
 import { noteLogLines } from './problems.ts';
 import type { PublishCertificates, ReadCertificates } from './listener-certificates.ts';
@@ -130,6 +131,7 @@ export function startHousekeeping(parts: Parts): () => Promise<void> {
     probe.stop();
     parts.health.targets.stop();
     await Promise.all([keyUsage.stop(), history.stop(), parts.traces?.stop()]);
+    await stopEvents(parts.events);
   };
 }
 

@@ -163,10 +163,7 @@ function nest(v: SettingValues): Settings {
     workerStallTimeoutMs: v.GATEWAY_WORKER_STALL_TIMEOUT_MS,
     workerSpare: v.GATEWAY_WORKER_SPARE,
     keyUsageDays: v.GATEWAY_KEY_USAGE_DAYS,
-    traffic: {
-      records: v.GATEWAY_TRAFFIC__RECORDS,
-      recordsPerSec: v.GATEWAY_TRAFFIC__RECORDS_PER_SEC,
-    },
+    traffic: { records: v.GATEWAY_TRAFFIC__RECORDS, recordsPerSec: v.GATEWAY_TRAFFIC__RECORDS_PER_SEC },
     stats: { maxBytes: v.GATEWAY_STATS__MAX_BYTES },
     rateLimit: limitOf(v.GATEWAY_RATE_LIMIT_REQUESTS, v.GATEWAY_RATE_LIMIT_WINDOW_SECS),
     perIpRateLimit: v.GATEWAY_PER_IP_RATE_LIMIT_ENABLED
@@ -182,13 +179,7 @@ function nest(v: SettingValues): Settings {
     },
     discovery: discoverySettings(v),
     acme: acmeSettings(v),
-    events: { eventsMax: v.GATEWAY_EVENTS__MAX_EVENTS, daysMax: v.GATEWAY_EVENTS__MAX_DAYS },
-    webhooks: {
-      timeoutMs: v.GATEWAY_WEBHOOKS__TIMEOUT_MS,
-      triesMax: v.GATEWAY_WEBHOOKS__MAX_TRIES,
-      retryMinMs: v.GATEWAY_WEBHOOKS__RETRY_MIN_MS,
-      retryMaxMs: v.GATEWAY_WEBHOOKS__RETRY_MAX_MS,
-    },
+    ...eventSettings(v),
     jwt: jwtSettings(v),
     limits: {
       redisUrl: v.GATEWAY_REDIS_URL,
@@ -279,6 +270,18 @@ function acmeSettings(v: SettingValues): Settings['acme'] {
     ordersPerHour: v.GATEWAY_ACME__ORDERS_PER_HOUR,
     retrySecs: v.GATEWAY_ACME__RETRY_SECS,
     selfCheck: v.GATEWAY_ACME__SELF_CHECK,
+  };
+}
+
+function eventSettings(v: SettingValues): Pick<Settings, 'events' | 'webhooks'> {
+  return {
+    events: { eventsMax: v.GATEWAY_EVENTS__MAX_EVENTS, daysMax: v.GATEWAY_EVENTS__MAX_DAYS },
+    webhooks: {
+      timeoutMs: v.GATEWAY_WEBHOOKS__TIMEOUT_MS,
+      triesMax: v.GATEWAY_WEBHOOKS__MAX_TRIES,
+      retryMinMs: v.GATEWAY_WEBHOOKS__RETRY_MIN_MS,
+      retryMaxMs: v.GATEWAY_WEBHOOKS__RETRY_MAX_MS,
+    },
   };
 }
 

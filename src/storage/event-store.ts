@@ -4,7 +4,7 @@
  * after one with a greater id, so the id of the last one read is a cursor that misses nothing.
  */
 import type { GatewayEvent } from '../model/events/events.ts';
-import type { Page, PageRequest } from './repository.ts';
+import type { Page, PageRequest } from './paging.ts';
 
 export interface NewEvent extends Omit<GatewayEvent, 'id'> {
   readonly dedupe_key?: string;

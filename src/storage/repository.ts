@@ -17,7 +17,7 @@ import type { DeadLetter, StoredWebhook } from '../model/events/webhook.ts';
 import type { AcmeStore } from './acme-store.ts';
 import type { DeliveryStore } from './delivery-store.ts';
 import type { EventStore } from './event-store.ts';
-import type { ListFilter } from './list-filter.ts';
+import type { ListOrder, Page, PageRequest } from './paging.ts';
 import type { KeyUsage, UsageDay } from '../model/key-usage.ts';
 import type { FoundSession, SessionTimes, StoredSession } from '../model/resources.ts';
 import type {
@@ -31,31 +31,7 @@ import type {
   Version,
 } from '../model/resources.ts';
 
-/** One page of a list, ordered by id, which is the order of creation. */
-export const LIST_ORDERS = ['oldest_first', 'newest_first'] as const;
-export type ListOrder = (typeof LIST_ORDERS)[number];
-
-export interface PageRequest {
-  /** 1 to 500. */
-  readonly limit: number;
-  /** The page starts after this id; undefined for the first page. */
-  readonly after: string | undefined;
-  /**
-   * Of lists of apps, versions, revisions, endpoints and keys; absent: `oldest_first`. With `newest_first` the page has
-   * the records before `after`, the last first.
-   */
-  readonly order?: ListOrder;
-  /** Of lists of apps, versions, revisions, endpoints and keys; absent: everything. The total counts what matches. */
-  readonly filter?: ListFilter;
-}
-
-export interface Page<T> {
-  readonly items: readonly T[];
-  /** Number of items on all pages. */
-  readonly total: number;
-  /** Pass it as `after` to get the next page; null on the last. */
-  readonly nextAfter: string | null;
-}
+export { LIST_ORDERS, type ListOrder, type Page, type PageRequest } from './paging.ts';
 
 /** Selects entries that match all given values. Times are RFC 3339, UTC, as `AuditEntry.at`. */
 export interface AuditFilter {

@@ -102,6 +102,10 @@ export type CreatedToken = { readonly id: string; readonly created_at: string; r
 
 export type CreatedTokenEnvelope = { readonly status: number; readonly message: string; readonly data: CreatedToken; readonly warnings?: readonly (Warning)[] | undefined };
 
+export type CreatedWebhook = { readonly id: string; readonly created_at: string; readonly updated_at: string; readonly name: string; readonly url: string; readonly events: readonly (string)[]; readonly app_ids: readonly (string)[]; readonly is_active: boolean; readonly disabled_reason: string | null; readonly previous_secret_expires_at: string | null; readonly secret?: string | undefined };
+
+export type CreatedWebhookEnvelope = { readonly status: number; readonly message: string; readonly data: CreatedWebhook; readonly warnings?: readonly (Warning)[] | undefined };
+
 export type CurrentProblem = { readonly severity: "critical" | "warning" | "info"; readonly code: "database_unavailable" | "database_unwritable" | "serving_from_snapshot" | "config_file_refused" | "limit_store_unavailable" | "workers_missing" | "worker_lost" | "node_missing" | "breaker_open" | "health_check_failing" | "no_targets" | "discovery_failing" | "high_error_share" | "certificate_expired" | "certificate_expires_soon" | "trusted_certificates_unusable" | "revocation_list_overdue" | "certificate_not_valid_yet" | "certificate_order_failed" | "acme_directory_unavailable" | "certificate_orders_wait" | "limit_counters_full" | "stats_full" | "memory_short" | "descriptors_short" | "disk_full" | "history_not_compacted" | "log_lines_dropped" | "traces_not_exported" | "management_without_tls"; readonly title: string; readonly detail: string; readonly since: string | null; readonly node: string; readonly link: ProblemLink };
 
 export type CurrentSession = { readonly id: string | null; readonly via: "session" | "token"; readonly actor: SessionActor; readonly csrf_token: string | null; readonly created_at: string | null; readonly expires_at: string | null; readonly idle_expires_at: string | null };
@@ -109,6 +113,14 @@ export type CurrentSession = { readonly id: string | null; readonly via: "sessio
 export type CurrentSessionEnvelope = { readonly status: number; readonly message: string; readonly data: CurrentSession; readonly warnings?: readonly (Warning)[] | undefined };
 
 export type DatabaseState = { readonly driver: string; readonly address: string | null; readonly state: "ok" | "degraded" | "error"; readonly detail: string | null; readonly latency_ms: number | null };
+
+export type DeadLetter = { readonly event: Event; readonly tries: number; readonly error: string; readonly failed_at: string; readonly is_resent: boolean };
+
+export type DeadLetterCount = { readonly dead_letters: number };
+
+export type DeadLetterCountEnvelope = { readonly status: number; readonly message: string; readonly data: DeadLetterCount; readonly warnings?: readonly (Warning)[] | undefined };
+
+export type DeadLetterList = { readonly status: number; readonly message: string; readonly data: readonly (DeadLetter)[]; readonly page: Page };
 
 export type DebugToken = { readonly id: string; readonly app_id: string | null; readonly created_at: string; readonly expires_at: string };
 
@@ -171,6 +183,8 @@ export type EndpointList = { readonly status: number; readonly message: string; 
 export type EndpointPatch = { readonly method?: "GET" | "POST" | "PUT" | "PATCH" | "DELETE" | "*" | null | undefined; readonly path?: string | null | undefined; readonly backend_path?: string | null | undefined; readonly policy_override?: PolicyPatch | null | undefined; readonly is_active?: boolean | null | undefined };
 
 export type ErrorCode = "bad_request" | "bad_path" | "request_timeout" | "body_too_large" | "target_too_long" | "expectation_failed" | "header_too_large" | "not_implemented" | "http_version_not_supported" | "no_route" | "endpoint_not_found" | "endpoint_disabled" | "version_retired" | "no_revision" | "credentials_missing" | "credentials_invalid" | "insufficient_scope" | "missing_claim" | "method_not_allowed" | "concurrency_limited" | "rate_limited" | "too_many_auth_failures" | "upstream_connect_failed" | "upstream_denied" | "upstream_reset" | "upstream_bad_response" | "circuit_open" | "no_targets" | "jwt_keys_unavailable" | "overloaded" | "upstream_timeout" | "loop_detected" | "invalid_json" | "invalid_query" | "unauthenticated" | "forbidden" | "cross_site_request" | "sign_in_failed" | "sign_in_forbidden" | "identity_provider_failed" | "csrf_token_invalid" | "not_found" | "management_method_not_allowed" | "conflict" | "configuration_from_file" | "has_children" | "config_version_gone" | "precondition_failed" | "payload_too_large" | "too_many_sessions" | "unsupported_media_type" | "validation_failed" | "handing_over" | "storage_unavailable" | "internal_error" | "certificate_missing" | "certificate_invalid" | "misdirected_request" | "ip_denied";
+
+export type Event = { readonly id: string; readonly type: string; readonly at: string; readonly node: string | null; readonly app_id?: string | undefined; readonly subject: { readonly kind: string; readonly id: string; readonly name: string }; readonly data: {  } };
 
 export type ExplainInput = { readonly method: string; readonly url: string; readonly host?: string | undefined; readonly headers?: Readonly<Record<string, string | readonly (string)[]>> | undefined; readonly client_ip?: string | undefined; readonly token?: string | undefined; readonly client_certificate?: string | undefined; readonly body_bytes?: number | undefined };
 
@@ -478,6 +492,28 @@ export type Warning = { readonly pointer: string; readonly code: WarningCode; re
 
 export type WarningCode = "jwt_without_keys" | "trusted_certificates_missing" | "trusted_certificates_problem" | "mtls_without_tls" | "scopes_without_auth" | "scopes_without_holder" | "endpoint_method_not_allowed" | "ip_access_denies_all" | "limit_without_caller" | "rate_limit_not_enabled" | "cors_without_origins" | "shadow_part_not_set" | "host_without_certificate" | "host_wildcard_without_certificate" | "host_shadowed" | "sunset_in_past" | "sunset_not_deprecated" | "no_active_endpoint" | "all_weights_zero" | "no_current_revision" | "version_is_retired" | "scheme_and_port_differ" | "tls_settings_unused" | "client_certificate_missing" | "endpoint_repeats_gateway_path" | "key_expired" | "key_disabled";
 
+export type Webhook = { readonly id: string; readonly created_at: string; readonly updated_at: string; readonly name: string; readonly url: string; readonly events: readonly (string)[]; readonly app_ids: readonly (string)[]; readonly is_active: boolean; readonly disabled_reason: string | null; readonly previous_secret_expires_at: string | null };
+
+export type WebhookCreation = { readonly name: string; readonly url: string; readonly events?: readonly (string)[] | undefined; readonly app_ids?: readonly (string)[] | undefined; readonly is_active?: boolean | undefined; readonly secret?: string | undefined };
+
+export type WebhookDelivery = { readonly webhook_id: string; readonly name: string; readonly state: "ok" | "failing" | "disabled"; readonly is_sending: boolean; readonly waiting: number; readonly delivered: number; readonly dead_letters: number; readonly failures: number; readonly last_error: string | null; readonly last_failed_at: string | null; readonly last_delivered_at: string | null; readonly next_try_at: string | null };
+
+export type WebhookDeliveryList = { readonly status: number; readonly message: string; readonly data: readonly (WebhookDelivery)[]; readonly page: Page };
+
+export type WebhookEnvelope = { readonly status: number; readonly message: string; readonly data: Webhook; readonly warnings?: readonly (Warning)[] | undefined };
+
+export type WebhookInput = { readonly name: string; readonly url: string; readonly events?: readonly (string)[] | undefined; readonly app_ids?: readonly (string)[] | undefined; readonly is_active?: boolean | undefined };
+
+export type WebhookList = { readonly status: number; readonly message: string; readonly data: readonly (Webhook)[]; readonly page: Page };
+
+export type WebhookPatch = { readonly name?: string | null | undefined; readonly url?: string | null | undefined; readonly events?: readonly (string)[] | null | undefined; readonly app_ids?: readonly (string)[] | null | undefined; readonly is_active?: boolean | null | undefined };
+
+export type WebhookRotation = { readonly overlap_secs?: number | undefined; readonly secret?: string | undefined };
+
+export type WebhookTest = { readonly event_id: string; readonly is_delivered: boolean; readonly status: number | null; readonly latency_ms: number; readonly error: string | null };
+
+export type WebhookTestEnvelope = { readonly status: number; readonly message: string; readonly data: WebhookTest; readonly warnings?: readonly (Warning)[] | undefined };
+
 export type WorkerCounts = { readonly listening: number; readonly configured: number };
 
 /** Of a call without parameters. */
@@ -540,6 +576,20 @@ export interface Operations {
   'GET /sessions': { path: NoFields; query: { readonly limit?: number | undefined; readonly cursor?: string | undefined }; body: undefined; result: SessionList };
   'DELETE /sessions/{session_id}': { path: { readonly session_id: string }; query: NoFields; body: undefined; result: undefined };
   'GET /audit': { path: NoFields; query: { readonly limit?: number | undefined; readonly cursor?: string | undefined; readonly order?: "oldest_first" | "newest_first" | undefined; readonly actor?: string | undefined; readonly action?: string | undefined; readonly resource_type?: string | undefined; readonly resource_id?: string | undefined; readonly resource_name?: string | undefined; readonly since?: string | undefined; readonly until?: string | undefined }; body: undefined; result: AuditEntryList };
+  'POST /webhooks': { path: NoFields; query: NoFields; body: WebhookCreation; result: CreatedWebhookEnvelope };
+  'GET /webhooks': { path: NoFields; query: { readonly limit?: number | undefined; readonly cursor?: string | undefined }; body: undefined; result: WebhookList };
+  'GET /webhooks/{webhook_id}': { path: { readonly webhook_id: string }; query: NoFields; body: undefined; result: WebhookEnvelope };
+  'PUT /webhooks/{webhook_id}': { path: { readonly webhook_id: string }; query: NoFields; body: WebhookInput; result: WebhookEnvelope };
+  'PATCH /webhooks/{webhook_id}': { path: { readonly webhook_id: string }; query: NoFields; body: WebhookPatch; result: WebhookEnvelope };
+  'DELETE /webhooks/{webhook_id}': { path: { readonly webhook_id: string }; query: NoFields; body: undefined; result: undefined };
+  'POST /webhooks/{webhook_id}/rotate': { path: { readonly webhook_id: string }; query: NoFields; body: WebhookRotation; result: CreatedWebhookEnvelope };
+  'GET /webhook-deliveries': { path: NoFields; query: NoFields; body: undefined; result: WebhookDeliveryList };
+  'POST /webhooks/{webhook_id}/test': { path: { readonly webhook_id: string }; query: NoFields; body: undefined; result: WebhookTestEnvelope };
+  'GET /webhooks/{webhook_id}/dead-letters': { path: { readonly webhook_id: string }; query: { readonly limit?: number | undefined; readonly cursor?: string | undefined }; body: undefined; result: DeadLetterList };
+  'DELETE /webhooks/{webhook_id}/dead-letters': { path: { readonly webhook_id: string }; query: NoFields; body: undefined; result: DeadLetterCountEnvelope };
+  'POST /webhooks/{webhook_id}/dead-letters/resend': { path: { readonly webhook_id: string }; query: NoFields; body: undefined; result: DeadLetterCountEnvelope };
+  'POST /webhooks/{webhook_id}/dead-letters/{event_id}/resend': { path: { readonly webhook_id: string; readonly event_id: string }; query: NoFields; body: undefined; result: DeadLetterCountEnvelope };
+  'DELETE /webhooks/{webhook_id}/dead-letters/{event_id}': { path: { readonly webhook_id: string; readonly event_id: string }; query: NoFields; body: undefined; result: DeadLetterCountEnvelope };
   'GET /config': { path: NoFields; query: { readonly app?: string | undefined; readonly owner?: string | undefined; readonly version?: number | undefined }; body: undefined; result: ConfigEnvelope };
   'GET /config/schema': { path: NoFields; query: NoFields; body: undefined; result: Readonly<Record<string, unknown>> };
   'POST /config/plan': { path: NoFields; query: NoFields; body: ConfigPlan; result: ConfigPlanEnvelope };

@@ -44,12 +44,10 @@ const WHOLE_TABLE = [
 /** Data that is part of the statement may be scanned, and so may webhooks, of which there are a hundred at most. */
 const OWN_VALUES = /^SCAN (?:json_each VIRTUAL TABLE|CONSTANT ROW$|found$|webhook(?:_delivery)?(?:$| ))/;
 
-async function useEvents(
-  { events, deliveries, read, ...repository }: Repository,
-  appId: string,
-): Promise<void> {
+async function useEvents(repository: Repository, appId: string): Promise<void> {
+  const { events, deliveries } = repository;
   const webhook = makeWebhook();
-  await change({ ...repository, events, deliveries, read }, async (db) => {
+  await change(repository, async (db) => {
     await db.insertWebhook(webhook);
     await db.updateWebhook(webhook);
     await db.wantDeadLetters(webhook.id);
@@ -61,9 +59,9 @@ async function useEvents(
   await events.after('', 10, filter);
   await events.list({ ...FIRST, order: 'newest_first' }, filter);
   await events.bounds();
-  await read((db) => db.listWebhooks(FIRST));
-  await read((db) => db.findWebhook(webhook.id));
-  await read((db) => db.listDeadLetters(webhook.id, FIRST));
+  await repository.read((db) => db.listWebhooks(FIRST));
+  await repository.read((db) => db.findWebhook(webhook.id));
+  await repository.read((db) => db.listDeadLetters(webhook.id, FIRST));
   await deliveries.due();
   await deliveries.states();
   await deliveries.claim(webhook.id, 'a', 60_000);

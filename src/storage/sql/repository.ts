@@ -110,12 +110,7 @@ export function createSqlRepository(backend: SqlBackend): Repository {
       }),
   });
   const inWrite: InWrite = (work) => queue.add(work);
-  const listeners: (() => void)[] = [];
-  const onAppended = (): void => {
-    for (const listener of listeners) listener();
-  };
-  const setup: WriteSetup = { ...backend, inWrite, codecs, onAppended };
-  const stores = { ...backend, box: backend.secrets.box, inRead, inWrite, onAppended };
+  const { onAppended, ...stores } = createStores(backend, inRead, inWrite);
 
   return {
     driver: backend.driver,
@@ -124,7 +119,7 @@ export function createSqlRepository(backend: SqlBackend): Repository {
     },
     pingWrite: () => inWrite(rewriteConfigVersion),
     read: (work) => inRead((db) => work(createReader(db, codecs))),
-    write: (work, check, known) => write(setup, work, check, known),
+    write: (work, check, known) => write({ ...backend, inWrite, codecs, onAppended }, work, check, known),
     loadAll,
     position: () => inRead(readPosition),
     async loadSince(known) {
@@ -132,10 +127,7 @@ export function createSqlRepository(backend: SqlBackend): Repository {
       return change === 'everything' ? loadAll() : change;
     },
     cluster: undefined,
-    acme: createAcmeStore(stores),
-    events: createEventStore(stores),
-    deliveries: createDeliveryStore(stores),
-    onEvents: (listener) => void listeners.push(listener),
+    ...stores,
     recordKeyUsage: async (usage) => {
       if (usage.length > 0) await inWrite((db) => addKeyUsage(db, backend.driver, usage));
     },
@@ -149,6 +141,22 @@ export function createSqlRepository(backend: SqlBackend): Repository {
     backup: (origin, send) => sendBackup(backend, assertOpen, origin, send),
     countAdminTokens: () => inRead((db) => countRows(db, 'admin_token')),
     close: () => (closing ??= closeBackend(backend)),
+  };
+}
+
+/** What has an interface of its own, and how listeners hear of events. */
+function createStores(backend: SqlBackend, inRead: InWrite, inWrite: InWrite) {
+  const listeners: (() => void)[] = [];
+  const onAppended = (): void => {
+    for (const listener of listeners) listener();
+  };
+  const deps = { ...backend, box: backend.secrets.box, inRead, inWrite, onAppended };
+  return {
+    acme: createAcmeStore(deps),
+    events: createEventStore(deps),
+    deliveries: createDeliveryStore(deps),
+    onEvents: (listener: () => void): void => void listeners.push(listener),
+    onAppended,
   };
 }
 

@@ -9,7 +9,7 @@ import {
 } from '../../acme-store.ts';
 import type { Repository } from '../../repository.ts';
 import type { SecretBox } from '../../secrets/secret-box.ts';
-import { databaseNow } from '../database-clock.ts';
+import { databaseNow } from '../events/database-clock.ts';
 import type { RowOf, Tables } from '../kysely-tables.ts';
 
 type InTransaction = <T>(work: (db: Kysely<Tables>) => Promise<T>) => Promise<T>;

@@ -12,7 +12,7 @@ import {
 } from '../../delivery-store.ts';
 import type { Repository } from '../../repository.ts';
 import type { SecretBox } from '../../secrets/secret-box.ts';
-import { databaseNow } from '../database-clock.ts';
+import { databaseNow } from './database-clock.ts';
 import type { DeliveryRow, Tables, WebhookRow } from '../kysely-tables.ts';
 import { countRows } from '../page-window.ts';
 import { conditionOf, countEvents, newestId } from './event-rows.ts';

@@ -1,6 +1,6 @@
 /** The clock of the database, as SQL: those of gateways may differ. */
 import { sql, type RawBuilder } from 'kysely';
-import type { Repository } from '../repository.ts';
+import type { Repository } from '../../repository.ts';
 
 const NOW_MS: Readonly<Record<Repository['driver'], string>> = {
   postgres: '(extract(epoch from clock_timestamp()) * 1000)::bigint',
