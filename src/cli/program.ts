@@ -13,6 +13,7 @@ import { addContextCommands } from './connection/context-commands.ts';
 import { addDoctorCommand } from './doctor/doctor-command.ts';
 import { ACCESS_GROUPS } from './everyday/access.ts';
 import { addCommand, addGroup } from './everyday/add-command.ts';
+import { EVENT_GROUPS } from './events/webhooks.ts';
 import { addExplainCommand } from './everyday/explain.ts';
 import { GATEWAY_COMMANDS, GATEWAY_GROUPS } from './everyday/gateway-wide.ts';
 import { addHealthCommands } from './everyday/health.ts';
@@ -88,7 +89,8 @@ export function createProgram(version: string, commands: Commands, io: CliIo): C
   const config = addConfigCommands(program, io);
   addBackupCommands(config, (file, flags) => commands.restore(file, flags), io);
   addImportCommands(program, io);
-  for (const group of [...RESOURCE_GROUPS, ...ACCESS_GROUPS, ...GATEWAY_GROUPS]) addGroup(program, group, io);
+  for (const group of [...RESOURCE_GROUPS, ...ACCESS_GROUPS, ...EVENT_GROUPS, ...GATEWAY_GROUPS])
+    addGroup(program, group, io);
   for (const spec of GATEWAY_COMMANDS) addCommand(program, spec, io);
   addTransactionCommand(program, io);
   addExplainCommand(program, io);

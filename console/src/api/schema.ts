@@ -102,7 +102,7 @@ export type CreatedToken = { readonly id: string; readonly created_at: string; r
 
 export type CreatedTokenEnvelope = { readonly status: number; readonly message: string; readonly data: CreatedToken; readonly warnings?: readonly (Warning)[] | undefined };
 
-export type CreatedWebhook = { readonly id: string; readonly created_at: string; readonly updated_at: string; readonly name: string; readonly url: string; readonly events: readonly (string)[]; readonly app_ids: readonly (string)[]; readonly is_active: boolean; readonly disabled_reason: string | null; readonly previous_secret_expires_at: string | null; readonly secret?: string | undefined };
+export type CreatedWebhook = { readonly id: string; readonly created_at: string; readonly updated_at: string; readonly name: string; readonly url: string; readonly events: readonly (string)[]; readonly app_ids: readonly (string)[]; readonly is_active: boolean; readonly disabled_reason: string | null; readonly previous_secret_expires_at: string | null; readonly secret: string };
 
 export type CreatedWebhookEnvelope = { readonly status: number; readonly message: string; readonly data: CreatedWebhook; readonly warnings?: readonly (Warning)[] | undefined };
 
@@ -587,7 +587,7 @@ export interface Operations {
   'POST /webhooks/{webhook_id}/test': { path: { readonly webhook_id: string }; query: NoFields; body: undefined; result: WebhookTestEnvelope };
   'GET /webhooks/{webhook_id}/dead-letters': { path: { readonly webhook_id: string }; query: { readonly limit?: number | undefined; readonly cursor?: string | undefined }; body: undefined; result: DeadLetterList };
   'DELETE /webhooks/{webhook_id}/dead-letters': { path: { readonly webhook_id: string }; query: NoFields; body: undefined; result: DeadLetterCountEnvelope };
-  'POST /webhooks/{webhook_id}/dead-letters/resend': { path: { readonly webhook_id: string }; query: NoFields; body: undefined; result: DeadLetterCountEnvelope };
+  'POST /webhooks/{webhook_id}/resend': { path: { readonly webhook_id: string }; query: NoFields; body: undefined; result: DeadLetterCountEnvelope };
   'POST /webhooks/{webhook_id}/dead-letters/{event_id}/resend': { path: { readonly webhook_id: string; readonly event_id: string }; query: NoFields; body: undefined; result: DeadLetterCountEnvelope };
   'DELETE /webhooks/{webhook_id}/dead-letters/{event_id}': { path: { readonly webhook_id: string; readonly event_id: string }; query: NoFields; body: undefined; result: DeadLetterCountEnvelope };
   'GET /config': { path: NoFields; query: { readonly app?: string | undefined; readonly owner?: string | undefined; readonly version?: number | undefined }; body: undefined; result: ConfigEnvelope };

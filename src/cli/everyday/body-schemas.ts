@@ -3,6 +3,7 @@ import { AdminTokenInputSchema } from '../../management/schemas/admin-token.ts';
 import { ApiKeyCreationSchema } from '../../management/schemas/api-key.ts';
 import { AppInputSchema } from '../../management/schemas/app.ts';
 import { EndpointInputSchema } from '../../management/schemas/endpoint.ts';
+import { WebhookCreationSchema } from '../../management/schemas/events/webhook.ts';
 import { RevisionCreationSchema, TrafficSchema } from '../../management/schemas/revision.ts';
 import { VersionInputSchema } from '../../management/schemas/version.ts';
 import { jsonSchema, type JsonSchema } from '../../model/json-schema.ts';
@@ -16,4 +17,5 @@ export const BODY_SCHEMAS: Readonly<Record<BodySchema, JsonSchema>> = {
   key: jsonSchema(ApiKeyCreationSchema),
   'admin-token': jsonSchema(AdminTokenInputSchema),
   traffic: jsonSchema(TrafficSchema),
+  webhook: jsonSchema(WebhookCreationSchema),
 };

@@ -7,7 +7,15 @@ import type { CliIo } from '../io.ts';
 import type { Column } from '../show/table.ts';
 
 /** What `field=value` is typed by. */
-export type BodySchema = 'app' | 'version' | 'revision' | 'endpoint' | 'key' | 'admin-token' | 'traffic';
+export type BodySchema =
+  | 'app'
+  | 'version'
+  | 'revision'
+  | 'endpoint'
+  | 'key'
+  | 'admin-token'
+  | 'traffic'
+  | 'webhook';
 
 // oxlint-disable-next-line typescript/no-explicit-any -- JSON of the management API, whose schemas are in management/schemas/
 export type Json = any;
@@ -75,5 +83,7 @@ export const ARGUMENTS: Readonly<Record<string, string>> = {
   key: 'name or id of an API key',
   admin_token: 'name or id of an admin token',
   host_name: 'name for which certificates are ordered by ACME',
+  webhook: 'name or id of a webhook',
+  event: 'id of an event',
   session: 'id of a session, as `headgate sessions list` shows it',
 };

@@ -14,6 +14,7 @@ const SEARCHED_MAX = 100_000;
 const NAMES: Readonly<Record<string, { readonly what: string; readonly name: (record: Json) => string }>> = {
   key: { what: 'API key', name: ({ name }) => name },
   admin_token: { what: 'admin token', name: ({ name }) => name },
+  webhook: { what: 'webhook', name: ({ name }) => name },
   endpoint: { what: 'endpoint', name: ({ method, path }) => `${method} ${path}` },
 };
 

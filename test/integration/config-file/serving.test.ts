@@ -157,6 +157,7 @@ describe('a gateway with configuration files', () => {
         'deleteDebugToken',
         'resetShadowReport',
         'renewCertificate',
+        'testWebhook',
       ]);
       const { body: document } = await gateway.api('GET', '/openapi.json');
       const before = await gateway.must('GET', '/config');

@@ -285,6 +285,8 @@ describe('design 2: admin access', () => {
       if (OWN_SESSION.test(path)) return 'viewer';
       // Needs the role of each operation in it.
       if (path === '//api/v1/transaction') return 'viewer';
+      // They send data out.
+      if (method !== 'GET' && path.startsWith('//api/v1/webhooks')) return 'admin';
       return method === 'GET' ? 'viewer' : 'editor';
     };
 

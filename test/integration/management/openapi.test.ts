@@ -16,6 +16,7 @@ import {
   type OpenApiClient,
 } from '../../support/clients/openapi-client.ts';
 import { startOrigin, type Origin } from '../../support/backends/origin.ts';
+import { startWebhookReceiver } from '../../support/backends/webhook-receiver.ts';
 import { openEvents } from '../../support/clients/event-stream.ts';
 import { until } from '../../support/measure/until.ts';
 import { request } from '../../support/traffic.ts';
@@ -35,6 +36,8 @@ beforeAll(async () => {
     GATEWAY_ACME__ACCEPT_TERMS: 'true',
     GATEWAY_PROXY__TLS__PORT: '0',
     GATEWAY_SECRET_KEY: 'ab'.repeat(32),
+    GATEWAY_WEBHOOKS__RETRY_MAX_MS: '20',
+    GATEWAY_WEBHOOKS__RETRY_MIN_MS: '10',
   };
   [gateway, origin] = await Promise.all([startGateway({ env }), startOrigin()]);
   document = (await callPlain(gateway, {}, 'GET', '/openapi.json')).body;
@@ -226,6 +229,35 @@ describe('a client made from the document', () => {
     await ok('listCertificates', { query: { limit: '3' } });
     await ok('renewCertificate', { params: { name: 'c.test' } });
     await ok('deleteApp', { params: { app_id: certified_id } });
+    const refusing = await startWebhookReceiver(() => 400);
+    const hook = await ok('createWebhook', {
+      body: { name: 'hook', url: `http://127.0.0.1:${refusing.port}/` },
+    });
+    const webhook_id = hook.id as string;
+    await ok('getWebhook', { params: { webhook_id } });
+    await ok('listWebhooks', { query: { limit: '3' } });
+    await ok('replaceWebhook', {
+      params: { webhook_id },
+      body: { name: 'hook', url: `http://127.0.0.1:${refusing.port}/` },
+    });
+    await ok('updateWebhook', { params: { webhook_id }, body: { events: ['config.*'] } });
+    await ok('rotateWebhook', { params: { webhook_id }, body: { overlap_secs: 60 } });
+    await ok('testWebhook', { params: { webhook_id } });
+    for (const path of ['/one', '/two']) {
+      await ok('updateApp', { params: app, body: { description: path } });
+    }
+    const letters = await until(async () => {
+      const found = await ok('listDeadLetters', { params: { webhook_id }, query: { limit: '5' } });
+      return found.length > 1 && found;
+    });
+    const event_id = letters[0].event.id as string;
+    await ok('listWebhookDeliveries', {});
+    await ok('resendDeadLetter', { params: { webhook_id, event_id } });
+    await ok('resendDeadLetters', { params: { webhook_id } });
+    await ok('deleteDeadLetter', { params: { webhook_id, event_id } });
+    await ok('deleteDeadLetters', { params: { webhook_id } });
+    await ok('deleteWebhook', { params: { webhook_id } });
+    await refusing.close();
     await ok('tryRequest', { body: { method: 'GET', path: '/billing/v1/invoices' } });
     await ok('getAppTree', { params: app, query: { limit: '10' } });
     await ok('search', { query: { q: 'bill' } });
@@ -360,6 +392,7 @@ describe('a client made from the document', () => {
       ['createEndpoint', 201],
       ['createToken', 201],
       ['createAdminToken', 201],
+      ['createWebhook', 201],
     ] as const) {
       const answer = await call(operationId, { params, body: example(operationId) });
       expect([operationId, answer.status], JSON.stringify(answer.body)).toEqual([operationId, status]);

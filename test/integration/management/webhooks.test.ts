@@ -147,7 +147,7 @@ describe('a receiver that', () => {
     expect(to.all).toHaveLength(6);
     const [letter] = await letters(id);
     expect(letter).toMatchObject({ tries: 5, error: 'it answered 422', is_resent: false });
-    const again = await gateway.must('POST', `/webhooks/${id}/dead-letters/resend`);
+    const again = await gateway.must('POST', `/webhooks/${id}/resend`);
     expect(again).toEqual({ dead_letters: 1 });
     await until(async () => (await letters(id))[0]?.tries === 1);
     isSick = false;

@@ -157,7 +157,7 @@ function letterOperation(
   context: ManagementContext,
 ): Operation {
   const resends = verb === 'resend';
-  const place = which === 'one' ? `${LETTERS}/{event_id}` : LETTERS;
+  const place = which === 'one' ? `${LETTERS}/{event_id}` : resends ? itemPath(webhooks) : LETTERS;
   const noun = which === 'one' ? 'an event' : 'all events';
   return {
     method: resends ? 'POST' : 'DELETE',

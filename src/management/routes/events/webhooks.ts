@@ -99,7 +99,7 @@ async function buildWebhook(
   const secret = given ?? webhookSecret(secretBytes(WEBHOOK_SECRET_BYTES));
   return {
     record: { ...base, ...written, secret, previous_secret: null, previous_secret_expires_at: null },
-    ...(given === undefined && { shownOnce: { secret } }),
+    shownOnce: { secret },
   };
 }
 
@@ -170,7 +170,7 @@ export function rotateWebhookOperation(context: ManagementContext): Operation {
     isWrite: true,
     success: {
       status: 200,
-      description: 'The webhook, with the secret if the gateway made it',
+      description: 'The webhook with its new secret',
       schema: jsonSchema(envelopeSchema('CreatedWebhookEnvelope', CreatedWebhookSchema)),
     },
     failures: [],
@@ -197,9 +197,8 @@ export function rotateWebhookOperation(context: ManagementContext): Operation {
         };
         await writer.updateWebhook(webhook);
         const served = presentWebhook(webhook);
-        const shown = given === undefined ? { ...served, secret } : served;
         return {
-          answer: answer(200, 'Webhook rotated', shown, { ETag: entityTag(served) }),
+          answer: answer(200, 'Webhook rotated', { ...served, secret }, { ETag: entityTag(served) }),
           touched: NOTHING_TOUCHED,
           audit: {
             action: 'webhook.rotate',

@@ -13,8 +13,7 @@ const OVERLAP_SECS_DEFAULT = 86_400;
 
 const secret = Type.String({
   maxLength: 128,
-  description:
-    'Signs what is sent: `whsec_` and 24 to 64 bytes in base64. Left out: the gateway makes one and shows it once.',
+  description: 'Signs what is sent: `whsec_` and 24 to 64 bytes in base64. Left out: the gateway makes one.',
 });
 const EVENTS_TEXT = 'Types of events, or groups such as `breaker.*`. `*`: every type.';
 const APPS_TEXT =
@@ -79,9 +78,7 @@ export const WebhookSchema = Type.Object(servedFields, { ...closed, title: 'Webh
 export const CreatedWebhookSchema = Type.Object(
   {
     ...servedFields,
-    secret: Type.Optional(
-      Type.String({ description: 'The secret that the gateway made. It is shown only once.' }),
-    ),
+    secret: Type.String({ description: 'The secret itself. It is shown only once.' }),
   },
   { ...closed, title: 'CreatedWebhook' },
 );

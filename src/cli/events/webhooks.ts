@@ -1,0 +1,186 @@
+/** `headgate webhooks …`: where events are sent, how that stands, and what was given up. */
+import { CliError, printable } from '../io.ts';
+import type { Column } from '../show/table.ts';
+import type { EverydayCommand, EverydayGroup, Json } from '../everyday/everyday-command.ts';
+
+const WEBHOOK = '/webhooks/{webhook}';
+const LETTERS = `${WEBHOOK}/dead-letters`;
+const column = (title: string, field: string): Column<Json> => ({ title, value: (row) => row[field] });
+
+const switched = (name: 'pause' | 'resume', isActive: boolean, summary: string): EverydayCommand => ({
+  name,
+  summary,
+  method: 'PATCH',
+  path: WEBHOOK,
+  body: { is_active: isActive },
+  shown: {
+    as: 'done',
+    text: isActive ? '{webhook} gets what waits.' : 'Nothing more is sent to {webhook}.',
+  },
+  examples: [`headgate webhooks ${name} on-call`],
+});
+
+const COMMANDS: readonly EverydayCommand[] = [
+  {
+    name: 'list',
+    summary: 'list the webhooks',
+    method: 'GET',
+    path: '/webhooks',
+    isPaged: true,
+    shown: {
+      as: 'list',
+      columns: [
+        column('NAME', 'name'),
+        column('URL', 'url'),
+        column('EVENTS', 'events'),
+        column('APPS', 'app_ids'),
+        column('ACTIVE', 'is_active'),
+        column('ID', 'id'),
+      ],
+    },
+    examples: ['headgate webhooks list'],
+  },
+  {
+    name: 'status',
+    summary: 'show how the deliveries of all webhooks stand',
+    method: 'GET',
+    path: '/webhook-deliveries',
+    shown: {
+      as: 'list',
+      columns: [
+        column('NAME', 'name'),
+        column('STATE', 'state'),
+        column('WAITING', 'waiting'),
+        column('DELIVERED', 'delivered'),
+        column('DEAD', 'dead_letters'),
+        column('NEXT TRY', 'next_try_at'),
+        column('LAST ERROR', 'last_error'),
+      ],
+    },
+    examples: ['headgate webhooks status', 'headgate webhooks status --output json'],
+  },
+  {
+    name: 'show',
+    summary: 'show a webhook, without its secret',
+    method: 'GET',
+    path: WEBHOOK,
+    shown: { as: 'record' },
+    examples: ['headgate webhooks show on-call'],
+  },
+  {
+    name: 'create',
+    summary: 'make a webhook; its secret is shown once',
+    method: 'POST',
+    path: '/webhooks',
+    made: { argument: 'name', description: 'what it is for', fields: (name) => ({ name }) },
+    fields: 'webhook',
+    shown: { as: 'secret', field: 'secret' },
+    examples: [
+      'headgate webhooks create on-call url=https://hooks.example.com/headgate events=breaker.*,key.*',
+      'headgate webhooks create audit url=https://audit.example.com/ secret=@secret.txt',
+    ],
+  },
+  {
+    name: 'edit',
+    summary: 'change fields of a webhook',
+    method: 'PATCH',
+    path: WEBHOOK,
+    fields: 'webhook',
+    shown: { as: 'record' },
+    examples: ['headgate webhooks edit on-call events=*'],
+  },
+  {
+    name: 'rotate',
+    summary: 'give a webhook a new secret, which is shown once',
+    method: 'POST',
+    path: `${WEBHOOK}/rotate`,
+    options: [
+      {
+        flags: '--overlap <seconds>',
+        description: 'how long the old secret signs as well; default: 86400',
+        body: (text) => ({ overlap_secs: secondsOf(String(text)) }),
+      },
+    ],
+    shown: { as: 'secret', field: 'secret' },
+    examples: ['headgate webhooks rotate on-call --overlap 3600'],
+  },
+  {
+    name: 'test',
+    summary: 'send a test event now, and show what the receiver answers',
+    method: 'POST',
+    path: `${WEBHOOK}/test`,
+    shown: { as: 'record' },
+    examples: ['headgate webhooks test on-call'],
+  },
+  switched('pause', false, 'send nothing more to a webhook; events wait as long as they are kept'),
+  switched('resume', true, 'send to a webhook again, what waits first'),
+  {
+    name: 'delete',
+    summary: 'delete a webhook and its dead letters',
+    method: 'DELETE',
+    path: WEBHOOK,
+    shown: { as: 'done', text: 'Deleted: {webhook}.' },
+    examples: ['headgate webhooks delete on-call'],
+  },
+  {
+    name: 'dead-letters',
+    summary: 'list the events that a webhook did not get',
+    method: 'GET',
+    path: LETTERS,
+    isPaged: true,
+    shown: {
+      as: 'list',
+      columns: [
+        { title: 'EVENT', value: ({ event }) => event.id },
+        { title: 'TYPE', value: ({ event }) => event.type },
+        { title: 'ABOUT', value: ({ event }) => event.subject.name },
+        column('TRIES', 'tries'),
+        column('GIVEN UP', 'failed_at'),
+        column('ERROR', 'error'),
+        column('RESENT', 'is_resent'),
+      ],
+    },
+    examples: ['headgate webhooks dead-letters on-call'],
+  },
+  {
+    name: 'resend',
+    summary: 'send all events again that a webhook did not get',
+    method: 'POST',
+    path: `${WEBHOOK}/resend`,
+    shown: { as: 'record' },
+    examples: ['headgate webhooks resend on-call'],
+  },
+  {
+    name: 'resend-event',
+    summary: 'send one event again that a webhook did not get',
+    method: 'POST',
+    path: `${LETTERS}/{event}/resend`,
+    shown: { as: 'record' },
+    examples: ['headgate webhooks resend-event on-call 0190b0a4-6f3e-7c1a-9d52-3f1c5e2a7b10'],
+  },
+  {
+    name: 'forget',
+    summary: 'forget all events that a webhook did not get',
+    method: 'DELETE',
+    path: LETTERS,
+    shown: { as: 'done', text: 'The dead letters of {webhook} are gone.' },
+    examples: ['headgate webhooks forget on-call'],
+  },
+  {
+    name: 'forget-event',
+    summary: 'forget one event that a webhook did not get',
+    method: 'DELETE',
+    path: `${LETTERS}/{event}`,
+    shown: { as: 'done', text: 'Forgotten: {event}.' },
+    examples: ['headgate webhooks forget-event on-call 0190b0a4-6f3e-7c1a-9d52-3f1c5e2a7b10'],
+  },
+];
+
+function secondsOf(text: string): number {
+  if (/^\d{1,9}$/.test(text)) return Number(text);
+  throw new CliError(`--overlap "${printable(text)}" must be a whole number of seconds`);
+}
+
+export const EVENT_GROUPS: readonly EverydayGroup[] = [
+  { name: 'webhooks', summary: 'where events are sent, and how that stands', commands: COMMANDS },
+];
