@@ -57,6 +57,9 @@ const LABELS: Readonly<Record<string, string>> = {
     '`shown`, `dropped` because of `per_second` or too many, or `lost` because the reader was too slow',
   'headgate_acme_orders_total.result':
     '`issued`, `failed`, or `interrupted` because the directory or the database did not answer or another gateway went on',
+  'headgate_webhook_sends_total.result':
+    '`delivered`, `refused`, `unavailable` (no answer, 5xx, 408, 421, 425 or 429) or `gone` (410); `given_up` counts events',
+  'headgate_webhooks.state': '`ok`, `failing` or `disabled`',
   'headgate_acme_certificates.state': '`valid`, `expires_soon`, `expired`, `not_valid_yet` or `missing`',
   statistic: '`p50`, `p99` or `max`',
   state: '`active` or `idle`',
@@ -168,6 +171,12 @@ async function renderSample(): Promise<string> {
     history: { versions: 1, bytes: 1, failedAtMs: undefined },
     limitNodes: 1,
     live: { streams: 1, shown: 1, dropped: 1, lost: 1, refused: 1 },
+    events: {
+      waiting: 1,
+      dropped: 1,
+      sent: new Map([['delivered', 1]]),
+      webhooks: { ok: 1, failing: 1, disabled: 1, deadLetters: 1 },
+    },
     traces: { exported: 1, dropped: 1, failed: 1, queuedBytes: 1 },
   });
 }

@@ -31,6 +31,7 @@ import type { SettingInForce } from '../settings/settings-in-force.ts';
 import type { Settings } from '../settings/settings.ts';
 import type { PolicyCompiler } from '../config/types.ts';
 import { validateChange } from '../config/validate-change.ts';
+import { eventFacts } from './events/event-parts.ts';
 import { certificateMetrics, ownCertificates, servesTls } from './acme.ts';
 import { assertAcceptable } from './changes.ts';
 import { answers, backendFacts, healthOf, revisionsInUse } from './node-facts.ts';
@@ -129,8 +130,9 @@ export async function createManagement(
     served: state,
     ownListener: () => ownTrafficListener(parts),
     metricsText: async () => {
-      const [samples, isUp] = await Promise.all([
+      const [samples, events, isUp] = await Promise.all([
         supervisor.samples(),
+        eventFacts(parts.events, repository),
         configFile === undefined && answers(repository),
       ]);
       return renderMetrics(metrics.merge(samples, revisionsInUse(state)), {
@@ -142,6 +144,7 @@ export async function createManagement(
         configFile: configFile && { ...configFile.status, reloads: configFile.reloads },
         history: configFile === undefined ? parts.history.facts : undefined,
         ...reportingFacts(parts),
+        events,
         limitCounters: counterUse(limitMemory),
         limitNodes: parts.limitNode?.nodes.count,
       });

@@ -3,6 +3,7 @@ import { statfs } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { getHeapStatistics } from 'node:v8';
 import { isLoopback } from '../lib/loopback.ts';
+import type { DeliveryState } from '../storage/delivery-store.ts';
 import { counterUse } from '../limits/local/counter-use.ts';
 import type { Problem } from '../management/stats/problem-schema.ts';
 import type { WorkerSample } from '../observe/metrics.ts';
@@ -10,6 +11,7 @@ import { fallbackText } from '../control/fallback/start-database.ts';
 import type { ConfigFile } from '../control/config-file/config-file.ts';
 import { breakerProblems, errorProblems } from '../control/problems/backend-problems.ts';
 import { discoveryProblems } from '../control/problems/discovery-problems.ts';
+import { webhookProblems } from '../control/problems/event-problems.ts';
 import { acmeProblems } from '../control/problems/acme-problems.ts';
 import { certificatesToRenew, trustProblems } from '../control/problems/certificate-problems.ts';
 import { found, type FoundProblem } from '../control/problems/found-problem.ts';
@@ -39,9 +41,10 @@ export interface ProblemParts {
 export async function problemsOf(parts: Parts, others: ProblemParts): Promise<readonly Problem[]> {
   const { state, health, stats, clock, limitMemory } = parts;
   const { supervisor, cluster, watches } = others;
-  const [samples, disk, errors] = await Promise.all([
+  const [samples, disk, webhooks, errors] = await Promise.all([
     supervisor.samples(),
     diskOf(parts),
+    webhookStates(parts),
     stats === undefined ? [] : errorProblems(stats),
   ]);
   noteLogLines(parts, samples);
@@ -62,6 +65,8 @@ export async function problemsOf(parts: Parts, others: ProblemParts): Promise<re
     ...diskProblems(disk),
     ...logProblems(parts),
     ...traceProblems(parts),
+    ...webhookProblems(webhooks),
+    ...eventProblems(parts),
     ...listeningProblems(parts),
   ];
   return problems.map((problem) => ({ ...problem, node: cluster.name }));
@@ -130,6 +135,23 @@ function traceProblems({ traces }: Parts): FoundProblem[] {
   const detail = `${problem}. Spans of exports that fail are lost; ${queuedBytes} bytes of others wait`;
   const link = { kind: 'settings', setting: 'GATEWAY_OTEL__ENDPOINT' } as const;
   return [found('warning', 'traces_not_exported', detail, link)];
+}
+
+/** None while the database does not answer, which is a problem of its own. */
+async function webhookStates({ repository }: Parts): Promise<readonly DeliveryState[]> {
+  try {
+    return await repository.deliveries.states();
+  } catch {
+    return [];
+  }
+}
+
+function eventProblems({ events, troubles, clock }: Parts): FoundProblem[] {
+  troubles.events.look(events.recorder.facts.dropped, clock.nowMs());
+  const dropped = troubles.events.events.recent(clock.nowMs());
+  if (dropped === undefined) return [];
+  const detail = `${dropped.count} events were not recorded in the last ten minutes: the database was away for too long, or refused them`;
+  return [found('warning', 'events_dropped', detail, { kind: 'database' }, dropped.firstMs)];
 }
 
 function listeningProblems({ settings: { server } }: Parts): FoundProblem[] {

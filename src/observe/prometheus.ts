@@ -3,6 +3,7 @@
  * node under `headgate_`, and prom-client's usual `process_` and `nodejs_` metrics of the main thread.
  */
 import { Registry, collectDefaultMetrics } from 'prom-client';
+import { addEvents, type EventUse } from './event-metrics.ts';
 import { Exposition, type Value } from './exposition.ts';
 import { observedCount } from './histogram.ts';
 import {
@@ -164,6 +165,7 @@ export interface NodeFacts {
   readonly history?: HistoryUse | undefined;
   readonly live?: LiveUse | undefined;
   readonly traces?: TraceUse | undefined;
+  readonly events?: EventUse | undefined;
   /** Number of nodes that share the limits; undefined if nodes share no limit store. */
   readonly limitNodes?: number | undefined;
 }
@@ -195,6 +197,7 @@ export async function renderMetrics(merged: MergedMetrics, node: NodeFacts): Pro
   if (node.history !== undefined) addHistory(page, node.history);
   if (node.live !== undefined) addLive(page, node.live);
   if (node.traces !== undefined) addTraces(page, node.traces);
+  if (node.events !== undefined) addEvents(page, node.events);
   addCertificates(page, certificates);
   if (node.acme !== undefined) addAcme(page, node.acme, node.orderedCertificates ?? []);
   if (limitNodes !== undefined) addLimitStore(page, merged.workers, limitNodes);

@@ -33,6 +33,14 @@ export interface DeliveryState {
   readonly isSending: boolean;
 }
 
+/** Numbers of webhooks by their states, and of dead letters. */
+export interface DeliverySummary {
+  readonly ok: number;
+  readonly failing: number;
+  readonly disabled: number;
+  readonly deadLetters: number;
+}
+
 export const WAITING_COUNTED_MAX = 10_000;
 /** Of one webhook; beyond it the oldest go. */
 export const DEAD_LETTERS_MAX = 10_000;
@@ -73,4 +81,6 @@ export interface DeliveryStore {
   /** Dead letters that are to be sent again, in the order of their events. */
   wanted(webhookId: string, limit: number): Promise<readonly DeadLetter[]>;
   states(): Promise<readonly DeliveryState[]>;
+  /** Of all webhooks. */
+  summary(): Promise<DeliverySummary>;
 }

@@ -7,6 +7,7 @@ import { EventRecorder } from '../../control/events/event-recorder.ts';
 import { EventTrimmer } from '../../control/events/event-trimmer.ts';
 import { WebhookSender } from '../../control/webhooks/webhook-sender.ts';
 import { randomHex } from '../../lib/ids.ts';
+import type { EventUse } from '../../observe/event-metrics.ts';
 import type { Settings } from '../../settings/settings.ts';
 import type { Repository } from '../../storage/repository.ts';
 
@@ -35,6 +36,16 @@ export function createEvents({ settings, ...needed }: Needed): EventParts {
     sender: new WebhookSender({ ...needed, settings: settings.webhooks, holder, nodeName }),
     trimmer: new EventTrimmer({ ...needed, settings: settings.events }),
   };
+}
+
+/** For metrics. */
+export async function eventFacts(
+  { recorder, sender }: EventParts,
+  repository: Repository,
+): Promise<EventUse> {
+  // Without a database there is no store either.
+  const webhooks = await (async () => repository.deliveries.summary())().catch(() => undefined);
+  return { ...recorder.facts, sent: sender.sent, webhooks };
 }
 
 /** What waits is recorded last, so that the end of other parts can make events. */

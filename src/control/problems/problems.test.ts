@@ -1,7 +1,9 @@
 /** Thresholds of what is a problem, on both sides, and that a problem ends with its cause. */
 import { describe, expect, it } from 'vitest';
 import type { NodeRecord } from '../../storage/repository.ts';
+import type { DeliveryState } from '../../storage/delivery-store.ts';
 import { certificatesToRenew } from './certificate-problems.ts';
+import { webhookProblems } from './event-problems.ts';
 import { NodeWatch } from './node-watch.ts';
 import { GrowthWatch, RECENT_MS } from './recent-events.ts';
 import {
@@ -78,4 +80,23 @@ it('a gateway is missing after its heartbeat has ceased, until it is back under 
   expect(watch.vanished).toEqual(['b']);
   watch.look([seen('1', 'a', 13_000), seen('3', 'b', 13_000)], '1', 13_000);
   expect(watch.problems()).toEqual([]);
+});
+
+describe('webhooks', () => {
+  const state = (failures: number, deadLetters: number, disabled_reason: string | null = null) =>
+    ({
+      webhook: { name: 'hook', is_active: disabled_reason === null, disabled_reason },
+      progress: { failures, last_error: 'it answered 500', failed_at_ms: 1 },
+      waiting: 7,
+      deadLetters,
+    }) as DeliveryState;
+
+  it.each([
+    [[state(2, 0)], []],
+    [[state(3, 0)], ['warning webhook_failing']],
+    [[state(0, 0, 'it answered 410')], ['warning webhook_failing']],
+    [[state(0, 2), state(0, 3)], ['info events_given_up']],
+  ])('number %#', (states, expected) => {
+    expect(codes(webhookProblems(states))).toEqual(expected);
+  });
 });

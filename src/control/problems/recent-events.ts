@@ -41,11 +41,13 @@ export class GrowthWatch {
 export interface Troubles {
   readonly workersLost: RecentEvents;
   readonly logLines: GrowthWatch;
+  /** Events that were not recorded. */
+  readonly events: GrowthWatch;
   readonly nodes: NodeWatch;
 }
 
 /** @param heartbeatMs interval of the heartbeats of gateways */
 export function newTroubles(heartbeatMs: number): Troubles {
   const nodes = new NodeWatch(heartbeatMs);
-  return { workersLost: new RecentEvents(), logLines: new GrowthWatch(), nodes };
+  return { workersLost: new RecentEvents(), logLines: new GrowthWatch(), events: new GrowthWatch(), nodes };
 }

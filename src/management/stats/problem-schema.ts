@@ -36,6 +36,9 @@ export const PROBLEMS = {
   history_not_compacted: 'Old history of the configuration could not be removed',
   log_lines_dropped: 'Log lines were dropped',
   traces_not_exported: 'Traces do not reach their collector',
+  webhook_failing: 'A webhook fails',
+  events_given_up: 'Events were given up that webhooks did not get',
+  events_dropped: 'Events were not recorded',
   management_without_tls: 'The management API has no TLS',
 } as const;
 
@@ -57,6 +60,7 @@ export const ProblemLinkSchema = Type.Object(
         'settings',
         'config_file',
         'logs',
+        'webhooks',
       ],
       { description: 'What to look at.' },
     ),

@@ -33,6 +33,7 @@ const WHOLE_TABLE = [
   'select count(*) as n from "admin_session"',
   'select count(*) as n from "admin_session" where ("admin_session"."expires_at" > ? and "admin_session"."last_used_at" > ?)',
   'select count(*) as n from "webhook"',
+  'select count(*) as n from "webhook_dead_letter"',
   'select count(*) as "n" from "audit_entry"',
   'select "config_version" from "config_state"',
   // Entries of versions are few, and these run every few seconds.
@@ -64,6 +65,7 @@ async function useEvents(repository: Repository, appId: string): Promise<void> {
   await repository.read((db) => db.listDeadLetters(webhook.id, FIRST));
   await deliveries.due();
   await deliveries.states();
+  await deliveries.summary();
   await deliveries.claim(webhook.id, 'a', 60_000);
   await deliveries.renew(webhook.id, 'a', 60_000);
   await deliveries.wanted(webhook.id, 10);

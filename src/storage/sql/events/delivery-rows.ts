@@ -8,6 +8,7 @@ import {
   type DeliveryState,
   type DueWebhook,
   type DeliveryStep,
+  type DeliverySummary,
   type DeliveryStore,
 } from '../../delivery-store.ts';
 import type { Repository } from '../../repository.ts';
@@ -65,6 +66,7 @@ export function createDeliveryStore({ driver, box, inRead, inWrite }: DeliveryRo
     wanted: (webhookId, limit) =>
       inRead(async (db) => (await wantedRows(db, webhookId, limit)).map(toDeadLetter)),
     states: () => inRead((db) => readStates(db, box, now)),
+    summary: () => inRead(readSummary),
   };
 }
 
@@ -180,6 +182,17 @@ async function readStates(db: Kysely<Tables>, box: SecretBox, now: Time): Promis
     });
   }
   return states;
+}
+
+async function readSummary(db: Kysely<Tables>): Promise<DeliverySummary> {
+  const { rows } = await sql<{ state: 'ok' | 'failing' | 'disabled'; n: number }>`
+    select case when is_active = 0 then 'disabled' when failures > 0 then 'failing' else 'ok' end as state,
+      count(*) as n
+    from webhook join webhook_delivery on webhook_delivery.webhook_id = webhook.id
+    group by 1`.execute(db);
+  const counts = Object.fromEntries(rows.map(({ state, n }) => [state, n]));
+  const deadLetters = rows.length === 0 ? 0 : await countRows(db, 'webhook_dead_letter');
+  return { ok: 0, failing: 0, disabled: 0, ...counts, deadLetters };
 }
 
 function webhookOf(row: WebhookRow): WebhookRow {
