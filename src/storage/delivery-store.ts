@@ -29,8 +29,8 @@ export interface DeliveryState {
   /** Events that wait to be sent, at most `WAITING_COUNTED_MAX`. */
   readonly waiting: number;
   readonly deadLetters: number;
-  /** Whether a gateway sends at this moment. */
-  readonly isSending: boolean;
+  /** What the gateway that sends at this moment is called; null: none does. */
+  readonly sender: string | null;
 }
 
 /** Numbers of webhooks by their states, and of dead letters. */
@@ -39,6 +39,15 @@ export interface DeliverySummary {
   readonly failing: number;
   readonly disabled: number;
   readonly deadLetters: number;
+}
+
+/** Names a process in leases: the name of its gateway, and what tells it from others of that name. */
+export function leaseHolder(nodeName: string, process: string): string {
+  return `${nodeName} ${process}`;
+}
+
+export function senderOf(holder: string): string {
+  return holder.slice(0, holder.lastIndexOf(' '));
 }
 
 export const WAITING_COUNTED_MAX = 10_000;

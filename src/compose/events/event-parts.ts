@@ -9,6 +9,7 @@ import { WebhookSender } from '../../control/webhooks/webhook-sender.ts';
 import { randomHex } from '../../lib/ids.ts';
 import type { EventUse } from '../../observe/event-metrics.ts';
 import type { Settings } from '../../settings/settings.ts';
+import { leaseHolder } from '../../storage/delivery-store.ts';
 import type { Repository } from '../../storage/repository.ts';
 
 const HOLDER_BYTES = 8;
@@ -30,7 +31,7 @@ interface Needed {
 /** Nothing is sent before `sender.start`. */
 export function createEvents({ settings, ...needed }: Needed): EventParts {
   const nodeName = settings.cluster.nodeName ?? hostname();
-  const holder = randomHex(HOLDER_BYTES);
+  const holder = leaseHolder(nodeName, randomHex(HOLDER_BYTES));
   return {
     recorder: new EventRecorder({ ...needed, nodeName }),
     sender: new WebhookSender({ ...needed, settings: settings.webhooks, holder, nodeName }),

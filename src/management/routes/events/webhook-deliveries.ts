@@ -61,14 +61,14 @@ function listDeliveries({ webhooks: access }: ManagementContext): Operation {
 }
 
 function presentState(state: DeliveryState): object {
-  const { webhook, progress, waiting, deadLetters, isSending } = state;
+  const { webhook, progress, waiting, deadLetters, sender } = state;
   const { failures, last_error, failed_at_ms, delivered_at_ms, next_try_ms, delivered } = progress;
   const time = (ms: number | null): string | null => (ms === null ? null : timestamp(ms));
   return {
     webhook_id: webhook.id,
     name: webhook.name,
     state: webhook.is_active ? (failures > 0 ? 'failing' : 'ok') : 'disabled',
-    is_sending: isSending,
+    sender,
     waiting,
     delivered,
     dead_letters: deadLetters,

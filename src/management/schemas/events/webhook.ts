@@ -119,7 +119,7 @@ export const WebhookDeliverySchema = Type.Object(
       ['ok', 'failing', 'disabled'].map((state) => Type.Literal(state)),
       { description: '`failing`: the last try failed. `disabled`: nothing is sent.' },
     ),
-    is_sending: Type.Boolean({ description: 'Whether a gateway sends at this moment.' }),
+    sender: nullable(Type.String({ description: 'The gateway that sends at this moment. null: none.' })),
     waiting: Type.Integer({ minimum: 0, description: 'Events that wait; 10,000 may be more.' }),
     delivered: Type.Integer({ minimum: 0, description: 'Deliveries since the webhook was made.' }),
     dead_letters: Type.Integer({ minimum: 0, description: 'Events that were given up.' }),

@@ -4,6 +4,7 @@ import type { DeliveryProgress } from '../../../model/events/webhook.ts';
 import {
   DEAD_LETTERS_MAX,
   DeliveryLeaseLost,
+  senderOf,
   WAITING_COUNTED_MAX,
   type DeliveryState,
   type DueWebhook,
@@ -164,9 +165,9 @@ function wantedRows(
 }
 
 async function readStates(db: Kysely<Tables>, box: SecretBox, now: Time): Promise<DeliveryState[]> {
-  const { rows } = await sql<WebhookRow & DeliveryRow & { is_sending: number }>`
+  const { rows } = await sql<WebhookRow & DeliveryRow & { holder: string | null }>`
     select webhook.*, webhook_delivery.*,
-      case when lease_holder is not null and lease_until_ms > ${now} then 1 else 0 end as is_sending
+      case when lease_until_ms > ${now} then lease_holder end as holder
     from webhook join webhook_delivery on webhook_delivery.webhook_id = webhook.id
     order by webhook.id`.execute(db);
   const states: DeliveryState[] = [];
@@ -178,7 +179,7 @@ async function readStates(db: Kysely<Tables>, box: SecretBox, now: Time): Promis
       progress: toProgress(row),
       waiting: await countEvents(db, waits, WAITING_COUNTED_MAX),
       deadLetters: await countRows(db, 'webhook_dead_letter', 'webhook_id', row.id),
-      isSending: row.is_sending === 1,
+      sender: row.holder === null ? null : senderOf(row.holder),
     });
   }
   return states;
