@@ -3,6 +3,7 @@ import { accessLogPage } from './access-log-page.ts';
 import { describedOperations } from './api-operations.ts';
 import { breakerPage } from './circuit-breaker-page.ts';
 import { consoleTypes } from './console-types.ts';
+import { eventsPage } from './events-page.ts';
 import { errorsPage, settingsPage, warningsPage } from './code-tables.ts';
 import { commandLinePage } from './command-line-page.ts';
 import { managementApiPage } from './management-api-page.ts';
@@ -27,6 +28,7 @@ export async function generatedPages(read: (path: string) => string): Promise<Re
     ['docs/reference/errors.md', errorsPage()],
     ['docs/reference/warnings.md', warningsPage()],
     ['docs/reference/metrics.md', await metricsPage()],
+    ['docs/reference/events.md', eventsPage()],
     ['docs/reference/access-log.md', accessLogPage()],
     ['docs/reference/command-line.md', commandLinePage()],
     ['docs/reference/configuration.schema.json', `${JSON.stringify(publishedSchema(), undefined, 2)}\n`],

@@ -496,7 +496,7 @@ export type Webhook = { readonly id: string; readonly created_at: string; readon
 
 export type WebhookCreation = { readonly name: string; readonly url: string; readonly events?: readonly (string)[] | undefined; readonly app_ids?: readonly (string)[] | undefined; readonly is_active?: boolean | undefined; readonly secret?: string | undefined };
 
-export type WebhookDelivery = { readonly webhook_id: string; readonly name: string; readonly state: "ok" | "failing" | "disabled"; readonly is_sending: boolean; readonly waiting: number; readonly delivered: number; readonly dead_letters: number; readonly failures: number; readonly last_error: string | null; readonly last_failed_at: string | null; readonly last_delivered_at: string | null; readonly next_try_at: string | null };
+export type WebhookDelivery = { readonly webhook_id: string; readonly name: string; readonly state: "ok" | "failing" | "disabled"; readonly sender: string | null; readonly waiting: number; readonly delivered: number; readonly dead_letters: number; readonly failures: number; readonly last_error: string | null; readonly last_failed_at: string | null; readonly last_delivered_at: string | null; readonly next_try_at: string | null };
 
 export type WebhookDeliveryList = { readonly status: number; readonly message: string; readonly data: readonly (WebhookDelivery)[]; readonly page: Page };
 
