@@ -18,6 +18,8 @@ export function createChanges(parts: Parts, supervisor: Supervisor): Changes {
     },
     onChange(change) {
       for (const appId of change.removedAppIds) shadowHistory.forget(appId);
+      // Another gateway may have written, and so recorded an event.
+      parts.events.sender.look();
     },
     onApplied: (configVersion) => cluster.applied(configVersion),
     log,

@@ -9,10 +9,11 @@ import { readConsoleFiles, type ConsoleFiles } from '../management/console/conso
 import type { ManagementStatus, ShadowReports } from '../management/context.ts';
 import type { Convert } from '../management/import/conversion-job.ts';
 import type { ManagementListening } from '../management/listening.ts';
-import { createManagementServer } from '../management/server.ts';
+import { createManagementServer, type ManagementDependencies } from '../management/server.ts';
 import type { OwnListener } from '../management/try/send-request.ts';
 import type { WriteDependencies } from '../management/write/write.ts';
 import type { RateLimitGlobals } from '../policy/dependencies.ts';
+import type { EventUse } from '../observe/event-metrics.ts';
 import { renderMetrics } from '../observe/prometheus.ts';
 import { createPolicyCompiler } from '../policy/compile-policy.ts';
 import type { CompiledPolicy } from '../policy/stage.ts';
@@ -122,9 +123,7 @@ export async function createManagement(
       problems: () => problemsOf(parts, others),
     },
     shadow: shadowReports(parts, supervisor),
-    explain: explainAccess(parts.explain, supervisor),
-    live: watching(parts, supervisor, cluster.selfId),
-    testWebhook: (webhook) => parts.events.sender.test(webhook),
+    ...watching(parts, supervisor, cluster.selfId),
     ...inThreads(parts, supervisor, threads),
     settings: shownSettings,
     served: state,
@@ -143,8 +142,7 @@ export async function createManagement(
         database: configFile === undefined ? { driver: repository.driver, isUp } : undefined,
         configFile: configFile && { ...configFile.status, reloads: configFile.reloads },
         history: configFile === undefined ? parts.history.facts : undefined,
-        ...reportingFacts(parts),
-        events,
+        ...reportingFacts(parts, events),
         limitCounters: counterUse(limitMemory),
         limitNodes: parts.limitNode?.nodes.count,
       });
@@ -154,7 +152,8 @@ export async function createManagement(
   });
 }
 
-const reportingFacts = ({ live, traces, stats }: Parts) => ({
+const reportingFacts = ({ live, traces, stats }: Parts, events: EventUse) => ({
+  events,
   live: live.facts,
   traces: traces?.facts,
   stats,
@@ -192,9 +191,11 @@ function breakerStateOf({ state, clock }: Parts, revisionId: string): unknown {
   return memory === undefined ? undefined : new Breaker(memory).view(clock.nowMs());
 }
 
-function watching({ live }: Parts, supervisor: Supervisor, nodeId: string): Parts['live'] {
+/** What looks at traffic, and what tells of it. */
+function watching({ live, explain, events }: Parts, supervisor: Supervisor, nodeId: string) {
   live.attach({ nodeId, publish: () => void supervisor.publishExplainSetup() });
-  return live;
+  const testWebhook: ManagementDependencies['testWebhook'] = (webhook) => events.sender.test(webhook);
+  return { live, testWebhook, explain: explainAccess(explain, supervisor) };
 }
 
 function sessionSettings({ console: { sessionIdleSecs, sessionMaxSecs } }: Settings) {

@@ -1,6 +1,6 @@
 /**
  * Keeps events within their bounds, in the background: at an interval, piece by piece, with a pause after each. Every
- * gateway of a database does this; where there is nothing to remove it costs one short transaction.
+ * gateway of a database does this; where there is nothing to remove it only reads.
  */
 import { timestamp, type Clock } from '../../lib/clock.ts';
 import type { Logger } from '../../observe/log.ts';

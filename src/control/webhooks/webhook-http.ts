@@ -3,6 +3,7 @@
  * followed, and of the answer only the status counts. Owns the connections. Never throws: a failure is an outcome.
  */
 import { lookup } from 'node:dns';
+import type { LookupFunction } from 'node:net';
 import { Agent, request } from 'undici';
 import type { Egress } from '../../egress/egress.ts';
 import type { Clock } from '../../lib/clock.ts';
@@ -45,13 +46,16 @@ export class WebhookHttp {
   readonly #egress: Egress;
   readonly #clock: Clock;
   readonly #timeoutMs: number;
+  readonly #resolve: LookupFunction;
   /** By port, since the rules of egress are about addresses with ports. */
   readonly #agents = new Map<number, Agent>();
 
-  constructor(egress: Egress, clock: Clock, timeoutMs: number) {
+  /** @param resolve for tests */
+  constructor(egress: Egress, clock: Clock, timeoutMs: number, resolve: LookupFunction = lookup) {
     this.#egress = egress;
     this.#clock = clock;
     this.#timeoutMs = timeoutMs;
+    this.#resolve = resolve;
   }
 
   async send({ url, headers, body }: Posted, signal: AbortSignal): Promise<SendOutcome> {
@@ -121,7 +125,7 @@ export class WebhookHttp {
     const known = this.#agents.get(port);
     if (known !== undefined) return known;
     const agent = new Agent({
-      connect: { lookup: this.#egress.lookup(lookup, port), timeout: CONNECT_TIMEOUT_MS },
+      connect: { lookup: this.#egress.lookup(this.#resolve, port), timeout: CONNECT_TIMEOUT_MS },
       maxHeaderSize: HEAD_BYTES_MAX,
       headersTimeout: this.#timeoutMs,
       bodyTimeout: this.#timeoutMs,

@@ -58,7 +58,7 @@ export const EVENT_ROWS = [
         config_version: count('The version that the write made.'),
         action: text('As in the audit log, such as `app.create`.'),
         actor: text('Id of the admin token, `environment`, `anonymous` or `system`.'),
-        source: text('The door: `api`, `cli`, `console`, `file`, `rollback` or `system`.'),
+        source: text('The door: `api`, `cli`, `console`, `import` or `system`.'),
         git_commit: nullable(text('The Git commit that the configuration was taken from.')),
         message: nullable(text('What its author said about it.')),
         changed_records: nullable(count('Number of records; null where no history is kept.')),

@@ -13,7 +13,7 @@ import {
   newestId,
   toEvent,
 } from './event-rows.ts';
-import { trimEvents } from './trim-events.ts';
+import { lastToTrim, trimEvents } from './trim-events.ts';
 
 type InTransaction = <T>(work: (db: Kysely<Tables>) => Promise<T>) => Promise<T>;
 
@@ -55,6 +55,7 @@ export function createEventStore({ inRead, inWrite, clock, onAppended }: EventRo
         }>`select id from event where id > ${''} order by id limit 1`.execute(db);
         return { oldest: oldest.rows[0]?.id ?? '', newest: await newestId(db) };
       }),
-    trim: (bounds) => inWrite((db) => trimEvents(db, bounds)),
+    trim: async (bounds) =>
+      (await inRead((db) => lastToTrim(db, bounds))) === '' || inWrite((db) => trimEvents(db, bounds)),
   };
 }

@@ -14,24 +14,24 @@ const HEX_OF_TIME = 12;
 const TOO_OLD = 'It was not delivered before its age or the number of events removed it';
 
 /** @returns whether everything beyond the bounds is gone */
-export async function trimEvents(
-  db: Kysely<Tables>,
-  { eventsMax, before, now }: EventBounds,
-): Promise<boolean> {
-  const last = await lastToTrim(db, eventsMax, before);
+export async function trimEvents(db: Kysely<Tables>, bounds: EventBounds): Promise<boolean> {
+  const last = await lastToTrim(db, bounds);
   if (last === '') return true;
   const piece = await sql<{ id: string }>`
     select id from event where id > ${''} and id <= ${last} order by id limit 1 offset ${TRIMMED_AT_ONCE - 1}`.execute(
     db,
   );
   const upTo = piece.rows[0]?.id ?? last;
-  await giveUpTo(db, upTo, now);
+  await giveUpTo(db, upTo, bounds.now);
   await db.deleteFrom('event').where('id', '<=', upTo).execute();
   return upTo === last;
 }
 
-/** The newest event stays: ids go on from it. */
-async function lastToTrim(db: Kysely<Tables>, eventsMax: number, before: string): Promise<string> {
+/** '': nothing is beyond the bounds. The newest event stays: ids go on from it. */
+export async function lastToTrim(
+  db: Kysely<Tables>,
+  { eventsMax, before }: Omit<EventBounds, 'now'>,
+): Promise<string> {
   const oldest = prefixOf(Date.parse(before));
   const { rows } = await sql<{ by_count: string | null; by_age: string | null }>`
     select

@@ -19,7 +19,10 @@ export interface DescribedWrite {
   readonly node: string | null;
 }
 
+/** The action of a write that brings back an earlier version of the configuration. */
+const ROLLBACK = 'config.rollback';
 const RECORDS_SHOWN_MAX = 20;
+const NAME_CHARS_MAX = 1_000;
 /** Events of revisions that one write makes; `config.changed` says how many records changed. */
 const REVISION_EVENTS_MAX = 100;
 
@@ -43,7 +46,7 @@ function configChanged(write: DescribedWrite): NewEvent {
     records: records.slice(0, RECORDS_SHOWN_MAX).map(({ type, id, name, before, after }) => ({
       type,
       id,
-      name,
+      name: name.slice(0, NAME_CHARS_MAX),
       change: before === null ? 'created' : after === null ? 'deleted' : 'updated',
     })),
   };
@@ -93,7 +96,7 @@ function revisionEvents(write: DescribedWrite): NewEvent[] {
     .map(({ record, row }): NewEvent => {
       const left = moves.filter((other) => !other.isOn && other.row.version_id === row.version_id);
       // Ids sort by creation.
-      const isBack = description.source === 'rollback' || left.some((other) => other.row.id > row.id);
+      const isBack = description.action === ROLLBACK || left.some((other) => other.row.id > row.id);
       const { app = '', version = '' } = JSON.parse(record.parents) as Record<string, string>;
       const names = { app, version, revision: row.revision, config_version: configVersion };
       const replaced = left.slice(0, RECORDS_SHOWN_MAX).map((other) => other.row.revision);
