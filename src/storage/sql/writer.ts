@@ -98,7 +98,7 @@ export function createWriter(options: WriterOptions): TransactionWriter {
         await storeVersion(db, driver, { ...description, config_version: configVersion, at }, captured);
       }
       const write = { description, audit, captured, configVersion, at, node: nodeName };
-      await insertEvents(db, eventsOfWrite(write), clock.nowMs());
+      await insertEvents(db, driver, eventsOfWrite(write), clock.nowMs());
     },
   };
 }

@@ -2,20 +2,43 @@
  * Events in any SQL database. Their ids are given inside the transaction that stores them, which has the write lock of
  * the database, and each is greater than the last: so they appear to readers in their order.
  */
-import { sql, type Kysely, type RawBuilder, type SqlBool } from 'kysely';
+import { CompiledQuery, sql, type Kysely, type RawBuilder, type SqlBool } from 'kysely';
 import { uuidv7 } from '../../../lib/ids.ts';
 import { EVENT_ROWS, matchesType, type EventType, type GatewayEvent } from '../../../model/events/events.ts';
 import type { EventFilter, NewEvent } from '../../event-store.ts';
-import type { PageRequest } from '../../repository.ts';
+import type { PageRequest, Repository } from '../../repository.ts';
 import type { EventRow, Tables } from '../kysely-tables.ts';
 import { window } from '../page-window.ts';
 
 /** Greater than every id: ids contain only hexadecimal digits. */
 const ABOVE_ALL_IDS = '~';
 
+const COLUMNS = [
+  'id',
+  'type',
+  'at',
+  'node',
+  'app_id',
+  'subject_kind',
+  'subject_id',
+  'subject_name',
+  'data',
+  'dedupe_key',
+] as const satisfies readonly (keyof EventRow)[];
+
+/** Without a query builder, which costs more than the query: each write has an event. */
+const insertWith = (parameter: (index: number) => string): string =>
+  `insert into event (${COLUMNS.join(', ')}) values (${COLUMNS.map((_, index) => parameter(index + 1)).join(', ')}) on conflict (dedupe_key) do nothing`;
+const INSERTS: Readonly<Record<Repository['driver'], string>> = {
+  sqlite: insertWith(() => '?'),
+  postgres: insertWith((index) => `$${index}`),
+};
+const NEWEST = "select id from event where id > '' order by id desc limit 1";
+
 /** Stores events in the transaction of `db`, but for those whose key is kept already. */
 export async function insertEvents(
   db: Kysely<Tables>,
+  driver: Repository['driver'],
   events: readonly NewEvent[],
   nowMs: number,
 ): Promise<GatewayEvent[]> {
@@ -24,12 +47,9 @@ export async function insertEvents(
   for (const { dedupe_key, ...event } of events) {
     const id = idAfter(last, nowMs);
     const row = { ...toRow({ ...event, id }), dedupe_key: dedupe_key ?? null };
-    const inserted = await db
-      .insertInto('event')
-      .values(row)
-      .onConflict((conflict) => conflict.column('dedupe_key').doNothing())
-      .executeTakeFirst();
-    if (inserted.numInsertedOrUpdatedRows === 0n) continue;
+    const cells = COLUMNS.map((column) => row[column]);
+    const { numAffectedRows } = await db.executeQuery(CompiledQuery.raw(INSERTS[driver], cells));
+    if (numAffectedRows === 0n) continue;
     stored.push({ ...event, id });
     last = id;
   }
@@ -46,9 +66,7 @@ const msOf = (id: string): number => parseInt(id.slice(0, 8) + id.slice(9, 13), 
 
 /** The id of the newest event; '' where there is none. */
 export async function newestId(db: Kysely<Tables>): Promise<string> {
-  const { rows } = await sql<{
-    id: string;
-  }>`select id from event where id > ${''} order by id desc limit 1`.execute(db);
+  const { rows } = await db.executeQuery<{ id: string }>(CompiledQuery.raw(NEWEST));
   return rows[0]?.id ?? '';
 }
 

@@ -2,6 +2,7 @@
 import { sql, type Kysely } from 'kysely';
 import type { Clock } from '../../../lib/clock.ts';
 import type { EventStore } from '../../event-store.ts';
+import type { Repository } from '../../repository.ts';
 import type { Tables } from '../kysely-tables.ts';
 import { toPage } from '../page-window.ts';
 import {
@@ -18,6 +19,7 @@ import { lastToTrim, trimEvents } from './trim-events.ts';
 type InTransaction = <T>(work: (db: Kysely<Tables>) => Promise<T>) => Promise<T>;
 
 export interface EventRowsDeps {
+  readonly driver: Repository['driver'];
   readonly inRead: InTransaction;
   readonly inWrite: InTransaction;
   readonly clock: Clock;
@@ -28,11 +30,11 @@ export interface EventRowsDeps {
 /** Events of one list that are counted for its total; there may be more. */
 const COUNTED_MAX = 10_000;
 
-export function createEventStore({ inRead, inWrite, clock, onAppended }: EventRowsDeps): EventStore {
+export function createEventStore({ driver, inRead, inWrite, clock, onAppended }: EventRowsDeps): EventStore {
   return {
     async append(events) {
       if (events.length === 0) return [];
-      const stored = await inWrite((db) => insertEvents(db, events, clock.nowMs()));
+      const stored = await inWrite((db) => insertEvents(db, driver, events, clock.nowMs()));
       if (stored.length > 0) onAppended();
       return stored;
     },
