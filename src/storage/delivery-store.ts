@@ -14,6 +14,12 @@ export interface DueWebhook {
   readonly hasWanted: boolean;
 }
 
+export interface DueWebhooks {
+  readonly due: readonly DueWebhook[];
+  /** Webhooks that are not switched off. */
+  readonly active: number;
+}
+
 /** What the holder of a lease works on. */
 export interface Delivery {
   readonly webhook: StoredWebhook;
@@ -80,7 +86,7 @@ export interface DeliveryStep {
 /** All operations throw StorageUnavailable if the database does not answer. */
 export interface DeliveryStore {
   /** Webhooks that may have something to send now and that no gateway sends for. */
-  due(): Promise<readonly DueWebhook[]>;
+  due(): Promise<DueWebhooks>;
   /** Takes the lease; undefined: another gateway has it, or the webhook is gone or switched off. */
   claim(webhookId: string, holder: string, ttlMs: number): Promise<Delivery | undefined>;
   /** @throws DeliveryLeaseLost */

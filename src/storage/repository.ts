@@ -445,7 +445,7 @@ export interface Repository {
   readonly events: EventStore;
   /** How far webhooks are. Throws as `acme` does. */
   readonly deliveries: DeliveryStore;
-  /** Calls the listener after each transaction of this gateway that recorded events. */
+  /** Calls the listener after each transaction of this gateway that may have recorded events or changed webhooks. */
   onEvents(listener: () => void): void;
   close(): Promise<void>;
 }

@@ -1,6 +1,6 @@
 /**
  * Sends events to webhooks: looks which have something to send, takes their leases and runs a lane for each, so that a
- * receiver that is slow or dead holds up no other. Looks once a second and when this gateway records an event. Owns the
+ * receiver that is slow or dead holds up no other. Looks when a gateway records an event, and once a second while there are webhooks. Owns the
  * lanes under way. Every gateway on a database does this; the lease of a gateway that was killed ends within seconds.
  */
 import { timestamp, type Clock } from '../../lib/clock.ts';
@@ -16,6 +16,8 @@ import { WebhookHttp, type SendOutcome, type SendResult } from './webhook-http.t
 import { signedPost, WebhookLane, type LaneDeps } from './webhook-lane.ts';
 
 const LOOK_MS = 1_000;
+/** While there are no webhooks: connections to the database may close meanwhile. */
+const QUIET_LOOK_MS = 60_000;
 const LEASE_MS = 6_000;
 const RENEW_MS = 2_000;
 /** How long a stop waits for requests under way. */
@@ -59,7 +61,6 @@ export class WebhookSender {
   }
 
   start(): void {
-    this.#timer = setInterval(() => this.look(), LOOK_MS);
     this.#deps.repository.onEvents(() => this.look());
     this.look();
   }
@@ -71,17 +72,21 @@ export class WebhookSender {
       this.#looksAgain = true;
       return;
     }
-    this.#looking = this.#lookOnce().finally(() => {
+    clearTimeout(this.#timer);
+    this.#looking = this.#lookOnce().then((nextMs) => {
       this.#looking = undefined;
-      if (!this.#looksAgain) return;
-      this.#looksAgain = false;
-      this.look();
+      if (this.#isStopping) return;
+      if (!this.#looksAgain) this.#timer = setTimeout(() => this.look(), nextMs);
+      else {
+        this.#looksAgain = false;
+        this.look();
+      }
     });
   }
 
   async stop(): Promise<void> {
     this.#isStopping = true;
-    clearInterval(this.#timer);
+    clearTimeout(this.#timer);
     const timer = setTimeout(() => this.#abort.abort(), STOP_MS);
     await this.#looking;
     await Promise.all(this.#lanes.values());
@@ -107,22 +112,24 @@ export class WebhookSender {
     return { event, outcome };
   }
 
-  /** Never rejects. */
-  async #lookOnce(): Promise<void> {
+  /** Resolves with when to look again; never rejects. */
+  async #lookOnce(): Promise<number> {
     const { repository, log } = this.#deps;
     try {
-      const due = await repository.deliveries.due();
+      const { due, active } = await repository.deliveries.due();
       this.#quiet = new Map([...this.#quiet].filter(([key]) => due.some((one) => keyOf(one) === key)));
       for (const webhook of due) {
         if (this.#isStopping || this.#lanes.has(webhook.id)) continue;
         if (await this.#hasSomething(webhook)) this.#startLane(webhook);
       }
       this.#isFailing = false;
+      return active === 0 ? QUIET_LOOK_MS : LOOK_MS;
     } catch (error) {
       // An outage of the database is logged elsewhere.
       const level = error instanceof StorageUnavailable || this.#isFailing ? 'debug' : 'warn';
       log[level]({ err: error }, 'webhooks cannot be looked after; trying again');
       this.#isFailing = true;
+      return LOOK_MS;
     }
   }
 

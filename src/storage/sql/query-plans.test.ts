@@ -33,6 +33,7 @@ const WHOLE_TABLE = [
   'select count(*) as n from "admin_session"',
   'select count(*) as n from "admin_session" where ("admin_session"."expires_at" > ? and "admin_session"."last_used_at" > ?)',
   'select count(*) as n from "webhook"',
+  'select count(*) as n from "webhook" where is_active = 1',
   'select count(*) as n from "webhook_dead_letter"',
   'select count(*) as "n" from "audit_entry"',
   'select "config_version" from "config_state"',

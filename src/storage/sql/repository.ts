@@ -223,7 +223,7 @@ async function write<T>(
       await announce?.(db, configVersion);
       return { value, change, configVersion };
     });
-    if (committed.change !== undefined) onAppended();
+    onAppended();
     return committed;
   } catch (error) {
     if (!(error instanceof WriteAborted)) throw error;

@@ -7,7 +7,7 @@ import {
   senderOf,
   WAITING_COUNTED_MAX,
   type DeliveryState,
-  type DueWebhook,
+  type DueWebhooks,
   type DeliveryStep,
   type DeliverySummary,
   type DeliveryStore,
@@ -71,7 +71,9 @@ export function createDeliveryStore({ driver, box, inRead, inWrite }: DeliveryRo
   };
 }
 
-async function dueWebhooks(db: Kysely<Tables>, now: Time): Promise<DueWebhook[]> {
+async function dueWebhooks(db: Kysely<Tables>, now: Time): Promise<DueWebhooks> {
+  const active = await countRows(db, 'webhook', undefined, undefined, sql<SqlBool>`is_active = 1`);
+  if (active === 0) return { due: [], active };
   const newest = await newestId(db);
   const { rows } = await sql<DueRow>`
     select * from (
@@ -87,12 +89,13 @@ async function dueWebhooks(db: Kysely<Tables>, now: Time): Promise<DueWebhook[]>
     ) as found
     where cursor < ${newest} or wanted > 0
     order by id`.execute(db);
-  return rows.map((row) => ({
+  const due = rows.map((row) => ({
     id: row.id,
     cursor: row.cursor,
     filter: filterOf(row),
     hasWanted: row.wanted > 0,
   }));
+  return { due, active };
 }
 
 type DueRow = WebhookFilterRow & { readonly id: string; readonly cursor: string; readonly wanted: number };
