@@ -80,6 +80,11 @@ export const RECORD_WARNINGS = {
     title: 'The key is disabled: requests with its new value are refused',
     advice: 'Set `is_active` to true',
   },
+  // Webhooks
+  webhook_without_tls: {
+    title: 'Events are sent without TLS: they can be read on the way',
+    advice: 'Use an address with `https://`',
+  },
 } as const satisfies Record<string, WarningRow>;
 
 /** A value that is valid but surely not intended. */

@@ -411,6 +411,14 @@ describe('endpoints and keys', () => {
   });
 });
 
+it('a webhook that is sent to in the clear', async () => {
+  const to = async (url: string) =>
+    warningsOf(await gateway.api('POST', '/webhooks', { name: 'w', url, is_active: false }));
+  expect(await to('http://receiver.test/')).toEqual(['/url webhook_without_tls']);
+  expect(await to('https://receiver.test/')).toEqual([]);
+  expect(await to('http://[::1]:9/')).toEqual([]);
+});
+
 it('every warning of the table has been met, here or in the tests of policy parts', () => {
   const folder = resolve(import.meta.dirname, '../policy');
   const tests = readdirSync(folder).map((file) => readFileSync(resolve(folder, file), 'utf8'));

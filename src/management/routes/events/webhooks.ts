@@ -1,6 +1,7 @@
 /** Webhooks as records of the API: made, changed, rotated and deleted by admins, since they send data out. */
 import { timestamp } from '../../../lib/clock.ts';
 import { secretBytes } from '../../../lib/ids.ts';
+import { isLoopback } from '../../../lib/loopback.ts';
 import type { FieldError } from '../../../model/errors.ts';
 import { isTypePattern } from '../../../model/events/events.ts';
 import {
@@ -9,6 +10,7 @@ import {
   webhookSecretError,
 } from '../../../model/events/webhook-secret.ts';
 import type { StoredWebhook } from '../../../model/events/webhook.ts';
+import { warning, type Warning } from '../../../model/warnings.ts';
 import { jsonSchema } from '../../../model/json-schema.ts';
 import { checkIfMatch, entityTag } from '../../api/entity-tag.ts';
 import { answer, fail, invalid, isFailure, type Failure } from '../../api/failure.ts';
@@ -63,6 +65,7 @@ export const webhooks: Resource<object, WebhookInput, StoredWebhook> = {
   writable: ({ name, url, events, app_ids, is_active }) => ({ name, url, events, app_ids, is_active }),
   present: presentWebhook,
   nameOf: ({ name }) => name,
+  warnings: async (_rules, _scope, { url }) => urlWarnings(url),
   touched: () => NOTHING_TOUCHED,
 };
 
@@ -116,6 +119,12 @@ function urlErrors(text: string, { egress }: RuleContext): FieldError[] {
   if (url.hash !== '') return [{ pointer, detail: 'must not have a fragment: it would not be sent' }];
   const denial = egress.hostDenial(url.hostname, Number(url.port) || port);
   return denial === undefined ? [] : [{ pointer, detail: `is denied: ${denial}` }];
+}
+
+function urlWarnings(text: string): Warning[] {
+  const { protocol, hostname, host } = new URL(text);
+  if (protocol === 'https:' || isLoopback(hostname.replace(/^\[(.*)\]$/, '$1'))) return [];
+  return [warning('webhook_without_tls', '/url', `Events go to ${host} without TLS`)];
 }
 
 function patternErrors(patterns: readonly string[] = []): FieldError[] {
