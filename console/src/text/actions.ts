@@ -8,6 +8,7 @@ const KINDS: Readonly<Record<string, { readonly noun: string; readonly depth?: n
   endpoint: { noun: 'the endpoint', depth: 4 },
   token: { noun: 'the API key', depth: 2 },
   admin_token: { noun: 'the admin token' },
+  webhook: { noun: 'the webhook' },
 };
 
 const VERBS: Readonly<Record<string, string>> = {
@@ -31,6 +32,8 @@ const WHOLE: Readonly<Record<string, (name: string) => string>> = {
   'session.sign_out': () => 'Signed out',
   'session.revoke': (name) => `Signed out ${name}`,
   'shadow_report.reset': (name) => `Emptied the shadow report of ${name}`,
+  'webhook.resend': (name) => `Sent events again to the webhook ${name}`,
+  'webhook.forget': (name) => `Forgot what the webhook ${name} did not get`,
   'transaction.run': () => 'Made several changes at once',
 };
 
@@ -41,6 +44,7 @@ export const KNOWN_ACTIONS: readonly string[] = [
   'revision.deactivate',
   'token.rotate',
   'version.traffic',
+  'webhook.rotate',
   ...Object.keys(WHOLE),
 ];
 
