@@ -16,6 +16,7 @@ import {
   countOf,
   Digester,
   pagesOf,
+  REPLACED_TABLE,
   STATE_TABLE,
   type CopiedTable,
   type Digest,
@@ -82,6 +83,7 @@ export async function copyDatabase(
       const secrets = await at(source, () => countSecrets(from, source, target));
       report = await target.db.transaction().execute(async (to) => {
         await at(target, () => assertEmpty(target, to));
+        await at(target, () => clearOwnEvents(target, to));
         const sent = await sendTables({ ...source, db: from }, { ...target, db: to }, onProgress);
         const stored = await at(target, () => digestOf(to));
         assertSame(sent, stored, target);
@@ -114,7 +116,7 @@ export async function assertEmpty(
   action: 'copy' | 'restore' = 'copy',
 ): Promise<void> {
   for (const table of COPIED_TABLES) {
-    if (!(await hasTable(db, table.name))) continue;
+    if (table.name === REPLACED_TABLE || !(await hasTable(db, table.name))) continue;
     const used = table.name === STATE_TABLE ? await configVersionOf(db) : await countOf(db, table);
     if (used === 0) continue;
     const what = table.name === STATE_TABLE ? `config version ${used}` : `${used} rows in ${table.name}`;
@@ -122,6 +124,11 @@ export async function assertEmpty(
       `Cannot ${action} to ${name}: it is not empty (${what}); expected a database without any record of Headgate`,
     );
   }
+}
+
+/** Removes what a gateway that ran on the empty target recorded of itself. Call it in the transaction of the copy. */
+export async function clearOwnEvents({ hasTable }: CopyTarget, db: Kysely<Tables>): Promise<void> {
+  if (await hasTable(db, REPLACED_TABLE)) await db.deleteFrom(REPLACED_TABLE).execute();
 }
 
 async function configVersionOf(db: Kysely<Tables>): Promise<number> {

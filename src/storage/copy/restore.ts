@@ -8,7 +8,16 @@ import { SECRET_KEY_SETTING } from '../secrets/secret-key.ts';
 import { inspectSealedValues } from '../sql/policy-secrets.ts';
 import type { BackupHeader } from './backup-format.ts';
 import { inspectBackup, readBackup, type BackupPage } from './backup-reader.ts';
-import { assertEmpty, assertSame, at, digestOf, store, type CopyProgress, type CopyTarget } from './copy.ts';
+import {
+  assertEmpty,
+  assertSame,
+  at,
+  clearOwnEvents,
+  digestOf,
+  store,
+  type CopyProgress,
+  type CopyTarget,
+} from './copy.ts';
 import { COPIED_TABLES, Digester, type Digest } from './tables.ts';
 
 export interface RestoreReport {
@@ -38,6 +47,7 @@ export async function restoreBackup(
     const report = await target.db.transaction().execute(async (to) => {
       const inside = { ...target, db: to };
       await at(target, () => assertEmpty(target, to, 'restore'));
+      await at(target, () => clearOwnEvents(target, to));
       const sent = await sendPages(readBackup(path), inside, end.rows, onProgress);
       const tables = COPIED_TABLES.filter(({ name }) => Object.hasOwn(end.rows, name));
       const stored = await at(target, () => digestOf(to, tables));

@@ -52,6 +52,9 @@ export const COPIED_TABLES: readonly CopiedTable[] = Object.entries(TABLES).flat
     typeof key === 'string' ? [] : [{ name: name as keyof Tables, key }],
 );
 
+/** A gateway that runs on an empty database fills it all the same; a copy replaces what is there. */
+export const REPLACED_TABLE = 'event';
+
 /** The table that has one row after the first migration. */
 export const STATE_TABLE = 'config_state';
 

@@ -169,6 +169,13 @@ test(
     const backwards = await copy(url, sqlite('headgate.db'));
     expect(backwards.output).toMatch(/Cannot copy to ".*headgate\.db": it is not empty/);
     expect(backwards.code).toBe(1);
+    // What a gateway on an empty database records of itself is replaced.
+    await server.query(
+      url,
+      "update config_state set config_version = 0; insert into event (id, type, at, subject_kind, subject_id, subject_name, data) values ('x', 'node.joined', 'x', 'node', 'x', 'x', '{}')",
+    );
+    const replaced = await copy(sqlite('headgate.db'), url);
+    expect([replaced.code, replaced.output]).toEqual([0, expect.not.stringContaining('Cannot')]);
   },
   TIMEOUT_MS,
 );
