@@ -12,6 +12,8 @@ import { window } from '../page-window.ts';
 
 /** Greater than every id: ids contain only hexadecimal digits. */
 const ABOVE_ALL_IDS = '~';
+/** Of a UUIDv7, in hexadecimal. */
+const TIME_DIGITS = 12;
 
 const COLUMNS = [
   'id',
@@ -57,9 +59,12 @@ export async function insertEvents(
 }
 
 /** Clocks of gateways differ, and may step back: the id then runs ahead of its time. */
-function idAfter(last: string, nowMs: number): string {
+export function idAfter(last: string, nowMs: number): string {
   const id = uuidv7(nowMs);
-  return id > last ? id : uuidv7(msOf(last) + 1);
+  if (id > last) return id;
+  // Not by the generator: other ids of this process would run ahead, too.
+  const time = (msOf(last) + 1).toString(16).padStart(TIME_DIGITS, '0');
+  return `${time.slice(0, 8)}-${time.slice(8)}${id.slice(13)}`;
 }
 
 const msOf = (id: string): number => parseInt(id.slice(0, 8) + id.slice(9, 13), 16);
