@@ -18,6 +18,7 @@ import { discovery } from './migrations/0010-discovery.ts';
 import { backendProtocol } from './migrations/0011-backend-protocol.ts';
 import { acme } from './migrations/0012-acme.ts';
 import { events } from './migrations/0013-events.ts';
+import { keySweeps } from './migrations/0014-key-sweeps.ts';
 import type { Migration } from './migrations/migration.ts';
 import { StorageRefused } from './repository.ts';
 import type { Tables } from './sql/kysely-tables.ts';
@@ -37,6 +38,7 @@ export const MIGRATIONS: readonly Migration[] = [
   backendProtocol,
   acme,
   events,
+  keySweeps,
 ];
 
 const HISTORY_TABLE = `create table if not exists schema_migration (

@@ -17,6 +17,7 @@ import type { DeadLetter, StoredWebhook } from '../model/events/webhook.ts';
 import type { AcmeStore } from './acme-store.ts';
 import type { DeliveryStore } from './delivery-store.ts';
 import type { EventStore } from './event-store.ts';
+import type { KeySweepStore } from './key-sweep-store.ts';
 import type { ListOrder, Page, PageRequest } from './paging.ts';
 import type { KeyUsage, UsageDay } from '../model/key-usage.ts';
 import type { FoundSession, SessionTimes, StoredSession } from '../model/resources.ts';
@@ -439,6 +440,8 @@ export interface Repository {
   backup(origin: BackupOrigin, send: (text: string) => Promise<void>): Promise<void>;
   /** undefined if a database has only one gateway, or has been unreachable since the start. */
   readonly cluster: ClusterStore | undefined;
+  /** Looks for keys that end. Throws StorageUnavailable if the database has been unreachable since the start. */
+  readonly keySweeps: KeySweepStore;
   /** Certificates by ACME. Throws StorageUnavailable if the database has been unreachable since the start. */
   readonly acme: AcmeStore;
   /** What the gateway tells about itself. Throws as `acme` does. */

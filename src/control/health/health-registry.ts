@@ -17,6 +17,7 @@ import type { Logger } from '../../observe/log.ts';
 import { Breaker, createBreakerMemory } from '../../proxy/resilience/breaker.ts';
 import { compileBreaker } from '../../config/compile.ts';
 import type { ConfigState } from '../cluster/config-state.ts';
+import type { TargetChange } from '../events/health-events.ts';
 import { TargetWatch } from './target-watch.ts';
 import type { FailureNote, HealthMessage, MoveNote } from './health-reporter.ts';
 
@@ -31,6 +32,12 @@ interface Entry {
   readonly history: { readonly atMs: number; readonly transition: RevisionTransition }[];
 }
 
+/** Hears what is also logged. */
+export interface HealthListener {
+  breakerMoved(note: MoveNote): void;
+  targetChanged(change: TargetChange): void;
+}
+
 export class HealthRegistry {
   readonly #state: ConfigState;
   readonly #clock: Clock;
@@ -39,12 +46,19 @@ export class HealthRegistry {
   readonly #entries = new WeakMap<SharedArrayBuffer, Entry>();
 
   readonly targets: TargetWatch;
+  #listener: HealthListener | undefined;
 
   constructor(state: ConfigState, clock: Clock, log: Logger) {
     this.#state = state;
     this.#clock = clock;
     this.#log = log;
     this.targets = new TargetWatch(state, clock, log);
+  }
+
+  /** For all that is noted from now on. */
+  listen(listener: HealthListener): void {
+    this.#listener = listener;
+    this.targets.listen((change) => listener.targetChanged(change));
   }
 
   /** Stores the reports of a worker. */
@@ -64,6 +78,7 @@ export class HealthRegistry {
     entry.history.sort((a, b) => a.atMs - b.atMs);
     if (entry.history.length > HISTORY_MAX) entry.history.shift();
     this.#logMove(note);
+    this.#listener?.breakerMoved(note);
   }
 
   noteProbe(memory: SharedArrayBuffer, probe: RevisionProbe): void {

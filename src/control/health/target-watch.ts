@@ -15,6 +15,7 @@ import type { Logger } from '../../observe/log.ts';
 import { TargetGroup } from '../../proxy/targets/target-group.ts';
 import { countsOf, type TargetCounts, type TargetsMemory } from '../../proxy/targets/target-memory.ts';
 import { TargetState, type TargetPhase } from '../../proxy/targets/target-state.ts';
+import type { TargetChange } from '../events/health-events.ts';
 import type { ConfigState } from '../cluster/config-state.ts';
 
 const TICK_MS = 1_000;
@@ -51,11 +52,17 @@ export class TargetWatch {
   /** With a defect that was told. */
   readonly #failed = new WeakSet<Revision>();
   #timer: NodeJS.Timeout | undefined;
+  #hear: (change: TargetChange) => void = () => undefined;
 
   constructor(state: ConfigState, clock: Clock, log: Logger) {
     this.#state = state;
     this.#clock = clock;
     this.#log = log;
+  }
+
+  /** @param hear is told of every target that goes out of service or comes back */
+  listen(hear: (change: TargetChange) => void): void {
+    this.#hear = hear;
   }
 
   start(): void {
@@ -206,7 +213,13 @@ export class TargetWatch {
       target: target.authority,
       ...(zone !== undefined && { zone }),
     };
-    if (!isOut) return this.#log.info(named, 'a target of a revision is back in service');
+    const change = { revisionId: revision.id, target: target.authority };
+    if (!isOut) {
+      this.#hear({ ...change, reason: undefined });
+      return this.#log.info(named, 'a target of a revision is back in service');
+    }
+    const reason = phase === 'unhealthy' ? 'it fails its health checks' : target.state.cause;
+    if (!wasOut) this.#hear({ ...change, reason: reason.replaceAll('_', ' ') });
     if (phase === 'unhealthy') return this.#log.warn(named, 'a target of a revision fails its health checks');
     const untilMs = target.state.ejectedUntilMs(ejection, nowMs) ?? nowMs;
     const fields = { ...named, cause: target.state.cause, until: timestamp(untilMs) };

@@ -18,6 +18,7 @@ import type { TrustFiles } from '../../x509/trust-bundle.ts';
 import type { Settings } from '../../settings/settings.ts';
 import type { KeyMemory } from '../../keys/key-memory.ts';
 import type { HeartbeatMemory } from './heartbeat.ts';
+import type { LimitReached } from '../events/limit-notes.ts';
 import type { HealthMessage } from '../health/health-reporter.ts';
 import type { KeyUsageBatch } from '../../keys/usage-counter.ts';
 
@@ -143,6 +144,7 @@ export type FromWorker =
   | HealthMessage
   | { readonly type: 'shadow_denials'; readonly rows: readonly ShadowRow[] }
   | { readonly type: 'stats'; readonly report: StatsReport }
+  | { readonly type: 'limit_reached'; readonly reached: LimitReached }
   | { readonly type: 'keys_used'; readonly used: KeyUsageBatch }
   | {
       readonly type: 'deprecated_used';

@@ -101,6 +101,7 @@ function supervise(
     workerUrl: program(rules),
     onStats: () => undefined,
     onKeysUsed: ({ date }) => told.push(date),
+    onLimitReached: () => undefined,
     onDeprecatedUsed: () => undefined,
     onHealth: () => undefined,
     onShadowDenials: () => undefined,

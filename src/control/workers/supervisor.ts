@@ -20,6 +20,7 @@ import type { ShadowRow } from '../../observe/shadow-tally.ts';
 import type { Settings } from '../../settings/settings.ts';
 import type { ConfigState } from '../cluster/config-state.ts';
 import type { HealthMessage } from '../health/health-reporter.ts';
+import type { LimitReached } from '../events/limit-notes.ts';
 import type { KeyUsageBatch } from '../../keys/usage-counter.ts';
 import { unpackTexts } from '../../explain/traffic/traffic-ring.ts';
 import type { RecordedExchange } from '../../explain/access.ts';
@@ -52,6 +53,7 @@ export interface SupervisorDeps {
   /** The program of a worker. */
   readonly workerUrl: URL;
   onKeysUsed(used: KeyUsageBatch): void;
+  onLimitReached(reached: LimitReached): void;
   onDeprecatedUsed(message: Extract<FromWorker, { type: 'deprecated_used' }>): void;
   onShadowDenials(rows: readonly ShadowRow[]): void;
   onHealth(message: HealthMessage): void;
@@ -367,6 +369,8 @@ export class Supervisor {
     switch (message.type) {
       case 'keys_used':
         return this.#deps.onKeysUsed(message.used);
+      case 'limit_reached':
+        return this.#deps.onLimitReached(message.reached);
       case 'shadow_denials':
         return this.#deps.onShadowDenials(message.rows);
       case 'health':

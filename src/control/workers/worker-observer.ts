@@ -27,6 +27,7 @@ import type { TrafficRecorder } from '../../explain/traffic/traffic-recorder.ts'
 import type { OverloadReason } from '../../proxy/exchange-limiter.ts';
 import type { HandshakeFailure } from '../../proxy/downstream/tls/tls-failure.ts';
 import { failureText, type UpstreamFailure } from '../../proxy/upstream/upstream-failure.ts';
+import { LimitNotes } from '../events/limit-notes.ts';
 import { HealthReporter } from '../health/health-reporter.ts';
 import { Slowest } from '../../telemetry/spans/slowest.ts';
 import type { TraceTap } from '../../telemetry/spans/trace-tap.ts';
@@ -97,6 +98,7 @@ export class WorkerObserver implements ProxyObserver {
   readonly timesUpstream = true;
   readonly #deps: WorkerObserverDeps;
   readonly #keys: UsageCounter;
+  readonly #limits: LimitNotes;
   readonly #health: HealthReporter;
   readonly #deprecated = new Map<
     string,
@@ -112,6 +114,7 @@ export class WorkerObserver implements ProxyObserver {
   constructor(deps: WorkerObserverDeps) {
     this.#deps = deps;
     this.#keys = new UsageCounter((used) => deps.send({ type: 'keys_used', used }));
+    this.#limits = new LimitNotes((reached) => deps.send({ type: 'limit_reached', reached }));
     this.#health = new HealthReporter(deps.send, (revisionId) => deps.breakerOf(revisionId));
     this.#overload = new LogThrottle(deps.clock, OVERLOAD_MS, (reason, count) =>
       deps.log.warn({ reason, count }, `request refused: worker at ${LIMIT_OF[reason]}`),
@@ -135,8 +138,11 @@ export class WorkerObserver implements ProxyObserver {
 
   policyDecided(exchange: ExchangeView, denial: Reason | undefined): void {
     const { caller, refusedKeyId } = exchange.evaluation;
-    if (caller.kind === 'api_key') this.#keys.countUse(caller.id, usageOutcome(denial), exchange.nowMs);
-    else if (refusedKeyId !== '' && denial !== undefined && isForCredential(denial)) {
+    if (caller.kind === 'api_key') {
+      const outcome = usageOutcome(denial);
+      this.#keys.countUse(caller.id, outcome, exchange.nowMs);
+      if (outcome === 'limited' && denial !== undefined) this.#limits.note(caller.id, denial, exchange.nowMs);
+    } else if (refusedKeyId !== '' && denial !== undefined && isForCredential(denial)) {
       this.#keys.countRefusal(refusedKeyId, exchange.nowMs);
     }
   }

@@ -43,6 +43,7 @@ const TABLES = {
   acme_certificate: 'it has the orders of the source under way; a gateway on the target orders its own',
   acme_challenge: 'they answer orders of the source',
   acme_order: 'they count against the bound of the source',
+  key_sweep: ['name'],
   acme_state: 'it has the lease of a gateway on the source',
 } as const satisfies Readonly<Record<keyof Tables, readonly string[] | string>>;
 

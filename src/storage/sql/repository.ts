@@ -23,6 +23,7 @@ import { compactPiece, historySize, needsCompaction } from './history/compaction
 import { createDeliveryStore } from './events/delivery-rows.ts';
 import { createEventStore } from './events/stored-events.ts';
 import { createAcmeStore } from './acme/acme-rows.ts';
+import { createKeySweepStore } from './events/key-sweep-rows.ts';
 import { addKeyUsage, removeKeyUsage } from './usage-days.ts';
 import { loadChange, loadEverything } from './load.ts';
 import { countRows } from './page-window.ts';
@@ -128,6 +129,7 @@ export function createSqlRepository(backend: SqlBackend): Repository {
     },
     cluster: undefined,
     ...stores,
+    keySweeps: createKeySweepStore(inRead, inWrite),
     recordKeyUsage: async (usage) => {
       if (usage.length > 0) await inWrite((db) => addKeyUsage(db, backend.driver, usage));
     },

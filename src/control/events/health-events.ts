@@ -1,0 +1,119 @@
+/**
+ * Events of backends: circuit breakers that open and close, and targets that go out of service and come back. What
+ * notices them is the health registry and the watch of targets, which get the reports of the workers; requests pay
+ * nothing. Breakers and targets are each gateway's own: the same change on several gateways within some seconds is one
+ * event, that of the first. Owns which breakers were told to be open.
+ */
+import type { Clock } from '../../lib/clock.ts';
+import type { App, Revision, Version } from '../../model/resources.ts';
+import type { MoveNote } from '../health/health-reporter.ts';
+import type { PacedEvents } from './paced-events.ts';
+
+/** Gateways that notice a change of a backend within it tell it once. */
+const SAME_MS = 5_000;
+
+export interface Placed {
+  readonly app: App;
+  readonly version: Version;
+  readonly revision: Revision;
+}
+
+export interface TargetChange {
+  readonly revisionId: string;
+  /** `host:port`. */
+  readonly target: string;
+  /** Why it is out of service; undefined: it is back. */
+  readonly reason: string | undefined;
+}
+
+export interface HealthEventsDeps {
+  readonly paced: PacedEvents;
+  readonly clock: Pick<Clock, 'nowMs'>;
+  readonly placeOf: (revisionId: string) => Placed | undefined;
+  readonly isOpen: (revisionId: string) => boolean;
+}
+
+export class HealthEvents {
+  readonly #deps: HealthEventsDeps;
+  readonly #open = new Set<string>();
+  /** How often each change was noticed here in the present moment. */
+  readonly #noticed = new Map<string, number>();
+  #moment = 0;
+
+  constructor(deps: HealthEventsDeps) {
+    this.#deps = deps;
+  }
+
+  breakerMoved({ revisionId, move: { from, to }, detail }: MoveNote): void {
+    if (to === 'closed') this.#closed(revisionId);
+    // A trial that fails goes back from half open to open: for clients nothing has changed.
+    if (to !== 'open' || from !== 'closed') return;
+    const place = this.#deps.placeOf(revisionId);
+    if (place === undefined) return;
+    this.#open.add(revisionId);
+    const { names, about } = textsOf(place);
+    const type = 'breaker.opened';
+    const data = { ...names, reason: detail };
+    this.#deps.paced.record(`breaker ${revisionId}`, {
+      type,
+      dedupe_key: this.#key(type, revisionId),
+      ...about,
+      data,
+    });
+  }
+
+  targetChanged({ revisionId, target, reason }: TargetChange): void {
+    const place = this.#deps.placeOf(revisionId);
+    if (place === undefined) return;
+    const { names, about } = textsOf(place);
+    const { paced } = this.#deps;
+    const subject = `${revisionId}:${target}`;
+    const pace = `target ${subject}`;
+    if (reason === undefined) {
+      const type = 'target.returned';
+      paced.record(pace, {
+        type,
+        dedupe_key: this.#key(type, subject),
+        ...about,
+        data: { ...names, target },
+      });
+    } else {
+      const type = 'target.ejected';
+      const data = { ...names, target, reason };
+      paced.record(pace, { type, dedupe_key: this.#key(type, subject), ...about, data });
+    }
+  }
+
+  /** Tells breakers closed that went with their backend. Call it every few seconds. */
+  tick(): void {
+    for (const revisionId of this.#open) if (!this.#deps.isOpen(revisionId)) this.#closed(revisionId);
+  }
+
+  #closed(revisionId: string): void {
+    if (!this.#open.delete(revisionId)) return;
+    const place = this.#deps.placeOf(revisionId);
+    if (place === undefined) return;
+    const { names, about } = textsOf(place);
+    const type = 'breaker.closed';
+    const dedupe_key = this.#key(type, revisionId);
+    this.#deps.paced.record(`breaker ${revisionId}`, { type, dedupe_key, ...about, data: names });
+  }
+
+  /** What this gateway notices twice is two events. */
+  #key(type: string, subject: string): string {
+    const moment = Math.floor(this.#deps.clock.nowMs() / SAME_MS);
+    if (moment !== this.#moment) this.#noticed.clear();
+    this.#moment = moment;
+    const key = `${type}:${subject}:${moment}`;
+    const count = (this.#noticed.get(key) ?? 0) + 1;
+    this.#noticed.set(key, count);
+    return count === 1 ? key : `${key}:${count}`;
+  }
+}
+
+function textsOf({ app, version, revision }: Placed) {
+  const names = { app: app.slug, version: version.version, revision: revision.revision };
+  const name = `${app.slug} ${version.version} ${revision.revision}`;
+  const about = { app_id: app.id, subject: { kind: 'revision', id: revision.id, name } };
+  return { names, about };
+}

@@ -1,0 +1,196 @@
+/**
+ * Looks for API keys that end soon, that have ended, and that are no longer used, and records events. The database is
+ * asked for those that have come to a threshold since the last sweep, by any gateway, so that a sweep costs what there
+ * is to tell. A sweep tells a bounded number of keys and says with the last one how many it left out.
+ */
+import { setTimeout as delay } from 'node:timers/promises';
+import { timestamp, type Clock } from '../../lib/clock.ts';
+import type { EventLog } from '../../model/events/event-log.ts';
+import type { Logger } from '../../observe/log.ts';
+import { StorageUnavailable } from '../../storage/repository.ts';
+import type { KeySweepStore, SweptKey } from '../../storage/key-sweep-store.ts';
+import { crossedSpans, DAY_MS, wholeDays, type Span } from './thresholds.ts';
+
+const EXPIRY_MS = 60_000;
+const UNUSED_MS = DAY_MS;
+/** How often it is looked whether a sweep for unused keys is due. */
+const UNUSED_LOOK_MS = 600_000;
+const FIRST_MS = 1_000;
+/** Of one type in one sweep. */
+export const KEYS_TOLD_MAX = 1_000;
+/** Keys that the database looks at in one go, and the rest after it, as a multiple of its time. */
+const KEYS_PER_LOOK = 2_000;
+const REST_FACTOR = 4;
+const REST_MS_MIN = 5;
+/** Before all times. */
+const NO_TIME = '';
+
+export interface KeySweepDeps {
+  readonly store: () => KeySweepStore;
+  readonly events: EventLog;
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** Slug of an app; undefined: it is gone. */
+  readonly slugOf: (appId: string) => string | undefined;
+  /** Days before its end at which a key is told. */
+  readonly expiryDays: readonly number[];
+  /** 0: not told. */
+  readonly unusedDays: number;
+}
+
+export class KeySweep {
+  readonly #deps: KeySweepDeps;
+  #timer: NodeJS.Timeout | undefined;
+  #running: Promise<void> = Promise.resolve();
+  #unusedLookedMs = -Infinity;
+  #stopped = false;
+
+  constructor(deps: KeySweepDeps) {
+    this.#deps = deps;
+  }
+
+  start(): void {
+    this.#schedule(FIRST_MS);
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    clearTimeout(this.#timer);
+    await this.#running;
+  }
+
+  #schedule(ms: number): void {
+    this.#timer = setTimeout(() => {
+      this.#running = this.sweep().then(() => {
+        if (!this.#stopped) this.#schedule(EXPIRY_MS);
+      });
+    }, ms).unref();
+  }
+
+  /** Never rejects. */
+  async sweep(): Promise<void> {
+    const { clock, log, unusedDays } = this.#deps;
+    try {
+      await this.#sweepExpiry();
+      if (unusedDays === 0 || clock.monotonicMs() - this.#unusedLookedMs < UNUSED_LOOK_MS) return;
+      await this.#sweepUnused();
+      this.#unusedLookedMs = clock.monotonicMs();
+    } catch (error) {
+      // The outage of the database is told elsewhere, and the next sweep begins where this one did.
+      const level = error instanceof StorageUnavailable ? 'debug' : 'warn';
+      log[level]({ err: error }, 'cannot look for API keys that end');
+    }
+  }
+
+  async #sweepExpiry(): Promise<void> {
+    const { store, clock, expiryDays } = this.#deps;
+    const nowMs = clock.nowMs();
+    const since = await store().sweptUntil('expiry');
+    const sinceMs = since === undefined ? undefined : Date.parse(since);
+    // Another gateway has just looked.
+    if (sinceMs !== undefined && nowMs - sinceMs < EXPIRY_MS / 2) return;
+    let ahead = 0;
+    for (const span of crossedSpans(sinceMs, nowMs, expiryDays)) {
+      const isOver = span.upTo === nowMs;
+      const told = await this.#tellEnds(span, nowMs, isOver ? KEYS_TOLD_MAX : KEYS_TOLD_MAX - ahead);
+      if (!isOver) ahead += told;
+    }
+    await store().setSweptUntil('expiry', timestamp(nowMs));
+  }
+
+  /** @returns how many were told */
+  async #tellEnds(span: Span, nowMs: number, max: number): Promise<number> {
+    const times = { after: timestamp(span.after), upTo: timestamp(span.upTo) };
+    // One at least, which can say how many are left out.
+    const { keys, total } = await this.#deps.store().expiring(times, Math.max(1, max));
+    for (const [index, key] of keys.entries())
+      this.#tellEnd(key, nowMs, index === keys.length - 1 ? total - keys.length : 0, span);
+    return keys.length;
+  }
+
+  #tellEnd(key: SweptKey, nowMs: number, leftOut: number, { upTo }: Span): void {
+    const app = this.#deps.slugOf(key.app_id);
+    if (app === undefined || key.expires_at === null) return;
+    const { expires_at } = key;
+    const endMs = Date.parse(expires_at);
+    const further = leftOut === 0 ? {} : { left_out: leftOut };
+    if (endMs <= nowMs) {
+      this.#deps.events.record({
+        type: 'key.expired',
+        dedupe_key: `key.expired:${key.id}:${expires_at}`,
+        ...about(key),
+        data: { app, expires_at, ...further },
+      });
+      return;
+    }
+    this.#deps.events.record({
+      type: 'key.expiring',
+      dedupe_key: `key.expiring:${key.id}:${expires_at}:${wholeDays(upTo - nowMs)}`,
+      ...about(key),
+      data: { app, expires_at, days_left: wholeDays(endMs - nowMs), ...further },
+    });
+  }
+
+  async #sweepUnused(): Promise<void> {
+    const { store, clock, unusedDays } = this.#deps;
+    const nowMs = clock.nowMs();
+    const since = await store().sweptUntil('unused');
+    const sinceMs = since === undefined ? undefined : Date.parse(since);
+    if (sinceMs !== undefined && nowMs - sinceMs < UNUSED_MS) return;
+    const limitMs = nowMs - unusedDays * DAY_MS;
+    const span = {
+      after: sinceMs === undefined ? NO_TIME : timestamp(sinceMs - unusedDays * DAY_MS),
+      upTo: timestamp(limitMs),
+    };
+    let found = 0;
+    let last: SweptKey | undefined;
+    for (let afterId = ''; !this.#stopped;) {
+      const startMs = clock.monotonicMs();
+      const question = { ...span, afterId, beforeId: idBefore(limitMs), looked: KEYS_PER_LOOK };
+      const { keys, lastId } = await store().unused(question);
+      for (const key of keys) {
+        // One that has expired is no longer in use by intention.
+        if (key.expires_at !== null && Date.parse(key.expires_at) <= nowMs) continue;
+        found += 1;
+        if (found > KEYS_TOLD_MAX) continue;
+        if (last !== undefined) this.#tellUnused(last, nowMs, 0);
+        last = key;
+      }
+      if (lastId === undefined) break;
+      afterId = lastId;
+      await delay(Math.max(REST_MS_MIN, (clock.monotonicMs() - startMs) * REST_FACTOR));
+    }
+    if (this.#stopped) return;
+    if (last !== undefined) this.#tellUnused(last, nowMs, Math.max(0, found - KEYS_TOLD_MAX));
+    await store().setSweptUntil('unused', timestamp(nowMs));
+  }
+
+  #tellUnused(key: SweptKey, nowMs: number, leftOut: number): void {
+    const app = this.#deps.slugOf(key.app_id);
+    if (app === undefined) return;
+    const { last_used_at, created_at } = key;
+    this.#deps.events.record({
+      type: 'key.unused',
+      dedupe_key: `key.unused:${key.id}:${last_used_at ?? ''}`,
+      ...about(key),
+      data: {
+        app,
+        last_used_at,
+        days: wholeDays(nowMs - Date.parse(last_used_at ?? created_at)),
+        ...(leftOut > 0 && { left_out: leftOut }),
+      },
+    });
+  }
+}
+
+function about({ id, app_id, name }: SweptKey) {
+  return { app_id, subject: { kind: 'token', id, name } };
+}
+
+const UUID_TIME_DIGITS = 12;
+
+/** The least id of a record made at that time, without its end; ids are UUIDv7. */
+function idBefore(ms: number): string {
+  const digits = Math.max(0, ms).toString(16).padStart(UUID_TIME_DIGITS, '0');
+  return `${digits.slice(0, 8)}-${digits.slice(8)}`;
+}

@@ -1,0 +1,72 @@
+/**
+ * Events of wrong admin tokens that keep coming from one network. The audit log, which only admins read, has each
+ * address; an event has its network: the first three numbers of an IPv4 address, the /64 of an IPv6 address. Owns counts
+ * of a bounded number of networks.
+ */
+import { isIP } from 'node:net';
+import { addressBlock } from '../../http/address.ts';
+import type { Clock } from '../../lib/clock.ts';
+import type { PacedEvents } from './paced-events.ts';
+
+/** This many within `WINDOW_MS` are told. */
+export const REFUSED_MIN = 5;
+const WINDOW_MS = 600_000;
+/** The next event about a network comes no sooner. */
+const QUIET_MS = 3_600_000;
+const NETWORKS_MAX = 1_000;
+
+interface Refusals {
+  count: number;
+  sinceMs: number;
+  toldMs: number;
+}
+
+export class LoginEvents {
+  readonly #paced: PacedEvents;
+  readonly #clock: Pick<Clock, 'nowMs'>;
+  readonly #networks = new Map<string, Refusals>();
+
+  constructor(paced: PacedEvents, clock: Pick<Clock, 'nowMs'>) {
+    this.#paced = paced;
+    this.#clock = clock;
+  }
+
+  refused(address: string): void {
+    const nowMs = this.#clock.nowMs();
+    const network = networkOf(address);
+    let refusals = this.#networks.get(network);
+    if (refusals === undefined) {
+      refusals = { count: 0, sinceMs: nowMs, toldMs: -Infinity };
+      if (this.#networks.size >= NETWORKS_MAX) this.#forgetOldest();
+      this.#networks.set(network, refusals);
+    }
+    // After an event all are counted up to the next one.
+    if (refusals.toldMs === -Infinity && nowMs - refusals.sinceMs > WINDOW_MS) {
+      refusals.count = 0;
+      refusals.sinceMs = nowMs;
+    }
+    refusals.count += 1;
+    if (refusals.count < REFUSED_MIN || nowMs - refusals.toldMs < QUIET_MS) return;
+    this.#paced.record('logins', {
+      type: 'login.refused_repeatedly',
+      dedupe_key: `login.refused_repeatedly:${network}:${Math.floor(nowMs / WINDOW_MS)}`,
+      subject: { kind: 'network', id: network, name: network },
+      data: { refused: refusals.count },
+    });
+    refusals.toldMs = nowMs;
+    refusals.count = 0;
+  }
+
+  #forgetOldest(): void {
+    const oldest = this.#networks.keys().next();
+    if (oldest.done !== true) this.#networks.delete(oldest.value);
+  }
+}
+
+const IPV6_BITS = 64;
+
+function networkOf(address: string): string {
+  return isIP(address) === 4
+    ? `${address.slice(0, address.lastIndexOf('.'))}.0/24`
+    : addressBlock(address, IPV6_BITS);
+}

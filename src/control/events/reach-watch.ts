@@ -1,0 +1,52 @@
+/**
+ * Whether something that the gateway needs answers, with a delay in both directions: it is away after it has failed for
+ * some seconds without a break, and back after it has answered for some. Owns the state and its times.
+ */
+export interface ReachTimes {
+  readonly awayMs: number;
+  readonly backMs: number;
+}
+
+export interface ReachNews {
+  readonly onAway: (reason: string) => void;
+  /** @param awaySeconds since its first failure */
+  readonly onBack: (awaySeconds: number) => void;
+}
+
+export class ReachWatch {
+  readonly #times: ReachTimes;
+  readonly #news: ReachNews;
+  #isAway = false;
+  /** Since when what is seen differs from what was told. */
+  #differsMs: number | undefined;
+  #awaySinceMs = 0;
+
+  constructor(times: ReachTimes, news: ReachNews) {
+    this.#times = times;
+    this.#news = news;
+  }
+
+  /**
+   * @param problem why it does not answer; undefined: it does
+   * @param nowMs monotonic
+   */
+  look(problem: string | undefined, nowMs: number): void {
+    if ((problem !== undefined) === this.#isAway) {
+      this.#differsMs = undefined;
+      return;
+    }
+    this.#differsMs ??= nowMs;
+    const forMs = nowMs - this.#differsMs;
+    if (problem !== undefined && forMs >= this.#times.awayMs) {
+      this.#isAway = true;
+      this.#awaySinceMs = this.#differsMs;
+      this.#differsMs = undefined;
+      this.#news.onAway(problem);
+    } else if (problem === undefined && forMs >= this.#times.backMs) {
+      this.#isAway = false;
+      const awayMs = this.#differsMs - this.#awaySinceMs;
+      this.#differsMs = undefined;
+      this.#news.onBack(Math.round(awayMs / 1000));
+    }
+  }
+}

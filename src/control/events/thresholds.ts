@@ -1,0 +1,47 @@
+/** Days before an end at which it is told, and which of them apply now. Pure functions. */
+
+export const DAY_MS = 86_400_000;
+
+/** The least threshold that is reached; undefined: the end is further away than all. Past the end, none is. */
+export function reachedThreshold(
+  endMs: number,
+  nowMs: number,
+  thresholds: readonly number[],
+): number | undefined {
+  if (endMs <= nowMs) return undefined;
+  const reached = thresholds.filter((days) => endMs - nowMs <= days * DAY_MS);
+  return reached.length === 0 ? undefined : Math.min(...reached);
+}
+
+/** Whole days, rounded to zero. */
+export function wholeDays(ms: number): number {
+  return Math.trunc(ms / DAY_MS) + 0;
+}
+
+/** After `after`, and up to `upTo`; Unix milliseconds. */
+export interface Span {
+  readonly after: number;
+  readonly upTo: number;
+}
+
+/**
+ * Where the ends are that have come to a threshold, or have passed, since the last look. Each end is in one span only:
+ * that of the least threshold it has come to.
+ * @param sinceMs of the last look; undefined: there was none, and every end ahead within the thresholds counts
+ */
+export function crossedSpans(
+  sinceMs: number | undefined,
+  nowMs: number,
+  thresholds: readonly number[],
+): Span[] {
+  const spans: Span[] = [];
+  let leastMs = nowMs;
+  if (sinceMs !== undefined) spans.push({ after: Math.min(sinceMs, nowMs), upTo: nowMs });
+  for (const days of [...thresholds].sort((a, b) => a - b)) {
+    const upTo = nowMs + days * DAY_MS;
+    const after = Math.max(leastMs, sinceMs === undefined ? -Infinity : sinceMs + days * DAY_MS);
+    if (after < upTo) spans.push({ after, upTo });
+    leastMs = upTo;
+  }
+  return spans;
+}

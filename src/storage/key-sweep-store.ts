@@ -1,0 +1,51 @@
+/**
+ * What a database finds out about many API keys: which of them end, and which are not used. The database looks for
+ * them, so keys that are not meant are never read; and up to when has been looked is kept in it, so that a gateway that
+ * was down, or another one, goes on from there. Switched-off keys are left out.
+ */
+
+export interface SweptKey {
+  readonly id: string;
+  readonly app_id: string;
+  readonly name: string;
+  /** RFC 3339, UTC, as the next two. */
+  readonly expires_at: string | null;
+  readonly last_used_at: string | null;
+  readonly created_at: string;
+}
+
+/** After `after`, up to and including `upTo`; RFC 3339, UTC. */
+export interface TimeSpan {
+  readonly after: string;
+  readonly upTo: string;
+}
+
+export interface UnusedQuestion extends TimeSpan {
+  /** Only keys whose id is greater; '' for the first. */
+  readonly afterId: string;
+  /** Only keys whose id is less. */
+  readonly beforeId: string;
+  /** Keys to look at, so that the question takes a bounded time. */
+  readonly looked: number;
+}
+
+export interface UnusedAnswer {
+  readonly keys: readonly SweptKey[];
+  /** Id of the last key that was looked at; undefined: there are no more. */
+  readonly lastId: string | undefined;
+}
+
+/** All operations throw StorageUnavailable if the database does not answer. */
+export interface KeySweepStore {
+  /** Up to when a sweep has looked; undefined: it never has. */
+  sweptUntil(sweep: string): Promise<string | undefined>;
+  /** Moves it forward, never back. */
+  setSweptUntil(sweep: string, until: string): Promise<void>;
+  /** Keys that expire within the span, soonest first, and how many there are. */
+  expiring(
+    span: TimeSpan,
+    limit: number,
+  ): Promise<{ readonly keys: readonly SweptKey[]; readonly total: number }>;
+  /** Of the next keys by id, those whose last use, or creation where there is none, is within the span. */
+  unused(question: UnusedQuestion): Promise<UnusedAnswer>;
+}

@@ -1,0 +1,68 @@
+/** Sweeps over API keys in any SQL database; `api_key_expires_at` is the index of those that end. */
+import { sql, type Kysely } from 'kysely';
+import type { KeySweepStore, SweptKey, UnusedAnswer, UnusedQuestion } from '../../key-sweep-store.ts';
+import type { Tables } from '../kysely-tables.ts';
+
+type InTransaction = <T>(work: (db: Kysely<Tables>) => Promise<T>) => Promise<T>;
+
+export function createKeySweepStore(inRead: InTransaction, inWrite: InTransaction): KeySweepStore {
+  return {
+    sweptUntil: (sweep) =>
+      inRead(async (db) => {
+        const row = await db
+          .selectFrom('key_sweep')
+          .select('until')
+          .where('name', '=', sweep)
+          .executeTakeFirst();
+        return row?.until;
+      }),
+    setSweptUntil: (sweep, until) =>
+      inWrite(async (db) => {
+        await sql`
+          insert into key_sweep (name, until) values (${sweep}, ${until})
+          on conflict (name) do update set until = excluded.until
+          where key_sweep.until < excluded.until`.execute(db);
+      }),
+    expiring: ({ after, upTo }, limit) =>
+      inRead(async (db) => {
+        const within = db
+          .selectFrom('api_key')
+          .where('expires_at', '>', after)
+          .where('expires_at', '<=', upTo)
+          .where('is_active', '=', 1);
+        const keys = await within.select(COLUMNS).orderBy('expires_at').orderBy('id').limit(limit).execute();
+        if (keys.length < limit) return { keys, total: keys.length };
+        const counted = await within
+          .select(({ fn }) => fn.countAll<number>().as('count'))
+          .executeTakeFirstOrThrow();
+        return { keys, total: Number(counted.count) };
+      }),
+    unused: (question) => inRead((db) => findUnused(db, question)),
+  };
+}
+
+const COLUMNS = ['id', 'app_id', 'name', 'expires_at', 'last_used_at', 'created_at'] as const;
+
+async function findUnused(
+  db: Kysely<Tables>,
+  { after, upTo, afterId, beforeId, looked }: UnusedQuestion,
+): Promise<UnusedAnswer> {
+  const { rows } = await sql<{ last: string | null }>`
+    select max(id) as last from (
+      select id from api_key where id > ${afterId} and id < ${beforeId} order by id limit ${looked}
+    ) as page`.execute(db);
+  const last = rows[0]?.last ?? undefined;
+  if (last === undefined) return { keys: [], lastId: undefined };
+  const usedAt = sql<string>`coalesce(last_used_at, created_at)`;
+  const keys: SweptKey[] = await db
+    .selectFrom('api_key')
+    .select(COLUMNS)
+    .where('id', '>', afterId)
+    .where('id', '<=', last)
+    .where('is_active', '=', 1)
+    .where(usedAt, '>', after)
+    .where(usedAt, '<=', upTo)
+    .orderBy('id')
+    .execute();
+  return { keys, lastId: last };
+}
