@@ -37,6 +37,7 @@ export interface GatewayClient {
   /** The answer with its body unread; its end is that of the connection. @param path below `/api/v1` */
   open(
     path: string,
+    headers?: Readonly<Record<string, string>>,
   ): Promise<{ readonly body: IncomingMessage; readonly broken: (error: unknown) => CliError }>;
 }
 
@@ -108,8 +109,9 @@ export function createClient(
       if (response.statusCode !== 200) throw refusalOf(server, response, text, `GET ${path}`);
       return text;
     },
-    async open(path) {
-      const transport = transportOf(connection, note, 'GET', `/api/v1${path}`, undefined);
+    async open(path, headers) {
+      const plain = transportOf(connection, note, 'GET', `/api/v1${path}`, undefined);
+      const transport = { ...plain, headers: { ...plain.headers, ...headers } };
       const body = await send(transport);
       if (body.statusCode !== 200) {
         throw refusalOf(server, body, await readText(body, transport, ANSWER_BYTES_MAX), `GET ${path}`);

@@ -23,6 +23,7 @@ import { addStatsCommands } from './everyday/stats.ts';
 import { addTransactionCommand } from './everyday/transaction-command.ts';
 import { addImportCommands } from './import/import-commands.ts';
 import type { CliIo } from './io.ts';
+import { addEventsCommand } from './events/events-command.ts';
 import { addLiveCommand } from './live/live-command.ts';
 
 export interface StartFlags {
@@ -95,6 +96,7 @@ export function createProgram(version: string, commands: Commands, io: CliIo): C
   addTransactionCommand(program, io);
   addExplainCommand(program, io);
   addLiveCommand(program, io);
+  addEventsCommand(program, io);
   addTryCommand(program, io);
   addHealthCommands(program, io);
   addStatsCommands(program, io);

@@ -123,7 +123,7 @@ export function acmeFacts(parts: Parts, watches: CertificateWatches): AcmeFacts 
 
 /** The certificates by ACME that are served and expire first, at most so many. */
 export function orderedCertificateFacts(
-  { acme: { service }, clock }: Parts,
+  { acme: { service }, clock }: Pick<Parts, 'acme' | 'clock'>,
   max: number,
 ): CertificateFacts[] {
   if (service === undefined) return [];

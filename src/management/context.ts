@@ -17,6 +17,7 @@ import type { DatabaseCheck } from './database-check.ts';
 import type { ChangePath } from './write/dry-run.ts';
 import type { SignInAccess } from './sessions/session-operations.ts';
 import type { ConfigTrials, ExplainAccess } from '../explain/access.ts';
+import type { EventFeed } from './routes/events/event-feed.ts';
 import type { LiveHub } from '../explain/live/live-hub.ts';
 import type { Reading } from './crud/reading.ts';
 import type { EgressCheck } from './write/rule-context.ts';
@@ -156,6 +157,7 @@ export interface ManagementContext {
   readonly shadow: ShadowReports;
   readonly explain: ExplainAccess;
   readonly live: LiveHub;
+  readonly eventFeed: EventFeed;
   readonly trials: ConfigTrials;
   readonly convertDescription: Convert;
   /** Where this gateway takes traffic; undefined while it does not. */

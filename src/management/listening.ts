@@ -43,7 +43,7 @@ export interface ManagementListening {
 export function managementListening(
   server: FastifyInstance,
   closeGraceMs: number,
-  streams: LastingStreams,
+  streams: readonly LastingStreams[],
 ): ManagementListening {
   const { server: http } = server;
   let suspended = false;
@@ -72,7 +72,7 @@ export function managementListening(
     async suspend() {
       if (suspended) return;
       suspended = true;
-      streams.close();
+      streams.forEach((each) => each.close());
       const closed = closePort();
       http.closeIdleConnections();
       await withinGrace(closed);
@@ -82,7 +82,7 @@ export function managementListening(
       const listening = once(http, 'listening');
       http.listen(address);
       await listening;
-      streams.reopen();
+      streams.forEach((each) => each.reopen());
       suspended = false;
     },
     renewCertificate(pair) {
@@ -90,7 +90,7 @@ export function managementListening(
     },
     async close() {
       // Fastify would fail to close a port that is closed.
-      streams.close();
+      streams.forEach((each) => each.close());
       const isOpen = http.listening || address === undefined;
       await withinGrace(isOpen ? server.close() : closePort());
     },

@@ -13,6 +13,7 @@ import { historyOperations } from './routes/config-history.ts';
 import { rollbackOperation } from './routes/config-rollback.ts';
 import { effectivePolicyOperations } from './routes/resources/effective-policy.ts';
 import { endpoints } from './routes/resources/endpoints.ts';
+import { eventsOperation } from './routes/events/event-operations.ts';
 import { explainOperations } from './routes/explain/explain.ts';
 import { debugTokenOperations, samplingOperations } from './routes/explain/explain-setup.ts';
 import { explainVersionsOperation } from './routes/explain/explain-versions.ts';
@@ -82,6 +83,7 @@ export function allOperations(context: ManagementContext): Operation[] {
     ...explainOperations(context),
     tryOperation(context),
     ...liveOperations(context),
+    eventsOperation(context),
     ...serviceOperations(context),
     nodesOperation(context),
     stateOperation(context),

@@ -27,6 +27,7 @@ import type { ConsoleFiles } from './console/console-files.ts';
 import { isConsoleRequest, sendConsole } from './console/console-pages.ts';
 import type { ManagementContext, ManagementStatus, NodesAccess, ShadowReports } from './context.ts';
 import type { EgressCheck } from './write/rule-context.ts';
+import { EventFeed } from './routes/events/event-feed.ts';
 import { DatabaseCheck } from './database-check.ts';
 import { createChangePath } from './write/dry-run.ts';
 import type { ConfigTrials, ExplainAccess } from '../explain/access.ts';
@@ -120,11 +121,10 @@ export async function createManagementServer(
 
   const actors: Actors = new WeakMap();
   const server = createFastify(logger, actors, dependencies.tls);
-  const listening = managementListening(
-    server,
-    dependencies.closeGraceMs ?? CLOSE_GRACE_MS,
+  const listening = managementListening(server, dependencies.closeGraceMs ?? CLOSE_GRACE_MS, [
     dependencies.live,
-  );
+    context.events,
+  ]);
   addBodyReader(server);
   addErrorPages(server, all, dependencies.console);
   server.addHook('onClose', async () => {
@@ -179,6 +179,7 @@ function contextOf(
       states: async () => repository.deliveries.states(),
       test: dependencies.testWebhook,
     },
+    eventFeed: new EventFeed(repository),
     trials: dependencies.trials,
     convertDescription: dependencies.convertDescription,
     settings: dependencies.settings,

@@ -78,7 +78,7 @@ export function oneOf<const V extends string>(
 }
 
 /** Comma-separated; spaces around items do not matter, an empty item is an error. */
-export function list<V extends string>(
+export function list<V extends string | number>(
   type: string,
   item: (text: string) => Parsed<V>,
   about: About<readonly V[]>,

@@ -1,4 +1,4 @@
-/** Reads server-sent events (WHATWG HTML section 9.2.6) from text that comes in pieces. Comments and ids are left out. */
+/** Reads server-sent events (WHATWG HTML section 9.2.6) from text that comes in pieces. Comments are left out. */
 
 export interface StreamEvent {
   readonly event: string;
@@ -8,21 +8,31 @@ export interface StreamEvent {
 /** Longest line; the gateway sends none as long. */
 const LINE_MAX = 1_048_576;
 
-/** @throws Error where a line never ends */
-export async function* readEvents(pieces: AsyncIterable<string>): AsyncGenerator<StreamEvent> {
+/**
+ * @param onId hears the ids, after what they belong to was taken; also those without an event
+ * @throws Error where a line never ends
+ */
+export async function* readEvents(
+  pieces: AsyncIterable<string>,
+  onId: (id: string) => void = () => undefined,
+): AsyncGenerator<StreamEvent> {
   let event = '';
   let data: string[] = [];
+  let id: string | undefined;
   for await (const line of linesOf(pieces)) {
     if (line === '') {
       if (data.length > 0) yield { event: event === '' ? 'message' : event, data: data.join('\n') };
+      if (id !== undefined) onId(id);
       event = '';
       data = [];
+      id = undefined;
       continue;
     }
     const colon = line.indexOf(':');
     const name = colon < 0 ? line : line.slice(0, colon);
     const value = colon < 0 ? '' : line.slice(colon + 1).replace(/^ /, '');
     if (name === 'event') event = value;
+    if (name === 'id') id = value;
     if (name === 'data') data.push(value);
   }
 }

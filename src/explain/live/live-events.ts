@@ -55,7 +55,7 @@ function rounded(milliseconds: number): number {
 }
 
 /** JSON.stringify escapes control characters below U+0020 itself. */
-function asciiJson(value: object): string {
+export function asciiJson(value: object): string {
   return JSON.stringify(value).replace(
     /[^\x20-\x7e]/g,
     (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,

@@ -15,18 +15,25 @@ export class EventStream extends Readable {
   #taken = 0;
   #takenAtMs: number;
   #isEnded = false;
+  /** Called when the reader has taken enough for more to be written. */
+  onRoom: () => void = () => undefined;
 
   constructor(monotonicMs: () => number) {
-    super({ highWaterMark: HELD_BYTES_MAX, read: () => undefined });
+    super({ highWaterMark: HELD_BYTES_MAX });
     this.#monotonicMs = monotonicMs;
     this.#takenAtMs = monotonicMs();
     // Of a client that has gone.
     this.on('error', () => undefined);
   }
 
-  /** @param text ASCII. False when the reader is too far behind, or gone. */
+  override _read(): void {
+    this.onRoom();
+  }
+
+  /** @param text ASCII. False when the reader is too far behind, or gone. A text too long to hold passes alone. */
   write(text: string): boolean {
-    if (this.#isEnded || this.destroyed || this.readableLength + text.length > HELD_BYTES_MAX) return false;
+    if (this.#isEnded || this.destroyed) return false;
+    if (this.readableLength > 0 && this.readableLength + text.length > HELD_BYTES_MAX) return false;
     this.#pushed += text.length;
     this.push(text, 'latin1');
     return true;

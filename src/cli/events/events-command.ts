@@ -1,0 +1,150 @@
+/**
+ * `headgate events`: what happened to the gateways, a line each; with `--follow` as it happens. A stream that breaks off
+ * is taken up where it was, by whichever gateway answers, so nothing is missed and nothing shown twice.
+ */
+import type { IncomingMessage } from 'node:http';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Command } from 'commander';
+import { EVENT_TYPES } from '../../model/events/events.ts';
+import { addServerFlags, type ServerFlags } from '../connection/server-flags.ts';
+import type { Json } from '../everyday/everyday-command.ts';
+import { listAll } from '../everyday/pages.ts';
+import { createClient, RefusedCall, type GatewayClient } from '../gateway-client.ts';
+import { CliError, printable, type CliIo } from '../io.ts';
+import { readEvents } from '../live/event-lines.ts';
+import { painter } from '../show/colour.ts';
+import { addExamples, addOutputFlag, writeJson, type OutputFlags } from '../show/output.ts';
+
+const LIMIT_DEFAULT = 50;
+const LIMIT_MAX = 100_000;
+const AGAIN_MS = 1_000;
+/** In a row without an answer; then following ends. */
+const TRIES_MAX = 120;
+const STYLES: Readonly<Record<string, 'green' | 'yellow' | 'red'>> = { warning: 'yellow', error: 'red' };
+
+interface EventsFlags extends ServerFlags, OutputFlags {
+  readonly follow?: boolean;
+  readonly type?: string;
+  readonly app?: string;
+  readonly since?: string;
+  readonly limit?: string;
+  readonly count?: string;
+}
+
+async function events(flags: EventsFlags, io: CliIo): Promise<void> {
+  const client = createClient(flags, io);
+  if (flags.follow === true) return follow(client, flags, io);
+  if (flags.count !== undefined) throw new CliError('--count is for --follow; --limit bounds a list');
+  const limit = wholeNumber('limit', flags.limit, LIMIT_MAX) ?? LIMIT_DEFAULT;
+  const { rows } = await listAll(client, `/events${queryOf(flags)}`, limit);
+  // The last ones, in the order in which they happened.
+  const listed = [...rows].reverse();
+  if (flags.output === 'json') return writeJson(listed, io);
+  for (const event of listed) io.out(lineOf(event, io));
+  if (listed.length === 0) io.err('No events match\n');
+}
+
+async function follow(client: GatewayClient, flags: EventsFlags, io: CliIo): Promise<void> {
+  if (flags.limit !== undefined) throw new CliError('--limit is for a list; --count ends --follow');
+  const countMax = wholeNumber('count', flags.count, LIMIT_MAX) ?? Infinity;
+  let written = 0;
+  let lastEventId: string | undefined;
+  const heard = {
+    onId: (id: string): void => {
+      lastEventId = id;
+    },
+    /** True: enough. */
+    show: (event: Json): boolean => {
+      io.out(flags.output === 'json' ? `${JSON.stringify(event)}\n` : lineOf(event, io));
+      written += 1;
+      return written >= countMax;
+    },
+  };
+  for (let triesLeft = TRIES_MAX; ; triesLeft -= 1) {
+    try {
+      const { body } = await client.open(`/events${queryOf(flags)}`, {
+        Accept: 'text/event-stream',
+        ...(lastEventId !== undefined && { 'Last-Event-ID': lastEventId }),
+      });
+      triesLeft = TRIES_MAX;
+      if (await readStream(body, heard, io)) return;
+    } catch (error) {
+      // Refused: asking again changes nothing.
+      if (error instanceof RefusedCall && error.status < 500) throw error;
+      if (triesLeft <= 1) throw error;
+    }
+    await delay(AGAIN_MS);
+  }
+}
+
+interface Heard {
+  readonly onId: (id: string) => void;
+  readonly show: (event: Json) => boolean;
+}
+
+/** True when enough was shown; false when the stream broke off. */
+async function readStream(body: IncomingMessage, { onId, show }: Heard, io: CliIo): Promise<boolean> {
+  const pieces = body.setEncoding('utf8') as AsyncIterable<string>;
+  try {
+    for await (const { event, data } of readEvents(pieces, onId)) {
+      if (event === 'gap') io.err('Some events are missing: they are no longer kept\n');
+      if (event === 'event' && show(JSON.parse(data))) return true;
+    }
+  } catch {
+    // The caller asks again.
+  } finally {
+    body.destroy();
+  }
+  return false;
+}
+
+function lineOf({ at, type, node, subject, data }: Json, io: CliIo): string {
+  const level = EVENT_TYPES.get(type)?.level ?? 'info';
+  const paint = painter(io);
+  const style = STYLES[level];
+  const shown = Object.entries(data as Json)
+    .filter(([, value]) => value !== null && typeof value !== 'object')
+    .map(([name, value]) => `${name}=${printable(String(value))}`);
+  const words = [
+    at,
+    style === undefined ? printable(type) : paint(style, printable(type)),
+    printable(`${subject.kind} ${subject.name}`),
+    ...shown,
+    node !== null && `node=${printable(node)}`,
+  ];
+  return `${words.filter((word) => word !== false).join('  ')}\n`;
+}
+
+function wholeNumber(name: string, text: string | undefined, max: number): number | undefined {
+  if (text === undefined) return undefined;
+  if (!/^[1-9]\d{0,8}$/.test(text) || Number(text) > max)
+    throw new CliError(`--${name} "${printable(text)}" must be a whole number from 1 to ${max}`);
+  return Number(text);
+}
+
+function queryOf({ type, app, since }: EventsFlags): string {
+  const query = new URLSearchParams();
+  for (const [name, value] of Object.entries({ type, app, since }))
+    if (value !== undefined) query.set(name, value);
+  return query.size === 0 ? '' : `?${query.toString()}`;
+}
+
+export function addEventsCommand(program: Command, io: CliIo): void {
+  const command = program
+    .command('events')
+    .description('show what happened to the gateways, a line each')
+    .option('--follow', 'go on with what happens from now on')
+    .option(
+      '--type <types>',
+      'only these: a type, a group such as "breaker.*", or several with commas between',
+    )
+    .option('--app <slug>', 'only of this app')
+    .option('--since <time>', 'from this moment on, such as 2026-01-31T12:00:00Z')
+    .option('--limit <count>', `of a list: the last so many; default: ${LIMIT_DEFAULT}`)
+    .option('--count <count>', 'with --follow: end after so many');
+  addExamples(
+    addOutputFlag(addServerFlags(command)),
+    'headgate events --type "breaker.*,target.*"',
+    'headgate events --follow --output json | jq .type   # one JSON document a line',
+  ).action((flags: EventsFlags) => events(flags, io));
+}

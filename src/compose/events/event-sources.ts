@@ -1,0 +1,214 @@
+/**
+ * Wires what notices events that are not writes of the configuration. Everything here looks at what the main thread has
+ * anyway, at intervals; nothing is asked of workers, which pay for no event but the first of a limit.
+ */
+import { withTimeout } from '../../lib/with-timeout.ts';
+import type { EventLog } from '../../model/events/event-log.ts';
+import { CertificateEvents } from '../../control/events/certificate-events.ts';
+import { HealthEvents, type Placed } from '../../control/events/health-events.ts';
+import { KeySweep } from '../../control/events/key-sweep.ts';
+import { LimitEvents } from '../../control/events/limit-events.ts';
+import type { LimitReached } from '../../control/events/limit-notes.ts';
+import { LoginEvents } from '../../control/events/login-events.ts';
+import { NodeEvents } from '../../control/events/node-events.ts';
+import { PacedEvents } from '../../control/events/paced-events.ts';
+import { ReachWatch } from '../../control/events/reach-watch.ts';
+import { ToldOnce } from '../../control/events/told-once.ts';
+import { VersionEvents, type PlacedVersion } from '../../control/events/version-events.ts';
+import type { ConfigState } from '../../control/cluster/config-state.ts';
+import { Breaker } from '../../proxy/resilience/breaker.ts';
+import { StorageUnavailable, type NodeRecord, type Repository } from '../../storage/repository.ts';
+import { orderedCertificateFacts } from '../acme.ts';
+import type { CertificateWatches } from '../listener-certificates.ts';
+import type { Parts } from '../parts.ts';
+
+const TICK_MS = 1_000;
+const LOOK_TICKS = 5;
+const MINUTE_TICKS = 60;
+const PING_MS = 2_000;
+/** A store that is away for less is not told. */
+const AWAY = { awayMs: 5_000, backMs: 3_000 };
+/** Certificates by ACME that are looked at: those that end first. */
+const ORDERED_MAX = 1_000;
+/** Events of this gateway's own view of something that others use, too. */
+const SAME_MS = 10_000;
+
+export type SourceParts = Pick<
+  Parts,
+  'settings' | 'repository' | 'state' | 'clock' | 'log' | 'health' | 'limitNode' | 'acme' | 'version'
+>;
+
+type Self = Pick<NodeRecord, 'id' | 'name'>;
+
+export class EventSources {
+  readonly logins: LoginEvents;
+  readonly #parts: SourceParts;
+  readonly #paced: PacedEvents;
+  readonly #health: HealthEvents;
+  readonly #versions: VersionEvents;
+  readonly #certificates: CertificateEvents;
+  readonly #limits: LimitEvents;
+  readonly #nodes: NodeEvents;
+  readonly #keys: KeySweep;
+  readonly #database: ReachWatch;
+  readonly #limitStore: ReachWatch;
+  #watches: Pick<CertificateWatches, 'facts'> | undefined;
+  #self: Self | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  #ticks = 0;
+  #lookedVersion = -1;
+  #isPinging = false;
+
+  constructor(parts: SourceParts, events: EventLog) {
+    const { settings, state, clock, log, repository, health } = parts;
+    const notices = settings.notices;
+    const told = new ToldOnce(events);
+    this.#parts = parts;
+    this.#paced = new PacedEvents(events, clock);
+    this.#health = new HealthEvents({
+      paced: this.#paced,
+      clock,
+      placeOf: (revisionId) => placeOf(state, revisionId),
+      isOpen: (revisionId) => isOpen(state, revisionId),
+    });
+    health.listen(this.#health);
+    this.#versions = new VersionEvents(told, notices.sunsetDays);
+    this.#certificates = new CertificateEvents(told, notices.certificateDays);
+    this.#limits = new LimitEvents(this.#paced, clock, {
+      findKey: (id) => state.keys.findKeyById(id),
+      findApp: (id) => state.appOf(id),
+    });
+    this.#nodes = new NodeEvents(events, settings.cluster.nodeTimeoutMs);
+    this.logins = new LoginEvents(this.#paced, clock);
+    this.#keys = new KeySweep({
+      store: () => repository.keySweeps,
+      events,
+      clock,
+      log,
+      slugOf: (appId) => state.appOf(appId)?.slug,
+      expiryDays: notices.keyExpiryDays,
+      unusedDays: notices.keyUnusedDays,
+    });
+    this.#database = this.#reach('database', repository.driver === 'postgres' ? 'PostgreSQL' : 'SQLite');
+    this.#limitStore = this.#reach('limits_store', 'the store of limits');
+  }
+
+  start(watches: Pick<CertificateWatches, 'facts'>): void {
+    this.#watches = watches;
+    this.#timer = setInterval(() => this.#tick(), TICK_MS);
+    this.#keys.start();
+  }
+
+  /** What is still to be told is recorded. */
+  async stop(): Promise<void> {
+    clearInterval(this.#timer);
+    await this.#keys.stop();
+    if (this.#self !== undefined) this.#nodes.stopped(this.#self);
+    this.#paced.flush();
+  }
+
+  limitReached(reached: LimitReached): void {
+    this.#limits.report(reached);
+  }
+
+  deprecatedUsed(versionId: string): void {
+    const { state, clock } = this.#parts;
+    const version = state.versionTree(versionId)?.version;
+    const app = version && state.appOf(version.app_id);
+    if (app !== undefined && version !== undefined) this.#versions.called({ app, version }, clock.nowMs());
+  }
+
+  /** This gateway is one of those on the database. */
+  joined(self: Self): void {
+    this.#self = self;
+    this.#nodes.joined({ ...self, programVersion: this.#parts.version });
+  }
+
+  /** At each heartbeat. */
+  listed(live: readonly NodeRecord[]): void {
+    this.#nodes.look(live);
+  }
+
+  #tick(): void {
+    const { state, clock, limitNode, settings } = this.#parts;
+    this.#ticks += 1;
+    this.#paced.tick();
+    if (limitNode !== undefined) this.#limitStore.look(limitNode.problem, clock.monotonicMs());
+    if (this.#ticks % LOOK_TICKS !== 0) return;
+    this.#health.tick();
+    if (settings.configFile === undefined) void this.#ping();
+    const isMinute = this.#ticks % MINUTE_TICKS === LOOK_TICKS;
+    if (isMinute) this.#lookAtCertificates();
+    if (!isMinute && state.configVersion === this.#lookedVersion) return;
+    this.#lookedVersion = state.configVersion;
+    this.#versions.look(versionsOf(state), clock.nowMs());
+  }
+
+  #lookAtCertificates(): void {
+    const { clock, acme, settings } = this.#parts;
+    const nowMs = clock.nowMs();
+    for (const [listener, facts] of Object.entries(this.#watches?.facts ?? {}))
+      this.#certificates.look(listener, facts, nowMs);
+    if (settings.acme === undefined) return;
+    this.#certificates.look('traffic', orderedCertificateFacts({ acme, clock }, ORDERED_MAX), nowMs);
+  }
+
+  async #ping(): Promise<void> {
+    if (this.#isPinging) return;
+    this.#isPinging = true;
+    const { repository, clock } = this.#parts;
+    const problem = await withTimeout(PING_MS, pingProblem(repository));
+    this.#isPinging = false;
+    const late = `no answer within ${PING_MS} ms`;
+    this.#database.look(problem === undefined ? late : (problem ?? undefined), clock.monotonicMs());
+  }
+
+  #reach(kind: 'database' | 'limits_store', name: string): ReachWatch {
+    const { clock } = this.#parts;
+    const subject = { kind, id: kind, name };
+    const moment = (): number => Math.floor(clock.nowMs() / SAME_MS);
+    return new ReachWatch(AWAY, {
+      onAway: (reason) => {
+        const type = `${kind}.away` as const;
+        const dedupe_key = `${type}:${moment()}`;
+        this.#paced.record(kind, { type, dedupe_key, subject, data: { reason } });
+      },
+      onBack: (away_seconds) => {
+        const type = `${kind}.back` as const;
+        const dedupe_key = `${type}:${moment()}`;
+        this.#paced.record(kind, { type, dedupe_key, subject, data: { away_seconds } });
+      },
+    });
+  }
+}
+
+/** null: it answers. Names no path and no host. */
+async function pingProblem(repository: Pick<Repository, 'ping'>): Promise<string | null> {
+  try {
+    await repository.ping();
+    return null;
+  } catch (error) {
+    return (error instanceof StorageUnavailable ? error.reason : undefined) ?? 'it does not answer';
+  }
+}
+
+function placeOf(state: ConfigState, revisionId: string): Placed | undefined {
+  for (const placed of state.revisions()) if (placed.revision.id === revisionId) return placed;
+  return undefined;
+}
+
+function isOpen(state: ConfigState, revisionId: string): boolean {
+  const memory = state.breakerOf(revisionId);
+  return memory !== undefined && !new Breaker(memory).isClosed;
+}
+
+function* versionsOf(state: ConfigState): IterableIterator<PlacedVersion> {
+  for (const appId of state.appIds()) {
+    const app = state.appOf(appId);
+    if (app === undefined) continue;
+    for (const id of state.versionIdsOf(appId)) {
+      const version = state.versionTree(id)?.version;
+      if (version !== undefined) yield { app, version };
+    }
+  }
+}

@@ -1,0 +1,199 @@
+/** `GET /events`: what the gateway tells about itself, as a list, or as server-sent events (WHATWG HTML). */
+import { Type } from 'typebox';
+import { HEARTBEAT, PREAMBLE } from '../../../explain/live/live-events.ts';
+import { EventSchema, EVENT_TYPES, isTypePattern } from '../../../model/events/events.ts';
+import { jsonSchema } from '../../../model/json-schema.ts';
+import { closed, dateTime } from '../../../model/schema-pieces.ts';
+import type { EventFilter } from '../../../storage/event-store.ts';
+import type { LastingCall } from '../../access/lasting-call.ts';
+import { fail, isFailure, listAnswer, type Answer, type Failure } from '../../api/failure.ts';
+import { API_PREFIX, type Call, type Operation } from '../../api/operation.ts';
+import { PAGE_FIELDS, pageInfo, pageRequest, type Query } from '../../api/query.ts';
+import type { ManagementContext } from '../../context.ts';
+import { EventStream } from '../explain/event-stream.ts';
+import { listSchema } from '../../schemas/envelope.ts';
+import { normalizeTime } from '../../write/rules/times.ts';
+import {
+  NO_EVENT,
+  STREAMS_MAX,
+  STREAMS_PER_ACTOR_MAX,
+  type EventFeed,
+  type FeedReader,
+  type FeedRefusal,
+} from './event-feed.ts';
+
+const EVENT_STREAM = 'text/event-stream';
+const TICK_MS = 5_000;
+const RETRY_AFTER_SECS = 5;
+const TYPES_MAX = 50;
+const ID_PATTERN = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
+const EVENT_QUERY = jsonSchema(
+  Type.Object(
+    {
+      ...PAGE_FIELDS,
+      order: Type.Optional(
+        Type.Union([Type.Literal('oldest_first'), Type.Literal('newest_first')], {
+          default: 'newest_first',
+          description: 'Of the list. A cursor is for the order that it was given in.',
+        }),
+      ),
+      type: Type.Optional(
+        Type.String({
+          minLength: 1,
+          maxLength: 1_000,
+          description: 'A type, a group such as `breaker.*`, or several of them with commas between.',
+        }),
+      ),
+      app: Type.Optional(Type.String({ minLength: 1, maxLength: 64, description: 'Id or slug of an app.' })),
+      since: Type.Optional(dateTime('Events from this moment on.')),
+      until: Type.Optional(dateTime('Events before this moment; not of a stream.')),
+    },
+    closed,
+  ),
+);
+
+export function eventsOperation(context: ManagementContext): Operation {
+  return {
+    method: 'GET',
+    path: `${API_PREFIX}/events`,
+    operationId: 'listEvents',
+    tag: 'Events',
+    summary: 'List or watch events',
+    description:
+      'What happened to the gateways on this database; the reference of events has all types. An event must match ' +
+      'every filter; `page.total` counts matching events up to 10,000. With `Accept: text/event-stream` the answer ' +
+      'is a stream of server-sent events, whichever gateway noticed them: `event` with an `Event` as its data, and ' +
+      '`gap` where the event to go on after is no longer kept. It begins with what is recorded after the call, with ' +
+      '`since` at that moment, and with `Last-Event-ID` after that event; any gateway on the database can go on ' +
+      'with it. The stream ends when its credential is revoked or expires.',
+    access: 'viewer',
+    query: EVENT_QUERY,
+    entityTag: false,
+    success: {
+      status: 200,
+      description: 'A page of events; with `Accept: text/event-stream`, events until the client closes',
+      schema: jsonSchema(listSchema('EventList', EventSchema)),
+    },
+    failures: ['overloaded'],
+    handle: async (call) => {
+      const filter = await filterOf(context, call.query);
+      if (isFailure(filter)) return filter;
+      return wantsStream(call) ? watch(context, call, filter) : list(context.eventFeed, call, filter);
+    },
+  };
+}
+
+async function list({ store }: EventFeed, call: Call, filter: EventFilter): Promise<Answer | Failure> {
+  const request = pageRequest(call.query);
+  if (isFailure(request)) return request;
+  const order = call.query['order'] === 'oldest_first' ? 'oldest_first' : 'newest_first';
+  const page = await store.list({ ...request, order }, filter);
+  return listAnswer('Events listed', page.items, pageInfo(page, request.limit));
+}
+
+async function watch(
+  { eventFeed: events, clock }: ManagementContext,
+  { lasting, actor, query }: Call,
+  filter: EventFilter,
+): Promise<Answer | Failure> {
+  if (lasting === undefined) return fail('bad_request', 'A stream cannot be part of another call');
+  const { lastEventId } = lasting;
+  if (lastEventId !== undefined && !ID_PATTERN.test(lastEventId)) {
+    return fail('bad_request', 'Last-Event-ID must be the id of an event, as the stream has given it');
+  }
+  const { oldest, newest } = await events.store.bounds();
+  const fromNow = query['since'] === undefined && newest !== '' ? newest : NO_EVENT;
+  const after = lastEventId ?? fromNow;
+  const body = new EventStream(() => clock.monotonicMs());
+  // A reader that comes back before the first event goes on from here.
+  body.write(`${PREAMBLE}id: ${after}\n\n`);
+  const isGap = lastEventId !== undefined && lastEventId !== NO_EVENT && lastEventId < oldest;
+  if (isGap) body.write(`event: gap\ndata: {"oldest":"${oldest}"}\n\n`);
+  const reader = events.open({ actorId: actor.id, filter: withoutEnd(filter), after }, body);
+  if (typeof reader === 'string') return refused(reader);
+  body.onRoom = () => reader.wake();
+  follow(lasting, body, reader);
+  return {
+    status: 200,
+    headers: { 'Content-Type': EVENT_STREAM, 'X-Accel-Buffering': 'no' },
+    body,
+  };
+}
+
+/** Ends the stream when it may not go on, or its client has gone or does not read. */
+function follow(lasting: LastingCall, body: EventStream, reader: FeedReader): void {
+  let told = reader.reached;
+  const tick = async (): Promise<void> => {
+    body.endIfStalled();
+    if (!(await lasting.stillAllowed())) {
+      reader.leave();
+      body.end();
+      return;
+    }
+    const { reached } = reader;
+    // Events that its filter left out are behind a reader as well.
+    body.write(reached === told ? HEARTBEAT : `${HEARTBEAT.trimEnd()}\nid: ${reached}\n\n`);
+    told = reached;
+    reader.wake();
+  };
+  const onDefect = (error: unknown): void => void body.destroy(error as Error);
+  const timer = setInterval(() => void tick().catch(onDefect), TICK_MS).unref();
+  lasting.onGone(() => {
+    clearInterval(timer);
+    reader.leave();
+    body.destroy();
+  });
+}
+
+async function filterOf({ repository }: ManagementContext, query: Query): Promise<EventFilter | Failure> {
+  const filter: { -readonly [Name in keyof EventFilter]: EventFilter[Name] } = {};
+  if (query['type'] !== undefined) {
+    const types = String(query['type']).split(',');
+    const unknown = types.find((pattern) => !isTypePattern(pattern));
+    if (unknown !== undefined || types.length > TYPES_MAX) {
+      const known = [...EVENT_TYPES.keys()].join(', ');
+      const what = unknown === undefined ? `at most ${TYPES_MAX} types` : `types; "${unknown}" is none`;
+      return fail('invalid_query', `The query parameter "type" must name ${what}. Types are ${known}`);
+    }
+    if (!types.includes('*')) filter.types = types;
+  }
+  if (query['app'] !== undefined) {
+    const ref = String(query['app']);
+    const found = await repository.read((reader) => reader.findApp(ref));
+    // Events stay when their app goes.
+    const id = found?.id ?? (ID_PATTERN.test(ref) ? ref : undefined);
+    if (id === undefined)
+      return fail('invalid_query', `The query parameter "app" must name an app; "${ref}" is none`);
+    filter.app_ids = [id];
+  }
+  for (const name of ['since', 'until'] as const) {
+    if (query[name] === undefined) continue;
+    const time = normalizeTime(String(query[name]));
+    if (time === undefined)
+      return fail('invalid_query', `The query parameter "${name}" is not a date that exists`);
+    filter[name] = time;
+  }
+  return filter;
+}
+
+function withoutEnd({ until: _until, ...filter }: EventFilter): EventFilter {
+  return filter;
+}
+
+/** RFC 9110 section 12.5.1, for the one type that is not the default. */
+function wantsStream({ headers }: Call): boolean {
+  const accept = headers.accept ?? '';
+  return accept.split(',').some((range) => {
+    const [type = '', ...parameters] = range.split(';').map((part) => part.trim().toLowerCase());
+    return type === EVENT_STREAM && !parameters.some((part) => /^q=0(?:\.0*)?$/.test(part));
+  });
+}
+
+function refused(refusal: FeedRefusal): Failure {
+  const detail =
+    refusal === 'actor'
+      ? `This caller has ${STREAMS_PER_ACTOR_MAX} streams of events already; close one`
+      : `The gateway has ${STREAMS_MAX} streams of events already, or is stopping`;
+  return { ...fail('overloaded', detail), headers: { 'Retry-After': String(RETRY_AFTER_SECS) } };
+}

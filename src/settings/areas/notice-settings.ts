@@ -1,0 +1,29 @@
+/** Settings of what the gateway notices by itself and tells as events: how long before an end, and what is unused. */
+import { integer, list, type Parsed, type Setting } from '../settings-values.ts';
+
+const DAYS_MAX = 3_650;
+
+const daysBefore = (what: string, days: readonly number[]) =>
+  list('whole numbers of days, comma-separated', dayCount, {
+    default: days,
+    description: `Days before the end of ${what} at which an event tells it, each once; \`0\`: never.`,
+  });
+
+export const NOTICE_SETTINGS = {
+  GATEWAY_EVENTS__SUNSET_DAYS: daysBefore('a deprecated version (`sunset_at`)', [30, 7, 1]),
+  GATEWAY_EVENTS__KEY_EXPIRY_DAYS: daysBefore('an API key (`expires_at`)', [14, 3, 1]),
+  GATEWAY_EVENTS__CERTIFICATE_DAYS: daysBefore('a certificate', [14, 3, 1]),
+  GATEWAY_EVENTS__KEY_UNUSED_DAYS: integer(
+    { min: 0, max: DAYS_MAX },
+    {
+      default: 90,
+      description: 'An API key that was not used for so many days is told once; 0: never.',
+    },
+  ),
+} as const satisfies Record<string, Setting<unknown>>;
+
+function dayCount(value: string): Parsed<number> {
+  return /^(?:0|[1-9]\d{0,3})$/.test(value) && Number(value) <= DAYS_MAX
+    ? { value: Number(value) }
+    : { expected: `whole numbers from 0 to ${DAYS_MAX} separated by commas, such as 14,3,1` };
+}
