@@ -11,6 +11,7 @@ import { announceFirstToken, databaseOf, recoverDatabase, snapshotFileWriter } f
 import { CertificateWatches, readCertificates, type ReadCertificates } from './listener-certificates.ts';
 import { statsHistory } from './stats.ts';
 import { createEvents } from './events/event-parts.ts';
+import { EventSources } from './events/event-sources.ts';
 import { startConfigFile } from './start-config-file.ts';
 import { createManagement, listenForManagement, writeDependencies, type Phase } from './management.ts';
 import { createTraceExport } from './traces.ts';
@@ -93,6 +94,7 @@ type Recorders = Pick<
   | 'stats'
   | 'troubles'
   | 'events'
+  | 'sources'
 >;
 
 /** Programs of threads: beside this file, in the sources as in a build (scripts/build.ts). */
@@ -177,6 +179,7 @@ async function startParts(options: StartOptions, log: Logger, claimFolder: () =>
     let phase: Phase = 'starting';
     const changes = createChanges(parts, supervisor);
     undo.unshift(() => changes.cluster.stop());
+    undo.unshift(() => parts.sources.stop());
     undo.unshift(await prepareAcme(parts, supervisor, changes.cluster, watches));
     const tls = { watches, management: certificates.management?.pairs[0] };
     const writing = writeDependencies(parts, changes);
@@ -200,6 +203,7 @@ async function startParts(options: StartOptions, log: Logger, claimFolder: () =>
     phase = 'serving';
     parts.acme.service?.start();
     parts.events.sender.start();
+    parts.sources.start(watches, changes.cluster);
     logReady(parts, managementPort, ports);
     if (recovering === undefined) parts.snapshotFile?.changed();
     else recoverDatabase(parts, recovering, changes, announceToken);
@@ -257,6 +261,8 @@ function ownConnections(
 /** Parts that only record what happens. */
 function recorders(parts: Omit<Parts, keyof Recorders>): Recorders {
   const { repository, log, clock, settings, state } = parts;
+  const events = createEvents(parts);
+  const health = new HealthRegistry(state, clock, log);
   return {
     metrics: new MetricsMerger(),
     keyUsage: new KeyUsageWriter({ repository, log, clock, daysKept: settings.keyUsageDays }),
@@ -270,13 +276,14 @@ function recorders(parts: Omit<Parts, keyof Recorders>): Recorders {
       nodeName: settings.cluster.nodeName ?? hostname(),
     }),
     deprecations: new DeprecationLog(log, clock),
-    health: new HealthRegistry(state, clock, log),
+    health,
     discovery: discoveryWatch(parts),
     shadowLog: new ShadowLog(log, clock),
     shadowHistory: new ShadowHistory(clock.nowMs()),
     stats: statsHistory(settings, clock),
     troubles: newTroubles(settings.cluster.heartbeatMs),
-    events: createEvents(parts),
+    events,
+    sources: new EventSources({ ...parts, health }, events.recorder),
   };
 }
 

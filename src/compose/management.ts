@@ -124,6 +124,7 @@ export async function createManagement(
     },
     shadow: shadowReports(parts, supervisor),
     ...watching(parts, supervisor, cluster.selfId),
+    onRefusedLogin: (address) => parts.sources.logins.refused(address),
     ...inThreads(parts, supervisor, threads),
     settings: shownSettings,
     served: state,

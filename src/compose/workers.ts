@@ -49,7 +49,11 @@ export function createSupervisor(parts: Parts, certificates: ReadCertificates, w
     log,
     workerUrl,
     onKeysUsed: (used) => keyUsage.add(used),
-    onDeprecatedUsed: (report) => deprecations.report(report),
+    onLimitReached: (reached) => parts.sources.limitReached(reached),
+    onDeprecatedUsed: (report) => {
+      deprecations.report(report);
+      parts.sources.deprecatedUsed(report.versionId);
+    },
     onShadowDenials: (rows) => {
       shadowHistory.add(rows, clock.nowMs());
       shadowLog.report(rows);

@@ -63,6 +63,8 @@ export interface ManagementDependencies extends WriteDependencies {
   readonly adminToken: string | undefined;
   /** Wrong admin tokens per minute and client address; 0: any number. */
   readonly authFailuresPerMinute: number;
+  /** Hears the address of each wrong admin token. */
+  readonly onRefusedLogin?: (address: string) => void;
   /** Of browsers that sign in. */
   readonly sessions: SessionSettings;
   /** With which browsers may sign in. */
@@ -123,7 +125,7 @@ export async function createManagementServer(
   const server = createFastify(logger, actors, dependencies.tls);
   const listening = managementListening(server, dependencies.closeGraceMs ?? CLOSE_GRACE_MS, [
     dependencies.live,
-    context.events,
+    context.eventFeed,
   ]);
   addBodyReader(server);
   addErrorPages(server, all, dependencies.console);

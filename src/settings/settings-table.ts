@@ -2,6 +2,7 @@
  * The table of all settings: one row for each environment variable, with its kind, default and meaning. Parsing
  * (settings.ts), defaults and docs/reference/settings.md come from these rows. A double underscore in a name nests.
  */
+import { NOTICE_SETTINGS } from './areas/notice-settings.ts';
 import { EVENT_SETTINGS } from './areas/event-settings.ts';
 import { ACME_SETTINGS } from './areas/acme-settings.ts';
 import { MANAGEMENT_SETTINGS } from './areas/management-settings.ts';
@@ -42,7 +43,7 @@ export const SETTING_AREAS: readonly SettingArea[] = [
   { title: 'Discovery of targets', settings: DISCOVERY_SETTINGS },
   { title: 'Rate limits', settings: LIMIT_SETTINGS },
   { title: 'JWT', settings: JWT_SETTINGS },
-  { title: 'Events and webhooks', settings: EVENT_SETTINGS },
+  { title: 'Events and webhooks', settings: { ...EVENT_SETTINGS, ...NOTICE_SETTINGS } },
   { title: 'Log', settings: LOG_SETTINGS },
   { title: 'OpenTelemetry', settings: OTEL_SETTINGS },
 ];
@@ -61,6 +62,7 @@ export const SETTINGS = {
   ...LIMIT_SETTINGS,
   ...JWT_SETTINGS,
   ...EVENT_SETTINGS,
+  ...NOTICE_SETTINGS,
   ...LOG_SETTINGS,
   ...OTEL_SETTINGS,
 } as const;

@@ -238,6 +238,7 @@ export interface Settings {
   /** undefined: off. */
   readonly acme: AcmeSettings | undefined;
   readonly events: EventSettings;
+  readonly notices: NoticeSettings;
   readonly webhooks: WebhookSettings;
   readonly jwt: JwtDefaults;
   readonly limits: LimitSettings;
@@ -255,6 +256,15 @@ export interface Settings {
 export interface EventSettings {
   readonly eventsMax: number;
   readonly daysMax: number;
+}
+
+/** Days. */
+export interface NoticeSettings {
+  readonly sunsetDays: readonly number[];
+  readonly keyExpiryDays: readonly number[];
+  readonly certificateDays: readonly number[];
+  /** 0: off. */
+  readonly keyUnusedDays: number;
 }
 
 export interface WebhookSettings {

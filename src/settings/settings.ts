@@ -273,9 +273,15 @@ function acmeSettings(v: SettingValues): Settings['acme'] {
   };
 }
 
-function eventSettings(v: SettingValues): Pick<Settings, 'events' | 'webhooks'> {
+function eventSettings(v: SettingValues): Pick<Settings, 'events' | 'notices' | 'webhooks'> {
   return {
     events: { eventsMax: v.GATEWAY_EVENTS__MAX_EVENTS, daysMax: v.GATEWAY_EVENTS__MAX_DAYS },
+    notices: {
+      sunsetDays: daysOf(v.GATEWAY_EVENTS__SUNSET_DAYS),
+      keyExpiryDays: daysOf(v.GATEWAY_EVENTS__KEY_EXPIRY_DAYS),
+      certificateDays: daysOf(v.GATEWAY_EVENTS__CERTIFICATE_DAYS),
+      keyUnusedDays: v.GATEWAY_EVENTS__KEY_UNUSED_DAYS,
+    },
     webhooks: {
       timeoutMs: v.GATEWAY_WEBHOOKS__TIMEOUT_MS,
       triesMax: v.GATEWAY_WEBHOOKS__MAX_TRIES,
@@ -284,6 +290,9 @@ function eventSettings(v: SettingValues): Pick<Settings, 'events' | 'webhooks'> 
     },
   };
 }
+
+/** 0 among them means none. */
+const daysOf = (days: readonly number[]): readonly number[] => days.filter((count) => count > 0);
 
 function discoverySettings(v: SettingValues): DiscoverySettings {
   return {

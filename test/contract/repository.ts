@@ -26,6 +26,7 @@ import { historyContract } from './repository-history.ts';
 import { earlierStatesContract, historyBoundsContract } from './repository-history-states.ts';
 import { eventsContract } from './repository-events.ts';
 import { filtersContract } from './repository-filters.ts';
+import { keySweepsContract } from './repository-key-sweeps.ts';
 import { keyUsageContract } from './repository-key-usage.ts';
 import { readsContract } from './repository-reads.ts';
 import { sessionsContract } from './repository-sessions.ts';
@@ -51,6 +52,9 @@ export function repositoryContract(
     });
     describe('events', () => {
       eventsContract(current);
+    });
+    describe('keys that end', () => {
+      keySweepsContract(current);
     });
     describe('filtered lists', () => {
       filtersContract(current);

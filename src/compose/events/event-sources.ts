@@ -15,6 +15,7 @@ import { PacedEvents } from '../../control/events/paced-events.ts';
 import { ReachWatch } from '../../control/events/reach-watch.ts';
 import { ToldOnce } from '../../control/events/told-once.ts';
 import { VersionEvents, type PlacedVersion } from '../../control/events/version-events.ts';
+import type { Cluster } from '../../control/cluster/cluster.ts';
 import type { ConfigState } from '../../control/cluster/config-state.ts';
 import { Breaker } from '../../proxy/resilience/breaker.ts';
 import { StorageUnavailable, type NodeRecord, type Repository } from '../../storage/repository.ts';
@@ -38,7 +39,7 @@ export type SourceParts = Pick<
   'settings' | 'repository' | 'state' | 'clock' | 'log' | 'health' | 'limitNode' | 'acme' | 'version'
 >;
 
-type Self = Pick<NodeRecord, 'id' | 'name'>;
+type NodeName = Pick<NodeRecord, 'id' | 'name'>;
 
 export class EventSources {
   readonly logins: LoginEvents;
@@ -53,7 +54,8 @@ export class EventSources {
   readonly #database: ReachWatch;
   readonly #limitStore: ReachWatch;
   #watches: Pick<CertificateWatches, 'facts'> | undefined;
-  #self: Self | undefined;
+  #cluster: Pick<Cluster, 'selfId' | 'name'> | undefined;
+  #self: NodeName | undefined;
   #timer: NodeJS.Timeout | undefined;
   #ticks = 0;
   #lookedVersion = -1;
@@ -93,8 +95,10 @@ export class EventSources {
     this.#limitStore = this.#reach('limits_store', 'the store of limits');
   }
 
-  start(watches: Pick<CertificateWatches, 'facts'>): void {
+  /** @param cluster of which this gateway is a part, once it has joined */
+  start(watches: Pick<CertificateWatches, 'facts'>, cluster: Pick<Cluster, 'selfId' | 'name'>): void {
     this.#watches = watches;
+    this.#cluster = cluster;
     this.#timer = setInterval(() => this.#tick(), TICK_MS);
     this.#keys.start();
   }
@@ -118,12 +122,6 @@ export class EventSources {
     if (app !== undefined && version !== undefined) this.#versions.called({ app, version }, clock.nowMs());
   }
 
-  /** This gateway is one of those on the database. */
-  joined(self: Self): void {
-    this.#self = self;
-    this.#nodes.joined({ ...self, programVersion: this.#parts.version });
-  }
-
   /** At each heartbeat. */
   listed(live: readonly NodeRecord[]): void {
     this.#nodes.look(live);
@@ -133,6 +131,7 @@ export class EventSources {
     const { state, clock, limitNode, settings } = this.#parts;
     this.#ticks += 1;
     this.#paced.tick();
+    this.#noteJoined();
     if (limitNode !== undefined) this.#limitStore.look(limitNode.problem, clock.monotonicMs());
     if (this.#ticks % LOOK_TICKS !== 0) return;
     this.#health.tick();
@@ -142,6 +141,15 @@ export class EventSources {
     if (!isMinute && state.configVersion === this.#lookedVersion) return;
     this.#lookedVersion = state.configVersion;
     this.#versions.look(versionsOf(state), clock.nowMs());
+  }
+
+  /** Only on a database that others can share. */
+  #noteJoined(): void {
+    if (this.#self !== undefined || this.#cluster === undefined) return;
+    if (this.#parts.repository.cluster === undefined) return;
+    const { selfId: id, name } = this.#cluster;
+    this.#self = { id, name };
+    this.#nodes.joined({ id, name, programVersion: this.#parts.version });
   }
 
   #lookAtCertificates(): void {

@@ -26,6 +26,8 @@ export interface AccessDependencies {
   readonly isSecure: boolean;
   readonly oidc?: OidcSettings | undefined;
   readonly write: WritePath;
+  /** Hears the address of each wrong admin token. */
+  readonly onRefusedLogin?: (address: string) => void;
   readonly logger: { warn(fields: object, text: string): void };
 }
 
@@ -44,7 +46,12 @@ export function createAccess(dependencies: AccessDependencies): ApiAccess {
     find: (reader, hash) => reader.findAdminTokenByHash(hash),
     idsOf: ({ id }) => [id],
   });
-  const refused = new RefusedLogins({ write, clock, log: logger });
+  const refused = new RefusedLogins({
+    write,
+    clock,
+    log: logger,
+    onRefused: dependencies.onRefusedLogin ?? (() => undefined),
+  });
   const checkToken = createAdminAuth({
     repository,
     clock,

@@ -17,6 +17,7 @@ beforeEach(() => {
   entries = [];
   lines = [];
   refused = new RefusedLogins({
+    onRefused: () => undefined,
     clock: { nowMs: () => Date.now(), monotonicMs: () => Date.now() },
     log: { warn: (fields) => lines.push(fields) },
     write: async (origin, work) => {

@@ -30,6 +30,7 @@ interface Refusals {
 export interface RefusedLoginsDependencies {
   readonly write: WritePath;
   readonly clock: Clock;
+  readonly onRefused: (address: string) => void;
   readonly log: { warn(fields: object, text: string): void };
 }
 
@@ -47,6 +48,7 @@ export class RefusedLogins {
 
   note(login: RefusedLogin): void {
     const nowMs = this.#deps.clock.nowMs();
+    this.#deps.onRefused(login.address);
     this.#timer ??= setInterval(() => this.flush(), INTERVAL_MS).unref();
     const known = this.#counts.get(login.address);
     if (known !== undefined) this.#counts.set(login.address, added(known, login, nowMs));

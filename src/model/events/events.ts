@@ -35,7 +35,9 @@ const names = {
 const revisionNames = { ...names, revision: text('Label of the revision.') };
 const wasLeftOut = {
   left_out: Type.Optional(
-    count('Events of this type and subject that were left out before this one, since there were too many.'),
+    count(
+      'Events of this type that were left out, since there were too many: about the same subject, of the same app, or in the same look at all keys.',
+    ),
   ),
 };
 const changedRecord = Type.Object(
@@ -145,7 +147,12 @@ export const EVENT_ROWS = [
     'warning',
     'An API key expires soon.',
     Type.Object(
-      { app: names.app, expires_at: dateTime('When it ends.'), days_left: count('Whole days.') },
+      {
+        app: names.app,
+        expires_at: dateTime('When it ends.'),
+        days_left: count('Whole days.'),
+        ...wasLeftOut,
+      },
       closed,
     ),
   ),
@@ -153,7 +160,7 @@ export const EVENT_ROWS = [
     'key.expired',
     'warning',
     'An API key has expired: its requests are refused.',
-    Type.Object({ app: names.app, expires_at: dateTime('When it ended.') }, closed),
+    Type.Object({ app: names.app, expires_at: dateTime('When it ended.'), ...wasLeftOut }, closed),
   ),
   row(
     'key.unused',
@@ -164,6 +171,7 @@ export const EVENT_ROWS = [
         app: names.app,
         last_used_at: nullable(dateTime('Its last use; null: never.')),
         days: count('Whole days.'),
+        ...wasLeftOut,
       },
       closed,
     ),
@@ -174,7 +182,9 @@ export const EVENT_ROWS = [
     'A certificate of the gateway ends soon, or has ended.',
     Type.Object(
       {
-        listener: text('Who presents it: `traffic`, `management` or `backends`.'),
+        listener: text(
+          'Where it is used: at the listener `traffic` or `management`, towards `backends`, or to verify `clients`.',
+        ),
         names: Type.Array(text('A name in the certificate.'), { maxItems: 20 }),
         expires_at: dateTime('When it ends.'),
         days_left: Type.Integer({ description: 'Whole days; negative once it has ended.' }),
@@ -185,7 +195,7 @@ export const EVENT_ROWS = [
   row(
     'limit.reached',
     'info',
-    'An API key reached a limit, for the first time in its window.',
+    'An API key reached a limit, for the first time in its window; once an hour at most.',
     Type.Object(
       {
         app: names.app,
