@@ -27,7 +27,13 @@ export function keySweepsContract(current: () => Repository): void {
   };
   const key = (app: App, name: string, fields: Partial<StoredApiKey>): StoredApiKey => {
     const created = fields.created_at ?? iso(START_MS - 200 * DAY_MS);
-    return makeKey(app, { name, is_active: true, id: idAt(Date.parse(created)), created_at: created, ...fields });
+    return makeKey(app, {
+      name,
+      is_active: true,
+      id: idAt(Date.parse(created)),
+      created_at: created,
+      ...fields,
+    });
   };
   const gateway = () => {
     const recorded: NoticedEvent[] = [];
@@ -44,7 +50,9 @@ export function keySweepsContract(current: () => Repository): void {
     const told = (): string[] => {
       const lines = recorded.map(({ type, subject, data }) => {
         const { days_left: left, days = left, left_out: out } = data as Record<string, number>;
-        return [type, subject.name, days ?? '', ...(out === undefined ? [] : [`and ${out}`])].join(' ').trim();
+        return [type, subject.name, days ?? '', ...(out === undefined ? [] : [`and ${out}`])]
+          .join(' ')
+          .trim();
       });
       recorded.length = 0;
       return lines;

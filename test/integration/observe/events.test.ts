@@ -1,0 +1,224 @@
+/** What one gateway tells about itself as it happens: breakers, keys at their limits, ends of versions, logins. */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { ADMIN_TOKEN, startGateway, type TestGateway } from '../../support/gateway.ts';
+import { openEvents, type EventClient } from '../../support/clients/event-stream.ts';
+import { startOrigin, type Origin } from '../../support/backends/origin.ts';
+import { until } from '../../support/measure/until.ts';
+import { bearer, createKey, createPolicies, send } from '../../support/policies.ts';
+import { createService, request, versionPath, type Served } from '../../support/traffic.ts';
+import { expectPage, expectProblem } from '../../support/management.ts';
+import { createProgram } from '../../../src/cli/program.ts';
+
+const STREAM = { Accept: 'text/event-stream' };
+let gateway: TestGateway;
+let origin: Origin;
+let failing = false;
+const open: EventClient[] = [];
+
+beforeAll(async () => {
+  [gateway, origin] = await Promise.all([
+    startGateway(),
+    startOrigin((_incoming, response) => {
+      response.statusCode = failing ? 503 : 200;
+      response.end();
+    }),
+  ]);
+});
+afterAll(async () => {
+  for (const client of open) client.close();
+  await gateway.stop();
+  await origin.close();
+});
+
+async function watch(
+  query = '',
+  headers: Record<string, string> = {},
+  token = ADMIN_TOKEN,
+): Promise<EventClient> {
+  const client = await openEvents(`${gateway.base}/api/v1/events${query}`, token, { ...STREAM, ...headers });
+  open.push(client);
+  return client;
+}
+
+const eventsOf = async (query: string): Promise<Served[]> =>
+  (await gateway.api('GET', `/events?${query}`)).body.data;
+
+describe('events', () => {
+  it('tell that the breaker of a revision opened and closed, live and in the list', async () => {
+    const client = await watch('?type=breaker.*');
+    await createService(gateway, 'fragile', origin.port, {
+      revision: { circuit_breaker: { failures: 1, open_secs: 1, count_5xx: true, recovery_secs: 0 } },
+    });
+    await gateway.must('POST', `${versionPath('fragile')}/revisions/r1/endpoints`, {
+      method: 'GET',
+      path: '/x',
+    });
+    failing = true;
+    await request(gateway, '/fragile/v1/x');
+    await until(() => client.of('event').length === 1, 5_000);
+    failing = false;
+    await until(async () => {
+      await request(gateway, '/fragile/v1/x');
+      return client.of('event').length === 2;
+    });
+    const listed = await eventsOf('type=breaker.*&app=fragile&order=oldest_first');
+    expect(client.of('event')).toEqual(listed);
+    const subject = { kind: 'revision', name: 'fragile v1 r1' };
+    const data = { app: 'fragile', version: 'v1', revision: 'r1' };
+    expect(listed).toMatchObject([
+      { type: 'breaker.opened', subject, data: { ...data, reason: expect.stringContaining('503') } },
+      { type: 'breaker.closed', subject, data },
+    ]);
+  });
+
+  it('tell the first time a key reaches a limit, and once only', async () => {
+    await createPolicies(gateway, 'limited', origin.port, [
+      { path: '/x', policy: { auth: { auth_type: 'api_key', required: true } } },
+    ]);
+    const key = await createKey(gateway, 'limited', {
+      name: 'partner',
+      rate_limit: { enabled: true, requests: 2, window_seconds: 60 },
+    });
+    for (let at = 0; at < 6; at += 1) await send(gateway, '/limited/v1/x', { headers: bearer(key.token) });
+    const events = await until(async () => {
+      const found = await eventsOf('type=limit.reached');
+      return found.length > 0 && found;
+    });
+    expect(events).toMatchObject([
+      {
+        subject: { kind: 'token', id: key.id, name: 'partner' },
+        data: {
+          app: 'limited',
+          limit: 'The limit of 2 requests in 1 minute is used up (key)',
+          window_seconds: 60,
+        },
+      },
+    ]);
+  });
+
+  it('tell that a version is deprecated, and that it is called after its sunset', async () => {
+    await createService(gateway, 'old', origin.port);
+    await gateway.must('POST', `${versionPath('old')}/revisions/r1/endpoints`, { method: 'GET', path: '/x' });
+    const sunset = '2026-01-31T12:00:00.000Z';
+    await gateway.must('PATCH', versionPath('old'), { status: 'deprecated', sunset_at: sunset });
+    for (let at = 0; at < 3; at += 1) await request(gateway, '/old/v1/x');
+    const events = await until(async () => {
+      const found = await eventsOf('type=version.*&order=oldest_first');
+      return found.length === 2 && found;
+    });
+    const types = events.map(({ type }) => type).toSorted();
+    expect(types).toEqual(['version.called_after_sunset', 'version.deprecated']);
+    expect(events[0].data).toEqual({ app: 'old', version: 'v1', sunset_at: sunset });
+  });
+
+  it('tell that wrong admin tokens keep coming, by their network', async () => {
+    for (let at = 0; at < 6; at += 1)
+      await gateway.api('GET', '/apps', undefined, { authorization: `Bearer headgate_wrong_${at}` });
+    const events = await until(async () => {
+      const found = await eventsOf('type=login.*');
+      return found.length > 0 && found;
+    });
+    expect(events).toMatchObject([
+      { subject: { kind: 'network', name: '127.0.0.0/24' }, data: { refused: 5 } },
+    ]);
+  });
+
+  it('come in pages, by type, app and time; what is mistyped is refused', async () => {
+    const all = expectPage(await gateway.api('GET', '/events?limit=2'));
+    const next = expectPage(await gateway.api('GET', `/events?limit=2&cursor=${all.page.next_cursor}`));
+    const ids = [...all.data, ...next.data].map(({ id }) => id);
+    expect(ids).toEqual(ids.toSorted().toReversed());
+    expect(new Set(ids).size).toBe(4);
+    const [newest] = all.data;
+    expect((await eventsOf(`since=${newest.at}`))[0].id).toBe(newest.id);
+    expect(await eventsOf(`until=${all.data[0].at}&since=${all.data[0].at}`)).toEqual([]);
+    for (const query of ['type=breaker.openend', 'app=nowhere', 'since=2026-02-31T00:00:00Z'])
+      expectProblem(await gateway.api('GET', `/events?${query}`), 'invalid_query');
+  });
+});
+
+describe('streams of events', () => {
+  const renamed = async (name: string): Promise<void> =>
+    void (await gateway.must('PATCH', '/apps/fragile', { description: name }));
+
+  it('go on where a reader was, with nothing lost or doubled, also before its first event', async () => {
+    const seen: string[] = [];
+    let lastId: string | undefined;
+    for (let round = 0; round < 5; round += 1) {
+      const client = await watch(
+        '?type=config.changed',
+        lastId === undefined ? {} : { 'Last-Event-ID': lastId },
+      );
+      // The first two read nothing but where they began.
+      await until(() => /^id: /m.test(client.text()));
+      for (let at = 0; at < 3; at += 1) await renamed(`${round} ${at}`);
+      if (round >= 2) await until(() => client.of('event').length > 0);
+      client.close();
+      const ids = [...client.text().matchAll(/^id: (.*)\n(?:event: .*\ndata: .*\n)?\n/gm)].map(
+        ([, id]) => id,
+      );
+      lastId = ids.at(-1);
+      seen.push(...client.events.filter(({ id }) => id !== undefined).map(({ id }) => id ?? ''));
+    }
+    const rest = await watch('?type=config.changed', { 'Last-Event-ID': lastId ?? '' });
+    const [newest] = await eventsOf('type=config.changed&limit=1');
+    await until(() => lastId === newest.id || rest.events.at(-1)?.id === newest.id);
+    seen.push(...rest.events.map(({ id }) => id ?? ''));
+    const written = await eventsOf('type=config.changed&limit=15&order=newest_first');
+    expect(seen).toEqual(written.map(({ id }) => id).toReversed());
+  });
+
+  it('begin at a time, and are refused with an id that is none', async () => {
+    const [oldest] = await eventsOf('limit=1&order=oldest_first');
+    const client = await watch(`?since=${oldest.at}`);
+    const all = await eventsOf('limit=200&order=oldest_first');
+    await until(() => client.of('event').length >= all.length);
+    expect(client.of('event').slice(0, all.length)).toEqual(all);
+    expect((await watch('', { 'Last-Event-ID': 'x' })).status).toBe(400);
+  });
+
+  it('are bounded for each caller, and end when the token is revoked', async () => {
+    const { token, id } = await gateway.must('POST', '/admin/tokens', { name: 'v', role: 'viewer' });
+    const clients = await Promise.all(Array.from({ length: 9 }, () => watch('', {}, token)));
+    expect(clients.map(({ status }) => status).toSorted()).toEqual([
+      ...Array.from({ length: 8 }, () => 200),
+      503,
+    ]);
+    await gateway.must('DELETE', `/admin/tokens/${id}`);
+    await until(() => clients.every(({ ended, status }) => ended || status === 503), 12_000);
+  });
+});
+
+describe('headgate events', () => {
+  function run(...args: string[]): { readonly lines: string[]; readonly done: Promise<unknown> } {
+    const lines: string[] = [];
+    const env: Readonly<Record<string, string>> = {
+      HEADGATE_SERVER: gateway.base,
+      HEADGATE_TOKEN: ADMIN_TOKEN,
+    };
+    const program = createProgram(
+      '1',
+      {} as never,
+      {
+        env: (name: string) => env[name],
+        out: (text: string) => void lines.push(...text.split('\n').filter((line) => line !== '')),
+        err: () => undefined,
+      } as never,
+    );
+    return { lines, done: program.parseAsync(['node', 'headgate', 'events', ...args]) };
+  }
+
+  it('lists the last ones in their order, and follows those to come', async () => {
+    const listed = run('--type', 'breaker.*', '--app', 'fragile');
+    await listed.done;
+    expect(listed.lines.map((line) => line.split('  ').slice(1, 3))).toEqual([
+      ['breaker.opened', 'revision fragile v1 r1'],
+      ['breaker.closed', 'revision fragile v1 r1'],
+    ]);
+    const [last] = await eventsOf('limit=1');
+    const followed = run('--follow', '--since', last.at, '--count', '2', '--output', 'json');
+    await gateway.must('PATCH', '/apps/fragile', { description: 'followed' });
+    await followed.done;
+    expect(followed.lines.map((line) => JSON.parse(line).type)).toContain('config.changed');
+  });
+});
