@@ -21,6 +21,8 @@ export const ADDRESSES = [
   '/history',
   '/history/$version',
   '/audit',
+  '/events',
+  '/webhooks',
   '/health',
   '/nodes',
   '/access',

@@ -96,6 +96,14 @@ const routes = root.addChildren([
     lazyRouteComponent(() => import('../features/audit/audit-page.tsx'), 'AuditPage'),
   ),
   page(
+    '/events',
+    lazyRouteComponent(() => import('../features/events/events-page.tsx'), 'EventsPage'),
+  ),
+  page(
+    '/webhooks',
+    lazyRouteComponent(() => import('../features/webhooks/webhooks-page.tsx'), 'WebhooksPage'),
+  ),
+  page(
     '/health',
     lazyRouteComponent(() => import('../features/health/health-page.tsx'), 'HealthPage'),
   ),

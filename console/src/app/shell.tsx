@@ -36,8 +36,10 @@ const GROUPS = [
   {
     title: groups.operation,
     links: [
+      ['/events', pages.events],
       ['/health', pages.health],
       ['/nodes', pages.nodes],
+      ['/webhooks', pages.webhooks],
       ['/access', pages.access],
       ['/settings', pages.settings],
     ],

@@ -22,6 +22,7 @@ export const auditWords = {
     endpoint: 'Endpoint',
     token: 'API key',
     admin_token: 'Admin token',
+    webhook: 'Webhook',
     session: 'Session',
     config: 'Configuration',
   },

@@ -12,6 +12,8 @@ export const shellWords = {
     shadow: 'Shadow mode',
     history: 'History',
     audit: 'Audit',
+    events: 'Events',
+    webhooks: 'Webhooks',
     health: 'Health',
     nodes: 'Gateways',
     access: 'Access',

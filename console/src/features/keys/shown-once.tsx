@@ -12,12 +12,20 @@ interface ShownOnceProps {
   /** undefined: there is nothing to show. */
   readonly value: string | undefined;
   readonly name: string;
+  /** What it is for; default: that of an API key. */
+  readonly use?: string;
   /** What else is to be known, such as until when an old value works. */
   readonly children?: ReactNode;
   readonly onStored: () => void;
 }
 
-export function ShownOnce({ value, name, children, onStored }: ShownOnceProps): ReactNode {
+export function ShownOnce({
+  value,
+  name,
+  use = keysWords.sentIn,
+  children,
+  onStored,
+}: ShownOnceProps): ReactNode {
   return (
     <Dialog
       isOpen={value !== undefined}
@@ -45,7 +53,7 @@ export function ShownOnce({ value, name, children, onStored }: ShownOnceProps): 
         />
         <CopyButton text={value ?? ''} label={keysWords.copyValue} />
       </div>
-      <p>{keysWords.sentIn}</p>
+      <p>{use}</p>
       {children}
     </Dialog>
   );

@@ -1,0 +1,115 @@
+/**
+ * A stream of server-sent events (WHATWG HTML section 9.2). The browser reconnects by itself after a lost connection;
+ * after an answer that is no stream it gives up, so this asks why and tries again where that can help: after a restart,
+ * and when a session that has ended was renewed.
+ */
+import { ApiError, GatewayUnreachable } from './api-error.ts';
+import type { Problem } from './schema.ts';
+import { shareConnections } from './shared-connections.ts';
+import { announceSessionEnd, connectionState, subscribeToConnection } from './session-state.ts';
+
+/** `given_up`: to other windows, which need the connection. */
+export type StreamState = 'connecting' | 'open' | 'lost' | 'refused' | 'given_up';
+
+export interface StreamListener {
+  /** By the name of the event. */
+  readonly on: Readonly<Record<string, (data: string) => void>>;
+  /** @param error why it was refused: filters that the API does not take, or too many streams */
+  readonly onState: (state: StreamState, error?: ApiError) => void;
+}
+
+const RETRY_MS = 3_000;
+
+export interface OpenStream {
+  readonly end: () => void;
+  /** Opens it again after it was given up. */
+  readonly resume: () => void;
+}
+
+export function openStream(url: string, listener: StreamListener): OpenStream {
+  let source: EventSource | undefined;
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  let hasEnded = false;
+  let hasGivenUp = false;
+  const shared = shareConnections({
+    onGiveUp: () => {
+      hasGivenUp = true;
+      clearTimeout(timer);
+      source?.close();
+      listener.onState('given_up');
+    },
+    onSeen: () => resume(),
+  });
+  const resume = (): void => {
+    if (!hasGivenUp) return;
+    hasGivenUp = false;
+    listener.onState('connecting');
+    connect();
+  };
+
+  const connect = (): void => {
+    if (hasEnded || hasGivenUp) return;
+    shared.announce();
+    source = new EventSource(url);
+    source.addEventListener('open', () => listener.onState('open'));
+    for (const [name, hear] of Object.entries(listener.on))
+      source.addEventListener(name, ({ data }: MessageEvent<string>) => hear(data));
+    source.addEventListener('error', () => {
+      const isOver = source?.readyState === EventSource.CLOSED;
+      listener.onState('lost');
+      if (isOver) void giveReason();
+    });
+  };
+  const giveReason = async (): Promise<void> => {
+    const error = await reasonOf(url);
+    if (hasEnded || hasGivenUp) return;
+    if (error instanceof ApiError && error.status !== 401 && error.status < 500)
+      return listener.onState('refused', error);
+    if (error instanceof ApiError && error.status === 503) listener.onState('refused', error);
+    timer = setTimeout(connect, RETRY_MS);
+    return undefined;
+  };
+  // What was tried in vain while the session had ended is tried at once when it is there again.
+  let hadEnded = connectionState().hasSessionEnded;
+  const unsubscribe = subscribeToConnection(() => {
+    const { hasSessionEnded } = connectionState();
+    if (hadEnded && !hasSessionEnded && source?.readyState === EventSource.CLOSED) {
+      clearTimeout(timer);
+      connect();
+    }
+    hadEnded = hasSessionEnded;
+  });
+  listener.onState('connecting');
+  connect();
+  return {
+    end: () => {
+      hasEnded = true;
+      clearTimeout(timer);
+      unsubscribe();
+      shared.end();
+      source?.close();
+    },
+    resume,
+  };
+}
+
+/** Events do not tell why there are none. An answer that is a stream after all is closed unread. */
+async function reasonOf(url: string): Promise<ApiError | GatewayUnreachable | undefined> {
+  const abort = new AbortController();
+  try {
+    const response = await fetch(url, {
+      headers: { Accept: 'text/event-stream' },
+      credentials: 'same-origin',
+      signal: abort.signal,
+    });
+    if (response.ok) {
+      abort.abort();
+      return undefined;
+    }
+    if (response.status === 401) announceSessionEnd();
+    const problem = (await response.json().catch(() => ({}))) as Partial<Problem>;
+    return new ApiError(response.status, problem);
+  } catch (error) {
+    return new GatewayUnreachable(error);
+  }
+}
