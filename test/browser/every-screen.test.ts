@@ -88,6 +88,8 @@ const QUERIES: Readonly<Record<Exclude<Address, '/live/$id'>, readonly string[]>
   '/history': ['', '?tab=bisect'],
   '/history/$version': [''],
   '/audit': [''],
+  '/events': [''],
+  '/webhooks': ['', '?open=create'],
   '/health': [''],
   '/nodes': [''],
   '/access': ['', '?open=create'],

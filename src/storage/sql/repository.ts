@@ -129,7 +129,6 @@ export function createSqlRepository(backend: SqlBackend): Repository {
     },
     cluster: undefined,
     ...stores,
-    keySweeps: createKeySweepStore(inRead, inWrite),
     recordKeyUsage: async (usage) => {
       if (usage.length > 0) await inWrite((db) => addKeyUsage(db, backend.driver, usage));
     },
@@ -155,6 +154,7 @@ function createStores(backend: SqlBackend, inRead: InWrite, inWrite: InWrite) {
   const deps = { ...backend, box: backend.secrets.box, inRead, inWrite, onAppended };
   return {
     acme: createAcmeStore(deps),
+    keySweeps: createKeySweepStore(inRead, inWrite),
     events: createEventStore(deps),
     deliveries: createDeliveryStore(deps),
     onEvents: (listener: () => void): void => void listeners.push(listener),
