@@ -86,6 +86,11 @@ export const EVENT_GROUPS: readonly { readonly value: string; readonly label: st
   { value: 'login.*', label: 'Sign-ins' },
 ];
 
+/** Of a group or a type, as a webhook has it. */
+export function eventChoiceText(pattern: string): string {
+  return EVENT_GROUPS.find(({ value }) => value === pattern)?.label ?? pattern;
+}
+
 export const KNOWN_EVENTS: readonly string[] = Object.keys(SENTENCES);
 
 export const eventsWords = {

@@ -1,7 +1,7 @@
 /** The events that a webhook did not get: sent again one by one or all at once, or forgotten. */
 import { useState, type ReactNode } from 'react';
 import { usePages, useWrite } from '../../api/queries.ts';
-import type { DeadLetter, Webhook } from '../../api/schema.ts';
+import type { DeadLetter, DeadLetterCount, Webhook } from '../../api/schema.ts';
 import { eventText } from '../../text/events.ts';
 import { webhooksWords } from '../../text/webhooks.ts';
 import { Button } from '../../ui/controls/button.tsx';
@@ -20,28 +20,32 @@ const LOOK_MS = 5_000;
 interface LettersProps {
   readonly webhook: Webhook;
   readonly isAdmin: boolean;
+  /** The webhook is being deleted. */
+  readonly isLeaving: boolean;
 }
 
-export function DeadLetters({ webhook, isAdmin }: LettersProps): ReactNode {
+export function DeadLetters({ webhook, isAdmin, isLeaving }: LettersProps): ReactNode {
   const path = { webhook_id: webhook.id };
   const letters = usePages(
     'GET /webhooks/{webhook_id}/dead-letters',
     { path, query: { limit: 50 } },
-    { everyMs: LOOK_MS },
+    { everyMs: LOOK_MS, enabled: !isLeaving },
   );
   const [isForgetting, setForgetting] = useState(false);
   const resendOne = useWrite('POST /webhooks/{webhook_id}/dead-letters/{event_id}/resend');
-  const resendAll = useWrite('POST /webhooks/{webhook_id}/dead-letters/resend');
+  const resendAll = useWrite('POST /webhooks/{webhook_id}/resend');
   const forgetAll = useWrite('DELETE /webhooks/{webhook_id}/dead-letters');
   if (letters.data?.items.length === 0) {
     return <QuietPanel title={webhooksWords.deadLetters}>{webhooksWords.noDeadLetters}</QuietPanel>;
   }
-  const resent = (count: number): void => showToast({ title: webhooksWords.resent(count) });
-  const onResend = (letter: DeadLetter): void =>
-    resendOne.mutate(
-      { path: { ...path, event_id: letter.event.id } },
-      { onSuccess: ({ body }) => resent(body.data.dead_letters) },
+  const tell = (made: Promise<{ readonly body: { readonly data: DeadLetterCount } }>): void =>
+    void made.then(
+      ({ body }) => showToast({ title: webhooksWords.resent(body.data.dead_letters) }),
+      // The page shows the error.
+      () => undefined,
     );
+  const onResend = ({ event }: DeadLetter): void =>
+    tell(resendOne.mutateAsync({ path: { ...path, event_id: event.id } }));
   const error = resendOne.error ?? resendAll.error;
   return (
     <Panel
@@ -53,9 +57,7 @@ export function DeadLetters({ webhook, isAdmin }: LettersProps): ReactNode {
             <Button
               isSmall
               isBusy={resendAll.isPending}
-              onClick={() =>
-                resendAll.mutate({ path }, { onSuccess: ({ body }) => resent(body.data.dead_letters) })
-              }
+              onClick={() => tell(resendAll.mutateAsync({ path }))}
             >
               {webhooksWords.resendAll}
             </Button>

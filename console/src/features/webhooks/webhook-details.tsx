@@ -25,6 +25,7 @@ interface DetailsProps {
 export function WebhookDetails({ webhook, delivery, onGone }: DetailsProps): ReactNode {
   const isAdmin = useMay('admin');
   const { name } = webhook;
+  const [isLeaving, setLeaving] = useState(false);
   return (
     <>
       <Panel title={webhooksWords.detailsOf(name)}>
@@ -33,10 +34,10 @@ export function WebhookDetails({ webhook, delivery, onGone }: DetailsProps): Rea
             <Note tone="warn">{webhooksWords.disabledWhy(webhook.disabled_reason)}</Note>
           )}
           <KeyValues rows={rowsOf(webhook, delivery)} />
-          {isAdmin && <Deeds webhook={webhook} onGone={onGone} />}
+          {isAdmin && <Deeds webhook={webhook} onGone={onGone} onLeaving={setLeaving} />}
         </div>
       </Panel>
-      <DeadLetters webhook={webhook} isAdmin={isAdmin} />
+      <DeadLetters webhook={webhook} isAdmin={isAdmin} isLeaving={isLeaving} />
     </>
   );
 }
@@ -66,7 +67,8 @@ function rowsOf(webhook: Webhook, delivery: WebhookDelivery | undefined): Return
         ),
       );
     }
-    if (nextTry !== null) rows.push(row(fields.nextTry, <Time at={nextTry} relative="either" />));
+    if (nextTry !== null && delivery.waiting > 0)
+      rows.push(row(fields.nextTry, <Time at={nextTry} relative="either" />));
   }
   const { previous_secret_expires_at: oldUntil } = webhook;
   if (oldUntil !== null) {
@@ -84,7 +86,12 @@ function rowsOf(webhook: Webhook, delivery: WebhookDelivery | undefined): Return
 
 type Asked = 'delete' | 'rotate';
 
-function Deeds({ webhook, onGone }: Pick<DetailsProps, 'webhook' | 'onGone'>): ReactNode {
+interface DeedsProps extends Pick<DetailsProps, 'webhook' | 'onGone'> {
+  /** Nothing below it is asked for while it is deleted. */
+  readonly onLeaving: (isLeaving: boolean) => void;
+}
+
+function Deeds({ webhook, onGone, onLeaving }: DeedsProps): ReactNode {
   const { id, name, is_active: isActive } = webhook;
   const path = { webhook_id: id };
   const [asked, setAsked] = useState<Asked>();
@@ -144,7 +151,11 @@ function Deeds({ webhook, onGone }: Pick<DetailsProps, 'webhook' | 'onGone'>): R
         name={name}
         action={webhooksWords.delete}
         onConfirm={async () => {
-          await deletion.mutateAsync({ path });
+          onLeaving(true);
+          await deletion.mutateAsync({ path }).catch((cause: unknown) => {
+            onLeaving(false);
+            throw cause;
+          });
           showToast({ title: webhooksWords.deleted(name) });
           onGone();
         }}

@@ -1,6 +1,7 @@
 /** What lists and details of webhooks both show. */
 import type { ReactNode } from 'react';
 import type { Webhook, WebhookDelivery } from '../../api/schema.ts';
+import { eventChoiceText } from '../../text/events.ts';
 import { webhooksWords } from '../../text/webhooks.ts';
 import { Badge, type Tone } from '../../ui/display/badge.tsx';
 import { Time } from '../../ui/display/time.tsx';
@@ -13,7 +14,7 @@ const STATE_TONES: Readonly<Record<WebhookDelivery['state'], Tone>> = {
 
 /** What a webhook gets, in a few words. */
 export function chosenEvents({ events, app_ids: apps }: Webhook): string {
-  const types = events.includes('*') ? webhooksWords.everything : events.join(', ');
+  const types = events.includes('*') ? webhooksWords.everything : events.map(eventChoiceText).join(', ');
   return apps.length === 0 ? types : `${types} ${webhooksWords.ofApps(apps.length)}`;
 }
 

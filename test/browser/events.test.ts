@@ -1,0 +1,96 @@
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { startWebhookReceiver, type WebhookReceiver } from '../support/backends/webhook-receiver.ts';
+import { axe, screenshot, startConsole, type TestConsole } from '../support/clients/console.ts';
+
+let console: TestConsole;
+let receiver: WebhookReceiver;
+let status = 204;
+const url = (): string => `http://127.0.0.1:${receiver.port}/`;
+
+beforeAll(async () => {
+  [console, receiver] = await Promise.all([
+    startConsole({ env: { GATEWAY_WEBHOOKS__MAX_TRIES: '1' } }),
+    startWebhookReceiver(() => status),
+  ]);
+});
+afterAll(async () => {
+  await console.close();
+  await receiver.close();
+});
+
+it('shows events as they happen, by what they are about, each with the way there', async () => {
+  const { gateway } = console;
+  const { page, refused, expectNoProblems } = await console.open('/events', 'viewer');
+  await page.getByText('Live', { exact: true }).waitFor();
+  await gateway.must('POST', '/apps', { name: 'Shop', slug: 'shop', gateway_path: '/shop' });
+  const row = page.getByRole('row', { name: /App shop .*app\.create/ });
+  await row.waitFor();
+  // A second one comes without a look at the list.
+  await gateway.must('POST', '/apps', { name: 'Store', slug: 'store', gateway_path: '/store' });
+  await page.getByRole('row', { name: /App store/ }).waitFor();
+  await page.getByRole('combobox', { name: 'App' }).fill('store');
+  await row.waitFor({ state: 'detached' });
+  expect(page.url()).toContain('app=store');
+  await page.getByLabel('About').selectOption('Circuit breakers');
+  await page.getByText('No event matches the filters.').waitFor();
+  await page.goto('/events?app=shop');
+  await screenshot(page, 'events');
+  await page.getByRole('link', { name: 'shop' }).click();
+  await page.waitForURL(/\/history\/\d+$/);
+  expect(await axe(page)).toEqual([]);
+  // What the field had while it was typed.
+  expect(refused.filter((line) => !line.includes('/api/v1/events'))).toEqual([]);
+  expectNoProblems();
+});
+
+it('makes a webhook, tests it, sends again what did not arrive, and deletes it', async () => {
+  const { gateway } = console;
+  const { page, refused, expectNoProblems } = await console.open('/webhooks', 'admin');
+  await page.getByRole('button', { name: 'Create webhook' }).click();
+  const form = page.getByRole('region', { name: 'Create webhook' });
+  await form.getByLabel('Name').fill('on call');
+  await form.getByLabel('Address').fill(url());
+  await form.getByLabel('Configuration').check();
+  await screenshot(page, 'webhook-form');
+  await form.getByRole('button', { name: 'Create' }).click();
+  const shown = page.getByRole('dialog', { name: 'The value of on call' });
+  expect(await shown.getByLabel('Value').inputValue()).toMatch(/^whsec_/);
+  await shown.getByRole('button', { name: 'I have stored it' }).click();
+
+  const details = page.getByRole('region', { name: 'Webhook on call' });
+  await details.getByRole('button', { name: 'Send a test' }).click();
+  await details.getByText(/^The test arrived: 204 in \d+ ms$/).waitFor();
+  status = 500;
+  await gateway.must('PATCH', '/apps/shop', { description: 'changed' });
+  const letters = page.getByRole('region', { name: 'Not delivered' });
+  await letters.getByRole('row', { name: /shop/ }).waitFor();
+  await details.getByText('failing').waitFor();
+  await screenshot(page, 'webhook');
+  expect(await axe(page)).toEqual([]);
+  status = 204;
+  await letters.getByRole('button', { name: 'Send all again' }).click();
+  await page.getByText('1 event is sent again').waitFor();
+  await page.getByText('Every event has arrived or waits.').waitFor();
+
+  await details.getByRole('button', { name: 'Switch off' }).click();
+  await details.getByText('switched off', { exact: true }).waitFor();
+  await details.getByRole('button', { name: 'Switch on' }).click();
+  await details.getByRole('button', { name: 'Delete' }).click();
+  const deletion = page.getByRole('dialog', { name: 'Delete the webhook on call?' });
+  await deletion.getByLabel('Type on call to confirm').fill('on call');
+  await deletion.getByRole('button', { name: 'Delete' }).click();
+  await page.getByText('No webhook yet').waitFor();
+  expect(refused).toEqual([]);
+  expectNoProblems();
+});
+
+it('leaves webhooks to admins', async () => {
+  await console.gateway.must('POST', '/webhooks', { name: 'chat', url: url() });
+  const { page, refused, expectNoProblems } = await console.open('/webhooks', 'editor');
+  await page.getByRole('button', { name: 'Details of chat' }).click();
+  await page.getByRole('region', { name: 'Webhook chat' }).waitFor();
+  for (const name of ['Create webhook', 'Send a test', 'Delete'])
+    expect(await page.getByRole('button', { name }).count()).toBe(0);
+  expect(refused).toEqual([]);
+  expectNoProblems();
+});
