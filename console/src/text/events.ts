@@ -1,4 +1,6 @@
 /** Words of events: what happened to the gateways, a sentence for each type. */
+import { actionText } from './actions.ts';
+
 type Data = Readonly<Record<string, unknown>>;
 
 const text = (data: Data, name: string): string => {
@@ -14,7 +16,7 @@ const because = (data: Data): string => (text(data, 'reason') === '' ? '' : `: $
 
 /** What has happened to the subject, which stands before it. */
 const SENTENCES: Readonly<Record<string, (data: Data) => string>> = {
-  'config.changed': (data) => `The configuration was changed (${text(data, 'action')})`,
+  'config.changed': (data) => actionText(text(data, 'action'), []) || 'The configuration was changed',
   'revision.activated': () => 'Takes traffic now',
   'revision.rolled_back': (data) =>
     list(data, 'replaced') === ''

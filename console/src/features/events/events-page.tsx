@@ -12,6 +12,7 @@ import { EmptyState, Loaded, Note } from '../../ui/display/notes.tsx';
 import { PageHead, Panel, Stack } from '../../ui/display/panel.tsx';
 import { Time } from '../../ui/display/time.tsx';
 import { apiTime } from '../audit/api-time.ts';
+import { TypedFilter } from '../live/live-filters.tsx';
 import { EventSubject } from './event-subject.tsx';
 import { FRESH_MAX, useEventStream, type EventQuery } from './use-event-stream.ts';
 import styles from './events.module.css';
@@ -130,7 +131,6 @@ const COLUMNS: readonly Column<Event>[] = [
 
 function Filters(): ReactNode {
   const [type, setType] = useSearchText('type');
-  const [app, setApp] = useSearchText('app');
   const [since, setSince] = useSearchText('since');
   const [until, setUntil] = useSearchText('until');
   const apps = useRead('GET /apps', { query: { limit: APPS_LISTED } });
@@ -142,13 +142,11 @@ function Filters(): ReactNode {
   return (
     <search aria-label={eventsWords.filters} className={styles['filters']}>
       <SelectField label={eventsWords.group} value={type} choices={choices} onValue={setType} />
-      <TextField
+      <TypedFilter
+        name="app"
         label={eventsWords.app}
         hint={eventsWords.appHint}
-        value={app}
-        onValue={setApp}
-        isMono
-        maxLength={64}
+        error={undefined}
         list={listId}
       />
       <TextField label={eventsWords.since} type="datetime-local" value={since} onValue={setSince} />

@@ -59,7 +59,8 @@ export function LiveFilters({
 }
 
 interface TypedFilterProps {
-  readonly name: FilterName;
+  /** Of the value in the address. */
+  readonly name: string;
   readonly label: string;
   readonly hint?: string;
   readonly error: string | undefined;
@@ -67,7 +68,8 @@ interface TypedFilterProps {
   readonly list?: string;
 }
 
-function TypedFilter({ name, ...rest }: TypedFilterProps): ReactNode {
+/** What is typed counts a moment later, or with Enter. */
+export function TypedFilter({ name, ...rest }: TypedFilterProps): ReactNode {
   const [value, setValue] = useSearchText(name);
   const [typed, setTyped] = useState(value);
   // The address changes without typing: back, a link, filters that are removed.
