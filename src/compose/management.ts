@@ -89,7 +89,7 @@ export async function createManagement(
   certificates: { readonly watches: CertificateWatches; readonly management: CertificatePair | undefined },
   { writing, configFile, threads, shownSettings, phase }: ManagementParts,
 ): Promise<ManagementListening> {
-  const { settings, version, clock, log, repository, state, limitMemory, metrics } = parts;
+  const { settings, version, clock, log, repository, state } = parts;
   const startedMs = clock.monotonicMs();
   const uptimeSecs = (): number => Math.floor((clock.monotonicMs() - startedMs) / 1000);
   const others = { supervisor, cluster, configFile, watches: certificates.watches, uptimeSecs };
@@ -124,32 +124,41 @@ export async function createManagement(
     },
     shadow: shadowReports(parts, supervisor),
     ...watching(parts, supervisor, cluster.selfId),
-    onRefusedLogin: (address) => parts.sources.logins.refused(address),
+    onRefusedLogin: (address) => parts.sources.loginRefused(address),
     ...inThreads(parts, supervisor, threads),
     settings: shownSettings,
     served: state,
     ownListener: () => ownTrafficListener(parts),
-    metricsText: async () => {
-      const [samples, events, isUp] = await Promise.all([
-        supervisor.samples(),
-        eventFacts(parts.events, repository),
-        configFile === undefined && answers(repository),
-      ]);
-      return renderMetrics(metrics.merge(samples, revisionsInUse(state)), {
-        version,
-        keys: state.keys,
-        ...certificateMetrics(parts, certificates.watches),
-        ...backendFacts(parts),
-        database: configFile === undefined ? { driver: repository.driver, isUp } : undefined,
-        configFile: configFile && { ...configFile.status, reloads: configFile.reloads },
-        history: configFile === undefined ? parts.history.facts : undefined,
-        ...reportingFacts(parts, events),
-        limitCounters: counterUse(limitMemory),
-        limitNodes: parts.limitNode?.nodes.count,
-      });
-    },
+    metricsText: () => metricsText(parts, supervisor, certificates.watches, configFile),
     logger: log,
     version,
+  });
+}
+
+/** For `GET /metrics`. */
+async function metricsText(
+  parts: Parts,
+  supervisor: Supervisor,
+  watches: CertificateWatches,
+  configFile: ConfigFile | undefined,
+): Promise<string> {
+  const { repository, state, metrics, version, limitMemory } = parts;
+  const [samples, events, isUp] = await Promise.all([
+    supervisor.samples(),
+    eventFacts(parts.events, repository),
+    configFile === undefined && answers(repository),
+  ]);
+  return renderMetrics(metrics.merge(samples, revisionsInUse(state)), {
+    version,
+    keys: state.keys,
+    ...certificateMetrics(parts, watches),
+    ...backendFacts(parts),
+    database: configFile === undefined ? { driver: repository.driver, isUp } : undefined,
+    configFile: configFile && { ...configFile.status, reloads: configFile.reloads },
+    history: configFile === undefined ? parts.history.facts : undefined,
+    ...reportingFacts(parts, events),
+    limitCounters: counterUse(limitMemory),
+    limitNodes: parts.limitNode?.nodes.count,
   });
 }
 

@@ -28,7 +28,7 @@ import type { Troubles } from '../control/problems/recent-events.ts';
 import type { ClientCertificates } from '../proxy/upstream/tls/backend-tls.ts';
 import type { Settings } from '../settings/settings.ts';
 import type { Repository } from '../storage/repository.ts';
-import type { EventSources } from './events/event-sources.ts';
+import type { EventSources } from '../control/events/event-sources.ts';
 import type { EventParts } from './events/event-parts.ts';
 
 /** The service of certificates by ACME, once there is one. */

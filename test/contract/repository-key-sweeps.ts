@@ -10,6 +10,7 @@ const DAY_MS = 86_400_000;
 const START_MS = Date.parse('2026-06-01T00:00:00.000Z');
 const iso = (ms: number): string => new Date(ms).toISOString();
 
+const unexpected = (fields: object): void => expect.fail(JSON.stringify(fields));
 let count = 0;
 /** A UUIDv7 of that time. */
 const idAt = (ms: number): string => {
@@ -42,7 +43,7 @@ export function keySweepsContract(current: () => Repository): void {
       store: () => current().keySweeps,
       events: { record: (event) => void recorded.push(event) },
       clock: { nowMs: () => time.nowMs, monotonicMs: () => time.nowMs },
-      log: { debug: expect.fail, warn: expect.fail } as never,
+      log: { debug: unexpected, warn: unexpected } as never,
       slugOf: () => 'shop',
       expiryDays: [14, 3, 1],
       unusedDays: 90,

@@ -102,7 +102,7 @@ function lineOf({ at, type, node, subject, data }: Json, io: CliIo): string {
   const level = EVENT_TYPES.get(type)?.level ?? 'info';
   const paint = painter(io);
   const style = STYLES[level];
-  const shown = Object.entries(data as Json)
+  const shown = Object.entries(data)
     .filter(([, value]) => value !== null && typeof value !== 'object')
     .map(([name, value]) => `${name}=${printable(String(value))}`);
   const words = [

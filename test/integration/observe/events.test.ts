@@ -106,7 +106,7 @@ describe('events', () => {
       const found = await eventsOf('type=version.*&order=oldest_first');
       return found.length === 2 && found;
     });
-    const types = events.map(({ type }) => type).toSorted();
+    const types = events.map(({ type }): string => type).toSorted();
     expect(types).toEqual(['version.called_after_sunset', 'version.deprecated']);
     expect(events[0].data).toEqual({ app: 'old', version: 'v1', sunset_at: sunset });
   });
@@ -126,7 +126,7 @@ describe('events', () => {
   it('come in pages, by type, app and time; what is mistyped is refused', async () => {
     const all = expectPage(await gateway.api('GET', '/events?limit=2'));
     const next = expectPage(await gateway.api('GET', `/events?limit=2&cursor=${all.page.next_cursor}`));
-    const ids = [...all.data, ...next.data].map(({ id }) => id);
+    const ids = [...all.data, ...next.data].map(({ id }): string => id);
     expect(ids).toEqual(ids.toSorted().toReversed());
     expect(new Set(ids).size).toBe(4);
     const [newest] = all.data;
@@ -180,7 +180,7 @@ describe('streams of events', () => {
   it('are bounded for each caller, and end when the token is revoked', async () => {
     const { token, id } = await gateway.must('POST', '/admin/tokens', { name: 'v', role: 'viewer' });
     const clients = await Promise.all(Array.from({ length: 9 }, () => watch('', {}, token)));
-    expect(clients.map(({ status }) => status).toSorted()).toEqual([
+    expect(clients.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([
       ...Array.from({ length: 8 }, () => 200),
       503,
     ]);

@@ -33,7 +33,7 @@ export function createKeySweepStore(inRead: InTransaction, inWrite: InTransactio
         const keys = await within.select(COLUMNS).orderBy('expires_at').orderBy('id').limit(limit).execute();
         if (keys.length < limit) return { keys, total: keys.length };
         const counted = await within
-          .select(({ fn }) => fn.countAll<number>().as('count'))
+          .select(({ fn }) => fn.countAll<number | string>().as('count'))
           .executeTakeFirstOrThrow();
         return { keys, total: Number(counted.count) };
       }),

@@ -1,27 +1,30 @@
 /**
- * Wires what notices events that are not writes of the configuration. Everything here looks at what the main thread has
+ * All that notices events that are not writes of the configuration. Everything here looks at what the main thread has
  * anyway, at intervals; nothing is asked of workers, which pay for no event but the first of a limit.
  */
 import { withTimeout } from '../../lib/with-timeout.ts';
 import type { EventLog } from '../../model/events/event-log.ts';
-import { CertificateEvents } from '../../control/events/certificate-events.ts';
-import { HealthEvents, type Placed } from '../../control/events/health-events.ts';
-import { KeySweep } from '../../control/events/key-sweep.ts';
-import { LimitEvents } from '../../control/events/limit-events.ts';
-import type { LimitReached } from '../../control/events/limit-notes.ts';
-import { LoginEvents } from '../../control/events/login-events.ts';
-import { NodeEvents } from '../../control/events/node-events.ts';
-import { PacedEvents } from '../../control/events/paced-events.ts';
-import { ReachWatch } from '../../control/events/reach-watch.ts';
-import { ToldOnce } from '../../control/events/told-once.ts';
-import { VersionEvents, type PlacedVersion } from '../../control/events/version-events.ts';
-import type { Cluster } from '../../control/cluster/cluster.ts';
-import type { ConfigState } from '../../control/cluster/config-state.ts';
+import { CertificateEvents } from './certificate-events.ts';
+import { HealthEvents, type Placed } from './health-events.ts';
+import { KeySweep } from './key-sweep.ts';
+import { LimitEvents } from './limit-events.ts';
+import type { LimitReached } from './limit-notes.ts';
+import { LoginEvents } from './login-events.ts';
+import { NodeEvents } from './node-events.ts';
+import { PacedEvents } from './paced-events.ts';
+import { ReachWatch } from './reach-watch.ts';
+import { ToldOnce } from './told-once.ts';
+import { VersionEvents, type PlacedVersion } from './version-events.ts';
+import type { Cluster } from '../cluster/cluster.ts';
+import type { ConfigState } from '../cluster/config-state.ts';
 import { Breaker } from '../../proxy/resilience/breaker.ts';
 import { StorageUnavailable, type NodeRecord, type Repository } from '../../storage/repository.ts';
-import { orderedCertificateFacts } from '../acme.ts';
-import type { CertificateWatches } from '../listener-certificates.ts';
-import type { Parts } from '../parts.ts';
+import type { CertificateFacts } from '../../proxy/downstream/tls/tls-certificate.ts';
+import type { Clock } from '../../lib/clock.ts';
+import type { Logger } from '../../observe/log.ts';
+import type { Settings } from '../../settings/settings.ts';
+import type { LimitNode } from '../cluster/limit-node.ts';
+import type { HealthRegistry } from '../health/health-registry.ts';
 
 const TICK_MS = 1_000;
 const LOOK_TICKS = 5;
@@ -29,20 +32,35 @@ const MINUTE_TICKS = 60;
 const PING_MS = 2_000;
 /** A store that is away for less is not told. */
 const AWAY = { awayMs: 5_000, backMs: 3_000 };
-/** Certificates by ACME that are looked at: those that end first. */
-const ORDERED_MAX = 1_000;
 /** Events of this gateway's own view of something that others use, too. */
 const SAME_MS = 10_000;
 
-export type SourceParts = Pick<
-  Parts,
-  'settings' | 'repository' | 'state' | 'clock' | 'log' | 'health' | 'limitNode' | 'acme' | 'version'
->;
+export interface SourceParts {
+  readonly settings: Settings;
+  readonly version: string;
+  readonly repository: Repository;
+  readonly state: ConfigState;
+  readonly health: HealthRegistry;
+  /** undefined if limits are not shared with other nodes. */
+  readonly limitNode: LimitNode | undefined;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+/** What there is only once the gateway serves. */
+export interface Surroundings {
+  /** Of which this gateway is a part, once it has joined. */
+  readonly cluster: Pick<Cluster, 'selfId' | 'name'>;
+  /** Of this gateway, and where they are used. */
+  readonly certificates: () => Iterable<
+    readonly [listener: string, certificates: readonly CertificateFacts[]]
+  >;
+}
 
 type NodeName = Pick<NodeRecord, 'id' | 'name'>;
 
 export class EventSources {
-  readonly logins: LoginEvents;
+  readonly #logins: LoginEvents;
   readonly #parts: SourceParts;
   readonly #paced: PacedEvents;
   readonly #health: HealthEvents;
@@ -53,8 +71,7 @@ export class EventSources {
   readonly #keys: KeySweep;
   readonly #database: ReachWatch;
   readonly #limitStore: ReachWatch;
-  #watches: Pick<CertificateWatches, 'facts'> | undefined;
-  #cluster: Pick<Cluster, 'selfId' | 'name'> | undefined;
+  #surroundings: Surroundings | undefined;
   #self: NodeName | undefined;
   #timer: NodeJS.Timeout | undefined;
   #ticks = 0;
@@ -81,7 +98,7 @@ export class EventSources {
       findApp: (id) => state.appOf(id),
     });
     this.#nodes = new NodeEvents(events, settings.cluster.nodeTimeoutMs);
-    this.logins = new LoginEvents(this.#paced, clock);
+    this.#logins = new LoginEvents(this.#paced, clock);
     this.#keys = new KeySweep({
       store: () => repository.keySweeps,
       events,
@@ -95,10 +112,8 @@ export class EventSources {
     this.#limitStore = this.#reach('limits_store', 'the store of limits');
   }
 
-  /** @param cluster of which this gateway is a part, once it has joined */
-  start(watches: Pick<CertificateWatches, 'facts'>, cluster: Pick<Cluster, 'selfId' | 'name'>): void {
-    this.#watches = watches;
-    this.#cluster = cluster;
+  start(surroundings: Surroundings): void {
+    this.#surroundings = surroundings;
     this.#timer = setInterval(() => this.#tick(), TICK_MS);
     this.#keys.start();
   }
@@ -109,6 +124,11 @@ export class EventSources {
     await this.#keys.stop();
     if (this.#self !== undefined) this.#nodes.stopped(this.#self);
     this.#paced.flush();
+  }
+
+  /** @param address of a client with a wrong admin token */
+  loginRefused(address: string): void {
+    this.#logins.refused(address);
   }
 
   limitReached(reached: LimitReached): void {
@@ -145,20 +165,17 @@ export class EventSources {
 
   /** Only on a database that others can share. */
   #noteJoined(): void {
-    if (this.#self !== undefined || this.#cluster === undefined) return;
+    if (this.#self !== undefined || this.#surroundings === undefined) return;
     if (this.#parts.repository.cluster === undefined) return;
-    const { selfId: id, name } = this.#cluster;
+    const { selfId: id, name } = this.#surroundings.cluster;
     this.#self = { id, name };
     this.#nodes.joined({ id, name, programVersion: this.#parts.version });
   }
 
   #lookAtCertificates(): void {
-    const { clock, acme, settings } = this.#parts;
-    const nowMs = clock.nowMs();
-    for (const [listener, facts] of Object.entries(this.#watches?.facts ?? {}))
+    const nowMs = this.#parts.clock.nowMs();
+    for (const [listener, facts] of this.#surroundings?.certificates() ?? [])
       this.#certificates.look(listener, facts, nowMs);
-    if (settings.acme === undefined) return;
-    this.#certificates.look('traffic', orderedCertificateFacts({ acme, clock }, ORDERED_MAX), nowMs);
   }
 
   async #ping(): Promise<void> {
