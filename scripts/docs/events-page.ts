@@ -5,7 +5,7 @@ import { code, page, table } from './markdown.ts';
 import { fieldsOf } from './schema-fields.ts';
 
 const INTRODUCTION = `The gateway records what happens to it as events: who changed the configuration, what failed and what came back, what ends
-soon. [Webhooks](../how-to/webhooks.md) get them. Events are kept for \`GATEWAY_EVENTS__MAX_DAYS\` days, and at most
+soon. [Webhooks](../how-to/webhooks.md) get them, and they can be [watched](../how-to/watch-events.md). Events are kept for \`GATEWAY_EVENTS__MAX_DAYS\` days, and at most
 \`GATEWAY_EVENTS__MAX_EVENTS\` of them. They hold no secrets and no data of clients.
 
 An event of a write is stored in the transaction of the write: neither is ever there without the other. Other events are
@@ -32,6 +32,25 @@ check the signature.
 - **Where to.** The rules of [egress](backend-connections.md) apply, judged by the address that is connected to.
 - There are at most 100 webhooks. Where the configuration comes from files there are none.`;
 
+const NOTICED = `Events of writes are told at once. Others are noticed by a gateway, and told once, however many gateways notice them:
+
+| Types | Noticed |
+| --- | --- |
+| \`breaker.*\` | at once, by the gateway whose breaker it is. The same change on several gateways within five seconds is one event. A trial that fails is not told |
+| \`target.*\` | within a second, in the same way |
+| \`version.deprecated\` | within five seconds after the write, or after the time in \`deprecated_at\` |
+| \`version.sunset_near\` | the days of \`GATEWAY_EVENTS__SUNSET_DAYS\` before \`sunset_at\`, within a minute |
+| \`version.called_after_sunset\` | at the first call of a day (UTC) |
+| \`key.expiring\`, \`key.expired\` | the days of \`GATEWAY_EVENTS__KEY_EXPIRY_DAYS\` before \`expires_at\`, and at it, within a minute; what came due while no gateway ran is told by the next one. Keys that are switched off are left out |
+| \`key.unused\` | once a day: keys whose last use, or creation, is \`GATEWAY_EVENTS__KEY_UNUSED_DAYS\` ago |
+| \`certificate.ending\` | the days of \`GATEWAY_EVENTS__CERTIFICATE_DAYS\` before its end, and after it, within a minute |
+| \`limit.reached\` | at the first request of a key that a rate limit or a cap of requests under way refuses, once in its window and once an hour. Limits of client addresses are not told |
+| \`node.joined\`, \`node.left\` | on PostgreSQL: by the gateway itself, or by the others when its heartbeat ceases |
+| \`limits_store.*\`, \`database.*\` | by each gateway for itself: away after five seconds without an answer, back after three with one. What is noticed of the database waits in memory until it is back |
+| \`login.refused_repeatedly\` | at the fifth wrong token of a network (IPv4 /24, IPv6 /64) within ten minutes, then once an hour. The audit log has the addresses |
+
+What flaps is bounded: each subject has six events at once and one more every five minutes; of limits and logins all of an app, or all together, share that. The latest of what was left out is told when there is room again, with the number of the others in \`left_out\`. Of keys that end or are unused, at most 1,000 of a type are told in one look; the last one says how many there are besides.`;
+
 export function eventsPage(): string {
   const rows = EVENT_ROWS.map(({ type, level, summary }) => [
     `[${code(type)}](#${anchorOf(type)})`,
@@ -51,6 +70,8 @@ export function eventsPage(): string {
     '## Types',
     'A filter names types, groups such as `breaker.*`, or `*`.',
     table(['Type', 'Level', 'Meaning'], rows),
+    '## When each is told',
+    NOTICED,
     '## Data',
     ...EVENT_ROWS.flatMap(({ type, data }) => [
       `### ${type}`,

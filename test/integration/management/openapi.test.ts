@@ -235,6 +235,7 @@ describe('a client made from the document', () => {
     });
     const webhook_id = hook.id as string;
     await ok('getWebhook', { params: { webhook_id } });
+    await ok('listEvents', { query: { limit: '5', type: 'config.*' } });
     await ok('listWebhooks', { query: { limit: '3' } });
     await ok('replaceWebhook', {
       params: { webhook_id },
