@@ -37,6 +37,7 @@ import type { ProxyContext } from '../../../src/proxy/interfaces/proxy-context.t
 import { describedHead } from '../../../src/explain/described-request.ts';
 import { isSecretName, recordedQuery } from '../../../src/explain/redact.ts';
 import { ExplainSocket } from '../../../src/explain/described-socket.ts';
+import { readClientHello } from '../../../src/proxy/downstream/tls/client-hello.ts';
 import { http1Request, http1Trailers } from '../../../src/proxy/downstream/http2/http2-request.ts';
 import { isProtocolAskedFor, tunnelledProtocol } from '../../../src/http/fields/switch-protocol.ts';
 import { HostIndex } from '../../../src/config/lookup/host-index.ts';
@@ -96,6 +97,10 @@ const preflight = (headers: string): unknown => {
   );
   return [cors?.preflightLines('https://a.example.com', 'GET', headers), cors && refusal(cors, facts)];
 };
+
+/** A record with the head of a ClientHello of 32,512 bytes. */
+const HELLO_START = '\x16\x03\x01\x00\x04\x01\x00\x7f\x00';
+const hello = (text: string): unknown => readClientHello(Buffer.from(text, 'latin1'));
 
 const base64url = (text: string): string => Buffer.from(text, 'utf8').toString('base64url');
 const compiledPatterns = Object.values<unknown>(patterns).flatMap((value) =>
@@ -188,6 +193,7 @@ const FIELDS: readonly TextRow[] = [
   ['Upgrade', tunnelledProtocol, '', 'a', '/ '],
   ['Upgrade of a response', (text) => isProtocolAskedFor('websocket', text), '', 'a/', ''],
   ['trailers', forwardableTrailers, '', 'a:\r\n', ''],
+  ['first message of TLS, a record for each byte', hello, HELLO_START, '\x16\x03\x01\x00\x01a', ''],
   ['chunks of one byte', decode, '', '1\r\na\r\n', '0\r\n\r\n'],
   ['chunk extensions', decode, '', '1;a="\\""\r\na\r\n', ''],
   ['trailers byte by byte', decode, '0\r\n', 'a:\r\n', '\r\n'],

@@ -9,6 +9,8 @@ import { ACME_TLS } from './ordered-certificates.ts';
 
 /** Bytes of a ClientHello that are waited for. */
 export const HELLO_BYTES_MAX = 32_768;
+/** Records that it may be spread over; clients need two or three, and what has come is read again with each packet. */
+const RECORDS_MAX = 64;
 
 export interface Hello {
   /** In lower case; '' without one. */
@@ -38,9 +40,11 @@ const HOST_NAME = 0;
 
 /** @param received all bytes so far */
 export function readClientHello(received: Buffer): ClientHello {
-  const fragments: Buffer[] = [];
+  // The message, put together from its fragments, each copied once.
+  const known = Buffer.allocUnsafe(received.length);
   let length = 0;
-  for (let at = 0; ;) {
+  for (let [at, records] = [0, 0]; ; records += 1) {
+    if (records === RECORDS_MAX) return NAMELESS;
     if (at < received.length && received[at] !== HANDSHAKE) return NAMELESS;
     if (at >= HELLO_BYTES_MAX) return NAMELESS;
     if (at + RECORD_HEAD_BYTES > received.length) return INCOMPLETE;
@@ -48,15 +52,13 @@ export function readClientHello(received: Buffer): ClientHello {
     // An empty record could be followed by any number of others.
     if (end === at + RECORD_HEAD_BYTES || end > HELLO_BYTES_MAX) return NAMELESS;
     if (end > received.length) return INCOMPLETE;
-    fragments.push(received.subarray(at + RECORD_HEAD_BYTES, end));
-    length += end - at - RECORD_HEAD_BYTES;
+    length += received.copy(known, length, at + RECORD_HEAD_BYTES, end);
     at = end;
-    const message = fragments.length === 1 ? (fragments[0] as Buffer) : Buffer.concat(fragments, length);
-    if (message[0] !== CLIENT_HELLO) return NAMELESS;
+    if (known[0] !== CLIENT_HELLO) return NAMELESS;
     if (length < MESSAGE_HEAD_BYTES) continue;
-    const messageEnd = MESSAGE_HEAD_BYTES + message.readUIntBE(1, 3);
+    const messageEnd = MESSAGE_HEAD_BYTES + known.readUIntBE(1, 3);
     if (messageEnd > HELLO_BYTES_MAX) return NAMELESS;
-    if (length >= messageEnd) return { kind: 'read', hello: helloIn(message.subarray(0, messageEnd)) };
+    if (length >= messageEnd) return { kind: 'read', hello: helloIn(known.subarray(0, messageEnd)) };
   }
 }
 
