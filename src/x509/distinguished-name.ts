@@ -3,6 +3,7 @@
  * the same text only if they have the same attributes: what could be read as a separator is escaped, and attributes
  * without a short name have their number. Pure.
  */
+import { isUtf8 } from 'node:buffer';
 import { TAG, type DerReader, type DerValue } from './der.ts';
 
 /** RFC 4514 section 3, and the two that client certificates also use. */
@@ -21,7 +22,6 @@ const SHORT_NAMES: Readonly<Record<string, string>> = {
 };
 const UTF8_STRING = 0x0c;
 const BMP_STRING = 0x1e;
-const UNIVERSAL_STRING = 0x1c;
 /** Printable, T61, IA5, visible: bytes that are mostly ASCII. */
 const BYTE_STRINGS: ReadonlySet<number> = new Set([0x13, 0x14, 0x16, 0x1a, 0x12]);
 
@@ -44,12 +44,15 @@ export function distinguishedName(name: DerReader): string {
 
 function valueText(reader: DerReader, value: DerValue): string {
   const bytes = reader.bytes.subarray(value.start, value.end);
-  if (value.tag === UTF8_STRING) return escaped(bytes.toString('utf8'));
+  // Text that is not well-formed would become the same as other text, by the characters that replace what is wrong.
+  if (value.tag === UTF8_STRING && isUtf8(bytes)) return escaped(bytes.toString('utf8'));
   if (BYTE_STRINGS.has(value.tag)) return escaped(bytes.toString('latin1'));
-  if (value.tag === BMP_STRING && bytes.length % 2 === 0)
-    return escaped(Buffer.from(bytes).swap16().toString('utf16le'));
+  if (value.tag === BMP_STRING && bytes.length % 2 === 0) {
+    const text = Buffer.from(bytes).swap16().toString('utf16le');
+    if (text.isWellFormed()) return escaped(text);
+  }
   // RFC 4514 section 2.4; UniversalString and everything that is no text.
-  return `#${value.tag === UNIVERSAL_STRING ? '1c' : value.tag.toString(16)}${reader.hex(value)}`;
+  return `#${value.tag.toString(16).padStart(2, '0')}${reader.hex(value)}`;
 }
 
 /** RFC 4514 section 2.4; control characters by their hexadecimal digits. */

@@ -1,7 +1,8 @@
 /**
  * Which signatures on certificates and revocation lists are accepted: RSA (PKCS #1 and PSS) and ECDSA with SHA-2, and the
  * Edwards curves. Not SHA-1 and older, with which signatures can be forged. Keys of RSA have at least 2048 bits, those of
- * elliptic curves 256. Pure.
+ * elliptic curves 256. Keys of RSA are also bounded above, since a client may send any: a signature takes hundred times
+ * longer to verify with a long exponent. Pure.
  */
 import { constants, verify, type KeyObject } from 'node:crypto';
 import { TAG, type DerReader } from './der.ts';
@@ -12,7 +13,9 @@ export interface SignatureHash {
   readonly isPss: boolean;
 }
 
-const RSA_BITS_MIN = 2_048;
+const RSA_BITS = { min: 2_048, max: 8_192 };
+/** Nearly all keys have 65537; by 1, everything would be signed. */
+const RSA_EXPONENT = { min: 3n, max: 2n ** 64n };
 const EC_CURVES: ReadonlySet<string> = new Set(['prime256v1', 'secp384r1', 'secp521r1']);
 const EDWARDS: ReadonlySet<string> = new Set(['ed25519', 'ed448']);
 
@@ -49,7 +52,11 @@ export function signatureHash(algorithm: DerReader): SignatureHash | undefined {
 
 export function isStrongKey(key: KeyObject): boolean {
   const { asymmetricKeyType: type = '', asymmetricKeyDetails: details } = key;
-  if (type === 'rsa' || type === 'rsa-pss') return (details?.modulusLength ?? 0) >= RSA_BITS_MIN;
+  if (type === 'rsa' || type === 'rsa-pss') {
+    const { modulusLength: bits = 0, publicExponent: exponent = 0n } = details ?? {};
+    const isBounded = exponent >= RSA_EXPONENT.min && exponent < RSA_EXPONENT.max;
+    return isBounded && bits >= RSA_BITS.min && bits <= RSA_BITS.max;
+  }
   if (type === 'ec') return EC_CURVES.has(details?.namedCurve ?? '');
   return EDWARDS.has(type);
 }

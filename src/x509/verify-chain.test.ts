@@ -111,6 +111,13 @@ describe('verifyChain', () => {
       'unknown_constraint CN=constrained',
     ],
     ['with a short key', () => maker.issue('short', root, { key: ['rsa:1024'] }), [], 'weak_key CN=short'],
+    [
+      'with a long exponent',
+      () =>
+        maker.issue('dear', root, { key: ['rsa:2048', '-pkeyopt', `rsa_keygen_pubexp:${2n ** 65n + 1n}`] }),
+      [],
+      'weak_key CN=dear',
+    ],
     ['signed with SHA-1', () => maker.issue('sha1', root, { digest: '-sha1' }), [], 'weak_signature CN=sha1'],
     [
       'with a critical extension of its own',

@@ -68,7 +68,16 @@ function fits(value: string, pattern: string, separator: string | undefined): bo
   // At least one character for the star.
   if (value.length <= start.length + end.length || !value.startsWith(start) || !value.endsWith(end))
     return false;
-  return !value.slice(start.length, value.length - end.length).includes(separator);
+  const middle = value.slice(start.length, value.length - end.length);
+  // The comma of `CN=a\,O=b` is part of a name: what follows it is no attribute.
+  return !(separator === ',' && endsWithinEscape(middle)) && !middle.includes(separator);
+}
+
+/** RFC 4514: an odd number of backslashes at the end escapes the character behind it. */
+function endsWithinEscape(text: string): boolean {
+  let count = 0;
+  while (text.charAt(text.length - 1 - count) === '\\') count += 1;
+  return count % 2 === 1;
 }
 
 /** @param pointer of `callers` */

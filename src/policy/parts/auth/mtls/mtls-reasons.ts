@@ -49,7 +49,7 @@ const PROBLEMS: Readonly<Record<CertificateProblem, string>> = {
   not_for_clients: 'is not for client authentication, by its key usage',
   not_a_ca: 'has issued another one, but is not of a CA',
   path_too_long: 'leads over more certificates than allowed',
-  weak_key: 'has a key that is too short or of an unknown kind',
+  weak_key: 'has a key that is too short, too long, or of an unknown kind',
   weak_signature: 'is signed with an algorithm that is not accepted',
   unknown_constraint: 'has constraints that the gateway does not read',
   too_much_work: 'leads to too many possible issuers',

@@ -68,6 +68,17 @@ describe('auth.mtls.callers', () => {
     expect(findCaller([rule], certificate)?.name).toBe(name);
   });
 
+  it.each([
+    ['CN=*,O=Acme', 'CN=a,O=Acme', true],
+    // One attribute, with a comma in it.
+    ['CN=*,O=Acme', 'CN=a\\,O=Acme', false],
+    ['CN=*,O=Acme', 'CN=a\\\\,O=Acme', true],
+    ['CN=*,O=Acme', 'CN=a\\\\\\,O=Acme', false],
+  ])('the subject %s is that of %s: %s', (value, subjectText, fits) => {
+    const found = findCaller([{ from: 'subject', value }], { ...certificate, subjectText });
+    expect(found !== undefined).toBe(fits);
+  });
+
   it('the first that fits decides; without any it is the subject', () => {
     const rules: CertificateCaller[] = [
       { from: 'san_dns', value: 'other.test' },
