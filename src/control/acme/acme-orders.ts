@@ -16,14 +16,15 @@ import type { AcmeClient } from './acme-client.ts';
 import { AcmeProblem } from './acme-messages.ts';
 import type { AcmeView } from './acme-view.ts';
 import { DirectoryUnavailable } from './directory-http.ts';
+import { nextOrders, ORDERS_AT_ONCE, pauseMs, type DueName } from './order-queue.ts';
 import { NO_ORDER, OrderFailed, runOrder } from './order-run.ts';
-import { dueNow, nextTryMs, nextWindowCheckMs, renewInWindowMs, type DueReason } from './renewal.ts';
+import { dueNow, isRenewalUrgent, nextTryMs, nextWindowCheckMs, renewInWindowMs } from './renewal.ts';
+import type { WantedNames } from './wanted-names.ts';
 import { renewalId } from './x509.ts';
 
 const TICK_MS = 1_000;
 /** Between looks at the database for what another gateway has changed, whose message was lost. */
 const LOOK_MS = 5_000;
-const ORDERS_AT_ONCE = 4;
 const HOUR_MS = 3_600_000;
 const PRUNE_MS = HOUR_MS;
 const KEPT_MS = 7 * 24 * HOUR_MS;
@@ -44,7 +45,7 @@ export interface AcmeOrdersDeps {
   readonly holder: string;
   /** How long others wait for a gateway that was killed. */
   readonly leaseMs: number;
-  readonly wanted: () => ReadonlySet<string>;
+  readonly wanted: () => WantedNames;
   /** Resolves when all gateways use what is stored. */
   readonly announce: () => Promise<void>;
   /** Why a name cannot be ordered now, such as one without an address; undefined: nothing is known against it. */
@@ -55,7 +56,10 @@ export interface AcmeOrdersDeps {
 
 export class AcmeOrders {
   readonly #deps: AcmeOrdersDeps;
-  readonly #jobs = new Map<string, { readonly isNew: boolean; readonly done: Promise<void> }>();
+  readonly #jobs = new Map<
+    string,
+    { readonly app: string; readonly isNew: boolean; readonly done: Promise<void> }
+  >();
   readonly #results = new Map<OrderResult, number>(ORDER_RESULTS.map((result) => [result, 0]));
   readonly #abort = new AbortController();
   #timer: NodeJS.Timeout | undefined;
@@ -72,6 +76,9 @@ export class AcmeOrders {
   #directoryProblem: string | undefined;
   #databaseProblem = '';
   #isAtLimit = false;
+  /** Of the authority for its limits, in a row, and until when the last one makes all names wait. */
+  #refusals = 0;
+  #refusedUntilMs = 0;
 
   constructor(deps: AcmeOrdersDeps) {
     this.#deps = deps;
@@ -138,19 +145,19 @@ export class AcmeOrders {
     this.#databaseProblem = '';
   }
 
-  /** What is due, the names without a certificate first. */
-  #due(): { readonly name: string; readonly reason: DueReason }[] {
+  #due(): DueName[] {
     const { view, wanted, settings, clock } = this.#deps;
     const nowMs = clock.nowMs();
     const isPaused = view.pause.untilMs > nowMs;
-    const due: { readonly name: string; readonly reason: DueReason; readonly expiresAtMs: number }[] = [];
-    for (const name of wanted()) {
+    const due: DueName[] = [];
+    for (const [name, app] of wanted()) {
       const row = view.rows.get(name);
       const reason = this.#jobs.has(name) ? undefined : dueNow(row, settings.directory, nowMs);
       if (reason === undefined || (isPaused && reason !== 'under_way')) continue;
-      due.push({ name, reason, expiresAtMs: reason === 'under_way' ? -1 : (row?.expires_at_ms ?? 0) });
+      const isUrgent = reason === 'renewal' && isRenewalUrgent(row, nowMs);
+      due.push({ name, app, reason, expiresAtMs: row?.expires_at_ms ?? 0, isUrgent });
     }
-    return due.sort((a, b) => a.expiresAtMs - b.expiresAtMs);
+    return due;
   }
 
   #windowsDue(): AcmeCertificate[] {
@@ -195,7 +202,8 @@ export class AcmeOrders {
     for (const { isNew } of this.#jobs.values()) if (isNew) left -= 1;
     const wasAtLimit = this.#isAtLimit;
     this.#isAtLimit = false;
-    for (const { name, reason } of due) {
+    const running = [...this.#jobs.values()].map(({ app }) => app);
+    for (const { name, app, reason } of nextOrders(due, running)) {
       if (this.#jobs.size >= ORDERS_AT_ONCE) return;
       const isNew = reason !== 'under_way';
       if (isNew && left <= 0) {
@@ -210,7 +218,7 @@ export class AcmeOrders {
       }
       if (isNew) left -= 1;
       const done = this.#run(name).finally(() => this.#jobs.delete(name));
-      this.#jobs.set(name, { isNew, done });
+      this.#jobs.set(name, { app, isNew, done });
     }
   }
 
@@ -235,6 +243,7 @@ export class AcmeOrders {
         isWanted: (each) => wanted().has(each),
       });
       this.#directoryFailures = 0;
+      this.#refusals = 0;
       this.#directoryProblem = undefined;
       this.#count('issued');
       await announce();
@@ -303,10 +312,16 @@ export class AcmeOrders {
     await this.#refreshed('failed');
   }
 
-  /** RFC 8555 section 6.6: nothing is begun until then. */
+  /** RFC 8555 section 6.6. */
   async #pause(name: string, { message, retryAfterMs }: AcmeProblem): Promise<void> {
     const { store, holder, clock, log } = this.#deps;
-    const untilMs = clock.nowMs() + Math.min(retryAfterMs ?? PAUSE_MS.usual, PAUSE_MS.max);
+    const nowMs = clock.nowMs();
+    // Orders that run at the same time are refused together.
+    if (nowMs >= this.#refusedUntilMs) this.#refusals += 1;
+    const toldMs = Math.min(retryAfterMs ?? PAUSE_MS.usual, PAUSE_MS.max);
+    const untilMs = nowMs + pauseMs(this.#refusals, toldMs);
+    this.#refusedUntilMs = untilMs;
+    const nextMs = nowMs + toldMs;
     const writer = store().as(holder);
     await writer.pause(untilMs, message);
     const row = await store().find(name);
@@ -314,11 +329,14 @@ export class AcmeOrders {
     const order = row?.order_url === null ? NO_ORDER : {};
     await writer.change(name, {
       last_error: message,
-      failed_at_ms: clock.nowMs(),
-      next_try_ms: untilMs,
+      failed_at_ms: nowMs,
+      next_try_ms: nextMs,
       ...order,
     });
-    log.warn({ reason: message, until: timestamp(untilMs) }, 'the directory wants no more orders for now');
+    log.warn(
+      { name, reason: message, next_try_at: timestamp(nextMs), until: timestamp(untilMs) },
+      'the directory wants no more orders for now',
+    );
     await this.#refreshed('failed');
   }
 

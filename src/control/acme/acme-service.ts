@@ -15,7 +15,7 @@ import { AcmeClient } from './acme-client.ts';
 import { AcmeOrders, type OrderResult } from './acme-orders.ts';
 import { AcmeView } from './acme-view.ts';
 import { DirectoryHttp } from './directory-http.ts';
-import { wantedNames } from './wanted-names.ts';
+import { wantedNames, type WantedNames } from './wanted-names.ts';
 
 /** How long an order waits until the other gateways have the answer to its challenge. */
 const PEERS_WAIT_MS = 5_000;
@@ -47,7 +47,7 @@ export class AcmeService {
   readonly #http: DirectoryHttp;
   readonly #view: AcmeView;
   readonly #orders: AcmeOrders;
-  #wanted: { readonly key: string; readonly names: ReadonlySet<string> } = { key: '', names: new Set() };
+  #wanted: { readonly key: string; readonly names: WantedNames } = { key: '', names: new Map() };
 
   constructor(deps: AcmeServiceDeps) {
     this.#deps = deps;
@@ -86,7 +86,7 @@ export class AcmeService {
   }
 
   /** The names for which there should be a certificate. */
-  get wanted(): ReadonlySet<string> {
+  get wanted(): WantedNames {
     const { configVersion, apps, namesInFiles, settings } = this.#deps;
     const inFiles = namesInFiles();
     const key = `${configVersion()} ${inFiles.join(' ')}`;

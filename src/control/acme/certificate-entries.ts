@@ -4,10 +4,12 @@ import type { CertificateEntry } from '../../management/schemas/overview/certifi
 import type { CertificateFacts } from '../../proxy/downstream/tls/tls-certificate.ts';
 import type { AcmeCertificate } from '../../storage/acme-store.ts';
 import { certificateState } from '../certificates/certificate-ends.ts';
+import { isRenewalUrgent } from './renewal.ts';
+import type { WantedNames } from './wanted-names.ts';
 
 /** What is known of names for which certificates are ordered. */
 export interface OrderedFacts {
-  readonly wanted: ReadonlySet<string>;
+  readonly wanted: WantedNames;
   readonly rows: ReadonlyMap<string, AcmeCertificate>;
   readonly directory: string;
 }
@@ -24,7 +26,7 @@ export function certificateEntries(
     (files[listener] ?? []).flatMap((facts) => fileEntries(facts, listener, nowMs)),
   );
   if (ordered !== undefined) {
-    for (const name of ordered.wanted) entries.push(orderedEntry(name, ordered, nowMs));
+    for (const name of ordered.wanted.keys()) entries.push(orderedEntry(name, ordered, nowMs));
   }
   return entries.sort((a, b) => compare(a.name, b.name) || compare(a.source, b.source));
 }
@@ -75,9 +77,7 @@ function orderedEntry(name: string, { rows, directory }: OrderedFacts, nowMs: nu
 /** Of the certificate that is served for the name. */
 export function orderedState(row: AcmeCertificate | undefined, nowMs: number): CertificateEntry['state'] {
   if (row === undefined || row.chain === null || row.private_key === null) return 'missing';
-  const [expiresAtMs, renewAtMs] = [row.expires_at_ms ?? 0, row.renew_at_ms ?? 0];
-  if (nowMs >= expiresAtMs) return 'expired';
+  if (nowMs >= (row.expires_at_ms ?? 0)) return 'expired';
   if (nowMs < (row.valid_from_ms ?? 0)) return 'not_valid_yet';
-  // One that was asked for is due since 1970.
-  return renewAtMs > 0 && nowMs > (renewAtMs + expiresAtMs) / 2 ? 'expires_soon' : 'valid';
+  return isRenewalUrgent(row, nowMs) ? 'expires_soon' : 'valid';
 }

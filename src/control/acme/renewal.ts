@@ -62,3 +62,10 @@ export function dueNow(
   if ((row.expires_at_ms ?? 0) <= nowMs) return 'missing';
   return (row.renew_at_ms ?? 0) <= nowMs ? 'renewal' : undefined;
 }
+
+/** More than half of the time between the renewal and the end has passed. */
+export function isRenewalUrgent(row: AcmeCertificate | undefined, nowMs: number): boolean {
+  const [expiresAtMs, renewAtMs] = [row?.expires_at_ms ?? 0, row?.renew_at_ms ?? 0];
+  // One that was asked for is due since 1970.
+  return renewAtMs > 0 && nowMs > (renewAtMs + expiresAtMs) / 2;
+}

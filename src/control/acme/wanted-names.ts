@@ -12,11 +12,15 @@ export interface WantedRules {
   readonly inFiles: readonly string[];
 }
 
-export function wantedNames(apps: Iterable<Pick<App, 'hosts'>>, rules: WantedRules): ReadonlySet<string> {
-  const names = new Set<string>();
+/** The names, each with the id of the app that has it: of several apps, the first. */
+export type WantedNames = ReadonlyMap<string, string>;
+
+export function wantedNames(apps: Iterable<Pick<App, 'id' | 'hosts'>>, rules: WantedRules): WantedNames {
+  const names = new Map<string, string>();
   const inFiles = new Set(rules.inFiles);
-  for (const { hosts } of apps)
-    for (const host of hosts) if (isWanted(host, rules.allowed, inFiles)) names.add(host);
+  for (const { id, hosts } of apps)
+    for (const host of hosts)
+      if (!names.has(host) && isWanted(host, rules.allowed, inFiles)) names.set(host, id);
   return names;
 }
 

@@ -1,0 +1,62 @@
+/**
+ * In which order names get their certificates. Each app has its turn, so that one with a thousand hosts, or with hosts
+ * whose orders hang, does not keep the others waiting: neither for a place among the orders that run at once, nor for
+ * their part of the orders of an hour. Pure.
+ */
+import type { DueReason } from './renewal.ts';
+
+/** Orders that run at once. */
+export const ORDERS_AT_ONCE = 4;
+/** Of them, those for the names of one app. */
+const OF_ONE_APP = ORDERS_AT_ONCE - 1;
+
+export interface DueName {
+  readonly name: string;
+  /** Id of its app. */
+  readonly app: string;
+  readonly reason: DueReason;
+  /** Unix milliseconds; of the certificate that it has. */
+  readonly expiresAtMs: number;
+  /** The certificate that it has ends soon. */
+  readonly isUrgent: boolean;
+}
+
+/** What counts first within an app: what the authority has already, then what would be lost, then what is new. */
+function rankOf({ reason, isUrgent }: DueName): number {
+  if (reason === 'under_way') return 0;
+  if (isUrgent) return 1;
+  return reason === 'missing' ? 2 : 3;
+}
+
+/**
+ * The names to begin with now, the first first; there may be fewer places.
+ * @param running apps of the orders that run
+ */
+export function nextOrders(due: readonly DueName[], running: Iterable<string>): readonly DueName[] {
+  const places = new Map<string, number>();
+  const takePlace = (app: string): number => {
+    const place = places.get(app) ?? 0;
+    places.set(app, place + 1);
+    return place;
+  };
+  for (const app of running) takePlace(app);
+  const byRank = due.toSorted((a, b) => rankOf(a) - rankOf(b) || a.expiresAtMs - b.expiresAtMs);
+  return byRank
+    .map((each) => ({ each, place: takePlace(each.app) }))
+    .filter(({ place }) => place < OF_ONE_APP)
+    .sort((a, b) => a.place - b.place)
+    .map(({ each }) => each);
+}
+
+/** How long everything waits after an authority has refused an order for its limits, as long as it may say so. */
+const REFUSED_MS = 60_000;
+
+/**
+ * Some limits are those of one name or one domain, and answers do not tell which. So the name waits as long as it was
+ * told; the others for a minute, doubling with each refusal that follows.
+ * @param refusals in a row, this one included
+ * @param toldMs that the authority wants to be left alone
+ */
+export function pauseMs(refusals: number, toldMs: number): number {
+  return Math.min(toldMs, REFUSED_MS * 2 ** Math.min(refusals - 1, 20));
+}
