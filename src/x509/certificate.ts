@@ -10,6 +10,8 @@ import { signatureHash, type SignatureHash } from './signature.ts';
 
 /** Bytes of one certificate; those with many names have some thousand. */
 export const CERTIFICATE_BYTES_MAX = 16_384;
+/** Alternative names of one; each rule of a policy may be compared with each of them. */
+export const NAMES_MAX = 1_000;
 
 export interface AlternativeNames {
   readonly uris: readonly string[];
@@ -84,7 +86,7 @@ interface Extensions {
   hasUnknownConstraint: boolean;
 }
 
-/** @returns undefined for what is no certificate, or is longer than `CERTIFICATE_BYTES_MAX` */
+/** @returns undefined for what is no certificate, is longer than `CERTIFICATE_BYTES_MAX`, or has more names than `NAMES_MAX` */
 export function readCertificate(raw: Buffer): Certificate | undefined {
   if (raw.length > CERTIFICATE_BYTES_MAX) return undefined;
   const document = new DerReader(raw);
@@ -189,7 +191,8 @@ function namesOf(list: DerReader): AlternativeNames {
   const uris: string[] = [];
   const dns: string[] = [];
   const emails: string[] = [];
-  while (!list.isAtEnd) {
+  for (let count = 1; !list.isAtEnd; count += 1) {
+    if (count > NAMES_MAX) list.refuse();
     const value = list.takeAny();
     // IA5String; a name with other characters stands for nothing that a rule could name.
     const text = list.bytes.toString('latin1', value.start, value.end);

@@ -31,6 +31,8 @@ export function subjectOf(per: string, ipv6PrefixBits: number): SubjectOf {
   if (per === 'api_key') {
     return (facts, { caller }) => {
       if (caller.kind === 'api_key') return caller.id;
+      // The subject of a token, which its holder may have chosen, is not the caller of a certificate of that name.
+      if (caller.kind === 'mtls') return `mtls:${caller.id}`;
       // Callers of whom nothing is known are told apart by address.
       return caller.id === '' ? `ip:${ofAddress(facts)}` : `sub:${caller.id}`;
     };

@@ -35,7 +35,7 @@ export type CertificateProblem =
   | 'no_caller';
 
 const PROBLEMS: Readonly<Record<CertificateProblem, string>> = {
-  unreadable: 'cannot be read, or is longer than 16 KiB',
+  unreadable: 'cannot be read, is longer than 16 KiB, or has more than 1,000 names',
   too_many_certificates: 'comes with more than 10 further certificates',
   no_trusted_certificates: 'cannot be verified',
   no_caller: 'fits none of the callers of the policy',

@@ -200,6 +200,15 @@ describe('auth_type mtls', () => {
   });
 });
 
+it.each([
+  [1_000, true],
+  [1_001, false],
+])('a certificate of %i names is read: %s', (count, isRead) => {
+  const names = `subjectAltName=${Array(count).fill('DNS:a').join(',')}`;
+  const { cert } = maker.issue('crowded', root, { extensions: [...CLIENT_EXTENSIONS, names] });
+  expect('error' in readPemCertificates(cert, 1)).toBe(!isRead);
+});
+
 describe('a policy with mtls', () => {
   const mtls = { ca: 'partners' };
   it.each<[unknown, string | undefined]>([
