@@ -267,7 +267,7 @@ export class AcmeClient {
 /** `Link: <…>;rel="next"` (RFC 8288). */
 function nextPage(links: readonly string[], current: string): string | undefined {
   for (const link of links) {
-    const target = /<([^<>]{1,2048})>\s*;[^,]*rel="?next"?/i.exec(link)?.[1];
+    const target = /<([^<>]{1,2048})>\s{0,8};[^,]{0,256}rel="?next"?/i.exec(link)?.[1];
     const url = target === undefined ? null : URL.parse(target, current);
     if (url?.protocol === 'https:') return url.href;
   }
