@@ -8,6 +8,7 @@ import { isWildcardEntry } from '../http/fields/host-name.ts';
 import type { OwnCertificates } from '../management/context.ts';
 import type { CertificateEntry } from '../management/schemas/overview/certificate-schema.ts';
 import { certificateEntries, orderedState } from '../control/acme/certificate-entries.ts';
+import { isBefore } from '../control/acme/renewal.ts';
 import { isAllowed } from '../control/acme/wanted-names.ts';
 import type { AcmeFacts } from '../control/problems/acme-problems.ts';
 import type { AcmeCounts, NodeFacts } from '../observe/prometheus.ts';
@@ -117,7 +118,9 @@ export function acmeFacts(parts: Parts, watches: CertificateWatches): AcmeFacts 
     entries: entriesOf(parts, watches),
     directoryProblem: service.directoryProblem,
     isAtLimit: service.isAtLimit,
-    pausedReason: pause.untilMs > clock.nowMs() ? (pause.reason ?? 'the authority asks for it') : undefined,
+    pausedReason: isBefore(pause.untilMs, clock.nowMs())
+      ? (pause.reason ?? 'the authority asks for it')
+      : undefined,
   };
 }
 

@@ -86,8 +86,8 @@ export interface AcmeStore {
   find(name: string): Promise<AcmeCertificate | undefined>;
   /** undefined also for one whose key does not open. */
   account(directory: string): Promise<AcmeAccount | undefined>;
-  /** How many orders were begun after a time. */
-  ordersSince(sinceMs: number): Promise<number>;
+  /** How many orders were begun after a time and before another, by the clocks of the gateways that have begun them. */
+  ordersBetween(fromMs: number, toMs: number): Promise<number>;
   /** Writes of the holder of the lease; they throw AcmeLeaseLost. */
   as(holder: string): AcmeWriter;
 }

@@ -37,6 +37,9 @@ const WAIT_MS = { first: 100, max: 1_000 };
 /** An address of the directory may change. */
 const DIRECTORY_MS = 3_600_000;
 const ORDER_PAGES_MAX = 20;
+/** By which the clocks of this machine and of the directory may differ. */
+const CLOCK_MS_MAX = 3_600_000;
+const DAY_MS = 86_400_000;
 
 export interface AcmeClientOptions {
   readonly directory: string;
@@ -61,6 +64,8 @@ export class AcmeClient {
   #key: AccountKey | undefined;
   #account: string | undefined;
   #answers = 0;
+  /** By the latest answer: what time it is, and when it came by the monotonic clock. */
+  #told: { readonly nowMs: number; readonly atMs: number } | undefined;
 
   constructor(options: AcmeClientOptions, http: DirectoryHttp, clock: Clock) {
     this.#options = options;
@@ -87,6 +92,23 @@ export class AcmeClient {
       this.#directory = { value: readDirectory(answer.text), readMs: nowMs };
     }
     return this.#directory.value;
+  }
+
+  /**
+   * With a wrong clock, certificates would seem to have expired, and each new one as well: no order is begun then.
+   * @throws DirectoryUnavailable
+   */
+  async checkClock(): Promise<void> {
+    await this.directory();
+    if (this.#told === undefined) return;
+    const { nowMs, atMs } = this.#told;
+    const aheadMs = this.#clock.nowMs() - (nowMs + this.#clock.monotonicMs() - atMs);
+    if (Math.abs(aheadMs) <= CLOCK_MS_MAX) return;
+    // It is asked again, since one of the two may have been set right.
+    this.#directory = undefined;
+    throw new DirectoryUnavailable(
+      `the clock of this machine is ${apartText(aheadMs)} that of the directory`,
+    );
   }
 
   /** Makes the account, or finds the one that the key has; resolves with its URL. */
@@ -235,6 +257,8 @@ export class AcmeClient {
   async #attempt(request: HttpRequest): Promise<HttpAnswer | DirectoryUnavailable> {
     try {
       const answer = await this.#http.send(request);
+      const toldMs = Date.parse(answer.header('date'));
+      if (!Number.isNaN(toldMs)) this.#told = { nowMs: toldMs, atMs: this.#clock.monotonicMs() };
       const nonce = answer.header('replay-nonce');
       if (NONCE.test(nonce) && this.#nonces.length < NONCES_MAX) this.#nonces.push(nonce);
       return answer;
@@ -272,6 +296,12 @@ function nextPage(links: readonly string[], current: string): string | undefined
     if (url?.protocol === 'https:') return url.href;
   }
   return undefined;
+}
+
+function apartText(aheadMs: number): string {
+  const hours = Math.abs(aheadMs) / CLOCK_MS_MAX;
+  const [count, unit] = hours < 48 ? [hours, 'hours'] : [(hours * CLOCK_MS_MAX) / DAY_MS, 'days'];
+  return `${count.toFixed(1)} ${unit} ${aheadMs > 0 ? 'ahead of' : 'behind'}`;
 }
 
 const waitMs = (failed: number): number => Math.min(WAIT_MS.first * 2 ** (failed - 1), WAIT_MS.max);

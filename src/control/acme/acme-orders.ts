@@ -18,7 +18,14 @@ import type { AcmeView } from './acme-view.ts';
 import { DirectoryUnavailable } from './directory-http.ts';
 import { nextOrders, ORDERS_AT_ONCE, pauseMs, type DueName } from './order-queue.ts';
 import { NO_ORDER, OrderFailed, runOrder } from './order-run.ts';
-import { dueNow, isRenewalUrgent, nextTryMs, nextWindowCheckMs, renewInWindowMs } from './renewal.ts';
+import {
+  dueNow,
+  isBefore,
+  isRenewalUrgent,
+  nextTryMs,
+  nextWindowCheckMs,
+  renewInWindowMs,
+} from './renewal.ts';
 import type { WantedNames } from './wanted-names.ts';
 import { renewalId } from './x509.ts';
 
@@ -148,7 +155,7 @@ export class AcmeOrders {
   #due(): DueName[] {
     const { view, wanted, settings, clock } = this.#deps;
     const nowMs = clock.nowMs();
-    const isPaused = view.pause.untilMs > nowMs;
+    const isPaused = isBefore(view.pause.untilMs, nowMs);
     const due: DueName[] = [];
     for (const [name, app] of wanted()) {
       const row = view.rows.get(name);
@@ -167,7 +174,10 @@ export class AcmeOrders {
     return [...view.rows.values()]
       .filter(
         ({ name, window_check_ms: checkMs, directory }) =>
-          checkMs !== null && checkMs <= nowMs && directory === settings.directory && names.has(name),
+          checkMs !== null &&
+          !isBefore(checkMs, nowMs) &&
+          directory === settings.directory &&
+          names.has(name),
       )
       .slice(0, ORDERS_AT_ONCE);
   }
@@ -197,7 +207,8 @@ export class AcmeOrders {
     const due = this.#due();
     if (due.length === 0 || this.#jobs.size >= ORDERS_AT_ONCE) return;
     const { store, settings, clock } = this.#deps;
-    let left = settings.ordersPerHour - (await store().ordersSince(clock.nowMs() - HOUR_MS));
+    const nowMs = clock.nowMs();
+    let left = settings.ordersPerHour - (await store().ordersBetween(nowMs - HOUR_MS, nowMs + HOUR_MS));
     // Some of them are recorded already: less than is allowed does no harm.
     for (const { isNew } of this.#jobs.values()) if (isNew) left -= 1;
     const wasAtLimit = this.#isAtLimit;
@@ -230,6 +241,7 @@ export class AcmeOrders {
       const isUnderWay = row !== undefined && row.order_key !== null;
       const problem = isUnderWay ? undefined : await this.#deps.check(name);
       if (problem !== undefined) return await this.#fail(name, problem, true);
+      if (!isUnderWay) await client.checkClock();
       const { thumbprint } = await this.#prepared();
       await runOrder(name, row, {
         ...settings,

@@ -45,6 +45,14 @@ export function nextTryMs(nowMs: number, failures: number, firstMs: number, frac
   return Math.round(nowMs + waitMs * (1 + fraction / 10));
 }
 
+/** Until the next try, at most; what is further off was written by a machine with another clock. */
+const TRY_MS_MAX = 1.2 * DAY_MS;
+
+/** Whether something waits until a moment, as far as that is one that was meant. */
+export function isBefore(untilMs: number, nowMs: number): boolean {
+  return untilMs > nowMs && untilMs - nowMs < TRY_MS_MAX;
+}
+
 export type DueReason = 'under_way' | 'missing' | 'renewal';
 
 /** Why an order is to be made or continued now; undefined: nothing is to be done. */
@@ -54,7 +62,7 @@ export function dueNow(
   nowMs: number,
 ): DueReason | undefined {
   if (row === undefined) return 'missing';
-  if (row.next_try_ms > nowMs) return undefined;
+  if (isBefore(row.next_try_ms, nowMs)) return undefined;
   if (row.order_key !== null && row.order_directory === directory) return 'under_way';
   // Its key does not open: ordering again is the operator's decision.
   if (row.chain !== null && row.private_key === null) return row.renew_at_ms === 0 ? 'missing' : undefined;

@@ -4,7 +4,7 @@
  */
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startDnsServer, type DnsServer } from '../../support/backends/dns-server.ts';
@@ -189,6 +189,29 @@ describe('one gateway', () => {
     gateway = await rig.start();
     expect(await handshake(rig.tlsPort, NAME)).toMatchObject({ serial });
     rig.pebble.fate = () => 'pass';
+  }, 60_000);
+
+  it('orders nothing by a wrong clock, by which everything has expired', async () => {
+    const serial = await served(rig.tlsPort, NAME);
+    const before = rig.pebble.orders.length;
+    await gateway.stop();
+    gateway = await rig.start({
+      NODE_OPTIONS: `--require ${resolve(import.meta.dirname, '../../support/measure/skewed-clock.cjs')}`,
+      TEST_CLOCK_SKEW_MS: String(10 * 365 * 86_400_000),
+    });
+    await until(
+      async () => {
+        const problems = (await gateway.must('GET', '/problems')) as { detail: string }[];
+        return problems.some(({ detail }) => detail.includes('3650.0 days ahead of'));
+      },
+      WAIT_MS,
+      50,
+    );
+    expect(await entryOf(gateway, NAME)).toMatchObject({ state: 'expired', order: 'waiting', failures: 0 });
+    await gateway.stop();
+    gateway = await rig.start();
+    expect(await handshake(rig.tlsPort, NAME)).toMatchObject({ serial });
+    expect(rig.pebble.orders).toHaveLength(before);
   }, 60_000);
 });
 

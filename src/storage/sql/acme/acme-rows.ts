@@ -62,12 +62,13 @@ export function createAcmeStore(deps: AcmeRowsDeps): AcmeStore {
         const { text } = openKey(row?.private_key ?? null, directory, box);
         return text === null ? undefined : { directory, privateKey: text, url: row?.url ?? undefined };
       }),
-    ordersSince: (sinceMs) =>
+    ordersBetween: (fromMs, toMs) =>
       inRead(async (db) => {
         const row = await db
           .selectFrom('acme_order')
           .select(sql<number>`count(*)`.as('count'))
-          .where('started_ms', '>', sinceMs)
+          .where('started_ms', '>', fromMs)
+          .where('started_ms', '<', toMs)
           .executeTakeFirst();
         return row?.count ?? 0;
       }),
