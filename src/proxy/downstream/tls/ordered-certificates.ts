@@ -1,7 +1,8 @@
 /**
  * What a worker has of certificates that the gateway orders by ACME: the certificates by exact name, and the answers to
  * challenges (RFC 8555 section 8.3, RFC 8737). The main thread sends both. A certificate is compiled for the handshake
- * that first needs it, since there may be thousands; one that has expired is not served. Owns the compiled contexts.
+ * that first needs it, since there may be thousands, and kept while it is among those used last; one that has expired is not served. Owns the
+ * compiled contexts.
  */
 import { createSecureContext, type SecureContext } from 'node:tls';
 import type { CertificatePair } from './tls-certificate.ts';
@@ -25,15 +26,15 @@ export interface OrderedChange {
 /** The protocol of the challenge (RFC 8737 section 6.2): a connection with it ends after its handshake. */
 export const ACME_TLS = 'acme-tls/1';
 
-interface Entry {
-  readonly certificate: OrderedCertificate;
-  context: SecureContext | undefined;
-}
+/** Contexts that are kept; each takes some 40 KB. */
+export const CONTEXTS_MAX = 1_000;
 
 export class OrderedCertificates {
   readonly #nowMs: () => number;
   readonly #contextOf: (pair: CertificatePair) => SecureContext;
-  readonly #entries = new Map<string, Entry>();
+  readonly #certificates = new Map<string, OrderedCertificate>();
+  /** By name, the one that was used last at the end. */
+  readonly #contexts = new Map<string, SecureContext>();
   #httpAnswers: ReadonlyMap<string, string> = new Map();
   #alpnAnswers: ReadonlyMap<string, CertificatePair> = new Map();
 
@@ -47,8 +48,9 @@ export class OrderedCertificates {
 
   apply({ certificates, httpAnswers, alpnAnswers }: OrderedChange): void {
     for (const [name, certificate] of certificates) {
-      if (certificate === undefined) this.#entries.delete(name);
-      else this.#entries.set(name, { certificate, context: undefined });
+      this.#contexts.delete(name);
+      if (certificate === undefined) this.#certificates.delete(name);
+      else this.#certificates.set(name, certificate);
     }
     this.#httpAnswers = new Map(httpAnswers);
     this.#alpnAnswers = new Map(alpnAnswers);
@@ -56,14 +58,23 @@ export class OrderedCertificates {
 
   /** @param name lower case; undefined: there is none, or it has expired or cannot be used */
   select(name: string): SecureContext | undefined {
-    const entry = this.#entries.get(name);
-    if (entry === undefined || this.#nowMs() >= entry.certificate.expiresAtMs) return undefined;
+    const certificate = this.#certificates.get(name);
+    if (certificate === undefined || this.#nowMs() >= certificate.expiresAtMs) return undefined;
     try {
-      return (entry.context ??= this.#contextOf(entry.certificate));
+      const context = this.#contexts.get(name) ?? this.#contextOf(certificate);
+      this.#keep(name, context);
+      return context;
     } catch {
-      this.#entries.delete(name);
+      this.#certificates.delete(name);
       return undefined;
     }
+  }
+
+  #keep(name: string, context: SecureContext): void {
+    this.#contexts.delete(name);
+    this.#contexts.set(name, context);
+    const { value: oldest } = this.#contexts.keys().next();
+    if (this.#contexts.size > CONTEXTS_MAX && oldest !== undefined) this.#contexts.delete(oldest);
   }
 
   /** The key authorization of a token of http-01. */
