@@ -2,7 +2,9 @@
  * Whether a client's certificate leads to a certificate that is trusted (RFC 5280 section 6, without policies and without
  * constraints of names, which are refused): signatures, validity, CA and path length, key usage and purpose, strength of
  * keys and hashes, revocation. The work is bounded, whatever a client sends: so many certificates on a way, and so many
- * signatures to verify. Pure.
+ * looks at a possible issuer. A way is looked for by names first; only one that leads to a trusted certificate has its
+ * signatures verified, from there down: before a key of the client's choice is used, a trusted one has vouched for it.
+ * Pure.
  */
 import { KEY_USAGE, type Certificate } from './certificate.ts';
 import { isStrongKey } from './signature.ts';
@@ -10,6 +12,7 @@ import type { TrustBundle } from './trust-bundle.ts';
 
 /** Of a way, the client's own and the trusted one included. */
 export const CHAIN_MAX = 8;
+const LOOKS_MAX = 100;
 const SIGNATURES_MAX = 24;
 const CLIENT_AUTH = '2b06010505070302';
 const ANY_PURPOSE = '551d2500';
@@ -55,7 +58,10 @@ export interface ChainRules {
 interface Search extends ChainRules {
   readonly bundle: TrustBundle;
   readonly sent: readonly Certificate[];
+  looks: number;
   signatures: number;
+  /** Signatures that were verified, by the fingerprints of issuer and subject. */
+  readonly known: Map<string, boolean>;
   /** The most telling one so far. */
   refusal: ChainRefusal | undefined;
 }
@@ -71,7 +77,15 @@ export function verifyChain(
   if (own !== undefined) return { problem: own, at: leaf };
   if (bundle.fingerprints.has(leaf.fingerprint)) return trustedItself(leaf, bundle);
   const others = sent.filter(({ fingerprint }) => !bundle.fingerprints.has(fingerprint));
-  const search: Search = { ...rules, bundle, sent: others, signatures: 0, refusal: undefined };
+  const counts = { looks: 0, signatures: 0 };
+  const search: Search = {
+    ...rules,
+    ...counts,
+    bundle,
+    sent: others,
+    known: new Map(),
+    refusal: undefined,
+  };
   return extend([leaf], search) ?? search.refusal ?? { problem: 'unknown_issuer', at: leaf };
 }
 
@@ -87,37 +101,55 @@ function extend(chain: readonly Certificate[], search: Search): VerifiedChain | 
   if (chain.length === CHAIN_MAX) return refuse(search, 'path_too_long', last);
   const trusted = search.bundle.bySubject.get(last.issuer) ?? [];
   for (const issuer of trusted) {
-    if (!hasIssued(issuer, last, chain.length, search)) continue;
-    const found = checkRevocation([...chain, issuer], search);
+    if (!mayHaveIssued(issuer, last, chain.length, search)) continue;
+    const whole = [...chain, issuer];
+    const found = isSignedFromEnd(whole, search) ? checkRevocation(whole, search) : undefined;
     if (found !== undefined) return found;
   }
   for (const issuer of search.sent) {
     if (issuer.subject !== last.issuer || chain.includes(issuer)) continue;
-    if (!hasIssued(issuer, last, chain.length, search)) continue;
+    if (!mayHaveIssued(issuer, last, chain.length, search)) continue;
     const found = extend([...chain, issuer], search);
     if (found !== undefined) return found;
   }
   return refuse(search, 'unknown_issuer', last);
 }
 
-/** @param below certificates below the issuer */
-function hasIssued(issuer: Certificate, subject: Certificate, below: number, search: Search): boolean {
+/**
+ * By everything but the signature.
+ * @param below certificates below the issuer
+ */
+function mayHaveIssued(issuer: Certificate, subject: Certificate, below: number, search: Search): boolean {
+  if (++search.looks > LOOKS_MAX) {
+    refuse(search, 'too_much_work', subject);
+    return false;
+  }
   // Also compares key identifiers, by which CAs of one name are told apart, and asks the key usage.
   const mayBe = subject.x509.checkIssued(issuer.x509);
   const ofIssuer = issuerProblem(issuer, below);
   if (!mayBe && ofIssuer !== 'not_a_ca') return false;
   const problem = ownProblem(issuer, search.nowMs) ?? ofIssuer;
-  if (problem !== undefined) {
-    refuse(search, problem, issuer);
+  if (problem !== undefined) refuse(search, problem, issuer);
+  return problem === undefined;
+}
+
+/** @param chain its last is trusted */
+function isSignedFromEnd(chain: readonly Certificate[], search: Search): boolean {
+  for (let index = chain.length - 2; index >= 0; index -= 1) {
+    const [subject, issuer] = chain.slice(index) as [Certificate, Certificate];
+    const key = `${issuer.fingerprint} ${subject.fingerprint}`;
+    if (!search.known.has(key)) {
+      if (++search.signatures > SIGNATURES_MAX) {
+        refuse(search, 'too_much_work', subject);
+        return false;
+      }
+      search.known.set(key, isIssuedBy(subject, issuer));
+    }
+    if (search.known.get(key) === true) continue;
+    refuse(search, 'bad_signature', subject);
     return false;
   }
-  if (++search.signatures > SIGNATURES_MAX) {
-    refuse(search, 'too_much_work', subject);
-    return false;
-  }
-  if (isIssuedBy(subject, issuer)) return true;
-  refuse(search, 'bad_signature', subject);
-  return false;
+  return true;
 }
 
 function isIssuedBy({ x509 }: Certificate, issuer: Certificate): boolean {
