@@ -62,6 +62,10 @@ export const RECORD_WARNINGS = {
     title: '`backend_tls` is set for a backend that is connected to without TLS',
     advice: 'Set `backend_scheme` to `https`',
   },
+  grpc_web_without_http2: {
+    title: '`grpc_web` is true for a backend that is asked over HTTP/1.1: its calls pass as they are',
+    advice: 'Set `backend_protocol`, whose default is `http1`, to `h2` or `auto`, or `grpc_web` to false',
+  },
   client_certificate_missing: {
     title: 'This gateway has no client certificate of this name: connecting to the backend fails',
     advice: 'Put its two files into the folder of `GATEWAY_PROXY__CLIENT_CERTIFICATES` on every node',

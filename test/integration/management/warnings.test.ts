@@ -283,6 +283,9 @@ describe('revisions', () => {
     expect(await write('PUT', `${revisions}/r2`, strange)).toEqual([
       '/backend_tls/client_certificate client_certificate_missing',
     ]);
+    const web = { ...plain, backend_port: 443, default_policy: { grpc_web: true } };
+    expect(await write('PUT', `${revisions}/r2`, web)).toEqual(['/backend_protocol grpc_web_without_http2']);
+    expect(await write('PUT', `${revisions}/r2`, { ...web, backend_protocol: 'auto' })).toEqual([]);
   });
 });
 

@@ -1,6 +1,8 @@
 /** Warnings of a revision: its place in the traffic of its version, its backend, its endpoints, its policy. */
 import type { App, Revision, Version } from '../../../model/resources.ts';
 import { warning, type Warning } from '../../../model/warnings.ts';
+import { mergePolicy } from '../../../config/merge-policy.ts';
+import { translatesGrpcWeb } from '../../../policy/parts/grpc-web/part.ts';
 import type { RuleContext } from '../rule-context.ts';
 import { policyWarnings } from './policy.ts';
 
@@ -18,7 +20,7 @@ export async function revisionWarnings(
 ): Promise<Warning[]> {
   return [
     ...(await policyWarnings(app, revision, undefined, rules)),
-    ...backendWarnings(revision, rules),
+    ...backendWarnings(app, revision, rules),
     ...(revision.is_current ? currentWarnings(version) : []),
     ...(await weightWarnings(version, revision.is_current || previous?.is_current === true, rules)),
     ...(revision.is_current ? await endpointWarnings(app, version, revision, '/is_current', rules) : []),
@@ -72,7 +74,7 @@ export async function endpointWarnings(
   return [warning('no_active_endpoint', pointer, what)];
 }
 
-function backendWarnings(revision: Revision, { clientCertificateNames }: RuleContext): Warning[] {
+function backendWarnings(app: App, revision: Revision, { clientCertificateNames }: RuleContext): Warning[] {
   const { backend_scheme: scheme, backend_port: port, backend_tls: tls, discovery } = revision;
   const found: Warning[] = [];
   // Other sources say the port of each target themselves.
@@ -83,6 +85,10 @@ function backendWarnings(revision: Revision, { clientCertificateNames }: RuleCon
   }
   if (scheme === 'http' && tls !== null) {
     found.push(warning('tls_settings_unused', '/backend_tls', 'The backend_scheme is "http"'));
+  }
+  if (revision.backend_protocol === 'http1' && translatesGrpcWeb(mergePolicy(app, revision))) {
+    const what = 'Calls of gRPC-Web are translated only for a backend that is asked over HTTP/2';
+    found.push(warning('grpc_web_without_http2', '/backend_protocol', what));
   }
   const name = tls?.client_certificate;
   if (name !== undefined && clientCertificateNames?.().includes(name) === false) {
