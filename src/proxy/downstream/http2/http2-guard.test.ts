@@ -40,6 +40,32 @@ describe('a guard', () => {
     }
   });
 
+  it('allows a stream of small messages, each in a frame, and counts frames that are smaller still', () => {
+    const after = (seconds: number, bytes: number): boolean => {
+      const guard = new Http2Guard(0);
+      for (let second = 1; second <= seconds; second++) {
+        for (let frame = 0; frame < 20_000; frame++) guard.onBodyReceived(bytes);
+        if (!guard.allowsBytes(second * 20_000 * (9 + bytes), 0, second * 1_000)) return false;
+      }
+      return true;
+    };
+    expect(after(100, 25)).toBe(true);
+    expect(after(100, 6)).toBe(true);
+    expect(after(100, 1)).toBe(false);
+    expect(after(100, 0)).toBe(false);
+  });
+
+  it('allows a PING for each piece of a response, by which clients measure the path', () => {
+    const guard = new Http2Guard(0);
+    for (let n = 0; n < 10 * CONTROL_BURST; n++) {
+      guard.onBodySent(16_384);
+      expect(guard.allowsControl(0)).toBe(true);
+    }
+    // The last one came after the last piece.
+    for (let n = 1; n < CONTROL_BURST; n++) expect(guard.allowsControl(0)).toBe(true);
+    expect(guard.allowsControl(0)).toBe(false);
+  });
+
   it('counts all other bytes', () => {
     const guard = new Http2Guard(0);
     expect(guard.allowsBytes(IDLE_BYTES_BURST, 0, 0)).toBe(true);

@@ -27,12 +27,20 @@ export class Budget {
     this.#left = Math.min(this.#burst, available - cost);
     return this.#left >= 0;
   }
+
+  /** What was spent in between did no harm. */
+  refund(count: number): void {
+    this.#left = Math.min(this.#burst, this.#left + count);
+  }
 }
 
 /** Streams that end in RST_STREAM, from either side. A browser that leaves a page cancels up to 100 at once. */
 export const RESETS_BURST = 200;
 export const RESETS_PER_SECOND = 33;
-/** PING and SETTINGS; measuring a path's bandwidth takes one PING per round trip. */
+/**
+ * PING and SETTINGS. Measuring a path's bandwidth takes one PING per round trip, thousands in a second on a fast network;
+ * it answers bytes that came, so each piece of a response allows one more.
+ */
 export const CONTROL_BURST = 1_000;
 export const CONTROL_PER_SECOND = 100;
 /** Received bytes that belong to no request. */
@@ -40,6 +48,10 @@ export const IDLE_BYTES_BURST = 1024 * 1024;
 export const IDLE_BYTES_PER_SECOND = 64 * 1024;
 /** Allowance for WINDOW_UPDATE frames (13 bytes), which a client sends while it reads a response. */
 const BYTES_PER_IDLE_BYTE = 16;
+/** Head of a frame (RFC 9113 section 4.1). */
+const FRAME_HEAD_BYTES = 9;
+/** The least that a stream of messages sends at once, of gRPC or a WebSocket; the heads of smaller frames count. */
+const MESSAGE_BYTES_MIN = 5;
 /** Frame headers, priority, padding and a generous HPACK block of one request, in addition to its fields. */
 const REQUEST_BYTES = 1024;
 /** A client may have sent this much of a body before it learns that the body is not read. */
@@ -67,12 +79,15 @@ export class Http2Guard {
     this.#earnedBytes += bytes;
   }
 
+  /** A frame of a body was read. */
   onBodyReceived(bytes: number): void {
-    this.#earnedBytes += bytes + bytes / BYTES_PER_IDLE_BYTE;
+    const head = bytes < MESSAGE_BYTES_MIN ? 0 : FRAME_HEAD_BYTES;
+    this.#earnedBytes += head + bytes + bytes / BYTES_PER_IDLE_BYTE;
   }
 
   onBodySent(bytes: number): void {
     this.#earnedBytes += bytes / BYTES_PER_IDLE_BYTE;
+    this.#control.refund(1);
   }
 
   /** The gateway does not read the rest of a body. @param bytes that may be on their way */
