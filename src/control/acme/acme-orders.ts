@@ -71,6 +71,7 @@ export class AcmeOrders {
   readonly #abort = new AbortController();
   #timer: NodeJS.Timeout | undefined;
   #ticking: Promise<void> | undefined;
+  #asking: Promise<void> | undefined;
   #account: Promise<AccountKey> | undefined;
   #hasLease = false;
   #leasedMs = -Infinity;
@@ -119,6 +120,7 @@ export class AcmeOrders {
     clearInterval(this.#timer);
     this.#abort.abort();
     await this.#ticking;
+    await this.#asking;
     await Promise.all([...this.#jobs.values()].map(({ done }) => done));
     if (this.#hasLease)
       await this.#deps
@@ -147,7 +149,8 @@ export class AcmeOrders {
     if (!(await this.#keepLease(nowMs))) return;
     if (nowMs < this.#waitUntilMs) return;
     await this.#startOrders();
-    for (const row of this.#windowsDue()) await this.#askForWindow(row);
+    // Not waited for: a directory that is silent would keep the lease from being renewed, and orders from being begun.
+    this.#asking ??= this.#askForWindows().finally(() => (this.#asking = undefined));
     await this.#prune(nowMs);
     this.#databaseProblem = '';
   }
@@ -401,6 +404,17 @@ export class AcmeOrders {
     if (message === this.#databaseProblem) return;
     this.#databaseProblem = message;
     this.#deps.log.warn({ err: error }, 'certificates cannot be looked after; trying again');
+  }
+
+  /** Never rejects. */
+  async #askForWindows(): Promise<void> {
+    try {
+      for (const row of this.#windowsDue()) {
+        if (!this.#abort.signal.aborted) await this.#askForWindow(row);
+      }
+    } catch (error) {
+      this.#tickFailed(error);
+    }
   }
 
   async #askForWindow(row: AcmeCertificate): Promise<void> {

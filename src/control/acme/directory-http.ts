@@ -49,6 +49,7 @@ export class DirectoryHttp {
   readonly #ca: string | undefined;
   /** By port, since the rules of egress are about addresses with ports. */
   readonly #agents = new Map<number, Agent>();
+  #isClosed = false;
 
   /** @param ca PEM of further authorities; undefined: those of Node.js alone */
   constructor(egress: Egress, ca: string | undefined) {
@@ -58,6 +59,8 @@ export class DirectoryHttp {
 
   /** @throws DirectoryUnavailable */
   async send({ method, url, body, accept = '*/*' }: HttpRequest): Promise<HttpAnswer> {
+    // What is tried again would open connections that nothing closes.
+    if (this.#isClosed) throw new DirectoryUnavailable('the gateway stops');
     const target = URL.parse(url);
     if (target?.protocol !== 'https:' || target.username + target.password !== '')
       throw new DirectoryUnavailable(`it names a URL that cannot be used: ${shown(url)}`);
@@ -89,6 +92,7 @@ export class DirectoryHttp {
   }
 
   async close(): Promise<void> {
+    this.#isClosed = true;
     await Promise.all([...this.#agents.values()].map((agent) => agent.destroy()));
     this.#agents.clear();
   }

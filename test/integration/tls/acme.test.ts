@@ -247,6 +247,22 @@ describe('an authority that looks at the TLS port, and says when to renew', () =
     expect(await handshake(rig.tlsPort, NAME, { ALPNProtocols: ['h2'] })).toMatchObject({ protocol: 'h2' });
     expect(await handshake(rig.tlsPort, NAME, { ALPNProtocols: ['acme-tls/1'] })).toHaveProperty('error');
   }, 60_000);
+
+  it('gets others while the authority does not say when to renew the first', async () => {
+    const isQuestion = ({ path }: { readonly path: string }): boolean => path.startsWith('/renewalInfo');
+    const names = [NAME, 'alpn-2.acme.test', 'alpn-3.acme.test'];
+    for (const name of names) dns.setA(name, ['127.0.0.1']);
+    rig.pebble.fate = (request) => (isQuestion(request) ? 'silent' : 'pass');
+    const asked = rig.pebble.requests.filter(isQuestion).length;
+    await gateway.must('PATCH', '/apps/shop', { hosts: names.slice(0, 2) });
+    await served(rig.tlsPort, 'alpn-2.acme.test');
+    await until(() => rig.pebble.requests.filter(isQuestion).length > asked, WAIT_MS, 20, 'it is asked');
+    await gateway.must('PATCH', '/apps/shop', { hosts: names });
+    const startedMs = performance.now();
+    await served(rig.tlsPort, 'alpn-3.acme.test');
+    // One question waits for 20 s.
+    expect(performance.now() - startedMs).toBeLessThan(15_000);
+  }, 60_000);
 });
 
 describe('certificates that live for seconds', () => {

@@ -126,10 +126,10 @@ async function answer(
 ): Promise<void> {
   const { method = '', url: path = '', headers } = request;
   pebble.requests.push({ method, path });
-  const extra = [...pebble.extra].find(([start]) => path.startsWith(start));
-  if (extra !== undefined) return void response.end(JSON.stringify(extra[1]()));
   const fate = pebble.fate({ method, path });
   if (fate === 'silent') return;
+  const extra = [...pebble.extra].find(([start]) => path.startsWith(start));
+  if (extra !== undefined) return void response.end(JSON.stringify(extra[1]()));
   if (fate === 'lost') return void request.socket.destroy();
   if (fate === 'error') return void response.writeHead(503, { 'retry-after': '0' }).end('busy');
   if (fate === 'junk') return void response.end('<html>');
