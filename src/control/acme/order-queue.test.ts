@@ -20,11 +20,11 @@ describe('the next orders', () => {
   it('each app has its turn, however many names another has', () => {
     const renewal = due('shop', 'shop.test', { reason: 'renewal', expiresAtMs: 5 });
     const names = [...many, renewal, due('bank', 'a.bank.test'), due('bank', 'b.bank.test')];
-    expect(first(names)).toEqual(['f0.test', 'a.bank.test', 'shop.test', 'f1.test']);
+    expect(first(names)).toEqual(['f0.test', 'a.bank.test', 'shop.test', 'f1.test', 'b.bank.test']);
   });
 
   it('an app whose orders hang leaves a place to others, and gets back what it has', () => {
-    const running = ['flood', 'flood', 'flood'];
+    const running = ['flood', 'flood', 'flood', 'flood'];
     expect(first(many, running)).toEqual([]);
     expect(first([...many, due('shop', 'shop.test')], running)).toEqual(['shop.test']);
     expect(first(many)).toHaveLength(ORDERS_AT_ONCE - 1);
@@ -37,7 +37,7 @@ describe('the next orders', () => {
       due('shop', 'late', { reason: 'renewal', expiresAtMs: 8, isUrgent: true }),
       due('shop', 'begun', { reason: 'under_way' }),
     ];
-    expect(first(names)).toEqual(['begun', 'late', 'new']);
+    expect(first(names)).toEqual(['begun', 'late', 'new', 'early']);
     expect(first(names.slice(0, 3))).toEqual(['late', 'new', 'early']);
   });
 });

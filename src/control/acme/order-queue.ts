@@ -6,7 +6,7 @@
 import type { DueReason } from './renewal.ts';
 
 /** Orders that run at once. */
-export const ORDERS_AT_ONCE = 4;
+export const ORDERS_AT_ONCE = 5;
 /** Of them, those for the names of one app. */
 const OF_ONE_APP = ORDERS_AT_ONCE - 1;
 
