@@ -9,7 +9,9 @@ import { chunkedFuzzer } from './chunked.ts';
 import { differentialFuzzer, differentialResponseFuzzer } from './differential.ts';
 import { grpcMessagesFuzzer } from './grpc-messages.ts';
 import { findHeadEndFuzzer, requestHeadFuzzer, responseHeadFuzzer, splitFuzzer } from './heads.ts';
+import { hpackFuzzer } from './hpack.ts';
 import { http2RequestFuzzer, http2TrailersFuzzer } from './http2.ts';
+import { http2FramesFuzzer } from './http2-frames.ts';
 import { pathFuzzer } from './paths.ts';
 import { proxyHeaderFuzzer } from './proxy-headers.ts';
 import { repeatedRequestsFuzzer, repeatedResponsesFuzzer } from './repeated.ts';
@@ -28,6 +30,8 @@ export const fuzzers: readonly Fuzzer[] = [
   repeatedResponsesFuzzer,
   http2RequestFuzzer,
   http2TrailersFuzzer,
+  http2FramesFuzzer,
+  hpackFuzzer,
   proxyHeaderFuzzer,
   grpcMessagesFuzzer,
   base64Fuzzer,
