@@ -49,8 +49,6 @@ const HOMES: Readonly<Record<string, readonly string[]>> = {
   'node:http2': [
     'src/proxy/downstream/http2/http2-client-socket.ts',
     'src/proxy/downstream/http2/http2-connection.ts',
-    'src/proxy/upstream/http2/backend-session.ts',
-    'src/proxy/upstream/http2/backend-stream.ts',
   ],
   'node:https': ['src/cli/connection/', 'src/telemetry/export/'],
   'node:sqlite': ['src/storage/'],

@@ -31,7 +31,7 @@ import { tunnelledProtocol } from '../../http/fields/switch-protocol.ts';
 import { Tunnel } from './tunnel.ts';
 import type { RequestSource, SwitchedConnection, Upstream, UpstreamClient } from './upstream.ts';
 import type { UpstreamFailure } from './upstream-failure.ts';
-import { upstreamRequestFields, upstreamRequestHead } from './upstream-head.ts';
+import { upstreamRequestBlock, upstreamRequestFields, upstreamRequestHead } from './upstream-head.ts';
 
 type Phase = 'connecting' | 'sending' | 'waiting' | 'responding' | 'tunnel' | 'done';
 
@@ -317,6 +317,16 @@ export class Forwarding implements UpstreamClient, RequestStreamOwner, RequestSo
 
   headFields(): string[] {
     return upstreamRequestFields(
+      this.#exchange,
+      this.#route,
+      this.#backend,
+      this.#path,
+      this.#expectsContinue,
+    );
+  }
+
+  headBlock(): string {
+    return upstreamRequestBlock(
       this.#exchange,
       this.#route,
       this.#backend,

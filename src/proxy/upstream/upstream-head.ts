@@ -10,6 +10,13 @@ import { foldedName } from '../../lib/folded-name.ts';
 import { BodyFraming } from '../../http/bodies/framing.ts';
 import { fieldsOfLines } from '../../http/fields/field-lists.ts';
 import { HeaderKind } from '../../http/heads/header-kind.ts';
+import {
+  encodeFields,
+  encodeMethod,
+  encodeName,
+  encodePath,
+  encodeText,
+} from '../../http/http2/hpack/encoder.ts';
 import { forwardedForValue, forwardedLines, viaLine } from '../../http/fields/forwarded.ts';
 import { forwardsLeft, isMaxForwards } from '../../http/fields/max-forwards.ts';
 import { isValidTraceparent } from '../../http/fields/trace-context.ts';
@@ -50,6 +57,18 @@ interface HeadTemplate {
   readonly addsTrace: boolean;
   /** The same parts for HTTP/2, made when they are first needed. */
   fields?: TemplateFields;
+  /** And encoded: from `:scheme` to the text of the request id, up to that of the trace, and the rest. */
+  blocks?: TemplateBlocks;
+}
+
+interface TemplateBlocks {
+  readonly scheme: string;
+  readonly host: string;
+  /** From `:scheme` on. */
+  readonly front: string;
+  readonly start: string;
+  readonly middle: string;
+  readonly end: string;
 }
 
 interface TemplateFields {
@@ -115,6 +134,44 @@ export function upstreamRequestFields(
     ...(template.addsTrace ? ['traceparent', traceOf(exchange)] : []),
     ...end,
   ];
+}
+
+/** `upstreamRequestFields`, encoded. */
+export function upstreamRequestBlock(
+  exchange: ExchangeView,
+  route: Route,
+  { hostField, scheme }: CompiledBackend,
+  path: string,
+  expectContinue: boolean,
+): string {
+  const { head } = exchange.connection;
+  const template = templateFor(exchange, route, expectContinue, undefined);
+  const host = hostOf(head, route, hostField);
+  let { blocks } = template;
+  if (blocks === undefined || blocks.scheme !== scheme || blocks.host !== host)
+    template.blocks = blocks = templateBlocks(template, scheme, host);
+  return (
+    encodeMethod(head.method) +
+    blocks.front +
+    encodePath(path + exchange.query) +
+    blocks.start +
+    encodeText(exchange.requestId) +
+    blocks.middle +
+    (template.addsTrace ? encodeText(traceOf(exchange)) + blocks.end : blocks.end)
+  );
+}
+
+/** Flat texts: each is written with many requests. */
+function templateBlocks(template: HeadTemplate, scheme: string, host: string): TemplateBlocks {
+  const { start, middle, end } = (template.fields ??= templateFields(template));
+  return {
+    scheme,
+    host,
+    front: ownText(encodeFields([':scheme', scheme, ':authority', host])),
+    start: ownText(encodeFields(start) + encodeName('x-request-id')),
+    middle: ownText(encodeFields(middle) + (template.addsTrace ? encodeName('traceparent') : '')),
+    end: ownText(encodeFields(end)),
+  };
 }
 
 function templateFields({ start, middle, end, addsTrace }: HeadTemplate): TemplateFields {

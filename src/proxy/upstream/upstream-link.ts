@@ -24,13 +24,14 @@ export abstract class UpstreamLink {
   #departuresBefore = -1;
   #isDeaf = false;
 
-  constructor(backend: CompiledBackend, means: ConnectionMeans) {
+  /** @param protocols offered by ALPN; undefined: HTTP/1.1 */
+  constructor(backend: CompiledBackend, means: ConnectionMeans, protocols?: readonly string[]) {
     this.isTls = backend.scheme === 'https';
     this.reader = new SocketReader(
       (buffer, length) => this.onRead(buffer, length),
       () => this.expectsMore,
     );
-    this.socket = connect(backend, this.reader.onread, means);
+    this.socket = connect(backend, this.reader.onread, means, protocols);
     this.reader.attach(this.socket);
     this.socket.setNoDelay(true);
     const onDrain = (): void => this.onDrain();

@@ -49,6 +49,8 @@ export interface RequestSource {
   headText(): string;
   /** As HTTP/2 (RFC 9113 section 8.3): names and values alternating. */
   headFields(): string[];
+  /** The same, encoded (src/http/http2/hpack/encoder.ts), where that is cheaper than to encode the fields. */
+  headBlock?(): string;
   /** The length of the body is unknown, and trailers may follow it. */
   readonly isChunked: boolean;
 }

@@ -79,6 +79,11 @@ export class Http2Guard {
     this.#earnedBytes += bytes;
   }
 
+  /** A head or trailers arrived. @param bytes in their encoded form */
+  onHead(bytes: number): void {
+    this.#earnedBytes += REQUEST_BYTES + bytes;
+  }
+
   /** A frame of a body was read. */
   onBodyReceived(bytes: number): void {
     const head = bytes < MESSAGE_BYTES_MIN ? 0 : FRAME_HEAD_BYTES;

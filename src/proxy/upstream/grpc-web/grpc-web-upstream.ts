@@ -101,9 +101,9 @@ export class GrpcWebUpstream implements Upstream {
     this.#inner.resumeReading();
   }
 
-  /** As with every stream of HTTP/2, each piece has its own memory. */
-  retain(): () => void {
-    return RELEASE_NOTHING;
+  /** A piece that was made here has its own memory, which the stream finds. */
+  retain(bytes: Buffer): (() => void) | undefined {
+    return this.#inner.retain(bytes);
   }
 
   destroy(): void {

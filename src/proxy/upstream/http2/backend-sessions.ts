@@ -95,7 +95,7 @@ export class BackendSessions {
       this.#byKey.set(poolKey, [...sessions, session]);
       return session;
     }
-    // The backend allows fewer streams than before; Node keeps those in excess until there is room.
+    // The backend allows fewer streams than before; a session keeps those in excess until there is room.
     return sessions.reduce((least, session) => (session.streamCount < least.streamCount ? session : least));
   }
 

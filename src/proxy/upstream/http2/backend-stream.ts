@@ -6,46 +6,37 @@
  *
  *   waiting (session) → ready → sent → done
  *
- * A paused stream gives no flow-control window back, so that it holds at most a window of the response.
+ * While it is paused it keeps what arrives and gives no flow-control window back, so that it holds at most a window of
+ * the response.
  */
-import { constants, type ClientHttp2Stream } from 'node:http2';
-import { Duplex } from 'node:stream';
 import { BodyFraming } from '../../../http/bodies/framing.ts';
-import { forwardableTrailers } from '../../../http/bodies/trailers.ts';
-import { fieldsOfLines, groupedFields } from '../../../http/fields/field-lists.ts';
-import type { ResponseHead } from '../../../http/heads/response-head.ts';
+import { fieldsOfLines } from '../../../http/fields/field-lists.ts';
+import { ErrorCode, FRAME_BYTES_MAX } from '../../../http/http2/frames.ts';
+import { encodeFields } from '../../../http/http2/hpack/encoder.ts';
+import { latin1Text } from '../../../http/latin1.ts';
 import type { Http2Guard } from '../../downstream/http2/http2-guard.ts';
 import type { BodyBuffer } from '../../io/body-buffer-pool.ts';
-import { retainedCopy } from '../../io/write-backlog.ts';
-import {
-  INTERIM_RESPONSES_MAX,
-  RESPONSE_HEAD_BYTES_MAX,
-  RESPONSE_HEADERS_MAX,
-  TEXT_BODY_BYTES_MAX,
-} from '../../options.ts';
+import { INTERIM_RESPONSES_MAX, TEXT_BODY_BYTES_MAX } from '../../options.ts';
 import type { BodyMemory, RequestSource, Upstream, UpstreamClient } from '../upstream.ts';
 import type { UpstreamFailure } from '../upstream-failure.ts';
-import { responseText, trailerText } from './response-text.ts';
+import { BodyQueue } from './body-queue.ts';
+import { HeldResponse } from './held-response.ts';
+import type { Section } from './response-sections.ts';
+import { STREAM_WINDOW_BYTES, TURN_BYTES, type SessionWire, type WireStream } from './session-wire.ts';
 import { failureOfCode, malformed } from './stream-failure.ts';
 
 /** The session as its streams see it. */
 export interface StreamHost {
-  /** Reads the heads of all streams, one after the other. */
-  readonly head: ResponseHead;
+  readonly wire: SessionWire;
   readonly guard: Http2Guard;
-  /** Why the session has ended. */
-  readonly failure: UpstreamFailure | undefined;
   /** Bytes received on its connection. */
   readonly bytesRead: number;
-  open(fields: string[], endStream: boolean, waitForTrailers: boolean): ClientHttp2Stream;
   /** The backend has sent something. */
   heard(): void;
   /** A stream has got nothing for as long as its exchange would wait: the backend may be gone. */
   suspect(): void;
-  /** Calls `onTurnEnd` of the stream when this turn of the event loop ends. */
-  flushLater(stream: BackendStream): void;
-  /** It takes no more streams. */
-  retire(): void;
+  /** See `Upstream.retain`. */
+  retain(bytes: Buffer): (() => void) | undefined;
   /** The stream needs its place no longer. @param code with which it has ended; undefined: it was not opened */
   leave(stream: BackendStream, code: number | undefined): void;
 }
@@ -55,23 +46,23 @@ export type FindHost = (stream: BackendStream) => boolean;
 
 /** How often a stream that has sent nothing moves to another session, because its own has ended. */
 const MOVES_MAX = 3;
-/** A line is added for what HTTP/2 does not state. */
-const RESPONSE_LIMITS = { maxHeaders: RESPONSE_HEADERS_MAX + 1 };
-/** SETTINGS_INITIAL_WINDOW_SIZE: bytes of a response that a stream holds when its client does not read. */
-export const STREAM_WINDOW_BYTES = 128 * 1024;
-const RELEASE_NOTHING = (): void => undefined;
 
-export class BackendStream implements Upstream {
+export class BackendStream implements Upstream, WireStream {
   connected = false;
   isUnsent = false;
   responseBegun = false;
   /** The request must not be sent twice: a session that was quiet has to show first that it is alive. */
   readonly needsProof: boolean;
+  id = 0;
+  window = 0;
+  ownWindow = 0;
+  owed = 0;
+  isEndSeen = false;
   readonly #findHost: FindHost;
   #client: UpstreamClient | undefined;
   #method = '';
   #host: StreamHost | undefined;
-  #stream: ClientHttp2Stream | undefined;
+  #isOpen = false;
   #moves = 0;
   /** Bytes received on the connection when the request was sent. */
   #heardBefore = 0;
@@ -79,12 +70,14 @@ export class BackendStream implements Upstream {
   #framing: BodyFraming | undefined;
   /** Announced bytes of content that have not come; Infinity: their number is unknown. */
   #remaining = Infinity;
-  #hasTrailers = false;
-  #trailers = '';
-  /** END_STREAM has arrived. */
-  #endSeen = false;
-  #isComplete = false;
-  #requestTrailers: Record<string, string | string[]> | undefined;
+  #trailers: string | undefined;
+  /** The whole request is written. */
+  #isSent = false;
+  /** The end of the body waits behind it: trailers as a header section. */
+  #end: string | undefined;
+  readonly #queue = new BodyQueue();
+  /** What the user does not take; undefined until the first pause. */
+  #held: HeldResponse | undefined;
 
   constructor(findHost: FindHost, needsProof: boolean) {
     this.#findHost = findHost;
@@ -96,13 +89,12 @@ export class BackendStream implements Upstream {
     return this.isUnsent;
   }
 
-  /** Received bytes of the response that are not passed on yet. */
-  get bytesWaiting(): number {
-    return this.#stream?.readableLength ?? 0;
+  get isFlushed(): boolean {
+    return this.#queue.isEmpty;
   }
 
-  get isFlushed(): boolean {
-    return this.#stream === undefined || this.#stream.writableLength === 0;
+  get expectsMore(): boolean {
+    return this.#framing !== undefined && !this.isEndSeen;
   }
 
   acquire(client: UpstreamClient, requestMethod: string): void {
@@ -142,222 +134,267 @@ export class BackendStream implements Upstream {
     const host = this.#host;
     if (host === undefined) return;
     this.#heardBefore = host.bytesRead;
-    const stream = host.open(source.headFields(), body === '', body === undefined && source.isChunked);
-    this.#stream = stream;
-    this.#listen(stream);
-    if (body === undefined) this.#listenForBody(stream);
-    if (body === undefined || body === '') return;
-    if (typeof body === 'string') stream.end(Buffer.from(body, 'latin1'));
+    const block = source.headBlock?.() ?? encodeFields(source.headFields());
+    this.#isOpen = true;
+    this.#isSent = host.wire.open(this, block, body);
+    if (this.#isSent || body === undefined) return;
+    if (typeof body === 'string') this.#queue.push(Buffer.from(body, 'latin1'), 0, body.length, OWN_MEMORY);
     else {
-      body.retain();
-      stream.end(body.bytes(), body.release);
+      const retain = (): (() => void) => {
+        body.retain();
+        return body.release;
+      };
+      this.#queue.push(body.bytes(), 0, body.length, { retain });
     }
+    this.#end = '';
+    if (this.#send()) host.wire.wait(this);
   }
 
   writeBody(bytes: Buffer, from: number, to: number, _isChunked: boolean, memory: BodyMemory): boolean {
-    const stream = this.#stream;
+    const host = this.#host;
     // What a backend no longer reads is dropped; its response decides.
-    if (stream === undefined || stream.destroyed || stream.writableEnded) return true;
-    this.#host?.guard.onBodySent(to - from);
-    const release = to - from <= TEXT_BODY_BYTES_MAX ? undefined : memory.retain(bytes);
-    if (release === undefined) {
-      const held = retainedCopy(bytes, from, to);
-      stream.write(held.copy, held.release);
-    } else stream.write(bytes.subarray(from, to), release);
-    return !stream.writableNeedDrain;
+    if (host === undefined || !this.#isOpen || this.#end !== undefined) return true;
+    const { wire } = host;
+    host.guard.onBodySent(to - from);
+    const length = to - from;
+    if (this.#queue.isEmpty && length <= TEXT_BODY_BYTES_MAX && length <= wire.roomFor(this)) {
+      wire.sendText(this, latin1Text(bytes, from, to));
+      if (!wire.isBlocked) return true;
+    } else {
+      this.#queue.push(bytes, from, to, memory);
+      if (!this.#send()) return true;
+    }
+    wire.wait(this);
+    return false;
   }
 
   endBody(_isChunked: boolean, trailers: string): void {
-    const stream = this.#stream;
-    if (stream === undefined || stream.destroyed || stream.writableEnded) return;
-    this.#requestTrailers = groupedFields(fieldsOfLines(trailers));
-    stream.end();
+    const host = this.#host;
+    if (host === undefined || !this.#isOpen || this.#end !== undefined) return;
+    this.#end = trailers === '' ? '' : encodeFields(fieldsOfLines(trailers));
+    if (this.#send()) host.wire.wait(this);
+  }
+
+  /** It may send again. @returns whether more waits */
+  onRoom(): boolean {
+    if (this.#send()) return true;
+    if (this.#end === undefined) this.#guard(() => this.#client?.onUpstreamWritable());
+    return false;
+  }
+
+  /** @returns whether something has to wait */
+  #send(): boolean {
+    const host = this.#host;
+    if (host === undefined) return false;
+    const { wire } = host;
+    if (!this.#queue.isEmpty) wire.together(() => this.#sendQueued(wire));
+    if (!this.#queue.isEmpty) return true;
+    if (this.#end === undefined) return wire.isBlocked;
+    if (this.#isSent) return false;
+    this.#isSent = true;
+    wire.sendEnd(this, this.#end);
+    if (this.isEndSeen) this.#close(ErrorCode.none);
+    return false;
+  }
+
+  #sendQueued(wire: SessionWire): void {
+    for (let sent = 0; sent < TURN_BYTES && !this.#queue.isEmpty; sent += FRAME_BYTES_MAX) {
+      const room = Math.min(wire.roomFor(this), FRAME_BYTES_MAX);
+      if (room <= 0) return;
+      this.#queue.send(room, (bytes, from, to, release) => wire.sendPiece(this, bytes, from, to, release));
+    }
   }
 
   pauseReading(): void {
-    this.#stream?.pause();
+    (this.#held ??= new HeldResponse()).isPaused = true;
   }
 
   resumeReading(): void {
-    this.#stream?.resume();
+    const held = this.#held;
+    if (held === undefined || !held.isPaused) return;
+    held.isPaused = false;
+    // Not from within the call of the user.
+    if (!held.isEmpty) queueMicrotask(() => this.#guard(() => this.#passHeld(held)));
   }
 
-  /** Every chunk has its own memory. */
-  retain(): () => void {
-    return RELEASE_NOTHING;
+  retain(bytes: Buffer): (() => void) | undefined {
+    return this.#host === undefined ? RELEASE_NOTHING : this.#host.retain(bytes);
   }
 
   /** A complete exchange needs no end; any other is cancelled. */
   destroy(): void {
     this.#client = undefined;
-    const stream = this.#stream;
+    this.#held = undefined;
     const host = this.#host;
-    if (stream === undefined) {
+    if (host === undefined) return;
+    if (!this.#isOpen) {
       this.#host = undefined;
-      return host?.leave(this, undefined);
+      return host.leave(this, undefined);
     }
-    if (this.#isComplete && stream.writableFinished) return;
-    if (!this.responseBegun && host?.bytesRead === this.#heardBefore) host.suspect();
-    host?.guard.onBodyUnwanted(STREAM_WINDOW_BYTES);
-    if (!stream.closed) stream.close(constants.NGHTTP2_CANCEL);
-    // Nothing of it is read any more.
-    stream.resume();
+    if (!this.responseBegun && host.bytesRead === this.#heardBefore) host.suspect();
+    if (!this.isEndSeen) host.guard.onBodyUnwanted(STREAM_WINDOW_BYTES);
+    host.wire.reset(this, ErrorCode.cancel);
+    this.#close(ErrorCode.cancel);
   }
 
-  /** All that this turn of the event loop has brought was passed on. */
+  /** All that this read of the connection has brought was passed on. */
   onTurnEnd(): void {
     this.#guard(() => this.#client?.onReadEnd());
   }
 
-  /** The session was told that the stream was not taken, and will not be (GOAWAY). */
-  noteRefused(lastStreamId: number): void {
-    const id = this.#stream?.id;
-    if (this.#stream !== undefined && (id === undefined || id > lastStreamId)) this.isUnsent = true;
+  // What the backend sends.
+
+  /** A header section. @param bytes of its encoded form */
+  onSection(section: Section, bytes: number, endStream: boolean): void {
+    const host = this.#host;
+    if (host === undefined) return;
+    host.heard();
+    host.guard.onHead(bytes);
+    if (this.isEndSeen) return this.breakOff(ErrorCode.streamClosed);
+    this.#guard(() => this.#onSection(host, section, endStream));
   }
 
-  #listen(stream: ClientHttp2Stream): void {
-    type OnHead = (headers: object, flags: number, raw: string[]) => void;
-    const onHead =
-      (step: OnHead): OnHead =>
-      (headers, flags, raw) => {
-        this.#host?.heard();
-        this.#guard(() => step(headers, flags, raw));
-      };
-    const { guard } = this.#host as StreamHost;
-    stream.on('headers', onHead((_headers, _flags, raw) => this.#onInterim(raw, guard)) as () => void);
-    stream.on(
-      'response',
-      onHead((_headers, flags, raw) => this.#onResponse(stream, flags, raw, guard)) as () => void,
-    );
-    stream.on('trailers', onHead((_headers, _flags, raw) => this.#onTrailers(raw, guard)) as () => void);
-    stream.on('end', () => this.#guard(() => this.#onEnd()));
-    // The end of the stream follows its error and is handled there.
-    stream.on('error', () => undefined);
-    stream.on('close', () => this.#guard(() => this.#onClose(stream)));
-  }
-
-  /** For a body that is written in pieces. */
-  #listenForBody(stream: ClientHttp2Stream): void {
-    stream.on('drain', () => this.#guard(() => this.#client?.onUpstreamWritable()));
-    stream.on('wantTrailers', () => this.#sendTrailers(stream));
-  }
-
-  #onInterim(raw: string[], guard: Http2Guard): void {
-    guard.onRequest(raw);
+  #onSection(host: StreamHost, section: Section, endStream: boolean): void {
     this.responseBegun = true;
-    const head = this.#parse(raw, false);
-    if (head === undefined) return;
-    this.#interims += 1;
-    if (head.status === 101) this.#breakOff({ cause: 'bad_response', fault: 'unasked_switch' });
-    else if (this.#interims > INTERIM_RESPONSES_MAX)
-      this.#breakOff({ cause: 'bad_response', fault: 'too_many_interims' });
-    else this.#client?.onInterim(head);
-  }
-
-  #onResponse(stream: ClientHttp2Stream, flags: number, raw: string[], guard: Http2Guard): void {
-    guard.onRequest(raw);
-    this.responseBegun = true;
-    if (this.#framing !== undefined) return this.#breakOff(malformed('The response has two heads.'));
-    const isWhole = (flags & constants.NGHTTP2_FLAG_END_STREAM) !== 0;
-    const head = this.#parse(raw, isWhole);
-    if (head === undefined) return;
+    if (this.#framing !== undefined) return this.#onTrailers(host, section, endStream);
+    const head = host.wire.sections.headOf(section, this.#method, endStream);
+    if ('cause' in head) return this.#breakOff(ErrorCode.protocol, head);
+    if (head.status < 200) {
+      this.#interims += 1;
+      if (endStream) this.#breakOff(ErrorCode.protocol, malformed('An interim response ends the stream.'));
+      else if (head.status === 101)
+        this.#breakOff(ErrorCode.protocol, { cause: 'bad_response', fault: 'unasked_switch' });
+      else if (this.#interims > INTERIM_RESPONSES_MAX)
+        this.#breakOff(ErrorCode.protocol, { cause: 'bad_response', fault: 'too_many_interims' });
+      else this.#client?.onInterim(head);
+      return;
+    }
     this.#framing = head.framing;
     if (head.framing === BodyFraming.none) this.#remaining = 0;
     else if (head.framing === BodyFraming.contentLength) this.#remaining = head.contentLength;
-    else watchEnd(stream, () => (this.#endSeen = true));
-    if (isWhole) this.#endSeen = true;
+    if (endStream && this.#remaining === Infinity) this.#remaining = 0;
     this.#client?.onResponseHead(head);
-    this.#host?.head.rest();
+    head.rest();
     // A user that retries this response has ended the stream.
-    if (this.#client === undefined) return;
-    stream.on('data', (chunk: Buffer) => this.#guard(() => this.#onData(chunk, guard)));
-    this.#host?.flushLater(this);
+    if (this.#host === undefined) return;
+    if (endStream) this.onEnd();
+    else host.wire.touch(this);
   }
 
-  #parse(raw: string[], isWhole: boolean): ResponseHead | undefined {
-    const text = responseText(raw, this.#method, isWhole);
-    const head = this.#host?.head;
-    if (text === undefined || head === undefined)
-      this.#breakOff(malformed('The header section of the response is malformed.'));
-    else if (text.length > RESPONSE_HEAD_BYTES_MAX)
-      this.#breakOff({ cause: 'bad_response', fault: 'head_too_large' });
-    else {
-      const error = head.parse(text, this.#method, RESPONSE_LIMITS);
-      if (error === undefined) return head;
-      this.#breakOff(malformed(error.detail));
-    }
-    return undefined;
+  #onTrailers(host: StreamHost, section: Section, endStream: boolean): void {
+    if (!endStream) return this.#breakOff(ErrorCode.protocol, malformed('The response has two heads.'));
+    const trailers = host.wire.sections.trailersOf(section);
+    if (typeof trailers === 'object') return this.#breakOff(ErrorCode.protocol, trailers);
+    this.#trailers = trailers;
+    this.onEnd();
   }
 
-  #onData(chunk: Buffer, guard: Http2Guard): void {
-    guard.onBodyReceived(chunk.length);
+  onData(bytes: Buffer, from: number, to: number): void {
     const host = this.#host;
-    host?.heard();
-    if (chunk.length === 0 || this.#client === undefined) return;
-    if (chunk.length > this.#remaining)
-      return this.#breakOff(malformed('The response has more content than its Content-Length.'));
-    this.#remaining -= chunk.length;
-    this.#client.onResponseData(chunk, 0, chunk.length);
-    host?.flushLater(this);
+    if (host === undefined) return;
+    const length = to - from;
+    host.heard();
+    host.guard.onBodyReceived(length);
+    if (this.#framing === undefined)
+      return this.#breakOff(ErrorCode.protocol, malformed('The response has content before its head.'));
+    if (length > this.#remaining)
+      return this.#breakOff(
+        ErrorCode.protocol,
+        malformed('The response has more content than its Content-Length.'),
+      );
+    this.#remaining -= length;
+    const held = this.#held;
+    if (held !== undefined && (held.isPaused || !held.isEmpty)) return held.push(bytes, from, to);
+    this.#guard(() => this.#client?.onResponseData(bytes, from, to));
+    host.wire.passedOn(this, length);
+    host.wire.touch(this);
   }
 
-  #onTrailers(raw: string[], guard: Http2Guard): void {
-    guard.onRequest(raw);
-    const text = trailerText(raw);
-    const lines =
-      text === undefined || text.length > RESPONSE_HEAD_BYTES_MAX ? null : forwardableTrailers(text);
-    if (lines === null) return this.#breakOff(malformed('The trailer section of the response is malformed.'));
-    if (typeof lines === 'object') return this.#breakOff(malformed(lines.detail));
-    this.#hasTrailers = true;
-    this.#trailers = lines ?? '';
+  /** END_STREAM. */
+  onEnd(): void {
+    const host = this.#host;
+    if (host === undefined) return;
+    if (this.#framing === undefined)
+      return this.#breakOff(ErrorCode.protocol, malformed('The response has no head.'));
+    if (this.#remaining > 0 && this.#remaining < Infinity)
+      return this.#breakOff(
+        ErrorCode.protocol,
+        malformed('The response has less content than its Content-Length.'),
+      );
+    this.isEndSeen = true;
+    if (this.#isSent) this.#close(ErrorCode.none);
+    if (this.#held?.isEmpty === false) return;
+    this.#complete();
+    host.wire.touch(this);
   }
 
-  /** Also follows a reset; only END_STREAM ends a response. */
-  #onEnd(): void {
-    const isLengthKnown = this.#remaining !== Infinity;
-    const isWhole = isLengthKnown ? this.#remaining === 0 : this.#endSeen || this.#hasTrailers;
-    if (this.#framing === undefined || !isWhole || this.#client === undefined) return;
-    this.#isComplete = true;
-    const client = this.#client;
-    client.onResponseEnd(this.#trailers);
-    client.onReadEnd();
+  #complete(): void {
+    this.#guard(() => this.#client?.onResponseEnd(this.#trailers ?? ''));
   }
 
-  #sendTrailers(stream: ClientHttp2Stream): void {
-    if (stream.closed || stream.destroyed) return;
-    try {
-      stream.sendTrailers(this.#requestTrailers ?? {});
-    } catch {
-      // The session calls this and cannot report an error: if Node refuses to send, the stream ends.
-      stream.close(constants.NGHTTP2_INTERNAL_ERROR);
+  /** The user reads again. */
+  #passHeld(held: HeldResponse): void {
+    while (!held.isEmpty && !held.isPaused && this.#client !== undefined) {
+      const piece = held.shift();
+      this.#client.onResponseData(piece, 0, piece.length);
+      this.#host?.wire.passedOn(this, piece.length);
+      if (held.isEmpty && this.isEndSeen) this.#complete();
+      this.#client?.onReadEnd();
     }
+  }
+
+  /** RST_STREAM. */
+  onReset(code: number): void {
+    const host = this.#host;
+    if (host === undefined) return;
+    this.#close(code);
+    // A response that has come whole stays whole.
+    if (this.isEndSeen) return;
+    if (this.#framing !== undefined && this.#remaining === 0) {
+      this.isEndSeen = true;
+      if (this.#held?.isEmpty === false) return;
+      this.#complete();
+      return host.wire.touch(this);
+    }
+    if (code === ErrorCode.refusedStream) this.isUnsent = true;
+    if (this.isUnsent && !this.responseBegun) return this.#fail({ cause: 'reset', fault: 'stream_refused' });
+    this.#fail(failureOfCode(code));
+  }
+
+  /** The connection has ended. */
+  onLost(failure: UpstreamFailure): void {
+    if (this.#host === undefined) return;
+    this.#close(undefined);
+    if (!this.isEndSeen) this.#fail(failure);
+  }
+
+  /** The backend broke the protocol in this stream alone. */
+  breakOff(code: number): void {
+    this.#breakOff(code, failureOfCode(code));
   }
 
   /** The gateway ends the stream because of what the backend has sent. */
-  #breakOff(failure: UpstreamFailure): void {
-    const stream = this.#stream;
-    if (stream !== undefined && !stream.closed) stream.close(constants.NGHTTP2_PROTOCOL_ERROR);
+  #breakOff(code: number, failure: UpstreamFailure): void {
+    const host = this.#host;
+    if (host === undefined) return;
+    host.wire.reset(this, code);
+    this.#close(code);
     this.#fail(failure);
   }
 
-  #onClose(stream: ClientHttp2Stream): void {
+  /** The stream is over; what is held is still passed on. */
+  #close(code: number | undefined): void {
     const host = this.#host;
-    const code = stream.rstCode ?? constants.NGHTTP2_INTERNAL_ERROR;
     this.#host = undefined;
-    // Without an id it was never sent: the session ends, or has no more ids.
-    const isLeftOver = stream.id === undefined;
-    if (isLeftOver) host?.retire();
-    if (isLeftOver || code === constants.NGHTTP2_REFUSED_STREAM) this.isUnsent = true;
+    this.#queue.clear();
+    host?.wire.close(this);
     host?.leave(this, code);
-    if (this.#isComplete || this.#client === undefined) return;
-    if (this.isUnsent && !this.responseBegun) return this.#fail({ cause: 'reset', fault: 'stream_refused' });
-    this.#fail(host?.failure ?? failureOfCode(code));
   }
 
   #fail(failure: UpstreamFailure): void {
     const client = this.#client;
     this.#client = undefined;
-    client?.onUpstreamFailure(failure);
+    this.#guard(() => client?.onUpstreamFailure(failure));
   }
 
   /** A defect of the gateway ends only the exchange in which it occurs. */
@@ -370,15 +407,12 @@ export class BackendStream implements Upstream {
       client?.onDefect(error);
     }
   }
-}
 
-/**
- * Calls `onEnd` when END_STREAM arrives. Node ends the stream's reading side for a reset with NO_ERROR too, but only
- * after it has marked the stream as closed.
- */
-function watchEnd(stream: ClientHttp2Stream, onEnd: () => void): void {
-  stream.push = (chunk: unknown, encoding?: BufferEncoding) => {
-    if (chunk === null && !stream.closed) onEnd();
-    return Duplex.prototype.push.call(stream, chunk, encoding);
-  };
+  onDefect(error: unknown): void {
+    this.#guard(() => {
+      throw error;
+    });
+  }
 }
+const RELEASE_NOTHING = (): void => undefined;
+const OWN_MEMORY: BodyMemory = { retain: () => RELEASE_NOTHING };

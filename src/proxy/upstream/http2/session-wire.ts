@@ -1,0 +1,416 @@
+/**
+ * The frames of an HTTP/2 connection to a backend, as its client (RFC 9113): streams by their numbers, settings of both
+ * sides, and flow control. Of what the backend breaks, some ends a stream and some the connection (section 5.4), as the
+ * RFC says. The window of the connection is given back at once, and that of a stream as its response is passed on, so
+ * that a client that does not read holds its own window and does not block the streams of others.
+ *
+ * Owns the open streams, the windows, the settings of the backend, and which streams wait to send their bodies.
+ */
+import { FrameReader, type FrameReceiver } from '../../../http/http2/frame-reader.ts';
+import {
+  ErrorCode,
+  Flag,
+  FRAME_BYTES_MAX,
+  frameHead,
+  FrameType,
+  goawayFrame,
+  headersFrames,
+  pingFrame,
+  PREFACE,
+  resetFrame,
+  Setting,
+  SETTINGS_ACK,
+  settingsFrame,
+  STREAM_ID_MAX,
+  WINDOW_BYTES,
+  WINDOW_BYTES_MAX,
+  windowUpdateFrame,
+} from '../../../http/http2/frames.ts';
+import { EMPTY_TABLE } from '../../../http/http2/hpack/encoder.ts';
+import { latin1Text } from '../../../http/latin1.ts';
+import type { BodyBuffer } from '../../io/body-buffer-pool.ts';
+import { LIST_BYTES_MAX, ResponseSections, type Section } from './response-sections.ts';
+import type { SessionLink } from './session-link.ts';
+
+/** Of the whole connection, which is given back at once. */
+const SESSION_WINDOW_BYTES = 4 * 1024 * 1024;
+/** SETTINGS_INITIAL_WINDOW_SIZE: bytes of a response that a stream holds when its client does not read. */
+export const STREAM_WINDOW_BYTES = 128 * 1024;
+/** Of our own PING. */
+const PING_TEXT = 'headgate';
+/** What one stream sends before the others that wait have had their turn. */
+export const TURN_BYTES = 64 * 1024;
+
+/** A stream; the numbers are written here. */
+export interface WireStream {
+  id: number;
+  /** What may be sent. */
+  window: number;
+  /** What the backend may send. */
+  ownWindow: number;
+  /** What it may send in addition, and was not told yet. */
+  owed: number;
+  /** END_STREAM has arrived. */
+  readonly isEndSeen: boolean;
+  /** More of the response's body will follow. */
+  readonly expectsMore: boolean;
+  /** A header section. @param bytes of its encoded form */
+  onSection(section: Section, bytes: number, endStream: boolean): void;
+  /** A piece of content, valid during the call. */
+  onData(bytes: Buffer, from: number, to: number): void;
+  /** END_STREAM. */
+  onEnd(): void;
+  /** The backend has ended it; it is closed by that. */
+  onReset(code: number): void;
+  /** The backend broke the protocol in this stream alone: ends it. */
+  breakOff(code: number): void;
+  /** It may send again. @returns whether more waits */
+  onRoom(): boolean;
+  /** All that a read of the connection has brought was passed on. */
+  onTurnEnd(): void;
+}
+
+/** Told of what concerns the whole connection. */
+export interface WireOwner {
+  /** PING or SETTINGS have arrived. */
+  onControl(): void;
+  onSettings(): void;
+  onPong(): void;
+  /** It takes no more streams. */
+  retire(): void;
+  /** Because of an error; streams above the last one have ended already. */
+  onGoaway(code: number): void;
+  /** The backend broke the protocol; GOAWAY is written. Nothing more is read. */
+  onBroken(code: number): void;
+}
+
+export class SessionWire implements FrameReceiver {
+  readonly sections = new ResponseSections();
+  /** SETTINGS_MAX_CONCURRENT_STREAMS of the backend. */
+  streamsMax = Infinity;
+  readonly #link: SessionLink;
+  readonly #owner: WireOwner;
+  readonly #reader = new FrameReader(this);
+  readonly #streams = new Map<number, WireStream>();
+  #lastId = -1;
+  #initialWindow = WINDOW_BYTES;
+  /** What may be sent. */
+  #window = WINDOW_BYTES;
+  /** What the backend may send. */
+  #ownWindow = SESSION_WINDOW_BYTES;
+  /** The table of the encoder has to be named empty in the next section. */
+  #namesTable = true;
+  #hasSettings = false;
+  /** Whose DATA frame is being read; undefined: its content is dropped. */
+  #target: WireStream | undefined;
+  /** Streams with bodies that wait, in the order of their turns. */
+  readonly #waiting = new Set<WireStream>();
+  /** `pump` will be called. */
+  #isPumping = false;
+  /** Streams that this read has brought something. */
+  #touched: WireStream[] = [];
+
+  constructor(link: SessionLink, owner: WireOwner) {
+    this.#link = link;
+    this.#owner = owner;
+  }
+
+  get openCount(): number {
+    return this.#streams.size;
+  }
+
+  /** More of a response will follow. */
+  get expectsMore(): boolean {
+    for (const stream of this.#streams.values()) if (stream.expectsMore) return true;
+    return false;
+  }
+
+  /** There are no more numbers for streams. */
+  get isUsedUp(): boolean {
+    return this.#lastId + 2 > STREAM_ID_MAX;
+  }
+
+  /** The first frames (section 3.4). */
+  start(): void {
+    this.#link.writeText(
+      PREFACE +
+        settingsFrame([
+          [Setting.enablePush, 0],
+          [Setting.initialWindowSize, STREAM_WINDOW_BYTES],
+          [Setting.maxHeaderListSize, LIST_BYTES_MAX],
+        ]) +
+        windowUpdateFrame(0, SESSION_WINDOW_BYTES - WINDOW_BYTES),
+    );
+  }
+
+  read(bytes: Buffer, length: number): void {
+    this.#reader.read(bytes, 0, length);
+    const touched = this.#touched;
+    if (touched.length === 0) return;
+    this.#touched = [];
+    for (const stream of touched) stream.onTurnEnd();
+  }
+
+  /** Its `onTurnEnd` is called when all that was read is passed on. */
+  touch(stream: WireStream): void {
+    if (this.#touched.at(-1) !== stream) this.#touched.push(stream);
+  }
+
+  stop(): void {
+    this.#reader.stop();
+    this.#waiting.clear();
+  }
+
+  /**
+   * Opens a stream, and sends its request, with the whole body if it fits into the windows.
+   * @param block without a change of the table
+   * @param body '' for none; undefined: it follows
+   * @returns whether the body was sent
+   */
+  open(stream: WireStream, block: string, body: string | BodyBuffer | undefined): boolean {
+    const id = this.#lastId + 2;
+    this.#lastId = id;
+    this.#streams.set(id, stream);
+    stream.id = id;
+    stream.window = this.#initialWindow;
+    stream.ownWindow = STREAM_WINDOW_BYTES;
+    const whole = this.#namesTable ? EMPTY_TABLE + block : block;
+    this.#namesTable = false;
+    const head = headersFrames(id, whole, body === '', FRAME_BYTES_MAX);
+    if (body === undefined || body === '' || body.length > Math.min(FRAME_BYTES_MAX, this.roomFor(stream))) {
+      this.#link.writeText(head);
+      return body === '';
+    }
+    const { length } = body;
+    this.#window -= length;
+    stream.window -= length;
+    const text = head + frameHead(length, FrameType.data, Flag.endStream, id);
+    if (typeof body === 'string') this.#link.writeText(text + body);
+    else this.#link.writeWithBody(text, body);
+    return true;
+  }
+
+  /** Bytes of a body that may be sent now. */
+  roomFor(stream: WireStream): number {
+    return this.#link.isBlocked ? 0 : Math.min(this.#window, stream.window);
+  }
+
+  get isBlocked(): boolean {
+    return this.#link.isBlocked;
+  }
+
+  /** What `step` sends goes out as one write. */
+  together(step: () => void): void {
+    this.#link.cork();
+    step();
+    this.#link.uncork();
+  }
+
+  /** A small piece, for which there is room. */
+  sendText(stream: WireStream, text: string): void {
+    this.#spend(stream, text.length);
+    this.#link.writeText(frameHead(text.length, FrameType.data, 0, stream.id) + text);
+  }
+
+  /** A piece of up to a frame, for which there is room. @param release called when it is written or dropped */
+  sendPiece(stream: WireStream, bytes: Buffer, from: number, to: number, release: () => void): void {
+    this.#spend(stream, to - from);
+    this.#link.writeBoth(frameHead(to - from, FrameType.data, 0, stream.id), bytes, from, to, release);
+  }
+
+  #spend(stream: WireStream, bytes: number): void {
+    this.#window -= bytes;
+    stream.window -= bytes;
+  }
+
+  /** @param trailers encoded; '' for none */
+  sendEnd(stream: WireStream, trailers: string): void {
+    this.#link.writeText(
+      trailers === ''
+        ? frameHead(0, FrameType.data, Flag.endStream, stream.id)
+        : headersFrames(stream.id, trailers, true, FRAME_BYTES_MAX),
+    );
+  }
+
+  /** `onRoom` of the stream is called when it may send again; if it may already, in a later tick. */
+  wait(stream: WireStream): void {
+    this.#waiting.add(stream);
+    if (this.#isPumping || this.roomFor(stream) <= 0) return;
+    this.#isPumping = true;
+    setImmediate(() => {
+      this.#isPumping = false;
+      this.pump();
+    });
+  }
+
+  /** The stream is over, for both sides. */
+  close(stream: WireStream): void {
+    this.#streams.delete(stream.id);
+    this.#waiting.delete(stream);
+    if (this.#target === stream) this.#target = undefined;
+  }
+
+  reset(stream: WireStream, code: number): void {
+    this.close(stream);
+    this.#link.writeText(resetFrame(stream.id, code));
+  }
+
+  ping(): void {
+    this.#link.writeText(pingFrame(PING_TEXT, false));
+  }
+
+  goaway(code: number): void {
+    this.#link.writeText(goawayFrame(code));
+  }
+
+  /** So many bytes of a response were passed on. */
+  passedOn(stream: WireStream, bytes: number): void {
+    stream.owed += bytes;
+    if (stream.owed < STREAM_WINDOW_BYTES / 2 || stream.isEndSeen || !this.#streams.has(stream.id)) return;
+    this.#link.writeText(windowUpdateFrame(stream.id, stream.owed));
+    stream.ownWindow += stream.owed;
+    stream.owed = 0;
+  }
+
+  /** The backend reads again, or a window has opened. */
+  pump(): void {
+    // Those that go on waiting come last in the next round.
+    const round = Array.from(this.#waiting);
+    for (const stream of round) {
+      if (this.#link.isBlocked) return;
+      if (this.#waiting.delete(stream) && stream.onRoom()) this.wait(stream);
+    }
+  }
+
+  // What the backend sends.
+
+  onDataFrame(id: number, length: number, content: number): void {
+    if (!this.#mayHaveFrames(id)) return;
+    this.#ownWindow -= length;
+    if (this.#ownWindow < 0) return this.onFrameError(ErrorCode.flowControl);
+    if (this.#ownWindow < SESSION_WINDOW_BYTES / 2) {
+      this.#link.writeText(windowUpdateFrame(0, SESSION_WINDOW_BYTES - this.#ownWindow));
+      this.#ownWindow = SESSION_WINDOW_BYTES;
+    }
+    const stream = this.#streams.get(id);
+    this.#target = stream;
+    if (stream === undefined) return;
+    stream.ownWindow -= length;
+    if (stream.ownWindow < 0) return stream.breakOff(ErrorCode.flowControl);
+    if (stream.isEndSeen) return stream.breakOff(ErrorCode.streamClosed);
+    if (length > content) this.passedOn(stream, length - content);
+  }
+
+  onData(_id: number, bytes: Buffer, from: number, to: number): void {
+    this.#target?.onData(bytes, from, to);
+  }
+
+  onDataEnd(_id: number, endStream: boolean): void {
+    const stream = this.#target;
+    this.#target = undefined;
+    if (endStream) stream?.onEnd();
+  }
+
+  onHeaders(id: number, bytes: Buffer, from: number, to: number, endStream: boolean): void {
+    if (!this.#mayHaveFrames(id)) return;
+    // Also for a stream that is over: later sections build on the table.
+    const section = this.sections.read(bytes, from, to);
+    if (section === undefined) return this.onFrameError(ErrorCode.compression);
+    this.#streams.get(id)?.onSection(section, to - from, endStream);
+  }
+
+  onReset(id: number, code: number): void {
+    if (!this.#mayHaveFrames(id)) return;
+    this.#streams.get(id)?.onReset(code);
+  }
+
+  onSetting(id: number, value: number): void {
+    switch (id) {
+      case Setting.headerTableSize:
+        this.#namesTable = true;
+        return;
+      case Setting.enablePush:
+        // Section 6.5.2: a server cannot allow it.
+        if (value !== 0) this.onFrameError(ErrorCode.protocol);
+        return;
+      case Setting.maxConcurrentStreams:
+        this.streamsMax = value;
+        return;
+      case Setting.initialWindowSize:
+        return this.#changeInitialWindow(value);
+      case Setting.maxFrameSize:
+        // Larger frames than the default are not sent.
+        if (value < FRAME_BYTES_MAX || value > 2 ** 24 - 1) this.onFrameError(ErrorCode.protocol);
+        return;
+      default:
+    }
+  }
+
+  /** Section 6.9.2: streams that are open change too, also below zero. */
+  #changeInitialWindow(bytes: number): void {
+    if (bytes > WINDOW_BYTES_MAX) return this.onFrameError(ErrorCode.flowControl);
+    const change = bytes - this.#initialWindow;
+    this.#initialWindow = bytes;
+    for (const stream of this.#streams.values()) {
+      stream.window += change;
+      if (stream.window > WINDOW_BYTES_MAX) return this.onFrameError(ErrorCode.flowControl);
+    }
+  }
+
+  onSettingsEnd(): void {
+    this.#hasSettings = true;
+    this.#link.writeText(SETTINGS_ACK);
+    this.#owner.onControl();
+    this.#owner.onSettings();
+    this.pump();
+  }
+
+  onSettingsAck(): void {
+    this.#owner.onControl();
+  }
+
+  onPing(bytes: Buffer, from: number, isAck: boolean): void {
+    if (!this.#mayHaveFrames(0)) return;
+    const text = latin1Text(bytes, from, from + PING_TEXT.length);
+    this.#owner.onControl();
+    if (!isAck) this.#link.writeText(pingFrame(text, true));
+    else if (text === PING_TEXT) this.#owner.onPong();
+  }
+
+  /** Section 6.8: streams above the last one were not and will not be looked at. */
+  onGoaway(last: number, code: number): void {
+    if (!this.#mayHaveFrames(0)) return;
+    this.#owner.retire();
+    for (const [id, stream] of this.#streams) if (id > last) stream.onReset(ErrorCode.refusedStream);
+    if (code !== ErrorCode.none) this.#owner.onGoaway(code);
+  }
+
+  onWindowUpdate(id: number, bytes: number): void {
+    if (!this.#mayHaveFrames(id)) return;
+    const stream = this.#streams.get(id);
+    if (id !== 0 && stream === undefined) return;
+    if (stream === undefined) {
+      if (bytes === 0) return this.onFrameError(ErrorCode.protocol);
+      this.#window += bytes;
+      if (this.#window > WINDOW_BYTES_MAX) return this.onFrameError(ErrorCode.flowControl);
+      return this.pump();
+    }
+    if (bytes === 0) return stream.breakOff(ErrorCode.protocol);
+    stream.window += bytes;
+    if (stream.window > WINDOW_BYTES_MAX) return stream.breakOff(ErrorCode.flowControl);
+    if (this.roomFor(stream) > 0 && this.#waiting.delete(stream) && stream.onRoom()) this.wait(stream);
+  }
+
+  onFrameError(code: number): void {
+    this.#reader.stop();
+    this.goaway(code);
+    this.#owner.onBroken(code);
+  }
+
+  /** SETTINGS come first (section 3.4), and only streams that were opened have frames (section 5.1). */
+  #mayHaveFrames(id: number): boolean {
+    if (this.#hasSettings && (id === 0 || (id <= this.#lastId && id % 2 === 1))) return true;
+    this.onFrameError(ErrorCode.protocol);
+    return false;
+  }
+}
