@@ -136,6 +136,7 @@ export class BackendStream implements Upstream, WireStream {
     this.#heardBefore = host.bytesRead;
     const block = source.headBlock?.() ?? encodeFields(source.headFields());
     this.#isOpen = true;
+    if (body !== undefined && body !== '') host.guard.onBodySent(body.length);
     this.#isSent = host.wire.open(this, block, body);
     if (this.#isSent || body === undefined) return;
     if (typeof body === 'string') this.#queue.push(Buffer.from(body, 'latin1'), 0, body.length, OWN_MEMORY);

@@ -1,0 +1,349 @@
+/**
+ * Frames of backends that RFC 9113 and RFC 7541 forbid: which of them end a stream, which the connection, and with which
+ * code the backend hears of it; frames that are rare and allowed; and windows, in both directions.
+ */
+import { describe, expect, it } from 'vitest';
+import {
+  startFrameBackend,
+  startHttp2Backend,
+  type FrameBackend,
+  type FrameConnection,
+} from '../../support/backends/http2-backend.ts';
+import {
+  ACK,
+  encodeFields,
+  END_HEADERS,
+  END_STREAM,
+  FRAME,
+  frame,
+  headers,
+  number32,
+  type Fields,
+  type Frame,
+} from '../../support/clients/http2-frames.ts';
+import { connectRaw } from '../../support/clients/raw-client.ts';
+import { closeAfterEach } from '../../support/closers.ts';
+import { untilHolds } from '../../support/measure/until.ts';
+import { oneRoute, startProxy, type TestProxyOptions } from '../../support/proxy.ts';
+import { Random } from '../../fuzz/random.ts';
+
+const closers = closeAfterEach();
+
+const PADDED = 8;
+const PRIORITY = 32;
+const OK: Fields = [[':status', '200']];
+const PUSH_PROMISE = 5;
+/** RFC 9113 section 7. */
+const CODE = {
+  protocol: 1,
+  flowControl: 3,
+  streamClosed: 5,
+  frameSize: 6,
+  compression: 9,
+  calm: 11,
+} as const;
+
+const bytes = (...values: number[]): Buffer => Buffer.from(values);
+const data = (stream: number, text: string | Buffer, flags = 0): Buffer =>
+  frame(FRAME.data, flags, stream, Buffer.from(text));
+const whole = (stream: number, text = 'fine'): Buffer =>
+  Buffer.concat([headers(stream, OK, 0), data(stream, text, END_STREAM)]);
+const setting = (id: number, value: number): Buffer => Buffer.concat([bytes(0, id), number32(value)]);
+const settings = (...each: Buffer[]): Buffer => frame(FRAME.settings, 0, 0, Buffer.concat(each));
+const windowUpdate = (stream: number, increment: number): Buffer =>
+  frame(FRAME.windowUpdate, 0, stream, number32(increment));
+
+async function start(
+  onFrame: (connection: FrameConnection, frame: Frame) => void,
+  { first, ...setup }: TestProxyOptions & { readonly first?: Buffer } = {},
+) {
+  const backend = await startFrameBackend((connection, received) => {
+    if (received.type === FRAME.ping && received.flags !== ACK)
+      connection.send(frame(FRAME.ping, ACK, 0, received.payload));
+    onFrame(connection, received);
+  }, first);
+  closers.push(() => backend.close());
+  const proxy = await startProxy(
+    oneRoute({ backendPort: backend.port, revision: { backend_protocol: 'h2' } }),
+    setup,
+  );
+  closers.push(() => proxy.close());
+  return { backend, proxy, url: `http://127.0.0.1:${proxy.port}/a/v1/x` };
+}
+
+/** The code of the first frame of that type on the first connection. */
+async function codeIn(backend: FrameBackend, type: number, at: number): Promise<number> {
+  const find = (): Frame | undefined => backend.connections[0]?.frames.find((each) => each.type === type);
+  await untilHolds(() => find() !== undefined, `a frame of type ${type}`);
+  return find()?.payload.readUInt32BE(at) ?? -1;
+}
+
+async function outcome(url: string): Promise<string> {
+  const response = await fetch(url, { method: 'POST', body: 'x' });
+  const text = await response.text();
+  return response.status === 200 ? text : `${response.status} ${(JSON.parse(text) as { code: string }).code}`;
+}
+
+describe('a frame that ends the connection', () => {
+  const block = encodeFields(OK);
+  it.each<[string, number, Buffer]>([
+    ['padding beyond DATA', CODE.protocol, frame(FRAME.data, PADDED, 1, bytes(9, 1, 2))],
+    ['DATA that is too short for its padding', CODE.frameSize, frame(FRAME.data, PADDED, 1)],
+    [
+      'padding beyond HEADERS',
+      CODE.protocol,
+      frame(FRAME.headers, PADDED | END_HEADERS, 1, bytes(200, 0x88)),
+    ],
+    [
+      'HEADERS without their priority',
+      CODE.frameSize,
+      frame(FRAME.headers, PRIORITY | END_HEADERS, 1, bytes(1)),
+    ],
+    ['DATA of no stream', CODE.protocol, data(0, 'x')],
+    ['DATA of a stream that was not opened', CODE.protocol, data(7, 'x')],
+    ['HEADERS of a stream of the backend', CODE.protocol, headers(2, OK)],
+    ['RST_STREAM of a stream that was not opened', CODE.protocol, frame(FRAME.rstStream, 0, 9, number32(0))],
+    ['RST_STREAM that is too short', CODE.frameSize, frame(FRAME.rstStream, 0, 1, bytes(0))],
+    ['PRIORITY that is too short', CODE.frameSize, frame(FRAME.priority, 0, 1, bytes(0))],
+    ['a promise', CODE.protocol, frame(PUSH_PROMISE, END_HEADERS, 1, Buffer.concat([number32(2), block]))],
+    ['SETTINGS of a stream', CODE.protocol, frame(FRAME.settings, 0, 1)],
+    ['SETTINGS with half a setting', CODE.frameSize, frame(FRAME.settings, 0, 0, bytes(0, 4, 0))],
+    ['an acknowledgement with settings', CODE.frameSize, frame(FRAME.settings, ACK, 0, setting(4, 1))],
+    ['settings without end', CODE.calm, settings(...Array.from({ length: 40 }, () => setting(99, 1)))],
+    ['a window that is too large for a setting', CODE.flowControl, settings(setting(4, 2 ** 31))],
+    ['frames that may be too small', CODE.protocol, settings(setting(5, 100))],
+    ['pushes that are allowed', CODE.protocol, settings(setting(2, 1))],
+    ['PING of a stream', CODE.protocol, frame(FRAME.ping, 0, 1, Buffer.alloc(8))],
+    ['PING of seven bytes', CODE.frameSize, frame(FRAME.ping, 0, 0, Buffer.alloc(7))],
+    ['GOAWAY of four bytes', CODE.frameSize, frame(FRAME.goaway, 0, 0, Buffer.alloc(4))],
+    ['WINDOW_UPDATE of nothing', CODE.protocol, windowUpdate(0, 0)],
+    ['WINDOW_UPDATE beyond all windows', CODE.flowControl, windowUpdate(0, 2 ** 31 - 1)],
+    ['WINDOW_UPDATE of three bytes', CODE.frameSize, frame(FRAME.windowUpdate, 0, 0, Buffer.alloc(3))],
+    ['CONTINUATION of nothing', CODE.protocol, frame(FRAME.continuation, END_HEADERS, 1, block)],
+    [
+      'another frame between parts of a head',
+      CODE.protocol,
+      Buffer.concat([frame(FRAME.headers, 0, 1, block), frame(FRAME.ping, 0, 0, Buffer.alloc(8))]),
+    ],
+    [
+      'CONTINUATION of another stream',
+      CODE.protocol,
+      Buffer.concat([frame(FRAME.headers, 0, 1, block), frame(FRAME.continuation, END_HEADERS, 3)]),
+    ],
+    [
+      'empty parts of a head without end',
+      CODE.calm,
+      Buffer.concat([
+        frame(FRAME.headers, 0, 1),
+        ...Array.from({ length: 100 }, () => frame(FRAME.continuation, 0, 1)),
+      ]),
+    ],
+    [
+      'parts of a head without end',
+      CODE.calm,
+      Buffer.concat([
+        frame(FRAME.headers, 0, 1),
+        ...Array.from({ length: 20 }, () => frame(FRAME.continuation, 0, 1, Buffer.alloc(16_384))),
+      ]),
+    ],
+    ['a frame that is too long', CODE.frameSize, frame(99, 0, 0, Buffer.alloc(16_385))],
+    ['a reference to nothing', CODE.compression, frame(FRAME.headers, END_HEADERS, 1, bytes(0xff, 0x20))],
+    [
+      'a table that is too large',
+      CODE.compression,
+      frame(FRAME.headers, END_HEADERS, 1, bytes(0x3f, 0xe2, 0x1f, 0x88)),
+    ],
+  ])('%s: GOAWAY with code %i', async (_name, code, sent) => {
+    const { backend, proxy, url } = await start((connection, { type, stream }) => {
+      if (type === FRAME.headers) connection.send(connection.index === 0 ? sent : whole(stream));
+    });
+    expect(await outcome(url)).toBe('502 upstream_bad_response');
+    expect(await codeIn(backend, FRAME.goaway, 4)).toBe(code);
+    expect(await outcome(url)).toBe('fine');
+    await untilHolds(() => backend.connections[0]?.socket.readableEnded === true, 'its end', 3_000);
+    expect([backend.connections.length, proxy.defects]).toEqual([2, []]);
+  });
+});
+
+describe('a frame that ends its stream', () => {
+  it.each<[string, number, (stream: number) => Buffer]>([
+    ['content before a head', CODE.protocol, (stream) => data(stream, 'x')],
+    ['an end without a head', CODE.protocol, (stream) => data(stream, '', END_STREAM)],
+    ['an interim response that ends', CODE.protocol, (stream) => headers(stream, [[':status', '103']])],
+    ['WINDOW_UPDATE of nothing', CODE.protocol, (stream) => windowUpdate(stream, 0)],
+    ['WINDOW_UPDATE beyond all windows', CODE.flowControl, (stream) => windowUpdate(stream, 2 ** 31 - 1)],
+    ['a line end in a value', CODE.protocol, (stream) => headers(stream, [...OK, ['a', 'b\r\nc: d']])],
+    ['NUL in a value', CODE.protocol, (stream) => headers(stream, [...OK, ['a', 'b\0']])],
+    ['white space at the end of a value', CODE.protocol, (stream) => headers(stream, [...OK, ['a', 'b ']])],
+    ['a name with a colon', CODE.protocol, (stream) => headers(stream, [...OK, ['a: b', 'c']])],
+    ['a name that is empty', CODE.protocol, (stream) => headers(stream, [...OK, ['', 'c']])],
+    ['a line end in the status', CODE.protocol, (stream) => headers(stream, [[':status', '2\r\n']])],
+    [
+      'content of an empty response',
+      CODE.protocol,
+      (stream) => Buffer.concat([headers(stream, [[':status', '204']], 0), data(stream, 'x')]),
+    ],
+  ])('%s: RST_STREAM with code %i, and the connection stays', async (_name, code, make) => {
+    let count = 0;
+    const { backend, proxy, url } = await start((connection, { type, stream }) => {
+      if (type === FRAME.headers) connection.send(count++ === 0 ? make(stream) : whole(stream));
+    });
+    expect(await outcome(url)).toBe('502 upstream_bad_response');
+    expect(await codeIn(backend, FRAME.rstStream, 0)).toBe(code);
+    expect(await outcome(url)).toBe('fine');
+    expect([backend.connections.length, proxy.defects]).toEqual([1, []]);
+  });
+
+  it('more than its window holds: RST_STREAM with FLOW_CONTROL_ERROR, and other streams go on', async () => {
+    const { backend, proxy, url } = await start((connection, { type, stream }) => {
+      if (type !== FRAME.headers) return;
+      if (stream > 1) return connection.send(whole(stream));
+      const piece = data(stream, Buffer.alloc(16_000));
+      connection.send(headers(stream, OK, 0), ...Array.from({ length: 1_000 }, () => piece));
+    });
+    const slow = await connectRaw(proxy.port);
+    closers.push(() => slow.socket.destroy());
+    slow.socket.pause();
+    slow.write('GET /a/v1/x HTTP/1.1\r\nHost: a\r\n\r\n');
+    expect(await codeIn(backend, FRAME.rstStream, 0)).toBe(CODE.flowControl);
+    expect(await outcome(url)).toBe('fine');
+    expect([backend.connections.length, proxy.defects]).toEqual([1, []]);
+  });
+});
+
+describe('what is rare and allowed', () => {
+  it('a head in parts, with padding and priority, padded content, unknown frames and settings', async () => {
+    const { proxy, url } = await start((connection, { type, stream }) => {
+      if (type !== FRAME.headers) return;
+      const block = encodeFields([...OK, ['x-long', 'v'.repeat(10_000)]]);
+      const first = Buffer.concat([bytes(3, 0, 0, 0, 1, 9), block.subarray(0, 10), bytes(0, 0, 0)]);
+      connection.send(
+        frame(0x42, 0xff, stream, Buffer.from('grease')),
+        settings(setting(0x4242, 7), setting(1, 0)),
+        frame(FRAME.priority, 0, stream, bytes(0, 0, 0, 0, 1)),
+        frame(FRAME.headers, PADDED | PRIORITY, stream, first),
+        frame(FRAME.continuation, 0, stream),
+        frame(FRAME.continuation, 0, stream, block.subarray(10, 4_000)),
+        frame(FRAME.continuation, 0, stream, block.subarray(4_000, 8_000)),
+        frame(FRAME.continuation, END_HEADERS, stream, block.subarray(8_000)),
+        frame(FRAME.data, PADDED, stream, Buffer.concat([bytes(4), Buffer.from('one '), Buffer.alloc(4)])),
+        frame(FRAME.data, PADDED, stream, bytes(0)),
+        frame(
+          FRAME.data,
+          PADDED | END_STREAM,
+          stream,
+          Buffer.concat([bytes(255), Buffer.from('two'), Buffer.alloc(255)]),
+        ),
+      );
+    });
+    for (let count = 0; count < 2; count++) {
+      const response = await fetch(url);
+      expect([response.status, response.headers.get('x-long')?.length]).toEqual([200, 10_000]);
+      expect(await response.text()).toBe('one two');
+    }
+    expect(proxy.failures).toEqual([]);
+  });
+
+  it('frames that arrive byte by byte', async () => {
+    const { url } = await start((connection, { type, stream }) => {
+      if (type !== FRAME.headers) return;
+      const all = whole(stream, 'slowly');
+      let at = 0;
+      const send = (): void => {
+        connection.send(all.subarray(at, ++at));
+        if (at < all.length) setImmediate(send);
+      };
+      send();
+    });
+    expect(await outcome(url)).toBe('slowly');
+  });
+
+  it('a connection that takes fewer streams than before: the others wait for their turn', async () => {
+    let open = 0;
+    let most = 0;
+    const { backend, proxy, url } = await start(
+      (connection, { type, flags, stream }) => {
+        if (type === FRAME.headers) most = Math.max(most, ++open);
+        if ((flags & END_STREAM) === 0 || (type !== FRAME.headers && type !== FRAME.data)) return;
+        if (stream === 1) connection.send(settings(setting(3, 2)));
+        setTimeout(() => {
+          open -= 1;
+          connection.send(whole(stream));
+        }, 5);
+      },
+      { options: { maxUpstreamHttp2Connections: 1 } },
+    );
+    expect(await outcome(url)).toBe('fine');
+    const all = await Promise.all(Array.from({ length: 12 }, () => outcome(url)));
+    expect(all).toEqual(Array.from({ length: 12 }, () => 'fine'));
+    expect([most, backend.connections.length, proxy.failures]).toEqual([2, 1, []]);
+  });
+});
+
+describe('a body for a backend with small windows', () => {
+  it.each([0, 1_000])(
+    'goes out as they open, and never beyond them (first window of %i bytes)',
+    async (first) => {
+      const length = 30_000;
+      let [allowed, received, excess] = [first, 0, 0];
+      const { proxy, url } = await start(
+        (connection, { type, flags, stream, payload }) => {
+          if (type === FRAME.data) received += payload.length;
+          excess = Math.max(excess, received - allowed);
+          if (type === FRAME.data && (flags & END_STREAM) !== 0)
+            return connection.send(whole(stream, String(received)));
+          if (type !== FRAME.headers && (type !== FRAME.data || received < allowed)) return;
+          // By turns a larger setting, which holds for open streams, and an update.
+          allowed += 3_000;
+          if (allowed - first === 6_000) connection.send(settings(setting(4, first + 3_000)));
+          else connection.send(windowUpdate(stream, 3_000));
+        },
+        { first: setting(4, first) },
+      );
+      const response = await fetch(url, { method: 'POST', body: 'x'.repeat(length) });
+      expect([await response.text(), excess]).toEqual([String(length), 0]);
+      expect(proxy.failures).toEqual([]);
+    },
+  );
+});
+
+it("fields reach Node's server as they were sent, and come back, whatever their bytes and order", async () => {
+  const seed = Number(process.env['STORM_SEED'] ?? Math.floor(Math.random() * 2 ** 31));
+  const random = new Random(seed);
+  const server = await startHttp2Backend((stream, _headers, raw) => {
+    const own = raw.flatMap((text, index) =>
+      index % 2 === 0 && text.startsWith('x-r-') ? [[text, raw[index + 1] ?? '']] : [],
+    );
+    stream.respond({ ':status': 200, ...Object.fromEntries(own) });
+    stream.end('fine');
+  });
+  closers.push(() => server.close());
+  const proxy = await startProxy(
+    oneRoute({ backendPort: server.port, revision: { backend_protocol: 'h2' } }),
+  );
+  closers.push(() => proxy.close());
+  const client = await connectRaw(proxy.port);
+  closers.push(() => client.socket.destroy());
+  const character = (): string =>
+    String.fromCharCode(random.oneIn(5) ? 0x80 + random.below(128) : 0x21 + random.below(94));
+  const pool = Array.from({ length: 30 }, (_, index) => [
+    `x-r-${index % 20}`,
+    random.repeat(random.below(random.oneIn(10) ? 900 : 30), character),
+  ]);
+  for (let count = 0; count < 300; count++) {
+    const fields = new Map(
+      Array.from({ length: random.below(6) }, () => random.pick(pool) as [string, string]),
+    );
+    const lines = [...fields].map(([name, value]) => `${name}: ${value}\r\n`).join('');
+    client.write(
+      Buffer.from(
+        `GET /a/v1/${random.repeat(random.below(200), () => 'p')} HTTP/1.1\r\nHost: a\r\n${lines}\r\n`,
+        'latin1',
+      ),
+    );
+    const { status, headers: got } = await client.response();
+    const own = Object.entries(got).filter(([name]) => name.startsWith('x-r-'));
+    expect([status, new Map(own)], `STORM_SEED=${seed}`).toEqual([200, fields]);
+  }
+  expect([server.connections(), proxy.failures]).toEqual([1, []]);
+});
