@@ -12,6 +12,9 @@ import { incompleteHeadError } from '../../../src/http/heads/head-end.ts';
 import { canonicalHost, parseHostEntry } from '../../../src/http/fields/host-name.ts';
 import { isHostAndPort } from '../../../src/http/fields/host.ts';
 import { climbsOut, isPlainPath, lenientPath } from '../../../src/http/paths/lenient-path.ts';
+import { FrameReader } from '../../../src/http/http2/frame-reader.ts';
+import { frameHead, FrameType } from '../../../src/http/http2/frames.ts';
+import { HpackDecoder } from '../../../src/http/http2/hpack/decoder.ts';
 import { RequestHead } from '../../../src/http/heads/request-head.ts';
 import { ResponseHead } from '../../../src/http/heads/response-head.ts';
 import { isValidTraceparent } from '../../../src/http/fields/trace-context.ts';
@@ -262,6 +265,28 @@ const DOCUMENTS: readonly TextRow[] = [
 const distinct = (bytes: number, make: (index: number) => string): string[] =>
   Array.from({ length: Math.ceil(bytes / make(1000).length) }, (_, index) => make(index));
 
+const UNLIMITED_SECTION = { listBytesMax: Infinity, fieldsMax: Infinity };
+const ignore = (): void => undefined;
+
+function readFrames(bytes: Buffer, pieceBytes = 1): void {
+  const reader = new FrameReader({
+    onDataFrame: ignore,
+    onData: ignore,
+    onDataEnd: ignore,
+    onHeaders: ignore,
+    onReset: ignore,
+    onSetting: ignore,
+    onSettingsEnd: ignore,
+    onSettingsAck: ignore,
+    onPing: ignore,
+    onGoaway: ignore,
+    onWindowUpdate: ignore,
+    onFrameError: (code) => expect(code).toBe(0),
+  });
+  for (let at = 0; at < bytes.length; at += pieceBytes)
+    reader.read(bytes, at, Math.min(bytes.length, at + pieceBytes));
+}
+
 const OTHERS: readonly (readonly [name: string, prepare: Prepare])[] = [
   [
     'JSON, distinct keys',
@@ -292,6 +317,42 @@ const OTHERS: readonly (readonly [name: string, prepare: Prepare])[] = [
     (bytes) => {
       const fields = distinct(bytes, () => 'x').flatMap((name) => [name, '']);
       return () => http1Trailers(fields);
+    },
+  ],
+  ...(
+    [
+      ['names that enter the table', '\x40\x01a\x01b'],
+      ['references', '\x82'],
+      ['a Huffman code', '\x00\x01a\x85\x18\xc6\x31\x8c\x63'],
+      ['changes of the table', '\x20'],
+    ] as const
+  ).map(([name, piece]): readonly [string, Prepare] => [
+    `HPACK, ${name}`,
+    (bytes) => {
+      const block = Buffer.from(repeated(piece, bytes), 'latin1');
+      return () => {
+        const isRead = new HpackDecoder(UNLIMITED_SECTION).decode(block, 0, block.length);
+        if (!isRead) throw new Error('The section is broken');
+      };
+    },
+  ]),
+  [
+    'a head of HTTP/2 in parts, read byte by byte',
+    (bytes) => {
+      const parts = Math.ceil(bytes / 1024);
+      const text = Array.from({ length: parts }, (_, index) =>
+        index === 0
+          ? frameHead(1024, FrameType.headers, 0, 1) + ' '.repeat(1024)
+          : frameHead(1024, FrameType.continuation, 0, 1) + ' '.repeat(1024),
+      ).join('');
+      return () => readFrames(Buffer.from(text, 'latin1'));
+    },
+  ],
+  [
+    'empty frames of HTTP/2',
+    (bytes) => {
+      const text = repeated(frameHead(0, FrameType.data, 0, 1), bytes);
+      return () => readFrames(Buffer.from(text, 'latin1'), text.length);
     },
   ],
   [
