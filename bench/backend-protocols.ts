@@ -1,9 +1,9 @@
 /**
  * CPU time of the gateway for a request, by the protocol that its backend is asked in: `node bench/backend-protocols.ts
- * [checkout …] [--rounds 9] [--ms 600]`. One worker's traffic path in a process of its own for each checkout, a backend
- * that answers with ready bytes in another, and 64 clients of HTTP/1.1 in this one. The protocols and the checkouts take
- * turns in rounds, and ratios are those of the medians, so that a machine that others use disturbs all of them alike.
- * A checkout is a folder with its own `src`, `test` and a `node_modules` link.
+ * [checkout …] [--rounds 9] [--ms 600] [--clients 64]`. One worker's traffic path in a process of its own for each
+ * checkout, a backend that answers with ready bytes in another, and clients of HTTP/1.1 in this one. The protocols and
+ * the checkouts take turns in rounds, and ratios are those of the medians, so that a machine that others use disturbs
+ * all of them alike. A checkout is a folder with its own `src`, `test` and a `node_modules` link.
  */
 import { fork, type ChildProcess } from 'node:child_process';
 import * as net from 'node:net';
@@ -15,7 +15,6 @@ import type * as ProxySupport from '../test/support/proxy.ts';
 const LOADS = ['small', 'body', 'call'] as const;
 type LoadName = (typeof LOADS)[number];
 const PROTOCOLS = ['http1', 'h2'] as const;
-const CONNECTIONS = 64;
 const SMALL = Buffer.alloc(100, 'x');
 const BODIES: Readonly<Record<LoadName, number>> = { small: 0, body: 4096, call: 20 };
 
@@ -24,6 +23,7 @@ const { values, positionals } = parseArgs({
   options: {
     rounds: { type: 'string', default: '9' },
     ms: { type: 'string', default: '600' },
+    clients: { type: 'string', default: '64' },
     load: { type: 'string' },
     role: { type: 'string' },
   },
@@ -135,7 +135,7 @@ async function offer(port: number, load: LoadName, ms: number): Promise<number> 
         }
       });
     });
-  await Promise.all(Array.from({ length: CONNECTIONS }, one));
+  await Promise.all(Array.from({ length: Number(values.clients) }, one));
   return count;
 }
 
