@@ -330,6 +330,8 @@ it("fields reach Node's server as they were sent, and come back, whatever their 
     `x-r-${index % 20}`,
     random.repeat(random.below(random.oneIn(10) ? 900 : 30), character),
   ]);
+  // Beyond a frame, in both directions.
+  pool.push(['x-r-20', 'v'.repeat(20_000)]);
   for (let count = 0; count < 300; count++) {
     const fields = new Map(
       Array.from({ length: random.below(6) }, () => random.pick(pool) as [string, string]),

@@ -239,8 +239,10 @@ export class BackendSession implements StreamHost, LinkOwner, WireOwner, Expirin
     this.#lose(isRefusedProtocol ? { ...failure, fault: 'not_http2' } : failure);
   }
 
-  onDeaf(): void {
-    if (this.#phase === 'closed') return;
+  onDeaf(error: Error): void {
+    if (this.#phase !== 'open') return this.onError(error);
+    const systemCode = (error as NodeJS.ErrnoException).code ?? error.message;
+    this.#failure ??= { cause: 'reset', fault: 'connection_failed', systemCode };
     this.#pingAtMs = this.#options.deadlines.nowMs - PING_TIMEOUT_MS + LINGER_MS;
     this.retire();
   }

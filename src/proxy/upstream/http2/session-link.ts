@@ -23,7 +23,7 @@ export interface LinkOwner {
   onWritable(): void;
   onError(error: Error): void;
   /** A write has failed: what the backend has sent before is read to its end. */
-  onDeaf(): void;
+  onDeaf(error: Error): void;
   /** No more bytes come. May be called twice. */
   onEnd(): void;
   /** Called once, last. */
@@ -45,9 +45,9 @@ export class SessionLink extends UpstreamLink {
     const { socket } = this;
     socket.once(this.isTls ? 'secureConnect' : 'connect', () => owner.onConnect());
     socket.on('end', () => owner.onEnd());
-    const onDeaf = (): void => {
+    const onDeaf = (error: Error): void => {
       this.stopWriting();
-      process.nextTick(() => owner.onDeaf());
+      process.nextTick(() => owner.onDeaf(error));
     };
     readOnAfterWriteError(socket, onDeaf, () => owner.onEnd());
     socket.on('error', (error: Error) => owner.onError(error));
