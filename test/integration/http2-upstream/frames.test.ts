@@ -3,6 +3,7 @@
  * code the backend hears of it; frames that are rare and allowed; and windows, in both directions.
  */
 import { describe, expect, it } from 'vitest';
+import type { Policy } from '../../../src/policy/registry.ts';
 import {
   startFrameBackend,
   startHttp2Backend,
@@ -56,6 +57,7 @@ const windowUpdate = (stream: number, increment: number): Buffer =>
 async function start(
   onFrame: (connection: FrameConnection, frame: Frame) => void,
   { first, ...setup }: TestProxyOptions & { readonly first?: Buffer } = {},
+  policy: Policy = {},
 ) {
   const backend = await startFrameBackend((connection, received) => {
     if (received.type === FRAME.ping && received.flags !== ACK)
@@ -64,7 +66,7 @@ async function start(
   }, first);
   closers.push(() => backend.close());
   const proxy = await startProxy(
-    oneRoute({ backendPort: backend.port, revision: { backend_protocol: 'h2' } }),
+    oneRoute({ backendPort: backend.port, revision: { backend_protocol: 'h2' }, policy }),
     setup,
   );
   closers.push(() => proxy.close());
@@ -305,6 +307,26 @@ describe('a body for a backend with small windows', () => {
       expect(proxy.failures).toEqual([]);
     },
   );
+});
+
+it('a body that is held whole goes out to a backend with large windows, beside other requests', async () => {
+  const received = new Map<number, number>();
+  const { backend, proxy, url } = await start(
+    (connection, { type, flags, stream, payload }) => {
+      if (type === FRAME.headers) connection.send(windowUpdate(0, 10_000_000));
+      received.set(stream, (received.get(stream) ?? 0) + (type === FRAME.data ? payload.length : 0));
+      if (stream > 0 && (flags & END_STREAM) !== 0)
+        connection.send(whole(stream, String(received.get(stream))));
+    },
+    { first: setting(4, 2 ** 30) },
+    { buffer_request_bytes: 2_000_000 },
+  );
+  const sizes = [1_500_000, 10, 900_000, 0, 20_000];
+  const all = sizes.map(async (length) =>
+    (await fetch(url, { method: 'POST', body: 'x'.repeat(length) })).text(),
+  );
+  expect(await Promise.all(all)).toEqual(sizes.map(String));
+  expect([backend.connections.length, proxy.failures, proxy.defects]).toEqual([1, [], []]);
 });
 
 it("fields reach Node's server as they were sent, and come back, whatever their bytes and order", async () => {
