@@ -15,6 +15,7 @@ import { CIRCUIT_OPEN, NO_TARGETS, OVERLOADED } from './reasons.ts';
 import { ADMITTED, REFUSED, type Admission, type Breaker, type Trial } from './resilience/breaker.ts';
 import { callTimeoutMs } from './upstream/grpc-web/call-form.ts';
 import { BreakerReport } from './resilience/breaker-report.ts';
+import { SentBody } from './io/sent-body.ts';
 import { RetryState } from './resilience/retry-state.ts';
 import { DONE, OTHER_POLICY, type StageResult } from './stage-result.ts';
 import { AimedTarget, chooseTarget } from './targets/aimed-target.ts';
@@ -24,7 +25,7 @@ import type { Upstream } from './upstream/upstream.ts';
 import { upstreamFailed, type UpstreamFailure } from './upstream/upstream-failure.ts';
 import { UpstreamPermit } from './upstream/upstream-permit.ts';
 
-/** A body up to this size that arrived with its head is kept until the response begins, for a retry. */
+/** A body up to this size is kept until the response begins, for a retry. */
 const REPLAYABLE_BYTES_MAX = 64 * 1024;
 /** The last stage: chooses the revision and starts the first attempt, or answers. */
 export function startAttempts(exchange: Exchange): StageResult {
@@ -110,6 +111,8 @@ export class Attempts implements ExchangeAttempts, ForwardingOwner, PermitWaiter
   #isOver = false;
   /** undefined while the body has to be streamed, and once it is no longer needed. */
   #body: WholeBody | undefined;
+  /** Of a body that is streamed to a backend that can refuse a request without a look at it. */
+  #sentBody: SentBody | undefined;
 
   constructor(exchange: Exchange, route: Route, report: BreakerReport) {
     this.#exchange = exchange;
@@ -122,6 +125,8 @@ export class Attempts implements ExchangeAttempts, ForwardingOwner, PermitWaiter
   start(): void {
     const { connection, context, buffer } = this.#exchange;
     this.#body = buffer === undefined ? connection.takeWholeBody(REPLAYABLE_BYTES_MAX) : buffer.takeWhole();
+    if (this.#body === undefined && buffer === undefined && context.pool.http2.serves(this.#backend))
+      this.#sentBody = new SentBody(this.#exchange, this.#route.version.app.id, REPLAYABLE_BYTES_MAX);
     context.retryBudgets.noteFirst(this.#route.revision.backend.poolKey, context.deadlines.nowMs);
     this.#next();
   }
@@ -174,7 +179,14 @@ export class Attempts implements ExchangeAttempts, ForwardingOwner, PermitWaiter
   }
 
   #forward(): void {
-    this.#forwarding = new Forwarding(this.#exchange, this.#route, this.#backend, this, this.#body);
+    this.#forwarding = new Forwarding(
+      this.#exchange,
+      this.#route,
+      this.#backend,
+      this,
+      this.#body,
+      this.#sentBody,
+    );
     this.#forwarding.start(this.#isRetry);
   }
 
@@ -186,6 +198,9 @@ export class Attempts implements ExchangeAttempts, ForwardingOwner, PermitWaiter
     const next = upstream && this.#retryState().afterFailure(this.#route, failure.cause, upstream, aimed);
     if (next?.isResend !== true) aimed?.failed(failure);
     if (next === undefined) return this.#fail(failure);
+    const { connection } = this.#exchange;
+    // What is still to come waits for the next attempt.
+    if (this.#sentBody?.hasBegun === true && !connection.body.complete) connection.pauseBody();
     if (next.route !== this.#route) {
       this.report.failed(failure);
       this.#failOverTo(next.route);
@@ -212,7 +227,7 @@ export class Attempts implements ExchangeAttempts, ForwardingOwner, PermitWaiter
   }
 
   #retryState(): RetryState {
-    return (this.#retries ??= new RetryState(this.#exchange, this.#body !== undefined));
+    return (this.#retries ??= new RetryState(this.#exchange, this.#body !== undefined, this.#sentBody));
   }
 
   #failOverTo(route: Route): void {
@@ -268,6 +283,7 @@ export class Attempts implements ExchangeAttempts, ForwardingOwner, PermitWaiter
   #releaseBody(): void {
     if (typeof this.#body === 'object') this.#body.release();
     this.#body = undefined;
+    this.#sentBody?.release();
   }
 
   /** The gateway has no room for the request, which is the fault of neither backend nor client. */

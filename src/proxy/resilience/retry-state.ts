@@ -6,6 +6,7 @@
 import { failoverRoute } from './failover.ts';
 import type { Revision, Route } from '../interfaces/route.ts';
 import type { Exchange } from '../exchange.ts';
+import type { SentBody } from '../io/sent-body.ts';
 import { conditionOf, conditionOfStatus, decideRetry, type FailedAttempt } from './retry.ts';
 import type { AimedTarget } from '../targets/aimed-target.ts';
 import type { Upstream } from '../upstream/upstream.ts';
@@ -27,14 +28,17 @@ export class RetryState {
   readonly #exchange: Exchange;
   /** The whole body is available and can be sent again. */
   readonly #replayable: boolean;
+  /** What was sent of a body that is still to come, where that is kept. */
+  readonly #sentBody: SentBody | undefined;
   readonly #tried: Revision[] = [];
   /** Attempts that were connections to further targets. */
   #moves = 0;
   #resends = 0;
 
-  constructor(exchange: Exchange, replayable: boolean) {
+  constructor(exchange: Exchange, replayable: boolean, sentBody: SentBody | undefined) {
     this.#exchange = exchange;
     this.#replayable = replayable;
+    this.#sentBody = sentBody;
   }
 
   /**
@@ -85,7 +89,8 @@ export class RetryState {
     // No target has got anything of the request: looking for one that does is no repetition.
     const moves = hasOther && condition === 'connect' && failed.sent === 'nothing' && this.#moves < MOVES_MAX;
     const count = moves ? 1 : exchange.retries + 1 - this.#moves;
-    const attempt = { ...failed, method, attempt: count, replayable: this.#replayable };
+    const isKept = failed.sent === 'unsent' && this.#sentBody?.isKept === true;
+    const attempt = { ...failed, method, attempt: count, replayable: this.#replayable || isKept };
     const verdict = decideRetry(attempt, route.policy.retries);
     if (verdict === 'give_up' || condition === undefined) return undefined;
     if (verdict === 'resend') {

@@ -19,6 +19,7 @@ import type { Exchange } from '../exchange.ts';
 import type { BodyBuffer } from '../io/body-buffer-pool.ts';
 import { passedTrailers } from '../io/edited-fields.ts';
 import { RequestBuffer } from '../io/request-buffer.ts';
+import type { SentBody } from '../io/sent-body.ts';
 import { FRESH_IDLE_MS } from '../options.ts';
 import { BODY_TOO_SLOW, NO_BASE64 } from '../reasons.ts';
 import type { BreakerReport } from '../resilience/breaker-report.ts';
@@ -55,6 +56,8 @@ export interface ForwardingOwner {
 }
 
 export class Forwarding implements UpstreamClient, RequestStreamOwner, RequestSource {
+  /** What earlier attempts have sent of a streamed body; undefined where that is not kept. */
+  readonly sentBody: SentBody | undefined;
   readonly #exchange: Exchange;
   readonly #route: Route;
   readonly #backend: CompiledBackend;
@@ -83,7 +86,9 @@ export class Forwarding implements UpstreamClient, RequestStreamOwner, RequestSo
     backend: CompiledBackend,
     owner: ForwardingOwner,
     body: WholeBody | undefined,
+    sentBody: SentBody | undefined,
   ) {
+    this.sentBody = sentBody;
     this.#exchange = exchange;
     this.#route = route;
     this.#backend = backend;
@@ -351,7 +356,8 @@ export class Forwarding implements UpstreamClient, RequestStreamOwner, RequestSo
     const body = this.#body;
     this.#body = undefined;
     // A client that has sent its body does not wait for 100 (Continue).
-    this.#expectsContinue = body === undefined && buffer === undefined && connection.head.expectContinue;
+    const isAtHand = body !== undefined || buffer !== undefined || this.sentBody?.hasBegun === true;
+    this.#expectsContinue = !isAtHand && connection.head.expectContinue;
     if (context.observer.timesUpstream) this.#sentAtMs = context.clock.monotonicMs();
     timeline?.requestSent();
     if (body === undefined) return this.#startStream(upstream);
@@ -368,10 +374,11 @@ export class Forwarding implements UpstreamClient, RequestStreamOwner, RequestSo
     this.#phase = 'sending';
     this.#stream = new RequestStream(this.#exchange, this, !this.#expectsContinue);
     this.extendIdle();
-    buffer?.writeTo(upstream);
+    const before = buffer ?? this.sentBody;
+    before?.writeTo(upstream);
     connection.startBody(this.#stream);
     // The body may have arrived while the connection was made.
-    if (buffer !== undefined && connection.body.complete && !this.#requestSent) this.onRequestSent();
+    if (before !== undefined && connection.body.complete && !this.#requestSent) this.onRequestSent();
   }
 
   /** Time until the response head; -1 if not timed. */

@@ -1,19 +1,22 @@
 /**
  * Streams a request body from the client to the backend with back-pressure: the client's connection is read as fast as
- * the backend accepts the bytes, with a minimum pace if one is set (receive-pace.ts). A streamed body cannot be sent a
- * second time. Owns the pace.
+ * the backend accepts the bytes, with a minimum pace if one is set (receive-pace.ts). A streamed body can be sent again
+ * only as far as it is kept (sent-body.ts). Owns the pace.
  */
 import type { HeadError } from '../../http/heads/head-error.ts';
 import { bodyPace, type ReceivePace } from '../io/receive-pace.ts';
 import type { Exchange } from '../exchange.ts';
 import { malformed } from '../reasons.ts';
+import type { SentBody } from '../io/sent-body.ts';
 import type { BodySink } from '../downstream/request-body.ts';
 import type { Upstream } from './upstream.ts';
 import { upstreamTrailers } from './upstream-head.ts';
 
 export interface RequestStreamOwner {
-  /** undefined once the attempt is over; further bytes are dropped. */
+  /** undefined once the attempt is over; further bytes are kept for the next one, or dropped. */
   readonly upstream: Upstream | undefined;
+  /** undefined where nothing is kept. */
+  readonly sentBody: SentBody | undefined;
   /** A side has made progress: the idle timeout starts again. */
   extendIdle(): void;
   /** The whole body was written. */
@@ -44,7 +47,8 @@ export class RequestStream implements BodySink {
   }
 
   onBodyData(buffer: Buffer, from: number, to: number): void {
-    const { upstream } = this.#owner;
+    const { upstream, sentBody } = this.#owner;
+    sentBody?.add(buffer, from, to);
     if (upstream === undefined) return;
     const { connection, context } = this.#exchange;
     if (this.#pace?.lateAtMs === Infinity) this.expectBytes();
@@ -58,7 +62,8 @@ export class RequestStream implements BodySink {
   }
 
   onBodyEnd(trailers: string): void {
-    const { upstream } = this.#owner;
+    const { upstream, sentBody } = this.#owner;
+    sentBody?.end(trailers);
     if (upstream === undefined) return;
     const { connection, route } = this.#exchange;
     upstream.endBody(connection.body.isChunked, upstreamTrailers(route, trailers));

@@ -16,16 +16,21 @@ export interface SocketServer {
 /**
  * @param accept gets each connection, over TLS once its handshake is complete
  * @param certificate for TLS
+ * @param alpn with TLS: protocols that the server speaks
  */
 export async function startSocketServer(
   accept: (socket: net.Socket) => void,
   certificate?: Certificate,
+  alpn?: readonly string[],
 ): Promise<SocketServer> {
   const sockets = new Set<net.Socket>();
   const server =
     certificate === undefined
       ? net.createServer({ allowHalfOpen: true }, accept)
-      : tls.createServer({ ...certificate, allowHalfOpen: true } as tls.TlsOptions, accept);
+      : tls.createServer(
+          { ...certificate, ALPNProtocols: alpn, allowHalfOpen: true } as tls.TlsOptions,
+          accept,
+        );
   server.on('tlsClientError', () => undefined);
   // Also those whose handshake never is complete.
   server.on('connection', (socket: net.Socket) => {

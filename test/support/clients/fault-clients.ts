@@ -1,4 +1,5 @@
 /** What clients see of a gateway whose backend misbehaves, over HTTP/1.1 and HTTP/2; and the many that see nothing of it. */
+import { message } from '../backends/http2-faults.ts';
 import { answerTo, type FaultOutcome, type FaultRequest } from '../backends/fault-backend.ts';
 import { request, type Http2Client, type Http2Response } from './http2-client.ts';
 import { connectRaw } from './raw-client.ts';
@@ -35,6 +36,34 @@ export async function meetFaultHttp2(client: Http2Client, faulty: FaultRequest):
   const response = await ask(client, `/a/v1/fault/${id}`, { method, id, body });
   if (response.status === 200 && response.code !== 0) return 'cut';
   return verdict(response.status, response.body.toString('latin1'), faulty);
+}
+
+/** As a unary call of gRPC, whose errors have the status of gRPC. */
+export async function meetFaultCall(client: Http2Client, faulty: FaultRequest): Promise<Seen> {
+  return callVerdict(await call(client, `/a/v1/fault/${faulty.id}`, faulty), faulty);
+}
+
+const STATUSES_OF_CALLS: Readonly<Record<string, 502 | 504>> = { '14': 502, '4': 504 };
+
+function call(client: Http2Client, path: string, { body }: FaultRequest): Promise<Http2Response> {
+  const fields = {
+    ':method': 'POST',
+    ':path': path,
+    ':authority': 'localhost',
+    'content-type': 'application/grpc',
+    te: 'trailers',
+  };
+  return request(client, fields, { body: message(body) });
+}
+
+/** A call is whole with its message and the status in its trailers. */
+function callVerdict(response: Http2Response, faulty: FaultRequest): Seen {
+  const { status, headers, trailers, body, code } = response;
+  if (status === 200 && code !== 0) return 'cut';
+  const ownStatus = STATUSES_OF_CALLS[String(headers['grpc-status'])];
+  if (ownStatus !== undefined && body.length === 0) return ownStatus;
+  if (trailers['grpc-status'] === '0' && body.equals(message(answerTo(faulty)))) return 'whole';
+  return `${status} ${JSON.stringify([headers['grpc-status'], trailers, body.toString('latin1')])}`;
 }
 
 function ask(client: Http2Client, path: string, { method, body }: FaultRequest): Promise<Http2Response> {
@@ -80,6 +109,16 @@ export async function goodExchanges(port: number, count: number): Promise<string
   };
   await Promise.all(Array.from({ length: CONNECTIONS }, converse));
   return wrong;
+}
+
+/** The same as calls, on one connection. */
+export async function goodCalls(client: Http2Client, count: number): Promise<string[]> {
+  const all = Array.from({ length: count }, async () => {
+    const each = newRequest('POST');
+    const seen = callVerdict(await call(client, `/a/v2/good/${each.id}`, each), each);
+    return seen === 'whole' ? [] : [`${each.id}: ${seen}`];
+  });
+  return (await Promise.all(all)).flat();
 }
 
 /** The same on one connection of HTTP/2, a few streams at once. */

@@ -12,7 +12,7 @@ const TEXT = `\`max\` (0 to 5, default 1) is the number of attempts beyond the f
 | \`500\`, \`502\`, \`503\`, \`504\` | a response of the backend with this status; without an attempt left, the client gets it | idempotent ones |
 
 - **A request that is not idempotent never reaches a backend twice**, whatever \`on\` says. Idempotent are GET, HEAD, OPTIONS, TRACE, PUT and DELETE. Others are sent again only if no byte had been handed to the operating system.
-- A body is sent again only if it came with its head and has at most 64 KiB, or is [held whole](#buffer_request_bytes). Nothing is tried again once the backend has sent any of a response, even a 103.
+- A body is sent again only if it came with its head and has at most 64 KiB, or is [held whole](#buffer_request_bytes). A backend of HTTP/2 that [has not looked at the request](backend-connections.md#http2) gets one that is still to come, too. Nothing is tried again once the backend has sent any of a response, even a 103.
 - TLS errors, malformed responses and responses that break off are not tried again.
 - Another attempt goes at once, on a new connection. It goes to another current revision, by weight, if that has a closed breaker (and is not just recovering) and a route under the same policy, with no policy of its own; else to the same revision.
 - Of a revision with [several targets](targets.md), another attempt goes first to another of its targets. A connection that could not be made is tried at up to five further targets, whatever \`max\` is, unless it is 0; these attempts do not count for the budget, since no target has got the request.

@@ -1,0 +1,79 @@
+/**
+ * What was sent of a body that is streamed to a backend of HTTP/2, as long as that may still say that it has not looked
+ * at the request (GOAWAY, REFUSED_STREAM: RFC 9113 sections 6.8 and 8.7): then the request is sent again. Bodies of
+ * clients of HTTP/2, such as calls of gRPC, arrive behind their heads and are streamed even if they are small. Owns the
+ * bytes, which count in the worker's RequestMemory; keeps none once they are too many.
+ *
+ *   kept → lost (too long, or no room left for the app)
+ *        → released (a response has begun, or the exchange is over)
+ */
+import type { ExchangeView } from '../interfaces/exchange-view.ts';
+import { upstreamTrailers } from '../upstream/upstream-head.ts';
+import type { BodyMemory, Upstream } from '../upstream/upstream.ts';
+
+/** Each piece has its own memory. */
+const OWN_MEMORY: BodyMemory = { retain: () => () => undefined };
+
+export class SentBody {
+  readonly #exchange: ExchangeView;
+  /** The app whose share of the memory the bytes use. */
+  readonly #app: string;
+  readonly #bytesMax: number;
+  #isKept = true;
+  #pieces: Buffer[] = [];
+  #bytes = 0;
+  /** undefined while more of the body will come. */
+  #trailers: string | undefined;
+
+  /** @param app its id */
+  constructor(exchange: ExchangeView, app: string, bytesMax: number) {
+    this.#exchange = exchange;
+    this.#app = app;
+    this.#bytesMax = bytesMax;
+  }
+
+  /** All that has come of the body is here. */
+  get isKept(): boolean {
+    return this.#isKept;
+  }
+
+  /** Some of the body was sent. */
+  get hasBegun(): boolean {
+    return this.#bytes > 0 || this.#trailers !== undefined;
+  }
+
+  get isWhole(): boolean {
+    return this.#trailers !== undefined;
+  }
+
+  /** The range is copied. */
+  add(buffer: Buffer, from: number, to: number): void {
+    if (!this.#isKept) return;
+    const { requestMemory } = this.#exchange.context;
+    const bytes = to - from;
+    if (this.#bytes + bytes > this.#bytesMax || requestMemory.isFullFor(this.#app)) return this.release();
+    this.#pieces.push(Buffer.from(buffer.subarray(from, to)));
+    this.#bytes += bytes;
+    requestMemory.take(this.#app, bytes);
+  }
+
+  end(trailers: string): void {
+    this.#trailers = trailers;
+  }
+
+  /** Writes what has come so far. */
+  writeTo(upstream: Upstream): void {
+    const { isChunked } = this.#exchange.connection.body;
+    for (const piece of this.#pieces) upstream.writeBody(piece, 0, piece.length, isChunked, OWN_MEMORY);
+    if (this.#trailers === undefined) return;
+    upstream.endBody(isChunked, upstreamTrailers(this.#exchange.route, this.#trailers));
+  }
+
+  /** May be called again. */
+  release(): void {
+    this.#isKept = false;
+    if (this.#bytes > 0) this.#exchange.context.requestMemory.give(this.#app, this.#bytes);
+    this.#pieces = [];
+    this.#bytes = 0;
+  }
+}
