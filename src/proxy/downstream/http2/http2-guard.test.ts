@@ -75,6 +75,16 @@ describe('a guard', () => {
       expect(slow.allowsBytes(second * IDLE_BYTES_PER_SECOND, 0, second * 1000)).toBe(true);
   });
 
+  it('allows a PING for each piece of data that was sent, and no more', () => {
+    const guard = new Http2Guard(0);
+    for (let n = 0; n < 10 * CONTROL_BURST; n++) {
+      guard.onBodySent(100);
+      expect(guard.allowsControl(0)).toBe(true);
+    }
+    for (let n = 1; n < CONTROL_BURST; n++) expect(guard.allowsControl(0)).toBe(true);
+    expect(guard.allowsControl(0)).toBe(false);
+  });
+
   it('allows the WINDOW_UPDATE frames of a client that reads a large response', () => {
     const guard = new Http2Guard(0);
     // Two frames of 13 bytes (stream and connection) per 1 KiB: dozens of times as many as any client sends.

@@ -28,21 +28,24 @@ export class Budget {
     return this.#left >= 0;
   }
 
-  /** What was spent in between did no harm. */
-  refund(count: number): void {
-    this.#left = Math.min(this.#burst, this.#left + count);
+  /** Gives back what use has earned. */
+  earn(amount: number): void {
+    this.#left = Math.min(this.#burst, this.#left + amount);
   }
 }
 
 /** Streams that end in RST_STREAM, from either side. A browser that leaves a page cancels up to 100 at once. */
 export const RESETS_BURST = 200;
 export const RESETS_PER_SECOND = 33;
-/**
- * PING and SETTINGS. Measuring a path's bandwidth takes one PING per round trip, thousands in a second on a fast network;
- * it answers bytes that came, so each piece of a response allows one more.
- */
+/** PING and SETTINGS. */
 export const CONTROL_BURST = 1_000;
 export const CONTROL_PER_SECOND = 100;
+/**
+ * Measuring a path's bandwidth, as gRPC does, takes a PING per round trip for as long as data comes, which may be
+ * thousands a second: a peer that gets data may send as many.
+ */
+const CONTROL_PER_MESSAGE = 2;
+const BYTES_PER_CONTROL = 16 * 1024;
 /** Received bytes that belong to no request. */
 export const IDLE_BYTES_BURST = 1024 * 1024;
 export const IDLE_BYTES_PER_SECOND = 64 * 1024;
@@ -77,6 +80,7 @@ export class Http2Guard {
     let bytes = REQUEST_BYTES;
     for (const text of fields) bytes += text.length + 2;
     this.#earnedBytes += bytes;
+    this.#control.earn(CONTROL_PER_MESSAGE);
   }
 
   /** A head or trailers arrived. @param bytes in their encoded form */
@@ -92,7 +96,7 @@ export class Http2Guard {
 
   onBodySent(bytes: number): void {
     this.#earnedBytes += bytes / BYTES_PER_IDLE_BYTE;
-    this.#control.refund(1);
+    this.#control.earn(1 + bytes / BYTES_PER_CONTROL);
   }
 
   /** The gateway does not read the rest of a body. @param bytes that may be on their way */

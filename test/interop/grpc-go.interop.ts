@@ -1,0 +1,98 @@
+/**
+ * The interoperability tests of gRPC (its `doc/interop-test-descriptions.md`) with the client and the server of grpc-go,
+ * client to gateway to server, on every combination of plain and TLS connections, with an API key, limits and time-outs
+ * in between.
+ */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { freePort } from '../support/backends/origin-process.ts';
+import { run } from '../support/programs/programs.ts';
+import { goModule } from './programs/install.ts';
+import {
+  CA_FILE,
+  CERT_FILE,
+  KEY_FILE,
+  startInteropGateway,
+  type InteropGateway,
+} from './programs/interop-gateway.ts';
+import { startServer, type ServerProcess } from './programs/server-process.ts';
+import { readFileSync } from 'node:fs';
+
+const CASES = [
+  'empty_unary',
+  'large_unary',
+  'client_streaming',
+  'server_streaming',
+  'ping_pong',
+  'empty_stream',
+  'timeout_on_sleeping_server',
+  'cancel_after_begin',
+  'cancel_after_first_response',
+  'status_code_and_message',
+  'special_status_message',
+  'unimplemented_method',
+  'unimplemented_service',
+  'custom_metadata',
+];
+const POLICY = {
+  auth: { auth_type: 'api_key' },
+  rate_limit: { enabled: true, requests: 100_000, window_seconds: 60, per: 'api_key' },
+  concurrency: { max: 100 },
+  max_body_bytes: 10_000_000,
+  timeouts: { total_ms: 60_000, idle_ms: 30_000 },
+};
+const SOAK = ['-soak_iterations', '1000', '-soak_num_threads', '8', '-soak_overall_timeout_seconds', '120'];
+
+describe.each(['http', 'https'] as const)('to a server over %s', (scheme) => {
+  let server: ServerProcess | undefined;
+  let gateway: InteropGateway | undefined;
+
+  beforeAll(async () => {
+    const secure = ['-use_tls', '-tls_cert_file', CERT_FILE, '-tls_key_file', KEY_FILE];
+    const port = await freePort();
+    const args = ['-port', String(port), ...(scheme === 'https' ? secure : [])];
+    server = await startServer(port, goModule('server'), args);
+    gateway = await startInteropGateway(
+      {
+        backend_scheme: scheme,
+        backend_protocol: scheme === 'https' ? 'auto' : 'h2',
+        backend_host: 'localhost',
+        backend_port: port,
+        ...(scheme === 'https' && { backend_tls: { ca: readFileSync(CA_FILE, 'utf8') } }),
+      },
+      POLICY,
+    );
+  });
+  afterAll(async () => {
+    await gateway?.stop();
+    await server?.stop();
+  });
+
+  async function expectPassed(isSecure: boolean, name: string, ...more: readonly string[]): Promise<void> {
+    const { proxyPort = 0, tlsPort = 0, token = '' } = gateway ?? {};
+    const secure = ['-use_tls', '-use_test_ca', '-ca_file', CA_FILE];
+    const { code, stderr } = await run(goModule('client'), [
+      ...['-server_host', 'localhost', '-server_port', String(isSecure ? tlsPort : proxyPort)],
+      ...(isSecure ? secure : []),
+      ...['-additional_metadata', `authorization:Bearer ${token}`, '-test_case', name, ...more],
+    ]);
+    expect(code, stderr).toBe(0);
+  }
+
+  it.each(CASES)('%s of a client without TLS', (name) => expectPassed(false, name));
+  it.each(CASES)('%s of a client with TLS', (name) => expectPassed(true, name));
+  it('a thousand large calls on eight threads', () => expectPassed(true, 'rpc_soak', ...SOAK));
+
+  it('without a key no call passes, and its status says so', async () => {
+    const { code, stderr } = await run(goModule('client'), [
+      ...[
+        '-server_host',
+        'localhost',
+        '-server_port',
+        String(gateway?.proxyPort),
+        '-test_case',
+        'empty_unary',
+      ],
+    ]);
+    expect([code, stderr]).toEqual([1, expect.stringContaining('code = Unauthenticated')]);
+  });
+});
