@@ -6,7 +6,7 @@
  */
 import { lookup } from 'node:dns/promises';
 import { parentPort, workerData } from 'node:worker_threads';
-import { blockList } from './egress/blocks.ts';
+import { peerList } from './egress/blocks.ts';
 import { Egress } from './egress/egress.ts';
 import { OwnListeners } from './egress/own-listeners.ts';
 import { viaHops } from './http/fields/forwarded.ts';
@@ -230,7 +230,7 @@ function contextOf(holder: SnapshotHolder<CompiledPolicy>): ProxyContext {
     // What discovery has found is not known here: the name of the service stands for its targets.
     targetsOf: (revision) => (revision.targets?.source === undefined ? targets.of(revision) : undefined),
     shareOf: () => 1,
-    isTrustedProxy: blockList(settings.trustedProxyIps),
+    isTrustedProxy: peerList(settings.trustedProxyIps),
     nextRequestId: requestIds(),
     tracing: undefined,
     isDraining: () => false,

@@ -5,7 +5,7 @@
 import { lookup } from 'node:dns/promises';
 import { createSecureContext } from 'node:tls';
 import { parentPort, workerData } from 'node:worker_threads';
-import { blockList } from './egress/blocks.ts';
+import { peerList } from './egress/blocks.ts';
 import { Egress } from './egress/egress.ts';
 import { OwnListeners } from './egress/own-listeners.ts';
 import { viaHops } from './http/fields/forwarded.ts';
@@ -90,6 +90,7 @@ const {
   isSpare,
   targetColumn,
   ports,
+  unixDescriptor,
   ownPorts,
   viaName,
 } = workerData as WorkerStart;
@@ -226,7 +227,7 @@ const context: ProxyContext = {
   breakerOf,
   targetsOf: (revision) => targets.of(revision),
   shareOf: shares(breakerOf, clock, (revision) => targets.of(revision)),
-  isTrustedProxy: blockList(settings.trustedProxyIps),
+  isTrustedProxy: peerList(settings.trustedProxyIps),
   nextRequestId: requestIds(),
   tracing: settings.otel && new Sampler(settings.otel.sampleRatio),
   isDraining: () => draining,
@@ -257,7 +258,7 @@ const certificateRequests = new CertificateRequests({
 const listener = new Listener(context, {
   host: settings.proxy.host,
   ports: portOptions(),
-  isAnnounced: blockList(settings.proxy.proxyProtocolFrom),
+  isAnnounced: peerList(settings.proxy.proxyProtocolFrom),
   certificateRequests,
 });
 
@@ -369,11 +370,9 @@ function orderedCertificates(): OrderedCertificates | undefined {
 function portOptions(): PortOptions[] {
   const { http2, h2c: allowsH2c } = settings.proxy;
   const tls = certificates === undefined ? undefined : { certificates, ticketKeys, http2, ordered };
-  if (ports.tls === undefined) return [{ port: ports.main, tls, allowsH2c }];
-  return [
-    { port: ports.main, tls: undefined, allowsH2c },
-    { port: ports.tls, tls },
-  ];
+  const unix = unixDescriptor === undefined ? [] : [{ port: 0, unixDescriptor, tls: undefined, allowsH2c }];
+  if (ports.tls === undefined) return [{ port: ports.main, tls, allowsH2c }, ...unix];
+  return [{ port: ports.main, tls: undefined, allowsH2c }, { port: ports.tls, tls }, ...unix];
 }
 
 /** Only with a configuration: a worker without routes would answer 404. */
@@ -381,7 +380,8 @@ async function listenIfReady(): Promise<void> {
   if (!isConfigured || !mayListen) return;
   deadlines.start();
   try {
-    const [main = 0, tls] = await listener.listen();
+    const [main = 0, second] = await listener.listen();
+    const tls = ports.tls === undefined ? undefined : second;
     ownListeners.set('traffic', main);
     if (tls !== undefined) ownListeners.set('traffic_tls', tls);
     send({ type: 'listening', ports: { main, tls } });

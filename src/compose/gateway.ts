@@ -21,6 +21,7 @@ import {
   createSupervisor,
   discoveryWatch,
   listenForTraffic,
+  openUnixSocket,
   startHousekeeping,
   startLimits,
   startUpkeep,
@@ -173,8 +174,12 @@ async function startParts(options: StartOptions, log: Logger, claimFolder: () =>
     const own = { settings, version, clock, log, snapshotFile, ...opened, ...limits, ...connecting };
     const parts: Parts = { ...own, ...recorders(own) };
     undo.unshift(startHousekeeping(parts));
-    undo.unshift(async () => parts.snapshotFile?.stop());
-    const supervisor = createSupervisor(parts, certificates, WORKER_URL);
+    const unixSocket = await openUnixSocket(settings, log, options.env);
+    undo.unshift(
+      async () => parts.snapshotFile?.stop(),
+      async () => unixSocket?.remove(),
+    );
+    const supervisor = createSupervisor(parts, certificates, WORKER_URL, unixSocket);
     const watches = watchCertificates(parts, supervisor, certificates, () => management);
     undo.unshift(...startUpkeep(parts, supervisor));
     let phase: Phase = 'starting';
@@ -195,7 +200,7 @@ async function startParts(options: StartOptions, log: Logger, claimFolder: () =>
     // Before there is traffic. From here on, writes of other nodes wait for this node.
     if (recovering === undefined) await changes.cluster.join(repository.cluster);
     undo.unshift(() => supervisor.stop(settings.proxy.drainTimeoutMs + STOP_MARGIN_MS));
-    const ports = await listenForTraffic(parts, supervisor);
+    const ports = await listenForTraffic(parts, supervisor, unixSocket);
     watches.start();
     configFile?.start();
     undo.unshift(() => watches.stop());
@@ -304,6 +309,7 @@ function logReady(
       version,
       proxy: `${settings.proxy.host}:${ports.main}`,
       ...(ports.tls !== undefined && { proxy_tls: `${settings.proxy.host}:${ports.tls}` }),
+      ...(settings.proxy.unixSocket !== undefined && { proxy_socket: settings.proxy.unixSocket }),
       management: `${settings.server.host}:${managementPort}`,
       ...(settings.consoleFolder !== undefined && { console: consoleUrl(settings, managementPort) }),
       workers: settings.workers,

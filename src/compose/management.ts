@@ -1,6 +1,6 @@
 /** Wires the management API to the running gateway. */
 import { lookup } from 'node:dns/promises';
-import { blockList } from '../egress/blocks.ts';
+import { peerList } from '../egress/blocks.ts';
 import { normaliseAddress } from '../http/address.ts';
 import { SharedConcurrencyStore } from '../limits/concurrency.ts';
 import { counterUse } from '../limits/local/counter-use.ts';
@@ -100,7 +100,7 @@ export async function createManagement(
     authFailuresPerMinute: settings.server.authFailuresPerMinute,
     sessions: sessionSettings(settings),
     oidc: settings.oidc,
-    isTrustedProxy: blockList(settings.trustedProxyIps),
+    isTrustedProxy: peerList(settings.trustedProxyIps),
     tls: certificates.management,
     swaggerEnabled: settings.server.swaggerEnabled,
     console: await consoleFiles(parts),
@@ -183,7 +183,7 @@ async function ownTrafficListener({ settings, ownListeners }: Parts): Promise<Ow
   const loopback: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '::': '::1' };
   const address = loopback[host] ?? (await addressOfHost(host));
   if (address === undefined || ownListeners.at(address, port) !== name) return undefined;
-  const isAnnounced = blockList(settings.proxy.proxyProtocolFrom);
+  const isAnnounced = peerList(settings.proxy.proxyProtocolFrom);
   return { address, port, isSecure, isAnnounced };
 }
 

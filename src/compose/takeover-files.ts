@@ -8,6 +8,7 @@ import type { Logger } from '../observe/log.ts';
 import { requestTakeover } from '../control/takeover/takeover.ts';
 import { takenError } from '../control/takeover/free-address.ts';
 import { hasOpen, type PidFile } from '../control/takeover/pid-file.ts';
+import { unixSocketProblem } from '../control/unix-socket/unix-listener.ts';
 import type { Settings } from '../settings/settings.ts';
 import { makeFolder } from '../storage/make-folder.ts';
 import { startError, StartError } from './start-error.ts';
@@ -115,4 +116,8 @@ export async function assertAlone(
       throw startError(`Cannot listen for ${what} on ${address.host}:${address.port}`, error);
     }
   }
+  const hasFile = proxy.unixSocket !== undefined && proxy.unixSocket !== 'systemd';
+  const problem = !hasFile ? undefined : await unixSocketProblem(proxy.unixSocket);
+  if (problem !== undefined)
+    throw new StartError(`Cannot listen for traffic on ${proxy.unixSocket}: ${problem}`);
 }

@@ -15,6 +15,8 @@ import { startLimitNode } from '../control/cluster/limit-node.ts';
 import type { TrafficPorts } from '../control/workers/protocol.ts';
 import { Supervisor } from '../control/workers/supervisor.ts';
 import { startTicketRotation } from '../control/certificates/ticket-keys.ts';
+import { UnixListener } from '../control/unix-socket/unix-listener.ts';
+import type { Logger } from '../observe/log.ts';
 import type { Settings } from '../settings/settings.ts';
 import { orderedAtStart, servesTls } from './acme.ts';
 import { stopEvents } from './events/event-parts.ts';
@@ -32,7 +34,36 @@ const VIA_BYTES = 8;
 /** How long a start waits for discovery. */
 const FIRST_LOOKS_MS = 1_000;
 
-export function createSupervisor(parts: Parts, certificates: ReadCertificates, workerUrl: URL): Supervisor {
+/** The first descriptor that a service manager passes (sd_listen_fds(3)). */
+const PASSED_FD = 3;
+
+/** @throws StartError with the path and the reason */
+export async function openUnixSocket(
+  { proxy, workers }: Settings,
+  log: Logger,
+  env: (name: string) => string | undefined,
+): Promise<UnixListener | undefined> {
+  const { unixSocket: path, unixSocketMode } = proxy;
+  if (path === undefined) return undefined;
+  // One more for the spare.
+  const copies = workers + 1;
+  try {
+    if (path !== 'systemd') return await UnixListener.open(path, unixSocketMode, copies, log);
+    if (env('LISTEN_PID') !== String(process.pid) || env('LISTEN_FDS') !== '1')
+      throw new Error('the service manager has not passed exactly one socket');
+    return await UnixListener.inherit(PASSED_FD, copies, log);
+  } catch (error) {
+    const what = path === 'systemd' ? 'the socket of the service manager' : path;
+    throw startError(`Cannot listen for traffic on ${what}`, error);
+  }
+}
+
+export function createSupervisor(
+  parts: Parts,
+  certificates: ReadCertificates,
+  workerUrl: URL,
+  unixSocket: UnixListener | undefined,
+): Supervisor {
   const { settings, clock, log, state, limitMemory, metrics, keyUsage, deprecations } = parts;
   const { shadowLog, shadowHistory, ownPorts } = parts;
   return new Supervisor({
@@ -47,6 +78,7 @@ export function createSupervisor(parts: Parts, certificates: ReadCertificates, w
     viaName: settings.proxy.viaName ?? `headgate-${randomHex(VIA_BYTES)}`,
     state,
     log,
+    unixSocket,
     workerUrl,
     onKeysUsed: (used) => keyUsage.add(used),
     onLimitReached: (reached) => parts.sources.limitReached(reached),
@@ -104,12 +136,16 @@ function reserve<T>(counterBytes: number, create: () => T): T {
 export async function listenForTraffic(
   { discovery, settings: { proxy } }: Parts,
   supervisor: Supervisor,
+  unixSocket: UnixListener | undefined,
 ): Promise<TrafficPorts> {
   await discovery.firstLooks(FIRST_LOOKS_MS);
   try {
-    return await supervisor.start();
+    const ports = await supervisor.start();
+    unixSocket?.publish();
+    return ports;
   } catch (error) {
-    const also = proxy.tlsPort === undefined ? '' : ` and ${proxy.tlsPort}`;
+    const others = [proxy.tlsPort, proxy.unixSocket].filter((other) => other !== undefined);
+    const also = others.map((other) => ` and ${other}`).join('');
     throw startError(`Cannot listen for traffic on ${proxy.host}:${proxy.port}${also}`, error);
   }
 }

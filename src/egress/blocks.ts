@@ -4,7 +4,14 @@
  * rule about `169.254.169.254`.
  */
 import { BlockList, isIP } from 'node:net';
-import { addressGroups, dotted, normaliseAddress, readBlock, type AddressBlock } from '../http/address.ts';
+import {
+  addressGroups,
+  dotted,
+  normaliseAddress,
+  readBlock,
+  UNIX_PEER,
+  type AddressBlock,
+} from '../http/address.ts';
 
 export interface Block {
   /** The number of significant leading bits; 32 or 128 for a single address. */
@@ -28,6 +35,13 @@ export function blockList(texts: readonly string[]): (address: string) => boolea
   const list = new BlockList();
   for (const text of texts) addBlock(list, text);
   return (address) => inList(list, address);
+}
+
+/** The same for the peers of a listener, of which those of its Unix socket have no address. */
+export function peerList(texts: readonly string[]): (peer: string) => boolean {
+  const isInBlocks = blockList(texts.filter((text) => text !== UNIX_PEER));
+  const hasUnix = texts.includes(UNIX_PEER);
+  return (peer) => (peer === UNIX_PEER ? hasUnix : isInBlocks(peer));
 }
 
 function addBlock(list: BlockList, text: string): void {

@@ -4,6 +4,9 @@
  */
 import { isIP, isIPv4 } from 'node:net';
 
+/** In place of an address: a client of a Unix socket has none. */
+export const UNIX_PEER = 'unix';
+
 const GROUPS = 8;
 /** Leading bits that all IPv4-mapped IPv6 addresses share. */
 const MAPPED_BITS = 96;

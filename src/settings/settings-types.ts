@@ -55,7 +55,11 @@ export interface ProxySettings {
   readonly tls: readonly { readonly certFile: string; readonly keyFile: string }[] | undefined;
   /** Where TLS is beside a `port` that then has none; undefined: `port` has TLS if there are certificates. */
   readonly tlsPort: number | undefined;
-  /** Addresses and blocks whose connections begin with a PROXY header. */
+  /** Path of the Unix socket; undefined: there is none. */
+  readonly unixSocket: string | undefined;
+  /** Permissions of that file. */
+  readonly unixSocketMode: number;
+  /** Addresses and blocks, or `unix`, whose connections begin with a PROXY header. */
   readonly proxyProtocolFrom: readonly string[];
   /** Port of the URL to which requests without TLS are redirected; undefined: they are served. */
   readonly httpsRedirectPort: number | undefined;

@@ -150,6 +150,11 @@ export function destination(value: string): Parsed<string> {
   };
 }
 
+/** Whose connections a listener gets: an address, a block, or `unix` for those of its Unix socket. */
+export function peer(value: string): Parsed<string> {
+  return value === 'unix' ? { value } : addressOrBlock(value);
+}
+
 /** An IP address, or a block in CIDR notation (RFC 4632 section 3.1, RFC 4291 section 2.3). */
 export function addressOrBlock(value: string): Parsed<string> {
   const [address = '', bits, ...rest] = value.split('/');

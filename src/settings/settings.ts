@@ -311,6 +311,8 @@ function proxySettings(v: SettingValues): ProxySettings {
     port: v.GATEWAY_PROXY__PORT,
     tls: tlsFiles(v),
     tlsPort: v.GATEWAY_PROXY__TLS__PORT,
+    unixSocket: v.GATEWAY_PROXY__UNIX_SOCKET,
+    unixSocketMode: Number.parseInt(v.GATEWAY_PROXY__UNIX_SOCKET_MODE, 8),
     proxyProtocolFrom: v.GATEWAY_PROXY__PROXY_PROTOCOL_FROM,
     httpsRedirectPort: v.GATEWAY_PROXY__HTTPS_REDIRECT_PORT,
     hstsSecs: v.GATEWAY_PROXY__HSTS_SECS,

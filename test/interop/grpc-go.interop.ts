@@ -3,6 +3,8 @@
  * client to gateway to server, on every combination of plain and TLS connections, with an API key, limits and time-outs
  * in between.
  */
+// oxlint-disable vitest/expect-expect -- expectPassed is an assertion
+import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { freePort } from '../support/backends/origin-process.ts';
 import { run } from '../support/programs/programs.ts';
@@ -15,7 +17,6 @@ import {
   type InteropGateway,
 } from './programs/interop-gateway.ts';
 import { startServer, type ServerProcess } from './programs/server-process.ts';
-import { readFileSync } from 'node:fs';
 
 const CASES = [
   'empty_unary',
@@ -70,11 +71,10 @@ describe.each(['http', 'https'] as const)('to a server over %s', (scheme) => {
   async function expectPassed(isSecure: boolean, name: string, ...more: readonly string[]): Promise<void> {
     const { proxyPort = 0, tlsPort = 0, token = '' } = gateway ?? {};
     const secure = ['-use_tls', '-use_test_ca', '-ca_file', CA_FILE];
-    const { code, stderr } = await run(goModule('client'), [
-      ...['-server_host', 'localhost', '-server_port', String(isSecure ? tlsPort : proxyPort)],
-      ...(isSecure ? secure : []),
-      ...['-additional_metadata', `authorization:Bearer ${token}`, '-test_case', name, ...more],
-    ]);
+    const at = ['-server_host', 'localhost', '-server_port', String(isSecure ? tlsPort : proxyPort)];
+    const key = ['-additional_metadata', `authorization:Bearer ${token}`];
+    const all = [...at, ...(isSecure ? secure : []), ...key, '-test_case', name, ...more];
+    const { code, stderr } = await run(goModule('client'), all);
     expect(code, stderr).toBe(0);
   }
 
@@ -83,16 +83,8 @@ describe.each(['http', 'https'] as const)('to a server over %s', (scheme) => {
   it('a thousand large calls on eight threads', () => expectPassed(true, 'rpc_soak', ...SOAK));
 
   it('without a key no call passes, and its status says so', async () => {
-    const { code, stderr } = await run(goModule('client'), [
-      ...[
-        '-server_host',
-        'localhost',
-        '-server_port',
-        String(gateway?.proxyPort),
-        '-test_case',
-        'empty_unary',
-      ],
-    ]);
+    const at = ['-server_host', 'localhost', '-server_port', String(gateway?.proxyPort)];
+    const { code, stderr } = await run(goModule('client'), [...at, '-test_case', 'empty_unary']);
     expect([code, stderr]).toEqual([1, expect.stringContaining('code = Unauthenticated')]);
   });
 });

@@ -36,6 +36,8 @@ export interface WorkerStart {
   readonly settings: Settings;
   /** Differ from settings of 0: all workers share the ports of the first. */
   readonly ports: TrafficPorts;
+  /** A descriptor of the Unix socket, its own to close; undefined: there is none. */
+  readonly unixDescriptor: number | undefined;
   readonly limitMemory: LimitMemory;
   /** See egress/own-listeners.ts. */
   readonly ownPorts: SharedArrayBuffer;

@@ -50,6 +50,8 @@ export interface SupervisorDeps {
   readonly viaName: string;
   readonly state: ConfigState;
   readonly log: Logger;
+  /** The Unix socket for traffic; undefined: there is none. */
+  readonly unixSocket?: { take(): number | undefined; remove(): void } | undefined;
   /** The program of a worker. */
   readonly workerUrl: URL;
   onKeysUsed(used: KeyUsageBatch): void;
@@ -318,6 +320,7 @@ export class Supervisor {
     const { clock } = this.#deps;
     const endMs = clock.monotonicMs() + CLOSE_PORTS_MS_MAX;
     for (const member of members) member.post({ type: 'drain' });
+    this.#deps.unixSocket?.remove();
     for (const member of members) {
       member.post({ type: 'close_port' });
       await withTimeout(endMs - clock.monotonicMs(), member.portClosed);
@@ -340,6 +343,7 @@ export class Supervisor {
         workerNumber,
         settings,
         ports: this.#ports,
+        unixDescriptor: this.#deps.unixSocket?.take(),
         limitMemory,
         ownPorts,
         viaName,

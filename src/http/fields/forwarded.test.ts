@@ -1,5 +1,13 @@
 import { describe, expect, it } from 'vitest';
-import { clientAddress, clientScheme, forwardedForValue, viaHolds, viaHops, viaLine } from './forwarded.ts';
+import {
+  clientAddress,
+  clientScheme,
+  forwardedForValue,
+  forwardedLines,
+  viaHolds,
+  viaHops,
+  viaLine,
+} from './forwarded.ts';
 
 const isTrusted = (address: string) => address.startsWith('10.') || address === '2001:db8::1';
 
@@ -64,6 +72,12 @@ describe('forwardedForValue', () => {
     expect(forwardedForValue('::ffff:192.0.2.1', '203.0.113.9', false)).toBe('192.0.2.1');
     expect(forwardedForValue('10.0.0.1', undefined, true)).toBe('10.0.0.1');
     expect(forwardedForValue('10.0.0.1', '', true)).toBe('10.0.0.1');
+  });
+
+  it('adds nothing for a client of a Unix socket', () => {
+    expect(forwardedForValue('unix', '203.0.113.9', true)).toBe('203.0.113.9');
+    expect(forwardedForValue('unix', '203.0.113.9', false)).toBe('');
+    expect(forwardedLines('', 'http', 'a')).toBe('X-Forwarded-Proto: http\r\nX-Forwarded-Host: a\r\n');
   });
 });
 

@@ -3,7 +3,7 @@
  * 9110 section 7.6.3). X-Forwarded-For has no standard and is read as usual: each proxy appends the address that it
  * saw, so only the members that trusted proxies wrote, from the right, can be trusted.
  */
-import { normaliseAddress } from '../address.ts';
+import { normaliseAddress, UNIX_PEER } from '../address.ts';
 
 /** Limit of X-Forwarded-For members that are read; further members count as forged. */
 const HOPS_MAX = 64;
@@ -83,20 +83,26 @@ function memberAddress(member: string): string | undefined {
   return /^\d{1,5}$/.test(member.slice(colon + 1)) ? normaliseAddress(member.slice(0, colon)) : undefined;
 }
 
-/** The X-Forwarded-For value to send: the peer alone, or appended to the value of a trusted peer. */
+/**
+ * The X-Forwarded-For value to send: the peer alone, or appended to the value of a trusted peer. A client of a Unix
+ * socket has no address to add; '' for none.
+ */
 export function forwardedForValue(
   peer: string,
   received: string | undefined,
   peerIsTrusted: boolean,
 ): string {
+  const before = peerIsTrusted ? (received ?? '') : '';
+  if (peer === UNIX_PEER) return before;
   const address = normaliseAddress(peer) ?? peer;
-  return peerIsTrusted && received !== undefined && received !== '' ? `${received}, ${address}` : address;
+  return before === '' ? address : `${before}, ${address}`;
 }
 
-/** The forwarding fields that are sent to the next server; X-Forwarded-Host only for a known host (not ''). */
+/** The forwarding fields that are sent to the next server; those whose value is '' are left out. */
 export function forwardedLines(forwardedFor: string, proto: string, host: string): string {
   return (
-    `X-Forwarded-For: ${forwardedFor}\r\nX-Forwarded-Proto: ${proto}\r\n` +
+    (forwardedFor === '' ? '' : `X-Forwarded-For: ${forwardedFor}\r\n`) +
+    `X-Forwarded-Proto: ${proto}\r\n` +
     (host === '' ? '' : `X-Forwarded-Host: ${host}\r\n`)
   );
 }

@@ -15,6 +15,9 @@ interface ReadingHandle {
   readStop(): void;
 }
 
+/** Connections of Unix sockets cannot be reset. */
+const canReset = (socket: Socket): boolean => socket.remoteAddress !== undefined;
+
 /** Internals of a Node socket: the connection itself, and the server that counts it. Not in its types. */
 interface SocketInternals {
   _handle?: ReadingHandle | null;
@@ -141,7 +144,7 @@ class TcpClientSocket implements ClientSocket {
   reset(): void {
     this.#writer.flush();
     // By then the system has everything, and a reset is no longer possible.
-    if (this.#socket.writableEnded) this.#socket.destroy();
+    if (this.#socket.writableEnded || !canReset(this.#socket)) this.#socket.destroy();
     else this.#socket.resetAndDestroy();
   }
 

@@ -2,17 +2,17 @@
  * The X-Forwarded-* lines for the requests of one client connection that is not a trusted proxy. They depend on the
  * host of the request, which seldom changes. Owns the latest lines.
  */
-import { forwardedLines } from '../../http/fields/forwarded.ts';
+import { forwardedForValue, forwardedLines } from '../../http/fields/forwarded.ts';
 import { ownText } from '../../http/latin1.ts';
 
 export class ForwardedFields {
-  readonly #peer: string;
+  readonly #forwardedFor: string;
   readonly #scheme: 'http' | 'https';
   #host: string | undefined;
   #lines = '';
 
   constructor(peer: string, isSecure: boolean) {
-    this.#peer = peer;
+    this.#forwardedFor = forwardedForValue(peer, undefined, false);
     this.#scheme = isSecure ? 'https' : 'http';
   }
 
@@ -20,7 +20,7 @@ export class ForwardedFields {
   lines(host: string): string {
     if (host !== this.#host) {
       this.#host = ownText(host);
-      this.#lines = ownText(forwardedLines(this.#peer, this.#scheme, host));
+      this.#lines = ownText(forwardedLines(this.#forwardedFor, this.#scheme, host));
     }
     return this.#lines;
   }

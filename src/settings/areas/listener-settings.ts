@@ -1,15 +1,7 @@
 /** Settings of the traffic listener: address, TLS, clients. */
-import {
-  addressOrBlock,
-  boolean,
-  host,
-  integer,
-  list,
-  oneOf,
-  text,
-  type Setting,
-} from '../settings-values.ts';
+import { boolean, host, integer, list, oneOf, peer, text, type Setting } from '../settings-values.ts';
 
+const PEERS = 'IP addresses, CIDR blocks or unix, comma-separated';
 const port = { min: 0, max: 65_535 };
 const windowSecs = { min: 1, max: 31_622_400 };
 const timeoutMs = { min: 1, max: 86_400_000 };
@@ -20,6 +12,21 @@ export const LISTENER_SETTINGS = {
   GATEWAY_PROXY__PORT: integer(port, {
     default: 8080,
     description: 'Port of the traffic listener. 0: any free port.',
+  }),
+  GATEWAY_PROXY__UNIX_SOCKET: text('path', {
+    default: undefined,
+    defaultText: 'none',
+    description:
+      'Unix socket for traffic without TLS, beside the ports: an absolute path whose folder exists. A socket that is there and on which no process listens is replaced. `systemd`: the one socket that the service manager passes (socket activation).',
+    pattern: /^(?:systemd|\/[^\0]{1,95})$/,
+    expected: 'an absolute path of at most 96 bytes, or systemd',
+  }),
+  GATEWAY_PROXY__UNIX_SOCKET_MODE: text('octal digits', {
+    default: '660',
+    description:
+      'Permissions of `GATEWAY_PROXY__UNIX_SOCKET`: clients need the one to write. Owner and group are those of the gateway, or the group of the folder where that has the setgid bit.',
+    pattern: /^0?[0-7]{3}$/,
+    expected: 'three octal digits, such as 660 or 666',
   }),
   GATEWAY_PROXY__TLS__CERT_FILE: text('paths, comma-separated', {
     default: undefined,
@@ -51,11 +58,11 @@ export const LISTENER_SETTINGS = {
         'Seconds for which browsers may ask for this host over TLS only: adds `Strict-Transport-Security` to every response over TLS that has none from its backend. 0: off.',
     },
   ),
-  GATEWAY_PROXY__PROXY_PROTOCOL_FROM: list('IP addresses or CIDR blocks, comma-separated', addressOrBlock, {
+  GATEWAY_PROXY__PROXY_PROTOCOL_FROM: list(PEERS, peer, {
     default: [],
     defaultText: 'none',
     description:
-      'Load balancers that begin each connection with the client’s address (PROXY protocol, version 1 or 2). Their connections must begin so, else they are closed; from all other addresses such a header is not read.',
+      'Load balancers that begin each connection with the client’s address (PROXY protocol, version 1 or 2). Their connections must begin so, else they are closed; from all other addresses such a header is not read. `unix`: clients of `GATEWAY_PROXY__UNIX_SOCKET`.',
   }),
   GATEWAY_PROXY__CLIENT_CAS: text('path', {
     default: undefined,
@@ -82,11 +89,11 @@ export const LISTENER_SETTINGS = {
     description:
       'Serve HTTP/2 without TLS to clients that begin with it (prior knowledge), beside HTTP/1.1 on the same port. For trusted networks, such as behind a proxy that ends TLS.',
   }),
-  GATEWAY_TRUSTED_PROXY_IPS: list('IP addresses or CIDR blocks, comma-separated', addressOrBlock, {
+  GATEWAY_TRUSTED_PROXY_IPS: list(PEERS, peer, {
     default: [],
     defaultText: 'none',
     description:
-      'Proxies in front of the gateway, whose `X-Forwarded-*` fields are believed. Set it behind a load balancer.',
+      'Proxies in front of the gateway, whose `X-Forwarded-*` fields are believed. Set it behind a load balancer. `unix`: clients of `GATEWAY_PROXY__UNIX_SOCKET`.',
   }),
   GATEWAY_IPV6_PREFIX_BITS: integer(
     { min: 1, max: 128 },

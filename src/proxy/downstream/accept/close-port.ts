@@ -56,6 +56,14 @@ export async function closePort(server: net.Server, options: ClosePortOptions): 
   server.close();
 }
 
+/**
+ * The same for a Unix socket, which other threads have too: its queue is theirs as well, and outlives this descriptor.
+ */
+export async function closeShared(server: net.Server, options: ClosePortOptions): Promise<void> {
+  await untilQuiet(options, options.clock.monotonicMs() + options.patienceMs);
+  server.close();
+}
+
 /** Node accepts one connection in each loop tick. */
 async function untilQuiet({ clock, acceptedCount }: ClosePortOptions, endMs: number): Promise<void> {
   while (clock.monotonicMs() < endMs) {

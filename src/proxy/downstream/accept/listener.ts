@@ -1,10 +1,10 @@
 /**
- * The traffic ports of one worker: accepts TCP or TLS connections, keeps the set of them, and ends them in an orderly
+ * The traffic ports of one worker, one of which may be a Unix socket: accepts TCP or TLS connections, keeps the set of them, and ends them in an orderly
  * way during a drain. What is bounded is bounded over all ports together. Knows nothing of HTTP.
  */
 import type * as net from 'node:net';
 import type { TLSSocket } from 'node:tls';
-import { normaliseAddress } from '../../../http/address.ts';
+import { normaliseAddress, UNIX_PEER } from '../../../http/address.ts';
 import { AddressCounts } from './address-counts.ts';
 import { AnnouncedClient } from './announced-client.ts';
 import { HelloReader } from './hello-reader.ts';
@@ -165,7 +165,7 @@ export class Listener {
   }
 
   #accept(socket: net.Socket, from: ListeningPort): void {
-    const peer = peerAddress(socket);
+    const peer = from.isUnix ? UNIX_PEER : peerAddress(socket);
     // The client has disconnected already.
     if (peer === undefined) return void socket.destroy();
     if (this.#options.isAnnounced?.(peer) === true) return this.#awaitAnnouncement(socket, peer, from);

@@ -5,7 +5,7 @@
 import * as net from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import type { Clock } from '../../../lib/clock.ts';
-import { closePort } from './close-port.ts';
+import { closePort, closeShared } from './close-port.ts';
 import type { OrderedCertificates } from '../tls/ordered-certificates.ts';
 import type { CertificatePair } from '../tls/tls-certificate.ts';
 import { acceptedSocketOf, createTlsServer, type TlsServer } from '../tls/tls-server.ts';
@@ -24,6 +24,8 @@ export interface PortTls {
 export interface PortOptions {
   /** 0 selects a free port. */
   readonly port: number;
+  /** Of a Unix socket that listens already, in place of a port; it is closed with the listener. */
+  readonly unixDescriptor?: number | undefined;
   readonly tls: PortTls | undefined;
   /** Without TLS: whether clients may speak HTTP/2 with prior knowledge; absent: no. */
   readonly allowsH2c?: boolean;
@@ -54,17 +56,19 @@ export class ListeningPort {
   /** undefined without TLS. */
   readonly tls: TlsServer | undefined;
   readonly allowsH2c: boolean;
+  readonly #unixDescriptor: number | undefined;
   readonly #server: net.Server;
   readonly #events: PortEvents;
   readonly #port: number;
   #acceptedCount = 0;
 
   constructor(
-    { port, tls, allowsH2c = false }: PortOptions,
+    { port, unixDescriptor, tls, allowsH2c = false }: PortOptions,
     limits: { readonly maxConnections: number; readonly handshakeTimeoutMs: number },
     events: PortEvents,
   ) {
     this.#port = port;
+    this.#unixDescriptor = unixDescriptor;
     this.allowsH2c = allowsH2c;
     this.#events = events;
     if (tls !== undefined) {
@@ -86,11 +90,18 @@ export class ListeningPort {
     this.#server.on('drop', () => events.dropped());
   }
 
+  /** Its clients have no address. */
+  get isUnix(): boolean {
+    return this.#unixDescriptor !== undefined;
+  }
+
   /** Resolves with the port once connections are accepted; rejects with the system's error (EADDRINUSE, EACCES …). */
   async listen(host: string): Promise<number> {
+    const fd = this.#unixDescriptor;
+    const where = fd === undefined ? { host, port: this.#port, reusePort: true } : { fd };
     await new Promise<void>((resolve, reject) => {
       this.#server.once('error', reject);
-      this.#server.listen({ host, port: this.#port, reusePort: true, backlog: BACKLOG }, () => {
+      this.#server.listen({ ...where, backlog: BACKLOG }, () => {
         this.#server.off('error', reject);
         resolve();
       });
@@ -103,6 +114,7 @@ export class ListeningPort {
   /** Resolves when the port accepts no more connections; those in the kernel's queue are accepted before. */
   async close(clock: Clock): Promise<void> {
     const acceptedCount = (): number => this.#acceptedCount;
-    await closePort(this.#server, { clock, acceptedCount, patienceMs: CLOSE_PATIENCE_MS });
+    const close = this.isUnix ? closeShared : closePort;
+    await close(this.#server, { clock, acceptedCount, patienceMs: CLOSE_PATIENCE_MS });
   }
 }
