@@ -4,7 +4,7 @@
  */
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, rmSync } from 'node:fs';
-import { homedir, tmpdir } from 'node:os';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { requireProgram } from '../../support/programs/programs.ts';
 
@@ -20,7 +20,7 @@ const GO_MODULES = {
 const run = (program: string, args: readonly string[], env: Readonly<Record<string, string>> = {}): void =>
   void execFileSync(program, args, {
     cwd: FOLDER,
-    env: { PATH: process.env['PATH'] ?? '', HOME: homedir(), ...env },
+    env: { ...process.env, ...env },
     stdio: ['ignore', 'ignore', 'inherit'],
   });
 
