@@ -145,6 +145,7 @@ async function renderSample(): Promise<string> {
   const merged = merger.merge([{ ...sample, counters: [...sample.counters, deleted] }]);
   return renderMetrics(merged, {
     version: '0.0.0',
+    bounds: { workers: 1, connections: 1, exchanges: 1, heapBytes: 1 },
     keys: { size: 1, bytes: 1 },
     stats: { bytes: 1, bytesMax: 1 },
     limitCounters: { counters: 1, bytes: 1, bytesPeak: 1, bytesMax: 1, evictions: new Map([['app', 1]]) },

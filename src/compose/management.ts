@@ -35,7 +35,7 @@ import { validateChange } from '../config/validate-change.ts';
 import { eventFacts } from './events/event-parts.ts';
 import { certificateMetrics, ownCertificates, servesTls } from './acme.ts';
 import { assertAcceptable } from './changes.ts';
-import { answers, backendFacts, healthOf, revisionsInUse } from './node-facts.ts';
+import { answers, backendFacts, boundsOf, healthOf, revisionsInUse } from './node-facts.ts';
 import type { CertificateWatches } from './listener-certificates.ts';
 import type { Changes, Parts } from './parts.ts';
 import { nodesAccess, statsAccess } from './stats.ts';
@@ -150,6 +150,7 @@ async function metricsText(
   ]);
   return renderMetrics(metrics.merge(samples, revisionsInUse(state)), {
     version,
+    bounds: boundsOf(parts),
     keys: state.keys,
     ...certificateMetrics(parts, watches),
     ...backendFacts(parts),

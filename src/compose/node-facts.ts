@@ -1,12 +1,19 @@
 /**
  * The node's facts for `/metrics` in addition to the counts of its workers, from the configuration and the database.
  */
+import { getHeapStatistics } from 'node:v8';
 import { withTimeout } from '../lib/with-timeout.ts';
 import { isBalanced } from '../config/targets.ts';
 import type { DiscoveryWatch } from '../control/discovery/discovery-watch.ts';
 import type { RevisionHealth } from '../management/schemas/revision-health.ts';
 import type { Revision } from '../model/resources.ts';
-import { revisionKey, type BreakerFact, type DiscoveryFact, type TargetFact } from '../observe/prometheus.ts';
+import {
+  revisionKey,
+  type BreakerFact,
+  type DiscoveryFact,
+  type NodeBounds,
+  type TargetFact,
+} from '../observe/prometheus.ts';
 import { Breaker } from '../proxy/resilience/breaker.ts';
 import type { HealthRegistry } from '../control/health/health-registry.ts';
 import type { ConfigState } from '../control/cluster/config-state.ts';
@@ -94,3 +101,12 @@ function* breakerFacts(state: ConfigState): IterableIterator<BreakerFact> {
     yield { labels, state: breaker.status.state };
   }
 }
+
+/** How far the workers may go. */
+export const boundsOf = ({ settings: { workers, proxy } }: Parts): NodeBounds => ({
+  workers,
+  connections: proxy.maxConnections,
+  exchanges: proxy.maxConcurrentExchanges,
+  // Workers have that of the main thread.
+  heapBytes: getHeapStatistics().heap_size_limit,
+});

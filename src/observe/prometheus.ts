@@ -106,6 +106,15 @@ export interface HistoryUse {
   readonly failedAtMs: number | undefined;
 }
 
+/** How far the gateway may go, by its settings and its memory. */
+export interface NodeBounds {
+  readonly workers: number;
+  /** Of each worker. */
+  readonly connections: number;
+  readonly exchanges: number;
+  readonly heapBytes: number;
+}
+
 export interface BreakerFact {
   readonly labels: RevisionLabels;
   readonly state: 'closed' | 'half_open' | 'open';
@@ -146,6 +155,7 @@ export interface ConfigFileFacts {
 export interface NodeFacts {
   /** Version of the program. */
   readonly version: string;
+  readonly bounds?: NodeBounds | undefined;
   readonly keys?: KeyTableSize | undefined;
   readonly limitCounters?: CounterMemoryUse | undefined;
   /** undefined: switched off. */
@@ -189,6 +199,7 @@ export async function renderMetrics(merged: MergedMetrics, node: NodeFacts): Pro
     page.family('counter', `headgate_${name}_total`, help, values);
   }
   addWorkers(page, merged.workers);
+  if (node.bounds !== undefined) addBounds(page, node.bounds);
   if (keys !== undefined) addKeys(page, keys);
   if (node.limitCounters !== undefined) addLimitCounters(page, node.limitCounters);
   if (node.stats !== undefined) addStats(page, node.stats);
@@ -433,6 +444,14 @@ function addWorkers(page: Exposition, workers: readonly WorkerSample[]): void {
   ]);
   const timesHelp = 'Time the event loop has worked and waited';
   page.family('counter', 'headgate_event_loop_seconds_total', timesHelp, times);
+}
+
+function addBounds(page: Exposition, { workers, connections, exchanges, heapBytes }: NodeBounds): void {
+  page.gauge('headgate_workers_configured', 'Proxy workers that the settings ask for', workers);
+  const connectionsHelp = 'Connections of clients that each worker may have';
+  page.gauge('headgate_downstream_connections_max', connectionsHelp, connections);
+  page.gauge('headgate_exchanges_max', 'Requests that each worker may have under way', exchanges);
+  page.gauge('headgate_worker_heap_bytes_max', 'JavaScript heap that each worker may use', heapBytes);
 }
 
 function addKeys(page: Exposition, { size, bytes }: KeyTableSize): void {

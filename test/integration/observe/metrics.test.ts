@@ -23,7 +23,14 @@ let broken: RawOrigin;
 
 beforeAll(async () => {
   [gateway, origin, broken] = await Promise.all([
-    startGateway({ env: { ...INSPECTABLE, GATEWAY_WORKERS: '2' } }),
+    startGateway({
+      env: {
+        ...INSPECTABLE,
+        GATEWAY_WORKERS: '2',
+        GATEWAY_PROXY__MAX_CONNECTIONS: '1234',
+        GATEWAY_PROXY__MAX_CONCURRENT_EXCHANGES: '567',
+      },
+    }),
     startOrigin((_request, response) => void setTimeout(() => response.end('0123456789'), 20)),
     startRawOrigin((socket) => socket.destroy()),
   ]);
@@ -85,6 +92,16 @@ describe('a backend that fails', () => {
     expect(await metric(gateway, 'headgate_upstream_errors_total')).toBe(2);
     expect([await state('broken'), await state('shop')]).toEqual([2, 0]);
     expect(await page()).toContain('headgate_breaker_state{app="broken",version="v1",revision="r1"} 2\n');
+  });
+});
+
+describe('a worker', () => {
+  it('has its bounds beside what it uses', async () => {
+    const read = (name: string): Promise<number> => metric(gateway, `headgate_${name}`);
+    expect(await read('workers_configured')).toBe(2);
+    expect(await read('downstream_connections_max')).toBe(1_234);
+    expect(await read('exchanges_max')).toBe(567);
+    expect((await read('worker_heap_bytes_max')) * 2).toBeGreaterThan(await read('worker_heap_bytes'));
   });
 });
 
