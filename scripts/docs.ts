@@ -1,11 +1,14 @@
 /**
- * Writes the generated pages (docs/pages.ts). With `--check` it writes nothing: it compares them and checks what
- * README.md and the docs mention (docs/mentions.ts), and exits with 1 when something is wrong.
+ * Writes the generated pages and files (docs/pages.ts). With `--check` it writes nothing: it compares them, checks what
+ * README.md and the docs mention (docs/mentions.ts) and what Prometheus is asked (observability/files.ts), and exits
+ * with 1 when something is wrong.
  */
-import { existsSync, globSync, readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { existsSync, globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { SETTINGS } from '../src/settings/settings-table.ts';
 import { checkMentions, type Project } from './docs/mentions.ts';
+import { ALERTS_PAGE } from './observability/alert.ts';
+import { observabilityProblems } from './observability/files.ts';
 import { generatedPages } from './docs/pages.ts';
 
 const root = join(import.meta.dirname, '..');
@@ -21,18 +24,26 @@ const project: Project = {
 
 const pages = await generatedPages((path) => project.read(path));
 
-function problems(): string[] {
+async function problems(): Promise<string[]> {
   const stale = [...pages]
     .filter(([path, text]) => !project.exists(path) || project.read(path) !== text)
     .map(([path]) => `${path} is out of date: run npm run docs`);
   const written = globSync(['*.md', 'docs/**/*.md'], { cwd: root, exclude: ['docs/site/**'] }).sort();
-  return [...stale, ...written.flatMap((path) => checkMentions(path, project.read(path), project))];
+  const alerts = await observabilityProblems(project.read(ALERTS_PAGE));
+  return [
+    ...stale,
+    ...alerts,
+    ...written.flatMap((path) => checkMentions(path, project.read(path), project)),
+  ];
 }
 
 if (process.argv.includes('--check')) {
-  const found = problems();
+  const found = await problems();
   for (const problem of found) process.stdout.write(`${problem}\n`);
   process.exitCode = found.length === 0 ? 0 : 1;
 } else {
-  for (const [path, text] of pages) writeFileSync(join(root, path), text);
+  for (const [path, text] of pages) {
+    mkdirSync(dirname(join(root, path)), { recursive: true });
+    writeFileSync(join(root, path), text);
+  }
 }

@@ -9,6 +9,7 @@ import { commandLinePage } from './command-line-page.ts';
 import { managementApiPage } from './management-api-page.ts';
 import { metricsPage } from './metrics-page.ts';
 import { objectsPage } from './objects-page.ts';
+import { observabilityFiles } from '../observability/files.ts';
 import { policiesPage } from './policies-page.ts';
 import { policyFieldsPage } from './policy-fields-page.ts';
 import { publishedSchema } from '../../src/management/declaration/document-schema.ts';
@@ -35,5 +36,6 @@ export async function generatedPages(read: (path: string) => string): Promise<Re
     ['console/src/api/schema.ts', consoleTypes(operations)],
     [policies, policiesPage(read(policies))],
     [breaker, breakerPage(read(breaker))],
+    ...observabilityFiles(),
   ]);
 }
