@@ -57,7 +57,7 @@ export interface Dashboard {
   readonly rows: readonly PanelRow[];
 }
 
-/** That of Grafana 11; later ones migrate it when they load it. */
+/** That of Grafana 11: later ones bring it up to date when they load it. */
 const SCHEMA_VERSION = 39;
 const COLUMNS = 24;
 const DEFAULT_WIDTH = 8;
@@ -120,7 +120,6 @@ function variableJson({ name, label, query, isMulti }: Variable): unknown {
     name,
     label,
     datasource: SOURCE,
-    definition: query,
     query: { qryType: 1, query, refId: 'PrometheusVariableQueryEditor-VariableQuery' },
     // When the time range changes.
     refresh: 2,
@@ -223,6 +222,7 @@ const OPTIONS = {
     textMode: 'auto',
     wideLayout: true,
     showPercentChange: false,
+    percentChangeColorMode: 'standard',
   },
   list: {
     displayMode: 'basic',
@@ -232,6 +232,8 @@ const OPTIONS = {
     valueMode: 'color',
     minVizWidth: 8,
     minVizHeight: 16,
+    maxVizHeight: 300,
+    legend: { calcs: [], displayMode: 'list', placement: 'bottom', showLegend: false },
     namePlacement: 'auto',
     sizing: 'auto',
   },

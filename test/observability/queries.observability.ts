@@ -1,0 +1,155 @@
+/**
+ * Every query of every dashboard and rule, run by a real Prometheus that scrapes real gateways: none fails, none is
+ * empty, and alerts become active for what they are for, and for nothing else.
+ */
+import { spawnSync } from 'node:child_process';
+import { globSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { panelQueries } from '../../scripts/observability/files.ts';
+import { RECORDING_GROUPS } from '../../scripts/observability/recording-rules.ts';
+import { ALERTS } from '../../scripts/observability/rule-files.ts';
+import { selectorsOf } from '../../scripts/observability/selectors.ts';
+import { ADMIN_TOKEN } from '../support/gateway.ts';
+import { until } from '../support/measure/until.ts';
+import { RULES, startPrometheus, type TestPrometheus } from '../support/programs/prometheus.ts';
+import { installedProgram } from '../support/programs/install-program.ts';
+import { startScene, type Scene } from './scene.ts';
+
+/** Values of the variables of dashboards; the app is the one whose panel it is. */
+const VARIABLES: Readonly<Record<string, string>> = {
+  job: '.*',
+  instance: '.*',
+  version: '.*',
+  revision: '.*',
+  __rate_interval: '15s',
+};
+const APPS = ['shop', 'broken', 'many', 'looked', 'http2'];
+const ROUNDS = 6;
+const ALERT_WAIT_MS = 60_000;
+/** What `breakEverything` must be heard of, beside what the rounds do. */
+const EXPECTED = [
+  'HeadgateBackendFailing',
+  'HeadgateBreakerOpen',
+  'HeadgateCertificateExpires',
+  'HeadgateCertificateExpiresSoon',
+  'HeadgateConfigFileRefused',
+  'HeadgateDatabaseAway',
+  'HeadgateDiscoveryStale',
+  'HeadgateDown',
+  'HeadgateErrorsBurnFast',
+  'HeadgateErrorsBurnSlow',
+  'HeadgateLatencyBurnFast',
+  'HeadgateLatencyBurnSlow',
+  'HeadgateLimitCountersEvicted',
+  'HeadgateLimitStoreAway',
+  'HeadgateNoTargetInService',
+  'HeadgateOrderedCertificateMissing',
+  'HeadgateOverloaded',
+  'HeadgateRetryBudgetUsedUp',
+  'HeadgateTargetOutOfService',
+  'HeadgateTracesLost',
+];
+
+let scene: Scene;
+let prometheus: TestPrometheus;
+beforeAll(async () => {
+  scene = await startScene();
+  const targets = scene.gateways.map(({ managementPort }) => `127.0.0.1:${managementPort}`);
+  prometheus = await startPrometheus(targets, ADMIN_TOKEN);
+  // A counter that appears counts from its second reading on.
+  for (let round = 0; round < ROUNDS; round++) await scene.round();
+});
+afterAll(async () => {
+  await prometheus?.close();
+  await scene?.close();
+});
+
+function filledIn(expr: string, app: string): string {
+  return expr.replace(/\$(\w+)/g, (_all, name: string) => (name === 'app' ? app : (VARIABLES[name] ?? '')));
+}
+
+/** Undefined where it has data for one of the apps; else what is wrong. */
+async function problemOf(expr: string): Promise<string | undefined> {
+  const apps = expr.includes('$app') ? APPS : [''];
+  let values: number[] = [];
+  for (const app of apps) {
+    const samples = await prometheus.query(filledIn(expr, app));
+    values = [...values, ...samples.map(({ value }) => value)];
+  }
+  if (values.length === 0) return 'no data';
+  return values.some((value) => Number.isFinite(value)) ? undefined : 'no numbers';
+}
+
+describe('a query', () => {
+  it('of each panel has data', async () => {
+    const problems: string[] = [];
+    for (const { name, expr } of panelQueries()) {
+      const problem = await problemOf(expr);
+      if (problem !== undefined) problems.push(`${name}: ${problem}: ${expr}`);
+    }
+    expect(problems).toEqual([]);
+  });
+
+  it('of each recording rule has data, and each rule can be run', async () => {
+    const rules = await until(async () => {
+      const found = await prometheus.rules();
+      return found.every(({ health }) => health !== 'unknown') && found;
+    });
+    expect(rules.filter(({ health }) => health !== 'ok')).toEqual([]);
+    const recorded = RECORDING_GROUPS.flatMap((group) => group.rules.map(({ record }) => record));
+    expect(rules).toHaveLength(recorded.length + ALERTS.length);
+    const problems: string[] = [];
+    for (const record of recorded) {
+      const problem = await problemOf(record);
+      if (problem !== undefined) problems.push(`${record}: ${problem}`);
+    }
+    expect(problems).toEqual([]);
+  });
+
+  it('of each alert reads series that are there', async () => {
+    const problems: string[] = [];
+    for (const { name, expr } of ALERTS)
+      for (const { text } of selectorsOf(expr)) {
+        // What postgres alone has, and what has not failed yet.
+        const problem = await problemOf(text.replace('driver="postgres"', 'driver=~".*"'));
+        if (problem !== undefined) problems.push(`${name}: ${problem}: ${text}`);
+      }
+    expect(problems).toEqual([]);
+  });
+});
+
+describe('an alert', () => {
+  it('becomes active for what it is for, and is silent about a gateway that is well', async () => {
+    const names = async (instance?: string): Promise<string[]> => {
+      const active = await prometheus.alerts();
+      const found = active.filter(({ labels }) => instance === undefined || labels['instance'] === instance);
+      return [...new Set(found.map(({ labels }) => labels['alertname'] ?? ''))].toSorted();
+    };
+    const well = `127.0.0.1:${scene.well.managementPort}`;
+    expect(await names(well)).toEqual([]);
+    await scene.breakEverything();
+    await until(async () => {
+      await scene.round();
+      const found = await names();
+      return EXPECTED.every((name) => found.includes(name));
+    }, ALERT_WAIT_MS).catch(() => undefined);
+    expect(await names()).toEqual(expect.arrayContaining(EXPECTED));
+    expect(await names(well)).toEqual(['HeadgateDown']);
+    // Its texts have all their values.
+    const texts = (await prometheus.alerts()).flatMap(({ annotations }) => Object.values(annotations));
+    expect(texts.filter((text) => /\{\{|<no value>|<error/.test(text))).toEqual([]);
+  });
+
+  it('passes its trials, and promtool has nothing to say about the rules', () => {
+    const promtool = installedProgram('promtool', 'prometheus');
+    const files = (pattern: string): string[] => globSync(join(RULES, pattern)).toSorted();
+    const check = spawnSync(promtool, ['check', 'rules', ...files('*.yaml')], { encoding: 'utf8' });
+    expect([check.status, check.stderr]).toEqual([0, '']);
+    const test = spawnSync(promtool, ['test', 'rules', ...files('tests/*.yaml')], { encoding: 'utf8' });
+    expect([test.status, test.stdout.replaceAll(/^Unit Testing:.*|^ {2}SUCCESS/gm, '').trim()]).toEqual([
+      0,
+      '',
+    ]);
+  });
+});
