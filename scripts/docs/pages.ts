@@ -9,6 +9,7 @@ import { commandLinePage } from './command-line-page.ts';
 import { managementApiPage } from './management-api-page.ts';
 import { metricsPage } from './metrics-page.ts';
 import { objectsPage } from './objects-page.ts';
+import { chartFiles } from '../kubernetes/chart-files.ts';
 import { observabilityFiles } from '../observability/files.ts';
 import { policiesPage } from './policies-page.ts';
 import { policyFieldsPage } from './policy-fields-page.ts';
@@ -37,5 +38,6 @@ export async function generatedPages(read: (path: string) => string): Promise<Re
     [policies, policiesPage(read(policies))],
     [breaker, breakerPage(read(breaker))],
     ...observabilityFiles(),
+    ...chartFiles(read),
   ]);
 }

@@ -11,12 +11,13 @@ import { requireProgram } from '../../support/programs/programs.ts';
 
 const ROOT = resolve(import.meta.dirname, '../../..');
 const OWN_TEST = 'docs/how-to/two-gateways.md';
-/** Pages without a block that could run: they need a database server, containers, a Prometheus, a published package, an authority or a collector. */
+/** Pages without a block that could run: they need a database server, containers, a Prometheus, a cluster, a published package, an authority or a collector. */
 const NOT_RUN = [
   'docs/how-to/acme.md',
   'docs/how-to/alerts.md',
   'docs/how-to/containers.md',
   'docs/how-to/install.md',
+  'docs/how-to/kubernetes.md',
   'docs/how-to/move-to-postgresql.md',
   'docs/how-to/traces.md',
 ];
