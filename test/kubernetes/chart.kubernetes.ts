@@ -3,7 +3,7 @@
  * refused, both say the same, and a gateway starts with what the containers get.
  */
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, chownSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -16,6 +16,9 @@ import { createService, request } from '../support/traffic.ts';
 import { prepareRenderer, type KubernetesObject, type Renderer } from './render.ts';
 
 const OBSERVABILITY = resolve(import.meta.dirname, '../../deploy/observability');
+/** `runAsUser` and `fsGroup` of the pod. */
+const POD_USER = 10_001;
+const isRoot = process.getuid?.() === 0;
 const SECRETS: Readonly<Record<string, string>> = {
   'admin-token': ADMIN_TOKEN,
   'secret-key': '0123456789abcdef'.repeat(4),
@@ -69,6 +72,7 @@ let folder = '';
 let renderer: Renderer;
 beforeAll(() => {
   folder = mkdtempSync(join(tmpdir(), 'headgate-kubernetes-'));
+  chmodSync(folder, 0o755);
   renderer = prepareRenderer(folder);
 });
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -252,8 +256,7 @@ describe('a gateway with what its container gets', () => {
       const given = valueFrom?.fieldRef === undefined ? String(value ?? '') : 'headgate-pod';
       return [name, secret === undefined ? given : (secrets[secret] ?? '')];
     });
-    for (const { mountPath } of container.volumeMounts)
-      mkdirSync(join(mounts, mountPath), { recursive: true });
+    for (const { mountPath } of container.volumeMounts) mountFolder(join(mounts, mountPath));
     return Object.fromEntries(
       entries.map(([name, value]: [string, string]) => [
         name,
@@ -262,9 +265,21 @@ describe('a gateway with what its container gets', () => {
     );
   }
 
+  /** As an emptyDir with an fsGroup is: of root and that group, and anyone may write. */
+  function mountFolder(path: string): void {
+    mkdirSync(path, { recursive: true });
+    chmodSync(path, 0o2777);
+    if (isRoot) chownSync(path, 0, POD_USER);
+  }
+
   const start = (container: KubernetesObject, env: Record<string, string>): Promise<TestGateway> =>
     // Free ports in place of those of the pod.
-    startGateway({ env: { ...env, GATEWAY_SERVER__HOST: '127.0.0.1' }, args: container.args });
+    startGateway({
+      env: { ...env, GATEWAY_SERVER__HOST: '127.0.0.1' },
+      args: container.args,
+      cwd: tmpdir(),
+      ...(isRoot && { uid: POD_USER }),
+    });
 
   const probe = async (gateway: TestGateway, { httpGet }: KubernetesObject): Promise<number> =>
     (await fetch(gateway.base + String(httpGet.path))).status;
@@ -275,6 +290,7 @@ describe('a gateway with what its container gets', () => {
     const [migrate] = pod.initContainers;
     const [container] = pod.containers;
     const mounts = mkdtempSync(join(folder, 'mounts-'));
+    chmodSync(mounts, 0o755);
     const env = environmentOf(container, mounts);
     expect(environmentOf(migrate, mounts)).toEqual(env);
     // Without it the start says what is missing.
@@ -311,6 +327,7 @@ describe('a gateway with what its container gets', () => {
     const objects = renderer.chart({ configuration: { from: 'files', files: { 'gateway.yaml': text } } });
     const [container] = podOf(objects).containers;
     const mounts = mkdtempSync(join(folder, 'mounts-'));
+    chmodSync(mounts, 0o755);
     const env = environmentOf(container, mounts);
     const { data } = named(objects, 'ConfigMap', 'headgate-configuration');
     for (const [name, content] of Object.entries<string>(data))
