@@ -1,14 +1,15 @@
 /**
- * Writes the generated pages and files (docs/pages.ts). With `--check` it writes nothing: it compares them, checks what
- * README.md and the docs mention (docs/mentions.ts) and what Prometheus is asked (observability/files.ts), and exits
- * with 1 when something is wrong.
+ * Writes the generated pages (docs/pages.ts) and the files for Prometheus, Grafana and Helm. With `--check` it writes
+ * nothing: it compares them, checks what README.md and the docs mention (docs/mentions.ts) and what Prometheus is asked
+ * (observability/files.ts), and exits with 1 when something is wrong.
  */
 import { existsSync, globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { SETTINGS } from '../src/settings/settings-table.ts';
 import { checkMentions, type Project } from './docs/mentions.ts';
 import { ALERTS_PAGE } from './observability/alert.ts';
-import { observabilityProblems } from './observability/files.ts';
+import { chartFiles } from './kubernetes/chart-files.ts';
+import { observabilityFiles, observabilityProblems } from './observability/files.ts';
 import { generatedPages } from './docs/pages.ts';
 
 const root = join(import.meta.dirname, '..');
@@ -22,7 +23,11 @@ const project: Project = {
   settings: new Set(Object.keys(SETTINGS)),
 };
 
-const pages = await generatedPages((path) => project.read(path));
+const pages = new Map([
+  ...(await generatedPages((path) => project.read(path))),
+  ...observabilityFiles(),
+  ...chartFiles((path) => project.read(path)),
+]);
 
 async function problems(): Promise<string[]> {
   const stale = [...pages]

@@ -9,8 +9,6 @@ import { commandLinePage } from './command-line-page.ts';
 import { managementApiPage } from './management-api-page.ts';
 import { metricsPage } from './metrics-page.ts';
 import { objectsPage } from './objects-page.ts';
-import { chartFiles } from '../kubernetes/chart-files.ts';
-import { observabilityFiles } from '../observability/files.ts';
 import { policiesPage } from './policies-page.ts';
 import { policyFieldsPage } from './policy-fields-page.ts';
 import { publishedSchema } from '../../src/management/declaration/document-schema.ts';
@@ -37,7 +35,5 @@ export async function generatedPages(read: (path: string) => string): Promise<Re
     ['console/src/api/schema.ts', consoleTypes(operations)],
     [policies, policiesPage(read(policies))],
     [breaker, breakerPage(read(breaker))],
-    ...observabilityFiles(),
-    ...chartFiles(read),
   ]);
 }
