@@ -53,6 +53,7 @@ import { createLookup } from './proxy/upstream/resolver.ts';
 import { TargetRegistry } from './proxy/targets/target-registry.ts';
 import { answerExplain } from './explain/worker-side.ts';
 import { Sampler } from './proxy/tracing/sampler.ts';
+import { BatchWriter } from './telemetry/ring/batch-ring.ts';
 import { TraceTap } from './telemetry/spans/trace-tap.ts';
 import { StatsReporter } from './control/reporting/stats-reporter.ts';
 import { startHeartbeat } from './control/workers/heartbeat.ts';
@@ -89,6 +90,7 @@ const {
   ticketKeys,
   isSpare,
   targetColumn,
+  spans,
   ports,
   unixDescriptor,
   ownPorts,
@@ -117,11 +119,12 @@ const traffic =
         ...shareOfWorker(settings.traffic, settings.workers),
         findKeyId,
       });
+const spanWriter = spans && new BatchWriter(spans, () => send({ type: 'spans_wait' }));
 const traces =
   settings.otel &&
   new TraceTap({
     keep: settings.otel.keep,
-    send: (batch) => port.postMessage({ type: 'spans', ...batch } satisfies FromWorker, [batch.bytes.buffer]),
+    send: (batch, count) => spanWriter?.push(batch, count),
     epochMs: () => clock.nowMs() - clock.monotonicMs(),
   });
 const debugTokens = new DebugTokens();

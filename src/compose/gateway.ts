@@ -276,6 +276,7 @@ function recorders(parts: Omit<Parts, keyof Recorders>): Recorders {
     traces: createTraceExport({
       ...parts,
       otel: settings.otel,
+      workers: settings.workers,
       url: programUrl('telemetry-worker'),
       nodeName: settings.cluster.nodeName ?? hostname(),
     }),

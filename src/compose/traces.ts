@@ -8,6 +8,7 @@ import { startError } from './start-error.ts';
 export interface TraceExportParts {
   readonly otel: OtelSettings | undefined;
   readonly version: string;
+  readonly workers: number;
   /** Of this gateway. */
   readonly nodeName: string;
   readonly log: Logger;
@@ -17,11 +18,13 @@ export interface TraceExportParts {
 
 /** undefined: nothing is exported. @throws StartError for a file that cannot be read */
 export function createTraceExport(parts: TraceExportParts): TraceExport | undefined {
-  const { otel, version, nodeName, log, url } = parts;
+  const { otel, version, workers, nodeName, log, url } = parts;
   if (otel === undefined) return undefined;
   return new TraceExport({
     url,
     log,
+    maxQueueBytes: otel.maxQueueBytes,
+    workers,
     start: {
       url: otel.tracesUrl,
       headers: otel.headers,
@@ -30,7 +33,6 @@ export function createTraceExport(parts: TraceExportParts): TraceExport | undefi
       ca: contentOf('GATEWAY_OTEL__CA_FILE', otel.caFile),
       cert: contentOf('GATEWAY_OTEL__CLIENT_CERT_FILE', otel.certFile),
       key: contentOf('GATEWAY_OTEL__CLIENT_KEY_FILE', otel.keyFile),
-      maxQueueBytes: otel.maxQueueBytes,
       resource: {
         'service.name': otel.serviceName,
         'service.version': version,

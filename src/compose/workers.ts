@@ -96,9 +96,11 @@ export function createSupervisor(
       metrics.retire(workerNumber);
       parts.troubles.workersLost.note(clock.nowMs());
       parts.stats?.retire(workerNumber);
+      parts.traces?.closeRing(workerNumber);
     },
     onLive: (message) => parts.live.report(message),
-    onSpans: (batch) => parts.traces?.report(batch),
+    openSpans: (workerNumber) => parts.traces?.openRing(workerNumber),
+    onSpansWait: () => parts.traces?.wake(),
     explainSetup: () => ({ ...parts.explain.setup, watches: parts.live.watches }),
   });
 }

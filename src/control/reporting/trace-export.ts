@@ -1,37 +1,73 @@
 /**
- * The thread that exports traces (telemetry-worker.ts), as the main thread sees it: gets what workers have kept, tells
- * how exports go, and starts again if it ends by itself. What comes meanwhile is dropped and counted.
+ * The thread that exports traces (telemetry-worker.ts), as the main thread sees it: it reads the rings that workers fill,
+ * tells how exports go, and starts again if it ends by itself. Meanwhile spans wait in the rings. Owns the rings.
  */
 import { Worker } from 'node:worker_threads';
 import { withTimeout } from '../../lib/with-timeout.ts';
 import type { Logger } from '../../observe/log.ts';
-import type { ExportStart, ExportState, ToExporter } from '../../telemetry/export/export-messages.ts';
-import type { SpanBatch } from '../../telemetry/spans/trace-tap.ts';
+import type {
+  ExportStart,
+  ExportState,
+  FromExporter,
+  ToExporter,
+} from '../../telemetry/export/export-messages.ts';
+import {
+  createBatchRing,
+  droppedItems,
+  queuedBytes,
+  type BatchRing,
+} from '../../telemetry/ring/batch-ring.ts';
 
 const RESTART_MS = 5_000;
 /** For what is left at the end; a dead collector holds the stop up for no longer. */
 const FINISH_MS = 2_000;
 const MEBIBYTES_MAX = 128;
+/** Several batches. */
+const RING_BYTES_MIN = 262_144;
+/** Beyond those of all workers, which end together when the gateway stops. */
+const ENDED_RINGS_MAX = 4;
 
-export type TraceExportFacts = Omit<ExportState, 'type'>;
+export interface TraceExportFacts {
+  /** Spans that the collector took. */
+  readonly exported: number;
+  /** Spans that had no room in the queue. */
+  readonly dropped: number;
+  /** Spans whose export failed, or that the collector refused. */
+  readonly failed: number;
+  readonly queuedBytes: number;
+  /** Of the latest failure since an export succeeded; '' for none. No secrets. */
+  readonly problem: string;
+}
 
 export interface TraceExportOptions {
   /** Of the thread's program. */
   readonly url: URL;
-  readonly start: ExportStart;
+  readonly start: Omit<ExportStart, 'underWay' | 'endedRingsMax'>;
+  /** Memory for spans that wait, of all workers together. */
+  readonly maxQueueBytes: number;
+  readonly workers: number;
   readonly log: Logger;
   readonly restartMs?: number;
 }
 
-const NONE: TraceExportFacts = { exported: 0, dropped: 0, failed: 0, queuedBytes: 0, problem: '' };
+interface WorkerRing {
+  readonly ring: BatchRing;
+  isEnded: boolean;
+}
+
+type State = Omit<ExportState, 'type'>;
+const NONE: State = { exported: 0, dropped: 0, failed: 0, problem: '' };
 
 export class TraceExport {
   readonly #options: TraceExportOptions;
+  readonly #underWay = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
+  /** By worker. */
+  readonly #rings = new Map<number, WorkerRing>();
   #thread: Worker | undefined;
   #restart: NodeJS.Timeout | undefined;
-  /** Of threads that have ended, and of what came without one. */
+  /** Of threads and rings that are gone. */
   #ended = { exported: 0, dropped: 0, failed: 0 };
-  #current: TraceExportFacts = NONE;
+  #current = NONE;
   #threadProblem = '';
 
   constructor(options: TraceExportOptions) {
@@ -42,19 +78,36 @@ export class TraceExport {
   get facts(): TraceExportFacts {
     const { exported, dropped, failed } = this.#ended;
     const current = this.#current;
+    const rings = [...this.#rings.values()].map(({ ring }) => ring);
     return {
       exported: exported + current.exported,
-      dropped: dropped + current.dropped,
+      dropped: dropped + current.dropped + sum(rings.map(droppedItems)),
       failed: failed + current.failed,
-      queuedBytes: current.queuedBytes,
+      queuedBytes: sum(rings.map(queuedBytes)),
       problem: this.#threadProblem || current.problem,
     };
   }
 
-  /** @param batch of a worker; its bytes go to the thread */
-  report({ bytes, spans }: SpanBatch): void {
-    if (this.#thread === undefined) this.#ended.dropped += spans;
-    else this.#thread.postMessage({ type: 'spans', bytes, spans } satisfies ToExporter, [bytes.buffer]);
+  /** Memory for what a worker that starts will export. */
+  openRing(workerNumber: number): BatchRing {
+    const { maxQueueBytes, workers } = this.#options;
+    const ring = createBatchRing(Math.max(RING_BYTES_MIN, maxQueueBytes / workers));
+    this.#rings.set(workerNumber, { ring, isEnded: false });
+    this.#post({ type: 'ring', id: workerNumber, ring });
+    return ring;
+  }
+
+  /** The worker has ended; what it left is exported. */
+  closeRing(workerNumber: number): void {
+    const known = this.#rings.get(workerNumber);
+    if (known === undefined) return;
+    known.isEnded = true;
+    this.#post({ type: 'ring_ended', id: workerNumber });
+  }
+
+  /** A ring fills. */
+  wake(): void {
+    this.#post({ type: 'wake' });
   }
 
   /** Exports what is there, for a bounded time. */
@@ -70,28 +123,46 @@ export class TraceExport {
     await thread.terminate();
   }
 
+  #post(message: ToExporter): void {
+    this.#thread?.postMessage(message);
+  }
+
   #startThread(): void {
-    const { url, start } = this.#options;
+    const { url, start, workers } = this.#options;
     const thread = new Worker(url, {
-      workerData: start,
+      workerData: {
+        ...start,
+        underWay: this.#underWay,
+        endedRingsMax: workers + ENDED_RINGS_MAX,
+      } satisfies ExportStart,
       name: 'telemetry',
       // What it needs is in its start data: the exporter's own variables must not change that.
       env: {},
       resourceLimits: { maxOldGenerationSizeMb: MEBIBYTES_MAX },
     });
-    thread.on('message', (state: ExportState) => this.#told(state));
+    thread.on('message', (message: FromExporter) => this.#told(message));
     // An exit follows.
     thread.on('error', (error) => this.#options.log.error({ err: error }, 'the export of traces has failed'));
     thread.once('exit', () => this.#lost());
     thread.unref();
     this.#thread = thread;
+    for (const [id, { ring, isEnded }] of this.#rings) {
+      this.#post({ type: 'ring', id, ring });
+      if (isEnded) this.#post({ type: 'ring_ended', id });
+    }
   }
 
-  #told(state: ExportState): void {
+  #told(message: FromExporter): void {
+    if (message.type === 'ring_done') {
+      const known = this.#rings.get(message.id);
+      this.#rings.delete(message.id);
+      if (known !== undefined) this.#ended.dropped += droppedItems(known.ring);
+      return;
+    }
     const before = this.facts.problem;
-    this.#current = state;
+    this.#current = message;
     this.#threadProblem = '';
-    const { problem } = state;
+    const { problem } = message;
     if (problem !== '' && before === '')
       this.#options.log.warn({ problem }, 'traces cannot be exported: their spans are lost');
     if (problem === '' && before !== '') this.#options.log.info('traces are exported again');
@@ -102,11 +173,15 @@ export class TraceExport {
     this.#ended = {
       exported: this.#ended.exported + exported,
       dropped: this.#ended.dropped + dropped,
-      failed: this.#ended.failed + failed,
+      failed: this.#ended.failed + failed + Atomics.exchange(this.#underWay, 0, 0),
     };
     this.#current = NONE;
     this.#threadProblem = 'the thread that exports has ended; it starts again';
     this.#thread = undefined;
     this.#restart = setTimeout(() => this.#startThread(), this.#options.restartMs ?? RESTART_MS).unref();
   }
+}
+
+function sum(values: readonly number[]): number {
+  return values.reduce((total, value) => total + value, 0);
 }

@@ -10,7 +10,7 @@ import type { ShadowRow } from '../../observe/shadow-tally.ts';
 import type { LiveMessage } from '../../explain/live/live-messages.ts';
 import type { ExplainedMessage, ExplainMessage } from '../../explain/messages.ts';
 import type { PackedTexts } from '../../explain/traffic/traffic-ring.ts';
-import type { SpanBatch } from '../../telemetry/spans/trace-tap.ts';
+import type { BatchRing } from '../../telemetry/ring/batch-ring.ts';
 import type { OrderedChange } from '../../proxy/downstream/tls/ordered-certificates.ts';
 import type { CertificatePair } from '../../proxy/downstream/tls/tls-certificate.ts';
 import type { TargetsEntry } from '../cluster/config-state.ts';
@@ -58,6 +58,8 @@ export interface WorkerStart {
   readonly ticketKeys: Uint8Array;
   /** Of this worker in the memory of targets (proxy/targets/target-memory.ts). */
   readonly targetColumn: number;
+  /** What it exports goes there; undefined: traces are not exported. */
+  readonly spans: BatchRing | undefined;
   /** Listens only when told to. */
   readonly isSpare: boolean;
 }
@@ -157,8 +159,8 @@ export type FromWorker =
     }
   | ExplainedMessage
   | LiveMessage
-  /** Its bytes are transferred. */
-  | ({ readonly type: 'spans' } & SpanBatch)
+  /** The ring of spans fills. */
+  | { readonly type: 'spans_wait' }
   /** undefined: none. */
   | { readonly type: 'traffic_records'; readonly id: number; readonly records: PackedTexts | undefined }
   /** It accepts no more connections. */

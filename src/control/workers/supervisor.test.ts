@@ -107,7 +107,7 @@ function supervise(
     onShadowDenials: () => undefined,
     explainSetup: () => ({ sampling: undefined, debugTokens: [], watches: [] }),
     onLive: () => undefined,
-    onSpans: () => undefined,
+    onSpansWait: () => undefined,
     onWorkerLost: (worker) => {
       lost.push(worker);
       told.push(`${worker} lost`);

@@ -24,7 +24,7 @@ import type { LimitReached } from '../events/limit-notes.ts';
 import type { KeyUsageBatch } from '../../keys/usage-counter.ts';
 import { unpackTexts } from '../../explain/traffic/traffic-ring.ts';
 import type { RecordedExchange } from '../../explain/access.ts';
-import type { SpanBatch } from '../../telemetry/spans/trace-tap.ts';
+import type { BatchRing } from '../../telemetry/ring/batch-ring.ts';
 import type { LiveMessage } from '../../explain/live/live-messages.ts';
 import type { ExchangeName, ExplainSetup } from '../../explain/messages.ts';
 import type { FromWorker, ToWorker, TrafficPorts, WorkerStart } from './protocol.ts';
@@ -61,7 +61,9 @@ export interface SupervisorDeps {
   onHealth(message: HealthMessage): void;
   onStats(workerNumber: number, report: StatsReport): void;
   onLive(message: LiveMessage): void;
-  onSpans(batch: SpanBatch): void;
+  /** For what a worker that starts will export; undefined: traces are not exported. */
+  openSpans?(workerNumber: number): BatchRing | undefined;
+  onSpansWait(): void;
   /** The current explain setup for workers. */
   explainSetup(): ExplainSetup;
   onWorkerLost(workerNumber: number): void;
@@ -354,6 +356,7 @@ export class Supervisor {
         ordered: this.#deps.ordered?.(),
         ticketKeys: this.#ticketKeys,
         targetColumn: this.#columns.take(workerNumber),
+        spans: this.#deps.openSpans?.(workerNumber),
         isSpare,
       },
       clock,
@@ -383,8 +386,8 @@ export class Supervisor {
         return this.#deps.onStats(member.number, message.report);
       case 'live':
         return this.#deps.onLive(message);
-      case 'spans':
-        return this.#deps.onSpans(message);
+      case 'spans_wait':
+        return this.#deps.onSpansWait();
       case 'deprecated_used':
         return this.#deps.onDeprecatedUsed(message);
       case 'failed':

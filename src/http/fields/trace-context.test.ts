@@ -24,5 +24,5 @@ describe('isValidTraceparent', () => {
   ])('refuses %j', (value) => expect(isValidTraceparent(value)).toBe(false));
 
   it('accepts the result of makeTraceparent', () =>
-    expect(isValidTraceparent(makeTraceparent(traceId, parentId))).toBe(true));
+    expect(isValidTraceparent(makeTraceparent(traceId, parentId, true))).toBe(true));
 });

@@ -30,7 +30,11 @@ export function isSampledTraceparent(value: string): boolean {
   return (Number.parseInt(value.slice(53, 55), 16) & 1) === 1;
 }
 
-/** A new value from 32 and 16 random lower-case hex digits, not marked as sampled. */
-export function makeTraceparent(traceId: string, parentId: string): string {
-  return `00-${traceId}-${parentId}-00`;
+/** A new value from 32 and 16 random lower-case hex digits. */
+export function makeTraceparent(traceId: string, parentId: string, isSampled: boolean): string {
+  return `00-${traceId}-${parentId}-${isSampled ? '01' : '00'}`;
 }
+
+/** Where the ids of a valid value begin, and how many digits they have. */
+export const TRACE_ID = { start: 3, digits: 32 } as const;
+export const PARENT_ID = { start: 36, digits: 16 } as const;

@@ -7,10 +7,11 @@
 import {
   isSampledTraceparent,
   isValidTraceparent,
+  makeTraceparent,
   traceparentParts,
 } from '../../http/fields/trace-context.ts';
 import type { Route } from '../interfaces/route.ts';
-import { newTraceparent } from './traceparents.ts';
+import { newSampledTraceparent, newTraceparent } from './traceparents.ts';
 
 /** Exchanges have a handful; the bound is for settings that allow many. */
 const ATTEMPTS_MAX = 20;
@@ -50,8 +51,10 @@ export class ExchangeTrace {
    */
   constructor(given: string | undefined, isTrusted: boolean, tracing: Tracing) {
     this.#isContinued = given !== undefined && isValidTraceparent(given);
-    this.#root = this.#isContinued ? (given ?? '') : newTraceparent();
-    this.isSampled = this.#isContinued && isTrusted ? isSampledTraceparent(this.#root) : tracing.samples();
+    this.isSampled =
+      this.#isContinued && isTrusted ? isSampledTraceparent(given as string) : tracing.samples();
+    if (this.#isContinued) this.#root = given as string;
+    else this.#root = this.isSampled ? newSampledTraceparent() : newTraceparent();
   }
 
   /** Lower-case hex, 32 digits. */
@@ -59,9 +62,14 @@ export class ExchangeTrace {
     return traceparentParts(this.#root).traceId;
   }
 
-  /** Of the client's span, 16 digits; '' if the trace begins here. */
-  get parentId(): string {
-    return this.#isContinued ? traceparentParts(this.#root).parentId : '';
+  /** A valid value with the id of the trace and, if it does not begin here, that of the client's span. */
+  get root(): string {
+    return this.#root;
+  }
+
+  /** Whether the client has begun it. */
+  get isContinued(): boolean {
+    return this.#isContinued;
   }
 
   /** @param nowMs monotonic. @param target authority of the backend */
@@ -100,14 +108,10 @@ export class ExchangeTrace {
     if (status !== 0) attempt.status = status;
   }
 
-  /** The first of a trace that begins here, and is not sampled, is as it was made. */
+  /** The first of a trace that begins here is as it was made. */
   #newValue(): string {
-    if (!this.#isContinued && !this.isSampled && this.attempts.length === 0) return this.#root;
-    return `00-${this.traceId}-${newSpanId()}-${this.isSampled ? '01' : '00'}`;
+    if (!this.#isContinued && this.attempts.length === 0) return this.#root;
+    const { parentId } = traceparentParts(newTraceparent());
+    return makeTraceparent(this.traceId, parentId, this.isSampled);
   }
-}
-
-/** 16 lower-case hex digits. */
-export function newSpanId(): string {
-  return traceparentParts(newTraceparent()).parentId;
 }

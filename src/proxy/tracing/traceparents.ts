@@ -3,43 +3,47 @@
  * the remaining values.
  */
 import { latin1Text } from '../../http/latin1.ts';
-import { makeTraceparent } from '../../http/fields/trace-context.ts';
+import { makeTraceparent, PARENT_ID, TRACE_ID } from '../../http/fields/trace-context.ts';
 import { fillRandom } from '../../lib/ids.ts';
 
 const MADE_AT_ONCE = 128;
 const DIGITS = Buffer.from('0123456789abcdef', 'latin1');
-const TRACE_DIGITS = 32;
-const PARENT_DIGITS = 16;
-const SHAPE = makeTraceparent('?'.repeat(TRACE_DIGITS), '?'.repeat(PARENT_DIGITS));
-const TRACE_START = SHAPE.indexOf('?');
-const PARENT_START = SHAPE.lastIndexOf('?') + 1 - PARENT_DIGITS;
-/** The text of the next values, including the parts that never change. */
-const bytes = Buffer.from(SHAPE.repeat(MADE_AT_ONCE), 'latin1');
-const random = Buffer.allocUnsafeSlow((MADE_AT_ONCE * (TRACE_DIGITS + PARENT_DIGITS)) / 2);
-let made = '';
-let position = 0;
+const RANDOM_BYTES = (TRACE_ID.digits + PARENT_ID.digits) / 2;
+const random = Buffer.allocUnsafeSlow(MADE_AT_ONCE * RANDOM_BYTES);
 
-/** A new value. */
-export function newTraceparent(): string {
-  if (position === made.length) {
-    made = makeValues();
-    position = 0;
-  }
-  return made.slice(position, (position += SHAPE.length));
+/** A new value that is not marked as sampled. */
+export const newTraceparent = traceparents(false);
+/** A new value that is marked as sampled. */
+export const newSampledTraceparent = traceparents(true);
+
+function traceparents(isSampled: boolean): () => string {
+  const shape = makeTraceparent('?'.repeat(TRACE_ID.digits), '?'.repeat(PARENT_ID.digits), isSampled);
+  /** The text of the next values, including the parts that never change. */
+  const bytes = Buffer.from(shape.repeat(MADE_AT_ONCE), 'latin1');
+  let made = '';
+  let position = 0;
+  return () => {
+    if (position === made.length) {
+      writeIds(bytes, shape.length);
+      made = latin1Text(bytes, 0, bytes.length);
+      position = 0;
+    }
+    return made.slice(position, (position += shape.length));
+  };
 }
 
-function makeValues(): string {
+/** @param length of one value */
+function writeIds(bytes: Buffer, length: number): void {
   fillRandom(random);
   let from = 0;
-  for (let start = 0; start < bytes.length; start += SHAPE.length) {
-    from = writeDigits(from, start + TRACE_START, TRACE_DIGITS);
-    from = writeDigits(from, start + PARENT_START, PARENT_DIGITS);
+  for (let start = 0; start < bytes.length; start += length) {
+    from = writeDigits(bytes, from, start + TRACE_ID.start, TRACE_ID.digits);
+    from = writeDigits(bytes, from, start + PARENT_ID.start, PARENT_ID.digits);
   }
-  return latin1Text(bytes, 0, bytes.length);
 }
 
-/** Writes `count` digits into `bytes`. @returns where the unused part of `random` begins */
-function writeDigits(from: number, at: number, count: number): number {
+/** Writes `count` digits. @returns where the unused part of `random` begins */
+function writeDigits(bytes: Buffer, from: number, at: number, count: number): number {
   let next = from;
   for (let digit = at; digit < at + count; digit += 2) {
     const byte = random[next++] as number;

@@ -1,5 +1,5 @@
 /** What the main thread and the thread that exports (telemetry-worker.ts) tell each other. Plain data. */
-import type { SpanBatch } from '../spans/trace-tap.ts';
+import type { BatchRing } from '../ring/batch-ring.ts';
 
 /** Start data of the thread. */
 export interface ExportStart {
@@ -12,27 +12,38 @@ export interface ExportStart {
   /** PEM, of the certificate and key that the collector gets. */
   readonly cert: string | undefined;
   readonly key: string | undefined;
-  readonly maxQueueBytes: number;
+  /** See SpanExporterOptions. */
+  readonly endedRingsMax: number;
+  readonly underWay: Int32Array<SharedArrayBuffer>;
   /** Of all that is exported. */
   readonly resource: Readonly<Record<string, string>>;
   readonly version: string;
 }
 
 export type ToExporter =
-  | ({ readonly type: 'spans' } & SpanBatch)
+  /** Of a worker. */
+  | { readonly type: 'ring'; readonly id: number; readonly ring: BatchRing }
+  /** Its worker has ended. */
+  | { readonly type: 'ring_ended'; readonly id: number }
+  /** A ring fills. */
+  | { readonly type: 'wake' }
   /** Sends what is there; the thread ends when that is done. */
   | { readonly type: 'finish' };
+
+export type FromExporter =
+  | ExportState
+  /** A ring of a worker that has ended is empty. */
+  | { readonly type: 'ring_done'; readonly id: number };
 
 /** Totals since the thread started, sent when they have changed. */
 export interface ExportState {
   readonly type: 'state';
   /** Spans that the collector took. */
   readonly exported: number;
-  /** Spans that had no room in the queue. */
+  /** Spans that ended workers had left, and that were given up. */
   readonly dropped: number;
   /** Spans whose export failed, or that the collector refused. */
   readonly failed: number;
-  readonly queuedBytes: number;
   /** Of the latest failure since an export succeeded; '' for none. No secrets. */
   readonly problem: string;
 }

@@ -1,58 +1,85 @@
 /**
- * Exports spans in the order in which they came, one request at a time, each of what has come meanwhile. Spans of an
- * export that failed are lost and counted; the queue is bounded, so a collector that is slow, dead or refuses costs no
- * more memory than it may.
+ * Exports what workers have put into their rings, one request at a time, each of what has come meanwhile. Spans of an
+ * export that failed are lost and counted; the rings are bounded, so a collector that is slow, dead or refuses costs no
+ * more memory than they have.
  */
-import type { SpanBatch } from '../spans/trace-tap.ts';
+import { ProtobufWriter } from '../otlp/protobuf-writer.ts';
+import { BatchReader, type BatchRing } from '../ring/batch-ring.ts';
 import type { Collector } from './collector.ts';
 import type { ExportState } from './export-messages.ts';
-import { SpanQueue } from './span-queue.ts';
-import { traceRequest, type Origin } from './trace-request.ts';
+import { writeRequest, type Origin } from './export-request.ts';
 
 /** A request is at most this and a batch; a collector takes 4 MiB at least. */
-const REQUEST_BYTES_MAX = 1_048_576;
+const REQUEST_BYTES_MAX = 1_572_864;
 /** From one export to the next, so that small batches go together. */
 const INTERVAL_MS = 1_000;
 
 export interface SpanExporterOptions {
   readonly collector: Pick<Collector, 'export'>;
   readonly origin: Origin;
-  readonly maxQueueBytes: number;
+  /** One word: spans of the export under way, for the case that this thread ends. */
+  readonly underWay: Int32Array;
+  /** Of workers that have ended and left something: of more, the oldest are given up. */
+  readonly endedRingsMax: number;
+  /** A ring is empty, and nothing will come. */
+  readonly onRingDone: (id: number) => void;
   readonly intervalMs?: number;
+}
+
+interface Source {
+  readonly reader: BatchReader;
+  isEnded: boolean;
 }
 
 export class SpanExporter {
   readonly #options: SpanExporterOptions;
-  readonly #queue: SpanQueue;
-  #heldBytes = 0;
+  readonly #sources = new Map<number, Source>();
+  #writer = new ProtobufWriter();
+  #dropped = 0;
   #exported = 0;
   #failed = 0;
   #problem = '';
   #isFinishing = false;
   /** Ends the pause between exports. */
   #wake: () => void = () => undefined;
-  #running: Promise<void> | undefined;
+  readonly #running: Promise<void>;
 
   constructor(options: SpanExporterOptions) {
     this.#options = options;
-    this.#queue = new SpanQueue(options.maxQueueBytes);
+    this.#running = this.#run();
   }
 
   get state(): ExportState {
     return {
       type: 'state',
       exported: this.#exported,
-      dropped: this.#queue.droppedSpans,
+      dropped: this.#dropped,
       failed: this.#failed,
-      queuedBytes: this.#queue.bytes + this.#heldBytes,
       problem: this.#problem,
     };
   }
 
-  add(batch: SpanBatch): void {
-    this.#queue.add(batch, this.#heldBytes);
-    this.#running ??= this.#run();
-    if (this.#queue.bytes >= REQUEST_BYTES_MAX) this.#wake();
+  addRing(id: number, ring: BatchRing): void {
+    this.#sources.set(id, { reader: new BatchReader(ring), isEnded: false });
+  }
+
+  /** Nothing more comes into a ring. */
+  endRing(id: number): void {
+    const source = this.#sources.get(id);
+    if (source !== undefined) source.isEnded = true;
+    const ended = [...this.#sources].filter(([, each]) => each.isEnded);
+    for (const [oldest, { reader }] of ended.slice(
+      0,
+      Math.max(0, ended.length - this.#options.endedRingsMax),
+    )) {
+      this.#dropped += reader.take(Infinity, () => undefined).items;
+      this.#remove(oldest);
+    }
+  }
+
+  /** A ring fills: exports without a pause. */
+  wake(): void {
+    this.#wake();
   }
 
   /** Exports what is there without pauses. */
@@ -63,24 +90,50 @@ export class SpanExporter {
   }
 
   async #run(): Promise<void> {
-    await this.#pause();
-    while (!this.#queue.isEmpty) {
-      await this.#exportSome();
-      if (!this.#queue.isEmpty && this.#queue.bytes < REQUEST_BYTES_MAX) await this.#pause();
+    while (!this.#isFinishing) {
+      await this.#pause();
+      do await this.#exportSome();
+      while ([...this.#sources.values()].some(({ reader }) => reader.isFilling));
     }
-    this.#running = undefined;
+    while ([...this.#sources.values()].some(({ reader }) => !reader.isEmpty)) await this.#exportSome();
   }
 
   async #exportSome(): Promise<void> {
-    const { collector, origin } = this.#options;
-    const batches = this.#queue.take(REQUEST_BYTES_MAX);
-    const spans = batches.reduce((sum, batch) => sum + batch.spans, 0);
-    this.#heldBytes = batches.reduce((sum, { bytes }) => sum + bytes.length, 0);
-    const { failed, problem } = await collector.export(traceRequest(batches, origin), spans);
-    this.#heldBytes = 0;
+    const { collector, origin, underWay } = this.#options;
+    const writer = this.#writer;
+    writer.clear();
+    const spans = writeRequest(writer, origin, () => this.#take(writer));
+    if (spans === 0) return;
+    Atomics.store(underWay, 0, spans);
+    const { failed, problem } = await collector.export(writer.bytes, spans);
+    Atomics.store(underWay, 0, 0);
     this.#failed += failed;
     this.#exported += spans - failed;
     this.#problem = problem;
+    // Of a request that was given up, the system may still read the bytes.
+    if (failed > 0) this.#writer = new ProtobufWriter();
+  }
+
+  /** From all rings an equal share, so that a worker with much traffic does not hold up the others. @returns spans */
+  #take(writer: ProtobufWriter): number {
+    let [spans, bytes] = [0, 0];
+    const full = [...this.#sources.values()].filter(({ reader }) => !reader.isEmpty);
+    const share = REQUEST_BYTES_MAX / Math.max(1, full.length);
+    // What others leave of their shares, the second time.
+    for (const { reader } of [...full, ...full]) {
+      const room = Math.min(share, REQUEST_BYTES_MAX - bytes);
+      if (room <= 0) break;
+      const taken = reader.take(room, (batch) => writer.raw(batch));
+      spans += taken.items;
+      bytes += taken.bytes;
+    }
+    for (const [id, { reader, isEnded }] of this.#sources) if (isEnded && reader.isEmpty) this.#remove(id);
+    return spans;
+  }
+
+  #remove(id: number): void {
+    this.#sources.delete(id);
+    this.#options.onRingDone(id);
   }
 
   async #pause(): Promise<void> {

@@ -2,34 +2,39 @@
 import { ProtobufWriter } from './protobuf-writer.ts';
 
 const KEY_VALUE = { key: 1, value: 2 } as const;
-const ANY_VALUE = { string: 1, bool: 2, int: 3 } as const;
+const ANY_VALUE = { bool: 2 } as const;
 
 export type AttributeValue = string | number | boolean;
+
+/** Names are those of this program, and those of the resource in its settings. */
+const keys = new Map<string, Uint8Array>();
+const keyWriter = new ProtobufWriter();
 
 /** Writes one attribute. @param field of the message that holds attributes. @param value a number must be an integer */
 export function writeAttribute(
   writer: ProtobufWriter,
   field: number,
-  key: string,
+  name: string,
   value: AttributeValue,
 ): void {
+  const key = attributeKey(name);
+  if (typeof value === 'string') return writer.textAttribute(field, key, value);
+  if (typeof value === 'number') return writer.integerAttribute(field, key, value);
   const start = writer.begin(field);
-  writer.string(KEY_VALUE.key, key);
+  writer.raw(key);
   const valueStart = writer.begin(KEY_VALUE.value);
-  if (typeof value === 'string') writer.string(ANY_VALUE.string, value);
-  else if (typeof value === 'number') writer.varint(ANY_VALUE.int, value);
-  else writer.boolean(ANY_VALUE.bool, value);
+  writer.boolean(ANY_VALUE.bool, value);
   writer.end(valueStart);
   writer.end(start);
 }
 
-/** Attributes as bytes that are written again and again. */
-export function attributeBytes(
-  field: number,
-  attributes: Readonly<Record<string, AttributeValue | undefined>>,
-): Uint8Array {
-  const writer = new ProtobufWriter();
-  for (const [key, value] of Object.entries(attributes))
-    if (value !== undefined) writeAttribute(writer, field, key, value);
-  return writer.take().slice();
+/** The key of an attribute as the writer's attributes take it. */
+export function attributeKey(name: string): Uint8Array {
+  let key = keys.get(name);
+  if (key === undefined) {
+    keyWriter.clear();
+    keyWriter.string(KEY_VALUE.key, name);
+    keys.set(name, (key = keyWriter.bytes.slice()));
+  }
+  return key;
 }

@@ -31,13 +31,13 @@ describe('what is written', () => {
           writer.double(3, each.real);
           writer.nanoseconds(4, each.unixMs);
           const inner = writer.begin(7);
-          writer.hex(5, each.id);
+          writer.short(5, Buffer.from(each.id, 'hex'));
           writer.boolean(6, each.flag);
           writer.end(inner);
           writer.end(start);
         }
         writer.string(3, last);
-        const read = Parent.toObject(Parent.decode(writer.take()), {
+        const read = Parent.toObject(Parent.decode(writer.bytes), {
           longs: Number,
           defaults: true,
           arrays: true,
@@ -51,6 +51,7 @@ describe('what is written', () => {
           expect(Buffer.from(found.inner.id).toString('hex')).toBe(id);
           expect(Math.abs(found.nanoseconds / 1e6 - unixMs)).toBeLessThan(0.001);
         });
+        writer.clear();
         expect(writer.length).toBe(0);
       }),
     );
@@ -65,7 +66,7 @@ describe('what is written', () => {
           const nanoseconds = (unixMs: number): bigint => {
             const writer = new ProtobufWriter();
             writer.nanoseconds(4, unixMs);
-            return Buffer.from(writer.take()).readBigUInt64LE(1);
+            return Buffer.from(writer.bytes).readBigUInt64LE(1);
           };
           expect(nanoseconds(ms + later)).toBeGreaterThanOrEqual(nanoseconds(ms));
         },

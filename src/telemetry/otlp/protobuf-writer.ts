@@ -1,7 +1,7 @@
 /**
  * Writes protocol buffers (https://protobuf.dev/programming-guides/encoding/) into a buffer that grows. Fields are
  * written in the order of the calls; a message inside of another is written in place, and its length afterwards. Owns
- * the buffer until `take`.
+ * the buffer, which is used again after `clear`.
  */
 
 const INITIAL_BYTES = 64 * 1024;
@@ -17,6 +17,10 @@ const NANOSECONDS = 1_000_000;
 const VARINT = 0;
 const FIXED_64 = 1;
 const DELIMITED = 2;
+/** Tags inside of an attribute: the field of its value, and those of a text and an integer in that. */
+const ATTRIBUTE_VALUE = (2 << 3) | DELIMITED;
+const ANY_STRING = (1 << 3) | DELIMITED;
+const ANY_INTEGER = (3 << 3) | VARINT;
 
 export class ProtobufWriter {
   #bytes = Buffer.allocUnsafeSlow(INITIAL_BYTES);
@@ -27,12 +31,14 @@ export class ProtobufWriter {
     return this.#at;
   }
 
-  /** What was written, in a buffer of its own that may be transferred. The writer begins anew. */
-  take(): Uint8Array<ArrayBuffer> {
-    const taken = new Uint8Array(this.#bytes.buffer, 0, this.#at);
-    this.#bytes = Buffer.allocUnsafeSlow(INITIAL_BYTES);
+  /** What was written; valid until something else is, or `clear`. */
+  get bytes(): Uint8Array<ArrayBuffer> {
+    return new Uint8Array(this.#bytes.buffer, 0, this.#at);
+  }
+
+  /** Begins anew. */
+  clear(): void {
     this.#at = 0;
-    return taken;
   }
 
   /** A field whose parts are written next. @returns for `end` */
@@ -79,22 +85,81 @@ export class ProtobufWriter {
   /** A time as nanoseconds since 1970, to a quarter of a microsecond. @param unixMs not negative */
   nanoseconds(field: number, unixMs: number): void {
     this.#reserve(9);
+    const bytes = this.#bytes;
+    const at = this.#at;
     const nanoseconds = unixMs * NANOSECONDS;
     const high = Math.floor(nanoseconds / TWO_32);
-    this.#bytes[this.#at++] = (field << 3) | FIXED_64;
-    this.#at = this.#bytes.writeUInt32LE(nanoseconds - high * TWO_32, this.#at);
-    this.#at = this.#bytes.writeUInt32LE(high, this.#at);
+    const low = nanoseconds - high * TWO_32;
+    bytes[at] = (field << 3) | FIXED_64;
+    for (let index = 0; index < 4; index++) {
+      bytes[at + 1 + index] = low >>> (8 * index);
+      bytes[at + 5 + index] = high >>> (8 * index);
+    }
+    this.#at = at + 9;
   }
 
-  /** @param digits lower-case hex, of an even number below 256 */
-  hex(field: number, digits: string): void {
-    const count = digits.length >> 1;
-    this.#reserve(2 + count);
-    this.#bytes[this.#at++] = (field << 3) | DELIMITED;
-    this.#bytes[this.#at++] = count;
-    for (let index = 0; index < digits.length; index += 2)
-      this.#bytes[this.#at++] =
-        (hexValue(digits.charCodeAt(index)) << 4) | hexValue(digits.charCodeAt(index + 1));
+  /** Fewer than 128 bytes. */
+  short(field: number, value: Uint8Array): void {
+    this.#reserve(2 + value.length);
+    this.#bytes[this.#at] = (field << 3) | DELIMITED;
+    this.#bytes[this.#at + 1] = value.length;
+    this.#at = copyShort(this.#bytes, this.#at + 2, value);
+  }
+
+  /**
+   * An attribute with a text (KeyValue of opentelemetry/proto/common/v1/common.proto). One that is short and ASCII, as
+   * nearly all are, is written without knowing its lengths later.
+   * @param key the field of the key, with its tag; see attributes.ts
+   * @param before what the text begins with, in ASCII
+   */
+  textAttribute(field: number, key: Uint8Array, text: string, before = ''): void {
+    const length = before.length + text.length;
+    const contentBytes = key.length + 4 + length;
+    if (contentBytes > 0x7f || !this.#shortAttribute(field, key, before, text))
+      this.#longAttribute(field, key, before + text);
+  }
+
+  /** An attribute with a number. @param key as above, of at most 100 bytes. @param value an integer from 0 to 2^53 */
+  integerAttribute(field: number, key: Uint8Array, value: number): void {
+    this.#reserve(key.length + 5 + VARINT_BYTES_MAX);
+    const bytes = this.#bytes;
+    const start = this.#at;
+    bytes[start] = (field << 3) | DELIMITED;
+    let at = copyShort(bytes, start + 2, key);
+    bytes[at++] = ATTRIBUTE_VALUE;
+    const valueStart = at++;
+    bytes[at++] = ANY_INTEGER;
+    this.#at = at;
+    this.#varint(value);
+    bytes[valueStart] = this.#at - valueStart - 1;
+    bytes[start + 1] = this.#at - start - 2;
+  }
+
+  /** False if it is not ASCII: then nothing is written. */
+  #shortAttribute(field: number, key: Uint8Array, before: string, text: string): boolean {
+    const length = before.length + text.length;
+    this.#reserve(6 + key.length + length);
+    const bytes = this.#bytes;
+    const start = this.#at;
+    bytes[start] = (field << 3) | DELIMITED;
+    bytes[start + 1] = key.length + 4 + length;
+    const at = copyShort(bytes, start + 2, key);
+    bytes[at] = ATTRIBUTE_VALUE;
+    bytes[at + 1] = length + 2;
+    bytes[at + 2] = ANY_STRING;
+    bytes[at + 3] = length;
+    if (!this.#ascii(before, at + 4) || !this.#ascii(text, at + 4 + before.length)) return false;
+    this.#at = at + 4 + length;
+    return true;
+  }
+
+  #longAttribute(field: number, key: Uint8Array, text: string): void {
+    const start = this.begin(field);
+    this.raw(key);
+    const valueStart = this.begin(2);
+    this.string(1, text);
+    this.end(valueStart);
+    this.end(start);
   }
 
   /** As UTF-8; a lone surrogate becomes U+FFFD. */
@@ -141,6 +206,9 @@ export class ProtobufWriter {
   }
 }
 
-function hexValue(code: number): number {
-  return code < 0x40 ? code - 0x30 : code - 0x57;
+/** For a few bytes, which a call of `set` would cost more. @returns the index after them */
+function copyShort(target: Uint8Array, at: number, source: Uint8Array): number {
+  const { length } = source;
+  for (let index = 0; index < length; index++) target[at + index] = source[index] as number;
+  return at + length;
 }

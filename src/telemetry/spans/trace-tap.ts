@@ -1,6 +1,6 @@
 /**
  * The worker's side of traces: decides at the end of an exchange whether it is kept, and writes the spans of those that
- * are. Owns the batch, which goes to the main thread a few times in a second.
+ * are. Owns the batch, which goes to the memory that the thread that exports reads.
  */
 import type { ExchangeView } from '../../proxy/interfaces/exchange-view.ts';
 import { ProtobufWriter } from '../otlp/protobuf-writer.ts';
@@ -8,7 +8,7 @@ import { ExchangeSpans } from './exchange-spans.ts';
 import type { Slowest } from './slowest.ts';
 
 /** A batch of this size does not wait. */
-const BATCH_BYTES = 256 * 1024;
+const BATCH_BYTES = 32 * 1024;
 const SEND_MS = 200;
 
 /** Which exchanges are kept beside those that were sampled when they began. */
@@ -19,31 +19,29 @@ export interface KeepRules {
   readonly slow: boolean;
 }
 
-/** Spans as fields of ScopeSpans. */
-export interface SpanBatch {
-  readonly bytes: Uint8Array<ArrayBuffer>;
-  readonly spans: number;
-}
-
 export interface TraceTapOptions {
   readonly keep: KeepRules;
-  readonly send: (batch: SpanBatch) => void;
+  /** Gets spans as fields of ScopeSpans; the bytes are valid during the call. */
+  readonly send: (batch: Uint8Array, spans: number) => void;
   /** Unix milliseconds when the monotonic clock was 0, as of now. */
   readonly epochMs: () => number;
 }
 
 export class TraceTap {
   readonly #keep: KeepRules;
-  readonly #send: (batch: SpanBatch) => void;
-  readonly #spans: ExchangeSpans;
+  readonly #send: TraceTapOptions['send'];
+  readonly #epochMs: () => number;
+  readonly #spans = new ExchangeSpans();
   readonly #batch = new ProtobufWriter();
+  /** For all spans of a batch. */
+  #batchEpochMs = 0;
   #count = 0;
   #timer: NodeJS.Timeout | undefined;
 
   constructor({ keep, send, epochMs }: TraceTapOptions) {
     this.#keep = keep;
     this.#send = send;
-    this.#spans = new ExchangeSpans(epochMs);
+    this.#epochMs = epochMs;
   }
 
   /** For each exchange at its end. @param slowest of its route; undefined without a route */
@@ -52,19 +50,25 @@ export class TraceTap {
     if (!isSlow && exchange.trace?.isSampled !== true && !this.#isKept(exchange)) return;
     const trace = exchange.traced();
     if (trace === undefined) return;
-    this.#count += this.#spans.write(this.#batch, exchange, trace);
-    if (this.#batch.length >= BATCH_BYTES) this.flush();
-    else this.#timer ??= setTimeout(() => this.flush(), SEND_MS).unref();
+    if (this.#count === 0) this.#batchEpochMs = this.#epochMs();
+    this.#count += this.#spans.write(this.#batch, exchange, trace, this.#batchEpochMs);
+    if (this.#batch.length >= BATCH_BYTES) this.#push();
+    // The timer stays: at a high rate a new one for each batch would cost more than the one that finds little.
+    this.#timer ??= setTimeout(() => this.flush(), SEND_MS).unref();
   }
 
   /** Sends what was collected. */
   flush(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
+    this.#push();
+  }
+
+  #push(): void {
     if (this.#count === 0) return;
-    const spans = this.#count;
+    this.#send(this.#batch.bytes, this.#count);
+    this.#batch.clear();
     this.#count = 0;
-    this.#send({ bytes: this.#batch.take(), spans });
   }
 
   #isKept(exchange: ExchangeView): boolean {

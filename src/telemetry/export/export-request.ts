@@ -1,7 +1,6 @@
 /** The body of an export: ExportTraceServiceRequest of opentelemetry/proto/collector/trace/v1, 1.x. */
 import { writeAttribute } from '../otlp/attributes.ts';
-import { ProtobufWriter } from '../otlp/protobuf-writer.ts';
-import type { SpanBatch } from '../spans/trace-tap.ts';
+import type { ProtobufWriter } from '../otlp/protobuf-writer.ts';
 
 const RESOURCE_SPANS = 1;
 const FIELD = { resource: 1, scopeSpans: 2, schemaUrl: 3 } as const;
@@ -15,9 +14,16 @@ export interface Origin {
   readonly version: string;
 }
 
-/** @throws RangeError beyond 2 MiB */
-export function traceRequest(batches: readonly SpanBatch[], { resource, version }: Origin): Uint8Array {
-  const writer = new ProtobufWriter();
+/**
+ * Writes a request. The messages of metrics and logs have the same fields.
+ * @param writeRecords writes fields of ScopeSpans
+ * @throws RangeError beyond 2 MiB
+ */
+export function writeRequest<T>(
+  writer: ProtobufWriter,
+  { resource, version }: Origin,
+  writeRecords: () => T,
+): T {
   const resourceSpans = writer.begin(RESOURCE_SPANS);
   const resourceStart = writer.begin(FIELD.resource);
   for (const [name, value] of Object.entries(resource))
@@ -28,10 +34,10 @@ export function traceRequest(batches: readonly SpanBatch[], { resource, version 
   writer.string(SCOPE.name, 'headgate');
   writer.string(SCOPE.version, version);
   writer.end(scope);
-  for (const { bytes } of batches) writer.raw(bytes);
+  const written = writeRecords();
   writer.string(FIELD.schemaUrl, SCHEMA_URL);
   writer.end(scopeSpans);
   writer.string(FIELD.schemaUrl, SCHEMA_URL);
   writer.end(resourceSpans);
-  return writer.take();
+  return written;
 }

@@ -1,0 +1,153 @@
+/**
+ * A queue of batches in shared memory, from one thread that writes to one that reads: no messages, nothing allocated,
+ * and what is in it outlives either thread. A batch lies in one piece behind its length and the number of its items;
+ * where it does not fit before the end of the memory, a mark sends the reader back to the beginning. What has no room
+ * is dropped and counted.
+ */
+
+/** Words of the control part. */
+const READ = 0;
+const WRITE = 1;
+const CONTROL_WORDS = 2;
+const HEADER_BYTES = 8;
+/** In place of a length: the next batch is at the beginning. */
+const BACK_TO_START = -1;
+const RING_BYTES_MIN = 1_024;
+/** With so many bytes waiting, or a quarter of the ring, the reader should not wait any longer. */
+const FILLING_BYTES = 512 * 1024;
+
+export interface BatchRing {
+  /** Offsets into `bytes` where is read and written next; equal when there is nothing. */
+  readonly control: Int32Array<SharedArrayBuffer>;
+  /** One counter: items that had no room. */
+  readonly dropped: BigInt64Array<SharedArrayBuffer>;
+  readonly bytes: Uint8Array<SharedArrayBuffer>;
+}
+
+/** @param bytes of memory; pages that were never written take none */
+export function createBatchRing(bytes: number): BatchRing {
+  const size = Math.max(RING_BYTES_MIN, Math.floor(bytes / HEADER_BYTES) * HEADER_BYTES);
+  return {
+    control: new Int32Array(new SharedArrayBuffer(CONTROL_WORDS * Int32Array.BYTES_PER_ELEMENT)),
+    dropped: new BigInt64Array(new SharedArrayBuffer(BigInt64Array.BYTES_PER_ELEMENT)),
+    bytes: new Uint8Array(new SharedArrayBuffer(size)),
+  };
+}
+
+/** Bytes that wait, headers included; from any thread. */
+export function queuedBytes({ control, bytes }: BatchRing): number {
+  const used = Atomics.load(control, WRITE) - Atomics.load(control, READ);
+  return used < 0 ? used + bytes.length : used;
+}
+
+/** Whether so much waits that it should be read now; from any thread. */
+export function isFilling(ring: BatchRing): boolean {
+  return queuedBytes(ring) >= Math.min(FILLING_BYTES, ring.bytes.length / 4);
+}
+
+/** Items that had no room; from any thread. */
+export function droppedItems({ dropped }: BatchRing): number {
+  return Number(Atomics.load(dropped, 0));
+}
+
+export class BatchWriter {
+  readonly #ring: BatchRing;
+  readonly #words: Int32Array;
+  readonly #onFilling: () => void;
+  #wasFilling = false;
+
+  /** @param onFilling called when the reader should not wait any longer */
+  constructor(ring: BatchRing, onFilling: () => void = () => undefined) {
+    this.#ring = ring;
+    this.#words = new Int32Array(ring.bytes.buffer);
+    this.#onFilling = onFilling;
+  }
+
+  /** Appends a batch, if there is room. @param items in it */
+  push(batch: Uint8Array, items: number): void {
+    const { control, dropped, bytes } = this.#ring;
+    const at = this.#placeFor(HEADER_BYTES + padded(batch.length));
+    if (at < 0) {
+      Atomics.add(dropped, 0, BigInt(items));
+      return;
+    }
+    this.#words[at / 4] = batch.length;
+    this.#words[at / 4 + 1] = items;
+    bytes.set(batch, at + HEADER_BYTES);
+    const next = at + HEADER_BYTES + padded(batch.length);
+    Atomics.store(control, WRITE, next === bytes.length ? 0 : next);
+    const filling = isFilling(this.#ring);
+    if (filling && !this.#wasFilling) this.#onFilling();
+    this.#wasFilling = filling;
+  }
+
+  /**
+   * Where so many bytes fit; -1: nowhere. The offsets may not become equal by writing, which would mean that there is
+   * nothing.
+   */
+  #placeFor(needed: number): number {
+    const { control, bytes } = this.#ring;
+    const read = Atomics.load(control, READ);
+    const write = Atomics.load(control, WRITE);
+    if (write < read) return needed < read - write ? write : -1;
+    const room = bytes.length - write;
+    if (needed < room || (needed === room && read > 0)) return write;
+    if (needed >= read) return -1;
+    this.#words[write / 4] = BACK_TO_START;
+    return 0;
+  }
+}
+
+export interface Taken {
+  readonly items: number;
+  readonly bytes: number;
+}
+
+export class BatchReader {
+  readonly #ring: BatchRing;
+  readonly #words: Int32Array;
+
+  constructor(ring: BatchRing) {
+    this.#ring = ring;
+    this.#words = new Int32Array(ring.bytes.buffer);
+  }
+
+  get isEmpty(): boolean {
+    return queuedBytes(this.#ring) === 0;
+  }
+
+  get isFilling(): boolean {
+    return isFilling(this.#ring);
+  }
+
+  /**
+   * Takes the oldest batches.
+   * @param bytesMax of all together, but for the first batch
+   * @param take gets each; its bytes are overwritten later
+   */
+  take(bytesMax: number, take: (batch: Uint8Array) => void): Taken {
+    const { control, bytes } = this.#ring;
+    const write = Atomics.load(control, WRITE);
+    let read = Atomics.load(control, READ);
+    let [items, count] = [0, 0];
+    while (read !== write) {
+      const length = this.#words[read / 4] as number;
+      if (length === BACK_TO_START) {
+        read = 0;
+        continue;
+      }
+      if (count > 0 && count + length > bytesMax) break;
+      take(bytes.subarray(read + HEADER_BYTES, read + HEADER_BYTES + length));
+      items += this.#words[read / 4 + 1] as number;
+      count += length;
+      read += HEADER_BYTES + padded(length);
+      if (read === bytes.length) read = 0;
+    }
+    Atomics.store(control, READ, read);
+    return { items, bytes: count };
+  }
+}
+
+function padded(length: number): number {
+  return Math.ceil(length / HEADER_BYTES) * HEADER_BYTES;
+}
