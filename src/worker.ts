@@ -120,10 +120,11 @@ const traffic =
         findKeyId,
       });
 const spanWriter = spans && new BatchWriter(spans, () => send({ type: 'spans_wait' }));
+const tracing = settings.otel?.tracesUrl === undefined ? undefined : settings.otel;
 const traces =
-  settings.otel &&
+  tracing &&
   new TraceTap({
-    keep: settings.otel.keep,
+    keep: tracing.keep,
     send: (batch, count) => spanWriter?.push(batch, count),
     epochMs: () => clock.nowMs() - clock.monotonicMs(),
   });
@@ -232,7 +233,7 @@ const context: ProxyContext = {
   shareOf: shares(breakerOf, clock, (revision) => targets.of(revision)),
   isTrustedProxy: peerList(settings.trustedProxyIps),
   nextRequestId: requestIds(),
-  tracing: settings.otel && new Sampler(settings.otel.sampleRatio),
+  tracing: tracing && new Sampler(tracing.sampleRatio),
   isDraining: () => draining,
   httpDate: httpDates(),
   match: createMatchResult<CompiledPolicy>(),
@@ -251,7 +252,7 @@ const explainParts = {
   recorder,
   debugTokens,
   live,
-  settings: policyDependencies,
+  settings: { ...policyDependencies, traceUrl: tracing?.traceUrl },
   findKey,
 };
 const certificateRequests = new CertificateRequests({

@@ -93,6 +93,8 @@ export async function createManagement(
   const startedMs = clock.monotonicMs();
   const uptimeSecs = (): number => Math.floor((clock.monotonicMs() - startedMs) / 1000);
   const others = { supervisor, cluster, configFile, watches: certificates.watches, uptimeSecs };
+  const metricsText = metricsReader(parts, supervisor, configFile, certificates.watches);
+  parts.traces?.readMetrics(metricsText);
   return createManagementServer({
     ...writing,
     nodes: nodesAccess(cluster),
@@ -129,38 +131,40 @@ export async function createManagement(
     settings: shownSettings,
     served: state,
     ownListener: () => ownTrafficListener(parts),
-    metricsText: () => metricsText(parts, supervisor, certificates.watches, configFile),
+    metricsText,
     logger: log,
     version,
   });
 }
 
-/** For `GET /metrics`. */
-async function metricsText(
+/** The text of `GET /metrics`. */
+function metricsReader(
   parts: Parts,
   supervisor: Supervisor,
+  configFile: ManagementParts['configFile'],
   watches: CertificateWatches,
-  configFile: ConfigFile | undefined,
-): Promise<string> {
-  const { repository, state, metrics, version, limitMemory } = parts;
-  const [samples, events, isUp] = await Promise.all([
-    supervisor.samples(),
-    eventFacts(parts.events, repository),
-    configFile === undefined && answers(repository),
-  ]);
-  return renderMetrics(metrics.merge(samples, revisionsInUse(state)), {
-    version,
-    bounds: boundsOf(parts),
-    keys: state.keys,
-    ...certificateMetrics(parts, watches),
-    ...backendFacts(parts),
-    database: configFile === undefined ? { driver: repository.driver, isUp } : undefined,
-    configFile: configFile && { ...configFile.status, reloads: configFile.reloads },
-    history: configFile === undefined ? parts.history.facts : undefined,
-    ...reportingFacts(parts, events),
-    limitCounters: counterUse(limitMemory),
-    limitNodes: parts.limitNode?.nodes.count,
-  });
+): () => Promise<string> {
+  const { version, repository, state, limitMemory, metrics } = parts;
+  return async () => {
+    const [samples, events, isUp] = await Promise.all([
+      supervisor.samples(),
+      eventFacts(parts.events, repository),
+      configFile === undefined && answers(repository),
+    ]);
+    return renderMetrics(metrics.merge(samples, revisionsInUse(state)), {
+      version,
+      bounds: boundsOf(parts),
+      keys: state.keys,
+      ...certificateMetrics(parts, watches),
+      ...backendFacts(parts),
+      database: configFile === undefined ? { driver: repository.driver, isUp } : undefined,
+      configFile: configFile && { ...configFile.status, reloads: configFile.reloads },
+      history: configFile === undefined ? parts.history.facts : undefined,
+      ...reportingFacts(parts, events),
+      limitCounters: counterUse(limitMemory),
+      limitNodes: parts.limitNode?.nodes.count,
+    });
+  };
 }
 
 const reportingFacts = ({ live, traces, stats }: Parts, events: EventUse) => ({

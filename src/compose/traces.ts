@@ -1,6 +1,7 @@
-/** Wires the export of traces: what describes this gateway, and the files that the connection needs. */
+/** Wires the export of traces and metrics: what describes this gateway, and the files that the connection needs. */
 import { readFileSync } from 'node:fs';
 import { TraceExport } from '../control/reporting/trace-export.ts';
+import { systemClock } from '../lib/clock.ts';
 import type { Logger } from '../observe/log.ts';
 import type { OtelSettings } from '../settings/settings-types.ts';
 import { startError } from './start-error.ts';
@@ -25,14 +26,18 @@ export function createTraceExport(parts: TraceExportParts): TraceExport | undefi
     log,
     maxQueueBytes: otel.maxQueueBytes,
     workers,
+    metricsIntervalMs: otel.metricsIntervalMs,
     start: {
-      url: otel.tracesUrl,
-      headers: otel.headers,
-      timeoutMs: otel.timeoutMs,
-      compression: otel.compression,
-      ca: contentOf('GATEWAY_OTEL__CA_FILE', otel.caFile),
-      cert: contentOf('GATEWAY_OTEL__CLIENT_CERT_FILE', otel.certFile),
-      key: contentOf('GATEWAY_OTEL__CLIENT_KEY_FILE', otel.keyFile),
+      urls: { traces: otel.tracesUrl, metrics: otel.metricsUrl },
+      startMs: systemClock.nowMs(),
+      connection: {
+        headers: otel.headers,
+        timeoutMs: otel.timeoutMs,
+        compression: otel.compression,
+        ca: contentOf('GATEWAY_OTEL__CA_FILE', otel.caFile),
+        cert: contentOf('GATEWAY_OTEL__CLIENT_CERT_FILE', otel.certFile),
+        key: contentOf('GATEWAY_OTEL__CLIENT_KEY_FILE', otel.keyFile),
+      },
       resource: {
         'service.name': otel.serviceName,
         'service.version': version,

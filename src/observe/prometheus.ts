@@ -96,6 +96,8 @@ export interface TraceUse {
   /** Spans that the collector did not take. */
   readonly failed: number;
   readonly queuedBytes: number;
+  /** Points of metrics; undefined: metrics are not exported. */
+  readonly points?: { readonly exported: number; readonly failed: number } | undefined;
 }
 
 /** The kept history of the configuration. */
@@ -292,13 +294,23 @@ function addLive(page: Exposition, { streams, shown, dropped, lost, refused }: L
   ]);
 }
 
-function addTraces(page: Exposition, { exported, dropped, failed, queuedBytes }: TraceUse): void {
+function addTraces(page: Exposition, { exported, dropped, failed, queuedBytes, points }: TraceUse): void {
   page.family('counter', 'headgate_otel_spans_total', 'Spans of traces, by what became of them', [
     { labels: { result: 'exported' }, value: exported },
     { labels: { result: 'dropped' }, value: dropped },
     { labels: { result: 'failed' }, value: failed },
   ]);
   page.gauge('headgate_otel_queue_bytes', 'Bytes of spans that wait for the collector', queuedBytes);
+  if (points === undefined) return;
+  page.family(
+    'counter',
+    'headgate_otel_metric_points_total',
+    'Points of metrics that were exported, by what became of them',
+    [
+      { labels: { result: 'exported' }, value: points.exported },
+      { labels: { result: 'failed' }, value: points.failed },
+    ],
+  );
 }
 
 function addLimitStore(page: Exposition, workers: readonly WorkerSample[], nodes: number): void {

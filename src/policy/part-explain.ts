@@ -13,6 +13,8 @@ export interface ExplainSettings {
   readonly globals: RateLimitGlobals | undefined;
   readonly perIp: { readonly requests: number; readonly windowSecs: number } | undefined;
   readonly authFailuresPerMinute: number;
+  /** Of a page that shows a trace, with `{trace_id}`. */
+  readonly traceUrl?: string | undefined;
 }
 
 /** How requests are carried where the policy leaves it open. */

@@ -4,22 +4,28 @@
  * setting (`Setting.otherName`). Pure.
  */
 
+import { OTEL_SIGNALS } from './areas/otel-settings.ts';
+
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 const RATIO = 'GATEWAY_OTEL__SAMPLE_RATIO';
+const SIGNALS = 'GATEWAY_OTEL__SIGNALS';
 const ENDPOINTS = [
   ['GATEWAY_OTEL__ENDPOINT', 'OTEL_EXPORTER_OTLP_ENDPOINT'],
   ['GATEWAY_OTEL__TRACES_ENDPOINT', 'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT'],
+  ['GATEWAY_OTEL__METRICS_ENDPOINT', 'OTEL_EXPORTER_OTLP_METRICS_ENDPOINT'],
 ] as const;
+const EXPORTERS = { traces: 'OTEL_TRACES_EXPORTER', metrics: 'OTEL_METRICS_EXPORTER' } as const;
 
 /** The environment with what these variables mean for the settings. */
 export function withOtelVariables(env: Environment): Environment {
   const given = (name: string): string => (env[name] ?? '').trim();
   const added: Record<string, string | undefined> = {};
-  const isOff =
-    given('OTEL_SDK_DISABLED').toLowerCase() === 'true' || given('OTEL_TRACES_EXPORTER') === 'none';
+  const left = OTEL_SIGNALS.filter((signal) => given(EXPORTERS[signal]) !== 'none');
+  const isOff = given('OTEL_SDK_DISABLED').toLowerCase() === 'true';
   // Settings of our own are meant for this program.
   if (isOff) for (const [own, standard] of ENDPOINTS) if (given(own) === '') added[standard] = undefined;
+  if (given(SIGNALS) === '' && left.length < OTEL_SIGNALS.length) added[SIGNALS] = left.join(',') || 'none';
   if (given(RATIO) === '')
     added[RATIO] = ratioOf(given('OTEL_TRACES_SAMPLER'), given('OTEL_TRACES_SAMPLER_ARG'));
   return { ...env, ...added };
@@ -39,13 +45,29 @@ function ratioOf(sampler: string, argument: string): string {
   }
 }
 
+const PROTOCOLS = [
+  'OTEL_EXPORTER_OTLP_PROTOCOL',
+  'OTEL_EXPORTER_OTLP_TRACES_PROTOCOL',
+  'OTEL_EXPORTER_OTLP_METRICS_PROTOCOL',
+];
+const TEMPORALITY = 'OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE';
+
 /** Warnings about what is asked for and not done. */
 export function otelWarnings(env: Environment): string[] {
   const warnings: string[] = [];
-  for (const name of ['OTEL_EXPORTER_OTLP_PROTOCOL', 'OTEL_EXPORTER_OTLP_TRACES_PROTOCOL']) {
+  for (const name of PROTOCOLS) {
     const protocol = (env[name] ?? '').trim();
     if (protocol !== '' && protocol !== 'http/protobuf')
-      warnings.push(`${name}=${JSON.stringify(protocol)} is ignored: traces are exported by http/protobuf.`);
+      warnings.push(`${name}=${JSON.stringify(protocol)} is ignored: exports are by http/protobuf.`);
   }
+  for (const signal of ['TRACES', 'METRICS'])
+    for (const what of ['HEADERS', 'TIMEOUT', 'COMPRESSION', 'CERTIFICATE']) {
+      const name = `OTEL_EXPORTER_OTLP_${signal}_${what}`;
+      if ((env[name] ?? '').trim() !== '')
+        warnings.push(`${name} is ignored: OTEL_EXPORTER_OTLP_${what} counts for all that is exported.`);
+    }
+  const temporality = (env[TEMPORALITY] ?? '').trim().toLowerCase();
+  if (temporality !== '' && temporality !== 'cumulative')
+    warnings.push(`${TEMPORALITY}=${JSON.stringify(temporality)} is ignored: metrics are cumulative.`);
   return warnings;
 }

@@ -21,7 +21,12 @@ export interface JwtDefaults {
 }
 
 export interface OtelSettings {
-  readonly tracesUrl: string;
+  /** Whole, as also below; undefined: not exported. */
+  readonly tracesUrl: string | undefined;
+  readonly metricsUrl: string | undefined;
+  readonly metricsIntervalMs: number;
+  /** Of a page that shows a trace, with `{trace_id}`. */
+  readonly traceUrl: string | undefined;
   readonly headers: Readonly<Record<string, string>>;
   readonly timeoutMs: number;
   readonly compression: 'none' | 'gzip';

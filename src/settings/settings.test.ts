@@ -358,7 +358,7 @@ describe('variables of OpenTelemetry', () => {
     expect(errors).toContain('OTEL_EXPORTER_OTLP_HEADERS=(hidden)');
     expect(errors).not.toContain('hush');
     expect(readSettings({ OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc' }).warnings).toEqual([
-      'OTEL_EXPORTER_OTLP_PROTOCOL="grpc" is ignored: traces are exported by http/protobuf.',
+      'OTEL_EXPORTER_OTLP_PROTOCOL="grpc" is ignored: exports are by http/protobuf.',
     ]);
   });
 });

@@ -4,6 +4,7 @@
  * (main.ts alone reads `process.env`), and the result is frozen. Files that settings name are not opened here.
  */
 import { nearest } from '../lib/nearest.ts';
+import type { OtelSignal } from './areas/otel-settings.ts';
 import { otelWarnings, withOtelVariables, type Environment } from './otel-environment.ts';
 import { ACME_DIRECTORIES } from './areas/acme-settings.ts';
 import { crossChecks, doubtful, pathsOf, shown } from './settings-checks.ts';
@@ -203,11 +204,20 @@ function nest(v: SettingValues): Settings {
 
 /** undefined: nothing is exported. */
 function otelSettings(v: SettingValues): Settings['otel'] {
-  const { GATEWAY_OTEL__ENDPOINT: base, GATEWAY_OTEL__TRACES_ENDPOINT: whole } = v;
-  if (base === undefined && whole === undefined) return undefined;
+  const { GATEWAY_OTEL__ENDPOINT: base, GATEWAY_OTEL__TRACES_ENDPOINT, GATEWAY_OTEL__METRICS_ENDPOINT } = v;
+  const urlOf = (signal: OtelSignal, whole: string | undefined): string | undefined => {
+    if (!v.GATEWAY_OTEL__SIGNALS.includes(signal)) return undefined;
+    return whole ?? (base && `${base.replace(/\/+$/, '')}/v1/${signal}`);
+  };
+  const tracesUrl = urlOf('traces', GATEWAY_OTEL__TRACES_ENDPOINT);
+  const metricsUrl = urlOf('metrics', GATEWAY_OTEL__METRICS_ENDPOINT);
+  if (tracesUrl === undefined && metricsUrl === undefined) return undefined;
   const keeps = v.GATEWAY_OTEL__KEEP;
   return {
-    tracesUrl: whole ?? `${(base ?? '').replace(/\/+$/, '')}/v1/traces`,
+    tracesUrl,
+    metricsUrl,
+    metricsIntervalMs: v.GATEWAY_OTEL__METRICS_INTERVAL_MS,
+    traceUrl: v.GATEWAY_OTEL__TRACE_URL,
     headers: pairsOf(v.GATEWAY_OTEL__HEADERS),
     timeoutMs: v.GATEWAY_OTEL__TIMEOUT_MS,
     compression: v.GATEWAY_OTEL__COMPRESSION,

@@ -1,8 +1,9 @@
 /**
- * The thread that exports traces (telemetry-worker.ts), as the main thread sees it: it reads the rings that workers fill,
- * tells how exports go, and starts again if it ends by itself. Meanwhile spans wait in the rings. Owns the rings.
+ * The thread that exports (telemetry-worker.ts), as the main thread sees it: it reads the rings that workers fill, gets
+ * readings of the metrics, tells how exports go, and starts again if it ends by itself. Meanwhile spans wait in the rings. Owns the rings.
  */
 import { Worker } from 'node:worker_threads';
+import { systemClock } from '../../lib/clock.ts';
 import { withTimeout } from '../../lib/with-timeout.ts';
 import type { Logger } from '../../observe/log.ts';
 import type {
@@ -21,6 +22,8 @@ import {
 const RESTART_MS = 5_000;
 /** For what is left at the end; a dead collector holds the stop up for no longer. */
 const FINISH_MS = 2_000;
+/** For the last reading of metrics. */
+const READ_MS = 1_000;
 const MEBIBYTES_MAX = 128;
 /** Several batches. */
 const RING_BYTES_MIN = 262_144;
@@ -35,6 +38,8 @@ export interface TraceExportFacts {
   /** Spans whose export failed, or that the collector refused. */
   readonly failed: number;
   readonly queuedBytes: number;
+  /** Points of metrics; undefined: metrics are not exported. */
+  readonly points: { readonly exported: number; readonly failed: number } | undefined;
   /** Of the latest failure since an export succeeded; '' for none. No secrets. */
   readonly problem: string;
 }
@@ -46,6 +51,7 @@ export interface TraceExportOptions {
   /** Memory for spans that wait, of all workers together. */
   readonly maxQueueBytes: number;
   readonly workers: number;
+  readonly metricsIntervalMs: number;
   readonly log: Logger;
   readonly restartMs?: number;
 }
@@ -56,7 +62,8 @@ interface WorkerRing {
 }
 
 type State = Omit<ExportState, 'type'>;
-const NONE: State = { exported: 0, dropped: 0, failed: 0, problem: '' };
+const NO_POINTS = { exported: 0, failed: 0 };
+const NONE: State = { exported: 0, dropped: 0, failed: 0, points: NO_POINTS, problem: '' };
 
 export class TraceExport {
   readonly #options: TraceExportOptions;
@@ -65,8 +72,11 @@ export class TraceExport {
   readonly #rings = new Map<number, WorkerRing>();
   #thread: Worker | undefined;
   #restart: NodeJS.Timeout | undefined;
+  #reading: NodeJS.Timeout | undefined;
+  /** Reads metrics and has them exported. */
+  #readMetrics: () => Promise<void> = () => Promise.resolve();
   /** Of threads and rings that are gone. */
-  #ended = { exported: 0, dropped: 0, failed: 0 };
+  #ended = { exported: 0, dropped: 0, failed: 0, points: NO_POINTS };
   #current = NONE;
   #threadProblem = '';
 
@@ -76,7 +86,7 @@ export class TraceExport {
   }
 
   get facts(): TraceExportFacts {
-    const { exported, dropped, failed } = this.#ended;
+    const { exported, dropped, failed, points } = this.#ended;
     const current = this.#current;
     const rings = [...this.#rings.values()].map(({ ring }) => ring);
     return {
@@ -84,13 +94,15 @@ export class TraceExport {
       dropped: dropped + current.dropped + sum(rings.map(droppedItems)),
       failed: failed + current.failed,
       queuedBytes: sum(rings.map(queuedBytes)),
+      points: this.#options.start.urls.metrics === undefined ? undefined : added(points, current.points),
       problem: this.#threadProblem || current.problem,
     };
   }
 
-  /** Memory for what a worker that starts will export. */
-  openRing(workerNumber: number): BatchRing {
-    const { maxQueueBytes, workers } = this.#options;
+  /** Memory for the spans of a worker that starts; undefined: traces are not exported. */
+  openRing(workerNumber: number): BatchRing | undefined {
+    const { maxQueueBytes, workers, start } = this.#options;
+    if (start.urls.traces === undefined) return undefined;
     const ring = createBatchRing(Math.max(RING_BYTES_MIN, maxQueueBytes / workers));
     this.#rings.set(workerNumber, { ring, isEnded: false });
     this.#post({ type: 'ring', id: workerNumber, ring });
@@ -110,9 +122,28 @@ export class TraceExport {
     this.#post({ type: 'wake' });
   }
 
+  /** From now on exports metrics. @param read gives the text of `GET /metrics` */
+  readMetrics(read: () => Promise<string>): void {
+    const { start, metricsIntervalMs, log } = this.#options;
+    if (start.urls.metrics === undefined) return;
+    const post = async (): Promise<void> => {
+      try {
+        const text = await read();
+        this.#post({ type: 'metrics', text, nowMs: systemClock.nowMs() });
+      } catch (error) {
+        log.error({ err: error }, 'metrics cannot be read for their export');
+      }
+    };
+    this.#readMetrics = post;
+    this.#reading = setInterval(() => void post(), metricsIntervalMs).unref();
+  }
+
   /** Exports what is there, for a bounded time. */
   async stop(): Promise<void> {
     clearTimeout(this.#restart);
+    clearInterval(this.#reading);
+    // All that workers have counted.
+    await withTimeout(READ_MS, this.#readMetrics());
     const thread = this.#thread;
     this.#thread = undefined;
     if (thread === undefined) return;
@@ -142,7 +173,9 @@ export class TraceExport {
     });
     thread.on('message', (message: FromExporter) => this.#told(message));
     // An exit follows.
-    thread.on('error', (error) => this.#options.log.error({ err: error }, 'the export of traces has failed'));
+    thread.on('error', (error) =>
+      this.#options.log.error({ err: error }, 'the export to the collector has failed'),
+    );
     thread.once('exit', () => this.#lost());
     thread.unref();
     this.#thread = thread;
@@ -164,22 +197,27 @@ export class TraceExport {
     this.#threadProblem = '';
     const { problem } = message;
     if (problem !== '' && before === '')
-      this.#options.log.warn({ problem }, 'traces cannot be exported: their spans are lost');
-    if (problem === '' && before !== '') this.#options.log.info('traces are exported again');
+      this.#options.log.warn({ problem }, 'traces or metrics cannot be exported: they are lost');
+    if (problem === '' && before !== '') this.#options.log.info('traces and metrics are exported again');
   }
 
   #lost(): void {
-    const { exported, dropped, failed } = this.#current;
+    const { exported, dropped, failed, points } = this.#current;
     this.#ended = {
       exported: this.#ended.exported + exported,
       dropped: this.#ended.dropped + dropped,
       failed: this.#ended.failed + failed + Atomics.exchange(this.#underWay, 0, 0),
+      points: added(this.#ended.points, points),
     };
     this.#current = NONE;
     this.#threadProblem = 'the thread that exports has ended; it starts again';
     this.#thread = undefined;
     this.#restart = setTimeout(() => this.#startThread(), this.#options.restartMs ?? RESTART_MS).unref();
   }
+}
+
+function added(first: typeof NO_POINTS, second: typeof NO_POINTS): typeof NO_POINTS {
+  return { exported: first.exported + second.exported, failed: first.failed + second.failed };
 }
 
 function sum(values: readonly number[]): number {

@@ -5,11 +5,22 @@ import { integer, list, oneOf, text, url, type Parsed, type Setting } from '../s
 export const KEEP_RULES = ['errors', 'denials', 'retries', 'slow'] as const;
 export type KeepRule = (typeof KEEP_RULES)[number];
 
+export const OTEL_SIGNALS = ['traces', 'metrics'] as const;
+export type OtelSignal = (typeof OTEL_SIGNALS)[number];
+
 const RATIO = /^(?:0(?:\.\d{1,9})?|1(?:\.0{1,9})?)$/;
+/** Nothing that could end an attribute or begin a credential. */
+const TRACE_URL = /^https?:\/\/[\w.:[\]-]{1,255}\/[^\s"'<>{}\\]{0,1024}\{trace_id\}[^\s"'<>{}\\]{0,1024}$/;
 /** `name=value` pairs, percent-encoded where needed (W3C Baggage, as the OpenTelemetry specification has it). */
 const PAIRS = /^[!#$%&'*+.^_`|~\w/-]{1,256}=[\x21-\x2b\x2d-\x7e]{0,1024}$/;
 const pair = (value: string): Parsed<string> =>
   PAIRS.test(value) ? { value } : { expected: 'name=value, separated by commas' };
+const otelSignal = (name: string): Parsed<OtelSignal | 'none'> => {
+  const found = ([...OTEL_SIGNALS, 'none'] as const).find((candidate) => candidate === name);
+  return found === undefined
+    ? { expected: `names from ${OTEL_SIGNALS.join(', ')}, or none` }
+    : { value: found };
+};
 const keepRule = (name: string): Parsed<KeepRule | 'none'> => {
   const found = ([...KEEP_RULES, 'none'] as const).find((candidate) => candidate === name);
   return found === undefined
@@ -20,10 +31,10 @@ const keepRule = (name: string): Parsed<KeepRule | 'none'> => {
 export const OTEL_SETTINGS = {
   GATEWAY_OTEL__ENDPOINT: url(['http:', 'https:'], {
     default: undefined,
-    defaultText: 'none: traces are not exported',
+    defaultText: 'none: nothing is exported',
     otherName: 'OTEL_EXPORTER_OTLP_ENDPOINT',
     description:
-      'Base URL of a collector that takes OTLP over HTTP (protobuf), such as `http://localhost:4318`. Traces go to `/v1/traces` below it.',
+      'Base URL of a collector that takes OTLP over HTTP (protobuf), such as `http://localhost:4318`. Traces go to `/v1/traces` below it, metrics to `/v1/metrics`.',
   }),
   GATEWAY_OTEL__TRACES_ENDPOINT: url(['http:', 'https:'], {
     default: undefined,
@@ -31,6 +42,33 @@ export const OTEL_SETTINGS = {
     otherName: 'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT',
     description: 'Whole URL for traces.',
   }),
+  GATEWAY_OTEL__METRICS_ENDPOINT: url(['http:', 'https:'], {
+    default: undefined,
+    defaultText: '`/v1/metrics` below `GATEWAY_OTEL__ENDPOINT`',
+    otherName: 'OTEL_EXPORTER_OTLP_METRICS_ENDPOINT',
+    description: 'Whole URL for metrics.',
+  }),
+  GATEWAY_OTEL__SIGNALS: list('names, comma-separated', otelSignal, {
+    default: OTEL_SIGNALS,
+    description:
+      'What is exported where there is an endpoint for it: `traces`, `metrics`; or `none`. Without it, `OTEL_TRACES_EXPORTER=none` and `OTEL_METRICS_EXPORTER=none` count.',
+  }),
+  GATEWAY_OTEL__TRACE_URL: text('URL with {trace_id}', {
+    default: undefined,
+    defaultText: 'none: there is no link',
+    pattern: TRACE_URL,
+    expected: 'a URL that begins with http:// or https:// and has {trace_id} once, behind the host',
+    description:
+      'Page that shows a trace, such as `https://tempo.example/trace/{trace_id}`: the console and explain link to it.',
+  }),
+  GATEWAY_OTEL__METRICS_INTERVAL_MS: integer(
+    { min: 1_000, max: 3_600_000 },
+    {
+      default: 60_000,
+      otherName: 'OTEL_METRIC_EXPORT_INTERVAL',
+      description: 'From one export of metrics to the next.',
+    },
+  ),
   GATEWAY_OTEL__HEADERS: list('name=value, comma-separated', pair, {
     default: [],
     defaultText: 'none',

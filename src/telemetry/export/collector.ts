@@ -10,23 +10,31 @@ import {
   convertLegacyHttpOptions,
   createOtlpHttpExportDelegate,
 } from '@opentelemetry/otlp-exporter-base/node-http';
-import { ProtobufTraceSerializer } from '@opentelemetry/otlp-transformer';
-import type { ExportStart } from './export-messages.ts';
+import { ProtobufMetricsSerializer, ProtobufTraceSerializer } from '@opentelemetry/otlp-transformer';
+import type { ConnectionStart } from './export-messages.ts';
 
 /** Beyond the time of an export: then its connection is closed. */
 const GRACE_MS = 1_000;
 const PROBLEM_CHARS_MAX = 300;
 
+export type Signal = 'traces' | 'metrics';
+
+/** As the library and messages call what is exported. */
+const SIGNALS = {
+  traces: { identifier: 'TRACES', item: 'span', items: 'spans' },
+  metrics: { identifier: 'METRICS', item: 'metric_data_point', items: 'points of metrics' },
+} as const;
+
 interface Export {
   readonly body: Uint8Array;
-  readonly spans: number;
-  /** Spans that the collector did not take although it took the export. */
+  readonly items: number;
+  /** Items that the collector did not take although it took the export. */
   rejected: number;
   rejection: string;
 }
 
 export interface ExportOutcome {
-  /** Spans that were not taken. */
+  /** Items that were not taken. */
   readonly failed: number;
   /** Why; '' if none failed. */
   readonly problem: string;
@@ -39,7 +47,16 @@ export class Collector {
   /** The one that is under way: there is one at a time. */
   #current: Export | undefined;
 
-  constructor({ url, headers, timeoutMs, compression, ca, cert, key }: ExportStart) {
+  readonly #signal: Signal;
+
+  /** @param url whole */
+  constructor(
+    signal: Signal,
+    url: string,
+    { headers, timeoutMs, compression, ca, cert, key }: ConnectionStart,
+  ) {
+    this.#signal = signal;
+    const { identifier, item } = SIGNALS[signal];
     const secure = url.startsWith('https:');
     const tls = { ...(ca !== undefined && { ca }), ...(cert !== undefined && { cert, key }) };
     this.#agent = secure ? new HttpsAgent({ keepAlive: true, ...tls }) : new HttpAgent({ keepAlive: true });
@@ -54,8 +71,8 @@ export class Collector {
         httpAgentOptions: () => this.#agent,
         userAgent: 'Headgate',
       },
-      'TRACES',
-      'v1/traces',
+      identifier,
+      `v1/${signal}`,
       { 'Content-Type': 'application/x-protobuf' },
     );
     this.#exporter = createOtlpHttpExportDelegate<Export, unknown>(
@@ -65,25 +82,25 @@ export class Collector {
         deserializeResponse: (data) => this.#answered(data),
       },
       'headgate_exporter',
-      { name: 'span', countItems: ({ spans }) => spans },
+      { name: item, countItems: ({ items }) => items },
       undefined,
     );
   }
 
   /** One at a time. Never rejects. */
-  async export(body: Uint8Array, spans: number): Promise<ExportOutcome> {
-    const current: Export = { body, spans, rejected: 0, rejection: '' };
+  async export(body: Uint8Array, items: number): Promise<ExportOutcome> {
+    const current: Export = { body, items, rejected: 0, rejection: '' };
     this.#current = current;
     const { promise, resolve } = Promise.withResolvers<ExportOutcome>();
     const patience = setTimeout(() => {
       // Ends the request too, as that is the only one.
       this.#agent.destroy();
-      resolve({ failed: spans, problem: `the collector takes longer than ${this.#timeoutMs} ms` });
+      resolve({ failed: items, problem: `the collector takes longer than ${this.#timeoutMs} ms` });
     }, this.#timeoutMs + GRACE_MS);
     this.#exporter.export(current, ({ code, error }) => {
       if (code === ExportResultCode.SUCCESS)
         resolve({ failed: current.rejected, problem: current.rejection });
-      else resolve({ failed: spans, problem: problemOf(error) });
+      else resolve({ failed: items, problem: problemOf(error) });
     });
     try {
       return await promise;
@@ -98,15 +115,26 @@ export class Collector {
 
   /** Notes what the collector did not take (OTLP 1.x, "Partial Success"). */
   #answered(data: Uint8Array): unknown {
-    const response = ProtobufTraceSerializer.deserializeResponse(data);
-    const { rejectedSpans = 0, errorMessage = '' } = response.partialSuccess ?? {};
+    const { rejected, message } = partialSuccess(this.#signal, data);
     const current = this.#current;
-    if (current !== undefined && rejectedSpans > 0) {
-      current.rejected = Math.min(current.spans, rejectedSpans);
-      current.rejection = cut(`the collector refused some spans: ${errorMessage}`);
+    if (current !== undefined && rejected > 0) {
+      current.rejected = Math.min(current.items, rejected);
+      current.rejection = cut(`the collector refused some ${SIGNALS[this.#signal].items}: ${message}`);
     }
     return {};
   }
+}
+
+function partialSuccess(
+  signal: Signal,
+  data: Uint8Array,
+): { readonly rejected: number; readonly message: string } {
+  if (signal === 'metrics') {
+    const { partialSuccess: part } = ProtobufMetricsSerializer.deserializeResponse(data);
+    return { rejected: part?.rejectedDataPoints ?? 0, message: part?.errorMessage ?? '' };
+  }
+  const { partialSuccess: part } = ProtobufTraceSerializer.deserializeResponse(data);
+  return { rejected: part?.rejectedSpans ?? 0, message: part?.errorMessage ?? '' };
 }
 
 /** Without the body of a response, which can hold anything. */

@@ -1,9 +1,8 @@
 /** What the main thread and the thread that exports (telemetry-worker.ts) tell each other. Plain data. */
 import type { BatchRing } from '../ring/batch-ring.ts';
 
-/** Start data of the thread. */
-export interface ExportStart {
-  readonly url: string;
+/** How the collector is reached. */
+export interface ConnectionStart {
   readonly headers: Readonly<Record<string, string>>;
   readonly timeoutMs: number;
   readonly compression: 'none' | 'gzip';
@@ -12,6 +11,15 @@ export interface ExportStart {
   /** PEM, of the certificate and key that the collector gets. */
   readonly cert: string | undefined;
   readonly key: string | undefined;
+}
+
+/** Start data of the thread. */
+export interface ExportStart {
+  /** Whole; undefined: this is not exported. */
+  readonly urls: { readonly traces: string | undefined; readonly metrics: string | undefined };
+  readonly connection: ConnectionStart;
+  /** Unix milliseconds: since when counters count. */
+  readonly startMs: number;
   /** See SpanExporterOptions. */
   readonly endedRingsMax: number;
   readonly underWay: Int32Array<SharedArrayBuffer>;
@@ -27,6 +35,8 @@ export type ToExporter =
   | { readonly type: 'ring_ended'; readonly id: number }
   /** A ring fills. */
   | { readonly type: 'wake' }
+  /** The text of `GET /metrics`. @see MetricExporter */
+  | { readonly type: 'metrics'; readonly text: string; readonly nowMs: number }
   /** Sends what is there; the thread ends when that is done. */
   | { readonly type: 'finish' };
 
@@ -44,6 +54,8 @@ export interface ExportState {
   readonly dropped: number;
   /** Spans whose export failed, or that the collector refused. */
   readonly failed: number;
+  /** Points of metrics. */
+  readonly points: { readonly exported: number; readonly failed: number };
   /** Of the latest failure since an export succeeded; '' for none. No secrets. */
   readonly problem: string;
 }

@@ -49,9 +49,8 @@ export class SpanExporter {
     this.#running = this.#run();
   }
 
-  get state(): ExportState {
+  get state(): Pick<ExportState, 'exported' | 'dropped' | 'failed' | 'problem'> {
     return {
-      type: 'state',
       exported: this.#exported,
       dropped: this.#dropped,
       failed: this.#failed,

@@ -82,6 +82,20 @@ export class ProtobufWriter {
     this.#at = this.#bytes.writeDoubleLE(value, this.#at);
   }
 
+  /** @param value an integer from 0 to 2^53 */
+  fixed64(field: number, value: number): void {
+    this.#reserve(9);
+    this.#bytes[this.#at++] = (field << 3) | FIXED_64;
+    this.#at = this.#bytes.writeBigUInt64LE(BigInt(value), this.#at);
+  }
+
+  /** Bytes, or numbers that are packed. */
+  delimited(field: number, value: Uint8Array): void {
+    const start = this.begin(field);
+    this.raw(value);
+    this.end(start);
+  }
+
   /** A time as nanoseconds since 1970, to a quarter of a microsecond. @param unixMs not negative */
   nanoseconds(field: number, unixMs: number): void {
     this.#reserve(9);

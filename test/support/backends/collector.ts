@@ -1,5 +1,5 @@
 /**
- * A collector of traces: takes OTLP over HTTP and keeps what it got, decoded by a library of others with the messages of
+ * A collector of traces and metrics: takes OTLP over HTTP and keeps what it got, decoded by a library of others with the messages of
  * opentelemetry-proto 1.x (the fields that are needed here).
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
@@ -25,6 +25,26 @@ const { root } = protobuf.parse(`
   message Status { string message = 2; int32 code = 3; }
 `);
 const RequestType = root.lookupType('Request');
+const { root: metricsRoot } = protobuf.parse(`
+  syntax = "proto3";
+  message Request { repeated ResourceMetrics resource_metrics = 1; }
+  message ResourceMetrics { Resource resource = 1; repeated ScopeMetrics scope_metrics = 2; string schema_url = 3; }
+  message Resource { repeated KeyValue attributes = 1; }
+  message ScopeMetrics { Scope scope = 1; repeated Metric metrics = 2; string schema_url = 3; }
+  message Scope { string name = 1; string version = 2; }
+  message KeyValue { string key = 1; AnyValue value = 2; }
+  message AnyValue { oneof value { string string_value = 1; bool bool_value = 2; int64 int_value = 3; double double_value = 4; } }
+  message Metric { string name = 1; string description = 2; string unit = 3; Gauge gauge = 5; Sum sum = 7; Histogram histogram = 9; }
+  message Gauge { repeated Number data_points = 1; }
+  message Sum { repeated Number data_points = 1; int32 aggregation_temporality = 2; bool is_monotonic = 3; }
+  message Histogram { repeated HistogramPoint data_points = 1; int32 aggregation_temporality = 2; }
+  message Number { repeated KeyValue attributes = 7; fixed64 start_time_unix_nano = 2; fixed64 time_unix_nano = 3; double as_double = 4; }
+  message HistogramPoint {
+    repeated KeyValue attributes = 9; fixed64 start_time_unix_nano = 2; fixed64 time_unix_nano = 3; fixed64 count = 4;
+    double sum = 5; repeated fixed64 bucket_counts = 6; repeated double explicit_bounds = 7;
+  }
+`);
+const MetricsType = metricsRoot.lookupType('Request');
 
 export type Attributes = Readonly<Record<string, string | number | boolean>>;
 
@@ -51,6 +71,26 @@ export interface Span {
   readonly resource: Attributes;
 }
 
+/** A point of a metric. */
+export interface MetricPoint {
+  readonly name: string;
+  readonly unit: string;
+  readonly kind: 'gauge' | 'sum' | 'histogram';
+  /** Unix milliseconds. */
+  readonly startMs: number;
+  readonly atMs: number;
+  /** Of a histogram: its count. */
+  readonly value: number;
+  readonly sum: number | undefined;
+  readonly buckets: readonly number[];
+  readonly bounds: readonly number[];
+  readonly attributes: Attributes;
+  /** 2: cumulative. */
+  readonly temporality: number | undefined;
+  readonly isMonotonic: boolean | undefined;
+  readonly resource: Attributes;
+}
+
 export interface CollectorRequest {
   readonly path: string;
   readonly headers: IncomingMessage['headers'];
@@ -61,6 +101,7 @@ export interface TestCollector {
   readonly url: string;
   readonly port: number;
   readonly spans: Span[];
+  readonly points: MetricPoint[];
   readonly requests: CollectorRequest[];
   /** What it does from now on; it takes everything at first. */
   behave(answer: (response: ServerResponse) => void): void;
@@ -71,6 +112,7 @@ const taken = (response: ServerResponse): void => void response.writeHead(200).e
 
 export async function startCollector(): Promise<TestCollector> {
   const spans: Span[] = [];
+  const points: MetricPoint[] = [];
   const requests: CollectorRequest[] = [];
   let answer = taken;
   const server = createServer((request, response) => {
@@ -81,7 +123,9 @@ export async function startCollector(): Promise<TestCollector> {
       const plain = request.headers['content-encoding'] === 'gzip' ? gunzipSync(body) : body;
       requests.push({ path: request.url ?? '', headers: request.headers, bytes: body.length });
       // A collector that refuses has not taken anything.
-      if (answer === taken) spans.push(...decodeSpans(plain));
+      if (answer === taken && request.url?.endsWith('/metrics') === true)
+        points.push(...decodeMetrics(plain));
+      else if (answer === taken) spans.push(...decodeSpans(plain));
       answer(response);
     });
   });
@@ -91,6 +135,7 @@ export async function startCollector(): Promise<TestCollector> {
     url: `http://127.0.0.1:${port}`,
     port,
     spans,
+    points,
     requests,
     behave: (next) => (answer = next),
     close: async () => {
@@ -132,6 +177,41 @@ export function decodeSpans(bytes: Uint8Array): Span[] {
         status: span.status?.code ?? 0,
         resource: attributesOf(resource.attributes),
       })),
+    ),
+  );
+}
+
+/** @throws Error if the bytes are no such request */
+export function decodeMetrics(bytes: Uint8Array): MetricPoint[] {
+  const decoded = MetricsType.toObject(MetricsType.decode(bytes), {
+    longs: Number,
+    defaults: true,
+    arrays: true,
+  });
+  // oxlint-disable-next-line typescript/no-explicit-any -- as the library gives it
+  return (decoded['resourceMetrics'] as any[]).flatMap(({ resource, scopeMetrics }) =>
+    // oxlint-disable-next-line typescript/no-explicit-any -- as above
+    (scopeMetrics as any[]).flatMap(({ metrics }) =>
+      // oxlint-disable-next-line typescript/no-explicit-any -- as above
+      (metrics as any[]).flatMap(({ name, unit, gauge, sum, histogram }) => {
+        const data = gauge ?? sum ?? histogram;
+        // oxlint-disable-next-line typescript/no-explicit-any -- as above
+        return (data.dataPoints as any[]).map((point) => ({
+          name,
+          unit,
+          kind: gauge ? ('gauge' as const) : sum ? ('sum' as const) : ('histogram' as const),
+          startMs: point.startTimeUnixNano / 1e6,
+          atMs: point.timeUnixNano / 1e6,
+          value: point.asDouble ?? point.count,
+          sum: point.sum,
+          buckets: point.bucketCounts ?? [],
+          bounds: point.explicitBounds ?? [],
+          attributes: attributesOf(point.attributes),
+          temporality: data.aggregationTemporality,
+          isMonotonic: data.isMonotonic,
+          resource: attributesOf(resource.attributes),
+        }));
+      }),
     ),
   );
 }

@@ -1,0 +1,100 @@
+import type { ServerResponse } from 'node:http';
+import { afterEach, describe, expect, it } from 'vitest';
+import { startCollector, type TestCollector } from '../../../test/support/backends/collector.ts';
+import { until } from '../../../test/support/measure/until.ts';
+import { BatchWriter, createBatchRing, droppedItems, queuedBytes } from '../ring/batch-ring.ts';
+import { Collector } from './collector.ts';
+import { SpanExporter } from './span-exporter.ts';
+
+const RING_BYTES = 262_144;
+const BATCH = 8_000;
+/** A field that readers pass over: the exporter does not look into batches. */
+const batchOf = (): Uint8Array => {
+  const bytes = new Uint8Array(BATCH);
+  // Field 1,000, of three bytes of length: 2 + 3 + the rest.
+  bytes.set([
+    0xc2,
+    0x3e,
+    ...[BATCH - 5].flatMap((n) => [(n & 0x7f) | 0x80, ((n >> 7) & 0x7f) | 0x80, n >> 14]),
+  ]);
+  return bytes;
+};
+
+let collector: TestCollector;
+afterEach(() => collector.close());
+
+async function start(timeoutMs = 300): Promise<{
+  readonly exporter: SpanExporter;
+  readonly done: number[];
+  readonly connection: Collector;
+}> {
+  collector = await startCollector();
+  const done: number[] = [];
+  const connection = new Collector('traces', `${collector.url}/v1/traces`, {
+    headers: {},
+    timeoutMs,
+    compression: 'none',
+    ca: undefined,
+    cert: undefined,
+    key: undefined,
+  });
+  const exporter = new SpanExporter({
+    collector: connection,
+    origin: { resource: {}, version: '1' },
+    underWay: new Int32Array(1),
+    endedRingsMax: 1,
+    onRingDone: (id) => done.push(id),
+    intervalMs: 10,
+  });
+  return { exporter, done, connection };
+}
+
+describe('a collector that takes nothing', () => {
+  it.each([
+    ['hangs', () => undefined],
+    ['refuses', (response: ServerResponse) => void response.writeHead(400).end()],
+  ])('and %s costs no more memory than the ring, and every span is counted', async (_name, behave) => {
+    const { exporter, connection } = await start();
+    collector.behave(behave);
+    const ring = createBatchRing(RING_BYTES);
+    exporter.addRing(1, ring);
+    const writer = new BatchWriter(ring, () => exporter.wake());
+    let sent = 0;
+    for (let round = 0; round < 20; round++) {
+      for (let count = 0; count < 20; count++) writer.push(batchOf(), 10);
+      sent += 200;
+      expect(queuedBytes(ring)).toBeLessThan(RING_BYTES);
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+    await until(() => exporter.state.failed > 0);
+    collector.behave((response) => void response.writeHead(200).end());
+    writer.push(batchOf(), 10);
+    await until(() => exporter.state.exported >= 10);
+    await exporter.finish();
+    const { exported, failed, dropped, problem } = exporter.state;
+    expect(exported + failed + dropped + droppedItems(ring)).toBe(sent + 10);
+    expect([queuedBytes(ring), problem]).toEqual([0, '']);
+    connection.close();
+  });
+});
+
+describe('rings of workers that have ended', () => {
+  it('are exported and given back; of too many the oldest is given up and counted', async () => {
+    const { exporter, done, connection } = await start(1_000);
+    collector.behave(() => undefined);
+    for (const id of [1, 2, 3]) {
+      const ring = createBatchRing(RING_BYTES);
+      exporter.addRing(id, ring);
+      new BatchWriter(ring).push(batchOf(), 10);
+      if (id === 1) await until(() => collector.requests.length === 1);
+    }
+    for (const id of [1, 2, 3]) exporter.endRing(id);
+    // The first is empty, as its batch is under way; of the others one is too many.
+    expect(exporter.state.dropped).toBe(10);
+    await collector.close();
+    await exporter.finish();
+    expect(new Set(done)).toEqual(new Set([1, 2, 3]));
+    expect(exporter.state).toMatchObject({ dropped: 10, failed: 20 });
+    connection.close();
+  });
+});
