@@ -22,6 +22,11 @@ export interface Described {
   readonly counterReads: CounterReads;
 }
 
+/** @param template of a page that shows a trace */
+function traceOf(id: string, template: string | undefined): Pick<Explanation, 'trace_id' | 'trace_url'> {
+  return { trace_id: id, ...(template !== undefined && { trace_url: template.replace('{trace_id}', id) }) };
+}
+
 /** @param described undefined for a real exchange */
 export function explanationOf(
   facts: ExchangeFacts,
@@ -36,6 +41,7 @@ export function explanationOf(
     outcome: outcomeOf(facts),
     code: facts.code ?? null,
     request_id: isReal ? facts.requestId : null,
+    ...(isReal && facts.traceId !== undefined && traceOf(facts.traceId, settings.traceUrl)),
     recorded_at: isReal ? timestamp(facts.startedMs) : null,
     config_version: facts.configVersion,
     request: {

@@ -33,6 +33,8 @@ import { corsOf } from '../proxy/respond.ts';
 
 export interface ExchangeFacts {
   readonly requestId: string;
+  /** undefined while traces are not exported. */
+  readonly traceId: string | undefined;
   readonly startedMs: number;
   readonly configVersion: number;
   /** '' when the head could not be read. */
@@ -92,6 +94,7 @@ export function factsOf(exchange: ExchangeView, forwarded: boolean): ExchangeFac
   const matched = exchange.matchedMethod === '' ? exchange.method : exchange.matchedMethod;
   return {
     requestId: exchange.requestId,
+    traceId: exchange.traced()?.traceId,
     startedMs: exchange.startedAtMs,
     configVersion: context.snapshot().configVersion,
     method: exchange.method,

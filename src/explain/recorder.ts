@@ -25,6 +25,8 @@ const PATH_CHARS_MAX = 2_048;
 
 interface Recorded {
   readonly requestId: string;
+  /** undefined while traces are not exported. */
+  readonly traceId: string | undefined;
   readonly facts: ExchangeFacts;
   readonly request: string | undefined;
 }
@@ -91,14 +93,15 @@ export class ExchangeRecorder {
     for (let back = 1; back <= RECORDS_MAX; back++) {
       const recorded = this.#ring[(this.#next - back + RECORDS_MAX) % RECORDS_MAX];
       if (recorded === undefined) break;
-      if (recorded.requestId === name.requestId) return recorded;
+      if (isNamed(recorded, name.requestId)) return recorded;
     }
-    return this.#live.findByRequestId(name.requestId);
+    return this.#live.findLatest((recorded) => isNamed(recorded, name.requestId));
   }
 
   #recordOf(exchange: ExchangeView): Recorded {
     const facts = compact(factsOf(exchange, exchange.attempts !== undefined));
-    return { requestId: facts.requestId, facts, request: recordedRequest(exchange, this.#findKeyId) };
+    const { requestId, traceId } = facts;
+    return { requestId, traceId, facts, request: recordedRequest(exchange, this.#findKeyId) };
   }
 
   #isSampled(exchange: ExchangeView): boolean {
@@ -116,6 +119,11 @@ export class ExchangeRecorder {
   }
 }
 
+/** @param id of the request, or of its trace */
+function isNamed({ requestId, traceId }: Recorded, id: string): boolean {
+  return requestId === id || traceId === id;
+}
+
 /** A request that is too long to be kept cannot be run again. */
 const REQUEST_CHARS_MAX = 8_192;
 
@@ -130,6 +138,7 @@ function compact(facts: ExchangeFacts): ExchangeFacts {
   return {
     ...facts,
     requestId: copyOf(facts.requestId),
+    traceId: facts.traceId === undefined ? undefined : copyOf(facts.traceId),
     method: copyOf(facts.method),
     host: copyOf(facts.host),
     path: copyOf(facts.path),

@@ -300,6 +300,12 @@ export const ExplanationSchema = Type.Object(
     request_id: nullable(
       Type.String({ description: 'Id of the real exchange; null for a described request.' }),
     ),
+    trace_id: Type.Optional(
+      Type.String({ description: 'Id of its trace; absent while traces are not exported.' }),
+    ),
+    trace_url: Type.Optional(
+      Type.String({ description: 'Where its trace is shown; absent without `GATEWAY_OTEL__TRACE_URL`.' }),
+    ),
     recorded_at: nullable(dateTime('Start of the real exchange.')),
     config_version: Type.Integer(),
     request: Type.Object(

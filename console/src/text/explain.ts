@@ -22,7 +22,7 @@ export const explainWords = {
   ask: 'Explain',
   recorded: 'A request that came',
   requestIdHint:
-    'In the answer to it (request_id, X-Request-Id) and in the access log. Each worker keeps its last 1,000 refused or failed requests.',
+    'In the answer to it (request_id, X-Request-Id) and in the access log; the id of its trace works too. Each worker keeps its last 1,000 refused or failed requests.',
   askRecorded: 'Explain this request',
   describeInstead: 'Describe a request instead',
   content: 'Body to send',
@@ -131,6 +131,7 @@ export const explainWords = {
   caller: 'Caller',
   scopes: 'Scopes',
   requestId: 'Request id',
+  trace: 'Trace',
   recordedAt: 'Time',
   configVersion: 'Config version',
   statusOfBackend: 'as the backend answers',

@@ -2,7 +2,7 @@
 
 export const KEPT_MAX = 1_000;
 
-export class KeptExchanges<Kept extends { readonly requestId: string }> {
+export class KeptExchanges<Kept> {
   readonly #ring: ({ readonly id: string; readonly kept: Kept } | undefined)[] = [];
   readonly #max: number;
   #next = 0;
@@ -21,11 +21,11 @@ export class KeptExchanges<Kept extends { readonly requestId: string }> {
   }
 
   /** The latest, since a client may use an id again. */
-  findByRequestId(requestId: string): Kept | undefined {
+  findLatest(isWanted: (kept: Kept) => boolean): Kept | undefined {
     for (let back = 1; back <= this.#max; back++) {
       const entry = this.#ring[(this.#next - back + this.#max) % this.#max];
       if (entry === undefined) return undefined;
-      if (entry.kept.requestId === requestId) return entry.kept;
+      if (isWanted(entry.kept)) return entry.kept;
     }
     return undefined;
   }

@@ -24,6 +24,7 @@ function shown(record: LiveRecord, node: string): LiveExchange {
   return {
     id: record.id,
     request_id: record.requestId,
+    trace_id: record.traceId,
     time: timestamp(record.startedMs),
     node,
     worker: Number(record.id.split('-', 1)[0]),

@@ -16,6 +16,8 @@ export interface LiveRecord {
   /** Ids of the watches that asked for it. */
   readonly watches: readonly number[];
   readonly requestId: string;
+  /** null while traces are not exported. */
+  readonly traceId: string | null;
   readonly startedMs: number;
   readonly protocol: string;
   readonly method: string;

@@ -19,6 +19,7 @@ export function liveRecord(exchange: ExchangeView, id: string, watches: readonly
     id,
     watches,
     requestId: exchange.requestId,
+    traceId: exchange.traced()?.traceId ?? null,
     startedMs: exchange.startedAtMs,
     protocol: connection.protocol,
     // A request that was refused while it was read may still have a first line.

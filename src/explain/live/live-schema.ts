@@ -15,6 +15,7 @@ export const LiveExchangeSchema = Type.Object(
       description: 'Unique on this gateway; `GET /api/v1/live/{id}` explains the exchange.',
     }),
     request_id: Type.String({ description: 'As in `X-Request-Id` of the response.' }),
+    trace_id: nullable(Type.String({ description: 'null while traces are not exported.' })),
     time: dateTime('When the exchange began.'),
     node: Type.String({ description: 'Id of the gateway.' }),
     worker: count,

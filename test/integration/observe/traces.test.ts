@@ -1,9 +1,14 @@
 /**
- * Traces as a collector gets them: which exchanges, with which spans and names, and what happens when the collector is
- * dead, slow or refuses.
+ * Traces and metrics as a collector gets them: which exchanges, with which spans and names, and what happens when the
+ * collector is dead, slow or refuses.
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startCollector, type Span, type TestCollector } from '../../support/backends/collector.ts';
+import {
+  startCollector,
+  type MetricPoint,
+  type Span,
+  type TestCollector,
+} from '../../support/backends/collector.ts';
 import { startOrigin, startRawOrigin, type Origin, type RawOrigin } from '../../support/backends/origin.ts';
 import { startGateway, type TestGateway } from '../../support/gateway.ts';
 import { until } from '../../support/measure/until.ts';
@@ -44,6 +49,8 @@ describe('with everything kept', () => {
         OTEL_EXPORTER_OTLP_HEADERS: 'x-api-key=s3cret%3D',
         OTEL_TRACES_SAMPLER: 'always_on',
         GATEWAY_OTEL__COMPRESSION: 'gzip',
+        OTEL_METRIC_EXPORT_INTERVAL: '1000',
+        GATEWAY_OTEL__TRACE_URL: 'https://tempo.example/trace/{trace_id}?x=1',
       },
     });
     await createService(gateway, 'shop', origin.port, { app: { routing_mode: 'managed_endpoint' } });
@@ -128,8 +135,7 @@ describe('with everything kept', () => {
     const seen = origin.seen.at(-1);
     expect(seen?.headers['traceparent']).toBe(`00-${TRACE}-${client?.spanId}-01`);
     expect(seen?.headers['tracestate']).toBe('a=b');
-    expect(collector.requests.at(-1)).toMatchObject({
-      path: '/v1/traces',
+    expect(collector.requests.findLast(({ path }) => path === '/v1/traces')).toMatchObject({
       headers: {
         'content-type': 'application/x-protobuf',
         'content-encoding': 'gzip',
@@ -190,6 +196,47 @@ describe('with everything kept', () => {
       gateway.logs().find(({ msg, request_id }) => msg === 'access' && request_id === id),
     );
     expect(line['trace_id']).toBe(TRACE);
+    // Explain finds it by either id.
+    for (const name of [id, TRACE])
+      expect(await gateway.must('GET', `/explain/${name}`)).toMatchObject({
+        trace_id: TRACE,
+        trace_url: `https://tempo.example/trace/${TRACE}?x=1`,
+      });
+  });
+
+  it('has metrics as they are scraped, by the names of the conventions', async () => {
+    const { headers } = await request(gateway, '/shop/v1/items/42');
+    await serverSpan(headers['x-request-id']);
+    const isOfItems = ({ name, value, attributes }: MetricPoint): boolean =>
+      name === 'http.server.request.duration' &&
+      attributes['http.route'] === '/shop/v1/items/{id}' &&
+      value >= 2;
+    const point = await until(() => collector.points.findLast(isOfItems));
+    expect(point).toMatchObject({
+      kind: 'histogram',
+      unit: 's',
+      temporality: 2,
+      attributes: {
+        'http.request.method': 'GET',
+        'http.response.status_code': 200,
+        'headgate.app': 'shop',
+        'headgate.version': 'v1',
+      },
+      resource: { 'service.name': 'edge', 'deployment.environment.name': 'test bed' },
+    });
+    expect(point.buckets).toHaveLength(point.bounds.length + 1);
+    expect(point.buckets.reduce((sum, count) => sum + count)).toBe(point.value);
+    expect(point.sum).toBeGreaterThan(0);
+    expect(point.startMs).toBeLessThan(point.atMs);
+    expect(Math.abs(point.atMs - Date.now())).toBeLessThan(60_000);
+    const named = (name: string): MetricPoint | undefined =>
+      collector.points.findLast((each) => each.name === name);
+    expect(named('headgate.requests')).toMatchObject({ kind: 'sum', isMonotonic: true, temporality: 2 });
+    expect(named('headgate.workers')).toMatchObject({ kind: 'gauge', value: expect.any(Number) });
+    expect(named('process.memory.usage')).toMatchObject({ kind: 'gauge', unit: 'By' });
+    expect(named('process.cpu.time')?.attributes).toEqual({ 'cpu.mode': expect.any(String) });
+    const { body } = await gateway.api('GET', '//metrics');
+    expect(String(body)).toMatch(/headgate_otel_metric_points_total\{result="exported"\} [1-9]/);
   });
 
   it('counts what was exported', async () => {
@@ -241,7 +288,7 @@ describe('by default', () => {
     await until(() => [sampled, denied, unknown].every((id) => idsOfSpans().includes(id)));
     expect(idsOfSpans()).not.toContain(ordinary);
     expect(idsOfSpans()).not.toContain(notSampled);
-    expect(collector.requests.at(-1)?.path).toBe('/traces');
+    expect(collector.requests.map(({ path }) => path)).toContain('/traces');
     // Backends are told that an ordinary request is not recorded.
     expect(
       slow.seen.find(({ headers }) => headers['x-request-id'] === ordinary)?.headers['traceparent'],
@@ -322,7 +369,9 @@ describe('a collector', () => {
       await ask();
       await until(async () => (await metric(gateway, FAILED)) === 6);
       expect(JSON.stringify(gateway.logs())).not.toContain('secret of the collector');
-      expect(gateway.logs().filter(({ msg }) => String(msg).startsWith('traces cannot'))).toHaveLength(1);
+      expect(
+        gateway.logs().filter(({ msg }) => String(msg).startsWith('traces or metrics cannot')),
+      ).toHaveLength(1);
     } finally {
       await gateway.stop();
     }

@@ -58,6 +58,22 @@ export function RequestFacts({ explanation }: FactsProps): ReactNode {
       </span>,
     ]);
   }
+  const { trace_id: trace, trace_url: traceUrl } = explanation;
+  if (trace !== undefined) {
+    rows.push([
+      explainWords.trace,
+      <span key="o" className={styles['id']}>
+        {traceUrl === undefined ? (
+          <code>{trace}</code>
+        ) : (
+          <a href={traceUrl} target="_blank" rel="noopener noreferrer">
+            <code>{trace}</code>
+          </a>
+        )}{' '}
+        <CopyButton text={trace} />
+      </span>,
+    ]);
+  }
   return (
     <Panel title={explainWords.facts}>
       <KeyValues rows={rows} />
