@@ -251,10 +251,11 @@ describe('with everything kept', () => {
 describe('by default', () => {
   let gateway: TestGateway;
   let slow: Origin;
+  let slowMs = 300;
   beforeAll(async () => {
     slow = await startOrigin((seen, response) => {
       const answer = (): void => void response.end();
-      if (seen.url === '/slow') setTimeout(answer, 300);
+      if (seen.url === '/slow') setTimeout(answer, slowMs);
       else answer();
     });
     gateway = await startGateway({
@@ -296,8 +297,14 @@ describe('by default', () => {
   });
 
   it('keeps the slowest of a route', async () => {
-    for (let wave = 0; wave < 10; wave++)
+    let longestMs = 0;
+    for (let wave = 0; wave < 10; wave++) {
+      const startedMs = performance.now();
       await Promise.all(Array.from({ length: 40 }, () => idOf('/shop/v1/x')));
+      longestMs = Math.max(longestMs, performance.now() - startedMs);
+    }
+    // On a machine with much else to do, others are slow too.
+    slowMs = Math.max(slowMs, longestMs);
     const id = await idOf('/shop/v1/slow');
     const span = await serverSpan(id);
     expect(span.endMs - span.startMs).toBeGreaterThan(250);
