@@ -204,6 +204,7 @@ export class WorkerObserver implements ProxyObserver {
     log.warn(
       {
         request_id: exchange.requestId,
+        trace_id: exchange.trace?.traceId,
         cause: failure.cause,
         detail: failureText(failure),
         ...(report !== undefined && {

@@ -154,6 +154,13 @@ describe('with everything kept', () => {
       status: 2,
       attributes: { 'http.response.status_code': 502, 'headgate.retries': 2, 'error.type': 'upstream_reset' },
     });
+    const failed = gateway
+      .logs()
+      .find(
+        ({ msg, request_id }) =>
+          msg === 'a request to a backend failed' && request_id === answer.headers['x-request-id'],
+      );
+    expect(failed?.['trace_id']).toBe(server.traceId);
     const attempts = childrenOf(server);
     expect(attempts.map(({ attributes }) => attributes['http.request.resend_count'])).toEqual([
       undefined,
