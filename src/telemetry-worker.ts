@@ -41,7 +41,12 @@ function collectorOf(signal: Signal): Collector {
 function state(): ExportState {
   const { problem, ...points } = metrics.state;
   const ofSpans = spans.state;
-  return { type: 'state', ...ofSpans, points, problem: ofSpans.problem || problem };
+  return {
+    type: 'state',
+    ...ofSpans,
+    points,
+    problem: ofSpans.problem || (problem && `metrics: ${problem}`),
+  };
 }
 
 let told = JSON.stringify(state());

@@ -132,7 +132,7 @@ function logProblems({ troubles, clock }: Parts): FoundProblem[] {
 function traceProblems({ traces }: Parts): FoundProblem[] {
   const { problem = '', queuedBytes = 0 } = traces?.facts ?? {};
   if (problem === '') return [];
-  const detail = `${problem}. Spans of exports that fail are lost; ${queuedBytes} bytes of others wait`;
+  const detail = `${problem}. What was in exports that fail is lost; ${queuedBytes} bytes of spans wait`;
   const link = { kind: 'settings', setting: 'GATEWAY_OTEL__ENDPOINT' } as const;
   return [found('warning', 'traces_not_exported', detail, link)];
 }
