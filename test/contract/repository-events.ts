@@ -137,8 +137,9 @@ export function eventsContract(current: () => Repository): void {
     await add(webhook);
     const [event] = await events.append([noticed('x')]);
     const cursor = event?.id ?? '';
-    expect((await deliveries.claim(webhook.id, 'a', 30))?.webhook).toEqual(webhook);
+    expect((await deliveries.claim(webhook.id, 'a', 60_000))?.webhook).toEqual(webhook);
     expect(await deliveries.claim(webhook.id, 'b', 60_000)).toBeUndefined();
+    await deliveries.renew(webhook.id, 'a', 1);
     await expect.poll(() => deliveries.claim(webhook.id, 'b', 60_000)).toBeDefined();
     const late = deliveries.save(webhook.id, 'a', { progress: { cursor } });
     await expect(late).rejects.toBeInstanceOf(DeliveryLeaseLost);
