@@ -51,6 +51,8 @@ export interface ProxyOptions {
   readonly upstreamQueueTimeoutMs: number;
   /** Port of the URL to which requests without TLS are redirected (308); undefined: they are served. */
   readonly httpsRedirectPort: number | undefined;
+  /** Whether clients of HTTP/2 may open WebSockets over a stream (RFC 8441). */
+  readonly http2Websockets: boolean;
   /** For how long browsers may use TLS only, seconds; 0 is off. */
   readonly hstsSecs: number;
 }

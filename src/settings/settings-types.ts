@@ -78,6 +78,8 @@ export interface ProxySettings {
   readonly usesOldRevocationLists: boolean;
   readonly ticketRotationSecs: number;
   readonly http2: boolean;
+  /** WebSockets over streams of HTTP/2. */
+  readonly http2Websockets: boolean;
   /** HTTP/2 without TLS. */
   readonly h2c: boolean;
   /** undefined: made at the start. */

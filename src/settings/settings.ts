@@ -331,6 +331,7 @@ function proxySettings(v: SettingValues): ProxySettings {
     usesOldRevocationLists: v.GATEWAY_PROXY__OVERDUE_CRLS === 'use',
     ticketRotationSecs: v.GATEWAY_PROXY__TLS__TICKET_ROTATION_SECS,
     http2: v.GATEWAY_PROXY__HTTP2,
+    http2Websockets: v.GATEWAY_PROXY__HTTP2_WEBSOCKETS,
     h2c: v.GATEWAY_PROXY__H2C,
     viaName: v.GATEWAY_PROXY__VIA_NAME,
     maxHeadBytes: v.GATEWAY_PROXY__MAX_HEAD_BYTES,

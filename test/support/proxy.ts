@@ -72,6 +72,7 @@ export const DEFAULT_OPTIONS: ProxyOptions = {
   maxUpstreamHttp2Connections: 16,
   maxUpstreamQueue: 1_024,
   httpsRedirectPort: undefined,
+  http2Websockets: true,
   hstsSecs: 0,
   upstreamQueueTimeoutMs: 1_000,
 };

@@ -84,6 +84,11 @@ export const LISTENER_SETTINGS = {
     default: true,
     description: 'Offer HTTP/2 beside HTTP/1.1 to clients that connect with TLS.',
   }),
+  GATEWAY_PROXY__HTTP2_WEBSOCKETS: boolean({
+    default: true,
+    description:
+      'Offer WebSockets over streams of HTTP/2 (RFC 8441) to its clients. Where it is off, browsers open a connection of HTTP/1.1 for each WebSocket.',
+  }),
   GATEWAY_PROXY__H2C: boolean({
     default: false,
     description:

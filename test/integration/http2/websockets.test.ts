@@ -7,11 +7,15 @@ import type { Duplex } from 'node:stream';
 import { describe, expect, it } from 'vitest';
 import type { ExchangeView } from '../../../src/proxy/interfaces/exchange-view.ts';
 import { connectHttp2, request, TLS_PAIR, type Http2Client } from '../../support/clients/http2-client.ts';
+import { connectFrames, FRAME, GET, headers, type Fields } from '../../support/clients/http2-frames.ts';
 import { closeAfterEach } from '../../support/closers.ts';
 import { untilHolds } from '../../support/measure/until.ts';
 import { oneRoute, startProxy, type RouteSetup, type TestProxyOptions } from '../../support/proxy.ts';
 
 const closers = closeAfterEach();
+/** RFC 8441 section 3. */
+const ENABLE_CONNECT_PROTOCOL = 8;
+const SOCKET: Fields = [[':method', 'CONNECT'], ...GET.slice(1)];
 const GUID = '258EAFA5-E914-47DA-95CA-C5AB0DC85B11';
 
 interface SocketBackend {
@@ -184,6 +188,31 @@ describe('a WebSocket over HTTP/2', () => {
     const proxy = await proxyTo({ backendPort: backend.port });
     const socket = await open(proxy.client, fields).catch(() => undefined);
     expect(socket?.headers[':status']).toBeUndefined();
+    expect(backend.asked).toEqual([]);
+  });
+});
+
+describe('where it is off', () => {
+  it('is not offered, and a client that asks all the same gets none', async () => {
+    const backend = await backendOf(echo);
+    const proxy = await startProxy(oneRoute({ backendPort: backend.port }), {
+      h2c: true,
+      options: { http2Websockets: false },
+    });
+    closers.push(() => proxy.close());
+    const client = await connectFrames(proxy.port, undefined, true);
+    closers.push(() => client.close());
+    const [settings] = client.frames().filter(({ type }) => type === FRAME.settings);
+    const payload = settings?.payload ?? Buffer.alloc(0);
+    const offered = Array.from({ length: payload.length / 6 }, (_, index) => [
+      payload.readUInt16BE(6 * index),
+      payload.readUInt32BE(6 * index + 2),
+    ]);
+    expect(offered).not.toContainEqual([ENABLE_CONNECT_PROTOCOL, 1]);
+    client.send(headers(1, [...SOCKET, [':protocol', 'websocket']], 0));
+    await client.next(({ stream, type }) => stream === 1 && type === FRAME.rstStream, 'the refusal');
+    client.send(headers(3, GET));
+    await client.next(({ stream }) => stream === 3, 'the next answer');
     expect(backend.asked).toEqual([]);
   });
 });

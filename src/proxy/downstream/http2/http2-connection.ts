@@ -166,7 +166,11 @@ export class Http2Connection extends WaitingClient implements Expiring {
     this.#guard.onRequest(fields);
     // The stream was dropped before it could be read.
     if (stream.destroyed || stream.closed || this.#phase === 'ended') return;
-    const request = http1Request(fields, isWhole, newWebsocketKey);
+    const request = http1Request(
+      fields,
+      isWhole,
+      this.#context.options.http2Websockets ? newWebsocketKey : undefined,
+    );
     if ('malformed' in request) return void stream.close(constants.NGHTTP2_PROTOCOL_ERROR);
     const socket = new Http2ClientSocket(stream, request, this.#guard);
     const forget = (closed: Connection): void => this.#forget(closed);
@@ -279,14 +283,14 @@ export class Http2Connection extends WaitingClient implements Expiring {
  * Limits that Node enforces. Heads may be twice as long as the limit of the gateway, so that a client with a longer
  * head gets a 431 instead of a closed connection.
  */
-function sessionOptions({ maxHeadBytes, maxHeaders }: ProxyOptions): ServerSessionOptions {
+function sessionOptions({ maxHeadBytes, maxHeaders, http2Websockets }: ProxyOptions): ServerSessionOptions {
   return {
     settings: {
       maxConcurrentStreams: STREAMS_MAX,
       initialWindowSize: WINDOW_BYTES,
       maxHeaderListSize: 2 * maxHeadBytes,
       enablePush: false,
-      enableConnectProtocol: true,
+      enableConnectProtocol: http2Websockets,
     },
     // HTTP/2 clients may split cookies into several fields.
     maxHeaderListPairs: 2 * maxHeaders + 100,
