@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { freePort } from '../support/backends/origin-process.ts';
 import { requireProgram, run } from '../support/programs/programs.ts';
-import { goSource, javaSource, pythonWith, source } from './programs/install.ts';
+import { goSource, javaSource, source } from './programs/install.ts';
 import { CA_FILE, startInteropGateway, type InteropGateway } from './programs/interop-gateway.ts';
 import { startServer, type ServerProcess } from './programs/server-process.ts';
 
@@ -18,14 +18,6 @@ const BACKENDS: readonly (readonly [name: string, protocol: 'http1' | 'h2', (por
   ['Go net/http', 'http1', (port) => [goSource('backend.go'), port]],
   ['Go net/http', 'h2', (port) => [goSource('backend.go'), port]],
   ['Python http.server', 'http1', (port) => [requireProgram('python3'), source('backend.py'), port]],
-  [
-    'Python hypercorn',
-    'h2',
-    (port) => [
-      pythonWith('hypercorn==0.17.3'),
-      ...['-m', 'hypercorn', '--bind', `127.0.0.1:${port}`, `${source('backend_h2.py')}:app`],
-    ],
-  ],
   [
     'the HttpServer of the JDK',
     'http1',
@@ -92,9 +84,9 @@ describe.each(BACKENDS)('%s over %s', (_name, protocol, commandOf) => {
     const body = join(folder, 'body');
     const heads = join(folder, 'heads');
     const about = '%{http_code} %{size_download}';
+    const usual = ['-sS', '-m', '30', '--cacert', CA_FILE, '-o', body, '-D', heads, '-w', about];
     const { code, stdout, stderr } = await run(requireProgram('curl'), [
-      '-sS',
-      ...['-m', '30', '--cacert', CA_FILE, '-o', body, '-D', heads, '-w', about],
+      ...usual,
       ...args.slice(0, -1),
       `${base}${args.at(-1)}`,
     ]);

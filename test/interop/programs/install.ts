@@ -64,15 +64,6 @@ export function javaSource(file: string): string {
   return path;
 }
 
-/** A Python that has these packages. */
-export function pythonWith(...packages: readonly string[]): string {
-  const folder = once(`python-${packages.join('-').replaceAll(/[^\w.-]/g, '')}`, (path) => {
-    run(requireProgram('python3'), ['-m', 'venv', path]);
-    run(join(path, 'bin/pip'), ['install', '--quiet', ...packages]);
-  });
-  return join(folder, 'bin/python');
-}
-
 /** The folder with the packages of npm in `node_modules`. */
 export function npmPackages(...packages: readonly string[]): string {
   return once(`npm-${packages.join('-').replaceAll(/[^\w.-]/g, '')}`, (path) => {
