@@ -266,6 +266,11 @@ const reporting: readonly Panel[] = [
     description: 'Bytes of spans that wait for the collector.',
     unit: 'bytes',
   }),
+  counted(
+    'headgate_otel_metric_points_total',
+    { title: 'Metrics sent', description: 'Points of metrics for the collector, a second, by result.' },
+    'result',
+  ),
   {
     title: 'Memory of the statistics',
     description: 'Of the time series of the gateway itself, and their bound.',
@@ -290,6 +295,35 @@ const reporting: readonly Panel[] = [
   },
 ];
 
+const events: readonly Panel[] = [
+  {
+    title: 'Events that wait',
+    description: 'In memory until the database takes them; and those that were dropped, since the start.',
+    unit: 'none',
+    queries: [
+      { expr: `headgate_events_waiting{${OF_NODE}}`, legend: `${NODE} waiting` },
+      { expr: `headgate_events_dropped_total{${OF_NODE}}`, legend: `${NODE} dropped` },
+    ],
+  },
+  counted(
+    'headgate_webhook_sends_total',
+    {
+      title: 'Sent to webhooks',
+      description: 'Requests a second, by result, and events that were given up.',
+    },
+    'result',
+  ),
+  {
+    title: 'Webhooks',
+    description: 'By how their deliveries stand; and the events that they did not get.',
+    unit: 'none',
+    queries: [
+      { expr: `headgate_webhooks{${OF_NODE}}`, legend: `${NODE} {{state}}` },
+      { expr: `headgate_webhook_dead_letters{${OF_NODE}}`, legend: `${NODE} not delivered` },
+    ],
+  },
+];
+
 export const NODE_DASHBOARD: Dashboard = {
   uid: 'headgate-node',
   title: 'Headgate: gateways',
@@ -309,5 +343,6 @@ export const NODE_DASHBOARD: Dashboard = {
     { title: 'Limits', panels: limits },
     { title: 'Configuration and certificates', panels: configuration },
     { title: 'Reporting', panels: reporting },
+    { title: 'Events', panels: events },
   ],
 };

@@ -209,10 +209,45 @@ const CERTIFICATES: readonly Alert[] = [
   },
 ];
 
+const EVENTS: readonly Alert[] = [
+  {
+    name: 'HeadgateEventsDropped',
+    severity: 'warning',
+    for: '0m',
+    expr: 'increase(headgate_events_dropped_total[1h]) > 0',
+    summary: 'Events of {{ $labels.instance }} are lost',
+    description: 'Within the last hour, events were not recorded.',
+    trial: {
+      series: { [`headgate_events_dropped_total{${OF_NODE}}`]: counter([20, 0], [10, 60], [90, 0]) },
+      firesAt: '45m',
+      resolvedAt: '1h55m',
+      labels: node,
+      below: { [`headgate_events_dropped_total{${OF_NODE}}`]: counter([120, 0]) },
+    },
+  },
+  {
+    name: 'HeadgateWebhookFails',
+    severity: 'warning',
+    for: '15m',
+    expr: 'headgate_webhooks{state="failing"} > 0',
+    summary: 'Receivers of events of {{ $labels.instance }} fail',
+    description: '{{ $value }} webhooks do not take their events.',
+    trial: {
+      series: { [`headgate_webhooks{${OF_NODE},state="failing"}`]: gauge([40, 1], [30, 0]) },
+      firesAt: '30m',
+      resolvedAt: '50m',
+      labels: { ...node, state: 'failing' },
+      value: '1',
+      below: { [`headgate_webhooks{${OF_NODE},state="failing"}`]: gauge([10, 1], [30, 0]) },
+    },
+  },
+];
+
 export const STORE_ALERTS: readonly Alert[] = [
   ...CONFIGURATION,
   ...LIMITS,
   ...CERTIFICATES,
+  ...EVENTS,
   {
     name: 'HeadgateTracesLost',
     severity: 'warning',

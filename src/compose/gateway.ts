@@ -8,6 +8,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { prepareAcme } from './acme.ts';
 import { createChanges } from './changes.ts';
 import { announceFirstToken, databaseOf, recoverDatabase, snapshotFileWriter } from './database.ts';
+import type { DatabaseLocation } from '../control/database/database-location.ts';
 import { CertificateWatches, readCertificates, type ReadCertificates } from './listener-certificates.ts';
 import { statsHistory } from './stats.ts';
 import { startEvents } from './events/start-events.ts';
@@ -153,16 +154,13 @@ export async function startGateway(options: StartOptions, logging: Logging): Pro
 
 /** @param claimFolder called when all of it works; only then it says that it is ready */
 async function startParts(options: StartOptions, log: Logger, claimFolder: () => void): Promise<Gateway> {
-  const { settings, version, announce } = options;
+  const { settings, version } = options;
   const clock = systemClock;
   const certificates = await readCertificates(settings, clock, log);
   const database = databaseOf(settings);
   const open = (mustExist: boolean): Promise<Repository> =>
     openDatabase(database, settings, clock, mustExist);
-  const announceToken = async (usable: Repository): Promise<void> => {
-    if (settings.adminToken !== undefined) return;
-    await announceFirstToken(usable, clock, database, announce);
-  };
+  const announceToken = announcing(options, database);
   const opened = await startDatabase(database, open, announceToken, log);
   const { repository, recovering, state } = opened;
   const undo: (() => Promise<unknown>)[] = [() => repository.close()];
@@ -175,10 +173,8 @@ async function startParts(options: StartOptions, log: Logger, claimFolder: () =>
     const parts: Parts = { ...own, ...recorders(own) };
     undo.unshift(startHousekeeping(parts));
     const unixSocket = await openUnixSocket(settings, log, options.env);
-    undo.unshift(
-      async () => parts.snapshotFile?.stop(),
-      async () => unixSocket?.remove(),
-    );
+    undo.unshift(async () => unixSocket?.remove());
+    undo.unshift(async () => parts.snapshotFile?.stop());
     const supervisor = createSupervisor(parts, certificates, WORKER_URL, unixSocket);
     const watches = watchCertificates(parts, supervisor, certificates, () => management);
     undo.unshift(...startUpkeep(parts, supervisor));
@@ -225,6 +221,14 @@ async function startParts(options: StartOptions, log: Logger, claimFolder: () =>
     for (const step of undo) await step().catch(() => undefined);
     throw error;
   }
+}
+
+/** Shows the first admin token, where none is set. */
+function announcing({ settings, announce }: StartOptions, database: DatabaseLocation) {
+  return async (usable: Repository): Promise<void> => {
+    if (settings.adminToken !== undefined) return;
+    await announceFirstToken(usable, systemClock, database, announce);
+  };
 }
 
 function watchCertificates(

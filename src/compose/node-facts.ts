@@ -7,13 +7,8 @@ import { isBalanced } from '../config/targets.ts';
 import type { DiscoveryWatch } from '../control/discovery/discovery-watch.ts';
 import type { RevisionHealth } from '../management/schemas/revision-health.ts';
 import type { Revision } from '../model/resources.ts';
-import {
-  revisionKey,
-  type BreakerFact,
-  type DiscoveryFact,
-  type NodeBounds,
-  type TargetFact,
-} from '../observe/prometheus.ts';
+import { revisionKey, type BreakerFact, type NodeBounds } from '../observe/prometheus.ts';
+import type { DiscoveryFact, TargetFact } from '../observe/target-metrics.ts';
 import { Breaker } from '../proxy/resilience/breaker.ts';
 import type { HealthRegistry } from '../control/health/health-registry.ts';
 import type { ConfigState } from '../control/cluster/config-state.ts';

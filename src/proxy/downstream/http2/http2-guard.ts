@@ -86,6 +86,7 @@ export class Http2Guard {
   /** A head or trailers arrived. @param bytes in their encoded form */
   onHead(bytes: number): void {
     this.#earnedBytes += REQUEST_BYTES + bytes;
+    this.#control.earn(CONTROL_PER_MESSAGE);
   }
 
   /** A frame of a body was read. */
