@@ -9,6 +9,8 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 export interface DeadlineBudget {
   /** Milliseconds waited so far. */
   spentMs: number;
+  /** Monotonic; since when it waits now for something that will be charged. */
+  waitingSinceMs?: number | undefined;
   /** Part of the response comes from a copy because the database does not answer. */
   usesCopy?: true;
 }

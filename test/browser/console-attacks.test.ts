@@ -78,6 +78,11 @@ async function writePayloads(): Promise<number> {
     ],
     ['TokenCreation', '/apps/target/tokens', () => ({ name: uniques() })],
     ['AdminTokenInput', '/admin/tokens', () => ({ name: uniques(), role: 'viewer' })],
+    [
+      'WebhookCreation',
+      '/webhooks',
+      () => ({ name: uniques(), url: 'http://webhook.test/', is_active: false }),
+    ],
   ];
   let written = 0;
   for (const [schema, path, base] of kinds) {
@@ -151,8 +156,8 @@ describe('what others have written and sent', () => {
     await gateway.must('POST', '/apps/target/versions', { version: 'v1' });
     await gateway.must('POST', '/apps/target/versions/v1/revisions', { ...revision('r1'), is_current: true });
     const key = await gateway.must('POST', '/apps/target/tokens', { name: PAYLOADS[0] });
-    // Names of apps, API keys and admin tokens, and descriptions take any text.
-    expect(await writePayloads()).toBeGreaterThanOrEqual(4 * PAYLOADS.length);
+    // Names of apps, API keys, admin tokens and webhooks take any text but such as turns its direction; descriptions do.
+    expect(await writePayloads()).toBeGreaterThanOrEqual(5 * PAYLOADS.length - 4);
     await sendPayloads();
     const below = '/apps/target/versions/v1';
     const paths = [
@@ -168,6 +173,8 @@ describe('what others have written and sent', () => {
       '/shadow',
       '/history',
       '/audit',
+      '/events',
+      '/webhooks',
       '/health',
       '/nodes',
       '/access',

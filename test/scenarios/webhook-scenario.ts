@@ -65,6 +65,7 @@ export async function runWebhookScenario(scenario: WebhookScenario): Promise<Web
     const hooks = [receiver, dead].map(({ port }, index) => ({
       name: `h${index}`,
       url: `http://127.0.0.1:${port}/`,
+      events: ['config.changed'],
     }));
     for (const hook of hooks) await one('a').must('POST', '/webhooks', hook);
     const first = (await one('a').must('GET', '/config/versions?limit=1'))[0].config_version + 1;

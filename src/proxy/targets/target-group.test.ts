@@ -4,7 +4,10 @@ import { hashKey } from './hash-choice.ts';
 import { createTargetBlock, createTotal, releaseColumn, totalOf } from './target-memory.ts';
 import { testGroup, type TestGroup } from './test-groups.ts';
 
-const weightsOf = fc.array(fc.integer({ min: 0, max: 20 }), { minLength: 2, maxLength: 12 });
+/** One at least gets requests, as the rules for targets ask. */
+const weightsOf = fc
+  .array(fc.integer({ min: 0, max: 20 }), { minLength: 2, maxLength: 12 })
+  .filter((weights) => weights.some((weight) => weight > 0));
 
 function counts({ group }: TestGroup, requests: number, isHeld = false): number[] {
   const counted = Array.from({ length: group.count }, () => 0);

@@ -191,9 +191,11 @@ export class PostgresConnection implements DatabaseConnection {
   async #bounded<T>(timeoutMs: number, work: (waitMs: number) => Promise<T>): Promise<T> {
     const budget = this.#budget;
     const startedMs = this.#config.clock.monotonicMs();
+    budget.waitingSinceMs = startedMs;
     try {
       return await work(Math.max(0, Math.min(timeoutMs, this.#leftMs())));
     } finally {
+      budget.waitingSinceMs = undefined;
       const tookMs = this.#config.clock.monotonicMs() - startedMs;
       if (tookMs > PROMPT_ANSWER_MS) budget.spentMs += tookMs;
     }

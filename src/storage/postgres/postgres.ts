@@ -76,13 +76,14 @@ export interface OpenPostgresOptions {
  */
 export async function openPostgres(options: OpenPostgresOptions): Promise<Repository> {
   const { secrets } = await prepare(options);
-  const { connectTimeoutMs, statementTimeoutMs } = waits(options);
+  const { timeoutMs, connectTimeoutMs, statementTimeoutMs } = waits(options);
   const parts = connections(options);
   const repository = createSqlRepository({
     driver: 'postgres',
     ...parts,
     secrets: { box: secrets, places: options.secretPlaces },
     groupWritesMax: 1,
+    timeoutMs,
     history: options.history ?? HISTORY_DEFAULTS,
     nodeName: options.nodeName,
     clock: options.clock,

@@ -54,6 +54,8 @@ export interface SqlBackend {
   readonly secrets: Sealing;
   /** Writes that share a transaction, at most; see write-queue.ts. */
   readonly groupWritesMax: number;
+  /** How long an operation waits for the database; absent: no bound. */
+  readonly timeoutMs?: number | undefined;
   readonly history: HistoryBounds;
   /** Of this gateway, in the events of its writes; absent: unknown. */
   readonly nodeName?: string | undefined;

@@ -2,7 +2,7 @@ import { sql, type Kysely } from 'kysely';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { memoryDatabase } from '../../../test/support/programs/memory-database.ts';
 import type { Clock } from '../../lib/clock.ts';
-import { currentBudget, newBudget, withBudget } from '../../lib/deadline-budget.ts';
+import { currentBudget, newBudget, withBudget, type DeadlineBudget } from '../../lib/deadline-budget.ts';
 import { StorageUnavailable } from '../repository.ts';
 import type { Tables } from './kysely-tables.ts';
 import { GROUP_WRITES_MAX, WAITING_WRITES_MAX, WriteQueue } from './write-queue.ts';
@@ -25,7 +25,7 @@ beforeEach(async () => {
 });
 afterEach(() => db.destroy());
 
-function createQueue(groupWritesMax = GROUP_WRITES_MAX): WriteQueue {
+function createQueue(groupWritesMax = GROUP_WRITES_MAX, timeoutMs?: number): WriteQueue {
   const inTransaction = async (work: (transaction: Kysely<Tables>) => Promise<void>): Promise<void> => {
     transactions += 1;
     await db.transaction().execute(async (transaction) => {
@@ -33,7 +33,7 @@ function createQueue(groupWritesMax = GROUP_WRITES_MAX): WriteQueue {
       if (commitFails) throw new StorageUnavailable('the disk is full');
     });
   };
-  return new WriteQueue({ inTransaction, clock, groupWritesMax });
+  return new WriteQueue({ inTransaction, clock, groupWritesMax, timeoutMs });
 }
 
 const insert = (id: number) => (transaction: Kysely<Tables>) =>
@@ -172,28 +172,32 @@ describe('groups', () => {
 
 describe('the deadline budget of a waiting write', () => {
   it.each([
-    { what: 'a failure', ms: 300, fails: true, charged: [200, 200] },
-    { what: 'a slow group', ms: 700, fails: false, charged: [600, 600] },
-    { what: 'a busy group', ms: 300, fails: false, charged: [0, 0] },
-  ])('is charged for $what, from the arrival of the write: $charged', async ({ ms, fails, charged }) => {
+    { what: 'a failure', ms: 300, fails: true, own: newBudget(), charged: [200, 200] },
+    { what: 'a slow group', ms: 700, fails: false, own: newBudget(), charged: [600, 600] },
+    { what: 'a busy group', ms: 300, fails: false, own: newBudget(), charged: [0, 0] },
+    // Such as what the gateway writes by itself.
+    { what: 'a slow group of no call', ms: 700, fails: false, own: undefined, charged: [600, 600] },
+  ])('is charged for $what, from the arrival of the write: $charged', async ({ ms, fails, own, charged }) => {
     queue = createQueue(1);
-    const budgets = [newBudget(), newBudget(), newBudget()] as const;
+    const budgets = [newBudget(), newBudget()];
     const gate = steered();
-    const spend = (spentMs: number): void => {
+    const spend = (spentMs: number, budget: DeadlineBudget | undefined): void => {
       nowMs += spentMs;
-      budgets[0].spentMs += spentMs;
+      if (budget !== undefined) budget.spentMs += spentMs;
     };
-    const first = withBudget(budgets[0], () =>
+    let account: DeadlineBudget | undefined;
+    const first = withBudget(own, () =>
       queue.add(async () => {
+        account = currentBudget();
         await gate.run();
-        spend(ms - 100);
+        spend(ms - 100, account);
         if (fails) throw new StorageUnavailable('frozen');
-        return currentBudget() === budgets[0];
+        return account === own || own === undefined;
       }),
     );
     await gate.begun;
-    spend(100);
-    const others = [budgets[1], budgets[2]].map((budget) =>
+    spend(100, account);
+    const others = budgets.map((budget) =>
       withBudget(budget, () => queue.add(async () => currentBudget() === budget)),
     );
     gate.resolve('');
@@ -201,6 +205,24 @@ describe('the deadline budget of a waiting write', () => {
       fails ? 'StorageUnavailable: frozen' : true,
     );
     expect(await Promise.all(others)).toEqual([true, true]);
-    expect(budgets.slice(1).map(({ spentMs }) => spentMs)).toEqual(charged);
+    expect(budgets.map(({ spentMs }) => spentMs)).toEqual(charged);
+  });
+
+  it('fails the write when it is used up, while the write before goes on', async () => {
+    queue = createQueue(1, 1_500);
+    const gate = steered();
+    const first = queue.add(async () => {
+      Object.assign(currentBudget() ?? {}, { waitingSinceMs: nowMs });
+      await gate.run();
+      return 'stored';
+    });
+    await gate.begun;
+    const half = withBudget({ spentMs: 800 }, () => queue.add(async () => 'late'));
+    const whole = withBudget(newBudget(), () => queue.add(async () => 'in time'));
+    nowMs += 800;
+    // Which looks at a short interval of real time.
+    await expect(half).rejects.toThrow('it did not answer in time');
+    gate.resolve('');
+    expect(await Promise.all([first, whole])).toEqual(['stored', 'in time']);
   });
 });

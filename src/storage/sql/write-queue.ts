@@ -7,11 +7,11 @@
  * While the database is locked, each transaction waits for seconds before it fails. A write that was already waiting
  * during such a transaction fails with it; otherwise the wait would grow with the length of the queue. If the call of
  * a waiting write has a deadline budget, the time that the queue waited for a slow database is charged to it; the time
- * behind other writes on a fast database is not.
+ * behind other writes on a fast database is not. It fails once its budget is used up, also behind a write that goes on.
  */
 import { sql, type Kysely } from 'kysely';
 import type { Clock } from '../../lib/clock.ts';
-import { currentBudget, withBudget, type DeadlineBudget } from '../../lib/deadline-budget.ts';
+import { currentBudget, newBudget, withBudget, type DeadlineBudget } from '../../lib/deadline-budget.ts';
 import { StorageUnavailable } from '../repository.ts';
 import type { Tables } from './kysely-tables.ts';
 
@@ -23,6 +23,9 @@ const SLOW_FAILURE_MS = 1_000;
 /** A group that spent this much of a budget has met a slow database, not only a busy one. */
 const SLOW_GROUP_MS = 500;
 
+const CHECK_MS = 100;
+const LATE = 'Cannot use the database: it did not answer in time';
+
 /** Runs `work` in a transaction: commits when it resolves, rolls back when it rejects. May run it again. */
 export type InTransaction = (work: (db: Kysely<Tables>) => Promise<void>) => Promise<void>;
 
@@ -31,11 +34,18 @@ export interface WriteQueueOptions {
   readonly clock: Clock;
   /** 1: each write is a transaction. */
   readonly groupWritesMax?: number;
+  /** Of the budgets of waiting writes; absent: no bound. */
+  readonly timeoutMs?: number | undefined;
 }
 
 interface QueuedWrite {
+  /** In the order of arrival. */
+  readonly number: number;
   readonly sinceMs: number;
+  /** Of its call, if that has one. */
   readonly budget: DeadlineBudget | undefined;
+  /** What it waits itself is charged to: the budget, or one of its own. */
+  readonly account: DeadlineBudget;
   /** Throws to be undone. */
   readonly run: (db: Kysely<Tables>) => Promise<unknown>;
   readonly resolve: (value: unknown) => void;
@@ -49,6 +59,8 @@ export class WriteQueue {
   readonly #options: WriteQueueOptions;
   readonly #waiting: QueuedWrite[] = [];
   #isRunning = false;
+  /** Number of the write that came last. */
+  #last = 0;
 
   constructor(options: WriteQueueOptions) {
     this.#options = options;
@@ -62,7 +74,9 @@ export class WriteQueue {
         return;
       }
       const budget = currentBudget();
-      this.#waiting.push({ sinceMs, budget, run, resolve: resolve as (value: unknown) => void, reject });
+      const account = budget ?? newBudget();
+      const settle = { resolve: resolve as (value: unknown) => void, reject };
+      this.#waiting.push({ number: ++this.#last, sinceMs, budget, account, run, ...settle });
       if (this.#isRunning) return;
       this.#isRunning = true;
       void withBudget(undefined, () => this.#runAll());
@@ -70,20 +84,25 @@ export class WriteQueue {
   }
 
   async #runAll(): Promise<void> {
-    const { clock, groupWritesMax = GROUP_WRITES_MAX } = this.#options;
+    const { clock, groupWritesMax = GROUP_WRITES_MAX, timeoutMs } = this.#options;
     while (this.#waiting.length > 0) {
       // Lets requests of the same turn of the event loop join the group, and lets other work run between groups.
       await new Promise((done) => setImmediate(done));
       const group = this.#waiting.splice(0, groupWritesMax);
-      const waitingBefore = this.#waiting.length;
+      const last = this.#last;
       const startedMs = clock.monotonicMs();
       const spentMs = group.map(spentBy);
+      const check =
+        timeoutMs === undefined
+          ? undefined
+          : setInterval(() => this.#failLate(group, spentMs, timeoutMs), CHECK_MS);
       const failure = await this.#runGroup(group);
+      clearInterval(check);
       const endedMs = clock.monotonicMs();
       if (failure !== undefined && endedMs - startedMs >= SLOW_FAILURE_MS) {
-        for (const { reject } of this.#waiting.splice(0, waitingBefore)) reject(failure);
+        this.#failAll(({ number }) => number <= last, failure);
       }
-      const waitedMs = Math.max(...group.map((write, index) => spentBy(write) - (spentMs[index] ?? 0)));
+      const waitedMs = waitOf(group, spentMs, endedMs);
       if (failure !== undefined || waitedMs >= SLOW_GROUP_MS) this.#chargeWaiting(waitedMs, endedMs);
     }
     this.#isRunning = false;
@@ -96,13 +115,31 @@ export class WriteQueue {
     }
   }
 
+  /** Fails the writes whose budgets would be used up by what the group under way waits for. */
+  #failLate(group: readonly QueuedWrite[], spentMs: readonly number[], timeoutMs: number): void {
+    const nowMs = this.#options.clock.monotonicMs();
+    const waitMs = waitOf(group, spentMs, nowMs);
+    if (waitMs < SLOW_GROUP_MS) return;
+    const isLate = ({ budget, sinceMs }: QueuedWrite): boolean =>
+      budget !== undefined && budget.spentMs + Math.min(waitMs, nowMs - sinceMs) >= timeoutMs;
+    if (this.#waiting.some(isLate)) this.#failAll(isLate, new StorageUnavailable(LATE));
+  }
+
+  /** Fails those of the waiting writes. */
+  #failAll(isMeant: (write: QueuedWrite) => boolean, failure: StorageUnavailable): void {
+    for (const write of this.#waiting.splice(0)) {
+      if (isMeant(write)) write.reject(failure);
+      else this.#waiting.push(write);
+    }
+  }
+
   /** Never rejects. Settles the writes in order; resolves with the failure of the database, if there was one. */
   async #runGroup(group: readonly QueuedWrite[]): Promise<StorageUnavailable | undefined> {
     const [first, ...others] = group;
     const isAlone = others.length === 0;
     let outcomes: Outcome[] = [];
     try {
-      await withBudget(isAlone ? first?.budget : undefined, () =>
+      await withBudget(isAlone ? first?.account : undefined, () =>
         this.#options.inTransaction(async (db) => {
           outcomes = [];
           for (const write of group)
@@ -118,12 +155,20 @@ export class WriteQueue {
   }
 }
 
-function spentBy({ budget }: QueuedWrite): number {
-  return budget?.spentMs ?? 0;
+/** How long a group has waited for the database. @param spentMs by each of its writes before */
+function waitOf(group: readonly QueuedWrite[], spentMs: readonly number[], nowMs: number): number {
+  const waits = group.map(({ account: { spentMs: spent, waitingSinceMs = nowMs } }, index) => {
+    return spent - (spentMs[index] ?? 0) + nowMs - waitingSinceMs;
+  });
+  return Math.max(...waits);
+}
+
+function spentBy({ account }: QueuedWrite): number {
+  return account.spentMs;
 }
 
 async function run(db: Kysely<Tables>, write: QueuedWrite): Promise<Outcome> {
-  const value = await withBudget(write.budget, () => write.run(db));
+  const value = await withBudget(write.account, () => write.run(db));
   return () => write.resolve(value);
 }
 

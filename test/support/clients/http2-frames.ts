@@ -168,7 +168,10 @@ export async function connectFrames(
     flushed: () =>
       new Promise((done) => {
         if (socket.destroyed || isOver) return done();
-        const finish = (): void => done();
+        const finish = (): void => {
+          socket.off('close', finish);
+          done();
+        };
         socket.once('close', finish);
         socket.write(Buffer.alloc(0), finish);
       }),
