@@ -75,14 +75,17 @@ export async function newestId(db: Kysely<Tables>): Promise<string> {
   return rows[0]?.id ?? '';
 }
 
+/** @param upTo the last id that is looked at: without it, a filter that nothing matches reads all that follow */
 export async function eventsAfter(
   db: Kysely<Tables>,
   id: string,
   limit: number,
   filter: EventFilter,
+  upTo = ABOVE_ALL_IDS,
 ): Promise<GatewayEvent[]> {
   const { rows } = await sql<EventRow>`
-    select * from event where id > ${id} and ${conditionOf(filter)} order by id limit ${limit}`.execute(db);
+    select * from event where id > ${id} and id <= ${upTo} and ${conditionOf(filter)}
+    order by id limit ${limit}`.execute(db);
   return rows.map(toEvent);
 }
 

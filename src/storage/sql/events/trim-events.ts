@@ -55,8 +55,8 @@ async function giveUpTo(db: Kysely<Tables>, upTo: string, now: string): Promise<
     where cursor < ${upTo}`.execute(db);
   for (const row of rows) {
     const events =
-      row.is_active === 1 ? await eventsAfter(db, row.cursor, TRIMMED_AT_ONCE, filterOf(row)) : [];
-    for (const event of events.filter(({ id }) => id <= upTo)) {
+      row.is_active === 1 ? await eventsAfter(db, row.cursor, TRIMMED_AT_ONCE, filterOf(row), upTo) : [];
+    for (const event of events) {
       await putDeadLetter(db, row.id, { event, tries: 0, error: TOO_OLD, failed_at: now }, DEAD_LETTERS_MAX);
     }
     await db
