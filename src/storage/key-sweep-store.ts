@@ -39,8 +39,8 @@ export interface UnusedAnswer {
 export interface KeySweepStore {
   /** Up to when a sweep has looked; undefined: it never has. */
   sweptUntil(sweep: string): Promise<string | undefined>;
-  /** Moves it forward, never back. */
-  setSweptUntil(sweep: string, until: string): Promise<void>;
+  /** Moves it forward; back only from times after `beyond`, which a clock that was wrong has stored. */
+  setSweptUntil(sweep: string, until: string, beyond: string): Promise<void>;
   /** Keys that expire within the span, soonest first, and how many there are. */
   expiring(
     span: TimeSpan,

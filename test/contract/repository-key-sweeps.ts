@@ -84,6 +84,25 @@ export function keySweepsContract(current: () => Repository): void {
     expect(one.told()).toEqual(['key.expiring far 0']);
   });
 
+  test('after a clock that was years ahead keys are told again as their times come', async () => {
+    await store((app) => [
+      key(app, 'far', { expires_at: iso(START_MS + 20 * DAY_MS), last_used_at: iso(START_MS - 80 * DAY_MS) }),
+    ]);
+    const { sweep, time, told } = gateway();
+    await sweep.sweep();
+    time.nowMs += 3_000 * DAY_MS;
+    await sweep.sweep();
+    told();
+    time.nowMs = START_MS + DAY_MS;
+    const restarted = gateway();
+    restarted.time.nowMs = time.nowMs;
+    await restarted.sweep.sweep();
+    expect(restarted.told()).toEqual([]);
+    restarted.time.nowMs += 10 * DAY_MS;
+    await restarted.sweep.sweep();
+    expect(restarted.told()).toEqual(['key.expiring far 9', 'key.unused far 91']);
+  });
+
   test('keys that are not used for long are told once, new ones and those that have ended not at all', async () => {
     await store((app) => [
       key(app, 'never', {}),

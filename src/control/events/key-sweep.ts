@@ -22,6 +22,8 @@ export const KEYS_TOLD_MAX = 1_000;
 const KEYS_PER_LOOK = 2_000;
 const REST_FACTOR = 4;
 const REST_MS_MIN = 5;
+/** A look that lies further ahead was stored while a clock was wrong, and is as good as none. */
+const AHEAD_MS_MAX = 3_600_000;
 /** Before all times. */
 const NO_TIME = '';
 
@@ -83,10 +85,9 @@ export class KeySweep {
   }
 
   async #sweepExpiry(): Promise<void> {
-    const { store, clock, expiryDays } = this.#deps;
+    const { clock, expiryDays } = this.#deps;
     const nowMs = clock.nowMs();
-    const since = await store().sweptUntil('expiry');
-    const sinceMs = since === undefined ? undefined : Date.parse(since);
+    const sinceMs = await this.#sweptUntilMs('expiry', nowMs);
     // Another gateway has just looked.
     if (sinceMs !== undefined && nowMs - sinceMs < EXPIRY_MS / 2) return;
     let ahead = 0;
@@ -95,7 +96,17 @@ export class KeySweep {
       const told = await this.#tellEnds(span, nowMs, isOver ? KEYS_TOLD_MAX : KEYS_TOLD_MAX - ahead);
       if (!isOver) ahead += told;
     }
-    await store().setSweptUntil('expiry', timestamp(nowMs));
+    await this.#setSwept('expiry', nowMs);
+  }
+
+  async #sweptUntilMs(sweep: string, nowMs: number): Promise<number | undefined> {
+    const until = await this.#deps.store().sweptUntil(sweep);
+    const untilMs = until === undefined ? Infinity : Date.parse(until);
+    return untilMs > nowMs + AHEAD_MS_MAX ? undefined : untilMs;
+  }
+
+  #setSwept(sweep: string, nowMs: number): Promise<void> {
+    return this.#deps.store().setSweptUntil(sweep, timestamp(nowMs), timestamp(nowMs + AHEAD_MS_MAX));
   }
 
   /** @returns how many were told */
@@ -134,8 +145,7 @@ export class KeySweep {
   async #sweepUnused(): Promise<void> {
     const { store, clock, unusedDays } = this.#deps;
     const nowMs = clock.nowMs();
-    const since = await store().sweptUntil('unused');
-    const sinceMs = since === undefined ? undefined : Date.parse(since);
+    const sinceMs = await this.#sweptUntilMs('unused', nowMs);
     if (sinceMs !== undefined && nowMs - sinceMs < UNUSED_MS) return;
     const limitMs = nowMs - unusedDays * DAY_MS;
     const span = {
@@ -162,7 +172,7 @@ export class KeySweep {
     }
     if (this.#stopped) return;
     if (last !== undefined) this.#tellUnused(last, nowMs, Math.max(0, found - KEYS_TOLD_MAX));
-    await store().setSweptUntil('unused', timestamp(nowMs));
+    await this.#setSwept('unused', nowMs);
   }
 
   #tellUnused(key: SweptKey, nowMs: number, leftOut: number): void {

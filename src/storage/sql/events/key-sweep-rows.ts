@@ -16,12 +16,12 @@ export function createKeySweepStore(inRead: InTransaction, inWrite: InTransactio
           .executeTakeFirst();
         return row?.until;
       }),
-    setSweptUntil: (sweep, until) =>
+    setSweptUntil: (sweep, until, beyond) =>
       inWrite(async (db) => {
         await sql`
           insert into key_sweep (name, until) values (${sweep}, ${until})
           on conflict (name) do update set until = excluded.until
-          where key_sweep.until < excluded.until`.execute(db);
+          where key_sweep.until < excluded.until or key_sweep.until > ${beyond}`.execute(db);
       }),
     expiring: ({ after, upTo }, limit) =>
       inRead(async (db) => {
