@@ -18,6 +18,8 @@ import { signedPost, WebhookLane, type LaneDeps } from './webhook-lane.ts';
 const LOOK_MS = 1_000;
 /** While there are no webhooks: connections to the database may close meanwhile. */
 const QUIET_LOOK_MS = 60_000;
+/** After it, how far a webhook is that gets nothing is stored: counting what waits for it reads all events behind that. */
+export const QUIET_SAVE_MS = 300_000;
 const LEASE_MS = 6_000;
 const RENEW_MS = 2_000;
 /** How long a stop waits for requests under way. */
@@ -36,13 +38,19 @@ export interface WebhookSenderDeps {
   readonly log: Logger;
 }
 
+interface Quiet {
+  readonly reached: string;
+  /** Monotonic. */
+  readonly sinceMs: number;
+}
+
 export class WebhookSender {
   readonly #deps: WebhookSenderDeps;
   readonly #http: WebhookHttp;
   readonly #lanes = new Map<string, Promise<void>>();
   readonly #sent = new Map<string, number>(SENT_RESULTS.map((result) => [result, 0]));
   /** Up to which id nothing is for a webhook, by its id and its filter. */
-  #quiet = new Map<string, string>();
+  #quiet = new Map<string, Quiet>();
   readonly #abort = new AbortController();
   #timer: NodeJS.Timeout | undefined;
   #looking: Promise<void> | undefined;
@@ -133,17 +141,19 @@ export class WebhookSender {
     }
   }
 
-  /** Spares the lease where new events are not for the webhook. */
+  /** Spares the lease, for some minutes, where new events are not for the webhook. */
   async #hasSomething(webhook: DueWebhook): Promise<boolean> {
-    if (webhook.hasWanted) return true;
+    const nowMs = this.#deps.clock.monotonicMs();
+    const sinceMs = this.#quiet.get(keyOf(webhook))?.sinceMs ?? nowMs;
+    if (webhook.hasWanted || nowMs - sinceMs >= QUIET_SAVE_MS) return true;
     const found = await this.#deps.repository.events.after(this.#fromOf(webhook), 1, webhook.filter);
     if (found.events.length > 0) return true;
-    this.#quiet.set(keyOf(webhook), found.reached);
+    this.#quiet.set(keyOf(webhook), { reached: found.reached, sinceMs });
     return false;
   }
 
   #fromOf(webhook: DueWebhook): string {
-    const quiet = this.#quiet.get(keyOf(webhook)) ?? '';
+    const quiet = this.#quiet.get(keyOf(webhook))?.reached ?? '';
     return quiet > webhook.cursor ? quiet : webhook.cursor;
   }
 
