@@ -17,6 +17,8 @@ const TIMEOUT_MS = 20_000;
 const BACKLOG = 4096;
 /** Its arguments: the path of a socket to make, or nothing for descriptor 4; and the number of copies. */
 const PROGRAM = `
+// Until the file has its mode, no other user may connect.
+process.umask(0o177);
 const [path, count] = process.argv.slice(1);
 let left = Number(count);
 const end = () => process.kill(process.pid, 'SIGKILL');
