@@ -245,7 +245,7 @@ export const EVENT_ROWS = [
   row(
     'login.refused_repeatedly',
     'warning',
-    'The management API refused wrong tokens from one address repeatedly.',
+    'The management API refused wrong tokens from one network repeatedly.',
     Type.Object({ refused: count('How often, since the last event of this kind.'), ...wasLeftOut }, closed),
   ),
   row(

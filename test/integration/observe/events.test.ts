@@ -177,6 +177,17 @@ describe('streams of events', () => {
     expect((await watch('', { 'Last-Event-ID': 'x' })).status).toBe(400);
   });
 
+  it('go on with what comes, after an id that is ahead of all events, as of another database', async () => {
+    const client = await watch('?type=config.changed', {
+      'Last-Event-ID': 'ffffffff-ffff-7fff-bfff-ffffffffffff',
+    });
+    await until(() => client.of('gap').length === 1);
+    await renamed('after a gap');
+    const found = await until(() => client.of('event')[0]);
+    expect(found).toMatchObject({ type: 'config.changed' });
+    client.close();
+  });
+
   it('are bounded for each caller, and end when the token is revoked', async () => {
     const { token, id } = await gateway.must('POST', '/admin/tokens', { name: 'v', role: 'viewer' });
     const clients = await Promise.all(Array.from({ length: 9 }, () => watch('', {}, token)));
