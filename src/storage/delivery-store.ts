@@ -89,8 +89,11 @@ export interface DeliveryStore {
   due(): Promise<DueWebhooks>;
   /** Takes the lease; undefined: another gateway has it, or the webhook is gone or switched off. */
   claim(webhookId: string, holder: string, ttlMs: number): Promise<Delivery | undefined>;
-  /** @throws DeliveryLeaseLost */
-  renew(webhookId: string, holder: string, ttlMs: number): Promise<void>;
+  /**
+   * @returns `updated_at` of the webhook: another than that of the delivery means that it was changed
+   * @throws DeliveryLeaseLost
+   */
+  renew(webhookId: string, holder: string, ttlMs: number): Promise<string>;
   /** @throws DeliveryLeaseLost */
   save(webhookId: string, holder: string, step: DeliveryStep): Promise<void>;
   /** Dead letters that are to be sent again, in the order of their events. */

@@ -1,9 +1,13 @@
-import { expect, test } from 'vitest';
-import { change } from '../../../test/contract/records.ts';
+import { afterEach, expect, test } from 'vitest';
+import { startWebhookReceiver } from '../../../test/support/backends/webhook-receiver.ts';
+import { at, change } from '../../../test/contract/records.ts';
 import { makeWebhook, noticed } from '../../../test/contract/repository-events.ts';
 import { until } from '../../../test/support/measure/until.ts';
 import { memoryDatabase } from '../../../test/support/programs/memory-database.ts';
+import { Egress } from '../../egress/egress.ts';
+import { createOwnPorts, OwnListeners } from '../../egress/own-listeners.ts';
 import { systemClock } from '../../lib/clock.ts';
+import type { StoredWebhook } from '../../model/events/webhook.ts';
 import { HISTORY_DEFAULTS } from '../../model/history/config-history.ts';
 import { SECRET_PLACES } from '../../policy/secret-places.ts';
 import { migrate } from '../../storage/migrate.ts';
@@ -11,7 +15,11 @@ import { memorySecretBox } from '../../storage/secrets/secret-key.ts';
 import { createSqlRepository } from '../../storage/sql/repository.ts';
 import { QUIET_SAVE_MS, WebhookSender } from './webhook-sender.ts';
 
-test('how far a webhook is that gets nothing is stored in the end', async () => {
+const unexpected = (fields: object): void => expect.fail(JSON.stringify(fields));
+let end: () => Promise<void>;
+afterEach(() => end());
+
+async function start(webhook: StoredWebhook) {
   const db = memoryDatabase();
   await migrate(db, systemClock);
   const repository = createSqlRepository({
@@ -24,31 +32,52 @@ test('how far a webhook is that gets nothing is stored in the end', async () => 
     clock: systemClock,
     secrets: { box: memorySecretBox(), places: SECRET_PLACES },
   });
-  await change(repository, (writer) => writer.insertWebhook(makeWebhook({ app_ids: ['quiet'] })));
-  let laterMs = 0;
+  await change(repository, (writer) => writer.insertWebhook(webhook));
+  const time = { laterMs: 0 };
   const sender = new WebhookSender({
     repository,
-    egress: undefined as never,
-    settings: { timeoutMs: 1, triesMax: 1, retryMinMs: 1, retryMaxMs: 1 },
+    egress: new Egress(
+      { allow: [], deny: [], unixFolders: [] },
+      new OwnListeners(createOwnPorts(), systemClock),
+    ),
+    settings: { timeoutMs: 2_000, triesMax: 1, retryMinMs: 10, retryMaxMs: 10 },
     holder: 'a',
     nodeName: 'a',
-    clock: {
-      ...systemClock,
-      nowMs: systemClock.nowMs,
-      monotonicMs: () => systemClock.monotonicMs() + laterMs,
-    },
-    log: { debug: expect.fail, warn: expect.fail, error: expect.fail } as never,
+    clock: { ...systemClock, monotonicMs: () => systemClock.monotonicMs() + time.laterMs },
+    log: { debug: unexpected, warn: unexpected, error: unexpected } as never,
   });
-  const cursor = async (): Promise<string | undefined> =>
-    (await repository.deliveries.states())[0]?.progress.cursor;
+  end = async () => {
+    await sender.stop();
+    await repository.close();
+  };
+  const cursor = async () => (await repository.deliveries.states())[0]?.progress.cursor;
+  return { repository, sender, time, cursor };
+}
+
+test('how far a webhook is that gets nothing is stored in the end', async () => {
+  const { repository, sender, time, cursor } = await start(makeWebhook({ app_ids: ['quiet'] }));
   const [stored] = await repository.events.append([noticed('a', { app_id: 'loud' })]);
   sender.start();
   expect(await cursor()).not.toBe(stored?.id);
   await until(async () => {
-    laterMs += QUIET_SAVE_MS;
+    time.laterMs += QUIET_SAVE_MS;
     sender.look();
     return (await cursor()) === stored?.id;
   });
-  await sender.stop();
-  await repository.close();
+});
+
+test('a webhook that gets another address has the rest of its backlog sent there', async () => {
+  const [wrong, right] = [await startWebhookReceiver(() => 'late'), await startWebhookReceiver()];
+  const webhook = makeWebhook({ url: `http://127.0.0.1:${wrong.port}/` });
+  const { repository, sender } = await start(webhook);
+  await repository.events.append(Array.from({ length: 100 }, (_, index) => noticed(String(index))));
+  sender.start();
+  await until(() => wrong.taken.length > 0);
+  const updated_at = at(5);
+  const url = `http://127.0.0.1:${right.port}/`;
+  await change(repository, (writer) => writer.updateWebhook({ ...webhook, url, updated_at }));
+  await until(() => right.taken.at(-1)?.event.subject.name === '99', 5_000);
+  const ids = [...wrong.taken, ...right.taken].map(({ id }) => id);
+  expect([ids.length, new Set(ids).size]).toEqual([100, 100]);
+  await Promise.all([wrong.close(), right.close()]);
 });

@@ -169,18 +169,22 @@ export class WebhookSender {
   async #runLane(due: DueWebhook): Promise<void> {
     const { repository, holder, log } = this.#deps;
     const leaseLost = new AbortController();
+    let isChanged = false;
     let renewal: NodeJS.Timeout | undefined;
     try {
       const delivery = await repository.deliveries.claim(due.id, holder, LEASE_MS);
       if (delivery === undefined) return;
       renewal = setInterval(() => {
-        repository.deliveries.renew(due.id, holder, LEASE_MS).catch((error: unknown) => {
-          if (error instanceof DeliveryLeaseLost) leaseLost.abort();
-        });
+        repository.deliveries.renew(due.id, holder, LEASE_MS).then(
+          (updatedAt) => (isChanged ||= updatedAt !== delivery.webhook.updated_at),
+          (error: unknown) => error instanceof DeliveryLeaseLost && leaseLost.abort(),
+        );
       }, RENEW_MS);
       const signal = AbortSignal.any([leaseLost.signal, this.#abort.signal]);
       const from = keyOf(due) === keyOf(dueOf(due, delivery.webhook)) ? this.#fromOf(due) : due.cursor;
-      const lane = new WebhookLane(this.#laneDeps(), delivery, from, signal, () => this.#isStopping);
+      // A webhook that was changed, or switched off, ends its lane before the next request; another one reads it anew.
+      const isStopping = (): boolean => this.#isStopping || isChanged;
+      const lane = new WebhookLane(this.#laneDeps(), delivery, from, signal, isStopping);
       await lane.run(delivery.hasWanted);
     } catch (error) {
       if (error instanceof DeliveryLeaseLost || error instanceof StorageUnavailable) {

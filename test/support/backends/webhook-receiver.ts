@@ -23,10 +23,13 @@ export interface Delivery {
   readonly headers: http.IncomingHttpHeaders;
 }
 
-/** A status, perhaps with header fields; undefined: 204. `never`: no answer. */
+const LATE_MS = 100;
+
+/** A status, perhaps with header fields; undefined: 204. `never`: no answer; `late`: 204 after a while. */
 export type Reply =
   | number
   | 'never'
+  | 'late'
   | { readonly status: number; readonly headers: Record<string, string> }
   | undefined;
 
@@ -51,9 +54,12 @@ export async function startWebhookReceiver(
     const given = reply(delivery);
     if (given === 'never') return;
     const { status, headers } =
-      typeof given === 'object' ? given : { status: given ?? 204, headers: {} as Record<string, string> };
+      typeof given === 'object'
+        ? given
+        : { status: typeof given === 'number' ? given : 204, headers: {} as Record<string, string> };
     if (status < 300) taken.push(delivery);
-    response.writeHead(status, headers).end();
+    if (given === 'late') setTimeout(() => response.writeHead(status).end(), LATE_MS);
+    else response.writeHead(status, headers).end();
   });
   // What was taken is kept here.
   const seen = setInterval(() => origin.seen.splice(0), 100);

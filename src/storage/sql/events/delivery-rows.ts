@@ -62,7 +62,11 @@ export function createDeliveryStore({ driver, box, inRead, inWrite }: DeliveryRo
         };
       }),
     renew: (webhookId, holder, ttlMs) =>
-      inWrite((db) => changeHeld(db, webhookId, holder, now, { lease_until_ms: sql`${now} + ${ttlMs}` })),
+      inWrite(async (db) => {
+        await changeHeld(db, webhookId, holder, now, { lease_until_ms: sql`${now} + ${ttlMs}` });
+        const found = db.selectFrom('webhook').select('updated_at').where('id', '=', webhookId);
+        return (await found.executeTakeFirstOrThrow()).updated_at;
+      }),
     save: (webhookId, holder, step) => inWrite((db) => save(db, webhookId, holder, step, now)),
     wanted: (webhookId, limit) =>
       inRead(async (db) => (await wantedRows(db, webhookId, limit)).map(toDeadLetter)),
