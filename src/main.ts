@@ -49,7 +49,8 @@ const commands: Commands = {
     });
     // Until `runUntilSignal` takes it: no file has been read so far.
     if (hasFiles || service.isPresent) process.on('SIGHUP', () => undefined);
-    const { createLogging, startGateway } = await import('./compose/gateway.ts');
+    const { startGateway } = await import('./compose/gateway.ts');
+    const { createLogging } = await import('./compose/telemetry.ts');
     const logging = createLogging(settings);
     process.on('unhandledRejection', (error) =>
       logging.log.error({ err: error }, 'a defect: unhandled rejection'),

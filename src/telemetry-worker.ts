@@ -1,7 +1,7 @@
 /**
- * The program of the thread that exports: takes spans from the memory that it shares with the workers, and readings of
- * the metrics from the main thread, and sends them to a collector, so that neither proxy workers nor the main thread
- * wait for one. Exists only where a collector is set.
+ * The program of the thread that exports: takes spans and log records from the memory that it shares with other threads,
+ * and readings of the metrics from the main thread, and sends them to a collector, so that neither proxy workers nor the
+ * main thread wait for one. Exists only where a collector is set.
  */
 import { parentPort, workerData } from 'node:worker_threads';
 import { Collector, type Signal } from './telemetry/export/collector.ts';
@@ -9,10 +9,11 @@ import type {
   ExportStart,
   ExportState,
   FromExporter,
+  RingSignal,
   ToExporter,
 } from './telemetry/export/export-messages.ts';
 import { MetricExporter } from './telemetry/export/metric-exporter.ts';
-import { SpanExporter } from './telemetry/export/span-exporter.ts';
+import { RingExporter } from './telemetry/export/ring-exporter.ts';
 
 const STATE_MS = 1_000;
 
@@ -22,14 +23,18 @@ const { urls, connection, resource, version, underWay, endedRingsMax, startMs } 
 const send = (message: FromExporter): void => port.postMessage(message);
 const origin = { resource, version };
 const collectors: Collector[] = [];
-const spans = new SpanExporter({
-  collector: collectorOf('traces'),
-  origin,
-  underWay,
-  endedRingsMax,
-  onRingDone: (id) => send({ type: 'ring_done', id }),
-});
+const rings = { traces: ringExporter('traces'), logs: ringExporter('logs') };
 const metrics = new MetricExporter({ collector: collectorOf('metrics'), origin, startMs });
+
+function ringExporter(signal: RingSignal): RingExporter {
+  return new RingExporter({
+    collector: collectorOf(signal),
+    origin,
+    underWay: underWay[signal],
+    endedRingsMax,
+    onRingDone: (id) => send({ type: 'ring_done', signal, id }),
+  });
+}
 
 /** Connects when it exports for the first time. */
 function collectorOf(signal: Signal): Collector {
@@ -39,13 +44,14 @@ function collectorOf(signal: Signal): Collector {
 }
 
 function state(): ExportState {
-  const { problem, ...points } = metrics.state;
-  const ofSpans = spans.state;
+  const { problem: ofMetrics, ...points } = metrics.state;
+  const { problem: ofTraces, ...traces } = rings.traces.state;
+  const { problem: ofLogs, ...logs } = rings.logs.state;
   return {
     type: 'state',
-    ...ofSpans,
+    items: { traces, logs },
     points,
-    problem: ofSpans.problem || (problem && `metrics: ${problem}`),
+    problem: ofTraces || (ofMetrics && `metrics: ${ofMetrics}`) || (ofLogs && `logs: ${ofLogs}`),
   };
 }
 
@@ -61,15 +67,16 @@ setInterval(tell, STATE_MS).unref();
 port.on('message', (message: ToExporter) => {
   switch (message.type) {
     case 'ring':
-      return spans.addRing(message.id, message.ring);
+      return rings[message.signal].addRing(message.id, message.ring);
     case 'ring_ended':
-      return spans.endRing(message.id);
+      return rings[message.signal].endRing(message.id);
     case 'wake':
-      return spans.wake();
+      rings.traces.wake();
+      return rings.logs.wake();
     case 'metrics':
       return metrics.add(message.text, message.nowMs);
     case 'finish':
-      void Promise.all([spans.finish(), metrics.finish()]).then(() => {
+      void Promise.all([rings.traces.finish(), rings.logs.finish(), metrics.finish()]).then(() => {
         tell();
         for (const collector of collectors) collector.close();
         port.close();

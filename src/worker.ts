@@ -54,6 +54,7 @@ import { TargetRegistry } from './proxy/targets/target-registry.ts';
 import { answerExplain } from './explain/worker-side.ts';
 import { Sampler } from './proxy/tracing/sampler.ts';
 import { BatchWriter } from './telemetry/ring/batch-ring.ts';
+import { createLogTap } from './telemetry/logs/log-tap.ts';
 import { TraceTap } from './telemetry/spans/trace-tap.ts';
 import { StatsReporter } from './control/reporting/stats-reporter.ts';
 import { startHeartbeat } from './control/workers/heartbeat.ts';
@@ -90,7 +91,7 @@ const {
   ticketKeys,
   isSpare,
   targetColumn,
-  spans,
+  exported,
   ports,
   unixDescriptor,
   ownPorts,
@@ -100,7 +101,14 @@ const {
 const clock = systemClock;
 const send = (message: FromWorker): void => port.postMessage(message);
 const output = standardOutput({ gapLine: gapLine(settings.log.format, clock) });
-const log = createLogger({ ...settings.log, output, clock, base: { worker: workerNumber } });
+const onRingFilling = (): void => send({ type: 'spans_wait' });
+const log = createLogger({
+  ...settings.log,
+  output,
+  clock,
+  base: { worker: workerNumber },
+  onLine: exported?.logs && createLogTap(exported.logs, clock, onRingFilling),
+});
 const { format, level, access: mode, accessFields: fields } = settings.log;
 const accessLog = createAccessLog(output, { format, level, mode, fields });
 const metrics = new WorkerMetrics({ inUse: labelsInUse(() => holder.versions()) });
@@ -119,7 +127,7 @@ const traffic =
         ...shareOfWorker(settings.traffic, settings.workers),
         findKeyId,
       });
-const spanWriter = spans && new BatchWriter(spans, () => send({ type: 'spans_wait' }));
+const spanWriter = exported?.spans && new BatchWriter(exported.spans, onRingFilling);
 const tracing = settings.otel?.tracesUrl === undefined ? undefined : settings.otel;
 const traces =
   tracing &&

@@ -178,6 +178,13 @@ async function renderSample(): Promise<string> {
       sent: new Map([['delivered', 1]]),
       webhooks: { ok: 1, failing: 1, disabled: 1, deadLetters: 1 },
     },
-    traces: { exported: 1, dropped: 1, failed: 1, queuedBytes: 1, points: { exported: 1, failed: 1 } },
+    traces: {
+      exported: 1,
+      dropped: 1,
+      failed: 1,
+      queuedBytes: 1,
+      points: { exported: 1, failed: 1 },
+      logs: { exported: 1, dropped: 1, failed: 1 },
+    },
   });
 }

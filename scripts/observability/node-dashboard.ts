@@ -271,6 +271,11 @@ const reporting: readonly Panel[] = [
     { title: 'Metrics sent', description: 'Points of metrics for the collector, a second, by result.' },
     'result',
   ),
+  counted(
+    'headgate_otel_log_records_total',
+    { title: 'Log lines sent', description: 'Lines of the log for the collector, a second, by result.' },
+    'result',
+  ),
   {
     title: 'Memory of the statistics',
     description: 'Of the time series of the gateway itself, and their bound.',

@@ -15,7 +15,7 @@ import { startEvents } from './events/start-events.ts';
 import { createEvents } from './events/event-parts.ts';
 import { startConfigFile } from './start-config-file.ts';
 import { createManagement, listenForManagement, writeDependencies, type Phase } from './management.ts';
-import { createTraceExport } from './traces.ts';
+import { createTraceExport, type Logging } from './telemetry.ts';
 import type { Parts } from './parts.ts';
 import { assertAlone, assertClaimed, claim, fileOfPort, release, takeover } from './takeover-files.ts';
 import {
@@ -32,8 +32,6 @@ import { Egress } from '../egress/egress.ts';
 import { createOwnPorts, OwnListeners } from '../egress/own-listeners.ts';
 import { isLoopback } from '../lib/loopback.ts';
 import { systemClock, type Clock } from '../lib/clock.ts';
-import { createLogger, gapLine, type Logger } from '../observe/log.ts';
-import { standardOutput, type LogOutput } from '../observe/output.ts';
 import { MetricsMerger } from '../observe/prometheus.ts';
 import { ShadowHistory } from '../observe/shadow-report.ts';
 import { DeprecationLog } from '../control/reporting/deprecation-log.ts';
@@ -106,16 +104,6 @@ const programUrl = (name: string): URL =>
 const WORKER_URL = programUrl('worker');
 const THREADS = { trialUrl: programUrl('replay-worker'), importUrl: programUrl('import-worker') };
 
-export interface Logging {
-  readonly log: Logger;
-  readonly output: LogOutput;
-}
-
-export function createLogging(settings: Settings): Logging {
-  const output = standardOutput({ gapLine: gapLine(settings.log.format, systemClock) });
-  return { output, log: createLogger({ ...settings.log, output, clock: systemClock }) };
-}
-
 /**
  * @throws StartError, or the storage's own start error, with a message for the operator
  */
@@ -133,7 +121,7 @@ export async function startGateway(options: StartOptions, logging: Logging): Pro
     if (database.kind === 'postgres') claim(pidFile, 'ended', log);
   }
   try {
-    const gateway = await startParts(options, log, () => {
+    const gateway = await startParts({ ...options, logging }, () => {
       if (predecessor === undefined && database.kind === 'postgres') assertClaimed(pidFile);
       else claim(pidFile, 'any', log);
     });
@@ -152,9 +140,12 @@ export async function startGateway(options: StartOptions, logging: Logging): Pro
   }
 }
 
+type LoggedStart = StartOptions & { readonly logging: Logging };
+
 /** @param claimFolder called when all of it works; only then it says that it is ready */
-async function startParts(options: StartOptions, log: Logger, claimFolder: () => void): Promise<Gateway> {
-  const { settings, version } = options;
+async function startParts(options: LoggedStart, claimFolder: () => void): Promise<Gateway> {
+  const { settings, version, logging } = options;
+  const { log } = logging;
   const clock = systemClock;
   const certificates = await readCertificates(settings, clock, log);
   const database = databaseOf(settings);
@@ -170,7 +161,7 @@ async function startParts(options: StartOptions, log: Logger, claimFolder: () =>
     const snapshotFile = snapshotFileWriter(database, state, clock, log);
     const connecting = ownConnections(settings, clock, certificates);
     const own = { settings, version, clock, log, snapshotFile, ...opened, ...limits, ...connecting };
-    const parts: Parts = { ...own, ...recorders(own) };
+    const parts: Parts = { ...own, ...recorders(own, logging) };
     undo.unshift(startHousekeeping(parts));
     const unixSocket = await openUnixSocket(settings, log, options.env);
     undo.unshift(async () => unixSocket?.remove());
@@ -267,7 +258,7 @@ function ownConnections(
 }
 
 /** Parts that only record what happens. */
-function recorders(parts: Omit<Parts, keyof Recorders>): Recorders {
+function recorders(parts: Omit<Parts, keyof Recorders>, logging: Logging): Recorders {
   const { repository, log, clock, settings, state } = parts;
   const events = createEvents(parts);
   const health = new HealthRegistry(state, clock, log);
@@ -279,6 +270,7 @@ function recorders(parts: Omit<Parts, keyof Recorders>): Recorders {
     live: new LiveHub({ clock }),
     traces: createTraceExport({
       ...parts,
+      logging,
       otel: settings.otel,
       workers: settings.workers,
       url: programUrl('telemetry-worker'),

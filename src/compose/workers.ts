@@ -96,10 +96,10 @@ export function createSupervisor(
       metrics.retire(workerNumber);
       parts.troubles.workersLost.note(clock.nowMs());
       parts.stats?.retire(workerNumber);
-      parts.traces?.closeRing(workerNumber);
+      parts.traces?.closeRings(workerNumber);
     },
     onLive: (message) => parts.live.report(message),
-    openSpans: (workerNumber) => parts.traces?.openRing(workerNumber),
+    openRings: (workerNumber) => parts.traces?.openRings(workerNumber),
     onSpansWait: () => parts.traces?.wake(),
     explainSetup: () => ({ ...parts.explain.setup, watches: parts.live.watches }),
   });

@@ -18,6 +18,8 @@ export interface LoggerOptions {
   readonly clock: Clock;
   /** Fields of every line, for example `{ worker: 2 }`. */
   readonly base?: Readonly<Record<string, string | number>>;
+  /** Gets each line as JSON, whatever the format, with its secrets masked. May not log. */
+  readonly onLine?: ((line: string) => void) | undefined;
 }
 
 /** Fields whose values are never shown, at the top of a line and up to two levels below. */
@@ -44,7 +46,7 @@ const REDACTED_PATHS = ['', '*', '*.*'].flatMap((prefix) =>
  * `msg`; an error is in `err`, with its stack if it is a defect.
  */
 export function createLogger(options: LoggerOptions): Logger {
-  const { output, clock } = options;
+  const { output, clock, onLine } = options;
   const finish = options.format === 'text' ? textLine : (line: string): string => line;
   return pino(
     {
@@ -56,7 +58,12 @@ export function createLogger(options: LoggerOptions): Logger {
       hooks: { streamWrite: maskCredentials },
       serializers: { err: errorFields },
     },
-    { write: (line: string) => output.write(finish(line)) },
+    {
+      write: (line: string) => {
+        output.write(finish(line));
+        onLine?.(line);
+      },
+    },
   );
 }
 

@@ -99,6 +99,8 @@ export interface TraceUse {
   readonly queuedBytes: number;
   /** Points of metrics; undefined: metrics are not exported. */
   readonly points?: { readonly exported: number; readonly failed: number } | undefined;
+  /** Log records; undefined: logs are not exported. */
+  readonly logs?: Pick<TraceUse, 'exported' | 'dropped' | 'failed'> | undefined;
 }
 
 /** The kept history of the configuration. */
@@ -272,13 +274,25 @@ function addLive(page: Exposition, { streams, shown, dropped, lost, refused }: L
   ]);
 }
 
-function addTraces(page: Exposition, { exported, dropped, failed, queuedBytes, points }: TraceUse): void {
+function addTraces(page: Exposition, use: TraceUse): void {
+  const { exported, dropped, failed, queuedBytes, points, logs } = use;
   page.family('counter', 'headgate_otel_spans_total', 'Spans of traces, by what became of them', [
     { labels: { result: 'exported' }, value: exported },
     { labels: { result: 'dropped' }, value: dropped },
     { labels: { result: 'failed' }, value: failed },
   ]);
   page.gauge('headgate_otel_queue_bytes', 'Bytes of spans that wait for the collector', queuedBytes);
+  if (logs !== undefined)
+    page.family(
+      'counter',
+      'headgate_otel_log_records_total',
+      'Lines of the log that were exported, by what became of them',
+      [
+        { labels: { result: 'exported' }, value: logs.exported },
+        { labels: { result: 'dropped' }, value: logs.dropped },
+        { labels: { result: 'failed' }, value: logs.failed },
+      ],
+    );
   if (points === undefined) return;
   page.family(
     'counter',

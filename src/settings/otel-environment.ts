@@ -4,7 +4,7 @@
  * setting (`Setting.otherName`). Pure.
  */
 
-import { OTEL_SIGNALS } from './areas/otel-settings.ts';
+import { DEFAULT_OTEL_SIGNALS, OTEL_SIGNALS, type OtelSignal } from './areas/otel-settings.ts';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -14,18 +14,29 @@ const ENDPOINTS = [
   ['GATEWAY_OTEL__ENDPOINT', 'OTEL_EXPORTER_OTLP_ENDPOINT'],
   ['GATEWAY_OTEL__TRACES_ENDPOINT', 'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT'],
   ['GATEWAY_OTEL__METRICS_ENDPOINT', 'OTEL_EXPORTER_OTLP_METRICS_ENDPOINT'],
+  ['GATEWAY_OTEL__LOGS_ENDPOINT', 'OTEL_EXPORTER_OTLP_LOGS_ENDPOINT'],
 ] as const;
-const EXPORTERS = { traces: 'OTEL_TRACES_EXPORTER', metrics: 'OTEL_METRICS_EXPORTER' } as const;
+const EXPORTERS = {
+  traces: 'OTEL_TRACES_EXPORTER',
+  metrics: 'OTEL_METRICS_EXPORTER',
+  logs: 'OTEL_LOGS_EXPORTER',
+} as const;
 
 /** The environment with what these variables mean for the settings. */
 export function withOtelVariables(env: Environment): Environment {
   const given = (name: string): string => (env[name] ?? '').trim();
   const added: Record<string, string | undefined> = {};
-  const left = OTEL_SIGNALS.filter((signal) => given(EXPORTERS[signal]) !== 'none');
   const isOff = given('OTEL_SDK_DISABLED').toLowerCase() === 'true';
+  const isAskedFor = (signal: OtelSignal): boolean =>
+    DEFAULT_OTEL_SIGNALS.includes(signal) ||
+    given('GATEWAY_OTEL__LOGS_ENDPOINT') !== '' ||
+    (!isOff && (given('OTEL_EXPORTER_OTLP_LOGS_ENDPOINT') !== '' || given(EXPORTERS.logs) === 'otlp'));
+  const signals = OTEL_SIGNALS.filter(
+    (signal) => given(EXPORTERS[signal]) !== 'none' && isAskedFor(signal),
+  ).join(',');
   // Settings of our own are meant for this program.
   if (isOff) for (const [own, standard] of ENDPOINTS) if (given(own) === '') added[standard] = undefined;
-  if (given(SIGNALS) === '' && left.length < OTEL_SIGNALS.length) added[SIGNALS] = left.join(',') || 'none';
+  if (given(SIGNALS) === '' && signals !== DEFAULT_OTEL_SIGNALS.join(',')) added[SIGNALS] = signals || 'none';
   if (given(RATIO) === '')
     added[RATIO] = ratioOf(given('OTEL_TRACES_SAMPLER'), given('OTEL_TRACES_SAMPLER_ARG'));
   return { ...env, ...added };
@@ -49,6 +60,7 @@ const PROTOCOLS = [
   'OTEL_EXPORTER_OTLP_PROTOCOL',
   'OTEL_EXPORTER_OTLP_TRACES_PROTOCOL',
   'OTEL_EXPORTER_OTLP_METRICS_PROTOCOL',
+  'OTEL_EXPORTER_OTLP_LOGS_PROTOCOL',
 ];
 const TEMPORALITY = 'OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE';
 
@@ -60,7 +72,7 @@ export function otelWarnings(env: Environment): string[] {
     if (protocol !== '' && protocol !== 'http/protobuf')
       warnings.push(`${name}=${JSON.stringify(protocol)} is ignored: exports are by http/protobuf.`);
   }
-  for (const signal of ['TRACES', 'METRICS'])
+  for (const signal of ['TRACES', 'METRICS', 'LOGS'])
     for (const what of ['HEADERS', 'TIMEOUT', 'COMPRESSION', 'CERTIFICATE']) {
       const name = `OTEL_EXPORTER_OTLP_${signal}_${what}`;
       if ((env[name] ?? '').trim() !== '')

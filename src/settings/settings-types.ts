@@ -24,6 +24,7 @@ export interface OtelSettings {
   /** Whole, as also below; undefined: not exported. */
   readonly tracesUrl: string | undefined;
   readonly metricsUrl: string | undefined;
+  readonly logsUrl: string | undefined;
   readonly metricsIntervalMs: number;
   /** Of a page that shows a trace, with `{trace_id}`. */
   readonly traceUrl: string | undefined;

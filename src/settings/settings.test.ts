@@ -351,6 +351,18 @@ describe('variables of OpenTelemetry', () => {
     expect(otelOf({ ...off, GATEWAY_OTEL__ENDPOINT: 'http://c:1' })).toBeDefined();
   });
 
+  it.each([
+    [{}, undefined],
+    [{ GATEWAY_OTEL__SIGNALS: 'logs' }, 'http://c:1/v1/logs'],
+    [{ OTEL_LOGS_EXPORTER: 'otlp' }, 'http://c:1/v1/logs'],
+    [{ OTEL_EXPORTER_OTLP_LOGS_ENDPOINT: 'http://l:1/x' }, 'http://l:1/x'],
+    [{ OTEL_EXPORTER_OTLP_LOGS_ENDPOINT: 'http://l:1/x', OTEL_LOGS_EXPORTER: 'none' }, undefined],
+    [{ OTEL_EXPORTER_OTLP_LOGS_ENDPOINT: 'http://l:1/x', OTEL_SDK_DISABLED: 'true' }, undefined],
+    [{ GATEWAY_OTEL__LOGS_ENDPOINT: 'http://l:1/x', GATEWAY_OTEL__SIGNALS: 'traces' }, undefined],
+  ])('with %j logs go to %s', (env, logsUrl) => {
+    expect(otelOf({ GATEWAY_OTEL__ENDPOINT: 'http://c:1', ...env })?.logsUrl).toBe(logsUrl);
+  });
+
   it('are named when they are wrong, and never with a secret', () => {
     const result = readSettings({ OTEL_EXPORTER_OTLP_TIMEOUT: 'soon', OTEL_EXPORTER_OTLP_HEADERS: 'hush' });
     const errors = 'errors' in result ? result.errors.join('\n') : '';

@@ -204,18 +204,20 @@ function nest(v: SettingValues): Settings {
 
 /** undefined: nothing is exported. */
 function otelSettings(v: SettingValues): Settings['otel'] {
-  const { GATEWAY_OTEL__ENDPOINT: base, GATEWAY_OTEL__TRACES_ENDPOINT, GATEWAY_OTEL__METRICS_ENDPOINT } = v;
+  const { GATEWAY_OTEL__ENDPOINT: base } = v;
   const urlOf = (signal: OtelSignal, whole: string | undefined): string | undefined => {
     if (!v.GATEWAY_OTEL__SIGNALS.includes(signal)) return undefined;
     return whole ?? (base && `${base.replace(/\/+$/, '')}/v1/${signal}`);
   };
-  const tracesUrl = urlOf('traces', GATEWAY_OTEL__TRACES_ENDPOINT);
-  const metricsUrl = urlOf('metrics', GATEWAY_OTEL__METRICS_ENDPOINT);
-  if (tracesUrl === undefined && metricsUrl === undefined) return undefined;
+  const tracesUrl = urlOf('traces', v.GATEWAY_OTEL__TRACES_ENDPOINT);
+  const metricsUrl = urlOf('metrics', v.GATEWAY_OTEL__METRICS_ENDPOINT);
+  const logsUrl = urlOf('logs', v.GATEWAY_OTEL__LOGS_ENDPOINT);
+  if ((tracesUrl ?? metricsUrl ?? logsUrl) === undefined) return undefined;
   const keeps = v.GATEWAY_OTEL__KEEP;
   return {
     tracesUrl,
     metricsUrl,
+    logsUrl,
     metricsIntervalMs: v.GATEWAY_OTEL__METRICS_INTERVAL_MS,
     traceUrl: v.GATEWAY_OTEL__TRACE_URL,
     headers: pairsOf(v.GATEWAY_OTEL__HEADERS),

@@ -1,6 +1,7 @@
 /**
  * The thread that exports (telemetry-worker.ts), as the main thread sees it: it reads the rings that workers fill, gets
- * readings of the metrics, tells how exports go, and starts again if it ends by itself. Meanwhile spans wait in the rings. Owns the rings.
+ * readings of the metrics, tells how exports go, and starts again if it ends by itself. Meanwhile spans and log records
+ * wait in the rings.
  */
 import { Worker } from 'node:worker_threads';
 import { systemClock } from '../../lib/clock.ts';
@@ -10,14 +11,14 @@ import type {
   ExportStart,
   ExportState,
   FromExporter,
+  ItemCounts,
+  RingSignal,
   ToExporter,
 } from '../../telemetry/export/export-messages.ts';
-import {
-  createBatchRing,
-  droppedItems,
-  queuedBytes,
-  type BatchRing,
-} from '../../telemetry/ring/batch-ring.ts';
+import { createLogRing } from '../../telemetry/logs/log-tap.ts';
+import { createBatchRing, type BatchRing } from '../../telemetry/ring/batch-ring.ts';
+import type { WorkerRings } from '../workers/protocol.ts';
+import { ExportRings } from './export-rings.ts';
 
 const RESTART_MS = 5_000;
 /** For what is left at the end; a dead collector holds the stop up for no longer. */
@@ -29,15 +30,14 @@ const MEBIBYTES_MAX = 128;
 const RING_BYTES_MIN = 262_144;
 /** Beyond those of all workers, which end together when the gateway stops. */
 const ENDED_RINGS_MAX = 4;
+const MAIN_THREAD = 0;
 
-export interface TraceExportFacts {
-  /** Spans that the collector took. */
-  readonly exported: number;
-  /** Spans that had no room in the queue. */
-  readonly dropped: number;
-  /** Spans whose export failed, or that the collector refused. */
-  readonly failed: number;
+/** With the counts of spans. */
+export interface TraceExportFacts extends ItemCounts {
+  /** Of spans. */
   readonly queuedBytes: number;
+  /** Log records; undefined: logs are not exported. */
+  readonly logs: ItemCounts | undefined;
   /** Points of metrics; undefined: metrics are not exported. */
   readonly points: { readonly exported: number; readonly failed: number } | undefined;
   /** Of the latest failure since an export succeeded; '' for none. No secrets. */
@@ -52,69 +52,72 @@ export interface TraceExportOptions {
   readonly maxQueueBytes: number;
   readonly workers: number;
   readonly metricsIntervalMs: number;
+  /** Lines of the main thread; undefined: logs are not exported. */
+  readonly mainLogs: BatchRing | undefined;
+  /** Not one whose lines are exported: they would tell of failed exports by further exports. */
   readonly log: Logger;
   readonly restartMs?: number;
 }
 
-interface WorkerRing {
-  readonly ring: BatchRing;
-  isEnded: boolean;
-}
-
 type State = Omit<ExportState, 'type'>;
 const NO_POINTS = { exported: 0, failed: 0 };
-const NONE: State = { exported: 0, dropped: 0, failed: 0, points: NO_POINTS, problem: '' };
+const NO_ITEMS: ItemCounts = { exported: 0, dropped: 0, failed: 0 };
+const NONE: State = { items: { traces: NO_ITEMS, logs: NO_ITEMS }, points: NO_POINTS, problem: '' };
 
 export class TraceExport {
   readonly #options: TraceExportOptions;
-  readonly #underWay = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
-  /** By worker. */
-  readonly #rings = new Map<number, WorkerRing>();
+  readonly #underWay = { traces: oneWord(), logs: oneWord() };
+  readonly #spans = new ExportRings('traces', (message) => this.#post(message));
+  readonly #logs = new ExportRings('logs', (message) => this.#post(message));
   #thread: Worker | undefined;
   #restart: NodeJS.Timeout | undefined;
   #reading: NodeJS.Timeout | undefined;
   /** Reads metrics and has them exported. */
   #readMetrics: () => Promise<void> = () => Promise.resolve();
-  /** Of threads and rings that are gone. */
-  #ended = { exported: 0, dropped: 0, failed: 0, points: NO_POINTS };
+  /** Of threads that are gone. */
+  #ended: Pick<State, 'items' | 'points'> = NONE;
   #current = NONE;
   #threadProblem = '';
 
   constructor(options: TraceExportOptions) {
     this.#options = options;
     this.#startThread();
+    if (options.mainLogs !== undefined) this.#logs.add(MAIN_THREAD, options.mainLogs);
   }
 
   get facts(): TraceExportFacts {
-    const { exported, dropped, failed, points } = this.#ended;
+    const { urls } = this.#options.start;
     const current = this.#current;
-    const rings = [...this.#rings.values()].map(({ ring }) => ring);
+    const spans = addedItems(this.#ended.items.traces, current.items.traces);
+    const logs = addedItems(this.#ended.items.logs, current.items.logs);
     return {
-      exported: exported + current.exported,
-      dropped: dropped + current.dropped + sum(rings.map(droppedItems)),
-      failed: failed + current.failed,
-      queuedBytes: sum(rings.map(queuedBytes)),
-      points: this.#options.start.urls.metrics === undefined ? undefined : added(points, current.points),
+      ...spans,
+      dropped: spans.dropped + this.#spans.dropped,
+      queuedBytes: this.#spans.queuedBytes,
+      logs: urls.logs === undefined ? undefined : { ...logs, dropped: logs.dropped + this.#logs.dropped },
+      points: urls.metrics === undefined ? undefined : added(this.#ended.points, current.points),
       problem: this.#threadProblem || current.problem,
     };
   }
 
-  /** Memory for the spans of a worker that starts; undefined: traces are not exported. */
-  openRing(workerNumber: number): BatchRing | undefined {
+  /** Memory for what a worker that starts will export. */
+  openRings(workerNumber: number): WorkerRings {
     const { maxQueueBytes, workers, start } = this.#options;
-    if (start.urls.traces === undefined) return undefined;
-    const ring = createBatchRing(Math.max(RING_BYTES_MIN, maxQueueBytes / workers));
-    this.#rings.set(workerNumber, { ring, isEnded: false });
-    this.#post({ type: 'ring', id: workerNumber, ring });
-    return ring;
+    const { urls } = start;
+    const spans =
+      urls.traces === undefined
+        ? undefined
+        : createBatchRing(Math.max(RING_BYTES_MIN, maxQueueBytes / workers));
+    const logs = urls.logs === undefined ? undefined : createLogRing();
+    if (spans !== undefined) this.#spans.add(workerNumber, spans);
+    if (logs !== undefined) this.#logs.add(workerNumber, logs);
+    return { spans, logs };
   }
 
   /** The worker has ended; what it left is exported. */
-  closeRing(workerNumber: number): void {
-    const known = this.#rings.get(workerNumber);
-    if (known === undefined) return;
-    known.isEnded = true;
-    this.#post({ type: 'ring_ended', id: workerNumber });
+  closeRings(workerNumber: number): void {
+    this.#spans.end(workerNumber);
+    this.#logs.end(workerNumber);
   }
 
   /** A ring fills. */
@@ -179,34 +182,31 @@ export class TraceExport {
     thread.once('exit', () => this.#lost());
     thread.unref();
     this.#thread = thread;
-    for (const [id, { ring, isEnded }] of this.#rings) {
-      this.#post({ type: 'ring', id, ring });
-      if (isEnded) this.#post({ type: 'ring_ended', id });
-    }
+    this.#spans.announce();
+    this.#logs.announce();
   }
 
   #told(message: FromExporter): void {
     if (message.type === 'ring_done') {
-      const known = this.#rings.get(message.id);
-      this.#rings.delete(message.id);
-      if (known !== undefined) this.#ended.dropped += droppedItems(known.ring);
-      return;
+      return (message.signal === 'traces' ? this.#spans : this.#logs).remove(message.id);
     }
     const before = this.facts.problem;
     this.#current = message;
     this.#threadProblem = '';
     const { problem } = message;
     if (problem !== '' && before === '')
-      this.#options.log.warn({ problem }, 'traces or metrics cannot be exported: they are lost');
-    if (problem === '' && before !== '') this.#options.log.info('traces and metrics are exported again');
+      this.#options.log.warn({ problem }, 'telemetry cannot be exported: it is lost');
+    if (problem === '' && before !== '') this.#options.log.info('telemetry is exported again');
   }
 
   #lost(): void {
-    const { exported, dropped, failed, points } = this.#current;
+    const { items, points } = this.#current;
+    const lost = (signal: RingSignal): ItemCounts => {
+      const failed = Atomics.exchange(this.#underWay[signal], 0, 0);
+      return addedItems(addedItems(this.#ended.items[signal], items[signal]), { ...NO_ITEMS, failed });
+    };
     this.#ended = {
-      exported: this.#ended.exported + exported,
-      dropped: this.#ended.dropped + dropped,
-      failed: this.#ended.failed + failed + Atomics.exchange(this.#underWay, 0, 0),
+      items: { traces: lost('traces'), logs: lost('logs') },
       points: added(this.#ended.points, points),
     };
     this.#current = NONE;
@@ -220,6 +220,10 @@ function added(first: typeof NO_POINTS, second: typeof NO_POINTS): typeof NO_POI
   return { exported: first.exported + second.exported, failed: first.failed + second.failed };
 }
 
-function sum(values: readonly number[]): number {
-  return values.reduce((total, value) => total + value, 0);
+function addedItems(first: ItemCounts, second: ItemCounts): ItemCounts {
+  return { ...added(first, second), dropped: first.dropped + second.dropped };
+}
+
+function oneWord(): Int32Array<SharedArrayBuffer> {
+  return new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
 }

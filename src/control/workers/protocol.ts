@@ -29,6 +29,14 @@ export interface TrafficPorts {
   readonly tls: number | undefined;
 }
 
+/** Where a worker puts what is exported. */
+export interface WorkerRings {
+  /** undefined: traces are not exported. */
+  readonly spans: BatchRing | undefined;
+  /** undefined: logs are not exported. */
+  readonly logs: BatchRing | undefined;
+}
+
 /** Start data of a worker. */
 export interface WorkerStart {
   /** 1, 2, …; never reused for another worker, since limit locks are owned by number. */
@@ -58,8 +66,8 @@ export interface WorkerStart {
   readonly ticketKeys: Uint8Array;
   /** Of this worker in the memory of targets (proxy/targets/target-memory.ts). */
   readonly targetColumn: number;
-  /** What it exports goes there; undefined: traces are not exported. */
-  readonly spans: BatchRing | undefined;
+  /** What it exports goes there; undefined: nothing is exported. */
+  readonly exported: WorkerRings | undefined;
   /** Listens only when told to. */
   readonly isSpare: boolean;
 }
@@ -159,7 +167,7 @@ export type FromWorker =
     }
   | ExplainedMessage
   | LiveMessage
-  /** The ring of spans fills. */
+  /** A ring of what is exported fills. */
   | { readonly type: 'spans_wait' }
   /** undefined: none. */
   | { readonly type: 'traffic_records'; readonly id: number; readonly records: PackedTexts | undefined }

@@ -24,10 +24,9 @@ import type { LimitReached } from '../events/limit-notes.ts';
 import type { KeyUsageBatch } from '../../keys/usage-counter.ts';
 import { unpackTexts } from '../../explain/traffic/traffic-ring.ts';
 import type { RecordedExchange } from '../../explain/access.ts';
-import type { BatchRing } from '../../telemetry/ring/batch-ring.ts';
 import type { LiveMessage } from '../../explain/live/live-messages.ts';
 import type { ExchangeName, ExplainSetup } from '../../explain/messages.ts';
-import type { FromWorker, ToWorker, TrafficPorts, WorkerStart } from './protocol.ts';
+import type { FromWorker, ToWorker, TrafficPorts, WorkerRings, WorkerStart } from './protocol.ts';
 import { RestartBackoff } from './restart-backoff.ts';
 import type { OrderedChange } from '../../proxy/downstream/tls/ordered-certificates.ts';
 import { newTicketKeys } from '../certificates/ticket-keys.ts';
@@ -61,8 +60,8 @@ export interface SupervisorDeps {
   onHealth(message: HealthMessage): void;
   onStats(workerNumber: number, report: StatsReport): void;
   onLive(message: LiveMessage): void;
-  /** For what a worker that starts will export; undefined: traces are not exported. */
-  openSpans?(workerNumber: number): BatchRing | undefined;
+  /** For what a worker that starts will export; undefined: nothing is exported. */
+  openRings?(workerNumber: number): WorkerRings | undefined;
   onSpansWait(): void;
   /** The current explain setup for workers. */
   explainSetup(): ExplainSetup;
@@ -356,7 +355,7 @@ export class Supervisor {
         ordered: this.#deps.ordered?.(),
         ticketKeys: this.#ticketKeys,
         targetColumn: this.#columns.take(workerNumber),
-        spans: this.#deps.openSpans?.(workerNumber),
+        exported: this.#deps.openRings?.(workerNumber),
         isSpare,
       },
       clock,

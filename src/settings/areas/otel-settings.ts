@@ -5,8 +5,10 @@ import { integer, list, oneOf, text, url, type Parsed, type Setting } from '../s
 export const KEEP_RULES = ['errors', 'denials', 'retries', 'slow'] as const;
 export type KeepRule = (typeof KEEP_RULES)[number];
 
-export const OTEL_SIGNALS = ['traces', 'metrics'] as const;
+export const OTEL_SIGNALS = ['traces', 'metrics', 'logs'] as const;
 export type OtelSignal = (typeof OTEL_SIGNALS)[number];
+/** Logs are collected from standard output in most places; they would arrive twice. */
+export const DEFAULT_OTEL_SIGNALS: readonly OtelSignal[] = ['traces', 'metrics'];
 
 const RATIO = /^(?:0(?:\.\d{1,9})?|1(?:\.0{1,9})?)$/;
 /** Nothing that could end an attribute or begin a credential. */
@@ -34,7 +36,7 @@ export const OTEL_SETTINGS = {
     defaultText: 'none: nothing is exported',
     otherName: 'OTEL_EXPORTER_OTLP_ENDPOINT',
     description:
-      'Base URL of a collector that takes OTLP over HTTP (protobuf), such as `http://localhost:4318`. Traces go to `/v1/traces` below it, metrics to `/v1/metrics`.',
+      'Base URL of a collector that takes OTLP over HTTP (protobuf), such as `http://localhost:4318`. Traces go to `/v1/traces` below it, metrics to `/v1/metrics`, logs to `/v1/logs`.',
   }),
   GATEWAY_OTEL__TRACES_ENDPOINT: url(['http:', 'https:'], {
     default: undefined,
@@ -48,10 +50,16 @@ export const OTEL_SETTINGS = {
     otherName: 'OTEL_EXPORTER_OTLP_METRICS_ENDPOINT',
     description: 'Whole URL for metrics.',
   }),
+  GATEWAY_OTEL__LOGS_ENDPOINT: url(['http:', 'https:'], {
+    default: undefined,
+    defaultText: '`/v1/logs` below `GATEWAY_OTEL__ENDPOINT`',
+    otherName: 'OTEL_EXPORTER_OTLP_LOGS_ENDPOINT',
+    description: 'Whole URL for logs.',
+  }),
   GATEWAY_OTEL__SIGNALS: list('names, comma-separated', otelSignal, {
-    default: OTEL_SIGNALS,
+    default: DEFAULT_OTEL_SIGNALS,
     description:
-      'What is exported where there is an endpoint for it: `traces`, `metrics`; or `none`. Without it, `OTEL_TRACES_EXPORTER=none` and `OTEL_METRICS_EXPORTER=none` count.',
+      'What is exported where there is an endpoint for it: `traces`, `metrics`, `logs`; or `none`. Without it, `OTEL_TRACES_EXPORTER=none`, `OTEL_METRICS_EXPORTER=none` and `OTEL_LOGS_EXPORTER` (`otlp` or `none`) count, and an endpoint for logs alone switches them on.',
   }),
   GATEWAY_OTEL__TRACE_URL: text('URL with {trace_id}', {
     default: undefined,

@@ -10,19 +10,24 @@ import {
   convertLegacyHttpOptions,
   createOtlpHttpExportDelegate,
 } from '@opentelemetry/otlp-exporter-base/node-http';
-import { ProtobufMetricsSerializer, ProtobufTraceSerializer } from '@opentelemetry/otlp-transformer';
+import {
+  ProtobufLogsSerializer,
+  ProtobufMetricsSerializer,
+  ProtobufTraceSerializer,
+} from '@opentelemetry/otlp-transformer';
 import type { ConnectionStart } from './export-messages.ts';
 
 /** Beyond the time of an export: then its connection is closed. */
 const GRACE_MS = 1_000;
 const PROBLEM_CHARS_MAX = 300;
 
-export type Signal = 'traces' | 'metrics';
+export type Signal = 'traces' | 'metrics' | 'logs';
 
 /** As the library and messages call what is exported. */
 const SIGNALS = {
   traces: { identifier: 'TRACES', item: 'span', items: 'spans' },
   metrics: { identifier: 'METRICS', item: 'metric_data_point', items: 'points of metrics' },
+  logs: { identifier: 'LOGS', item: 'log', items: 'log records' },
 } as const;
 
 interface Export {
@@ -132,6 +137,10 @@ function partialSuccess(
   if (signal === 'metrics') {
     const { partialSuccess: part } = ProtobufMetricsSerializer.deserializeResponse(data);
     return { rejected: part?.rejectedDataPoints ?? 0, message: part?.errorMessage ?? '' };
+  }
+  if (signal === 'logs') {
+    const { partialSuccess: part } = ProtobufLogsSerializer.deserializeResponse(data);
+    return { rejected: part?.rejectedLogRecords ?? 0, message: part?.errorMessage ?? '' };
   }
   const { partialSuccess: part } = ProtobufTraceSerializer.deserializeResponse(data);
   return { rejected: part?.rejectedSpans ?? 0, message: part?.errorMessage ?? '' };

@@ -13,26 +13,29 @@ export interface ConnectionStart {
   readonly key: string | undefined;
 }
 
+/** What is exported through rings. */
+export type RingSignal = 'traces' | 'logs';
+
 /** Start data of the thread. */
 export interface ExportStart {
   /** Whole; undefined: this is not exported. */
-  readonly urls: { readonly traces: string | undefined; readonly metrics: string | undefined };
+  readonly urls: Readonly<Record<'traces' | 'metrics' | 'logs', string | undefined>>;
   readonly connection: ConnectionStart;
   /** Unix milliseconds: since when counters count. */
   readonly startMs: number;
-  /** See SpanExporterOptions. */
+  /** See RingExporterOptions. */
   readonly endedRingsMax: number;
-  readonly underWay: Int32Array<SharedArrayBuffer>;
+  readonly underWay: Readonly<Record<RingSignal, Int32Array<SharedArrayBuffer>>>;
   /** Of all that is exported. */
   readonly resource: Readonly<Record<string, string>>;
   readonly version: string;
 }
 
 export type ToExporter =
-  /** Of a worker. */
-  | { readonly type: 'ring'; readonly id: number; readonly ring: BatchRing }
+  /** Of a worker, or the main thread. */
+  | { readonly type: 'ring'; readonly signal: RingSignal; readonly id: number; readonly ring: BatchRing }
   /** Its worker has ended. */
-  | { readonly type: 'ring_ended'; readonly id: number }
+  | { readonly type: 'ring_ended'; readonly signal: RingSignal; readonly id: number }
   /** A ring fills. */
   | { readonly type: 'wake' }
   /** The text of `GET /metrics`. @see MetricExporter */
@@ -43,17 +46,21 @@ export type ToExporter =
 export type FromExporter =
   | ExportState
   /** A ring of a worker that has ended is empty. */
-  | { readonly type: 'ring_done'; readonly id: number };
+  | { readonly type: 'ring_done'; readonly signal: RingSignal; readonly id: number };
+
+export interface ItemCounts {
+  /** The collector took them. */
+  readonly exported: number;
+  /** Ended threads had left them, and they were given up; or they had no room. */
+  readonly dropped: number;
+  /** Their export failed, or the collector refused them. */
+  readonly failed: number;
+}
 
 /** Totals since the thread started, sent when they have changed. */
 export interface ExportState {
   readonly type: 'state';
-  /** Spans that the collector took. */
-  readonly exported: number;
-  /** Spans that ended workers had left, and that were given up. */
-  readonly dropped: number;
-  /** Spans whose export failed, or that the collector refused. */
-  readonly failed: number;
+  readonly items: Readonly<Record<RingSignal, ItemCounts>>;
   /** Points of metrics. */
   readonly points: { readonly exported: number; readonly failed: number };
   /** Of the latest failure since an export succeeded; '' for none. No secrets. */

@@ -17,6 +17,7 @@ const ONLY_WHERE_SET = [
   'headgate_config_file_ok',
   'headgate_limit_store_connected',
   'headgate_limit_nodes',
+  'headgate_otel_log_records_total',
   'headgate_otel_metric_points_total',
   'headgate_otel_queue_bytes',
   'headgate_otel_spans_total',

@@ -50,6 +50,7 @@ describe('with everything kept', () => {
         OTEL_TRACES_SAMPLER: 'always_on',
         GATEWAY_OTEL__COMPRESSION: 'gzip',
         OTEL_METRIC_EXPORT_INTERVAL: '1000',
+        GATEWAY_OTEL__SIGNALS: 'traces,metrics,logs',
         GATEWAY_OTEL__TRACE_URL: 'https://tempo.example/trace/{trace_id}?x=1',
       },
     });
@@ -246,6 +247,35 @@ describe('with everything kept', () => {
     expect(String(body)).toMatch(/headgate_otel_metric_points_total\{result="exported"\} [1-9]/);
   });
 
+  it('has the lines of the log, of the main thread and of workers, with the trace of a request', async () => {
+    const answer = await request(gateway, '/broken/v1/logged', {
+      headers: { traceparent: traceparent('00'), authorization: 'Bearer hunter2hunter2' },
+    });
+    expect(answer.status).toBe(502);
+    const id = answer.headers['x-request-id'];
+    const ofWorker = await until(() =>
+      collector.records.find(({ attributes }) => attributes['headgate.request_id'] === id),
+    );
+    expect(ofWorker).toMatchObject({
+      severity: 13,
+      severityText: 'warn',
+      body: 'a request to a backend failed',
+      traceId: TRACE,
+      attributes: { 'headgate.app': 'broken', 'headgate.worker': expect.any(Number) },
+      resource: { 'service.name': 'edge', 'deployment.environment.name': 'test bed' },
+    });
+    expect(Math.abs(ofWorker.atMs - Date.now())).toBeLessThan(60_000);
+    // From before there was a thread that exports.
+    const ready = collector.records.find(({ body }) => body === 'headgate is ready');
+    expect(ready).toMatchObject({ severity: 9, attributes: { 'headgate.database': 'sqlite' } });
+    expect(collector.requests.some(({ path }) => path === '/v1/logs')).toBe(true);
+    expect(JSON.stringify(collector.records)).not.toContain('hunter2');
+    // Lines of requests are not among them.
+    expect(collector.records.some(({ attributes }) => 'headgate.duration_ms' in attributes)).toBe(false);
+    const { body } = await gateway.api('GET', '//metrics');
+    expect(String(body)).toMatch(/headgate_otel_log_records_total\{result="exported"\} [1-9]/);
+  });
+
   it('counts what was exported', async () => {
     const text = await until(async () => {
       const { body } = await gateway.api('GET', '//metrics');
@@ -383,9 +413,7 @@ describe('a collector', () => {
       await ask();
       await until(async () => (await metric(gateway, FAILED)) === 6);
       expect(JSON.stringify(gateway.logs())).not.toContain('secret of the collector');
-      expect(
-        gateway.logs().filter(({ msg }) => String(msg).startsWith('traces or metrics cannot')),
-      ).toHaveLength(1);
+      expect(gateway.logs().filter(({ msg }) => String(msg).startsWith('telemetry cannot'))).toHaveLength(1);
     } finally {
       await gateway.stop();
     }

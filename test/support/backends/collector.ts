@@ -1,6 +1,6 @@
 /**
- * A collector of traces and metrics: takes OTLP over HTTP and keeps what it got, decoded by a library of others with the messages of
- * opentelemetry-proto 1.x (the fields that are needed here).
+ * A collector of traces, metrics and logs: takes OTLP over HTTP and keeps what it got, decoded by a library of others
+ * with the messages of opentelemetry-proto 1.x (the fields that are needed here).
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -45,6 +45,22 @@ const { root: metricsRoot } = protobuf.parse(`
   }
 `);
 const MetricsType = metricsRoot.lookupType('Request');
+const { root: logsRoot } = protobuf.parse(`
+  syntax = "proto3";
+  message Request { repeated ResourceLogs resource_logs = 1; }
+  message ResourceLogs { Resource resource = 1; repeated ScopeLogs scope_logs = 2; string schema_url = 3; }
+  message Resource { repeated KeyValue attributes = 1; }
+  message ScopeLogs { Scope scope = 1; repeated LogRecord log_records = 2; string schema_url = 3; }
+  message Scope { string name = 1; string version = 2; }
+  message KeyValue { string key = 1; AnyValue value = 2; }
+  message AnyValue { oneof value { string string_value = 1; bool bool_value = 2; int64 int_value = 3; double double_value = 4; } }
+  message LogRecord {
+    fixed64 time_unix_nano = 1; int32 severity_number = 2; string severity_text = 3; AnyValue body = 5;
+    repeated KeyValue attributes = 6; uint32 dropped_attributes_count = 7; fixed32 flags = 8; bytes trace_id = 9;
+    bytes span_id = 10; fixed64 observed_time_unix_nano = 11; string event_name = 12;
+  }
+`);
+const LogsType = logsRoot.lookupType('Request');
 
 export type Attributes = Readonly<Record<string, string | number | boolean>>;
 
@@ -91,6 +107,21 @@ export interface MetricPoint {
   readonly resource: Attributes;
 }
 
+/** A line of a log. */
+export interface LogRecord {
+  /** Unix milliseconds. */
+  readonly atMs: number;
+  readonly observedMs: number;
+  readonly severity: number;
+  readonly severityText: string;
+  readonly body: string;
+  /** '' for none, as below. */
+  readonly traceId: string;
+  readonly spanId: string;
+  readonly attributes: Attributes;
+  readonly resource: Attributes;
+}
+
 export interface CollectorRequest {
   readonly path: string;
   readonly headers: IncomingMessage['headers'];
@@ -102,6 +133,7 @@ export interface TestCollector {
   readonly port: number;
   readonly spans: Span[];
   readonly points: MetricPoint[];
+  readonly records: LogRecord[];
   readonly requests: CollectorRequest[];
   /** What it does from now on; it takes everything at first. */
   behave(answer: (response: ServerResponse) => void): void;
@@ -113,6 +145,7 @@ const taken = (response: ServerResponse): void => void response.writeHead(200).e
 export async function startCollector(): Promise<TestCollector> {
   const spans: Span[] = [];
   const points: MetricPoint[] = [];
+  const records: LogRecord[] = [];
   const requests: CollectorRequest[] = [];
   let answer = taken;
   const server = createServer((request, response) => {
@@ -125,6 +158,8 @@ export async function startCollector(): Promise<TestCollector> {
       // A collector that refuses has not taken anything.
       if (answer === taken && request.url?.endsWith('/metrics') === true)
         points.push(...decodeMetrics(plain));
+      else if (answer === taken && request.url?.endsWith('/logs') === true)
+        records.push(...decodeLogs(plain));
       else if (answer === taken) spans.push(...decodeSpans(plain));
       answer(response);
     });
@@ -136,6 +171,7 @@ export async function startCollector(): Promise<TestCollector> {
     port,
     spans,
     points,
+    records,
     requests,
     behave: (next) => (answer = next),
     close: async () => {
@@ -212,6 +248,30 @@ export function decodeMetrics(bytes: Uint8Array): MetricPoint[] {
           resource: attributesOf(resource.attributes),
         }));
       }),
+    ),
+  );
+}
+
+/** @throws Error if the bytes are no such request */
+export function decodeLogs(bytes: Uint8Array): LogRecord[] {
+  const options = { longs: Number, defaults: true, arrays: true, bytes: Array } as const;
+  const decoded = LogsType.toObject(LogsType.decode(bytes), options);
+  // oxlint-disable-next-line typescript/no-explicit-any -- as the library gives it
+  return (decoded['resourceLogs'] as any[]).flatMap(({ resource, scopeLogs }) =>
+    // oxlint-disable-next-line typescript/no-explicit-any -- as above
+    (scopeLogs as any[]).flatMap(({ logRecords }) =>
+      // oxlint-disable-next-line typescript/no-explicit-any -- as above
+      (logRecords as any[]).map((record) => ({
+        atMs: record.timeUnixNano / 1e6,
+        observedMs: record.observedTimeUnixNano / 1e6,
+        severity: record.severityNumber,
+        severityText: record.severityText,
+        body: record.body.stringValue,
+        traceId: hex(record.traceId),
+        spanId: hex(record.spanId),
+        attributes: attributesOf(record.attributes),
+        resource: attributesOf(resource.attributes),
+      })),
     ),
   );
 }

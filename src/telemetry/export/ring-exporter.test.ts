@@ -4,7 +4,7 @@ import { startCollector, type TestCollector } from '../../../test/support/backen
 import { until } from '../../../test/support/measure/until.ts';
 import { BatchWriter, createBatchRing, droppedItems, queuedBytes } from '../ring/batch-ring.ts';
 import { Collector } from './collector.ts';
-import { SpanExporter } from './span-exporter.ts';
+import { RingExporter } from './ring-exporter.ts';
 
 const RING_BYTES = 262_144;
 const BATCH = 8_000;
@@ -23,8 +23,11 @@ const batchOf = (): Uint8Array => {
 let collector: TestCollector;
 afterEach(() => collector.close());
 
-async function start(timeoutMs = 300): Promise<{
-  readonly exporter: SpanExporter;
+async function start(
+  timeoutMs = 300,
+  probeMs = 60_000,
+): Promise<{
+  readonly exporter: RingExporter;
   readonly done: number[];
   readonly connection: Collector;
 }> {
@@ -38,13 +41,14 @@ async function start(timeoutMs = 300): Promise<{
     cert: undefined,
     key: undefined,
   });
-  const exporter = new SpanExporter({
+  const exporter = new RingExporter({
     collector: connection,
     origin: { resource: {}, version: '1' },
     underWay: new Int32Array(1),
     endedRingsMax: 1,
     onRingDone: (id) => done.push(id),
     intervalMs: 10,
+    probeMs,
   });
   return { exporter, done, connection };
 }
@@ -76,6 +80,23 @@ describe('a collector that takes nothing', () => {
     expect([queuedBytes(ring), problem]).toEqual([0, '']);
     connection.close();
   });
+});
+
+it('asks a collector that has failed again, with nothing in it, until it takes exports', async () => {
+  const { exporter, connection } = await start(1_000, 50);
+  collector.behave((response) => void response.writeHead(404).end());
+  const ring = createBatchRing(RING_BYTES);
+  exporter.addRing(1, ring);
+  new BatchWriter(ring).push(batchOf(), 10);
+  await until(() => collector.requests.length >= 3);
+  expect(exporter.state).toMatchObject({ failed: 10, problem: 'the collector answers 404' });
+  collector.behave((response) => void response.writeHead(200).end());
+  await until(() => exporter.state.problem === '');
+  const { length } = collector.requests;
+  await exporter.finish();
+  expect(collector.requests.slice(0, length).at(-1)?.bytes).toBeLessThan(200);
+  expect(exporter.state).toMatchObject({ exported: 0, failed: 10, dropped: 0 });
+  connection.close();
 });
 
 describe('rings of workers that have ended', () => {

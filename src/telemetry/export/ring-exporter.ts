@@ -1,29 +1,33 @@
 /**
- * Exports what workers have put into their rings, one request at a time, each of what has come meanwhile. Spans of an
- * export that failed are lost and counted; the rings are bounded, so a collector that is slow, dead or refuses costs no
- * more memory than they have.
+ * Exports what threads have put into their rings, spans or log records, one request at a time, each of what has come
+ * meanwhile. Items of an export that failed are lost and counted; the rings are bounded, so a collector that is slow,
+ * dead or refuses costs no more memory than they have.
  */
+import { systemClock } from '../../lib/clock.ts';
 import { ProtobufWriter } from '../otlp/protobuf-writer.ts';
 import { BatchReader, type BatchRing } from '../ring/batch-ring.ts';
 import type { Collector } from './collector.ts';
-import type { ExportState } from './export-messages.ts';
+import type { ItemCounts } from './export-messages.ts';
 import { writeRequest, type Origin } from './export-request.ts';
 
 /** A request is at most this and a batch; a collector takes 4 MiB at least. */
 const REQUEST_BYTES_MAX = 1_572_864;
 /** From one export to the next, so that small batches go together. */
 const INTERVAL_MS = 1_000;
+/** After a failure, an export without items asks the collector so often, so that the failure is not told for ever. */
+const PROBE_MS = 30_000;
 
-export interface SpanExporterOptions {
+export interface RingExporterOptions {
   readonly collector: Pick<Collector, 'export'>;
   readonly origin: Origin;
-  /** One word: spans of the export under way, for the case that this thread ends. */
+  /** One word: items of the export under way, for the case that this thread ends. */
   readonly underWay: Int32Array;
   /** Of workers that have ended and left something: of more, the oldest are given up. */
   readonly endedRingsMax: number;
   /** A ring is empty, and nothing will come. */
   readonly onRingDone: (id: number) => void;
   readonly intervalMs?: number;
+  readonly probeMs?: number;
 }
 
 interface Source {
@@ -31,25 +35,27 @@ interface Source {
   isEnded: boolean;
 }
 
-export class SpanExporter {
-  readonly #options: SpanExporterOptions;
+export class RingExporter {
+  readonly #options: RingExporterOptions;
   readonly #sources = new Map<number, Source>();
   #writer = new ProtobufWriter();
   #dropped = 0;
   #exported = 0;
   #failed = 0;
   #problem = '';
+  #probeAtMs = Infinity;
   #isFinishing = false;
   /** Ends the pause between exports. */
   #wake: () => void = () => undefined;
   readonly #running: Promise<void>;
 
-  constructor(options: SpanExporterOptions) {
+  constructor(options: RingExporterOptions) {
     this.#options = options;
     this.#running = this.#run();
   }
 
-  get state(): Pick<ExportState, 'exported' | 'dropped' | 'failed' | 'problem'> {
+  /** Totals, and the latest failure since an export succeeded. */
+  get state(): ItemCounts & { readonly problem: string } {
     return {
       exported: this.#exported,
       dropped: this.#dropped,
@@ -101,21 +107,23 @@ export class SpanExporter {
     const { collector, origin, underWay } = this.#options;
     const writer = this.#writer;
     writer.clear();
-    const spans = writeRequest(writer, origin, () => this.#take(writer));
-    if (spans === 0) return;
-    Atomics.store(underWay, 0, spans);
-    const { failed, problem } = await collector.export(writer.bytes, spans);
+    const items = writeRequest(writer, origin, () => this.#take(writer));
+    if (items === 0 && systemClock.monotonicMs() < this.#probeAtMs) return;
+    Atomics.store(underWay, 0, items);
+    const { failed, problem } = await collector.export(writer.bytes, items);
     Atomics.store(underWay, 0, 0);
     this.#failed += failed;
-    this.#exported += spans - failed;
+    this.#exported += items - failed;
     this.#problem = problem;
+    this.#probeAtMs =
+      problem === '' ? Infinity : systemClock.monotonicMs() + (this.#options.probeMs ?? PROBE_MS);
     // Of a request that was given up, the system may still read the bytes.
-    if (failed > 0) this.#writer = new ProtobufWriter();
+    if (problem !== '') this.#writer = new ProtobufWriter();
   }
 
-  /** From all rings an equal share, so that a worker with much traffic does not hold up the others. @returns spans */
+  /** From all rings an equal share, so that a worker with much traffic does not hold up the others. @returns items */
   #take(writer: ProtobufWriter): number {
-    let [spans, bytes] = [0, 0];
+    let [items, bytes] = [0, 0];
     const full = [...this.#sources.values()].filter(({ reader }) => !reader.isEmpty);
     const share = REQUEST_BYTES_MAX / Math.max(1, full.length);
     // What others leave of their shares, the second time.
@@ -123,11 +131,11 @@ export class SpanExporter {
       const room = Math.min(share, REQUEST_BYTES_MAX - bytes);
       if (room <= 0) break;
       const taken = reader.take(room, (batch) => writer.raw(batch));
-      spans += taken.items;
+      items += taken.items;
       bytes += taken.bytes;
     }
     for (const [id, { reader, isEnded }] of this.#sources) if (isEnded && reader.isEmpty) this.#remove(id);
-    return spans;
+    return items;
   }
 
   #remove(id: number): void {

@@ -1,0 +1,97 @@
+/**
+ * Wires what the gateway tells of itself: the log of the main thread, and the export of traces, metrics and logs with what
+ * describes this gateway and the files that the connection needs.
+ */
+import { readFileSync } from 'node:fs';
+import { TraceExport } from '../control/reporting/trace-export.ts';
+import { systemClock } from '../lib/clock.ts';
+import { createLogger, gapLine, type Logger } from '../observe/log.ts';
+import { standardOutput, type LogOutput } from '../observe/output.ts';
+import type { OtelSettings } from '../settings/settings-types.ts';
+import type { Settings } from '../settings/settings.ts';
+import { createLogRing, createLogTap } from '../telemetry/logs/log-tap.ts';
+import type { BatchRing } from '../telemetry/ring/batch-ring.ts';
+import { startError } from './start-error.ts';
+
+export interface Logging {
+  readonly log: Logger;
+  /** To the same output, never exported: for what the export has to tell. */
+  readonly ownLog: Logger;
+  readonly output: LogOutput;
+  /** undefined: logs are not exported. */
+  readonly exported: ExportedLines | undefined;
+}
+
+interface ExportedLines {
+  /** Lines wait there from the start on. */
+  readonly ring: BatchRing;
+  /** @param wake has the ring read */
+  onFilling(wake: () => void): void;
+}
+
+export function createLogging(settings: Settings): Logging {
+  const output = standardOutput({ gapLine: gapLine(settings.log.format, systemClock) });
+  const options = { ...settings.log, output, clock: systemClock };
+  const ownLog = createLogger(options);
+  if (settings.otel?.logsUrl === undefined) return { output, log: ownLog, ownLog, exported: undefined };
+  const ring = createLogRing();
+  let wake = (): void => undefined;
+  const onLine = createLogTap(ring, systemClock, () => wake());
+  const exported = { ring, onFilling: (next: () => void) => void (wake = next) };
+  return { output, log: createLogger({ ...options, onLine }), ownLog, exported };
+}
+
+export interface TraceExportParts {
+  readonly otel: OtelSettings | undefined;
+  readonly version: string;
+  readonly workers: number;
+  /** Of this gateway. */
+  readonly nodeName: string;
+  readonly logging: Logging;
+  /** Of the thread's program. */
+  readonly url: URL;
+}
+
+/** undefined: nothing is exported. @throws StartError for a file that cannot be read */
+export function createTraceExport(parts: TraceExportParts): TraceExport | undefined {
+  const { otel, version, workers, nodeName, logging, url } = parts;
+  if (otel === undefined) return undefined;
+  const traces = new TraceExport({
+    url,
+    log: logging.ownLog,
+    mainLogs: logging.exported?.ring,
+    maxQueueBytes: otel.maxQueueBytes,
+    workers,
+    metricsIntervalMs: otel.metricsIntervalMs,
+    start: {
+      urls: { traces: otel.tracesUrl, metrics: otel.metricsUrl, logs: otel.logsUrl },
+      startMs: systemClock.nowMs(),
+      connection: {
+        headers: otel.headers,
+        timeoutMs: otel.timeoutMs,
+        compression: otel.compression,
+        ca: contentOf('GATEWAY_OTEL__CA_FILE', otel.caFile),
+        cert: contentOf('GATEWAY_OTEL__CLIENT_CERT_FILE', otel.certFile),
+        key: contentOf('GATEWAY_OTEL__CLIENT_KEY_FILE', otel.keyFile),
+      },
+      resource: {
+        'service.name': otel.serviceName,
+        'service.version': version,
+        'service.instance.id': nodeName,
+        ...otel.resourceAttributes,
+      },
+      version,
+    },
+  });
+  logging.exported?.onFilling(() => traces.wake());
+  return traces;
+}
+
+function contentOf(setting: string, path: string | undefined): string | undefined {
+  if (path === undefined) return undefined;
+  try {
+    return readFileSync(path, 'utf8');
+  } catch (error) {
+    throw startError(`Cannot read ${setting}=${JSON.stringify(path)}`, error);
+  }
+}
