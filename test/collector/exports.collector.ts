@@ -1,6 +1,6 @@
 /**
  * What the collector of the OpenTelemetry project prints of a retried, a denied, an upgraded and a streamed exchange,
- * and of the metrics.
+ * of the metrics and of the log.
  */
 import { connect } from 'node:net';
 import { afterAll, beforeAll, expect, it } from 'vitest';
@@ -44,6 +44,7 @@ beforeAll(async () => {
       GATEWAY_OTEL__ENDPOINT: collector.url,
       GATEWAY_OTEL__SAMPLE_RATIO: '1',
       GATEWAY_OTEL__METRICS_INTERVAL_MS: '1000',
+      GATEWAY_OTEL__SIGNALS: 'traces,metrics,logs',
       GATEWAY_OTEL__RESOURCE_ATTRIBUTES: 'deployment.environment.name=test',
     },
   });
@@ -140,4 +141,17 @@ it('metrics are histograms, sums and gauges', async () => {
   expect(collector.output()).toContain('Name: headgate.requests');
   expect(collector.output()).toContain('IsMonotonic: true');
   expect(collector.output()).toContain('deployment.environment.name: Str(test)');
+});
+
+it('lines of the log are records', async () => {
+  const text = await until(() =>
+    collector
+      .output()
+      .split(/(?=^LogRecord #\d+$)/m)
+      .find((each) => each.includes('Body: Str(headgate is ready)')),
+  );
+  process.stdout.write(`${text.slice(0, 2_000)}\n`);
+  expect(text).toContain('SeverityText: info');
+  expect(text).toContain('SeverityNumber: Info(9)');
+  expect(text).toContain('headgate.database: Str(sqlite)');
 });

@@ -390,6 +390,7 @@ describe('a collector', () => {
     const gateway = await startGateway({
       env: {
         GATEWAY_OTEL__ENDPOINT: fickle.url,
+        GATEWAY_OTEL__SIGNALS: 'traces,logs',
         GATEWAY_OTEL__SAMPLE_RATIO: '1',
         GATEWAY_OTEL__TIMEOUT_MS: '500',
       },
@@ -414,14 +415,20 @@ describe('a collector', () => {
       await until(async () => (await metric(gateway, FAILED)) === 6);
       expect(JSON.stringify(gateway.logs())).not.toContain('secret of the collector');
       expect(gateway.logs().filter(({ msg }) => String(msg).startsWith('telemetry cannot'))).toHaveLength(1);
+      expect(await metric(gateway, 'headgate_otel_log_records_total{result="failed"}')).toBeGreaterThan(0);
     } finally {
       await gateway.stop();
     }
   });
 
   it('gets what is left when the gateway stops', async () => {
+    const before = collector.records.length;
     const gateway = await startGateway({
-      env: { GATEWAY_OTEL__ENDPOINT: collector.url, GATEWAY_OTEL__SAMPLE_RATIO: '1' },
+      env: {
+        GATEWAY_OTEL__ENDPOINT: collector.url,
+        GATEWAY_OTEL__SAMPLE_RATIO: '1',
+        OTEL_LOGS_EXPORTER: 'otlp',
+      },
     });
     await createService(gateway, 'shop', origin.port);
     const { headers } = await request(gateway, '/shop/v1/x');
@@ -430,13 +437,18 @@ describe('a collector', () => {
     expect(
       collector.spans.some(({ attributes }) => attributes['headgate.request_id'] === headers['x-request-id']),
     ).toBe(true);
+    expect(collector.records.slice(before).some(({ body }) => body === 'stopping')).toBe(true);
   });
 
   it('that is dead does not hold a stop up', async () => {
     const dead = await startCollector();
     dead.behave(() => undefined);
     const gateway = await startGateway({
-      env: { GATEWAY_OTEL__ENDPOINT: dead.url, GATEWAY_OTEL__SAMPLE_RATIO: '1' },
+      env: {
+        GATEWAY_OTEL__ENDPOINT: dead.url,
+        GATEWAY_OTEL__SAMPLE_RATIO: '1',
+        OTEL_LOGS_EXPORTER: 'otlp',
+      },
     });
     await createService(gateway, 'shop', origin.port);
     await request(gateway, '/shop/v1/x');

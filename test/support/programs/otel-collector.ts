@@ -93,5 +93,8 @@ service:
     metrics:
       receivers: [otlp]
       exporters: [debug]
+    logs:
+      receivers: [otlp]
+      exporters: [debug]
 `;
 }
