@@ -14,6 +14,7 @@ import { requestIds } from './lib/ids.ts';
 import { SharedConcurrencyStore } from './limits/concurrency.ts';
 import { createAccessLog } from './observe/access-log.ts';
 import { createLogger, gapLine } from './observe/log.ts';
+import type { RunningProfile } from './observe/profile.ts';
 import { WorkerMetrics } from './observe/metrics.ts';
 import { standardOutput } from './observe/output.ts';
 import { createPolicyCompilers } from './policy/compile-policy.ts';
@@ -57,6 +58,7 @@ import { BatchWriter } from './telemetry/ring/batch-ring.ts';
 import { createLogTap } from './telemetry/logs/log-tap.ts';
 import { TraceTap } from './telemetry/spans/trace-tap.ts';
 import { StatsReporter } from './control/reporting/stats-reporter.ts';
+import { profileThread } from './control/profiles/thread-profiler.ts';
 import { startHeartbeat } from './control/workers/heartbeat.ts';
 import { createWorkerLimits } from './control/workers/limit-store.ts';
 import type {
@@ -188,6 +190,7 @@ process.prependOnceListener('exit', () => accessLog?.flushSync());
 startHeartbeat(heartbeat);
 process.on('uncaughtException', fail);
 let draining = false;
+let profile: RunningProfile | undefined;
 let isConfigured = false;
 let mayListen = !isSpare;
 
@@ -316,12 +319,20 @@ port.on('message', (message: ToWorker) => {
       return void answerExplain(message, explainParts).then(send);
     case 'traffic_records':
       return send({ type: 'traffic_records', id: message.id, records: traffic?.records() });
+    case 'profile':
+      profile = profileThread(message.task, {
+        chunk: (text) => send({ type: 'profile_chunk', text }),
+        end: (problem) => send({ type: 'profile_end', problem }),
+      });
+      return;
+    case 'end_profile':
+      return profile?.stop();
     case 'listen':
       mayListen = true;
       return void listenIfReady();
     case 'drain':
       draining = true;
-      return;
+      return profile?.stop();
     case 'close_port':
       return void drain();
   }

@@ -34,10 +34,15 @@ export interface GatewayClient {
   probe(path: string): Promise<GatewayAnswer>;
   /** Plain text. @param path from the root */
   text(path: string): Promise<string>;
-  /** The answer with its body unread; its end is that of the connection. @param path below `/api/v1` */
+  /**
+   * The answer with its body unread; its end is that of the connection.
+   * @param path below `/api/v1`
+   * @param post what to send with POST in place of GET, and how much longer than usual the answer may take
+   */
   open(
     path: string,
     headers?: Readonly<Record<string, string>>,
+    post?: { readonly body: unknown; readonly extraMs: number },
   ): Promise<{ readonly body: IncomingMessage; readonly broken: (error: unknown) => CliError }>;
 }
 
@@ -109,12 +114,14 @@ export function createClient(
       if (response.statusCode !== 200) throw refusalOf(server, response, text, `GET ${path}`);
       return text;
     },
-    async open(path, headers) {
-      const plain = transportOf(connection, note, 'GET', `/api/v1${path}`, undefined);
-      const transport = { ...plain, headers: { ...plain.headers, ...headers } };
+    async open(path, headers, post) {
+      const method = post === undefined ? 'GET' : 'POST';
+      const plain = transportOf(connection, note, method, `/api/v1${path}`, post?.body);
+      const silenceMs = plain.silenceMs + (post?.extraMs ?? 0);
+      const transport = { ...plain, silenceMs, headers: { ...plain.headers, ...headers } };
       const body = await send(transport);
       if (body.statusCode !== 200) {
-        throw refusalOf(server, body, await readText(body, transport, ANSWER_BYTES_MAX), `GET ${path}`);
+        throw refusalOf(server, body, await readText(body, transport, ANSWER_BYTES_MAX), `${method} ${path}`);
       }
       return { body, broken: (error) => brokenDownload(server, error) };
     },

@@ -20,6 +20,7 @@ import { addHealthCommands } from './everyday/health.ts';
 import { RESOURCE_GROUPS } from './everyday/resources.ts';
 import { addTryCommand } from './everyday/try-command.ts';
 import { addStatsCommands } from './everyday/stats.ts';
+import { addProfileCommand } from './profile/profile-command.ts';
 import { addTransactionCommand } from './everyday/transaction-command.ts';
 import { addImportCommands } from './import/import-commands.ts';
 import type { CliIo } from './io.ts';
@@ -98,6 +99,7 @@ export function createProgram(version: string, commands: Commands, io: CliIo): C
   addLiveCommand(program, io);
   addEventsCommand(program, io);
   addTryCommand(program, io);
+  addProfileCommand(program, io);
   addHealthCommands(program, io);
   addStatsCommands(program, io);
   addContextCommands(program, io);

@@ -23,6 +23,7 @@ import { configCopyReader } from '../control/fallback/config-copy-reader.ts';
 import { explainAccess, type ConfigTrials } from '../explain/access.ts';
 import { fallbackText } from '../control/fallback/start-database.ts';
 import type { ConfigFile } from '../control/config-file/config-file.ts';
+import { Profiles } from '../control/profiles/profiles.ts';
 import { explainConfigs } from '../control/trial/explain-configs.ts';
 import { importThreads } from '../control/trial/import-thread.ts';
 import { replayTraffic } from '../control/trial/traffic-replay.ts';
@@ -127,6 +128,7 @@ export async function createManagement(
     shadow: shadowReports(parts, supervisor),
     ...watching(parts, supervisor, cluster.selfId),
     onRefusedLogin: (address) => parts.sources.loginRefused(address),
+    profiles: new Profiles(supervisor),
     ...inThreads(parts, supervisor, threads),
     settings: shownSettings,
     served: state,

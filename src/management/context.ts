@@ -16,6 +16,7 @@ import type { NodeRecord, Repository } from '../storage/repository.ts';
 import type { DatabaseCheck } from './database-check.ts';
 import type { ChangePath } from './write/dry-run.ts';
 import type { SignInAccess } from './sessions/session-operations.ts';
+import type { ProfileSource } from '../observe/profile.ts';
 import type { ConfigTrials, ExplainAccess } from '../explain/access.ts';
 import type { EventFeed } from './routes/events/event-feed.ts';
 import type { LiveHub } from '../explain/live/live-hub.ts';
@@ -158,6 +159,7 @@ export interface ManagementContext {
   readonly explain: ExplainAccess;
   readonly live: LiveHub;
   readonly eventFeed: EventFeed;
+  readonly profiles: ProfileSource;
   readonly trials: ConfigTrials;
   readonly convertDescription: Convert;
   /** Where this gateway takes traffic; undefined while it does not. */

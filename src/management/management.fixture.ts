@@ -170,6 +170,7 @@ export async function startManagement(overrides: Partial<ManagementDependencies>
       },
       outcome: { result: 'delivered', status: 200, error: '', latencyMs: 1 },
     }),
+    profiles: { start: () => 'no_worker', close: () => undefined, reopen: () => undefined },
     trials: {
       replayTraffic: async () => ({ problem: undefined, result: undefined }),
       explainConfigs: async () => undefined,

@@ -26,6 +26,7 @@ import {
   healthOperation,
   revisions,
 } from './routes/resources/revisions.ts';
+import { profileOperation } from './routes/profiles.ts';
 import { serviceOperations } from './routes/service.ts';
 import { searchOperation } from './routes/overview/searching.ts';
 import { certificateOperations } from './routes/overview/certificates.ts';
@@ -92,6 +93,7 @@ export function allOperations(context: ManagementContext): Operation[] {
     searchOperation(context),
     ...statsOperations(context),
     problemsOperation(context),
+    profileOperation(context),
   ];
   return [...operations, transactionOperation(context, operations, transactionMembers)];
 }

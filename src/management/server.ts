@@ -33,7 +33,12 @@ import { createChangePath } from './write/dry-run.ts';
 import type { ConfigTrials, ExplainAccess } from '../explain/access.ts';
 import type { LiveHub } from '../explain/live/live-hub.ts';
 import { fail, isFailure, type Answer, type Failure } from './api/failure.ts';
-import { managementListening, type CertificateTexts, type ManagementListening } from './listening.ts';
+import {
+  managementListening,
+  type CertificateTexts,
+  type LastingStreams,
+  type ManagementListening,
+} from './listening.ts';
 import { openApiDocument, type JsonObject } from './api/openapi.ts';
 import { API_PREFIX, JSON_TYPE, MERGE_PATCH_TYPE, type Operation } from './api/operation.ts';
 import { allOperations } from './operations.ts';
@@ -90,6 +95,8 @@ export interface ManagementDependencies extends WriteDependencies {
   readonly live: LiveHub;
   /** Sends a test event to a webhook. */
   readonly testWebhook: ManagementContext['webhooks']['test'];
+  /** Ended when the gateway stops. */
+  readonly profiles: ManagementContext['profiles'] & LastingStreams;
   readonly trials: ConfigTrials;
   readonly convertDescription: ManagementContext['convertDescription'];
   readonly settings: ManagementContext['settings'];
@@ -126,6 +133,7 @@ export async function createManagementServer(
   const listening = managementListening(server, dependencies.closeGraceMs ?? CLOSE_GRACE_MS, [
     dependencies.live,
     context.eventFeed,
+    dependencies.profiles,
   ]);
   addBodyReader(server);
   addErrorPages(server, all, dependencies.console);
@@ -182,6 +190,7 @@ function contextOf(
       test: dependencies.testWebhook,
     },
     eventFeed: new EventFeed(repository),
+    profiles: dependencies.profiles,
     trials: dependencies.trials,
     convertDescription: dependencies.convertDescription,
     settings: dependencies.settings,

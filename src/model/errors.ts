@@ -88,6 +88,7 @@ export const GATEWAY_ERRORS = {
   too_many_sessions: row(429, 'Too many browsers are signed in', 'gateway', 'safe'),
   unsupported_media_type: refused(415, 'The body must be application/json'),
   validation_failed: refused(422, 'The body is not valid'),
+  profile_failed: row(503, 'The profile could not be made', 'gateway', 'safe'),
   handing_over: row(503, 'Another process is taking over', 'gateway', 'safe'),
   storage_unavailable: row(503, 'The database is not available', 'gateway', 'idempotent'),
   // Both

@@ -26,6 +26,7 @@ const WHOLE: Readonly<Record<string, (name: string) => string>> = {
   'config.apply': () => 'Applied a configuration',
   'config.backup': () => 'Took a backup',
   'config.change': () => 'Changed the configuration',
+  'profile.create': (name) => `Took a profile of ${name}`,
   'config.rollback': () => 'Rolled back the configuration',
   'login.refused': () => 'Refused admin tokens',
   'session.sign_in': () => 'Signed in',

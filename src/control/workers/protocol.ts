@@ -4,6 +4,7 @@
  */
 import type { LimitMemory } from '../../limits/local/memory.ts';
 import type { ConfigChange } from '../../model/config.ts';
+import type { ProfileTask } from '../../observe/profile.ts';
 import type { WorkerSample } from '../../observe/metrics.ts';
 import type { StatsReport } from '../../observe/stats/stats-report.ts';
 import type { ShadowRow } from '../../observe/shadow-tally.ts';
@@ -139,6 +140,9 @@ export type ToWorker =
   | ExplainMessage
   | { readonly type: 'sample'; readonly id: number }
   | { readonly type: 'traffic_records'; readonly id: number }
+  /** Not while it makes another. */
+  | { readonly type: 'profile'; readonly task: ProfileTask }
+  | { readonly type: 'end_profile' }
   /** To a spare worker: another worker is lost. */
   | { readonly type: 'listen' }
   /** From now on responses have `Connection: close`. */
@@ -171,6 +175,9 @@ export type FromWorker =
   | { readonly type: 'spans_wait' }
   /** undefined: none. */
   | { readonly type: 'traffic_records'; readonly id: number; readonly records: PackedTexts | undefined }
+  | { readonly type: 'profile_chunk'; readonly text: string }
+  /** With why there is no whole profile; undefined: it is whole. */
+  | { readonly type: 'profile_end'; readonly problem: string | undefined }
   /** It accepts no more connections. */
   | { readonly type: 'port_closed' }
   | { readonly type: 'drained' };

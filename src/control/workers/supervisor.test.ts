@@ -40,6 +40,7 @@ function program(rules: readonly Rule[]): URL {
     parentPort.on('message', (message) => {
       if (message.type === 'drain') process.exit(0);
       if (message.type === 'listen') return listen();
+      if (message.type === 'profile') return process.exit(1);
       if (message.type === 'sample') {
         if (rules.some((rule) => rule.worker === worker && rule.does === 'be silent')) return;
         parentPort.postMessage({ type: 'sample', id: message.id, sample: { worker } });
@@ -129,6 +130,19 @@ describe('samples', () => {
     await supervisor.start();
     expect(await supervisor.samples()).toEqual([]);
     expect(lost).toEqual([1]);
+  });
+});
+
+describe('a profile', () => {
+  it('of a worker that ends meanwhile ends with it, and there is none of a worker that is not there', async () => {
+    const { supervisor } = supervise([]);
+    await supervisor.start();
+    const task = { kind: 'heap', seconds: 1 } as const;
+    const problem = new Promise((resolve) => {
+      supervisor.profile(2, task, { chunk: () => undefined, end: resolve });
+    });
+    expect(await problem).toBe('its worker has ended');
+    expect(supervisor.profile(2, task, { chunk: () => undefined, end: () => undefined })).toBeUndefined();
   });
 });
 

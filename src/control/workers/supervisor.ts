@@ -13,6 +13,7 @@ import { releaseThread } from '../../limits/local/local-store.ts';
 import type { LimitMemory } from '../../limits/local/memory.ts';
 import type { ConfigChange } from '../../model/config.ts';
 import type { ExplainInput, Explanation } from '../../explain/schema.ts';
+import type { ProfileSink, ProfileTask, RunningProfile } from '../../observe/profile.ts';
 import type { Logger } from '../../observe/log.ts';
 import type { WorkerSample } from '../../observe/metrics.ts';
 import type { StatsReport } from '../../observe/stats/stats-report.ts';
@@ -238,9 +239,10 @@ export class Supervisor {
   }
 
   /** A worker that starts compiles the whole configuration before the change. */
-  #applyTimeoutMs({ isListening }: WorkerThread): number {
+  #applyTimeoutMs({ isListening, snapshotUntilMs }: WorkerThread): number {
     const { applyTimeoutMs = APPLY_TIMEOUT_MS, startTimeoutMs = START_TIMEOUT_MS } = this.#deps;
-    return isListening ? applyTimeoutMs : startTimeoutMs + applyTimeoutMs;
+    const snapshotMs = Math.max(0, snapshotUntilMs - this.#deps.clock.monotonicMs());
+    return snapshotMs + (isListening ? applyTimeoutMs : startTimeoutMs + applyTimeoutMs);
   }
 
   /**
@@ -287,6 +289,12 @@ export class Supervisor {
       answer?.type === 'traffic_records' ? answer.records : undefined,
     );
     return packed.flatMap((texts) => (texts === undefined ? [] : unpackTexts(texts)));
+  }
+
+  /** @param worker its number; undefined: any that serves @returns undefined: there is none */
+  profile(worker: number | undefined, task: ProfileTask, sink: ProfileSink): RunningProfile | undefined {
+    const [member] = this.#all((each) => each.isListening && each.number === (worker ?? each.number));
+    return member?.profile(task, sink);
   }
 
   /** Resolves when every worker uses the explain setup, or has died. */
@@ -400,7 +408,7 @@ export class Supervisor {
     const { clock, log, settings } = this.#deps;
     const nowMs = clock.monotonicMs();
     for (const member of this.#all()) {
-      const excused = !member.isConfigured || member.applying > 0;
+      const excused = !member.isConfigured || member.applying > 0 || nowMs < member.snapshotUntilMs;
       const stall = member.heartbeat.look(nowMs, WATCH_MS, excused);
       if (stall === undefined) continue;
       log.error(

@@ -4,6 +4,7 @@
  */
 import { Worker } from 'node:worker_threads';
 import type { Clock } from '../../lib/clock.ts';
+import type { ProfileSink, ProfileTask, RunningProfile } from '../../observe/profile.ts';
 import { withTimeout } from '../../lib/with-timeout.ts';
 import { createHeartbeatMemory, HeartbeatWatch } from './heartbeat.ts';
 import type { FromWorker, ToWorker, TrafficPorts, WorkerStart } from './protocol.ts';
@@ -25,6 +26,8 @@ export interface WorkerThreadOptions {
  */
 const YOUNG_GENERATION_MIB_MAX = 48;
 const TERMINATION_PATIENCE_MS = 2_000;
+/** A worker that takes a heap snapshot does not count meanwhile. */
+const SNAPSHOT_MS_MAX = 60_000;
 
 export class WorkerThread {
   readonly number: number;
@@ -39,6 +42,8 @@ export class WorkerThread {
   isDrained = false;
   /** Changes that it was sent and has not answered. */
   applying = 0;
+  /** Monotonic: until then it takes a heap snapshot, which is no stall. */
+  snapshotUntilMs = -Infinity;
   /** Why it died, if known. */
   cause: Error | undefined;
   /** Monotonic; Infinity before. */
@@ -54,6 +59,7 @@ export class WorkerThread {
   /** Resolved with undefined if the worker ends before it answers. */
   readonly #waiting = new Map<number, (message: FromWorker | undefined) => void>();
   #nextId = 1;
+  #profile: ProfileSink | undefined;
   readonly #ports = Promise.withResolvers<TrafficPorts>();
   readonly #portClosed = Promise.withResolvers<void>();
   #startTimer: NodeJS.Timeout | undefined;
@@ -106,6 +112,14 @@ export class WorkerThread {
     });
   }
 
+  /** Not while another of its profiles runs. The end of the thread ends it. */
+  profile(task: ProfileTask, sink: ProfileSink): RunningProfile {
+    this.#profile = sink;
+    if (task.kind === 'heap') this.snapshotUntilMs = this.#options.clock.monotonicMs() + SNAPSHOT_MS_MAX;
+    this.post({ type: 'profile', task });
+    return { stop: () => this.post({ type: 'end_profile' }) };
+  }
+
   /** A spare becomes a serving worker; see `listening`. */
   promote(): void {
     this.isSpare = false;
@@ -128,6 +142,13 @@ export class WorkerThread {
       () => this.#giveUp(`Worker ${this.number} did not listen within ${startTimeoutMs} ms`),
       startTimeoutMs,
     );
+  }
+
+  #endProfile(problem: string | undefined): void {
+    const sink = this.#profile;
+    this.#profile = undefined;
+    this.snapshotUntilMs = -Infinity;
+    sink?.end(problem);
   }
 
   /** A worker that fails to listen is ended here; no other code has a reference to it. */
@@ -153,6 +174,10 @@ export class WorkerThread {
       case 'explained':
       case 'traffic_records':
         return this.#waiting.get(message.id)?.(message);
+      case 'profile_chunk':
+        return this.#profile?.chunk(message.text);
+      case 'profile_end':
+        return this.#endProfile(message.problem);
       case 'port_closed':
         return this.#portClosed.resolve();
       case 'drained':
@@ -167,6 +192,7 @@ export class WorkerThread {
   #onExit(code: number): void {
     clearTimeout(this.#startTimer);
     for (const answer of this.#waiting.values()) answer(undefined);
+    this.#endProfile('its worker has ended');
     this.#portClosed.resolve();
     this.#options.onExit(code);
     this.#ports.reject(this.cause ?? new Error(`Worker ${this.number} ended before it listened`));

@@ -1,0 +1,189 @@
+/**
+ * `POST /profiles`: a CPU profile or a heap snapshot of a thread of this gateway, streamed as it comes. The answer
+ * begins with the first piece, so that what fails before is an error of its own. Nothing is kept on disk; what the
+ * client has not taken yet is in memory, and a client that takes nothing for too long is cut off.
+ */
+import { Readable } from 'node:stream';
+import { Type, type Static } from 'typebox';
+import { timestamp } from '../../lib/clock.ts';
+import { jsonSchema } from '../../model/json-schema.ts';
+import {
+  PROFILE_SECONDS_MAX,
+  type ProfileTask,
+  type ProfileRefusal,
+  type ProfileSource,
+} from '../../observe/profile.ts';
+import { closed, oneOf } from '../../model/schema-pieces.ts';
+import { emptyAnswer, fail, invalid, isFailure, type Answer, type Failure } from '../api/failure.ts';
+import { API_PREFIX, type Call, type Operation } from '../api/operation.ts';
+import { NO_QUERY } from '../api/query.ts';
+import type { ManagementContext } from '../context.ts';
+import { NOTHING_TOUCHED } from '../write/write.ts';
+
+const SECONDS_DEFAULT = 10;
+const STALL_MAX_MS = 30_000;
+const LOOK_MS = 5_000;
+
+export const ProfileInputSchema = Type.Object(
+  {
+    kind: Type.Optional(
+      oneOf(['cpu', 'heap'], {
+        default: 'cpu',
+        description:
+          '`cpu`: where the thread spends its time. `heap`: all objects in its memory, for which it stops meanwhile.',
+      }),
+    ),
+    thread: Type.Optional(
+      oneOf(['worker', 'main'], { default: 'worker', description: 'What kind of thread.' }),
+    ),
+    worker: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: 1_000_000_000,
+        description: 'Number of the worker, as the log and the metrics have it; any worker when left out.',
+      }),
+    ),
+    seconds: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: PROFILE_SECONDS_MAX,
+        default: SECONDS_DEFAULT,
+        description: 'How long a CPU profile takes.',
+      }),
+    ),
+    contains_secrets: Type.Optional(
+      Type.Boolean({
+        default: false,
+        description:
+          'Must be true for a heap snapshot: it holds everything in memory, such as tokens, keys and bodies of requests.',
+      }),
+    ),
+  },
+  { ...closed, title: 'ProfileInput' },
+);
+type ProfileInput = Static<typeof ProfileInputSchema>;
+
+export function profileOperation(context: ManagementContext): Operation {
+  return {
+    method: 'POST',
+    path: `${API_PREFIX}/profiles`,
+    operationId: 'createProfile',
+    tag: 'Service',
+    summary: 'Profile a thread of this gateway',
+    description:
+      'A CPU profile (`.cpuprofile`) or a heap snapshot (`.heapsnapshot`) for the tools of Chrome, of the gateway that is asked. One profile at a time; a client that leaves ends it. **A heap snapshot holds secrets, and stops its thread while it is taken**: requests of that worker wait.',
+    access: 'admin',
+    query: NO_QUERY,
+    body: {
+      schema: jsonSchema(ProfileInputSchema),
+      required: false,
+      mergePatch: false,
+      example: { kind: 'cpu', seconds: 10 },
+    },
+    entityTag: false,
+    success: {
+      status: 200,
+      description: 'The profile',
+      contentType: 'application/json',
+      schema: { type: 'object' },
+    },
+    failures: ['conflict', 'not_found', 'profile_failed'],
+    handle: (call) => create(context, call),
+  };
+}
+
+async function create(context: ManagementContext, call: Call): Promise<Answer | Failure> {
+  const input = (call.body ?? {}) as ProfileInput;
+  const { kind = 'cpu', thread: threadKind = 'worker', worker, seconds = SECONDS_DEFAULT } = input;
+  if (kind === 'heap' && input.contains_secrets !== true) {
+    const detail =
+      'must be true for a heap snapshot, which holds keys, tokens and bodies as they are in memory';
+    return invalid([{ pointer: '/contains_secrets', detail }]);
+  }
+  if (threadKind === 'main' && worker !== undefined) {
+    return invalid([{ pointer: '/worker', detail: 'must be left out for the main thread' }]);
+  }
+  const thread = threadKind === 'main' ? 'main' : worker;
+  const name = thread === 'main' ? 'the main thread' : worker === undefined ? 'a worker' : `worker ${worker}`;
+  const audited = await context.write(call, async () => ({
+    answer: emptyAnswer(204),
+    touched: NOTHING_TOUCHED,
+    audit: {
+      action: 'profile.create',
+      resourceType: 'profile',
+      resourceId: '',
+      resourceName: name,
+      parents: {},
+      change: { kind, ...(kind === 'cpu' && { seconds }) },
+    },
+  }));
+  if (isFailure(audited)) return audited;
+  const ending = kind === 'cpu' ? 'cpuprofile' : 'heapsnapshot';
+  const file = `headgate-${timestamp(context.clock.nowMs()).slice(0, 19).replaceAll(':', '')}.${ending}`;
+  return started(context.profiles, call, { thread, name, file, task: { kind, seconds } });
+}
+
+interface Wanted {
+  readonly thread: number | 'main' | undefined;
+  readonly name: string;
+  readonly file: string;
+  readonly task: ProfileTask;
+}
+
+/** @returns with the first piece of the profile, or with why there is none */
+function started(
+  profiles: ProfileSource,
+  { lasting }: Call,
+  { thread, name, file, task }: Wanted,
+): Promise<Answer | Failure> {
+  const { promise, resolve } = Promise.withResolvers<Answer | Failure>();
+  const text = new Readable({ read: () => undefined });
+  // Of a client that has gone: the answer is cut off.
+  text.on('error', () => undefined);
+  const answered: Answer = {
+    status: 200,
+    headers: {
+      'Content-Type': 'application/json',
+      'Content-Disposition': `attachment; filename="${file}"`,
+    },
+    body: text,
+  };
+  const profile = profiles.start(thread, task, {
+    chunk: (piece) => {
+      if (!text.destroyed) text.push(piece);
+      resolve(answered);
+    },
+    end: (problem) => {
+      if (problem === undefined) endWhenTaken(text);
+      else text.destroy(new Error(problem));
+      resolve(fail('profile_failed', `There is no profile of ${name}: ${problem}`));
+    },
+  });
+  if (typeof profile === 'string') return Promise.resolve(refused(profile, name));
+  lasting?.onGone(() => {
+    profile.stop();
+    text.destroy();
+  });
+  return promise;
+}
+
+/** Cuts off a client that takes nothing. */
+function endWhenTaken(text: Readable): void {
+  if (text.destroyed) return;
+  text.push(null);
+  let left = text.readableLength;
+  let stalledMs = 0;
+  const timer = setInterval(() => {
+    stalledMs = text.readableLength < left ? 0 : stalledMs + LOOK_MS;
+    left = text.readableLength;
+    if (stalledMs >= STALL_MAX_MS) text.destroy(new Error('the client takes too long'));
+  }, LOOK_MS).unref();
+  text.once('close', () => clearInterval(timer));
+}
+
+function refused(refusal: ProfileRefusal, name: string): Failure {
+  if (refusal === 'running')
+    return fail('conflict', 'Another profile is being made; ask again when it is done');
+  if (refusal === 'stopping') return fail('profile_failed', 'The gateway stops, and makes no profile');
+  return fail('not_found', `There is no profile of ${name}: no such worker serves now`);
+}
