@@ -308,7 +308,7 @@ export type ProblemLink = { readonly kind: "app" | "revision" | "nodes" | "worke
 
 export type ProblemsEnvelope = { readonly status: number; readonly message: string; readonly data: readonly (CurrentProblem)[]; readonly warnings?: readonly (Warning)[] | undefined };
 
-export type ProfileInput = { readonly kind?: "cpu" | "heap" | undefined; readonly thread?: "worker" | "main" | undefined; readonly worker?: number | undefined; readonly seconds?: number | undefined; readonly contains_secrets?: boolean | undefined };
+export type ProfileInput = { readonly kind: "cpu" | "heap"; readonly thread?: "worker" | "main" | undefined; readonly worker?: number | undefined; readonly seconds?: number | undefined; readonly contains_secrets?: boolean | undefined };
 
 export type RateLimit = { readonly enabled?: boolean | undefined; readonly requests?: number | undefined; readonly window_seconds?: number | undefined; readonly algorithm?: "fixed_window" | "sliding_window" | "token_bucket" | undefined; readonly burst?: number | undefined; readonly per?: string | undefined; readonly mode?: "leased" | "exact" | undefined; readonly on_store_failure?: "share" | "allow" | "deny" | undefined };
 

@@ -34,7 +34,7 @@ async function profile(flags: ProfileFlags, io: CliIo): Promise<void> {
   const kind = flags.heap === true ? 'heap' : 'cpu';
   if (kind === 'heap' && flags.yes !== true) {
     throw new CliError(
-      'A heap snapshot holds secrets: keys, tokens and bodies of requests. It stops the thread that it is of, about two seconds for each 100 MiB of its heap, and the requests of that worker wait. Nothing was done; add --yes to take it',
+      'A heap snapshot holds secrets: keys, tokens and bodies of requests. It stops the thread that it is of, up to ten seconds for each 100 MiB of its heap, and the requests of that worker wait. Nothing was done; add --yes to take it',
     );
   }
   const path = flags.file ?? defaultFile(kind);

@@ -16,10 +16,10 @@ function collector() {
 
 describe('the memory that a heap snapshot needs', () => {
   it.each([
-    [10, 20, undefined],
-    [10, 19, 'needs 20 MiB of memory, and 19 MiB are left'],
-    [512, 4096, undefined],
-    [513, 4096, 'expected at most 512 MiB'],
+    [10, 160, undefined],
+    [10, 159, 'needs 160 MiB of memory, and 159 MiB are left'],
+    [256, 4096, undefined],
+    [257, 9999, 'expected at most 256 MiB'],
   ])('%i MiB of heap with %i MiB available: %s', (heap, available, problem) => {
     const found = snapshotProblem({ heapBytes: heap * MIB, availableBytes: available * MIB });
     if (problem === undefined) expect(found).toBeUndefined();

@@ -26,13 +26,10 @@ const LOOK_MS = 5_000;
 
 export const ProfileInputSchema = Type.Object(
   {
-    kind: Type.Optional(
-      oneOf(['cpu', 'heap'], {
-        default: 'cpu',
-        description:
-          '`cpu`: where the thread spends its time. `heap`: all objects in its memory, for which it stops meanwhile.',
-      }),
-    ),
+    kind: oneOf(['cpu', 'heap'], {
+      description:
+        '`cpu`: where the thread spends its time. `heap`: all objects in its memory, for which it stops meanwhile.',
+    }),
     thread: Type.Optional(
       oneOf(['worker', 'main'], { default: 'worker', description: 'What kind of thread.' }),
     ),
@@ -76,9 +73,9 @@ export function profileOperation(context: ManagementContext): Operation {
     query: NO_QUERY,
     body: {
       schema: jsonSchema(ProfileInputSchema),
-      required: false,
+      required: true,
       mergePatch: false,
-      example: { kind: 'cpu', seconds: 10 },
+      example: { kind: 'cpu', seconds: 1 },
     },
     entityTag: false,
     success: {
@@ -93,8 +90,8 @@ export function profileOperation(context: ManagementContext): Operation {
 }
 
 async function create(context: ManagementContext, call: Call): Promise<Answer | Failure> {
-  const input = (call.body ?? {}) as ProfileInput;
-  const { kind = 'cpu', thread: threadKind = 'worker', worker, seconds = SECONDS_DEFAULT } = input;
+  const input = call.body as ProfileInput;
+  const { kind, thread: threadKind = 'worker', worker, seconds = SECONDS_DEFAULT } = input;
   if (kind === 'heap' && input.contains_secrets !== true) {
     const detail =
       'must be true for a heap snapshot, which holds keys, tokens and bodies as they are in memory';

@@ -158,6 +158,7 @@ describe('a gateway with configuration files', () => {
         'resetShadowReport',
         'renewCertificate',
         'testWebhook',
+        'createProfile',
       ]);
       const { body: document } = await gateway.api('GET', '/openapi.json');
       const before = await gateway.must('GET', '/config');

@@ -269,6 +269,7 @@ describe('a client made from the document', () => {
     await ok('getConfigSchema', {});
     await ok('getConfigFile', {});
     await ok('backupConfig', {});
+    await ok('createProfile', { body: { kind: 'cpu', seconds: 1 } });
     const { config } = await ok('getConfig', { query: { app: 'billing' } });
     await ok('planConfig', { body: { config } });
     await ok('applyConfig', { body: { config } });

@@ -23,7 +23,7 @@ function ask(body: object, signal?: AbortSignal): Promise<Response> {
   return fetch(`${gateway.base}/api/v1/profiles`, {
     method: 'POST',
     headers: { authorization: `Bearer ${ADMIN_TOKEN}`, 'content-type': 'application/json' },
-    body: JSON.stringify(body),
+    body: JSON.stringify({ kind: 'cpu', ...body }),
     ...(signal !== undefined && { signal }),
   });
 }
