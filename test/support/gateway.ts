@@ -16,8 +16,8 @@ export const MAIN = process.env[PROGRAM_VARIABLE] ?? resolve(import.meta.dirname
 /** With the thread that stands by for a worker that dies. */
 export const WITH_SPARE = { GATEWAY_WORKER_SPARE: 'true' } as const;
 const START_TIMEOUT_MS = 60_000;
-/** Fewer collections while it starts: a fifth of the CPU time of a short-lived gateway. */
-const NODE_ARGUMENTS = ['--min-semi-space-size=16'];
+/** Fewer collections while it starts: a fifth of the CPU time of a short-lived gateway. Not where memory is measured. */
+const SHORT_LIVED = ['--min-semi-space-size=16'];
 const COMPILE_CACHE = join(tmpdir(), 'headgate-compile-cache');
 
 export interface Answer {
@@ -77,9 +77,10 @@ export async function startGateway(options: GatewayOptions = {}): Promise<TestGa
   const folder = options.folder ?? mkdtempSync(join(tmpdir(), 'headgate-test-'));
   const named = options.env?.['GATEWAY_DATABASE_URL'] !== undefined;
   const database = named ? undefined : await suiteDatabase(folder);
+  const isPlain = options.env?.['GATEWAY_WORKER_SPARE'] === WITH_SPARE.GATEWAY_WORKER_SPARE;
   const [program = '', ...args] = [
     ...(options.through ?? []),
-    ...(options.command ?? [process.execPath, ...NODE_ARGUMENTS, MAIN]),
+    ...(options.command ?? [process.execPath, ...(isPlain ? [] : SHORT_LIVED), MAIN]),
     ...(options.args ?? []),
   ];
   const child = spawn(program, args, {

@@ -286,7 +286,7 @@ describe('design 2: admin access', () => {
       // Needs the role of each operation in it.
       if (path === '//api/v1/transaction') return 'viewer';
       // They send data out.
-      if (method !== 'GET' && path.startsWith('//api/v1/webhooks')) return 'admin';
+      if (method !== 'GET' && /^\/\/api\/v1\/(?:webhooks|profiles)/.test(path)) return 'admin';
       return method === 'GET' ? 'viewer' : 'editor';
     };
 
