@@ -16,7 +16,7 @@ import { RULES, startPrometheus, type TestPrometheus } from '../support/programs
 import { installedProgram } from '../support/programs/install-program.ts';
 import { startScene, type Scene } from './scene.ts';
 
-/** Values of the variables of dashboards; the app is the one whose panel it is. */
+/** Values of the variables of dashboards; the app is that of the panel. */
 const VARIABLES: Readonly<Record<string, string>> = {
   job: '.*',
   instance: '.*',

@@ -7,15 +7,18 @@ import type { AddressInfo } from 'node:net';
 import { gunzipSync } from 'node:zlib';
 import protobuf from 'protobufjs';
 
-const { root } = protobuf.parse(`
+/** What all signals have. */
+const COMMON = `
   syntax = "proto3";
-  message Request { repeated ResourceSpans resource_spans = 1; }
-  message ResourceSpans { Resource resource = 1; repeated ScopeSpans scope_spans = 2; string schema_url = 3; }
   message Resource { repeated KeyValue attributes = 1; }
-  message ScopeSpans { Scope scope = 1; repeated Span spans = 2; string schema_url = 3; }
   message Scope { string name = 1; string version = 2; }
   message KeyValue { string key = 1; AnyValue value = 2; }
   message AnyValue { oneof value { string string_value = 1; bool bool_value = 2; int64 int_value = 3; double double_value = 4; } }
+`;
+const { root } = protobuf.parse(`${COMMON}
+  message Request { repeated ResourceSpans resource_spans = 1; }
+  message ResourceSpans { Resource resource = 1; repeated ScopeSpans scope_spans = 2; string schema_url = 3; }
+  message ScopeSpans { Scope scope = 1; repeated Span spans = 2; string schema_url = 3; }
   message Span {
     bytes trace_id = 1; bytes span_id = 2; string trace_state = 3; bytes parent_span_id = 4; string name = 5;
     int32 kind = 6; fixed64 start_time_unix_nano = 7; fixed64 end_time_unix_nano = 8;
@@ -25,15 +28,10 @@ const { root } = protobuf.parse(`
   message Status { string message = 2; int32 code = 3; }
 `);
 const RequestType = root.lookupType('Request');
-const { root: metricsRoot } = protobuf.parse(`
-  syntax = "proto3";
+const { root: metricsRoot } = protobuf.parse(`${COMMON}
   message Request { repeated ResourceMetrics resource_metrics = 1; }
   message ResourceMetrics { Resource resource = 1; repeated ScopeMetrics scope_metrics = 2; string schema_url = 3; }
-  message Resource { repeated KeyValue attributes = 1; }
   message ScopeMetrics { Scope scope = 1; repeated Metric metrics = 2; string schema_url = 3; }
-  message Scope { string name = 1; string version = 2; }
-  message KeyValue { string key = 1; AnyValue value = 2; }
-  message AnyValue { oneof value { string string_value = 1; bool bool_value = 2; int64 int_value = 3; double double_value = 4; } }
   message Metric { string name = 1; string description = 2; string unit = 3; Gauge gauge = 5; Sum sum = 7; Histogram histogram = 9; }
   message Gauge { repeated Number data_points = 1; }
   message Sum { repeated Number data_points = 1; int32 aggregation_temporality = 2; bool is_monotonic = 3; }
@@ -45,15 +43,10 @@ const { root: metricsRoot } = protobuf.parse(`
   }
 `);
 const MetricsType = metricsRoot.lookupType('Request');
-const { root: logsRoot } = protobuf.parse(`
-  syntax = "proto3";
+const { root: logsRoot } = protobuf.parse(`${COMMON}
   message Request { repeated ResourceLogs resource_logs = 1; }
   message ResourceLogs { Resource resource = 1; repeated ScopeLogs scope_logs = 2; string schema_url = 3; }
-  message Resource { repeated KeyValue attributes = 1; }
   message ScopeLogs { Scope scope = 1; repeated LogRecord log_records = 2; string schema_url = 3; }
-  message Scope { string name = 1; string version = 2; }
-  message KeyValue { string key = 1; AnyValue value = 2; }
-  message AnyValue { oneof value { string string_value = 1; bool bool_value = 2; int64 int_value = 3; double double_value = 4; } }
   message LogRecord {
     fixed64 time_unix_nano = 1; int32 severity_number = 2; string severity_text = 3; AnyValue body = 5;
     repeated KeyValue attributes = 6; uint32 dropped_attributes_count = 7; fixed32 flags = 8; bytes trace_id = 9;
