@@ -1,6 +1,7 @@
 /**
  * Everything that a change must pass: types, lint, format, layering, words and docs, two at a time, then tests. Stops at
- * the first step that fails and shows its output; the last line gives the numbers of passed and failed tests.
+ * the first step that fails and shows its output; the last line gives the numbers of passed and failed tests. Files whose
+ * tests fail are run once more, alone.
  *
  *   check.ts                 all of it
  *   check.ts --no-tests      all but the tests
@@ -9,7 +10,7 @@
 import { execFile, spawnSync, type ChildProcess } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 
 interface Step {
   readonly name: string;
@@ -71,32 +72,84 @@ async function runSteps(steps: readonly Step[]): Promise<void> {
   }
 }
 
-/** Runs vitest with its own output, then one plain line with the counts; returns the exit code. */
+/** So many files are run again at most: where more fail, time is not what they lack. */
+const RUN_AGAIN_MAX = 5;
+
+interface Report {
+  readonly numPassedTests: number;
+  readonly numFailedTests: number;
+  readonly testResults: readonly {
+    readonly name: string;
+    readonly status: string;
+    readonly assertionResults: readonly { readonly status: string; readonly fullName: string }[];
+  }[];
+}
+
+interface Run {
+  readonly status: number;
+  /** undefined: vitest ended before it wrote one. */
+  readonly report: Report | undefined;
+}
+
+/**
+ * Runs the tests and prints one plain line with the counts; returns the exit code. In a run of all tests, files that
+ * fail are run once more when nothing else runs: many measure times, beside others that use the processors. What
+ * passes then is named, as its test is to be fixed.
+ */
 function runTests(args: readonly string[]): number {
+  const { status, report } = runVitest(args);
+  const files = failedFiles(report);
+  if (report === undefined || args.length > 0 || files.length === 0 || files.length > RUN_AGAIN_MAX) {
+    process.stdout.write(report === undefined ? '\nvitest ended without a report\n' : closingLine(report));
+    return status;
+  }
+  process.stdout.write(`\nOnce more, alone: ${files.join(', ')}\n`);
+  const again = runVitest(files);
+  const stillFailed = again.report?.numFailedTests ?? report.numFailedTests;
+  if (again.status === 0) process.stdout.write(`\nFailed beside other tests only:\n${failures(report)}`);
+  const numPassedTests = report.numPassedTests + report.numFailedTests - stillFailed;
+  process.stdout.write(closingLine({ numPassedTests, numFailedTests: stillFailed }));
+  return again.status;
+}
+
+function runVitest(args: readonly string[]): Run {
   const folder = mkdtempSync(join(tmpdir(), 'headgate-check-'));
-  const report = join(folder, 'report.json');
+  const path = join(folder, 'report.json');
   try {
-    const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${report}`];
+    const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${path}`];
     const command = [bin('vitest/vitest.mjs'), 'run', ...reporters, ...args];
     const { status } = spawnSync(node, command, { cwd: root, stdio: 'inherit' });
-    process.stdout.write(closingLine(report));
-    return status ?? 1;
+    return { status: status ?? 1, report: readReport(path) };
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
 }
 
-function closingLine(report: string): string {
+function readReport(path: string): Report | undefined {
   try {
-    const counts = JSON.parse(readFileSync(report, 'utf8')) as {
-      readonly numPassedTests: number;
-      readonly numFailedTests: number;
-    };
-    return `\n${counts.numPassedTests} passed, ${counts.numFailedTests} failed\n`;
+    return JSON.parse(readFileSync(path, 'utf8')) as Report;
   } catch {
-    return '\nvitest ended without a report\n';
+    return undefined;
   }
 }
+
+const failedFiles = (report: Report | undefined): string[] => [
+  ...new Set(
+    report?.testResults.filter(({ status }) => status === 'failed').map(({ name }) => relative(root, name)),
+  ),
+];
+
+function failures({ testResults }: Report): string {
+  const lines = testResults.flatMap(({ name, assertionResults }) =>
+    assertionResults
+      .filter(({ status }) => status === 'failed')
+      .map(({ fullName }) => `  ${relative(root, name)}: ${fullName}\n`),
+  );
+  return lines.join('');
+}
+
+const closingLine = (counts: Pick<Report, 'numPassedTests' | 'numFailedTests'>): string =>
+  `\n${counts.numPassedTests} passed, ${counts.numFailedTests} failed\n`;
 
 const args = process.argv.slice(2);
 const testsOnly = args.length > 0 && args[0] !== '--no-tests';

@@ -45,29 +45,34 @@ export function randomFraction(): number {
   return parseInt(randomHex(4), 16) / 2 ** 32;
 }
 
-let lastUuidMs = 0;
-let uuidCounter = 0;
 const COUNTER_VALUES = 0x1000;
 
 /**
- * A UUIDv7 (RFC 9562 section 5.7) for the given Unix time in milliseconds. Ids of one process sort by creation, also
- * within a millisecond: `rand_a` is a counter (section 6.2 method 1) that starts at a random value in its lower half.
- * When the counter overflows, the time of the id runs ahead by a millisecond.
+ * A generator of UUIDv7 (RFC 9562 section 5.7), each for the given Unix time in milliseconds. Its ids sort by creation,
+ * also within a millisecond: `rand_a` is a counter (section 6.2 method 1) that starts at a random value in its lower
+ * half. When the counter overflows, the time of the id runs ahead by a millisecond.
  */
-export function uuidv7(nowMs: number): string {
-  const random = randomHex(10);
-  if (nowMs > lastUuidMs) {
-    lastUuidMs = nowMs;
-    uuidCounter = parseInt(random.slice(0, 3), 16) >> 1;
-  } else if (++uuidCounter >= COUNTER_VALUES) {
-    lastUuidMs += 1;
-    uuidCounter = 0;
-  }
-  const time = lastUuidMs.toString(16).padStart(12, '0');
-  const counter = uuidCounter.toString(16).padStart(3, '0');
-  const variant = ((parseInt(random.slice(3, 4), 16) & 0x3) | 0x8).toString(16);
-  return `${time.slice(0, 8)}-${time.slice(8)}-7${counter}-${variant}${random.slice(4, 7)}-${random.slice(8, 20)}`;
+export function uuids(): (nowMs: number) => string {
+  let lastMs = 0;
+  let count = 0;
+  return (nowMs) => {
+    const random = randomHex(10);
+    if (nowMs > lastMs) {
+      lastMs = nowMs;
+      count = parseInt(random.slice(0, 3), 16) >> 1;
+    } else if (++count >= COUNTER_VALUES) {
+      lastMs += 1;
+      count = 0;
+    }
+    const time = lastMs.toString(16).padStart(12, '0');
+    const counter = count.toString(16).padStart(3, '0');
+    const variant = ((parseInt(random.slice(3, 4), 16) & 0x3) | 0x8).toString(16);
+    return `${time.slice(0, 8)}-${time.slice(8)}-7${counter}-${variant}${random.slice(4, 7)}-${random.slice(8, 20)}`;
+  };
 }
+
+/** The generator of this process, so that all its ids sort by creation. */
+export const uuidv7 = uuids();
 
 const RADIX_DIGITS = '0123456789abcdefghijklmnopqrstuvwxyz';
 const RADIX = RADIX_DIGITS.length;
