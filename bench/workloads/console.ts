@@ -1,11 +1,12 @@
 /**
- * What the console costs traffic, with the log as it is set: one gateway, and a browser that shows nothing, the overview
- * or live traffic by turns. Two gateways would differ by more than the console costs. By turns it also shows a page that
- * draws as much as Live and asks nothing: what a browser costs that is merely on the machine.
+ * What the console costs traffic, with the log as it is set: one gateway, and by turns nothing, what an open page asks,
+ * and a browser that draws it. Two gateways would differ by more than the console costs. By turns the browser also shows
+ * a page that draws as much as Live and asks nothing: what a browser costs that is merely on the machine.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { BrowserContext, Page } from 'playwright-core';
 import { startConsoleBrowser } from '../console-page.ts';
+import { askLikePage, notePageRequests } from '../console-requests.ts';
 import { figuresOf, inTurn, measureRound, quietRounds } from '../contest.ts';
 import { runLoad, tryOnce } from '../load.ts';
 import { residentBytes } from '../measure.ts';
@@ -22,6 +23,8 @@ const OPEN = [
 ];
 /** From opening a page until it is measured: what it reads once is no cost of an open page. */
 const SETTLE_MS = 4_000;
+/** Until what asks like a page has connected. */
+const ASKED_SETTLE_MS = 1_000;
 
 const ELSEWHERE = 'a busy page elsewhere';
 /** A list that gets a row, and drops one, as often as Live does. */
@@ -34,14 +37,15 @@ const BUSY_PAGE = `<table id="rows"></table><script>
 
 interface Turn {
   readonly label: string;
-  readonly path?: string;
+  /** Done when all that happens once has happened; gives what ends it. */
+  readonly begin: () => Promise<() => unknown>;
 }
 
-const TURNS: readonly Turn[] = [{ label: CLOSED }, ...OPEN, { label: ELSEWHERE }];
+const asked = (label: string): string => `${label}, not drawn`;
 
 export const consoleOpen: Workload = {
   id: 'n-console',
-  title: 'full policy with the log, while a browser shows the console',
+  title: 'full policy with the log, while the console is open',
   run: async ({ setup, pace, progress }) => {
     const browser = await startConsoleBrowser({ lowest: true });
     const { peer, load } = policyContestant('headgate');
@@ -50,27 +54,29 @@ export const consoleOpen: Workload = {
       const context = await browser.signIn(gateway.base);
       await tryOnce(load(), gateway.port);
       await runLoad(load(), gateway.port, pace.warmUpSeconds, setup.cores.load);
+      const turns = await turnsOf(context, gateway.base, setup.cores.load);
       const rounds = await quietRounds(pace, (round) =>
-        inTurn(TURNS, round, async (turn) => {
-          progress(`round ${round} of ${pace.rounds} or more: ${turn.label}`);
-          const page = await opened(context, turn);
-          await sleep(SETTLE_MS);
+        inTurn(turns, round, async ({ label, begin }) => {
+          progress(`round ${round} of ${pace.rounds} or more: ${label}`);
+          const end = await begin();
           const measured = await measureRound(load(), gateway, pace.seconds, setup.cores);
-          await page?.close();
+          await end();
           return measured;
         }),
       );
-      const figures = TURNS.map(({ label }, index) =>
+      const figures = turns.map(({ label }, index) =>
         figuresOf(label, rounds[index] ?? [], residentBytes(gateway.pid)),
       );
+      const atMost = 1.02;
       return {
         figures,
         checks: [
-          ...OPEN.map(({ label }) => ratio(figures, label, CLOSED, 'cpuUs', { atMost: 1.02 })),
-          ...OPEN.slice(1).map(({ label }) => ratio(figures, label, ELSEWHERE, 'cpuUs', { atMost: 1.02 })),
+          ...OPEN.map(({ label }) => ratio(figures, asked(label), CLOSED, 'cpuUs', { atMost })),
+          ...OPEN.map(({ label }) => ratio(figures, label, ELSEWHERE, 'cpuUs', { atMost })),
+          ...[...OPEN, { label: ELSEWHERE }].map(({ label }) => ratio(figures, label, CLOSED, 'cpuUs', {})),
         ],
         notes: [
-          'The browser shares the core of the load and draws when that waits; CPU time is that of the gateway. With less load, its requests cost more each: the page elsewhere says how much of a ratio is that.',
+          'CPU time is that of the gateway. The browser shares the core of the load and draws when that waits: with less load, requests cost more each. The page elsewhere says how much of a ratio is that.',
         ],
       };
     } finally {
@@ -80,14 +86,37 @@ export const consoleOpen: Workload = {
   },
 };
 
-/** undefined: nothing is open. */
-async function opened(context: BrowserContext, { label, path }: Turn): Promise<Page | undefined> {
-  if (label === CLOSED) return undefined;
-  const page = await context.newPage();
-  if (path === undefined) {
-    await page.setContent(BUSY_PAGE);
-    return page;
+async function turnsOf(context: BrowserContext, base: string, loadCores: string): Promise<Turn[]> {
+  const turns: Turn[] = [{ label: CLOSED, begin: async () => () => undefined }];
+  for (const { label, path } of OPEN) {
+    const requests = await notePageRequests(context, base, () => opened(context, path), SETTLE_MS);
+    turns.push(
+      { label: asked(label), begin: () => settled(askLikePage(requests, loadCores), ASKED_SETTLE_MS) },
+      { label, begin: () => drawn(opened(context, path)) },
+    );
   }
+  turns.push({ label: ELSEWHERE, begin: () => drawn(busyPage(context)) });
+  return turns;
+}
+
+async function drawn(page: Promise<Page>): Promise<() => Promise<void>> {
+  const open = await page;
+  return settled(() => open.close(), SETTLE_MS);
+}
+
+async function settled<End>(end: End, ms: number): Promise<End> {
+  await sleep(ms);
+  return end;
+}
+
+async function busyPage(context: BrowserContext): Promise<Page> {
+  const page = await context.newPage();
+  await page.setContent(BUSY_PAGE);
+  return page;
+}
+
+async function opened(context: BrowserContext, path: string): Promise<Page> {
+  const page = await context.newPage();
   await page.goto(path);
   await page.getByRole('main').getByRole('heading').first().waitFor();
   return page;
