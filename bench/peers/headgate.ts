@@ -44,7 +44,10 @@ export async function startHeadgate(
 ): Promise<RunningHeadgate> {
   const folder = newFolder('headgate');
   const database = join(folder, 'headgate.db');
-  if (options.filler !== undefined) await writeDatabase(database, options.filler, setup.originPort);
+  if (options.filler !== undefined) {
+    const write = await databaseWriter(options.checkout);
+    await write(database, options.filler, setup.originPort);
+  }
   const port = await freePort();
   const managementPort = await freePort();
   const begunMs = performance.now();
@@ -78,6 +81,14 @@ export async function startHeadgate(
     api: (method, path, body) => call(`${base}/api/v1${path}`, method, body),
     metrics: async () => (await request(`${base}/metrics`, 'GET', undefined)).text(),
   };
+}
+
+/** Of the checkout that is to read it: an older one knows an older schema. */
+async function databaseWriter(checkout = CHECKOUT): Promise<typeof writeDatabase> {
+  if (checkout === CHECKOUT) return writeDatabase;
+  const path = join(checkout, 'bench/database.ts');
+  if (!existsSync(path)) return writeDatabase;
+  return ((await import(path)) as { readonly writeDatabase: typeof writeDatabase }).writeDatabase;
 }
 
 /** The main thread writes the snapshot file once after a start: that is no part of what requests cost. */
