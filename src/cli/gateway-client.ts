@@ -19,7 +19,7 @@ export interface GatewayAnswer {
   readonly warnings: readonly { readonly code: string; readonly detail: string }[];
 }
 
-export interface PageInfo {
+interface PageInfo {
   readonly next_cursor: string | null;
   readonly total: number;
 }

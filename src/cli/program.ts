@@ -32,7 +32,7 @@ export interface StartFlags {
   readonly takeOver?: true;
 }
 
-export interface CopyFlags {
+interface CopyFlags {
   /** Database URLs; what is left out is that of GATEWAY_DATABASE_URL. */
   readonly from?: string;
   readonly to?: string;

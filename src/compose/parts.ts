@@ -32,7 +32,7 @@ import type { EventSources } from '../control/events/event-sources.ts';
 import type { EventParts } from './events/event-parts.ts';
 
 /** The service of certificates by ACME, once there is one. */
-export interface AcmeHolder {
+interface AcmeHolder {
   /** undefined: off, or not yet. */
   service: AcmeService | undefined;
 }

@@ -13,7 +13,7 @@ import { canonicalPath, comparablePath } from '../http/paths/canonical-path.ts';
 export const PATH_LENGTH_MAX = 1024;
 /** Limit of the segments of each kind of path; also bounds the depth of every trie and the work of every match. */
 export const PATH_SEGMENTS_MAX = 64;
-export const PARAMETER_NAME_LENGTH_MAX = 64;
+const PARAMETER_NAME_LENGTH_MAX = 64;
 
 export interface PathError {
   readonly error: string;

@@ -82,7 +82,7 @@ function recordsOf({
 }
 
 /** All targets; of a revision with a single one, that one. */
-export function compiledList(revision: Revision): CompiledTarget[] {
+function compiledList(revision: Revision): CompiledTarget[] {
   return recordsOf(revision).map((target) => compiledTarget(compileBackend(revision, target), target));
 }
 

@@ -12,7 +12,7 @@ interface Shape {
 
 /** Endpoints, keys and everything else are leaves: given whole, in one place. */
 const APP: Shape = { versions: { revisions: { endpoints: {} } }, keys: {} };
-export const DOCUMENT_SHAPE: Shape = { apps: APP };
+const DOCUMENT_SHAPE: Shape = { apps: APP };
 
 /** More things that are given twice are not reported: a file was named twice under two names. */
 const PROBLEMS_MAX = 100;

@@ -10,7 +10,7 @@ import type { DebugToken, SamplingState } from './schema.ts';
 import { tokenHash } from '../model/token.ts';
 import type { ExplainSetup } from './messages.ts';
 
-export const DEBUG_TOKENS_MAX = 100;
+const DEBUG_TOKENS_MAX = 100;
 const SECRET_BYTES = 32;
 /** For secret scanners: this prefix and 43 characters of base64url. */
 const DEBUG_TOKEN_PREFIX = 'hgd_';

@@ -44,7 +44,7 @@ export class DebugTokens {
 }
 
 /** `name=value` pairs in the order in which the gateway decides; stages that were not reached are left out. */
-export function decisionText(exchange: ExchangeView): string {
+function decisionText(exchange: ExchangeView): string {
   const { version, route, evaluation, errorCode } = exchange;
   const pairs: [name: string, value: string][] = [];
   if (version !== undefined) pairs.push(['app', version.app.slug], ['version', version.label]);

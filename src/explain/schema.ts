@@ -104,14 +104,13 @@ export const STAGES: readonly string[] = [
 ];
 export type StageName = string;
 
-export const VERDICTS = ['passed', 'answered', 'denied', 'would_deny', 'skipped', 'not_applicable'] as const;
+const VERDICTS = ['passed', 'answered', 'denied', 'would_deny', 'skipped', 'not_applicable'] as const;
 export type Verdict = (typeof VERDICTS)[number];
 
 export const OUTCOMES = ['forwarded', 'answered', 'denied', 'failed'] as const;
 export type Outcome = (typeof OUTCOMES)[number];
 
-export const LEVELS = ['app', 'revision', 'endpoint', 'global', 'key'] as const;
-export type Level = (typeof LEVELS)[number];
+const LEVELS = ['app', 'revision', 'endpoint', 'global', 'key'] as const;
 
 const errorCode = Type.Unsafe<ErrorCode>(
   Type.Union(

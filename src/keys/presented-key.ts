@@ -180,7 +180,7 @@ const appIdWords = new Int32Array(APP_IDS * ID_WORDS);
 const appIds: string[] = Array.from({ length: APP_IDS }, () => '');
 
 /** The id as text; created once for apps whose keys are read again and again. */
-export function appIdAt(view: KeyMemoryView, at: number): string {
+function appIdAt(view: KeyMemoryView, at: number): string {
   const words = view.words();
   // The last word of a UUID is random.
   const place = (words[at + ID_WORDS - 1] as number) & (APP_IDS - 1);

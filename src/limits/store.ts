@@ -30,7 +30,7 @@ export interface LimitRule {
 }
 
 export type LimitMode = 'leased' | 'exact';
-export type OnStoreFailure = 'share' | 'allow' | 'deny';
+type OnStoreFailure = 'share' | 'allow' | 'deny';
 
 export interface SharedLimit {
   /** `leased`: permits are fetched in portions; `exact`: one by one. undefined: the default of the store. */

@@ -114,19 +114,19 @@ export interface NodesAccess {
 }
 
 /** What backups are made of. */
-export interface BackupSource {
+interface BackupSource {
   readonly repository: Pick<Repository, 'backup'>;
   readonly programVersion: string;
 }
 
 /** Webhooks beyond their records. All throw StorageUnavailable. */
-export interface WebhooksAccess {
+interface WebhooksAccess {
   states(): Promise<readonly DeliveryState[]>;
   /** Sends a test event now. Does not throw. */
   test(webhook: StoredWebhook): Promise<WebhookTestOutcome>;
 }
 
-export interface WebhookTestOutcome {
+interface WebhookTestOutcome {
   readonly event: GatewayEvent;
   readonly outcome: {
     /** `delivered`, or a reason why not. */

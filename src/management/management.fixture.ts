@@ -50,7 +50,7 @@ export interface Reply {
   readonly body: Json;
 }
 
-export interface CallOptions {
+interface CallOptions {
   /** null: without Authorization. */
   readonly token?: string | null;
   readonly headers?: Readonly<Record<string, string>>;

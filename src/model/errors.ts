@@ -5,14 +5,14 @@
  */
 
 /** Where the cause is: in the request, in the backend, or in the gateway and its configuration. */
-export type ErrorSource = 'downstream' | 'upstream' | 'gateway';
+type ErrorSource = 'downstream' | 'upstream' | 'gateway';
 
 /**
  * Whether a client may send the same request again. `safe`: no backend has acted on it, and it may succeed later;
  * `idempotent`: a backend may have acted on it, so only an idempotent request may be repeated (RFC 9110 section
  * 9.2.2); `never`: it would fail again unless the request or the configuration changes.
  */
-export type RetrySafety = 'safe' | 'idempotent' | 'never';
+type RetrySafety = 'safe' | 'idempotent' | 'never';
 
 export interface ErrorRow {
   readonly status: number;
@@ -97,7 +97,7 @@ export const GATEWAY_ERRORS = {
 
 declare const addedByPart: unique symbol;
 /** Only `partError` creates one, so that a misspelt code does not compile. */
-export type PartErrorCode = string & { readonly [addedByPart]: true };
+type PartErrorCode = string & { readonly [addedByPart]: true };
 export type ErrorCode = keyof typeof GATEWAY_ERRORS | PartErrorCode;
 
 export interface PartError extends ErrorRow {

@@ -7,7 +7,7 @@
  *   redis[s]+sentinel://[[user][:password]@]host[:port][,host[:port]…]/name
  */
 
-export interface HostAndPort {
+interface HostAndPort {
   /** Without the brackets of an IPv6 address. */
   readonly host: string;
   readonly port: number;

@@ -5,7 +5,7 @@
 import type { PolicyValues } from './policy.ts';
 import type { RateLimitPolicy } from './rate-limit.ts';
 
-export type RoutingMode = 'pass_through' | 'managed_endpoint';
+type RoutingMode = 'pass_through' | 'managed_endpoint';
 export type VersionStatus = 'active' | 'deprecated' | 'retired';
 
 interface RecordBase {
@@ -109,8 +109,8 @@ export type Discovery =
   /** A file with a list of targets, its path below GATEWAY_DISCOVERY__FOLDER. */
   | { readonly type: 'file'; readonly path: string };
 
-export type BalancingAlgorithm = 'least_requests' | 'round_robin' | 'hash';
-export type HashBy = 'header' | 'cookie' | 'claim' | 'path' | 'ip';
+type BalancingAlgorithm = 'least_requests' | 'round_robin' | 'hash';
+type HashBy = 'header' | 'cookie' | 'claim' | 'path' | 'ip';
 
 /** How requests are spread over targets, and which of them get none. Absent: the default of the schema. */
 export interface LoadBalancing {
@@ -156,7 +156,7 @@ export interface Revision extends RecordBase {
   readonly load_balancing: LoadBalancing | null;
 }
 
-export type EndpointMethod = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | '*';
+type EndpointMethod = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | '*';
 
 export interface Endpoint extends RecordBase {
   readonly revision_id: string;
@@ -168,7 +168,7 @@ export interface Endpoint extends RecordBase {
 }
 
 /** An API key as the API returns it; the token itself is never part of a record. */
-export interface ApiKey extends RecordBase {
+interface ApiKey extends RecordBase {
   readonly app_id: string;
   readonly name: string;
   readonly scopes: readonly string[];

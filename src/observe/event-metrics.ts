@@ -13,7 +13,7 @@ export interface EventUse {
 }
 
 /** Of all webhooks. */
-export interface WebhookUse {
+interface WebhookUse {
   readonly ok: number;
   readonly failing: number;
   readonly disabled: number;

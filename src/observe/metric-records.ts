@@ -86,7 +86,7 @@ export function bytesOut(counts: SeriesCounts): number {
   return counts[BYTES_OUT] ?? 0;
 }
 
-export function emptySeries(): SeriesCounts {
+function emptySeries(): SeriesCounts {
   return new Float64Array(SERIES_LENGTH);
 }
 

@@ -47,14 +47,14 @@ const COUNTERS: Readonly<Record<CounterName, string>> = {
 };
 
 /** Facts that exist once per node, for all of its threads. */
-export interface KeyTableSize {
+interface KeyTableSize {
   /** Number of API keys. */
   readonly size: number;
   readonly bytes: number;
 }
 
 /** A certificate of the traffic listener. */
-export interface CertificateExpiry {
+interface CertificateExpiry {
   readonly names: readonly string[];
   /** Unix milliseconds. */
   readonly expiresAtMs: number;
@@ -69,7 +69,7 @@ export interface AcmeCounts {
 }
 
 /** The counters of rate limits, once for all workers. */
-export interface CounterMemoryUse {
+interface CounterMemoryUse {
   readonly counters: number;
   readonly bytes: number;
   readonly bytesPeak: number;
@@ -79,7 +79,7 @@ export interface CounterMemoryUse {
 }
 
 /** Streams of live traffic. */
-export interface LiveUse {
+interface LiveUse {
   readonly streams: number;
   readonly shown: number;
   /** Seen and not shown, because of the rate of the stream. */
@@ -90,7 +90,7 @@ export interface LiveUse {
 }
 
 /** The export of traces. */
-export interface TraceUse {
+interface TraceUse {
   readonly exported: number;
   /** Spans for which there was no room. */
   readonly dropped: number;
@@ -104,7 +104,7 @@ export interface TraceUse {
 }
 
 /** The kept history of the configuration. */
-export interface HistoryUse {
+interface HistoryUse {
   readonly versions: number;
   readonly bytes: number;
   /** Unix milliseconds; undefined: never since the start. */
@@ -125,7 +125,7 @@ export interface BreakerFact {
   readonly state: 'closed' | 'half_open' | 'open';
 }
 
-export interface ConfigFileFacts {
+interface ConfigFileFacts {
   /** RFC 3339. */
   readonly loadedAt: string;
   readonly problem: object | undefined;

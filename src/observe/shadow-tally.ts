@@ -21,7 +21,7 @@ export interface ShadowRoute {
   readonly route: string;
 }
 
-export type CallerKind = 'anonymous' | 'api_key' | 'jwt' | 'mtls';
+type CallerKind = 'anonymous' | 'api_key' | 'jwt' | 'mtls';
 
 export interface ShadowCaller {
   readonly kind: CallerKind;

@@ -18,7 +18,7 @@ export interface ExplainSettings {
 }
 
 /** How requests are carried where the policy leaves it open. */
-export interface CarryDefaults {
+interface CarryDefaults {
   readonly connectTimeoutMs: number;
   readonly firstByteTimeoutMs: number;
   readonly idleTimeoutMs: number;
@@ -32,7 +32,7 @@ export interface Decider {
   readonly value: unknown;
 }
 
-export interface ExplainSubject {
+interface ExplainSubject {
   readonly policy: CompiledPolicy;
   readonly evaluation: Evaluation;
   readonly clientIp: string;

@@ -87,7 +87,7 @@ export interface PartContribution {
   readonly responseFields?: FieldEditor;
 }
 
-export interface PartOff<Value> {
+interface PartOff<Value> {
   readonly example: Value;
   /** What then applies, in a few words; absent: nothing. */
   readonly note?: string;
@@ -132,7 +132,7 @@ export interface WarningRule<Value> extends WarningRow {
   ): readonly FoundWarning[] | Promise<readonly FoundWarning[]>;
 }
 
-export interface WarningView {
+interface WarningView {
   readonly app: AppName;
   readonly endpoint: Endpoint | undefined;
   readonly effective: EffectivePolicy;

@@ -18,7 +18,7 @@ export const PHASES = [
   /** What takes a place or a permit: last, so that a request that is refused before takes nothing. */
   'quota',
 ] as const;
-export type Phase = (typeof PHASES)[number];
+type Phase = (typeof PHASES)[number];
 
 export interface StageDeclaration {
   /** That of the part, where it has one stage. */

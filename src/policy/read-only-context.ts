@@ -14,7 +14,7 @@ export interface LimitRead {
   readonly decision: LimitDecision;
 }
 
-export interface ConcurrencyRead {
+interface ConcurrencyRead {
   readonly cap: ConcurrencyCap;
   readonly subject: string;
   readonly inUse: number;

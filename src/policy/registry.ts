@@ -20,7 +20,6 @@ import { RETRIES } from './parts/retries/part.ts';
 import { SCOPES } from './parts/scopes/part.ts';
 import { shadowPart } from './parts/shadow/part.ts';
 import { TIMEOUTS } from './parts/timeouts/part.ts';
-import type { EffectivePolicy } from '../model/policy.ts';
 import type { PolicyPart } from './part.ts';
 import { stageNames } from './pipeline.ts';
 
@@ -67,9 +66,6 @@ export const STAGE_NAMES: readonly string[] = stageNames(PARTS);
 export function partOfStage(stage: string): PolicyPart<PartName> | undefined {
   return PARTS.find(({ stages }) => stages?.some(({ name }) => name === stage));
 }
-
-/** The values of a merged policy under their types: they have passed the schema when they were written. */
-export const typedPolicy = ({ policy }: EffectivePolicy): Policy => policy;
 
 export const PolicySchema = Type.Unsafe<Policy>(policySchema(PARTS));
 

@@ -15,7 +15,7 @@ export function secretPlaces(parts: readonly PolicyPart[]): SecretPlaces {
   return parts.flatMap(({ name, schema }) => placesIn(jsonSchema(schema), [name]));
 }
 
-export function maskedPlaces(parts: readonly PolicyPart[]): readonly MaskedPlace[] {
+function maskedPlaces(parts: readonly PolicyPart[]): readonly MaskedPlace[] {
   return [
     ...secretPlaces(parts),
     ...parts.flatMap(({ name, masked = [] }) => masked.map((place) => [name, ...place])),

@@ -90,7 +90,7 @@ function start(
   attempts.start();
 }
 
-export class Attempts implements ExchangeAttempts, ForwardingOwner, PermitWaiter {
+class Attempts implements ExchangeAttempts, ForwardingOwner, PermitWaiter {
   readonly report: BreakerReport;
   /** When the whole exchange must end; Infinity without a limit. */
   readonly endsAtMs: number;

@@ -27,7 +27,7 @@ import { ExchangeTrace } from './tracing/exchange-trace.ts';
 import { ExchangeTimeline } from './timeline.ts';
 
 /** Status in logs and metrics if the client disconnected before a response. */
-export const CLIENT_GONE = 499;
+const CLIENT_GONE = 499;
 const REQUEST_ID_LENGTH_MAX = 128;
 
 /** The attempts at a backend as their exchange sees them; attempts.ts implements it. */

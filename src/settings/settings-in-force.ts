@@ -5,7 +5,7 @@
 import { SETTING_AREAS } from './settings-table.ts';
 import type { Setting } from './settings-values.ts';
 
-export type SettingValue = string | number | boolean | string[] | null;
+type SettingValue = string | number | boolean | string[] | null;
 
 export interface SettingInForce {
   readonly name: string;

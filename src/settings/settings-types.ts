@@ -119,7 +119,7 @@ export interface ProxySettings {
   readonly authFailuresPerMinute: number;
 }
 
-export interface LimitSettings {
+interface LimitSettings {
   /** Valkey or Redis, in a form of model/redis-url.ts; undefined: each node counts for itself. */
   readonly redisUrl: string | undefined;
   readonly maxCounterBytes: number;
@@ -131,7 +131,7 @@ export interface LimitSettings {
   readonly nodes: number;
 }
 
-export interface DatabaseSettings {
+interface DatabaseSettings {
   readonly url: string;
   /** undefined: as the kind of database has it. */
   readonly autoMigrate: boolean | undefined;
@@ -156,13 +156,13 @@ export interface ClusterSettings {
 }
 
 /** Browsers that are signed in. */
-export interface ConsoleSettings {
+interface ConsoleSettings {
   readonly sessionIdleSecs: number;
   readonly sessionMaxSecs: number;
 }
 
 /** Signing in to the console with an OpenID provider. */
-export interface OidcSettings {
+interface OidcSettings {
   readonly issuer: string;
   readonly clientId: string;
   readonly clientSecret: string;
@@ -271,7 +271,7 @@ export interface EventSettings {
 }
 
 /** Days. */
-export interface NoticeSettings {
+interface NoticeSettings {
   readonly sunsetDays: readonly number[];
   readonly keyExpiryDays: readonly number[];
   readonly certificateDays: readonly number[];

@@ -156,7 +156,7 @@ export function peer(value: string): Parsed<string> {
 }
 
 /** An IP address, or a block in CIDR notation (RFC 4632 section 3.1, RFC 4291 section 2.3). */
-export function addressOrBlock(value: string): Parsed<string> {
+function addressOrBlock(value: string): Parsed<string> {
   const [address = '', bits, ...rest] = value.split('/');
   const family = address.includes('%') ? 0 : isIP(address);
   const bitsMax = family === 4 ? 32 : 128;

@@ -18,16 +18,7 @@ import type {
 } from './settings-types.ts';
 import type { Setting } from './settings-values.ts';
 
-export type {
-  AcmeSettings,
-  ClusterSettings,
-  DatabaseSettings,
-  JwtDefaults,
-  LimitSettings,
-  ProxySettings,
-  RateLimitDefault,
-  Settings,
-} from './settings-types.ts';
+export type { AcmeSettings, ClusterSettings, Settings } from './settings-types.ts';
 
 export type SettingsResult =
   | { readonly settings: Settings; readonly warnings: readonly string[] }

@@ -36,7 +36,7 @@ export interface AcmeCertificate {
 
 export type AcmeCertificateChange = Partial<Omit<AcmeCertificate, 'name'>>;
 
-export const CHALLENGE_KINDS = ['http-01', 'tls-alpn-01'] as const;
+const CHALLENGE_KINDS = ['http-01', 'tls-alpn-01'] as const;
 export type ChallengeKind = (typeof CHALLENGE_KINDS)[number];
 
 /** The answer to a challenge, which is public. */
@@ -48,7 +48,7 @@ export interface AcmeChallenge {
   readonly key_authorization: string;
 }
 
-export interface AcmeAccount {
+interface AcmeAccount {
   readonly directory: string;
   /** PEM. */
   readonly privateKey: string;

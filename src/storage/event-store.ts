@@ -22,7 +22,7 @@ export interface EventFilter {
   readonly until?: string;
 }
 
-export interface EventBatch {
+interface EventBatch {
   readonly events: readonly GatewayEvent[];
   /** Nothing that matches is left out up to this id: pass it as `id` to go on. */
   readonly reached: string;

@@ -15,7 +15,7 @@ export interface SweptKey {
 }
 
 /** After `after`, up to and including `upTo`; RFC 3339, UTC. */
-export interface TimeSpan {
+interface TimeSpan {
   readonly after: string;
   readonly upTo: string;
 }

@@ -48,7 +48,7 @@ export interface AuditFilter {
 }
 
 /** Audit entries may be listed newest first. */
-export type AuditOrder = ListOrder;
+type AuditOrder = ListOrder;
 
 /** An app, stored or not, and its hosts in their stored form. */
 export interface HostsOwner {

@@ -9,11 +9,11 @@ import { distinguishedName } from './distinguished-name.ts';
 import { signatureHash, type SignatureHash } from './signature.ts';
 
 /** Bytes of one certificate; those with many names have some thousand. */
-export const CERTIFICATE_BYTES_MAX = 16_384;
+const CERTIFICATE_BYTES_MAX = 16_384;
 /** Alternative names of one; each rule of a policy may be compared with each of them. */
-export const NAMES_MAX = 1_000;
+const NAMES_MAX = 1_000;
 
-export interface AlternativeNames {
+interface AlternativeNames {
   readonly uris: readonly string[];
   readonly dns: readonly string[];
   readonly emails: readonly string[];

@@ -5,7 +5,7 @@
 import { readCertificate, type Certificate } from './certificate.ts';
 import { readRevocationLists, type RevocationList } from './revocation-list.ts';
 
-export const BUNDLE_CERTIFICATES_MAX = 1_000;
+const BUNDLE_CERTIFICATES_MAX = 1_000;
 
 /** As they are read; sent to the workers. */
 export interface TrustFiles {

@@ -11,7 +11,7 @@ import { isStrongKey } from './signature.ts';
 import type { TrustBundle } from './trust-bundle.ts';
 
 /** Of a way, the client's own and the trusted one included. */
-export const CHAIN_MAX = 8;
+const CHAIN_MAX = 8;
 const LOOKS_MAX = 100;
 const SIGNATURES_MAX = 24;
 const CLIENT_AUTH = '2b06010505070302';

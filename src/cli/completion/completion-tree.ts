@@ -11,7 +11,7 @@ export interface CompletedCommand {
   readonly takesArguments: boolean;
 }
 
-export interface CompletedOption {
+interface CompletedOption {
   readonly long: string;
   readonly description: string;
   readonly takesValue: boolean;

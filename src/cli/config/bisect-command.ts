@@ -70,7 +70,7 @@ function expectation(text: string): object {
   return ['forwarded', 'answered', 'denied', 'failed'].includes(text) ? { outcome: text } : { code: text };
 }
 
-export function bisectText(found: ShownBisect): string {
+function bisectText(found: ShownBisect): string {
   const { config_version: version, tried, before, after, message, git_commit: commit } = found;
   const last = answerText(after);
   if (version === null || before === null)

@@ -37,7 +37,7 @@ const OTHERS = 0o077;
 export const CONTEXT_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/;
 
 /** By the XDG Base Directory Specification; undefined without a home folder. */
-export function contextsPath({ env }: Pick<CliIo, 'env'>): string | undefined {
+function contextsPath({ env }: Pick<CliIo, 'env'>): string | undefined {
   const config = env('XDG_CONFIG_HOME');
   if (config !== undefined && config.startsWith('/')) return join(config, 'headgate', 'contexts.json');
   const home = env('HOME');

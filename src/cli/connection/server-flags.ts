@@ -27,7 +27,7 @@ export interface Connection {
   readonly timeoutMs: number;
 }
 
-export const SERVER_DEFAULT = 'http://127.0.0.1:9090';
+const SERVER_DEFAULT = 'http://127.0.0.1:9090';
 /** An apply of 100,000 endpoints takes seconds. */
 const TIMEOUT_SECS_DEFAULT = 120;
 const TIMEOUT_SECS_MAX = 86_400;

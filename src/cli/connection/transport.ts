@@ -71,7 +71,7 @@ export async function readText(
 }
 
 /** The answer ended before its end. */
-export function brokenOff(transport: Transport, error: unknown): CliError {
+function brokenOff(transport: Transport, error: unknown): CliError {
   return new CliError(`The answer of ${transport.url.origin} broke off: ${reasonOf(error, transport)}`);
 }
 

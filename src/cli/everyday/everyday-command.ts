@@ -30,7 +30,7 @@ export interface EverydayOption {
 }
 
 /** How the answer is shown to people. Programs get `data` as it is. */
-export type Shown =
+type Shown =
   | { readonly as: 'list'; readonly columns: readonly Column<Json>[]; readonly rows?: (data: Json) => Json[] }
   | { readonly as: 'record' }
   | { readonly as: 'text'; readonly text: (data: Json, io: CliIo) => string }

@@ -22,7 +22,7 @@ const BARS = '▁▂▃▄▅▆▇█';
 const STEPS: Readonly<Record<string, string>> = { '15m': '15', '24h': '1440' };
 
 /** One bar a value, relative to the highest; a gap where nothing is known. */
-export function sparkline(values: readonly (number | null)[]): string {
+function sparkline(values: readonly (number | null)[]): string {
   const highest = values.reduce<number>((most, value) => Math.max(most, value ?? 0), 0);
   return values
     .map((value) => {

@@ -3,7 +3,7 @@ import type { CliIo } from '../io.ts';
 
 /** Parameters of SGR (ECMA-48). */
 const STYLES = { bold: 1, dim: 2, red: 31, green: 32, yellow: 33 } as const;
-export type Style = keyof typeof STYLES;
+type Style = keyof typeof STYLES;
 
 export type Paint = (style: Style, text: string) => string;
 

@@ -18,7 +18,7 @@ export interface Directory {
   readonly needsExternalAccount: boolean;
 }
 
-export type OrderStatus = 'pending' | 'ready' | 'processing' | 'valid' | 'invalid';
+type OrderStatus = 'pending' | 'ready' | 'processing' | 'valid' | 'invalid';
 
 export interface Order {
   readonly status: OrderStatus;

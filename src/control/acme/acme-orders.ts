@@ -40,7 +40,7 @@ const DIRECTORY_WAIT_MS = { first: 1_000, max: 600_000 };
 const LOST_ORDER_MS = 2 * HOUR_MS;
 const PAUSE_MS = { usual: HOUR_MS, max: 24 * HOUR_MS };
 
-export const ORDER_RESULTS = ['issued', 'failed', 'interrupted'] as const;
+const ORDER_RESULTS = ['issued', 'failed', 'interrupted'] as const;
 export type OrderResult = (typeof ORDER_RESULTS)[number];
 
 export interface AcmeOrdersDeps {

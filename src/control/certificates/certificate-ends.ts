@@ -9,7 +9,7 @@ import type { CertificateFacts } from '../../proxy/downstream/tls/tls-certificat
 
 const DAY_MS = 86_400_000;
 /** Renewals run weeks before the expiry; without one by then, the renewal has failed. */
-export const WARN_BEFORE_MS = 14 * DAY_MS;
+const WARN_BEFORE_MS = 14 * DAY_MS;
 
 /** Who presents the certificates to clients. */
 export type ListenerName = 'traffic' | 'management';

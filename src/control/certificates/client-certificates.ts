@@ -22,7 +22,7 @@ const CERT_END = '.crt';
 const KEY_END = '.key';
 const NAME = new RegExp(CERTIFICATE_NAME_PATTERN);
 /** More are not read: each is checked once a second. */
-export const CLIENT_CERTIFICATES_MAX = 1_000;
+const CLIENT_CERTIFICATES_MAX = 1_000;
 /** Of one file: chains have some thousand bytes. */
 const FILE_BYTES_MAX = 262_144;
 

@@ -21,7 +21,7 @@ const CERT_END = '.crt';
 const CRL_END = '.crl';
 const NAME = new RegExp(CERTIFICATE_NAME_PATTERN);
 /** More are not read: each is checked once a second. */
-export const TRUST_BUNDLES_MAX = 200;
+const TRUST_BUNDLES_MAX = 200;
 const FILE_BYTES_MAX = 2_097_152;
 const UNREADABLE = new Uint8Array(0);
 

@@ -14,7 +14,7 @@ import type { FileConfig } from './read-config-file.ts';
 
 const ORIGIN: WriteOrigin = { actor: { id: 'system' }, address: null, requestId: null };
 
-export type Applied =
+type Applied =
   | { readonly totals: PresentedChanges['totals'] }
   | 'unchanged'
   | { readonly errors: readonly FieldError[] };

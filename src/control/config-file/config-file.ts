@@ -28,7 +28,7 @@ const PROBLEM_SETTLE_MS = 500;
 /** Rounds until the next poll tries again. */
 const ROUNDS_MAX = 10;
 /** More problems are counted and not listed. */
-export const PROBLEMS_SHOWN_MAX = 50;
+const PROBLEMS_SHOWN_MAX = 50;
 
 export interface ConfigFileDeps {
   /** Absolute; a file or a folder. */

@@ -40,7 +40,7 @@ const JITTER = 0.1;
 /** Names of targets in one log line. */
 const LOGGED_MAX = 20;
 
-export const LOOK_OUTCOMES = ['changed', 'same', 'doubted', 'failed'] as const;
+const LOOK_OUTCOMES = ['changed', 'same', 'doubted', 'failed'] as const;
 type LookOutcome = (typeof LOOK_OUTCOMES)[number];
 export type LookCounts = ReadonlyMap<Discovery['type'], Readonly<Record<LookOutcome, number>>>;
 

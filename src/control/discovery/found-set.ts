@@ -60,7 +60,7 @@ export function boundedSet(found: readonly FoundTarget[]): {
   return { targets: ordered.slice(0, FOUND_MAX), leftOut: Math.max(0, ordered.length - FOUND_MAX) };
 }
 
-export function placeOf({ host, port }: Pick<FoundTarget, 'host' | 'port'>): string {
+function placeOf({ host, port }: Pick<FoundTarget, 'host' | 'port'>): string {
   return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
 }
 

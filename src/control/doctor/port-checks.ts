@@ -50,7 +50,7 @@ const PROCESSES_MAX = 10_000;
 const LISTEN = '0A';
 
 /** The process that listens on a port, by proc(5); undefined when there is none, or it is another user's. */
-export function listenerOf(port: number): { readonly pid: number; readonly name: string } | undefined {
+function listenerOf(port: number): { readonly pid: number; readonly name: string } | undefined {
   const sockets = listeningSockets(port);
   if (sockets.size === 0) return undefined;
   const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name));

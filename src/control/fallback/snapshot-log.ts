@@ -15,7 +15,7 @@ import { readSync } from 'node:fs';
 import type { FileHandle } from 'node:fs/promises';
 import { crc32 } from 'node:zlib';
 
-export const FORMAT = 'headgate snapshot 2';
+const FORMAT = 'headgate snapshot 2';
 
 /** JSON of records, packed API keys, and the end of a group. */
 export type FrameKind = 'JSON' | 'KEYS' | 'DONE';

@@ -43,6 +43,6 @@ function judge(status: number, rules: ProbeRules): Verdict {
 }
 
 /** @param expected statuses, and classes such as `2xx` */
-export function isExpected(status: number, expected: readonly (number | string)[]): boolean {
+function isExpected(status: number, expected: readonly (number | string)[]): boolean {
   return expected.some((each) => each === status || each === `${Math.floor(status / 100)}xx`);
 }

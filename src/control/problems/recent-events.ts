@@ -5,7 +5,7 @@ import { NodeWatch } from './node-watch.ts';
 /** How long. */
 export const RECENT_MS = 600_000;
 
-export class RecentEvents {
+class RecentEvents {
   #count = 0;
   #firstMs = -Infinity;
   #lastMs = -Infinity;

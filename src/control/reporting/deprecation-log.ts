@@ -9,7 +9,7 @@ import { LogThrottle } from './log-throttle.ts';
 
 type Report = Extract<FromWorker, { type: 'deprecated_used' }>;
 
-export const DEPRECATION_INTERVAL_MS = 10_000;
+const DEPRECATION_INTERVAL_MS = 10_000;
 
 export class DeprecationLog {
   readonly #warnings: LogThrottle<Report>;

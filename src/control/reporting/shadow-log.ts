@@ -7,7 +7,7 @@ import type { Logger } from '../../observe/log.ts';
 import { rowKey, type ShadowRow } from '../../observe/shadow-tally.ts';
 import { LogThrottle } from './log-throttle.ts';
 
-export const SHADOW_LOG_INTERVAL_MS = 10_000;
+const SHADOW_LOG_INTERVAL_MS = 10_000;
 
 export class ShadowLog {
   readonly #throttle: LogThrottle<ShadowRow>;

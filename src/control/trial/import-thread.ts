@@ -6,7 +6,7 @@ import { Worker } from 'node:worker_threads';
 import { withTimeout } from '../../lib/with-timeout.ts';
 import type { Converted, Convert, NotConverted } from '../../management/import/conversion-job.ts';
 
-export const CONVERSION_MS_MAX = 15_000;
+const CONVERSION_MS_MAX = 15_000;
 const MEBIBYTES_MAX = 512;
 const TERMINATION_PATIENCE_MS = 2_000;
 

@@ -20,7 +20,7 @@ const SAVE_MS = 250;
 const REFUSED_TRIES_MAX = 5;
 const DOUBLINGS_MAX = 30;
 
-export interface LaneSettings {
+interface LaneSettings {
   /** Of an event, while the receiver does not answer as it should. */
   readonly triesMax: number;
   readonly retryMinMs: number;

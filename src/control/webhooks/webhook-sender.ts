@@ -25,7 +25,7 @@ const RENEW_MS = 2_000;
 /** How long a stop waits for requests under way. */
 const STOP_MS = 2_000;
 
-export const SENT_RESULTS = ['delivered', 'refused', 'unavailable', 'gone', 'given_up'] as const;
+const SENT_RESULTS = ['delivered', 'refused', 'unavailable', 'gone', 'given_up'] as const;
 
 export interface WebhookSenderDeps {
   readonly repository: Pick<Repository, 'events' | 'deliveries' | 'write' | 'onEvents'>;

@@ -16,7 +16,7 @@ export type HeartbeatMemory = SharedArrayBuffer;
 /** What a stuck worker does. */
 export type Stall = 'computing' | 'waiting';
 
-export const HEARTBEAT_MS = 100;
+const HEARTBEAT_MS = 100;
 const COUNT = 0;
 const THREAD_ID = 1;
 /** Multiple of the timeout for a thread that waits. */

@@ -102,28 +102,28 @@ export interface CertificatesMessage {
 }
 
 /** Certificates that the gateway has ordered, for future handshakes, and answers to challenges. */
-export interface OrderedMessage {
+interface OrderedMessage {
   readonly type: 'ordered_certificates';
   readonly id: number;
   readonly change: OrderedChange;
 }
 
 /** All that there are, for future connections to backends. */
-export interface ClientCertificatesMessage {
+interface ClientCertificatesMessage {
   readonly type: 'client_certificates';
   readonly id: number;
   readonly pairs: ReadonlyMap<string, CertificatePair>;
 }
 
 /** All that there are, from the next request on. */
-export interface TrustedMessage {
+interface TrustedMessage {
   readonly type: 'trusted';
   readonly id: number;
   readonly files: ReadonlyMap<string, TrustFiles>;
 }
 
 /** Keys for future session tickets. */
-export interface TicketKeysMessage {
+interface TicketKeysMessage {
   readonly type: 'ticket_keys';
   readonly id: number;
   readonly ticketKeys: Uint8Array;

@@ -1,6 +1,6 @@
 /** What a worker keeps of the exchanges that it showed, so that they can be explained. A ring of bounded facts. */
 
-export const KEPT_MAX = 1_000;
+const KEPT_MAX = 1_000;
 
 export class KeptExchanges<Kept> {
   readonly #ring: ({ readonly id: string; readonly kept: Kept } | undefined)[] = [];

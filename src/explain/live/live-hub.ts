@@ -34,7 +34,7 @@ export interface LiveSink {
   end(): void;
 }
 
-export interface LiveCounts {
+interface LiveCounts {
   readonly seen: number;
   readonly shown: number;
   readonly dropped: number;

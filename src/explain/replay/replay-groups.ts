@@ -5,11 +5,11 @@ import type { RecordedRequest, TrafficRecord } from '../traffic/traffic-record.t
 import type { ReplayCaller, ReplayOutcome } from './replay-outcome.ts';
 
 /** Groups beyond are only counted. */
-export const GROUPS_MAX = 50;
+const GROUPS_MAX = 50;
 const BACKENDS_MAX = 8;
 const FIRST_CHARS_MAX = 300;
 
-export interface GroupSide {
+interface GroupSide {
   /** null: a backend answers, and did not when the request was recorded. */
   readonly status: number | null;
   readonly code: string | null;

@@ -37,7 +37,7 @@ export interface VerifiedToken {
   readonly claims: readonly string[];
 }
 
-export type RecordedField =
+type RecordedField =
   | { readonly name: string; readonly value: string }
   | { readonly name: string; readonly credential: Credential };
 

@@ -13,7 +13,7 @@ import { latin1Text } from '../latin1.ts';
 import { forwardableTrailers } from './trailers.ts';
 
 /** Limit of a chunk-size line with its extensions, without CRLF. */
-export const CHUNK_LINE_BYTES_MAX = 256;
+const CHUNK_LINE_BYTES_MAX = 256;
 /** Limit of all extensions in one body. More are treated as a flood (CVE-2023-39326 and similar). */
 export const CHUNK_EXTENSION_BYTES_MAX = 16 * 1024;
 /** Limit of the trailer section, including its line ends. */

@@ -10,7 +10,7 @@ import type { HeadError } from '../heads/head-error.ts';
 import { HeaderKind, headerKindOf } from '../heads/header-kind.ts';
 
 /** Limit of the fields in a trailer section. */
-export const TRAILERS_MAX = 64;
+const TRAILERS_MAX = 64;
 
 const forbidden: ReadonlySet<string> = new Set([
   'age',

@@ -8,7 +8,7 @@
 import { domainToASCII, domainToUnicode } from 'node:url';
 
 /** Of a name in A-labels, without the dot at the end (RFC 1035 section 2.3.4). */
-export const HOST_NAME_LENGTH_MAX = 253;
+const HOST_NAME_LENGTH_MAX = 253;
 /** Labels of a name, at most. */
 export const HOST_LABELS_MAX = 127;
 const WILDCARD = '*.';

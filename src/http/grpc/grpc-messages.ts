@@ -5,7 +5,7 @@
  */
 
 /** Flag and length. */
-export const MESSAGE_HEAD_BYTES = 5;
+const MESSAGE_HEAD_BYTES = 5;
 
 /** By code; doc/statuscodes.md. */
 const CODE_NAMES = [

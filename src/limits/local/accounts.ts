@@ -29,7 +29,7 @@ const GREATEST = 37;
 const EVICTIONS = 48;
 
 /** The levels that set limits, as the names of accounts begin; the last entry stands for all others. */
-export const LEVELS = [
+const LEVELS = [
   'endpoint',
   'revision',
   'version',

@@ -24,7 +24,7 @@ const ALGORITHM_OF_KIND: readonly SlotAlgorithm[] = Object.freeze([fixedWindow, 
 export const KIND_FIXED = KIND_OF.fixed_window;
 export const KIND_SLIDING = KIND_OF.sliding_window;
 /** Marks the record of evicted counters. It is not a counter and has no tag. */
-export const KIND_EVICTED = 3;
+const KIND_EVICTED = 3;
 
 /**
  * Words of a counter before its state: the next counter of the chain (0: none), two words of the hash, account and

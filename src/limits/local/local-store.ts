@@ -26,7 +26,7 @@ import {
   refusal,
 } from '../store.ts';
 
-export { createLimitMemory, type LimitMemory, type LimitMemoryOptions } from './memory.ts';
+export { createLimitMemory, type LimitMemory } from './memory.ts';
 
 /** A larger step back means that the clock was set back; a smaller one, that threads read it at different moments. */
 export const CLOCK_STEP_MS = 10_000;

@@ -30,7 +30,7 @@ export const HEAD_CELLS = 64;
 
 /** Cells of an account (accounts.ts), and the limit of accounts. */
 export const ACCOUNT_CELLS = 16;
-export const ACCOUNTS_MAX = 65_536;
+const ACCOUNTS_MAX = 65_536;
 
 /** Blocks per bucket: the average length of a chain never exceeds this, however full the memory is. */
 const BLOCKS_OF_BUCKET = 32;
@@ -66,7 +66,7 @@ export interface LimitMemoryOptions {
 }
 
 /** Room for a million callers with a fully used sliding window each, which takes 1.7 KB. */
-export const COUNTER_BYTES_DEFAULT = 2 ** 31;
+const COUNTER_BYTES_DEFAULT = 2 ** 31;
 const CALLERS_DEFAULT = 65_536;
 const THREADS_DEFAULT = 16;
 

@@ -16,7 +16,6 @@
  * `QUEUE` contains the block and place of the oldest entry and the number of entries, packed into one cell so that they
  * change with a single write.
  */
-import { BLOCK_CELLS } from './memory.ts';
 import { type Cells, OWN, REQUESTS, type SlotAlgorithm, WINDOW_MS } from './slot.ts';
 import { type LimitDecision, type LimitRule, refusal } from '../store.ts';
 
@@ -289,4 +288,3 @@ export const slidingWindow: SlotAlgorithm = Object.freeze({
  * Blocks of a fully used sliding window: its own, those of its entries, which may begin within one, and a spare one.
  */
 export const SLIDING_BLOCKS_MAX = 1 + Math.ceil((PLACES - 1 + ENTRIES_MAX) / PLACES) + 1;
-export const SLIDING_BYTES_MAX = SLIDING_BLOCKS_MAX * BLOCK_CELLS * Float64Array.BYTES_PER_ELEMENT;

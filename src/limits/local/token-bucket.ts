@@ -11,7 +11,7 @@ import { type Cells, OWN, REQUESTS, type SlotAlgorithm, WINDOW_MS } from './slot
 import { type LimitDecision, type LimitRule, refusal } from '../store.ts';
 
 /** The capacity as it was last applied. */
-export const BURST = OWN;
+const BURST = OWN;
 const PAID_AT_MS = OWN + 1;
 const OWED_TOKENS = OWN + 2;
 const OWED_UNITS = OWN + 3;

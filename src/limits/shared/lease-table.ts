@@ -11,7 +11,7 @@ import { fairShare, type LiveNodes } from './live-nodes.ts';
 import type { LimitRule } from '../store.ts';
 
 /** Limit of leases of one thread; about 300 bytes each. */
-export const LEASES_MAX = 65_536;
+const LEASES_MAX = 65_536;
 /** How many leases are checked for one that can be evicted. */
 const EVICTION_TRIES = 16;
 /** Hexadecimal digits of a counter's name in the store: 128 bits. */
@@ -121,6 +121,6 @@ export class LeaseTable {
 }
 
 /** The same on all nodes. Hashed, because subjects may be long and may be secrets of clients. */
-export function keyOf(identity: string, subject: string): string {
+function keyOf(identity: string, subject: string): string {
   return createHash('sha256').update(`${identity}\0${subject}`).digest('hex').slice(0, KEY_LENGTH);
 }

@@ -146,7 +146,7 @@ return { needed + leased, left, wait, reset, leaseMs, slot }
 `);
 
 /** Entries of the ring of a sliding window; up to this number, requests in a window are counted to the millisecond. */
-export const SLIDING_RING = 200;
+const SLIDING_RING = 200;
 
 /**
  * `a` number of the first entry, `h` number after the last entry, `n` requests in all of them, `f` time of the first

@@ -32,7 +32,7 @@ export interface Actor {
 }
 
 /** A session as its own calls see it. Times are RFC 3339. */
-export interface SessionFacts {
+interface SessionFacts {
   readonly id: string;
   readonly csrfToken: string;
   readonly createdAt: string;
@@ -41,7 +41,7 @@ export interface SessionFacts {
 }
 
 /** The actor of a token. */
-export interface TokenActor extends Actor {
+interface TokenActor extends Actor {
   /** RFC 3339; null: never. */
   readonly expiresAt: string | null;
 }

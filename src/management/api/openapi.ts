@@ -100,7 +100,7 @@ export function openApiDocument(operations: readonly Operation[], version: strin
 }
 
 /** The error codes of an operation, by status. */
-export function failureCodes(operation: Operation): ErrorCode[] {
+function failureCodes(operation: Operation): ErrorCode[] {
   const codes: ErrorCode[] = ['invalid_query', 'internal_error', ...operation.failures];
   if (operation.access !== 'public')
     codes.push('unauthenticated', 'cross_site_request', 'too_many_auth_failures', 'storage_unavailable');

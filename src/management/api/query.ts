@@ -12,7 +12,7 @@ import { fail, type Failure, type PageInfo } from './failure.ts';
 import { validate } from './validate.ts';
 
 /** A parameter that may be repeated is a list. */
-export type QueryValue = string | number | boolean | readonly string[];
+type QueryValue = string | number | boolean | readonly string[];
 export type Query = Readonly<Record<string, QueryValue>>;
 
 export const NO_QUERY = jsonSchema(Type.Object({}, closed));

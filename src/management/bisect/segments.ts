@@ -17,7 +17,7 @@ export interface SegmentSearch<T> {
   readonly mayAsk: () => boolean;
 }
 
-export interface Segment<T> {
+interface Segment<T> {
   readonly from: number;
   /** Inclusive. */
   readonly to: number;

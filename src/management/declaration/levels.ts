@@ -27,7 +27,7 @@ export type LevelName = 'app' | 'version' | 'revision' | 'endpoint' | 'key';
 export type Item = Readonly<Record<string, unknown>>;
 
 /** A record that was made or changed, or is as it was. */
-export interface Stored {
+interface Stored {
   readonly record: StoredRecord;
   /** undefined: nothing had to change. */
   readonly change: 'create' | 'update' | undefined;

@@ -14,7 +14,7 @@ import type { App, StoredApiKey } from '../../model/resources.ts';
 import { isLive } from '../declaration/declared-app.ts';
 
 /** Why a key is not as it was. */
-export type KeptBack = 'deleted' | 'expired' | 'value' | 'inactive' | 'scopes' | 'expires_at';
+type KeptBack = 'deleted' | 'expired' | 'value' | 'inactive' | 'scopes' | 'expires_at';
 
 export interface NotRestored {
   readonly app: string;
@@ -82,7 +82,7 @@ function restoredKeys(
 }
 
 /** One key that exists then and now. It opens nothing that it does not open now. */
-export function restoredKey(
+function restoredKey(
   now: StoredApiKey,
   then: StoredApiKey,
   nowMs: number,

@@ -4,7 +4,7 @@
  */
 import type { OpenApiDescription, SecurityRequirement, SecurityScheme } from './openapi-document.ts';
 
-export interface ImportedPolicy {
+interface ImportedPolicy {
   readonly auth: {
     readonly auth_type: 'api_key' | 'jwt' | 'none';
     readonly required?: false;

@@ -24,7 +24,7 @@ const SECONDS_DEFAULT = 10;
 const STALL_MAX_MS = 30_000;
 const LOOK_MS = 5_000;
 
-export const ProfileInputSchema = Type.Object(
+const ProfileInputSchema = Type.Object(
   {
     kind: oneOf(['cpu', 'heap'], {
       description:

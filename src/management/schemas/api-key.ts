@@ -7,7 +7,7 @@ import { ScopesSchema } from '../../policy/parts/scopes/schema.ts';
 import { displayName, id, NamedRateLimitSchema, recordFields } from './common.ts';
 
 /** Longest time that a rotated key may stay alive beside its successor: 30 days. */
-export const ROTATION_OVERLAP_SECS_MAX = 2_592_000;
+const ROTATION_OVERLAP_SECS_MAX = 2_592_000;
 
 const name = displayName('Name of the key, for people.');
 const isActive = Type.Boolean({

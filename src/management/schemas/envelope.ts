@@ -9,7 +9,7 @@ import { closed, dateTime, nullable } from '../../model/schema-pieces.ts';
 import { PolicySchema } from '../../policy/registry.ts';
 import { id, PAGE_LIMIT_MAX } from './common.ts';
 
-export const WarningSchema = Type.Object(
+const WarningSchema = Type.Object(
   {
     pointer: Type.String({ description: 'RFC 6901 pointer to the field. Empty: the record as a whole.' }),
     code: Type.Union(

@@ -16,7 +16,7 @@ export type IntrospectInput = Static<typeof IntrospectInputSchema>;
  * `malformed`: the text cannot be the value of a key, or its checksum is wrong (mistyped or cut off); `unknown`: well
  * formed, but not a key of this gateway; `replaced`: rotated out, and the overlap is over.
  */
-export const INACTIVE_REASONS = ['malformed', 'unknown', 'disabled', 'expired', 'replaced'] as const;
+const INACTIVE_REASONS = ['malformed', 'unknown', 'disabled', 'expired', 'replaced'] as const;
 export type InactiveReason = (typeof INACTIVE_REASONS)[number];
 
 const known = {

@@ -6,7 +6,7 @@ import { id } from './common.ts';
 const time = (description: string) => Type.String({ format: 'date-time', description });
 const version = (description: string) => Type.Integer({ minimum: 0, description });
 
-export const NodeSchema = Type.Object(
+const NodeSchema = Type.Object(
   {
     id: id('Id of this run of the program. A restart makes a new id.'),
     name: Type.String({

@@ -20,12 +20,12 @@ import {
 } from './revision-parts/targets.ts';
 
 /** Largest weight; sums of many revisions stay far inside of exact integers. */
-export const TRAFFIC_WEIGHT_MAX = 1_000_000;
+const TRAFFIC_WEIGHT_MAX = 1_000_000;
 
 /** Revisions that one split may name; as many as may be current. */
 const TRAFFIC_REVISIONS_MAX = 256;
 
-export const BackendTlsSchema = Type.Object(
+const BackendTlsSchema = Type.Object(
   {
     verify: Type.Optional(Type.Boolean({ default: true, description: 'Verify the certificate.' })),
     server_name: Type.Optional(
@@ -69,7 +69,7 @@ export const BackendTlsSchema = Type.Object(
 const thresholdOf = (count: number, description: string) =>
   Type.Optional(Type.Integer({ minimum: 1, maximum: 100, default: count, description }));
 
-export const ProbeSchema = Type.Object(
+const ProbeSchema = Type.Object(
   {
     protocol: Type.Optional(
       oneOf(['http', 'grpc'], {
@@ -129,7 +129,7 @@ export const ProbeSchema = Type.Object(
   },
 );
 
-export const CircuitBreakerSchema = Type.Object(
+const CircuitBreakerSchema = Type.Object(
   {
     failures: Type.Optional(
       Type.Integer({

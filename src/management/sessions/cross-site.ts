@@ -8,7 +8,7 @@ import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import { fail, type Failure } from '../api/failure.ts';
 
-export const CSRF_HEADER = 'X-CSRF-Token';
+const CSRF_HEADER = 'X-CSRF-Token';
 /** RFC 9110 section 9.2.1, of the methods that the API has. */
 const SAFE_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS']);
 const OWN_SITES: ReadonlySet<string> = new Set(['same-origin', 'none']);

@@ -118,7 +118,7 @@ function signIn(access: SignInAccess): Operation {
 
 const EXAMPLE_SIGN_IN = { token: 'hga_Zm9vYmFyYmF6cXV4Zm9vYmFyYmF6cXV4Zm9vYmFyYmFAbCdEf' };
 
-export function signInOrigin(call: Call, { actor_id: id }: Identity, cookie: CookieStyle): SignInOrigin {
+function signInOrigin(call: Call, { actor_id: id }: Identity, cookie: CookieStyle): SignInOrigin {
   const presented = presentedSession(call.headers.cookie, cookie);
   const previous = typeof presented === 'object' && 'value' in presented ? presented.value : undefined;
   const { address, requestId } = call;

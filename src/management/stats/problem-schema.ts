@@ -3,7 +3,7 @@ import { Type, type Static } from 'typebox';
 import { closed, dateTime, nullable, oneOf } from '../../model/schema-pieces.ts';
 
 /** Most severe first. */
-export const SEVERITIES = ['critical', 'warning', 'info'] as const;
+const SEVERITIES = ['critical', 'warning', 'info'] as const;
 
 /** Every problem that is found, with the title that people see. */
 export const PROBLEMS = {
@@ -46,7 +46,7 @@ export type ProblemCode = keyof typeof PROBLEMS;
 
 const name = (description: string) => Type.Optional(Type.String({ description }));
 
-export const ProblemLinkSchema = Type.Object(
+const ProblemLinkSchema = Type.Object(
   {
     kind: oneOf(
       [
@@ -73,7 +73,7 @@ export const ProblemLinkSchema = Type.Object(
   { ...closed, title: 'ProblemLink' },
 );
 
-export const ProblemSchema = Type.Object(
+const ProblemSchema = Type.Object(
   {
     severity: oneOf(SEVERITIES, {
       description:

@@ -2,7 +2,7 @@
 import { Type } from 'typebox';
 import { closed, dateTime, nullable, oneOf } from '../../model/schema-pieces.ts';
 
-export const TOP_LIMIT_MAX = 100;
+const TOP_LIMIT_MAX = 100;
 export const TOP_LIMIT_DEFAULT = 10;
 /** Values of a sparkline. */
 export const SPARK_STEPS = 60;

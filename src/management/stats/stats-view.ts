@@ -112,7 +112,7 @@ export function seriesView(
 }
 
 /** The error codes that occurred. */
-export function reasonsIn(
+function reasonsIn(
   columns: StatsColumns,
   total: StepCounts,
 ): readonly { readonly code: string; readonly column: number; readonly isDenial: boolean }[] {

@@ -10,7 +10,7 @@ import { closed, nullable, oneOf } from '../../model/schema-pieces.ts';
 
 /** Of the body that is sent, in characters, and of the one that is shown, in bytes. */
 export const TRY_BODY_MAX = 65_536;
-export const TRY_TIMEOUT_MAX_MS = 30_000;
+const TRY_TIMEOUT_MAX_MS = 30_000;
 export const TRY_TIMEOUT_DEFAULT_MS = 10_000;
 const TRY_HEADERS_MAX = 100;
 

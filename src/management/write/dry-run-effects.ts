@@ -19,7 +19,7 @@ export interface PartState {
   readonly source: PolicySource;
 }
 
-export interface PartChange {
+interface PartChange {
   readonly part: PartName;
   readonly before: PartState | undefined;
   readonly after: PartState | undefined;

@@ -7,7 +7,7 @@ import { Type, type Static, type TSchema } from 'typebox';
 import { closed, dateTime, nullable, oneOf } from '../schema-pieces.ts';
 
 /** `info`: as intended. `warning`: to be looked at soon. `error`: requests are failing, or soon will. */
-export const EVENT_LEVELS = ['info', 'warning', 'error'] as const;
+const EVENT_LEVELS = ['info', 'warning', 'error'] as const;
 export type EventLevel = (typeof EVENT_LEVELS)[number];
 
 export interface EventTypeRow {

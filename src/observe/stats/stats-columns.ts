@@ -7,7 +7,7 @@ import { BUCKETS } from './stats-buckets.ts';
 export const CONNECTIONS = 0;
 export const IN_FLIGHT = 1;
 /** Columns before this one are gauges. */
-export const GAUGES = 2;
+const GAUGES = 2;
 export const REQUESTS = 2;
 export const STATUS_2XX = 3;
 export const STATUS_3XX = 4;

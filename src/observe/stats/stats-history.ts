@@ -21,7 +21,7 @@ export type PlaceKind = 'app' | 'version' | 'route' | 'key';
 type Labelled = Exclude<StatsPlace, { kind: 'gateway' }>;
 
 /** The most series of each kind for so many bytes. */
-export function seriesMax(bytesMax: number): Readonly<Record<PlaceKind, TableBounds>> {
+function seriesMax(bytesMax: number): Readonly<Record<PlaceKind, TableBounds>> {
   const places = (bytesEach: number): number => Math.max(16, Math.floor(bytesMax / bytesEach));
   const routes = places(16 * KIB);
   return {

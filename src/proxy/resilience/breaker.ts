@@ -19,7 +19,7 @@ import {
   type BreakerStatus,
 } from './breaker-table.ts';
 
-export type { BreakerEvent, BreakerRules, BreakerState } from './breaker-table.ts';
+export type { BreakerEvent, BreakerRules } from './breaker-table.ts';
 
 /** Identifies a trial: the word that the breaker had when the trial began. */
 export type Trial = bigint;

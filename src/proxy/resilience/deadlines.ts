@@ -4,7 +4,7 @@
  */
 import type { Clock } from '../../lib/clock.ts';
 
-export const SWEEP_MS = 50;
+const SWEEP_MS = 50;
 /** After this many at once other work can run: thousands may expire at the same moment. */
 const EXPIRED_PER_TURN_MAX = 200;
 

@@ -64,7 +64,7 @@ function cookieKey(exchange: ExchangeView, route: Route, { name, ttlSecs }: Hash
 }
 
 /** RFC 6265 section 5.4: pairs with `; ` between them. The first of a name counts; an empty value is none. */
-export function cookieValue(field: string | undefined, name: string): string | undefined {
+function cookieValue(field: string | undefined, name: string): string | undefined {
   if (field === undefined) return undefined;
   for (let from = 0; from < field.length;) {
     let end = field.indexOf(';', from);

@@ -11,7 +11,7 @@ import type { TargetChoice, TargetView, ZoneChoice } from './target-view.ts';
 import { ZonePreference } from './zone-preference.ts';
 
 /** Of these, no more than this fraction is ejected for failures at one time. */
-export const EJECTED_SHARE_MAX = 0.5;
+const EJECTED_SHARE_MAX = 0.5;
 
 const NONE_TRIED: readonly number[] = [];
 

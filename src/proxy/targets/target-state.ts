@@ -29,11 +29,11 @@ import {
   WARMING,
 } from './target-memory.ts';
 
-export const EJECTION_CAUSES = ['none', 'failures_in_a_row', 'more_failures_than_its_peers'] as const;
+const EJECTION_CAUSES = ['none', 'failures_in_a_row', 'more_failures_than_its_peers'] as const;
 export type EjectionCause = (typeof EJECTION_CAUSES)[number];
 
 /** Share of its weight with which a target returns; it grows to 1 over the slow start. */
-export const WARMING_SHARE_MIN = 0.1;
+const WARMING_SHARE_MIN = 0.1;
 /** Share of its weight for a target that should be out. */
 const SUSPECT_SHARE = 0.05;
 

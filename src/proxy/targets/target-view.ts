@@ -12,7 +12,7 @@ export interface TargetView {
   load(index: number): number;
 }
 
-export const CHOICE_REASONS = [
+const CHOICE_REASONS = [
   'fewer_requests',
   'only_one',
   'turn',
@@ -20,7 +20,7 @@ export const CHOICE_REASONS = [
   'hash_overflow',
   'none_in_service',
 ] as const;
-export type ChoiceReason = (typeof CHOICE_REASONS)[number];
+type ChoiceReason = (typeof CHOICE_REASONS)[number];
 
 export interface TargetChoice {
   readonly index: number;

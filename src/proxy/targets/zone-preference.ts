@@ -9,7 +9,7 @@ import type { TargetState } from './target-state.ts';
 import type { ZoneChoice } from './target-view.ts';
 
 /** Part of the zone's weight that must be in service. */
-export const ZONE_SHARE_MIN = 0.5;
+const ZONE_SHARE_MIN = 0.5;
 
 export class ZonePreference {
   readonly name: string;

@@ -2,7 +2,7 @@
 import { integer, list, oneOf, text, url, type Parsed, type Setting } from '../settings-values.ts';
 
 /** Kinds of exchanges that are kept beside those that are sampled. */
-export const KEEP_RULES = ['errors', 'denials', 'retries', 'slow'] as const;
+const KEEP_RULES = ['errors', 'denials', 'retries', 'slow'] as const;
 export type KeepRule = (typeof KEEP_RULES)[number];
 
 export const OTEL_SIGNALS = ['traces', 'metrics', 'logs'] as const;

@@ -17,7 +17,7 @@ const PREFIX = 'enc:v1:';
 const ANY_SEALED = /^enc:v[0-9]+:/;
 const SEALED = /^enc:v1:([A-Za-z0-9_-]{8}):([A-Za-z0-9_-]+)$/;
 
-export type OpenedSecret =
+type OpenedSecret =
   | { readonly text: string }
   /** `other_key`: sealed with another key. `damaged`: not in this format, changed since, or sealed for another place. */
   | { readonly problem: 'other_key' | 'damaged' };

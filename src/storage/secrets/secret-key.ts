@@ -15,7 +15,7 @@ export const SECRET_KEY_SETTING = 'GATEWAY_SECRET_KEY';
 const FILE_MODE = 0o600;
 const WANTED_KEY = '32 bytes as base64url or hexadecimal text';
 
-export function secretKeyFile(databasePath: string): string {
+function secretKeyFile(databasePath: string): string {
   return join(dirname(databasePath), 'secret-key');
 }
 

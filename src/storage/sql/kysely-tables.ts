@@ -99,7 +99,7 @@ export interface DeadLetterRow {
 }
 
 /** One row, with id 1. */
-export interface AcmeStateRow {
+interface AcmeStateRow {
   id: number;
   lease_holder: string | null;
   lease_until_ms: number;
@@ -109,7 +109,7 @@ export interface AcmeStateRow {
 }
 
 /** What one config version touched; see change-log.ts. */
-export interface ChangeRow {
+interface ChangeRow {
   config_version: number;
   change_id: string;
   /** `ChangeSet` as JSON; null: too large to be recorded. */
@@ -139,7 +139,7 @@ export interface HistoryRecordRow {
 }
 
 /** A running gateway on this database. */
-export interface NodeRow {
+interface NodeRow {
   id: string;
   name: string;
   program_version: string;

@@ -37,7 +37,7 @@ type PolicyField = 'default_policy' | 'policy_override';
 /** A list that earlier rows lack, as in the history; it is empty then. */
 type ListField = 'hosts';
 
-export interface Codec<T> {
+interface Codec<T> {
   readonly toRow: (record: T) => RowOf<T>;
   readonly toRecord: (row: RowOf<T>) => T;
 }

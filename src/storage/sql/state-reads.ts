@@ -7,7 +7,7 @@ import type { ConfigReader } from '../repository.ts';
 import type { Tables } from './kysely-tables.ts';
 
 /** Keys of an app whose scopes are read, newest first. */
-export const KEYS_LOOKED_AT_MAX = 1_000;
+const KEYS_LOOKED_AT_MAX = 1_000;
 
 export function stateReads(db: Kysely<Tables>) {
   return {

@@ -27,7 +27,7 @@ const CHECK_MS = 100;
 const LATE = 'Cannot use the database: it did not answer in time';
 
 /** Runs `work` in a transaction: commits when it resolves, rolls back when it rejects. May run it again. */
-export type InTransaction = (work: (db: Kysely<Tables>) => Promise<void>) => Promise<void>;
+type InTransaction = (work: (db: Kysely<Tables>) => Promise<void>) => Promise<void>;
 
 export interface WriteQueueOptions {
   readonly inTransaction: InTransaction;

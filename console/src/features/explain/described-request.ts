@@ -48,7 +48,7 @@ const LINKED_HEADERS = new Set([
 const SPACE = /\s/;
 const HEADER_LINE = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+)\s*:\s*(.*)$/;
 
-export function headerLines(text: string): readonly HeaderField[] | number {
+function headerLines(text: string): readonly HeaderField[] | number {
   const fields: HeaderField[] = [];
   for (const [index, line] of text.split('\n').entries()) {
     if (line.trim() === '') continue;

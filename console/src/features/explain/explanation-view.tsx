@@ -53,7 +53,7 @@ export function ExplanationView({ explanation, source }: ExplanationViewProps): 
   );
 }
 
-export function Verdict({ explanation }: { readonly explanation: Explanation }): ReactNode {
+function Verdict({ explanation }: { readonly explanation: Explanation }): ReactNode {
   const { outcome, code, response } = explanation;
   const stage = decidingStage(explanation);
   return (

@@ -1,13 +1,13 @@
 /** The days of a chart of requests, each with its bar in parts. Pure. */
 import type { TokenUsageDay } from '../../api/schema.ts';
 
-export interface UsageBar extends TokenUsageDay {
+interface UsageBar extends TokenUsageDay {
   /** Parts of the height of the chart, 0 to 1, from the ground up. */
   readonly parts: readonly { readonly kind: UsageKind; readonly from: number; readonly to: number }[];
 }
 
 export const USAGE_KINDS = ['allowed', 'limited', 'denied'] as const;
-export type UsageKind = (typeof USAGE_KINDS)[number];
+type UsageKind = (typeof USAGE_KINDS)[number];
 
 export interface UsageBars {
   readonly bars: readonly UsageBar[];

@@ -79,7 +79,7 @@ export function PartCard(props: PartCardProps): ReactNode {
   );
 }
 
-export function titleOf(part: string): string {
+function titleOf(part: string): string {
   return policyWords.parts[part]?.title ?? part;
 }
 

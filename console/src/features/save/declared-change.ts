@@ -32,7 +32,7 @@ const LABELS = new Set(['slug', 'version', 'revision', 'method', 'path']);
 const DELETES_MAX = 10_000_000;
 
 /** undefined where the write is none of a record that files declare. */
-export async function declaredChange(
+async function declaredChange(
   operation: string,
   { path = {}, body }: Change['options'],
 ): Promise<DeclaredChange | undefined> {

@@ -19,7 +19,7 @@ export interface Draft {
   readonly limit: string;
 }
 
-export type DraftField = keyof Draft;
+type DraftField = keyof Draft;
 export type DraftProblems = Partial<Record<DraftField, string>>;
 
 export const EMPTY_DRAFT: Draft = {

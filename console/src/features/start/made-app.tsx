@@ -79,7 +79,7 @@ function limitText({ enabled, requests, window_seconds: seconds, per }: RateLimi
 }
 
 /** As it was typed: with the port and path that are not those of the scheme. */
-export function backendText(revision: Revision): string {
+function backendText(revision: Revision): string {
   const {
     backend_scheme: scheme,
     backend_host: host,

@@ -16,7 +16,7 @@ interface Sent {
   readonly sentKey: string;
 }
 
-export type SentWith = 'key' | 'nothing';
+type SentWith = 'key' | 'nothing';
 
 interface TestRequestProps {
   readonly path: string;

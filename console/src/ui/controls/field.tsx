@@ -2,7 +2,7 @@
 import { useId, type ComponentProps, type ReactNode } from 'react';
 import styles from './field.module.css';
 
-export interface FieldProps {
+interface FieldProps {
   readonly label: string;
   /** What the field is for, or in which unit. */
   readonly hint?: ReactNode;

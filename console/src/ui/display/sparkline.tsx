@@ -26,7 +26,7 @@ export function Sparkline({ values, label }: SparklineProps): ReactNode {
 }
 
 /** A null leaves a gap. */
-export function sparkPath(values: readonly (number | null)[]): string {
+function sparkPath(values: readonly (number | null)[]): string {
   const most = Math.max(1e-9, ...values.map((value) => value ?? 0));
   const step = values.length < 2 ? 0 : WIDTH / (values.length - 1);
   let isDrawing = false;

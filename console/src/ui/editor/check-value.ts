@@ -17,7 +17,7 @@ export function checkValue(value: unknown, schema: JsonSchema, pointer = ''): re
   return problems.slice(0, PROBLEMS_MAX);
 }
 
-export const escapePointer = (name: string): string => name.replaceAll('~', '~0').replaceAll('/', '~1');
+const escapePointer = (name: string): string => name.replaceAll('~', '~0').replaceAll('/', '~1');
 
 /** The steps of a pointer; digits stay text. */
 export function stepsOf(pointer: string): string[] {

@@ -1,7 +1,7 @@
 /** What can be typed at a place of a YAML text, by the schema. Goes by indentation, so it works in text that is not yet YAML. Pure. */
 import { literalsOf, plainOf, schemaAt, variantsOf, type JsonSchema } from './json-schema.ts';
 
-export interface Suggestion {
+interface Suggestion {
   readonly label: string;
   readonly insert: string;
   readonly detail: string;

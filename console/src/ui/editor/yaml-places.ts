@@ -7,7 +7,7 @@ export interface Place {
   readonly to: number;
 }
 
-export interface SyntaxProblem extends Place {
+interface SyntaxProblem extends Place {
   readonly message: string;
 }
 

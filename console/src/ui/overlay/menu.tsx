@@ -4,7 +4,7 @@ import { Button, type ButtonLook } from '../controls/button.tsx';
 import { later } from './later.ts';
 import { MenuSign } from './menu-sign.tsx';
 
-export interface MenuAction {
+interface MenuAction {
   readonly label: string;
   readonly onSelect: () => void;
   readonly isDangerous?: boolean;

@@ -87,7 +87,7 @@ export function readKong(value: unknown): KongDocument | { readonly problem: str
 }
 
 /** Marks of every record. */
-export function settleRecord(node: SourceNode): void {
+function settleRecord(node: SourceNode): void {
   node.noEffect(IDENTITY_REASON, ...IDENTITY);
 }
 

@@ -171,6 +171,6 @@ export class EventFeed {
 }
 
 /** As a server-sent event (WHATWG HTML section 9.2). */
-export function eventText(event: GatewayEvent): string {
+function eventText(event: GatewayEvent): string {
   return `id: ${event.id}\nevent: event\ndata: ${asciiJson(event)}\n\n`;
 }

@@ -107,7 +107,7 @@ const CHANGE_FIELDS = {
   changes: Type.Array(DeclaredChangeSchema, { description: 'The first 1,000.' }),
 };
 
-export const ConfigPlanSchema = Type.Object(
+const ConfigPlanSchema = Type.Object(
   {
     ...CHANGE_FIELDS,
     traffic: Type.Optional(
@@ -119,7 +119,7 @@ export const ConfigPlanSchema = Type.Object(
   { ...closed, title: 'ConfigPlanned' },
 );
 
-export const ConfigAppliedSchema = Type.Object(
+const ConfigAppliedSchema = Type.Object(
   {
     ...CHANGE_FIELDS,
     created_keys: Type.Array(CreatedKeySchema, { description: 'Keys whose values the gateway made.' }),

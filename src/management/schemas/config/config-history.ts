@@ -38,7 +38,7 @@ const HISTORY_FIELDS = {
   }),
 };
 
-export const ConfigVersionSchema = Type.Object(HISTORY_FIELDS, {
+const ConfigVersionSchema = Type.Object(HISTORY_FIELDS, {
   ...closed,
   title: 'ConfigVersion',
   description: 'One version of the configuration.',

@@ -6,7 +6,7 @@ import { id } from '../common.ts';
 const parent = (what: string) =>
   nullable(id(`Id of the ${what} that the record is in, or is. null: it is in none.`));
 
-export const FoundSchema = Type.Object(
+const FoundSchema = Type.Object(
   {
     kind: oneOf(['app', 'version', 'revision', 'endpoint', 'api_key', 'admin_token'], {
       description: 'What it is.',

@@ -7,7 +7,7 @@ const value = (description: string) =>
     description,
   });
 
-export const SettingSchema = Type.Object(
+const SettingSchema = Type.Object(
   {
     name: Type.String({ description: 'Name of the environment variable.' }),
     group: Type.String({ description: 'Title of its section in the docs.' }),

@@ -5,7 +5,7 @@ import { closed, dateTime, nullable, oneOf } from '../../../model/schema-pieces.
 const count = (description: string) => Type.Integer({ minimum: 0, description });
 const ms = (description: string) => nullable(Type.Number({ minimum: 0, description }));
 
-export const DatabaseStateSchema = Type.Object(
+const DatabaseStateSchema = Type.Object(
   {
     driver: Type.String({
       description: '`sqlite` or `postgres`; `none`: the configuration comes from files.',
@@ -24,7 +24,7 @@ export const DatabaseStateSchema = Type.Object(
   { ...closed, title: 'DatabaseState' },
 );
 
-export const LimitStoreStateSchema = Type.Object(
+const LimitStoreStateSchema = Type.Object(
   {
     kind: oneOf(['single', 'cluster', 'sentinel'], { description: 'As the setting names it.' }),
     address: Type.String({ description: '`GATEWAY_REDIS_URL` without user and password.' }),
@@ -38,7 +38,7 @@ export const LimitStoreStateSchema = Type.Object(
   { ...closed, title: 'LimitStoreState' },
 );
 
-export const LimitCountersSchema = Type.Object(
+const LimitCountersSchema = Type.Object(
   {
     counters: count('Counters in use: one for each caller of each limit.'),
     bytes: count('Memory of these counters.'),
@@ -49,7 +49,7 @@ export const LimitCountersSchema = Type.Object(
   { ...closed, title: 'LimitCounters' },
 );
 
-export const ListenerCertificateSchema = Type.Object(
+const ListenerCertificateSchema = Type.Object(
   {
     listener: oneOf(['traffic', 'management', 'backends'], {
       description:
@@ -112,7 +112,7 @@ export const GatewayStateSchema = Type.Object(
 
 export type GatewayState = Static<typeof GatewayStateSchema>;
 
-export const NodeStateSchema = Type.Object(
+const NodeStateSchema = Type.Object(
   {
     node: Type.String({ description: 'Name of the gateway.' }),
     is_self: Type.Boolean({ description: 'Whether it is the one that answers.' }),

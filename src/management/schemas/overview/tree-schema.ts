@@ -6,7 +6,7 @@ import { RevisionHealthSchema } from '../revision-health.ts';
 
 const count = (description: string) => Type.Integer({ minimum: 0, description });
 
-export const TreeRevisionSchema = Type.Object(
+const TreeRevisionSchema = Type.Object(
   {
     id: id('Id of the revision.'),
     revision: Type.String({ description: 'Label of the revision.' }),

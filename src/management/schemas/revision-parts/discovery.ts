@@ -3,7 +3,7 @@ import { Type, type Static } from 'typebox';
 import { closed, oneOf } from '../../../model/schema-pieces.ts';
 import { TARGETS_MAX, TargetSchema } from './targets.ts';
 
-export const DISCOVERY_TYPES = ['dns', 'dns_srv', 'file'] as const;
+const DISCOVERY_TYPES = ['dns', 'dns_srv', 'file'] as const;
 /** Longest path of a file with targets, in characters. */
 const PATH_MAX = 512;
 

@@ -42,7 +42,7 @@ const description =
 
 export const TargetsSchema = Type.Array(TargetSchema, { maxItems: TARGETS_MAX, description });
 
-export const TargetInputSchema = Type.Object(
+const TargetInputSchema = Type.Object(
   {
     ...TargetSchema.properties,
     port: Type.Optional(TargetSchema.properties.port),

@@ -129,7 +129,7 @@ export function readList(
 }
 
 /** All targets of a revision as it is written; of the short form, its one. What a file lists is not known here. */
-export function targetsOf({
+function targetsOf({
   backend_host: host,
   backend_port: port,
   targets,

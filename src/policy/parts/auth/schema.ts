@@ -5,7 +5,7 @@ import { HTTP_URL_PATTERN, TOKEN_PATTERN } from '../../../model/patterns.ts';
 import { closed, oneOf } from '../../../model/schema-pieces.ts';
 import { MtlsSettingsSchema } from './mtls/mtls-schema.ts';
 
-export const JwtSettingsSchema = Type.Object(
+const JwtSettingsSchema = Type.Object(
   {
     issuer: Type.Optional(
       Type.String({ minLength: 1, maxLength: 2048, description: 'The `iss` that a token must have.' }),

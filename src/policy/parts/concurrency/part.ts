@@ -62,13 +62,13 @@ export const CONCURRENCY = definePart({
   compile: compileConcurrency,
 });
 
-export interface ConcurrencyLimiter {
+interface ConcurrencyLimiter {
   readonly cap: ConcurrencyCap;
   readonly subjectOf: SubjectOf;
 }
 
 /** @returns undefined where no level has a cap or the most specific one switches it off */
-export function concurrencyLimiter(
+function concurrencyLimiter(
   effective: EffectivePolicy,
   app: AppName,
   ipv6PrefixBits: number,

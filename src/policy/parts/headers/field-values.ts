@@ -71,7 +71,7 @@ function encoded(text: string): string {
 }
 
 /** The characters of a text that may stand in a field value. */
-export function fieldCharacters(text: string): string {
+function fieldCharacters(text: string): string {
   let kept = '';
   let from = 0;
   for (let index = 0; index < text.length; index++) {

@@ -2,7 +2,7 @@
 import { Type, type Static } from 'typebox';
 import { closed, oneOf } from '../../../model/schema-pieces.ts';
 
-export const RETRY_CONDITIONS = ['connect', 'reset', 'timeout', '500', '502', '503', '504'] as const;
+const RETRY_CONDITIONS = ['connect', 'reset', 'timeout', '500', '502', '503', '504'] as const;
 export type RetryCondition = (typeof RETRY_CONDITIONS)[number];
 
 export const RetriesSchema = Type.Object(

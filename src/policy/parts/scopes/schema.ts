@@ -6,7 +6,7 @@ import type { PolicyValues } from '../../../model/policy.ts';
 const scope = Type.String({ pattern: SCOPE_PATTERN, maxLength: 256 });
 
 /** Of a policy, or of an API key. */
-export const scopesSchema = (description: string) =>
+const scopesSchema = (description: string) =>
   Type.Array(scope, { maxItems: 200, uniqueItems: true, description });
 
 export const ScopesSchema = scopesSchema('Scopes that a caller must hold, all of them (403).');

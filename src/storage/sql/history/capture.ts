@@ -31,7 +31,7 @@ export interface Captured {
 }
 
 /** Bytes of one write in memory; a write that changes more is not kept. */
-export const CAPTURED_BYTES_MAX = 64 * 1024 * 1024;
+const CAPTURED_BYTES_MAX = 64 * 1024 * 1024;
 /** Children read at once before they are deleted, and parents whose children are. */
 const BATCH_ROWS = 1_000;
 const PARENTS_PER_QUERY = 200;

@@ -10,7 +10,7 @@ import { firstEntry, keptRun } from './run.ts';
 
 /** Limits of one piece. */
 const VERSIONS_PER_PIECE = 1_000;
-export const RECORDS_PER_PIECE = 1_000;
+const RECORDS_PER_PIECE = 1_000;
 
 /** Whether there is something to remove; needs no write transaction. */
 export async function needsCompaction(db: Kysely<Tables>, bounds: HistoryBounds): Promise<boolean> {

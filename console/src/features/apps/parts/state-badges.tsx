@@ -42,7 +42,7 @@ export function backendText(revision: Revision): string {
 }
 
 /** As the API calls it in the health of the revision. */
-export function sourceText({ type, host, port, name, path }: NonNullable<Revision['discovery']>): string {
+function sourceText({ type, host, port, name, path }: NonNullable<Revision['discovery']>): string {
   if (type === 'dns') return `dns ${host}:${port}`;
   return type === 'dns_srv' ? `dns_srv ${name}` : `file ${path}`;
 }

@@ -2,14 +2,7 @@
 import { Fragment, useState, type ReactNode } from 'react';
 import { policyWords } from '../../../text/policies.ts';
 import { SelectField, TextArea, TextField } from '../../../ui/controls/field.tsx';
-import {
-  itemOf,
-  literalsOf,
-  memberOf,
-  plainOf,
-  variantsOf,
-  type JsonSchema,
-} from '../../../ui/editor/json-schema.ts';
+import { literalsOf, memberOf, plainOf, type JsonSchema } from '../../../ui/editor/json-schema.ts';
 import { isSame } from '../../save/merge-patch.ts';
 import { fieldsOf, linesOf, numberOf, setField, type PartForm } from './part-form.ts';
 
@@ -174,11 +167,6 @@ export function LinesAt(props: FieldAtProps & { readonly keepsEmpty?: boolean })
       onValue={change}
     />
   );
-}
-
-/** What the schema of a field says, for those that are drawn in another way. */
-export function isListOfChoices(schema: JsonSchema): boolean {
-  return literalsOf(itemOf(schema)) !== undefined && variantsOf(schema).some(({ type }) => type === 'array');
 }
 
 export function textOf(value: unknown): string {

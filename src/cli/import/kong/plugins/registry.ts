@@ -86,10 +86,6 @@ const OPEN: Readonly<Record<string, string | undefined>> = {
 /** Auth first: limits and groups depend on how callers are known. */
 export const AUTH_PLUGINS: readonly string[] = ['key-auth', 'key-auth-enc', 'jwt'];
 
-export function isKnown(name: string): boolean {
-  return Object.hasOwn(TRANSLATORS, name);
-}
-
 export function translatePlugin(plugin: KongPlugin, context: PluginContext): TranslatedPlugin {
   const translate = Object.hasOwn(TRANSLATORS, plugin.name) ? TRANSLATORS[plugin.name] : undefined;
   if (translate === undefined) return refusePlugin(plugin.node, plugin.name);

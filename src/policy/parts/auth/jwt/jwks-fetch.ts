@@ -6,7 +6,7 @@ import { lookup } from 'node:dns';
 import type { Dispatcher } from 'undici';
 import type { Egress } from '../../../../egress/egress.ts';
 
-export const FETCH_TIMEOUT_MS = 5_000;
+const FETCH_TIMEOUT_MS = 5_000;
 const RESPONSE_BYTES_MAX = 1024 * 1024;
 const DEFAULT_PORTS: Readonly<Record<string, number>> = { 'http:': 80, 'https:': 443 };
 

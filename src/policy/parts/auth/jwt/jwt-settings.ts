@@ -8,7 +8,7 @@ import { isSymmetric } from './jwt-rules.ts';
 import type { JwtSettings } from '../schema.ts';
 import type { JwtDefaults } from '../../../dependencies.ts';
 
-export type JwtKeys =
+type JwtKeys =
   | { readonly kind: 'secret'; readonly secret: string }
   | { readonly kind: 'jwks'; readonly keys: readonly Readonly<Record<string, unknown>>[] }
   | { readonly kind: 'jwks_uri'; readonly uri: string };

@@ -34,7 +34,7 @@ export interface KeysUnavailable {
 /** The caller, why the credential is refused, or that it cannot be checked. */
 export type Identity = Caller | CredentialProblem | KeysUnavailable;
 
-export interface JwtVerifier {
+interface JwtVerifier {
   /** @param authorization a field value: of the scheme `Bearer`, or the token alone */
   identify(authorization: string, nowMs: number): Identity | Promise<Identity>;
 }

@@ -9,7 +9,7 @@
  */
 
 /** RFC 7518 section 3.3. */
-export const RSA_BITS_MIN = 2048;
+const RSA_BITS_MIN = 2048;
 /** OpenSSL verifies with no longer key. */
 const RSA_BITS_MAX = 16_384;
 const ROCA_GENERATOR = 65_537;

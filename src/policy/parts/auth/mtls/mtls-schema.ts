@@ -7,9 +7,9 @@ import {
 } from '../../../../model/patterns.ts';
 import { closed, oneOf } from '../../../../model/schema-pieces.ts';
 
-export const CERTIFICATE_CALLERS_MAX = 1_000;
+const CERTIFICATE_CALLERS_MAX = 1_000;
 
-export const CertificateCallerSchema = Type.Object(
+const CertificateCallerSchema = Type.Object(
   {
     from: oneOf(['san_uri', 'san_dns', 'san_email', 'subject', 'fingerprint'], {
       description:
