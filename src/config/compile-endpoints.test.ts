@@ -78,7 +78,7 @@ function answers(of: SnapshotHolder<EffectivePolicy>, paths: readonly string[]):
       return found?.revisions.map((revision) => {
         const route = findRoute(revision.endpoints, asked, found.gatewayPath.length, method);
         if (route === undefined) return [revision.id, revision.fallback?.policy];
-        const { version: ownVersion, revision: ownRevision, metrics: _metrics, ...rest } = route;
+        const { version: ownVersion, revision: ownRevision, report: _report, ...rest } = route;
         return { ...rest, ids: [ownVersion.id, ownRevision.id], same: ownRevision === revision };
       });
     }),

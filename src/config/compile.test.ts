@@ -275,7 +275,7 @@ describe('routes', () => {
       backendPath: '/{y}/{x}',
       backendParts: ['/', 3, '/', 1, ''],
       isInUse: false,
-      metrics: undefined,
+      report: undefined,
     });
     expect(findRoute(revision.endpoints, '/files/q/', 0, 'PUT')).toMatchObject({
       active: false,

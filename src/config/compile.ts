@@ -242,7 +242,7 @@ function createFallback<P>(
     effective: pair.effective,
     policy: pair.policy,
     isInUse: false,
-    metrics: undefined,
+    report: undefined,
   };
 }
 
@@ -273,7 +273,7 @@ export function compileEndpoint<P>(
     effective: pair.effective,
     policy: pair.policy,
     isInUse: false,
-    metrics: undefined,
+    report: undefined,
   };
   return { segments, value: route };
 }

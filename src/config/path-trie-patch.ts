@@ -26,7 +26,7 @@ export function replaceEntry<T extends { readonly method: string }>(
   index: number,
   value: T,
 ): PathTrie<T> {
-  return { ...trie, entries: trie.entries.with(index, value), known: undefined };
+  return { ...trie, entries: trie.entries.with(index, value), lenient: undefined };
 }
 
 /** @param index in `entries` */
@@ -46,7 +46,7 @@ export function removeEntry<T extends { readonly method: string }>(
     }
   }
   const entries = trie.entries.toSpliced(index, 1);
-  return { ...trie, nodes, entries, removed: trie.removed + 1, known: undefined };
+  return { ...trie, nodes, entries, removed: trie.removed + 1, lenient: undefined };
 }
 
 /** The trie with one more entry, or the entry that conflicts with it. */
@@ -80,7 +80,7 @@ export function addEntry<T extends { readonly method: string }>(
       if ((nodes[each + FIRST_ENTRY] as number) > first) add(nodes, each + FIRST_ENTRY, 1);
     }
   }
-  return { nodes, text: draft.text, entries, depth, removed: trie.removed, known: undefined };
+  return { nodes, text: draft.text, entries, depth, removed: trie.removed, lenient: undefined };
 }
 
 interface Draft {

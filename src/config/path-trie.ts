@@ -28,8 +28,22 @@ export interface PathTrie<T extends { readonly method: string }> {
   readonly depth: number;
   /** The number of entries removed since the trie was built (path-trie-patch.ts). */
   readonly removed: number;
-  /** Owned by proxy/: data derived from the entries on first use. */
-  known: unknown;
+  /** Owned by proxy/ambiguous-path.ts: found out on first use. */
+  lenient: LenientReadings<T> | undefined;
+}
+
+/** What a backend that reads paths leniently could take the paths of a trie for. */
+export interface LenientReadings<T> {
+  /** It makes no difference which entry such a backend serves. */
+  readonly isUniform: boolean;
+  /** By lenient path; undefined if every path is its own lenient reading. */
+  readonly byLenientPath: PathTrie<Alike<T>> | undefined;
+}
+
+/** The entries that have the same lenient path and method. */
+export interface Alike<T> {
+  readonly method: string;
+  readonly entries: T[];
 }
 
 export const FIRST_ENTRY = 0;
@@ -205,7 +219,7 @@ const EMPTY: PathTrie<never> = Object.freeze({
   entries: [],
   depth: 0,
   removed: 0,
-  known: undefined,
+  lenient: undefined,
 });
 
 /** Builds the trie, or returns two entries that conflict. */
@@ -232,7 +246,7 @@ export function buildPathTrie<T extends { readonly method: string }>(
     entries: entries.slice(),
     depth,
     removed: 0,
-    known: undefined,
+    lenient: undefined,
   };
 }
 

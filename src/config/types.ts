@@ -1,6 +1,6 @@
 /**
  * The compiled configuration that the proxy reads. All of it is data that is built once per change and read per
- * request. The only mutable members are the metrics slot of a route, the state of the weighted choice, the endpoints of
+ * request. The only mutable members are the report of a route, the state of the weighted choice, the endpoints of
  * a revision, and references that change when a version is taken into use; all are owned by the worker's single thread.
  * `P` is the type that policy/ compiles an effective policy to.
  */
@@ -12,6 +12,7 @@ import type {
   CircuitBreakerSettings,
   VersionStatus,
 } from '../model/resources.ts';
+import type { RouteLabels } from '../observe/access-log.ts';
 import type { PathTrie } from './path-trie.ts';
 import type { StoredApiKey } from '../model/resources.ts';
 import type { WeightedChoice } from './weights.ts';
@@ -174,6 +175,11 @@ export interface CompiledRevision<P> {
   targetsSlot: TargetsSlot | undefined;
 }
 
+/** What is counted for a route, as seen by the configuration. */
+export interface ReportSlot {
+  readonly labels: RouteLabels;
+}
+
 export interface CompiledRoute<P> {
   readonly version: CompiledVersion<P>;
   readonly revision: CompiledRevision<P>;
@@ -196,8 +202,8 @@ export interface CompiledRoute<P> {
   readonly policy: P;
   /** Whether a request has matched it (in-use.ts). */
   readonly isInUse: boolean;
-  /** Owned by observe/: the metrics record of this route, created on first use. */
-  metrics: unknown;
+  /** Owned by control/workers/worker-observer.ts: what is counted for this route, created on first use. */
+  report: ReportSlot | undefined;
 }
 
 /** What the proxy reads. Replaced as a whole; a running exchange keeps the objects that it started with. */

@@ -6,25 +6,19 @@
  * disabled route, or to another version; see docs/explanation/decisions/ambiguous-paths.md. A path that is registered
  * as it is, without parameter or wildcard, is never refused.
  *
- * Owns the lenient readings of a revision's endpoints, which their trie keeps (`known`).
+ * Owns the lenient readings of a revision's endpoints, which their trie keeps (`lenient`).
  */
 import { canonicalHost, entryFor } from '../http/fields/host-name.ts';
 import { isPlainPath, lenientPath } from '../http/paths/lenient-path.ts';
-import { buildPathTrie, findRoute, type PathTrie, type PathTrieEntry } from '../config/path-trie.ts';
+import {
+  buildPathTrie,
+  findRoute,
+  type Alike,
+  type LenientReadings,
+  type PathTrie,
+  type PathTrieEntry,
+} from '../config/path-trie.ts';
 import type { CompiledRoute, Snapshot } from '../config/types.ts';
-
-/** The routes that have the same lenient path and method. */
-interface Alike<P> {
-  readonly method: string;
-  readonly routes: CompiledRoute<P>[];
-}
-
-interface Endpoints<P> {
-  /** All of them and the fallback are active and have the same policy. */
-  readonly isUniform: boolean;
-  /** By lenient path; undefined if every path is its own lenient reading. */
-  readonly byLenientPath: PathTrie<Alike<P>> | undefined;
-}
 
 /**
  * How else a backend could read the path, as the end of a sentence; undefined if the path is not ambiguous.
@@ -53,7 +47,7 @@ export function ambiguousWith<P>(
     const alike =
       byLenientPath === undefined
         ? findRoute(endpoints, rest, 0, asked)
-        : findRoute(byLenientPath, rest, 0, asked)?.routes.find((each) => differs(each, route));
+        : findRoute(byLenientPath, rest, 0, asked)?.entries.find((each) => differs(each, route));
     if (alike !== undefined && differs(alike, route)) return endpointText(alike);
   }
   return isPlain ? undefined : otherVersion(snapshot, route, path, authority);
@@ -66,7 +60,7 @@ function hasLowerCase(method: string): boolean {
 }
 
 /** Shared by all plain paths: a request to any of them needs no other memory. */
-const UNIFORM: Endpoints<never> = { isUniform: true, byLenientPath: undefined };
+const UNIFORM: LenientReadings<never> = { isUniform: true, byLenientPath: undefined };
 
 /** An endpoint overrides a wildcard above it for all of its matches. */
 function differs<P>(alike: CompiledRoute<P>, route: CompiledRoute<P>): boolean {
@@ -105,29 +99,29 @@ function namesHostBetter(first: readonly string[], second: readonly string[], au
   return other === undefined || entry === host || (other !== host && entry.length > other.length);
 }
 
-function endpointsOf<P>({ revision }: CompiledRoute<P>): Endpoints<P> {
+/** Uniform: all endpoints and the fallback are active and have the same policy. */
+function endpointsOf<P>({ revision }: CompiledRoute<P>): LenientReadings<CompiledRoute<P>> {
   const { endpoints, fallback } = revision;
-  let found = endpoints.known as Endpoints<P> | undefined;
-  if (found === undefined) {
-    const routes = fallback === undefined ? endpoints.entries : [...endpoints.entries, fallback];
-    const isUniform = routes.every((each) => each.active && each.effective === routes[0]?.effective);
-    found = isUniform ? UNIFORM : { isUniform, byLenientPath: lenientTrie(endpoints.entries) };
-    endpoints.known = found;
-  }
-  return found;
+  if (endpoints.lenient !== undefined) return endpoints.lenient;
+  const routes = fallback === undefined ? endpoints.entries : [...endpoints.entries, fallback];
+  const isUniform = routes.every((each) => each.active && each.effective === routes[0]?.effective);
+  return (endpoints.lenient = isUniform
+    ? UNIFORM
+    : { isUniform, byLenientPath: lenientTrie(endpoints.entries) });
 }
 
 /** undefined if every endpoint's path is its own lenient reading. */
-function lenientTrie<P>(routes: readonly CompiledRoute<P>[]): PathTrie<Alike<P>> | undefined {
+function lenientTrie<P>(routes: readonly CompiledRoute<P>[]): PathTrie<Alike<CompiledRoute<P>>> | undefined {
   const paths = routes.map(({ template, version }) => template.slice(version.gatewayPath.length));
   if (paths.every((path) => isPlainPath(path.replaceAll(PARAMETER, 'x')))) return undefined;
-  const byShape = new Map<string, PathTrieEntry<Alike<P>>>();
+  const byShape = new Map<string, PathTrieEntry<Alike<CompiledRoute<P>>>>();
   for (const [index, route] of routes.entries()) {
     const segments = lenientSegments(paths[index] ?? '/');
     const key = `${route.method} ${segments.join('/').replaceAll(PARAMETER, '{}')}`;
     const entry = byShape.get(key);
-    if (entry === undefined) byShape.set(key, { segments, value: { method: route.method, routes: [route] } });
-    else entry.value.routes.push(route);
+    if (entry === undefined)
+      byShape.set(key, { segments, value: { method: route.method, entries: [route] } });
+    else entry.value.entries.push(route);
   }
   const trie = buildPathTrie([...byShape.values()]);
   // No two entries have the same method and shape.

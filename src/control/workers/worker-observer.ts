@@ -56,13 +56,21 @@ export interface WorkerObserverDeps {
   breakerOf(revisionId: string): Breaker | undefined;
 }
 
-interface RouteReport {
+/** Where the exchanges of one route are counted; its compiled route keeps it. */
+class RouteReport {
   readonly labels: RouteLabels;
   readonly record: RouteRecord;
   readonly upstream: RevisionRecord;
   /** undefined: switched off. */
   readonly stats: StatsTarget | undefined;
-  readonly slowest: Slowest;
+  readonly slowest = new Slowest(SLOWEST_SHARE);
+
+  constructor(route: Route, { metrics, stats }: WorkerObserverDeps) {
+    this.labels = labelsOf(route);
+    this.record = metrics.routeRecord(this.labels);
+    this.upstream = metrics.revisionRecord(revisionLabelsOf(route.version, route.revision));
+    this.stats = stats?.targetOf(route);
+  }
 }
 
 /** The setting behind each reason for a refusal, as the log names it. */
@@ -326,15 +334,9 @@ export class WorkerObserver implements ProxyObserver {
 
   /** Created at the first request of a route and kept on it. */
   #reportOf(route: Route): RouteReport {
-    const known = route.metrics as RouteReport | undefined;
-    if (known !== undefined) return known;
-    const labels = labelsOf(route);
-    const { metrics } = this.#deps;
-    const upstream = metrics.revisionRecord(revisionLabelsOf(route.version, route.revision));
-    const stats = this.#deps.stats?.targetOf(route);
-    const slowest = new Slowest(SLOWEST_SHARE);
-    const report = { labels, record: metrics.routeRecord(labels), upstream, stats, slowest };
-    route.metrics = report;
+    if (route.report instanceof RouteReport) return route.report;
+    const report = new RouteReport(route, this.#deps);
+    route.report = report;
     return report;
   }
 }
