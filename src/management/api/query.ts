@@ -9,6 +9,7 @@ import { PAGE_LIMIT_DEFAULT, PAGE_LIMIT_MAX } from '../schemas/common.ts';
 import { jsonSchema, type JsonSchema } from '../../model/json-schema.ts';
 import type { Page, PageRequest } from '../../storage/repository.ts';
 import { fail, type Failure, type PageInfo } from './failure.ts';
+import { normalizeTime } from '../write/rules/times.ts';
 import { validate } from './validate.ts';
 
 /** A parameter that may be repeated is a list. */
@@ -81,6 +82,24 @@ function convert(schema: JsonSchema, text: string): string | number | boolean {
   if (schema.type === 'integer' && /^(?:0|[1-9][0-9]{0,14})$/.test(text)) return Number(text);
   if (schema.type === 'boolean' && (text === 'true' || text === 'false')) return text === 'true';
   return text;
+}
+
+/** A moment in a query, in the form in which times are stored; undefined: it is not asked for. */
+export function queryTime(query: Query, name: string): string | undefined | Failure {
+  const text = query[name];
+  if (text === undefined) return undefined;
+  const time = normalizeTime(String(text));
+  return time ?? fail('invalid_query', `The query parameter "${name}" is not a date that exists`);
+}
+
+/** Adds `since` and `until` of a query to a filter. */
+export function addPeriod(query: Query, filter: { since?: string; until?: string }): Failure | undefined {
+  for (const name of ['since', 'until'] as const) {
+    const time = queryTime(query, name);
+    if (typeof time === 'object') return time;
+    if (time !== undefined) filter[name] = time;
+  }
+  return undefined;
 }
 
 /** The page that a query asks for; a cursor that was not made by `pageInfo` is 400. */

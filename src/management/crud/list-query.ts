@@ -7,8 +7,7 @@ import { closed, oneOf } from '../../model/schema-pieces.ts';
 import { LIST_ORDERS, type ListOrder } from '../../storage/repository.ts';
 import { STATUSES, type FilteredTable, type ListFilter } from '../../storage/list-filter.ts';
 import { fail, type Failure } from '../api/failure.ts';
-import { PAGE_FIELDS, PAGE_QUERY, type Query } from '../api/query.ts';
-import { normalizeTime } from '../write/rules/times.ts';
+import { PAGE_FIELDS, PAGE_QUERY, queryTime, type Query } from '../api/query.ts';
 
 const TEXT_CHARS_MAX = 200;
 const LABELS_MAX = 10;
@@ -62,10 +61,8 @@ export function listFilter(query: Query, nowMs: number): ListFilter | Failure | 
   if (label === undefined && text === undefined && status === undefined && since === undefined) {
     return undefined;
   }
-  const updatedSince = since === undefined ? undefined : normalizeTime(String(since));
-  if (since !== undefined && updatedSince === undefined) {
-    return fail('invalid_query', 'The query parameter "updated_since" is not a date that exists');
-  }
+  const updatedSince = queryTime(query, 'updated_since');
+  if (typeof updatedSince === 'object') return updatedSince;
   const labels: [string, string][] = [];
   for (const each of Array.isArray(label) ? (label as readonly string[]) : []) {
     const colon = each.indexOf(':');

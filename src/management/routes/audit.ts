@@ -8,10 +8,9 @@ import { AuditEntrySchema, listSchema } from '../schemas/envelope.ts';
 import { jsonSchema } from '../../model/json-schema.ts';
 import type { AuditFilter } from '../../storage/repository.ts';
 import type { ManagementContext } from '../context.ts';
-import { fail, isFailure, listAnswer, type Failure } from '../api/failure.ts';
+import { isFailure, listAnswer, type Failure } from '../api/failure.ts';
 import { API_PREFIX, type Operation } from '../api/operation.ts';
-import { PAGE_FIELDS, pageInfo, pageRequest, type Query } from '../api/query.ts';
-import { normalizeTime } from '../write/rules/times.ts';
+import { PAGE_FIELDS, pageInfo, pageRequest, addPeriod, type Query } from '../api/query.ts';
 
 const equals = (description: string) =>
   Type.Optional(Type.String({ minLength: 1, maxLength: 512, description }));
@@ -76,12 +75,5 @@ function filterOf(query: Query): AuditFilter | Failure {
   for (const name of Object.keys(FIELDS)) {
     if (query[name] !== undefined) filter[name] = String(query[name]);
   }
-  for (const name of ['since', 'until']) {
-    if (query[name] === undefined) continue;
-    const time = normalizeTime(String(query[name]));
-    if (time === undefined)
-      return fail('invalid_query', `The query parameter "${name}" is not a date that exists`);
-    filter[name] = time;
-  }
-  return filter;
+  return addPeriod(query, filter) ?? filter;
 }

@@ -13,7 +13,14 @@ import type { ConfigReader } from '../../storage/repository.ts';
 import type { Actor } from '../access/admin-auth.ts';
 import { answer, fail, isFailure, notFound, type Failure } from '../api/failure.ts';
 import { API_PREFIX, type Call, type Operation } from '../api/operation.ts';
-import { countedPageRequest, PAGE_FIELDS, PAGE_QUERY, pageInfo, type Query } from '../api/query.ts';
+import {
+  countedPageRequest,
+  PAGE_FIELDS,
+  PAGE_QUERY,
+  pageInfo,
+  type Query,
+  addPeriod,
+} from '../api/query.ts';
 import type { ManagementContext } from '../context.ts';
 import { presentChanges } from '../declaration/present-changes.ts';
 import { declaredThen, configVersionOf, notKept } from '../history/kept-versions.ts';
@@ -27,7 +34,6 @@ import {
 } from '../schemas/config/config-history.ts';
 import { envelopeSchema } from '../schemas/envelope.ts';
 import { maskRecord } from '../write/policy-secrets-view.ts';
-import { normalizeTime } from '../write/rules/times.ts';
 import { presentKey } from './resources/tokens.ts';
 
 const VERSIONS = `${API_PREFIX}/config/versions`;
@@ -112,13 +118,8 @@ function listOperation(context: ManagementContext): Operation {
 async function filterOf(reader: ConfigReader, query: Query): Promise<HistoryFilter | Failure> {
   const filter: Record<string, string> = {};
   for (const name of ['actor', 'source']) if (query[name] !== undefined) filter[name] = String(query[name]);
-  for (const name of ['since', 'until']) {
-    if (query[name] === undefined) continue;
-    const time = normalizeTime(String(query[name]));
-    if (time === undefined)
-      return fail('invalid_query', `The query parameter "${name}" is not a date that exists`);
-    filter[name] = time;
-  }
+  const refused = addPeriod(query, filter);
+  if (refused !== undefined) return refused;
   if (query['app'] !== undefined) {
     const reference = String(query['app']);
     filter['app_id'] = (await reader.findApp(reference))?.id ?? reference;

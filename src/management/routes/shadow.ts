@@ -18,11 +18,10 @@ import {
 import type { CallerCount, ShadowRow } from '../../observe/shadow-tally.ts';
 import type { ShadowReport, ShadowReportFilter } from '../../observe/shadow-report.ts';
 import type { ManagementContext } from '../context.ts';
-import { answer, emptyAnswer, fail, isFailure, type Failure } from '../api/failure.ts';
+import { answer, emptyAnswer, isFailure, type Failure } from '../api/failure.ts';
 import { itemPath } from '../crud/locate.ts';
 import type { Operation } from '../api/operation.ts';
-import { NO_QUERY, type Query } from '../api/query.ts';
-import { normalizeTime } from '../write/rules/times.ts';
+import { NO_QUERY, queryTime, type Query } from '../api/query.ts';
 import { NOTHING_TOUCHED } from '../write/write.ts';
 import { apps, findAppScope } from './resources/apps.ts';
 
@@ -141,13 +140,11 @@ function resetReport(context: ManagementContext): Operation {
 }
 
 function filterOf(query: Query): ShadowReportFilter | Failure {
-  const { from, part, endpoint_id: endpoint } = query;
-  const time = from === undefined ? undefined : normalizeTime(String(from));
-  if (from !== undefined && time === undefined) {
-    return fail('invalid_query', 'The query parameter "from" is not a date that exists');
-  }
+  const { part, endpoint_id: endpoint } = query;
+  const from = queryTime(query, 'from');
+  if (typeof from === 'object') return from;
   return {
-    fromMs: time === undefined ? undefined : Date.parse(time),
+    fromMs: from === undefined ? undefined : Date.parse(from),
     part: part === undefined ? undefined : String(part),
     endpointId: endpoint === NO_ENDPOINT ? null : endpoint === undefined ? undefined : String(endpoint),
   };

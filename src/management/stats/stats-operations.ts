@@ -25,10 +25,9 @@ import type { ManagementContext } from '../context.ts';
 import { Admission } from '../api/admission.ts';
 import { answer, fail, isFailure, type Failure } from '../api/failure.ts';
 import { API_PREFIX, type Operation } from '../api/operation.ts';
-import type { Query } from '../api/query.ts';
+import { queryTime, type Query } from '../api/query.ts';
 import { findAppScope } from '../routes/resources/apps.ts';
 import { findVersionScope } from '../routes/resources/versions.ts';
-import { normalizeTime } from '../write/rules/times.ts';
 import { STATS_EXAMPLE, STATS_TOP_EXAMPLE } from './stats-examples.ts';
 import {
   SPARK_STEPS,
@@ -192,12 +191,9 @@ function stepOf({ step }: Query, window: WindowName): number | Failure {
   return fail('invalid_query', `The query parameter "step" must ${expected}`);
 }
 
-function sinceOf({ since }: Query): number | undefined | Failure {
-  if (since === undefined) return undefined;
-  const time = normalizeTime(String(since));
-  if (time === undefined)
-    return fail('invalid_query', 'The query parameter "since" is not a date that exists');
-  return Math.floor(Date.parse(time) / 1000);
+function sinceOf(query: Query): number | undefined | Failure {
+  const time = queryTime(query, 'since');
+  return typeof time === 'string' ? Math.floor(Date.parse(time) / 1000) : time;
 }
 
 function topView(

@@ -8,11 +8,10 @@ import type { EventFilter } from '../../../storage/event-store.ts';
 import type { LastingCall } from '../../access/lasting-call.ts';
 import { fail, isFailure, listAnswer, type Answer, type Failure } from '../../api/failure.ts';
 import { API_PREFIX, type Call, type Operation } from '../../api/operation.ts';
-import { PAGE_FIELDS, pageInfo, pageRequest, type Query } from '../../api/query.ts';
+import { PAGE_FIELDS, pageInfo, pageRequest, addPeriod, type Query } from '../../api/query.ts';
 import type { ManagementContext } from '../../context.ts';
 import { EventStream } from '../explain/event-stream.ts';
 import { listSchema } from '../../schemas/envelope.ts';
-import { normalizeTime } from '../../write/rules/times.ts';
 import {
   NO_EVENT,
   STREAMS_MAX,
@@ -169,14 +168,7 @@ async function filterOf({ repository }: ManagementContext, query: Query): Promis
       return fail('invalid_query', `The query parameter "app" must name an app; "${ref}" is none`);
     filter.app_ids = [id];
   }
-  for (const name of ['since', 'until'] as const) {
-    if (query[name] === undefined) continue;
-    const time = normalizeTime(String(query[name]));
-    if (time === undefined)
-      return fail('invalid_query', `The query parameter "${name}" is not a date that exists`);
-    filter[name] = time;
-  }
-  return filter;
+  return addPeriod(query, filter) ?? filter;
 }
 
 function withoutEnd({ until: _until, ...filter }: EventFilter): EventFilter {
