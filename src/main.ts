@@ -4,6 +4,7 @@
  */
 import { readFileSync } from 'node:fs';
 import { enableCompileCache } from 'node:module';
+import { messageOf } from './lib/error-message.ts';
 import type { CliIo } from './cli/io.ts';
 import type { Commands } from './cli/program.ts';
 import type { Settings } from './settings/settings.ts';
@@ -123,6 +124,6 @@ async function run([name = 'start', ...rest]: readonly string[]): Promise<void> 
 try {
   await run(process.argv.slice(2));
 } catch (error) {
-  complain(`headgate: ${error instanceof Error ? error.message : String(error)}`);
+  complain(`headgate: ${messageOf(error)}`);
   process.exit(EXIT_CODES.failed.code);
 }

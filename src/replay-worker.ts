@@ -12,6 +12,7 @@ import { OwnListeners } from './egress/own-listeners.ts';
 import { viaHops } from './http/fields/forwarded.ts';
 import { httpDate, systemClock } from './lib/clock.ts';
 import { requestIds } from './lib/ids.ts';
+import { messageOf } from './lib/error-message.ts';
 import { SharedConcurrencyStore } from './limits/concurrency.ts';
 import { SharedMemoryLimitStore } from './limits/local/local-store.ts';
 import type { ConfigChange } from './model/config.ts';
@@ -62,7 +63,7 @@ const concurrency = new SharedConcurrencyStore(limitMemory.concurrency, limitMem
 port.on('message', (question: TrialQuestion) => {
   void answerTo(question)
     .catch((error: unknown): TrialAnswer => {
-      return { type: 'failed', message: error instanceof Error ? error.message : String(error) };
+      return { type: 'failed', message: messageOf(error) };
     })
     .then((answer) => port.postMessage(answer));
 });

@@ -11,6 +11,7 @@ import { OwnListeners } from './egress/own-listeners.ts';
 import { viaHops } from './http/fields/forwarded.ts';
 import { httpDate, systemClock } from './lib/clock.ts';
 import { requestIds } from './lib/ids.ts';
+import { messageOf } from './lib/error-message.ts';
 import { SharedConcurrencyStore } from './limits/concurrency.ts';
 import { createAccessLog } from './observe/access-log.ts';
 import { createLogger, gapLine } from './observe/log.ts';
@@ -354,7 +355,7 @@ function tryApply(message: ApplyMessage): string | undefined {
     holder.apply(change);
     certificateRequests.outdate();
   } catch (error) {
-    return error instanceof Error ? error.message : String(error);
+    return messageOf(error);
   }
   for (const revisionId of removedRevisionIds) breakers.delete(revisionId);
   for (const [revisionId, memory] of entries) breakers.add(revisionId, memory);
@@ -376,7 +377,7 @@ function tryCertificates({ certificates: next }: CertificatesMessage): string | 
     listener.replaceCertificates(next);
     return undefined;
   } catch (error) {
-    return error instanceof Error ? error.message : String(error);
+    return messageOf(error);
   }
 }
 
@@ -409,7 +410,7 @@ async function listenIfReady(): Promise<void> {
     if (tls !== undefined) ownListeners.set('traffic_tls', tls);
     send({ type: 'listening', ports: { main, tls } });
   } catch (error) {
-    send({ type: 'listen_failed', message: error instanceof Error ? error.message : String(error) });
+    send({ type: 'listen_failed', message: messageOf(error) });
   }
 }
 

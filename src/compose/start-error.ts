@@ -1,4 +1,5 @@
 /** Stops a start and can be fixed by the operator: shown as one line, without a stack. */
+import { messageOf } from '../lib/error-message.ts';
 export class StartError extends Error {
   constructor(message: string, cause?: unknown) {
     super(message, { cause });
@@ -7,5 +8,5 @@ export class StartError extends Error {
 }
 
 export function startError(what: string, error: unknown): StartError {
-  return new StartError(`${what}: ${error instanceof Error ? error.message : String(error)}`, error);
+  return new StartError(`${what}: ${messageOf(error)}`, error);
 }

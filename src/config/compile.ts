@@ -9,6 +9,7 @@
  * Throws only CompileError, when the records do not fit together. All results are new objects, so a failure leaves
  * nothing half done. Does not compare versions with each other: holder.ts does.
  */
+import { messageOf } from '../lib/error-message.ts';
 import type { App, Endpoint, Revision } from '../model/resources.ts';
 import type { RevisionTree, VersionTree } from '../model/config.ts';
 import { CompileError } from './compile-error.ts';
@@ -216,7 +217,7 @@ export class RevisionPolicy<P> {
     } catch (error) {
       let owner = revision === undefined ? `app ${app.slug}` : `revision ${revision.revision}`;
       if (endpoint !== undefined) owner = `endpoint ${endpoint.method} ${endpoint.path}`;
-      const reason = error instanceof Error ? error.message : String(error);
+      const reason = messageOf(error);
       const id = (endpoint ?? revision ?? app).id;
       const field = endpoint === undefined ? 'default_policy' : 'policy_override';
       throw new CompileError(`Cannot compile the policy of ${owner}: ${reason}`, id, field, { cause: error });

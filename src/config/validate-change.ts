@@ -5,6 +5,7 @@
  * Needs only the change, and so no state that could be outdated. Storage checks what concerns other records: unique
  * paths and existing parents.
  */
+import { messageOf } from '../lib/error-message.ts';
 import type { ConfigChange, EndpointChange, VersionTree } from '../model/config.ts';
 import type { App, Version } from '../model/resources.ts';
 import { CompileError } from './compile-error.ts';
@@ -39,7 +40,7 @@ function validateAppPolicy<P>(app: App, compilePolicy: PolicyCompiler<P>): void 
   try {
     compilePolicy(mergePolicy(app), app);
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = messageOf(error);
     const message = `Cannot compile the policy of app ${app.slug}: ${reason}`;
     throw new CompileError(message, app.id, 'default_policy', { cause: error });
   }

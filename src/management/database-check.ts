@@ -7,6 +7,7 @@
  */
 import type { Clock } from '../lib/clock.ts';
 import { withTimeout } from '../lib/with-timeout.ts';
+import { messageOf } from '../lib/error-message.ts';
 import { StorageUnavailable, type Repository } from '../storage/repository.ts';
 
 /** A database that has not answered by then is reported as down. */
@@ -115,7 +116,7 @@ export class DatabaseCheck {
   #note(db: DatabaseProblem['db'] | 'ok', error: unknown): void {
     if (db === this.#db) return;
     this.#db = db;
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = messageOf(error);
     if (db === 'ok') this.#log.info('the database can be used again');
     else if (db === 'error') this.#log.error({ reason }, 'the database cannot be used');
     else this.#log.error({ reason }, 'the database cannot be written');

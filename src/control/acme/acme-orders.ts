@@ -6,6 +6,7 @@
  */
 import { timestamp, type Clock } from '../../lib/clock.ts';
 import { randomFraction } from '../../lib/ids.ts';
+import { messageOf } from '../../lib/error-message.ts';
 import type { Logger } from '../../observe/log.ts';
 import type { AcmeSettings } from '../../settings/settings.ts';
 import { AcmeLeaseLost, type AcmeCertificate, type AcmeStore } from '../../storage/acme-store.ts';
@@ -303,7 +304,7 @@ export class AcmeOrders {
       return this.#forgetAccount(error);
     if (!(error instanceof OrderFailed || error instanceof AcmeProblem))
       this.#deps.log.error({ err: error, name }, 'an order for a certificate ended unexpectedly');
-    return this.#fail(name, error instanceof Error ? error.message : String(error));
+    return this.#fail(name, messageOf(error));
   }
 
   /** @param isOwn nothing was asked of the authority */
@@ -400,7 +401,7 @@ export class AcmeOrders {
       this.#hasLease = false;
       return;
     }
-    const message = error instanceof Error ? error.message : String(error);
+    const message = messageOf(error);
     if (message === this.#databaseProblem) return;
     this.#databaseProblem = message;
     this.#deps.log.warn({ err: error }, 'certificates cannot be looked after; trying again');

@@ -6,6 +6,7 @@
  */
 import { readFile, stat } from 'node:fs/promises';
 import { timestamp, type Clock } from '../../lib/clock.ts';
+import { messageOf } from '../../lib/error-message.ts';
 import type { Logger } from '../../observe/log.ts';
 import {
   CertificateReminder,
@@ -187,8 +188,4 @@ export class CertificateWatch {
 
 function isSame(a: readonly CertificatePair[], b: readonly CertificatePair[]): boolean {
   return a.every(({ cert, key }, index) => cert === b[index]?.cert && key === b[index]?.key);
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

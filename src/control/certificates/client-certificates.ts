@@ -8,6 +8,7 @@ import { readdir, stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { readBoundedFile } from '../../declaration/bounded-file.ts';
 import { timestamp, type Clock } from '../../lib/clock.ts';
+import { messageOf } from '../../lib/error-message.ts';
 import { CERTIFICATE_NAME_PATTERN } from '../../model/patterns.ts';
 import type { Logger } from '../../observe/log.ts';
 import {
@@ -203,8 +204,4 @@ function readPair(files: readonly string[]): CertificatePair | { readonly error:
 async function stampOf(path: string): Promise<string> {
   const found = await stat(path, { bigint: true }).catch(() => undefined);
   return found === undefined ? 'none' : `${found.mtimeNs}:${found.ctimeNs}:${found.ino}:${found.size}`;
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

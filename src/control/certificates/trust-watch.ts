@@ -9,6 +9,7 @@ import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { readBoundedFile } from '../../declaration/bounded-file.ts';
 import { timestamp, type Clock } from '../../lib/clock.ts';
+import { messageOf } from '../../lib/error-message.ts';
 import { CERTIFICATE_NAME_PATTERN } from '../../model/patterns.ts';
 import type { Logger } from '../../observe/log.ts';
 import type { CertificateFacts } from '../../proxy/downstream/tls/tls-certificate.ts';
@@ -136,7 +137,7 @@ export class TrustWatch {
   /** Reads what has changed; never rejects. */
   check(): Promise<void> {
     this.#checking ??= this.#check()
-      .catch((error: unknown) => this.#complain('', error instanceof Error ? error.message : String(error)))
+      .catch((error: unknown) => this.#complain('', messageOf(error)))
       .finally(() => (this.#checking = undefined));
     return this.#checking;
   }

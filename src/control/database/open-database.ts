@@ -1,6 +1,7 @@
 /** Opens the database of the settings, or only migrates its schema. */
 import { hostname } from 'node:os';
 import type { Clock } from '../../lib/clock.ts';
+import { messageOf } from '../../lib/error-message.ts';
 import type { HistoryBounds } from '../../model/history/config-history.ts';
 import { SECRET_PLACES } from '../../policy/secret-places.ts';
 import type { Settings } from '../../settings/settings.ts';
@@ -76,7 +77,7 @@ export function makeOwnFolder({ kind, folder }: DatabaseLocation): void {
     makeFolder(folder, 0o700);
   } catch (error) {
     throw new StorageRefused(
-      `Cannot make the folder "${folder}" for the snapshot file: ${error instanceof Error ? error.message : String(error)}; expected GATEWAY_SNAPSHOT_FILE to name a file in a folder that Headgate may write, or off`,
+      `Cannot make the folder "${folder}" for the snapshot file: ${messageOf(error)}; expected GATEWAY_SNAPSHOT_FILE to name a file in a folder that Headgate may write, or off`,
       error,
     );
   }

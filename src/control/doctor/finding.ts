@@ -22,6 +22,3 @@ export const error = (check: string, detail: string, fix: string): Finding => ({
   detail,
   fix,
 });
-
-export const messageOf = (thrown: unknown): string =>
-  thrown instanceof Error ? thrown.message : String(thrown);

@@ -1,8 +1,9 @@
 /** Whether this user may read and write what the gateway keeps in files, and whether others may read it. */
 import { accessSync, constants, statfsSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { messageOf } from '../../lib/error-message.ts';
 import type { DatabaseLocation } from '../database/database-location.ts';
-import { error, messageOf, ok, warning, type Finding } from './finding.ts';
+import { error, ok, warning, type Finding } from './finding.ts';
 
 /** A database of this size is not large; below it the disk may fill within a day of history. */
 const FREE_BYTES_WARN = 512 * 1_048_576;

@@ -1,13 +1,14 @@
 /** Whether the database and the limit store answer and are what this program needs. Changes nothing in either. */
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Clock } from '../../lib/clock.ts';
+import { messageOf } from '../../lib/error-message.ts';
 import { createCommander } from '../../limits/shared/redis-client.ts';
 import { parseRedisUrl, redisAddress } from '../../model/redis-url.ts';
 import type { Settings } from '../../settings/settings.ts';
 import { lookAtSqlite } from '../../storage/sqlite/look-at-sqlite.ts';
 import type { DatabaseLocation } from '../database/database-location.ts';
 import { openDatabase } from '../database/open-database.ts';
-import { error, messageOf, ok, warning, type Finding } from './finding.ts';
+import { error, ok, warning, type Finding } from './finding.ts';
 
 const MIGRATE = 'run headgate migrate, after a backup';
 const NEWER = 'run the version of Headgate that made it, or a later one; or restore a backup';

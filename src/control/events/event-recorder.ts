@@ -5,6 +5,7 @@
  */
 import { timestamp, type Clock } from '../../lib/clock.ts';
 import { withTimeout } from '../../lib/with-timeout.ts';
+import { messageOf } from '../../lib/error-message.ts';
 import type { EventLog, NoticedEvent } from '../../model/events/event-log.ts';
 import type { Logger } from '../../observe/log.ts';
 import type { NewEvent } from '../../storage/event-store.ts';
@@ -87,7 +88,7 @@ export class EventRecorder implements EventLog {
       } catch (error) {
         if (error instanceof StorageUnavailable) return this.#retry();
         // One that the database does not take must not hold up the others for ever.
-        this.#drop(batch.length, error instanceof Error ? error.message : String(error));
+        this.#drop(batch.length, messageOf(error));
       }
       this.#queue.splice(0, batch.length);
       this.#saysDropped = true;

@@ -9,6 +9,7 @@
 import { closeSync, openSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs';
 import { open, type FileHandle } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
+import { messageOf } from '../../lib/error-message.ts';
 import { openAppTree, type MaybeSealing } from '../../storage/secrets/sealed-config.ts';
 import { syncFolder } from '../../storage/sqlite/sqlite-file.ts';
 import { ConfigState } from '../cluster/config-state.ts';
@@ -156,7 +157,7 @@ export function readSnapshotFile(
     state.apply({ ...change, configVersion: end.config_version, apps }, true);
     return { state, configVersion: end.config_version, writtenAt: end.written_at, closedRecords };
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = messageOf(error);
     return { error: `Cannot use the snapshot file "${path}": ${reason}` };
   }
 }

@@ -5,6 +5,7 @@
  */
 import type { Session } from 'node:inspector/promises';
 import { once } from 'node:events';
+import { messageOf } from '../../lib/error-message.ts';
 import type { ProfileSink, ProfileTask, RunningProfile } from '../../observe/profile.ts';
 
 const SAMPLE_INTERVAL_MICROS = 1_000;
@@ -26,7 +27,7 @@ export function profileThread(task: ProfileTask, sink: ProfileSink): RunningProf
   const stopping = new AbortController();
   void run(task, sink, stopping.signal).then(
     (problem) => sink.end(problem),
-    (error: unknown) => sink.end(error instanceof Error ? error.message : String(error)),
+    (error: unknown) => sink.end(messageOf(error)),
   );
   return { stop: () => stopping.abort() };
 }

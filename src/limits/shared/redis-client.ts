@@ -7,6 +7,7 @@
  */
 import { setTimeout as pause } from 'node:timers/promises';
 import { createClient, createCluster, createSentinel } from '@redis/client';
+import { messageOf } from '../../lib/error-message.ts';
 import { parseRedisUrl, type RedisTarget } from '../../model/redis-url.ts';
 
 export interface RedisOptions {
@@ -64,7 +65,7 @@ class Failures {
   readonly note = (error: unknown): void => {
     // With a cluster or Sentinels each host fails separately; one error is enough.
     const first: unknown = error instanceof AggregateError ? error.errors[0] : error;
-    this.#last = first instanceof Error ? first.message : String(first);
+    this.#last = messageOf(first);
   };
   readonly last = (): string => this.#last;
 }

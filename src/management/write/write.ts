@@ -10,6 +10,7 @@ import { withBudget } from '../../lib/deadline-budget.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { timestamp } from '../../lib/clock.ts';
 import { uuidv7 } from '../../lib/ids.ts';
+import { messageOf } from '../../lib/error-message.ts';
 import type { VersionDescription } from '../../model/history/config-history.ts';
 import type { ConfigChange, ConfigPosition, ChangeSet } from '../../model/config.ts';
 import type { Warning } from '../../model/warnings.ts';
@@ -226,7 +227,7 @@ function assertCompiles(
     validateChange(change, missed);
   } catch (error) {
     if (error instanceof StorageUnavailable) throw error;
-    throw new ChangeRefused(error instanceof Error ? error.message : String(error));
+    throw new ChangeRefused(messageOf(error));
   }
 }
 

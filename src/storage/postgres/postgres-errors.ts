@@ -2,6 +2,7 @@
  * Classifies Postgres's SQLSTATE codes (PostgreSQL documentation, appendix A) and connection failures: a duplicate, an
  * unavailable database, a transaction that may be retried, or a programmer error, which is returned unchanged.
  */
+import { messageOf } from '../../lib/error-message.ts';
 import { StorageUnavailable, UniqueViolation } from '../repository.ts';
 import { UNIQUE_CONSTRAINTS } from '../sql/kysely-tables.ts';
 
@@ -84,7 +85,7 @@ function sourceOf(error: unknown): unknown {
 /** Node.js reports the failure of several addresses as an error without a message. */
 function failureText(error: Error): string {
   if (error instanceof AggregateError && error.message === '') {
-    return error.errors.map((one) => (one instanceof Error ? one.message : String(one))).join(', ');
+    return error.errors.map((one) => messageOf(one)).join(', ');
   }
   return error.message;
 }

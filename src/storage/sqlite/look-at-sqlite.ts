@@ -5,6 +5,7 @@
 import { statSync } from 'node:fs';
 import { pathToFileURL } from 'node:url';
 import { DatabaseSync } from 'node:sqlite';
+import { messageOf } from '../../lib/error-message.ts';
 import { MIGRATIONS } from '../migrate.ts';
 
 export type SqliteLook =
@@ -47,6 +48,6 @@ export function lookAtSqlite(path: string): SqliteLook {
       unknown: applied.filter((name) => !known.includes(name)),
     };
   } catch (failure) {
-    return { state: 'unusable', reason: failure instanceof Error ? failure.message : String(failure) };
+    return { state: 'unusable', reason: messageOf(failure) };
   }
 }

@@ -15,6 +15,7 @@ import {
   type Stats,
 } from 'node:fs';
 import { dirname } from 'node:path';
+import { messageOf } from '../../lib/error-message.ts';
 import { makeFolder } from '../make-folder.ts';
 import { StorageUnavailable } from '../repository.ts';
 
@@ -113,5 +114,5 @@ const REASONS: Readonly<Record<string, string>> = {
 
 function reason(error: unknown): string {
   const code = error instanceof Error && 'code' in error ? String(error.code) : '';
-  return REASONS[code] ?? (error instanceof Error ? error.message : String(error));
+  return REASONS[code] ?? messageOf(error);
 }
