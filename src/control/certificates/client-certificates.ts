@@ -4,11 +4,9 @@
  * time, inode and size) or on request. A pair that cannot be used does not stop the start: it is logged once, what was
  * read of it before stays in use, and reading is retried. No message contains text of a key.
  */
-import { readdir, stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { readBoundedFile } from '../../declaration/bounded-file.ts';
 import { timestamp, type Clock } from '../../lib/clock.ts';
-import { messageOf } from '../../lib/error-message.ts';
 import { CERTIFICATE_NAME_PATTERN } from '../../model/patterns.ts';
 import type { Logger } from '../../observe/log.ts';
 import {
@@ -17,12 +15,10 @@ import {
   type CertificatePair,
 } from '../../proxy/downstream/tls/tls-certificate.ts';
 import { CertificateReminder, certificateProblems, problemText } from './certificate-ends.ts';
+import { CERT_END, CertificateFolder, stampOf } from './certificate-folder.ts';
 
-const POLL_MS = 1_000;
-const CERT_END = '.crt';
 const KEY_END = '.key';
 const NAME = new RegExp(CERTIFICATE_NAME_PATTERN);
-/** More are not read: each is checked once a second. */
 const CLIENT_CERTIFICATES_MAX = 1_000;
 /** Of one file: chains have some thousand bytes. */
 const FILE_BYTES_MAX = 262_144;
@@ -49,14 +45,16 @@ export class ClientCertificateWatch {
   readonly #entries = new Map<string, Entry>();
   /** State of the files that could not be used, by name: they are read again when it changes. */
   readonly #unusable = new Map<string, string>();
-  /** What was logged last, by name; '' is the folder. */
-  readonly #complaints = new Map<string, string>();
+  readonly #folder: CertificateFolder;
   #publish: Publish | undefined;
-  #timer: NodeJS.Timeout | undefined;
-  #checking: Promise<void> | undefined;
 
   constructor(deps: ClientCertificateDeps) {
     this.#deps = deps;
+    this.#folder = new CertificateFolder({
+      folder: deps.folder,
+      look: () => this.#look(),
+      tell: (name, reason) => this.#tell(name, reason),
+    });
     this.#reminder = new CertificateReminder(deps.clock, deps.log, 'backends');
   }
 
@@ -76,43 +74,34 @@ export class ClientCertificateWatch {
 
   start(publish: Publish): void {
     this.#publish = publish;
-    this.#reminder.look(this.facts);
-    this.#timer = setInterval(() => {
-      this.#reminder.look(this.facts);
-      void this.check();
-    }, POLL_MS);
+    this.#folder.start(() => this.#reminder.look(this.facts));
   }
 
-  /** Also waits for a check under way. */
-  async stop(): Promise<void> {
-    clearInterval(this.#timer);
-    await this.#checking;
+  stop(): Promise<void> {
+    return this.#folder.stop();
   }
 
   /** Reads the files again, whether or not they changed. */
-  async reload(): Promise<void> {
-    await this.#checking;
-    for (const entry of this.#entries.values()) entry.stamp = '';
-    this.#unusable.clear();
-    await this.check();
+  reload(): Promise<void> {
+    return this.#folder.reload(() => {
+      for (const entry of this.#entries.values()) entry.stamp = '';
+      this.#unusable.clear();
+    });
   }
 
   /** Reads what has changed; never rejects. */
   check(): Promise<void> {
-    this.#checking ??= this.#check()
-      .catch((error: unknown) => this.#complain('', messageOf(error)))
-      .finally(() => (this.#checking = undefined));
-    return this.#checking;
+    return this.#folder.check();
   }
 
-  async #check(): Promise<void> {
+  async #look(): Promise<void> {
     const names = await this.#names();
     for (const name of this.#unusable.keys()) if (!names.includes(name)) this.#unusable.delete(name);
     const changed: string[] = [];
     for (const name of names) if (await this.#read(name)) changed.push(name);
     for (const name of [...this.#entries.keys()].filter((known) => !names.includes(known))) {
       this.#entries.delete(name);
-      this.#complaints.delete(name);
+      this.#folder.complaints.delete(name);
       changed.push(name);
     }
     if (changed.length === 0) return;
@@ -125,8 +114,7 @@ export class ClientCertificateWatch {
   }
 
   async #names(): Promise<readonly string[]> {
-    const { folder } = this.#deps;
-    const files = new Set(await readdir(folder));
+    const files = new Set(await this.#folder.files());
     const paired = [...files]
       .filter((file) => file.endsWith(CERT_END))
       .map((file) => file.slice(0, -CERT_END.length))
@@ -135,19 +123,11 @@ export class ClientCertificateWatch {
     const replaced = [...this.#entries.keys()].filter(
       (name) => files.has(name + CERT_END) !== files.has(name + KEY_END),
     );
-    // Those in use come first: one more file takes none of them away.
-    const [known, others] = [true, false].map((isKnown) =>
-      [...paired, ...replaced].filter((name) => this.#entries.has(name) === isKnown).toSorted(),
-    ) as [string[], string[]];
-    const names = [...known, ...others];
-    const [firstLeft] = names.slice(CLIENT_CERTIFICATES_MAX);
-    if (firstLeft === undefined) this.#complaints.delete('');
-    else
-      this.#complain(
-        '',
-        `more than ${CLIENT_CERTIFICATES_MAX}: "${firstLeft}" is the first that is not read`,
-      );
-    return names.slice(0, CLIENT_CERTIFICATES_MAX);
+    return this.#folder.readNames(
+      [...paired, ...replaced],
+      (name) => this.#entries.has(name),
+      CLIENT_CERTIFICATES_MAX,
+    );
   }
 
   /** Returns whether there is another pair now. */
@@ -161,11 +141,11 @@ export class ClientCertificateWatch {
     const facts = 'error' in pair ? pair : certificateFacts(pair);
     if ('error' in facts || 'error' in pair) {
       this.#unusable.set(name, stamp);
-      this.#complain(name, (facts as { readonly error: string }).error);
+      this.#folder.complain(name, (facts as { readonly error: string }).error);
       return false;
     }
     this.#unusable.delete(name);
-    this.#complaints.delete(name);
+    this.#folder.complaints.delete(name);
     if (known?.pair.cert === pair.cert && known.pair.key === pair.key) {
       known.stamp = stamp;
       return false;
@@ -179,9 +159,7 @@ export class ClientCertificateWatch {
     return entry && timestamp(entry.facts.expiresAtMs);
   }
 
-  #complain(name: string, reason: string): void {
-    if (this.#complaints.get(name) === reason) return;
-    this.#complaints.set(name, reason);
+  #tell(name: string, reason: string): void {
     const { log, folder } = this.#deps;
     if (name === '') log.error({ folder, reason }, 'cannot read all of the client certificates');
     else
@@ -199,9 +177,4 @@ function readPair(files: readonly string[]): CertificatePair | { readonly error:
   }
   const [cert = '', key = ''] = texts;
   return { cert, key };
-}
-
-async function stampOf(path: string): Promise<string> {
-  const found = await stat(path, { bigint: true }).catch(() => undefined);
-  return found === undefined ? 'none' : `${found.mtimeNs}:${found.ctimeNs}:${found.ino}:${found.size}`;
 }

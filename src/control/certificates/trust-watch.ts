@@ -5,23 +5,19 @@
  * the start: it is logged once, what was read of it before stays in use, and reading is retried. A list whose file is gone
  * also stays, until its certificates go: nothing that was revoked becomes valid by a missing file.
  */
-import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { readBoundedFile } from '../../declaration/bounded-file.ts';
 import { timestamp, type Clock } from '../../lib/clock.ts';
-import { messageOf } from '../../lib/error-message.ts';
 import { CERTIFICATE_NAME_PATTERN } from '../../model/patterns.ts';
 import type { Logger } from '../../observe/log.ts';
 import type { CertificateFacts } from '../../proxy/downstream/tls/tls-certificate.ts';
 import { readRevocationLists } from '../../x509/revocation-list.ts';
 import { readTrustBundle, type TrustBundle, type TrustFiles } from '../../x509/trust-bundle.ts';
 import { certificateProblems, CertificateReminder, problemText } from './certificate-ends.ts';
+import { CERT_END, CertificateFolder, GONE, stampOf } from './certificate-folder.ts';
 
-const POLL_MS = 1_000;
-const CERT_END = '.crt';
 const CRL_END = '.crl';
 const NAME = new RegExp(CERTIFICATE_NAME_PATTERN);
-/** More are not read: each is checked once a second. */
 const TRUST_BUNDLES_MAX = 200;
 const FILE_BYTES_MAX = 2_097_152;
 const UNREADABLE = new Uint8Array(0);
@@ -46,15 +42,18 @@ export class TrustWatch {
   readonly #entries = new Map<string, Entry>();
   /** State of the files when they were read last, by name. */
   readonly #stamps = new Map<string, string>();
-  /** What was logged last, by file; '' is the folder. */
-  readonly #complaints = new Map<string, string>();
   readonly #overdue = new Set<string>();
+  /** Complaints are about files. */
+  readonly #folder: CertificateFolder;
   #publish: Publish | undefined;
-  #timer: NodeJS.Timeout | undefined;
-  #checking: Promise<void> | undefined;
 
   constructor(deps: TrustWatchDeps) {
     this.#deps = deps;
+    this.#folder = new CertificateFolder({
+      folder: deps.folder,
+      look: () => this.#look(),
+      tell: (file, reason) => this.#tell(file, reason),
+    });
     this.#reminder = new CertificateReminder(deps.clock, deps.log, 'clients');
   }
 
@@ -83,7 +82,7 @@ export class TrustWatch {
 
   /** Files that cannot be used, in words. */
   get unusable(): readonly string[] {
-    return [...this.#complaints].map(([file, reason]) => unusableText(file, reason));
+    return [...this.#folder.complaints].map(([file, reason]) => unusableText(file, reason));
   }
 
   /** Lists whose next update is overdue. */
@@ -100,7 +99,7 @@ export class TrustWatch {
     const nowMs = this.#deps.clock.nowMs();
     const found: string[] = [];
     for (const file of [name + CERT_END, name + CRL_END]) {
-      const complaint = this.#complaints.get(file);
+      const complaint = this.#folder.complaints.get(file);
       if (complaint !== undefined) found.push(unusableText(file, complaint));
     }
     const facts = this.facts.filter(({ names }) => names[0] === name);
@@ -114,35 +113,24 @@ export class TrustWatch {
 
   start(publish: Publish): void {
     this.#publish = publish;
-    this.#remind();
-    this.#timer = setInterval(() => {
-      this.#remind();
-      void this.check();
-    }, POLL_MS);
+    this.#folder.start(() => this.#remind());
   }
 
-  /** Also waits for a check under way. */
-  async stop(): Promise<void> {
-    clearInterval(this.#timer);
-    await this.#checking;
+  stop(): Promise<void> {
+    return this.#folder.stop();
   }
 
   /** Reads the files again, whether or not they changed. */
-  async reload(): Promise<void> {
-    await this.#checking;
-    this.#stamps.clear();
-    await this.check();
+  reload(): Promise<void> {
+    return this.#folder.reload(() => this.#stamps.clear());
   }
 
   /** Reads what has changed; never rejects. */
   check(): Promise<void> {
-    this.#checking ??= this.#check()
-      .catch((error: unknown) => this.#complain('', messageOf(error)))
-      .finally(() => (this.#checking = undefined));
-    return this.#checking;
+    return this.#folder.check();
   }
 
-  async #check(): Promise<void> {
+  async #look(): Promise<void> {
     const names = await this.#names();
     const changed: string[] = [];
     for (const name of names) if (await this.#read(name)) changed.push(name);
@@ -159,25 +147,16 @@ export class TrustWatch {
 
   #forget(name: string): void {
     this.#stamps.delete(name);
-    for (const end of [CERT_END, CRL_END]) this.#complaints.delete(name + end);
+    for (const end of [CERT_END, CRL_END]) this.#folder.complaints.delete(name + end);
     this.#overdue.delete(name);
   }
 
   async #names(): Promise<readonly string[]> {
-    const found = (await readdir(this.#deps.folder))
+    const found = (await this.#folder.files())
       .filter((file) => file.endsWith(CERT_END))
       .map((file) => file.slice(0, -CERT_END.length))
-      .filter((name) => NAME.test(name))
-      .toSorted();
-    // Those in use come first: one more file takes none of them away.
-    const names = [
-      ...found.filter((name) => this.#entries.has(name)),
-      ...found.filter((name) => !this.#entries.has(name)),
-    ];
-    const firstLeft = names[TRUST_BUNDLES_MAX];
-    if (firstLeft === undefined) this.#complaints.delete('');
-    else this.#complain('', `more than ${TRUST_BUNDLES_MAX}: "${firstLeft}" is the first that is not read`);
-    return names.slice(0, TRUST_BUNDLES_MAX);
+      .filter((name) => NAME.test(name));
+    return this.#folder.readNames(found, (name) => this.#entries.has(name), TRUST_BUNDLES_MAX);
   }
 
   /** Returns whether something else is in use now. */
@@ -207,11 +186,11 @@ export class TrustWatch {
 
   #readCertificates(name: string, path: string): string | undefined {
     const read = readBoundedFile(path, FILE_BYTES_MAX);
-    if ('problem' in read) return this.#complain(name + CERT_END, read.problem);
+    if ('problem' in read) return this.#folder.complain(name + CERT_END, read.problem);
     const certificates = Buffer.from(read.bytes).toString('latin1');
     const bundle = readTrustBundle({ certificates, revocations: undefined });
-    if ('error' in bundle) return this.#complain(name + CERT_END, bundle.error);
-    this.#complaints.delete(name + CERT_END);
+    if ('error' in bundle) return this.#folder.complain(name + CERT_END, bundle.error);
+    this.#folder.complaints.delete(name + CERT_END);
     return certificates;
   }
 
@@ -223,7 +202,7 @@ export class TrustWatch {
   ): Uint8Array | undefined {
     const file = name + CRL_END;
     if (!isThere && known === undefined) {
-      this.#complaints.delete(file);
+      this.#folder.complaints.delete(file);
       return undefined;
     }
     const read = isThere
@@ -231,11 +210,11 @@ export class TrustWatch {
       : { problem: 'it is gone; what was read of it stays' };
     const lists = 'problem' in read ? { error: read.problem } : readRevocationLists(Buffer.from(read.bytes));
     if ('problem' in read || 'error' in lists) {
-      this.#complain(file, (lists as { readonly error: string }).error);
+      this.#folder.complain(file, (lists as { readonly error: string }).error);
       // Lists that cannot be read refuse all, as if there were none of any issuer.
       return known ?? UNREADABLE;
     }
-    this.#complaints.delete(file);
+    this.#folder.complaints.delete(file);
     return new Uint8Array(read.bytes);
   }
 
@@ -262,26 +241,17 @@ export class TrustWatch {
     }
   }
 
-  #complain(file: string, reason: string): undefined {
-    if (this.#complaints.get(file) === reason) return;
-    this.#complaints.set(file, reason);
+  #tell(file: string, reason: string): void {
     const { log, folder } = this.#deps;
     if (file === '') log.error({ folder, reason }, 'cannot read all of the trusted certificates for clients');
     else log.error({ file, reason }, 'cannot use a file of trusted certificates; what was read before stays');
   }
 }
 
-const GONE = 'none';
-
 function unusableText(file: string, reason: string): string {
   return file === ''
     ? `Cannot read all of the trusted certificates for clients: ${reason}`
     : `Cannot use the file ${file}: ${reason}`;
-}
-
-async function stampOf(path: string): Promise<string> {
-  const found = await stat(path, { bigint: true }).catch(() => undefined);
-  return found === undefined ? GONE : `${found.mtimeNs}:${found.ctimeNs}:${found.ino}:${found.size}`;
 }
 
 function isEqual(a: Uint8Array | undefined, b: Uint8Array | undefined): boolean {
