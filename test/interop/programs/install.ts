@@ -74,3 +74,32 @@ export function npmPackages(...packages: readonly string[]): string {
 
 /** The path of a source here. */
 export const source = (file: string): string => join(SOURCES, file);
+
+/** The interpreter of an environment of Python with these packages. */
+export function pythonPackages(...packages: readonly string[]): string {
+  const folder = once(`python-${packages.join('-').replaceAll(/[^\w.-]/g, '')}`, (path) => {
+    run(requireProgram('python3', 'python3-venv'), ['-m', 'venv', path]);
+    run(join(path, 'bin/python'), ['-m', 'pip', 'install', '-q', ...packages]);
+  });
+  return join(folder, 'bin/python');
+}
+
+export const grpcioPython = (): string => pythonPackages('grpcio==1.85.1', 'grpcio-tools==1.85.1');
+export const connectPackages = (): string =>
+  npmPackages('@connectrpc/connect@2.2.0', '@connectrpc/connect-node@2.2.0', '@bufbuild/protobuf@2.17.0');
+
+/** testing.proto compiled: a folder with modules of Python, and `testing.binpb`, which describes it to others. */
+export function compiledProto(): string {
+  const path = join(FOLDER, 'proto');
+  mkdirSync(path, { recursive: true });
+  run(grpcioPython(), [
+    '-m',
+    'grpc_tools.protoc',
+    `-I${SOURCES}`,
+    `--python_out=${path}`,
+    `--grpc_python_out=${path}`,
+    `--descriptor_set_out=${join(path, 'testing.binpb')}`,
+    'testing.proto',
+  ]);
+  return path;
+}

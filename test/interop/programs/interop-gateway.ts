@@ -9,6 +9,15 @@ export const CA_FILE = tlsFile('ca.pem');
 export const CERT_FILE = tlsFile('backend.pem');
 export const KEY_FILE = tlsFile('backend-key.pem');
 
+/** As a service has them: no call of the tests comes near its limits. */
+export const SERVICE_POLICY = {
+  auth: { auth_type: 'api_key' },
+  rate_limit: { enabled: true, requests: 100_000, window_seconds: 60, per: 'api_key' },
+  concurrency: { max: 100 },
+  max_body_bytes: 10_000_000,
+  timeouts: { total_ms: 60_000, idle_ms: 30_000 },
+};
+
 export interface InteropGateway extends TestGateway {
   readonly tlsPort: number;
   /** Of a caller. */
