@@ -102,7 +102,12 @@ function entriesOf(
   const ordered =
     service === undefined || settings.acme === undefined
       ? undefined
-      : { wanted: service.wanted, rows: service.view.rows, directory: settings.acme.directory };
+      : {
+          wanted: service.wanted,
+          rows: service.view.rows,
+          directory: settings.acme.directory,
+          unopenedReplacedAtMs: service.unopenedReplacedAtMs,
+        };
   return certificateEntries(watches.facts, ordered, clock.nowMs());
 }
 

@@ -85,6 +85,7 @@ export class AcmeOrders {
   #directoryProblem: string | undefined;
   #databaseProblem = '';
   #isAtLimit = false;
+  #startedMs = Infinity;
   /** Of the authority for its limits, in a row, and until when the last one makes all names wait. */
   #refusals = 0;
   #refusedUntilMs = 0;
@@ -107,12 +108,23 @@ export class AcmeOrders {
     return this.#isAtLimit;
   }
 
+  /**
+   * When certificates whose keys do not open are ordered anew. A start with the wrong secret key can be mended until
+   * then, and nothing is lost.
+   */
+  get unopenedReplacedAtMs(): number {
+    const { clock, settings } = this.#deps;
+    const leftMs = this.#startedMs + settings.retrySecs * 1_000 - clock.monotonicMs();
+    return clock.nowMs() + Math.max(leftMs, 0);
+  }
+
   /** Whether an order of the name runs in this gateway. */
   isRunning(name: string): boolean {
     return this.#jobs.has(name);
   }
 
   start(): void {
+    this.#startedMs = this.#deps.clock.monotonicMs();
     this.#timer = setInterval(() => this.tick(), Math.min(TICK_MS, this.#deps.leaseMs / 3));
   }
 
@@ -160,10 +172,13 @@ export class AcmeOrders {
     const { view, wanted, settings, clock } = this.#deps;
     const nowMs = clock.nowMs();
     const isPaused = isBefore(view.pause.untilMs, nowMs);
+    const replacesUnopened = nowMs >= this.unopenedReplacedAtMs;
     const due: DueName[] = [];
     for (const [name, app] of wanted()) {
       const row = view.rows.get(name);
-      const reason = this.#jobs.has(name) ? undefined : dueNow(row, settings.directory, nowMs);
+      const reason = this.#jobs.has(name)
+        ? undefined
+        : dueNow(row, settings.directory, nowMs, replacesUnopened);
       if (reason === undefined || (isPaused && reason !== 'under_way')) continue;
       const isUrgent = reason === 'renewal' && isRenewalUrgent(row, nowMs);
       due.push({ name, app, reason, expiresAtMs: row?.expires_at_ms ?? 0, isUrgent });

@@ -81,6 +81,10 @@ export class AcmeService {
     return this.#orders.directoryProblem;
   }
 
+  get unopenedReplacedAtMs(): number {
+    return this.#orders.unopenedReplacedAtMs;
+  }
+
   get isAtLimit(): boolean {
     return this.#orders.isAtLimit;
   }

@@ -4,7 +4,7 @@ import type { CertificateEntry } from '../../management/schemas/overview/certifi
 import type { CertificateFacts } from '../../proxy/downstream/tls/tls-certificate.ts';
 import type { AcmeCertificate } from '../../storage/acme-store.ts';
 import { certificateState } from '../certificates/certificate-ends.ts';
-import { isRenewalUrgent } from './renewal.ts';
+import { isRenewalUrgent, isUnopened } from './renewal.ts';
 import type { WantedNames } from './wanted-names.ts';
 
 /** What is known of names for which certificates are ordered. */
@@ -12,6 +12,8 @@ export interface OrderedFacts {
   readonly wanted: WantedNames;
   readonly rows: ReadonlyMap<string, AcmeCertificate>;
   readonly directory: string;
+  /** When certificates whose keys do not open are ordered anew. */
+  readonly unopenedReplacedAtMs: number;
 }
 
 type Listener = CertificateEntry['listener'];
@@ -50,13 +52,16 @@ function fileEntries(facts: CertificateFacts, listener: Listener, nowMs: number)
   return facts.names.map((name) => ({ name, ...entry }));
 }
 
-function orderedEntry(name: string, { rows, directory }: OrderedFacts, nowMs: number): CertificateEntry {
+function orderedEntry(name: string, facts: OrderedFacts, nowMs: number): CertificateEntry {
+  const { rows, directory, unopenedReplacedAtMs } = facts;
   const row = rows.get(name);
   const time = (ms: number | null | undefined): string | null =>
     ms === null || ms === undefined ? null : timestamp(ms);
   const isUnderWay = typeof row?.order_key === 'string' && row.order_directory === directory;
   const state = orderedState(row, nowMs);
   const isDue = state === 'missing' || state === 'expired' || (row?.renew_at_ms ?? 0) <= nowMs;
+  const isWaitingForKey = row !== undefined && isUnopened(row) && row.renew_at_ms !== 0;
+  const waitMs = isWaitingForKey && (row.expires_at_ms ?? 0) > nowMs ? unopenedReplacedAtMs : 0;
   const isServable = typeof row?.chain === 'string' && row.private_key !== null;
   return {
     name,
@@ -70,7 +75,7 @@ function orderedEntry(name: string, { rows, directory }: OrderedFacts, nowMs: nu
     failures: row?.failures ?? 0,
     last_error: row?.last_error ?? null,
     failed_at: time(row?.failed_at_ms),
-    next_try_at: isDue ? timestamp(Math.max(row?.next_try_ms ?? 0, nowMs)) : null,
+    next_try_at: isDue ? timestamp(Math.max(row?.next_try_ms ?? 0, waitMs, nowMs)) : null,
   };
 }
 

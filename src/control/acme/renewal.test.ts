@@ -32,5 +32,15 @@ it.each<[string, Partial<AcmeCertificate>, string | undefined]>([
   ['a wait of a year, from a wrong clock', { next_try_ms: NOW_MS + 365 * DAY_MS }, 'renewal'],
   ['an end', { expires_at_ms: NOW_MS }, 'missing'],
 ])('%s', (_what, change, reason) => {
-  expect(dueNow({ ...valid, ...change }, DIRECTORY, NOW_MS)).toBe(reason);
+  expect(dueNow({ ...valid, ...change }, DIRECTORY, NOW_MS, false)).toBe(reason);
+});
+
+it.each<[string, Partial<AcmeCertificate>, boolean, string | undefined]>([
+  ['waits for the right key', {}, false, undefined],
+  ['is replaced once it was waited for', {}, true, 'missing'],
+  ['is replaced at once when an operator asks for it', { renew_at_ms: 0 }, false, 'missing'],
+  ['is replaced at once when it has expired', { expires_at_ms: NOW_MS }, false, 'missing'],
+  ['waits after a failure like any other', { next_try_ms: NOW_MS + DAY_MS }, true, undefined],
+])('a certificate whose key does not open %s', (_what, change, replaces, reason) => {
+  expect(dueNow({ ...valid, private_key: null, ...change }, DIRECTORY, NOW_MS, replaces)).toBe(reason);
 });

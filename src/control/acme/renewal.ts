@@ -55,20 +55,28 @@ export function isBefore(untilMs: number, nowMs: number): boolean {
 
 export type DueReason = 'under_way' | 'missing' | 'renewal';
 
-/** Why an order is to be made or continued now; undefined: nothing is to be done. */
+/**
+ * Why an order is to be made or continued now; undefined: nothing is to be done.
+ * @param replacesUnopened whether certificates whose keys do not open are given up by now
+ */
 export function dueNow(
   row: AcmeCertificate | undefined,
   directory: string,
   nowMs: number,
+  replacesUnopened: boolean,
 ): DueReason | undefined {
   if (row === undefined) return 'missing';
   if (isBefore(row.next_try_ms, nowMs)) return undefined;
   if (row.order_key !== null && row.order_directory === directory) return 'under_way';
-  // Its key does not open: ordering again is the operator's decision.
-  if (row.chain !== null && row.private_key === null) return row.renew_at_ms === 0 ? 'missing' : undefined;
   if (row.chain === null || row.directory !== directory) return 'missing';
   if ((row.expires_at_ms ?? 0) <= nowMs) return 'missing';
+  if (isUnopened(row)) return replacesUnopened || row.renew_at_ms === 0 ? 'missing' : undefined;
   return (row.renew_at_ms ?? 0) <= nowMs ? 'renewal' : undefined;
+}
+
+/** There is a certificate, and its key does not open: it was sealed with another secret key, or is damaged. */
+export function isUnopened(row: AcmeCertificate): boolean {
+  return row.chain !== null && row.private_key === null;
 }
 
 /** More than half of the time between the renewal and the end has passed. */

@@ -83,6 +83,7 @@ interface Entry {
   readonly order: string;
   readonly failures: number;
   readonly last_error: string | null;
+  readonly next_try_at: string | null;
 }
 
 const entries = async (gateway: TestGateway): Promise<Entry[]> =>
@@ -341,6 +342,69 @@ describe('a gateway that is killed at each step of an order', () => {
       expect(rig.pebble.orders.filter((each) => each === name)).toEqual([name]);
     }
   }, 120_000);
+});
+
+describe('an authority that wants the account of another system', () => {
+  const NAME = 'bound.acme.test';
+  const HMAC_KEY = Buffer.alloc(32, 7).toString('base64url');
+  const bound = (key: string) => ({ GATEWAY_ACME__EAB_KID: 'kid-1', GATEWAY_ACME__EAB_HMAC_KEY: key });
+  let rig: Rig;
+  let gateway: TestGateway;
+  beforeAll(async () => {
+    rig = await rigOf({ externalAccounts: { 'kid-1': HMAC_KEY } });
+    dns.setA(NAME, ['127.0.0.1']);
+    gateway = await rig.start();
+  }, 60_000);
+  afterAll(async () => {
+    await gateway?.stop();
+    await rig?.pebble.close();
+  });
+
+  const lastError = (text: string): Promise<boolean> =>
+    until(
+      async () => (await entryOf(gateway, NAME))?.last_error?.includes(text) === true,
+      WAIT_MS,
+      50,
+      `an order fails with: ${text}`,
+    );
+  const restart = async (env: Readonly<Record<string, string>>): Promise<void> => {
+    await gateway.stop();
+    gateway = await rig.start(env);
+  };
+
+  it('makes no account without one, or with a wrong key of one, and says which settings it wants', async () => {
+    await createApp(gateway, 'shop', { hosts: [NAME] });
+    await lastError('GATEWAY_ACME__EAB_KID and GATEWAY_ACME__EAB_HMAC_KEY');
+    await restart(bound(Buffer.alloc(32, 8).toString('base64url')));
+    await lastError('JWS');
+    expect(rig.pebble.orders).toEqual([]);
+  }, 60_000);
+
+  it('gets an account and a certificate with the right one', async () => {
+    await restart(bound(HMAC_KEY));
+    await served(rig.tlsPort, NAME);
+    expect(JSON.stringify([gateway.logs(), await entries(gateway)])).not.toContain(HMAC_KEY);
+  }, 60_000);
+
+  // Such as a database of which only the file was restored.
+  it('after a start with another secret key waits, then makes a new account and orders anew', async () => {
+    const serial = await served(rig.tlsPort, NAME);
+    const other = { ...bound(HMAC_KEY), GATEWAY_SECRET_KEY: 'b'.repeat(64) };
+    await restart({ ...other, GATEWAY_ACME__RETRY_SECS: '600' });
+    await lastError('encrypted with another key than that of GATEWAY_SECRET_KEY');
+    const entry = await entryOf(gateway, NAME);
+    expect(entry).toMatchObject({ state: 'missing', order: 'waiting' });
+    expect(Date.parse(entry?.next_try_at ?? '')).toBeGreaterThan(Date.now() + 500_000);
+    expect(await problemCodes(gateway)).toEqual(['certificate_order_failed']);
+    expect(await handshake(rig.tlsPort, NAME)).toHaveProperty('error');
+    // The right key again: nothing was lost.
+    await restart(bound(HMAC_KEY));
+    expect(await served(rig.tlsPort, NAME)).toBe(serial);
+    await restart(other);
+    expect(await served(rig.tlsPort, NAME)).not.toBe(serial);
+    expect(rig.pebble.orders).toEqual([NAME, NAME]);
+    expect(await entryOf(gateway, NAME)).toMatchObject({ state: 'valid', last_error: null });
+  }, 60_000);
 });
 
 describe('a directory that answers with junk', () => {

@@ -39,6 +39,8 @@ export interface PebbleOptions {
   readonly nonceRejects?: number;
   /** Per cent of authorizations that are used again. */
   readonly authorizationReuse?: number;
+  /** Keys of external accounts by their ids; without one of them there is no account. */
+  readonly externalAccounts?: Readonly<Record<string, string>>;
 }
 
 export interface Pebble {
@@ -73,6 +75,10 @@ export async function startPebble(options: PebbleOptions): Promise<Pebble> {
     httpPort: options.httpPort ?? 1,
     tlsPort: options.tlsPort ?? 1,
     certificateValidityPeriod: options.validitySecs ?? 0,
+    ...(options.externalAccounts !== undefined && {
+      externalAccountBindingRequired: true,
+      externalAccountMACKeys: options.externalAccounts,
+    }),
   };
   writeFileSync(join(folder, 'pebble.json'), JSON.stringify({ pebble: config }));
   const child = spawn(program, ['-config', join(folder, 'pebble.json'), '-dnsserver', options.dnsServer], {

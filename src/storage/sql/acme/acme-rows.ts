@@ -236,13 +236,14 @@ function sealed(name: string, change: AcmeCertificateChange, box: SecretBox): Ac
   return row;
 }
 
-/** A row whose key does not open has none, and says why. */
+/** A row whose key does not open has none, and says why, before what went wrong since. */
 function opened({ revision: _revision, ...row }: CertificateRow, box: SecretBox): AcmeCertificate {
   const key = openKey(row.private_key, placeOf(row.name), box);
   const orderKey = openKey(row.order_key, placeOf(row.name), box);
   const problem = key.problem ?? orderKey.problem;
   const found = { ...row, private_key: key.text, order_key: orderKey.text };
-  return problem === undefined ? found : { ...found, last_error: problem };
+  if (problem === undefined) return found;
+  return { ...found, last_error: row.last_error === null ? problem : `${problem}. ${row.last_error}` };
 }
 
 function openKey(
@@ -255,7 +256,7 @@ function openKey(
   if ('text' in found) return { text: found.text };
   const problem =
     found.problem === 'other_key'
-      ? `The private key was encrypted with another key than that of ${box.keyName}`
-      : 'The encrypted private key is damaged';
+      ? `the private key was encrypted with another key than that of ${box.keyName}; start with the right one, or wait for another certificate`
+      : 'the encrypted private key is damaged; another certificate is ordered';
   return { text: null, problem };
 }
