@@ -6,7 +6,8 @@ import { fieldsOf } from './schema-fields.ts';
 
 const INTRODUCTION = `The gateway records what happens to it as events: who changed the configuration, what failed and what came back, what ends
 soon. [Webhooks](../how-to/webhooks.md) get them, and they can be [watched](../how-to/watch-events.md). Events are kept for \`GATEWAY_EVENTS__MAX_DAYS\` days, and at most
-\`GATEWAY_EVENTS__MAX_EVENTS\` of them. They hold no secrets and no data of clients.
+\`GATEWAY_EVENTS__MAX_EVENTS\` of them: where there are more, the oldest of the types that have most go, so that many changes of the
+configuration leave what others have told its room. They hold no secrets and no data of clients.
 
 An event of a write is stored in the transaction of the write: neither is ever there without the other. Other events are
 recorded by the gateway that notices them; while the database is away, up to 10,000 wait in memory.`;

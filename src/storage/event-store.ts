@@ -1,5 +1,5 @@
 /**
- * The boundary between events and the database. Events are only added, and the oldest removed. Ids are given inside the
+ * The boundary between events and the database. Events are only added, and the oldest of all or of a type removed. Ids are given inside the
  * transaction that stores them, whose lock no other gateway has at that time: an event with a smaller id never appears
  * after one with a greater id, so the id of the last one read is a cursor that misses nothing.
  */
@@ -38,9 +38,11 @@ export interface EventStore {
   list(page: PageRequest, filter: EventFilter): Promise<Page<GatewayEvent>>;
   /** The oldest and the newest id that are kept; '' where there is none. */
   bounds(): Promise<{ readonly oldest: string; readonly newest: string }>;
+  /** The last event that was removed since there were too many, of those that a filter by type lets through; '' for none. */
+  madeRoomUpTo(filter: Pick<EventFilter, 'types'>): Promise<string>;
   /**
-   * Removes events beyond the bounds, a limited number at once; false if there may be more. Those that a webhook still
-   * waits for become dead letters of it.
+   * Removes events beyond the bounds, a limited number at once; false if there may be more. Of too many, the oldest of
+   * the types go that have most. Those that a webhook still waits for become dead letters of it.
    */
   trim(bounds: EventBounds): Promise<boolean>;
 }

@@ -174,10 +174,14 @@ export function eventsContract(current: () => Repository): void {
     await add(webhook);
     await events.append([noticed('1'), noticed('2', { type: 'database.away' }), noticed('3'), noticed('4')]);
     const bounds = { now: at(9), before: at(0) };
-    expect(await events.trim({ ...bounds, eventsMax: 2 })).toBe(true);
-    expect(await names()).toEqual(['3', '4']);
+    while (!(await events.trim({ ...bounds, eventsMax: 2 }))) continue;
+    // Each type has its room.
+    expect(await names()).toEqual(['2', '4']);
     const { items } = await current().read((reader) => reader.listDeadLetters(webhook.id, FIRST));
-    expect(items.map(({ event }) => event.subject.name)).toEqual(['1']);
+    expect(items.map(({ event }) => event.subject.name)).toEqual(['1', '3']);
+    const kept = await events.after('', 10, {});
+    expect((await events.madeRoomUpTo({})) > (kept.events[0]?.id ?? '~')).toBe(true);
+    expect(await events.madeRoomUpTo({ types: ['database.*'] })).toBe('');
     // By age: all but the newest.
     await events.trim({ now: at(9), before: '2999-01-01T00:00:00.000Z', eventsMax: 100 });
     expect(await names()).toEqual(['4']);

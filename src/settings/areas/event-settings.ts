@@ -7,7 +7,7 @@ export const EVENT_SETTINGS = {
     {
       default: 100_000,
       description:
-        'Most events that are kept; the oldest go first. Those that a webhook still waits for become dead letters of it.',
+        'Most events that are kept; of too many, the oldest of the types that have most go first. Those that a webhook still waits for become dead letters of it.',
     },
   ),
   GATEWAY_EVENTS__MAX_DAYS: integer(

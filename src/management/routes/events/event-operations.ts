@@ -63,7 +63,7 @@ export function eventsOperation(context: ManagementContext): Operation {
       'What happened to the gateways on this database; the reference of events has all types. An event must match ' +
       'every filter; `page.total` counts matching events up to 10,000. With `Accept: text/event-stream` the answer ' +
       'is a stream of server-sent events, whichever gateway noticed them: `event` with an `Event` as its data, and ' +
-      '`gap` where the event to go on after is not kept. It begins with what is recorded after the call, with ' +
+      '`gap` where events after the one to go on after are not kept any more. It begins with what is recorded after the call, with ' +
       '`since` at that moment, and with `Last-Event-ID` after that event; any gateway on the database can go on ' +
       'with it. The stream ends when its credential is revoked or expires.',
     access: 'viewer',
@@ -109,7 +109,10 @@ async function watch(
   const body = new EventStream(() => clock.monotonicMs());
   // A reader that comes back before the first event goes on from here.
   body.write(`${PREAMBLE}id: ${after}\n\n`);
-  const isRemoved = lastEventId !== undefined && lastEventId !== NO_EVENT && lastEventId < oldest;
+  const isRemoved =
+    lastEventId !== undefined &&
+    lastEventId !== NO_EVENT &&
+    (lastEventId < oldest || lastEventId < (await events.store.madeRoomUpTo(filter)));
   if (isForeign || isRemoved) body.write(`event: gap\ndata: {"oldest":"${oldest}"}\n\n`);
   const reader = events.open({ actorId: actor.id, filter: withoutEnd(filter), after }, body);
   if (typeof reader === 'string') return refused(reader);

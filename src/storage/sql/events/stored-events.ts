@@ -14,7 +14,7 @@ import {
   newestId,
   toEvent,
 } from './event-rows.ts';
-import { lastToTrim, trimEvents } from './trim-events.ts';
+import { lastThatMadeRoom, nextTrimming, trimEvents } from './trim-events.ts';
 
 type InTransaction = <T>(work: (db: Kysely<Tables>) => Promise<T>) => Promise<T>;
 
@@ -57,7 +57,11 @@ export function createEventStore({ driver, inRead, inWrite, clock, onAppended }:
         }>`select id from event where id > ${''} order by id limit 1`.execute(db);
         return { oldest: oldest.rows[0]?.id ?? '', newest: await newestId(db) };
       }),
-    trim: async (bounds) =>
-      (await inRead((db) => lastToTrim(db, bounds))) === '' || inWrite((db) => trimEvents(db, bounds)),
+    madeRoomUpTo: (filter) => inRead((db) => lastThatMadeRoom(db, filter)),
+    trim: async (bounds) => {
+      const trimming = await inRead((db) => nextTrimming(db, bounds));
+      if (trimming !== undefined) await inWrite((db) => trimEvents(db, trimming, bounds));
+      return trimming?.isLast ?? true;
+    },
   };
 }

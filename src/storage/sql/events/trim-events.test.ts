@@ -1,3 +1,5 @@
+import fc from 'fast-check';
+import type { Kysely } from 'kysely';
 import { expect, test } from 'vitest';
 import { makeWebhook, noticed } from '../../../../test/contract/repository-events.ts';
 import { at } from '../../../../test/contract/records.ts';
@@ -6,13 +8,24 @@ import { systemClock } from '../../../lib/clock.ts';
 import { uuidv7 } from '../../../lib/ids.ts';
 import { migrate } from '../../migrate.ts';
 import { memorySecretBox } from '../../secrets/secret-key.ts';
-import { insertEvents } from './event-rows.ts';
-import { trimEvents } from './trim-events.ts';
+import type { Tables } from '../kysely-tables.ts';
+import { eventsAfter, insertEvents } from './event-rows.ts';
+import { lastThatMadeRoom, nextTrimming, roomOfEach, trimEvents } from './trim-events.ts';
 import { webhookWrites } from './webhook-rows.ts';
 
 const WEBHOOKS = 100;
 const EVENTS = 20_000;
 const TRIMMED = 100;
+
+async function trim(db: Kysely<Tables>, eventsMax: number): Promise<void> {
+  const bounds = { eventsMax, before: at(0), now: at(0) };
+  for (;;) {
+    const next = await nextTrimming(db, bounds);
+    if (next === undefined) return;
+    await db.transaction().execute((writer) => trimEvents(writer, next, bounds));
+    if (next.isLast) return;
+  }
+}
 
 test('what a removal costs does not grow with the events that stay, for webhooks that want none of them', async () => {
   const db = memoryDatabase();
@@ -27,7 +40,7 @@ test('what a removal costs does not grow with the events that stay, for webhooks
 
   const msOfTrim = async (eventsMax: number): Promise<number> => {
     const startMs = performance.now();
-    expect(await trimEvents(db, { eventsMax, before: at(0), now: at(0) })).toBe(true);
+    await trim(db, eventsMax);
     return performance.now() - startMs;
   };
   const withMany: number[] = [];
@@ -47,4 +60,46 @@ test('what a removal costs does not grow with the events that stay, for webhooks
     .execute();
   for (let round = 1; round <= 3; round++) withFew.push(await msOfTrim((5 - round) * TRIMMED));
   expect(Math.min(...withMany)).toBeLessThan(4 * Math.min(...withFew));
+});
+
+test('what other apps have told stays, however often an editor changes the configuration', async () => {
+  const db = memoryDatabase();
+  await migrate(db, systemClock);
+  const opened = Array.from({ length: 40 }, (_none, count) =>
+    noticed(`r${count}`, { type: 'breaker.opened', app_id: 'quiet' }),
+  );
+  const changed = Array.from({ length: EVENTS }, () =>
+    noticed('a', { type: 'config.changed', app_id: 'loud' }),
+  );
+  await db
+    .transaction()
+    .execute((writer) => insertEvents(writer, 'sqlite', [...opened, ...changed], Date.now()));
+  await trim(db, 1_000);
+  const left = await eventsAfter(db, '', EVENTS, {});
+  expect(left).toHaveLength(1_000);
+  const quiet = left.filter(({ app_id }) => app_id === 'quiet');
+  expect(quiet.map(({ subject }) => subject.name)).toEqual(opened.map(({ subject }) => subject.name));
+  // Those of the other type are the newest, and readers can tell that there were more.
+  const last = await lastThatMadeRoom(db, {});
+  expect(left[40]?.id.localeCompare(last)).toBe(1);
+  expect(last.localeCompare(quiet.at(-1)?.id ?? '~')).toBe(1);
+  expect(await lastThatMadeRoom(db, { types: ['breaker.*'] })).toBe('');
+});
+
+test('the room of a type is the most that all can have together', () => {
+  const counted = fc.array(fc.integer({ min: 1, max: 50 }), { minLength: 1, maxLength: 8 });
+  fc.assert(
+    fc.property(counted, fc.integer({ min: 8, max: 200 }), (counts, max) => {
+      const kept = (room: number): number => counts.reduce((sum, count) => sum + Math.min(count, room), 0);
+      const most = Math.max(...counts);
+      let slow = most;
+      while (kept(slow) > max) slow -= 1;
+      expect(
+        roomOfEach(
+          counts.toSorted((one, other) => other - one),
+          max,
+        ),
+      ).toBe(slow);
+    }),
+  );
 });

@@ -1,10 +1,12 @@
 /**
- * Removes the oldest events, a limited number in one transaction. What a webhook still waits for becomes a dead letter
- * of it first, unless it is switched off.
+ * Removes events, a limited number in one transaction: those that are too old, and, where there are too many, those of
+ * the types that have most, so that what comes often leaves what is rare its room. What a webhook still waits for
+ * becomes a dead letter of it first, unless it is switched off.
  */
 import { sql, type Kysely } from 'kysely';
-import type { EventBounds } from '../../event-store.ts';
-import type { Tables } from '../kysely-tables.ts';
+import { matchesType } from '../../../model/events/events.ts';
+import type { EventBounds, EventFilter } from '../../event-store.ts';
+import type { EventRow, Tables } from '../kysely-tables.ts';
 import { eventsAfter } from './event-rows.ts';
 import { DEAD_LETTERS_MAX } from '../../delivery-store.ts';
 import { filterOf, putDeadLetter, type WebhookFilterRow } from './webhook-rows.ts';
@@ -12,34 +14,110 @@ import { filterOf, putDeadLetter, type WebhookFilterRow } from './webhook-rows.t
 const TRIMMED_AT_ONCE = 500;
 const HEX_OF_TIME = 12;
 const TOO_OLD = 'It was not delivered before its age or the number of events removed it';
+/** Rows of key_sweep that hold the last id of a type that was removed to make room; the type follows. */
+const ROOM_MADE = 'events ';
 
-/** @returns whether everything beyond the bounds is gone */
-export async function trimEvents(db: Kysely<Tables>, bounds: EventBounds): Promise<boolean> {
-  const last = await lastToTrim(db, bounds);
-  if (last === '') return true;
-  const piece = await sql<{ id: string }>`
-    select id from event where id > ${''} and id <= ${last} order by id limit 1 offset ${TRIMMED_AT_ONCE - 1}`.execute(
-    db,
-  );
-  const upTo = piece.rows[0]?.id ?? last;
-  await giveUpTo(db, upTo, bounds.now);
-  await db.deleteFrom('event').where('id', '<=', upTo).execute();
-  return upTo === last;
+/** What one transaction removes. */
+export interface Trimming {
+  /** Of one type; absent: of all. */
+  readonly type?: EventRow['type'];
+  /** The last id. */
+  readonly upTo: string;
+  /** Nothing else is beyond the bounds. */
+  readonly isLast: boolean;
 }
 
-/** '': nothing is beyond the bounds. The newest event stays: ids go on from it. */
-export async function lastToTrim(
+/**
+ * What is to be removed next; undefined: nothing is beyond the bounds. The newest event stays: ids go on from it.
+ */
+export async function nextTrimming(
   db: Kysely<Tables>,
   { eventsMax, before }: Omit<EventBounds, 'now'>,
-): Promise<string> {
+): Promise<Trimming | undefined> {
   const oldest = prefixOf(Date.parse(before));
-  const { rows } = await sql<{ by_count: string | null; by_age: string | null }>`
+  const { rows } = await sql<{ beyond: string | null; by_age: string | null }>`
     select
-      (select id from event where id > ${''} order by id desc limit 1 offset ${Math.max(1, eventsMax)}) as by_count,
+      (select id from event where id > ${''} order by id desc limit 1 offset ${eventsMax}) as beyond,
       (select id from event where id < ${oldest} and id < (select max(id) from event) order by id desc limit 1)
         as by_age`.execute(db);
-  const { by_count: byCount, by_age: byAge } = rows[0] ?? { by_count: null, by_age: null };
-  return [byCount ?? '', byAge ?? ''].toSorted().at(-1) ?? '';
+  const { beyond, by_age: byAge } = rows[0] ?? { beyond: null, by_age: null };
+  if (byAge !== null) {
+    const piece = await sql<{ id: string }>`
+      select id from event where id > ${''} and id <= ${byAge} order by id limit 1 offset ${TRIMMED_AT_ONCE - 1}`.execute(
+      db,
+    );
+    const upTo = piece.rows[0]?.id ?? byAge;
+    return { upTo, isLast: upTo === byAge && beyond === null };
+  }
+  return beyond === null ? undefined : ofCommonestType(db, eventsMax);
+}
+
+/** The oldest of the type that has most beyond its room. */
+async function ofCommonestType(db: Kysely<Tables>, eventsMax: number): Promise<Trimming | undefined> {
+  const { rows } = await sql<{ type: EventRow['type']; n: number | string }>`
+    select type, count(*) as n from event where type > ${''} group by type order by n desc`.execute(db);
+  const counts = rows.map(({ n }) => Number(n));
+  const room = roomOfEach(counts, eventsMax);
+  const [type, excess] = [rows[0]?.type, (counts[0] ?? 0) - room];
+  if (type === undefined || excess <= 0) return undefined;
+  const last = await sql<{ id: string }>`
+    select id from event where type = ${type} order by id limit 1 offset ${Math.min(excess, TRIMMED_AT_ONCE) - 1}`.execute(
+    db,
+  );
+  const upTo = last.rows[0]?.id;
+  if (upTo === undefined) return undefined;
+  return { type, upTo, isLast: excess <= TRIMMED_AT_ONCE && (counts[1] ?? 0) <= room };
+}
+
+/**
+ * The most events of a type that may stay if there may be `max` of all: types with fewer leave the rest to the others.
+ * At least one.
+ * @param counts of each type, in descending order
+ */
+export function roomOfEach(counts: readonly number[], max: number): number {
+  let left = max;
+  for (const [index, count] of counts.toReversed().entries()) {
+    const share = Math.floor(left / (counts.length - index));
+    if (count > share) return Math.max(1, share);
+    left -= count;
+  }
+  return Math.max(1, counts[0] ?? 0);
+}
+
+export async function trimEvents(
+  db: Kysely<Tables>,
+  { type, upTo }: Trimming,
+  { now }: Pick<EventBounds, 'now'>,
+): Promise<void> {
+  if (type === undefined) {
+    await giveUpTo(db, upTo, now);
+    await db.deleteFrom('event').where('id', '<=', upTo).execute();
+    return;
+  }
+  await giveUpType(db, type, upTo, now);
+  await db.deleteFrom('event').where('type', '=', type).where('id', '<=', upTo).execute();
+  await sql`
+    insert into key_sweep (name, until) values (${ROOM_MADE + type}, ${upTo})
+    on conflict (name) do update set until = excluded.until where key_sweep.until < excluded.until`.execute(
+    db,
+  );
+}
+
+/** The last event that made room, among those that a filter may match; '' if none did. */
+export async function lastThatMadeRoom(
+  db: Kysely<Tables>,
+  { types }: Pick<EventFilter, 'types'>,
+): Promise<string> {
+  const rows = await db
+    .selectFrom('key_sweep')
+    .selectAll()
+    .where('name', '>', ROOM_MADE)
+    .where('name', '<', `${ROOM_MADE}~`)
+    .execute();
+  const ids = rows
+    .filter(({ name }) => types === undefined || matchesType(types, name.slice(ROOM_MADE.length)))
+    .map(({ until }) => until);
+  return ids.toSorted().at(-1) ?? '';
 }
 
 /** No id of an event that was recorded at this time or later is smaller. */
@@ -48,21 +126,59 @@ function prefixOf(ms: number): string {
   return `${hex.slice(0, 8)}-${hex.slice(8)}`;
 }
 
-async function giveUpTo(db: Kysely<Tables>, upTo: string, now: string): Promise<void> {
-  const { rows } = await sql<WebhookFilterRow & { id: string; cursor: string; is_active: number }>`
+type Waiting = WebhookFilterRow & {
+  readonly id: string;
+  readonly cursor: string;
+  readonly is_active: number;
+};
+
+async function waitingFor(db: Kysely<Tables>, upTo: string): Promise<Waiting[]> {
+  const { rows } = await sql<Waiting>`
     select id, events, app_ids, is_active, cursor from webhook
     join webhook_delivery on webhook_delivery.webhook_id = webhook.id
     where cursor < ${upTo}`.execute(db);
-  for (const row of rows) {
-    const events =
-      row.is_active === 1 ? await eventsAfter(db, row.cursor, TRIMMED_AT_ONCE, filterOf(row), upTo) : [];
-    for (const event of events) {
-      await putDeadLetter(db, row.id, { event, tries: 0, error: TOO_OLD, failed_at: now }, DEAD_LETTERS_MAX);
-    }
-    await db
-      .updateTable('webhook_delivery')
-      .set({ cursor: upTo, tries: 0 })
-      .where('webhook_id', '=', row.id)
-      .execute();
+  return rows;
+}
+
+async function giveUpTo(db: Kysely<Tables>, upTo: string, now: string): Promise<void> {
+  for (const row of await waitingFor(db, upTo)) {
+    if (row.is_active === 1) await giveUp(db, row, filterOf(row), upTo, now);
+    await moveOn(db, row.id, upTo);
   }
+}
+
+/** Events of other types stay, and so does the place of a webhook that waits for one of them. */
+async function giveUpType(
+  db: Kysely<Tables>,
+  type: EventRow['type'],
+  upTo: string,
+  now: string,
+): Promise<void> {
+  for (const row of await waitingFor(db, upTo)) {
+    const filter = filterOf(row);
+    if (row.is_active === 0 || !matchesType(filter.types ?? ['*'], type)) continue;
+    const [next] = await eventsAfter(db, row.cursor, 1, filter, upTo);
+    await giveUp(db, row, { ...filter, types: [type] }, upTo, now);
+    // What was tried so far is one of those that go.
+    if (next?.type === type) await moveOn(db, row.id, next.id);
+  }
+}
+
+async function giveUp(
+  db: Kysely<Tables>,
+  { id, cursor }: Waiting,
+  filter: EventFilter,
+  upTo: string,
+  now: string,
+): Promise<void> {
+  for (const event of await eventsAfter(db, cursor, TRIMMED_AT_ONCE, filter, upTo))
+    await putDeadLetter(db, id, { event, tries: 0, error: TOO_OLD, failed_at: now }, DEAD_LETTERS_MAX);
+}
+
+async function moveOn(db: Kysely<Tables>, webhookId: string, cursor: string): Promise<void> {
+  await db
+    .updateTable('webhook_delivery')
+    .set({ cursor, tries: 0 })
+    .where('webhook_id', '=', webhookId)
+    .execute();
 }
