@@ -57,6 +57,7 @@ async function startEdge(folder: string, redis: TestRedis, collector: TestCollec
       GATEWAY_PROXY__PROXY_PROTOCOL_FROM: BALANCER,
       GATEWAY_REDIS_URL: redis.url,
       GATEWAY_OTEL__ENDPOINT: collector.url,
+      GATEWAY_OTEL__SIGNALS: 'traces,metrics,logs',
       GATEWAY_OTEL__SAMPLE_RATIO: '1',
       GATEWAY_OTEL__TIMEOUT_MS: '200',
       GATEWAY_DISCOVERY__FOLDER: join(folder, 'targets'),
