@@ -74,6 +74,29 @@ describe('a file', () => {
   });
 });
 
+describe('appended lines', () => {
+  it('wait until they fill a write, also while one is under way, or until they are pushed', async () => {
+    const path = join(folder, 'appended.log');
+    const fd = openSync(path, 'w');
+    const output = new FileOutput(fd);
+    const line = `${'x'.repeat(99)}\n`;
+    output.append(line);
+    await output.settled();
+    expect(output.queuedBytes).toBe(100);
+    output.append(line.repeat(660));
+    output.append(line);
+    await output.settled();
+    const left = output.queuedBytes;
+    expect(left).toBeGreaterThan(0);
+    expect(readFileSync(path, 'utf8')).toBe(line.repeat(662 - left / 100));
+    output.push();
+    await output.settled();
+    expect(output.queuedBytes).toBe(0);
+    expect(readFileSync(path, 'utf8')).toBe(line.repeat(662));
+    closeSync(fd);
+  });
+});
+
 describe('the end of a process', () => {
   it('loses no line, even if it is abrupt', async () => {
     const path = program(

@@ -56,6 +56,8 @@ export class FileOutput implements LogOutput {
   /** Taken from the queue, to be written next or being written. */
   #piece: Buffer | undefined;
   #isWriting = false;
+  /** Of the queued bytes, those that do not wait until they fill a write. */
+  #dueBytes = 0;
   #retry: NodeJS.Timeout | undefined;
   #droppedLines = 0;
   #reportedLines = 0;
@@ -83,13 +85,12 @@ export class FileOutput implements LogOutput {
 
   append(lines: string): void {
     if (this.#hasRoom(lines.length, lines)) this.#queue.addAscii(lines);
-    if (this.#queue.bytes >= this.#pieceBytesMax) this.push();
+    this.#continue();
   }
 
   push(): void {
-    if (this.#isWriting || this.#retry !== undefined) return;
-    if (this.#pipe === undefined) this.#startWrite();
-    else this.#writePipe(this.#pipe);
+    this.#dueBytes = this.#queue.bytes;
+    this.#continue();
   }
 
   /**
@@ -129,8 +130,21 @@ export class FileOutput implements LogOutput {
     this.#pipe = undefined;
   }
 
+  /** There is something that does not wait for more lines: each write costs as much as formatting several of them. */
+  get #hasWork(): boolean {
+    return this.#piece !== undefined || this.#dueBytes > 0 || this.#queue.bytes >= this.#pieceBytesMax;
+  }
+
+  #continue(): void {
+    if (this.#isWriting || this.#retry !== undefined || !this.#hasWork) return;
+    if (this.#pipe === undefined) this.#startWrite();
+    else this.#writePipe(this.#pipe);
+  }
+
   #nextPiece(): Buffer | undefined {
-    return this.#queue.take(this.#pieceBytesMax);
+    const piece = this.#queue.take(this.#pieceBytesMax);
+    if (piece !== undefined) this.#dueBytes = Math.max(0, this.#dueBytes - piece.length);
+    return piece;
   }
 
   #hasRoom(bytes: number, lines: string): boolean {
@@ -150,24 +164,22 @@ export class FileOutput implements LogOutput {
     this.#isWriting = false;
     if (error === null) {
       this.#took(written);
-      this.push();
-    } else if (isBusy(error)) this.#pushLater(RETRY_MS);
-    else {
-      this.#dropAll();
-      this.push();
-    }
+      this.#continue();
+    } else if (isBusy(error)) this.#continueLater(RETRY_MS);
+    else this.#dropAll();
   }
 
   #writePipe(pipe: number): void {
     try {
       for (let pieces = 0; pieces < PIPE_PIECES_MAX; pieces++) {
+        if (!this.#hasWork) return;
         this.#piece ??= this.#nextPiece();
         if (this.#piece === undefined) return;
         this.#took(writeSync(pipe, this.#piece));
       }
-      this.#pushLater(0);
+      this.#continueLater(0);
     } catch (error) {
-      if (isBusy(error)) this.#pushLater(PIPE_RETRY_MS);
+      if (isBusy(error)) this.#continueLater(PIPE_RETRY_MS);
       else this.#dropAll();
     }
   }
@@ -184,10 +196,10 @@ export class FileOutput implements LogOutput {
     this.#reportGap();
   }
 
-  #pushLater(ms: number): void {
+  #continueLater(ms: number): void {
     this.#retry = setTimeout(() => {
       this.#retry = undefined;
-      this.push();
+      this.#continue();
     }, ms);
   }
 
@@ -196,6 +208,7 @@ export class FileOutput implements LogOutput {
     if (missing === 0 || this.queuedBytes > this.#queueBytesMax / 2 || this.#gapLine === undefined) return;
     this.#reportedLines = this.#droppedLines;
     this.#queue.addText(this.#gapLine(missing));
+    this.#dueBytes = this.#queue.bytes;
   }
 
   /** The reader is gone (EPIPE and the like): queued lines only count as dropped. */
@@ -204,6 +217,7 @@ export class FileOutput implements LogOutput {
     this.#piece = undefined;
     this.#droppedLines += this.#queue.clear();
     this.#queue.release();
+    this.#dueBytes = 0;
   }
 }
 
