@@ -41,12 +41,7 @@ export function AdminTokens(): ReactNode {
               keyOf={(token) => token.id}
               columns={columnsOf(setLeaving)}
               empty={<p className={styles['text']}>{accessWords.noTokens}</p>}
-              more={{
-                total,
-                hasMore: tokens.hasNextPage,
-                isLoading: tokens.isFetchingNextPage,
-                load: () => void tokens.fetchNextPage(),
-              }}
+              more={{ total, pages: tokens }}
             />
           )}
         </Loaded>

@@ -31,12 +31,7 @@ export function Sessions(): ReactNode {
             keyOf={(session) => session.id}
             columns={columnsOf(setEnding)}
             empty={<p className={styles['text']}>{accessWords.noSessions}</p>}
-            more={{
-              total,
-              hasMore: sessions.hasNextPage,
-              isLoading: sessions.isFetchingNextPage,
-              load: () => void sessions.fetchNextPage(),
-            }}
+            more={{ total, pages: sessions }}
           />
         )}
       </Loaded>

@@ -30,12 +30,7 @@ export function Entries({ query }: { readonly query: AuditQuery }): ReactNode {
             keyOf={(entry) => entry.id}
             columns={columnsOf(names, ({ id }) => setOpenId(id))}
             empty={<EmptyState title={auditWords.emptyTitle}>{auditWords.empty}</EmptyState>}
-            more={{
-              total,
-              hasMore: entries.hasNextPage,
-              isLoading: entries.isFetchingNextPage,
-              load: () => void entries.fetchNextPage(),
-            }}
+            more={{ total, pages: entries }}
           />
         )}
       </Loaded>

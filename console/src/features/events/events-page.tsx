@@ -103,12 +103,7 @@ function EventLog({ query }: { readonly query: EventQuery }): ReactNode {
                   {isFiltered ? eventsWords.emptyFiltered : eventsWords.empty}
                 </EmptyState>
               }
-              more={{
-                total: total + added.length,
-                hasMore: pages.hasNextPage,
-                isLoading: pages.isFetchingNextPage,
-                load: () => void pages.fetchNextPage(),
-              }}
+              more={{ total: total + added.length, pages }}
             />
           );
         }}

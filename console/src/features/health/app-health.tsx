@@ -37,12 +37,7 @@ export function AppHealth({ app }: { readonly app: App }): ReactNode {
                 rows={rows}
                 keyOf={({ revision }) => revision.id}
                 empty={<p className={styles['quiet']}>{healthWords.noRevision}</p>}
-                more={{
-                  total,
-                  isLoading: tree.isFetchingNextPage,
-                  hasMore: tree.hasNextPage,
-                  load: () => void tree.fetchNextPage(),
-                }}
+                more={{ total, pages: tree }}
               />
               {idle > 0 && <p className={styles['quiet']}>{healthWords.idle(idle)}</p>}
             </Panel>

@@ -119,12 +119,7 @@ function List({ chosen, onChoose }: ListProps): ReactNode {
                 {isFiltered ? historyWords.noMatch : historyWords.empty}
               </EmptyState>
             }
-            more={{
-              total,
-              hasMore: versions.hasNextPage,
-              isLoading: versions.isFetchingNextPage,
-              load: () => void versions.fetchNextPage(),
-            }}
+            more={{ total, pages: versions }}
           />
         )}
       </Loaded>

@@ -13,11 +13,12 @@ import { showToast } from '../../ui/overlay/toasts.tsx';
 import { pageLink } from '../apps/parts/resource-link.tsx';
 import { DescriptionForm, EMPTY, type Description } from './description-form.tsx';
 import { ImportPlan } from './import-plan.tsx';
-import { readPlan, type Imported, type Plan } from './plan-shape.ts';
+import { readPlan, type Imported } from './plan-shape.ts';
+import type { PlanAnswer } from '../save/plan-types.ts';
 
 interface Planned {
   readonly imported: Imported;
-  readonly plan: Plan;
+  readonly plan: PlanAnswer;
 }
 
 export function ImportPage(): ReactNode {

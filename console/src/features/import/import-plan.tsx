@@ -7,11 +7,12 @@ import { DataTable, type Column } from '../../ui/display/data-table.tsx';
 import { ErrorNote, Note } from '../../ui/display/notes.tsx';
 import { Panel } from '../../ui/display/panel.tsx';
 import styles from './import.module.css';
-import { fieldTexts, totalOfPlan, type Imported, type Plan, type PlannedChange } from './plan-shape.ts';
+import { fieldTexts, totalOfPlan, type Imported } from './plan-shape.ts';
+import type { PlanAnswer, PlannedChange } from '../save/plan-types.ts';
 
 interface ImportPlanProps {
   readonly imported: Imported;
-  readonly plan: Plan;
+  readonly plan: PlanAnswer;
   readonly error: Error | undefined;
   readonly isBusy: boolean;
   readonly onApply: () => void;
@@ -20,6 +21,7 @@ interface ImportPlanProps {
 
 export function ImportPlan({ imported, plan, error, isBusy, onApply, onBack }: ImportPlanProps): ReactNode {
   const { create, update, delete: deleted } = plan.totals;
+  const { traffic } = plan;
   const total = totalOfPlan(plan);
   return (
     <>
@@ -30,9 +32,7 @@ export function ImportPlan({ imported, plan, error, isBusy, onApply, onBack }: I
         <div className={styles['plan']}>
           {error !== undefined && <ErrorNote error={error} />}
           <p>{total === 0 ? importWords.nothing : importWords.totals(create, update, deleted)}</p>
-          {plan.traffic !== null && plan.traffic.requests > 0 && (
-            <p>{importWords.traffic(plan.traffic.changed, plan.traffic.requests)}</p>
-          )}
+          {traffic && traffic.requests > 0 && <p>{importWords.traffic(traffic.changed, traffic.requests)}</p>}
           <div className={styles['actions']}>
             <Button look="main" isBusy={isBusy} disabled={total === 0} onClick={onApply}>
               {importWords.apply}
@@ -89,7 +89,7 @@ const columns: readonly Column<PlannedChange>[] = [
   },
 ];
 
-function Changes({ plan, total }: { readonly plan: Plan; readonly total: number }): ReactNode {
+function Changes({ plan, total }: { readonly plan: PlanAnswer; readonly total: number }): ReactNode {
   return (
     <>
       <DataTable

@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
-import { fieldTexts, totalOfPlan, type PlannedChange } from './plan-shape.ts';
+import type { PlannedChange } from '../save/plan-types.ts';
+import { fieldTexts, totalOfPlan } from './plan-shape.ts';
 
 const change = (kind: PlannedChange['change']): PlannedChange => ({
   change: kind,

@@ -60,12 +60,7 @@ export function AppKeys({ app, query, status, isAlone, onTotal }: AppKeysProps):
                 {isFiltered ? keysWords.noMatch : keysWords.noKeys}
               </EmptyState>
             }
-            more={{
-              total,
-              hasMore: pages.hasNextPage,
-              isLoading: pages.isFetchingNextPage,
-              load: () => void pages.fetchNextPage(),
-            }}
+            more={{ total, pages }}
           />
         )}
       </Loaded>

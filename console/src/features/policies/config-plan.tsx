@@ -13,6 +13,7 @@ import { ErrorNote, Loaded, Note } from '../../ui/display/notes.tsx';
 import { Panel } from '../../ui/display/panel.tsx';
 import { showToast } from '../../ui/overlay/toasts.tsx';
 import type { Fields } from '../save/merge-patch.ts';
+import type { ListedChange } from '../../api/schema.ts';
 import type { PlanAnswer, PlannedChange } from '../save/plan-types.ts';
 import { TrafficGroups } from '../save/traffic-groups.tsx';
 import styles from './policies.module.css';
@@ -155,12 +156,7 @@ function Since({ app, version }: { readonly app: string; readonly version: numbe
 }
 
 /** The fields of a difference, as those of a plan. */
-function asPlanned(listed: {
-  readonly change: PlannedChange['change'];
-  readonly type: string;
-  readonly path: readonly string[];
-  readonly fields: Readonly<Record<string, unknown>>;
-}): PlannedChange {
+function asPlanned(listed: ListedChange): PlannedChange {
   return { ...listed, fields: listed.fields as PlannedChange['fields'] };
 }
 

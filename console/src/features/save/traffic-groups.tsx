@@ -3,10 +3,10 @@ import type { ReactNode } from 'react';
 import { saveWords as say } from '../../text/save.ts';
 import { DataTable, type Column } from '../../ui/display/data-table.tsx';
 import { Note } from '../../ui/display/notes.tsx';
-import type { PlanSide, PlanTraffic, TrafficGroup } from './plan-types.ts';
+import type { PlanSide, PlanTraffic, PlanTrafficGroup } from '../../api/schema.ts';
 import styles from './save.module.css';
 
-const COLUMNS: readonly Column<TrafficGroup>[] = [
+const COLUMNS: readonly Column<PlanTrafficGroup>[] = [
   { head: say.groupCount, cell: ({ count }) => count, isNumber: true },
   { head: say.groupBefore, cell: ({ from }) => sideText(from) },
   { head: say.groupAfter, cell: ({ to }) => sideText(to) },
@@ -45,7 +45,7 @@ function sideText({ status, code, backends, cors_refused: isRefused }: PlanSide)
   return `${status}${code === null ? '' : ` ${code}`}${cors}`;
 }
 
-function callerText({ kind, id, name }: TrafficGroup['by']): string {
+function callerText({ kind, id, name }: PlanTrafficGroup['by']): string {
   if (kind === 'api_key') return say.byKey(name);
   return kind === 'anonymous' ? say.byAnonymous : say.bySubject(id);
 }

@@ -56,12 +56,7 @@ function Apps(): ReactNode {
                   <p>{search === '' ? shadowWords.empty : shadowWords.noneFoundDetail}</p>
                 </EmptyState>
               }
-              more={{
-                total,
-                isLoading: query.isFetchingNextPage,
-                hasMore: query.hasNextPage,
-                load: () => void query.fetchNextPage(),
-              }}
+              more={{ total, pages: query }}
             />
           )}
         </Loaded>

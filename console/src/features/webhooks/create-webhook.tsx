@@ -1,14 +1,11 @@
 /** The form that makes a webhook, and its secret afterwards. */
-import { useState, type ReactNode, type SubmitEvent } from 'react';
-import { ApiError } from '../../api/api-error.ts';
+import { useState, type ReactNode } from 'react';
 import { useWrite } from '../../api/queries.ts';
 import { EVENT_GROUPS } from '../../text/events.ts';
 import { webhooksWords } from '../../text/webhooks.ts';
-import { words } from '../../text/words.ts';
-import { Button } from '../../ui/controls/button.tsx';
 import { TextField } from '../../ui/controls/field.tsx';
 import { Panel } from '../../ui/display/panel.tsx';
-import { Refusal } from '../keys/refusal.tsx';
+import { CreationForm } from '../keys/creation-form.tsx';
 import { ShownOnce } from '../keys/shown-once.tsx';
 import styles from './webhooks.module.css';
 
@@ -21,8 +18,7 @@ export function CreateWebhook({ onEnd }: { readonly onEnd: (id: string) => void 
   const [groups, setGroups] = useState<readonly string[]>([]);
   const [apps, setApps] = useState('');
   const creation = useWrite('POST /webhooks');
-  const create = (event: SubmitEvent): void => {
-    event.preventDefault();
+  const create = (): void => {
     const slugs = apps.split(/[\s,]+/).filter((slug) => slug !== '');
     creation.mutate({
       body: {
@@ -33,58 +29,52 @@ export function CreateWebhook({ onEnd }: { readonly onEnd: (id: string) => void 
       },
     });
   };
-  const error = creation.error ?? undefined;
-  const message = (pointer: string): string | undefined =>
-    error instanceof ApiError ? error.fieldMessage(pointer) : undefined;
   const made = creation.data?.body.data;
   return (
     <Panel title={webhooksWords.create}>
-      <form className={styles['form']} onSubmit={create}>
-        <div className={styles['fields']}>
-          <TextField
-            label={webhooksWords.name}
-            hint={webhooksWords.nameHint}
-            error={message('/name')}
-            value={name}
-            onValue={setName}
-            required
-            autoFocus
-            maxLength={200}
-          />
-          <TextField
-            label={webhooksWords.url}
-            hint={webhooksWords.urlHint}
-            error={message('/url')}
-            value={url}
-            onValue={setUrl}
-            required
-            isMono
-            type="url"
-            maxLength={2_048}
-          />
-          <TextField
-            label={webhooksWords.apps}
-            hint={webhooksWords.appsHint}
-            error={message('/app_ids/0') ?? message('/app_ids')}
-            value={apps}
-            onValue={setApps}
-            isMono
-          />
-        </div>
+      <CreationForm
+        error={creation.error}
+        pointers={POINTERS}
+        isBusy={creation.isPending}
+        isComplete={name.trim() !== '' && url.trim() !== ''}
+        onCreate={create}
+        onCancel={() => onEnd('')}
+        fields={(message) => (
+          <>
+            <TextField
+              label={webhooksWords.name}
+              hint={webhooksWords.nameHint}
+              error={message('/name')}
+              value={name}
+              onValue={setName}
+              required
+              autoFocus
+              maxLength={200}
+            />
+            <TextField
+              label={webhooksWords.url}
+              hint={webhooksWords.urlHint}
+              error={message('/url')}
+              value={url}
+              onValue={setUrl}
+              required
+              isMono
+              type="url"
+              maxLength={2_048}
+            />
+            <TextField
+              label={webhooksWords.apps}
+              hint={webhooksWords.appsHint}
+              error={message('/app_ids/0') ?? message('/app_ids')}
+              value={apps}
+              onValue={setApps}
+              isMono
+            />
+          </>
+        )}
+      >
         <Groups chosen={groups} onChoose={setGroups} />
-        <Refusal error={error} pointers={POINTERS} />
-        <div className={styles['buttons']}>
-          <Button
-            look="main"
-            type="submit"
-            isBusy={creation.isPending}
-            disabled={name.trim() === '' || url.trim() === ''}
-          >
-            {words.create}
-          </Button>
-          <Button onClick={() => onEnd('')}>{words.cancel}</Button>
-        </div>
-      </form>
+      </CreationForm>
       <ShownOnce
         value={made?.secret}
         name={name.trim()}

@@ -77,12 +77,7 @@ export function DeadLetters({ webhook, isAdmin, isLeaving }: LettersProps): Reac
             rows={items}
             keyOf={({ event }) => event.id}
             columns={columnsOf(isAdmin ? onResend : undefined)}
-            more={{
-              total,
-              hasMore: letters.hasNextPage,
-              isLoading: letters.isFetchingNextPage,
-              load: () => void letters.fetchNextPage(),
-            }}
+            more={{ total, pages: letters }}
           />
         )}
       </Loaded>

@@ -21,6 +21,13 @@ export interface Column<Row> {
 /** As many stand side by side on the narrowest screen. */
 const COLUMNS_ALWAYS = 2;
 
+/** A list that is read page by page. */
+export interface PagedQuery {
+  readonly hasNextPage: boolean;
+  readonly isFetchingNextPage: boolean;
+  readonly fetchNextPage: () => unknown;
+}
+
 interface DataTableProps<Row> {
   /** What the table lists, for screen readers. */
   readonly caption: string;
@@ -32,9 +39,7 @@ interface DataTableProps<Row> {
   readonly empty?: ReactNode;
   readonly more?: {
     readonly total: number;
-    readonly isLoading: boolean;
-    readonly hasMore: boolean;
-    readonly load: () => void;
+    readonly pages: PagedQuery;
   };
 }
 
@@ -78,9 +83,9 @@ export function DataTable<Row>({
           </tbody>
         </table>
       </div>
-      {more?.hasMore === true && (
+      {more?.pages.hasNextPage === true && (
         <div className={styles['more']}>
-          <Button isBusy={more.isLoading} onClick={more.load}>
+          <Button isBusy={more.pages.isFetchingNextPage} onClick={() => more.pages.fetchNextPage()}>
             {words.loadMore}
           </Button>
           <span>{words.shownOf(rows.length, more.total)}</span>

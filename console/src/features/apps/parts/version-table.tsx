@@ -3,7 +3,7 @@ import type { ReactNode } from 'react';
 import type { Pages } from '../../../api/queries.ts';
 import type { TreeVersion } from '../../../api/schema.ts';
 import { appsWords } from '../../../text/apps.ts';
-import { DataTable, type Column } from '../../../ui/display/data-table.tsx';
+import { DataTable, type Column, type PagedQuery } from '../../../ui/display/data-table.tsx';
 import { EmptyState } from '../../../ui/display/notes.tsx';
 import { ResourceLink } from './resource-link.tsx';
 import { StatusBadge } from './state-badges.tsx';
@@ -30,11 +30,7 @@ function columnsOf(app: string): Column<TreeVersion>[] {
 interface VersionTableProps {
   readonly app: string;
   readonly pages: Pages<TreeVersion>;
-  readonly query: {
-    readonly hasNextPage: boolean;
-    readonly isFetchingNextPage: boolean;
-    readonly fetchNextPage: () => unknown;
-  };
+  readonly query: PagedQuery;
 }
 
 export function VersionTable({ app, pages, query }: VersionTableProps): ReactNode {
@@ -45,12 +41,7 @@ export function VersionTable({ app, pages, query }: VersionTableProps): ReactNod
       keyOf={({ id }) => id}
       empty={<EmptyState title={appsWords.noVersionsTitle}>{appsWords.noVersions}</EmptyState>}
       columns={columnsOf(app)}
-      more={{
-        total: pages.total,
-        isLoading: query.isFetchingNextPage,
-        hasMore: query.hasNextPage,
-        load: () => void query.fetchNextPage(),
-      }}
+      more={{ total: pages.total, pages: query }}
     />
   );
 }

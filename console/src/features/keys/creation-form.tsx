@@ -1,0 +1,54 @@
+/** A form that makes something with a secret: its fields, what was refused, and its buttons. */
+import type { ReactNode } from 'react';
+import { ApiError } from '../../api/api-error.ts';
+import { words } from '../../text/words.ts';
+import { Button } from '../../ui/controls/button.tsx';
+import { Refusal } from './refusal.tsx';
+import styles from './keys.module.css';
+
+interface CreationFormProps {
+  /** Fields beside each other. */
+  readonly fields: (message: (pointer: string) => string | undefined) => ReactNode;
+  /** What stands below the fields. */
+  readonly children?: ReactNode;
+  readonly error: Error | null;
+  /** Of the fields: what was refused of them is shown there. */
+  readonly pointers: readonly string[];
+  readonly isBusy: boolean;
+  readonly isComplete: boolean;
+  readonly onCreate: () => void;
+  readonly onCancel: () => void;
+}
+
+export function CreationForm({
+  fields,
+  children,
+  error,
+  pointers,
+  isBusy,
+  isComplete,
+  onCreate,
+  onCancel,
+}: CreationFormProps): ReactNode {
+  return (
+    <form
+      className={styles['form']}
+      onSubmit={(event) => {
+        event.preventDefault();
+        onCreate();
+      }}
+    >
+      <div className={styles['fields']}>
+        {fields((pointer) => (error instanceof ApiError ? error.fieldMessage(pointer) : undefined))}
+      </div>
+      {children}
+      <Refusal error={error ?? undefined} pointers={pointers} />
+      <div className={styles['buttons']}>
+        <Button look="main" type="submit" isBusy={isBusy} disabled={!isComplete}>
+          {words.create}
+        </Button>
+        <Button onClick={onCancel}>{words.cancel}</Button>
+      </div>
+    </form>
+  );
+}
