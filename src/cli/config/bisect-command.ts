@@ -3,6 +3,7 @@
  * version changed.
  */
 import type { Command } from 'commander';
+import type { BisectResult } from '../../management/routes/config-bisect.ts';
 import { addServerFlags, type ServerFlags } from '../connection/server-flags.ts';
 import { addRequestFlags, requestOf, type RequestFlags } from '../everyday/request-flags.ts';
 import { createClient } from '../gateway-client.ts';
@@ -15,35 +16,6 @@ interface BisectFlags extends ServerFlags, OutputFlags, RequestFlags {
   readonly expect?: string;
 }
 
-interface ShownOutcome {
-  readonly config_version: number;
-  readonly outcome: string;
-  readonly status: number | null;
-  readonly code: string | null;
-  readonly detail: string | null;
-  readonly upstream_url: string | null;
-}
-
-interface ShownBisect {
-  readonly config_version: number | null;
-  readonly tried: number;
-  readonly before: ShownOutcome | null;
-  readonly after: ShownOutcome;
-  readonly at: string | null;
-  readonly actor: string | null;
-  readonly source: string | null;
-  readonly action: string | null;
-  readonly message: string | null;
-  readonly git_commit: string | null;
-  readonly changes: readonly {
-    readonly change: 'create' | 'update' | 'delete';
-    readonly type: string;
-    readonly name: string;
-    readonly parents: Readonly<Record<string, string>>;
-    readonly fields: readonly string[];
-  }[];
-}
-
 const SIGNS = { create: '+', update: '~', delete: '-' } as const;
 
 async function bisectCommand(method: string, url: string, flags: BisectFlags, io: CliIo): Promise<void> {
@@ -53,7 +25,7 @@ async function bisectCommand(method: string, url: string, flags: BisectFlags, io
     ...versionFlag('bad', flags.bad),
     ...(flags.expect !== undefined && { expect: expectation(flags.expect) }),
   };
-  const found = (await createClient(flags, io).call('POST', '/config/bisect', body)) as ShownBisect;
+  const found = (await createClient(flags, io).call('POST', '/config/bisect', body)) as BisectResult;
   if (flags.output === 'json') writeJson(found, io);
   else io.out(bisectText(found));
 }
@@ -70,7 +42,7 @@ function expectation(text: string): object {
   return ['forwarded', 'answered', 'denied', 'failed'].includes(text) ? { outcome: text } : { code: text };
 }
 
-function bisectText(found: ShownBisect): string {
+function bisectText(found: BisectResult): string {
   const { config_version: version, tried, before, after, message, git_commit: commit } = found;
   const last = answerText(after);
   if (version === null || before === null)
@@ -88,12 +60,12 @@ function bisectText(found: ShownBisect): string {
   return `${lines.join('\n').trimEnd()}\n`;
 }
 
-function answerText({ outcome, status, code, detail, upstream_url: url }: ShownOutcome): string {
+function answerText({ outcome, status, code, detail, upstream_url: url }: BisectResult['after']): string {
   const what = [status ?? outcome, code, url && `to ${url}`].filter((part) => part !== null).join(' ');
   return printable(detail === null ? what : `${what}: ${detail}`);
 }
 
-function changeText({ change, type, name, parents, fields }: ShownBisect['changes'][number]): string {
+function changeText({ change, type, name, parents, fields }: BisectResult['changes'][number]): string {
   const path = [...Object.values(parents), name].join('  ');
   const changed = fields.length === 0 ? '' : `: ${fields.join(', ')}`;
   return printable(`  ${SIGNS[change]} ${type}  ${path}${changed}`);

@@ -1,11 +1,11 @@
 /** `POST /config/bisect`: since which config version a described request is answered differently. Changes nothing. */
-import { Type } from 'typebox';
+import { Type, type Static } from 'typebox';
 import { TrialFailed, type ExplainOn } from '../../explain/access.ts';
-import { ExplainInputSchema, OUTCOMES, type ExplainInput, type Explanation } from '../../explain/schema.ts';
+import { ExplainInputSchema, OUTCOMES, type Explanation } from '../../explain/schema.ts';
 import type { FieldError } from '../../model/errors.ts';
 import type { HistoryEntry, RecordChange } from '../../model/history/config-history.ts';
 import { jsonSchema } from '../../model/json-schema.ts';
-import { closed, dateTime, nullable } from '../../model/schema-pieces.ts';
+import { closed, dateTime, nullable, oneOf } from '../../model/schema-pieces.ts';
 import type { ConfigReader } from '../../storage/repository.ts';
 import { answer, fail, invalid, isFailure, type Answer, type Failure } from '../api/failure.ts';
 import { API_PREFIX, type Call, type Operation } from '../api/operation.ts';
@@ -17,7 +17,6 @@ import {
   decidingIds,
   isExpected,
   outcomeOn,
-  type Expectation,
   type VersionOutcome,
 } from '../bisect/version-outcome.ts';
 import { viewerSearches } from '../bisect/viewer-searches.ts';
@@ -92,7 +91,7 @@ const ResultSchema = Type.Object(
     changes: Type.Array(
       Type.Object(
         {
-          change: Type.Union(['create', 'update', 'delete'].map((each) => Type.Literal(each))),
+          change: oneOf(['create', 'update', 'delete']),
           type: text,
           id: text,
           name: text,
@@ -106,6 +105,7 @@ const ResultSchema = Type.Object(
   },
   { ...closed, title: 'ConfigBisectResult' },
 );
+export type BisectResult = Static<typeof ResultSchema>;
 
 export function bisectOperation(context: ManagementContext): Operation {
   return {
@@ -136,12 +136,7 @@ export function bisectOperation(context: ManagementContext): Operation {
   };
 }
 
-interface BisectBody {
-  readonly request: ExplainInput;
-  readonly good?: number;
-  readonly bad?: number;
-  readonly expect?: Expectation;
-}
+type BisectBody = Static<typeof BodySchema>;
 
 interface Bounds {
   readonly oldest: number;

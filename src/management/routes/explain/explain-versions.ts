@@ -3,14 +3,9 @@
  * described, or that of a recorded exchange, whose credential counts as whose it was. Everything runs in the thread
  * that tries configurations.
  */
-import { Type } from 'typebox';
+import { Type, type Static } from 'typebox';
 import { TrialFailed, type ExplainOn, type TriedRequest } from '../../../explain/access.ts';
-import {
-  ExplainInputSchema,
-  ExplanationSchema,
-  type ExplainInput,
-  type Explanation,
-} from '../../../explain/schema.ts';
+import { ExplainInputSchema, ExplanationSchema, type Explanation } from '../../../explain/schema.ts';
 import type { HistoryEntry } from '../../../model/history/config-history.ts';
 import { jsonSchema } from '../../../model/json-schema.ts';
 import { closed, dateTime, nullable } from '../../../model/schema-pieces.ts';
@@ -123,14 +118,7 @@ const ResultSchema = Type.Object(
   { ...closed, title: 'ExplainVersionsResult' },
 );
 
-interface Body {
-  readonly request?: ExplainInput;
-  readonly request_id?: string;
-  readonly live_id?: string;
-  readonly version?: number;
-  readonly from?: number;
-  readonly to?: number;
-}
+type Body = Static<typeof BodySchema>;
 
 export function explainVersionsOperation(context: ManagementContext): Operation {
   return {
