@@ -1,30 +1,14 @@
 /**
- * The management API on Fastify: listens, authenticates, reads bodies and queries, and runs the operations. Owns the
- * listener. Which operations there are is in operations.ts; how a write is done in write.ts.
+ * The management API on Fastify, put together from its parts. Owns the listener. Which operations there are is in
+ * operations.ts, how each is served in serve-operation.ts, how a write is done in write.ts.
  *
  * Fastify's own validation and serialisation are not used: a PATCH must be checked after it has been merged, inside
  * of the transaction, and every error must name its field by a pointer.
  */
-import Fastify, {
-  LogController,
-  type FastifyBaseLogger,
-  type FastifyInstance,
-  type FastifyReply,
-  type FastifyRequest,
-} from 'fastify';
-import { newBudget, withBudget, type DeadlineBudget } from '../lib/deadline-budget.ts';
-import { requestIds } from '../lib/ids.ts';
+import type { FastifyBaseLogger } from 'fastify';
 import { StorageUnavailable, type ConfigReader } from '../storage/repository.ts';
-import { createAccess, type ApiAccess } from './access/api-access.ts';
-import type { Actor } from './access/admin-auth.ts';
-import { checkAccess } from './access/dry-run-role.ts';
-import { lastingCall, type LastingCall } from './access/lasting-call.ts';
-import { clientAddress } from '../http/fields/forwarded.ts';
-import { Admission, type Leave } from './api/admission.ts';
-import { methodTable } from './api/allowed-methods.ts';
-import { BODY_BYTES_MAX, checkBody, readBody } from './api/body.ts';
+import { createAccess } from './access/api-access.ts';
 import type { ConsoleFiles } from './console/console-files.ts';
-import { isConsoleRequest, sendConsole } from './console/console-pages.ts';
 import type { ManagementContext, ManagementStatus, NodesAccess, ShadowReports } from './context.ts';
 import type { EgressCheck } from './write/rule-context.ts';
 import { EventFeed } from './routes/events/event-feed.ts';
@@ -32,7 +16,7 @@ import { DatabaseCheck } from './database-check.ts';
 import { createChangePath } from './write/dry-run.ts';
 import type { ConfigTrials, ExplainAccess } from '../explain/access.ts';
 import type { LiveHub } from '../explain/live/live-hub.ts';
-import { fail, isFailure, type Answer, type Failure } from './api/failure.ts';
+import { isFailure } from './api/failure.ts';
 import {
   managementListening,
   type CertificateTexts,
@@ -40,28 +24,19 @@ import {
   type ManagementListening,
 } from './listening.ts';
 import { openApiDocument, type JsonObject } from './api/openapi.ts';
-import { API_PREFIX, JSON_TYPE, MERGE_PATCH_TYPE, type Operation } from './api/operation.ts';
+import { API_PREFIX, JSON_TYPE, type Operation } from './api/operation.ts';
 import { allOperations } from './operations.ts';
-import { NO_QUERY, parseQuery } from './api/query.ts';
-import { readingThroughOutages, STALE_HEADER } from './crud/reading.ts';
-import { failureOf, refuseConnection, RequestFailure, sendAnswer, sendFailure } from './api/send.ts';
-import { readOnlyFailure } from './access/read-only.ts';
+import { NO_QUERY } from './api/query.ts';
+import { readingThroughOutages } from './crud/reading.ts';
+import { addBodyReader, addErrorPages, createFastify } from './fastify-server.ts';
+import { addressOf, serve, type Actors, type AdminAccess } from './serve-operation.ts';
 import type { OidcSettings } from './sessions/oidc/oidc-client.ts';
 import { addOidcRoutes } from './sessions/oidc/oidc-routes.ts';
 import type { SessionSettings } from './sessions/sessions.ts';
 import { createWritePath, type WriteDependencies, type WritePath } from './write/write.ts';
-import { NO_NOTE, readWriteNote } from './write/write-note.ts';
 
-const REQUEST_TIMEOUT_MS = 30_000;
-const HEADERS_TIMEOUT_MS = 10_000;
-const KEEPALIVE_TIMEOUT_MS = 72_000;
-const HEAD_BYTES_MAX = 16_384;
-const CONNECTIONS_MAX = 1_024;
 /** How long `close` waits for running requests before it cuts them off. */
 const CLOSE_GRACE_MS = 5_000;
-
-/** Called every few seconds by machines; logged at `info` only when the answer is not 200. */
-const PROBED: ReadonlySet<string> = new Set(['/healthz', '/readyz', '/metrics', `${API_PREFIX}/health`]);
 
 export interface ManagementDependencies extends WriteDependencies {
   /** GATEWAY_ADMIN_TOKEN. */
@@ -201,209 +176,6 @@ function contextOf(
   };
 }
 
-/** The caller of public operations. */
-const ANONYMOUS: Actor = { id: 'anonymous', name: 'anonymous', role: 'viewer' };
-
-/** The authenticated caller of each request. */
-type Actors = WeakMap<FastifyRequest, Actor>;
-
-interface AdminAccess extends Pick<ApiAccess, 'authenticate' | 'revoke'> {
-  readonly addressOf: (request: FastifyRequest) => string;
-  readonly actors: Actors;
-  readonly configFile: ManagementStatus['configFile'];
-}
-
-/** Why the database was not available to a call, for its log line. */
-const outages = new WeakMap<FastifyRequest, string>();
-
-function createFastify(
-  logger: FastifyBaseLogger,
-  actors: Actors,
-  tls: ManagementDependencies['tls'],
-): FastifyInstance {
-  const nextRequestId = requestIds();
-  const listener = {
-    headersTimeout: HEADERS_TIMEOUT_MS,
-    maxHeaderSize: HEAD_BYTES_MAX,
-    connectionsCheckingInterval: 5_000,
-    // Node's own refusal is no problem document.
-    requireHostHeader: false,
-  };
-  const server = Fastify({
-    loggerInstance: logger,
-    logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'request_id' }),
-    genReqId: nextRequestId,
-    bodyLimit: BODY_BYTES_MAX,
-    requestTimeout: REQUEST_TIMEOUT_MS,
-    keepAliveTimeout: KEEPALIVE_TIMEOUT_MS,
-    forceCloseConnections: 'idle',
-    ...(tls === undefined
-      ? { http: listener }
-      : { https: { ...listener, ...tls, handshakeTimeout: HEADERS_TIMEOUT_MS } }),
-    clientErrorHandler: (error, socket) => refuseConnection(error, socket, nextRequestId()),
-    frameworkErrors: (error, request, reply) => {
-      void sendFailure(request, nameExchange(request, reply), failureOf(error));
-    },
-  });
-  server.server.maxConnections = CONNECTIONS_MAX;
-  server.addHook('onRequest', async (request, reply) => {
-    nameExchange(request, reply);
-    const { headers, httpVersion } = request.raw;
-    // RFC 9112 section 3.2.
-    if (headers.host === undefined && httpVersion === '1.1') {
-      return sendFailure(request, reply, fail('bad_request', 'An HTTP/1.1 request needs a Host field'));
-    }
-    // Without a body its type does not matter: some clients send Content-Type with every POST.
-    const { 'content-length': length = '0', 'transfer-encoding': coding } = headers;
-    if (length === '0' && coding === undefined) delete headers['content-type'];
-    return undefined;
-  });
-  server.addHook('onResponse', async (request, reply) => {
-    const line = {
-      method: request.method,
-      route: request.routeOptions.url ?? 'none',
-      status: reply.statusCode,
-      ms: Math.round(reply.elapsedTime * 1000) / 1000,
-      actor: actors.get(request)?.id,
-      reason: outages.get(request),
-    };
-    if (line.reason !== undefined) request.log.warn(line, 'management request');
-    else if (isConsoleRequest(request) || (PROBED.has(line.route) && reply.statusCode === 200))
-      request.log.debug(line, 'management request');
-    else request.log.info(line, 'management request');
-  });
-  return server;
-}
-
-function nameExchange(request: FastifyRequest, reply: FastifyReply): FastifyReply {
-  return reply.header('X-Request-Id', request.id).header('X-Content-Type-Options', 'nosniff');
-}
-
-function addBodyReader(server: FastifyInstance): void {
-  server.removeAllContentTypeParsers();
-  server.addContentTypeParser(
-    [JSON_TYPE, MERGE_PATCH_TYPE],
-    { parseAs: 'buffer' },
-    (request, body: Buffer, done) => {
-      const read = readBody(body, request.headers, request.method);
-      if (isFailure(read)) done(new RequestFailure(read));
-      else done(null, read.value);
-    },
-  );
-}
-
-function addErrorPages(
-  server: FastifyInstance,
-  operations: readonly Operation[],
-  console: ConsoleFiles | undefined,
-): void {
-  const methodsOf = methodTable(operations);
-  server.setErrorHandler((error, request, reply) => {
-    const failure = failureOf(error, request.routeOptions.bodyLimit);
-    if (failure.failure === 'internal_error') request.log.error({ err: error }, 'management request failed');
-    if (error instanceof StorageUnavailable) outages.set(request, error.message);
-    return sendFailure(request, reply, failure);
-  });
-  server.setNotFoundHandler((request, reply) => {
-    const page = console && sendConsole(console, request, reply);
-    if (page !== undefined) return page;
-    const path = request.url.split('?', 1)[0] ?? '';
-    const allow = methodsOf(path).join(', ');
-    if (allow === '') return sendFailure(request, reply, fail('not_found', `There is nothing at "${path}"`));
-    const detail = `${request.method} is not available here, only ${allow}`;
-    return sendFailure(request, reply, {
-      ...fail('management_method_not_allowed', detail),
-      headers: { Allow: allow },
-    });
-  });
-}
-
-function serve(
-  server: FastifyInstance,
-  operation: Operation,
-  { authenticate, revoke, addressOf, actors, configFile }: AdminAccess,
-): void {
-  const lastingCalls = new WeakMap<FastifyRequest, LastingCall>();
-  // Authentication and handler share one time budget for the database.
-  const budgetOf = new WeakMap<FastifyRequest, DeadlineBudget>();
-  server.route({
-    method: operation.method,
-    url: operation.path.replaceAll(/\{(\w+)\}/g, ':$1'),
-    ...(operation.bodyBytesMax !== undefined && { bodyLimit: operation.bodyBytesMax }),
-    // Before the body is read, so that a refused call cannot make the server read a megabyte.
-    onRequest: async (request, reply) => {
-      if (operation.access === 'public') return undefined;
-      const budget = newBudget();
-      budgetOf.set(request, budget);
-      const { method, headers, id: requestId } = request;
-      const presented = { method, headers, address: addressOf(request), requestId };
-      const actor = await withBudget(budget, () => authenticate(presented));
-      if (isFailure(actor)) return sendFailure(request, reply, actor);
-      actors.set(request, actor);
-      lastingCalls.set(
-        request,
-        lastingCall(request, reply, async () => {
-          const again = await authenticate({ ...presented, isRenewal: true });
-          return isFailure(again) ? again : (checkAccess(again, operation, false) ?? again);
-        }),
-      );
-      const refused =
-        checkAccess(actor, operation, false) ??
-        readOnlyFailure(operation, actor, configFile()) ??
-        admit(admissionOf(operation, actor), request, reply);
-      return refused === undefined ? undefined : sendFailure(request, reply, refused);
-    },
-    handler: async (request, reply) => {
-      const actor = actors.get(request) ?? ANONYMOUS;
-      const budget = budgetOf.get(request) ?? newBudget();
-      const work = (): Promise<Answer | Failure> =>
-        run(operation, request, actor, addressOf(request), lastingCalls.get(request));
-      const result = await withPlace(request, () => withBudget(budget, work));
-      const revokedId = operation.operationId === 'deleteAdminToken' ? idIn(request) : undefined;
-      if (revokedId !== undefined && !isFailure(result)) revoke(revokedId);
-      if (isFailure(result)) return sendFailure(request, reply, result);
-      return sendAnswer(budget.usesCopy === true ? reply.header(STALE_HEADER, 'true') : reply, result);
-    },
-  });
-}
-
-/** Dry runs of viewers, who may not write: they must not keep those waiting who may. */
-const VIEWER_TRIALS_MAX = 4;
-const viewerTrials = new Admission(VIEWER_TRIALS_MAX);
-
-function admissionOf(operation: Operation, { role }: Actor): Admission | undefined {
-  const { admission, viewerAdmission = admission, isWrite } = operation;
-  if (role !== 'viewer') return admission;
-  return isWrite === true ? viewerTrials : viewerAdmission;
-}
-
-/** The place that a call has in its operation's admission, until its handler takes it over. */
-const places = new WeakMap<FastifyRequest, Leave>();
-
-function admit(
-  admission: Admission | undefined,
-  request: FastifyRequest,
-  reply: FastifyReply,
-): Failure | undefined {
-  const leave = admission?.enter();
-  if (typeof leave !== 'function') return leave;
-  places.set(request, leave);
-  // A call whose body never arrives, or is refused, has no handler to end.
-  reply.raw.once('close', () => places.get(request)?.());
-  return undefined;
-}
-
-/** Keeps the place of a call until its work has ended, also when the client has gone. */
-async function withPlace<T>(request: FastifyRequest, work: () => Promise<T>): Promise<T> {
-  const leave = places.get(request);
-  places.delete(request);
-  try {
-    return await work();
-  } finally {
-    leave?.();
-  }
-}
-
 /** A write that the database refuses is a reason to look at it. */
 function watchedWrites(write: WritePath, database: DatabaseCheck): WritePath {
   return async (...call) => {
@@ -416,46 +188,6 @@ function watchedWrites(write: WritePath, database: DatabaseCheck): WritePath {
       throw error;
     }
   };
-}
-
-function idIn(request: FastifyRequest): string | undefined {
-  return (request.params as Record<string, string>)['admin_token_id'];
-}
-
-/** The client's, for records and counts: it grants nothing. */
-function addressOf({ socket, headers }: FastifyRequest, isTrusted: (address: string) => boolean): string {
-  const forwarded = headers['x-forwarded-for'];
-  const list = Array.isArray(forwarded) ? forwarded.join(', ') : forwarded;
-  return clientAddress(socket.remoteAddress ?? 'unknown', list, isTrusted);
-}
-
-async function run(
-  operation: Operation,
-  request: FastifyRequest,
-  actor: Actor,
-  address: string,
-  lasting: LastingCall | undefined,
-): Promise<Answer | Failure> {
-  const query = parseQuery(request.query as Record<string, unknown>, operation.query);
-  if (isFailure(query)) return query;
-  const note = operation.isWrite === true ? readWriteNote(request.headers) : NO_NOTE;
-  if (isFailure(note)) return note;
-  const { body } = request;
-  const wrong = operation.body === undefined ? undefined : checkBody(operation.body, body);
-  if (wrong !== undefined) return wrong;
-  return operation.handle({
-    params: request.params as Record<string, string>,
-    query,
-    body,
-    actor,
-    address,
-    requestId: request.id,
-    headers: request.headers,
-    ...note,
-    ifMatch: request.headers['if-match'],
-    ifNoneMatch: request.headers['if-none-match'],
-    ...(lasting !== undefined && { lasting }),
-  });
 }
 
 /** The document also describes its own operation. It is made when it is first asked for: a start does not wait for it. */

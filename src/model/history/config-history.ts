@@ -35,7 +35,7 @@ export interface HistoryEntry extends VersionDescription {
 }
 
 /** The records of the history, by type. */
-interface HistoryRecords {
+export interface HistoryRecords {
   readonly app: App;
   readonly version: Version;
   readonly revision: Revision;

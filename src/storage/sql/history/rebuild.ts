@@ -3,9 +3,9 @@
  * record the earliest change after the version has its row as of that version.
  */
 import { sql, type Kysely } from 'kysely';
-import type { AppState, HistoryRecordType } from '../../../model/history/config-history.ts';
+import type { AppState, HistoryRecords, HistoryRecordType } from '../../../model/history/config-history.ts';
 import type { AppTree } from '../../../model/config.ts';
-import type { App, Endpoint, Revision, StoredApiKey, Version } from '../../../model/resources.ts';
+import type { StoredApiKey } from '../../../model/resources.ts';
 import { readPosition } from '../change-log.ts';
 import type { Tables } from '../kysely-tables.ts';
 import { loadAppTrees, loadEverything, loadKeysOfApp, toAppTrees, toVersionTrees } from '../load.ts';
@@ -60,13 +60,7 @@ async function readUndo(
   }
 }
 
-interface Records {
-  readonly app: Map<string, App>;
-  readonly version: Map<string, Version>;
-  readonly revision: Map<string, Revision>;
-  readonly endpoint: Map<string, Endpoint>;
-  readonly token: Map<string, StoredApiKey>;
-}
+type Records = { readonly [Type in keyof HistoryRecords]: Map<string, HistoryRecords[Type]> };
 
 function restore(records: Records, type: HistoryRecordType, id: string, record: unknown): void {
   if (type !== 'token') {

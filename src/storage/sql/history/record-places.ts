@@ -3,8 +3,7 @@
  * once for a write; `clear` forgets them, since a write may rename a parent.
  */
 import type { Kysely } from 'kysely';
-import type { HistoryRecordType } from '../../../model/history/config-history.ts';
-import type { App, Endpoint, Revision, StoredApiKey, Version } from '../../../model/resources.ts';
+import type { HistoryRecords, HistoryRecordType } from '../../../model/history/config-history.ts';
 import type { RowOf, Tables } from '../kysely-tables.ts';
 
 /** The table of each type of record. */
@@ -16,13 +15,7 @@ export const RECORD_TABLES = {
   token: 'api_key',
 } as const satisfies Readonly<Record<HistoryRecordType, keyof Tables>>;
 
-export interface RecordRows {
-  readonly app: RowOf<App>;
-  readonly version: RowOf<Version>;
-  readonly revision: RowOf<Revision>;
-  readonly endpoint: RowOf<Endpoint>;
-  readonly token: RowOf<StoredApiKey>;
-}
+export type RecordRows = { readonly [Type in keyof HistoryRecords]: RowOf<HistoryRecords[Type]> };
 
 export type RecordRow = {
   readonly [Type in HistoryRecordType]: { type: Type; row: RecordRows[Type] };

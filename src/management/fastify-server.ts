@@ -1,0 +1,136 @@
+/**
+ * Fastify as the management API uses it: its limits, the log line of each request, the reader of bodies, and the answers
+ * to what no operation serves.
+ */
+import Fastify, {
+  LogController,
+  type FastifyBaseLogger,
+  type FastifyInstance,
+  type FastifyReply,
+  type FastifyRequest,
+} from 'fastify';
+import { requestIds } from '../lib/ids.ts';
+import { StorageUnavailable } from '../storage/repository.ts';
+import { methodTable } from './api/allowed-methods.ts';
+import { BODY_BYTES_MAX, readBody } from './api/body.ts';
+import { fail, isFailure } from './api/failure.ts';
+import { API_PREFIX, JSON_TYPE, MERGE_PATCH_TYPE, type Operation } from './api/operation.ts';
+import { failureOf, refuseConnection, RequestFailure, sendFailure } from './api/send.ts';
+import type { ConsoleFiles } from './console/console-files.ts';
+import { isConsoleRequest, sendConsole } from './console/console-pages.ts';
+import type { CertificateTexts } from './listening.ts';
+import type { Actors } from './serve-operation.ts';
+
+const REQUEST_TIMEOUT_MS = 30_000;
+const HEADERS_TIMEOUT_MS = 10_000;
+const KEEPALIVE_TIMEOUT_MS = 72_000;
+const HEAD_BYTES_MAX = 16_384;
+const CONNECTIONS_MAX = 1_024;
+
+/** Called every few seconds by machines; logged at `info` only when the answer is not 200. */
+const PROBED: ReadonlySet<string> = new Set(['/healthz', '/readyz', '/metrics', `${API_PREFIX}/health`]);
+
+/** Why the database was not available to a call, for its log line. */
+const outages = new WeakMap<FastifyRequest, string>();
+
+export function createFastify(
+  logger: FastifyBaseLogger,
+  actors: Actors,
+  tls: CertificateTexts | undefined,
+): FastifyInstance {
+  const nextRequestId = requestIds();
+  const listener = {
+    headersTimeout: HEADERS_TIMEOUT_MS,
+    maxHeaderSize: HEAD_BYTES_MAX,
+    connectionsCheckingInterval: 5_000,
+    // Node's own refusal is no problem document.
+    requireHostHeader: false,
+  };
+  const server = Fastify({
+    loggerInstance: logger,
+    logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'request_id' }),
+    genReqId: nextRequestId,
+    bodyLimit: BODY_BYTES_MAX,
+    requestTimeout: REQUEST_TIMEOUT_MS,
+    keepAliveTimeout: KEEPALIVE_TIMEOUT_MS,
+    forceCloseConnections: 'idle',
+    ...(tls === undefined
+      ? { http: listener }
+      : { https: { ...listener, ...tls, handshakeTimeout: HEADERS_TIMEOUT_MS } }),
+    clientErrorHandler: (error, socket) => refuseConnection(error, socket, nextRequestId()),
+    frameworkErrors: (error, request, reply) => {
+      void sendFailure(request, nameExchange(request, reply), failureOf(error));
+    },
+  });
+  server.server.maxConnections = CONNECTIONS_MAX;
+  server.addHook('onRequest', async (request, reply) => {
+    nameExchange(request, reply);
+    const { headers, httpVersion } = request.raw;
+    // RFC 9112 section 3.2.
+    if (headers.host === undefined && httpVersion === '1.1') {
+      return sendFailure(request, reply, fail('bad_request', 'An HTTP/1.1 request needs a Host field'));
+    }
+    // Without a body its type does not matter: some clients send Content-Type with every POST.
+    const { 'content-length': length = '0', 'transfer-encoding': coding } = headers;
+    if (length === '0' && coding === undefined) delete headers['content-type'];
+    return undefined;
+  });
+  server.addHook('onResponse', async (request, reply) => {
+    const line = {
+      method: request.method,
+      route: request.routeOptions.url ?? 'none',
+      status: reply.statusCode,
+      ms: Math.round(reply.elapsedTime * 1000) / 1000,
+      actor: actors.get(request)?.id,
+      reason: outages.get(request),
+    };
+    if (line.reason !== undefined) request.log.warn(line, 'management request');
+    else if (isConsoleRequest(request) || (PROBED.has(line.route) && reply.statusCode === 200))
+      request.log.debug(line, 'management request');
+    else request.log.info(line, 'management request');
+  });
+  return server;
+}
+
+function nameExchange(request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  return reply.header('X-Request-Id', request.id).header('X-Content-Type-Options', 'nosniff');
+}
+
+export function addBodyReader(server: FastifyInstance): void {
+  server.removeAllContentTypeParsers();
+  server.addContentTypeParser(
+    [JSON_TYPE, MERGE_PATCH_TYPE],
+    { parseAs: 'buffer' },
+    (request, body: Buffer, done) => {
+      const read = readBody(body, request.headers, request.method);
+      if (isFailure(read)) done(new RequestFailure(read));
+      else done(null, read.value);
+    },
+  );
+}
+
+export function addErrorPages(
+  server: FastifyInstance,
+  operations: readonly Operation[],
+  console: ConsoleFiles | undefined,
+): void {
+  const methodsOf = methodTable(operations);
+  server.setErrorHandler((error, request, reply) => {
+    const failure = failureOf(error, request.routeOptions.bodyLimit);
+    if (failure.failure === 'internal_error') request.log.error({ err: error }, 'management request failed');
+    if (error instanceof StorageUnavailable) outages.set(request, error.message);
+    return sendFailure(request, reply, failure);
+  });
+  server.setNotFoundHandler((request, reply) => {
+    const page = console && sendConsole(console, request, reply);
+    if (page !== undefined) return page;
+    const path = request.url.split('?', 1)[0] ?? '';
+    const allow = methodsOf(path).join(', ');
+    if (allow === '') return sendFailure(request, reply, fail('not_found', `There is nothing at "${path}"`));
+    const detail = `${request.method} is not available here, only ${allow}`;
+    return sendFailure(request, reply, {
+      ...fail('management_method_not_allowed', detail),
+      headers: { Allow: allow },
+    });
+  });
+}
