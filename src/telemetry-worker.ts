@@ -19,12 +19,13 @@ const STATE_MS = 1_000;
 
 const port = parentPort;
 if (port === null) throw new Error('telemetry-worker.ts runs as a worker thread only');
-const { urls, connection, resource, version, underWay, endedRingsMax, startMs } = workerData as ExportStart;
+const start = workerData as ExportStart;
+const { urls, connections, resource, version, underWay, endedRingsMax } = start;
 const send = (message: FromExporter): void => port.postMessage(message);
 const origin = { resource, version };
 const collectors: Collector[] = [];
 const rings = { traces: ringExporter('traces'), logs: ringExporter('logs') };
-const metrics = new MetricExporter({ collector: collectorOf('metrics'), origin, startMs });
+const metrics = new MetricExporter({ ...start, collector: collectorOf('metrics'), origin });
 
 function ringExporter(signal: RingSignal): RingExporter {
   return new RingExporter({
@@ -38,7 +39,7 @@ function ringExporter(signal: RingSignal): RingExporter {
 
 /** Connects when it exports for the first time. */
 function collectorOf(signal: Signal): Collector {
-  const collector = new Collector(signal, urls[signal] ?? 'http://localhost', connection);
+  const collector = new Collector(signal, urls[signal] ?? 'http://localhost', connections[signal]);
   collectors.push(collector);
   return collector;
 }

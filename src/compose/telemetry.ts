@@ -7,8 +7,9 @@ import { TraceExport } from '../control/reporting/trace-export.ts';
 import { systemClock } from '../lib/clock.ts';
 import { createLogger, gapLine, type Logger } from '../observe/log.ts';
 import { standardOutput, type LogOutput } from '../observe/output.ts';
-import type { OtelSettings } from '../settings/settings-types.ts';
+import type { OtelConnection, OtelSettings } from '../settings/settings-types.ts';
 import type { Settings } from '../settings/settings.ts';
+import type { ConnectionStart } from '../telemetry/export/export-messages.ts';
 import { createLogRing, createLogTap } from '../telemetry/logs/log-tap.ts';
 import type { BatchRing } from '../telemetry/ring/batch-ring.ts';
 import { startError } from './start-error.ts';
@@ -66,13 +67,11 @@ export function createTraceExport(parts: TraceExportParts): TraceExport | undefi
     start: {
       urls: { traces: otel.tracesUrl, metrics: otel.metricsUrl, logs: otel.logsUrl },
       startMs: systemClock.nowMs(),
-      connection: {
-        headers: otel.headers,
-        timeoutMs: otel.timeoutMs,
-        compression: otel.compression,
-        ca: contentOf('GATEWAY_OTEL__CA_FILE', otel.caFile),
-        cert: contentOf('GATEWAY_OTEL__CLIENT_CERT_FILE', otel.certFile),
-        key: contentOf('GATEWAY_OTEL__CLIENT_KEY_FILE', otel.keyFile),
+      temporality: otel.temporality,
+      connections: {
+        traces: connectionOf('TRACES', otel.connections.traces),
+        metrics: connectionOf('METRICS', otel.connections.metrics),
+        logs: connectionOf('LOGS', otel.connections.logs),
       },
       resource: {
         'service.name': otel.serviceName,
@@ -87,11 +86,24 @@ export function createTraceExport(parts: TraceExportParts): TraceExport | undefi
   return traces;
 }
 
+function connectionOf(
+  signal: string,
+  { caFile, certFile, keyFile, ...rest }: OtelConnection,
+): ConnectionStart {
+  const named = (name: string): string => `GATEWAY_OTEL__${name}, or GATEWAY_OTEL__${signal}_${name},`;
+  return {
+    ...rest,
+    ca: contentOf(named('CA_FILE'), caFile),
+    cert: contentOf(named('CLIENT_CERT_FILE'), certFile),
+    key: contentOf(named('CLIENT_KEY_FILE'), keyFile),
+  };
+}
+
 function contentOf(setting: string, path: string | undefined): string | undefined {
   if (path === undefined) return undefined;
   try {
     return readFileSync(path, 'utf8');
   } catch (error) {
-    throw startError(`Cannot read ${setting}=${JSON.stringify(path)}`, error);
+    throw startError(`Cannot read ${setting} ${JSON.stringify(path)}`, error);
   }
 }

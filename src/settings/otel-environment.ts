@@ -62,7 +62,6 @@ const PROTOCOLS = [
   'OTEL_EXPORTER_OTLP_METRICS_PROTOCOL',
   'OTEL_EXPORTER_OTLP_LOGS_PROTOCOL',
 ];
-const TEMPORALITY = 'OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE';
 
 /** Warnings about what is asked for and not done. */
 export function otelWarnings(env: Environment): string[] {
@@ -72,14 +71,5 @@ export function otelWarnings(env: Environment): string[] {
     if (protocol !== '' && protocol !== 'http/protobuf')
       warnings.push(`${name}=${JSON.stringify(protocol)} is ignored: exports are by http/protobuf.`);
   }
-  for (const signal of ['TRACES', 'METRICS', 'LOGS'])
-    for (const what of ['HEADERS', 'TIMEOUT', 'COMPRESSION', 'CERTIFICATE']) {
-      const name = `OTEL_EXPORTER_OTLP_${signal}_${what}`;
-      if ((env[name] ?? '').trim() !== '')
-        warnings.push(`${name} is ignored: OTEL_EXPORTER_OTLP_${what} counts for all that is exported.`);
-    }
-  const temporality = (env[TEMPORALITY] ?? '').trim().toLowerCase();
-  if (temporality !== '' && temporality !== 'cumulative')
-    warnings.push(`${TEMPORALITY}=${JSON.stringify(temporality)} is ignored: metrics are cumulative.`);
   return warnings;
 }

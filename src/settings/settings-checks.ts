@@ -27,6 +27,8 @@ export function crossChecks(v: SettingValues): string[] {
   together('GATEWAY_PROXY__TLS__CERT_FILE', 'GATEWAY_PROXY__TLS__KEY_FILE');
   together('GATEWAY_SERVER__TLS__CERT_FILE', 'GATEWAY_SERVER__TLS__KEY_FILE');
   together('GATEWAY_OTEL__CLIENT_CERT_FILE', 'GATEWAY_OTEL__CLIENT_KEY_FILE');
+  for (const signal of ['TRACES', 'METRICS', 'LOGS'] as const)
+    together(`GATEWAY_OTEL__${signal}_CLIENT_CERT_FILE`, `GATEWAY_OTEL__${signal}_CLIENT_KEY_FILE`);
   together('GATEWAY_OIDC__ISSUER', 'GATEWAY_OIDC__CLIENT_ID');
   together('GATEWAY_OIDC__ISSUER', 'GATEWAY_OIDC__CLIENT_SECRET');
   if (!v.GATEWAY_OIDC__SCOPES.includes('openid')) {

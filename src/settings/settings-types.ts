@@ -20,20 +20,26 @@ export interface JwtDefaults {
   readonly leewaySecs: number;
 }
 
-export interface OtelSettings {
-  /** Whole, as also below; undefined: not exported. */
-  readonly tracesUrl: string | undefined;
-  readonly metricsUrl: string | undefined;
-  readonly logsUrl: string | undefined;
-  readonly metricsIntervalMs: number;
-  /** Of a page that shows a trace, with `{trace_id}`. */
-  readonly traceUrl: string | undefined;
+/** How one signal is exported. */
+export interface OtelConnection {
   readonly headers: Readonly<Record<string, string>>;
   readonly timeoutMs: number;
   readonly compression: 'none' | 'gzip';
   readonly caFile: string | undefined;
   readonly certFile: string | undefined;
   readonly keyFile: string | undefined;
+}
+
+export interface OtelSettings {
+  /** Whole, as also below; undefined: not exported. */
+  readonly tracesUrl: string | undefined;
+  readonly metricsUrl: string | undefined;
+  readonly logsUrl: string | undefined;
+  readonly connections: Readonly<Record<'traces' | 'metrics' | 'logs', OtelConnection>>;
+  readonly metricsIntervalMs: number;
+  readonly temporality: 'cumulative' | 'delta' | 'lowmemory';
+  /** Of a page that shows a trace, with `{trace_id}`. */
+  readonly traceUrl: string | undefined;
   readonly serviceName: string;
   readonly resourceAttributes: Readonly<Record<string, string>>;
   /** 0 to 1. */

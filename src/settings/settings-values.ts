@@ -64,13 +64,13 @@ export function integer<D extends number | undefined>(
 }
 
 /** @param aliases other spellings, in lower case, that are accepted and not asked for */
-export function oneOf<const V extends string>(
+export function oneOf<const V extends string, const D extends NoInfer<V> | undefined>(
   values: readonly V[],
-  about: About<NoInfer<V>>,
+  about: About<D>,
   aliases: Readonly<Record<string, NoInfer<V>>> = {},
-): Setting<V> {
+): Setting<V | D> {
   const type = values.join(', ').replace(/, (?=[^,]*$)/, ' or ');
-  return setting<V, V>(type, about, (text) => {
+  return setting<V, D>(type, about, (text) => {
     const lower = text.toLowerCase();
     const found = values.find((value) => value === lower) ?? new Map(Object.entries(aliases)).get(lower);
     return found === undefined ? { expected: type } : { value: found };

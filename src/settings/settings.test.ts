@@ -326,12 +326,50 @@ describe('variables of OpenTelemetry', () => {
     });
     expect(otel).toMatchObject({
       tracesUrl: 'http://collector:4318/base/v1/traces',
-      headers: { a: '1,2', b: 'c=d' },
+      connections: { traces: { headers: { a: '1,2', b: 'c=d' } } },
       serviceName: 'own',
       sampleRatio: 0.25,
       keep: { errors: true, denials: false, retries: false, slow: true },
     });
     expect(otelOf({ OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: 'https://c/x' })?.tracesUrl).toBe('https://c/x');
+  });
+
+  it('of one signal count for it, in place of those of all', () => {
+    const otel = otelOf({
+      GATEWAY_OTEL__ENDPOINT: 'http://c:1',
+      GATEWAY_OTEL__HEADERS: 'all=1,shared=2',
+      GATEWAY_OTEL__CLIENT_CERT_FILE: 'all.crt',
+      GATEWAY_OTEL__CLIENT_KEY_FILE: 'all.key',
+      OTEL_EXPORTER_OTLP_TIMEOUT: '1000',
+      OTEL_EXPORTER_OTLP_TRACES_HEADERS: 'x-key=t',
+      OTEL_EXPORTER_OTLP_TRACES_TIMEOUT: '2000',
+      OTEL_EXPORTER_OTLP_TRACES_CLIENT_CERTIFICATE: 't.crt',
+      OTEL_EXPORTER_OTLP_TRACES_CLIENT_KEY: 't.key',
+      OTEL_EXPORTER_OTLP_METRICS_COMPRESSION: 'gzip',
+      OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE: 'LowMemory',
+      GATEWAY_OTEL__LOGS_CA_FILE: 'own.pem',
+      OTEL_EXPORTER_OTLP_LOGS_CERTIFICATE: 'standard.pem',
+    });
+    const all = {
+      headers: { all: '1', shared: '2' },
+      timeoutMs: 1_000,
+      compression: 'none',
+      caFile: undefined,
+      certFile: 'all.crt',
+      keyFile: 'all.key',
+    };
+    expect(otel).toMatchObject({
+      temporality: 'lowmemory',
+      connections: {
+        traces: { ...all, headers: { 'x-key': 't' }, timeoutMs: 2_000, certFile: 't.crt', keyFile: 't.key' },
+        metrics: { ...all, compression: 'gzip' },
+        logs: { ...all, caFile: 'own.pem' },
+      },
+    });
+    // One that has headers of its own must not get the credentials of another.
+    expect(otel?.connections.traces.headers).toEqual({ 'x-key': 't' });
+    const half = readSettings({ OTEL_EXPORTER_OTLP_LOGS_CLIENT_KEY: 'l.key' });
+    expect('errors' in half && half.errors.join()).toContain('GATEWAY_OTEL__LOGS_CLIENT_CERT_FILE');
   });
 
   it.each([

@@ -4,7 +4,7 @@
  * (main.ts alone reads `process.env`), and the result is frozen. Files that settings name are not opened here.
  */
 import { nearest } from '../lib/nearest.ts';
-import type { OtelSignal } from './areas/otel-settings.ts';
+import { otelSettings } from './otel/otel-nesting.ts';
 import { otelWarnings, withOtelVariables, type Environment } from './otel-environment.ts';
 import { ACME_DIRECTORIES } from './areas/acme-settings.ts';
 import { crossChecks, doubtful, pathsOf, shown } from './settings-checks.ts';
@@ -38,7 +38,9 @@ export function readSettings(given: Environment): SettingsResult {
   }
   const parsed = values as SettingValues;
   errors.push(...crossChecks(parsed), ...databaseBesideFile(parsed, env));
-  const warnings = [...unknownNames(env), ...doubtful(parsed), ...otelWarnings(given)];
+  // A setting that cannot be read would seem not to be set.
+  const doubts = errors.length > 0 ? [] : doubtful(parsed);
+  const warnings = [...unknownNames(env), ...doubts, ...otelWarnings(given)];
   return errors.length > 0 ? { errors, warnings } : { settings: deepFreeze(nest(parsed)), warnings };
 }
 
@@ -194,59 +196,6 @@ function nest(v: SettingValues): Settings {
 }
 
 /** undefined: nothing is exported. */
-function otelSettings(v: SettingValues): Settings['otel'] {
-  const { GATEWAY_OTEL__ENDPOINT: base } = v;
-  const urlOf = (signal: OtelSignal, whole: string | undefined): string | undefined => {
-    if (!v.GATEWAY_OTEL__SIGNALS.includes(signal)) return undefined;
-    return whole ?? (base && `${base.replace(/\/+$/, '')}/v1/${signal}`);
-  };
-  const tracesUrl = urlOf('traces', v.GATEWAY_OTEL__TRACES_ENDPOINT);
-  const metricsUrl = urlOf('metrics', v.GATEWAY_OTEL__METRICS_ENDPOINT);
-  const logsUrl = urlOf('logs', v.GATEWAY_OTEL__LOGS_ENDPOINT);
-  if ((tracesUrl ?? metricsUrl ?? logsUrl) === undefined) return undefined;
-  const keeps = v.GATEWAY_OTEL__KEEP;
-  return {
-    tracesUrl,
-    metricsUrl,
-    logsUrl,
-    metricsIntervalMs: v.GATEWAY_OTEL__METRICS_INTERVAL_MS,
-    traceUrl: v.GATEWAY_OTEL__TRACE_URL,
-    headers: pairsOf(v.GATEWAY_OTEL__HEADERS),
-    timeoutMs: v.GATEWAY_OTEL__TIMEOUT_MS,
-    compression: v.GATEWAY_OTEL__COMPRESSION,
-    caFile: v.GATEWAY_OTEL__CA_FILE,
-    certFile: v.GATEWAY_OTEL__CLIENT_CERT_FILE,
-    keyFile: v.GATEWAY_OTEL__CLIENT_KEY_FILE,
-    serviceName: v.GATEWAY_OTEL__SERVICE_NAME,
-    resourceAttributes: pairsOf(v.GATEWAY_OTEL__RESOURCE_ATTRIBUTES),
-    sampleRatio: Number(v.GATEWAY_OTEL__SAMPLE_RATIO),
-    keep: {
-      errors: keeps.includes('errors'),
-      denials: keeps.includes('denials'),
-      retries: keeps.includes('retries'),
-      slow: keeps.includes('slow'),
-    },
-    maxQueueBytes: v.GATEWAY_OTEL__MAX_QUEUE_BYTES,
-  };
-}
-
-function pairsOf(texts: readonly string[]): Record<string, string> {
-  return Object.fromEntries(
-    texts.map((text) => {
-      const equals = text.indexOf('=');
-      return [text.slice(0, equals), percentDecoded(text.slice(equals + 1))];
-    }),
-  );
-}
-
-function percentDecoded(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
-}
-
 function jwtSettings(v: SettingValues): JwtDefaults {
   return {
     issuer: v.GATEWAY_JWT__ISSUER,

@@ -47,7 +47,7 @@ export interface TraceExportFacts extends ItemCounts {
 export interface TraceExportOptions {
   /** Of the thread's program. */
   readonly url: URL;
-  readonly start: Omit<ExportStart, 'underWay' | 'endedRingsMax'>;
+  readonly start: Omit<ExportStart, 'underWay' | 'endedRingsMax' | 'isReplacement'>;
   /** Memory for spans that wait, of all workers together. */
   readonly maxQueueBytes: number;
   readonly workers: number;
@@ -70,6 +70,7 @@ export class TraceExport {
   readonly #spans = new ExportRings('traces', (message) => this.#post(message));
   readonly #logs = new ExportRings('logs', (message) => this.#post(message));
   #thread: Worker | undefined;
+  #hasStarted = false;
   #restart: NodeJS.Timeout | undefined;
   #reading: NodeJS.Timeout | undefined;
   /** Reads metrics and has them exported. */
@@ -168,6 +169,7 @@ export class TraceExport {
         ...start,
         underWay: this.#underWay,
         endedRingsMax: workers + ENDED_RINGS_MAX,
+        isReplacement: this.#hasStarted,
       } satisfies ExportStart,
       name: 'telemetry',
       // What it needs is in its start data: the exporter's own variables must not change that.
@@ -181,6 +183,7 @@ export class TraceExport {
     );
     thread.once('exit', () => this.#lost());
     thread.unref();
+    this.#hasStarted = true;
     this.#thread = thread;
     this.#spans.announce();
     this.#logs.announce();

@@ -1,5 +1,7 @@
 /** Settings of OpenTelemetry. Variables of the OpenTelemetry specification count where these are not set. */
 import { integer, list, oneOf, text, url, type Parsed, type Setting } from '../settings-values.ts';
+import { otelPair } from '../otel/otel-pairs.ts';
+import { OTEL_TIMEOUT_MS, signalSettings } from '../otel/otel-signal-settings.ts';
 
 /** Kinds of exchanges that are kept beside those that are sampled. */
 const KEEP_RULES = ['errors', 'denials', 'retries', 'slow'] as const;
@@ -13,10 +15,6 @@ export const DEFAULT_OTEL_SIGNALS: readonly OtelSignal[] = ['traces', 'metrics']
 const RATIO = /^(?:0(?:\.\d{1,9})?|1(?:\.0{1,9})?)$/;
 /** Nothing that could end an attribute or begin a credential. */
 const TRACE_URL = /^https?:\/\/[\w.:[\]-]{1,255}\/[^\s"'<>{}\\]{0,1024}\{trace_id\}[^\s"'<>{}\\]{0,1024}$/;
-/** `name=value` pairs, percent-encoded where needed (W3C Baggage, as the OpenTelemetry specification has it). */
-const PAIRS = /^[!#$%&'*+.^_`|~\w/-]{1,256}=[\x21-\x2b\x2d-\x7e]{0,1024}$/;
-const pair = (value: string): Parsed<string> =>
-  PAIRS.test(value) ? { value } : { expected: 'name=value, separated by commas' };
 const otelSignal = (name: string): Parsed<OtelSignal | 'none'> => {
   const found = ([...OTEL_SIGNALS, 'none'] as const).find((candidate) => candidate === name);
   return found === undefined
@@ -77,7 +75,13 @@ export const OTEL_SETTINGS = {
       description: 'From one export of metrics to the next.',
     },
   ),
-  GATEWAY_OTEL__HEADERS: list('name=value, comma-separated', pair, {
+  GATEWAY_OTEL__METRICS_TEMPORALITY: oneOf(['cumulative', 'delta', 'lowmemory'], {
+    default: 'cumulative',
+    otherName: 'OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE',
+    description:
+      'Whether counters and histograms are exported as what they have counted since the start of the gateway (`cumulative`), or since the export before (`delta`); `lowmemory`: as `delta`, but for counters of the process and of Node.js.',
+  }),
+  GATEWAY_OTEL__HEADERS: list('name=value, comma-separated', otelPair, {
     default: [],
     defaultText: 'none',
     secret: true,
@@ -85,15 +89,11 @@ export const OTEL_SETTINGS = {
     description:
       'Header fields of requests to the collector, such as `x-api-key=…`. Values are percent-decoded.',
   }),
-  GATEWAY_OTEL__TIMEOUT_MS: integer(
-    { min: 100, max: 60_000 },
-    {
-      default: 10_000,
-      otherName: 'OTEL_EXPORTER_OTLP_TIMEOUT',
-      description:
-        'How long an export may take, attempts after the first included. Later its spans are lost.',
-    },
-  ),
+  GATEWAY_OTEL__TIMEOUT_MS: integer(OTEL_TIMEOUT_MS, {
+    default: 10_000,
+    otherName: 'OTEL_EXPORTER_OTLP_TIMEOUT',
+    description: 'How long an export may take, attempts after the first included. Later its spans are lost.',
+  }),
   GATEWAY_OTEL__COMPRESSION: oneOf(['none', 'gzip'], {
     default: 'none',
     otherName: 'OTEL_EXPORTER_OTLP_COMPRESSION',
@@ -118,12 +118,15 @@ export const OTEL_SETTINGS = {
     otherName: 'OTEL_EXPORTER_OTLP_CLIENT_KEY',
     description: 'File with its private key (PEM).',
   }),
+  ...signalSettings('TRACES', 'traces'),
+  ...signalSettings('METRICS', 'metrics'),
+  ...signalSettings('LOGS', 'logs'),
   GATEWAY_OTEL__SERVICE_NAME: text('text', {
     default: 'headgate',
     otherName: 'OTEL_SERVICE_NAME',
     description: '`service.name` of what is exported.',
   }),
-  GATEWAY_OTEL__RESOURCE_ATTRIBUTES: list('name=value, comma-separated', pair, {
+  GATEWAY_OTEL__RESOURCE_ATTRIBUTES: list('name=value, comma-separated', otelPair, {
     default: [],
     defaultText: 'none',
     otherName: 'OTEL_RESOURCE_ATTRIBUTES',

@@ -1,4 +1,5 @@
 /** What the main thread and the thread that exports (telemetry-worker.ts) tell each other. Plain data. */
+import type { Temporality } from '../metrics/metric-deltas.ts';
 import type { BatchRing } from '../ring/batch-ring.ts';
 
 /** How the collector is reached. */
@@ -20,9 +21,12 @@ export type RingSignal = 'traces' | 'logs';
 export interface ExportStart {
   /** Whole; undefined: this is not exported. */
   readonly urls: Readonly<Record<'traces' | 'metrics' | 'logs', string | undefined>>;
-  readonly connection: ConnectionStart;
+  readonly connections: Readonly<Record<'traces' | 'metrics' | 'logs', ConnectionStart>>;
   /** Unix milliseconds: since when counters count. */
   readonly startMs: number;
+  readonly temporality: Temporality;
+  /** See MetricExporterOptions. */
+  readonly isReplacement: boolean;
   /** See RingExporterOptions. */
   readonly endedRingsMax: number;
   readonly underWay: Readonly<Record<RingSignal, Int32Array<SharedArrayBuffer>>>;

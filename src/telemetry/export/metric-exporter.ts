@@ -1,7 +1,9 @@
 /**
  * Exports metrics, one reading at a time: one that comes while the one before is on its way is left out, since the next
- * has all of it (sums are cumulative).
+ * has all of it.
  */
+import { MetricDeltas, type Temporality } from '../metrics/metric-deltas.ts';
+import { readFamilies } from '../metrics/metric-families.ts';
 import { metricRequests } from '../metrics/metric-requests.ts';
 import type { Collector } from './collector.ts';
 import type { Origin } from './export-request.ts';
@@ -11,17 +13,28 @@ export interface MetricExporterOptions {
   readonly origin: Origin;
   /** Unix milliseconds: since when counters count. */
   readonly startMs: number;
+  readonly temporality: Temporality;
+  /**
+   * Another exporter has exported before, and what it has exported is not known: deltas begin with the first reading,
+   * so that nothing is counted twice.
+   */
+  readonly isReplacement: boolean;
 }
 
 export class MetricExporter {
   readonly #options: MetricExporterOptions;
+  readonly #deltas: MetricDeltas;
+  #isFirstLeftOut: boolean;
   #underWay: Promise<void> | undefined;
   #exported = 0;
   #failed = 0;
   #problem = '';
 
   constructor(options: MetricExporterOptions) {
+    const { temporality, startMs, isReplacement } = options;
     this.#options = options;
+    this.#deltas = new MetricDeltas(temporality, startMs);
+    this.#isFirstLeftOut = isReplacement && temporality !== 'cumulative';
   }
 
   /** Points that the collector took and did not take, and why not; '' after a success. */
@@ -40,14 +53,23 @@ export class MetricExporter {
   }
 
   async #export(text: string, nowMs: number): Promise<void> {
-    const { collector, origin, startMs } = this.#options;
-    let problems = '';
-    for (const { body, points } of metricRequests(text, origin, { startMs, nowMs })) {
-      const { failed, problem } = await collector.export(body, points);
-      this.#failed += failed;
-      this.#exported += points - failed;
-      problems ||= problem;
+    const { collector, origin, startMs, temporality } = this.#options;
+    const families = this.#deltas.read(readFamilies(text));
+    if (this.#isFirstLeftOut) {
+      this.#isFirstLeftOut = false;
+      this.#deltas.took(families, nowMs);
+      this.#deltas.tookAll(nowMs);
+      return;
     }
+    let problems = '';
+    for (const request of metricRequests(families, origin, { startMs, nowMs }, temporality)) {
+      const { failed, problem } = await collector.export(request.body, request.points);
+      this.#failed += failed;
+      this.#exported += request.points - failed;
+      problems ||= problem;
+      if (failed < request.points) this.#deltas.took(request.families, nowMs);
+    }
+    if (problems === '') this.#deltas.tookAll(nowMs);
     this.#problem = problems;
   }
 }

@@ -8,6 +8,8 @@ export interface Point {
   /** Name, value, name, value … in the order of the text. */
   readonly labels: readonly (readonly [name: string, value: string])[];
   readonly value: number;
+  /** Unix milliseconds: since when it counts; absent: since the start of the gateway. */
+  readonly startMs?: number;
 }
 
 export interface HistogramPoint {
@@ -17,6 +19,7 @@ export interface HistogramPoint {
   /** Observations of each bucket alone. */
   readonly counts: readonly number[];
   readonly sum: number;
+  readonly startMs?: number;
 }
 
 export type Family = { readonly name: string; readonly help: string } & (

@@ -1,13 +1,14 @@
 import { describe, expect, it } from 'vitest';
 import { decodeMetrics } from '../../../test/support/backends/collector.ts';
 import { MetricsMerger, renderMetrics } from '../../observe/prometheus.ts';
+import { readFamilies } from './metric-families.ts';
 import { metricName } from './metric-names.ts';
 import { metricRequests } from './metric-requests.ts';
 
 const ORIGIN = { resource: { 'service.name': 'edge' }, version: '1' };
 const TIMES = { startMs: 1_700_000_000_000, nowMs: 1_700_000_060_000 };
 const pointsOf = (text: string) =>
-  metricRequests(text, ORIGIN, TIMES).flatMap(({ body }) => decodeMetrics(body));
+  metricRequests(readFamilies(text), ORIGIN, TIMES, 'cumulative').flatMap(({ body }) => decodeMetrics(body));
 
 describe('metrics as they are exported', () => {
   it('are the families of the text', () => {
@@ -55,7 +56,7 @@ headgate_odd Nan
       (_none, index) => `headgate_x_total{route="/r/${index}"} ${index}`,
     );
     const text = `# HELP headgate_x_total X\n# TYPE headgate_x_total counter\n${lines.join('\n')}\n`;
-    const requests = metricRequests(text, ORIGIN, TIMES);
+    const requests = metricRequests(readFamilies(text), ORIGIN, TIMES, 'cumulative');
     expect(requests.length).toBeGreaterThan(1);
     expect(Math.max(...requests.map(({ body }) => body.length))).toBeLessThan(1_048_576);
     const values = requests.flatMap(({ body }) => decodeMetrics(body).map(({ value }) => value));

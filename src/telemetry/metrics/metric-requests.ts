@@ -1,18 +1,19 @@
 /**
- * Metrics as OTLP (opentelemetry/proto/metrics/v1/metrics.proto, 1.x): counters as cumulative sums since the start of the
- * gateway, gauges, and histograms with their buckets. In several requests if there are many.
+ * Metrics as OTLP (opentelemetry/proto/metrics/v1/metrics.proto, 1.x): counters as sums, gauges, and histograms with
+ * their buckets. In several requests if there are many.
  */
 import { writeRequest, type Origin } from '../export/export-request.ts';
 import { writeAttribute } from '../otlp/attributes.ts';
 import { ProtobufWriter } from '../otlp/protobuf-writer.ts';
-import { readFamilies, type Family, type HistogramPoint, type Point } from './metric-families.ts';
+import { isDelta, type Temporality } from './metric-deltas.ts';
+import type { Family, HistogramPoint, Point } from './metric-families.ts';
 import { attributeName, metricName, type MetricName } from './metric-names.ts';
 
 /** Field of ScopeMetrics. */
 const METRICS_FIELD = 2;
 const METRIC = { name: 1, description: 2, unit: 3, gauge: 5, sum: 7, histogram: 9 } as const;
 const DATA = { points: 1, temporality: 2, isMonotonic: 3 } as const;
-const CUMULATIVE = 2;
+const TEMPORALITY = { delta: 1, cumulative: 2 } as const;
 const NUMBER = { start: 2, time: 3, double: 4, attributes: 7 } as const;
 const HISTOGRAM = { start: 2, time: 3, count: 4, sum: 5, buckets: 6, bounds: 7, attributes: 9 } as const;
 const STATUS_CODE = 'http.response.status_code';
@@ -29,24 +30,31 @@ export interface Times {
 export interface MetricRequest {
   readonly body: Uint8Array;
   readonly points: number;
+  /** What it has. */
+  readonly families: readonly Family[];
 }
 
-/** @param text of `GET /metrics` */
-export function metricRequests(text: string, origin: Origin, times: Times): MetricRequest[] {
+export function metricRequests(
+  families: readonly Family[],
+  origin: Origin,
+  times: Times,
+  temporality: Temporality,
+): MetricRequest[] {
   const requests: MetricRequest[] = [];
-  const parts = readFamilies(text).flatMap(partsOf);
+  const parts = families.flatMap(partsOf);
   let next = 0;
   while (next < parts.length) {
     const writer = new ProtobufWriter();
-    let points = 0;
+    const written: Family[] = [];
     writeRequest(writer, origin, () => {
       while (next < parts.length && writer.length < REQUEST_BYTES) {
         const part = parts[next++] as Part;
-        writeMetric(writer, part, times);
-        points += part.family.points.length;
+        writeMetric(writer, part, times, isDelta(temporality, part.family) ? 'delta' : 'cumulative');
+        written.push(part.family);
       }
     });
-    requests.push({ body: writer.bytes, points });
+    const points = written.reduce((sum, family) => sum + family.points.length, 0);
+    requests.push({ body: writer.bytes, points, families: written });
   }
   return requests;
 }
@@ -67,7 +75,12 @@ function partsOf(family: Family): Part[] {
   return parts;
 }
 
-function writeMetric(writer: ProtobufWriter, { family, names }: Part, times: Times): void {
+function writeMetric(
+  writer: ProtobufWriter,
+  { family, names }: Part,
+  times: Times,
+  temporality: keyof typeof TEMPORALITY,
+): void {
   const metric = writer.begin(METRICS_FIELD);
   writer.string(METRIC.name, names.name);
   writer.string(METRIC.description, family.help);
@@ -77,7 +90,7 @@ function writeMetric(writer: ProtobufWriter, { family, names }: Part, times: Tim
   if (family.type === 'histogram')
     for (const point of family.points) writeHistogram(writer, point, names, times);
   else for (const point of family.points) writeNumber(writer, point, names, times, family.type === 'counter');
-  if (family.type !== 'gauge') writer.varint(DATA.temporality, CUMULATIVE);
+  if (family.type !== 'gauge') writer.varint(DATA.temporality, TEMPORALITY[temporality]);
   if (family.type === 'counter') writer.boolean(DATA.isMonotonic, true);
   writer.end(data);
   writer.end(metric);
@@ -85,14 +98,14 @@ function writeMetric(writer: ProtobufWriter, { family, names }: Part, times: Tim
 
 function writeNumber(
   writer: ProtobufWriter,
-  { labels, value }: Point,
+  { labels, value, startMs }: Point,
   names: MetricName,
-  { startMs, nowMs }: Times,
+  times: Times,
   isCounter: boolean,
 ): void {
   const start = writer.begin(DATA.points);
-  if (isCounter) writer.nanoseconds(NUMBER.start, startMs);
-  writer.nanoseconds(NUMBER.time, nowMs);
+  if (isCounter) writer.nanoseconds(NUMBER.start, startMs ?? times.startMs);
+  writer.nanoseconds(NUMBER.time, times.nowMs);
   writer.double(NUMBER.double, value);
   writeLabels(writer, NUMBER.attributes, labels, names);
   writer.end(start);
@@ -100,13 +113,13 @@ function writeNumber(
 
 function writeHistogram(
   writer: ProtobufWriter,
-  { labels, bounds, counts, sum }: HistogramPoint,
+  { labels, bounds, counts, sum, startMs }: HistogramPoint,
   names: MetricName,
-  { startMs, nowMs }: Times,
+  times: Times,
 ): void {
   const start = writer.begin(DATA.points);
-  writer.nanoseconds(HISTOGRAM.start, startMs);
-  writer.nanoseconds(HISTOGRAM.time, nowMs);
+  writer.nanoseconds(HISTOGRAM.start, startMs ?? times.startMs);
+  writer.nanoseconds(HISTOGRAM.time, times.nowMs);
   writer.fixed64(
     HISTOGRAM.count,
     counts.reduce((total, count) => total + count, 0),

@@ -423,11 +423,14 @@ describe('a collector', () => {
 
   it('gets what is left when the gateway stops', async () => {
     const before = collector.records.length;
+    const requestsBefore = collector.requests.length;
     const gateway = await startGateway({
       env: {
         GATEWAY_OTEL__ENDPOINT: collector.url,
         GATEWAY_OTEL__SAMPLE_RATIO: '1',
         OTEL_LOGS_EXPORTER: 'otlp',
+        OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE: 'delta',
+        OTEL_EXPORTER_OTLP_METRICS_HEADERS: 'x-api-key=of%20metrics',
       },
     });
     await createService(gateway, 'shop', origin.port);
@@ -438,6 +441,16 @@ describe('a collector', () => {
       collector.spans.some(({ attributes }) => attributes['headgate.request_id'] === headers['x-request-id']),
     ).toBe(true);
     expect(collector.records.slice(before).some(({ body }) => body === 'stopping')).toBe(true);
+    // Of each signal as it is set.
+    expect(collector.points.findLast(({ name }) => name === 'headgate.requests')).toMatchObject({
+      temporality: 1,
+      value: 1,
+    });
+    const keyOf = (signal: string) =>
+      collector.requests.slice(requestsBefore).find(({ path }) => path === `/v1/${signal}`)?.headers[
+        'x-api-key'
+      ];
+    expect([keyOf('metrics'), keyOf('traces')]).toEqual(['of metrics', undefined]);
   });
 
   it('that is dead does not hold a stop up', async () => {

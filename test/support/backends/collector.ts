@@ -94,7 +94,7 @@ export interface MetricPoint {
   readonly buckets: readonly number[];
   readonly bounds: readonly number[];
   readonly attributes: Attributes;
-  /** 2: cumulative. */
+  /** 1: delta, 2: cumulative. */
   readonly temporality: number | undefined;
   readonly isMonotonic: boolean | undefined;
   readonly resource: Attributes;
@@ -128,8 +128,8 @@ export interface TestCollector {
   readonly points: MetricPoint[];
   readonly records: LogRecord[];
   readonly requests: CollectorRequest[];
-  /** What it does from now on; it takes everything at first. */
-  behave(answer: (response: ServerResponse) => void): void;
+  /** What it does from now on; it takes everything at first, and where nothing is given. */
+  behave(answer: ((response: ServerResponse) => void) | undefined): void;
   close(): Promise<void>;
 }
 
@@ -166,7 +166,7 @@ export async function startCollector(): Promise<TestCollector> {
     points,
     records,
     requests,
-    behave: (next) => (answer = next),
+    behave: (next) => (answer = next ?? taken),
     close: async () => {
       server.closeAllConnections();
       await new Promise((done) => void server.close(done));
