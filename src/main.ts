@@ -14,7 +14,7 @@ enableCompileCache();
 // The gateway itself is loaded when it is needed: a wrong setting is told at once.
 const { EXIT_CODES } = await import('./cli/exit-codes.ts');
 const { runUntilSignal } = await import('./cli/serve.ts');
-const { createServiceManager } = await import('./cli/service-manager.ts');
+const { createServiceManager, isJournal } = await import('./cli/service-manager.ts');
 const { systemClock } = await import('./lib/clock.ts');
 const { readSettings } = await import('./settings/settings.ts');
 
@@ -59,8 +59,9 @@ const commands: Commands = {
     process.on('uncaughtException', (error) =>
       logging.log.error({ err: error }, 'a defect: uncaught exception'),
     );
+    const isRecorded = isJournal(env('JOURNAL_STREAM'), process.stderr.fd);
     const code = await runUntilSignal(
-      () => startGateway({ settings, version, announce: complain, takeover, env }, logging),
+      () => startGateway({ settings, version, announce: complain, isRecorded, takeover, env }, logging),
       {
         onSignal: (signal) => logging.log.info({ signal }, 'stopping'),
         monotonicMs: () => systemClock.monotonicMs(),

@@ -5,6 +5,7 @@
  * nothing. A message that cannot be sent is logged once; the gateway serves on.
  */
 import { spawn } from 'node:child_process';
+import { fstatSync } from 'node:fs';
 
 export interface ServiceManager {
   /** Whether there is one: it may ask for a reload when there is nothing to read. */
@@ -67,6 +68,16 @@ export function createServiceManager({ env, pid, onFailure }: ServiceManagerOpti
     stopping: (stopMs) =>
       send('STOPPING=1', 'STATUS=Draining', `EXTEND_TIMEOUT_USEC=${(stopMs + STOP_MARGIN_MS) * 1_000}`),
   };
+}
+
+/**
+ * Whether the journal keeps what is written to a file descriptor (systemd.exec(5)).
+ * @param stream value of JOURNAL_STREAM, which programs that a service starts with another output inherit, too
+ */
+export function isJournal(stream: string | undefined, fd: number): boolean {
+  if (stream === undefined) return false;
+  const { dev, ino } = fstatSync(fd, { bigint: true });
+  return stream === `${dev}:${ino}`;
 }
 
 /** Undefined when this process is not watched; sd_watchdog_enabled(3). */

@@ -60,11 +60,19 @@ export function recoverDatabase(
   });
 }
 
+/** How what a person needs at the first start is told. */
+export interface Announcing {
+  /** Shows the first admin token to the person at the terminal; it must not reach a log. */
+  readonly announce: (text: string) => void;
+  /** It is kept where others may read it: a token that has a file is not in it. */
+  readonly isRecorded: boolean;
+}
+
 export async function announceFirstToken(
   repository: Repository,
   clock: Clock,
   database: DatabaseLocation,
-  announce: (text: string) => void,
+  { announce, isRecorded }: Announcing,
 ): Promise<void> {
   const first = await ensureFirstAdminToken(repository, clock, databaseFolder(database));
   if (first === undefined) return;
@@ -77,7 +85,8 @@ export async function announceFirstToken(
     file?.other === undefined
       ? ''
       : `\n${file.other} is left as it is: another database lies in that folder, and it may be its token.`;
-  announce(`The first admin token is ${token}${where}${other}\n`);
+  if (isRecorded && file !== undefined) announce(`The first admin token is in ${file.path}${other}\n`);
+  else announce(`The first admin token is ${token}${where}${other}\n`);
 }
 
 function databaseFolder({ folder, file, snapshotFile }: DatabaseLocation): DatabaseFolder | undefined {

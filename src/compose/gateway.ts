@@ -7,7 +7,13 @@ import { hostname } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
 import { prepareAcme } from './acme.ts';
 import { createChanges } from './changes.ts';
-import { announceFirstToken, databaseOf, recoverDatabase, snapshotFileWriter } from './database.ts';
+import {
+  announceFirstToken,
+  type Announcing,
+  databaseOf,
+  recoverDatabase,
+  snapshotFileWriter,
+} from './database.ts';
 import type { DatabaseLocation } from '../control/database/database-location.ts';
 import { CertificateWatches, readCertificates, type ReadCertificates } from './listener-certificates.ts';
 import { statsHistory } from './stats.ts';
@@ -66,11 +72,9 @@ export interface Gateway {
   stop(): Promise<void>;
 }
 
-export interface StartOptions {
+export interface StartOptions extends Announcing {
   readonly settings: Settings;
   readonly version: string;
-  /** Shows the first admin token to the person at the terminal; it must not reach a log. */
-  readonly announce: (text: string) => void;
   /** The environment, for references in configuration files. */
   readonly env: (name: string) => string | undefined;
   /** Take over from the process that serves this database folder, if there is one. */
@@ -215,10 +219,10 @@ async function startParts(options: LoggedStart, claimFolder: () => void): Promis
 }
 
 /** Shows the first admin token, where none is set. */
-function announcing({ settings, announce }: StartOptions, database: DatabaseLocation) {
+function announcing({ settings, ...announcing }: StartOptions, database: DatabaseLocation) {
   return async (usable: Repository): Promise<void> => {
     if (settings.adminToken !== undefined) return;
-    await announceFirstToken(usable, systemClock, database, announce);
+    await announceFirstToken(usable, systemClock, database, announcing);
   };
 }
 
