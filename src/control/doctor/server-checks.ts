@@ -73,8 +73,11 @@ async function postgresChecks(
     return [ok('database', 'PostgreSQL answers and has the schema of this program')];
   } catch (failure) {
     const detail = messageOf(failure);
-    const fix = /migrat|schema|tables/i.test(detail)
-      ? MIGRATE
+    const isBehind = /it has no tables of Headgate|its schema is behind/.test(detail);
+    if (isBehind && settings.database.autoMigrate === true)
+      return [ok('database', 'PostgreSQL answers; the next start makes or updates its tables')];
+    const fix = isBehind
+      ? `${MIGRATE}, or set GATEWAY_AUTO_MIGRATE=true`
       : 'check host, user, password and pg_hba.conf of the server, and GATEWAY_DATABASE_URL';
     return [error('database', detail, fix)];
   }
