@@ -4,7 +4,7 @@
 #   build.sh <files> <version> <folder>    writes <folder>/headgate_<version>_<architecture>.deb and prints its path
 #
 # The files lie in /usr/lib/headgate with a Node.js of their own, the settings in /etc/headgate, what the gateway writes
-# in /var/lib/headgate. The same files give the same bytes: all times are SOURCE_DATE_EPOCH (default 0).
+# in /var/lib/headgate, rules and dashboards in /usr/share/headgate, the docs in /usr/share/doc/headgate. The same files give the same bytes: all times are SOURCE_DATE_EPOCH (default 0).
 set -eu
 HERE=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
 FILES=$1
@@ -25,13 +25,23 @@ TREE=$(mktemp -d)
 trap 'rm -rf "$TREE"' EXIT
 chmod 755 "$TREE"
 
-mkdir -p "$TREE/usr/bin" "$TREE/usr/lib/systemd/system" "$TREE/usr/share/doc/headgate" "$TREE/etc/headgate" "$TREE/DEBIAN"
+mkdir -p "$TREE/usr/bin" "$TREE/usr/lib/systemd/system" "$TREE/usr/share/doc/headgate" \
+  "$TREE/usr/share/headgate/observability" "$TREE/etc/headgate" "$TREE/DEBIAN"
 cp -r "$FILES" "$TREE/usr/lib/headgate"
 ln -s ../lib/headgate/bin/headgate "$TREE/usr/bin/headgate"
 cp "$HERE/../systemd/headgate.service" "$HERE/../systemd/headgate@.service" "$TREE/usr/lib/systemd/system/"
 mv "$TREE/usr/lib/headgate/README.md" "$TREE/usr/share/doc/headgate/README.md"
 cat "$TREE/usr/lib/headgate/LICENSE" "$TREE/usr/lib/headgate/NOTICE" "$TREE/usr/lib/headgate/node/LICENSE" \
   >"$TREE/usr/share/doc/headgate/copyright"
+for part in README.md prometheus.yaml dashboards grafana; do
+  cp -r "$HERE/../observability/$part" "$TREE/usr/share/headgate/observability/"
+done
+# Without the trials of the rules.
+mkdir "$TREE/usr/share/headgate/observability/rules"
+cp "$HERE"/../observability/rules/*.yaml "$TREE/usr/share/headgate/observability/rules/"
+for part in tutorial how-to reference explanation; do
+  cp -r "$HERE/../../docs/$part" "$TREE/usr/share/doc/headgate/"
+done
 cp "$HERE/headgate.env" "$TREE/etc/headgate/headgate.env"
 chmod 600 "$TREE/etc/headgate/headgate.env"
 

@@ -1,7 +1,7 @@
 /**
  * The Debian package, installed by dpkg into a root of its own that has nothing but Debian, started there as its user,
  * and purged. Needs root and debootstrap, which takes the root from the Debian mirror of this machine. There is no
- * systemd in that root: what the units say is in test/integration/runtime/systemd-units.test.ts.
+ * systemd in that root: systemd.packages.ts has one.
  */
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
@@ -10,13 +10,10 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { freePort } from '../support/backends/origin-process.ts';
 import { startGateway } from '../support/gateway.ts';
-import { installedProgram } from '../support/programs/install-program.ts';
+import { makeDebianRoot } from '../support/programs/debian-root.ts';
 import { expectWorkingGateway } from '../support/programs/installed-gateway.ts';
 import { madePackages } from '../support/programs/made-package.ts';
 import { run, type Finished } from '../support/programs/programs.ts';
-
-/** A root that debootstrap has made before; it is copied. */
-const READY_ROOT = process.env['DEBIAN_ROOT'];
 
 let folder = '';
 let root = '';
@@ -41,11 +38,7 @@ beforeAll(() => {
   folder = mkdtempSync(join(tmpdir(), 'headgate-deb-'));
   root = join(folder, 'root');
   [deb = ''] = madePackages(folder, 'deb');
-  if (READY_ROOT === undefined)
-    execFileSync(installedProgram('debootstrap', 'debootstrap'), ['--variant=minbase', 'bookworm', root], {
-      stdio: 'pipe',
-    });
-  else execFileSync('cp', ['-a', READY_ROOT, root]);
+  makeDebianRoot(root);
 });
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 

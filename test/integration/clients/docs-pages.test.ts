@@ -1,7 +1,7 @@
 /**
  * The pages of docs/tutorial and docs/how-to, run as they are written, each with a gateway of its own. Pages whose
- * commands need machines or programs that a test cannot have are marked `console` and not run; two-gateways.md has a
- * test of its own (test/integration/nodes/how-to-two-gateways.test.ts).
+ * commands need machines or programs that a test cannot have are marked `console` and not run; two pages have tests of
+ * their own (test/integration/nodes/how-to-two-gateways.test.ts, test/packages/systemd.packages.ts).
  */
 import { globSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
@@ -10,7 +10,7 @@ import { isPrinted, runPage, stepsOf } from '../../support/programs/docs-page.ts
 import { requireProgram } from '../../support/programs/programs.ts';
 
 const ROOT = resolve(import.meta.dirname, '../../..');
-const OWN_TEST = 'docs/how-to/two-gateways.md';
+const OWN_TESTS = ['docs/how-to/deploy-on-debian.md', 'docs/how-to/two-gateways.md'];
 /** Pages without a block that could run: they need a database server, containers, a Prometheus, a cluster, a published package, an authority or a collector. */
 const NOT_RUN = [
   'docs/how-to/acme.md',
@@ -25,7 +25,7 @@ const NOT_RUN = [
 const PAGE_TIMEOUT_MS = 180_000;
 
 const pages = globSync('docs/{tutorial,how-to}/*.md', { cwd: ROOT })
-  .filter((path) => path !== OWN_TEST)
+  .filter((path) => !OWN_TESTS.includes(path))
   .toSorted();
 const stepsIn = (path: string) => stepsOf(readFileSync(join(ROOT, path), 'utf8'));
 

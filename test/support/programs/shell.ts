@@ -8,9 +8,14 @@ export interface Shell {
   close(): Promise<void>;
 }
 
-export function openShell(cwd: string, env: Readonly<Record<string, string>>): Shell {
+/** @param command that runs a bash which reads from standard input, where that is not here */
+export function openShell(
+  cwd: string,
+  env: Readonly<Record<string, string>>,
+  [program, ...args]: readonly [string, ...string[]] = ['bash', '-s'],
+): Shell {
   const separator = '\u001e';
-  const child = spawn('bash', ['-s'], { cwd, env, stdio: 'pipe' });
+  const child = spawn(program, args, { cwd, env, stdio: 'pipe' });
   let printed = '';
   let wake = (): void => undefined;
   child.stdout.setEncoding('latin1').on('data', (chunk: string) => {
