@@ -6,6 +6,7 @@ import { BodyFraming } from '../../src/http/bodies/framing.ts';
 import { HeaderKind } from '../../src/http/heads/header-kind.ts';
 import { RequestHead } from '../../src/http/heads/request-head.ts';
 import { http1Request, http1Trailers } from '../../src/proxy/downstream/http2/http2-request.ts';
+import { fieldLines } from '../support/data/field-lines.ts';
 import { limits } from '../conformance/message-reader.ts';
 import { check, checkEqual, type Fuzzer } from './fuzzer.ts';
 import type { Random } from './random.ts';
@@ -99,7 +100,7 @@ export const http2RequestFuzzer: Fuzzer = {
   step: (random) => {
     const fields = someHttp2Fields(random);
     const endStream = random.oneIn(2);
-    const made = http1Request(fields, endStream);
+    const made = http1Request(fieldLines(fields), endStream);
     if ('malformed' in made) return;
     const shown = JSON.stringify(fields);
     const { text } = made;
@@ -162,7 +163,7 @@ export const http2TrailersFuzzer: Fuzzer = {
   name: 'http2-trailers',
   step: (random) => {
     const fields = someHttp2Fields(random).slice(random.below(3) * 2);
-    const lines = http1Trailers(fields);
+    const lines = http1Trailers(fieldLines(fields));
     if (typeof lines === 'object') return;
     const parts = lines.split('\r\n');
     checkEqual(parts.length - 1, fields.length / 2, `Another number of lines of ${JSON.stringify(fields)}`);

@@ -1,6 +1,6 @@
 /**
- * Takes the bytes of an HTTP/2 connection apart into frames (RFC 9113 sections 4 and 6), as a client: pushes are not
- * allowed. Checks all that a frame says about itself: sizes, padding, which ones need a stream and which must not have
+ * Takes the bytes of an HTTP/2 connection apart into frames (RFC 9113 sections 4 and 6). Pushes are not allowed: a client
+ * has forbidden them, and servers get none. Checks all that a frame says about itself: sizes, padding, which ones need a stream and which must not have
  * one, and header sections over several frames (section 4.3) within limits. What is known of streams, windows and
  * settings is checked by the receiver of the frames. Content is passed on as it comes; every other frame is collected
  * first. Owns the frame that has begun.
@@ -8,7 +8,7 @@
 import { joined } from '../joined-bytes.ts';
 import { ErrorCode, Flag, FRAME_BYTES_MAX, FRAME_HEAD_BYTES, FrameType } from './frames.ts';
 
-/** Of a header section in all its frames. A longer one, or one in more frames, ends the connection. */
+/** Of a header section in all its frames, by default. A longer one, or one in more frames, ends the connection. */
 const BLOCK_BYTES_MAX = 256 * 1024;
 const CONTINUATIONS_MAX = 64;
 /** RFC 9113 does not limit them. */
@@ -44,6 +44,9 @@ export interface FrameReceiver {
 
 export class FrameReader {
   readonly #receiver: FrameReceiver;
+  /** Frames that were read, with a header section in several frames as one. */
+  wholeCount = 0;
+  readonly #blockBytesMax: number;
   #isStopped = false;
   /** The beginning of a frame that is collected. */
   #partial: Buffer = EMPTY;
@@ -58,8 +61,15 @@ export class FrameReader {
   #blockBytes = 0;
   #blockEndsStream = false;
 
-  constructor(receiver: FrameReceiver) {
+  /** @param blockBytesMax of a header section in all its frames; a longer one ends the connection */
+  constructor(receiver: FrameReceiver, blockBytesMax = BLOCK_BYTES_MAX) {
     this.#receiver = receiver;
+    this.#blockBytesMax = Math.max(blockBytesMax, BLOCK_BYTES_MAX);
+  }
+
+  /** A frame other than DATA, or a header section, has begun and is not complete. */
+  get isWithinFrame(): boolean {
+    return this.#partial.length > 0 || this.#blockStream !== 0;
   }
 
   /** Nothing more is passed on; also within a call of the receiver. */
@@ -108,6 +118,7 @@ export class FrameReader {
     if (type === FrameType.data) return this.#beginData(buffer, at, to, length, flags, stream);
     if (to - from < length) return at;
     this.#readWhole(buffer, from, from + length, type, flags, stream);
+    if (this.#blockStream === 0) this.wholeCount += 1;
     return from + length;
   }
 
@@ -123,6 +134,7 @@ export class FrameReader {
       content -= 1 + this.#padding;
       if (content < 0) return this.#fail(ErrorCode.protocol, to);
     }
+    this.wholeCount += 1;
     this.#content = content;
     this.#dataStream = stream;
     this.#endsStream = (flags & Flag.endStream) !== 0;
@@ -205,7 +217,7 @@ export class FrameReader {
     if (this.#blockStream === 0) return this.#broken(ErrorCode.protocol);
     this.#blockParts.push(Buffer.from(buffer.subarray(from, to)));
     this.#blockBytes += to - from;
-    if (this.#blockBytes > BLOCK_BYTES_MAX || this.#blockParts.length > CONTINUATIONS_MAX)
+    if (this.#blockBytes > this.#blockBytesMax || this.#blockParts.length > CONTINUATIONS_MAX)
       return this.#broken(ErrorCode.enhanceYourCalm);
     if ((flags & Flag.endHeaders) === 0) return undefined;
     const block = Buffer.concat(this.#blockParts, this.#blockBytes);

@@ -1,5 +1,5 @@
 /**
- * Frames of HTTP/2 (RFC 9113 sections 4 and 6): their numbers, and how a client writes them, as text of one character
+ * Frames of HTTP/2 (RFC 9113 sections 4 and 6): their numbers, and how they are written, as text of one character
  * per byte, so that all that a connection sends in a tick is put together like the heads of HTTP/1.1. Pure functions.
  */
 
@@ -41,6 +41,8 @@ export const Setting = {
   initialWindowSize: 4,
   maxFrameSize: 5,
   maxHeaderListSize: 6,
+  /** RFC 8441 section 3. */
+  enableConnectProtocol: 8,
 } as const;
 
 export const FRAME_HEAD_BYTES = 9;
@@ -117,7 +119,7 @@ export function resetFrame(stream: number, code: number): string {
   return frameHead(4, FrameType.reset, 0, stream) + number32(code);
 }
 
-/** A client has taken no streams of the server. */
-export function goawayFrame(code: number): string {
-  return frameHead(8, FrameType.goaway, 0, 0) + number32(0) + number32(code);
+/** @param lastStream of the peer that was looked at; a client has taken none of the server's */
+export function goawayFrame(code: number, lastStream = 0): string {
+  return frameHead(8, FrameType.goaway, 0, 0) + number32(lastStream) + number32(code);
 }

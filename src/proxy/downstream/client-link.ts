@@ -16,6 +16,11 @@ export abstract class ClientLink extends WaitingClient {
     return this.socket.writeText(text);
   }
 
+  /** Only for a stream of HTTP/2: `writeText` of the last text; these trailers follow the content. */
+  writeEnd(text: string, trailers: string): boolean {
+    return this.socket.writeEnd?.(text, trailers) ?? this.socket.writeText(text);
+  }
+
   /** Writes `bytes[from, to)` of another socket. Without `release` they are copied. */
   writeFrom(bytes: Buffer, from: number, to: number, release: (() => void) | undefined): boolean {
     return writeFrom(this.socket, bytes, from, to, release);

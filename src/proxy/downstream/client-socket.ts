@@ -15,6 +15,8 @@ export interface ClientSocketEvents {
   onData(bytes: Buffer): void;
   /** After a write that returned false: everything is written. */
   onDrain(): void;
+  /** Only of a stream of HTTP/2: content without a length has ended. @param trailers lines, each with its CRLF */
+  onContentEnd?(trailers: string): void;
   /** The client has sent FIN; writing continues. */
   onEnd(): void;
   /** After `end`: everything is written, including the FIN. */
@@ -37,6 +39,8 @@ export interface ClientSocket {
   writeBytes(bytes: Buffer, release?: () => void): boolean;
   /** Writes `bytes[from, to)`, which the caller may reuse afterwards. Without this method a copy is written. */
   writeCopy?(bytes: Buffer, from: number, to: number): boolean;
+  /** Only of a stream of HTTP/2: the text is the last, and what follows the content are these trailers. */
+  writeEnd?(text: string, trailers: string): boolean;
   /** Collects writes until `uncork`, so that they are sent together. */
   cork(): void;
   uncork(): void;
@@ -65,6 +69,12 @@ export interface ClientSocket {
   readonly destroyed: boolean;
 }
 
+/** A socket that carries frames. */
+export interface FrameSocket extends ClientSocket {
+  /** All that `step` writes goes out as one write, bytes too. */
+  together(step: () => void): void;
+}
+
 /** Writes `bytes[from, to)` directly if there is a `release`, otherwise a copy. */
 export function writeFrom(
   socket: ClientSocket,
@@ -82,7 +92,7 @@ export function writeFrom(
 const RELEASE_NOTHING = (): void => undefined;
 
 /** Adapts a stream to a client's socket. `reset` uses the stream's `resetAndDestroy` if it exists. */
-export function streamClientSocket(stream: Duplex): ClientSocket {
+export function streamClientSocket(stream: Duplex): FrameSocket {
   return {
     attach: (events) => {
       stream.on('data', (chunk: Buffer) => events.onData(chunk));
@@ -94,6 +104,11 @@ export function streamClientSocket(stream: Duplex): ClientSocket {
     },
     writeText: (text) => stream.write(text, 'latin1'),
     writeBytes: (bytes, release) => stream.write(bytes, release),
+    together: (step) => {
+      stream.cork();
+      step();
+      stream.uncork();
+    },
     cork: () => stream.cork(),
     uncork: () => stream.uncork(),
     get needsDrain() {

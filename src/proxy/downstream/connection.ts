@@ -16,7 +16,7 @@ import { headError, type HeadError } from '../../http/heads/head-error.ts';
 import { joined } from '../../http/joined-bytes.ts';
 import type { RequestHead } from '../../http/heads/request-head.ts';
 import type { ClientTls } from '../../policy/stage.ts';
-import type { ClientConnection, TunnelOfClient } from '../interfaces/client-connection.ts';
+import type { ClientConnection, ConnectionTraits, TunnelOfClient } from '../interfaces/client-connection.ts';
 import { ClientLink } from './client-link.ts';
 import type { ClientSocket, ClientSocketEvents } from './client-socket.ts';
 import type { ProxyContext } from '../interfaces/proxy-context.ts';
@@ -39,15 +39,6 @@ type Phase = 'idle' | 'head' | 'exchange' | 'discarding' | 'tunnel' | 'lingering
 const EMPTY = Buffer.alloc(0);
 const HEAD_TIMED_OUT = headError(408, 'request_timeout', 'The request head did not arrive in time');
 
-export interface ConnectionTraits {
-  /** One stream of an HTTP/2 connection; default: false. */
-  readonly isHttp2?: boolean;
-  /** See `Client`; default: true. */
-  readonly isKnown?: boolean;
-  /** With TLS. */
-  readonly tls?: ClientTls | undefined;
-}
-
 export class Connection
   extends ClientLink
   implements ClientConnection, Expiring, BodySink, ClientSocketEvents, AheadClient
@@ -57,7 +48,7 @@ export class Connection
   readonly context: ProxyContext;
   /** Facts about the current request. */
   head: RequestHead = NO_HEAD;
-  readonly body = new RequestBody();
+  readonly body: RequestBody;
   /** Address of the peer; IPv4-mapped addresses in IPv4 form. */
   readonly peer: string;
   readonly isTrustedPeer: boolean;
@@ -109,6 +100,7 @@ export class Connection
     this.clientTls = tls;
     this.forwarded = new ForwardedFields(peer, isSecure);
     this.isHttp2 = isHttp2;
+    this.body = new RequestBody(isHttp2);
     this.#idleSinceMs = context.deadlines.nowMs;
     this.deadlineMs = this.#idleSinceMs + context.options.headTimeoutMs;
     if (!isHttp2) context.waiting.add(this);
@@ -144,6 +136,7 @@ export class Connection
     // Set before the sink gets any bytes: it may request a pause at once.
     this.resumeBody();
     if (pending.length > 0) this.#feedBody(pending);
+    this.body.finish();
     if (this.#halfClosed && !this.body.complete && !this.body.failed) this.abort();
   }
 
@@ -268,6 +261,15 @@ export class Connection
     } catch (error) {
       this.#onDefect(error);
     }
+  }
+
+  onContentEnd(trailers: string): void {
+    this.#guard(() => this.body.end(trailers));
+  }
+
+  /** A stream of HTTP/2 whose exchange has ended: another one may follow on a new stream. */
+  get isReusable(): boolean {
+    return this.#phase === 'idle' && this.#pending.length === 0 && !this.#halfClosed;
   }
 
   onDrain(): void {

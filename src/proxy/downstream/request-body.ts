@@ -1,9 +1,14 @@
 /**
- * The body of the request that a downstream connection is receiving: decodes its framing (RFC 9112 section 6) and
- * passes the bytes to a sink. Owns the number of remaining bytes. Keeps no bytes.
+ * The body of the request that a downstream connection is receiving: decodes its framing (RFC 9112 section 6; a stream of
+ * HTTP/2 has none, and says itself when content of unknown length ends) and passes the bytes to a sink. Owns the number of remaining bytes. Keeps no bytes.
  */
-import { ChunkedDecoder, type ChunkedDataHandler } from '../../http/bodies/chunked-decoder.ts';
-import type { HeadError } from '../../http/heads/head-error.ts';
+import {
+  ChunkedDecoder,
+  TRAILER_BYTES_MAX,
+  type ChunkedDataHandler,
+} from '../../http/bodies/chunked-decoder.ts';
+import { forwardableTrailers } from '../../http/bodies/trailers.ts';
+import { headError, type HeadError } from '../../http/heads/head-error.ts';
 import { BodyFraming } from '../../http/bodies/framing.ts';
 import type { RequestHead } from '../../http/heads/request-head.ts';
 
@@ -22,6 +27,12 @@ export const BODY_TOO_LARGE: HeadError = {
   detail: 'The request body is larger than this route allows',
 };
 
+const TRAILERS_TOO_LARGE = headError(
+  431,
+  'trailer_too_large',
+  'The trailer section of the body is too long.',
+);
+
 export class RequestBody {
   complete = true;
   failed = false;
@@ -33,8 +44,16 @@ export class RequestBody {
   /** Created for the first chunked body. */
   #decoder: ChunkedDecoder | undefined;
   #chunked = false;
+  /** Content of unknown length comes without a framing. */
+  readonly #isUnframed: boolean;
+  /** Trailers of such content, which has ended; undefined before. */
+  #ending: string | undefined;
   #sink: BodySink | undefined;
   #onChunk: ChunkedDataHandler | undefined;
+
+  constructor(isUnframed = false) {
+    this.#isUnframed = isUnframed;
+  }
 
   begin(head: RequestHead): void {
     this.#chunked = head.framing === BodyFraming.chunked;
@@ -44,7 +63,8 @@ export class RequestBody {
     this.bytes = 0;
     this.bytesMax = 0;
     this.#sink = undefined;
-    if (this.#chunked) (this.#decoder ??= new ChunkedDecoder()).reset();
+    this.#ending = undefined;
+    if (this.#chunked && !this.#isUnframed) (this.#decoder ??= new ChunkedDecoder()).reset();
   }
 
   /** For an unreadable head: the end of its body is unknown. */
@@ -77,13 +97,36 @@ export class RequestBody {
   /** Needs a sink. @returns the index behind the body */
   feed(buffer: Buffer, from: number, to: number): number {
     if (this.complete || this.failed) return from;
-    if (this.#chunked) return this.#feedChunked(buffer, from, to);
+    if (this.#chunked)
+      return this.#isUnframed ? this.#feedUnframed(buffer, from, to) : this.#feedChunked(buffer, from, to);
     const end = Math.min(to, from + this.remaining);
     this.remaining -= end - from;
     this.complete = this.remaining === 0;
     this.#deliver(buffer, from, end);
     if (this.complete) this.#sink?.onBodyEnd('');
     return end;
+  }
+
+  #feedUnframed(buffer: Buffer, from: number, to: number): number {
+    this.#deliver(buffer, from, to);
+    return to;
+  }
+
+  /** Unframed content has ended. @param trailers lines, each with its CRLF */
+  end(trailers: string): void {
+    this.#ending = trailers;
+    this.finish();
+  }
+
+  /** Tells the sink that it has ended, if all content was passed to it. */
+  finish(): void {
+    const trailers = this.#ending;
+    if (trailers === undefined || this.#sink === undefined || this.complete || this.failed) return;
+    if (trailers.length > TRAILER_BYTES_MAX) return this.#fail(TRAILERS_TOO_LARGE);
+    const passed = trailers === '' ? '' : (forwardableTrailers(trailers) ?? '');
+    if (typeof passed === 'object') return this.#fail(passed);
+    this.complete = true;
+    this.#sink.onBodyEnd(passed);
   }
 
   #feedChunked(buffer: Buffer, from: number, to: number): number {

@@ -4,7 +4,7 @@
  * socket to a new one. Owns that socket.
  */
 import { Socket, type SocketConstructorOpts } from 'node:net';
-import { streamClientSocket, type ClientSocket, type ClientSocketEvents } from './client-socket.ts';
+import { streamClientSocket, type ClientSocketEvents, type FrameSocket } from './client-socket.ts';
 import { filledPart, SocketReader } from '../io/read-buffers.ts';
 import { SocketWriter } from '../io/socket-writer.ts';
 
@@ -29,7 +29,7 @@ interface SocketInternals {
  * afterwards.
  * @param early bytes of the client that were read already
  */
-export function tcpClientSocket(accepted: Socket, early?: Buffer): ClientSocket {
+export function tcpClientSocket(accepted: Socket, early?: Buffer): FrameSocket {
   const from = accepted as SocketInternals;
   const handle = from._handle;
   if (handle === undefined || handle === null) {
@@ -51,7 +51,7 @@ function stopReading(handle: ReadingHandle): void {
   handle.reading = false;
 }
 
-class TcpClientSocket implements ClientSocket {
+class TcpClientSocket implements FrameSocket {
   readonly #socket: Socket;
   readonly #reader: SocketReader;
   readonly #writer: SocketWriter;
@@ -101,6 +101,12 @@ class TcpClientSocket implements ClientSocket {
 
   writeCopy(bytes: Buffer, from: number, to: number): boolean {
     return this.#writer.writeCopy(bytes, from, to);
+  }
+
+  together(step: () => void): void {
+    this.#socket.cork();
+    step();
+    this.#socket.uncork();
   }
 
   /** Text can wait unchanged for the bytes behind it. */

@@ -18,6 +18,15 @@ export interface Client {
   readonly tls?: ClientTlsState;
 }
 
+export interface ConnectionTraits {
+  /** One stream after the other of an HTTP/2 connection; default: false. */
+  readonly isHttp2?: boolean;
+  /** See `Client`; default: true. */
+  readonly isKnown?: boolean;
+  /** With TLS. */
+  readonly tls?: ClientTls | undefined;
+}
+
 export interface ClientConnection {
   /** Deadline of the exchange, on the scale of `Deadlines.nowMs`; the connection then calls `onDeadline`. */
   deadlineMs: number;
@@ -51,6 +60,8 @@ export interface ClientConnection {
 
   /** Text is latin1. False when the client reads too slowly; `Exchange.onClientWritable` follows. */
   writeText(text: string): boolean;
+  /** Only over HTTP/2: `writeText` of the last text; these trailers follow the content, whose length was not stated. */
+  writeEnd(text: string, trailers: string): boolean;
   /** Writes `bytes[from, to)` of another socket. Without `release` they are copied. */
   writeFrom(bytes: Buffer, from: number, to: number, release: (() => void) | undefined): boolean;
   cork(): void;

@@ -23,7 +23,11 @@ export class ResponseRelay {
   readonly #exchange: Exchange;
   readonly #upstream: Upstream;
   readonly #framing: ClientFraming;
+  /** Content of unknown length for HTTP/2, which needs no chunks. */
+  readonly #isUnframed: boolean;
   #isComplete = false;
+  /** Of such content, at its end; undefined before. */
+  #trailers: string | undefined;
   #text: string;
 
   /** @param isSent the system has accepted the whole request */
@@ -34,6 +38,7 @@ export class ResponseRelay {
     this.endsByReset = isError && head.framing === BodyFraming.untilClose;
     this.isRefusal = isError && (!isSent || (head.status === 413 && exchange.bytesIn > 0));
     this.#framing = clientFraming(exchange, head);
+    this.#isUnframed = this.#framing === 'chunked' && exchange.connection.isHttp2;
     this.persist = this.#framing !== 'until_close' && exchange.connection.canPersist();
     this.#text = downstreamResponseHead(exchange, head, this.#framing, this.persist);
   }
@@ -45,7 +50,7 @@ export class ResponseRelay {
   data(buffer: Buffer, from: number, to: number): void {
     const length = to - from;
     this.#exchange.wroteBody(length);
-    const isChunked = this.#framing === 'chunked';
+    const isChunked = this.#framing === 'chunked' && !this.#isUnframed;
     if (isChunked) this.#text += chunkHeader(length);
     if (length + this.#text.length <= TEXT_BODY_BYTES_MAX) this.#text += latin1Text(buffer, from, to);
     else {
@@ -62,18 +67,22 @@ export class ResponseRelay {
   end(trailers: string): void {
     if (this.#framing === 'chunked') {
       const editor = this.#exchange.route?.policy.responseFields;
-      this.#text += `0\r\n${passedTrailers(trailers, editor)}\r\n`;
+      const passed = passedTrailers(trailers, editor);
+      if (this.#isUnframed) this.#trailers = passed;
+      else this.#text += `0\r\n${passed}\r\n`;
     }
     this.#isComplete = true;
   }
 
   flush(): void {
     const text = this.#text;
-    if (text === '') return;
+    const trailers = this.#trailers;
+    if (text === '' && trailers === undefined) return;
     this.#text = '';
     const { connection } = this.#exchange;
     this.#exchange.startResponse();
     connection.endsByClosing = this.#framing === 'until_close';
-    connection.writeText(text);
+    if (trailers === undefined) connection.writeText(text);
+    else connection.writeEnd(text, trailers);
   }
 }

@@ -45,6 +45,7 @@ import { http1Request, http1Trailers } from '../../../src/proxy/downstream/http2
 import { isProtocolAskedFor, tunnelledProtocol } from '../../../src/http/fields/switch-protocol.ts';
 import { HostIndex } from '../../../src/config/lookup/host-index.ts';
 import { backendPathError, endpointShape, parseEndpointPath } from '../../../src/config/path-patterns.ts';
+import { fieldLines } from '../../support/data/field-lines.ts';
 import { growth, type Prepare } from '../../support/measure/linear-time.ts';
 import { oneRoute, startProxy } from '../../support/proxy.ts';
 
@@ -309,14 +310,16 @@ const OTHERS: readonly (readonly [name: string, prepare: Prepare])[] = [
     (bytes) => {
       const fields = distinct(bytes, () => 'cookie').flatMap((name) => [name, 'a=b']);
       const pseudo = [':method', 'GET', ':scheme', 'https', ':path', '/', ':authority', 'a'];
-      return () => http1Request([...pseudo, ...fields], true);
+      const lines = fieldLines([...pseudo, ...fields]);
+      return () => http1Request(lines, true);
     },
   ],
   [
     'HTTP/2 trailers',
     (bytes) => {
       const fields = distinct(bytes, () => 'x').flatMap((name) => [name, '']);
-      return () => http1Trailers(fields);
+      const lines = fieldLines(fields);
+      return () => http1Trailers(lines);
     },
   ],
   ...(

@@ -2,6 +2,7 @@
  * Requests that the gateway takes, each with what its body is: the accepted ones of the conformance corpus, generated
  * ones of HTTP/1.1 and of HTTP/2. Their bodies look like requests. What is generated comes from a seed.
  */
+import { fieldLines } from './field-lines.ts';
 import { RequestHead } from '../../../src/http/heads/request-head.ts';
 import { BodyFraming } from '../../../src/http/bodies/framing.ts';
 import { http1Request } from '../../../src/proxy/downstream/http2/http2-request.ts';
@@ -67,7 +68,7 @@ export function generatedStreams(seed: number): SoundStream[] {
   while (found.length < GENERATED_HTTP2) {
     const flat = someHttp2Fields(random);
     const isWhole = random.oneIn(3);
-    const made = http1Request(flat, isWhole);
+    const made = http1Request(fieldLines(flat), isWhole);
     if ('malformed' in made || head.parse(made.text.slice(0, -2), DEFAULT_OPTIONS) !== undefined) continue;
     const body = Buffer.from(hidden(made.framing === 'length' ? made.contentLength : random.below(200)));
     const cut = random.below(body.length + 1);

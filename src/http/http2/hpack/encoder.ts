@@ -10,7 +10,13 @@ import { STATIC_FIELDS } from './static-table.ts';
 export const EMPTY_TABLE = '\x20';
 
 /** Written so that intermediaries do not index them either (section 7.1.3). */
-const SECRETS: ReadonlySet<string> = new Set(['authorization', 'cookie', 'proxy-authorization', 'x-api-key']);
+const SECRETS: ReadonlySet<string> = new Set([
+  'authorization',
+  'cookie',
+  'proxy-authorization',
+  'set-cookie',
+  'x-api-key',
+]);
 
 const INDEX_OF_NAME = new Map<string, number>();
 const INDEX_OF_FIELD = new Map<string, number>();
@@ -38,6 +44,12 @@ export function encodeField(name: string, value: string): string {
   const index = INDEX_OF_FIELD.get(`${name}:${value}`);
   if (index !== undefined) return String.fromCharCode(0x80 | index);
   return encodeName(name) + encodeText(value);
+}
+
+/** The pseudo-field of a response. @param status of three digits */
+export function encodeStatus(status: string): string {
+  const index = INDEX_OF_FIELD.get(`:status:${status}`);
+  return index === undefined ? `\x08${encodeText(status)}` : String.fromCharCode(0x80 | index);
 }
 
 /** The pseudo-field of a request. */

@@ -8,10 +8,11 @@ import { normaliseAddress, UNIX_PEER } from '../../../http/address.ts';
 import { AddressCounts } from './address-counts.ts';
 import { AnnouncedClient } from './announced-client.ts';
 import { HelloReader } from './hello-reader.ts';
-import { streamClientSocket, type ClientSocket } from '../client-socket.ts';
+import { streamClientSocket, type ClientSocket, type FrameSocket } from '../client-socket.ts';
 import { Connection } from '../connection.ts';
 import type { Client } from '../../interfaces/client-connection.ts';
 import type { ProxyContext } from '../../interfaces/proxy-context.ts';
+import { gatheredSocket } from '../http2/gathered-socket.ts';
 import { Http2Connection } from '../http2/http2-connection.ts';
 import { ListeningPort, type PortOptions } from './listening-port.ts';
 import { refuseConnection, REFUSED_CONNECTIONS_MAX } from './refuse-connection.ts';
@@ -255,7 +256,7 @@ export class Listener {
     if (handshake === undefined || !this.#endHandshake(handshake)) return void socket.destroy();
     const client = { ...handshake.client, tls: clientTlsOf(socket, wasAsked, this.#requests) };
     if (socket.alpnProtocol !== HTTP2) return this.#serve(streamClientSocket(socket), client, true);
-    this.#serveHttp2(socket, client, true);
+    this.#serveHttp2(gatheredSocket(socket), client, true);
   }
 
   /** HTTP/1.1; HTTP/2 only where that is allowed and the connection begins with its preface. */
@@ -277,15 +278,15 @@ export class Listener {
 
   #serveAs(isHttp2: boolean, socket: net.Socket, client: Client, early?: Buffer): void {
     if (!isHttp2) return this.#serve(tcpClientSocket(socket, early), client, false);
-    socket.once('close', () => this.#addresses.leave(client.address));
-    if (early !== undefined) socket.unshift(early);
-    this.#serveHttp2(socket, client, false);
+    this.#serveHttp2(tcpClientSocket(socket, early), client, false);
   }
 
-  #serveHttp2(socket: net.Socket, client: Client, isSecure: boolean): void {
+  #serveHttp2(socket: FrameSocket, client: Client, isSecure: boolean): void {
     const connection = new Http2Connection(socket, client, isSecure, this.#context, (closed) => {
       this.#http2Connections.delete(closed);
       this.#context.deadlines.delete(closed);
+      // With TLS, its key is that of the underlying TCP connection.
+      if (!isSecure) this.#addresses.leave(client.address);
     });
     this.#http2Connections.add(connection);
     this.#context.deadlines.add(connection);

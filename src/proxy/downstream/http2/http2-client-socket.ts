@@ -1,148 +1,185 @@
 /**
  * One HTTP/2 stream (RFC 9113 section 5) as an HTTP/1.1 socket: passes the request to a `Connection` as it would have
- * arrived over TCP, and turns the response that it writes into HEADERS, DATA and trailers. Owns the received bytes that
- * are not consumed yet, at most a flow-control window, and how the stream will end. An incomplete response ends in
- * RST_STREAM, never in END_STREAM, so that a part is never taken for the whole.
+ * arrived over TCP, and turns the response that it writes into HEADERS, DATA and trailers. Content of unknown length has
+ * no chunks in between. When a stream has ended well, the next one of the client may use the same socket and
+ * `Connection`, as requests of HTTP/1.1 use one after the other.
+ *
+ * Owns the received bytes that are not consumed yet, at most a flow-control window, what waits for the client's window,
+ * and how the stream will end. An incomplete response ends in RST_STREAM, never in END_STREAM, so that a part is never
+ * taken for the whole.
  */
-import { constants, type IncomingHttpHeaders, type ServerHttp2Stream } from 'node:http2';
-import { chunkHeader } from '../../../http/bodies/chunked-decoder.ts';
-import { groupedFields } from '../../../http/fields/field-lists.ts';
+import { ErrorCode, FRAME_BYTES_MAX } from '../../../http/http2/frames.ts';
+import { encodeFields, encodeStatus } from '../../../http/http2/hpack/encoder.ts';
+import { BodyQueue } from '../../io/body-queue.ts';
+import { HeldBytes } from '../../io/held-bytes.ts';
+import { TEXT_BODY_BYTES_MAX } from '../../options.ts';
+import { latin1Text } from '../../../http/latin1.ts';
+import { retainedCopy } from '../../io/write-backlog.ts';
 import type { ClientSocket, ClientSocketEvents } from '../client-socket.ts';
+import { STREAM_WINDOW_BYTES, TURN_BYTES, type ClientWire, type WireStream } from './client-wire.ts';
 import type { Http2Guard } from './http2-guard.ts';
-import { http1Trailers, type Http2Request } from './http2-request.ts';
-import { websocketAccept } from './websocket-key.ts';
-import { Http2ResponseReader, type Http2ResponseSink } from './http2-response.ts';
+import type { ReadRequest } from './request-sections.ts';
+import { responseBlock, trailersBlock } from './response-block.ts';
+import { switchFields } from './websocket-key.ts';
 
-/** A smaller chunk is copied together with its frame; a larger one is sent between the frame's parts. */
-const JOINED_CHUNK_BYTES_MAX = 4 * 1024;
-const CRLF = Buffer.from('\r\n', 'latin1');
 /** RFC 9110 section 15.3.6: 205 has no content, whatever a backend sends. */
 const RESET_CONTENT = 205;
 
-export class Http2ClientSocket implements ClientSocket, Http2ResponseSink {
-  readonly #stream: ServerHttp2Stream;
-  readonly #request: Http2Request;
-  readonly #guard: Http2Guard;
-  readonly #reader: Http2ResponseReader;
+/** What is read of the response: its head, content of a length, content to its end, a WebSocket, nothing more. */
+type Part = 'head' | 'length' | 'open' | 'tunnel' | 'complete';
+
+/** The connection as its streams see it. */
+export interface StreamHost {
+  readonly wire: ClientWire;
+  readonly guard: Http2Guard;
+  /** See `ClientSocket.retain`. */
+  retain(bytes: Buffer): (() => void) | undefined;
+  /** The engine has written the whole response: `afterResponse` is to be called when it has ended the exchange. */
+  settle(stream: Http2ClientSocket): void;
+  /** The stream has ended well. @returns whether it may be used again */
+  release(stream: Http2ClientSocket): boolean;
+}
+
+export class Http2ClientSocket implements ClientSocket, WireStream {
+  id = 0;
+  window = 0;
+  ownWindow = 0;
+  owed = 0;
+  isEndSeen = true;
+  readonly #host: StreamHost;
   #events: ClientSocketEvents | undefined;
+  #request: ReadRequest | undefined;
+  /** The stream is open on the connection. */
+  #isOpen = false;
+  #isOver = false;
 
-  /** HTTP/1.1 bytes that are not consumed yet. */
-  readonly #input: Buffer[] = [];
+  // The request's way in.
   #paused = false;
-  #delivering = false;
   #receivedBytes = 0;
-  #requestEnded: boolean;
-  #trailerLines = '';
+  readonly #held = new HeldBytes();
+  #heldBytes = 0;
+  /** Lines of trailers. */
+  #requestTrailers = '';
+  /** `#deliver` will be called. */
+  #isResuming = false;
 
-  /** What this loop tick has written, until `#flush`. */
-  #head: { readonly status: number; readonly fields: string[] } | undefined;
-  #output: Buffer[] = [];
-  #corks = 0;
-  #bodyIsOwned = false;
-  #trailers: string[] | undefined;
-  #hasResponded = false;
+  // The response's way out.
+  #part: Part = 'complete';
+  #remaining = 0;
   #isBodiless = false;
-  #endSent = false;
-  #closed = false;
+  readonly #queue = new BodyQueue();
+  /** What follows the queue: encoded trailers, or '' for END_STREAM alone. */
+  #end: string | undefined;
+  #isEndSent = false;
+  #needsDrain = false;
+  /** The `Connection` ends with the stream. */
+  #isLeaving = false;
 
-  constructor(stream: ServerHttp2Stream, request: Http2Request, guard: Http2Guard) {
-    this.#stream = stream;
-    this.#guard = guard;
-    this.#request = request;
-    this.#requestEnded = request.framing === 'none';
-    this.#reader = new Http2ResponseReader(request.method, this, request.framing === 'tunnel');
-  }
-
-  /** Received bytes of the request's body that are not consumed yet. */
-  get bytesWaiting(): number {
-    return this.#stream.readableLength;
+  constructor(host: StreamHost) {
+    this.#host = host;
   }
 
   attach(events: ClientSocketEvents): void {
     this.#events = events;
-    const stream = this.#stream;
-    stream.on('drain', () => events.onDrain());
-    stream.on('finish', () => this.#onFinish());
-    // The end of the stream follows its error and is handled there.
-    stream.on('error', () => undefined);
-    stream.on('wantTrailers', () => this.#sendTrailers());
-    stream.on('close', () => {
-      this.#closed = true;
-      this.#input.length = 0;
-      this.#output.length = 0;
-      events.onClose();
-    });
   }
 
-  /** Passes the request on. Call it once, when the `Connection` exists. */
-  start(): void {
-    const stream = this.#stream;
-    this.#input.push(Buffer.from(this.#request.text, 'latin1'));
-    if (this.#request.framing === 'none') stream.resume();
-    else {
-      stream.on('trailers', (_headers: IncomingHttpHeaders, _flags: number, raw?: unknown) =>
-        this.#onTrailers(raw as string[]),
-      );
-      stream.on('data', (chunk: Buffer) => this.#onBodyData(chunk));
-      stream.on('end', () => this.#onBodyEnd());
-    }
-    this.#deliver();
+  begin(request: ReadRequest, endStream: boolean): void {
+    this.#request = request;
+    this.#isOpen = true;
+    this.isEndSeen = endStream;
+    this.#receivedBytes = 0;
+    this.#requestTrailers = '';
+    this.#part = 'head';
+    this.#isBodiless = request.method === 'HEAD';
+    this.#end = undefined;
+    this.#isEndSent = false;
+    this.#needsDrain = false;
+    this.#events?.onData(request.head);
   }
+
+  // What the `Connection` wants.
 
   writeText(text: string): boolean {
-    return this.#write(Buffer.from(text, 'latin1'), true);
+    return this.#write(text, undefined);
+  }
+
+  writeEnd(text: string, trailers: string): boolean {
+    const block = trailersBlock(trailers);
+    if (block === undefined) return this.#breakResponse();
+    return this.#write(text, block);
   }
 
   writeBytes(bytes: Buffer, release?: () => void): boolean {
-    const writable = this.#write(bytes, release === undefined);
-    // The session has copied the bytes.
-    if (release !== undefined) process.nextTick(release);
-    return writable;
+    if (!this.#mayWrite(bytes.length)) {
+      if (release !== undefined) process.nextTick(release);
+      return true;
+    }
+    if (bytes.length <= TEXT_BODY_BYTES_MAX) {
+      if (release !== undefined) process.nextTick(release);
+      return this.#write(latin1Text(bytes, 0, bytes.length), undefined);
+    }
+    if (this.#part === 'head') {
+      if (release !== undefined) process.nextTick(release);
+      return this.#breakResponse();
+    }
+    if (!this.#take(bytes.length, undefined)) {
+      if (release !== undefined) process.nextTick(release);
+      return this.#afterWrite();
+    }
+    if (release !== undefined) this.#queue.pushOwned(bytes, release);
+    else {
+      const held = retainedCopy(bytes);
+      this.#queue.pushOwned(held.copy, held.release);
+    }
+    return this.#afterWrite();
   }
 
   writeCopy(bytes: Buffer, from: number, to: number): boolean {
-    return this.#write(bytes.subarray(from, to), false);
+    if (to - from <= TEXT_BODY_BYTES_MAX) return this.#write(latin1Text(bytes, from, to), undefined);
+    const held = retainedCopy(bytes, from, to);
+    return this.writeBytes(held.copy, held.release);
   }
 
-  cork(): void {
-    this.#corks += 1;
-  }
+  /** All that a tick brings goes out together. */
+  cork(): void {}
 
-  uncork(): void {
-    this.#corks -= 1;
-    if (this.#corks === 0) this.#flush();
-  }
+  uncork(): void {}
 
   get needsDrain(): boolean {
-    return !this.#closed && this.#stream.writableNeedDrain;
+    return this.#needsDrain;
   }
 
   get isFlushed(): boolean {
-    return this.#closed || (this.#output.length === 0 && this.#stream.writableLength === 0);
+    return this.#isOver || this.#queue.isEmpty;
   }
 
   pause(): void {
     this.#paused = true;
-    if (!this.#requestEnded) this.#stream.pause();
   }
 
   resume(): void {
     if (!this.#paused) return;
     this.#paused = false;
+    if (this.#heldBytes === 0 || this.#isResuming) return;
+    this.#isResuming = true;
     // Not from within this call: the caller may first have to use bytes that it has.
     process.nextTick(() => this.#deliver());
   }
 
-  retain(): () => void {
-    // Every chunk has its own memory.
-    return RELEASE_NOTHING;
+  retain(bytes: Buffer): (() => void) | undefined {
+    return this.#host.retain(bytes);
   }
 
   end(): void {
+    if (this.#isOver) return;
+    // An idle one.
+    if (!this.#isOpen && this.#isEndSent) return this.#leave();
     // The end of a tunnel is the end of what it carries.
-    if (this.#reader.isTunnel) {
-      if (!this.#closed && !this.#stream.writableEnded) this.#stream.end();
-    } else if (!this.#reader.isComplete) this.destroy();
+    if (this.#part === 'tunnel') {
+      this.#part = 'complete';
+      this.#end = '';
+      this.#afterWrite();
+    } else if (this.#part !== 'complete') this.destroy();
   }
 
   destroySoon(): void {
@@ -150,10 +187,9 @@ export class Http2ClientSocket implements ClientSocket, Http2ResponseSink {
   }
 
   destroy(): void {
-    if (this.#closed || this.#stream.closed) return;
-    const isTunnelEnded = this.#reader.isTunnel && this.#stream.writableEnded;
-    const isWhole = (this.#reader.isComplete || isTunnelEnded) && this.isFlushed;
-    this.#close(isWhole ? constants.NGHTTP2_NO_ERROR : constants.NGHTTP2_INTERNAL_ERROR);
+    if (this.#isOver) return;
+    if (this.#isOpen) this.#reset(this.#isEndSent ? ErrorCode.none : ErrorCode.internal);
+    else this.#leave();
   }
 
   reset(): void {
@@ -161,180 +197,279 @@ export class Http2ClientSocket implements ClientSocket, Http2ResponseSink {
   }
 
   get destroyed(): boolean {
-    return this.#closed || this.#stream.destroyed;
+    return this.#isOver;
   }
 
   // The request's way in.
 
-  #onBodyData(chunk: Buffer): void {
-    this.#guard.onBodyReceived(chunk.length);
-    // An empty padded frame gives an empty chunk, which would end a chunked body.
-    if (this.#requestEnded || chunk.length === 0) return;
-    this.#receivedBytes += chunk.length;
-    const { framing, contentLength } = this.#request;
-    if (framing === 'tunnel') this.#input.push(chunk);
-    else if (framing === 'length') {
-      // RFC 9113 section 8.1.1.
-      if (this.#receivedBytes > contentLength) return this.#refuse();
-      this.#input.push(chunk);
-    } else this.#pushChunk(chunk);
-    this.#deliver();
-  }
-
-  #pushChunk(chunk: Buffer): void {
-    const header = Buffer.from(chunkHeader(chunk.length), 'latin1');
-    if (chunk.length <= JOINED_CHUNK_BYTES_MAX) this.#input.push(Buffer.concat([header, chunk, CRLF]));
-    else this.#input.push(header, chunk, CRLF);
-  }
-
-  #onTrailers(raw: readonly string[]): void {
-    const lines = http1Trailers(raw);
-    if (typeof lines === 'object') this.#refuse();
-    else this.#trailerLines = lines;
-  }
-
-  #onBodyEnd(): void {
-    const stream = this.#stream;
-    // A stream that was reset ends too. Only END_STREAM from the client ends a request.
-    if (this.#requestEnded || stream.closed || stream.aborted || stream.destroyed) return;
-    const { framing, contentLength } = this.#request;
-    if (framing === 'length' && this.#receivedBytes !== contentLength) return this.#refuse();
-    this.#requestEnded = true;
-    if (framing === 'tunnel') {
-      this.#deliver();
-      return this.#events?.onEnd();
+  onData(bytes: Buffer, from: number, to: number): void {
+    const length = to - from;
+    const { guard, wire } = this.#host;
+    guard.onBodyReceived(length);
+    const { framing, contentLength } = this.#request as ReadRequest;
+    this.#receivedBytes += length;
+    // RFC 9113 section 8.1.1.
+    if (framing === 'length' && this.#receivedBytes > contentLength) return this.#refuse(ErrorCode.protocol);
+    if (this.#paused || this.#heldBytes > 0) {
+      this.#held.push(bytes, from, to);
+      this.#heldBytes += length;
+      return wire.hold(length);
     }
-    if (framing === 'chunked') this.#input.push(Buffer.from(`0\r\n${this.#trailerLines}\r\n`, 'latin1'));
-    this.#deliver();
+    this.#events?.onData(from === 0 && to === bytes.length ? bytes : bytes.subarray(from, to));
+    wire.passedOn(this, length);
   }
 
-  /** The request is malformed: nothing more of it may reach the backend. */
-  #refuse(): void {
-    this.#requestEnded = true;
-    this.#input.length = 0;
-    this.#close(constants.NGHTTP2_PROTOCOL_ERROR);
-    this.#events?.onError();
+  onRequestEnd(trailers: string): void {
+    const { framing, contentLength } = this.#request as ReadRequest;
+    if (framing === 'length' && this.#receivedBytes !== contentLength)
+      return this.#refuse(ErrorCode.protocol);
+    this.isEndSeen = true;
+    this.#requestTrailers = trailers;
+    if (this.#heldBytes === 0) this.#passEnd();
+    if (this.#isEndSent && this.#isOpen) this.#closeWell();
+  }
+
+  #passEnd(): void {
+    const framing = this.#request?.framing;
+    if (framing === 'chunked') this.#events?.onContentEnd?.(this.#requestTrailers);
+    else if (framing === 'tunnel') this.#events?.onEnd();
   }
 
   #deliver(): void {
-    if (this.#delivering) return;
-    this.#delivering = true;
-    while (!this.#paused && !this.#closed) {
-      const piece = this.#input.shift();
-      if (piece === undefined) break;
+    this.#isResuming = false;
+    const { wire } = this.#host;
+    while (!this.#paused && !this.#isOver && this.#heldBytes > 0) {
+      const piece = this.#held.shift();
+      this.#heldBytes -= piece.length;
+      wire.unhold(piece.length);
       this.#events?.onData(piece);
+      wire.passedOn(this, piece.length);
+      if (this.#heldBytes === 0 && this.isEndSeen) this.#passEnd();
     }
-    this.#delivering = false;
-    if (this.#requestEnded || this.#closed) return;
-    if (this.#paused) this.#stream.pause();
-    else this.#stream.resume();
+  }
+
+  breakOff(code: number): void {
+    this.#refuse(code);
+  }
+
+  /** The request is malformed: nothing more of it may reach the backend. */
+  #refuse(code: number): void {
+    if (this.#isOver) return;
+    this.#reset(code);
+    this.#events?.onError();
+  }
+
+  onGone(): void {
+    if (this.#isOver) return;
+    this.#isOpen = false;
+    this.#over();
+    this.#events?.onClose();
   }
 
   // The response's way out.
 
-  onInterim(status: number, fields: string[]): void {
-    if (this.#stream.closed || this.#hasResponded) return;
-    this.#stream.additionalHeaders({ ':status': status, ...groupedFields(fields) });
+  /** @param trailers encoded; undefined: the response goes on, or ends with its length */
+  #write(text: string, trailers: string | undefined): boolean {
+    if (!this.#mayWrite(text.length)) return true;
+    let from = 0;
+    while (this.#part === 'head' && from < text.length) {
+      const next = this.#readHead(text, from, trailers);
+      if (next < 0) return this.#breakResponse();
+      from = next;
+    }
+    if (from < text.length || (trailers !== undefined && this.#end === undefined)) {
+      const content = from === 0 ? text : text.slice(from);
+      if (this.#take(content.length, trailers)) this.#sendContent(content);
+    }
+    return this.#afterWrite();
   }
 
-  onHead(status: number, fields: string[]): void {
-    this.#head = { status, fields };
-    this.#isBodiless = status === RESET_CONTENT || this.#request.method === 'HEAD';
+  /** False if the stream is over, or the response complete, so that there must be nothing more. */
+  #mayWrite(length: number): boolean {
+    if (this.#isOver || !this.#isOpen) return false;
+    if (this.#part !== 'complete') return true;
+    if (length > 0) this.#breakResponse();
+    return false;
+  }
+
+  /** A head at `from`. @returns the index behind it; -1 if it is none */
+  #readHead(text: string, from: number, trailers: string | undefined): number {
+    const end = text.indexOf('\r\n\r\n', from);
+    const head = end < 0 ? undefined : responseBlock(text, from, end + 2);
+    if (head === undefined) return -1;
+    const to = end + 4;
+    const isTunnel = this.#request?.framing === 'tunnel';
+    const { status } = head;
+    if (status === 101)
+      return isTunnel && this.#switch(text.slice(text.indexOf('\r\n', from) + 2, end + 2)) ? to : -1;
+    // The client would take it for the beginning of the WebSocket (RFC 8441 section 5).
+    if (isTunnel && status >= 200 && status < 300) return -1;
+    if (status < 200) {
+      this.#host.wire.sendHead(this, head.block, false);
+      return to;
+    }
+    this.#isBodiless ||= status === RESET_CONTENT;
+    const isEmpty = status === 204 || status === 304 || this.#request?.method === 'HEAD';
+    const length = isEmpty ? 0 : head.contentLength;
+    const isAll = length === 0 || (trailers === '' && to === text.length);
+    this.#part = isAll ? 'complete' : length < 0 ? 'open' : 'length';
+    this.#remaining = length;
+    this.#host.wire.sendHead(this, head.block, isAll);
+    if (isAll) this.#ended();
+    return to;
   }
 
   /** RFC 8441 section 5: what is 101 in HTTP/1.1 is 200 here, and there is no key to answer. */
-  onSwitch(fields: string[]): boolean {
-    const kept: string[] = [];
-    let accept = '';
-    for (let index = 0; index < fields.length; index += 2) {
-      const value = fields[index + 1] as string;
-      if (fields[index] === 'sec-websocket-accept') accept = value;
-      else kept.push(fields[index] as string, value);
-    }
-    if (accept !== websocketAccept(this.#request.websocketKey ?? '')) return false;
-    this.#head = { status: 200, fields: kept };
+  #switch(lines: string): boolean {
+    const fields = switchFields(lines, this.#request?.websocketKey ?? '');
+    if (fields === undefined) return false;
+    this.#part = 'tunnel';
+    this.#host.wire.sendHead(this, encodeStatus('200') + encodeFields(fields), false);
     return true;
   }
 
-  onBody(buffer: Buffer, from: number, to: number): void {
-    if (this.#isBodiless) return;
-    const bytes = buffer.subarray(from, to);
-    this.#output.push(this.#bodyIsOwned ? bytes : Buffer.from(bytes));
-  }
-
-  onComplete(trailers: string[]): void {
-    this.#trailers = this.#isBodiless ? [] : trailers;
-  }
-
-  /** @param isOwned the bytes do not change while they are needed */
-  #write(bytes: Buffer, isOwned: boolean): boolean {
-    if (this.#closed || this.#stream.closed) return true;
-    this.#bodyIsOwned = isOwned;
-    if (!this.#reader.write(bytes)) {
-      this.#close(constants.NGHTTP2_INTERNAL_ERROR);
-      return true;
+  /** Counts content. @returns whether it is to be sent */
+  #take(length: number, trailers: string | undefined): boolean {
+    if (this.#part === 'length') {
+      this.#remaining -= length;
+      if (this.#remaining < 0) {
+        this.#breakResponse();
+        return false;
+      }
     }
-    if (this.#corks === 0) this.#flush();
-    return !this.#stream.writableNeedDrain;
+    if (trailers !== undefined || (this.#part === 'length' && this.#remaining === 0)) {
+      this.#part = 'complete';
+      this.#end = this.#isBodiless ? '' : (trailers ?? '');
+      this.#host.settle(this);
+    }
+    if (this.#isBodiless) return false;
+    this.#host.guard.onBodySent(length);
+    return length > 0;
   }
 
-  #flush(): void {
-    const stream = this.#stream;
-    if (this.#closed || stream.closed || stream.destroyed) return;
-    const pieces = this.#output;
-    this.#output = [];
-    const isComplete = this.#trailers !== undefined;
-    if (this.#head !== undefined) {
-      const { status, fields } = this.#head;
-      this.#head = undefined;
-      this.#hasResponded = true;
-      // END_STREAM may be sent with this write only if it is the last: otherwise the rest may still fail.
-      const isAll = isComplete && this.#trailers?.length === 0;
-      const endStream = isAll && pieces.length === 0;
-      stream.respond([':status', String(status), ...fields], {
-        endStream,
-        waitForTrailers: !isAll && !this.#reader.isTunnel,
+  #sendContent(text: string): void {
+    const { wire } = this.#host;
+    const { length } = text;
+    if (this.#queue.isEmpty && length <= FRAME_BYTES_MAX && length <= wire.roomFor(this)) {
+      const isLast = this.#end === '';
+      wire.sendText(this, text, isLast);
+      if (isLast) this.#ended();
+      return;
+    }
+    const bytes = Buffer.from(text, 'latin1');
+    const held = retainedCopy(bytes);
+    this.#queue.pushOwned(held.copy, held.release);
+  }
+
+  #afterWrite(): boolean {
+    if (this.#isOver) return true;
+    if (!this.#send()) return true;
+    this.#needsDrain = true;
+    this.#host.wire.wait(this);
+    return false;
+  }
+
+  /** @returns whether something has to wait */
+  #send(): boolean {
+    const { wire } = this.#host;
+    if (!this.#isOpen) return false;
+    if (!this.#queue.isEmpty) wire.together(() => this.#sendQueued(wire));
+    if (!this.#queue.isEmpty) return true;
+    if (this.#end === undefined) return wire.isBlocked;
+    if (this.#isEndSent) return false;
+    if (this.#end === '') wire.sendEnd(this);
+    else wire.sendHead(this, this.#end, true);
+    this.#ended();
+    return false;
+  }
+
+  #sendQueued(wire: ClientWire): void {
+    for (let sent = 0; sent < TURN_BYTES && !this.#queue.isEmpty; sent += FRAME_BYTES_MAX) {
+      const room = Math.min(wire.roomFor(this), FRAME_BYTES_MAX);
+      if (room <= 0) return;
+      this.#queue.send(room, (bytes, from, to, release) => {
+        const isLast = this.#end === '' && this.#queue.isEmpty;
+        wire.sendPiece(this, bytes, from, to, isLast, release);
+        if (isLast) this.#ended();
       });
     }
-    for (const piece of pieces) {
-      this.#guard.onBodySent(piece.length);
-      stream.write(piece);
+  }
+
+  onRoom(): boolean {
+    if (this.#send()) return true;
+    if (!this.#needsDrain) return false;
+    this.#needsDrain = false;
+    if (this.#part !== 'complete') this.#events?.onDrain();
+    return false;
+  }
+
+  /** END_STREAM is sent. */
+  #ended(): void {
+    this.#isEndSent = true;
+    if (this.#end === undefined) {
+      this.#end = '';
+      this.#host.settle(this);
     }
-    if (!isComplete || this.#endSent) return;
-    this.#endSent = true;
-    if (!stream.writableEnded) stream.end();
-    process.nextTick(() => this.#afterResponse());
+    if (this.isEndSeen) this.#closeWell();
+    else if (this.#isLeaving) this.#forgoRest();
   }
 
-  #sendTrailers(): void {
-    const stream = this.#stream;
-    if (stream.closed || stream.destroyed) return;
-    if (this.#trailers === undefined) return this.#close(constants.NGHTTP2_INTERNAL_ERROR);
-    try {
-      stream.sendTrailers(groupedFields(this.#trailers));
-    } catch {
-      // The session calls this and cannot report an error: if Node refuses to send, the stream ends.
-      this.#close(constants.NGHTTP2_INTERNAL_ERROR);
-    }
-  }
-
-  /** A stream carries one request: for the connection, the client has sent everything. */
-  #afterResponse(): void {
-    this.#input.length = 0;
-    if (!this.#closed) this.#events?.onEnd();
-  }
-
-  #onFinish(): void {
+  /** Both sides have ended the stream. */
+  #closeWell(): void {
+    this.#isOpen = false;
+    this.#host.wire.close(this);
+    if (!this.#isLeaving && this.#request?.framing !== 'tunnel') return;
     this.#events?.onFlushed();
-    // RFC 9113 section 8.1: a response that did not need the whole request asks the client not to send the rest.
-    if (!this.#reader.isComplete || this.#requestEnded || this.#closed) return;
-    this.#guard.onBodyUnwanted();
-    setImmediate(() => this.#close(constants.NGHTTP2_NO_ERROR));
+    this.#leave();
   }
 
-  #close(code: number): void {
-    if (!this.#closed && !this.#stream.closed) this.#stream.close(code);
+  /** Called in a later step than the one that has written the response: the engine has ended the exchange. */
+  afterResponse(): void {
+    if (this.#isOver || this.#isLeaving || this.#request?.framing === 'tunnel') return;
+    if (!this.#isOpen && this.#host.release(this)) return;
+    this.#isLeaving = true;
+    // A stream carries one request: for the connection, the client has sent everything.
+    this.#events?.onEnd();
+    if (this.#isOver || !this.#isEndSent) return;
+    if (this.#isOpen) this.#forgoRest();
+    else this.#leave();
+  }
+
+  /** RFC 9113 section 8.1: a response that did not need the whole request asks the client not to send the rest. */
+  #forgoRest(): void {
+    this.#events?.onFlushed();
+    setImmediate(() => {
+      if (!this.#isOpen || this.isEndSeen) return;
+      this.#host.guard.onBodyUnwanted(STREAM_WINDOW_BYTES);
+      this.#reset(ErrorCode.none);
+    });
+  }
+
+  /** What the engine has written is no response, or too much of one: a defect, which ends the stream. */
+  #breakResponse(): boolean {
+    this.#reset(ErrorCode.internal);
+    return true;
+  }
+
+  #reset(code: number): void {
+    if (!this.#isOpen) return;
+    this.#isOpen = false;
+    this.#host.wire.reset(this, code);
+    this.#leave();
+  }
+
+  /** Tells the `Connection`, in a later step. */
+  #leave(): void {
+    if (this.#isOver) return;
+    this.#over();
+    process.nextTick(() => this.#events?.onClose());
+  }
+
+  #over(): void {
+    this.#isOver = true;
+    this.#queue.clear();
+    while (!this.#held.isEmpty) this.#held.shift();
+    this.#host.wire.unhold(this.#heldBytes);
+    this.#heldBytes = 0;
   }
 }
-
-const RELEASE_NOTHING = (): void => undefined;

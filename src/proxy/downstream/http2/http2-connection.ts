@@ -1,71 +1,67 @@
 /**
- * One client's HTTP/2 connection (RFC 9113), over TLS or TCP. Node's session handles frames, HPACK and flow control. Every
- * stream becomes a `Connection` over http2-client-socket.ts, so that one engine applies the same deadlines, limits,
- * policies and logs. Owns the session, its streams, and its end:
+ * One client's HTTP/2 connection (RFC 9113), over TLS or TCP. client-wire.ts handles frames, HPACK and flow control. Every
+ * stream becomes an exchange of a `Connection` over http2-client-socket.ts, so that one engine applies the same deadlines,
+ * limits, policies and logs. Owns its streams, those of them that wait for a next request, and its end:
  *
  *   open → closing (GOAWAY; streams finish) → closed
- *   any → ended (the client exceeded a budget: GOAWAY ENHANCE_YOUR_CALM, nothing more is read)
+ *   any → ended (GOAWAY; nothing more is read) → closed
  *
  * CONNECT only for WebSockets (RFC 8441). No server push, no priorities (RFC 9113 section 5.3 has none).
  */
-import {
-  constants,
-  performServerHandshake,
-  type ServerHttp2Session,
-  type ServerHttp2Stream,
-} from 'node:http2';
-import type { IncomingHttpHeaders, ServerSessionOptions } from 'node:http2';
-import type { Socket } from 'node:net';
+import { ErrorCode } from '../../../http/http2/frames.ts';
 import { Connection } from '../connection.ts';
+import type { FrameSocket, ClientSocketEvents } from '../client-socket.ts';
 import type { Client } from '../../interfaces/client-connection.ts';
 import type { ProxyContext } from '../../interfaces/proxy-context.ts';
 import type { Expiring } from '../../resilience/deadlines.ts';
 import { HeadWait } from '../head-wait.ts';
-import { Http2ClientSocket } from './http2-client-socket.ts';
-import { Http2Guard, RESETS_BURST, RESETS_PER_SECOND } from './http2-guard.ts';
-import { http1Request } from './http2-request.ts';
-import { newWebsocketKey } from './websocket-key.ts';
-import { LINGER_MS, type ProxyOptions } from '../../options.ts';
+import { LINGER_BYTES_MAX, LINGER_MS } from '../../options.ts';
 import { WaitingClient } from '../waiting-clients.ts';
+import { ClientWire, type WireOwner, type WireStream } from './client-wire.ts';
+import { Http2ClientSocket, type StreamHost } from './http2-client-socket.ts';
+import { Http2Guard } from './http2-guard.ts';
 
-/**
- * SETTINGS_MAX_CONCURRENT_STREAMS; with the window below it bounds the request bodies that one client can buffer here.
- */
-export const STREAMS_MAX = 100;
-/** SETTINGS_INITIAL_WINDOW_SIZE, bytes per stream. */
-const WINDOW_BYTES = 64 * 1024 - 1;
-/** Rounds of SETTINGS in one frame, invalid frames, and refused streams, after which Node ends the session. */
-const SETTINGS_PER_FRAME_MAX = 32;
-const INVALID_FRAMES_MAX = 100;
-const REJECTED_STREAMS_MAX = 100;
-/** HPACK state, buffers and queued frames of one session, megabytes; beyond it new streams are refused. */
-const SESSION_MEMORY_MB = 10;
-/** Interval of counting frames without an effect. */
+/** Received bytes, and an interval, after which frames without an effect are counted. */
+const GUARD_BYTES = 256 * 1024;
 const GUARD_MS = 1_000;
+/** Ended streams that wait for a next request with their `Connection`, and for how long. */
+const IDLE_STREAMS_MAX = 16;
+const IDLE_STREAMS_MS = 2_000;
 
-export class Http2Connection extends WaitingClient implements Expiring {
+export class Http2Connection
+  extends WaitingClient
+  implements Expiring, ClientSocketEvents, WireOwner, StreamHost
+{
   deadlineMs: number;
+  readonly wire: ClientWire;
+  readonly guard: Http2Guard;
   readonly #context: ProxyContext;
-  readonly #socket: Socket;
+  readonly #socket: FrameSocket;
   readonly #isSecure: boolean;
   readonly #client: Client;
-  readonly #session: ServerHttp2Session;
-  readonly #guard: Http2Guard;
   readonly #onClosed: (connection: Http2Connection) => void;
-  readonly #streams = new Map<Connection, Http2ClientSocket>();
-  /** When the idle session ends; Infinity during a request. */
+  readonly #connections = new Map<Http2ClientSocket, Connection>();
+  /** With a request. */
+  readonly #busy = new Set<Http2ClientSocket>();
+  /** Without one; the last one is used first. */
+  readonly #idle: Http2ClientSocket[] = [];
+  /** Whose responses are complete. */
+  #settling: Http2ClientSocket[] = [];
+  readonly #settle = (): void => this.#afterResponses();
+  /** When the idle connection ends; Infinity during a request. */
   #idleDeadlineMs: number;
-  /** The last stream with a complete head. */
-  #wholeHead = 0;
-  /** A later stream whose head has begun and may be incomplete; 0 without one. */
-  #begunHead = 0;
+  #idleSinceMs: number;
   #headWait: HeadWait | undefined;
-  /** Bytes received on the connection at the last check of the awaited head. */
-  #headSeenBytes = 0;
+  /** Frames that had come before the awaited head. */
+  #framesBefore = 0;
+  #bytesRead = 0;
+  /** When frames without an effect were counted last. */
+  #bytesGuarded = 0;
+  #lingerBytes = 0;
   #phase: 'open' | 'closing' | 'ended' | 'closed' = 'open';
 
   constructor(
-    socket: Socket,
+    socket: FrameSocket,
     client: Client,
     isSecure: boolean,
     context: ProxyContext,
@@ -78,146 +74,225 @@ export class Http2Connection extends WaitingClient implements Expiring {
     this.#isSecure = isSecure;
     this.#context = context;
     this.#onClosed = onClosed;
-    this.#guard = new Http2Guard(nowMs);
+    this.guard = new Http2Guard(nowMs);
+    this.wire = new ClientWire(socket, this, context.options);
+    this.#idleSinceMs = nowMs;
     this.#idleDeadlineMs = nowMs + context.options.headTimeoutMs;
     this.deadlineMs = Math.min(this.#idleDeadlineMs, nowMs + GUARD_MS);
-    // Streams have their own ends; a half-closed connection is useless.
-    socket.allowHalfOpen = false;
-    socket.on('error', () => undefined);
-    socket.on('close', () => this.#onSocketClosed());
-    this.#session = performServerHandshake(socket, sessionOptions(context.options));
-    this.#listen();
     context.waiting.add(this);
+    socket.attach(this);
+    this.wire.start();
   }
 
+  /** Requests under way. */
   get connectionCount(): number {
-    return this.#streams.size;
+    return this.#busy.size;
+  }
+
+  /** A body or a tunnel is under way. */
+  get expectsMore(): boolean {
+    for (const { isEndSeen } of this.wire.streams) if (!isEndSeen) return true;
+    return false;
   }
 
   /**
    * Announces with GOAWAY the last stream that is served, and closes after it; a client may send later ones again
-   * elsewhere (RFC 9113 section 6.8). There is no earlier GOAWAY: after one, nghttp2 accepts no stream.
+   * elsewhere (RFC 9113 section 6.8).
    */
   closeWhenDone(): void {
     if (this.#phase !== 'open') return;
     this.#phase = 'closing';
-    this.#session.close();
+    this.#context.waiting.delete(this);
+    this.wire.goaway(ErrorCode.none);
     this.#touch();
   }
 
-  /** Ends the session without waiting for the client, after a GOAWAY. */
+  /** Ends the connection without waiting for the client, after a GOAWAY. */
   giveWay(): boolean {
-    if (this.#phase === 'closed' || this.#streams.size > 0) return false;
-    this.#phase = 'ended';
-    if (!this.#session.destroyed) this.#session.destroy();
-    this.#touch();
+    if (this.#phase === 'closed' || this.#busy.size > 0) return false;
+    this.#end(ErrorCode.none);
+    this.#socket.destroySoon();
     return true;
   }
 
   /** Ends tunnels in an orderly way; false if there is none. */
   endTunnels(): boolean {
-    return [...this.#streams.keys()].filter((connection) => connection.endTunnel()).length > 0;
+    let hasEnded = false;
+    for (const socket of this.#busy) if (this.#connections.get(socket)?.endTunnel() === true) hasEnded = true;
+    return hasEnded;
   }
 
-  /** Ends the session and its streams at once. */
+  /** Ends the connection and its streams at once. */
   abort(): void {
     if (this.#phase === 'closed') return;
-    this.#phase = 'ended';
-    if (!this.#session.destroyed) this.#session.destroy();
+    this.#end(ErrorCode.none);
     this.#socket.destroy();
   }
 
   onDeadline(): void {
-    try {
-      this.#check();
-    } catch (error) {
-      this.#onDefect(error);
+    this.#guarded(() => this.#check());
+  }
+
+  // What happens to the socket.
+
+  onData(bytes: Buffer): void {
+    this.#bytesRead += bytes.length;
+    if (this.#phase === 'ended' || this.#phase === 'closed') {
+      this.#lingerBytes += bytes.length;
+      // Stop reading without a reset, which could destroy the GOAWAY.
+      if (this.#lingerBytes > LINGER_BYTES_MAX) this.#socket.pause();
+      return;
     }
+    this.#guarded(() => {
+      this.wire.read(bytes);
+      if (this.#bytesRead - this.#bytesGuarded > GUARD_BYTES) this.#guardBytes();
+      if (this.wire.reader.isWithinFrame || this.#headWait !== undefined) this.#awaitHead(bytes.length);
+    });
   }
 
-  #listen(): void {
-    const session = this.#session;
-    session.on(
-      'stream',
-      (stream: ServerHttp2Stream, _headers: IncomingHttpHeaders, flags: number, raw?: unknown) => {
-        try {
-          this.#onStream(stream, (flags & constants.NGHTTP2_FLAG_END_STREAM) !== 0, raw as string[]);
-        } catch (error) {
-          this.#onDefect(error);
-          if (!stream.destroyed) stream.close(constants.NGHTTP2_INTERNAL_ERROR);
-        }
-      },
-    );
-    const onControl = (): void => {
-      if (!this.#guard.allowsControl(this.#context.clock.monotonicMs())) this.#calm();
-    };
-    session.on('ping', onControl);
-    session.on('remoteSettings', onControl);
-    // The error concerns only this client, which Node has already told.
-    session.on('error', () => this.#touch());
-    session.on('frameError', () => undefined);
-    session.on('close', () => this.#touch());
+  onDrain(): void {
+    if (this.#phase === 'open' || this.#phase === 'closing') this.#guarded(() => this.wire.pump());
   }
 
-  #onStream(stream: ServerHttp2Stream, isWhole: boolean, fields: readonly string[]): void {
-    stream.on('error', () => undefined);
-    stream.on('close', () => this.#onStreamClosed(stream));
-    this.#wholeHead = stream.id ?? this.#wholeHead;
-    this.#guard.onRequest(fields);
-    // The stream was dropped before it could be read.
-    if (stream.destroyed || stream.closed || this.#phase === 'ended') return;
-    const request = http1Request(
-      fields,
-      isWhole,
-      this.#context.options.http2Websockets ? newWebsocketKey : undefined,
-    );
-    if ('malformed' in request) return void stream.close(constants.NGHTTP2_PROTOCOL_ERROR);
-    const socket = new Http2ClientSocket(stream, request, this.#guard);
-    const forget = (closed: Connection): void => this.#forget(closed);
-    const { address, isKnown, tls } = this.#client;
-    const traits = { isHttp2: true, isKnown, tls };
-    const connection = new Connection(socket, address, this.#isSecure, this.#context, forget, traits);
-    this.#streams.set(connection, socket);
+  /** Streams have their own ends; a connection of which only one half is left is useless. */
+  onEnd(): void {
+    if (this.#phase === 'closed') return;
+    this.#end(ErrorCode.none);
+    this.#socket.destroySoon();
+  }
+
+  onFlushed(): void {}
+
+  onError(): void {
+    this.#loseStreams();
+  }
+
+  onClose(): void {
+    if (this.#phase === 'closed') return;
+    this.#phase = 'closed';
     this.#context.waiting.delete(this);
-    this.#context.deadlines.add(connection);
-    this.#idleDeadlineMs = Infinity;
-    socket.start();
-    // Another connection of this client would be asked for a certificate.
-    if (tls?.isOutdated === true) this.closeWhenDone();
+    this.#loseStreams();
+    this.#onClosed(this);
+  }
+
+  // What the client says of the whole connection.
+
+  onControl(): void {
+    if (!this.guard.allowsControl(this.#context.deadlines.nowMs)) this.#calm();
+  }
+
+  onSection(bytes: number): void {
+    this.guard.onHead(bytes);
   }
 
   /** RST_STREAM from either side costs budget, except NO_ERROR, which says that enough of a body has arrived. */
-  #onStreamClosed(stream: ServerHttp2Stream): void {
-    if (stream.rstCode === constants.NGHTTP2_NO_ERROR || this.#phase === 'ended') return;
+  onReset(code: number): void {
     // A failure of the backend is not the client's fault.
-    if (stream.rstCode === constants.NGHTTP2_INTERNAL_ERROR) return;
-    if (!this.#guard.allowsReset(this.#context.clock.monotonicMs())) this.#calm();
+    if (code === ErrorCode.none || code === ErrorCode.internal) return;
+    if (!this.guard.allowsReset(this.#context.deadlines.nowMs)) this.#calm();
   }
 
-  #forget(connection: Connection): void {
-    this.#streams.delete(connection);
-    this.#context.deadlines.delete(connection);
-    if (this.#streams.size > 0) return;
-    this.#touch();
-    if (this.#phase === 'open') this.#context.waiting.add(this);
+  onGoaway(): void {
+    this.closeWhenDone();
+  }
+
+  onBroken(code: number): void {
+    this.#end(code);
   }
 
   /** The client has exceeded a budget. */
   #calm(): void {
+    this.#end(ErrorCode.enhanceYourCalm);
+  }
+
+  // Streams.
+
+  seat(): WireStream | undefined {
+    if (this.#phase !== 'open') return undefined;
+    let socket = this.#idle.pop();
+    while (socket?.destroyed === true) socket = this.#idle.pop();
+    socket ??= this.#newStream();
+    this.#busy.add(socket);
+    this.#context.waiting.delete(this);
+    this.#idleDeadlineMs = Infinity;
+    // Another connection of this client would be asked for a certificate.
+    if (this.#client.tls?.isOutdated === true) process.nextTick(() => this.closeWhenDone());
+    return socket;
+  }
+
+  #newStream(): Http2ClientSocket {
+    const { address, isKnown, tls } = this.#client;
+    const socket = new Http2ClientSocket(this);
+    const forget = (connection: Connection): void => {
+      this.#context.deadlines.delete(connection);
+      this.#connections.delete(socket);
+      this.#leave(socket);
+    };
+    const traits = { isHttp2: true, isKnown, tls };
+    const connection = new Connection(socket, address, this.#isSecure, this.#context, forget, traits);
+    this.#connections.set(socket, connection);
+    this.#context.deadlines.add(connection);
+    return socket;
+  }
+
+  retain(bytes: Buffer): (() => void) | undefined {
+    return this.#socket.retain(bytes);
+  }
+
+  settle(stream: Http2ClientSocket): void {
+    if (this.#settling.push(stream) === 1) process.nextTick(this.#settle);
+  }
+
+  #afterResponses(): void {
+    const settled = this.#settling;
+    this.#settling = [];
+    for (const stream of settled) this.#guarded(() => stream.afterResponse());
+  }
+
+  release(stream: Http2ClientSocket): boolean {
+    if (this.#phase !== 'open' || this.#idle.length >= IDLE_STREAMS_MAX) return false;
+    if (this.#connections.get(stream)?.isReusable !== true) return false;
+    this.#idle.push(stream);
+    this.#leave(stream);
+    return true;
+  }
+
+  /** The stream has no request any more. */
+  #leave(stream: Http2ClientSocket): void {
+    if (!this.#busy.delete(stream) || this.#busy.size > 0) return;
+    this.#touch();
+    if (this.#phase === 'open') this.#context.waiting.add(this);
+  }
+
+  #loseStreams(): void {
+    for (const stream of this.wire.stop()) stream.onGone();
+    // Those whose responses are complete, and idle ones.
+    for (const socket of this.#connections.keys()) socket.onGone();
+    this.#idle.length = 0;
+  }
+
+  // The end.
+
+  /** Tells the client, ends all streams, and closes the connection when that is written. */
+  #end(code: number): void {
     if (this.#phase === 'ended' || this.#phase === 'closed') return;
     this.#phase = 'ended';
-    // Without an error Node ignores the code.
-    this.#session.destroy(new Error('The client went too far'), constants.NGHTTP2_ENHANCE_YOUR_CALM);
+    this.#context.waiting.delete(this);
+    this.wire.goaway(code);
+    this.#loseStreams();
+    this.#socket.resume();
+    this.#socket.end();
     this.#touch();
   }
 
   /** A stream has ended: the deadline of an idle or closing connection starts now. */
   #touch(): void {
     const { deadlines, options } = this.#context;
-    const isOver = this.#phase === 'ended' || this.#session.destroyed;
-    if (!isOver && this.#streams.size > 0) return;
-    const isClosing = isOver || this.#phase === 'closing';
-    this.#idleDeadlineMs = deadlines.nowMs + (isClosing ? LINGER_MS : options.keepaliveTimeoutMs);
+    if (this.#phase !== 'ended' && this.#busy.size > 0) return;
+    this.#idleSinceMs = deadlines.nowMs;
+    if (this.#phase === 'closing') this.#socket.end();
+    const isOpen = this.#phase === 'open';
+    this.#idleDeadlineMs = deadlines.nowMs + (isOpen ? options.keepaliveTimeoutMs : LINGER_MS);
     this.deadlineMs = Math.min(this.deadlineMs, this.#idleDeadlineMs);
   }
 
@@ -229,80 +304,48 @@ export class Http2Connection extends WaitingClient implements Expiring {
       else this.abort();
       return;
     }
-    if (this.#phase === 'ended' || this.#session.destroyed) return;
-    let bytesWaiting = 0;
-    for (const socket of this.#streams.values()) bytesWaiting += socket.bytesWaiting;
-    const isBearable = this.#guard.allowsBytes(this.#socket.bytesRead, bytesWaiting, nowMs);
-    const headDeadlineMs = this.#watchHead(nowMs);
-    if (!isBearable || nowMs >= headDeadlineMs) this.#calm();
+    if (this.#phase === 'ended') return;
+    this.#guardBytes();
+    const headDeadlineMs = this.#headWait?.deadlineMs ?? Infinity;
+    if (nowMs >= headDeadlineMs) return this.#calm();
+    if (this.#busy.size === 0 && nowMs - this.#idleSinceMs >= IDLE_STREAMS_MS) this.#restStreams();
     this.deadlineMs = Math.min(this.deadlineMs, this.#idleDeadlineMs, headDeadlineMs);
   }
 
-  /**
-   * Gives each head a deadline from the moment its beginning is noticed, even while other streams are active, and
-   * checks its pace. Node does not report a head that is refused as a whole (RFC 9113 section 8.1.1). But within a head
-   * nothing else can be sent (section 6.10): all received bytes belong to the head, and a client that answers a PING is
-   * not in the middle of one. Returns the deadline of the head; Infinity without one.
-   */
-  #watchHead(nowMs: number): number {
-    const begun = this.#session.state.lastProcStreamID ?? 0;
-    if (begun <= this.#wholeHead) {
-      this.#begunHead = 0;
-      this.#headWait = undefined;
-      return Infinity;
-    }
-    const { bytesRead } = this.#socket;
-    if (begun === this.#begunHead) this.#headWait?.received(bytesRead - this.#headSeenBytes, nowMs);
+  #guardBytes(): void {
+    this.#bytesGuarded = this.#bytesRead;
+    // Content is counted when it arrives.
+    if (!this.guard.allowsBytes(this.#bytesRead, 0, this.#context.deadlines.nowMs)) this.#calm();
+  }
+
+  /** Without requests for a while: releases what would serve the next ones faster. */
+  #restStreams(): void {
+    this.wire.rest();
+    for (const stream of this.#idle.splice(0)) stream.end();
+  }
+
+  /** A head that has begun has one deadline, and may have a pace, also beside other streams. */
+  #awaitHead(bytes: number): void {
+    const { reader } = this.wire;
+    const { nowMs } = this.#context.deadlines;
+    if (!reader.isWithinFrame) this.#headWait = undefined;
+    else if (this.#headWait !== undefined && this.#framesBefore === reader.wholeCount)
+      this.#headWait.received(bytes, nowMs);
     else {
       const { options } = this.#context;
-      this.#begunHead = begun;
+      this.#framesBefore = reader.wholeCount;
       this.#headWait = new HeadWait(options, nowMs + options.headTimeoutMs, nowMs);
-      this.#session.ping((error) => {
-        if (error === null) this.#wholeHead = Math.max(this.#wholeHead, begun);
-      });
     }
-    this.#headSeenBytes = bytesRead;
-    return this.#headWait?.deadlineMs ?? Infinity;
+    this.deadlineMs = Math.min(this.deadlineMs, this.#headWait?.deadlineMs ?? Infinity);
   }
 
-  #onSocketClosed(): void {
-    if (this.#phase === 'closed') return;
-    this.#phase = 'closed';
-    this.#context.waiting.delete(this);
-    if (!this.#session.destroyed) this.#session.destroy();
-    this.#onClosed(this);
+  /** A defect of the gateway ends the connection on which it occurs. */
+  #guarded(step: () => void): void {
+    try {
+      step();
+    } catch (error) {
+      this.#context.observer.internalError(error, '');
+      this.#end(ErrorCode.internal);
+    }
   }
-
-  /** A defect of the gateway ends the stream on which it occurs; Node must not see the error. */
-  #onDefect(error: unknown): void {
-    this.#context.observer.internalError(error, '');
-  }
-}
-
-/**
- * Limits that Node enforces. Heads may be twice as long as the limit of the gateway, so that a client with a longer
- * head gets a 431 instead of a closed connection.
- */
-function sessionOptions({ maxHeadBytes, maxHeaders, http2Websockets }: ProxyOptions): ServerSessionOptions {
-  return {
-    settings: {
-      maxConcurrentStreams: STREAMS_MAX,
-      initialWindowSize: WINDOW_BYTES,
-      maxHeaderListSize: 2 * maxHeadBytes,
-      enablePush: false,
-      enableConnectProtocol: http2Websockets,
-    },
-    // HTTP/2 clients may split cookies into several fields.
-    maxHeaderListPairs: 2 * maxHeaders + 100,
-    maxSettings: SETTINGS_PER_FRAME_MAX,
-    maxSessionMemory: SESSION_MEMORY_MB,
-    maxSessionInvalidFrames: INVALID_FRAMES_MAX,
-    maxSessionRejectedStreams: REJECTED_STREAMS_MAX,
-    streamResetBurst: RESETS_BURST,
-    streamResetRate: RESETS_PER_SECOND,
-    // http2-request.ts refuses a request with white space around a value; Node would drop the field.
-    strictFieldWhitespaceValidation: false,
-    // A backend may repeat a field that should occur once; the gateway forwards it.
-    strictSingleValueFields: false,
-  };
 }

@@ -75,14 +75,6 @@ export class Http2Guard {
     this.#idleBytes = new Budget(IDLE_BYTES_BURST, IDLE_BYTES_PER_SECOND, nowMs);
   }
 
-  /** A request arrived; `fields` as decoded. */
-  onRequest(fields: readonly string[]): void {
-    let bytes = REQUEST_BYTES;
-    for (const text of fields) bytes += text.length + 2;
-    this.#earnedBytes += bytes;
-    this.#control.earn(CONTROL_PER_MESSAGE);
-  }
-
   /** A head or trailers arrived. @param bytes in their encoded form */
   onHead(bytes: number): void {
     this.#earnedBytes += REQUEST_BYTES + bytes;

@@ -1,5 +1,6 @@
 /** HTTP/2 header sections as HTTP/1.1 requests; test/fuzz/http2.ts covers arbitrary input. */
 import { describe, expect, it } from 'vitest';
+import { fieldLines } from '../../../../test/support/data/field-lines.ts';
 import { http1Request, http1Trailers } from './http2-request.ts';
 
 const GET = [':method', 'GET', ':scheme', 'https', ':authority', 'a.test', ':path', '/x?y'];
@@ -73,7 +74,10 @@ describe('a request', () => {
       'none',
     ],
   ])('%s', (_what, fields, endStream, text, framing) => {
-    expect(http1Request(fields, endStream)).toMatchObject({ text: text.replaceAll('|', '\r\n'), framing });
+    expect(http1Request(fieldLines(fields), endStream)).toMatchObject({
+      text: text.replaceAll('|', '\r\n'),
+      framing,
+    });
   });
 
   it.each<[string, string[]]>([
@@ -114,13 +118,13 @@ describe('a request', () => {
     ['a length and nothing else', [...GET, 'content-length', '5']],
     ['CONNECT with a path', [':method', 'CONNECT', ':authority', 'a:1', ':path', '/']],
   ])('is malformed with %s', (_what, fields) => {
-    expect(http1Request(fields, true)).toHaveProperty('malformed');
+    expect(http1Request(fieldLines(fields), true)).toHaveProperty('malformed');
   });
 });
 
 describe('trailers', () => {
   it('are lines', () => {
-    expect(http1Trailers(['x-a', '1', 'x-b', ''])).toBe('x-a: 1\r\nx-b: \r\n');
+    expect(http1Trailers(fieldLines(['x-a', '1', 'x-b', '']))).toBe('x-a: 1\r\nx-b: \r\n');
     expect(http1Trailers([])).toBe('');
   });
 
@@ -130,7 +134,7 @@ describe('trailers', () => {
     ['a line end', ['x', '1\r\ny: 2']],
     ['a field of the connection', ['transfer-encoding', 'chunked']],
   ])('are malformed with %s', (_what, fields) => {
-    expect(http1Trailers(fields)).toHaveProperty('malformed');
+    expect(http1Trailers(fieldLines(fields))).toHaveProperty('malformed');
   });
 });
 
@@ -147,7 +151,7 @@ describe('a WebSocket (RFC 8441)', () => {
     ':authority',
     'a',
   ];
-  const made = (fields: readonly string[]) => http1Request(fields, false, () => 'the key');
+  const made = (fields: readonly string[]) => http1Request(fieldLines(fields), false, () => 'the key');
 
   it('is the handshake of HTTP/1.1, with the key of the gateway alone', () => {
     const sent = [...CONNECT, 'sec-websocket-key', 'other', 'cookie', 'a=b', 'cookie', 'c=d', 'x-own', '1'];

@@ -5,9 +5,9 @@
  * (414, 431). A request that is malformed by RFC 9113 is a stream error; a request that is only unsupported (CONNECT,
  * `//host` in a path, a second Authorization) is left for that parser to answer.
  */
-import { CONNECTION_FIELDS } from '../../../http/fields/field-lists.ts';
-import { isFieldValue, isToken, TOKEN } from '../../../http/characters.ts';
+import { isToken } from '../../../http/characters.ts';
 import { isHostAndPort } from '../../../http/fields/host.ts';
+import type { FieldLine } from '../../../http/http2/hpack/field-line.ts';
 
 /** How the body follows the head. */
 export type Http2BodyFraming = 'none' | 'length' | 'chunked' | 'tunnel';
@@ -32,6 +32,9 @@ export interface Http2Malformed {
 const CONTENT_METHODS: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH']);
 const CONTENT_LENGTH = /^(?:0|[1-9][0-9]{0,15})$/;
 
+/** By field-line.ts (sections 8.2.1 and 8.2.2), or a pseudo-field behind others. */
+const MALFORMED_FIELD: Http2Malformed = { malformed: 'a field that no request may have' };
+
 const WEBSOCKET = 'websocket';
 
 interface Pseudo {
@@ -50,12 +53,12 @@ interface Fields {
 }
 
 /**
- * @param fields names and values alternating, in their order, one character per byte
+ * @param fields as decoded, in their order
  * @param endStream whether the request consists of the header section only
  * @param newKey makes the key of a WebSocket (RFC 8441); undefined: there are none on this connection
  */
 export function http1Request(
-  fields: readonly string[],
+  fields: readonly FieldLine[],
   endStream: boolean,
   newKey?: () => string,
 ): Http2Request | Http2Malformed {
@@ -90,14 +93,11 @@ export function http1Request(
  * The trailer section of a request as HTTP/1.1 lines, each with its CRLF; the decoder of the chunked body decides which
  * of them pass.
  */
-export function http1Trailers(fields: readonly string[]): string | Http2Malformed {
+export function http1Trailers(fields: readonly FieldLine[]): string | Http2Malformed {
   let lines = '';
-  for (let index = 0; index < fields.length; index += 2) {
-    const name = fields[index] as string;
-    const value = fields[index + 1] as string;
-    const wrong = fieldError(name, value);
-    if (wrong !== undefined) return wrong;
-    lines += `${name}: ${value}\r\n`;
+  for (const { line } of fields) {
+    if (line === '') return MALFORMED_FIELD;
+    lines += line;
   }
   return lines;
 }
@@ -124,11 +124,11 @@ function websocketRequest(
 }
 
 /** Index of the first regular field. Pseudo-fields come first, each once, and there are no others (section 8.3). */
-function readPseudo(fields: readonly string[], pseudo: Pseudo): number | Http2Malformed {
+function readPseudo(fields: readonly FieldLine[], pseudo: Pseudo): number | Http2Malformed {
   let index = 0;
-  for (; index < fields.length; index += 2) {
-    const name = fields[index] as string;
-    if (name.charCodeAt(0) !== 0x3a) break;
+  for (; index < fields.length; index++) {
+    const { kind, name, value } = fields[index] as FieldLine;
+    if (kind !== 'pseudo') break;
     if (
       name !== ':method' &&
       name !== ':scheme' &&
@@ -138,7 +138,7 @@ function readPseudo(fields: readonly string[], pseudo: Pseudo): number | Http2Ma
     )
       return { malformed: 'an unknown pseudo-field' };
     if (pseudo[name] !== undefined) return { malformed: 'a pseudo-field twice' };
-    pseudo[name] = fields[index + 1] as string;
+    pseudo[name] = value;
   }
   return index;
 }
@@ -184,13 +184,11 @@ function hostOf(pseudo: Pseudo, field: string | undefined): string | Http2Malfor
   return authority;
 }
 
-function readFields(fields: readonly string[], from: number): Fields | Http2Malformed {
+function readFields(fields: readonly FieldLine[], from: number): Fields | Http2Malformed {
   const read: Fields = { lines: '', host: undefined, cookie: undefined, contentLength: undefined };
-  for (let index = from; index < fields.length; index += 2) {
-    const name = fields[index] as string;
-    const value = fields[index + 1] as string;
-    const wrong = fieldError(name, value);
-    if (wrong !== undefined) return wrong;
+  for (let index = from; index < fields.length; index++) {
+    const { name, value, line } = fields[index] as FieldLine;
+    if (line === '') return MALFORMED_FIELD;
     switch (name) {
       case 'host':
         if (read.host !== undefined) return { malformed: 'host twice' };
@@ -209,27 +207,10 @@ function readFields(fields: readonly string[], from: number): Fields | Http2Malf
         read.lines += 'te: trailers\r\n';
         break;
       default:
-        read.lines += `${name}: ${value}\r\n`;
+        read.lines += line;
     }
   }
   return read;
-}
-
-/** Section 8.2.1: lower-case names, and values without CR, LF, NUL and outer white space. */
-function fieldError(name: string, value: string): Http2Malformed | undefined {
-  if (!isLowerCaseToken(name)) return { malformed: 'a field name that is no lower-case token' };
-  if (!isFieldValue(value))
-    return { malformed: 'a field value with a control character or outer white space' };
-  if (CONNECTION_FIELDS.has(name)) return { malformed: 'a field that belongs to a connection' };
-  return undefined;
-}
-
-function isLowerCaseToken(name: string): boolean {
-  for (let index = 0; index < name.length; index++) {
-    const code = name.charCodeAt(index);
-    if (!TOKEN[code] || (code >= 0x41 && code <= 0x5a)) return false;
-  }
-  return name.length > 0;
 }
 
 function framingLine(method: string, framing: Http2BodyFraming, length: string | undefined): string {

@@ -19,8 +19,8 @@ import type { BodyBuffer } from '../../io/body-buffer-pool.ts';
 import { INTERIM_RESPONSES_MAX, TEXT_BODY_BYTES_MAX } from '../../options.ts';
 import type { BodyMemory, RequestSource, Upstream, UpstreamClient } from '../upstream.ts';
 import type { UpstreamFailure } from '../upstream-failure.ts';
-import { BodyQueue } from './body-queue.ts';
-import { HeldResponse } from './held-response.ts';
+import { BodyQueue } from '../../io/body-queue.ts';
+import { HeldBytes } from '../../io/held-bytes.ts';
 import type { Section } from './response-sections.ts';
 import { STREAM_WINDOW_BYTES, TURN_BYTES, type SessionWire, type WireStream } from './session-wire.ts';
 import { failureOfCode, malformed } from './stream-failure.ts';
@@ -77,7 +77,7 @@ export class BackendStream implements Upstream, WireStream {
   #end: string | undefined;
   readonly #queue = new BodyQueue();
   /** What the user does not take; undefined until the first pause. */
-  #held: HeldResponse | undefined;
+  #held: HeldBytes | undefined;
 
   constructor(findHost: FindHost, needsProof: boolean) {
     this.#findHost = findHost;
@@ -207,7 +207,7 @@ export class BackendStream implements Upstream, WireStream {
   }
 
   pauseReading(): void {
-    (this.#held ??= new HeldResponse()).isPaused = true;
+    (this.#held ??= new HeldBytes()).isPaused = true;
   }
 
   resumeReading(): void {
@@ -334,7 +334,7 @@ export class BackendStream implements Upstream, WireStream {
   }
 
   /** The user reads again. */
-  #passHeld(held: HeldResponse): void {
+  #passHeld(held: HeldBytes): void {
     while (!held.isEmpty && !held.isPaused && this.#client !== undefined) {
       const piece = held.shift();
       this.#client.onResponseData(piece, 0, piece.length);

@@ -1,7 +1,7 @@
-/** What of a request's body waits for the backend: for its windows, or until it reads. Owns the memory of the pieces. */
-import { retainedCopy } from '../../io/write-backlog.ts';
-import { TEXT_BODY_BYTES_MAX } from '../../options.ts';
-import type { BodyMemory } from '../upstream.ts';
+/** What of a body waits for a peer of HTTP/2: for its windows, or until it reads. Owns the memory of the pieces. */
+import { TEXT_BODY_BYTES_MAX } from '../options.ts';
+import type { BodyMemory } from '../upstream/upstream.ts';
+import { retainedCopy } from './write-backlog.ts';
 
 interface Piece {
   readonly bytes: Buffer;
@@ -30,6 +30,11 @@ export class BodyQueue {
       const { copy, release: releaseCopy } = retainedCopy(bytes, from, to);
       this.#pieces.push({ bytes: copy, from: 0, to: copy.length, release: releaseCopy });
     }
+  }
+
+  /** Bytes that do not change. @param release called once when they are written or dropped */
+  pushOwned(bytes: Buffer, release: () => void): void {
+    this.#pieces.push({ bytes, from: 0, to: bytes.length, release });
   }
 
   /** Sends up to `bytesMax` of the first piece. Writes end in their order, so that the last one releases it. */

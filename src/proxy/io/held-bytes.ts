@@ -1,6 +1,6 @@
 /**
- * What has come of a response while its user did not read: at most a window of its stream. Owns copies of the bytes;
- * small pieces are put together, since a backend may send each byte on its own.
+ * What has come over a stream of HTTP/2 while its user did not read: at most a window of the stream. Owns copies of the
+ * bytes; small pieces are put together, since a peer may send each byte on its own.
  */
 const CHUNK_BYTES_MIN = 4 * 1024;
 
@@ -9,7 +9,7 @@ interface Chunk {
   length: number;
 }
 
-export class HeldResponse {
+export class HeldBytes {
   isPaused = false;
   readonly #chunks: Chunk[] = [];
 

@@ -1,0 +1,494 @@
+/**
+ * The frames of one client's HTTP/2 connection, as its server (RFC 9113): streams by their numbers, settings of both
+ * sides, and flow control. Of what the client breaks, some ends a stream and some the connection (section 5.4), as the
+ * RFC says. The window of a stream is given back as its request is passed on; that of the connection at once, so that
+ * streams that wait do not block others, up to a bound for what all of them hold.
+ *
+ * Owns the open streams, the last ones that were closed, the windows, the settings of the client, and which streams wait
+ * to send.
+ */
+import { FrameReader, type FrameReceiver } from '../../../http/http2/frame-reader.ts';
+import {
+  ErrorCode,
+  Flag,
+  FRAME_BYTES_MAX,
+  frameHead,
+  FrameType,
+  goawayFrame,
+  headersFrames,
+  pingFrame,
+  PREFACE,
+  resetFrame,
+  Setting,
+  SETTINGS_ACK,
+  settingsFrame,
+  WINDOW_BYTES,
+  WINDOW_BYTES_MAX,
+  windowUpdateFrame,
+} from '../../../http/http2/frames.ts';
+import { EMPTY_TABLE } from '../../../http/http2/hpack/encoder.ts';
+import { latin1Text } from '../../../http/latin1.ts';
+import type { FrameSocket } from '../client-socket.ts';
+import { ClosedStreams } from './closed-streams.ts';
+import { listBytesMax, RequestSections, type ReadRequest, type SectionOptions } from './request-sections.ts';
+
+/** SETTINGS_MAX_CONCURRENT_STREAMS. */
+export const STREAMS_MAX = 100;
+/** SETTINGS_INITIAL_WINDOW_SIZE: bytes of a request that a stream holds when its backend does not read. */
+export const STREAM_WINDOW_BYTES = 256 * 1024;
+/** Of the whole connection. */
+const SESSION_WINDOW_BYTES = 1024 * 1024;
+/** What all streams hold before the window of the connection stays closed. */
+const HELD_BYTES_MAX = 4 * 1024 * 1024;
+/** What one stream sends before the others that wait have had their turn. */
+export const TURN_BYTES = 64 * 1024;
+/** Frames other than content for a client that does not read; beyond it, nothing more is read from it. */
+const BLOCKED_BYTES_MAX = 64 * 1024;
+const PING_BYTES = 8;
+const PREFACE_BYTES = Buffer.from(PREFACE, 'latin1');
+
+/** A stream; the numbers are written here. */
+export interface WireStream {
+  id: number;
+  /** What may be sent. */
+  window: number;
+  /** What the client may send. */
+  ownWindow: number;
+  /** What it may send in addition, and was not told yet. */
+  owed: number;
+  /** END_STREAM has arrived. */
+  readonly isEndSeen: boolean;
+  /** Passes the request on. The stream is open. */
+  begin(request: ReadRequest, endStream: boolean): void;
+  /** A piece of content, valid during the call. */
+  onData(bytes: Buffer, from: number, to: number): void;
+  /** END_STREAM. @param trailers lines of HTTP/1.1 */
+  onRequestEnd(trailers: string): void;
+  /** The client, or the end of the connection, has ended it. */
+  onGone(): void;
+  /** The client broke the protocol in this stream alone: ends it. */
+  breakOff(code: number): void;
+  /** It may send again. @returns whether more waits */
+  onRoom(): boolean;
+}
+
+/** Told of what concerns the whole connection. */
+export interface WireOwner {
+  /** PING or SETTINGS have arrived. */
+  onControl(): void;
+  /** A header section has arrived. @param bytes of its encoded form */
+  onSection(bytes: number): void;
+  /** The stream of a new request; undefined: none is served any more. */
+  seat(): WireStream | undefined;
+  /** A stream has ended in RST_STREAM. */
+  onReset(code: number): void;
+  /** The client will open no more streams. */
+  onGoaway(): void;
+  /** The client broke the protocol: nothing more is read. */
+  onBroken(code: number): void;
+}
+
+export class ClientWire implements FrameReceiver {
+  readonly reader: FrameReader;
+  readonly #socket: FrameSocket;
+  readonly #owner: WireOwner;
+  readonly #options: SectionOptions;
+  readonly #sections: RequestSections;
+  readonly #streams = new Map<number, WireStream>();
+  readonly #closed = new ClosedStreams();
+  #prefaceBytes = 0;
+  #lastId = 0;
+  /** Streams above it are not looked at; Infinity before GOAWAY. */
+  #lastServedId = Infinity;
+  #initialWindow = WINDOW_BYTES;
+  /** What may be sent. */
+  #window = WINDOW_BYTES;
+  /** What the client may send. */
+  #ownWindow = SESSION_WINDOW_BYTES;
+  /** Bytes of requests that wait in streams. */
+  #held = 0;
+  /** The table of the encoder has to be named empty in the next section. */
+  #namesTable = true;
+  #hasSettings = false;
+  /** The client knows the limit of streams. */
+  #isAcknowledged = false;
+  /** Whose DATA frame is being read; undefined: its content is dropped. */
+  #target: WireStream | undefined;
+  /** Streams that wait, in the order of their turns. */
+  readonly #waiting = new Set<WireStream>();
+  /** `pump` will be called. */
+  #isPumping = false;
+  /** Written while the client does not read. */
+  #blockedBytes = 0;
+  #isPaused = false;
+
+  constructor(socket: FrameSocket, owner: WireOwner, options: SectionOptions) {
+    this.#socket = socket;
+    this.#owner = owner;
+    this.#options = options;
+    this.#sections = new RequestSections(options);
+    this.reader = new FrameReader(this, listBytesMax(options));
+  }
+
+  get openCount(): number {
+    return this.#streams.size;
+  }
+
+  get streams(): Iterable<WireStream> {
+    return this.#streams.values();
+  }
+
+  /** The first frames (section 3.4). */
+  start(): void {
+    const settings: [number, number][] = [
+      [Setting.maxConcurrentStreams, STREAMS_MAX],
+      [Setting.initialWindowSize, STREAM_WINDOW_BYTES],
+      [Setting.maxHeaderListSize, listBytesMax(this.#options)],
+    ];
+    if (this.#options.http2Websockets) settings.push([Setting.enableConnectProtocol, 1]);
+    this.#write(settingsFrame(settings) + windowUpdateFrame(0, SESSION_WINDOW_BYTES - WINDOW_BYTES));
+  }
+
+  read(bytes: Buffer): void {
+    let from = 0;
+    if (this.#prefaceBytes < PREFACE_BYTES.length) {
+      const before = this.#prefaceBytes;
+      from = Math.min(bytes.length, PREFACE_BYTES.length - before);
+      if (PREFACE_BYTES.compare(bytes, 0, from, before, before + from) !== 0)
+        return this.onFrameError(ErrorCode.protocol);
+      this.#prefaceBytes += from;
+    }
+    this.reader.read(bytes, from, bytes.length);
+  }
+
+  /** Nothing more is read, and nothing more of streams is written. @returns those that were open */
+  stop(): WireStream[] {
+    this.reader.stop();
+    const open = [...this.#streams.values()];
+    this.#streams.clear();
+    this.#waiting.clear();
+    return open;
+  }
+
+  /** Releases what is kept for further requests. */
+  rest(): void {
+    this.#sections.rest();
+  }
+
+  // What is sent.
+
+  /** Bytes of a body that may be sent now. */
+  roomFor(stream: WireStream): number {
+    return this.isBlocked ? 0 : Math.min(this.#window, stream.window);
+  }
+
+  /** The client reads too slowly. */
+  get isBlocked(): boolean {
+    return this.#socket.needsDrain;
+  }
+
+  /** What `step` sends goes out as one write. */
+  together(step: () => void): void {
+    this.#socket.together(step);
+  }
+
+  /** @param block encoded fields */
+  sendHead(stream: WireStream, block: string, endStream: boolean): void {
+    const whole = this.#namesTable ? EMPTY_TABLE + block : block;
+    this.#namesTable = false;
+    this.#write(headersFrames(stream.id, whole, endStream, FRAME_BYTES_MAX));
+  }
+
+  /** A small piece, for which there is room. */
+  sendText(stream: WireStream, text: string, endStream: boolean): void {
+    this.#spend(stream, text.length);
+    const flags = endStream ? Flag.endStream : 0;
+    this.#socket.writeText(frameHead(text.length, FrameType.data, flags, stream.id) + text);
+  }
+
+  /** A piece of up to a frame, for which there is room. @param release called when it is written or dropped */
+  sendPiece(
+    stream: WireStream,
+    bytes: Buffer,
+    from: number,
+    to: number,
+    endStream: boolean,
+    release: () => void,
+  ): void {
+    this.#spend(stream, to - from);
+    this.#socket.writeText(frameHead(to - from, FrameType.data, endStream ? Flag.endStream : 0, stream.id));
+    this.#socket.writeBytes(bytes.subarray(from, to), release);
+  }
+
+  #spend(stream: WireStream, bytes: number): void {
+    this.#window -= bytes;
+    stream.window -= bytes;
+  }
+
+  /** END_STREAM, behind all content. */
+  sendEnd(stream: WireStream): void {
+    this.#write(frameHead(0, FrameType.data, Flag.endStream, stream.id));
+  }
+
+  /** `onRoom` of the stream is called when it may send again; if it may already, in a later tick. */
+  wait(stream: WireStream): void {
+    this.#waiting.add(stream);
+    if (this.#isPumping || this.roomFor(stream) <= 0) return;
+    this.#isPumping = true;
+    setImmediate(() => {
+      this.#isPumping = false;
+      this.pump();
+    });
+  }
+
+  /** The client reads again, or a window has opened. */
+  pump(): void {
+    if (this.isBlocked) return;
+    this.#blockedBytes = 0;
+    if (this.#isPaused) {
+      this.#isPaused = false;
+      this.#socket.resume();
+    }
+    // Those that go on waiting come last in the next round.
+    const round = Array.from(this.#waiting);
+    for (const stream of round) {
+      if (this.isBlocked) return;
+      if (this.#waiting.delete(stream) && stream.onRoom()) this.wait(stream);
+    }
+  }
+
+  /** The stream is over, for both sides. */
+  close(stream: WireStream, isReset = false): void {
+    if (!this.#streams.delete(stream.id)) return;
+    this.#closed.add(stream.id, isReset);
+    this.#waiting.delete(stream);
+    if (this.#target === stream) this.#target = undefined;
+  }
+
+  /** Ends an open stream. */
+  reset(stream: WireStream, code: number): void {
+    this.close(stream, true);
+    this.#reset(stream.id, code);
+  }
+
+  #reset(id: number, code: number): void {
+    this.#write(resetFrame(id, code));
+    this.#owner.onReset(code);
+  }
+
+  /** Later streams than those that have come are not looked at. */
+  goaway(code: number): void {
+    this.#lastServedId = Math.min(this.#lastServedId, this.#lastId);
+    this.#write(goawayFrame(code, this.#lastServedId));
+  }
+
+  /** Frames other than content are not held back by windows. */
+  #write(text: string): void {
+    this.#socket.writeText(text);
+    if (!this.isBlocked) return;
+    this.#blockedBytes += text.length;
+    if (this.#blockedBytes <= BLOCKED_BYTES_MAX || this.#isPaused) return;
+    this.#isPaused = true;
+    this.#socket.pause();
+  }
+
+  // Windows of requests.
+
+  /** Bytes of a request wait in their stream. */
+  hold(bytes: number): void {
+    this.#held += bytes;
+  }
+
+  /** They wait no longer. */
+  unhold(bytes: number): void {
+    this.#held -= bytes;
+    this.#topUp();
+  }
+
+  /** So many bytes of a request were passed on. */
+  passedOn(stream: WireStream, bytes: number): void {
+    stream.owed += bytes;
+    if (stream.owed < STREAM_WINDOW_BYTES / 2 || stream.isEndSeen || !this.#streams.has(stream.id)) return;
+    this.#write(windowUpdateFrame(stream.id, stream.owed));
+    stream.ownWindow += stream.owed;
+    stream.owed = 0;
+  }
+
+  #topUp(): void {
+    if (this.#ownWindow >= SESSION_WINDOW_BYTES / 2 || this.#held > HELD_BYTES_MAX) return;
+    this.#write(windowUpdateFrame(0, SESSION_WINDOW_BYTES - this.#ownWindow));
+    this.#ownWindow = SESSION_WINDOW_BYTES;
+  }
+
+  // What the client sends.
+
+  onDataFrame(id: number, length: number, content: number): void {
+    if (!this.#mayHaveFrames(id)) return;
+    this.#ownWindow -= length;
+    if (this.#ownWindow < 0) return this.onFrameError(ErrorCode.flowControl);
+    this.#topUp();
+    const stream = this.#streams.get(id);
+    this.#target = stream;
+    if (stream === undefined) return this.#onStray(id);
+    stream.ownWindow -= length;
+    if (stream.ownWindow < 0) return stream.breakOff(ErrorCode.flowControl);
+    if (stream.isEndSeen) return stream.breakOff(ErrorCode.streamClosed);
+    if (length > content) this.passedOn(stream, length - content);
+  }
+
+  onData(_id: number, bytes: Buffer, from: number, to: number): void {
+    this.#target?.onData(bytes, from, to);
+  }
+
+  onDataEnd(_id: number, endStream: boolean): void {
+    const stream = this.#target;
+    this.#target = undefined;
+    if (endStream) stream?.onRequestEnd('');
+  }
+
+  /** Content for a stream that is over may have been under way, if it was reset here. */
+  #onStray(id: number): void {
+    if (id <= this.#lastServedId && this.#closed.find(id) !== 'reset')
+      this.#reset(id, ErrorCode.streamClosed);
+  }
+
+  onHeaders(id: number, bytes: Buffer, from: number, to: number, endStream: boolean): void {
+    if (!this.#hasSettings || id % 2 === 0) return this.onFrameError(ErrorCode.protocol);
+    this.#owner.onSection(to - from);
+    if (id > this.#lastId) return this.#onRequest(id, bytes, from, to, endStream);
+    // Also for a stream that is over: later sections build on the table.
+    const trailers = this.#sections.trailers(bytes, from, to);
+    if (trailers === undefined) return this.onFrameError(ErrorCode.compression);
+    const stream = this.#streams.get(id);
+    if (stream === undefined) return this.#onStrayHead(id);
+    if (stream.isEndSeen) return stream.breakOff(ErrorCode.streamClosed);
+    if (typeof trailers === 'object' || !endStream) return stream.breakOff(ErrorCode.protocol);
+    if (trailers === 'too_long') return stream.breakOff(ErrorCode.enhanceYourCalm);
+    stream.onRequestEnd(trailers);
+  }
+
+  /** Section 5.1.1: a number that was skipped cannot be used any more. */
+  #onStrayHead(id: number): void {
+    const known = this.#closed.find(id);
+    if (known === 'reset' || id > this.#lastServedId) return;
+    this.onFrameError(known === undefined ? ErrorCode.protocol : ErrorCode.streamClosed);
+  }
+
+  #onRequest(id: number, bytes: Buffer, from: number, to: number, endStream: boolean): void {
+    const request = this.#sections.request(bytes, from, to, endStream);
+    if (request === undefined) return this.onFrameError(ErrorCode.compression);
+    this.#lastId = id;
+    // Section 6.8: the client may send it again elsewhere.
+    if (id > this.#lastServedId) return;
+    if (this.#streams.size >= STREAMS_MAX) return this.#onSurplus(id);
+    if (request === 'too_long') return this.#refuse(id, ErrorCode.enhanceYourCalm);
+    if ('malformed' in request) return this.#refuse(id, ErrorCode.protocol);
+    const stream = this.#owner.seat();
+    if (stream === undefined) return;
+    this.#streams.set(id, stream);
+    stream.id = id;
+    stream.window = this.#initialWindow;
+    stream.ownWindow = STREAM_WINDOW_BYTES;
+    stream.owed = 0;
+    stream.begin(request, endStream);
+  }
+
+  /** Section 5.1.2: a client that knows the limit has broken it. */
+  #onSurplus(id: number): void {
+    if (this.#isAcknowledged) this.onFrameError(ErrorCode.protocol);
+    else this.#refuse(id, ErrorCode.refusedStream);
+  }
+
+  #refuse(id: number, code: number): void {
+    this.#closed.add(id, true);
+    this.#reset(id, code);
+  }
+
+  onReset(id: number, code: number): void {
+    if (!this.#mayHaveFrames(id)) return;
+    const stream = this.#streams.get(id);
+    if (stream === undefined) return;
+    this.close(stream);
+    this.#owner.onReset(code);
+    stream.onGone();
+  }
+
+  onSetting(id: number, value: number): void {
+    switch (id) {
+      case Setting.headerTableSize:
+        this.#namesTable = true;
+        return;
+      case Setting.enablePush:
+        if (value > 1) this.onFrameError(ErrorCode.protocol);
+        return;
+      case Setting.initialWindowSize:
+        return this.#changeInitialWindow(value);
+      case Setting.maxFrameSize:
+        // Larger frames than the default are not sent.
+        if (value < FRAME_BYTES_MAX || value > 2 ** 24 - 1) this.onFrameError(ErrorCode.protocol);
+        return;
+      default:
+    }
+  }
+
+  /** Section 6.9.2: streams that are open change too, also below zero. */
+  #changeInitialWindow(bytes: number): void {
+    if (bytes > WINDOW_BYTES_MAX) return this.onFrameError(ErrorCode.flowControl);
+    const change = bytes - this.#initialWindow;
+    this.#initialWindow = bytes;
+    for (const stream of this.#streams.values()) {
+      stream.window += change;
+      if (stream.window > WINDOW_BYTES_MAX) return this.onFrameError(ErrorCode.flowControl);
+    }
+  }
+
+  onSettingsEnd(): void {
+    this.#hasSettings = true;
+    this.#write(SETTINGS_ACK);
+    this.#owner.onControl();
+    this.pump();
+  }
+
+  onSettingsAck(): void {
+    this.#isAcknowledged = true;
+    this.#owner.onControl();
+  }
+
+  onPing(bytes: Buffer, from: number, isAck: boolean): void {
+    if (!this.#mayHaveFrames(0)) return;
+    if (!isAck) this.#write(pingFrame(latin1Text(bytes, from, from + PING_BYTES), true));
+    this.#owner.onControl();
+  }
+
+  onGoaway(): void {
+    if (this.#mayHaveFrames(0)) this.#owner.onGoaway();
+  }
+
+  onWindowUpdate(id: number, bytes: number): void {
+    if (!this.#mayHaveFrames(id)) return;
+    if (id === 0) {
+      if (bytes === 0) return this.onFrameError(ErrorCode.protocol);
+      this.#window += bytes;
+      if (this.#window > WINDOW_BYTES_MAX) return this.onFrameError(ErrorCode.flowControl);
+      return this.pump();
+    }
+    const stream = this.#streams.get(id);
+    if (stream === undefined) return;
+    if (bytes === 0) return stream.breakOff(ErrorCode.protocol);
+    stream.window += bytes;
+    if (stream.window > WINDOW_BYTES_MAX) return stream.breakOff(ErrorCode.flowControl);
+    if (this.roomFor(stream) > 0 && this.#waiting.delete(stream) && stream.onRoom()) this.wait(stream);
+  }
+
+  onFrameError(code: number): void {
+    this.reader.stop();
+    this.#owner.onBroken(code);
+  }
+
+  /** SETTINGS come first (section 3.4), and only streams that were opened have frames (section 5.1). */
+  #mayHaveFrames(id: number): boolean {
+    if (this.#hasSettings && (id === 0 || (id <= this.#lastId && id % 2 === 1))) return true;
+    this.onFrameError(ErrorCode.protocol);
+    return false;
+  }
+}
