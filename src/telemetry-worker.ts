@@ -12,6 +12,7 @@ import type {
   RingSignal,
   ToExporter,
 } from './telemetry/export/export-messages.ts';
+import { lowerPriority } from './telemetry/export/low-priority.ts';
 import { MetricExporter } from './telemetry/export/metric-exporter.ts';
 import { RingExporter } from './telemetry/export/ring-exporter.ts';
 
@@ -21,6 +22,7 @@ const port = parentPort;
 if (port === null) throw new Error('telemetry-worker.ts runs as a worker thread only');
 const start = workerData as ExportStart;
 const { urls, connections, resource, version, underWay, endedRingsMax } = start;
+void lowerPriority();
 const send = (message: FromExporter): void => port.postMessage(message);
 const origin = { resource, version };
 const collectors: Collector[] = [];

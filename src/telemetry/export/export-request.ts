@@ -1,6 +1,6 @@
 /** The body of an export: ExportTraceServiceRequest of opentelemetry/proto/collector/trace/v1, 1.x. */
 import { writeAttribute } from '../otlp/attributes.ts';
-import type { ProtobufWriter } from '../otlp/protobuf-writer.ts';
+import { ProtobufWriter } from '../otlp/protobuf-writer.ts';
 
 const RESOURCE_SPANS = 1;
 const FIELD = { resource: 1, scopeSpans: 2, schemaUrl: 3 } as const;
@@ -19,25 +19,44 @@ export interface Origin {
  * @param writeRecords writes fields of ScopeSpans
  * @throws RangeError beyond 2 MiB
  */
-export function writeRequest<T>(
-  writer: ProtobufWriter,
-  { resource, version }: Origin,
-  writeRecords: () => T,
-): T {
+export function writeRequest<T>(writer: ProtobufWriter, origin: Origin, writeRecords: () => T): T {
+  const { resource, scope } = blocksOf(origin);
   const resourceSpans = writer.begin(RESOURCE_SPANS);
-  const resourceStart = writer.begin(FIELD.resource);
-  for (const [name, value] of Object.entries(resource))
-    writeAttribute(writer, RESOURCE_ATTRIBUTES, name, value);
-  writer.end(resourceStart);
+  writer.raw(resource);
   const scopeSpans = writer.begin(FIELD.scopeSpans);
-  const scope = writer.begin(SCOPE.scope);
-  writer.string(SCOPE.name, 'headgate');
-  writer.string(SCOPE.version, version);
-  writer.end(scope);
+  writer.raw(scope);
   const written = writeRecords();
   writer.string(FIELD.schemaUrl, SCHEMA_URL);
   writer.end(scopeSpans);
   writer.string(FIELD.schemaUrl, SCHEMA_URL);
   writer.end(resourceSpans);
   return written;
+}
+
+interface Blocks {
+  readonly resource: Uint8Array;
+  readonly scope: Uint8Array;
+}
+
+/** The same in each request. */
+const blocks = new WeakMap<Origin, Blocks>();
+
+function blocksOf(origin: Origin): Blocks {
+  let made = blocks.get(origin);
+  if (made === undefined) blocks.set(origin, (made = makeBlocks(origin)));
+  return made;
+}
+
+function makeBlocks({ resource, version }: Origin): Blocks {
+  const writer = new ProtobufWriter();
+  const resourceStart = writer.begin(FIELD.resource);
+  for (const [name, value] of Object.entries(resource))
+    writeAttribute(writer, RESOURCE_ATTRIBUTES, name, value);
+  writer.end(resourceStart);
+  const scopeAt = writer.length;
+  const scope = writer.begin(SCOPE.scope);
+  writer.string(SCOPE.name, 'headgate');
+  writer.string(SCOPE.version, version);
+  writer.end(scope);
+  return { resource: writer.bytes.slice(0, scopeAt), scope: writer.bytes.slice(scopeAt) };
 }

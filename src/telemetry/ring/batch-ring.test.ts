@@ -27,7 +27,9 @@ describe('a ring of batches', () => {
             dropped = droppedItems(ring);
           } else {
             const got: number[][] = [];
-            const { items } = reader.take(each.take, (batch) => got.push([...batch]));
+            const { items } = reader.take(each.take, (memory, start, length) =>
+              got.push([...memory.subarray(start, start + length)]),
+            );
             expect(items).toBe(3 * got.length);
             expect(got).toEqual(model.splice(0, got.length).map((batch) => [...batch]));
             if (model.length > 0) expect(got.length).toBeGreaterThan(0);
@@ -64,8 +66,8 @@ describe('a ring of batches', () => {
     const writer = new BatchWriter(ring);
     for (let value = 1; value <= 4; value++) writer.push(new Uint8Array(100).fill(value), 1);
     const got: number[] = [];
-    new BatchReader(ring).take(200, (batch) => got.push(batch[0] as number));
-    new BatchReader(ring).take(1_000, (batch) => got.push(batch[0] as number));
+    new BatchReader(ring).take(200, (memory, start) => got.push(memory[start] as number));
+    new BatchReader(ring).take(1_000, (memory, start) => got.push(memory[start] as number));
     expect(got).toEqual([1, 2, 3, 4]);
   });
 });

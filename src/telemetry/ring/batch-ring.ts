@@ -14,7 +14,7 @@ const HEADER_BYTES = 8;
 const BACK_TO_START = -1;
 const RING_BYTES_MIN = 1_024;
 /** With so many bytes waiting, or a quarter of the ring, the reader should not wait any longer. */
-const FILLING_BYTES = 512 * 1024;
+const FILLING_BYTES = 1_572_864;
 
 export interface BatchRing {
   /** Offsets into `bytes` where is read and written next; equal when there is nothing. */
@@ -53,6 +53,7 @@ export function droppedItems({ dropped }: BatchRing): number {
 export class BatchWriter {
   readonly #ring: BatchRing;
   readonly #words: Int32Array;
+  readonly #memory: Buffer;
   readonly #onFilling: () => void;
   #wasFilling = false;
 
@@ -60,6 +61,7 @@ export class BatchWriter {
   constructor(ring: BatchRing, onFilling: () => void = () => undefined) {
     this.#ring = ring;
     this.#words = new Int32Array(ring.bytes.buffer);
+    this.#memory = memoryOf(ring);
     this.#onFilling = onFilling;
   }
 
@@ -73,7 +75,9 @@ export class BatchWriter {
     }
     this.#words[at / 4] = batch.length;
     this.#words[at / 4 + 1] = items;
-    bytes.set(batch, at + HEADER_BYTES);
+    const { byteOffset, length } = batch;
+    // From the whole memory, as `Buffer.copy` of all of a buffer is `set`, which copies shared memory word by word.
+    Buffer.from(batch.buffer).copy(this.#memory, at + HEADER_BYTES, byteOffset, byteOffset + length);
     const next = at + HEADER_BYTES + padded(batch.length);
     Atomics.store(control, WRITE, next === bytes.length ? 0 : next);
     const filling = isFilling(this.#ring);
@@ -106,10 +110,12 @@ export interface Taken {
 export class BatchReader {
   readonly #ring: BatchRing;
   readonly #words: Int32Array;
+  readonly #memory: Buffer;
 
   constructor(ring: BatchRing) {
     this.#ring = ring;
     this.#words = new Int32Array(ring.bytes.buffer);
+    this.#memory = memoryOf(ring);
   }
 
   get isEmpty(): boolean {
@@ -123,9 +129,9 @@ export class BatchReader {
   /**
    * Takes the oldest batches.
    * @param bytesMax of all together, but for the first batch
-   * @param take gets each; its bytes are overwritten later
+   * @param take gets each, as a part of the ring's memory; it is overwritten later
    */
-  take(bytesMax: number, take: (batch: Uint8Array) => void): Taken {
+  take(bytesMax: number, take: (memory: Buffer, start: number, length: number) => void): Taken {
     const { control, bytes } = this.#ring;
     const write = Atomics.load(control, WRITE);
     let read = Atomics.load(control, READ);
@@ -137,7 +143,7 @@ export class BatchReader {
         continue;
       }
       if (count > 0 && count + length > bytesMax) break;
-      take(bytes.subarray(read + HEADER_BYTES, read + HEADER_BYTES + length));
+      take(this.#memory, read + HEADER_BYTES, length);
       items += this.#words[read / 4 + 1] as number;
       count += length;
       read += HEADER_BYTES + padded(length);
@@ -146,6 +152,10 @@ export class BatchReader {
     Atomics.store(control, READ, read);
     return { items, bytes: count };
   }
+}
+
+function memoryOf({ bytes }: BatchRing): Buffer {
+  return Buffer.from(bytes.buffer);
 }
 
 function padded(length: number): number {

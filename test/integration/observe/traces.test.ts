@@ -2,6 +2,8 @@
  * Traces and metrics as a collector gets them: which exchanges, with which spans and names, and what happens when the
  * collector is dead, slow or refuses.
  */
+import { readdirSync, readFileSync } from 'node:fs';
+import { platform } from 'node:os';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import {
   startCollector,
@@ -19,6 +21,17 @@ const CLIENT = 3;
 const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736';
 const PARENT = '00f067aa0ba902b7';
 const traceparent = (flags: string): string => `00-${TRACE}-${PARENT}-${flags}`;
+
+/** Of the threads of a process, proc_pid_stat(5). */
+function niceness(pid: number): { readonly exporting: number[]; readonly others: number[] } {
+  const found = { exporting: [] as number[], others: [] as number[] };
+  for (const thread of readdirSync(`/proc/${pid}/task`)) {
+    const text = readFileSync(`/proc/${pid}/task/${thread}/stat`, 'latin1');
+    const nice = Number(text.slice(text.lastIndexOf(')') + 2).split(' ')[16]);
+    (text.includes('(telemetry)') ? found.exporting : found.others).push(nice);
+  }
+  return found;
+}
 
 let collector: TestCollector;
 let origin: Origin;
@@ -282,6 +295,13 @@ describe('with everything kept', () => {
       return /headgate_otel_spans_total\{result="exported"\} [1-9]/.test(String(body)) && String(body);
     });
     expect(text).toContain('headgate_otel_spans_total{result="failed"} 0');
+  });
+
+  it.runIf(platform() === 'linux')('is exported by a thread that lets all others go first', () => {
+    const { exporting, others } = niceness(gateway.process.pid ?? 0);
+    expect(exporting).toHaveLength(1);
+    expect(others.length).toBeGreaterThan(4);
+    for (const nice of others) expect(nice).toBeLessThan(exporting[0] ?? 0);
   });
 });
 
