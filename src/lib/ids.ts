@@ -27,17 +27,16 @@ export function fillRandom(bytes: Buffer): void {
   randomFillSync(bytes);
 }
 
-const bytePool = Buffer.allocUnsafeSlow(POOL_BYTES);
-let byteOffset = POOL_BYTES;
+const words = new Int32Array(POOL_BYTES / Int32Array.BYTES_PER_ELEMENT);
+let nextWord = words.length;
 
-/** Fills a few bytes, at most 4096, with random ones; cheap, because they are copied from a pool. */
-export function copyRandom(target: Uint8Array): void {
-  const { length } = target;
-  if (byteOffset + length > POOL_BYTES) {
-    randomFillSync(bytePool);
-    byteOffset = 0;
+/** 32 random bits as a signed integer; cheap, because it comes from a pool. */
+export function randomWord(): number {
+  if (nextWord === words.length) {
+    randomFillSync(words);
+    nextWord = 0;
   }
-  for (let index = 0; index < length; index++) target[index] = bytePool[byteOffset++] as number;
+  return words[nextWord++] as number;
 }
 
 /** A random number from 0 (inclusive) to 1 (exclusive), for jitter. */

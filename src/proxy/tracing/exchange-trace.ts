@@ -11,10 +11,17 @@ import {
   traceparentParts,
 } from '../../http/fields/trace-context.ts';
 import type { Route } from '../interfaces/route.ts';
-import { newSampledTraceparent, newTraceparent } from './traceparents.ts';
+import {
+  idsOf,
+  newSampledIds,
+  newSampledTraceparent,
+  newTraceparent,
+  type TraceIds,
+} from './traceparents.ts';
 
 /** Exchanges have a handful; the bound is for settings that allow many. */
 const ATTEMPTS_MAX = 20;
+const NO_ATTEMPTS: readonly TracedAttempt[] = Object.freeze([]);
 
 export interface Tracing {
   /** Whether an exchange that begins now is sampled. */
@@ -43,7 +50,11 @@ export class ExchangeTrace {
   readonly #isContinued: boolean;
   /** Whether backends are told to record the trace; decided when the exchange begins. */
   readonly isSampled: boolean;
-  readonly attempts: TracedAttempt[] = [];
+  /** Of a trace that begins here and is sampled; others are read only if they are kept. */
+  readonly #ids: TraceIds | undefined;
+  #attempts = NO_ATTEMPTS;
+  /** Of them. */
+  #latest: TracedAttempt | undefined;
 
   /**
    * @param given value of the request's traceparent field
@@ -54,7 +65,14 @@ export class ExchangeTrace {
     this.isSampled =
       this.#isContinued && isTrusted ? isSampledTraceparent(given as string) : tracing.samples();
     if (this.#isContinued) this.#root = given as string;
-    else this.#root = this.isSampled ? newSampledTraceparent() : newTraceparent();
+    else if (this.isSampled) {
+      this.#root = newSampledTraceparent();
+      this.#ids = newSampledIds();
+    } else this.#root = newTraceparent();
+  }
+
+  get attempts(): readonly TracedAttempt[] {
+    return this.#attempts;
   }
 
   /** Lower-case hex, 32 digits. */
@@ -62,9 +80,14 @@ export class ExchangeTrace {
     return traceparentParts(this.#root).traceId;
   }
 
-  /** A valid value with the id of the trace and, if it does not begin here, that of the client's span. */
-  get root(): string {
-    return this.#root;
+  /** The id of the trace and, if it does not begin here, that of the client's span. */
+  get rootIds(): TraceIds {
+    return this.#ids ?? idsOf(this.#root);
+  }
+
+  /** The id of the trace and that of the span of an attempt. @param rootIds of this trace */
+  attemptIds({ traceparent }: TracedAttempt, rootIds: TraceIds): TraceIds {
+    return traceparent === this.#root ? rootIds : idsOf(traceparent);
   }
 
   /** Whether the client has begun it. */
@@ -74,34 +97,35 @@ export class ExchangeTrace {
 
   /** @param nowMs monotonic. @param target authority of the backend */
   attemptStarted(nowMs: number, route: Route, target: string): void {
-    const { attempts } = this;
-    const failedMs = attempts.length === 0 ? -1 : (attempts.at(-1)?.failedMs ?? -1);
-    if (attempts.length >= ATTEMPTS_MAX) attempts.pop();
-    attempts.push({
+    const attempt = {
       traceparent: this.#newValue(),
       route,
       target,
-      startedMs: Math.max(nowMs, failedMs),
+      startedMs: Math.max(nowMs, this.#latest?.failedMs ?? -1),
       failedMs: -1,
       status: 0,
       failure: '',
-    });
+    };
+    this.#latest = attempt;
+    // Nearly all have one: an array of one takes a fraction of the memory of one that something is pushed to.
+    if (this.#attempts === NO_ATTEMPTS) this.#attempts = [attempt];
+    else this.#attempts = [...this.#attempts.slice(0, ATTEMPTS_MAX - 1), attempt];
   }
 
   /** What the backend of the latest attempt gets. */
   get traceparent(): string {
-    return this.attempts.at(-1)?.traceparent ?? this.#newValue();
+    return this.#latest?.traceparent ?? this.#newValue();
   }
 
   /** The latest attempt has got the response that the client gets. */
   attemptAnswered(status: number): void {
-    const attempt = this.attempts.at(-1);
+    const attempt = this.#latest;
     if (attempt !== undefined) attempt.status = status;
   }
 
   /** Only the first failure of an attempt counts. @param status 0 without a response. @param failure '' for a response */
   attemptFailed(nowMs: number, status: number, failure: string): void {
-    const attempt = this.attempts.at(-1);
+    const attempt = this.#latest;
     if (attempt === undefined || attempt.failedMs >= 0) return;
     attempt.failedMs = nowMs;
     attempt.failure = failure;
@@ -110,7 +134,7 @@ export class ExchangeTrace {
 
   /** The first of a trace that begins here is as it was made. */
   #newValue(): string {
-    if (!this.#isContinued && this.attempts.length === 0) return this.#root;
+    if (!this.#isContinued && this.#latest === undefined) return this.#root;
     const { parentId } = traceparentParts(newTraceparent());
     return makeTraceparent(this.traceId, parentId, this.isSampled);
   }

@@ -9,41 +9,111 @@ import { fillRandom } from '../../lib/ids.ts';
 const MADE_AT_ONCE = 128;
 const DIGITS = Buffer.from('0123456789abcdef', 'latin1');
 const RANDOM_BYTES = (TRACE_ID.digits + PARENT_ID.digits) / 2;
-const random = Buffer.allocUnsafeSlow(MADE_AT_ONCE * RANDOM_BYTES);
+
+/** The ids of a value as words of 32 bits: their digits would have to be read again to write them as bytes. */
+export interface TraceIds {
+  /** Of the trace, 128 bits. */
+  readonly trace0: number;
+  readonly trace1: number;
+  readonly trace2: number;
+  readonly trace3: number;
+  /** Of the span, 64 bits. */
+  readonly parent0: number;
+  readonly parent1: number;
+}
+
+class Traceparents {
+  /** The text of the next values, including the parts that never change. */
+  readonly #bytes: Buffer;
+  readonly #length: number;
+  readonly #random = Buffer.allocUnsafeSlow(MADE_AT_ONCE * RANDOM_BYTES);
+  readonly #words = new DataView(this.#random.buffer);
+  #made = '';
+  #count = MADE_AT_ONCE;
+
+  constructor(isSampled: boolean) {
+    const shape = makeTraceparent('?'.repeat(TRACE_ID.digits), '?'.repeat(PARENT_ID.digits), isSampled);
+    this.#bytes = Buffer.from(shape.repeat(MADE_AT_ONCE), 'latin1');
+    this.#length = shape.length;
+  }
+
+  next(): string {
+    if (this.#count === MADE_AT_ONCE) {
+      fillRandom(this.#random);
+      writeIds(this.#bytes, this.#length, this.#random);
+      this.#made = latin1Text(this.#bytes, 0, this.#bytes.length);
+      this.#count = 0;
+    }
+    const start = this.#count++ * this.#length;
+    return this.#made.slice(start, start + this.#length);
+  }
+
+  /** Of the value that `next` gave last. */
+  ids(): TraceIds {
+    const at = (this.#count - 1) * RANDOM_BYTES;
+    const words = this.#words;
+    return {
+      trace0: words.getInt32(at),
+      trace1: words.getInt32(at + 4),
+      trace2: words.getInt32(at + 8),
+      trace3: words.getInt32(at + 12),
+      parent0: words.getInt32(at + 16),
+      parent1: words.getInt32(at + 20),
+    };
+  }
+}
+
+const plain = new Traceparents(false);
+const sampled = new Traceparents(true);
 
 /** A new value that is not marked as sampled. */
-export const newTraceparent = traceparents(false);
-/** A new value that is marked as sampled. */
-export const newSampledTraceparent = traceparents(true);
+export function newTraceparent(): string {
+  return plain.next();
+}
 
-function traceparents(isSampled: boolean): () => string {
-  const shape = makeTraceparent('?'.repeat(TRACE_ID.digits), '?'.repeat(PARENT_ID.digits), isSampled);
-  /** The text of the next values, including the parts that never change. */
-  const bytes = Buffer.from(shape.repeat(MADE_AT_ONCE), 'latin1');
-  let made = '';
-  let position = 0;
-  return () => {
-    if (position === made.length) {
-      writeIds(bytes, shape.length);
-      made = latin1Text(bytes, 0, bytes.length);
-      position = 0;
-    }
-    return made.slice(position, (position += shape.length));
+/** A new value that is marked as sampled. */
+export function newSampledTraceparent(): string {
+  return sampled.next();
+}
+
+/** Of the value that `newSampledTraceparent` gave last. */
+export function newSampledIds(): TraceIds {
+  return sampled.ids();
+}
+
+/** @param value valid */
+export function idsOf(value: string): TraceIds {
+  return {
+    trace0: wordAt(value, TRACE_ID.start),
+    trace1: wordAt(value, TRACE_ID.start + 8),
+    trace2: wordAt(value, TRACE_ID.start + 16),
+    trace3: wordAt(value, TRACE_ID.start + 24),
+    parent0: wordAt(value, PARENT_ID.start),
+    parent1: wordAt(value, PARENT_ID.start + 8),
   };
 }
 
+/** The signed integer of eight digits. */
+function wordAt(value: string, at: number): number {
+  let word = 0;
+  for (let index = at; index < at + 8; index++) {
+    const code = value.charCodeAt(index);
+    word = (word << 4) | (code < 0x40 ? code - 0x30 : code - 0x57);
+  }
+  return word;
+}
+
 /** @param length of one value */
-function writeIds(bytes: Buffer, length: number): void {
-  fillRandom(random);
+function writeIds(bytes: Buffer, length: number, random: Buffer): void {
   let from = 0;
   for (let start = 0; start < bytes.length; start += length) {
-    from = writeDigits(bytes, from, start + TRACE_ID.start, TRACE_ID.digits);
-    from = writeDigits(bytes, from, start + PARENT_ID.start, PARENT_ID.digits);
+    from = writeDigits(bytes, random, from, start + TRACE_ID.start, TRACE_ID.digits);
+    from = writeDigits(bytes, random, from, start + PARENT_ID.start, PARENT_ID.digits);
   }
 }
 
 /** Writes `count` digits. @returns where the unused part of `random` begins */
-function writeDigits(bytes: Buffer, from: number, at: number, count: number): number {
+function writeDigits(bytes: Buffer, random: Buffer, from: number, at: number, count: number): number {
   let next = from;
   for (let digit = at; digit < at + count; digit += 2) {
     const byte = random[next++] as number;

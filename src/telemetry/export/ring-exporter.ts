@@ -10,7 +10,7 @@ import { BatchReader, type BatchRing, type Taken } from '../ring/batch-ring.ts';
 import type { Collector } from './collector.ts';
 import type { ItemCounts } from './export-messages.ts';
 import { writeRequest, type Origin } from './export-request.ts';
-import { pauseFor } from './pace.ts';
+import { pauseFor } from './export-pace.ts';
 
 /** A request is at most this and a batch; a collector takes 4 MiB at least. */
 const REQUEST_BYTES_MAX = 1_572_864;

@@ -6,9 +6,11 @@ import { ProtobufWriter } from './protobuf-writer.ts';
 const { root } = protobuf.parse(`
   syntax = "proto3";
   message Parent { repeated Child children = 2; string last = 3; }
-  message Child { string text = 1; uint64 number = 2; double real = 3; fixed64 nanoseconds = 4; bytes id = 5; bool flag = 6; Child inner = 7; }
+  message Child { string text = 1; uint64 number = 2; double real = 3; fixed64 nanoseconds = 4; bytes id = 5; bool flag = 6; Child inner = 7; bytes short_id = 8; bytes long_id = 9; }
 `);
 const Parent = root.lookupType('Parent');
+
+type Words = [number, number, number, number];
 
 const child = fc.record({
   text: fc.oneof(fc.string({ unit: 'binary', maxLength: 300 }), fc.string({ maxLength: 200 })),
@@ -17,6 +19,7 @@ const child = fc.record({
   unixMs: fc.double({ min: 0, max: 4e12, noNaN: true }),
   id: fc.uint8Array({ minLength: 1, maxLength: 16 }).map((bytes) => Buffer.from(bytes).toString('hex')),
   flag: fc.boolean(),
+  words: fc.uint8Array({ minLength: 16, maxLength: 16 }).map((bytes) => Buffer.from(bytes)),
 });
 
 describe('what is written', () => {
@@ -33,6 +36,11 @@ describe('what is written', () => {
           const inner = writer.begin(7);
           writer.short(5, Buffer.from(each.id, 'hex'));
           writer.boolean(6, each.flag);
+          const [first, second, third, fourth] = [0, 4, 8, 12].map((at) =>
+            each.words.readInt32BE(at),
+          ) as Words;
+          writer.id64(8, first, second);
+          writer.id128(9, first, second, third, fourth);
           writer.end(inner);
           writer.end(start);
         }
@@ -44,11 +52,13 @@ describe('what is written', () => {
         });
         expect(read['last']).toBe(wellFormed(last));
         expect(read['children']).toHaveLength(children.length);
-        children.forEach(({ text, number, real, unixMs, id, flag }, index) => {
+        children.forEach(({ text, number, real, unixMs, id, flag, words }, index) => {
           const found = read['children'][index];
           expect(found).toMatchObject({ text: wellFormed(text), number, real });
           expect(found.inner.flag).toBe(flag);
           expect(Buffer.from(found.inner.id).toString('hex')).toBe(id);
+          expect(Buffer.from(found.inner.shortId)).toEqual(words.subarray(0, 8));
+          expect(Buffer.from(found.inner.longId)).toEqual(words);
           expect(Math.abs(found.nanoseconds / 1e6 - unixMs)).toBeLessThan(0.001);
         });
         writer.clear();

@@ -24,6 +24,8 @@ const ANY_INTEGER = (3 << 3) | VARINT;
 
 export class ProtobufWriter {
   #bytes = Buffer.allocUnsafeSlow(INITIAL_BYTES);
+  /** Of the same memory, for several bytes at once. */
+  #view = new DataView(this.#bytes.buffer);
   #at = 0;
 
   /** Bytes so far. */
@@ -105,16 +107,12 @@ export class ProtobufWriter {
   /** A time as nanoseconds since 1970, to a quarter of a microsecond. @param unixMs not negative */
   nanoseconds(field: number, unixMs: number): void {
     this.#reserve(9);
-    const bytes = this.#bytes;
     const at = this.#at;
     const nanoseconds = unixMs * NANOSECONDS;
     const high = Math.floor(nanoseconds / TWO_32);
-    const low = nanoseconds - high * TWO_32;
-    bytes[at] = (field << 3) | FIXED_64;
-    for (let index = 0; index < 4; index++) {
-      bytes[at + 1 + index] = low >>> (8 * index);
-      bytes[at + 5 + index] = high >>> (8 * index);
-    }
+    this.#bytes[at] = (field << 3) | FIXED_64;
+    this.#view.setUint32(at + 1, nanoseconds - high * TWO_32, true);
+    this.#view.setUint32(at + 5, high, true);
     this.#at = at + 9;
   }
 
@@ -124,6 +122,30 @@ export class ProtobufWriter {
     this.#bytes[this.#at] = (field << 3) | DELIMITED;
     this.#bytes[this.#at + 1] = value.length;
     this.#at = copyShort(this.#bytes, this.#at + 2, value);
+  }
+
+  /** Eight bytes, as two words of 32 bits. */
+  id64(field: number, first: number, second: number): void {
+    this.#reserve(10);
+    const at = this.#at;
+    this.#bytes[at] = (field << 3) | DELIMITED;
+    this.#bytes[at + 1] = 8;
+    this.#view.setInt32(at + 2, first);
+    this.#view.setInt32(at + 6, second);
+    this.#at = at + 10;
+  }
+
+  /** Sixteen bytes, as four words of 32 bits. */
+  id128(field: number, first: number, second: number, third: number, fourth: number): void {
+    this.#reserve(18);
+    const at = this.#at;
+    this.#bytes[at] = (field << 3) | DELIMITED;
+    this.#bytes[at + 1] = 16;
+    this.#view.setInt32(at + 2, first);
+    this.#view.setInt32(at + 6, second);
+    this.#view.setInt32(at + 10, third);
+    this.#view.setInt32(at + 14, fourth);
+    this.#at = at + 18;
   }
 
   /**
@@ -223,6 +245,7 @@ export class ProtobufWriter {
     const grown = Buffer.allocUnsafeSlow(Math.max(2 * this.#bytes.length, this.#at + count));
     this.#bytes.copy(grown, 0, 0, this.#at);
     this.#bytes = grown;
+    this.#view = new DataView(grown.buffer);
   }
 }
 

@@ -6,11 +6,11 @@
  *
  * What many exchanges share is in span-blocks.ts.
  */
-import { PARENT_ID, TRACE_ID } from '../../http/fields/trace-context.ts';
-import { copyRandom } from '../../lib/ids.ts';
+import { randomWord } from '../../lib/ids.ts';
 import { maskCredentials } from '../../observe/log.ts';
 import type { ExchangeView } from '../../proxy/interfaces/exchange-view.ts';
 import type { ExchangeTrace, TracedAttempt } from '../../proxy/tracing/exchange-trace.ts';
+import type { TraceIds } from '../../proxy/tracing/traceparents.ts';
 import { upstreamPath } from '../../proxy/upstream-path.ts';
 import { attributeKey, writeAttribute, type AttributeValue } from '../otlp/attributes.ts';
 import type { ProtobufWriter } from '../otlp/protobuf-writer.ts';
@@ -19,7 +19,10 @@ import { cut, EVENT, isKnownMethod, SPAN, SpanBlocks, TEXT_CHARS_MAX } from './s
 /** Field of ScopeSpans: each span of a batch is one of its fields. */
 const SPANS_FIELD = 2;
 const PATH_CHARS_MAX = 1_024;
-const SPAN_ID_BYTES = 8;
+const SPACE = 0x20;
+const COLON = 0x3a;
+const CAPITAL_J = 0x4a;
+const UNDERSCORE = 0x5f;
 
 const KEY = {
   path: attributeKey('url.path'),
@@ -28,8 +31,6 @@ const KEY = {
   requestId: attributeKey('headgate.request_id'),
   userAgent: attributeKey('user_agent.original'),
   originalMethod: attributeKey('http.request.method_original'),
-  callerKind: attributeKey('headgate.caller.kind'),
-  callerId: attributeKey('headgate.caller.id'),
   retries: attributeKey('headgate.retries'),
   remaining: attributeKey('headgate.limit.remaining'),
   resendCount: attributeKey('http.request.resend_count'),
@@ -37,10 +38,9 @@ const KEY = {
 
 export class ExchangeSpans {
   readonly #blocks = new SpanBlocks();
-  /** Of what is written: of the trace, of the server's span, and of another one. */
-  readonly #traceId = new Uint8Array(TRACE_ID.digits / 2);
-  readonly #serverId = new Uint8Array(SPAN_ID_BYTES);
-  readonly #otherId = new Uint8Array(SPAN_ID_BYTES);
+  /** Of the server's span. */
+  #server0 = 0;
+  #server1 = 0;
 
   /**
    * Appends the spans of an exchange that has ended.
@@ -48,29 +48,37 @@ export class ExchangeSpans {
    * @returns how many
    */
   write(writer: ProtobufWriter, exchange: ExchangeView, trace: ExchangeTrace, epochMs: number): number {
-    readHex(trace.root, TRACE_ID.start, this.#traceId);
-    copyRandom(this.#serverId);
-    this.#writeServer(writer, exchange, trace, epochMs);
+    const ids = trace.rootIds;
+    this.#server0 = randomWord();
+    this.#server1 = randomWord();
+    this.#writeServer(writer, exchange, trace, ids, epochMs);
     const { attempts } = trace;
-    for (let index = 0; index < attempts.length; index++)
-      this.#writeClient(writer, exchange, trace, index, epochMs);
+    for (let index = 0; index < attempts.length; index++) {
+      const attempt = attempts[index] as TracedAttempt;
+      this.#writeClient(writer, exchange, attempt, trace.attemptIds(attempt, ids), index, epochMs);
+    }
     return 1 + attempts.length;
   }
 
-  #writeServer(writer: ProtobufWriter, exchange: ExchangeView, trace: ExchangeTrace, epochMs: number): void {
+  #writeServer(
+    writer: ProtobufWriter,
+    exchange: ExchangeView,
+    trace: ExchangeTrace,
+    ids: TraceIds,
+    epochMs: number,
+  ): void {
     const { startedMs, durationMs, connection } = exchange;
     const start = writer.begin(SPANS_FIELD);
-    writer.short(SPAN.traceId, this.#traceId);
-    writer.short(SPAN.spanId, this.#serverId);
-    if (trace.isContinued) {
-      readHex(trace.root, PARENT_ID.start, this.#otherId);
-      writer.short(SPAN.parentId, this.#otherId);
-    }
+    writer.id128(SPAN.traceId, ids.trace0, ids.trace1, ids.trace2, ids.trace3);
+    writer.id64(SPAN.spanId, this.#server0, this.#server1);
+    if (trace.isContinued) writer.id64(SPAN.parentId, ids.parent0, ids.parent1);
     writer.nanoseconds(SPAN.start, epochMs + startedMs);
     writer.nanoseconds(SPAN.end, epochMs + (startedMs + durationMs));
     writer.raw(this.#blocks.server(exchange));
     const host = exchange.method === '' ? '' : connection.head.host;
     writer.raw(this.#blocks.place(exchange.context.snapshot().configVersion, host));
+    const { caller } = exchange.evaluation;
+    if (caller.kind !== 'anonymous') writer.raw(this.#blocks.caller(caller));
     writeRequest(writer, exchange);
     this.#writeEvents(writer, exchange, epochMs);
     writer.end(start);
@@ -107,18 +115,17 @@ export class ExchangeSpans {
   #writeClient(
     writer: ProtobufWriter,
     exchange: ExchangeView,
-    trace: ExchangeTrace,
+    attempt: TracedAttempt,
+    ids: TraceIds,
     index: number,
     epochMs: number,
   ): void {
-    const attempt = trace.attempts[index] as TracedAttempt;
     const { startedMs, failedMs, route } = attempt;
     const endedMs = failedMs < 0 ? exchange.startedMs + exchange.durationMs : failedMs;
     const start = writer.begin(SPANS_FIELD);
-    readHex(attempt.traceparent, PARENT_ID.start, this.#otherId);
-    writer.short(SPAN.traceId, this.#traceId);
-    writer.short(SPAN.spanId, this.#otherId);
-    writer.short(SPAN.parentId, this.#serverId);
+    writer.id128(SPAN.traceId, ids.trace0, ids.trace1, ids.trace2, ids.trace3);
+    writer.id64(SPAN.spanId, ids.parent0, ids.parent1);
+    writer.id64(SPAN.parentId, this.#server0, this.#server1);
     writer.nanoseconds(SPAN.start, epochMs + startedMs);
     writer.nanoseconds(SPAN.end, epochMs + Math.max(startedMs, endedMs));
     const block = this.#blocks.client(exchange, attempt);
@@ -130,21 +137,8 @@ export class ExchangeSpans {
   }
 }
 
-/** @param digits has lower-case hex from `start` on, for all of `target` */
-function readHex(digits: string, start: number, target: Uint8Array): void {
-  for (let index = 0; index < target.length; index++) {
-    const at = start + 2 * index;
-    target[index] = (hexValue(digits.charCodeAt(at)) << 4) | hexValue(digits.charCodeAt(at + 1));
-  }
-}
-
-function hexValue(code: number): number {
-  return code < 0x40 ? code - 0x30 : code - 0x57;
-}
-
 /** What differs from request to request. */
 function writeRequest(writer: ProtobufWriter, exchange: ExchangeView): void {
-  const { caller } = exchange.evaluation;
   const path = exchange.path || '/';
   writer.textAttribute(SPAN.attributes, KEY.path, masked(cut(path, PATH_CHARS_MAX)));
   writer.textAttribute(SPAN.attributes, KEY.client, exchange.clientIp);
@@ -155,10 +149,6 @@ function writeRequest(writer: ProtobufWriter, exchange: ExchangeView): void {
       writer.textAttribute(SPAN.attributes, KEY.userAgent, masked(cut(agent, TEXT_CHARS_MAX)));
     if (!isKnownMethod(exchange.method))
       writer.textAttribute(SPAN.attributes, KEY.originalMethod, cut(exchange.method, TEXT_CHARS_MAX));
-  }
-  if (caller.kind !== 'anonymous') {
-    writer.textAttribute(SPAN.attributes, KEY.callerKind, caller.kind);
-    writer.textAttribute(SPAN.attributes, KEY.callerId, cut(caller.id, TEXT_CHARS_MAX));
   }
   if (exchange.retries > 0) writer.integerAttribute(SPAN.attributes, KEY.retries, exchange.retries);
 }
@@ -176,8 +166,16 @@ function writeEvent(
   writer.end(start);
 }
 
-/** Every credential that `maskCredentials` finds has one of these; most texts have none, which costs less to see. */
 function masked(text: string): string {
-  const mayHold = text.includes('_') || text.includes(' ') || text.includes('://') || text.includes('eyJ');
-  return mayHold ? maskCredentials(text) : text;
+  return mayHoldCredential(text) ? maskCredentials(text) : text;
+}
+
+/** Whether it has a character that every credential has that `maskCredentials` finds; most texts have none. */
+function mayHoldCredential(text: string): boolean {
+  for (let index = 0; index < text.length; index++) {
+    const code = text.charCodeAt(index);
+    if (code === UNDERSCORE || code === SPACE || code === COLON) return true;
+    if (code === CAPITAL_J && text.startsWith('ey', index - 2)) return true;
+  }
+  return false;
 }

@@ -3,6 +3,7 @@
  * protocol; from the target; from the host and the configuration. Owns them; what clients could make many of is
  * bounded.
  */
+import type { Caller } from '../../policy/stage.ts';
 import type { ExchangeView } from '../../proxy/interfaces/exchange-view.ts';
 import type { Route } from '../../proxy/interfaces/route.ts';
 import type { TracedAttempt } from '../../proxy/tracing/exchange-trace.ts';
@@ -54,7 +55,12 @@ export class SpanBlocks {
   readonly #clients = new Map<string, Map<number | string, ClientBlock>>();
   readonly #limits = new Map<number, Uint8Array>();
   readonly #hosts = new Map<string, Uint8Array>();
+  /** A caller is an object that lasts as long as the key or token is remembered. */
+  readonly #callers = new WeakMap<Caller, Uint8Array>();
   #configVersion = -1;
+  /** Nearly always that of the exchange before: compared faster than found. */
+  #lastAuthority = '';
+  #lastPlace: Uint8Array | undefined;
 
   /** Of the server's span: name, kind, status, and attributes that follow from route and outcome. */
   server(exchange: ExchangeView): Uint8Array {
@@ -72,10 +78,15 @@ export class SpanBlocks {
 
   /** Attributes of the configuration and of the host that was asked for. @param authority of the request, or '' */
   place(configVersion: number, authority: string): Uint8Array {
-    if (configVersion !== this.#configVersion) this.#hosts.clear();
-    this.#configVersion = configVersion;
-    const kept = this.#hosts.get(authority);
-    if (kept !== undefined) return kept;
+    if (configVersion !== this.#configVersion) {
+      this.#hosts.clear();
+      this.#configVersion = configVersion;
+    } else if (authority === this.#lastAuthority && this.#lastPlace !== undefined) return this.#lastPlace;
+    this.#lastAuthority = authority;
+    return (this.#lastPlace = this.#hosts.get(authority) ?? this.#makePlace(configVersion, authority));
+  }
+
+  #makePlace(configVersion: number, authority: string): Uint8Array {
     const [host, port] = hostAndPort(authority);
     const made = this.#make(() =>
       this.#attributes({
@@ -85,6 +96,19 @@ export class SpanBlocks {
       }),
     );
     return authority.length > TEXT_CHARS_MAX ? made : keep(this.#hosts, authority, made);
+  }
+
+  /** Attributes of a caller that is known. */
+  caller(caller: Caller): Uint8Array {
+    let bytes = this.#callers.get(caller);
+    if (bytes === undefined) {
+      const attributes = {
+        'headgate.caller.kind': caller.kind,
+        'headgate.caller.id': cut(caller.id, TEXT_CHARS_MAX),
+      };
+      this.#callers.set(caller, (bytes = this.#make(() => this.#attributes(attributes))));
+    }
+    return bytes;
   }
 
   /** Of the event of a rate limit, all but its time and what remains. */

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { pauseFor } from './pace.ts';
+import { pauseFor } from './export-pace.ts';
 
 const INTERVAL_MS = 1_000;
 const EXPORT_MS = 4;
