@@ -128,7 +128,7 @@ export async function createManagement(
     shadow: shadowReports(parts, supervisor),
     ...watching(parts, supervisor, cluster.selfId),
     onRefusedLogin: (address) => parts.sources.loginRefused(address),
-    profiles: new Profiles(supervisor),
+    profiles: new Profiles(supervisor.questions),
     ...inThreads(parts, supervisor, threads),
     settings: shownSettings,
     served: state,
@@ -149,7 +149,7 @@ function metricsReader(
   const { version, repository, state, limitMemory, metrics } = parts;
   return async () => {
     const [samples, events, isUp] = await Promise.all([
-      supervisor.samples(),
+      supervisor.questions.samples(),
       eventFacts(parts.events, repository),
       configFile === undefined && answers(repository),
     ]);
@@ -210,9 +210,9 @@ function breakerStateOf({ state, clock }: Parts, revisionId: string): unknown {
 
 /** What looks at traffic, and what tells of it. */
 function watching({ live, explain, events }: Parts, supervisor: Supervisor, nodeId: string) {
-  live.attach({ nodeId, publish: () => void supervisor.publishExplainSetup() });
+  live.attach({ nodeId, publish: () => void supervisor.questions.publishExplainSetup() });
   const testWebhook: ManagementDependencies['testWebhook'] = (webhook) => events.sender.test(webhook);
-  return { live, testWebhook, explain: explainAccess(explain, supervisor) };
+  return { live, testWebhook, explain: explainAccess(explain, supervisor.questions) };
 }
 
 function sessionSettings({ console: { sessionIdleSecs, sessionMaxSecs } }: Settings) {
@@ -241,7 +241,7 @@ function configTrials(
   const isSecure = servesTls(settings);
   const owner = TRIAL_THREAD_OWNER;
   const trials = new TrialThreads(url, { settings, limitMemory, ownPorts, viaName, isSecure, owner });
-  const trafficRecords = (): Promise<string[]> => supervisor.trafficRecords();
+  const trafficRecords = (): Promise<string[]> => supervisor.questions.trafficRecords();
   return {
     replayTraffic: (change) => replayTraffic(change, { state, trials, trafficRecords }),
     explainConfigs: (task) => explainConfigs(trials, task),
@@ -328,11 +328,11 @@ export function globalsOf({ rateLimit }: Settings): RateLimitGlobals | undefined
 function shadowReports({ shadowHistory, clock }: Parts, supervisor: Supervisor): ShadowReports {
   return {
     read: async (appId, filter) => {
-      await supervisor.samples();
+      await supervisor.questions.samples();
       return shadowHistory.read(appId, filter, clock.nowMs());
     },
     reset: async (appId) => {
-      await supervisor.samples();
+      await supervisor.questions.samples();
       shadowHistory.reset(appId, clock.nowMs());
     },
   };

@@ -42,7 +42,7 @@ export async function problemsOf(parts: Parts, others: ProblemParts): Promise<re
   const { state, health, stats, clock, limitMemory } = parts;
   const { supervisor, cluster, watches } = others;
   const [samples, disk, webhooks, errors] = await Promise.all([
-    supervisor.samples(),
+    supervisor.questions.samples(),
     diskOf(parts),
     webhookStates(parts),
     stats === undefined ? [] : errorProblems(stats),

@@ -248,7 +248,7 @@ function startTicketKeys({ settings, log }: Parts, supervisor: Supervisor): () =
 function startMetricsKeeping(parts: Parts, supervisor: Supervisor): () => Promise<void> {
   const { metrics } = parts;
   const timer = setInterval(() => {
-    void supervisor.samples().then((samples) => {
+    void supervisor.questions.samples().then((samples) => {
       metrics.note(samples);
       noteLogLines(parts, samples);
     });

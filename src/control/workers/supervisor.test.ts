@@ -128,7 +128,7 @@ describe('samples', () => {
       { worker: 2, configVersion: -1, does: 'be silent' },
     ]);
     await supervisor.start();
-    expect(await supervisor.samples()).toEqual([]);
+    expect(await supervisor.questions.samples()).toEqual([]);
     expect(lost).toEqual([1]);
   });
 });
@@ -139,10 +139,12 @@ describe('a profile', () => {
     await supervisor.start();
     const task = { kind: 'heap', seconds: 1 } as const;
     const problem = new Promise((resolve) => {
-      supervisor.profile(2, task, { chunk: () => undefined, end: resolve });
+      supervisor.questions.profile(2, task, { chunk: () => undefined, end: resolve });
     });
     expect(await problem).toBe('its worker has ended');
-    expect(supervisor.profile(2, task, { chunk: () => undefined, end: () => undefined })).toBeUndefined();
+    expect(
+      supervisor.questions.profile(2, task, { chunk: () => undefined, end: () => undefined }),
+    ).toBeUndefined();
   });
 });
 

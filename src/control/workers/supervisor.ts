@@ -12,10 +12,7 @@ import { withTimeout } from '../../lib/with-timeout.ts';
 import { releaseThread } from '../../limits/local/local-store.ts';
 import type { LimitMemory } from '../../limits/local/memory.ts';
 import type { ConfigChange } from '../../model/config.ts';
-import type { ExplainInput, Explanation } from '../../explain/schema.ts';
-import type { ProfileSink, ProfileTask, RunningProfile } from '../../observe/profile.ts';
 import type { Logger } from '../../observe/log.ts';
-import type { WorkerSample } from '../../observe/metrics.ts';
 import type { StatsReport } from '../../observe/stats/stats-report.ts';
 import type { ShadowRow } from '../../observe/shadow-tally.ts';
 import type { Settings } from '../../settings/settings.ts';
@@ -23,15 +20,14 @@ import type { ConfigState } from '../cluster/config-state.ts';
 import type { HealthMessage } from '../health/health-reporter.ts';
 import type { LimitReached } from '../events/limit-notes.ts';
 import type { KeyUsageBatch } from '../../keys/usage-counter.ts';
-import { unpackTexts } from '../../explain/traffic/traffic-ring.ts';
-import type { RecordedExchange } from '../../explain/access.ts';
 import type { LiveMessage } from '../../explain/live/live-messages.ts';
-import type { ExchangeName, ExplainSetup } from '../../explain/messages.ts';
+import type { ExplainSetup } from '../../explain/messages.ts';
 import type { FromWorker, ToWorker, TrafficPorts, WorkerRings, WorkerStart } from './protocol.ts';
 import { RestartBackoff } from './restart-backoff.ts';
 import type { OrderedChange } from '../../proxy/downstream/tls/ordered-certificates.ts';
 import { newTicketKeys } from '../certificates/ticket-keys.ts';
 import { TargetColumns } from './target-columns.ts';
+import { WorkerQuestions } from './worker-questions.ts';
 import { WorkerThread } from './worker-thread.ts';
 
 export interface SupervisorDeps {
@@ -73,9 +69,6 @@ export interface SupervisorDeps {
   readonly spareDelayMs?: number;
 }
 
-const SAMPLE_TIMEOUT_MS = 2_000;
-/** Fetching a key set may take most of this time. */
-const EXPLAIN_TIMEOUT_MS = 12_000;
 const APPLY_TIMEOUT_MS = 10_000;
 /** A worker that does not listen by then is ended. It compiles the whole configuration first. */
 const START_TIMEOUT_MS = 60_000;
@@ -92,6 +85,7 @@ const PROMOTION_PATIENCE_MS = 500;
 const CLOSE_PORTS_MS_MAX = 5_000;
 
 export class Supervisor {
+  readonly questions: WorkerQuestions;
   readonly #deps: SupervisorDeps;
   readonly #members = new Map<number, WorkerThread>();
   readonly #backoff: RestartBackoff;
@@ -117,6 +111,12 @@ export class Supervisor {
     this.#trusted = deps.trusted;
     this.#backoff = new RestartBackoff(deps.clock);
     this.#columns = new TargetColumns(deps.state, deps.settings.workers, deps.clock);
+    this.questions = new WorkerQuestions({
+      workers: (fits) => this.#all(fits),
+      isThere: (workerNumber) => this.#members.has(workerNumber),
+      explainSetup: () => deps.explainSetup(),
+      applyTimeoutMs: (member) => this.#applyTimeoutMs(member),
+    });
   }
 
   /** Starts all workers; resolves with the traffic ports once each of them accepts connections. */
@@ -243,67 +243,6 @@ export class Supervisor {
     const { applyTimeoutMs = APPLY_TIMEOUT_MS, startTimeoutMs = START_TIMEOUT_MS } = this.#deps;
     const snapshotMs = Math.max(0, snapshotUntilMs - this.#deps.clock.monotonicMs());
     return snapshotMs + (isListening ? applyTimeoutMs : startTimeoutMs + applyTimeoutMs);
-  }
-
-  /**
-   * One sample from each serving worker that answers in time. Leaves out workers that have ended meanwhile: their
-   * counts were added at their end.
-   */
-  async samples(): Promise<WorkerSample[]> {
-    const answers = this.#all(({ isSpare }) => !isSpare).map((member) =>
-      member.ask((id) => ({ type: 'sample', id }), SAMPLE_TIMEOUT_MS),
-    );
-    const samples: WorkerSample[] = [];
-    for (const answer of await Promise.all(answers)) {
-      if (answer?.type === 'sample' && this.#members.has(answer.sample.worker)) samples.push(answer.sample);
-    }
-    return samples;
-  }
-
-  /** Lets one worker run a described request; undefined if it does not answer in time. */
-  async explain(input: ExplainInput): Promise<Explanation | undefined> {
-    const [member] = this.#all(({ isListening }) => isListening);
-    const answer = await member?.ask((id) => ({ type: 'explain', id, input }), EXPLAIN_TIMEOUT_MS);
-    if (answer?.type !== 'explained') return undefined;
-    if (answer.error !== undefined) throw new Error(`A worker could not explain a request: ${answer.error}`);
-    return answer.explanation;
-  }
-
-  /** Asks all workers for an exchange that one of them may have recorded. */
-  async explainRecorded(name: ExchangeName): Promise<RecordedExchange | undefined> {
-    const answers = this.#all(({ isSpare }) => !isSpare).map((member) =>
-      member.ask((id) => ({ type: 'explain_recorded', id, name }), SAMPLE_TIMEOUT_MS),
-    );
-    for (const answer of await Promise.all(answers))
-      if (answer?.type === 'explained' && answer.explanation !== undefined)
-        return { explanation: answer.explanation, request: answer.request };
-    return undefined;
-  }
-
-  /** The recorded requests of all workers that answer in time, each worker's oldest first. */
-  async trafficRecords(): Promise<string[]> {
-    const answers = this.#all(({ isSpare }) => !isSpare).map((member) =>
-      member.ask((id) => ({ type: 'traffic_records', id }), SAMPLE_TIMEOUT_MS),
-    );
-    const packed = (await Promise.all(answers)).map((answer) =>
-      answer?.type === 'traffic_records' ? answer.records : undefined,
-    );
-    return packed.flatMap((texts) => (texts === undefined ? [] : unpackTexts(texts)));
-  }
-
-  /** @param worker its number; undefined: any that serves @returns undefined: there is none */
-  profile(worker: number | undefined, task: ProfileTask, sink: ProfileSink): RunningProfile | undefined {
-    const [member] = this.#all((each) => each.isListening && each.number === (worker ?? each.number));
-    return member?.profile(task, sink);
-  }
-
-  /** Resolves when every worker uses the explain setup, or has died. */
-  async publishExplainSetup(): Promise<void> {
-    const setup = this.#deps.explainSetup();
-    const answers = this.#all().map((member) =>
-      member.ask((id) => ({ type: 'explain_setup', id, setup }), this.#applyTimeoutMs(member)),
-    );
-    await Promise.all(answers);
   }
 
   /** Lets every worker finish its exchanges, for at most `timeoutMs`, and ends it. */
