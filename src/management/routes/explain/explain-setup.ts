@@ -14,7 +14,7 @@ import {
   SamplingSchema,
   type DebugTokenInput,
   type SamplingInput,
-} from '../../../explain/schema.ts';
+} from '../../../explain/control/control-schema.ts';
 import { jsonSchema } from '../../../model/json-schema.ts';
 import type { ManagementContext } from '../../context.ts';
 import {

@@ -3,12 +3,11 @@
  * main thread, since both are short-lived; only the SHA-256 of a debug token is kept. A worker that starts later gets
  * the same `setup`.
  */
-import type { Clock } from '../lib/clock.ts';
-import { timestamp } from '../lib/clock.ts';
-import { secretBytes, uuidv7 } from '../lib/ids.ts';
-import type { DebugToken, SamplingState } from './schema.ts';
-import { tokenHash } from '../model/token.ts';
-import type { ExplainSetup } from './messages.ts';
+import { timestamp, type Clock } from '../../lib/clock.ts';
+import { secretBytes, uuidv7 } from '../../lib/ids.ts';
+import type { DebugToken, SamplingState } from './control-schema.ts';
+import { tokenHash } from '../../model/token.ts';
+import type { ExplainSetup } from '../messages.ts';
 
 const DEBUG_TOKENS_MAX = 100;
 const SECRET_BYTES = 32;
