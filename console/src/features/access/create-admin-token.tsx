@@ -38,7 +38,8 @@ export function CreateAdminToken({ onEnd }: { readonly onEnd: () => void }): Rea
         isComplete={name.trim() !== ''}
         onCreate={create}
         onCancel={onEnd}
-        fields={(message) => (
+      >
+        {(message) => (
           <>
             <TextField
               label={accessWords.name}
@@ -67,7 +68,7 @@ export function CreateAdminToken({ onEnd }: { readonly onEnd: () => void }): Rea
             />
           </>
         )}
-      />
+      </CreationForm>
       <ShownOnce
         value={creation.data?.body.data.token}
         name={name.trim()}

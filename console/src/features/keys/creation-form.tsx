@@ -7,10 +7,10 @@ import { Refusal } from './refusal.tsx';
 import styles from './keys.module.css';
 
 interface CreationFormProps {
-  /** Fields beside each other. */
-  readonly fields: (message: (pointer: string) => string | undefined) => ReactNode;
+  /** The fields, beside each other; `message` is what was refused of one. */
+  readonly children: (message: (pointer: string) => string | undefined) => ReactNode;
   /** What stands below the fields. */
-  readonly children?: ReactNode;
+  readonly below?: ReactNode;
   readonly error: Error | null;
   /** Of the fields: what was refused of them is shown there. */
   readonly pointers: readonly string[];
@@ -21,8 +21,8 @@ interface CreationFormProps {
 }
 
 export function CreationForm({
-  fields,
   children,
+  below,
   error,
   pointers,
   isBusy,
@@ -39,9 +39,9 @@ export function CreationForm({
       }}
     >
       <div className={styles['fields']}>
-        {fields((pointer) => (error instanceof ApiError ? error.fieldMessage(pointer) : undefined))}
+        {children((pointer) => (error instanceof ApiError ? error.fieldMessage(pointer) : undefined))}
       </div>
-      {children}
+      {below}
       <Refusal error={error ?? undefined} pointers={pointers} />
       <div className={styles['buttons']}>
         <Button look="main" type="submit" isBusy={isBusy} disabled={!isComplete}>

@@ -86,7 +86,7 @@ function useApply({ body, plan }: Planned, message: string, onApplied: () => voi
       const { body: answer } = await call('POST /config/apply', {
         body: { ...body, base_version: plan.base_version, ...(message !== '' && { message }) },
       });
-      return answer.data as unknown as PlanAnswer;
+      return answer.data;
     },
     onSuccess: () => {
       onApplied();

@@ -39,7 +39,9 @@ export function CreateWebhook({ onEnd }: { readonly onEnd: (id: string) => void 
         isComplete={name.trim() !== '' && url.trim() !== ''}
         onCreate={create}
         onCancel={() => onEnd('')}
-        fields={(message) => (
+        below={<Groups chosen={groups} onChoose={setGroups} />}
+      >
+        {(message) => (
           <>
             <TextField
               label={webhooksWords.name}
@@ -72,8 +74,6 @@ export function CreateWebhook({ onEnd }: { readonly onEnd: (id: string) => void 
             />
           </>
         )}
-      >
-        <Groups chosen={groups} onChoose={setGroups} />
       </CreationForm>
       <ShownOnce
         value={made?.secret}
