@@ -3,26 +3,18 @@
  * The workers send the same data to the management API, which returns it to the client. It never contains credentials:
  * values of fields that may contain one are `********`.
  */
-import { Type, type Static, type TSchemaOptions } from 'typebox';
+import { Type, type Static } from 'typebox';
 import { ERRORS } from '../policy/error-table.ts';
 import type { ErrorCode } from '../model/errors.ts';
 import { FIX_ACTIONS } from '../policy/part-explain.ts';
 import { STAGE_NAMES } from '../policy/registry.ts';
 import { ONE_LINE_PATTERN } from '../model/patterns.ts';
-import { closed, dateTime, nullable } from '../model/schema-pieces.ts';
+import { closed, dateTime, nullable, oneOf } from '../model/schema-pieces.ts';
 
 export type { FixAction } from '../policy/part-explain.ts';
 
 /** Replaces a credential. */
 export const REDACTED = '********';
-
-const oneOf = <T extends string>(values: readonly T[], options: TSchemaOptions = {}) =>
-  Type.Unsafe<T>(
-    Type.Union(
-      values.map((value) => Type.Literal(value)),
-      options,
-    ),
-  );
 
 export const ExplainInputSchema = Type.Object(
   {
@@ -113,10 +105,7 @@ export type Outcome = (typeof OUTCOMES)[number];
 const LEVELS = ['app', 'revision', 'endpoint', 'global', 'key'] as const;
 
 const errorCode = Type.Unsafe<ErrorCode>(
-  Type.Union(
-    Object.keys(ERRORS).map((code) => Type.Literal(code)),
-    { title: 'ErrorCode', description: 'Stable; programs may depend on it.' },
-  ),
+  oneOf(Object.keys(ERRORS), { title: 'ErrorCode', description: 'Stable; programs may depend on it.' }),
 );
 
 const HeaderFieldSchema = Type.Object(
@@ -173,7 +162,7 @@ export type ExplainedTarget = Static<typeof TargetSchema>;
 
 const StageSchema = Type.Object(
   {
-    stage: oneOf(STAGES),
+    stage: Type.Unsafe<StageName>(oneOf(STAGES)),
     verdict: oneOf(VERDICTS),
     code: nullable(errorCode),
     detail: nullable(Type.String()),

@@ -11,7 +11,7 @@ type Literals<T extends readonly string[]> = { -readonly [K in keyof T]: TLitera
 /** One of the given texts; the type keeps them as literals. */
 export const oneOf = <const T extends readonly string[]>(
   texts: T,
-  options: { readonly description?: string; readonly default?: T[number] } = {},
+  options: { readonly title?: string; readonly description?: string; readonly default?: T[number] } = {},
 ): TUnion<Literals<T>> =>
   Type.Union(
     texts.map((text) => Type.Literal(text)),

@@ -1,9 +1,8 @@
 /** The events of a stream of live traffic, as its readers get them. */
 import { Type, type Static } from 'typebox';
-import { closed, dateTime, nullable } from '../../model/schema-pieces.ts';
+import { closed, dateTime, nullable, oneOf } from '../../model/schema-pieces.ts';
 
 const CALLER_KINDS = ['anonymous', 'api_key', 'jwt', 'mtls'] as const;
-type CallerKind = (typeof CALLER_KINDS)[number];
 
 const text = Type.String();
 const count = Type.Integer({ minimum: 0 });
@@ -34,7 +33,7 @@ export const LiveExchangeSchema = Type.Object(
     caller: nullable(
       Type.Object(
         {
-          kind: Type.Unsafe<CallerKind>(Type.Union(CALLER_KINDS.map((kind) => Type.Literal(kind)))),
+          kind: oneOf(CALLER_KINDS),
           id: Type.String({
             description: 'Id of the key, also of one that was refused, or subject of the token.',
           }),

@@ -3,7 +3,7 @@
  * changed. Written by write.ts and refused-logins.ts.
  */
 import { Type } from 'typebox';
-import { closed, dateTime } from '../../model/schema-pieces.ts';
+import { closed, dateTime, oneOf } from '../../model/schema-pieces.ts';
 import { AuditEntrySchema, listSchema } from '../schemas/envelope.ts';
 import { jsonSchema } from '../../model/json-schema.ts';
 import type { AuditFilter } from '../../storage/repository.ts';
@@ -28,7 +28,7 @@ const AUDIT_QUERY = jsonSchema(
     {
       ...PAGE_FIELDS,
       order: Type.Optional(
-        Type.Union([Type.Literal('oldest_first'), Type.Literal('newest_first')], {
+        oneOf(['oldest_first', 'newest_first'], {
           default: 'oldest_first',
           description: 'A cursor is for the order that it was given in.',
         }),

@@ -42,7 +42,7 @@ const BodySchema = Type.Object(
     expect: Type.Optional(
       Type.Object(
         {
-          outcome: Type.Optional(Type.Union(OUTCOMES.map((outcome) => Type.Literal(outcome)))),
+          outcome: Type.Optional(oneOf(OUTCOMES)),
           status: Type.Optional(Type.Integer({ minimum: 100, maximum: 599 })),
           code: Type.Optional(Type.String({ maxLength: 64 })),
         },

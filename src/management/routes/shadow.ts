@@ -5,7 +5,7 @@
 import { Type } from 'typebox';
 import { timestamp } from '../../lib/clock.ts';
 import { SHADOW_PART_NAMES } from '../../policy/registry.ts';
-import { closed } from '../../model/schema-pieces.ts';
+import { closed, oneOf } from '../../model/schema-pieces.ts';
 import { envelopeSchema } from '../schemas/envelope.ts';
 import { jsonSchema } from '../../model/json-schema.ts';
 import {
@@ -38,12 +38,7 @@ const REPORT_QUERY = jsonSchema(
             'Count from here; put back to the full minute, or to the hour when longer ago than one.',
         }),
       ),
-      part: Type.Optional(
-        Type.Union(
-          SHADOW_PART_NAMES.map((part) => Type.Literal(part)),
-          { description: 'This part of policies only.' },
-        ),
-      ),
+      part: Type.Optional(oneOf(SHADOW_PART_NAMES, { description: 'This part of policies only.' })),
       endpoint_id: Type.Optional(
         Type.String({
           maxLength: 64,

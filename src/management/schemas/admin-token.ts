@@ -1,10 +1,10 @@
 /** Admin token: what a client writes, and what it reads. It cannot be changed, only made and deleted. */
 import { Type, type Static } from 'typebox';
-import { closed, dateTime, nullable } from '../../model/schema-pieces.ts';
+import { closed, dateTime, nullable, oneOf } from '../../model/schema-pieces.ts';
 import { displayName, recordFields } from './common.ts';
 
 const name = displayName('Who or what uses the token.');
-const role = Type.Union([Type.Literal('admin'), Type.Literal('editor'), Type.Literal('viewer')], {
+const role = oneOf(['admin', 'editor', 'viewer'], {
   description:
     'A `viewer` reads. An `editor` also writes configuration and API keys. An `admin` also manages admin tokens and reads the audit log.',
 });

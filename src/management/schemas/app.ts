@@ -1,11 +1,11 @@
 /** App (contract part 2 "App"): what a client writes, and what it reads. */
 import { Type, type Static } from 'typebox';
 import { SLUG_PATTERN } from '../../model/patterns.ts';
-import { closed, nullable } from '../../model/schema-pieces.ts';
+import { closed, nullable, oneOf } from '../../model/schema-pieces.ts';
 import { PolicySchema } from '../../policy/registry.ts';
 import { displayName, freeText, labelsMap, path, recordFields } from './common.ts';
 
-const routingMode = Type.Union([Type.Literal('pass_through'), Type.Literal('managed_endpoint')], {
+const routingMode = oneOf(['pass_through', 'managed_endpoint'], {
   default: 'pass_through',
   description:
     '`pass_through` forwards every path below the versions; `managed_endpoint` only registered endpoints.',

@@ -1,6 +1,6 @@
 /** What a write with `dry_run=true` answers: what would change for which endpoints, and what the write would say. */
 import { Type } from 'typebox';
-import { closed, nullable } from '../../model/schema-pieces.ts';
+import { closed, nullable, oneOf } from '../../model/schema-pieces.ts';
 import { PART_NAMES } from '../../policy/registry.ts';
 import { id } from './common.ts';
 import { PolicySourceSchema } from './envelope.ts';
@@ -8,11 +8,7 @@ import { PolicySourceSchema } from './envelope.ts';
 /** Endpoints and keys in an answer; the totals are of all. */
 export const DRY_RUN_ITEMS_MAX = 100;
 
-const change = (description: string) =>
-  Type.Union(
-    ['added', 'removed', 'changed'].map((kind) => Type.Literal(kind)),
-    { description },
-  );
+const change = (description: string) => oneOf(['added', 'removed', 'changed'], { description });
 
 const PartSchema = nullable(
   Type.Object(
@@ -50,10 +46,7 @@ const EndpointChangeSchema = Type.Object(
     parts: Type.Array(
       Type.Object(
         {
-          part: Type.Union(
-            PART_NAMES.map((part) => Type.Literal(part)),
-            { description: 'Part of the policy.' },
-          ),
+          part: oneOf(PART_NAMES, { description: 'Part of the policy.' }),
           before: PartSchema,
           after: PartSchema,
         },

@@ -1,20 +1,12 @@
 /** Endpoint (contract part 2 "Endpoint"): what a client writes, and what it reads. */
 import { Type, type Static } from 'typebox';
-import { closed, nullable } from '../../model/schema-pieces.ts';
+import { closed, nullable, oneOf } from '../../model/schema-pieces.ts';
 import { PolicySchema } from '../../policy/registry.ts';
 import { id, path, recordFields } from './common.ts';
 
-const method = Type.Union(
-  [
-    Type.Literal('GET'),
-    Type.Literal('POST'),
-    Type.Literal('PUT'),
-    Type.Literal('PATCH'),
-    Type.Literal('DELETE'),
-    Type.Literal('*'),
-  ],
-  { description: 'HTTP method; `*` is any method. HEAD is served by a GET endpoint.' },
-);
+const method = oneOf(['GET', 'POST', 'PUT', 'PATCH', 'DELETE', '*'], {
+  description: 'HTTP method; `*` is any method. HEAD is served by a GET endpoint.',
+});
 const endpointPath = path(
   'Path below the version’s `gateway_path`. May have `{name}` segments and a final `*`.',
 );

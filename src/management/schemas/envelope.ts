@@ -5,17 +5,17 @@
 import { Type, type TSchema } from 'typebox';
 import { ERRORS } from '../../policy/error-table.ts';
 import { WARNINGS } from '../../policy/policy-warnings.ts';
-import { closed, dateTime, nullable } from '../../model/schema-pieces.ts';
+import { closed, dateTime, nullable, oneOf } from '../../model/schema-pieces.ts';
 import { PolicySchema } from '../../policy/registry.ts';
 import { id, PAGE_LIMIT_MAX } from './common.ts';
 
 const WarningSchema = Type.Object(
   {
     pointer: Type.String({ description: 'RFC 6901 pointer to the field. Empty: the record as a whole.' }),
-    code: Type.Union(
-      Object.keys(WARNINGS).map((code) => Type.Literal(code)),
-      { title: 'WarningCode', description: 'Stable; programs may depend on it.' },
-    ),
+    code: oneOf(Object.keys(WARNINGS), {
+      title: 'WarningCode',
+      description: 'Stable; programs may depend on it.',
+    }),
     detail: Type.String({ description: 'What is probably not meant, for people.' }),
   },
   { ...closed, title: 'Warning', description: 'Something that is valid but probably not meant.' },
@@ -66,10 +66,10 @@ export const ProblemSchema = Type.Object(
     status: Type.Integer({ description: 'The HTTP status.' }),
     detail: Type.String({ description: 'What was wrong with this request, for people.' }),
     instance: Type.String({ description: 'Path of the request.' }),
-    code: Type.Union(
-      Object.keys(ERRORS).map((code) => Type.Literal(code)),
-      { title: 'ErrorCode', description: 'Stable; programs may depend on it.' },
-    ),
+    code: oneOf(Object.keys(ERRORS), {
+      title: 'ErrorCode',
+      description: 'Stable; programs may depend on it.',
+    }),
     message: Type.String({ description: 'The same as `detail`.' }),
     data: Type.Null({ description: 'Always null.' }),
     request_id: Type.String({ description: 'Id of the exchange, as in `X-Request-Id` and the log.' }),
@@ -155,10 +155,9 @@ export const AuditEntrySchema = Type.Object(
 
 export const PolicySourceSchema = Type.Object(
   {
-    level: Type.Union(
-      ['app', 'revision', 'endpoint', 'global', 'key'].map((level) => Type.Literal(level)),
-      { description: 'Level that set the part. `global`: the settings.' },
-    ),
+    level: oneOf(['app', 'revision', 'endpoint', 'global', 'key'], {
+      description: 'Level that set the part. `global`: the settings.',
+    }),
     id: Type.String({ description: 'Id of the record of that level.' }),
   },
   { ...closed, title: 'PolicySource' },

@@ -1,6 +1,6 @@
 /** The gateways that share a database: what `GET /api/v1/nodes` answers. */
 import { Type } from 'typebox';
-import { closed } from '../../model/schema-pieces.ts';
+import { closed, oneOf } from '../../model/schema-pieces.ts';
 import { id } from './common.ts';
 
 const time = (description: string) => Type.String({ format: 'date-time', description });
@@ -16,7 +16,7 @@ const NodeSchema = Type.Object(
     started_at: time('Start of the node, by its own clock.'),
     last_seen_at: time('Last heartbeat, by the clock of the database.'),
     config_version: version('Config version that all workers of the node obey.'),
-    state: Type.Union([Type.Literal('live'), Type.Literal('lagging')], {
+    state: oneOf(['live', 'lagging'], {
       description: '`lagging`: the node does not obey the latest config version yet.',
     }),
     is_self: Type.Boolean({ description: 'Whether this is the node that answers.' }),

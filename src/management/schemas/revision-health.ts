@@ -1,10 +1,9 @@
 /** Health of a revision as one node sees it: what `GET …/revisions/{revision_id}/health` answers. */
 import { Type, type Static } from 'typebox';
-import { closed, dateTime, nullable } from '../../model/schema-pieces.ts';
+import { closed, dateTime, nullable, oneOf } from '../../model/schema-pieces.ts';
 import { id } from './common.ts';
 
-const state = (description: string) =>
-  Type.Union([Type.Literal('closed'), Type.Literal('open'), Type.Literal('half_open')], { description });
+const state = (description: string) => oneOf(['closed', 'open', 'half_open'], { description });
 
 const LastErrorSchema = Type.Object(
   {
@@ -64,15 +63,10 @@ const TargetHealthSchema = Type.Object(
     port: Type.Integer(),
     weight: count('Share of the requests relative to the other targets.'),
     zone: nullable(Type.String({ description: 'Where it stands.' })),
-    state: Type.Unsafe<'in_service' | 'warming' | 'ejected' | 'unhealthy'>(
-      Type.Union(
-        ['in_service', 'warming', 'ejected', 'unhealthy'].map((name) => Type.Literal(name)),
-        {
-          description:
-            '`warming`: its share grows. `ejected`: it has failed requests. `unhealthy`: it fails its health checks.',
-        },
-      ),
-    ),
+    state: oneOf(['in_service', 'warming', 'ejected', 'unhealthy'], {
+      description:
+        '`warming`: its share grows. `ejected`: it has failed requests. `unhealthy`: it fails its health checks.',
+    }),
     share: Type.Number({ minimum: 0, maximum: 1, description: 'Part of its weight that counts now.' }),
     in_flight: count('Requests under way, over all workers.'),
     requests: count('Attempts since it was added.'),
@@ -132,7 +126,7 @@ export const RevisionHealthSchema = Type.Object(
       maximum: 1,
       description: 'Part of its usual traffic that the revision gets now. Grows to 1 while it recovers.',
     }),
-    probing: Type.Union([Type.Literal('off'), Type.Literal('while_open'), Type.Literal('always')], {
+    probing: oneOf(['off', 'while_open', 'always'], {
       description: 'When health checks run. `off` also while the revision is not current.',
     }),
     last_error: nullable(LastErrorSchema),

@@ -171,11 +171,11 @@ const CircuitBreakerSchema = Type.Object(
 const revisionLabel = label(
   'Label of the revision, for example `r1` or `canary`. Works in place of the id in API paths.',
 );
-const scheme = Type.Union([Type.Literal('http'), Type.Literal('https')], {
+const scheme = oneOf(['http', 'https'], {
   default: 'https',
   description: 'How to connect to the backend: plain or over TLS.',
 });
-const protocol = Type.Union([Type.Literal('http1'), Type.Literal('h2'), Type.Literal('auto')], {
+const protocol = oneOf(['http1', 'h2', 'auto'], {
   default: 'http1',
   description:
     'How requests are sent: `http1` over HTTP/1.1; `h2` over HTTP/2, with `backend_scheme` `https` by ALPN, with `http` by prior knowledge; `auto`: HTTP/2 if the backend chooses it by ALPN, for `https` only.',

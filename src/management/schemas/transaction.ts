@@ -1,6 +1,6 @@
 /** Body and answer of `POST /api/v1/transaction`. */
 import { Type } from 'typebox';
-import { closed, nullable } from '../../model/schema-pieces.ts';
+import { closed, nullable, oneOf } from '../../model/schema-pieces.ts';
 import { API_PATH_PATTERN, OPERATION_ID_PATTERN } from '../../model/patterns.ts';
 
 /** Operations of one transaction. */
@@ -15,10 +15,7 @@ const TransactionOperationSchema = Type.Object(
         description: 'By which later operations refer to the answer of this one, as in `${app.id}`.',
       }),
     ),
-    method: Type.Union(
-      METHODS.map((method) => Type.Literal(method)),
-      { description: 'Method of the operation.' },
-    ),
+    method: oneOf(METHODS, { description: 'Method of the operation.' }),
     path: Type.String({
       pattern: API_PATH_PATTERN,
       maxLength: 4_096,

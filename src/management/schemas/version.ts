@@ -1,6 +1,6 @@
 /** Version (contract part 2 "Version", part 3 "Version status"): what a client writes, and what it reads. */
 import { Type, type Static } from 'typebox';
-import { closed, dateTime, nullable } from '../../model/schema-pieces.ts';
+import { closed, dateTime, nullable, oneOf } from '../../model/schema-pieces.ts';
 import { SUCCESSOR_PATTERN } from '../../model/patterns.ts';
 import { id, label, path, recordFields } from './common.ts';
 
@@ -8,7 +8,7 @@ const SUCCESSOR_CHARS_MAX = 2048;
 
 const versionLabel = label('Label of the version, for example `v1`. Works in place of the id in API paths.');
 const gatewayPath = path('Path prefix of the version, unique. Default: `<app.gateway_path>/<version>`.');
-const status = Type.Union([Type.Literal('active'), Type.Literal('deprecated'), Type.Literal('retired')], {
+const status = oneOf(['active', 'deprecated', 'retired'], {
   default: 'active',
   description:
     'A `deprecated` version is still served, with a warning in the log; a `retired` version answers 410.',

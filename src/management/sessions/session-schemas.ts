@@ -1,10 +1,10 @@
 /** Signing in a browser: what a client sends, and what it learns of its session and of others. */
 import { Type } from 'typebox';
 import { ADMIN_TOKEN_PATTERN } from '../../model/patterns.ts';
-import { closed, dateTime, nullable } from '../../model/schema-pieces.ts';
+import { closed, dateTime, nullable, oneOf } from '../../model/schema-pieces.ts';
 import { id } from '../schemas/common.ts';
 
-const role = Type.Union([Type.Literal('admin'), Type.Literal('editor'), Type.Literal('viewer')], {
+const role = oneOf(['admin', 'editor', 'viewer'], {
   description: 'What calls may do, as for admin tokens.',
 });
 const actorId = Type.String({
@@ -44,7 +44,7 @@ export const SignedInSchema = Type.Object(
 export const CurrentSessionSchema = Type.Object(
   {
     id: nullable(id('Id of the session. null: the call has a token.')),
-    via: Type.Union([Type.Literal('session'), Type.Literal('token')], {
+    via: oneOf(['session', 'token'], {
       description: 'What the call was authenticated with: the cookie of a session, or a bearer token.',
     }),
     actor: ActorSchema,

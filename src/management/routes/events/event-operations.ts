@@ -3,7 +3,7 @@ import { Type } from 'typebox';
 import { HEARTBEAT, PREAMBLE } from '../../../explain/live/live-events.ts';
 import { EventSchema, EVENT_TYPES, isTypePattern } from '../../../model/events/events.ts';
 import { jsonSchema } from '../../../model/json-schema.ts';
-import { closed, dateTime } from '../../../model/schema-pieces.ts';
+import { closed, dateTime, oneOf } from '../../../model/schema-pieces.ts';
 import type { EventFilter } from '../../../storage/event-store.ts';
 import type { LastingCall } from '../../access/lasting-call.ts';
 import { fail, isFailure, listAnswer, type Answer, type Failure } from '../../api/failure.ts';
@@ -32,7 +32,7 @@ const EVENT_QUERY = jsonSchema(
     {
       ...PAGE_FIELDS,
       order: Type.Optional(
-        Type.Union([Type.Literal('oldest_first'), Type.Literal('newest_first')], {
+        oneOf(['oldest_first', 'newest_first'], {
           default: 'newest_first',
           description: 'Of the list. A cursor is for the order that it was given in.',
         }),

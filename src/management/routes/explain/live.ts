@@ -15,7 +15,7 @@ import {
 import { LiveExchangeSchema, LiveStatusSchema, type LiveStatus } from '../../../explain/live/live-schema.ts';
 import { jsonSchema } from '../../../model/json-schema.ts';
 import { METHOD_PATTERN, STATUS_FILTER_PATTERN } from '../../../model/patterns.ts';
-import { closed } from '../../../model/schema-pieces.ts';
+import { closed, oneOf } from '../../../model/schema-pieces.ts';
 import { ERRORS } from '../../../policy/error-table.ts';
 import type { LastingCall } from '../../access/lasting-call.ts';
 import { fail, isFailure, type Answer, type Failure } from '../../api/failure.ts';
@@ -57,12 +57,7 @@ const QuerySchema = Type.Object(
       }),
     ),
     method: Type.Optional(Type.String({ pattern: METHOD_PATTERN })),
-    reason: Type.Optional(
-      Type.Union(
-        Object.keys(ERRORS).map((code) => Type.Literal(code)),
-        { description: 'Code of a denial or failure.' },
-      ),
-    ),
+    reason: Type.Optional(oneOf(Object.keys(ERRORS), { description: 'Code of a denial or failure.' })),
     per_second: Type.Optional(
       Type.Integer({
         minimum: 1,

@@ -1,11 +1,9 @@
 /** What the API answers about the history of the configuration. */
 import { Type } from 'typebox';
-import { closed, dateTime, nullable } from '../../../model/schema-pieces.ts';
+import { closed, dateTime, nullable, oneOf } from '../../../model/schema-pieces.ts';
 import { listSchema, PageSchema } from '../envelope.ts';
 
-const RECORD_TYPE = Type.Union(
-  ['app', 'version', 'revision', 'endpoint', 'key'].map((name) => Type.Literal(name)),
-);
+const RECORD_TYPE = oneOf(['app', 'version', 'revision', 'endpoint', 'key']);
 const RECORD_PATH = Type.Array(Type.String(), { description: 'Names at that time, from the app down.' });
 
 const HISTORY_FIELDS = {
@@ -55,7 +53,7 @@ export const ConfigVersionListSchema = Type.Object(
   { ...closed, title: 'ConfigVersionList' },
 );
 
-const CHANGE = Type.Union([Type.Literal('create'), Type.Literal('update'), Type.Literal('delete')]);
+const CHANGE = oneOf(['create', 'update', 'delete']);
 const RECORD = nullable(Type.Record(Type.String(), Type.Unknown()));
 
 const RecordChangeSchema = Type.Object(
