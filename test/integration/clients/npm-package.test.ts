@@ -37,7 +37,7 @@ beforeAll(() => {
   installed = join(modules, 'headgate');
   mkdirSync(installed, { recursive: true });
   execFileSync('tar', ['xzf', npmPackage(folder), '-C', installed, '--strip-components=1']);
-  symlinkSync(join(ROOT, 'node_modules', NODE_PACKAGE), join(modules, NODE_PACKAGE));
+  symlinkSync(join(ROOT, 'node_modules', NODE_PACKAGE), join(modules, `headgate-${NODE_PACKAGE}`));
 });
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
@@ -51,7 +51,12 @@ describe('the npm package', () => {
       license: 'Apache-2.0',
       bin: { headgate: 'bin/headgate' },
       engines: { node: '>=20' },
-      optionalDependencies: own['optionalDependencies'],
+      optionalDependencies: Object.fromEntries(
+        Object.entries(own['optionalDependencies'] as object).map(([name, version]) => [
+          `headgate-${name}`,
+          version,
+        ]),
+      ),
     });
     for (const field of ['private', 'scripts', 'dependencies', 'devDependencies', 'peerDependencies'])
       expect(manifest).not.toHaveProperty(field);

@@ -15,7 +15,7 @@ export function madePackages(folder: string, ...kinds: readonly string[]): strin
   return printed.trim().split('\n');
 }
 
-/** The npm package's path. */
+/** The path of the npm package, without that of Node.js. */
 export function npmPackage(folder: string): string {
   const [path = ''] = madePackages(folder, 'npm');
   return path;
