@@ -40,6 +40,8 @@ import { answers, backendFacts, boundsOf, healthOf, revisionsInUse } from './nod
 import type { CertificateWatches } from './listener-certificates.ts';
 import type { Changes, Parts } from './parts.ts';
 import { nodesAccess, statsAccess } from './stats.ts';
+import { lackText } from '../control/problems/certificate-problems.ts';
+import { trustAccess, type TrustAccess } from '../control/certificates/trust-access.ts';
 import { problemsOf } from './problems.ts';
 import { stateAccess } from './state.ts';
 import { startError } from './start-error.ts';
@@ -93,8 +95,10 @@ export async function createManagement(
   const { settings, version, clock, log, repository, state } = parts;
   const startedMs = clock.monotonicMs();
   const uptimeSecs = (): number => Math.floor((clock.monotonicMs() - startedMs) / 1000);
-  const others = { supervisor, cluster, configFile, watches: certificates.watches, uptimeSecs };
-  const metricsText = metricsReader(parts, supervisor, configFile, certificates.watches);
+  const { watches } = certificates;
+  const trust = trustAccess(state, cluster, () => watches.trust?.files ?? new Map());
+  const others = { supervisor, cluster, configFile, watches, trust, uptimeSecs };
+  const metricsText = metricsReader(parts, supervisor, configFile, watches);
   parts.traces?.readMetrics(metricsText);
   return createManagementServer({
     ...writing,
@@ -116,7 +120,7 @@ export async function createManagement(
       uptimeSecs,
       fallback: () => fallbackText(parts),
       limits: () => parts.limitNode?.problem,
-      ...certificateStatus(parts, certificates.watches),
+      ...certificateStatus(parts, watches, trust),
       configFile: () => configFile?.status,
       ready: () => readiness(phase(), supervisor.listeningCount, settings.workers),
       breakerState: (revisionId) => breakerStateOf(parts, revisionId),
@@ -274,12 +278,18 @@ function readiness(
 function certificateStatus(
   parts: Parts,
   watches: CertificateWatches,
+  trust: TrustAccess,
 ): Pick<
   ManagementStatus,
   'certificates' | 'certificateNames' | 'clientCertificateNames' | 'ownCertificates' | 'trusted'
 > {
   return {
-    certificates: () => watches.problem,
+    certificates() {
+      const problems = [watches.problem, ...trust.ownLacks().map(lackText)].filter(
+        (text) => text !== undefined,
+      );
+      return problems.length === 0 ? undefined : problems.join('. ');
+    },
     certificateNames: () =>
       servesTls(parts.settings) ? (watches.facts['traffic'] ?? []).flatMap(({ names }) => names) : undefined,
     ownCertificates: ownCertificates(parts, watches),

@@ -13,7 +13,11 @@ import { breakerProblems, errorProblems } from '../control/problems/backend-prob
 import { discoveryProblems } from '../control/problems/discovery-problems.ts';
 import { webhookProblems } from '../control/problems/event-problems.ts';
 import { acmeProblems } from '../control/problems/acme-problems.ts';
-import { certificatesToRenew, trustProblems } from '../control/problems/certificate-problems.ts';
+import {
+  certificatesToRenew,
+  trustLackProblems,
+  trustProblems,
+} from '../control/problems/certificate-problems.ts';
 import { found, type FoundProblem } from '../control/problems/found-problem.ts';
 import { RECENT_MS } from '../control/problems/recent-events.ts';
 import {
@@ -24,6 +28,7 @@ import {
   statsProblems,
 } from '../control/problems/resource-problems.ts';
 import { countDescriptors } from '../control/workers/descriptor-watch.ts';
+import type { TrustAccess } from '../control/certificates/trust-access.ts';
 import type { Supervisor } from '../control/workers/supervisor.ts';
 import type { Cluster } from '../control/cluster/cluster.ts';
 import { acmeFacts } from './acme.ts';
@@ -36,16 +41,18 @@ export interface ProblemParts {
   readonly cluster: Cluster;
   readonly watches: CertificateWatches;
   readonly configFile: ConfigFile | undefined;
+  readonly trust: TrustAccess;
 }
 
 export async function problemsOf(parts: Parts, others: ProblemParts): Promise<readonly Problem[]> {
   const { state, health, stats, clock, limitMemory } = parts;
-  const { supervisor, cluster, watches } = others;
-  const [samples, disk, webhooks, errors] = await Promise.all([
+  const { supervisor, cluster, watches, trust } = others;
+  const [samples, disk, webhooks, errors, lacks] = await Promise.all([
     supervisor.questions.samples(),
     diskOf(parts),
     webhookStates(parts),
     stats === undefined ? [] : errorProblems(stats),
+    trust.lacks(),
   ]);
   noteLogLines(parts, samples);
   const problems = [
@@ -58,6 +65,7 @@ export async function problemsOf(parts: Parts, others: ProblemParts): Promise<re
     ...certificatesToRenew(watches.facts, clock.nowMs()),
     ...acmeProblems(acmeFacts(parts, watches)),
     ...trustProblems(watches.trust),
+    ...trustLackProblems(lacks),
     ...counterProblems(counterUse(limitMemory)),
     ...statsProblems(stats),
     ...memoryProblems(samples, getHeapStatistics().heap_size_limit),

@@ -1,6 +1,7 @@
 /** Certificates of the listeners, and those for backends, that have expired, expire soon, or are not valid yet. */
 import { certificateProblems, problemText, type CertificateUse } from '../certificates/certificate-ends.ts';
 import type { CertificateFacts } from '../../proxy/downstream/tls/tls-certificate.ts';
+import type { TrustLack } from '../certificates/trust-needs.ts';
 import type { TrustWatch } from '../certificates/trust-watch.ts';
 import { found, type FoundProblem } from './found-problem.ts';
 
@@ -45,4 +46,44 @@ export function trustProblems(watch: Pick<TrustWatch, 'unusable' | 'overdue'> | 
       return found('critical', 'revocation_list_overdue', text, link, sinceMs);
     }),
   ];
+}
+
+/** Beyond this number, the rest is one problem. */
+const LACKS_MAX = 50;
+
+/** Of files that policies name, on this gateway and on the others. */
+export function trustLackProblems(lacks: readonly TrustLack[]): FoundProblem[] {
+  const problems = lacks.slice(0, LACKS_MAX).map((lack) => {
+    const link = { kind: 'certificates', setting: SETTINGS.clients, node: lack.node } as const;
+    const severity = lack.what === 'same_files' ? 'warning' : 'critical';
+    return found(severity, LACK_CODES[lack.what], lackText(lack), link);
+  });
+  const more = lacks.length - problems.length;
+  if (more > 0) {
+    const text = `${more} more files of trusted certificates for clients are missing or differ`;
+    const link = { kind: 'certificates', setting: SETTINGS.clients } as const;
+    problems.push(found('critical', 'trusted_certificates_missing', text, link));
+  }
+  return problems;
+}
+
+const LACK_CODES = {
+  certificates: 'trusted_certificates_missing',
+  lists_required: 'revocation_list_missing',
+  lists_of_others: 'revocation_list_missing',
+  same_files: 'trusted_certificates_differ',
+} as const;
+
+export function lackText(lack: TrustLack): string {
+  const { name, node } = lack;
+  switch (lack.what) {
+    case 'certificates':
+      return `A policy names the trusted certificates "${name}", and ${node} has no usable file ${name}.crt: it refuses every client certificate there`;
+    case 'lists_required':
+      return `A policy requires revocation lists of "${name}", and ${node} has no file ${name}.crl: it refuses every client certificate there`;
+    case 'lists_of_others':
+      return `${node} has no file ${name}.crl, and other gateways have one: certificates that are revoked in it are accepted by ${node}. Copy the file, or set "revocation_lists" of the policies to "required"`;
+    case 'same_files':
+      return `The files ${name}.crt or ${name}.crl of ${node} are not those of ${lack.other}: what one refuses, the other may accept`;
+  }
 }

@@ -227,6 +227,34 @@ describe('a certificate of a client', { timeout: 60_000 }, () => {
   });
 });
 
+describe('in shadow', { timeout: 60_000 }, () => {
+  it('clients are asked for a certificate, and none is refused: those that would be are noted', async () => {
+    const policy = { auth: { auth_type: 'mtls', mtls: { ca: 'partners' } }, shadow: ['auth'] };
+    await createService(gateway, 'trial', origin.port, {
+      app: { hosts: ['trial.test'], default_policy: policy },
+    });
+    const call = async (more: Call): Promise<[number, unknown, unknown]> => {
+      const reply = await get({ host: 'trial.test', path: '/trial/v1/x', ...more });
+      const line = await until(() =>
+        gateway
+          .logs()
+          .find((each) => each['msg'] === 'access' && each['request_id'] === reply.headers['x-request-id']),
+      );
+      return [reply.status, reply.body['x-headgate-subject'], line['would_deny']];
+    };
+    expect(await call({})).toEqual([200, undefined, ['auth']]);
+    expect(await call({ as: expired })).toEqual([200, undefined, ['auth']]);
+    expect(await call({ as: bank })).toEqual([200, undefined, ['auth']]);
+    // A connection for another host is no reason to refuse either.
+    expect(await call({ serverName: 'open.test' })).toEqual([200, undefined, ['auth']]);
+    expect(await call({ as: billing })).toEqual([200, 'CN=billing', undefined]);
+    await until(async () => {
+      const report = await gateway.must('GET', '/apps/trial/shadow-report');
+      return JSON.stringify(report).includes('"part":"auth"');
+    });
+  });
+});
+
 describe('one connection for several hosts', { timeout: 60_000 }, () => {
   it('421 where the server name of the connection stands for other certificates, and the connection ends', async () => {
     for (const [serverName, as] of [

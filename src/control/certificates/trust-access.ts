@@ -1,0 +1,26 @@
+/** What the gateways on one database lack of the files that policies verify client certificates with. */
+import type { TrustFiles } from '../../x509/trust-bundle.ts';
+import type { Cluster } from '../cluster/cluster.ts';
+import type { ConfigState } from '../cluster/config-state.ts';
+import { trustLacks, trustNeedsReader, type TrustLack } from './trust-needs.ts';
+import { TrustShare } from './trust-share.ts';
+
+export interface TrustAccess {
+  /** No gateway is asked while no policy verifies client certificates. */
+  lacks(): Promise<readonly TrustLack[]>;
+  /** What this gateway lacks by itself. */
+  ownLacks(): readonly TrustLack[];
+}
+
+export function trustAccess(
+  state: ConfigState,
+  cluster: Cluster,
+  files: () => ReadonlyMap<string, TrustFiles>,
+): TrustAccess {
+  const share = new TrustShare({ cluster, files });
+  const needs = trustNeedsReader(state);
+  return {
+    lacks: async () => (needs().size === 0 ? [] : trustLacks(needs(), await share.all())),
+    ownLacks: () => (needs().size === 0 ? [] : trustLacks(needs(), [share.own])),
+  };
+}

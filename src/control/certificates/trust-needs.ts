@@ -1,0 +1,92 @@
+/**
+ * What the configuration in force wants of the files that client certificates are verified with, and what gateways on
+ * one database lack of it. Pure, but for what was found last, which is kept until the configuration changes.
+ */
+import { givenAuth } from '../../policy/parts/auth/auth-of.ts';
+import type { PolicyValues } from '../../model/policy.ts';
+import type { ConfigState } from '../cluster/config-state.ts';
+
+/** By name of the trusted certificates: whether a policy requires revocation lists. */
+export type TrustNeeds = ReadonlyMap<string, boolean>;
+
+/** Digests of the files of one gateway, by name. */
+export type TrustDigests = Readonly<
+  Record<string, { readonly certificates: string; readonly lists: string | null }>
+>;
+
+export interface TrustOfGateway {
+  readonly node: string;
+  readonly files: TrustDigests;
+}
+
+export type TrustLack = { readonly name: string; readonly node: string } & (
+  | { readonly what: 'certificates' | 'lists_required' | 'lists_of_others' }
+  /** Its files are not those of the first gateway that has some, by name. */
+  | { readonly what: 'same_files'; readonly other: string }
+);
+
+/** Reads the needs of a configuration once. */
+export function trustNeedsReader(state: ConfigState): () => TrustNeeds {
+  let known: { readonly version: string; readonly needs: TrustNeeds } | undefined;
+  return () => {
+    const { configVersion, changeId } = state.position;
+    const version = `${configVersion} ${changeId}`;
+    if (known?.version !== version) known = { version, needs: readNeeds(state) };
+    return known.needs;
+  };
+}
+
+/** Levels that a level below replaces count as well: its file is missing all the same. */
+function readNeeds(state: ConfigState): TrustNeeds {
+  const needs = new Map<string, boolean>();
+  const note = (policy: PolicyValues | null): void => {
+    const auth = policy === null ? undefined : givenAuth(policy);
+    if (auth?.auth_type !== 'mtls' || auth.mtls === undefined) return;
+    const { ca, revocation_lists: lists } = auth.mtls;
+    needs.set(ca, needs.get(ca) === true || lists === 'required');
+  };
+  for (const appId of state.appIds()) {
+    note(state.appOf(appId)?.default_policy ?? null);
+    for (const versionId of state.versionIdsOf(appId)) {
+      const tree = state.versionTree(versionId);
+      if (tree === undefined || tree.version.status === 'retired') continue;
+      for (const { revision, endpoints } of tree.revisions) {
+        note(revision.default_policy);
+        for (const { policy_override: policy } of endpoints) note(policy);
+      }
+    }
+  }
+  return needs;
+}
+
+/** What gateways lack, by name of the certificates. */
+export function trustLacks(needs: TrustNeeds, gateways: readonly TrustOfGateway[]): TrustLack[] {
+  const lacks: TrustLack[] = [];
+  for (const [name, needsLists] of needs) {
+    // The same first one for each gateway that asks.
+    const having = gateways.filter(({ files }) => files[name] !== undefined).toSorted(byName);
+    const areSomewhere = having.some(({ files }) => files[name]?.lists !== null);
+    for (const { node, files } of gateways) {
+      const own = files[name];
+      const [first] = having;
+      const firsts = first?.files[name];
+      if (own === undefined) lacks.push({ name, node, what: 'certificates' });
+      else if (own.lists === null && needsLists) lacks.push({ name, node, what: 'lists_required' });
+      else if (own.lists === null && areSomewhere) lacks.push({ name, node, what: 'lists_of_others' });
+      else if (first !== undefined && !isSame(own, firsts)) {
+        lacks.push({ name, node, what: 'same_files', other: first.node });
+      }
+    }
+  }
+  return lacks;
+}
+
+const byName = (a: TrustOfGateway, b: TrustOfGateway): number => (a.node < b.node ? -1 : 1);
+
+type Digests = TrustDigests[string];
+
+/** A gateway without lists lacks them, and has the others all the same. */
+function isSame(own: Digests, other: Digests | undefined): boolean {
+  if (own.certificates !== other?.certificates) return false;
+  return own.lists === null || other.lists === null || own.lists === other.lists;
+}
