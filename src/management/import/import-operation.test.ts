@@ -118,6 +118,23 @@ openapi: 3.1.0`;
     }
   });
 
+  it('makes client certificates of mutualTLS, and says which file is wanted', async () => {
+    const document = {
+      ...DOCUMENT,
+      components: { securitySchemes: { 'partner certs': { type: 'mutualTLS' } } },
+      security: [{ 'partner certs': [] }, {}],
+    };
+    const { body } = await imported({ document, security: true });
+    const [version] = Object.values<Json>(body.data.config.apps.shop.versions);
+    const [revision] = Object.values<Json>(version.revisions);
+    expect(revision.default_policy.auth).toEqual({
+      auth_type: 'mtls',
+      required: false,
+      mtls: { ca: 'partner-certs' },
+    });
+    expect(JSON.stringify(body.data.notes)).toContain('partner-certs.crt');
+  });
+
   it('ends where references go round, and reads no other document', async () => {
     const items = { A: { $ref: '#/components/pathItems/B' }, B: { $ref: '#/components/pathItems/A' } };
     const paths = { '/a': { $ref: '#/components/pathItems/A' }, '/b': { $ref: 'http://127.0.0.1:9/x.yaml' } };

@@ -2,13 +2,15 @@
  * What an operation's `security` becomes here: `auth` and `required_scopes` of a policy. Headgate authenticates in one
  * way per route, so of several alternatives the first that it can do is taken, and the others are noted.
  */
+import { CERTIFICATE_NAME_PATTERN } from '../../model/patterns.ts';
 import type { OpenApiDescription, SecurityRequirement, SecurityScheme } from './openapi-document.ts';
 
 interface ImportedPolicy {
   readonly auth: {
-    readonly auth_type: 'api_key' | 'jwt' | 'none';
+    readonly auth_type: 'api_key' | 'jwt' | 'mtls' | 'none';
     readonly required?: false;
     readonly in?: string;
+    readonly mtls?: { readonly ca: string };
   };
   readonly required_scopes?: readonly string[];
 }
@@ -21,6 +23,7 @@ export interface SecurityResult {
 
 const NAMED_MAX = 5;
 const NAME_CHARS_MAX = 64;
+const CERTIFICATE_NAME = new RegExp(CERTIFICATE_NAME_PATTERN);
 
 /** @param own of the operation; undefined: that of the document holds */
 export function securityOf(
@@ -39,15 +42,16 @@ export function securityOf(
     const names = namesOf(asked);
     return {
       policy: undefined,
-      note: `the security ${names} cannot be carried over: a route takes one API key or JWT in a header; no policy was set`,
+      note: `the security ${names} cannot be carried over: a route takes one API key or JWT in a header, or a client certificate; no policy was set`,
     };
   }
   const policy = isOptional ? { ...first, auth: { ...first.auth, required: false as const } } : first;
   const others = asked.length - 1;
-  return {
-    policy,
-    note: others > 0 ? `of ${asked.length} ways to authenticate the first usable one was taken` : undefined,
-  };
+  const notes = [
+    ...(others > 0 ? [`of ${asked.length} ways to authenticate the first usable one was taken`] : []),
+    ...(policy.auth.mtls === undefined ? [] : [trustNote(policy.auth.mtls.ca)]),
+  ];
+  return { policy, note: notes.length === 0 ? undefined : notes.join('; ') };
 }
 
 /** Short, however many and however long they are: it is said of each operation. */
@@ -69,12 +73,22 @@ function policyOf(
   if (entry === undefined || more.length > 0) return undefined;
   const [name, scopes] = entry;
   const scheme = schemes.get(name);
-  const auth = scheme && authOf(scheme);
+  const auth = scheme && authOf(scheme, name);
   if (auth === undefined) return undefined;
   return { auth, ...(scopes.length > 0 && { required_scopes: [...new Set(scopes)] }) };
 }
 
-function authOf(scheme: SecurityScheme): ImportedPolicy['auth'] | undefined {
+/** A description does not say whose certificates are trusted. */
+const trustNote = (name: string): string =>
+  `client certificates are verified with the file ${name}.crt in the folder of GATEWAY_PROXY__CLIENT_CAS, which you make`;
+
+/** The name of a scheme as that of a file. */
+function trustName(scheme: string): string {
+  const name = scheme.replaceAll(/[^A-Za-z0-9._-]/g, '-').slice(0, NAME_CHARS_MAX);
+  return CERTIFICATE_NAME.test(name) ? name : 'clients';
+}
+
+function authOf(scheme: SecurityScheme, name: string): ImportedPolicy['auth'] | undefined {
   switch (scheme.type) {
     case 'apiKey':
       if (scheme.in !== 'header' || scheme.name === '') return undefined;
@@ -84,6 +98,8 @@ function authOf(scheme: SecurityScheme): ImportedPolicy['auth'] | undefined {
     case 'oauth2':
     case 'openIdConnect':
       return { auth_type: 'jwt' };
+    case 'mutualTLS':
+      return { auth_type: 'mtls', mtls: { ca: trustName(name) } };
     case 'http':
       if (scheme.scheme !== 'bearer') return undefined;
       return { auth_type: /jwt/i.test(scheme.bearerFormat) ? 'jwt' : 'api_key' };

@@ -88,6 +88,58 @@ describe('headgate import kong', () => {
     expect((await api.get('/apps')).body.data).toEqual([]);
   });
 
+  it('makes callers by certificates of mtls-auth, and names the file that is wanted', async () => {
+    const config = { ca_certificates: ['c1'], revocation_check_mode: 'STRICT' };
+    const named = { username: 'billing', mtls_auth_credentials: [{ subject_name: 'billing.example.com' }] };
+    const document = (more: object, consumers: readonly object[]): object => ({
+      _format_version: '3.0',
+      ca_certificates: [{ id: 'c1', cert: 'PEM' }],
+      services: [
+        {
+          name: 'pay',
+          url: 'http://pay.internal',
+          routes: [{ name: 'pay', paths: ['/pay'] }],
+          plugins: [{ name: 'mtls-auth', config: { ...config, ...more } }],
+        },
+      ],
+      consumers,
+    });
+    const revision = async (
+      more: object,
+      consumers: readonly object[],
+    ): Promise<{ readonly out: string; readonly auth: Json; readonly isOn: boolean }> => {
+      const { code, out } = await run(document(more, consumers), '--apply');
+      expect(code, out).toBe(0);
+      const { pay } = (await kong()).versions.pay.revisions;
+      return { out, auth: pay.default_policy?.auth, isOn: pay.is_current === true };
+    };
+    const found = await revision({}, [named, { username: 'a*' }]);
+    const ca = found.auth.mtls.ca as string;
+    expect(found).toMatchObject({
+      auth: {
+        auth_type: 'mtls',
+        mtls: {
+          callers: [
+            { from: 'san_dns', value: 'billing.example.com', name: 'billing' },
+            { from: 'subject', value: 'CN=billing.example.com', name: 'billing' },
+            { from: 'subject', value: 'CN=billing', name: 'billing' },
+          ],
+          revocation_lists: 'required',
+        },
+      },
+      isOn: true,
+    });
+    expect(found.out).toContain(`the file ${ca}.crt in the folder of GATEWAY_PROXY__CLIENT_CAS`);
+    expect(found.out).toContain('has the name "a*", which no rule can stand for');
+    expect((await revision({ skip_consumer_lookup: true, anonymous: 'x' }, [])).auth).toEqual({
+      auth_type: 'mtls',
+      required: false,
+      mtls: { ca, revocation_lists: 'required' },
+    });
+    // No consumer: a policy without callers would accept every certificate.
+    expect(await revision({}, [])).toMatchObject({ auth: undefined, isOn: false });
+  });
+
   it('makes one app of all services, and changes nothing when it is imported again', async () => {
     const { code, out } = await run(SHOP, '--apply', '--with-key-values');
     expect(code, out).toBe(0);

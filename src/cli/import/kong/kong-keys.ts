@@ -12,7 +12,6 @@ const OTHER_CREDENTIALS: Readonly<Record<string, string>> = {
   basicauth_credentials: 'is a password, and callers have API keys or JWTs here',
   hmacauth_credentials: 'is a key of signatures, and callers have API keys or JWTs here',
   oauth2_credentials: 'is a client of an authorization server, which a gateway is not here',
-  mtls_auth_credentials: 'is a certificate of a client, and callers have API keys or JWTs here',
   groups: 'is a group of consumers, which is nothing here',
 };
 const NAME_CHARS_MAX = 190;
@@ -51,6 +50,10 @@ function commonOf(consumer: KongConsumer, acl: AclScopes): Item {
     node.lost('is not sent to backends: they get the name of the key', undefined, 'custom_id');
   for (const [list, reason] of Object.entries(OTHER_CREDENTIALS)) {
     for (const record of node.items(list)) record.lost(reason, 'an API key');
+  }
+  for (const record of node.items('mtls_auth_credentials')) {
+    if (!record.ledger.isSettled(`${record.pointer}/subject_name`))
+      record.lost('is a credential that no plugin asks for', '`auth.mtls.callers`');
   }
   for (const record of jwtSecrets) {
     if (!record.ledger.isSettled(`${record.pointer}/key`))

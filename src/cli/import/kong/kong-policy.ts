@@ -18,6 +18,13 @@ export interface RoutePolicy {
   readonly weaker: readonly KongPlugin[];
 }
 
+const AUTH_TYPES: Readonly<Record<string, PluginContext['authType']>> = {
+  'key-auth': 'api_key',
+  'key-auth-enc': 'api_key',
+  jwt: 'jwt',
+  'mtls-auth': 'mtls',
+};
+
 /** Levels from the widest to the most specific. */
 export type PluginLevels = readonly (readonly KongPlugin[])[];
 
@@ -50,7 +57,7 @@ export class KongPolicies {
     const context: PluginContext = {
       consumers: this.#consumers,
       acl: this.#acl,
-      authType: auth === undefined ? undefined : auth.name === 'jwt' ? 'jwt' : 'api_key',
+      authType: auth && AUTH_TYPES[auth.name],
     };
     let parts: Item = {};
     for (const plugin of plugins) {

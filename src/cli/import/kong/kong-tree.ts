@@ -163,7 +163,7 @@ const OTHER_RECORDS: Readonly<Record<string, readonly [string, string?]>> = {
   basicauth_credentials: ['callers have API keys or JWTs', 'an API key'],
   hmacauth_credentials: ['callers have API keys or JWTs', 'an API key'],
   oauth2_credentials: ['callers have API keys or JWTs', 'an API key'],
-  mtls_auth_credentials: ['callers have API keys or JWTs', 'an API key'],
+  mtls_auth_credentials: ['they are read where consumers have them', '`auth.mtls.callers`'],
 };
 
 function settleRest({ root, upstreams, services }: KongDocument): void {

@@ -7,7 +7,7 @@ export interface PluginContext {
   readonly consumers: readonly KongConsumer[];
   readonly acl: AclScopes;
   /** How callers of the routes are known. */
-  readonly authType: 'api_key' | 'jwt' | undefined;
+  readonly authType: 'api_key' | 'jwt' | 'mtls' | undefined;
 }
 
 export interface TranslatedPlugin {

@@ -4,6 +4,7 @@ import type { KongPlugin } from '../kong-document.ts';
 import { cors, ipRestriction } from './access.ts';
 import { acl, jwt, keyAuth } from './auth.ts';
 import { rateLimiting, rateLimitingAdvanced, requestSizeLimiting } from './limits.ts';
+import { mtlsAuth } from './mtls-auth.ts';
 import { NOTHING, type PluginContext, type PluginTranslator, type TranslatedPlugin } from './plugin.ts';
 import { correlationId, transformer } from './transformers.ts';
 
@@ -11,6 +12,7 @@ const TRANSLATORS: Readonly<Record<string, PluginTranslator>> = {
   'key-auth': keyAuth,
   'key-auth-enc': keyAuth,
   jwt,
+  'mtls-auth': mtlsAuth,
   acl,
   'rate-limiting': rateLimiting,
   'rate-limiting-advanced': rateLimitingAdvanced,
@@ -43,8 +45,7 @@ const PROTECTING: Readonly<Record<string, string>> = {
   oauth2: '`auth` with JWTs of an identity provider',
   'oauth2-introspection': '`auth` with JWTs of an identity provider',
   'openid-connect': '`auth` with JWTs of an identity provider',
-  'mtls-auth': '`auth` with JWTs or API keys',
-  'header-cert-auth': '`auth` with JWTs or API keys',
+  'header-cert-auth': '`auth` with `mtls`, where the gateway ends TLS itself',
   'vault-auth': '`auth` with API keys',
   saml: '`auth` with JWTs of an identity provider',
   session: '`auth` with JWTs of an identity provider',
@@ -84,7 +85,7 @@ const OPEN: Readonly<Record<string, string | undefined>> = {
 };
 
 /** Auth first: limits and groups depend on how callers are known. */
-export const AUTH_PLUGINS: readonly string[] = ['key-auth', 'key-auth-enc', 'jwt'];
+export const AUTH_PLUGINS: readonly string[] = ['key-auth', 'key-auth-enc', 'jwt', 'mtls-auth'];
 
 export function translatePlugin(plugin: KongPlugin, context: PluginContext): TranslatedPlugin {
   const translate = Object.hasOwn(TRANSLATORS, plugin.name) ? TRANSLATORS[plugin.name] : undefined;

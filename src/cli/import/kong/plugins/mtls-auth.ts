@@ -1,0 +1,114 @@
+/**
+ * `mtls-auth`: callers by client certificates. Kong has the trusted certificates in its database; here they are files,
+ * which the plan names and does not write: until they are there, such routes refuse every client. Kong finds a consumer by
+ * an alternative name or the common name; here a rule for each of them says whose a certificate is.
+ */
+import { createHash } from 'node:crypto';
+import type { Item } from '../../imported-route.ts';
+import type { SourceNode } from '../../source.ts';
+import type { KongConsumer, KongPlugin } from '../kong-document.ts';
+import type { PluginContext, TranslatedPlugin } from './plugin.ts';
+
+const WITHOUT_EFFECT = [
+  'allow_partial_chain',
+  'authenticated_group_by',
+  'send_ca_dn',
+  'cache_ttl',
+  'cert_cache_ttl',
+  'http_timeout',
+  'http_proxy_host',
+  'http_proxy_port',
+  'https_proxy_host',
+  'https_proxy_port',
+];
+const CALLERS_MAX = 1_000;
+const FOLDER = 'GATEWAY_PROXY__CLIENT_CAS';
+/** Of RFC 4514; a star stands for anything in a rule. */
+const SPECIAL = /[,+"\\<>;=#*\p{Cc}]/u;
+const DNS_NAME = /^(?:[A-Za-z0-9_-]+\.)+[A-Za-z0-9_-]+$/;
+
+export function mtlsAuth({ config, node }: KongPlugin, { consumers }: PluginContext): TranslatedPlugin {
+  const trusted = (config?.texts('ca_certificates') ?? []).map(({ text }) => text);
+  if (config === undefined || trusted.length === 0) {
+    node.lost('names no trusted certificates', '`auth` with `mtls`');
+    return { parts: { auth: { auth_type: 'mtls' } }, isWeaker: true };
+  }
+  const ca = trustName(trusted);
+  config.changed(
+    `are the file ${ca}.crt in the folder of ${FOLDER} here, which you make of their "cert"`,
+    undefined,
+    'ca_certificates',
+  );
+  const isOptional = (config.text('anonymous') ?? '') !== '';
+  if (isOptional) config.changed('is no consumer here: the backend gets no identity', undefined, 'anonymous');
+  const isOpen = config.boolean('skip_consumer_lookup') === true;
+  const callers = isOpen ? undefined : callersOf(config, consumers);
+  if ((config.text('default_consumer') ?? '') !== '')
+    config.lost('is no caller: certificates of no consumer are refused', undefined, 'default_consumer');
+  config.noEffect('is worked out of the certificate, or not asked for, here', ...WITHOUT_EFFECT);
+  const lists = revocationOf(config, ca);
+  const auth: Item = {
+    auth_type: 'mtls',
+    ...(isOptional && { required: false }),
+    mtls: { ca, ...(callers !== undefined && { callers }), ...lists },
+  };
+  if (callers?.length !== 0) return { parts: { auth } };
+  // A policy without callers would accept every certificate.
+  node.lost('has no consumer whose certificates it could accept', '`auth.mtls.callers`');
+  return { parts: { auth: { auth_type: 'mtls' } }, isWeaker: true };
+}
+
+/** The certificates of one plugin are one file. */
+function trustName(ids: readonly string[]): string {
+  const digest = createHash('sha256').update(ids.toSorted().join(' ')).digest('hex').slice(0, 12);
+  return `kong-${digest}`;
+}
+
+function revocationOf(config: SourceNode, ca: string): Item {
+  const mode = config.text('revocation_check_mode') ?? 'IGNORE_CA_ERROR';
+  if (mode === 'SKIP') return {};
+  config.changed(
+    `reads revocation lists from the file ${ca}.crl here, and asks no server`,
+    undefined,
+    'revocation_check_mode',
+  );
+  return mode === 'STRICT' ? { revocation_lists: 'required' } : {};
+}
+
+function callersOf(config: SourceNode, consumers: readonly KongConsumer[]): Item[] {
+  const by = config.texts('consumer_by')?.map(({ text }) => text) ?? ['username', 'custom_id'];
+  const callers: Item[] = [];
+  let hasCommonNames = false;
+  for (const { node, name } of consumers) {
+    const credentials = node.items('mtls_auth_credentials');
+    const names = [
+      ...credentials.flatMap((credential) => credential.text('subject_name') ?? []),
+      ...by.flatMap((member) => node.text(member) ?? []),
+    ];
+    for (const credential of credentials) {
+      if ((credential.text('ca_certificate') ?? '') !== '')
+        credential.changed('is not looked at: any of the trusted ones will do', undefined, 'ca_certificate');
+      credential.noEffect('is an id of Kong', 'id', 'tags', 'created_at');
+    }
+    for (const each of new Set(names)) {
+      if (SPECIAL.test(each) || each === '') {
+        node.lost(`has the name "${each}", which no rule can stand for`, '`auth.mtls.callers`');
+        continue;
+      }
+      hasCommonNames = true;
+      const from = each.includes('://') ? 'san_uri' : each.includes('@') ? 'san_email' : undefined;
+      const place = from ?? (DNS_NAME.test(each) ? 'san_dns' : undefined);
+      if (place !== undefined) callers.push({ from: place, value: each, name });
+      callers.push({ from: 'subject', value: `CN=${each}`, name });
+    }
+  }
+  if (hasCommonNames)
+    config.changed(
+      'finds a common name only in a subject that has nothing else; add rules for others to `callers`',
+      undefined,
+      'consumer_by',
+    );
+  if (callers.length > CALLERS_MAX)
+    config.lost(`has more rules than ${CALLERS_MAX}: consumers behind them are refused`, undefined);
+  return callers.slice(0, CALLERS_MAX);
+}
