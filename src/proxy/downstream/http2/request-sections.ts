@@ -99,7 +99,7 @@ export class RequestSections {
   }
 }
 
+/** One character behind all, so that no section is another one with more bytes. */
 function keyOf(block: Buffer, from: number, to: number, endStream: boolean): string {
-  const text = latin1Text(block, from, to);
-  return endStream ? text : `${text}+`;
+  return latin1Text(block, from, to) + (endStream ? '.' : '+');
 }
