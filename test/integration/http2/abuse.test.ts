@@ -145,6 +145,33 @@ describe.each([
       expect(await othersAreServed(proxy)).toBe(true);
     });
 
+    it('header sections of a stream that was reset, and PING beside them', async () => {
+      const proxy = await setUp();
+      const client = await attacker(proxy.port);
+      client.send(headers(1, [...GET, ['te', 'gzip']]));
+      await resetCode(client, 1);
+      const late = headers(1, [['x-late', 'y'.repeat(1000)]]);
+      const ping = frame(FRAME.ping, 0, 0, Buffer.alloc(8));
+      const sent = await flood(client, 2_000, () => [late, ping, ping, late, ping, ping]);
+      expect(await client.ended()).toBe(NGHTTP2_ENHANCE_YOUR_CALM);
+      expect(sent).toBeLessThan(2_000);
+      expect(await othersAreServed(proxy)).toBe(true);
+    });
+
+    it('requests behind a GOAWAY', async () => {
+      const origin = await startRawOrigin(() => undefined);
+      closers.push(() => origin.close());
+      const proxy = await setUp({}, origin.port);
+      const client = await attacker(proxy.port);
+      client.send(headers(1, GET), frame(FRAME.goaway, 0, 0, Buffer.alloc(8)));
+      const sent = await flood(client, 2_000, (n) =>
+        Array.from({ length: 50 }, (_, m) => headers(2 * (n * 50 + m) + 3, GET)),
+      );
+      await client.ended();
+      expect(sent * 50 * headers(1, GET).length, 'bytes taken').toBeLessThan(4 * 1024 * 1024);
+      expect(await othersAreServed(proxy)).toBe(true);
+    });
+
     it('DATA on a stream that is closed', async () => {
       const proxy = await setUp();
       const client = await attacker(proxy.port);
@@ -159,14 +186,18 @@ describe.each([
   });
 
   describe('streams that are thrown away end the connection', { timeout: 60_000 }, () => {
-    it('rapid reset by the client (CVE-2023-44487)', async () => {
+    it.each([
+      { code: NGHTTP2_CANCEL, name: 'CANCEL' },
+      { code: http2.constants.NGHTTP2_NO_ERROR, name: 'NO_ERROR' },
+      { code: http2.constants.NGHTTP2_INTERNAL_ERROR, name: 'INTERNAL_ERROR' },
+    ])('rapid reset by the client with $name (CVE-2023-44487)', async ({ code }) => {
       const origin = await startRawOrigin(() => undefined);
       closers.push(() => origin.close());
       const proxy = await setUp({}, origin.port);
       const client = await attacker(proxy.port);
       const sent = await flood(client, 2_000, (n) => [
         headers(2 * n + 1, GET),
-        frame(FRAME.rstStream, 0, 2 * n + 1, number32(NGHTTP2_CANCEL)),
+        frame(FRAME.rstStream, 0, 2 * n + 1, number32(code)),
       ]);
       await client.ended();
       expect(sent, 'cut off after about the burst of 200').toBeLessThan(600);

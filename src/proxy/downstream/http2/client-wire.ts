@@ -58,6 +58,8 @@ export interface WireStream {
   owed: number;
   /** END_STREAM has arrived. */
   readonly isEndSeen: boolean;
+  /** END_STREAM was sent. */
+  readonly isEndSent: boolean;
   /** Passes the request on. The stream is open. */
   begin(request: ReadRequest, endStream: boolean): void;
   /** A piece of content, valid during the call. */
@@ -76,12 +78,12 @@ export interface WireStream {
 export interface WireOwner {
   /** PING or SETTINGS have arrived. */
   onControl(): void;
-  /** A header section has arrived. @param bytes of its encoded form */
+  /** The header section of a request, or its trailers, has arrived. @param bytes of its encoded form */
   onSection(bytes: number): void;
   /** The stream of a new request; undefined: none is served any more. */
   seat(): WireStream | undefined;
-  /** A stream has ended in RST_STREAM. */
-  onReset(code: number): void;
+  /** The client has cut a stream short, or broken it. */
+  onReset(): void;
   /** The client will open no more streams. */
   onGoaway(): void;
   /** The client broke the protocol: nothing more is read. */
@@ -273,7 +275,8 @@ export class ClientWire implements FrameReceiver {
 
   #reset(id: number, code: number): void {
     this.#write(resetFrame(id, code));
-    this.#owner.onReset(code);
+    // Enough of a body has arrived, or the backend has failed: neither is the client's fault.
+    if (code !== ErrorCode.none && code !== ErrorCode.internal) this.#owner.onReset();
   }
 
   /** Later streams than those that have come are not looked at. */
@@ -354,13 +357,13 @@ export class ClientWire implements FrameReceiver {
 
   onHeaders(id: number, bytes: Buffer, from: number, to: number, endStream: boolean): void {
     if (!this.#hasSettings || id % 2 === 0) return this.onFrameError(ErrorCode.protocol);
-    this.#owner.onSection(to - from);
     if (id > this.#lastId) return this.#onRequest(id, bytes, from, to, endStream);
     // Also for a stream that is over: later sections build on the table.
     const trailers = this.#sections.trailers(bytes, from, to);
     if (trailers === undefined) return this.onFrameError(ErrorCode.compression);
     const stream = this.#streams.get(id);
     if (stream === undefined) return this.#onStrayHead(id);
+    this.#owner.onSection(to - from);
     if (stream.isEndSeen) return stream.breakOff(ErrorCode.streamClosed);
     if (typeof trailers === 'object' || !endStream) return stream.breakOff(ErrorCode.protocol);
     if (trailers === 'too_long') return stream.breakOff(ErrorCode.enhanceYourCalm);
@@ -380,6 +383,7 @@ export class ClientWire implements FrameReceiver {
     this.#lastId = id;
     // Section 6.8: the client may send it again elsewhere.
     if (id > this.#lastServedId) return;
+    this.#owner.onSection(to - from);
     if (this.#streams.size >= STREAMS_MAX) return this.#onSurplus(id);
     if (request === 'too_long') return this.#refuse(id, ErrorCode.enhanceYourCalm);
     if ('malformed' in request) return this.#refuse(id, ErrorCode.protocol);
@@ -404,12 +408,13 @@ export class ClientWire implements FrameReceiver {
     this.#reset(id, code);
   }
 
-  onReset(id: number, code: number): void {
+  /** Whatever its code, which a client may choose; one that has its answer may keep the rest of its request. */
+  onReset(id: number): void {
     if (!this.#mayHaveFrames(id)) return;
     const stream = this.#streams.get(id);
     if (stream === undefined) return;
     this.close(stream);
-    this.#owner.onReset(code);
+    if (!stream.isEndSent) this.#owner.onReset();
     stream.onGone();
   }
 

@@ -46,6 +46,7 @@ export class Http2ClientSocket implements ClientSocket, WireStream {
   ownWindow = 0;
   owed = 0;
   isEndSeen = true;
+  isEndSent = false;
   readonly #host: StreamHost;
   #events: ClientSocketEvents | undefined;
   #request: ReadRequest | undefined;
@@ -70,7 +71,6 @@ export class Http2ClientSocket implements ClientSocket, WireStream {
   readonly #queue = new BodyQueue();
   /** What follows the queue: encoded trailers, or '' for END_STREAM alone. */
   #end: string | undefined;
-  #isEndSent = false;
   #needsDrain = false;
   /** The `Connection` ends with the stream. */
   #isLeaving = false;
@@ -92,7 +92,7 @@ export class Http2ClientSocket implements ClientSocket, WireStream {
     this.#part = 'head';
     this.#isBodiless = request.method === 'HEAD';
     this.#end = undefined;
-    this.#isEndSent = false;
+    this.isEndSent = false;
     this.#needsDrain = false;
     this.#events?.onData(request.head);
   }
@@ -173,7 +173,7 @@ export class Http2ClientSocket implements ClientSocket, WireStream {
   end(): void {
     if (this.#isOver) return;
     // An idle one.
-    if (!this.#isOpen && this.#isEndSent) return this.#leave();
+    if (!this.#isOpen && this.isEndSent) return this.#leave();
     // The end of a tunnel is the end of what it carries.
     if (this.#part === 'tunnel') {
       this.#part = 'complete';
@@ -188,7 +188,7 @@ export class Http2ClientSocket implements ClientSocket, WireStream {
 
   destroy(): void {
     if (this.#isOver) return;
-    if (this.#isOpen) this.#reset(this.#isEndSent ? ErrorCode.none : ErrorCode.internal);
+    if (this.#isOpen) this.#reset(this.isEndSent ? ErrorCode.none : ErrorCode.internal);
     else this.#leave();
   }
 
@@ -226,7 +226,7 @@ export class Http2ClientSocket implements ClientSocket, WireStream {
     this.isEndSeen = true;
     this.#requestTrailers = trailers;
     if (this.#heldBytes === 0) this.#passEnd();
-    if (this.#isEndSent && this.#isOpen) this.#closeWell();
+    if (this.isEndSent && this.#isOpen) this.#closeWell();
   }
 
   #passEnd(): void {
@@ -376,7 +376,7 @@ export class Http2ClientSocket implements ClientSocket, WireStream {
     if (!this.#queue.isEmpty) wire.together(() => this.#sendQueued(wire));
     if (!this.#queue.isEmpty) return true;
     if (this.#end === undefined) return wire.isBlocked;
-    if (this.#isEndSent) return false;
+    if (this.isEndSent) return false;
     if (this.#end === '') wire.sendEnd(this);
     else wire.sendHead(this, this.#end, true);
     this.#ended();
@@ -405,7 +405,7 @@ export class Http2ClientSocket implements ClientSocket, WireStream {
 
   /** END_STREAM is sent. */
   #ended(): void {
-    this.#isEndSent = true;
+    this.isEndSent = true;
     if (this.#end === undefined) {
       this.#end = '';
       this.#host.settle(this);
@@ -430,7 +430,7 @@ export class Http2ClientSocket implements ClientSocket, WireStream {
     this.#isLeaving = true;
     // A stream carries one request: for the connection, the client has sent everything.
     this.#events?.onEnd();
-    if (this.#isOver || !this.#isEndSent) return;
+    if (this.#isOver || !this.isEndSent) return;
     if (this.#isOpen) this.#forgoRest();
     else this.#leave();
   }

@@ -185,10 +185,7 @@ export class Http2Connection
     this.guard.onHead(bytes);
   }
 
-  /** RST_STREAM from either side costs budget, except NO_ERROR, which says that enough of a body has arrived. */
-  onReset(code: number): void {
-    // A failure of the backend is not the client's fault.
-    if (code === ErrorCode.none || code === ErrorCode.internal) return;
+  onReset(): void {
     if (!this.guard.allowsReset(this.#context.deadlines.nowMs)) this.#calm();
   }
 
