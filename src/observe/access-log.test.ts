@@ -34,7 +34,7 @@ function capture(options: Partial<AccessLogOptions> = {}): {
   const writes: string[] = [];
   const output = {
     write: (lines: string) => void writes.push(lines),
-    append: (lines: string) => void writes.push(lines),
+    append: (lines: Uint8Array) => void writes.push(Buffer.from(lines).toString()),
     push: () => undefined,
     flushSync: () => undefined,
     droppedLines: 0,
@@ -126,6 +126,57 @@ describe('a line', () => {
         expect(line).toMatch(/^[\x20-\x7e]*$/);
         const texts = { ...(method !== '' && { method }), ...(path !== '' && { path, host: path }) };
         expect(JSON.parse(line)).toMatchObject({ request_id: requestId, key_id: keyId, ...labels, ...texts });
+      }),
+    );
+  });
+
+  it('is the text that JSON gives for its fields, whichever lines came before', () => {
+    const { log, writes } = capture();
+    const time = fc.integer({ min: 0, max: 3_000 });
+    const micros = fc.integer({ min: 0, max: 5_000_000_000 });
+    const count = fc.oneof(fc.nat(1_000), fc.integer({ min: 2 ** 31 - 1, max: 2 ** 40 }));
+    const path = fc.constantFrom('/a', '/b_c/d', '/eyJx', '/J%22', `/${'x'.repeat(1_500)}`);
+    const host = fc.constantFrom('', 'a.example', 'b.example');
+    const status = fc.constantFrom(200, 404, 500);
+    const twin = (r: AccessRecord): string => {
+      const { labels, durationMs, upstreamMs, keyId } = r;
+      const fields: [string, unknown][] = [
+        ['level', r.status >= 500 ? 'warn' : 'info'],
+        ['time', new Date(Math.floor(r.timeMs)).toISOString()],
+        ['request_id', r.requestId],
+        ...Object.entries(labels ?? {}),
+        ['method', r.method],
+        ['host', r.host || undefined],
+        ['path', r.path.length > 1_024 ? `${r.path.slice(0, 1_021)}...` : r.path],
+        ['protocol', r.protocol],
+        ['status', r.status],
+        ['bytes_in', r.bytesIn],
+        ['bytes_out', r.bytesOut],
+        ['duration_ms', `#${durationMs.toFixed(3)}#`],
+        ['upstream_ms', upstreamMs === undefined ? undefined : `#${upstreamMs.toFixed(3)}#`],
+        ['key_id', keyId],
+        ['client_ip', r.clientIp],
+        ['msg', 'access'],
+      ];
+      return `${JSON.stringify(Object.fromEntries(fields)).replaceAll(/"#|#"/g, '')}\n`;
+    };
+    fc.assert(
+      fc.property(time, micros, micros, count, path, host, status, (ms, took, waited, bytes, ...texts) => {
+        const [each, from, code] = texts;
+        const line = {
+          ...record,
+          timeMs: record.timeMs + ms,
+          durationMs: took / 1000,
+          upstreamMs: waited % 2 === 0 ? undefined : waited / 1000,
+          bytesIn: bytes,
+          path: each,
+          host: from,
+          status: code,
+          keyId: bytes % 3 === 0 ? undefined : `key-${bytes % 3}`,
+        };
+        log.write(line);
+        log.flush();
+        expect(writes.pop()).toBe(twin(line));
       }),
     );
   });

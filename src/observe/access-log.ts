@@ -1,7 +1,7 @@
 /**
- * One line per exchange: the same JSON lines as the logger's, built by hand because this runs for every request. Text
- * that a line shares with the previous one (second, route, host, key, address) is cached. Lines are collected and
- * passed to the output together, after at most 100 ms. Owns the collected text and a timer; the output is bounded and
+ * One line per exchange: the same JSON lines as the logger's, built by hand because this runs for every request. What
+ * a line shares with the previous one (second, route, host, key, address) is cached. Lines are collected as bytes and
+ * passed to the output together, after at most 100 ms. Owns the collected bytes and a timer; the output is bounded and
  * counts dropped lines.
  *
  * By construction a line has no query, no header value except Host, and no credential: no field can contain one. Client
@@ -10,10 +10,11 @@
 import { timestamp } from '../lib/clock.ts';
 import { ACCESS_FIELDS, type AccessField, type AccessMode } from '../model/access-fields.ts';
 import { maskCredentials, textLine, type LogFormat, type LogLevel } from './log.ts';
+import { LineBytes } from './line-bytes.ts';
 import type { LogOutput } from './output.ts';
 
 /** Small enough to be in the processor's cache when it is copied to the output. */
-const BATCH_CHARACTERS = 8_192;
+const BATCH_BYTES = 8_192;
 const FLUSH_MS = 100;
 /** Longer texts are truncated and end in `...`. */
 const PATH_CHARS_MAX = 1_024;
@@ -98,27 +99,38 @@ export function createAccessLog(
 
 const INFO_START = '{"level":"info","time":"';
 const WARN_START = '{"level":"warn","time":"';
-const END = ',"msg":"access"}\n';
+const QUOTE = 0x22;
+const DOT = 0x2e;
+const TIME_END = ascii('Z"');
+const REQUEST_ID = ascii(',"request_id":"');
+const PATH = ascii(',"path":"');
+const BYTES_IN = ascii(',"bytes_in":');
+const BYTES_OUT = ascii(',"bytes_out":');
+const DURATION = ascii(',"duration_ms":');
+const UPSTREAM = ascii(',"upstream_ms":');
+const END = ascii(',"msg":"access"}\n');
 
-/** Cached text of the last line, with the values it was built from. */
+/** What a line may share with the last one, with the values it was built from. */
 interface LastPlace {
   labels: PlaceLabels | undefined;
   method: string;
   host: string;
-  text: string;
+  bytes: Uint8Array;
 }
 
 interface LastOutcome {
   protocol: string;
   status: number;
-  text: string;
+  bytes: Uint8Array;
 }
 
 interface LastCaller {
   keyId: string | undefined;
   clientIp: string;
-  text: string;
+  bytes: Uint8Array;
 }
+
+const NOTHING = ascii('');
 
 export class AccessLog {
   readonly #output: LogOutput;
@@ -127,15 +139,14 @@ export class AccessLog {
   readonly #warningsOnly: boolean;
   readonly #has: Readonly<Record<AccessField, boolean>>;
   readonly #routeFields = new WeakMap<PlaceLabels, string>();
-  #batch = '';
+  readonly #lines = new LineBytes();
   #timer: NodeJS.Timeout | undefined;
   #second = -1;
-  #secondText = '';
-  #timeMs = -1;
-  #timeText = '';
-  readonly #place: LastPlace = { labels: undefined, method: '', host: '', text: '' };
-  readonly #outcome: LastOutcome = { protocol: '', status: -1, text: '' };
-  readonly #caller: LastCaller = { keyId: undefined, clientIp: '', text: '' };
+  #infoStart = NOTHING;
+  #warnStart = NOTHING;
+  readonly #place: LastPlace = { labels: undefined, method: '', host: '', bytes: NOTHING };
+  readonly #outcome: LastOutcome = { protocol: '', status: -1, bytes: NOTHING };
+  readonly #caller: LastCaller = { keyId: undefined, clientIp: '', bytes: NOTHING };
 
   constructor(output: LogOutput, { format, mode, level, fields }: AccessLogOptions) {
     this.#output = output;
@@ -158,9 +169,11 @@ export class AccessLog {
 
   /** Writes a line even if `wants` returned false. */
   write(record: AccessRecord): void {
-    const line = this.#line(record);
-    this.#batch += this.#format === 'text' ? textLine(line) : line;
-    if (this.#batch.length >= BATCH_CHARACTERS) this.#handOver();
+    const lines = this.#lines;
+    const start = lines.length;
+    this.#addLine(record);
+    if (this.#format === 'text') lines.rewrite(start, textLine);
+    if (lines.length >= BATCH_BYTES) this.#output.append(lines.take());
     this.#timer ??= setTimeout(() => this.flush(), FLUSH_MS).unref();
   }
 
@@ -168,81 +181,86 @@ export class AccessLog {
   flushSync(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
-    const lines = this.#batch;
-    this.#batch = '';
-    this.#output.flushSync(lines);
+    this.#output.flushSync(this.#lines.take());
   }
 
   /** Passes all lines to the output. */
   flush(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
-    this.#handOver();
+    if (this.#lines.length > 0) this.#output.append(this.#lines.take());
     this.#output.push();
   }
 
-  #handOver(): void {
-    if (this.#batch === '') return;
-    // The text format may contain non-ASCII characters.
-    if (this.#format === 'text') this.#output.write(this.#batch);
-    else this.#output.append(this.#batch);
-    this.#batch = '';
+  /** Fields always have the order of ACCESS_FIELDS, so that selecting them costs one check each. */
+  #addLine(r: AccessRecord): void {
+    const has = this.#has;
+    const lines = this.#lines;
+    this.#addTime(r.timeMs, isFailure(r.status, r.errorCode));
+    if (has.request_id) addText(lines, REQUEST_ID, r.requestId);
+    if (r.traceId !== undefined && has.trace_id) lines.text(`,"trace_id":"${r.traceId}"`);
+    lines.piece(this.#placeFields(r));
+    if (has.path && r.path !== '') addPath(lines, r.path);
+    lines.piece(this.#outcomeFields(r));
+    if (has.bytes_in) addNumber(lines, BYTES_IN, r.bytesIn);
+    if (has.bytes_out) addNumber(lines, BYTES_OUT, r.bytesOut);
+    if (has.duration_ms) addMilliseconds(lines, DURATION, r.durationMs);
+    if (has.upstream_ms && r.upstreamMs !== undefined) addMilliseconds(lines, UPSTREAM, r.upstreamMs);
+    if (r.upstreamProtocol !== undefined && has.upstream_protocol)
+      lines.text(`,"upstream_protocol":"${r.upstreamProtocol}"`);
+    if (r.target !== undefined && has.target) lines.text(`,"target":${quoted(r.target)}`);
+    if (has.retries && r.retries !== 0) lines.text(`,"retries":${r.retries}`);
+    lines.piece(this.#callerFields(r));
+    if (r.errorCode !== undefined) lines.text(this.#errorFields(r.errorCode, r.errorDetail));
+    if (has.aborted && r.isAborted) lines.text(',"aborted":true');
+    if (has.would_deny && r.shadowDenials !== undefined)
+      lines.text(`,"would_deny":${asciiJson(r.shadowDenials)}`);
+    lines.piece(END);
   }
 
-  /** Fields always have the order of ACCESS_FIELDS, so that selecting them costs one check each. */
-  #line(r: AccessRecord): string {
-    const has = this.#has;
-    let line = isFailure(r.status, r.errorCode) ? WARN_START : INFO_START;
-    line += this.#time(r.timeMs);
-    if (has.request_id) line += `,"request_id":${quoted(r.requestId)}`;
-    if (r.traceId !== undefined && has.trace_id) line += `,"trace_id":"${r.traceId}"`;
-    line += this.#placeFields(r);
-    if (has.path && r.path !== '') line += `,"path":${quotedPath(r.path)}`;
-    line += this.#outcomeFields(r);
-    if (has.bytes_in) line += `,"bytes_in":${r.bytesIn}`;
-    if (has.bytes_out) line += `,"bytes_out":${r.bytesOut}`;
-    if (has.duration_ms) line += `,"duration_ms":${milliseconds(r.durationMs)}`;
-    if (has.upstream_ms && r.upstreamMs !== undefined) line += `,"upstream_ms":${milliseconds(r.upstreamMs)}`;
-    if (r.upstreamProtocol !== undefined && has.upstream_protocol)
-      line += `,"upstream_protocol":"${r.upstreamProtocol}"`;
-    if (r.target !== undefined && has.target) line += `,"target":${quoted(r.target)}`;
-    if (has.retries && r.retries !== 0) line += `,"retries":${r.retries}`;
-    line += this.#callerFields(r);
-    if (r.errorCode !== undefined) line += this.#errorFields(r.errorCode, r.errorDetail);
-    if (has.aborted && r.isAborted) line += ',"aborted":true';
-    if (has.would_deny && r.shadowDenials !== undefined)
-      line += `,"would_deny":${JSON.stringify(r.shadowDenials)}`;
-    return line + END;
+  /** Level, and RFC 3339 in UTC; everything but the milliseconds is built once a second. */
+  #addTime(timeMs: number, isWarning: boolean): void {
+    const ms = Math.floor(timeMs);
+    const second = Math.floor(ms / 1000);
+    if (second !== this.#second) {
+      this.#second = second;
+      const text = timestamp(second * 1000).slice(0, -4);
+      this.#infoStart = ascii(INFO_START + text);
+      this.#warnStart = ascii(WARN_START + text);
+    }
+    this.#lines.piece(isWarning ? this.#warnStart : this.#infoStart);
+    this.#lines.threeDigits(ms - second * 1000);
+    this.#lines.piece(TIME_END);
   }
 
   /** Route, method and host. */
-  #placeFields({ labels, method, host }: AccessRecord): string {
+  #placeFields({ labels, method, host }: AccessRecord): Uint8Array {
     const last = this.#place;
-    if (last.labels === labels && last.method === method && last.host === host) return last.text;
+    if (last.labels === labels && last.method === method && last.host === host) return last.bytes;
     const has = this.#has;
     let text = labels === undefined ? '' : this.#fieldsOf(labels);
     if (has.method && method !== '') text += `,"method":${quoted(method)}`;
     if (has.host && host !== '') text += `,"host":${quoted(cut(host, HOST_CHARS_MAX))}`;
-    [last.labels, last.method, last.host, last.text] = [labels, method, host, text];
-    return text;
+    [last.labels, last.method, last.host, last.bytes] = [labels, method, host, ascii(text)];
+    return last.bytes;
   }
 
-  #outcomeFields({ protocol, status }: AccessRecord): string {
+  #outcomeFields({ protocol, status }: AccessRecord): Uint8Array {
     const last = this.#outcome;
-    if (last.status === status && last.protocol === protocol) return last.text;
+    if (last.status === status && last.protocol === protocol) return last.bytes;
     let text = this.#has.protocol ? `,"protocol":"${protocol}"` : '';
     if (this.#has.status) text += `,"status":${status}`;
-    [last.status, last.protocol, last.text] = [status, protocol, text];
-    return text;
+    [last.status, last.protocol, last.bytes] = [status, protocol, ascii(text)];
+    return last.bytes;
   }
 
-  #callerFields({ keyId, clientIp }: AccessRecord): string {
+  #callerFields({ keyId, clientIp }: AccessRecord): Uint8Array {
     const last = this.#caller;
-    if (last.keyId === keyId && last.clientIp === clientIp) return last.text;
+    if (last.keyId === keyId && last.clientIp === clientIp) return last.bytes;
     let text = this.#has.key_id && keyId !== undefined ? `,"key_id":${quoted(keyId)}` : '';
     if (this.#has.client_ip) text += `,"client_ip":${quoted(clientIp)}`;
-    [last.keyId, last.clientIp, last.text] = [keyId, clientIp, text];
-    return text;
+    [last.keyId, last.clientIp, last.bytes] = [keyId, clientIp, ascii(text)];
+    return last.bytes;
   }
 
   #errorFields(code: string, detail: string): string {
@@ -266,20 +284,6 @@ export class AccessLog {
     }
     return fields;
   }
-
-  /** RFC 3339 in UTC with the closing quotation mark; everything but the milliseconds is built once a second. */
-  #time(timeMs: number): string {
-    const ms = Math.floor(timeMs);
-    if (ms === this.#timeMs) return this.#timeText;
-    const second = Math.floor(ms / 1000);
-    if (second !== this.#second) {
-      this.#second = second;
-      this.#secondText = timestamp(second * 1000).slice(0, -4);
-    }
-    this.#timeMs = ms;
-    this.#timeText = `${this.#secondText}${threeDigits(ms - second * 1000)}Z"`;
-    return this.#timeText;
-  }
 }
 
 /** Failures that an operator should look at: a server error, or a response that was aborted because of one. */
@@ -287,46 +291,64 @@ function isFailure(status: number, errorCode: string | undefined): boolean {
   return status >= 500 || (errorCode !== undefined && status < 400);
 }
 
-/**
- * With three decimals, from whole microseconds: printing a fractional number takes several times as long. NaN and
- * negative times are 0.
- */
-function milliseconds(ms: number): string {
-  const micros = ms > 0 && ms < 1e12 ? Math.round(ms * 1000) : 0;
-  const whole = Math.floor(micros / 1000);
-  return `${whole}.${threeDigits(micros - whole * 1000)}`;
+function addNumber(lines: LineBytes, name: Uint8Array, value: number): void {
+  lines.piece(name);
+  lines.number(value);
 }
 
-const THREE_DIGITS = Array.from({ length: 1000 }, (_, number) => String(number).padStart(3, '0'));
+/** With three decimals; NaN and negative times are 0. */
+function addMilliseconds(lines: LineBytes, name: Uint8Array, ms: number): void {
+  const micros = ms > 0 && ms < 1e12 ? Math.round(ms * 1000) : 0;
+  const whole = Math.floor(micros / 1000);
+  lines.piece(name);
+  lines.number(whole);
+  lines.byte(DOT);
+  lines.threeDigits(micros - whole * 1000);
+}
 
-/** @param number an integer from 0 to 999 */
-function threeDigits(number: number): string {
-  return THREE_DIGITS[number] ?? '000';
+/** @param name with the opening quotation mark */
+function addText(lines: LineBytes, name: Uint8Array, text: string): void {
+  lines.piece(name);
+  if (!lines.textOf(text, SAFE_CODES)) lines.text(asciiJson(text).slice(1, -1));
+  lines.byte(QUOTE);
+}
+
+function addPath(lines: LineBytes, path: string): void {
+  lines.piece(PATH);
+  if (path.length > PATH_CHARS_MAX || !lines.textOf(path, PLAIN_PATH_CODES))
+    lines.text(asciiJson(maskCredentials(cut(path, PATH_CHARS_MAX))).slice(1, -1));
+  lines.byte(QUOTE);
 }
 
 /** Characters that JSON must escape, and all non-ASCII characters. */
 const UNSAFE = /[^\x20\x21\x23-\x5b\x5d-\x7e]/;
+const SAFE_CODES = codesOf((character) => !UNSAFE.test(character));
+/**
+ * Safe characters without those that all credentials have one of: `hgk_…`, `Bearer …`, `user:password@host`, `eyJ…`.
+ * Few paths have any other.
+ */
+const PLAIN_PATH_CODES = codesOf((character) => !UNSAFE.test(character) && !'@J_ '.includes(character));
 
 /** A JSON string in ASCII, so that a line has as many bytes as characters. */
 function quoted(text: string): string {
   return UNSAFE.test(text) ? asciiJson(text) : `"${text}"`;
 }
 
-function asciiJson(text: string): string {
-  return JSON.stringify(text).replace(
+function asciiJson(value: string | readonly string[]): string {
+  return JSON.stringify(value).replace(
     /[\u007f-\uffff]/g,
     (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
   );
 }
 
-/** Characters that are unsafe, and beginnings of the credentials that `maskCredentials` detects: few paths have any. */
-const NOTABLE = /[^\x20\x21\x23-\x3f\x41-\x5b\x5d\x5e\x60-\x7e]|eyJ/;
-
-function quotedPath(path: string): string {
-  const short = cut(path, PATH_CHARS_MAX);
-  return NOTABLE.test(short) ? quoted(maskCredentials(short)) : `"${short}"`;
-}
-
 function cut(text: string, charsMax: number): string {
   return text.length > charsMax ? `${text.slice(0, charsMax - 3)}...` : text;
+}
+
+function ascii(text: string): Uint8Array {
+  return Buffer.from(text, 'latin1');
+}
+
+function codesOf(has: (character: string) => boolean): Uint8Array {
+  return Uint8Array.from({ length: 128 }, (_, code) => Number(has(String.fromCharCode(code))));
 }

@@ -2,7 +2,7 @@
  * A queue of whole lines as bytes, in reusable blocks of memory: allocating a buffer for every batch costs more than
  * filling one. Owns the blocks. The reader takes one piece at a time and releases it before the next.
  */
-const BLOCK_BYTES = 65_536;
+const BLOCK_BYTES = 262_144;
 /** Empty blocks kept for reuse. */
 const SPARE_BLOCKS_MAX = 2;
 const NEWLINE = 0x0a;
@@ -26,13 +26,15 @@ export class LineQueue {
     return this.#bytes;
   }
 
-  /** @param lines of ASCII */
-  addAscii(lines: string): void {
-    this.#add(lines, lines.length, 'latin1');
+  addBytes(lines: Uint8Array): void {
+    const block = this.#blockFor(lines.length);
+    block.bytes.set(lines, block.end);
+    this.#grow(block, lines.length);
   }
 
   addText(lines: string): void {
-    this.#add(lines, Buffer.byteLength(lines), 'utf8');
+    const block = this.#blockFor(Buffer.byteLength(lines));
+    this.#grow(block, block.bytes.write(lines, block.end));
   }
 
   /**
@@ -69,13 +71,16 @@ export class LineQueue {
     return lines;
   }
 
-  #add(lines: string, length: number, encoding: 'latin1' | 'utf8'): void {
-    let block = this.#blocks.at(-1);
-    if (block === undefined || block.end + length > block.bytes.length) {
-      block = { bytes: this.#memory(length), start: 0, end: 0 };
-      this.#blocks.push(block);
-    }
-    block.end += block.bytes.write(lines, block.end, encoding);
+  #blockFor(length: number): Block {
+    const last = this.#blocks.at(-1);
+    if (last !== undefined && last.end + length <= last.bytes.length) return last;
+    const block = { bytes: this.#memory(length), start: 0, end: 0 };
+    this.#blocks.push(block);
+    return block;
+  }
+
+  #grow(block: Block, length: number): void {
+    block.end += length;
     this.#bytes += length;
   }
 

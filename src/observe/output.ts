@@ -16,7 +16,8 @@ import { systemClock } from '../lib/clock.ts';
 import { LineQueue, countLines } from './line-queue.ts';
 
 const PIPE_BUF = 4096;
-const FILE_PIECE_BYTES = 65_536;
+/** Each write of a file wakes two threads; at full load there are some sixty in a second. */
+const FILE_PIECE_BYTES = 262_144;
 const RETRY_MS = 10;
 /** A pipe usually holds 64 KiB; a pause longer than its reader needs for that much would slow the log down. */
 const PIPE_RETRY_MS = 1;
@@ -28,12 +29,12 @@ const PIPE_PIECES_MAX = 16;
 export interface LogOutput {
   /** Accepts whole lines, each with its `\n`. Never throws and never blocks. */
   write(lines: string): void;
-  /** The same for ASCII lines, which wait until they fill a write, or until `push`. */
-  append(lines: string): void;
+  /** The same for lines as bytes, which are copied, and wait until they fill a write, or until `push`. */
+  append(lines: Uint8Array): void;
   /** Writes waiting lines. */
   push(): void;
   /** Writes queued lines, then these lines, before it returns. Gives up if the reader accepts nothing for a second. */
-  flushSync(lines?: string): void;
+  flushSync(lines?: Uint8Array): void;
   /** Number of dropped lines since the start. */
   readonly droppedLines: number;
 }
@@ -79,12 +80,13 @@ export class FileOutput implements LogOutput {
   }
 
   write(lines: string): void {
-    if (this.#hasRoom(Buffer.byteLength(lines), lines)) this.#queue.addText(lines);
+    if (this.#hasRoom(Buffer.byteLength(lines))) this.#queue.addText(lines);
+    else this.#droppedLines += countLines(Buffer.from(lines, 'latin1'));
     this.push();
   }
 
-  append(lines: string): void {
-    if (this.#hasRoom(lines.length, lines)) this.#queue.addAscii(lines);
+  append(lines: Uint8Array): void {
+    this.#add(lines);
     this.#continue();
   }
 
@@ -104,8 +106,8 @@ export class FileOutput implements LogOutput {
     }
   }
 
-  flushSync(lines = ''): void {
-    if (lines !== '' && this.#hasRoom(Buffer.byteLength(lines), lines)) this.#queue.addText(lines);
+  flushSync(lines?: Uint8Array): void {
+    if (lines !== undefined && lines.length > 0) this.#add(lines);
     clearTimeout(this.#retry);
     this.#retry = undefined;
     // The thread pool completes a write under way; see `settled`.
@@ -147,10 +149,13 @@ export class FileOutput implements LogOutput {
     return piece;
   }
 
-  #hasRoom(bytes: number, lines: string): boolean {
-    if (this.queuedBytes + bytes <= this.#queueBytesMax) return true;
-    this.#droppedLines += countLines(Buffer.from(lines, 'latin1'));
-    return false;
+  #add(lines: Uint8Array): void {
+    if (this.#hasRoom(lines.length)) this.#queue.addBytes(lines);
+    else this.#droppedLines += countLines(lines);
+  }
+
+  #hasRoom(bytes: number): boolean {
+    return this.queuedBytes + bytes <= this.#queueBytesMax;
   }
 
   #startWrite(): void {
