@@ -43,7 +43,7 @@ export function compileBackend(
   }
   const common = {
     scheme: sharedText(scheme),
-    protocol: protocolOf(revision),
+    protocol: sharedText(protocolOf(revision)),
     basePath: sharedText(parsed.path),
     tls: tlsOf(revision),
     connectionsMax: balancing?.max_connections,

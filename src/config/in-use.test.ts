@@ -67,6 +67,23 @@ describe('versions and routes in use', () => {
     expect([...(revision?.endpoints.entries ?? []), revision?.fallback]).toContain(first);
   });
 
+  it('share one backend where theirs are equal', () => {
+    const holder = new SnapshotHolder<EffectivePolicy>((effective) => effective);
+    const trees = ['1', '2', '3'].map((id) => {
+      const version = versionRecord({ id: `v${id}`, app_id: 'a', gateway_path: `/a/v${id}` });
+      const ports = { '1': 8080, '2': 8080, '3': 8081 } as const;
+      const backend_port = ports[id as keyof typeof ports];
+      const revision = revisionRecord({ id: `r${id}`, version_id: version.id, backend_port });
+      return versionTree(version, { revision, endpoints: [] });
+    });
+    holder.apply(configChange(1, { apps: [appTree(APP, ...trees)] }));
+    const [first, equal, other] = ['1', '2', '3'].map(
+      (id) => holder.current.findVersion(`/a/v${id}/x`)?.revisions[0]?.backend,
+    );
+    expect(first).toBe(equal);
+    expect([first?.port, other?.port]).toEqual([8080, 8081]);
+  });
+
   it('stay unchanged for an exchange when the endpoint changes, and the next request gets the change', () => {
     const holder = holderOf([endpoint('1', '/x', 'old'), endpoint('2', '/y', 'old')]);
     const [old, other] = [use(holder, '/x'), use(holder, '/y')];

@@ -4,17 +4,21 @@
  * for each. A version is therefore copied when a request first asks for it, and a route when it is first matched: what
  * is in use then lies on few pages, however large the configuration is.
  *
- * The copy replaces the original before it is published, and has equal content. Owns nothing: the holder stores the
- * copy.
+ * The copy replaces the original before it is published, and has equal content; backends that are equal become one
+ * object. The holder stores the copies. Owns the backends that were last made so, to find equal ones.
  */
 import { ownText } from '../http/latin1.ts';
 import type { PathTrie } from './path-trie.ts';
-import type { CompiledRevision, CompiledRoute, CompiledVersion } from './types.ts';
+import type { CompiledBackend, CompiledRevision, CompiledRoute, CompiledVersion } from './types.ts';
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 
 /** Larger tries are not copied: that would take longer than it saves. */
 const ENTRIES_COPIED_MAX = 64;
+const BACKENDS_MAX = 1_024;
+
+/** By pool key. */
+const backends = new Map<string, CompiledBackend>();
 
 /**
  * A copy of the version with everything that a request to it reads, except its routes and policies, in neighbouring
@@ -29,7 +33,7 @@ export function versionForUse<P>(version: CompiledVersion<P>): CompiledVersion<P
 
 function revisionForUse<P>(version: CompiledVersion<P>, revision: CompiledRevision<P>): CompiledRevision<P> {
   const copy: Mutable<CompiledRevision<P>> = { ...revision };
-  copy.backend = { ...revision.backend };
+  copy.backend = backendForUse(revision.backend);
   copy.endpoints = trieForUse(revision.endpoints);
   const take = (route: Mutable<CompiledRoute<P>>): void => {
     route.version = version;
@@ -38,6 +42,19 @@ function revisionForUse<P>(version: CompiledVersion<P>, revision: CompiledRevisi
   copy.endpoints.entries.forEach(take);
   if (copy.fallback !== undefined) take(copy.fallback);
   return copy;
+}
+
+function backendForUse(backend: CompiledBackend): CompiledBackend {
+  const known = backends.get(backend.poolKey);
+  if (known !== undefined && isSame(known, backend)) return known;
+  if (backends.size >= BACKENDS_MAX) backends.clear();
+  const copy = { ...backend };
+  backends.set(copy.poolKey, copy);
+  return copy;
+}
+
+function isSame(a: CompiledBackend, b: CompiledBackend): boolean {
+  return (Object.keys(a) as (keyof CompiledBackend)[]).every((name) => a[name] === b[name]);
 }
 
 function trieForUse<T extends { readonly method: string }>(trie: PathTrie<T>): PathTrie<T> {

@@ -24,6 +24,9 @@ const CONSTANTS: readonly string[] = [
   'retired',
   'http',
   'https',
+  'http1',
+  'h2',
+  'auto',
 ];
 
 let texts = new Map<string, string>();
