@@ -12,7 +12,7 @@ import type {
   VersionTree,
 } from '../../model/config.ts';
 import type { App, Endpoint, FoundTarget, Revision, Version } from '../../model/resources.ts';
-import { createBreakerMemory } from '../../proxy/resilience/breaker.ts';
+import { createBreakerMemory, type BreakerMemory } from '../../proxy/resilience/breaker.ts';
 import type { TargetsMemory } from '../../proxy/targets/target-memory.ts';
 import { isBalanced, targetKeys } from '../../config/targets.ts';
 import { KeyTable } from '../../keys/key-table.ts';
@@ -28,7 +28,7 @@ export type TargetsEntry = readonly [
   memory: TargetsMemory | undefined,
   found?: readonly FoundTarget[] | undefined,
 ];
-export type BreakerEntry = readonly [revisionId: string, memory: SharedArrayBuffer];
+export type BreakerEntry = readonly [revisionId: string, memory: BreakerMemory];
 
 interface AppEntry {
   app: App;
@@ -43,7 +43,7 @@ export class ConfigState {
   #changeId: string | undefined;
   readonly #apps = new Map<string, AppEntry>();
   readonly #appOfVersion = new Map<string, AppEntry>();
-  readonly #breakers = new Map<string, SharedArrayBuffer>();
+  readonly #breakers = new Map<string, BreakerMemory>();
   /** undefined before workers exist. */
   #targets: TargetMemories | undefined;
   #removed: string[] = [];
@@ -199,7 +199,7 @@ export class ConfigState {
     return this.#targets?.find(revisionId);
   }
 
-  breakerOf(revisionId: string): SharedArrayBuffer | undefined {
+  breakerOf(revisionId: string): BreakerMemory | undefined {
     return this.#breakers.get(revisionId);
   }
 
@@ -218,7 +218,7 @@ export class ConfigState {
     else this.keys.change(keys, removedKeyIds);
   }
 
-  #breakerMemory(revisionId: string): SharedArrayBuffer {
+  #breakerMemory(revisionId: string): BreakerMemory {
     let memory = this.#breakers.get(revisionId);
     if (memory === undefined) this.#breakers.set(revisionId, (memory = createBreakerMemory()));
     return memory;

@@ -15,7 +15,7 @@ import { createOwnPorts, OwnListeners } from '../../egress/own-listeners.ts';
 import { systemClock } from '../../lib/clock.ts';
 import type { Revision } from '../../model/resources.ts';
 import { createLogger } from '../../observe/log.ts';
-import { Breaker } from '../../proxy/resilience/breaker.ts';
+import { Breaker, type BreakerMemory } from '../../proxy/resilience/breaker.ts';
 import { Deadlines } from '../../proxy/resilience/deadlines.ts';
 import { ClientCertificates } from '../../proxy/upstream/tls/backend-tls.ts';
 import { UpstreamPool } from '../../proxy/upstream/pool.ts';
@@ -116,7 +116,7 @@ describe('HealthProbe', { timeout: 30_000 }, () => {
       timeout_ms: 400,
       unhealthy_threshold: 1,
     });
-    const checks = new Map<SharedArrayBuffer, number>();
+    const checks = new Map<BreakerMemory, number>();
     const noteProbe = book.noteProbe.bind(book);
     book.noteProbe = (memory, result) => {
       checks.set(memory, (checks.get(memory) ?? 0) + 1);

@@ -14,7 +14,7 @@
 import { randomFraction } from '../../lib/ids.ts';
 import { timestamp, type Clock } from '../../lib/clock.ts';
 import type { Revision } from '../../model/resources.ts';
-import { Breaker } from '../../proxy/resilience/breaker.ts';
+import { Breaker, type BreakerMemory } from '../../proxy/resilience/breaker.ts';
 import type { UpstreamPool } from '../../proxy/upstream/pool.ts';
 import { compileBackend } from '../../config/backend.ts';
 import { compileBreaker } from '../../config/compile.ts';
@@ -34,7 +34,7 @@ const JITTER = 0.1;
 
 /** State of the checks of one revision or one of its targets; removed with its breaker, and so with its backend. */
 interface Check {
-  readonly memory: SharedArrayBuffer;
+  readonly memory: BreakerMemory;
   readonly breaker: Breaker;
   /** Where it is among the checks. */
   readonly name: string;
@@ -111,7 +111,7 @@ export class HealthProbe {
   #checkOf(
     name: string,
     revision: Revision,
-    memory: SharedArrayBuffer,
+    memory: BreakerMemory,
     place: CheckedTarget | undefined,
   ): Check {
     const known = this.#checks.get(name);

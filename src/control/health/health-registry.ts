@@ -14,7 +14,7 @@ import type {
   RevisionTransition,
 } from '../../management/schemas/revision-health.ts';
 import type { Logger } from '../../observe/log.ts';
-import { Breaker, createBreakerMemory } from '../../proxy/resilience/breaker.ts';
+import { Breaker, createBreakerMemory, type BreakerMemory } from '../../proxy/resilience/breaker.ts';
 import { compileBreaker } from '../../config/compile.ts';
 import type { ConfigState } from '../cluster/config-state.ts';
 import type { TargetChange } from '../events/health-events.ts';
@@ -43,7 +43,7 @@ export class HealthRegistry {
   readonly #clock: Clock;
   readonly #log: Logger;
   /** Keyed by the breaker's memory, so that the entry of a replaced backend is removed with it. */
-  readonly #entries = new WeakMap<SharedArrayBuffer, Entry>();
+  readonly #entries = new WeakMap<BreakerMemory, Entry>();
 
   readonly targets: TargetWatch;
   #listener: HealthListener | undefined;
@@ -81,7 +81,7 @@ export class HealthRegistry {
     this.#listener?.breakerMoved(note);
   }
 
-  noteProbe(memory: SharedArrayBuffer, probe: RevisionProbe): void {
+  noteProbe(memory: BreakerMemory, probe: RevisionProbe): void {
     this.#entry(memory).lastProbe = probe;
   }
 
@@ -122,7 +122,7 @@ export class HealthRegistry {
     return this.#entry(memory);
   }
 
-  #entry(memory: SharedArrayBuffer): Entry {
+  #entry(memory: BreakerMemory): Entry {
     let entry = this.#entries.get(memory);
     if (entry === undefined) {
       entry = { lastErrorMs: 0, lastError: null, lastProbe: null, history: [] };

@@ -14,6 +14,7 @@ import type { PackedTexts } from '../../explain/traffic/traffic-ring.ts';
 import type { BatchRing } from '../../telemetry/ring/batch-ring.ts';
 import type { OrderedChange } from '../../proxy/downstream/tls/ordered-certificates.ts';
 import type { CertificatePair } from '../../proxy/downstream/tls/tls-certificate.ts';
+import type { BreakerMemory } from '../../proxy/resilience/breaker.ts';
 import type { TargetsEntry } from '../cluster/config-state.ts';
 import type { TrustFiles } from '../../x509/trust-bundle.ts';
 import type { Settings } from '../../settings/settings.ts';
@@ -78,7 +79,7 @@ export interface ApplyMessage {
   readonly type: 'apply';
   readonly id: number;
   readonly change: ConfigChange;
-  readonly breakers: readonly (readonly [revisionId: string, memory: SharedArrayBuffer])[];
+  readonly breakers: readonly (readonly [revisionId: string, memory: BreakerMemory])[];
   readonly targets: readonly TargetsEntry[];
   /** Pools whose target was removed from some revision. */
   readonly endedPools: readonly string[];

@@ -5,7 +5,7 @@
  * Owns the breakers by id. A removed breaker is marked, so that a revision that cached it looks it up again.
  */
 import type { BreakerSlot } from '../../config/types.ts';
-import { Breaker } from './breaker.ts';
+import { Breaker, type BreakerMemory } from './breaker.ts';
 
 /** A compiled revision; all revisions use one `BreakerRegistry`. */
 interface BreakerHolder {
@@ -14,7 +14,7 @@ interface BreakerHolder {
 }
 
 export class BreakerRegistry {
-  readonly #memories = new Map<string, SharedArrayBuffer>();
+  readonly #memories = new Map<string, BreakerMemory>();
   /** Created on first use, so that breakers in use are close in memory. */
   readonly #byId = new Map<string, Breaker>();
 
@@ -38,7 +38,7 @@ export class BreakerRegistry {
   }
 
   /** Does nothing for a revision that has one. */
-  add(revisionId: string, memory: SharedArrayBuffer): void {
+  add(revisionId: string, memory: BreakerMemory): void {
     if (!this.#memories.has(revisionId)) this.#memories.set(revisionId, memory);
   }
 

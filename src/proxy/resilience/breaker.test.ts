@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { Breaker, createBreakerMemory, type Admission, type Trial } from './breaker.ts';
+import { Breaker, createBreakerMemory, type Admission, type BreakerMemory, type Trial } from './breaker.ts';
 import { BREAKER_EVENTS, INITIAL_STATUS, transition, type BreakerStatus } from './breaker-table.ts';
 
 const RULES = { failures: 3, open_secs: 10, count_5xx: false, recovery_secs: 10 };
@@ -12,7 +12,7 @@ function trialOf(admission: Admission): Trial {
   return admission.trial;
 }
 
-function opened(rules = RULES): { memory: SharedArrayBuffer; breaker: Breaker } {
+function opened(rules = RULES): { memory: BreakerMemory; breaker: Breaker } {
   const memory = createBreakerMemory();
   const breaker = new Breaker(memory);
   for (let n = 1; n <= rules.failures; n++) {
@@ -23,6 +23,18 @@ function opened(rules = RULES): { memory: SharedArrayBuffer; breaker: Breaker } 
   }
   return { memory, breaker };
 }
+
+/** Of a block that no other breaker is in. */
+function aloneInBlock(): BreakerMemory {
+  const { block } = createBreakerMemory();
+  for (;;) {
+    const memory = createBreakerMemory();
+    if (memory.block !== block) return memory;
+  }
+}
+
+/** How many breakers of a block are counted as not pristine. */
+const restlessIn = ({ block }: BreakerMemory): number => new Int32Array(block)[0] ?? NaN;
 
 describe('Breaker', () => {
   it('opens only after failures in a row', () => {
@@ -127,6 +139,19 @@ describe('Breaker', () => {
     expect(breaker.view(NOW).state).toBe('open');
   });
 
+  it('is not affected by others of its block', () => {
+    const memory = aloneInBlock();
+    const [first, second] = [new Breaker(memory), new Breaker(createBreakerMemory())];
+    first.onOutcome('failure', undefined, RULES, NOW);
+    expect([first.isPristine, second.isPristine, restlessIn(memory)]).toEqual([false, true, 1]);
+    second.onOutcome('failure', undefined, RULES, NOW);
+    first.onOutcome('success', undefined, RULES, NOW);
+    expect([first.isPristine, second.isPristine, restlessIn(memory)]).toEqual([true, false, 1]);
+    expect(second.copy().isPristine).toBe(false);
+    second.onOutcome('success', undefined, RULES, NOW);
+    expect([first.isPristine, second.isPristine]).toEqual([true, true]);
+  });
+
   it('stores every status of the table in its word', () => {
     const events = fc.array(
       fc.record({
@@ -138,7 +163,8 @@ describe('Breaker', () => {
     );
     fc.assert(
       fc.property(events, (steps) => {
-        const breaker = new Breaker(createBreakerMemory());
+        const memory = aloneInBlock();
+        const breaker = new Breaker(memory);
         let twin: BreakerStatus = INITIAL_STATUS;
         let nowMs = NOW;
         for (const { event, afterMs, hasProbe } of steps) {
@@ -155,6 +181,8 @@ describe('Breaker', () => {
           else continue;
           twin = transition(twin, event, RULES, hasProbe, nowMs).status;
           expect(breaker.status).toEqual(twin);
+          const isPristine = twin.state === 'closed' && twin.failures === 0 && !twin.recovering;
+          expect([breaker.isPristine, restlessIn(memory)]).toEqual([isPristine, Number(!isPristine)]);
         }
       }),
     );

@@ -7,6 +7,11 @@
  *   bits 0–1 state, 2 due, 3 recovering, 4–17 failures, 18–21 a counter of steps, 22–63 Unix milliseconds
  *
  * A pristine breaker has 0 in its low 18 bits; most requests and answers read only those.
+ *
+ * Breakers lie many in a block of memory, which begins with the number of those that are not pristine. While that is 0,
+ * and it usually is, requests need not look at the breaker's own words: with thousands of revisions in use each look
+ * would be a wait for memory. It is never too low: a breaker is counted before it changes, and uncounted afterwards. A
+ * thread that ends in between, or a removed breaker, may leave it too high, which costs that wait.
  */
 import { assert } from '../../lib/assert.ts';
 import {
@@ -61,7 +66,11 @@ const CALM_MASK = 0x3ffff;
 /** Number of 32-bit words: the status takes two, the low one first. */
 const OPENINGS = 2;
 const NUMBER = 3;
-const BYTES = 16;
+const WORDS = 4;
+/** Breakers in a block, with the place of its count. */
+const PLACES = 256;
+/** Index of the number of breakers that are not pristine. */
+const RESTLESS = 0;
 
 /** Minimum share of its traffic for a recovering revision. */
 const RECOVERING_SHARE_MIN = 0.1;
@@ -69,14 +78,44 @@ const RECOVERING_SHARE_MIN = 0.1;
 // The low half of the word is read separately; it is first on all platforms of Node.
 assert(new Uint8Array(new Uint16Array([1]).buffer)[0] === 1, 'breakers need a little-endian machine');
 
+/** Where a breaker is; may be sent to other threads. */
+export interface BreakerMemory {
+  readonly block: SharedArrayBuffer;
+  /** Index of its first 32-bit word. */
+  readonly at: number;
+}
+
+interface Views {
+  readonly words: BigUint64Array;
+  readonly halves: Int32Array;
+}
+
+/** Of each block that this thread knows. */
+const views = new WeakMap<SharedArrayBuffer, Views>();
+
 let lastNumber = 0;
+let block: SharedArrayBuffer | undefined;
+let places = 1;
 
 /** Identifies a closed breaker, with a number that is unique in this thread. */
-export function createBreakerMemory(): SharedArrayBuffer {
-  const memory = new SharedArrayBuffer(BYTES);
+export function createBreakerMemory(): BreakerMemory {
+  if (block === undefined || places === PLACES) {
+    block = new SharedArrayBuffer(PLACES * WORDS * Int32Array.BYTES_PER_ELEMENT);
+    places = 1;
+  }
+  const at = places++ * WORDS;
   lastNumber = (lastNumber + 1) | 0;
-  new Int32Array(memory)[NUMBER] = lastNumber;
-  return memory;
+  viewsOf(block).halves[at + NUMBER] = lastNumber;
+  return { block, at };
+}
+
+function viewsOf(of: SharedArrayBuffer): Views {
+  let known = views.get(of);
+  if (known === undefined) {
+    known = { words: new BigUint64Array(of), halves: new Int32Array(of) };
+    views.set(of, known);
+  }
+  return known;
 }
 
 export interface BreakerView {
@@ -89,44 +128,49 @@ export interface BreakerView {
 
 /** One thread's handle on a breaker's shared words. */
 export class Breaker {
-  readonly #word: BigUint64Array;
+  readonly #words: BigUint64Array;
   readonly #halves: Int32Array;
+  /** Index of its first half; that of its word is half of it. */
+  readonly #at: number;
   /** Its revision was removed, or has another breaker now. */
   isRemoved = false;
 
-  constructor(memory: SharedArrayBuffer) {
-    this.#word = new BigUint64Array(memory, 0, 1);
-    this.#halves = new Int32Array(memory);
+  constructor({ block: of, at }: BreakerMemory) {
+    const { words, halves } = viewsOf(of);
+    this.#words = words;
+    this.#halves = halves;
+    this.#at = at;
   }
 
   /** An independent breaker in the same state. */
   copy(): Breaker {
     const copy = new Breaker(createBreakerMemory());
-    copy.#word[0] = Atomics.load(this.#word, 0);
-    copy.#halves[OPENINGS] = this.openings;
+    copy.#replace(0n, this.#word);
+    copy.#halves[copy.#at + OPENINGS] = this.openings;
     return copy;
   }
 
   /** Closed, no failure since the last success, and not recovering: neither a request nor a success changes it. */
   get isPristine(): boolean {
-    return ((this.#halves[0] as number) & CALM_MASK) === 0;
+    const halves = this.#halves;
+    return halves[RESTLESS] === 0 || ((halves[this.#at] as number) & CALM_MASK) === 0;
   }
 
   get isClosed(): boolean {
-    return ((this.#halves[0] as number) & STATE_MASK) === 0;
+    return ((this.#halves[this.#at] as number) & STATE_MASK) === 0;
   }
 
   get status(): BreakerStatus {
-    return unpack(Atomics.load(this.#word, 0));
+    return unpack(this.#word);
   }
 
   /** Distinguishes it from the breaker that the revision had before its backend was changed. */
   get number(): number {
-    return this.#halves[NUMBER] as number;
+    return this.#halves[this.#at + NUMBER] as number;
   }
 
   get openings(): number {
-    return Atomics.load(this.#halves, OPENINGS);
+    return Atomics.load(this.#halves, this.#at + OPENINGS);
   }
 
   view(nowMs: number): BreakerView {
@@ -192,6 +236,20 @@ export class Breaker {
     return due ? 1 : Math.max(1, Math.ceil(rules.open_secs - (nowMs - sinceMs) / 1000));
   }
 
+  get #word(): bigint {
+    return Atomics.load(this.#words, this.#at >> 1);
+  }
+
+  /** False if another thread has changed the word. */
+  #replace(before: bigint, word: bigint): boolean {
+    const [wasCalm, isCalm] = [isCalmWord(before), isCalmWord(word)];
+    if (wasCalm && !isCalm) Atomics.add(this.#halves, RESTLESS, 1);
+    const isReplaced = Atomics.compareExchange(this.#words, this.#at >> 1, before, word) === before;
+    const isUncounted = isReplaced ? isCalm && !wasCalm : wasCalm && !isCalm;
+    if (isUncounted) Atomics.sub(this.#halves, RESTLESS, 1);
+    return isReplaced;
+  }
+
   #isRecovered(rules: BreakerRules, nowMs: number): boolean {
     const { recovering, sinceMs } = this.status;
     return recovering && recoveredShare(sinceMs, rules, nowMs) === 1;
@@ -209,13 +267,13 @@ export class Breaker {
     readonly word: bigint;
   } {
     for (;;) {
-      const before = Atomics.load(this.#word, 0);
+      const before = this.#word;
       const status = unpack(before);
       const { row, status: next } = transition(status, event, rules, hasProbe, nowMs);
       // Most steps change nothing.
       if (isSame(status, next)) return { actions: row.actions, move: undefined, word: before };
       const word = pack(next, before);
-      if (Atomics.compareExchange(this.#word, 0, before, word) !== before) continue;
+      if (!this.#replace(before, word)) continue;
       return { actions: row.actions, move: this.#moved(status, next, event, nowMs), word };
     }
   }
@@ -229,7 +287,7 @@ export class Breaker {
   ): BreakerTransition | undefined {
     const status = unpack(before);
     const { status: next } = transition(status, event, rules, false, nowMs);
-    if (Atomics.compareExchange(this.#word, 0, before, pack(next, before)) !== before) return undefined;
+    if (!this.#replace(before, pack(next, before))) return undefined;
     return this.#moved(status, next, event, nowMs);
   }
 
@@ -240,7 +298,7 @@ export class Breaker {
     atMs: number,
   ): BreakerTransition | undefined {
     if (from === to) return undefined;
-    if (to === 'open' && event !== 'trial_abandoned') Atomics.add(this.#halves, OPENINGS, 1);
+    if (to === 'open' && event !== 'trial_abandoned') Atomics.add(this.#halves, this.#at + OPENINGS, 1);
     return { from, to, event, atMs };
   }
 }
@@ -260,6 +318,10 @@ function isSame(a: BreakerStatus, b: BreakerStatus): boolean {
     a.due === b.due &&
     a.recovering === b.recovering
   );
+}
+
+function isCalmWord(word: bigint): boolean {
+  return (Number(word & 0xffff_ffffn) & CALM_MASK) === 0;
 }
 
 function unpack(word: bigint): BreakerStatus {

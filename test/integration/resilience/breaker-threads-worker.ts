@@ -5,10 +5,10 @@
  */
 import { parentPort, workerData } from 'node:worker_threads';
 import { systemClock } from '../../../src/lib/clock.ts';
-import { Breaker, type BreakerTransition, type BreakerRules } from '../../../src/proxy/resilience/breaker.ts';
+import { Breaker, type BreakerMemory, type BreakerTransition, type BreakerRules } from '../../../src/proxy/resilience/breaker.ts';
 
 export interface BreakerWorkerData {
-  readonly memory: SharedArrayBuffer;
+  readonly memory: BreakerMemory;
   readonly seed: number;
   readonly rules: BreakerRules;
   /** How many trials are held, and the most that ever were. */

@@ -1,7 +1,7 @@
 /** A circuit breaker under real threads: four of them step one word at a time, and no step is lost or taken twice. */
 import { Worker } from 'node:worker_threads';
 import { afterEach, describe, expect, it } from 'vitest';
-import { Breaker, createBreakerMemory, type BreakerRules } from '../../../src/proxy/resilience/breaker.ts';
+import { Breaker, createBreakerMemory, type BreakerMemory, type BreakerRules } from '../../../src/proxy/resilience/breaker.ts';
 import type { BreakerWorkerData, BreakerWorkerReport, BreakerWorkerTask } from './breaker-threads-worker.ts';
 
 const THREADS = 4;
@@ -19,7 +19,7 @@ function message<T>(worker: Worker): Promise<T> {
 }
 
 async function run(
-  memory: SharedArrayBuffer,
+  memory: BreakerMemory,
   rules: BreakerRules,
   witness: SharedArrayBuffer,
   task: BreakerWorkerTask,
@@ -75,6 +75,8 @@ describe('a breaker under four threads', () => {
     const trials = reports.reduce((sum, report) => sum + report.trials, 0);
     expect(moves.get('open>half_open request')).toBe(trials);
     expect([...new Int32Array(witness)]).toEqual([0, 1]);
+    // It alone is in its block, and counted there while it is not pristine.
+    expect(new Int32Array(memory.block)[0]).toBe(Number(!breaker.isPristine));
   });
 
   it('counts every failure', async () => {
