@@ -17,13 +17,16 @@ export type HistogramCounts = Float64Array;
 export const HISTOGRAM_SUM = DURATION_BOUNDS_SECS.length + 1;
 export const HISTOGRAM_LENGTH = HISTOGRAM_SUM + 1;
 
-/** Counts a time; NaN and negative times count as 0. */
-export function observeDuration(counts: HistogramCounts, seconds: number): void {
+/**
+ * Counts a time; NaN and negative times count as 0.
+ * @param at index of the histogram's first count
+ */
+export function observeDuration(counts: HistogramCounts, seconds: number, at = 0): void {
   const value = seconds > 0 ? seconds : 0;
   let bucket = 0;
   while (bucket < DURATION_BOUNDS_SECS.length && value > DURATION_BOUNDS_SECS[bucket]!) bucket++;
-  counts[bucket]! += 1;
-  counts[HISTOGRAM_SUM]! += value;
+  counts[at + bucket]! += 1;
+  counts[at + HISTOGRAM_SUM]! += value;
 }
 
 /** Number of counted times. */

@@ -99,12 +99,45 @@ export function revisionKey({ app, version, revision }: RevisionLabels): string 
   return JSON.stringify([app, version, revision]);
 }
 
+/** Series in a block: with an array for each, a request would wait for the memory of that array as well. */
+const BLOCK_SERIES = 128;
+
+/** Where the counts of a series are. */
+interface Place {
+  readonly block: Float64Array;
+  /** Index of its first count. */
+  readonly at: number;
+}
+
+const NO_PLACE: Place = { block: new Float64Array(0), at: 0 };
+/** All 0. */
+const freePlaces: Place[] = [];
+
+function takePlace(): Place {
+  if (freePlaces.length === 0) {
+    const block = new Float64Array(BLOCK_SERIES * SERIES_LENGTH);
+    for (let index = BLOCK_SERIES - 1; index >= 0; index--)
+      freePlaces.push({ block, at: index * SERIES_LENGTH });
+  }
+  return freePlaces.pop() as Place;
+}
+
+function releasePlace(place: Place): void {
+  place.block.fill(0, place.at, place.at + SERIES_LENGTH);
+  freePlaces.push(place);
+}
+
+function countsAt({ block, at }: Place, length: number): Float64Array {
+  return block.slice(at, at + length);
+}
+
 /** The counts of one route, created when a method and status first occur. */
 export class RouteRecord {
   readonly labels: RouteLabels;
-  #series = new Map<number, SeriesCounts>();
+  #series = new Map<number, Place>();
   #lastKey = -1;
-  #lastCounts: SeriesCounts = new Float64Array(0);
+  #lastBlock = NO_PLACE.block;
+  #lastAt = 0;
 
   constructor(labels: RouteLabels) {
     this.labels = labels;
@@ -116,35 +149,39 @@ export class RouteRecord {
    */
   observe(status: number, seconds: number, method = 0, bodyBytesIn = 0, bodyBytesOut = 0): void {
     const key = seriesKey(method, status);
-    const counts = key === this.#lastKey ? this.#lastCounts : this.#countsOf(key);
-    observeDuration(counts, seconds);
-    counts[BYTES_IN]! += bodyBytesIn;
-    counts[BYTES_OUT]! += bodyBytesOut;
+    if (key !== this.#lastKey) this.#find(key);
+    const block = this.#lastBlock;
+    const at = this.#lastAt;
+    observeDuration(block, seconds, at);
+    block[at + BYTES_IN]! += bodyBytesIn;
+    block[at + BYTES_OUT]! += bodyBytesOut;
   }
 
   /** Drops the counts, and counts in another record from now on. */
   continueIn(other: RouteRecord): void {
+    for (const place of this.#series.values()) releasePlace(place);
     this.#series = other.#series;
     this.#lastKey = -1;
   }
 
   sample(): RouteSample {
-    return { labels: this.labels, series: [...this.#series] };
+    const series = [...this.#series].map(([key, place]) => [key, countsAt(place, SERIES_LENGTH)] as const);
+    return { labels: this.labels, series };
   }
 
-  #countsOf(key: number): SeriesCounts {
-    let counts = this.#series.get(key);
-    if (counts === undefined) this.#series.set(key, (counts = emptySeries()));
+  #find(key: number): void {
+    let place = this.#series.get(key);
+    if (place === undefined) this.#series.set(key, (place = takePlace()));
     this.#lastKey = key;
-    this.#lastCounts = counts;
-    return counts;
+    this.#lastBlock = place.block;
+    this.#lastAt = place.at;
   }
 }
 
 /** The counts of one revision's backend. */
 export class RevisionRecord {
   readonly labels: RevisionLabels;
-  #upstream: HistogramCounts = new Float64Array(HISTOGRAM_LENGTH);
+  #upstream = takePlace();
   #errors = new Map<string, number>();
 
   constructor(labels: RevisionLabels) {
@@ -153,7 +190,7 @@ export class RevisionRecord {
 
   /** Counts a response of the backend whose head arrived after `seconds`. */
   observeUpstream(seconds: number): void {
-    observeDuration(this.#upstream, seconds);
+    observeDuration(this.#upstream.block, seconds, this.#upstream.at);
   }
 
   /** @param cause from a fixed set */
@@ -162,12 +199,13 @@ export class RevisionRecord {
   }
 
   continueIn(other: RevisionRecord): void {
+    releasePlace(this.#upstream);
     this.#upstream = other.#upstream;
     this.#errors = other.#errors;
   }
 
   sample(): RevisionSample {
-    return { labels: this.labels, upstream: this.#upstream, errors: [...this.#errors] };
+    return { labels: this.labels, upstream: countsAt(this.#upstream, HISTOGRAM_LENGTH), errors: [...this.#errors] };
   }
 }
 
