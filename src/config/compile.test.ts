@@ -97,6 +97,7 @@ describe('compileVersion', () => {
       revisions: [],
       unmatched: undefined,
       choice: undefined,
+      only: undefined,
       isInUse: false,
     });
   });

@@ -94,6 +94,7 @@ export function compileVersion<P>(
     unmatched: undefined,
     revisions,
     choice: undefined,
+    only: undefined,
     isInUse: false,
   };
   // Storage returns records in no particular order; ids are UUIDv7, which sort by creation.

@@ -8,7 +8,7 @@
  * object. The holder stores the copies. Owns the backends that were last made so, to find equal ones.
  */
 import { ownText } from '../http/latin1.ts';
-import type { PathTrie } from './path-trie.ts';
+import { packedNodes, type PathTrie } from './path-trie.ts';
 import type { CompiledBackend, CompiledRevision, CompiledRoute, CompiledVersion } from './types.ts';
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
@@ -28,6 +28,7 @@ export function versionForUse<P>(version: CompiledVersion<P>): CompiledVersion<P
   const copy: Mutable<CompiledVersion<P>> = { ...version, isInUse: true };
   copy.gatewayPath = ownText(version.gatewayPath);
   copy.revisions = version.revisions.map((revision) => revisionForUse(copy, revision));
+  if (copy.revisions.length === 1) copy.only = copy.revisions[0];
   return copy;
 }
 
@@ -60,7 +61,7 @@ function isSame(a: CompiledBackend, b: CompiledBackend): boolean {
 function trieForUse<T extends { readonly method: string }>(trie: PathTrie<T>): PathTrie<T> {
   const { nodes, text, entries } = trie;
   if (entries.length === 0 || entries.length > ENTRIES_COPIED_MAX) return trie;
-  return { ...trie, nodes: nodes.slice(), text: ownText(text), entries: entries.slice() };
+  return { ...trie, nodes: packedNodes(nodes), text: ownText(text), entries: entries.slice() };
 }
 
 /**

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { endpointShape, parseEndpointPath } from './path-patterns.ts';
 import { addEntry, removeEntry, replaceEntry } from './path-trie-patch.ts';
-import { buildPathTrie, findRoute } from './path-trie.ts';
+import { buildPathTrie, findRoute, packedNodes } from './path-trie.ts';
 import type { PathTrie, PathTrieEntry } from './path-trie.ts';
 
 interface Entry {
@@ -28,6 +28,7 @@ const pattern = fc
   .map(([segments, end]) => `${segments.map((each) => `/${each}`).join('')}${end}` || '/')
   .filter((path) => !('error' in parseEndpointPath(path)));
 const step = fc.oneof(
+  fc.constant({ pack: true } as const),
   { weight: 3, arbitrary: fc.record({ add: fc.tuple(fc.constantFrom('GET', 'POST', '*'), pattern) }) },
   fc.record({ remove: fc.nat() }),
   fc.record({ replace: fc.nat() }),
@@ -43,7 +44,8 @@ describe('a trie that is changed step by step', () => {
         let trie: PathTrie<Entry> = built([]);
         let entries: Entry[] = [];
         for (const [number, each] of steps.entries()) {
-          if ('add' in each) {
+          if ('pack' in each) trie = { ...trie, nodes: packedNodes(trie.nodes) };
+          else if ('add' in each) {
             const [method, path] = each.add;
             const added = addEntry(trie, entryOf(method, path, number));
             const other = entries.find(

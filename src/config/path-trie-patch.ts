@@ -15,6 +15,7 @@ import {
   LITERALS,
   PARAMETER,
   WILDCARD_COUNT,
+  unpackedNodes,
   type PathConflict,
   type PathTrie,
   type PathTrieEntry,
@@ -34,7 +35,7 @@ export function removeEntry<T extends { readonly method: string }>(
   trie: PathTrie<T>,
   index: number,
 ): PathTrie<T> {
-  const nodes = trie.nodes.slice();
+  const nodes = unpackedNodes(trie.nodes);
   for (const node of nodesOf(nodes)) {
     const first = nodes[node + FIRST_ENTRY] as number;
     if (first > index) nodes[node + FIRST_ENTRY] = first - 1;
@@ -55,7 +56,7 @@ export function addEntry<T extends { readonly method: string }>(
   { segments, value }: PathTrieEntry<T>,
 ): PathTrie<T> | PathConflict<T> {
   if (trie.entries.length === 0) return buildPathTrie([{ segments, value }]);
-  const draft: Draft = { nodes: trie.nodes.slice(), text: trie.text };
+  const draft: Draft = { nodes: unpackedNodes(trie.nodes), text: trie.text };
   const isWildcard = segments.at(-1) === '*';
   let node = 0;
   for (const segment of isWildcard ? segments.slice(0, -1) : segments) {

@@ -62,6 +62,8 @@ export interface CompiledVersion<P> {
   readonly unmatched: P | undefined;
   /** Current revisions only, in order of creation. */
   readonly revisions: readonly CompiledRevision<P>[];
+  /** Of a version in use: its revision, if it has just one; requests need not look into the list. */
+  readonly only: CompiledRevision<P> | undefined;
   /** The state of the weighted choice among `revisions`; undefined when at most one of them has a weight. */
   readonly choice: WeightedChoice | undefined;
   /** Whether a request has asked for it (in-use.ts). */

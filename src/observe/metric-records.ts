@@ -205,7 +205,11 @@ export class RevisionRecord {
   }
 
   sample(): RevisionSample {
-    return { labels: this.labels, upstream: countsAt(this.#upstream, HISTOGRAM_LENGTH), errors: [...this.#errors] };
+    return {
+      labels: this.labels,
+      upstream: countsAt(this.#upstream, HISTOGRAM_LENGTH),
+      errors: [...this.#errors],
+    };
   }
 }
 

@@ -66,7 +66,7 @@ export interface FailedOver<P> {
  * @param out overwritten
  */
 export function findEligibleRevisions<P>(
-  { revisions, gatewayPath }: CompiledVersion<P>,
+  version: CompiledVersion<P>,
   path: string,
   method: string,
   shareOf: (revision: CompiledRevision<P>) => number,
@@ -75,8 +75,10 @@ export function findEligibleRevisions<P>(
 ): void {
   out.count = 0;
   out.hasPartialShare = false;
-  for (let index = 0; index < revisions.length; index++) {
-    const revision = revisions[index] as CompiledRevision<P>;
+  const { only, gatewayPath } = version;
+  const count = only === undefined ? version.revisions.length : 1;
+  for (let index = 0; index < count; index++) {
+    const revision = only ?? version.revisions[index]!;
     const hasWeight = revision.weight > 0;
     const route = hasWeight
       ? (findRoute(revision.endpoints, path, gatewayPath.length, method) ?? revision.fallback)

@@ -146,7 +146,7 @@ function chooseRoute<P>(
   const found = scratch as EligibleRevisions<P>;
   findEligibleRevisions(version, path, method, shareOf, found);
   if (found.count === 0) return failWithoutEligible(out, version, found);
-  if (version.revisions.length === 1) {
+  if (version.only !== undefined || version.revisions.length === 1) {
     out.route = routeForUse(found.routes[0] as CompiledRoute<P>);
     return;
   }

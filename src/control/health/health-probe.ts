@@ -108,12 +108,7 @@ export class HealthProbe {
     );
   }
 
-  #checkOf(
-    name: string,
-    revision: Revision,
-    memory: BreakerMemory,
-    place: CheckedTarget | undefined,
-  ): Check {
+  #checkOf(name: string, revision: Revision, memory: BreakerMemory, place: CheckedTarget | undefined): Check {
     const known = this.#checks.get(name);
     if (known?.memory === memory && known.place?.target.block === place?.target.block) {
       if (known.revision !== revision) known.backend = backendOf(revision, place);

@@ -5,7 +5,12 @@
  */
 import { parentPort, workerData } from 'node:worker_threads';
 import { systemClock } from '../../../src/lib/clock.ts';
-import { Breaker, type BreakerMemory, type BreakerTransition, type BreakerRules } from '../../../src/proxy/resilience/breaker.ts';
+import {
+  Breaker,
+  type BreakerMemory,
+  type BreakerTransition,
+  type BreakerRules,
+} from '../../../src/proxy/resilience/breaker.ts';
 
 export interface BreakerWorkerData {
   readonly memory: BreakerMemory;

@@ -1,7 +1,12 @@
 /** A circuit breaker under real threads: four of them step one word at a time, and no step is lost or taken twice. */
 import { Worker } from 'node:worker_threads';
 import { afterEach, describe, expect, it } from 'vitest';
-import { Breaker, createBreakerMemory, type BreakerMemory, type BreakerRules } from '../../../src/proxy/resilience/breaker.ts';
+import {
+  Breaker,
+  createBreakerMemory,
+  type BreakerMemory,
+  type BreakerRules,
+} from '../../../src/proxy/resilience/breaker.ts';
 import type { BreakerWorkerData, BreakerWorkerReport, BreakerWorkerTask } from './breaker-threads-worker.ts';
 
 const THREADS = 4;
