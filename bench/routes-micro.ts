@@ -76,6 +76,7 @@ function caseOf({ holder, breakers }: Served, used: number, endpoints: number): 
   const observer = new WorkerObserver({
     metrics,
     accessLog: undefined,
+    live: { isWatched: false, stop: () => undefined } as never,
     // oxlint-disable-next-line typescript/no-explicit-any -- nothing is logged or recorded here
     ...({ log: {}, recorder: { isSampling: false } } as any),
     send: () => undefined,
