@@ -12,7 +12,7 @@ export class CertificateEvents {
   readonly #told: ToldOnce;
   readonly #days: readonly number[];
 
-  /** @param days before the end of a certificate at which it is told */
+  /** @param days before the end of a certificate at which an event is recorded */
   constructor(told: ToldOnce, days: readonly number[]) {
     this.#told = told;
     this.#days = days;

@@ -87,7 +87,7 @@ export class EventRecorder implements EventLog {
         await this.#deps.repository.events.append(batch);
       } catch (error) {
         if (error instanceof StorageUnavailable) return this.#retry();
-        // One that the database does not take must not hold up the others for ever.
+        // An event that the database refuses must not hold up the others for ever.
         this.#drop(batch.length, messageOf(error));
       }
       this.#queue.splice(0, batch.length);

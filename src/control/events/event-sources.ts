@@ -1,6 +1,6 @@
 /**
- * All that notices events that are not writes of the configuration. Everything here looks at what the main thread has
- * anyway, at intervals; nothing is asked of workers, which pay for no event but the first of a limit.
+ * Everything that notices events other than writes of the configuration. It looks, at intervals, at what the main thread
+ * has anyway. Workers are asked nothing: the only event that costs them something is the first one of a limit.
  */
 import { withTimeout } from '../../lib/with-timeout.ts';
 import type { EventLog } from '../../model/events/event-log.ts';
@@ -30,7 +30,7 @@ const TICK_MS = 1_000;
 const LOOK_TICKS = 5;
 const MINUTE_TICKS = 60;
 const PING_MS = 2_000;
-/** A store that is away for less is not told. */
+/** Shorter outages of a store make no event. */
 const AWAY = { awayMs: 5_000, backMs: 3_000 };
 /** Events of this gateway's own view of something that others use, too. */
 const SAME_MS = 10_000;
@@ -118,7 +118,7 @@ export class EventSources {
     this.#keys.start();
   }
 
-  /** What is still to be told is recorded. */
+  /** Records what still waits. */
   async stop(): Promise<void> {
     clearInterval(this.#timer);
     await this.#keys.stop();

@@ -2,14 +2,14 @@
  * Events of backends: circuit breakers that open and close, and targets that go out of service and come back. What
  * notices them is the health registry and the watch of targets, which get the reports of the workers; requests pay
  * nothing. Breakers and targets are each gateway's own: the same change on several gateways within some seconds is one
- * event, that of the first. Owns which breakers were told to be open.
+ * event, that of the first. Owns which breakers were reported as open.
  */
 import type { Clock } from '../../lib/clock.ts';
 import type { App, Revision, Version } from '../../model/resources.ts';
 import type { MoveNote } from '../health/health-reporter.ts';
 import type { PacedEvents } from './paced-events.ts';
 
-/** Gateways that notice a change of a backend within it tell it once. */
+/** A change of a backend that several gateways notice within this time is one event. */
 const SAME_MS = 5_000;
 
 export interface Placed {
@@ -84,7 +84,7 @@ export class HealthEvents {
     }
   }
 
-  /** Tells breakers closed that went with their backend. Call it every few seconds. */
+  /** Reports breakers as closed whose backend was removed. Call it every few seconds. */
   tick(): void {
     for (const revisionId of this.#open) if (!this.#deps.isOpen(revisionId)) this.#closed(revisionId);
   }
@@ -99,7 +99,7 @@ export class HealthEvents {
     this.#deps.paced.record(`breaker ${revisionId}`, { type, dedupe_key, ...about, data: names });
   }
 
-  /** What this gateway notices twice is two events. */
+  /** A change that this gateway notices twice is two events. */
   #key(type: string, subject: string): string {
     const moment = Math.floor(this.#deps.clock.nowMs() / SAME_MS);
     if (moment !== this.#moment) this.#noticed.clear();

@@ -1,7 +1,7 @@
 /**
- * Looks for API keys that end soon, that have ended, and that are no longer used, and records events. The database is
- * asked for those that have come to a threshold since the last sweep, by any gateway, so that a sweep costs what there
- * is to tell. A sweep tells a bounded number of keys and says with the last one how many it left out.
+ * Looks for API keys that expire soon, that have expired, and that are no longer used, and records events. A sweep asks
+ * the database only for keys that have reached a threshold since the last sweep of any gateway, so its cost depends on
+ * the number of events. It records a bounded number of them; the last one says how many were left out.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { timestamp, type Clock } from '../../lib/clock.ts';
@@ -13,16 +13,16 @@ import { crossedSpans, DAY_MS, wholeDays, type Span } from './thresholds.ts';
 
 const EXPIRY_MS = 60_000;
 const UNUSED_MS = DAY_MS;
-/** How often it is looked whether a sweep for unused keys is due. */
+/** How often the gateway checks whether a sweep for unused keys is due. */
 const UNUSED_LOOK_MS = 600_000;
 const FIRST_MS = 1_000;
-/** Of one type in one sweep. */
+/** Events of one type in one sweep. */
 export const KEYS_TOLD_MAX = 1_000;
 /** Keys that the database looks at in one go, and the rest after it, as a multiple of its time. */
 const KEYS_PER_LOOK = 2_000;
 const REST_FACTOR = 4;
 const REST_MS_MIN = 5;
-/** A look that lies further ahead was stored while a clock was wrong, and is as good as none. */
+/** A last sweep further in the future was stored by a wrong clock, and is ignored. */
 const AHEAD_MS_MAX = 3_600_000;
 /** Before all times. */
 const NO_TIME = '';
@@ -34,9 +34,9 @@ export interface KeySweepDeps {
   readonly log: Logger;
   /** Slug of an app; undefined: it is gone. */
   readonly slugOf: (appId: string) => string | undefined;
-  /** Days before its end at which a key is told. */
+  /** Days before the expiry of a key at which an event is recorded. */
   readonly expiryDays: readonly number[];
-  /** 0: not told. */
+  /** 0: no events. */
   readonly unusedDays: number;
 }
 
@@ -78,7 +78,7 @@ export class KeySweep {
       await this.#sweepUnused();
       this.#unusedLookedMs = clock.monotonicMs();
     } catch (error) {
-      // The outage of the database is told elsewhere, and the next sweep begins where this one did.
+      // Something else reports the outage of the database; the next sweep begins where this one did.
       const level = error instanceof StorageUnavailable ? 'debug' : 'warn';
       log[level]({ err: error }, 'cannot look for API keys that end');
     }
@@ -109,10 +109,10 @@ export class KeySweep {
     return this.#deps.store().setSweptUntil(sweep, timestamp(nowMs), timestamp(nowMs + AHEAD_MS_MAX));
   }
 
-  /** @returns how many were told */
+  /** @returns how many events were recorded */
   async #tellEnds(span: Span, nowMs: number, max: number): Promise<number> {
     const times = { after: timestamp(span.after), upTo: timestamp(span.upTo) };
-    // One at least, which can say how many are left out.
+    // At least one, which says how many are left out.
     const { keys, total } = await this.#deps.store().expiring(times, Math.max(1, max));
     for (const [index, key] of keys.entries())
       this.#tellEnd(key, nowMs, index === keys.length - 1 ? total - keys.length : 0, span);
@@ -159,7 +159,7 @@ export class KeySweep {
       const question = { ...span, afterId, beforeId: idBefore(limitMs), looked: KEYS_PER_LOOK };
       const { keys, lastId } = await store().unused(question);
       for (const key of keys) {
-        // One that has expired is no longer in use by intention.
+        // An expired key is unused on purpose.
         if (key.expires_at !== null && Date.parse(key.expires_at) <= nowMs) continue;
         found += 1;
         if (found > KEYS_TOLD_MAX) continue;

@@ -1,6 +1,6 @@
 /**
  * Events of API keys that reach a limit, from what workers note (limit-notes.ts): one for each key and period, and for
- * each app no more than its budget. Callers without a key are not told of: there may be any number of them.
+ * each app no more than its budget. Callers without a key make no events: there may be any number of them.
  */
 import type { Clock } from '../../lib/clock.ts';
 import type { App, StoredApiKey } from '../../model/resources.ts';

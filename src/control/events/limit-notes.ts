@@ -5,7 +5,7 @@
  */
 import type { Reason } from '../../model/reason.ts';
 
-/** Limits with shorter windows are told no more often than this. */
+/** Limits with shorter windows are reported no more often than this. */
 export const PERIOD_MS_MIN = 3_600_000;
 const KEYS_MAX = 10_000;
 
@@ -13,7 +13,7 @@ export interface LimitReached {
   readonly keyId: string;
   /** For people: the limit and who set it. */
   readonly limit: string;
-  /** null: a limit of requests under way, which has none. */
+  /** null: a limit of concurrent requests has no window. */
   readonly windowSeconds: number | null;
 }
 
@@ -37,7 +37,7 @@ export class LimitNotes {
     const untilMs = this.#sent.get(keyId);
     if (untilMs !== undefined && nowMs < untilMs) return;
     const { limit, windowMs = null } = denial.data as LimitData;
-    // A limit of each client address is not the key's.
+    // A limit per client address is not a limit of the key.
     if (limit === 'ip') return;
     if (this.#sent.size >= KEYS_MAX) this.#forget(nowMs);
     const periodMs = periodOf(windowMs);
@@ -49,7 +49,7 @@ export class LimitNotes {
     });
   }
 
-  /** Those that are over; where none is, all, whose keys are then sent once more. */
+  /** Removes notes that no longer hold. If all still hold, removes all of them: their keys are then sent once more. */
   #forget(nowMs: number): void {
     for (const [keyId, untilMs] of this.#sent) if (untilMs <= nowMs) this.#sent.delete(keyId);
     if (this.#sent.size >= KEYS_MAX) this.#sent.clear();

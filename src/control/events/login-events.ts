@@ -8,10 +8,10 @@ import { addressBlock } from '../../http/address.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { PacedEvents } from './paced-events.ts';
 
-/** This many within `WINDOW_MS` are told. */
+/** This many within `WINDOW_MS` make an event. */
 export const REFUSED_MIN = 5;
 const WINDOW_MS = 600_000;
-/** The next event about a network comes no sooner. */
+/** The least time between two events about one network. */
 const QUIET_MS = 3_600_000;
 const NETWORKS_MAX = 1_000;
 
@@ -40,7 +40,7 @@ export class LoginEvents {
       if (this.#networks.size >= NETWORKS_MAX) this.#forgetOldest();
       this.#networks.set(network, refusals);
     }
-    // After an event all are counted up to the next one.
+    // After an event, all wrong tokens are counted until the next event.
     if (refusals.toldMs === -Infinity && nowMs - refusals.sinceMs > WINDOW_MS) {
       refusals.count = 0;
       refusals.sinceMs = nowMs;

@@ -1,6 +1,6 @@
 /**
- * Events of gateways that share a database: one that joins tells it itself, and that it stops; one that falls silent is
- * told by those that still look. The keys of events are made of what the database says, so all of them make one event.
+ * Events of gateways that share a database. A gateway records itself that it joins and that it stops; one that falls
+ * silent is recorded by the others. The deduplication key comes from the database, so together they make one event.
  */
 import type { EventLog } from '../../model/events/event-log.ts';
 import type { NodeRecord } from '../../storage/repository.ts';
@@ -39,8 +39,8 @@ export class NodeEvents {
   }
 
   /**
-   * Call it at each heartbeat with the gateways that count as live. One that stops in order is not silent before its row
-   * goes. Times are those of the database.
+   * Call it at each heartbeat with the gateways that count as live. A gateway that stops normally removes its row
+   * before it counts as silent. Times are those of the database.
    */
   look(live: readonly NodeRecord[]): void {
     const nowMs = Math.max(...live.map(({ lastSeenAt }) => Date.parse(lastSeenAt)));

@@ -1,7 +1,7 @@
 /**
  * Keeps what flaps from flooding the event log. Each subject has a budget of events; beyond it only its latest event is
- * kept, and recorded when the budget has grown again, with the number of those that were left out. So what was told last
- * of a subject is always how it was left. Owns the budgets, of a bounded number of subjects.
+ * kept, and recorded when the budget has grown again, with the number of those that were left out. So the last event
+ * of a subject always says how it was left. Owns the budgets, of a bounded number of subjects.
  */
 import type { Clock } from '../../lib/clock.ts';
 import type { EventLog, NoticedEvent } from '../../model/events/event-log.ts';

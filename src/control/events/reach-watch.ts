@@ -17,7 +17,7 @@ export class ReachWatch {
   readonly #times: ReachTimes;
   readonly #news: ReachNews;
   #isAway = false;
-  /** Since when what is seen differs from what was told. */
+  /** Since when the observed state differs from the reported one. */
   #differsMs: number | undefined;
   #awaySinceMs = 0;
 

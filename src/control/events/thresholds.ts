@@ -1,4 +1,4 @@
-/** Days before an end at which it is told, and which of them apply now. Pure functions. */
+/** Thresholds: days before an end at which an event is recorded. Pure functions. */
 
 export const DAY_MS = 86_400_000;
 

@@ -1,7 +1,7 @@
 /**
- * What this process has told already, so that a condition that lasts is not recorded at each look at it. Other gateways
- * and later processes are kept from telling it again by the `dedupe_key` in the database. Bounded: what was told longest
- * ago is forgotten first.
+ * What this process has recorded already, so that a lasting condition is not recorded at each look at it. The
+ * `dedupe_key` in the database keeps other gateways and later processes from recording it again. Bounded: the oldest is
+ * forgotten first.
  */
 import type { EventLog, NoticedEvent } from '../../model/events/event-log.ts';
 

@@ -7,9 +7,9 @@ import type { App, Version } from '../../model/resources.ts';
 import { DAY_MS, reachedThreshold, wholeDays } from './thresholds.ts';
 import type { LastingEvent, ToldOnce } from './told-once.ts';
 
-/** A deprecation that is older is no news, also when its event is no longer kept. */
+/** An older deprecation makes no event, even if its event is no longer kept. */
 const NEWS_MS = 7 * DAY_MS;
-/** Of one look: the others are told at the next ones. */
+/** Events of one look; further ones follow at the next looks. */
 const EVENTS_MAX = 500;
 
 export interface PlacedVersion {
@@ -21,7 +21,7 @@ export class VersionEvents {
   readonly #told: ToldOnce;
   readonly #sunsetDays: readonly number[];
 
-  /** @param sunsetDays days before a sunset at which it is told */
+  /** @param sunsetDays days before a sunset at which an event is recorded */
   constructor(told: ToldOnce, sunsetDays: readonly number[]) {
     this.#told = told;
     this.#sunsetDays = sunsetDays;

@@ -16,7 +16,7 @@ import type { SendOutcome, SendResult, WebhookHttp } from './webhook-http.ts';
 /** Events of one webhook in memory. */
 const PAGE_EVENTS = 50;
 const SAVE_MS = 250;
-/** An event that the receiver does not want holds up those behind it only so often. */
+/** Tries of an event that the receiver refuses, before it becomes a dead letter and the next one is sent. */
 const REFUSED_TRIES_MAX = 5;
 const DOUBLINGS_MAX = 30;
 
@@ -37,7 +37,7 @@ export interface LaneDeps {
   /** The receiver wants no more events. */
   readonly disable: (webhook: StoredWebhook, reason: string) => Promise<void>;
   readonly onSent: (result: SendResult | 'given_up') => void;
-  /** The lane ends, and there is something to send after so long. */
+  /** The lane ends; after this time there is something to send. */
   readonly onWait: (ms: number) => void;
 }
 
@@ -55,7 +55,7 @@ export class WebhookLane {
   #savedMs: number;
 
   /**
-   * @param from events up to this id are known to be none of the webhook's
+   * @param from no event up to this id is for the webhook
    * @param signal ends a request under way, and with it the lane
    * @param isStopping no further request is to begin
    */

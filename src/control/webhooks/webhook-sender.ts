@@ -1,7 +1,8 @@
 /**
- * Sends events to webhooks: looks which have something to send, takes their leases and runs a lane for each, so that a
- * receiver that is slow or dead holds up no other. Looks when a gateway records an event, and once a second while there are webhooks. Owns the
- * lanes under way. Every gateway on a database does this; the lease of a gateway that was killed ends within seconds.
+ * Sends events to webhooks: finds those that have something to send, takes their leases and runs a lane for each, so
+ * that a slow or dead receiver holds up no other. Looks when a gateway records an event, and once a second while there
+ * are webhooks. Owns the lanes under way. Every gateway on a database does this; the lease of a gateway that was killed
+ * ends within seconds.
  */
 import { timestamp, type Clock } from '../../lib/clock.ts';
 import { uuidv7 } from '../../lib/ids.ts';
@@ -18,7 +19,7 @@ import { signedPost, WebhookLane, type LaneDeps } from './webhook-lane.ts';
 const LOOK_MS = 1_000;
 /** While there are no webhooks: connections to the database may close meanwhile. */
 const QUIET_LOOK_MS = 60_000;
-/** After it, how far a webhook is that gets nothing is stored: counting what waits for it reads all events behind that. */
+/** How often the progress of a webhook is stored that gets nothing: counting what waits reads all events after it. */
 export const QUIET_SAVE_MS = 300_000;
 const LEASE_MS = 6_000;
 const RENEW_MS = 2_000;
@@ -49,7 +50,7 @@ export class WebhookSender {
   readonly #http: WebhookHttp;
   readonly #lanes = new Map<string, Promise<void>>();
   readonly #sent = new Map<string, number>(SENT_RESULTS.map((result) => [result, 0]));
-  /** Up to which id nothing is for a webhook, by its id and its filter. */
+  /** By id and filter of a webhook: no event up to this id is for it. */
   #quiet = new Map<string, Quiet>();
   readonly #abort = new AbortController();
   #timer: NodeJS.Timeout | undefined;
@@ -73,7 +74,7 @@ export class WebhookSender {
     this.look();
   }
 
-  /** Looks now, and once more if it does already. */
+  /** Looks now; if a look is under way, once more after it. */
   look(): void {
     if (this.#isStopping) return;
     if (this.#looking !== undefined) {
@@ -182,7 +183,7 @@ export class WebhookSender {
       }, RENEW_MS);
       const signal = AbortSignal.any([leaseLost.signal, this.#abort.signal]);
       const from = keyOf(due) === keyOf(dueOf(due, delivery.webhook)) ? this.#fromOf(due) : due.cursor;
-      // A webhook that was changed, or switched off, ends its lane before the next request; another one reads it anew.
+      // If the webhook was changed or switched off, its lane ends before the next request; another lane reads it anew.
       const isStopping = (): boolean => this.#isStopping || isChanged;
       const lane = new WebhookLane(this.#laneDeps(), delivery, from, signal, isStopping);
       await lane.run(delivery.hasWanted);

@@ -6,7 +6,7 @@ const DAYS_MAX = 3_650;
 const daysBefore = (what: string, days: readonly number[]) =>
   list('whole numbers of days, comma-separated', dayCount, {
     default: days,
-    description: `Days before the end of ${what} at which an event tells it, each once; \`0\`: never.`,
+    description: `Days before the end of ${what} at which an event is recorded, once for each; \`0\`: never.`,
   });
 
 export const NOTICE_SETTINGS = {
@@ -17,7 +17,7 @@ export const NOTICE_SETTINGS = {
     { min: 0, max: DAYS_MAX },
     {
       default: 90,
-      description: 'An API key that was not used for so many days is told once; 0: never.',
+      description: 'An event is recorded once for an API key that was not used for this many days; 0: never.',
     },
   ),
 } as const satisfies Record<string, Setting<unknown>>;

@@ -111,7 +111,7 @@ export class EventFeed {
       this.#newest = newest;
       this.#wakeAll();
     } catch {
-      // The database is away, which is told elsewhere; the next poll asks again.
+      // The database is away, which something else reports; the next poll asks again.
     }
   }
 
@@ -149,7 +149,7 @@ export class EventFeed {
           if (batch.events.length === PIECE) isWanted = true;
         }
       } catch {
-        // The database is away, which is told elsewhere; the next wake reads on.
+        // The database is away, which something else reports; the next wake reads on.
       } finally {
         isReading = false;
       }

@@ -103,7 +103,7 @@ async function watch(
   }
   const { oldest, newest } = await events.store.bounds();
   const fromNow = query['since'] === undefined && newest !== '' ? newest : NO_EVENT;
-  // Of another database, or of this one before an older copy of it took its place: it would hide what comes.
+  // The id comes from another database, or from this one before a restore: it would hide all new events.
   const isForeign = lastEventId !== undefined && lastEventId !== NO_EVENT && lastEventId > newest;
   const after = isForeign ? fromNow : (lastEventId ?? fromNow);
   const body = new EventStream(() => clock.monotonicMs());
@@ -136,7 +136,7 @@ function follow(lasting: LastingCall, body: EventStream, reader: FeedReader): vo
       return;
     }
     const { reached } = reader;
-    // Events that its filter left out are behind a reader as well.
+    // The reader has also passed events that its filter leaves out.
     body.write(reached === told ? HEARTBEAT : `${HEARTBEAT.trimEnd()}\nid: ${reached}\n\n`);
     told = reached;
     reader.wake();
@@ -165,7 +165,7 @@ async function filterOf({ repository }: ManagementContext, query: Query): Promis
   if (query['app'] !== undefined) {
     const ref = String(query['app']);
     const found = await repository.read((reader) => reader.findApp(ref));
-    // Events stay when their app goes.
+    // The events of a deleted app are kept.
     const id = found?.id ?? (ID_PATTERN.test(ref) ? ref : undefined);
     if (id === undefined)
       return fail('invalid_query', `The query parameter "app" must name an app; "${ref}" is none`);

@@ -140,7 +140,7 @@ function patternErrors(patterns: readonly string[] = []): FieldError[] {
   );
 }
 
-/** Apps by id or slug. One that was deleted since stays where it is named already. */
+/** Apps by id or slug. A webhook may keep an app that was deleted since. */
 async function appIdsOf(
   references: readonly string[],
   known: readonly string[],
