@@ -149,7 +149,6 @@ export function orderedCertificateFacts(
     .slice(0, max);
 }
 
-/** For metrics. */
 export function certificateMetrics(
   parts: Parts,
   watches: CertificateWatches,

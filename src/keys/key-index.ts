@@ -110,7 +110,6 @@ export class KeyIndexWriter {
     this.#entries++;
   }
 
-  /** Replaces a reference. */
   replace(hash: number, old: number, reference: number): void {
     const place = this.#placeOf(hash, old);
     assert(place > 0, `reference ${old} is not in the index of keys`);

@@ -23,7 +23,6 @@ export class Exposition {
     for (const { labels, value } of values) this.#sample(name, labelText(labels), value);
   }
 
-  /** A gauge with one value. */
   gauge(name: string, help: string, value: number): void {
     this.family('gauge', name, help, [{ labels: {}, value }]);
   }

@@ -44,7 +44,6 @@ export interface RevisionSample {
   readonly errors: readonly (readonly [cause: string, count: number])[];
 }
 
-/** Index of a method in METHODS. */
 export function methodIndex(method: string): number {
   switch (method) {
     case 'GET':

@@ -89,7 +89,6 @@ interface LiveUse {
   readonly refused: number;
 }
 
-/** The export of traces. */
 interface TraceUse {
   readonly exported: number;
   /** Spans for which there was no room. */

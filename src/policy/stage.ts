@@ -91,7 +91,6 @@ export interface Evaluation {
   bothLimitsRefuse: boolean;
   /** Id of an API key that was sent and does not hold here: disabled, expired or another app's; '' otherwise. */
   refusedKeyId: string;
-  /** Its name. */
   refusedKeyName: string;
   /** The client certificate that a policy has looked at; undefined: none has. */
   certificate: SeenCertificate | undefined;

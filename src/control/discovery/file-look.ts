@@ -25,7 +25,6 @@ const SETTLE_MS = 200;
 
 const SCHEMA = jsonSchema(TargetsInputSchema);
 
-/** What was seen of one file. */
 export interface SeenFile {
   /** How the file system described it at the latest look; undefined: it could not be had. */
   stamp: string | undefined;

@@ -25,7 +25,6 @@ export class TrafficRecorder {
     this.#findKeyId = findKeyId;
   }
 
-  /** For each exchange at its end. */
   exchangeEnded(exchange: ExchangeView): void {
     if (!this.#sampler.takes()) return;
     const record = recordOf(exchange, this.#findKeyId);

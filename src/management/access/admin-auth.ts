@@ -40,7 +40,6 @@ interface SessionFacts {
   readonly idleExpiresAt: string;
 }
 
-/** The actor of a token. */
 interface TokenActor extends Actor {
   /** RFC 3339; null: never. */
   readonly expiresAt: string | null;

@@ -257,7 +257,6 @@ export const EVENT_ROWS = [
 ] as const satisfies readonly EventTypeRow[];
 
 export type EventType = (typeof EVENT_ROWS)[number]['type'];
-/** What `data` of a type has. */
 export type EventData<T extends EventType> = Static<
   Extract<(typeof EVENT_ROWS)[number], { type: T }>['data']
 >;

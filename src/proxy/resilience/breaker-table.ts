@@ -26,7 +26,6 @@ export type BreakerEvent = (typeof BREAKER_EVENTS)[number];
 
 export type BreakerRules = Required<Omit<CircuitBreakerSettings, 'probe'>>;
 
-/** The status of a breaker. */
 export interface BreakerStatus {
   readonly state: BreakerState;
   /** Failures in a row, at most FAILURES_MAX. */

@@ -90,7 +90,6 @@ export async function countOf(db: Kysely<Tables>, { name }: CopiedTable): Promis
 export interface Digest {
   /** SHA-256 of all rows of all tables, in hexadecimal. */
   readonly sha256: string;
-  /** Rows of each table. */
   readonly rows: ReadonlyMap<keyof Tables, number>;
 }
 

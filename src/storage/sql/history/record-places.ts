@@ -6,7 +6,6 @@ import type { Kysely } from 'kysely';
 import type { HistoryRecords, HistoryRecordType } from '../../../model/history/config-history.ts';
 import type { RowOf, Tables } from '../kysely-tables.ts';
 
-/** The table of each type of record. */
 export const RECORD_TABLES = {
   app: 'app',
   version: 'version',
