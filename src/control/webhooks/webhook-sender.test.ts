@@ -3,16 +3,11 @@ import { startWebhookReceiver } from '../../../test/support/backends/webhook-rec
 import { at, change } from '../../../test/contract/records.ts';
 import { makeWebhook, noticed } from '../../../test/contract/repository-events.ts';
 import { until } from '../../../test/support/measure/until.ts';
-import { memoryDatabase } from '../../../test/support/programs/memory-database.ts';
+import { memoryDatabase, memoryRepository } from '../../../test/support/programs/memory-database.ts';
 import { Egress } from '../../egress/egress.ts';
 import { createOwnPorts, OwnListeners } from '../../egress/own-listeners.ts';
 import { systemClock } from '../../lib/clock.ts';
 import type { StoredWebhook } from '../../model/events/webhook.ts';
-import { HISTORY_DEFAULTS } from '../../model/history/config-history.ts';
-import { SECRET_PLACES } from '../../policy/secret-places.ts';
-import { migrate } from '../../storage/migrate.ts';
-import { memorySecretBox } from '../../storage/secrets/secret-key.ts';
-import { createSqlRepository } from '../../storage/sql/repository.ts';
 import { QUIET_SAVE_MS, WebhookSender } from './webhook-sender.ts';
 
 const unexpected = (fields: object): void => expect.fail(JSON.stringify(fields));
@@ -21,17 +16,7 @@ afterEach(() => end());
 
 async function start(webhook: StoredWebhook) {
   const db = memoryDatabase();
-  await migrate(db, systemClock);
-  const repository = createSqlRepository({
-    driver: 'sqlite',
-    write: db,
-    read: db,
-    assertPresent: () => {},
-    groupWritesMax: 1,
-    history: HISTORY_DEFAULTS,
-    clock: systemClock,
-    secrets: { box: memorySecretBox(), places: SECRET_PLACES },
-  });
+  const repository = await memoryRepository(db);
   await change(repository, (writer) => writer.insertWebhook(webhook));
   const time = { laterMs: 0 };
   const sender = new WebhookSender({

@@ -4,7 +4,6 @@
  */
 import { DatabaseSync } from 'node:sqlite';
 import { expect, test } from 'vitest';
-import { SECRET_PLACES } from '../../policy/secret-places.ts';
 import {
   at,
   change,
@@ -17,13 +16,8 @@ import {
   type Fixture,
 } from '../../../test/contract/records.ts';
 import { makeWebhook, noticed } from '../../../test/contract/repository-events.ts';
-import { memoryDatabase } from '../../../test/support/programs/memory-database.ts';
-import { systemClock } from '../../lib/clock.ts';
-import { HISTORY_DEFAULTS } from '../../model/history/config-history.ts';
-import { migrate } from '../migrate.ts';
+import { memoryDatabase, memoryRepository } from '../../../test/support/programs/memory-database.ts';
 import type { Repository } from '../repository.ts';
-import { memorySecretBox } from '../secrets/secret-key.ts';
-import { createSqlRepository } from './repository.ts';
 
 /** Statements that must see every row, each for the `total` of a list page. */
 const WHOLE_TABLE = [
@@ -191,17 +185,7 @@ test('every statement finds its rows by an index', async () => {
   const connection = new DatabaseSync(':memory:');
   const statements = new Set<string>();
   const db = memoryDatabase(connection, (event) => void statements.add(event.query.sql));
-  await migrate(db, systemClock);
-  const repository = createSqlRepository({
-    driver: 'sqlite',
-    write: db,
-    read: db,
-    assertPresent: () => {},
-    groupWritesMax: 1,
-    history: HISTORY_DEFAULTS,
-    clock: systemClock,
-    secrets: { box: memorySecretBox(), places: SECRET_PLACES },
-  });
+  const repository = await memoryRepository(db);
   const there = await seed(repository);
   statements.clear();
   await useEverything(repository, there);

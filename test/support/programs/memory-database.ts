@@ -2,8 +2,13 @@
 import { DatabaseSync } from 'node:sqlite';
 import { Kysely, type LogEvent } from 'kysely';
 import { systemClock } from '../../../src/lib/clock.ts';
+import { migrate } from '../../../src/storage/migrate.ts';
+import { memorySecretBox } from '../../../src/storage/secrets/secret-key.ts';
+import { SECRET_PLACES } from '../../../src/policy/secret-places.ts';
+import { HISTORY_DEFAULTS } from '../../../src/model/history/config-history.ts';
+import { createSqlRepository } from '../../../src/storage/sql/repository.ts';
 import { nodeSqliteDialect } from '../../../src/storage/sqlite/node-sqlite-dialect.ts';
-import { StorageUnavailable } from '../../../src/storage/repository.ts';
+import { StorageUnavailable, type Repository } from '../../../src/storage/repository.ts';
 import type { Tables } from '../../../src/storage/sql/kysely-tables.ts';
 import { isBusy, mapSqliteError } from '../../../src/storage/sqlite/sqlite-errors.ts';
 
@@ -24,5 +29,20 @@ export function memoryDatabase(
       clock: systemClock,
     }),
     log,
+  });
+}
+
+/** The repository on such a database, with all tables. */
+export async function memoryRepository(db: Kysely<Tables>): Promise<Repository> {
+  await migrate(db, systemClock);
+  return createSqlRepository({
+    driver: 'sqlite',
+    write: db,
+    read: db,
+    assertPresent: () => {},
+    groupWritesMax: 1,
+    history: HISTORY_DEFAULTS,
+    clock: systemClock,
+    secrets: { box: memorySecretBox(), places: SECRET_PLACES },
   });
 }
