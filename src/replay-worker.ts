@@ -13,6 +13,7 @@ import { viaHops } from './http/fields/forwarded.ts';
 import { httpDate, systemClock } from './lib/clock.ts';
 import { requestIds } from './lib/ids.ts';
 import { messageOf } from './lib/error-message.ts';
+import { policySettings } from './control/workers/policy-settings.ts';
 import { SharedConcurrencyStore } from './limits/concurrency.ts';
 import { SharedMemoryLimitStore } from './limits/local/local-store.ts';
 import type { ConfigChange } from './model/config.ts';
@@ -176,16 +177,8 @@ function dependenciesWith(keys: KeyDirectory, trust: TrustDirectory): PolicyDepe
     limits,
     concurrency,
     keys,
-    jwtDefaults: settings.jwt,
+    ...policySettings(settings),
     trust,
-    globals:
-      settings.rateLimit === undefined
-        ? undefined
-        : { requests: settings.rateLimit.requests, windowSeconds: settings.rateLimit.windowSecs },
-    perIp: settings.perIpRateLimit,
-    ipv6PrefixBits: settings.ipv6PrefixBits,
-    authFailuresPerMinute: settings.proxy.authFailuresPerMinute,
-    maxBodyBytes: settings.proxy.maxBodyBytes,
     egress,
     onAuth: nothing,
     onLimit: nothing,

@@ -12,6 +12,7 @@ import { viaHops } from './http/fields/forwarded.ts';
 import { httpDate, systemClock } from './lib/clock.ts';
 import { requestIds } from './lib/ids.ts';
 import { messageOf } from './lib/error-message.ts';
+import { policySettings } from './control/workers/policy-settings.ts';
 import { SharedConcurrencyStore } from './limits/concurrency.ts';
 import { createAccessLog } from './observe/access-log.ts';
 import { createLogger, gapLine } from './observe/log.ts';
@@ -202,16 +203,8 @@ const policyDependencies: PolicyDependencies = {
   limits: limits.store,
   concurrency: new SharedConcurrencyStore(limitMemory.concurrency, limitMemory.hashKey, workerNumber),
   keys,
-  jwtDefaults: settings.jwt,
+  ...policySettings(settings),
   trust,
-  globals:
-    settings.rateLimit === undefined
-      ? undefined
-      : { requests: settings.rateLimit.requests, windowSeconds: settings.rateLimit.windowSecs },
-  perIp: settings.perIpRateLimit,
-  ipv6PrefixBits: settings.ipv6PrefixBits,
-  authFailuresPerMinute: settings.proxy.authFailuresPerMinute,
-  maxBodyBytes: settings.proxy.maxBodyBytes,
   egress,
   onAuth: (outcome) => metrics.auth(outcome),
   onLimit: (admitted, kind) => metrics.limiter(kind, admitted),

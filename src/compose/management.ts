@@ -1,5 +1,6 @@
 /** Wires the management API to the running gateway. */
 import { lookup } from 'node:dns/promises';
+import { globalsOf, policySettings } from '../control/workers/policy-settings.ts';
 import { peerList } from '../egress/blocks.ts';
 import { normaliseAddress } from '../http/address.ts';
 import { SharedConcurrencyStore } from '../limits/concurrency.ts';
@@ -12,7 +13,6 @@ import type { ManagementListening } from '../management/listening.ts';
 import { createManagementServer, type ManagementDependencies } from '../management/server.ts';
 import type { OwnListener } from '../management/try/send-request.ts';
 import type { WriteDependencies } from '../management/write/write.ts';
-import type { RateLimitGlobals } from '../policy/dependencies.ts';
 import type { EventUse } from '../observe/event-metrics.ts';
 import { renderMetrics } from '../observe/prometheus.ts';
 import { createPolicyCompiler } from '../policy/compile-policy.ts';
@@ -313,25 +313,14 @@ function checkingCompiler({ settings, limitMemory, clock, egress }: Parts): Poli
       findPresentedKey: () => undefined,
       generation: 0,
     },
-    jwtDefaults: settings.jwt,
+    ...policySettings(settings),
     trust: new TrustStore(),
-    globals: globalsOf(settings),
-    perIp: settings.perIpRateLimit,
-    ipv6PrefixBits: settings.ipv6PrefixBits,
-    authFailuresPerMinute: settings.proxy.authFailuresPerMinute,
-    maxBodyBytes: settings.proxy.maxBodyBytes,
     egress,
     onAuth: nothing,
     onLimit: nothing,
     onJwksFailure: nothing,
     onJwksKeySkipped: nothing,
   });
-}
-
-export function globalsOf({ rateLimit }: Settings): RateLimitGlobals | undefined {
-  return rateLimit === undefined
-    ? undefined
-    : { requests: rateLimit.requests, windowSeconds: rateLimit.windowSecs };
 }
 
 /** The workers send their shadow counts before they answer with their metrics, so both calls see every request so far. */

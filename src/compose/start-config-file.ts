@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import { configFileApply } from '../control/config-file/apply-config-file.ts';
 import { ConfigFile } from '../control/config-file/config-file.ts';
 import { createWritePath, type WriteDependencies } from '../management/write/write.ts';
-import { globalsOf } from './management.ts';
+import { globalsOf } from '../control/workers/policy-settings.ts';
 import type { Parts } from './parts.ts';
 import { StartError } from './start-error.ts';
 
