@@ -3,6 +3,7 @@
  * spread over files, which is how a team keeps one file for each app or for each version; every field, endpoint and
  * key is given once. The same thing in two files is a problem that names both places, also when both say the same.
  */
+import { isObject } from '../lib/is-object.ts';
 import { escapeToken, type DeclaredDocument, type Place, type Problem } from './yaml-reader.ts';
 
 /** Which members of an object are collections of named things, and what those have in turn. */
@@ -125,8 +126,4 @@ function start({ file }: DeclaredDocument): Place {
 /** `file:line:column`, as editors and terminals link it. */
 export function text({ file, line, column }: Place): string {
   return `${file}:${line}:${column}`;
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -14,6 +14,7 @@ import {
   writeSync,
 } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { isObject } from '../../lib/is-object.ts';
 import { CliError, type CliIo } from '../io.ts';
 
 export interface Context {
@@ -145,10 +146,6 @@ function parse(path: string, text: string): Contexts {
 function isContext(value: unknown): value is Context {
   if (!isObject(value) || typeof value['server'] !== 'string') return false;
   return ['token', 'ca'].every((name) => value[name] === undefined || typeof value[name] === 'string');
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function codeOf(error: unknown): string {

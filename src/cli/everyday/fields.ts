@@ -3,6 +3,7 @@
  * follows from the schema of its field: `default_policy.rate_limit.requests=10` sets a number, `name=10` a text. Pure
  * but for files that a value names.
  */
+import { isObject } from '../../lib/is-object.ts';
 import type { JsonSchema } from '../../model/json-schema.ts';
 import { CliError, printable } from '../io.ts';
 
@@ -128,8 +129,4 @@ export function merged(first: Fields, second: Readonly<Fields>): Fields {
     both[name] = isObject(known) && isObject(value) ? merged(known, value) : value;
   }
   return both;
-}
-
-function isObject(value: unknown): value is Fields {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

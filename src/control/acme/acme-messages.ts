@@ -2,6 +2,7 @@
  * What an ACME directory answers (RFC 8555 sections 7.1 and 6.7), read strictly from text of the network: what is needed
  * is checked, the rest is ignored. Pure functions.
  */
+import { isObject } from '../../lib/is-object.ts';
 import { DirectoryUnavailable, shown, type HttpAnswer } from './directory-http.ts';
 
 const URL_LENGTH_MAX = 2_048;
@@ -196,9 +197,6 @@ function objectOf(text: string, what: string): Json {
   if (!isObject(value)) throw junk(`${what} that is no object`);
   return value;
 }
-
-const isObject = (value: unknown): value is Json =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 function listIn(json: Json, field: string): readonly unknown[] {
   const list = json[field];

@@ -4,6 +4,7 @@
  * read besides the document itself. What cannot be read becomes a note.
  */
 import { upgrade } from '@scalar/openapi-upgrader';
+import { isObject } from '../../lib/is-object.ts';
 
 export interface OpenApiOperation {
   readonly method: string;
@@ -174,8 +175,4 @@ function textOf(value: unknown): string {
 
 function asObject(value: unknown): Json {
   return isObject(value) ? value : {};
-}
-
-function isObject(value: unknown): value is Json {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

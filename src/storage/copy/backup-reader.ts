@@ -6,6 +6,7 @@
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { createGunzip } from 'node:zlib';
+import { isObject } from '../../lib/is-object.ts';
 import { MIGRATIONS } from '../migrate.ts';
 import { StorageRefused } from '../repository.ts';
 import { BACKUP_FORMAT, type BackupEnd, type BackupHeader } from './backup-format.ts';
@@ -209,8 +210,4 @@ function asRefusal(error: unknown, refuse: Refuse): unknown {
   if (error instanceof SyntaxError || error instanceof TypeError) return refuse('it is damaged', error);
   if (typeof code === 'string') return refuse(code, error);
   return error;
-}
-
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -1,0 +1,4 @@
+/** Whether a value from JSON or YAML is an object: neither an array nor null. */
+export function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
