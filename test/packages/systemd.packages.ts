@@ -64,10 +64,10 @@ async function typed(script: string): Promise<string> {
 }
 
 it('the page goes from the package to an alert', { timeout: ALERT_MS }, async () => {
-  for (const { line, script, expected = '...' } of stepsOf(readFileSync(PAGE, 'utf8'))) {
+  for (const { line, script, expected } of stepsOf(readFileSync(PAGE, 'utf8'))) {
     const printed = await typed(script);
     expect(
-      isPrinted(expected, printed),
+      expected === undefined || isPrinted(expected, printed),
       `line ${line}: expected\n${expected}\nbut it printed\n${printed}\n${errors()}`,
     ).toBe(true);
   }
@@ -131,11 +131,13 @@ wc -l < refused.txt`);
   expect(failures).toBe('inactive\nactive\n0\n');
 });
 
-it('is gone after a purge', async () => {
-  await typed(`systemctl stop headgate@b
-apt-get purge -y -qq headgate > /dev/null
+it('is gone after a purge, with the instances that run', async () => {
+  await typed(`apt-get purge -y -qq headgate > /dev/null
 test ! -e /var/lib/headgate
 test ! -e /etc/headgate
 test ! -e /usr/share/headgate`);
-  expect(await typed("systemctl list-units --all --plain --no-legend 'headgate*'")).toBe('');
+  const left = await typed(`pgrep --full --list-full headgate || true
+find /etc/systemd/system -name 'headgate*'
+systemctl list-units --all --plain --no-legend 'headgate*'`);
+  expect(left).toBe('');
 });
