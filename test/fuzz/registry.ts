@@ -11,6 +11,7 @@ import { grpcMessagesFuzzer } from './grpc-messages.ts';
 import { findHeadEndFuzzer, requestHeadFuzzer, responseHeadFuzzer, splitFuzzer } from './heads.ts';
 import { hpackFuzzer } from './hpack.ts';
 import { http2RequestFuzzer, http2TrailersFuzzer } from './http2.ts';
+import { http2ClientsFuzzer, http2ResponsesFuzzer } from './http2-clients.ts';
 import { http2FramesFuzzer } from './http2-frames.ts';
 import { pathFuzzer } from './paths.ts';
 import { proxyHeaderFuzzer } from './proxy-headers.ts';
@@ -31,6 +32,8 @@ export const fuzzers: readonly Fuzzer[] = [
   http2RequestFuzzer,
   http2TrailersFuzzer,
   http2FramesFuzzer,
+  http2ClientsFuzzer,
+  http2ResponsesFuzzer,
   hpackFuzzer,
   proxyHeaderFuzzer,
   grpcMessagesFuzzer,

@@ -11,20 +11,11 @@ import { run } from '../support/programs/programs.ts';
 import { goModule } from './programs/install.ts';
 import { startInteropGateway, type InteropGateway } from './programs/interop-gateway.ts';
 
-/** By the title of the case. The frames and the states of streams are those of nghttp2, which Node has. */
+/** By the title of the case. */
 const KNOWN: Readonly<Record<string, string>> = {
   'Sends invalid connection preface': 'a port without TLS answers what is no preface in HTTP/1.1, with 400',
-  'closed: Sends a DATA frame after sending RST_STREAM frame': 'nghttp2 drops it: it may have been under way',
-  'closed: Sends a HEADERS frame after sending RST_STREAM frame': 'nghttp2 drops it',
-  'closed: Sends a DATA frame': 'nghttp2 drops it',
-  'closed: Sends a HEADERS frame': 'nghttp2 drops it',
-  'Sends stream identifier that is numerically smaller than previous':
-    'nghttp2 takes it for one that was closed',
+  'Sends HEADERS frame that depend on itself': 'RFC 9113 has no priorities; they are ignored',
   'Sends PRIORITY frame that depend on itself': 'RFC 9113 has no priorities; they are ignored',
-  'Sends a PRIORITY frame with 0x0 stream identifier': 'RFC 9113 has no priorities; they are ignored',
-  'Sends a PING frame with ACK': 'Node ends a connection whose PING has no request',
-  'Sends multiple WINDOW_UPDATE frames increasing the flow control window to above 2^31-1 on a stream':
-    'Node ends the connection, not only the stream',
 };
 
 let origin: Awaited<ReturnType<typeof startOrigin>> | undefined;

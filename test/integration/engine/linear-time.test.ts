@@ -13,7 +13,7 @@ import { canonicalHost, parseHostEntry } from '../../../src/http/fields/host-nam
 import { isHostAndPort } from '../../../src/http/fields/host.ts';
 import { climbsOut, isPlainPath, lenientPath } from '../../../src/http/paths/lenient-path.ts';
 import { FrameReader } from '../../../src/http/http2/frame-reader.ts';
-import { frameHead, FrameType } from '../../../src/http/http2/frames.ts';
+import { frameHead, FrameType, PREFACE } from '../../../src/http/http2/frames.ts';
 import { HpackDecoder } from '../../../src/http/http2/hpack/decoder.ts';
 import { RequestHead } from '../../../src/http/heads/request-head.ts';
 import { ResponseHead } from '../../../src/http/heads/response-head.ts';
@@ -41,6 +41,9 @@ import { describedHead } from '../../../src/explain/described-request.ts';
 import { isSecretName, recordedQuery } from '../../../src/explain/redact.ts';
 import { ExplainSocket } from '../../../src/explain/described-socket.ts';
 import { readClientHello } from '../../../src/proxy/downstream/tls/client-hello.ts';
+import { ClientWire, type WireOwner } from '../../../src/proxy/downstream/http2/client-wire.ts';
+import type { FrameSocket } from '../../../src/proxy/downstream/client-socket.ts';
+import { responseBlock } from '../../../src/proxy/downstream/http2/response-block.ts';
 import { http1Request, http1Trailers } from '../../../src/proxy/downstream/http2/http2-request.ts';
 import { isProtocolAskedFor, tunnelledProtocol } from '../../../src/http/fields/switch-protocol.ts';
 import { HostIndex } from '../../../src/config/lookup/host-index.ts';
@@ -269,6 +272,9 @@ const distinct = (bytes: number, make: (index: number) => string): string[] =>
 const UNLIMITED_SECTION = { listBytesMax: Infinity, fieldsMax: Infinity };
 const ignore = (): void => undefined;
 
+const NO_SOCKET = { writeText: () => true, needsDrain: false } as unknown as FrameSocket;
+const NO_OWNER = new Proxy({} as WireOwner, { get: () => ignore });
+
 function readFrames(bytes: Buffer, pieceBytes = 1): void {
   const reader = new FrameReader({
     onDataFrame: ignore,
@@ -349,6 +355,39 @@ const OTHERS: readonly (readonly [name: string, prepare: Prepare])[] = [
           : frameHead(1024, FrameType.continuation, 0, 1) + ' '.repeat(1024),
       ).join('');
       return () => readFrames(Buffer.from(text, 'latin1'));
+    },
+  ],
+  [
+    'fields of an HTTP/2 response',
+    (bytes) => {
+      const lines = distinct(bytes, (index) => `X-Name: ${index} \r\n`).join('');
+      const text = `HTTP/1.1 200 OK\r\n${lines}`;
+      return () => expect(responseBlock(text, 0, text.length)?.status).toBe(200);
+    },
+  ],
+  [
+    'white space in a field of an HTTP/2 response',
+    (bytes) => {
+      const text = `HTTP/1.1 200 OK\r\nx: ${' '.repeat(bytes)}a${' '.repeat(bytes)}\r\n`;
+      return () => expect(responseBlock(text, 0, text.length)?.status).toBe(200);
+    },
+  ],
+  [
+    'requests of HTTP/2 that are malformed',
+    (bytes) => {
+      const block = '\x82\x84';
+      const one = (id: number): string => frameHead(block.length, FrameType.headers, 5, id) + block;
+      const count = Math.ceil(bytes / one(1).length);
+      const text =
+        PREFACE +
+        frameHead(0, FrameType.settings, 0, 0) +
+        Array.from({ length: count }, (_, n) => one(2 * n + 1)).join('');
+      const received = Buffer.from(text, 'latin1');
+      return () => {
+        const wire = new ClientWire(NO_SOCKET, NO_OWNER, { ...UNLIMITED, http2Websockets: true });
+        wire.read(received);
+        expect(wire.openCount).toBe(0);
+      };
     },
   ],
   [

@@ -16,7 +16,7 @@ import { TEXT_BODY_BYTES_MAX } from '../../options.ts';
 import { latin1Text } from '../../../http/latin1.ts';
 import { retainedCopy } from '../../io/write-backlog.ts';
 import type { ClientSocket, ClientSocketEvents } from '../client-socket.ts';
-import { STREAM_WINDOW_BYTES, TURN_BYTES, type ClientWire, type WireStream } from './client-wire.ts';
+import { TURN_BYTES, type ClientWire, type WireStream } from './client-wire.ts';
 import type { Http2Guard } from './http2-guard.ts';
 import type { ReadRequest } from './request-sections.ts';
 import { responseBlock, trailersBlock } from './response-block.ts';
@@ -439,9 +439,7 @@ export class Http2ClientSocket implements ClientSocket, WireStream {
   #forgoRest(): void {
     this.#events?.onFlushed();
     setImmediate(() => {
-      if (!this.#isOpen || this.isEndSeen) return;
-      this.#host.guard.onBodyUnwanted(STREAM_WINDOW_BYTES);
-      this.#reset(ErrorCode.none);
+      if (!this.isEndSeen) this.#reset(ErrorCode.none);
     });
   }
 
@@ -454,6 +452,9 @@ export class Http2ClientSocket implements ClientSocket, WireStream {
   #reset(code: number): void {
     if (!this.#isOpen) return;
     this.#isOpen = false;
+    const isOfClient = code !== ErrorCode.none && code !== ErrorCode.internal;
+    // What the client may still send before it learns of it.
+    if (!isOfClient && !this.isEndSeen) this.#host.guard.onBodyUnwanted(this.ownWindow);
     this.#host.wire.reset(this, code);
     this.#leave();
   }

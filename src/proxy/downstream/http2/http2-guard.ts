@@ -57,8 +57,6 @@ const FRAME_HEAD_BYTES = 9;
 const MESSAGE_BYTES_MIN = 5;
 /** Frame headers, priority, padding and a generous HPACK block of one request, in addition to its fields. */
 const REQUEST_BYTES = 1024;
-/** A client may have sent this much of a body before it learns that the body is not read. */
-export const UNWANTED_BODY_BYTES = 64 * 1024;
 
 export class Http2Guard {
   readonly #resets: Budget;
@@ -93,7 +91,7 @@ export class Http2Guard {
   }
 
   /** The gateway does not read the rest of a body. @param bytes that may be on their way */
-  onBodyUnwanted(bytes = UNWANTED_BODY_BYTES): void {
+  onBodyUnwanted(bytes: number): void {
     this.#earnedBytes += bytes;
   }
 

@@ -49,10 +49,10 @@ function encodeLines(text: string, start: number, facts: { contentLength: number
     const name = text.slice(from, colon);
     const encoded = names.get(name) ?? learn(name);
     if (encoded === undefined) return undefined;
-    from = end + 2;
-    if (encoded === '') continue;
     const value = valueIn(text, colon + 1, end);
     if (value === undefined) return undefined;
+    from = end + 2;
+    if (encoded === '') continue;
     if (encoded === CONTENT_LENGTH) facts.contentLength = Number(value);
     block += encoded + encodeText(value);
   }
