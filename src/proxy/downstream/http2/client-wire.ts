@@ -2,9 +2,10 @@
  * The frames of one client's HTTP/2 connection, as its server (RFC 9113): streams by their numbers, settings of both
  * sides, and flow control. Of what the client breaks, some ends a stream and some the connection (section 5.4), as the
  * RFC says. The window of a stream is given back as its request is passed on; that of the connection at once, so that
- * streams that wait do not block others, up to a bound for what all of them hold.
+ * streams that wait do not block others, up to a bound for what all of them hold
+ * (request-window.ts).
  *
- * Owns the open streams, the last ones that were closed, the windows, the settings of the client, and which streams wait
+ * Owns the open streams, the last ones that were closed, the windows of streams, the settings of the client, and which streams wait
  * to send.
  */
 import { FrameReader, type FrameReceiver } from '../../../http/http2/frame-reader.ts';
@@ -30,16 +31,11 @@ import { EMPTY_TABLE } from '../../../http/http2/hpack/encoder.ts';
 import { latin1Text } from '../../../http/latin1.ts';
 import type { FrameSocket } from '../client-socket.ts';
 import { ClosedStreams } from './closed-streams.ts';
+import { RequestWindow, STREAM_WINDOW_BYTES } from './request-window.ts';
 import { listBytesMax, RequestSections, type ReadRequest, type SectionOptions } from './request-sections.ts';
 
 /** SETTINGS_MAX_CONCURRENT_STREAMS. */
 export const STREAMS_MAX = 100;
-/** SETTINGS_INITIAL_WINDOW_SIZE: bytes of a request that a stream holds when its backend does not read. */
-export const STREAM_WINDOW_BYTES = 256 * 1024;
-/** Of the whole connection. */
-const SESSION_WINDOW_BYTES = 1024 * 1024;
-/** What all streams hold before the window of the connection stays closed. */
-const HELD_BYTES_MAX = 4 * 1024 * 1024;
 /** What one stream sends before the others that wait have had their turn. */
 export const TURN_BYTES = 64 * 1024;
 /** Frames other than content for a client that does not read; beyond it, nothing more is read from it. */
@@ -105,10 +101,7 @@ export class ClientWire implements FrameReceiver {
   #initialWindow = WINDOW_BYTES;
   /** What may be sent. */
   #window = WINDOW_BYTES;
-  /** What the client may send. */
-  #ownWindow = SESSION_WINDOW_BYTES;
-  /** Bytes of requests that wait in streams. */
-  #held = 0;
+  readonly #requestWindow = new RequestWindow();
   /** The table of the encoder has to be named empty in the next section. */
   #namesTable = true;
   #hasSettings = false;
@@ -148,7 +141,8 @@ export class ClientWire implements FrameReceiver {
       [Setting.maxHeaderListSize, listBytesMax(this.#options)],
     ];
     if (this.#options.http2Websockets) settings.push([Setting.enableConnectProtocol, 1]);
-    this.#write(settingsFrame(settings) + windowUpdateFrame(0, SESSION_WINDOW_BYTES - WINDOW_BYTES));
+    const { firstUpdate } = this.#requestWindow;
+    this.#write(settingsFrame(settings) + (firstUpdate > 0 ? windowUpdateFrame(0, firstUpdate) : ''));
   }
 
   read(bytes: Buffer): void {
@@ -299,13 +293,13 @@ export class ClientWire implements FrameReceiver {
 
   /** Bytes of a request wait in their stream. */
   hold(bytes: number): void {
-    this.#held += bytes;
+    this.#requestWindow.hold(bytes);
   }
 
   /** They wait no longer. */
   unhold(bytes: number): void {
-    this.#held -= bytes;
-    this.#topUp();
+    this.#requestWindow.unhold(bytes);
+    this.openWindow();
   }
 
   /** So many bytes of a request were passed on. */
@@ -317,19 +311,18 @@ export class ClientWire implements FrameReceiver {
     stream.owed = 0;
   }
 
-  #topUp(): void {
-    if (this.#ownWindow >= SESSION_WINDOW_BYTES / 2 || this.#held > HELD_BYTES_MAX) return;
-    this.#write(windowUpdateFrame(0, SESSION_WINDOW_BYTES - this.#ownWindow));
-    this.#ownWindow = SESSION_WINDOW_BYTES;
+  /** That of the connection. Also called from time to time, since it depends on what other clients hold. */
+  openWindow(): void {
+    const update = this.#requestWindow.open();
+    if (update > 0) this.#write(windowUpdateFrame(0, update));
   }
 
   // What the client sends.
 
   onDataFrame(id: number, length: number, content: number): void {
     if (!this.#mayHaveFrames(id)) return;
-    this.#ownWindow -= length;
-    if (this.#ownWindow < 0) return this.onFrameError(ErrorCode.flowControl);
-    this.#topUp();
+    if (!this.#requestWindow.receive(length)) return this.onFrameError(ErrorCode.flowControl);
+    this.openWindow();
     const stream = this.#streams.get(id);
     this.#target = stream;
     if (stream === undefined) return this.#onStray(id);

@@ -303,6 +303,7 @@ export class Http2Connection
     }
     if (this.#phase === 'ended') return;
     this.#guardBytes();
+    if (this.#busy.size > 0) this.wire.openWindow();
     const headDeadlineMs = this.#headWait?.deadlineMs ?? Infinity;
     if (nowMs >= headDeadlineMs) return this.#calm();
     if (this.#busy.size === 0 && nowMs - this.#idleSinceMs >= IDLE_STREAMS_MS) this.#restStreams();
