@@ -1,6 +1,11 @@
 /** Calls of the management API of a running gateway, for commands. A refusal becomes a `CliError` with all it says. */
 import type { IncomingMessage } from 'node:http';
-import { resolveConnection, type Connection, type ServerFlags } from './connection/server-flags.ts';
+import {
+  resolveConnection,
+  socketPathOf,
+  type Connection,
+  type ServerFlags,
+} from './connection/server-flags.ts';
 import { readText, send, type Transport } from './connection/transport.ts';
 import { CliError, printable, type CliIo } from './io.ts';
 
@@ -136,9 +141,12 @@ function transportOf(
   body: unknown,
 ): Transport {
   const text = body === undefined ? undefined : JSON.stringify(body);
+  const socketPath = socketPathOf(server);
   return {
     method,
-    url: new URL(server + path),
+    server,
+    url: new URL((socketPath === undefined ? server : 'http://localhost') + path),
+    ...(socketPath !== undefined && { socketPath }),
     ca,
     silenceMs: timeoutMs,
     headers: {

@@ -1,5 +1,7 @@
 /** Wires the management API to the running gateway. */
 import { lookup } from 'node:dns/promises';
+import { rmSync } from 'node:fs';
+import { unixSocketProblem } from '../control/unix-socket/unix-listener.ts';
 import { globalsOf, policySettings } from '../control/workers/policy-settings.ts';
 import { peerList } from '../egress/blocks.ts';
 import { normaliseAddress } from '../http/address.ts';
@@ -256,12 +258,24 @@ export async function listenForManagement(
   management: ManagementListening,
   settings: Settings,
 ): Promise<number> {
-  const { host, port } = settings.server;
+  const { host, port, unixSocket: path, unixSocketMode } = settings.server;
+  let bound: number;
   try {
-    return (await management.listen(host, port)).port;
+    bound = (await management.listen(host, port)).port;
   } catch (error) {
     throw startError(`Cannot listen for management on ${host}:${port}`, error);
   }
+  if (path === undefined) return bound;
+  try {
+    const problem = await unixSocketProblem(path);
+    if (problem !== undefined) throw new Error(problem);
+    // A killed gateway has left it.
+    rmSync(path, { force: true });
+    await management.listenOnPath(path, unixSocketMode);
+  } catch (error) {
+    throw startError(`Cannot listen for management on ${path}`, error);
+  }
+  return bound;
 }
 
 function readiness(

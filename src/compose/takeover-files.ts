@@ -116,8 +116,12 @@ export async function assertAlone(
       throw startError(`Cannot listen for ${what} on ${address.host}:${address.port}`, error);
     }
   }
-  const hasFile = proxy.unixSocket !== undefined && proxy.unixSocket !== 'systemd';
-  const problem = !hasFile ? undefined : await unixSocketProblem(proxy.unixSocket);
-  if (problem !== undefined)
-    throw new StartError(`Cannot listen for traffic on ${proxy.unixSocket}: ${problem}`);
+  const sockets = [
+    ['management', server.unixSocket],
+    ['traffic', proxy.unixSocket === 'systemd' ? undefined : proxy.unixSocket],
+  ] as const;
+  for (const [what, path] of sockets) {
+    const problem = path === undefined ? undefined : await unixSocketProblem(path);
+    if (problem !== undefined) throw new StartError(`Cannot listen for ${what} on ${path}: ${problem}`);
+  }
 }

@@ -4,4 +4,4 @@
  */
 const http = process.getBuiltinModule('node:http');
 
-export const { STATUS_CODES, request } = http;
+export const { createServer, STATUS_CODES, request } = http;

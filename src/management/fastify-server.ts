@@ -20,11 +20,11 @@ import type { ConsoleFiles } from './console/console-files.ts';
 import { isConsoleRequest, sendConsole } from './console/console-pages.ts';
 import type { CertificateTexts } from './listening.ts';
 import type { Actors } from './serve-operation.ts';
+import { HEAD_BYTES_MAX } from './management-socket.ts';
 
 const REQUEST_TIMEOUT_MS = 30_000;
 const HEADERS_TIMEOUT_MS = 10_000;
 const KEEPALIVE_TIMEOUT_MS = 72_000;
-const HEAD_BYTES_MAX = 16_384;
 const CONNECTIONS_MAX = 1_024;
 
 /** Called every few seconds by machines; logged at `info` only when the answer is not 200. */

@@ -7,6 +7,7 @@ import { once } from 'node:events';
 import type { FastifyInstance } from 'fastify';
 import { fail } from './api/failure.ts';
 import { sendFailure } from './api/send.ts';
+import { ManagementSocket } from './management-socket.ts';
 
 /** PEM texts. */
 export interface CertificateTexts {
@@ -29,7 +30,12 @@ interface MaybeTlsServer {
 export interface ManagementListening {
   /** Rejects when the address cannot be bound. @param port 0 for any free one */
   listen(host: string, port: number): Promise<{ readonly port: number }>;
-  /** Closes the port and the connections, after running requests had a moment to finish. */
+  /**
+   * Listens on a Unix socket as well, without TLS. Rejects with the system's error.
+   * @param path at which there is no file @param mode of the file, such as 0o600
+   */
+  listenOnPath(path: string, mode: number): Promise<void>;
+  /** Closes the port, the socket and the connections, after running requests had a moment to finish. */
   suspend(): Promise<void>;
   /** Opens the port again. Rejects when another process has it. */
   resume(): Promise<void>;
@@ -48,12 +54,16 @@ export function managementListening(
   const { server: http } = server;
   let suspended = false;
   let address: { readonly host: string; readonly port: number } | undefined;
+  const unix = new ManagementSocket(server);
   server.addHook('onRequest', async (request, reply) => {
     if (!suspended) return undefined;
     return sendFailure(request, reply, fail('handing_over', 'Another process is taking over; ask again'));
   });
   const withinGrace = async (closing: Promise<unknown>): Promise<void> => {
-    const deadline = setTimeout(() => http.closeAllConnections(), closeGraceMs);
+    const deadline = setTimeout(() => {
+      http.closeAllConnections();
+      unix.cutOff();
+    }, closeGraceMs);
     try {
       await closing;
     } finally {
@@ -69,19 +79,21 @@ export function managementListening(
       address = { host, port: typeof bound === 'object' && bound !== null ? bound.port : port };
       return { port: address.port };
     },
+    listenOnPath: (path, mode) => unix.listen(path, mode),
     async suspend() {
       if (suspended) return;
       suspended = true;
       streams.forEach((each) => each.close());
-      const closed = closePort();
+      const ended = Promise.all([closePort(), unix.close()]);
       http.closeIdleConnections();
-      await withinGrace(closed);
+      await withinGrace(ended);
     },
     async resume() {
       if (!suspended || address === undefined) return;
       const listening = once(http, 'listening');
       http.listen(address);
       await listening;
+      await unix.reopen();
       streams.forEach((each) => each.reopen());
       suspended = false;
     },
@@ -92,7 +104,7 @@ export function managementListening(
       // Fastify would fail to close a port that is closed.
       streams.forEach((each) => each.close());
       const isOpen = http.listening || address === undefined;
-      await withinGrace(isOpen ? server.close() : closePort());
+      await withinGrace(Promise.all([isOpen ? server.close() : closePort(), unix.close()]));
     },
   };
 }

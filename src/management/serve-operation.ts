@@ -19,6 +19,7 @@ import { sendAnswer, sendFailure } from './api/send.ts';
 import type { ManagementStatus } from './context.ts';
 import { STALE_HEADER } from './crud/reading.ts';
 import { NO_NOTE, readWriteNote } from './write/write-note.ts';
+import { isUnixClient } from './management-socket.ts';
 
 /** The caller of public operations. */
 const ANONYMOUS: Actor = { id: 'anonymous', name: 'anonymous', role: 'viewer' };
@@ -129,7 +130,8 @@ export function addressOf(
 ): string {
   const forwarded = headers['x-forwarded-for'];
   const list = Array.isArray(forwarded) ? forwarded.join(', ') : forwarded;
-  return clientAddress(socket.remoteAddress ?? 'unknown', list, isTrusted);
+  const peer = isUnixClient(socket) ? 'unix' : (socket.remoteAddress ?? 'unknown');
+  return clientAddress(peer, list, isTrusted);
 }
 
 async function run(

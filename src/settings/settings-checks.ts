@@ -60,7 +60,22 @@ export function crossChecks(v: SettingValues): string[] {
       `Cannot use GATEWAY_PROXY__MAX_TARGET_BYTES="${v.GATEWAY_PROXY__MAX_TARGET_BYTES}": expected at most GATEWAY_PROXY__MAX_HEAD_BYTES, which is ${v.GATEWAY_PROXY__MAX_HEAD_BYTES}.`,
     );
   }
-  return [...errors, ...jwtChecks(v)];
+  return [...errors, ...socketChecks(v), ...jwtChecks(v)];
+}
+
+/** A revision could lead to the management API through its socket. */
+function socketChecks(v: SettingValues): string[] {
+  const { GATEWAY_SERVER__UNIX_SOCKET: own, GATEWAY_PROXY__UNIX_SOCKETS_FROM: folders } = v;
+  if (own === undefined) return [];
+  if (own === v.GATEWAY_PROXY__UNIX_SOCKET)
+    return [
+      `Cannot use ${given(v, 'GATEWAY_SERVER__UNIX_SOCKET')}: expected another path than that for traffic.`,
+    ];
+  const above = folders.find((each) => `${own}/`.startsWith(each.endsWith('/') ? each : `${each}/`));
+  if (above === undefined) return [];
+  return [
+    `Cannot use ${given(v, 'GATEWAY_SERVER__UNIX_SOCKET')}: expected a path that is not below "${above}" of GATEWAY_PROXY__UNIX_SOCKETS_FROM, since backends could be that socket.`,
+  ];
 }
 
 /** Listeners on one port would take each other's connections. */

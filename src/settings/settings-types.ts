@@ -206,6 +206,10 @@ export interface Settings {
   readonly server: {
     readonly host: string;
     readonly port: number;
+    /** Absolute path of a Unix socket, beside the port; undefined: none. */
+    readonly unixSocket: string | undefined;
+    /** Of its file, such as 0o600. */
+    readonly unixSocketMode: number;
     /** Paths of PEM files; undefined: plain HTTP. */
     readonly tls: { readonly certFile: string; readonly keyFile: string } | undefined;
     readonly swaggerEnabled: boolean;

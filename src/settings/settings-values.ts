@@ -166,3 +166,9 @@ function addressOrBlock(value: string): Parsed<string> {
     expected: 'IP addresses or CIDR blocks separated by commas, such as 10.0.0.0/8,192.0.2.7,2001:db8::/32',
   };
 }
+
+/** A path that a Unix socket can have: `sun_path` has 108 bytes, of which some are left for the name while it is made. */
+export const SOCKET_PATH: Pattern = {
+  test: (value) => /^\/[^\0]+$/.test(value) && Buffer.byteLength(value) <= 96,
+};
+export const SOCKET_MODE: Pattern = /^0?[0-7]{3}$/;

@@ -139,6 +139,8 @@ function nest(v: SettingValues): Settings {
     server: {
       host: v.GATEWAY_SERVER__HOST,
       port: v.GATEWAY_SERVER__PORT,
+      unixSocket: v.GATEWAY_SERVER__UNIX_SOCKET,
+      unixSocketMode: Number.parseInt(v.GATEWAY_SERVER__UNIX_SOCKET_MODE, 8),
       tls: serverTlsFiles(v),
       swaggerEnabled: v.GATEWAY_SERVER__SWAGGER_ENABLED,
       authFailuresPerMinute: v.GATEWAY_SERVER__AUTH_FAILURES_PER_MINUTE,

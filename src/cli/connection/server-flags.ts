@@ -38,7 +38,7 @@ export function addServerFlags(command: Command): Command {
   return command
     .option(
       '--server <url>',
-      `management API of the gateway; default: HEADGATE_SERVER, then that of the context, then ${SERVER_DEFAULT}`,
+      `management API of the gateway, or unix:PATH of its socket; default: HEADGATE_SERVER, then that of the context, then ${SERVER_DEFAULT}`,
     )
     .option('--token <token>', 'admin token; default: HEADGATE_TOKEN, then that of the context')
     .option('--token-file <file>', 'file with the admin token; - is standard input')
@@ -109,11 +109,31 @@ function currentContext(io: CliIo): Context | undefined {
   return current === undefined ? undefined : byName.get(current);
 }
 
+/** Of the management API on a Unix socket: `unix:/run/headgate/management.sock`. */
+const UNIX_PREFIX = 'unix:';
+const SOCKET_PATH_BYTES_MAX = 107;
+
+/** The path of a server that is a Unix socket; undefined for every other. */
+export function socketPathOf(server: string): string | undefined {
+  return server.startsWith(UNIX_PREFIX) ? server.slice(UNIX_PREFIX.length) : undefined;
+}
+
+function socketServer(text: string, source: string): string {
+  const path = resolve(text.slice(UNIX_PREFIX.length).replace(/^\/{2,}/, '/'));
+  if (text === UNIX_PREFIX || /[\0?#]/.test(path) || Buffer.byteLength(path) > SOCKET_PATH_BYTES_MAX) {
+    throw new CliError(
+      `${source} "${printable(text)}" is no path of a Unix socket of at most ${SOCKET_PATH_BYTES_MAX} bytes; expected one such as unix:/run/headgate/management.sock`,
+    );
+  }
+  return UNIX_PREFIX + path;
+}
+
 /** @returns the URL without a trailing slash, and whether its host is this machine */
 export function parseServer(
   text: string,
   source: string,
 ): { readonly server: string; readonly loopback: boolean } {
+  if (text.startsWith(UNIX_PREFIX)) return { server: socketServer(text, source), loopback: true };
   const url = URL.parse(text);
   if (url === null || !/^https?:$/.test(url.protocol)) {
     throw new CliError(

@@ -11,6 +11,10 @@ import { CliError, printable } from '../io.ts';
 export interface Transport {
   readonly method: string;
   readonly url: URL;
+  /** For people. */
+  readonly server: string;
+  /** Of a Unix socket, in place of the host of the URL. */
+  readonly socketPath?: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string;
   /** PEM certificates to trust instead of those of the system. */
@@ -23,9 +27,15 @@ export interface Transport {
 
 /** @throws CliError when no answer comes, or one that no gateway gives */
 export async function send(transport: Transport): Promise<IncomingMessage> {
-  const { url, method, headers, body, ca, silenceMs, totalMs } = transport;
+  const { url, server, socketPath, method, headers, body, ca, silenceMs, totalMs } = transport;
   const signal = totalMs === undefined ? undefined : AbortSignal.timeout(totalMs);
-  const options = { method, headers, agent: false as const, ...(signal !== undefined && { signal }) };
+  const options = {
+    method,
+    headers,
+    agent: false as const,
+    ...(socketPath !== undefined && { socketPath }),
+    ...(signal !== undefined && { signal }),
+  };
   const request =
     url.protocol === 'https:'
       ? requestTls(url, { ...options, ...(ca !== undefined && { ca }) })
@@ -40,9 +50,9 @@ export async function send(transport: Transport): Promise<IncomingMessage> {
   try {
     response = await answered;
   } catch (error) {
-    throw new CliError(`Cannot reach the gateway at ${url.origin}: ${reasonOf(error, transport)}`);
+    throw new CliError(`Cannot reach the gateway at ${server}: ${reasonOf(error, transport)}`);
   }
-  refuseRedirect(response, url);
+  refuseRedirect(response, server);
   return response;
 }
 
@@ -59,7 +69,7 @@ export async function readText(
       bytes += chunk.byteLength;
       if (bytes > bytesMax) {
         response.destroy();
-        throw new CliError(`The answer of ${transport.url.origin} has more than ${bytesMax} bytes`);
+        throw new CliError(`The answer of ${transport.server} has more than ${bytesMax} bytes`);
       }
       chunks.push(chunk);
     }
@@ -72,20 +82,22 @@ export async function readText(
 
 /** The answer ended before its end. */
 function brokenOff(transport: Transport, error: unknown): CliError {
-  return new CliError(`The answer of ${transport.url.origin} broke off: ${reasonOf(error, transport)}`);
+  return new CliError(`The answer of ${transport.server} broke off: ${reasonOf(error, transport)}`);
 }
 
-function refuseRedirect({ statusCode = 0, headers }: IncomingMessage, url: URL): void {
+function refuseRedirect({ statusCode = 0, headers }: IncomingMessage, server: string): void {
   if (statusCode < 300 || statusCode > 399) return;
   const { location } = headers;
   const where = location === undefined ? '' : ` to ${printable(location.split(/[?#]/, 1)[0] ?? '')}`;
   throw new CliError(
-    `${url.origin} answers with a redirect${where} (${statusCode}), which is not followed; expected the address of the management API itself`,
+    `${server} answers with a redirect${where} (${statusCode}), which is not followed; expected the address of the management API itself`,
   );
 }
 
 const REASONS: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'the connection was refused; expected a gateway that runs and listens there',
+  ENOENT: 'there is no such socket; expected that of GATEWAY_SERVER__UNIX_SOCKET',
+  EACCES: 'this user may not connect; the socket has the permissions of GATEWAY_SERVER__UNIX_SOCKET_MODE',
   ENOTFOUND: 'there is no host of this name',
   EAI_AGAIN: 'the name of the host could not be looked up',
   ECONNRESET: 'the connection was closed without an answer',

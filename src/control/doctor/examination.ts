@@ -16,6 +16,7 @@ import { error, ok, warning, type Finding } from './finding.ts';
 import { machineChecks } from './machine-checks.ts';
 import { placeChecks } from './place-checks.ts';
 import { portChecks } from './port-checks.ts';
+import { socketChecks } from './socket-checks.ts';
 import { databaseChecks, storeChecks } from './server-checks.ts';
 
 const NODE_MAJOR_MIN = 24;
@@ -50,6 +51,7 @@ async function settingsInPlace(
   const looks: readonly (readonly [string, () => Finding[] | Promise<Finding[]>])[] = [
     ['files', () => placeChecks(database)],
     ['ports', () => portChecks(settings, servingPid)],
+    ['sockets', () => socketChecks(settings, servingPid)],
     ['database', () => databaseChecks(database, settings, clock, servingPid)],
     ['store', () => storeChecks(settings)],
     ['certificates', () => certificateChecks(settings, clock)],

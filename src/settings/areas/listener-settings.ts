@@ -1,5 +1,16 @@
 /** Settings of the traffic listener: address, TLS, clients. */
-import { boolean, host, integer, list, oneOf, peer, text, type Setting } from '../settings-values.ts';
+import {
+  boolean,
+  host,
+  integer,
+  list,
+  oneOf,
+  peer,
+  SOCKET_MODE,
+  SOCKET_PATH,
+  text,
+  type Setting,
+} from '../settings-values.ts';
 
 const PEERS = 'IP addresses, CIDR blocks or unix, comma-separated';
 const port = { min: 0, max: 65_535 };
@@ -18,14 +29,14 @@ export const LISTENER_SETTINGS = {
     defaultText: 'none',
     description:
       'Unix socket for traffic without TLS, beside the ports: an absolute path whose folder exists. A socket that is there and on which no process listens is replaced. `systemd`: the one socket that the service manager passes (socket activation).',
-    pattern: /^(?:systemd|\/[^\0]{1,95})$/,
+    pattern: { test: (value) => value === 'systemd' || SOCKET_PATH.test(value) },
     expected: 'an absolute path of at most 96 bytes, or systemd',
   }),
   GATEWAY_PROXY__UNIX_SOCKET_MODE: text('octal digits', {
     default: '660',
     description:
       'Permissions of `GATEWAY_PROXY__UNIX_SOCKET`: clients need the one to write. Owner and group are those of the gateway, or the group of the folder where that has the setgid bit.',
-    pattern: /^0?[0-7]{3}$/,
+    pattern: SOCKET_MODE,
     expected: 'three octal digits, such as 660 or 666',
   }),
   GATEWAY_PROXY__TLS__CERT_FILE: text('paths, comma-separated', {

@@ -1,5 +1,5 @@
 /** Settings of the management listener and admin access. */
-import { boolean, host, integer, text, type Setting } from '../settings-values.ts';
+import { boolean, host, integer, SOCKET_MODE, SOCKET_PATH, text, type Setting } from '../settings-values.ts';
 
 const port = { min: 0, max: 65_535 };
 
@@ -8,6 +8,21 @@ export const MANAGEMENT_SETTINGS = {
   GATEWAY_SERVER__PORT: integer(port, {
     default: 9090,
     description: 'Port of the management listener. 0: any free port.',
+  }),
+  GATEWAY_SERVER__UNIX_SOCKET: text('path', {
+    default: undefined,
+    defaultText: 'none',
+    description:
+      'Unix socket for the management API without TLS, beside the port: an absolute path whose folder exists. A socket that is there and on which no process listens is replaced.',
+    pattern: SOCKET_PATH,
+    expected: 'an absolute path of at most 96 bytes',
+  }),
+  GATEWAY_SERVER__UNIX_SOCKET_MODE: text('octal digits', {
+    default: '600',
+    description:
+      'Permissions of `GATEWAY_SERVER__UNIX_SOCKET`: clients need the one to write. A client that may connect still needs an admin token.',
+    pattern: SOCKET_MODE,
+    expected: 'three octal digits, such as 600 or 660',
   }),
   GATEWAY_SERVER__TLS__CERT_FILE: text('path', {
     default: undefined,

@@ -1,0 +1,79 @@
+/** The Unix socket of the management API, beside its port: serves what that serves, without TLS. Owns its file. */
+import { once } from 'node:events';
+import { chmodSync } from 'node:fs';
+import type { Server } from 'node:http';
+import type { Socket } from 'node:net';
+import type { FastifyInstance } from 'fastify';
+import { createServer } from '../lib/node-http.ts';
+
+/** Of a request, in bytes. */
+export const HEAD_BYTES_MAX = 16_384;
+
+const clients = new WeakSet<Socket>();
+
+/** Whether a connection came through the Unix socket, and so from no address. */
+export const isUnixClient = (socket: Socket): boolean => clients.has(socket);
+
+export class ManagementSocket {
+  readonly #fastify: FastifyInstance;
+  #made: { readonly server: Server; readonly path: string; readonly mode: number } | undefined;
+
+  constructor(fastify: FastifyInstance) {
+    this.#fastify = fastify;
+  }
+
+  /** Rejects with the system's error. @param path at which there is no file @param mode of the file */
+  async listen(path: string, mode: number): Promise<void> {
+    const server = serverOf(this.#fastify);
+    await listenWithMode(server, path, mode);
+    this.#made = { server, path, mode };
+  }
+
+  /** After `close`; without effect where there was no `listen`. */
+  async reopen(): Promise<void> {
+    if (this.#made === undefined) return;
+    const { server, path, mode } = this.#made;
+    await listenWithMode(server, path, mode);
+  }
+
+  /** Removes the file; resolves when all requests have ended. */
+  async close(): Promise<void> {
+    const server = this.#made?.server;
+    if (server === undefined) return;
+    const ended = new Promise<void>((resolve) => void server.close(() => resolve()));
+    server.closeIdleConnections();
+    await ended;
+  }
+
+  /** Ends requests that still run. */
+  cutOff(): void {
+    this.#made?.server.closeAllConnections();
+  }
+}
+
+function serverOf(fastify: FastifyInstance): Server {
+  const http = fastify.server;
+  const { headersTimeout, requestTimeout, keepAliveTimeout } = http;
+  const limits = { headersTimeout, requestTimeout, keepAliveTimeout, maxHeaderSize: HEAD_BYTES_MAX };
+  const server = createServer({ ...limits, requireHostHeader: false }, (request, response) =>
+    fastify.routing(request, response),
+  );
+  server.maxConnections = http.maxConnections;
+  server.on('connection', (socket) => void clients.add(socket));
+  server.on('clientError', (error, socket) => void http.emit('clientError', error, socket));
+  return server;
+}
+
+/** Until the file has its mode it is the owner's alone. */
+async function listenWithMode(server: Server, path: string, mode: number): Promise<void> {
+  const listening = once(server, 'listening');
+  const before = process.umask(0o177);
+  try {
+    // It is bound when this returns; what went wrong is told later.
+    server.listen({ path });
+  } finally {
+    process.umask(before);
+  }
+  if (server.listening) chmodSync(path, mode);
+  await listening;
+}
