@@ -9,6 +9,8 @@ const COUNT = Number(process.env[SWITCH] ?? '1');
 const PLACES = ['127.0.0.1', '::ffff:127.0.0.1', '::ffff:7f00:1'];
 
 export const hasSeveralTargets = COUNT > 1;
+/** Places that are asked for the health of one backend. */
+export const PLACES_OF_EACH = hasSeveralTargets ? COUNT : 1;
 
 /** The body of a management call, with the targets where it has a backend. */
 export function withTargets(method: string, path: string, body: unknown): unknown {
