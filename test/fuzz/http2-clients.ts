@@ -56,8 +56,8 @@ class Recorder implements WireOwner {
     return new Stream(this.wire, (event) => this.#add(event));
   }
 
-  onReset(code: number): void {
-    this.#add(`reset with ${code}`);
+  onReset(): void {
+    this.#add('reset counted');
   }
 
   onGoaway(): void {
@@ -76,6 +76,7 @@ class Stream implements WireStream {
   ownWindow = 0;
   owed = 0;
   isEndSeen = false;
+  isEndSent = false;
   #isGone = false;
   readonly #wire: ClientWire;
   readonly #tell: (event: string) => void;
@@ -104,8 +105,10 @@ class Stream implements WireStream {
     this.isEndSeen = true;
     this.#tell(`end ${this.id} ${trailers}`);
     // Every other stream is answered.
-    if (this.id % 4 === 1) this.#wire.sendHead(this, '\x88', true);
-    if (this.id % 4 === 1) this.#wire.close(this);
+    if (this.id % 4 !== 1) return;
+    this.#wire.sendHead(this, '\x88', true);
+    this.isEndSent = true;
+    this.#wire.close(this);
   }
 
   onGone(): void {

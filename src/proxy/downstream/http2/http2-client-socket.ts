@@ -19,7 +19,6 @@ import type { ClientSocket, ClientSocketEvents } from '../client-socket.ts';
 import { TURN_BYTES, type ClientWire, type WireStream } from './client-wire.ts';
 import type { Http2Guard } from './http2-guard.ts';
 import type { ReadRequest } from './request-sections.ts';
-import { STREAM_WINDOW_BYTES } from './request-window.ts';
 import { responseBlock, trailersBlock } from './response-block.ts';
 import { switchFields } from './websocket-key.ts';
 
