@@ -84,8 +84,15 @@ it('the journal has no secret of the gateway', async () => {
 });
 
 it('the unit reads its files again, and starts again when its process is killed', async () => {
-  await typed('systemctl reload headgate');
-  expect(await typed('systemctl is-active headgate')).toBe('active\n');
+  // It is `reloading` until the gateway says that it has read them.
+  const states = await typed(`systemctl reload headgate
+for try in $(seq 100); do
+  [ "$(systemctl is-active headgate || true)" = active ] && break
+  sleep 0.2
+done
+systemctl is-active headgate
+journalctl --unit=headgate --output=cat --no-pager | grep -c 'Reloaded headgate.service'`);
+  expect(states).toBe('active\n1\n');
   await typed(`systemctl kill --kill-whom=main --signal=KILL headgate
 for try in $(seq 100); do
   [ "$(systemctl show headgate --property=NRestarts --value)" = 1 ] && [ "$(systemctl is-active headgate || true)" = active ] && break
