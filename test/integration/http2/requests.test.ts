@@ -124,6 +124,20 @@ describe('a request over HTTP/2', () => {
     expect([response.status, response.body.length, response.code]).toEqual([status, 0, NGHTTP2_NO_ERROR]);
   });
 
+  it('gets a 205 of a backend that sends content with it, without that content and its length', async () => {
+    const origin = await rawOrigin((socket) =>
+      socket.write('HTTP/1.1 205 Reset Content\r\nContent-Length: 5\r\n\r\nhello'),
+    );
+    const proxy = await proxyTo({ backendPort: origin.port });
+    const { status, headers, body, code } = await request(await clientOf(proxy.port), { ':path': '/a/v1/x' });
+    expect([status, headers['content-length'], body.length, code]).toEqual([
+      205,
+      undefined,
+      0,
+      NGHTTP2_NO_ERROR,
+    ]);
+  });
+
   it('gets the gateway’s own errors as problem documents', async () => {
     const proxy = await proxyTo({ backendPort: 1 });
     const client = await clientOf(proxy.port);

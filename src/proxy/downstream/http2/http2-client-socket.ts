@@ -19,11 +19,8 @@ import type { ClientSocket, ClientSocketEvents } from '../client-socket.ts';
 import { TURN_BYTES, type ClientWire, type WireStream } from './client-wire.ts';
 import type { Http2Guard } from './http2-guard.ts';
 import type { ReadRequest } from './request-sections.ts';
-import { responseBlock, trailersBlock } from './response-block.ts';
+import { RESET_CONTENT, responseBlock, trailersBlock } from './response-block.ts';
 import { switchFields } from './websocket-key.ts';
-
-/** RFC 9110 section 15.3.6: 205 has no content, whatever a backend sends. */
-const RESET_CONTENT = 205;
 
 /** What is read of the response: its head, content of a length, content to its end, a WebSocket, nothing more. */
 type Part = 'head' | 'length' | 'open' | 'tunnel' | 'complete';
@@ -308,7 +305,7 @@ export class Http2ClientSocket implements ClientSocket, WireStream {
       this.#host.wire.sendHead(this, head.block, false);
       return to;
     }
-    this.#isBodiless ||= status === RESET_CONTENT;
+    this.#isBodiless ||= status === Number(RESET_CONTENT);
     const isEmpty = status === 204 || status === 304 || this.#request?.method === 'HEAD';
     const length = isEmpty ? 0 : head.contentLength;
     const isAll = length === 0 || (trailers === '' && to === text.length);

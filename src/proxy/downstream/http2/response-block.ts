@@ -14,6 +14,8 @@ export interface ResponseBlock {
   readonly contentLength: number;
 }
 
+/** RFC 9110 section 15.3.6: 205 has no content, whatever a backend sends. */
+export const RESET_CONTENT = '205';
 const NAMES_MAX = 1_024;
 const STATUS_LINE_START = 'HTTP/1.1 ';
 const STATUS_AT = STATUS_LINE_START.length;
@@ -29,7 +31,7 @@ export function responseBlock(text: string, from: number, to: number): ResponseB
   const head = from === 0 && to === text.length ? text : text.slice(from, to);
   if (!head.startsWith(STATUS_LINE_START)) return undefined;
   const status = head.slice(STATUS_AT, STATUS_AT + 3);
-  const facts = { contentLength: -1 };
+  const facts = { contentLength: -1, hasContent: status !== RESET_CONTENT };
   const fields = encodeLines(head, head.indexOf('\r\n') + 2, facts);
   if (fields === undefined) return undefined;
   return { status: Number(status), block: encodeStatus(status) + fields, contentLength: facts.contentLength };
@@ -37,10 +39,16 @@ export function responseBlock(text: string, from: number, to: number): ResponseB
 
 /** Trailers: lines that each end in CRLF. undefined for what is none. */
 export function trailersBlock(lines: string): string | undefined {
-  return encodeLines(lines, 0, { contentLength: -1 });
+  return encodeLines(lines, 0, { contentLength: -1, hasContent: true });
 }
 
-function encodeLines(text: string, start: number, facts: { contentLength: number }): string | undefined {
+interface Facts {
+  contentLength: number;
+  /** False: its length is left out, which a client would take for that of content to come. */
+  readonly hasContent: boolean;
+}
+
+function encodeLines(text: string, start: number, facts: Facts): string | undefined {
   let block = '';
   for (let from = start; from < text.length;) {
     const end = text.indexOf('\r\n', from);
@@ -53,7 +61,10 @@ function encodeLines(text: string, start: number, facts: { contentLength: number
     if (value === undefined) return undefined;
     from = end + 2;
     if (encoded === '') continue;
-    if (encoded === CONTENT_LENGTH) facts.contentLength = Number(value);
+    if (encoded === CONTENT_LENGTH) {
+      facts.contentLength = Number(value);
+      if (!facts.hasContent) continue;
+    }
     block += encoded + encodeText(value);
   }
   return block;
