@@ -57,7 +57,7 @@ class Recorder implements WireOwner {
   }
 
   onReset(): void {
-    this.#add('reset counted');
+    this.#add('reset');
   }
 
   onGoaway(): void {
@@ -76,7 +76,7 @@ class Stream implements WireStream {
   ownWindow = 0;
   owed = 0;
   isEndSeen = false;
-  isEndSent = false;
+  readonly isEndSent = false;
   #isGone = false;
   readonly #wire: ClientWire;
   readonly #tell: (event: string) => void;
@@ -105,10 +105,8 @@ class Stream implements WireStream {
     this.isEndSeen = true;
     this.#tell(`end ${this.id} ${trailers}`);
     // Every other stream is answered.
-    if (this.id % 4 !== 1) return;
-    this.#wire.sendHead(this, '\x88', true);
-    this.isEndSent = true;
-    this.#wire.close(this);
+    if (this.id % 4 === 1) this.#wire.sendHead(this, '\x88', true);
+    if (this.id % 4 === 1) this.#wire.close(this);
   }
 
   onGone(): void {
