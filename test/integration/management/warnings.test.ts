@@ -357,6 +357,7 @@ describe('client certificates', () => {
     expect(codes.toSorted()).toEqual([
       'certificate_expired',
       'revocation_list_overdue',
+      'trusted_certificates_missing',
       'trusted_certificates_unusable',
     ]);
     await plain.stop();
