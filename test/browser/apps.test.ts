@@ -35,7 +35,11 @@ async function confirm(page: Page, title: string, action: string): Promise<void>
   await dialog
     .getByText(/routes? change|new routes?|keys? change|changes no route/)
     .first()
-    .waitFor();
+    .waitFor()
+    .catch(async (error: unknown) => {
+      const shown = await page.getByRole('dialog').allInnerTexts();
+      throw new Error(`No effects in ${JSON.stringify(shown)}`, { cause: error });
+    });
   await press(dialog, action);
   await dialog.waitFor({ state: 'hidden' });
 }
