@@ -130,7 +130,8 @@ export async function startPostgres(...configuration: readonly string[]): Promis
     // SIGQUIT: immediate shutdown, without a checkpoint, as after a crash.
     crash: () => end('SIGQUIT'),
     stop: async () => {
-      if (child !== undefined) {
+      // One that has ended by itself has no processes to wake.
+      if (child !== undefined && child.exitCode === null) {
         signalEach([pid(), ...childrenOf(pid())], 'SIGCONT');
       }
       await end('SIGINT');
