@@ -38,7 +38,8 @@ async function confirm(page: Page, title: string, action: string): Promise<void>
     .waitFor()
     .catch(async (error: unknown) => {
       const shown = await page.getByRole('dialog').allInnerTexts();
-      throw new Error(`No effects in ${JSON.stringify(shown)}`, { cause: error });
+      const behind = shown.length > 0 ? '' : await page.locator('main').innerText();
+      throw new Error(`No effects in ${JSON.stringify(shown)}, ${JSON.stringify(behind)}`, { cause: error });
     });
   await press(dialog, action);
   await dialog.waitFor({ state: 'hidden' });
