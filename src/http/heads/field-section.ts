@@ -12,6 +12,7 @@
 import { isBlank, TOKEN } from '../characters.ts';
 import { connectionOptions, type ConnectionOptions } from '../fields/connection-options.ts';
 import { headError, type HeadError } from './head-error.ts';
+import type { HeadTemplateCache } from './head-template-cache.ts';
 import { classifyName, HASH_SEED, HeaderKind, hashStep } from './header-kind.ts';
 import { latin1Text, ownText, scratchBytes } from '../latin1.ts';
 
@@ -34,13 +35,14 @@ const COOKIE_HASH = Buffer.from(COOKIE).reduce(
   HASH_SEED,
 );
 
-export class FieldSection {
+/** `Template`: what heads of other messages that a reader has made from the fields are kept as. */
+export class FieldSection<Template = unknown> {
   /** Number of fields. */
   count = 0;
   /** Whether the fields are those of the previous message, so that data derived from them is still valid. */
   isRepeated = false;
-  /** Data that a reader has derived from these fields; dropped together with them. */
-  made: unknown;
+  /** Dropped together with the fields. */
+  templates: HeadTemplateCache<Template> | undefined;
   /** The text of the scanned fields; names and values are slices of it. */
   protected text = '';
   /** Four positions per field: start and end of its name, start and end of its value. */
@@ -197,7 +199,7 @@ export class FieldSection {
     this.text = '';
     this.count = 0;
     this.isRepeated = false;
-    this.made = undefined;
+    this.templates = undefined;
     this.#authorization = undefined;
     this.#origin = undefined;
     this.#keptLength = 0;

@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { referenceRequest } from '../../../test/fuzz/reference/request.ts';
 import { heapBytes } from '../../../test/support/measure/garbage.ts';
 import { BodyFraming } from '../bodies/framing.ts';
+import { HeadTemplateCache } from './head-template-cache.ts';
 import { HeaderKind } from './header-kind.ts';
 import { RequestHead } from './request-head.ts';
 
@@ -114,14 +115,15 @@ describe('RequestHead', () => {
       head.parse(`GET / HTTP/1.1\r\n${fields}`, limits);
       head.rest();
     }
-    head.made = 'something';
+    const templates = new HeadTemplateCache<unknown>();
+    head.templates = templates;
     expect(head.valueOf(HeaderKind.authorization)).toBe('Bearer t');
     expect(head.valueOf(HeaderKind.origin)).toBe('p');
     head.parse(`GET /b HTTP/1.1\r\n${fields}`, limits);
-    expect([head.made, head.valueOf(HeaderKind.authorization)]).toEqual(['something', 'Bearer t']);
+    expect([head.templates, head.valueOf(HeaderKind.authorization)]).toEqual([templates, 'Bearer t']);
     for (const isRepeated of [false, true]) {
       head.parse('GET /b HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer u\r\nOrigin: o\r\n', limits);
-      expect([head.isRepeated, head.made]).toEqual([isRepeated, undefined]);
+      expect([head.isRepeated, head.templates]).toEqual([isRepeated, undefined]);
       const values = [head.valueOf(HeaderKind.authorization), head.valueOf(HeaderKind.origin)];
       expect(values).toEqual(['Bearer u', 'o']);
       head.rest();

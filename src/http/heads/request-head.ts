@@ -57,7 +57,7 @@ const badHost = headError(
   'The Host is not a host name or IP address with an optional port.',
 );
 
-export class RequestHead extends FieldSection {
+export class RequestHead<Template = unknown> extends FieldSection<Template> {
   /** A token, as sent; methods are case-sensitive. */
   method = '';
   /**

@@ -31,7 +31,7 @@ const OK = Buffer.from('OK', 'latin1');
 const STATUS_START = 9;
 const REASON_START = 13;
 
-export class ResponseHead extends FieldSection {
+export class ResponseHead<Template = unknown> extends FieldSection<Template> {
   /** 100 to 599. */
   status = 0;
   /** As sent, latin1; may be empty. */

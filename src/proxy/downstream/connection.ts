@@ -14,7 +14,7 @@
 import { skipEmptyLine } from '../../http/heads/head-end.ts';
 import { headError, type HeadError } from '../../http/heads/head-error.ts';
 import { joined } from '../../http/joined-bytes.ts';
-import type { RequestHead } from '../../http/heads/request-head.ts';
+import type { ClientHead } from '../interfaces/head-templates.ts';
 import type { ClientTls } from '../../policy/stage.ts';
 import type { ClientConnection, ConnectionTraits, TunnelOfClient } from '../interfaces/client-connection.ts';
 import { ClientLink } from './client-link.ts';
@@ -47,7 +47,7 @@ export class Connection
   deadlineMs = Infinity;
   readonly context: ProxyContext;
   /** Facts about the current request. */
-  head: RequestHead = NO_HEAD;
+  head: ClientHead = NO_HEAD;
   readonly body: RequestBody;
   /** Address of the peer; IPv4-mapped addresses in IPv4 form. */
   readonly peer: string;
@@ -67,7 +67,7 @@ export class Connection
   #idleSinceMs = -Infinity;
   #exchange: Exchange | undefined;
   /** Between requests: the head of a client that has sent several requests. */
-  #keptHead: RequestHead | undefined;
+  #keptHead: ClientHead | undefined;
   /** A request was answered. */
   #hasServed = false;
   #pending: Buffer = EMPTY;

@@ -10,40 +10,26 @@ import { RESPONSE_VIA, viaLine } from '../../http/fields/forwarded.ts';
 import { BodyFraming } from '../../http/bodies/framing.ts';
 import { HeaderKind } from '../../http/heads/header-kind.ts';
 import { ownText } from '../../http/latin1.ts';
-import type { ResponseHead } from '../../http/heads/response-head.ts';
 import { statusText } from '../../http/heads/status-text.ts';
 import { addedLines, passedLine } from '../io/edited-fields.ts';
 import type { ExchangeView } from '../interfaces/exchange-view.ts';
-import { HeadTemplateCache } from '../io/head-template-cache.ts';
+import type { BackendHead, ResponseTemplate } from '../interfaces/head-templates.ts';
+import { HeadTemplateCache } from '../../http/heads/head-template-cache.ts';
 import { connectionField, fieldsBehindId, hstsLine, responseFields } from '../respond.ts';
 
 /** How the body is framed for the client. */
 export type ClientFraming = 'none' | 'length' | 'chunked' | 'until_close';
 
 /** RFC 9112 section 6.3: chunked if the length is unknown and the client can read it. */
-export function clientFraming(exchange: ExchangeView, head: ResponseHead): ClientFraming {
+export function clientFraming(exchange: ExchangeView, head: BackendHead): ClientFraming {
   if (head.framing === BodyFraming.none) return 'none';
   if (head.framing === BodyFraming.contentLength) return 'length';
   return exchange.connection.head.httpMinor === 1 ? 'chunked' : 'until_close';
 }
 
-/** A head without the fields of the gateway's own, which are inserted between these two parts. */
-interface HeadTemplate {
-  /** What the parts depend on besides the fields. */
-  readonly status: number;
-  readonly reason: string;
-  readonly conditions: number;
-  /** Up to the request id. */
-  readonly start: string;
-  /** From the request id to the end. */
-  readonly end: string;
-  /** The same, if more fields are inserted. */
-  readonly endBehindMore: string;
-}
-
 export function downstreamResponseHead(
   exchange: ExchangeView,
-  head: ResponseHead,
+  head: BackendHead,
   framing: ClientFraming,
   persist: boolean,
 ): string {
@@ -63,18 +49,18 @@ export function downstreamResponseHead(
 }
 
 /** A backend may have its own say. */
-function defaultHstsLine(exchange: ExchangeView, head: ResponseHead): string {
+function defaultHstsLine(exchange: ExchangeView, head: BackendHead): string {
   const line = hstsLine(exchange);
   return line === '' || head.get('strict-transport-security') !== undefined ? '' : line;
 }
 
-function keep(head: ResponseHead, template: HeadTemplate): void {
-  const kept = (head.made ??= new HeadTemplateCache<HeadTemplate>()) as HeadTemplateCache<HeadTemplate>;
+function keep(head: BackendHead, template: ResponseTemplate): void {
+  const kept = (head.templates ??= new HeadTemplateCache());
   if (kept.isOpen) kept.keep(ownTemplate(template));
 }
 
-function findCached(head: ResponseHead, conditions: number): HeadTemplate | undefined {
-  const kept = head.made as HeadTemplateCache<HeadTemplate> | undefined;
+function findCached(head: BackendHead, conditions: number): ResponseTemplate | undefined {
+  const kept = head.templates;
   if (kept === undefined) return undefined;
   for (const template of kept.all) {
     const isSame = template.status === head.status && template.reason === head.reason;
@@ -87,7 +73,7 @@ const FRAMINGS: readonly ClientFraming[] = ['none', 'length', 'chunked', 'until_
 
 function conditionsOf(
   { route, version, evaluation, connection }: ExchangeView,
-  head: ResponseHead,
+  head: BackendHead,
   framing: ClientFraming,
   persist: boolean,
 ): number {
@@ -104,11 +90,11 @@ function conditionsOf(
 
 function makeTemplate(
   exchange: ExchangeView,
-  head: ResponseHead,
+  head: BackendHead,
   framing: ClientFraming,
   persist: boolean,
   conditions: number,
-): HeadTemplate {
+): ResponseTemplate {
   const { status, reason } = head;
   const via = head.first(HeaderKind.via) < 0 ? undefined : head.combined('via');
   const endBehindMore = `${framingLine(head, framing)}${connectionField(exchange, persist)}\r\n`;
@@ -127,7 +113,7 @@ function makeTemplate(
 }
 
 /** Flattens the texts, so that they do not keep other memory alive. */
-function ownTemplate(template: HeadTemplate): HeadTemplate {
+function ownTemplate(template: ResponseTemplate): ResponseTemplate {
   const { reason, start, end, endBehindMore } = template;
   return {
     ...template,
@@ -139,20 +125,20 @@ function ownTemplate(template: HeadTemplate): HeadTemplate {
 }
 
 /** An interim response (RFC 9110 section 15.2), for clients that know of them. */
-export function interimResponseHead(exchange: ExchangeView, head: ResponseHead): string {
+export function interimResponseHead(exchange: ExchangeView, head: BackendHead): string {
   const reason = head.reason === '' ? statusText(head.status) : head.reason;
   return `HTTP/1.1 ${head.status} ${reason}\r\n${ordinaryLines(exchange, head)}\r\n`;
 }
 
 /** The 101 that begins a tunnel; `upgrade` is the protocol that the backend has chosen. */
-export function switchingResponseHead(exchange: ExchangeView, head: ResponseHead, upgrade: string): string {
+export function switchingResponseHead(exchange: ExchangeView, head: BackendHead, upgrade: string): string {
   return (
     `HTTP/1.1 101 Switching Protocols\r\n${ordinaryLines(exchange, head)}${managedLines(exchange, head, 'none')}` +
     `${responseFields(exchange, '')}Connection: Upgrade\r\nUpgrade: ${upgrade}\r\n\r\n`
   );
 }
 
-function ordinaryLines({ route }: ExchangeView, head: ResponseHead): string {
+function ordinaryLines({ route }: ExchangeView, head: BackendHead): string {
   const editor = route?.policy.responseFields;
   if (editor === undefined) return head.ordinaryLines();
   let lines = '';
@@ -163,7 +149,7 @@ function ordinaryLines({ route }: ExchangeView, head: ResponseHead): string {
   return lines;
 }
 
-function managedLines(exchange: ExchangeView, head: ResponseHead, framing: ClientFraming): string {
+function managedLines(exchange: ExchangeView, head: BackendHead, framing: ClientFraming): string {
   const { route, version, evaluation } = exchange;
   const editor = route?.policy.responseFields;
   let lines = '';
@@ -205,7 +191,7 @@ function managedLines(exchange: ExchangeView, head: ResponseHead, framing: Clien
   return lines;
 }
 
-function framingLine(head: ResponseHead, framing: ClientFraming): string {
+function framingLine(head: BackendHead, framing: ClientFraming): string {
   switch (framing) {
     case 'length':
       return `Content-Length: ${head.contentLength}\r\n`;

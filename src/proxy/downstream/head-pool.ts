@@ -4,6 +4,7 @@
  * http/heads/field-section.ts), until it was idle for a while. Owns the free heads of this thread.
  */
 import { RequestHead } from '../../http/heads/request-head.ts';
+import type { ClientHead } from '../interfaces/head-templates.ts';
 
 /** Free heads in the pool. */
 const FREE_MAX = 256;
@@ -12,17 +13,17 @@ const FREE_MAX = 256;
 export const HEAD_RETAINED_MS = 2_000;
 
 /** The head of a connection without a request. Never parsed into. */
-export const NO_HEAD = new RequestHead();
+export const NO_HEAD: ClientHead = new RequestHead();
 
-const free: RequestHead[] = [];
+const free: ClientHead[] = [];
 
 /** A head to parse into. The caller releases it, unless other code may still read it; then garbage collection frees it. */
-export function acquireHead(): RequestHead {
+export function acquireHead(): ClientHead {
   return free.pop() ?? new RequestHead();
 }
 
 /** The head must not be used afterwards. */
-export function releaseHead(head: RequestHead): void {
+export function releaseHead(head: ClientHead): void {
   if (head === NO_HEAD) return;
   head.forget();
   // Otherwise a later head that cannot be parsed would show this id.

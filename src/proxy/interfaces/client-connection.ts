@@ -3,7 +3,7 @@
  */
 import type { ClientTls } from '../../policy/stage.ts';
 import type { ClientTlsState } from '../downstream/tls/presented-certificates.ts';
-import type { RequestHead } from '../../http/heads/request-head.ts';
+import type { ClientHead } from './head-templates.ts';
 import type { BodyBuffer } from '../io/body-buffer-pool.ts';
 import type { ForwardedFields } from '../upstream/forwarded-fields.ts';
 import type { BodySink, RequestBody } from '../downstream/request-body.ts';
@@ -31,7 +31,7 @@ export interface ClientConnection {
   /** Deadline of the exchange, on the scale of `Deadlines.nowMs`; the connection then calls `onDeadline`. */
   deadlineMs: number;
   /** Facts about the current request. */
-  readonly head: RequestHead;
+  readonly head: ClientHead;
   readonly body: RequestBody;
   /** Address of the peer; IPv4-mapped addresses in IPv4 form. */
   readonly peer: string;

@@ -9,7 +9,7 @@
  *                          waiting → tunnel → done      after a 101
  */
 import type { CompiledBackend } from '../../config/types.ts';
-import type { ResponseHead } from '../../http/heads/response-head.ts';
+import type { BackendHead } from '../interfaces/head-templates.ts';
 import { releasePermit } from '../../policy/parts/concurrency/part.ts';
 import type { CompiledTimeouts } from '../../policy/stage.ts';
 import type { Route } from '../interfaces/route.ts';
@@ -197,7 +197,7 @@ export class Forwarding implements UpstreamClient, RequestStreamOwner, RequestSo
 
   // The response's way back.
 
-  onInterim(head: ResponseHead): void {
+  onInterim(head: BackendHead): void {
     const { connection } = this.#exchange;
     this.#hasInterim = true;
     if (this.#phase === 'sending') {
@@ -207,7 +207,7 @@ export class Forwarding implements UpstreamClient, RequestStreamOwner, RequestSo
     if (connection.head.httpMinor === 1) connection.writeText(interimResponseHead(this.#exchange, head));
   }
 
-  onSwitch(head: ResponseHead, connection: SwitchedConnection): void {
+  onSwitch(head: BackendHead, connection: SwitchedConnection): void {
     const exchange = this.#exchange;
     if (this.#upstream === undefined || head.upgrade === undefined) return;
     exchange.receivedHead(head.status, this.#upstreamMs());
@@ -220,7 +220,7 @@ export class Forwarding implements UpstreamClient, RequestStreamOwner, RequestSo
     this.#tunnel.start();
   }
 
-  onResponseHead(head: ResponseHead): void {
+  onResponseHead(head: BackendHead): void {
     const exchange = this.#exchange;
     const upstream = this.#upstream;
     if (upstream === undefined) return;

@@ -6,7 +6,7 @@
 import { chunkHeader } from '../../http/bodies/chunked-decoder.ts';
 import { BodyFraming } from '../../http/bodies/framing.ts';
 import { latin1Text } from '../../http/latin1.ts';
-import type { ResponseHead } from '../../http/heads/response-head.ts';
+import type { BackendHead } from '../interfaces/head-templates.ts';
 import { clientFraming, downstreamResponseHead, type ClientFraming } from '../downstream/downstream-head.ts';
 import type { Exchange } from '../exchange.ts';
 import { passedTrailers } from '../io/edited-fields.ts';
@@ -31,7 +31,7 @@ export class ResponseRelay {
   #text: string;
 
   /** @param isSent the system has accepted the whole request */
-  constructor(exchange: Exchange, upstream: Upstream, head: ResponseHead, isSent: boolean) {
+  constructor(exchange: Exchange, upstream: Upstream, head: BackendHead, isSent: boolean) {
     this.#exchange = exchange;
     this.#upstream = upstream;
     const isError = head.status >= 400;

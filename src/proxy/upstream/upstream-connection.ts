@@ -11,6 +11,7 @@ import { findHeadEnd, incompleteResponseError } from '../../http/heads/head-end.
 import type { HeadError } from '../../http/heads/head-error.ts';
 import { joined } from '../../http/joined-bytes.ts';
 import { ResponseHead } from '../../http/heads/response-head.ts';
+import type { BackendHead } from '../interfaces/head-templates.ts';
 import type { CompiledBackend } from '../../config/types.ts';
 import type { Deadlines, Expiring } from '../resilience/deadlines.ts';
 import { INTERIM_RESPONSES_MAX, RESPONSE_HEAD_BYTES_MAX, RESPONSE_HEADERS_MAX } from '../options.ts';
@@ -52,7 +53,7 @@ export class UpstreamConnection extends UpstreamLink implements Upstream, Expiri
   /** Whether another client certificate has taken the place of the one that it was opened with, or none. */
   readonly isOutdated: () => boolean;
 
-  readonly #head = new ResponseHead();
+  readonly #head: BackendHead = new ResponseHead();
   readonly #decoder = new ChunkedDecoder();
   readonly #deadlines: Deadlines;
   #client: UpstreamClient | undefined;
@@ -252,7 +253,7 @@ export class UpstreamConnection extends UpstreamLink implements Upstream, Expiri
     return end;
   }
 
-  #readInterim(head: ResponseHead, end: number, to: number): number {
+  #readInterim(head: BackendHead, end: number, to: number): number {
     if (head.status === 101 && isProtocolAskedFor(this.#upgrade, head.upgrade)) {
       this.#state = 'tunnel';
       this.#client?.onSwitch(head, this);

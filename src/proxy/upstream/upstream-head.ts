@@ -27,10 +27,15 @@ import { carriesApiKey } from '../../policy/parts/auth/api-key.ts';
 import type { CredentialPlace, Evaluation } from '../../policy/stage.ts';
 import type { RequestHead } from '../../http/heads/request-head.ts';
 import type { ClientConnection } from '../interfaces/client-connection.ts';
+import type {
+  RequestTemplate,
+  RequestTemplateBlocks,
+  RequestTemplateFields,
+} from '../interfaces/head-templates.ts';
 import type { Route } from '../interfaces/route.ts';
 import { addedLines, passedLine, passedTrailers } from '../io/edited-fields.ts';
 import type { ExchangeView } from '../interfaces/exchange-view.ts';
-import { HeadTemplateCache } from '../io/head-template-cache.ts';
+import { HeadTemplateCache } from '../../http/heads/head-template-cache.ts';
 import { newTraceparent } from '../tracing/traceparents.ts';
 
 /** The trailers that pass, as lines, without those that a backend could take for fields of the gateway. */
@@ -39,42 +44,6 @@ export function upstreamTrailers(route: Route | undefined, trailers: string): st
   const withheld = route?.policy.withheldTrailers;
   const kept = withheld === undefined ? trailers : linesWithout(trailers, withheld);
   return passedTrailers(kept, route?.policy.requestFields);
-}
-
-/** A head without the parts that are new in every request: its target, its host, its id, and usually its trace. */
-interface HeadTemplate {
-  /** What the head depends on besides the fields, and besides the connection, which is the same for repeated fields. */
-  readonly requestHost: string;
-  readonly callerLines: string;
-  readonly managedHeaders: ReadonlySet<string> | undefined;
-  readonly credentialPlace: CredentialPlace | undefined;
-  readonly conditions: number;
-  /** From behind the host to the request id. */
-  readonly start: string;
-  /** Up to the value of traceparent, if that is another one in each request. */
-  readonly middle: string;
-  readonly end: string;
-  readonly addsTrace: boolean;
-  /** The same parts for HTTP/2, made when they are first needed. */
-  fields?: TemplateFields;
-  /** And encoded: from `:scheme` to the text of the request id, up to that of the trace, and the rest. */
-  blocks?: TemplateBlocks;
-}
-
-interface TemplateBlocks {
-  readonly scheme: string;
-  readonly host: string;
-  /** From `:scheme` on. */
-  readonly front: string;
-  readonly start: string;
-  readonly middle: string;
-  readonly end: string;
-}
-
-interface TemplateFields {
-  readonly start: readonly string[];
-  readonly middle: readonly string[];
-  readonly end: readonly string[];
 }
 
 const REQUEST_ID = 'X-Request-Id: ';
@@ -162,7 +131,7 @@ export function upstreamRequestBlock(
 }
 
 /** Flat texts: each is written with many requests. */
-function templateBlocks(template: HeadTemplate, scheme: string, host: string): TemplateBlocks {
+function templateBlocks(template: RequestTemplate, scheme: string, host: string): RequestTemplateBlocks {
   const { start, middle, end } = (template.fields ??= templateFields(template));
   return {
     scheme,
@@ -174,7 +143,7 @@ function templateBlocks(template: HeadTemplate, scheme: string, host: string): T
   };
 }
 
-function templateFields({ start, middle, end, addsTrace }: HeadTemplate): TemplateFields {
+function templateFields({ start, middle, end, addsTrace }: RequestTemplate): RequestTemplateFields {
   return {
     start: fieldsOfLines(start.slice(0, start.length - REQUEST_ID.length)),
     middle: fieldsOfLines(middle.slice(2, addsTrace ? middle.length - TRACEPARENT.length : undefined)),
@@ -192,7 +161,7 @@ function templateFor(
   route: Route,
   expectContinue: boolean,
   upgrade: string | undefined,
-): HeadTemplate {
+): RequestTemplate {
   const { head } = exchange.connection;
   return head.isRepeated && upgrade === undefined && forwardsLeft(head) === undefined && !isEdited(route)
     ? cachedTemplate(exchange, route, expectContinue)
@@ -204,9 +173,9 @@ function isEdited({ policy }: Route): boolean {
   return policy.requestFields !== undefined;
 }
 
-function cachedTemplate(exchange: ExchangeView, route: Route, expectContinue: boolean): HeadTemplate {
+function cachedTemplate(exchange: ExchangeView, route: Route, expectContinue: boolean): RequestTemplate {
   const { head } = exchange.connection;
-  const kept = (head.made ??= new HeadTemplateCache<HeadTemplate>()) as HeadTemplateCache<HeadTemplate>;
+  const kept = (head.templates ??= new HeadTemplateCache());
   for (const template of kept.all) {
     if (isFor(template, exchange, route, expectContinue)) return template;
   }
@@ -216,7 +185,7 @@ function cachedTemplate(exchange: ExchangeView, route: Route, expectContinue: bo
 }
 
 function isFor(
-  template: HeadTemplate,
+  template: RequestTemplate,
   exchange: ExchangeView,
   route: Route,
   expectContinue: boolean,
@@ -240,7 +209,7 @@ function makeTemplate(
   route: Route,
   expectContinue: boolean,
   upgrade: string | undefined,
-): HeadTemplate {
+): RequestTemplate {
   const { connection, evaluation } = exchange;
   const { head } = connection;
   const { managedHeaders, credentialPlace } = route.policy;
@@ -278,7 +247,7 @@ function makeTemplate(
 }
 
 /** Flattens the texts, so that they do not keep other memory alive. */
-function ownTemplate(template: HeadTemplate): HeadTemplate {
+function ownTemplate(template: RequestTemplate): RequestTemplate {
   const { start, middle, end } = template;
   return { ...template, start: ownText(start), middle: ownText(middle), end: ownText(end) };
 }

@@ -2,7 +2,7 @@
  * How an exchange uses its backend. With HTTP/1.1 this is a connection of its own (upstream-connection.ts), with
  * HTTP/2 a stream of a shared one (http2/backend-stream.ts). The framing of bodies is that of the implementation.
  */
-import type { ResponseHead } from '../../http/heads/response-head.ts';
+import type { BackendHead } from '../interfaces/head-templates.ts';
 import type { BodyBuffer } from '../io/body-buffer-pool.ts';
 import type { UpstreamFailure } from './upstream-failure.ts';
 
@@ -12,11 +12,11 @@ export interface UpstreamClient {
   /** Instead: the backend speaks HTTP/1.1 only, and the request needs a connection of that kind. */
   onOtherProtocol(): void;
   /** 1xx. The head is valid only during the call. */
-  onInterim(head: ResponseHead): void;
+  onInterim(head: BackendHead): void;
   /** The head is valid only during the call. */
-  onResponseHead(head: ResponseHead): void;
+  onResponseHead(head: BackendHead): void;
   /** A requested 101; everything after it arrives as `onResponseData` until `onResponseEnd`. */
-  onSwitch(head: ResponseHead, connection: SwitchedConnection): void;
+  onSwitch(head: BackendHead, connection: SwitchedConnection): void;
   /** The range is valid only during the call. */
   onResponseData(buffer: Buffer, from: number, to: number): void;
   /** @param trailers validated trailer lines, each ending in CRLF; '' for none */

@@ -9,6 +9,7 @@ import { fieldsOfLines } from '../../../http/fields/field-lists.ts';
 import { Base64Decoder, base64Piece } from '../../../http/grpc/base64-stream.ts';
 import { grpcTypeOf, trailerMessage, webTypeOf, type GrpcWebForm } from '../../../http/grpc/grpc-web.ts';
 import { ResponseHead } from '../../../http/heads/response-head.ts';
+import type { BackendHead } from '../../interfaces/head-templates.ts';
 import type { BodyBuffer } from '../../io/body-buffer-pool.ts';
 import { RESPONSE_HEADERS_MAX } from '../../options.ts';
 import type { BodyMemory, RequestSource, Upstream, UpstreamClient } from '../upstream.ts';
@@ -177,7 +178,7 @@ class GrpcWebClient implements UpstreamClient {
     this.#method = method;
   }
 
-  onResponseHead(head: ResponseHead): void {
+  onResponseHead(head: BackendHead): void {
     const type = head.status === 200 ? head.get('content-type') : undefined;
     const webType = type === undefined ? undefined : webTypeOf(this.#owner.form, type);
     if (webType === undefined) return this.#client.onResponseHead(head);
@@ -188,7 +189,7 @@ class GrpcWebClient implements UpstreamClient {
     for (let index = 0; index < head.count; index++)
       if (!REPLACED_IN_RESPONSE.has(head.name(index).toLowerCase())) text += head.line(index);
     text += `content-type: ${webType}\r\n${isWhole ? 'content-length: 0' : 'transfer-encoding: chunked'}\r\n`;
-    const translated = new ResponseHead();
+    const translated: BackendHead = new ResponseHead();
     const error = translated.parse(text, this.#method, RESPONSE_LIMITS);
     if (error !== undefined) throw new Error(`A translated head cannot be read: ${error.detail}`);
     this.#client.onResponseHead(translated);
@@ -222,7 +223,7 @@ class GrpcWebClient implements UpstreamClient {
     this.#client.onOtherProtocol();
   }
 
-  onInterim(head: ResponseHead): void {
+  onInterim(head: BackendHead): void {
     this.#client.onInterim(head);
   }
 

@@ -10,6 +10,7 @@
 import { forwardableTrailers } from '../../../http/bodies/trailers.ts';
 import type { HeadError } from '../../../http/heads/head-error.ts';
 import { ResponseHead } from '../../../http/heads/response-head.ts';
+import type { BackendHead } from '../../interfaces/head-templates.ts';
 import { HpackDecoder } from '../../../http/http2/hpack/decoder.ts';
 import type { FieldLine } from '../../../http/http2/hpack/field-line.ts';
 import { latin1Text } from '../../../http/latin1.ts';
@@ -53,7 +54,7 @@ export interface Section {
 
 interface ParsedHead {
   readonly bytes: Buffer;
-  readonly head: ResponseHead;
+  readonly head: BackendHead;
 }
 
 const MALFORMED_HEAD = malformed('The header section of the response is malformed.');
@@ -63,7 +64,7 @@ const TOO_LARGE: UpstreamFailure = { cause: 'bad_response', fault: 'head_too_lar
 export class ResponseSections {
   readonly #decoder = new HpackDecoder({ listBytesMax: LIST_BYTES_MAX, fieldsMax: 2 * RESPONSE_HEADERS_MAX });
   /** Reads the heads that have not come before. */
-  readonly #head = new ResponseHead();
+  readonly #head: BackendHead = new ResponseHead();
   readonly #kept = new Map<string, Section>();
   /** Of the decoder, when they were kept. */
   #generation = 0;
@@ -98,7 +99,7 @@ export class ResponseSections {
   }
 
   /** @param endStream whether the response consists of the section only */
-  headOf(section: Section, method: string, endStream: boolean): ResponseHead | UpstreamFailure {
+  headOf(section: Section, method: string, endStream: boolean): BackendHead | UpstreamFailure {
     const { status, hasLength } = section;
     if (section.failure !== undefined) return section.failure;
     if (status.length !== 3) return MALFORMED_HEAD;
@@ -111,7 +112,7 @@ export class ResponseSections {
     }
     const text = `HTTP/1.1 ${status} \r\n${section.lines}${ADDED[added]}`;
     if (text.length > RESPONSE_HEAD_BYTES_MAX) return TOO_LARGE;
-    const head = section.isRepeated ? new ResponseHead() : this.#head;
+    const head: BackendHead = section.isRepeated ? new ResponseHead() : this.#head;
     const failure = failureOf(head.parse(text, method, RESPONSE_LIMITS));
     if (failure !== undefined) return failure;
     if (section.isRepeated) section.heads[added] = { bytes: Buffer.from(text, 'latin1'), head };

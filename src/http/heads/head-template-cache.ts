@@ -1,7 +1,7 @@
 /**
- * Heads that upstream-head.ts and downstream-head.ts have made from fields, kept with those fields (`made` of
- * http/heads/field-section.ts) for the messages that repeat them on a connection. A head depends on more than the fields, such
- * as the route, so there may be several at a time. Each takes as much memory as the fields, so few are kept; and a
+ * Heads that the proxy has made from fields (upstream-head.ts, downstream-head.ts), kept with those fields
+ * (`FieldSection.templates`) for the messages that repeat them on a connection. A head depends on more than the fields,
+ * such as the route, so there may be several at a time. Each takes as much memory as the fields, so few are kept; and a
  * connection that keeps changing between more routes stops caching after `COUNT_MAX`.
  */
 
@@ -10,8 +10,8 @@ const AT_ONCE = 2;
 /** Cached in total. */
 const COUNT_MAX = 16;
 
-export class HeadTemplateCache<P> {
-  readonly all: P[] = [];
+export class HeadTemplateCache<T> {
+  readonly all: T[] = [];
   #count = 0;
 
   /** Whether caching more of them is useful. */
@@ -20,7 +20,7 @@ export class HeadTemplateCache<P> {
   }
 
   /** Adds a head; replaces the oldest one if the cache is full. */
-  keep(template: P): void {
+  keep(template: T): void {
     this.all[this.#count % AT_ONCE] = template;
     this.#count += 1;
   }
