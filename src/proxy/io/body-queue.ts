@@ -1,18 +1,26 @@
-/** What of a body waits for a peer of HTTP/2: for its windows, or until it reads. Owns the memory of the pieces. */
+/**
+ * What of a body waits for a peer of HTTP/2: for its windows, or until it reads. Owns the memory of the pieces. Small
+ * pieces are put together, since the other side may send each byte on its own, and a piece takes far more memory than
+ * that.
+ */
+import { joined } from '../../http/joined-bytes.ts';
 import { TEXT_BODY_BYTES_MAX } from '../options.ts';
 import type { BodyMemory } from '../upstream/upstream.ts';
-import { retainedCopy } from './write-backlog.ts';
+import { addToBacklog, removeFromBacklog } from './write-backlog.ts';
 
 interface Piece {
-  readonly bytes: Buffer;
+  bytes: Buffer;
   from: number;
-  readonly to: number;
-  readonly release: () => void;
+  to: number;
+  /** undefined: copies, to which more may be added. */
+  readonly release: (() => void) | undefined;
 }
 
 /** Sends `bytes[from, to)` and calls `release` when they are written or dropped, never from within. */
 export type SendPiece = (bytes: Buffer, from: number, to: number, release: () => void) => void;
 
+/** Nothing is added to a piece of this size. */
+const JOINED_BYTES_MAX = TEXT_BODY_BYTES_MAX;
 const RELEASE_LATER = (): void => undefined;
 
 export class BodyQueue {
@@ -25,11 +33,25 @@ export class BodyQueue {
   /** @param memory that `bytes` are in */
   push(bytes: Buffer, from: number, to: number, memory: BodyMemory): void {
     const release = to - from <= TEXT_BODY_BYTES_MAX ? undefined : memory.retain(bytes);
-    if (release !== undefined) this.#pieces.push({ bytes, from, to, release });
-    else {
-      const { copy, release: releaseCopy } = retainedCopy(bytes, from, to);
-      this.#pieces.push({ bytes: copy, from: 0, to: copy.length, release: releaseCopy });
+    if (release === undefined) this.pushCopy(bytes, from, to);
+    else this.#pieces.push({ bytes, from, to, release });
+  }
+
+  /** A copy, which counts in the write backlog. */
+  pushCopy(bytes: Buffer, from = 0, to = bytes.length): void {
+    const length = to - from;
+    addToBacklog(length);
+    const added = bytes.subarray(from, to);
+    const last = this.#pieces.at(-1);
+    const isJoined =
+      last?.release === undefined && (last?.to ?? JOINED_BYTES_MAX) + length <= JOINED_BYTES_MAX;
+    if (last === undefined || !isJoined) {
+      this.#pieces.push({ bytes: Buffer.from(added), from: 0, to: length, release: undefined });
+      return;
     }
+    // Behind what may be on its way already.
+    last.bytes = joined(last.bytes, added);
+    last.to += length;
   }
 
   /** Bytes that do not change. @param release called once when they are written or dropped */
@@ -46,12 +68,16 @@ export class BodyQueue {
     piece.from = to;
     const isLast = to === piece.to;
     if (isLast) this.#pieces.shift();
-    sendPiece(bytes, from, to, isLast ? piece.release : RELEASE_LATER);
+    sendPiece(bytes, from, to, isLast ? releaseOf(piece) : RELEASE_LATER);
   }
 
   clear(): void {
     const pieces = this.#pieces;
     this.#pieces = [];
-    for (const { release } of pieces) release();
+    for (const piece of pieces) releaseOf(piece)();
   }
+}
+
+function releaseOf({ release, to }: Piece): () => void {
+  return release ?? (() => removeFromBacklog(to));
 }

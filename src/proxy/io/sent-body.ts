@@ -2,17 +2,21 @@
  * What was sent of a body that is streamed to a backend of HTTP/2, as long as that may still say that it has not looked
  * at the request (GOAWAY, REFUSED_STREAM: RFC 9113 sections 6.8 and 8.7): then the request is sent again. Bodies of
  * clients of HTTP/2, such as calls of gRPC, arrive behind their heads and are streamed even if they are small. Owns the
- * bytes, which count in the worker's RequestMemory; keeps none once they are too many.
+ * bytes, which count in the worker's RequestMemory; keeps none once they are too many. Small pieces are put together,
+ * since a client may send each byte on its own, and a piece takes far more memory than that.
  *
  *   kept → lost (too long, or no room left for the app)
  *        → released (a response has begun, or the exchange is over)
  */
 import type { ExchangeView } from '../interfaces/exchange-view.ts';
 import { upstreamTrailers } from '../upstream/upstream-head.ts';
+import { joined } from '../../http/joined-bytes.ts';
 import type { BodyMemory, Upstream } from '../upstream/upstream.ts';
 
 /** Each piece has its own memory. */
 const OWN_MEMORY: BodyMemory = { retain: () => () => undefined };
+/** Nothing is added to a piece of this size. */
+const JOINED_BYTES_MAX = 8 * 1024;
 
 export class SentBody {
   readonly #exchange: ExchangeView;
@@ -52,7 +56,12 @@ export class SentBody {
     const { requestMemory } = this.#exchange.context;
     const bytes = to - from;
     if (this.#bytes + bytes > this.#bytesMax || requestMemory.isFullFor(this.#app)) return this.release();
-    this.#pieces.push(Buffer.from(buffer.subarray(from, to)));
+    const added = buffer.subarray(from, to);
+    const last = this.#pieces.at(-1);
+    const isJoined = last !== undefined && last.length + bytes <= JOINED_BYTES_MAX;
+    // Behind what an attempt before may still be writing.
+    if (isJoined) this.#pieces[this.#pieces.length - 1] = joined(last, added);
+    else this.#pieces.push(Buffer.from(added));
     this.#bytes += bytes;
     requestMemory.take(this.#app, bytes);
   }

@@ -124,10 +124,7 @@ export class Http2ClientSocket implements ClientSocket, WireStream {
       return this.#afterWrite();
     }
     if (release !== undefined) this.#queue.pushOwned(bytes, release);
-    else {
-      const held = retainedCopy(bytes);
-      this.#queue.pushOwned(held.copy, held.release);
-    }
+    else this.#queue.pushCopy(bytes);
     return this.#afterWrite();
   }
 
@@ -353,9 +350,7 @@ export class Http2ClientSocket implements ClientSocket, WireStream {
       if (isLast) this.#ended();
       return;
     }
-    const bytes = Buffer.from(text, 'latin1');
-    const held = retainedCopy(bytes);
-    this.#queue.pushOwned(held.copy, held.release);
+    this.#queue.pushCopy(Buffer.from(text, 'latin1'));
   }
 
   #afterWrite(): boolean {
