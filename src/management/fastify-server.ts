@@ -10,6 +10,7 @@ import Fastify, {
   type FastifyRequest,
 } from 'fastify';
 import { requestIds } from '../lib/ids.ts';
+import { NO_RENEGOTIATION } from '../lib/tls-renegotiation.ts';
 import { StorageUnavailable } from '../storage/repository.ts';
 import { methodTable } from './api/allowed-methods.ts';
 import { BODY_BYTES_MAX, readBody } from './api/body.ts';
@@ -56,7 +57,14 @@ export function createFastify(
     forceCloseConnections: 'idle',
     ...(tls === undefined
       ? { http: listener }
-      : { https: { ...listener, ...tls, handshakeTimeout: HEADERS_TIMEOUT_MS } }),
+      : {
+          https: {
+            ...listener,
+            ...tls,
+            secureOptions: NO_RENEGOTIATION,
+            handshakeTimeout: HEADERS_TIMEOUT_MS,
+          },
+        }),
     clientErrorHandler: (error, socket) => refuseConnection(error, socket, nextRequestId()),
     frameworkErrors: (error, request, reply) => {
       void sendFailure(request, nameExchange(request, reply), failureOf(error));

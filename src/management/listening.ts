@@ -7,6 +7,7 @@ import { once } from 'node:events';
 import type { FastifyInstance } from 'fastify';
 import { fail } from './api/failure.ts';
 import { sendFailure } from './api/send.ts';
+import { NO_RENEGOTIATION } from '../lib/tls-renegotiation.ts';
 import { ManagementSocket } from './management-socket.ts';
 
 /** PEM texts. */
@@ -24,7 +25,7 @@ export interface LastingStreams {
 
 /** Fastify's server is one of node:https where the listener has a certificate. */
 interface MaybeTlsServer {
-  setSecureContext?(pair: CertificateTexts): void;
+  setSecureContext?(options: CertificateTexts & { readonly secureOptions: number }): void;
 }
 
 export interface ManagementListening {
@@ -98,7 +99,7 @@ export function managementListening(
       suspended = false;
     },
     renewCertificate(pair) {
-      (http as MaybeTlsServer).setSecureContext?.(pair);
+      (http as MaybeTlsServer).setSecureContext?.({ ...pair, secureOptions: NO_RENEGOTIATION });
     },
     async close() {
       // Fastify would fail to close a port that is closed.

@@ -11,6 +11,7 @@ import * as tls from 'node:tls';
 import type { SecureVersion } from 'node:tls';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startOrigin, type Origin } from '../../support/backends/origin.ts';
+import { renegotiate } from '../../support/clients/handshake.ts';
 import { CA, connectHttp2, request as requestHttp2 } from '../../support/clients/http2-client.ts';
 import { sendRaw } from '../../support/clients/raw-client.ts';
 import { explain, stageOf } from '../../support/explain.ts';
@@ -323,6 +324,11 @@ describe('sessions of TLS', { timeout: 60_000 }, () => {
       expect((await connect('open.test', version, undefined, open.session)).isReused, version).toBe(true);
       expect((await connect('shop.test', version, undefined, open.session)).isReused, version).toBe(false);
     }
+  });
+
+  it('have one handshake, so that no other certificate comes within a connection', async () => {
+    const options = { servername: 'shop.test', cert: billing.cert, key: billing.key };
+    expect(await renegotiate(tlsPort, options)).toBe('ERR_SSL_NO_RENEGOTIATION');
   });
 
   it('carry no identity to another name or from one without: openssl with a kept session', async () => {

@@ -9,6 +9,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import * as tls from 'node:tls';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { renegotiate } from '../../support/clients/handshake.ts';
 import { ADMIN_TOKEN, runToEnd, startGateway, type TestGateway } from '../../support/gateway.ts';
 import { until } from '../../support/measure/until.ts';
 
@@ -81,6 +82,10 @@ describe('the management API with a certificate', { timeout: 60_000 }, () => {
     await expect(call('/api/v1/apps', pem('site'))).rejects.toThrow(/certificate/);
   });
 
+  it('has no further handshake within a connection', async () => {
+    expect(await renegotiate(gateway.managementPort)).toBe('ERR_SSL_NO_RENEGOTIATION');
+  });
+
   it('does not answer plain HTTP', async () => {
     const received = await new Promise<string>((done) => {
       let text = '';
@@ -101,6 +106,7 @@ describe('the management API with a certificate', { timeout: 60_000 }, () => {
     expect(await call('/api/v1/health', pem('ca'), agent)).toMatchObject({ status: 200 });
     agent.destroy();
     expect(await call('/api/v1/health', pem('ca')).catch(String)).toMatch(/certificate/);
+    expect(await renegotiate(gateway.managementPort)).toBe('ERR_SSL_NO_RENEGOTIATION');
     const log = (): unknown[] => gateway.logs().map(({ msg }) => msg);
     await expect.poll(log).toContain('certificates of the management listener were reloaded');
     expect(log()).toContain('certificates of the management listener are in use');

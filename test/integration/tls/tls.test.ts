@@ -11,6 +11,7 @@ import { CA, TLS_PAIR } from '../../support/clients/http2-client.ts';
 import { startOrigin, type Seen } from '../../support/backends/origin.ts';
 import { pem } from '../../support/data/pem.ts';
 import { oneRoute, startProxy, type RouteSetup, type TestProxyOptions } from '../../support/proxy.ts';
+import { renegotiate } from '../../support/clients/handshake.ts';
 import { connectRaw, sendRaw } from '../../support/clients/raw-client.ts';
 
 const secureTo = (port: number) => ({ port, host: '127.0.0.1', ca: CA, servername: 'backend.test' });
@@ -131,6 +132,12 @@ describe('a listener with TLS', () => {
     });
     const [error] = await once(client, 'error');
     expect(error).toMatchObject({ code: 'ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION' });
+  });
+
+  it('has no further handshake within a connection', async () => {
+    const proxy = await proxyTo({ backendPort: 1 }, { tls: TLS_PAIR });
+    expect(await renegotiate(proxy.port)).toBe('ERR_SSL_NO_RENEGOTIATION');
+    expect(await renegotiate(proxy.port, { ALPNProtocols: ['h2'] })).toBe('ERR_SSL_NO_RENEGOTIATION');
   });
 
   it('is not disturbed by clients that speak something else', async () => {

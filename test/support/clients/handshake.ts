@@ -43,3 +43,29 @@ export function handshake(
     socket.once('close', () => done({ error: 'closed' }));
   });
 }
+
+/** Asks for another handshake within a connection of TLS 1.2. @returns the code of the error; '' if it was had */
+export function renegotiate(port: number, options: tls.ConnectionOptions = {}): Promise<string> {
+  return new Promise((done) => {
+    const versions = { minVersion: 'TLSv1.2', maxVersion: 'TLSv1.2' } as const;
+    const socket = tls.connect({
+      port,
+      host: '127.0.0.1',
+      rejectUnauthorized: false,
+      ...versions,
+      ...options,
+    });
+    const over = (result: string): void => {
+      socket.destroy();
+      done(result);
+    };
+    socket.setTimeout(TIMEOUT_MS, () => over('no answer in time'));
+    socket.once('error', (error: NodeJS.ErrnoException) => over(error.code ?? error.message));
+    socket.once('secureConnect', () => {
+      socket.renegotiate({ rejectUnauthorized: false }, (error) => {
+        if (error === null) over('');
+      });
+    });
+    socket.resume();
+  });
+}

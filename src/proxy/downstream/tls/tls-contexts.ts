@@ -3,6 +3,7 @@
  * Owns the compiled contexts; handshakes under way and established connections keep theirs.
  */
 import { createSecureContext, type SecureContext, type SecureContextOptions } from 'node:tls';
+import { NO_RENEGOTIATION } from '../../../lib/tls-renegotiation.ts';
 import type { OrderedCertificates } from './ordered-certificates.ts';
 import { certificateFacts, type CertificatePair } from './tls-certificate.ts';
 
@@ -35,6 +36,7 @@ export function contextOptions(pair: CertificatePair | undefined): SecureContext
     minVersion: 'TLSv1.2',
     ciphers: CIPHERS,
     honorCipherOrder: false,
+    secureOptions: NO_RENEGOTIATION,
     sessionIdContext: 'headgate',
   };
 }

@@ -11,6 +11,7 @@ import { constants } from 'node:crypto';
 import { Socket } from 'node:net';
 import * as tls from 'node:tls';
 import { secretBytes } from '../../../lib/ids.ts';
+import { NO_RENEGOTIATION } from '../../../lib/tls-renegotiation.ts';
 import { ACME_TLS, type OrderedCertificates } from './ordered-certificates.ts';
 import type { CertificatePair } from './tls-certificate.ts';
 import { contextOptions, TlsContexts } from './tls-contexts.ts';
@@ -44,7 +45,7 @@ const TICKET_KEYS_BYTES = 48;
 const ASKING: tls.TlsOptions = {
   requestCert: true,
   rejectUnauthorized: false,
-  secureOptions: constants.SSL_OP_NO_TICKET,
+  secureOptions: constants.SSL_OP_NO_TICKET | NO_RENEGOTIATION,
   sessionIdContext: 'headgate-asking',
 };
 
