@@ -30,6 +30,7 @@ export const ErrorCode = {
   refusedStream: 7,
   cancel: 8,
   compression: 9,
+  connect: 10,
   enhanceYourCalm: 11,
 } as const;
 

@@ -217,6 +217,18 @@ describe.each([
       expect(await othersAreServed(proxy)).toBe(true);
     });
 
+    it('WebSockets that the backend answers with a page', async () => {
+      const proxy = await setUp();
+      const client = await attacker(proxy.port);
+      const websocket: Fields = [[':method', 'CONNECT'], [':protocol', 'websocket'], ...GET.slice(1)];
+      for (let n = 0; n < 260 && !client.socket.readableEnded; n++) {
+        client.send(headers(2 * n + 1, websocket, 0));
+        await client.next(({ stream, type }) => stream === 2 * n + 1 || type === FRAME.goaway, 'an end');
+      }
+      expect(await client.ended()).toBe(NGHTTP2_ENHANCE_YOUR_CALM);
+      expect(await othersAreServed(proxy)).toBe(true);
+    });
+
     it('a zero window update on each stream', async () => {
       const origin = await startRawOrigin(() => undefined);
       closers.push(() => origin.close());

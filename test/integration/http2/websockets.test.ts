@@ -172,11 +172,11 @@ describe('a WebSocket over HTTP/2', () => {
     closers.push(() => void plain.close());
     const proxy = await proxyTo({ backendPort: (plain.address() as AddressInfo).port });
     const refused = await open(proxy.client);
-    expect([refused.headers[':status'], refused.stream.rstCode]).toEqual([undefined, 2]);
+    expect([refused.headers[':status'], refused.stream.rstCode]).toEqual([undefined, 10]);
     const other = await backendOf(echo, () => 'AAAA');
     const second = await proxyTo({ backendPort: other.port });
     const wrong = await open(second.client);
-    expect([wrong.headers[':status'], wrong.stream.rstCode]).toEqual([undefined, 2]);
+    expect([wrong.headers[':status'], wrong.stream.rstCode]).toEqual([undefined, 10]);
     await untilHolds(() => other.sockets[0]?.destroyed === true, 'the backend is let go');
   });
 

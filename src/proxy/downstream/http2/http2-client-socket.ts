@@ -435,9 +435,13 @@ export class Http2ClientSocket implements ClientSocket, WireStream {
     });
   }
 
-  /** What the engine has written is no response, or too much of one: a defect, which ends the stream. */
+  /**
+   * What the engine has written is no response, or too much of one: a defect, which ends the stream. The head of a
+   * WebSocket is none where the backend did not open it: then the client has made a request for nothing, as by a reset.
+   */
   #breakResponse(): boolean {
-    this.#reset(ErrorCode.internal);
+    const isRefused = this.#part === 'head' && this.#request?.framing === 'tunnel';
+    this.#reset(isRefused ? ErrorCode.connect : ErrorCode.internal);
     return true;
   }
 
