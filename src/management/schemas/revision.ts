@@ -148,7 +148,7 @@ const CircuitBreakerSchema = Type.Object(
       }),
     ),
     count_5xx: Type.Optional(
-      Type.Boolean({ default: false, description: 'Count 5xx responses as failures.' }),
+      Type.Boolean({ default: false, description: 'Count 5xx responses as failures, except 501 and 505.' }),
     ),
     recovery_secs: Type.Optional(
       Type.Integer({

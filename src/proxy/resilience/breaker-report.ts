@@ -9,6 +9,7 @@ import type { FailureKind } from '../interfaces/observer.ts';
 import type { Revision } from '../interfaces/route.ts';
 import type { Exchange } from '../exchange.ts';
 import { failureText, type UpstreamFailure } from '../upstream/upstream-failure.ts';
+import { isFailedStatus } from './failed-status.ts';
 
 /** A response that has lasted this long is a success, however it ends; milliseconds. */
 const STREAMING_MS = 1_000;
@@ -48,7 +49,7 @@ export class BreakerReport {
    * @param nowMs of the deadlines' clock; also below
    */
   answered(status: number, nowMs: number): void {
-    if (status >= 500 && this.#revision.breaker.count_5xx)
+    if (isFailedStatus(status) && this.#revision.breaker.count_5xx)
       this.#backendFailed('status_5xx', `status ${status}`);
     else if (this.#trial !== undefined) this.succeeded();
     else if (this.#breaker?.isPristine === false) this.#succeedsAtMs = nowMs + STREAMING_MS;

@@ -6,6 +6,7 @@
 import type { CompiledBackend } from '../../config/types.ts';
 import type { ExchangeView } from '../interfaces/exchange-view.ts';
 import type { Route } from '../interfaces/route.ts';
+import { isFailedStatus } from '../resilience/failed-status.ts';
 import type { UpstreamFailure } from '../upstream/upstream-failure.ts';
 import { requestKey } from './hash-source.ts';
 import type { TargetGroup } from './target-group.ts';
@@ -72,7 +73,7 @@ export class AimedTarget {
 
   /** The head of a final response has come. */
   answered(status: number): void {
-    if (status >= 500 && this.group.compiled.balancing.ejection.counts5xx) this.#failed();
+    if (isFailedStatus(status) && this.group.compiled.balancing.ejection.counts5xx) this.#failed();
     else this.#isAnswered = true;
   }
 

@@ -39,7 +39,7 @@ async function statuses(target: string, count: number): Promise<number[]> {
 }
 
 interface Moody extends Origin {
-  failing: 'no' | 'reset' | '500';
+  failing: 'no' | 'reset' | '500' | '501' | '505';
   healthChecks: number;
 }
 
@@ -48,7 +48,7 @@ async function moodyOrigin(): Promise<Moody> {
   const answer = (incoming: http.IncomingMessage, response: http.ServerResponse): void => {
     if (incoming.url === '/healthz') moody.healthChecks += 1;
     if (moody.failing === 'reset') return void response.socket?.destroy();
-    response.statusCode = moody.failing === '500' ? 500 : 200;
+    response.statusCode = moody.failing === 'no' ? 200 : Number(moody.failing);
     response.end('moody');
   };
   const moody: Moody = { ...(await startOrigin(answer)), failing: 'no', healthChecks: 0 };
@@ -145,6 +145,11 @@ describe('opening', () => {
     await gateway.must('PATCH', revisionPath('errors'), {
       circuit_breaker: { count_5xx: true, open_secs: 3600 },
     });
+    for (const failing of ['501', '505'] as const) {
+      moody.failing = failing;
+      expect(await statuses('/errors/v1/x', 3)).toEqual([failing, failing, failing].map(Number));
+    }
+    moody.failing = '500';
     expect(await statuses('/errors/v1/x', 3)).toEqual([500, 500, 503]);
     await moody.close();
   });

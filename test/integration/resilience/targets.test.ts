@@ -262,6 +262,17 @@ describe('an ejection', () => {
     await until(async () => (await get(agent, '/told/v1/x')).target === 't1');
   });
 
+  it('is not brought about by a client that asks for what the targets do not have', async () => {
+    const fleet = await fleetOf(2);
+    await serviceOver('asked', fleet, { load_balancing: { ejection: { consecutive_failures: 2 } } });
+    for (const target of fleet) await target.become('refusing');
+    const agent = new Agent({ keepAlive: true });
+    closers.push(() => agent.destroy());
+    for (let count = 0; count < 8; count++) expect((await get(agent, '/asked/v1/x')).status).toBe(501);
+    const { targets } = await healthOf('asked');
+    expect(targets.map(({ state }: { state: string }) => state)).toEqual(['in_service', 'in_service']);
+  });
+
   it('hits a target that fails much more often than its peers, though not in a row', async () => {
     const fleet = await fleetOf(3);
     await serviceOver('often', fleet, {

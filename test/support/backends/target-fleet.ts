@@ -6,7 +6,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo, Socket } from 'node:net';
 
 /** `frozen` takes requests and never answers; `down` refuses connections, and breaks those that are there. */
-export type TargetMode = 'well' | 'failing' | 'frozen' | 'slow' | 'down' | 'resetting';
+export type TargetMode = 'well' | 'failing' | 'refusing' | 'frozen' | 'slow' | 'down' | 'resetting';
 
 const SLOW_MS = 120;
 
@@ -69,6 +69,8 @@ export class FleetTarget {
     switch (this.#mode) {
       case 'well':
         return answer(200);
+      case 'refusing':
+        return answer(501);
       case 'failing':
         return answer(500);
       case 'slow':

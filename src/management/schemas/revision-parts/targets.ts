@@ -96,7 +96,10 @@ const EjectionSchema = Type.Object(
     ),
     max_secs: secs(300, 'The longest ejection.'),
     count_5xx: Type.Optional(
-      Type.Boolean({ default: true, description: 'Count 5xx responses as failed requests.' }),
+      Type.Boolean({
+        default: true,
+        description: 'Count 5xx responses as failed requests, except 501 and 505.',
+      }),
     ),
   },
   {

@@ -1,0 +1,10 @@
+/**
+ * Which answers say that a backend fails, where answers of 5xx count. 501 (Not Implemented) and 505 (HTTP Version Not
+ * Supported) refuse what a request asks for (RFC 9110 section 15.6): if they counted, any client could have a target
+ * ejected, or a breaker opened, with a method that the backend does not have.
+ */
+const REFUSALS: ReadonlySet<number> = new Set([501, 505]);
+
+export function isFailedStatus(status: number): boolean {
+  return status >= 500 && !REFUSALS.has(status);
+}
