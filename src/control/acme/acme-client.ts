@@ -127,6 +127,8 @@ export class AcmeClient {
       termsOfServiceAgreed: true,
       ...(contact.length > 0 && { contact }),
       ...(binding !== undefined && { externalAccountBinding: binding }),
+    }).catch((error: unknown) => {
+      throw binding === undefined ? error : withBinding(error);
     });
     const url = answer.header('location');
     if (URL.parse(url)?.protocol !== 'https:')
@@ -306,3 +308,12 @@ function apartText(aheadMs: number): string {
 
 const waitMs = (failed: number): number => Math.min(WAIT_MS.first * 2 ** (failed - 1), WAIT_MS.max);
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+
+/** An authority says in its own words alone that it does not take a binding, such as one that it has taken before. */
+function withBinding(error: unknown): unknown {
+  if (!(error instanceof AcmeProblem) || error.type === 'rateLimited') return error;
+  const { type, status, retryAfterMs, message } = error;
+  const said = message.slice(type.length).replace(/^: /, '');
+  const detail = `${said} (no account was made with GATEWAY_ACME__EAB_KID: many authorities take such a key for one account only)`;
+  return new AcmeProblem(type, detail.trimStart(), status, retryAfterMs);
+}

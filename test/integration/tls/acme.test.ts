@@ -377,6 +377,9 @@ describe('an authority that wants the account of another system', () => {
     await lastError('GATEWAY_ACME__EAB_KID and GATEWAY_ACME__EAB_HMAC_KEY');
     await restart(bound(Buffer.alloc(32, 8).toString('base64url')));
     await lastError('JWS');
+    expect((await entryOf(gateway, NAME))?.last_error).toContain(
+      'no account was made with GATEWAY_ACME__EAB_KID',
+    );
     expect(rig.pebble.orders).toEqual([]);
   }, 60_000);
 
