@@ -44,6 +44,7 @@ export interface Tables {
   admin_session: RowOf<StoredSession>;
   node: NodeRow;
   acme_state: AcmeStateRow;
+  /** Marks by name: of sweeps over keys, and of events that were removed to make room. */
   key_sweep: { name: string; until: string };
   acme_account: { directory: string; private_key: string; url: string | null; created_at: string };
   acme_certificate: RowOf<AcmeCertificate> & { revision: number };

@@ -14,7 +14,10 @@ import { filterOf, putDeadLetter, type WebhookFilterRow } from './webhook-rows.t
 const TRIMMED_AT_ONCE = 500;
 const HEX_OF_TIME = 12;
 const TOO_OLD = 'It was not delivered before its age or the number of events removed it';
-/** Rows of key_sweep that hold the last id of a type that was removed to make room; the type follows. */
+/**
+ * Names of rows of key_sweep that hold the last id of a type that was removed to make room; the type follows. No sweep
+ * over keys has a name that begins so.
+ */
 const ROOM_MADE = 'events ';
 
 /** What one transaction removes. */
