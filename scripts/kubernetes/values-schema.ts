@@ -37,6 +37,7 @@ const SPECIAL: Readonly<Record<string, Schema>> = {
   'podDisruptionBudget.maxUnavailable': { type: ['integer', 'string'] },
   updateStrategy: { type: 'object' },
   resources: { type: 'object' },
+  'metrics.prometheusRule.alertsPageUrl': { type: 'string', pattern: '^(https?://[^\\s#"\'`]+)?$' },
   'metrics.dashboards.labels': { type: 'object' },
 };
 

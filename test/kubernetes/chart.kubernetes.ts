@@ -157,6 +157,18 @@ describe('the chart', () => {
       );
   });
 
+  it('gives alerts the address of their sections where the page is served', () => {
+    const page = 'https://docs.example.com/how-to/alerts/';
+    const prometheusRule = { enabled: true, alertsPageUrl: page };
+    const objects = renderer.chart({ metrics: { prometheusRule } });
+    expect(renderer.problems(objects)).toBeUndefined();
+    const { groups } = named(objects, 'PrometheusRule', 'headgate-alerts').spec;
+    for (const { alert, annotations } of groups.flatMap(({ rules }: KubernetesObject) => rules)) {
+      expect(annotations.runbook_url).toBe(`${page}#${alert.toLowerCase()}`);
+      expect(annotations.runbook).toBeUndefined();
+    }
+  });
+
   it.each([
     [{ replicas: 3 }, /additional properties 'replicas' not allowed/],
     [{ settings: { GATEWAY_WORKRS: 2 } }, /'GATEWAY_WORKRS' not allowed/],
@@ -165,6 +177,7 @@ describe('the chart', () => {
     [{ settings: { GATEWAY_ADMIN_TOKEN: 'x' } }, /'GATEWAY_ADMIN_TOKEN' not allowed/],
     [{ settings: { GATEWAY_REDIS_URL: 'redis://a' } }, /'GATEWAY_REDIS_URL' not allowed/],
     [{ secretKeys: { GATEWAY_NOTHING: 'x' } }, /GATEWAY_NOTHING/],
+    [{ metrics: { prometheusRule: { alertsPageUrl: 'docs/alerts' } } }, /does not match pattern/],
     [{ configuration: { from: 'redis' } }, /must be one of 'database', 'files'/],
     [{ configuration: { from: 'files' } }, /needs configuration.files or configuration.existingConfigMap/],
     [

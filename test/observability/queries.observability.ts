@@ -3,9 +3,11 @@
  * empty, and alerts become active for what they are for, and for nothing else.
  */
 import { spawnSync } from 'node:child_process';
-import { globSync } from 'node:fs';
+import { copyFileSync, globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { ALERTS_PAGE } from '../../scripts/observability/alert.ts';
 import { panelQueries } from '../../scripts/observability/files.ts';
 import { RECORDING_GROUPS } from '../../scripts/observability/recording-rules.ts';
 import { ALERTS } from '../../scripts/observability/rule-files.ts';
@@ -139,6 +141,25 @@ describe('an alert', () => {
     // Its texts have all their values.
     const texts = (await prometheus.alerts()).flatMap(({ annotations }) => Object.values(annotations));
     expect(texts.filter((text) => /\{\{|<no value>|<error/.test(text))).toEqual([]);
+  });
+
+  it('links to its section with the command of the page of alerts', () => {
+    const page = readFileSync(join(import.meta.dirname, '../../', ALERTS_PAGE), 'utf8');
+    const [, script = ''] = /^sed -i '([^']+)'/m.exec(page) ?? [];
+    const folder = mkdtempSync(join(tmpdir(), 'headgate-runbooks-'));
+    const file = join(folder, 'alerts.yaml');
+    try {
+      copyFileSync(join(RULES, 'alerts.yaml'), file);
+      expect(spawnSync('sed', ['-i', script, file]).status).toBe(0);
+      const promtool = installedProgram('promtool', 'prometheus');
+      expect(spawnSync(promtool, ['check', 'rules', file]).status).toBe(0);
+      const links = [...readFileSync(file, 'utf8').matchAll(/runbook_url: (\S+)/g)].map(([, link]) => link);
+      expect(links).toEqual(
+        ALERTS.map(({ name }) => `https://docs.example.com/how-to/alerts/#${name.toLowerCase()}`),
+      );
+    } finally {
+      rmSync(folder, { recursive: true, force: true });
+    }
   });
 
   it('passes its trials, and promtool has nothing to say about the rules', () => {
