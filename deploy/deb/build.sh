@@ -25,11 +25,12 @@ TREE=$(mktemp -d)
 trap 'rm -rf "$TREE"' EXIT
 chmod 755 "$TREE"
 
-mkdir -p "$TREE/usr/bin" "$TREE/usr/lib/systemd/system" "$TREE/usr/share/doc/headgate" \
+mkdir -p "$TREE/usr/bin" "$TREE/usr/lib/systemd/system" "$TREE/usr/lib/tmpfiles.d" "$TREE/usr/share/doc/headgate" \
   "$TREE/usr/share/headgate/observability" "$TREE/etc/headgate" "$TREE/DEBIAN"
 cp -r "$FILES" "$TREE/usr/lib/headgate"
 ln -s ../lib/headgate/bin/headgate "$TREE/usr/bin/headgate"
 cp "$HERE/../systemd/headgate.service" "$HERE/../systemd/headgate@.service" "$TREE/usr/lib/systemd/system/"
+cp "$HERE/../systemd/headgate.tmpfiles" "$TREE/usr/lib/tmpfiles.d/headgate.conf"
 mv "$TREE/usr/lib/headgate/README.md" "$TREE/usr/share/doc/headgate/README.md"
 cat "$TREE/usr/lib/headgate/LICENSE" "$TREE/usr/lib/headgate/NOTICE" "$TREE/usr/lib/headgate/node/LICENSE" \
   >"$TREE/usr/share/doc/headgate/copyright"

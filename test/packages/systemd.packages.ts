@@ -122,6 +122,13 @@ done`);
   expect(await typed('systemctl is-active headgate')).toBe('active\n');
 });
 
+it('keeps users outside of the group of operators from its socket', async () => {
+  const told = await typed(`useradd eve
+cp /home/ada/token /tmp/token; chmod 644 /tmp/token
+su eve -c 'headgate apps list --server unix:/run/headgate/management.sock --token-file /tmp/token' 2>&1 || true`);
+  expect(told).toContain('this user may not connect');
+});
+
 it('two instances take turns without a refused connection', async () => {
   const failures = await typed(`systemctl disable headgate 2>/dev/null
 systemctl enable --now headgate@a 2>/dev/null
@@ -136,12 +143,16 @@ touch stop
 wait $ASKING
 wc -l < refused.txt`);
   expect(failures).toBe('inactive\nactive\n0\n');
+  const socket = await typed(`stat -c '%U %G %a' /run/headgate/management.sock
+su - ada -c 'headgate apps list --output json' | grep -c '"demo"'`);
+  expect(socket).toBe('headgate headgate-operators 660\n1\n');
 });
 
 it('is gone after a purge, with the instances that run', async () => {
   await typed(`apt-get purge -y -qq headgate > /dev/null
 test ! -e /var/lib/headgate
 test ! -e /etc/headgate
+test ! -e /run/headgate
 test ! -e /usr/share/headgate`);
   const left = await typed(`pgrep --full --list-full headgate || true
 find /etc/systemd/system -name 'headgate*'
