@@ -24,6 +24,8 @@ const manifest = {
   files: ['bin', 'LICENSE'],
   os: ['linux'],
   cpu: [process.arch],
+  // npm does not download it where it cannot start, such as on Alpine.
+  libc: ['glibc'],
   publishConfig: { access: 'public', provenance: true },
 };
 const draft = mkdtempSync(join(tmpdir(), 'headgate-node-'));

@@ -1,14 +1,25 @@
 /**
- * The npm package installed by npm itself, with an empty cache, under each version of Node.js that it is meant for.
- * Needs the registry of this machine, for Node.js and npm; prints what it has measured.
+ * The npm package installed by npm itself, with an empty cache, under each version of Node.js that it is meant for, and
+ * what its command says where it cannot run. Needs the registry of this machine, for Node.js and npm, and root, for a
+ * system without glibc; prints what it has measured.
  */
 import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import {
+  copyFileSync,
+  existsSync,
+  globSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
+import { installedProgram } from '../support/programs/install-program.ts';
 import { expectWorkingGateway } from '../support/programs/installed-gateway.ts';
 import { madePackages } from '../support/programs/made-package.ts';
 import { run } from '../support/programs/programs.ts';
@@ -29,13 +40,16 @@ const WARM_MS = 2_000;
 
 let folder = '';
 let registry: NpmRegistry | undefined;
+/** Of Headgate, and of its Node.js. */
+let tarballs: readonly string[] = [];
 const authority = process.env['NODE_EXTRA_CA_CERTS'];
 const npmSetting = (name: string): string =>
   execFileSync('npm', ['config', 'get', name], { cwd: ROOT, encoding: 'utf8' }).trim();
 
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'headgate-npm-install-'));
-  registry = await startNpmRegistry(madePackages(folder, 'npm', 'npm-node'), npmSetting('registry'));
+  tarballs = madePackages(folder, 'npm', 'npm-node');
+  registry = await startNpmRegistry(tarballs, npmSetting('registry'));
 });
 afterAll(async () => {
   await registry?.close();
@@ -46,6 +60,13 @@ interface Host {
   readonly env: Readonly<Record<string, string>>;
   readonly home: string;
   npm(...args: readonly string[]): Promise<string>;
+}
+
+/** What `npm` prints when it fails. */
+async function npmFailure(host: Host, ...args: readonly string[]): Promise<string> {
+  const { code, stderr } = await run('npm', args, { cwd: host.home, env: host.env });
+  expect(code).not.toBe(0);
+  return stderr;
 }
 
 /** A Node.js and an npm of these versions, as a user has them: a home and a cache of their own, empty. */
@@ -150,5 +171,54 @@ describe.each(HOSTS)('on Node.js $node with npm $npm', (versions) => {
     );
     expect(cold).toBeLessThan(COLD_MS);
     expect(Math.min(...warm)).toBeLessThan(WARM_MS);
+  });
+
+  it('without the package of Node.js runs on one that is new enough, or says what is missing', async () => {
+    const plain = await hostWith(versions);
+    await plain.npm('install', '--global', '--omit=optional', 'headgate');
+    const { code, stdout, stderr } = await run(join(plain.home, 'global/bin/headgate'), ['--version'], plain);
+    if (Number.parseInt(versions.node, 10) >= 24) {
+      expect([code, stdout]).toEqual([0, expect.stringMatching(/^\d+\.\d+\.\d+\n$/)]);
+    } else {
+      expect([code, stdout]).toEqual([1, '']);
+      expect(stderr).toContain(`Node.js 24 or later is needed, and PATH has v${versions.node}.`);
+      expect(stderr).toContain(
+        `${OWN_NODE_PACKAGE}, which is missing: install again without --omit=optional`,
+      );
+    }
+  });
+
+  it('is refused on other systems, and left without its Node.js where that cannot start', async () => {
+    const plain = await hostWith(versions);
+    for (const other of [['--os=darwin', '--cpu=arm64'], ['--cpu=riscv64']])
+      expect(await npmFailure(plain, 'install', '--global', ...other, 'headgate')).toContain('EBADPLATFORM');
+    await plain.npm('install', '--global', '--libc=musl', 'headgate');
+    expect(existsSync(join(plain.home, 'global/lib/node_modules/headgate/program/main.js'))).toBe(true);
+    expect(globSync(`**/${OWN_NODE_PACKAGE}/bin/node`, { cwd: join(plain.home, 'global') })).toEqual([]);
+  });
+});
+
+// Such as Alpine: busybox is its shell, and there is no glibc.
+describe('on a system without glibc', () => {
+  it('says that the Node.js of the package does not start', async () => {
+    const root = join(folder, 'busybox');
+    const modules = join(root, 'modules');
+    for (const path of ['bin', 'modules']) mkdirSync(join(root, path), { recursive: true });
+    copyFileSync(installedProgram('busybox', 'busybox-static'), join(root, 'bin/busybox'));
+    for (const name of ['sh', 'uname', 'readlink', 'dirname'])
+      symlinkSync('busybox', join(root, 'bin', name));
+    for (const [index, name] of ['headgate', OWN_NODE_PACKAGE].entries()) {
+      mkdirSync(join(modules, name));
+      execFileSync('tar', ['xzf', tarballs[index] ?? '', '--strip-components=1', '-C', join(modules, name)]);
+    }
+    const command = ['chroot', root, '/bin/sh', '/modules/headgate/bin/headgate'] as const;
+    const { code, stderr } = await run('unshare', ['--mount', ...command], {
+      env: { PATH: '/usr/sbin:/usr/bin:/bin' },
+    });
+    expect(code).toBe(1);
+    expect(stderr).toContain('PATH has none.');
+    expect(stderr).toContain(
+      `without glibc such as Alpine: /modules/headgate/../${OWN_NODE_PACKAGE}/bin/node`,
+    );
   });
 });
