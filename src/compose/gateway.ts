@@ -36,7 +36,7 @@ import {
 } from './workers.ts';
 import { Egress } from '../egress/egress.ts';
 import { createOwnPorts, OwnListeners } from '../egress/own-listeners.ts';
-import { isLoopback } from '../lib/loopback.ts';
+import { isLoopback } from '../lib/listeners.ts';
 import { systemClock, type Clock } from '../lib/clock.ts';
 import { MetricsMerger } from '../observe/prometheus.ts';
 import { ShadowHistory } from '../observe/shadow-report.ts';

@@ -2,7 +2,7 @@
 import { statfs } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { getHeapStatistics } from 'node:v8';
-import { isLoopback } from '../lib/loopback.ts';
+import { isLoopback } from '../lib/listeners.ts';
 import type { DeliveryState } from '../storage/delivery-store.ts';
 import { counterUse } from '../limits/local/counter-use.ts';
 import type { Problem } from '../management/stats/problem-schema.ts';

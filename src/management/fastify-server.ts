@@ -10,7 +10,7 @@ import Fastify, {
   type FastifyRequest,
 } from 'fastify';
 import { requestIds } from '../lib/ids.ts';
-import { NO_RENEGOTIATION } from '../lib/tls-renegotiation.ts';
+import { NO_RENEGOTIATION } from '../lib/listeners.ts';
 import { StorageUnavailable } from '../storage/repository.ts';
 import { methodTable } from './api/allowed-methods.ts';
 import { BODY_BYTES_MAX, readBody } from './api/body.ts';

@@ -7,7 +7,7 @@ import { once } from 'node:events';
 import type { FastifyInstance } from 'fastify';
 import { fail } from './api/failure.ts';
 import { sendFailure } from './api/send.ts';
-import { NO_RENEGOTIATION } from '../lib/tls-renegotiation.ts';
+import { NO_RENEGOTIATION } from '../lib/listeners.ts';
 import { ManagementSocket } from './management-socket.ts';
 
 /** PEM texts. */

@@ -1,7 +1,7 @@
 /** Webhooks as records of the API: made, changed, rotated and deleted by admins, since they send data out. */
 import { timestamp } from '../../../lib/clock.ts';
 import { secretBytes } from '../../../lib/ids.ts';
-import { isLoopback } from '../../../lib/loopback.ts';
+import { isLoopback } from '../../../lib/listeners.ts';
 import type { FieldError } from '../../../model/errors.ts';
 import { isTypePattern } from '../../../model/events/events.ts';
 import {

@@ -3,7 +3,7 @@
  * Owns the compiled contexts; handshakes under way and established connections keep theirs.
  */
 import { createSecureContext, type SecureContext, type SecureContextOptions } from 'node:tls';
-import { NO_RENEGOTIATION } from '../../../lib/tls-renegotiation.ts';
+import { NO_RENEGOTIATION } from '../../../lib/listeners.ts';
 import type { OrderedCertificates } from './ordered-certificates.ts';
 import { certificateFacts, type CertificatePair } from './tls-certificate.ts';
 

@@ -11,7 +11,7 @@ import { constants } from 'node:crypto';
 import { Socket } from 'node:net';
 import * as tls from 'node:tls';
 import { secretBytes } from '../../../lib/ids.ts';
-import { NO_RENEGOTIATION } from '../../../lib/tls-renegotiation.ts';
+import { NO_RENEGOTIATION } from '../../../lib/listeners.ts';
 import { ACME_TLS, type OrderedCertificates } from './ordered-certificates.ts';
 import type { CertificatePair } from './tls-certificate.ts';
 import { contextOptions, TlsContexts } from './tls-contexts.ts';
