@@ -119,7 +119,8 @@ function parseResponse(
     for (const field of fields) {
       const colon = field.indexOf(':');
       const name = field.slice(0, colon).toLowerCase();
-      const value = field.slice(colon + 1).trim();
+      // RFC 9110 section 5.6.3; trim() takes other characters too, such as 0xA0.
+      const value = field.slice(colon + 1).replaceAll(/^[ \t]+|[ \t]+$/g, '');
       headers[name] = headers[name] === undefined ? value : `${headers[name]}, ${value}`;
     }
     from = end + 4;
