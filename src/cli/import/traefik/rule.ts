@@ -11,7 +11,7 @@ export interface Matcher {
 
 const ALTERNATIVES_MAX = 64;
 const DEPTH_MAX = 50;
-const TOKEN = /\s*(?:(&&|\|\||!|\(|\))|([A-Za-z]+)\(((?:\s*(?:`[^`]*`|"(?:[^"\\]|\\.)*")\s*,?)*)\))/y;
+const TOKEN = /\s*(?:(&&|\|\||!|\(|\))|([A-Za-z]+)\((\s*(?:(?:`[^`]*`|"(?:[^"\\]|\\.)*")(?:\s*,)?\s*)*)\))/y;
 
 /** @returns undefined when it cannot be read, or has too many alternatives */
 export function readRule(text: string): readonly (readonly Matcher[])[] | undefined {

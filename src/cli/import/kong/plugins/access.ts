@@ -94,7 +94,7 @@ function originsOf({ text, node }: TextItem): string[] {
   const plain = parseOrigin(text, true);
   if (plain !== undefined) return [text];
   const [, scheme, below, host, port] =
-    /^\^?(https?\??):\/\/(\.\*|\.\+|\[[^\]]+\][+*]|\(\.\*\)|\(\.\+\))?((?:\\?\.?[A-Za-z0-9-]+)+(?:\\\.[A-Za-z0-9-]+)*)(?::(\d+))?\$?$/.exec(
+    /^\^?(https?\??):\/\/(\.\*|\.\+|\[[^\]]+\][+*]|\(\.\*\)|\(\.\+\))?(\\?\.?[A-Za-z0-9-]+(?:(?:\\\.?|\.)[A-Za-z0-9-]+)*)(?::(\d+))?\$?$/.exec(
       text,
     ) ?? [];
   if (scheme === undefined || host === undefined) {
