@@ -4,6 +4,7 @@ import { rmSync } from 'node:fs';
 import { unixSocketProblem } from '../control/unix-socket/unix-listener.ts';
 import { globalsOf, policySettings } from '../control/workers/policy-settings.ts';
 import { peerList } from '../egress/blocks.ts';
+import { folderAbove } from '../egress/unix-sockets.ts';
 import { normaliseAddress } from '../http/address.ts';
 import { SharedConcurrencyStore } from '../limits/concurrency.ts';
 import { counterUse } from '../limits/local/counter-use.ts';
@@ -269,6 +270,12 @@ export async function listenForManagement(
   try {
     const problem = await unixSocketProblem(path);
     if (problem !== undefined) throw new Error(problem);
+    // The settings are compared as they are written; links may say otherwise.
+    const above = folderAbove(path, settings.egress.unixFolders);
+    if (above !== undefined)
+      throw new Error(
+        `it is below "${above}" of GATEWAY_PROXY__UNIX_SOCKETS_FROM: backends could be that socket`,
+      );
     // A killed gateway has left it.
     rmSync(path, { force: true });
     await management.listenOnPath(path, unixSocketMode);

@@ -2,9 +2,10 @@
  * Places of backends that are Unix sockets, such as `unix:/run/billing.sock`, and which of them the gateway may connect
  * to: those below the folders of GATEWAY_PROXY__UNIX_SOCKETS_FROM, none without it. An editor of revisions would
  * otherwise reach every socket of the machine, such as that of a container runtime. Reads the file system in
- * `realSocketDenial` only.
+ * `realSocketDenial` and `folderAbove` only.
  */
 import { realpathSync } from 'node:fs';
+import { dirname } from 'node:path';
 
 const PREFIX = 'unix:';
 /** Of `sun_path` (unix(7)), without the zero byte at its end. */
@@ -49,6 +50,16 @@ export function realSocketDenial(path: string, folders: readonly string[]): stri
     return realFolder !== undefined && isBelow(real, realFolder);
   });
   return isInside ? undefined : outside(path);
+}
+
+/** The folder that a socket to be made at the path would lie in, if that is one of these, however both are written. */
+export function folderAbove(path: string, folders: readonly string[]): string | undefined {
+  const parent = realPath(dirname(path));
+  if (parent === undefined) return undefined;
+  return folders.find((folder) => {
+    const realFolder = realPath(folder);
+    return realFolder !== undefined && isBelow(`${parent}/`, realFolder);
+  });
 }
 
 function isBelow(path: string, folder: string): boolean {

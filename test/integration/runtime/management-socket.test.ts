@@ -1,6 +1,6 @@
 /** The management API on a Unix socket beside its port: who may use it, what commands see, and whose the file is. */
 import { once } from 'node:events';
-import { existsSync, lstatSync, mkdtempSync, rmSync } from 'node:fs';
+import { existsSync, lstatSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs';
 import * as http from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -85,6 +85,23 @@ describe('the management API on a Unix socket', { timeout: 60_000 }, () => {
     gateway = await startGateway({ env, folder, args: ['start', '--take-over'] });
     expect((await exited)[0]).toBe(0);
     expect((await run(['apps', 'list'])).out).toContain('by-socket');
+  });
+
+  it('is not made where a backend could be that socket by a link', async () => {
+    const alias = `${folder}-alias`;
+    symlinkSync(folder, alias);
+    const started = await runToEnd({
+      GATEWAY_DATABASE_URL: `sqlite://${folder}/linked.db`,
+      GATEWAY_ADMIN_TOKEN: ADMIN_TOKEN,
+      GATEWAY_SERVER__UNIX_SOCKET: join(alias, 'linked.sock'),
+      GATEWAY_PROXY__UNIX_SOCKETS_FROM: folder,
+    });
+    rmSync(alias);
+    expect(started).toMatchObject({
+      code: 1,
+      output: expect.stringContaining('backends could be that socket'),
+    });
+    expect(existsSync(join(folder, 'linked.sock'))).toBe(false);
   });
 
   it('is replaced where a killed gateway has left it, and removed at the end', async () => {
