@@ -1,22 +1,42 @@
 /**
  * Limits the exchanges under way in one worker. Beyond the limit new requests are refused at once, before they cost
- * memory, so that overload does not slow down all clients.
+ * memory, so that overload does not slow down all clients. One app may have as many as the limit says; all together may
+ * have a ninth more, and of these one app at most nine times as many as are free: requests to a backend that hangs, which
+ * pile up until they time out, leave room for those of every other app. Owns the counts.
  */
 
 /** The limit that was reached; a label of the metrics. */
 export type OverloadReason =
   | 'exchanges'
+  | 'exchanges_of_app'
   | 'connections'
   | 'connections_per_ip'
   | 'upstream_queue'
   | 'upstream_queue_timeout';
 
+/** One app has as many as the limit says, or its share of what there is. */
+export type AppOverload = Extract<OverloadReason, 'exchanges' | 'exchanges_of_app'>;
+
+/** Exchanges of one app. */
+export interface AppExchanges {
+  count: number;
+}
+
+const APP_SHARE = 9;
+/** Apps without an exchange are forgotten when so many are known, or twice as many as have some. */
+const APPS_KEPT_MIN = 1_024;
+
 export class ExchangeLimiter {
   readonly #permitsMax: number;
+  readonly #permitsOfAll: number;
+  readonly #byApp = new Map<string, AppExchanges>();
   #inUse = 0;
+  #appsKeptMax = APPS_KEPT_MIN;
 
+  /** @param permitsMax of one app */
   constructor(permitsMax: number) {
     this.#permitsMax = permitsMax;
+    this.#permitsOfAll = permitsMax + Math.ceil(permitsMax / APP_SHARE);
   }
 
   /** Requests whose exchange has not ended, including streams and tunnels. */
@@ -30,12 +50,41 @@ export class ExchangeLimiter {
 
   /** False at the limit; otherwise the caller must call `release` once. */
   tryAcquire(): boolean {
-    if (this.#inUse >= this.#permitsMax) return false;
+    if (this.#inUse >= this.#permitsOfAll) return false;
     this.#inUse += 1;
     return true;
   }
 
-  release(): void {
+  /**
+   * For an exchange that has its permit and has turned out to be for this app.
+   * @param app its id
+   * @returns to be passed to `release`; why not, if the app has all that it may have
+   */
+  tryAcquireFor(app: string): AppExchanges | AppOverload {
+    const known = this.#byApp.get(app);
+    if (known === undefined) return this.#add(app);
+    if (known.count >= this.#permitsMax) return 'exchanges';
+    const free = this.#permitsOfAll - this.#inUse + 1;
+    if (known.count >= APP_SHARE * free) return 'exchanges_of_app';
+    known.count += 1;
+    return known;
+  }
+
+  /** @param app as `tryAcquireFor` returned it */
+  release(app?: AppExchanges): void {
     this.#inUse -= 1;
+    if (app !== undefined) app.count -= 1;
+  }
+
+  #add(app: string): AppExchanges {
+    if (this.#byApp.size >= this.#appsKeptMax) this.#forget();
+    const own = { count: 1 };
+    this.#byApp.set(app, own);
+    return own;
+  }
+
+  #forget(): void {
+    for (const [app, { count }] of this.#byApp) if (count === 0) this.#byApp.delete(app);
+    this.#appsKeptMax = Math.max(APPS_KEPT_MIN, 2 * this.#byApp.size);
   }
 }

@@ -18,6 +18,7 @@ import type { ProxyContext } from './interfaces/proxy-context.ts';
 import type { Route, Version } from './interfaces/route.ts';
 import { grpcErrorLines } from '../http/grpc/grpc.ts';
 import { errorTypeOf } from './upstream/grpc-web/call-form.ts';
+import type { AppExchanges, AppOverload } from './exchange-limiter.ts';
 import type { MatchResult } from './match.ts';
 import { POLICY_TIMEOUT } from './reasons.ts';
 import type { RequestBuffer } from './io/request-buffer.ts';
@@ -97,6 +98,8 @@ export class Exchange implements AnswerableExchange {
   #nowMs = -1;
   /** It has a permit of the exchange limiter. */
   #isCounted = false;
+  /** Where it counts for its app. */
+  #appExchanges: AppExchanges | undefined;
   #ended = false;
 
   constructor(connection: ClientConnection, context: ProxyContext, readable = true) {
@@ -154,6 +157,14 @@ export class Exchange implements AnswerableExchange {
   tryEnter(): boolean {
     this.#isCounted = this.context.exchangeLimiter.tryAcquire();
     return this.#isCounted;
+  }
+
+  /** @returns why not, if the app has all that it may have */
+  tryEnterApp(app: string): AppOverload | undefined {
+    const entered = this.context.exchangeLimiter.tryAcquireFor(app);
+    if (typeof entered === 'string') return entered;
+    this.#appExchanges = entered;
+    return undefined;
   }
 
   get ended(): boolean {
@@ -388,7 +399,7 @@ export class Exchange implements AnswerableExchange {
 
   #finish(): void {
     this.#ended = true;
-    if (this.#isCounted) this.context.exchangeLimiter.release();
+    if (this.#isCounted) this.context.exchangeLimiter.release(this.#appExchanges);
     this.attempts?.release();
     this.buffer?.release();
     releasePermit(this.evaluation);

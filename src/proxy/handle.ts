@@ -9,6 +9,7 @@ import { releasePermit } from '../policy/parts/concurrency/part.ts';
 import type { Reason } from '../model/reason.ts';
 import { startAttempts } from './attempts.ts';
 import type { Exchange } from './exchange.ts';
+import type { AppOverload } from './exchange-limiter.ts';
 import { answerPreflight, locate, match } from './find-route.ts';
 import { answerChallenge } from './downstream/acme-challenge.ts';
 import { redirectToHttps } from './downstream/https-redirect.ts';
@@ -27,6 +28,7 @@ const STAGES: readonly Stage[] = [
   locate, //          the canonical path                                         400, 204 for OPTIONS *
   answerPreflight, // CORS preflight, without credentials                        204
   match, //           version, revision, endpoint                                400 404 410 503
+  enterApp, //        room for one more of the app                               503
   evaluatePolicy, //  authentication, scopes, methods, body size, limits         401 403 405 413 421 429
   answerAtLastHop, // OPTIONS and TRACE that may go no further                   200 204 400
   waitForBody, //     only where the policy asks for it                          408 413
@@ -67,11 +69,21 @@ async function runAfter(exchange: Exchange, stage: number, waiting: Promise<Stag
 
 /** First of all stages: refusing must cost less than serving. */
 function enter(exchange: Exchange): StageResult {
-  if (exchange.tryEnter()) return NEXT;
+  return exchange.tryEnter() ? NEXT : refuseFull(exchange, 'exchanges');
+}
+
+/** Before the policy is evaluated, which may ask a store. */
+function enterApp(exchange: Exchange): StageResult {
+  const { version } = exchange;
+  const full = version && exchange.tryEnterApp(version.app.id);
+  return full === undefined ? NEXT : refuseFull(exchange, full);
+}
+
+function refuseFull(exchange: Exchange, full: AppOverload): StageResult {
   const { context } = exchange;
-  context.observer.overloaded('exchanges');
+  context.observer.overloaded(full);
   const max = context.exchangeLimiter.permitsMax;
-  exchange.respondProblem({ kind: OVERLOADED, data: { full: 'exchanges', max } });
+  exchange.respondProblem({ kind: OVERLOADED, data: { full, max } });
   return DONE;
 }
 

@@ -193,6 +193,8 @@ export const OVERLOADED: ReasonKind<{
   code: 'overloaded',
   detail: ({ full, max, authority }) => {
     if (full === 'exchanges') return `The gateway has ${max} requests under way already`;
+    if (full === 'exchanges_of_app')
+      return `The app has most of the requests that may be under way; the rest is for other apps`;
     return full === 'connections' || full === 'connections_per_ip'
       ? CONNECTION_SENTENCES[full]
       : `All connections to ${authority} are in use`;

@@ -143,7 +143,7 @@ export const LISTENER_SETTINGS = {
   GATEWAY_PROXY__MAX_CONCURRENT_EXCHANGES: integer(countMax, {
     default: 10_000,
     description:
-      'Maximum number of requests under way in each worker, HTTP/2 streams and tunnels included. Beyond it: 503 `overloaded` with `Retry-After`.',
+      'Maximum number of requests of one app under way in each worker, HTTP/2 streams and tunnels included; all apps together may have a ninth more, which one alone leaves to the others. Beyond it: 503 `overloaded` with `Retry-After`.',
   }),
   GATEWAY_PROXY__MAX_CONNECTIONS: integer(countMax, {
     default: 20_000,

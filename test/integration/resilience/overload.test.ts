@@ -110,6 +110,38 @@ describe('exchanges under way', () => {
     await until(() => setup.proxy.context.exchangeLimiter.inUse === 0);
   });
 
+  it('of an app whose backend hangs leave room for those of other apps', async () => {
+    const [hanging, well] = [await startHoldingOrigin(), await startHoldingOrigin()];
+    const [one, other] = [
+      oneRoute({ backendPort: hanging.port }),
+      oneRoute({
+        backendPort: well.port,
+        app: { id: 'app-2', slug: 'b', gateway_path: '/b' },
+        version: { id: 'ver-2' },
+        revision: { id: 'rev-2' },
+      }),
+    ];
+    const refused: OverloadReason[] = [];
+    const config = { ...one, apps: [...one.apps, ...other.apps] };
+    const proxy = await startProxy(config, {
+      options: { maxConcurrentExchanges: 18 },
+      observer: { overloaded: (reason) => void refused.push(reason) },
+    });
+    const setup = { proxy, origin: hanging, refused };
+    started.push(setup, { proxy, origin: well, refused });
+    const answers = await askMany(setup, 25);
+    await waiting(setup, 18);
+    await until(() => refused.length === 7);
+    expect(new Set(refused)).toEqual(new Set(['exchanges']));
+    expect((await answerTo(setup, ANSWER.replace('/a/', '/b/'))).status).toBe(200);
+    hanging.answerAll();
+    const statuses = (await Promise.all(answers)).map(({ status }) => status);
+    const count = (wanted: number): number => statuses.filter((status) => status === wanted).length;
+    expect([count(200), count(503)]).toEqual([18, 7]);
+    await until(() => proxy.context.exchangeLimiter.inUse === 0);
+    expect((await answerTo(setup, ANSWER)).status).toBe(200);
+  });
+
   it('count tunnels until they end', async () => {
     const setup = await start({ maxConcurrentExchanges: 2 });
     for (let tunnels = 0; tunnels < 2; tunnels++) (await client(setup)).write(UPGRADE);
