@@ -26,7 +26,8 @@ const LABELS: Readonly<Record<string, string>> = {
   target: 'host and port',
   route: 'gateway path and path template of the endpoint; `other` beyond 5,000 routes',
   method: '`GET`, `HEAD`, `POST`, `PUT`, `PATCH`, `DELETE`, `OPTIONS` or `other`',
-  status: 'HTTP status of the response',
+  status:
+    'HTTP status of the response; `2xx` to `5xx`, with `method` `other`, for what comes beyond 64 methods and statuses of a route, or 30,000 of a worker',
   code: '[error code](errors.md)',
   cause: 'why the attempt failed',
   worker: 'number of the worker',

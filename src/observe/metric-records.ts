@@ -1,7 +1,8 @@
 /**
  * The counts of one worker per route and per revision: arrays that are updated in place, one look-up away from the
  * request. Owned by the worker's thread. Label values are names from the configuration or the program, never client
- * data; methods are from a fixed set.
+ * data; methods are from a fixed set. Statuses are chosen by backends, and by clients of a backend that answers as it is
+ * asked: each route has a bounded number of them, and so have all together.
  */
 import type { RouteLabels } from './access-log.ts';
 import {
@@ -16,6 +17,12 @@ import {
 export const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'other'] as const;
 const OTHER_METHOD = METHODS.length - 1;
 const STATUSES = 1_000;
+/** Of keys, the first digits of statuses are below it. */
+const CLASSES_END = 10;
+/** Methods and statuses of a route that have counts of their own. */
+export const SERIES_PER_ROUTE_MAX = 64;
+/** Of all routes of a worker. A page of metrics has some 3 KB for each. */
+export const SERIES_MAX = 30_000;
 
 const BYTES_IN = HISTOGRAM_LENGTH;
 const BYTES_OUT = HISTOGRAM_LENGTH + 1;
@@ -73,8 +80,15 @@ export function methodOf(key: number): string {
   return METHODS[Math.floor(key / STATUSES)] ?? 'other';
 }
 
-export function statusOf(key: number): number {
-  return key % STATUSES;
+/** Such as `5xx` for what was counted beyond the bounds. */
+export function statusOf(key: number): number | string {
+  const status = key % STATUSES;
+  return status > 0 && status < CLASSES_END ? `${status}xx` : status;
+}
+
+/** Whatever the method, by the first digit of the status. */
+function classKey(key: number): number {
+  return seriesKey(OTHER_METHOD, Math.floor((key % STATUSES) / 100));
 }
 
 export function bytesIn(counts: SeriesCounts): number {
@@ -130,16 +144,23 @@ function countsAt({ block, at }: Place, length: number): Float64Array {
   return block.slice(at, at + length);
 }
 
+/** How many series the routes of a worker have. */
+export interface SeriesUse {
+  count: number;
+}
+
 /** The counts of one route, created when a method and status first occur. */
 export class RouteRecord {
   readonly labels: RouteLabels;
+  readonly #use: SeriesUse;
   #series = new Map<number, Place>();
   #lastKey = -1;
   #lastBlock = NO_PLACE.block;
   #lastAt = 0;
 
-  constructor(labels: RouteLabels) {
+  constructor(labels: RouteLabels, use: SeriesUse) {
     this.labels = labels;
+    this.#use = use;
   }
 
   /**
@@ -159,6 +180,7 @@ export class RouteRecord {
   /** Drops the counts, and counts in another record from now on. */
   continueIn(other: RouteRecord): void {
     for (const place of this.#series.values()) releasePlace(place);
+    this.#use.count -= this.#series.size;
     this.#series = other.#series;
     this.#lastKey = -1;
   }
@@ -169,11 +191,21 @@ export class RouteRecord {
   }
 
   #find(key: number): void {
-    let place = this.#series.get(key);
-    if (place === undefined) this.#series.set(key, (place = takePlace()));
+    const place = this.#series.get(key) ?? this.#place(key);
     this.#lastKey = key;
     this.#lastBlock = place.block;
     this.#lastAt = place.at;
+  }
+
+  #place(key: number): Place {
+    const isRoom = this.#series.size < SERIES_PER_ROUTE_MAX && this.#use.count < SERIES_MAX;
+    const own = isRoom ? key : classKey(key);
+    let place = this.#series.get(own);
+    if (place !== undefined) return place;
+    place = takePlace();
+    this.#series.set(own, place);
+    this.#use.count += 1;
+    return place;
   }
 }
 
@@ -262,7 +294,9 @@ export class RecordTable<L, R extends MetricRecord<L, R>> {
   }
 }
 
-export function* requestsByStatus(series: Iterable<Series[number]>): IterableIterator<[number, number]> {
+export function* requestsByStatus(
+  series: Iterable<Series[number]>,
+): IterableIterator<[number | string, number]> {
   for (const [key, counts] of series) yield [statusOf(key), observedCount(counts)];
 }
 

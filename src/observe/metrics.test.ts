@@ -9,6 +9,8 @@ import {
   METHODS,
   revisionKey,
   seriesKey,
+  SERIES_MAX,
+  SERIES_PER_ROUTE_MAX,
   statusOf,
   type Series,
 } from './metric-records.ts';
@@ -118,6 +120,33 @@ describe('a route record', () => {
         expect([methodOf(key), statusOf(key)]).toEqual([method, status]);
       }
     }
+  });
+
+  it('has a bounded number of them, and loses no request', () => {
+    const record = workerMetrics().routeRecord(labels);
+    for (let round = 0; round < 2; round++)
+      for (let method = 0; method < METHODS.length; method++)
+        for (let status = 200; status < 600; status++) record.observe(status, 0.001, method, 1);
+    const { series } = record.sample();
+    const beyond = series.slice(SERIES_PER_ROUTE_MAX).map(([key]) => [methodOf(key), statusOf(key)]);
+    expect(beyond).toEqual(['2xx', '3xx', '4xx', '5xx'].map((status) => ['other', status]));
+    expect(requestsIn(series)).toBe(2 * METHODS.length * 400);
+  });
+
+  it('has classes of statuses alone where all routes together have too many', () => {
+    const metrics = workerMetrics();
+    const records = Array.from({ length: 500 }, (_, index) =>
+      metrics.routeRecord({ ...labels, route: String(index) }),
+    );
+    for (const record of records)
+      for (let status = 200; status < 263; status++) record.observe(status, 0.001);
+    const all = records.map((record) => record.sample().series);
+    const count = all.reduce((sum, series) => sum + series.length, 0);
+    expect(count).toBeGreaterThan(SERIES_MAX - 1_000);
+    expect(count).toBeLessThan(SERIES_MAX + records.length);
+    expect(new Set(all.map(requestsIn))).toEqual(new Set([63]));
+    const [last] = all.at(-1)!.map(([key]) => statusOf(key));
+    expect(last).toBe('2xx');
   });
 
   it('counts NaN and negative times as 0', () => {

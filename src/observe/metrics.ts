@@ -177,11 +177,12 @@ export class WorkerMetrics {
   constructor(options: { readonly routesMax?: number; readonly inUse?: InUse } = {}) {
     this.#routesMax = options.routesMax ?? ROUTES_MAX;
     this.#inUse = options.inUse;
+    const use = { count: 0 };
     this.#routes = new RecordTable(
       this.#routesMax,
       OTHER_LABELS,
       routeKey,
-      (labels: RouteLabels) => new RouteRecord(labels),
+      (labels: RouteLabels) => new RouteRecord(labels, use),
     );
     this.#revisions = new RecordTable(
       REVISIONS_MAX,
