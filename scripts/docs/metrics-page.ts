@@ -24,7 +24,8 @@ const LABELS: Readonly<Record<string, string>> = {
   node: 'version of Node.js',
   revision: 'label of the revision',
   target: 'host and port',
-  route: 'gateway path and path template of the endpoint; `other` beyond 5,000 routes',
+  route:
+    'gateway path and path template of the endpoint; `other` beyond 5,000 routes, and beyond nine times as many of one app as are free then',
   method: '`GET`, `HEAD`, `POST`, `PUT`, `PATCH`, `DELETE`, `OPTIONS` or `other`',
   status:
     'HTTP status of the response; `2xx` to `5xx`, with `method` `other`, for what comes beyond 64 methods and statuses of a route, or 30,000 of a worker',

@@ -249,9 +249,16 @@ interface MetricRecord<L, R> {
   continueIn(other: R): void;
 }
 
-/** Records by their labels. Bounded: later ones share a record labelled `other`. */
-export class RecordTable<L, R extends MetricRecord<L, R>> {
+/** One app may have so many times as many records as are free, so that others find some. */
+const APP_SHARE = 9;
+
+/**
+ * Records by their labels. Bounded, as a whole and for each app: later ones share a record labelled `other`.
+ */
+export class RecordTable<L extends { readonly app: string }, R extends MetricRecord<L, R>> {
   readonly #byKey = new Map<string, R>();
+  /** Records of each app that has some. */
+  readonly #byApp = new Map<string, number>();
   readonly #keyOf: (labels: L) => string;
   readonly #make: (labels: L) => R;
   readonly #max: number;
@@ -273,8 +280,11 @@ export class RecordTable<L, R extends MetricRecord<L, R>> {
     const key = this.#keyOf(labels);
     let record = this.#byKey.get(key);
     if (record === undefined) {
-      if (this.#byKey.size >= this.#max) return this.other;
+      const own = this.#byApp.get(labels.app) ?? 0;
+      const free = this.#max - this.#byKey.size;
+      if (free <= 0 || own >= APP_SHARE * free) return this.other;
       this.#byKey.set(key, (record = this.#make(labels)));
+      this.#byApp.set(labels.app, own + 1);
     }
     return record;
   }
@@ -286,6 +296,9 @@ export class RecordTable<L, R extends MetricRecord<L, R>> {
       onGone?.(record);
       record.continueIn(this.other);
       this.#byKey.delete(key);
+      const left = (this.#byApp.get(record.labels.app) ?? 0) - 1;
+      if (left > 0) this.#byApp.set(record.labels.app, left);
+      else this.#byApp.delete(record.labels.app);
     }
   }
 

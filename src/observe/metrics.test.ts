@@ -261,6 +261,15 @@ describe('bounds', () => {
   });
 });
 
+it('an app with very many routes leaves some to others', () => {
+  const metrics = workerMetrics({ routesMax: 100 });
+  const appOf = (app: string, index: number): string =>
+    metrics.routeRecord({ ...labels, app, route: String(index) }).labels.app;
+  const named = (app: string): number =>
+    Array.from({ length: 200 }, (_, index) => appOf(app, index)).filter((found) => found === app).length;
+  expect([named('a'), named('b'), named('c'), named('a')]).toEqual([90, 9, 1, 90]);
+});
+
 describe('a sample', () => {
   it('survives a structured clone and contains all counts', () => {
     const metrics = workerMetrics();
