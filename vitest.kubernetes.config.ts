@@ -1,7 +1,8 @@
 import { defineConfig } from 'vitest/config';
 
-// The Helm chart and the Kustomize base, rendered by the real programs and checked with the schemas of Kubernetes
-// (`npm run test:kubernetes`). Programs and schemas come as Go modules; a test says so where Go is missing.
+// The Helm chart and the Kustomize base, rendered by the real programs, checked with the schemas of Kubernetes and put
+// on its API server (`npm run test:kubernetes`). Programs and schemas come as Go modules; a test says so where Go is
+// missing.
 export default defineConfig({
   test: {
     globalSetup: ['test/support/programs/program.ts'],

@@ -12,6 +12,8 @@ export const KUSTOMIZE = join(ROOT, 'deploy/kustomize');
 /** Helm as it is built here takes itself for an old one otherwise. */
 const KUBERNETES_VERSION = '1.34.1';
 
+export const helmProgram = (): string => goProgram('helm', 'helm.sh/helm/v3/cmd/helm@v3.22.0');
+
 // oxlint-disable-next-line typescript/no-explicit-any -- looked into freely by tests
 export type KubernetesObject = any;
 
@@ -48,7 +50,7 @@ const documents = (text: string): KubernetesObject[] =>
 
 /** @param folder for schemas and values; it is the caller's */
 export function prepareRenderer(folder: string): Renderer {
-  const helm = goProgram('helm', 'helm.sh/helm/v3/cmd/helm@v3.22.0');
+  const helm = helmProgram();
   const kustomize = goProgram('kustomize', 'sigs.k8s.io/kustomize/kustomize/v5@v5.7.1');
   const kubeconform = goProgram('kubeconform', 'github.com/yannh/kubeconform/cmd/kubeconform@v0.8.0');
   const location = writeSchemas(mkdtempSync(join(folder, 'schemas-')));

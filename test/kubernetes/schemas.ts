@@ -8,9 +8,9 @@ import { join } from 'node:path';
 import { parse } from 'yaml';
 import { goModule } from '../support/programs/go-tools.ts';
 
-const KUBERNETES = 'k8s.io/kubernetes@v1.34.1';
-const OPERATOR = 'github.com/prometheus-operator/prometheus-operator@v0.85.0';
-const OF_OPERATOR = ['servicemonitors', 'prometheusrules'];
+export const KUBERNETES = 'k8s.io/kubernetes@v1.34.1';
+export const OPERATOR = 'github.com/prometheus-operator/prometheus-operator@v0.85.0';
+export const OF_OPERATOR = ['servicemonitors', 'prometheusrules'];
 
 const REFERENCE = '#/definitions/';
 

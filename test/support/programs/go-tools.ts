@@ -1,12 +1,13 @@
 /** Programs and files of Go modules, in the versions named here: built once, in a folder that outlives the tests. */
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdirSync, renameSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { requireProgram } from './programs.ts';
 
 const FOLDER = join(tmpdir(), 'headgate-go-tools');
 const BUILD_TIMEOUT_MS = 600_000;
+const LARGE_BUILD_TIMEOUT_MS = 1_800_000;
 
 function environment(more: Readonly<Record<string, string>> = {}): NodeJS.ProcessEnv {
   return { ...process.env, GOFLAGS: '-mod=mod', ...more };
@@ -27,6 +28,42 @@ export function goProgram(name: string, module: string): string {
       stdio: 'pipe',
       timeout: BUILD_TIMEOUT_MS,
     });
+    renameSync(join(building, name), path);
+  } finally {
+    rmSync(building, { recursive: true, force: true });
+  }
+  return path;
+}
+
+/**
+ * The path of a program that `go install` refuses, since the module it comes from replaces others by folders of its own.
+ * @param version of its file
+ * @param goMod text of a go.mod that requires everything with its version
+ * @param flags of the linker
+ */
+export function goProgramWith(
+  name: string,
+  version: string,
+  place: string,
+  goMod: string,
+  flags = '',
+): string {
+  const path = join(FOLDER, `${name}-${version}`);
+  if (existsSync(path)) return path;
+  const building = join(FOLDER, `building-${process.pid}`);
+  mkdirSync(building, { recursive: true });
+  try {
+    writeFileSync(join(building, 'go.mod'), goMod);
+    execFileSync(
+      requireProgram('go', 'golang-go'),
+      ['build', '-ldflags', `-s -w ${flags}`, '-o', name, place],
+      {
+        cwd: building,
+        env: environment(),
+        stdio: 'pipe',
+        timeout: LARGE_BUILD_TIMEOUT_MS,
+      },
+    );
     renameSync(join(building, name), path);
   } finally {
     rmSync(building, { recursive: true, force: true });
