@@ -40,11 +40,11 @@ interface NamedExpression {
   readonly expr: string;
 }
 
-export function panelQueries(): NamedExpression[] {
+export function panelQueries(): (NamedExpression & { readonly legend: string })[] {
   return Object.values(DASHBOARDS).flatMap(({ title, rows }) =>
     rows.flatMap(({ panels }) =>
       panels.flatMap((panel) =>
-        panel.queries.map(({ expr }) => ({ name: `${title}: ${panel.title}`, expr })),
+        panel.queries.map((query) => ({ name: `${title}: ${panel.title}`, ...query })),
       ),
     ),
   );

@@ -8,13 +8,18 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ALERTS_PAGE } from '../../scripts/observability/alert.ts';
-import { panelQueries } from '../../scripts/observability/files.ts';
+import { DASHBOARDS, panelQueries } from '../../scripts/observability/files.ts';
 import { RECORDING_GROUPS } from '../../scripts/observability/recording-rules.ts';
 import { ALERTS } from '../../scripts/observability/rule-files.ts';
 import { selectorsOf } from '../../scripts/observability/selectors.ts';
 import { ADMIN_TOKEN } from '../support/gateway.ts';
 import { until } from '../support/measure/until.ts';
-import { RULES, startPrometheus, type TestPrometheus } from '../support/programs/prometheus.ts';
+import {
+  RULES,
+  startPrometheus,
+  type QuerySample,
+  type TestPrometheus,
+} from '../support/programs/prometheus.ts';
 import { installedProgram } from '../support/programs/install-program.ts';
 import { startScene, type Scene } from './scene.ts';
 
@@ -66,7 +71,7 @@ beforeAll(async () => {
   // Panels read what rules record, and those what others have recorded, each a second later. A test below names what
   // is never recorded.
   const areAllRecorded = async (): Promise<boolean> => {
-    const problems = await Promise.all(RECORDED.map(problemOf));
+    const problems = await Promise.all(RECORDED.map((record) => problemOf(record)));
     return problems.every((problem) => problem === undefined);
   };
   await until(areAllRecorded, RECORD_WAIT_MS, 200).catch(() => undefined);
@@ -80,23 +85,37 @@ function filledIn(expr: string, app: string): string {
   return expr.replace(/\$(\w+)/g, (_all, name: string) => (name === 'app' ? app : (VARIABLES[name] ?? '')));
 }
 
-/** Undefined where it has data for one of the apps; else what is wrong. */
-async function problemOf(expr: string): Promise<string | undefined> {
+/**
+ * Undefined where it has data for one of the apps; else what is wrong.
+ * @param legend each label in it must be one of a sample
+ */
+async function problemOf(expr: string, legend = ''): Promise<string | undefined> {
   const apps = expr.includes('$app') ? APPS : [''];
-  let values: number[] = [];
-  for (const app of apps) {
-    const samples = await prometheus.query(filledIn(expr, app));
-    values = [...values, ...samples.map(({ value }) => value)];
-  }
-  if (values.length === 0) return 'no data';
-  return values.some((value) => Number.isFinite(value)) ? undefined : 'no numbers';
+  const samples: QuerySample[] = [];
+  for (const app of apps) samples.push(...(await prometheus.query(filledIn(expr, app))));
+  if (samples.length === 0) return 'no data';
+  const labels = [...legend.matchAll(/\{\{(\w+)\}\}/g)].map(([, label = '']) => label);
+  const missing = labels.filter((label) => samples.every(({ metric }) => !metric[label]));
+  if (missing.length > 0) return `no ${missing.join(', ')} for its legend`;
+  return samples.some(({ value }) => Number.isFinite(value)) ? undefined : 'no numbers';
 }
 
 describe('a query', () => {
-  it('of each panel has data', async () => {
+  it('of each variable has values to choose from', async () => {
     const problems: string[] = [];
-    for (const { name, expr } of panelQueries()) {
-      const problem = await problemOf(expr);
+    for (const { title, variables } of Object.values(DASHBOARDS))
+      for (const { name, query } of variables) {
+        const [, series = '', label = ''] = /^label_values\((.+), (\w+)\)$/.exec(query) ?? [];
+        const problem = await problemOf(`group by (${label}) (${series})`, `{{${label}}}`);
+        if (problem !== undefined) problems.push(`${title}: ${name}: ${problem}: ${query}`);
+      }
+    expect(problems).toEqual([]);
+  });
+
+  it('of each panel has data and the labels of its legend', async () => {
+    const problems: string[] = [];
+    for (const { name, expr, legend } of panelQueries()) {
+      const problem = await problemOf(expr, legend);
       if (problem !== undefined) problems.push(`${name}: ${problem}: ${expr}`);
     }
     expect(problems).toEqual([]);
