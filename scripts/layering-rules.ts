@@ -31,7 +31,6 @@ const MAY_IMPORT_SETTINGS = ['settings', 'control', 'cli', 'compose', 'worker', 
 const HOMES: Readonly<Record<string, readonly string[]>> = {
   '@fastify/swagger': ['src/management/'],
   '@fastify/swagger-ui': ['src/management/'],
-  '@opentelemetry': ['src/telemetry/'],
   '@peculiar/x509': ['src/control/acme/'],
   '@redis/client': ['src/limits/'],
   '@scalar/openapi-upgrader': ['src/management/import/'],

@@ -13,6 +13,7 @@ import { hpackFuzzer } from './hpack.ts';
 import { http2RequestFuzzer, http2TrailersFuzzer } from './http2.ts';
 import { http2ClientsFuzzer, http2ResponsesFuzzer } from './http2-clients.ts';
 import { http2FramesFuzzer } from './http2-frames.ts';
+import { otlpAnswersFuzzer } from './otlp-answers.ts';
 import { pathFuzzer } from './paths.ts';
 import { proxyHeaderFuzzer } from './proxy-headers.ts';
 import { repeatedRequestsFuzzer, repeatedResponsesFuzzer } from './repeated.ts';
@@ -41,6 +42,7 @@ export const fuzzers: readonly Fuzzer[] = [
   certificateFuzzer,
   revocationListFuzzer,
   clientHelloFuzzer,
+  otlpAnswersFuzzer,
 ];
 
 /** Must fail; not in the list, so that a run of all fuzzers can pass. */

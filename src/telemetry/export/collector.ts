@@ -1,42 +1,30 @@
 /**
- * Sends exports to a collector with the official OTLP exporter for HTTP, which retries as the specification says; the
- * bodies are made here already. It has no bound on a response that never ends, so that is here. Owns the connections.
+ * Sends exports to a collector by OTLP over HTTP, again where the specification says so, for a bounded time. Owns the
+ * connections.
  */
-import { Agent as HttpAgent } from 'node:http';
-import { Agent as HttpsAgent } from 'node:https';
-import { ExportResultCode } from '@opentelemetry/core';
-import { CompressionAlgorithm } from '@opentelemetry/otlp-exporter-base';
+import { Agent as HttpAgent, request as requestByHttp } from 'node:http';
+import { Agent as HttpsAgent, request as requestByHttps } from 'node:https';
+import { urlToHttpOptions } from 'node:url';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { systemClock } from '../../lib/clock.ts';
+import { FastRandom } from '../../lib/fast-random.ts';
 import {
-  convertLegacyHttpOptions,
-  createOtlpHttpExportDelegate,
-} from '@opentelemetry/otlp-exporter-base/node-http';
-import {
-  ProtobufLogsSerializer,
-  ProtobufMetricsSerializer,
-  ProtobufTraceSerializer,
-} from '@opentelemetry/otlp-transformer';
+  cut,
+  isRetryableError,
+  isRetryableStatus,
+  problemOfError,
+  retryAfterMs,
+  retryPauseMs,
+} from './export-answers.ts';
+import { partialSuccess } from '../otlp/partial-success.ts';
+import { ExportAttempt, type AttemptOptions, type AttemptOutcome } from './export-attempt.ts';
+import { CALM, type ExportBody, type SendPace } from './export-body.ts';
 import type { ConnectionStart } from './export-messages.ts';
-
-/** Beyond the time of an export: then its connection is closed. */
-const GRACE_MS = 1_000;
-const PROBLEM_CHARS_MAX = 300;
 
 export type Signal = 'traces' | 'metrics' | 'logs';
 
-/** As the library and messages call what is exported. */
-const SIGNALS = {
-  traces: { identifier: 'TRACES', item: 'span', items: 'spans' },
-  metrics: { identifier: 'METRICS', item: 'metric_data_point', items: 'points of metrics' },
-  logs: { identifier: 'LOGS', item: 'log', items: 'log records' },
-} as const;
-
-interface Export {
-  readonly body: Uint8Array;
-  readonly items: number;
-  /** Items that the collector did not take although it took the export. */
-  rejected: number;
-  rejection: string;
-}
+/** As messages call what is exported. */
+const ITEMS = { traces: 'spans', metrics: 'points of metrics', logs: 'log records' } as const;
 
 export interface ExportOutcome {
   /** Items that were not taken. */
@@ -45,114 +33,112 @@ export interface ExportOutcome {
   readonly problem: string;
 }
 
-export class Collector {
-  readonly #agent: HttpAgent | HttpsAgent;
-  readonly #timeoutMs: number;
-  readonly #exporter: ReturnType<typeof createOtlpHttpExportDelegate<Export, unknown>>;
-  /** The one that is under way: there is one at a time. */
-  #current: Export | undefined;
+/** What an attempt has come to. */
+interface Judged extends ExportOutcome {
+  /** Worth another attempt, after so many milliseconds if the collector has said so. */
+  readonly retry?: { readonly afterMs: number | undefined };
+}
 
+export class Collector {
   readonly #signal: Signal;
+  readonly #timeoutMs: number;
+  readonly #agent: HttpAgent | HttpsAgent;
+  readonly #how: Pick<AttemptOptions, 'request' | 'options' | 'isCompressed'>;
+  readonly #random = new FastRandom();
+  readonly #closed = new AbortController();
 
   /** @param url whole */
-  constructor(
-    signal: Signal,
-    url: string,
-    { headers, timeoutMs, compression, ca, cert, key }: ConnectionStart,
-  ) {
+  constructor(signal: Signal, url: string, connection: ConnectionStart) {
+    const { headers, timeoutMs, compression, ca, cert, key } = connection;
     this.#signal = signal;
-    const { identifier, item } = SIGNALS[signal];
+    this.#timeoutMs = timeoutMs;
     const secure = url.startsWith('https:');
     const tls = { ...(ca !== undefined && { ca }), ...(cert !== undefined && { cert, key }) };
     this.#agent = secure ? new HttpsAgent({ keepAlive: true, ...tls }) : new HttpAgent({ keepAlive: true });
-    this.#timeoutMs = timeoutMs;
-    const options = convertLegacyHttpOptions(
-      {
-        url,
-        headers: { ...headers },
-        timeoutMillis: timeoutMs,
-        compression: compression === 'gzip' ? CompressionAlgorithm.GZIP : CompressionAlgorithm.NONE,
-        concurrencyLimit: 2,
-        httpAgentOptions: () => this.#agent,
-        userAgent: 'Headgate',
+    this.#how = {
+      request: secure ? requestByHttps : requestByHttp,
+      options: {
+        ...urlToHttpOptions(new URL(url)),
+        method: 'POST',
+        agent: this.#agent,
+        headers: fieldsOf(headers),
       },
-      identifier,
-      `v1/${signal}`,
-      { 'Content-Type': 'application/x-protobuf' },
-    );
-    this.#exporter = createOtlpHttpExportDelegate<Export, unknown>(
-      options,
-      {
-        serializeRequest: ({ body }) => body,
-        deserializeResponse: (data) => this.#answered(data),
-      },
-      'headgate_exporter',
-      { name: item, countItems: ({ items }) => items },
-      undefined,
-    );
+      isCompressed: compression === 'gzip',
+    };
   }
 
-  /** One at a time. Never rejects. */
-  async export(body: Uint8Array, items: number): Promise<ExportOutcome> {
-    const current: Export = { body, items, rejected: 0, rejection: '' };
-    this.#current = current;
-    const { promise, resolve } = Promise.withResolvers<ExportOutcome>();
-    const patience = setTimeout(() => {
-      // Ends the request too, as that is the only one.
-      this.#agent.destroy();
-      resolve({ failed: items, problem: `the collector takes longer than ${this.#timeoutMs} ms` });
-    }, this.#timeoutMs + GRACE_MS);
-    this.#exporter.export(current, ({ code, error }) => {
-      if (code === ExportResultCode.SUCCESS)
-        resolve({ failed: current.rejected, problem: current.rejection });
-      else resolve({ failed: items, problem: problemOf(error) });
-    });
+  /** One at a time. Never rejects. @param pace of sending it */
+  async export(body: ExportBody, pace: () => SendPace = () => CALM): Promise<ExportOutcome> {
+    const deadlineMs = systemClock.monotonicMs() + this.#timeoutMs;
+    for (let retry = 0; ; retry++) {
+      const { failed, problem, ...judged } = this.#judge(await this.#attempt(body, pace, deadlineMs), body);
+      if (judged.retry === undefined) return { failed, problem };
+      const pauseMs = retryPauseMs(retry, this.#random.next());
+      const leftMs = deadlineMs - systemClock.monotonicMs();
+      if (pauseMs === undefined || leftMs <= 0) return { failed, problem };
+      const afterMs = judged.retry.afterMs ?? pauseMs;
+      if (afterMs > leftMs || !(await this.#sleep(afterMs))) return { failed, problem };
+    }
+  }
+
+  /** Ends what is under way. */
+  close(): void {
+    this.#closed.abort();
+    this.#agent.destroy();
+  }
+
+  async #attempt(body: ExportBody, pace: () => SendPace, deadlineMs: number): Promise<AttemptOutcome> {
+    let attempt: ExportAttempt;
     try {
-      return await promise;
+      attempt = new ExportAttempt({ ...this.#how, body, pace });
+    } catch (error) {
+      return { error: error as Error };
+    }
+    const leftMs = Math.max(1, deadlineMs - systemClock.monotonicMs());
+    const patience = setTimeout(
+      () => attempt.cancel(`the collector takes longer than ${this.#timeoutMs} ms`),
+      leftMs,
+    );
+    try {
+      return await attempt.outcome;
     } finally {
       clearTimeout(patience);
     }
   }
 
-  close(): void {
-    this.#agent.destroy();
-  }
-
-  /** Notes what the collector did not take (OTLP 1.x, "Partial Success"). */
-  #answered(data: Uint8Array): unknown {
-    const { rejected, message } = partialSuccess(this.#signal, data);
-    const current = this.#current;
-    if (current !== undefined && rejected > 0) {
-      current.rejected = Math.min(current.items, rejected);
-      current.rejection = cut(`the collector refused some ${SIGNALS[this.#signal].items}: ${message}`);
+  #judge(outcome: AttemptOutcome, { items }: ExportBody): Judged {
+    if ('error' in outcome) {
+      const { error } = outcome;
+      const failed = { failed: items, problem: problemOfError(error) };
+      return isRetryableError(error) ? { ...failed, retry: { afterMs: undefined } } : failed;
     }
-    return {};
+    const { status, answer, retryAfter } = outcome;
+    if (status >= 300) {
+      const failed = { failed: items, problem: `the collector answers ${status}` };
+      const afterMs = retryAfterMs(retryAfter, systemClock.nowMs());
+      return isRetryableStatus(status) ? { ...failed, retry: { afterMs } } : failed;
+    }
+    const { rejected, message } = partialSuccess(answer);
+    if (rejected === 0) return { failed: 0, problem: '' };
+    return {
+      failed: Math.min(items, rejected),
+      problem: cut(`the collector refused some ${ITEMS[this.#signal]}: ${message}`),
+    };
+  }
+
+  /** False if there is no use in going on. */
+  async #sleep(ms: number): Promise<boolean> {
+    try {
+      await sleep(ms, undefined, { signal: this.#closed.signal });
+      return true;
+    } catch {
+      return false;
+    }
   }
 }
 
-function partialSuccess(
-  signal: Signal,
-  data: Uint8Array,
-): { readonly rejected: number; readonly message: string } {
-  if (signal === 'metrics') {
-    const { partialSuccess: part } = ProtobufMetricsSerializer.deserializeResponse(data);
-    return { rejected: part?.rejectedDataPoints ?? 0, message: part?.errorMessage ?? '' };
-  }
-  if (signal === 'logs') {
-    const { partialSuccess: part } = ProtobufLogsSerializer.deserializeResponse(data);
-    return { rejected: part?.rejectedLogRecords ?? 0, message: part?.errorMessage ?? '' };
-  }
-  const { partialSuccess: part } = ProtobufTraceSerializer.deserializeResponse(data);
-  return { rejected: part?.rejectedSpans ?? 0, message: part?.errorMessage ?? '' };
-}
-
-/** Without the body of a response, which can hold anything. */
-function problemOf(error: Error | undefined): string {
-  const { code } = (error ?? {}) as { readonly code?: unknown };
-  if (typeof code === 'number') return `the collector answers ${code}`;
-  return cut(error?.message === undefined || error.message === '' ? 'the export failed' : error.message);
-}
-
-function cut(text: string): string {
-  return text.length > PROBLEM_CHARS_MAX ? `${text.slice(0, PROBLEM_CHARS_MAX - 3)}...` : text;
+function fieldsOf(headers: Readonly<Record<string, string>>): Record<string, string> {
+  const fields: Record<string, string> = {};
+  for (const [name, value] of Object.entries(headers)) fields[name.toLowerCase()] = value;
+  return { ...fields, 'content-type': 'application/x-protobuf', 'user-agent': 'Headgate' };
 }

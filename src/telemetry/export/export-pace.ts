@@ -5,7 +5,7 @@
 
 /** Below what a request takes (ring-exporter.ts), as traffic is not even. */
 const PACE_BYTES = 1_310_720;
-const PAUSE_MS_MIN = 10;
+const PAUSE_MS_MIN = 2;
 
 export interface PaceFacts {
   /** What the latest export took. */

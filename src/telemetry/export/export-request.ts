@@ -20,22 +20,48 @@ export interface Origin {
  * @throws RangeError beyond 2 MiB
  */
 export function writeRequest<T>(writer: ProtobufWriter, origin: Origin, writeRecords: () => T): T {
-  const { resource, scope } = blocksOf(origin);
+  const { resource, scope, schema } = blocksOf(origin);
   const resourceSpans = writer.begin(RESOURCE_SPANS);
   writer.raw(resource);
   const scopeSpans = writer.begin(FIELD.scopeSpans);
   writer.raw(scope);
   const written = writeRecords();
-  writer.string(FIELD.schemaUrl, SCHEMA_URL);
+  writer.raw(schema);
   writer.end(scopeSpans);
-  writer.string(FIELD.schemaUrl, SCHEMA_URL);
+  writer.raw(schema);
   writer.end(resourceSpans);
   return written;
+}
+
+/**
+ * Begins a request whose records are written later.
+ * @param recordsBytes of all of them
+ * @returns the length of the request
+ * @throws RangeError beyond 2 MiB
+ */
+export function beginRequest(writer: ProtobufWriter, origin: Origin, recordsBytes: number): number {
+  const { resource, scope, schema } = blocksOf(origin);
+  const resourceSpans = writer.begin(RESOURCE_SPANS);
+  writer.raw(resource);
+  const scopeSpans = writer.begin(FIELD.scopeSpans);
+  writer.raw(scope);
+  writer.end(scopeSpans, recordsBytes + schema.length);
+  writer.end(resourceSpans, recordsBytes + 2 * schema.length);
+  return writer.length + recordsBytes + 2 * schema.length;
+}
+
+/** Ends it, behind the records. */
+export function endRequest(writer: ProtobufWriter, origin: Origin): void {
+  const { schema } = blocksOf(origin);
+  writer.raw(schema);
+  writer.raw(schema);
 }
 
 interface Blocks {
   readonly resource: Uint8Array;
   readonly scope: Uint8Array;
+  /** The address of the conventions, of either message. */
+  readonly schema: Uint8Array;
 }
 
 /** The same in each request. */
@@ -58,5 +84,11 @@ function makeBlocks({ resource, version }: Origin): Blocks {
   writer.string(SCOPE.name, 'headgate');
   writer.string(SCOPE.version, version);
   writer.end(scope);
-  return { resource: writer.bytes.slice(0, scopeAt), scope: writer.bytes.slice(scopeAt) };
+  const schemaAt = writer.length;
+  writer.string(FIELD.schemaUrl, SCHEMA_URL);
+  return {
+    resource: writer.bytes.slice(0, scopeAt),
+    scope: writer.bytes.slice(scopeAt, schemaAt),
+    schema: writer.bytes.slice(schemaAt),
+  };
 }

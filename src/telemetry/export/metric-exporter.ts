@@ -6,6 +6,7 @@ import { MetricDeltas, type Temporality } from '../metrics/metric-deltas.ts';
 import { readFamilies } from '../metrics/metric-families.ts';
 import { metricRequests } from '../metrics/metric-requests.ts';
 import type { Collector } from './collector.ts';
+import { bodyOf } from './export-body.ts';
 import type { Origin } from './export-request.ts';
 
 export interface MetricExporterOptions {
@@ -63,7 +64,7 @@ export class MetricExporter {
     }
     let problems = '';
     for (const request of metricRequests(families, origin, { startMs, nowMs }, temporality)) {
-      const { failed, problem } = await collector.export(request.body, request.points);
+      const { failed, problem } = await collector.export(bodyOf(request.body, request.points));
       this.#failed += failed;
       this.#exported += request.points - failed;
       problems ||= problem;

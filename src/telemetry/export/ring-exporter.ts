@@ -3,25 +3,19 @@
  * meanwhile. Items of an export that failed are lost and counted; the rings are bounded, so a collector that is slow,
  * dead or refuses costs no more memory than they have.
  */
-import { setTimeout as sleep } from 'node:timers/promises';
 import { systemClock } from '../../lib/clock.ts';
-import { ProtobufWriter } from '../otlp/protobuf-writer.ts';
-import { BatchReader, type BatchRing, type Taken } from '../ring/batch-ring.ts';
+import { BatchReader, type BatchRing } from '../ring/batch-ring.ts';
 import type { Collector } from './collector.ts';
+import { AT_ONCE, CALM, HURRIED, type SendPace } from './export-body.ts';
 import type { ItemCounts } from './export-messages.ts';
-import { writeRequest, type Origin } from './export-request.ts';
 import { pauseFor } from './export-pace.ts';
+import type { Origin } from './export-request.ts';
+import { RingBody } from './ring-body.ts';
 
 /** A request is at most this and a batch; a collector takes 4 MiB at least. */
 const REQUEST_BYTES_MAX = 1_572_864;
 /** From one export to the next, so that small batches go together. */
 const INTERVAL_MS = 1_000;
-/**
- * Between reading so much and sending it, the thread sleeps for a moment, so that a worker that wants the same processor
- * waits for one of the two, not for both.
- */
-const LONG_READ_BYTES = 262_144;
-const BREAK_MS = 1;
 /** After a failure, an export without items asks the collector so often, so that the failure is not told for ever. */
 const PROBE_MS = 30_000;
 
@@ -46,7 +40,7 @@ interface Source {
 export class RingExporter {
   readonly #options: RingExporterOptions;
   readonly #sources = new Map<number, Source>();
-  #writer = new ProtobufWriter();
+  #body: RingBody;
   #dropped = 0;
   #exported = 0;
   #failed = 0;
@@ -59,6 +53,7 @@ export class RingExporter {
 
   constructor(options: RingExporterOptions) {
     this.#options = options;
+    this.#body = this.#newBody();
     this.#running = this.#run();
   }
 
@@ -85,6 +80,7 @@ export class RingExporter {
       0,
       Math.max(0, ended.length - this.#options.endedRingsMax),
     )) {
+      this.#body.takeRest();
       this.#dropped += reader.take(Infinity, () => undefined).items;
       this.#remove(oldest);
     }
@@ -127,40 +123,43 @@ export class RingExporter {
 
   /** One request. @returns bytes that were taken */
   async #exportSome(): Promise<number> {
-    const { collector, origin, underWay } = this.#options;
-    const writer = this.#writer;
-    writer.clear();
-    const { items, bytes } = writeRequest(writer, origin, () => this.#take(writer));
+    const body = this.#body;
+    this.#removeEmpty();
+    const { items, bytes } = body.begin(this.#readers(), REQUEST_BYTES_MAX);
     if (items === 0 && systemClock.monotonicMs() < this.#probeAtMs) return 0;
-    Atomics.store(underWay, 0, items);
-    if (bytes >= LONG_READ_BYTES && !this.#isFinishing) await sleep(BREAK_MS);
-    const { failed, problem } = await collector.export(writer.bytes, items);
-    Atomics.store(underWay, 0, 0);
+    const { failed, problem } = await this.#options.collector.export(body, () => this.#pace());
+    // Of an export that failed before all was sent.
+    body.takeRest();
+    Atomics.store(this.#options.underWay, 0, 0);
     this.#failed += failed;
     this.#exported += items - failed;
     this.#problem = problem;
     this.#probeAtMs =
       problem === '' ? Infinity : systemClock.monotonicMs() + (this.#options.probeMs ?? PROBE_MS);
     // Of a request that was given up, the system may still read the bytes.
-    if (problem !== '') this.#writer = new ProtobufWriter();
+    if (problem !== '') this.#body = this.#newBody();
+    this.#removeEmpty();
     return bytes;
   }
 
-  /** From all rings an equal share, so that a worker with much traffic does not hold up the others. */
-  #take(writer: ProtobufWriter): Taken {
-    let [items, bytes] = [0, 0];
-    const full = [...this.#sources.values()].filter(({ reader }) => !reader.isEmpty);
-    const share = REQUEST_BYTES_MAX / Math.max(1, full.length);
-    // What others leave of their shares, the second time.
-    for (const { reader } of [...full, ...full]) {
-      const room = Math.min(share, REQUEST_BYTES_MAX - bytes);
-      if (room <= 0) break;
-      const taken = reader.take(room, (memory, start, length) => writer.rawPart(memory, start, length));
-      items += taken.items;
-      bytes += taken.bytes;
-    }
+  #newBody(): RingBody {
+    const { origin, underWay } = this.#options;
+    return new RingBody({ origin, onTaken: (items) => void Atomics.store(underWay, 0, items) });
+  }
+
+  #readers(): BatchReader[] {
+    return [...this.#sources.values()].map(({ reader }) => reader);
+  }
+
+  /** In small steps, as long as there is room for what comes meanwhile. */
+  #pace(): SendPace {
+    const readers = this.#readers();
+    if (this.#isFinishing || readers.some(({ isNearlyFull }) => isNearlyFull)) return AT_ONCE;
+    return readers.some(({ isFilling }) => isFilling) ? HURRIED : CALM;
+  }
+
+  #removeEmpty(): void {
     for (const [id, { reader, isEnded }] of this.#sources) if (isEnded && reader.isEmpty) this.#remove(id);
-    return { items, bytes };
   }
 
   #remove(id: number): void {

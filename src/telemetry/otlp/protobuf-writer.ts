@@ -35,12 +35,18 @@ export class ProtobufWriter {
 
   /** What was written; valid until something else is, or `clear`. */
   get bytes(): Uint8Array<ArrayBuffer> {
-    return new Uint8Array(this.#bytes.buffer, 0, this.#at);
+    return this.part(0, this.#at);
   }
 
-  /** Begins anew. */
-  clear(): void {
+  /** A part of it. */
+  part(start: number, end: number): Uint8Array<ArrayBuffer> {
+    return new Uint8Array(this.#bytes.buffer, start, Math.min(end, this.#at) - start);
+  }
+
+  /** Begins anew. @param expected bytes that will be written: the buffer does not have to grow for them */
+  clear(expected = 0): void {
     this.#at = 0;
+    this.#reserve(expected);
   }
 
   /** A field whose parts are written next. @returns for `end` */
@@ -50,9 +56,13 @@ export class ProtobufWriter {
     return (this.#at += 1 + LENGTH_BYTES);
   }
 
-  /** @param start what `begin` returned. @throws RangeError beyond 2 MiB */
-  end(start: number): void {
-    const length = this.#at - start;
+  /**
+   * @param start what `begin` returned
+   * @param following bytes of the message that are written later
+   * @throws RangeError beyond 2 MiB
+   */
+  end(start: number, following = 0): void {
+    const length = this.#at - start + following;
     if (length > LENGTH_MAX) throw new RangeError(`A message of ${length} bytes`);
     this.#bytes[start - 3] = (length & 0x7f) | 0x80;
     this.#bytes[start - 2] = ((length >> 7) & 0x7f) | 0x80;

@@ -13,8 +13,11 @@ const HEADER_BYTES = 8;
 /** In place of a length: the next batch is at the beginning. */
 const BACK_TO_START = -1;
 const RING_BYTES_MIN = 1_024;
-/** With so many bytes waiting, or a quarter of the ring, the reader should not wait any longer. */
-const FILLING_BYTES = 1_572_864;
+/**
+ * With so many bytes waiting, or a quarter of the ring, the reader should not wait any longer. Twice what an export
+ * takes: as much comes while one is sent.
+ */
+const FILLING_BYTES = 3_145_728;
 
 export interface BatchRing {
   /** Offsets into `bytes` where is read and written next; equal when there is nothing. */
@@ -43,6 +46,11 @@ export function queuedBytes({ control, bytes }: BatchRing): number {
 /** Whether so much waits that it should be read now; from any thread. */
 export function isFilling(ring: BatchRing): boolean {
   return queuedBytes(ring) >= Math.min(FILLING_BYTES, ring.bytes.length / 4);
+}
+
+/** Whether little room is left; from any thread. */
+export function isNearlyFull(ring: BatchRing): boolean {
+  return queuedBytes(ring) >= ring.bytes.length / 2;
 }
 
 /** Items that had no room; from any thread. */
@@ -126,12 +134,31 @@ export class BatchReader {
     return isFilling(this.#ring);
   }
 
+  get isNearlyFull(): boolean {
+    return isNearlyFull(this.#ring);
+  }
+
   /**
    * Takes the oldest batches.
    * @param bytesMax of all together, but for the first batch
    * @param take gets each, as a part of the ring's memory; it is overwritten later
    */
   take(bytesMax: number, take: (memory: Buffer, start: number, length: number) => void): Taken {
+    const { end, ...taken } = this.#walk(bytesMax, take);
+    Atomics.store(this.#ring.control, READ, end);
+    return taken;
+  }
+
+  /** What `take` would take. To take just that, later and in parts, `bytesMax` is what is left of its bytes. */
+  measure(bytesMax: number): Taken {
+    const { items, bytes } = this.#walk(bytesMax, () => undefined);
+    return { items, bytes };
+  }
+
+  #walk(
+    bytesMax: number,
+    visit: (memory: Buffer, start: number, length: number) => void,
+  ): Taken & { readonly end: number } {
     const { control, bytes } = this.#ring;
     const write = Atomics.load(control, WRITE);
     let read = Atomics.load(control, READ);
@@ -143,14 +170,13 @@ export class BatchReader {
         continue;
       }
       if (count > 0 && count + length > bytesMax) break;
-      take(this.#memory, read + HEADER_BYTES, length);
+      visit(this.#memory, read + HEADER_BYTES, length);
       items += this.#words[read / 4 + 1] as number;
       count += length;
       read += HEADER_BYTES + padded(length);
       if (read === bytes.length) read = 0;
     }
-    Atomics.store(control, READ, read);
-    return { items, bytes: count };
+    return { items, bytes: count, end: read };
   }
 }
 

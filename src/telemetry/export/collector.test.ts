@@ -1,0 +1,176 @@
+/** Requests to a collector, as one that is well, slow, full, picky or dead gets and answers them. */
+import { readFileSync } from 'node:fs';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { createServer as createSecureServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { gunzipSync } from 'node:zlib';
+import { afterEach, describe, expect, it } from 'vitest';
+import { ProtobufWriter } from '../otlp/protobuf-writer.ts';
+import { Collector } from './collector.ts';
+import { AT_ONCE, bodyOf } from './export-body.ts';
+import type { ConnectionStart } from './export-messages.ts';
+
+const certificate = (name: string): string =>
+  readFileSync(new URL(`../../../test/support/tls/${name}.pem`, import.meta.url), 'utf8');
+/** More than the system takes without the peer reading it. */
+const LARGE = bodyOf(Buffer.alloc(16 * 2 ** 20, 'a span'), 9);
+const BODY = bodyOf(Buffer.alloc(700_000, 'a span'), 9);
+
+interface Got {
+  readonly request: IncomingMessage;
+  readonly body: Buffer;
+}
+
+const closers: (() => void)[] = [];
+afterEach(() => closers.splice(0).forEach((close) => close()));
+
+/** @param answer gets each request when all of it has come */
+async function serve(
+  answer: (response: ServerResponse, got: Got[]) => void,
+): Promise<{ url: string; got: Got[] }> {
+  const got: Got[] = [];
+  const server = createServer((request, response) => {
+    void bytesOf(request).then((body) => {
+      got.push({ request, body });
+      answer(response, got);
+    });
+  });
+  return { url: `http://127.0.0.1:${await listen(server)}/v1/traces`, got };
+}
+
+async function bytesOf(request: IncomingMessage): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of request) chunks.push(chunk as Buffer);
+  return Buffer.concat(chunks);
+}
+
+async function listen(server: Server): Promise<number> {
+  await new Promise<void>((done) => void server.listen(0, '127.0.0.1', done));
+  closers.push(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return (server.address() as AddressInfo).port;
+}
+
+function collectorOf(url: string, extra: Partial<ConnectionStart> = {}): Collector {
+  const plain = {
+    headers: {},
+    timeoutMs: 5_000,
+    compression: 'none',
+    ca: undefined,
+    cert: undefined,
+    key: undefined,
+  };
+  const collector = new Collector('traces', url, { ...plain, ...extra } as ConnectionStart);
+  closers.push(() => collector.close());
+  return collector;
+}
+
+const NOTHING_FAILED = { failed: 0, problem: '' };
+
+describe('a body', () => {
+  it('is sent in steps, on one connection, with its length and the fields that are set', async () => {
+    const { url, got } = await serve((response) => void response.writeHead(200).end());
+    const collector = collectorOf(url, { headers: { 'X-Api-Key': 'k', 'content-type': 'text/plain' } });
+    const parts: number[] = [];
+    const counted = {
+      ...BODY,
+      part: (start: number, end: number) => {
+        parts.push(end - start);
+        return BODY.part(start, end);
+      },
+    };
+    expect(await collector.export(counted)).toEqual(NOTHING_FAILED);
+    expect(await collector.export(BODY, () => AT_ONCE)).toEqual(NOTHING_FAILED);
+    expect(Math.max(...parts)).toBeLessThan(BODY.length / 4);
+    expect(got.every(({ body }) => body.equals(BODY.part(0, BODY.length)))).toBe(true);
+    expect(got[1]?.request.socket).toBe(got[0]?.request.socket);
+    expect(got[0]?.request.headers).toMatchObject({
+      'content-length': String(BODY.length),
+      'content-type': 'application/x-protobuf',
+      'user-agent': 'Headgate',
+      'x-api-key': 'k',
+    });
+  });
+
+  it('is compressed in steps', async () => {
+    const { url, got } = await serve((response) => void response.writeHead(200).end());
+    expect(await collectorOf(url, { compression: 'gzip' }).export(BODY)).toEqual(NOTHING_FAILED);
+    expect(got[0]?.request.headers['content-encoding']).toBe('gzip');
+    expect(gunzipSync(got[0]?.body ?? '').equals(BODY.part(0, BODY.length))).toBe(true);
+  });
+
+  it('is sent again, whole, when the collector is busy', async () => {
+    const { url, got } = await serve((response, { length }) => {
+      response.writeHead(length < 3 ? 503 : 200, { 'Retry-After': '0' }).end();
+    });
+    expect(await collectorOf(url).export(BODY)).toEqual(NOTHING_FAILED);
+    expect(got.map(({ body }) => body.length)).toEqual([BODY.length, BODY.length, BODY.length]);
+  });
+});
+
+describe('a collector', () => {
+  it.each([
+    ['does not want it', 400, {}],
+    ['has no time before the export is given up', 429, { 'Retry-After': '60' }],
+  ])('that %s is asked once', async (_what, status, headers) => {
+    const { url, got } = await serve((response) => void response.writeHead(status, headers).end('secret'));
+    const outcome = { failed: 9, problem: `the collector answers ${status}` };
+    expect(await collectorOf(url).export(BODY)).toEqual(outcome);
+    expect(got).toHaveLength(1);
+  });
+
+  it('that takes a part says so', async () => {
+    const answer = new ProtobufWriter();
+    const start = answer.begin(1);
+    answer.varint(1, 4);
+    answer.string(2, 'too old');
+    answer.end(start);
+    const { url } = await serve((response) => void response.writeHead(200).end(answer.bytes));
+    const problem = 'the collector refused some spans: too old';
+    expect(await collectorOf(url).export(BODY)).toEqual({ failed: 4, problem });
+  });
+
+  it('that answers before it has read everything is heard, and gets a new connection', async () => {
+    const sockets = new Set<unknown>();
+    const server = createServer((request, response) => {
+      sockets.add(request.socket);
+      response.writeHead(413).end();
+    });
+    const collector = collectorOf(`http://127.0.0.1:${await listen(server)}`);
+    for (let count = 0; count < 2; count++)
+      expect(await collector.export(LARGE)).toEqual({ failed: 9, problem: 'the collector answers 413' });
+    expect(sockets.size).toBe(2);
+  });
+
+  it.each(['reads nothing', 'answers nothing'])('that %s costs the time of an export', async (what) => {
+    const server = createServer((request) => void (what === 'answers nothing' && request.resume()));
+    const url = `http://127.0.0.1:${await listen(server)}`;
+    const startedMs = performance.now();
+    const outcome = await collectorOf(url, { timeoutMs: 150 }).export(LARGE);
+    expect(outcome).toEqual({ failed: 9, problem: 'the collector takes longer than 150 ms' });
+    expect(performance.now() - startedMs).toBeLessThan(2_000);
+  });
+
+  it('that is dead is asked as long as there is time for it', async () => {
+    const server = createServer();
+    const url = `http://127.0.0.1:${await listen(server)}`;
+    server.close();
+    const outcome = await collectorOf(url, { timeoutMs: 500 }).export(BODY);
+    expect(outcome).toMatchObject({ failed: 9, problem: expect.stringContaining('ECONNREFUSED') });
+  });
+
+  it('is trusted by its certificate, and trusts ours', async () => {
+    const [cert, key, ca] = [certificate('backend'), certificate('backend-key'), certificate('ca')];
+    const server = createSecureServer({ cert, key, ca, requestCert: true }, (request, response) => {
+      void bytesOf(request).then(() => response.writeHead(200).end());
+    });
+    const url = `https://127.0.0.1:${await listen(server)}`;
+    const own = { cert: certificate('other'), key: certificate('other-key') };
+    expect(await collectorOf(url, { ca, ...own }).export(BODY)).toEqual(NOTHING_FAILED);
+    expect(await collectorOf(url, { ca: own.cert }).export(BODY)).toMatchObject({ failed: 9 });
+    // The server hangs up on who has none.
+    expect(await collectorOf(url, { ca, timeoutMs: 300 }).export(BODY)).toMatchObject({ failed: 9 });
+  });
+});

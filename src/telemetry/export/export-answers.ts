@@ -1,0 +1,69 @@
+/**
+ * Which answers of a collector are worth another attempt, and when (OTLP 1.x, "OTLP/HTTP Response"); what is told of
+ * errors. Pure.
+ */
+
+/** Busy or away for a moment: 429, and those of proxies before it. */
+const RETRYABLE_STATUSES: ReadonlySet<number> = new Set([429, 502, 503, 504]);
+const RETRYABLE_CODES: ReadonlySet<string> = new Set([
+  'ECONNRESET',
+  'ECONNREFUSED',
+  'EPIPE',
+  'ETIMEDOUT',
+  'EAI_AGAIN',
+  'ENOTFOUND',
+  'ENETUNREACH',
+  'EHOSTUNREACH',
+]);
+const RETRIES_MAX = 5;
+const FIRST_PAUSE_MS = 1_000;
+const PAUSE_MS_MAX = 5_000;
+const PAUSE_GROWTH = 1.5;
+/** Of the pause, to either side, so that gateways which failed together do not come back together. */
+const JITTER = 0.2;
+const PROBLEM_CHARS_MAX = 300;
+
+export function isRetryableStatus(status: number): boolean {
+  return RETRYABLE_STATUSES.has(status);
+}
+
+/** Of an error of the connection. */
+export function isRetryableError(error: Error): boolean {
+  return RETRYABLE_CODES.has(codeOf(error));
+}
+
+/**
+ * Until the next attempt.
+ * @param retry from 0
+ * @param chance from 0 to 1
+ * @returns milliseconds; undefined: none
+ */
+export function retryPauseMs(retry: number, chance: number): number | undefined {
+  if (retry >= RETRIES_MAX) return undefined;
+  const pauseMs = FIRST_PAUSE_MS * PAUSE_GROWTH ** retry * (1 + JITTER * (2 * chance - 1));
+  return Math.min(PAUSE_MS_MAX, pauseMs);
+}
+
+/** Retry-After (RFC 9110 section 10.2.3) as milliseconds from now; undefined: it says nothing. */
+export function retryAfterMs(value: string | undefined, nowMs: number): number | undefined {
+  if (value === undefined) return undefined;
+  if (/^\s*\d+\s*$/.test(value)) return Number(value) * 1_000;
+  const atMs = Date.parse(value);
+  return Number.isNaN(atMs) ? undefined : Math.max(0, atMs - nowMs);
+}
+
+/** For people; without the body of an answer, which can hold anything. */
+export function problemOfError(error: Error): string {
+  const [first] = error instanceof AggregateError ? (error.errors as readonly unknown[]) : [];
+  const text = error.message || (first instanceof Error ? first.message : '') || codeOf(error);
+  return cut(text || 'the export failed');
+}
+
+export function cut(text: string): string {
+  return text.length > PROBLEM_CHARS_MAX ? `${text.slice(0, PROBLEM_CHARS_MAX - 3)}...` : text;
+}
+
+function codeOf(error: Error): string {
+  const { code } = error as { readonly code?: unknown };
+  return typeof code === 'string' ? code : '';
+}

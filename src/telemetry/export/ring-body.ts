@@ -1,0 +1,98 @@
+/**
+ * The body of an export of what waits in rings. What it has is settled when it begins, and so is its length; the bytes
+ * leave the rings while they are sent, so that no step of the exporting thread is a long one. They are kept until the next
+ * body, as an attempt that failed is repeated. Owns the buffer, which is used again.
+ */
+import { ProtobufWriter } from '../otlp/protobuf-writer.ts';
+import type { BatchReader, Taken } from '../ring/batch-ring.ts';
+import type { ExportBody } from './export-body.ts';
+import { beginRequest, endRequest, type Origin } from './export-request.ts';
+
+/** Room for what is around the batches; more would only cost a copy. */
+const FRAME_BYTES = 8_192;
+
+interface Share {
+  readonly reader: BatchReader;
+  /** Not taken yet. */
+  bytes: number;
+}
+
+export interface RingBodyOptions {
+  readonly origin: Origin;
+  /** Called with the items that have left the rings since the body began. */
+  readonly onTaken: (items: number) => void;
+}
+
+export class RingBody implements ExportBody {
+  readonly #origin: Origin;
+  readonly #onTaken: (items: number) => void;
+  readonly #writer = new ProtobufWriter();
+  #shares: Share[] = [];
+  #taken = 0;
+  length = 0;
+  items = 0;
+
+  constructor({ origin, onTaken }: RingBodyOptions) {
+    this.#origin = origin;
+    this.#onTaken = onTaken;
+  }
+
+  /**
+   * Begins anew with the oldest of each ring, an equal share, so that a worker with much traffic does not hold up the
+   * others.
+   * @param bytesMax of all together, and a batch
+   * @returns what is in it
+   */
+  begin(readers: Iterable<BatchReader>, bytesMax: number): Taken {
+    const full = [...readers].filter((reader) => !reader.isEmpty);
+    const share = bytesMax / Math.max(1, full.length);
+    const measured = full.map((reader) => ({ reader, ...reader.measure(share) }));
+    let left = bytesMax - sum(measured, 'bytes');
+    // What others leave of their shares.
+    const planned = measured.map(({ reader, bytes, items }) => {
+      const more = left > 0 ? reader.measure(bytes + left) : { bytes, items };
+      left -= more.bytes - bytes;
+      return { reader, ...more };
+    });
+    const bytes = sum(planned, 'bytes');
+    this.#shares = planned.map((each) => ({ reader: each.reader, bytes: each.bytes }));
+    this.#taken = 0;
+    this.#writer.clear(bytes + FRAME_BYTES);
+    this.length = beginRequest(this.#writer, this.#origin, bytes);
+    this.items = sum(planned, 'items');
+    if (bytes === 0) endRequest(this.#writer, this.#origin);
+    return { bytes, items: this.items };
+  }
+
+  part(start: number, end: number): Uint8Array {
+    this.#fill(end);
+    return this.#writer.part(start, end);
+  }
+
+  /** Has all of it leave the rings. */
+  takeRest(): void {
+    this.#fill(this.length);
+  }
+
+  #fill(end: number): void {
+    const writer = this.#writer;
+    if (writer.length >= end || this.#shares.length === 0) return;
+    while (writer.length < end) {
+      const [share] = this.#shares;
+      if (share === undefined) break;
+      const { reader } = share;
+      const taken = reader.take(Math.min(share.bytes, end - writer.length), (memory, start, length) =>
+        writer.rawPart(memory, start, length),
+      );
+      this.#taken += taken.items;
+      share.bytes -= taken.bytes;
+      if (share.bytes <= 0 || taken.bytes === 0) this.#shares.shift();
+    }
+    if (this.#shares.length === 0) endRequest(writer, this.#origin);
+    this.#onTaken(this.#taken);
+  }
+}
+
+function sum<K extends 'bytes' | 'items'>(all: readonly Readonly<Record<K, number>>[], key: K): number {
+  return all.reduce((total, each) => total + each[key], 0);
+}

@@ -1,0 +1,81 @@
+/**
+ * Reads what a collector answers to an export that it has taken, as protocol buffers
+ * (https://protobuf.dev/programming-guides/encoding/): ExportTraceServiceResponse, 1.x; those of metrics and logs have the
+ * same fields. Fields that are not known are passed over; the last of several counts. Pure.
+ */
+
+const PARTIAL_SUCCESS = 1;
+const FIELD = { rejected: 1, message: 2 } as const;
+const VARINT_BYTES_MAX = 10;
+const WireType = { varint: 0, fixed64: 1, delimited: 2, fixed32: 5 } as const;
+/** Of an int64 that is negative. */
+const NEGATIVE = 2 ** 63;
+
+export interface PartialSuccess {
+  /** Items that were not taken. */
+  readonly rejected: number;
+  readonly message: string;
+}
+
+/** What is malformed tells nothing. */
+export function partialSuccess(answer: Uint8Array): PartialSuccess {
+  const part = fieldsOf(answer)?.get(PARTIAL_SUCCESS);
+  const fields = part instanceof Uint8Array ? fieldsOf(part) : undefined;
+  const [rejected, message] = [fields?.get(FIELD.rejected), fields?.get(FIELD.message)];
+  return {
+    rejected: typeof rejected === 'number' && rejected < NEGATIVE ? rejected : 0,
+    message: message instanceof Uint8Array ? Buffer.from(message).toString('utf8') : '',
+  };
+}
+
+interface Reader {
+  readonly bytes: Uint8Array;
+  at: number;
+}
+
+/** Numbers of fields with their values; undefined if it is malformed. */
+function fieldsOf(bytes: Uint8Array): Map<number, number | Uint8Array> | undefined {
+  const fields = new Map<number, number | Uint8Array>();
+  const reader = { bytes, at: 0 };
+  while (reader.at < bytes.length) {
+    const tag = readVarint(reader);
+    const value = tag === undefined ? undefined : readValue(reader, tag % 8);
+    if (tag === undefined || value === undefined) return undefined;
+    fields.set(Math.floor(tag / 8), value);
+  }
+  return fields;
+}
+
+function readValue(reader: Reader, wireType: number): number | Uint8Array | undefined {
+  switch (wireType) {
+    case WireType.varint:
+      return readVarint(reader);
+    case WireType.delimited:
+      return readBytes(reader, readVarint(reader));
+    case WireType.fixed64:
+      return readBytes(reader, 8);
+    case WireType.fixed32:
+      return readBytes(reader, 4);
+    default:
+      return undefined;
+  }
+}
+
+function readBytes(reader: Reader, length: number | undefined): Uint8Array | undefined {
+  if (length === undefined || reader.at + length > reader.bytes.length) return undefined;
+  const start = reader.at;
+  reader.at += length;
+  return reader.bytes.subarray(start, reader.at);
+}
+
+/** Exact up to 2^53. */
+function readVarint(reader: Reader): number | undefined {
+  let value = 0;
+  for (let count = 0; count < VARINT_BYTES_MAX; count++) {
+    const byte = reader.bytes[reader.at++];
+    if (byte === undefined) return undefined;
+    value += (byte & 0x7f) * 2 ** (7 * count);
+    if (byte < 0x80) return value;
+  }
+  return undefined;
+}
