@@ -1,16 +1,15 @@
 /**
  * What traces cost a request, of the whole process: `node bench/traces.ts [checkout …] [--cases off,sampled,all,dead]
  * [--rounds 9] [--seconds 2]`. The load of `policy`, without traces, with 1 % and all of them kept, and with all of them
- * kept for a collector that is dead, hangs or refuses. A collector that takes everything runs beside the load. Prints
+ * kept for a collector that is dead, hangs or refuses. The others run beside the load. Prints
  * figures and ratios to the first case of the first checkout; writes nothing.
  */
-import { createServer, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { basename, join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { contest, type Contestant } from './contest.ts';
 import { coresFor, stayOffProxy } from './cores.ts';
 import { configureFor, fillerFor, LOADS } from './loads.ts';
+import { startCollector } from './peers/collector.ts';
 import { startHeadgate } from './peers/headgate.ts';
 import { startOrigin } from './peers/origin.ts';
 import { freePort } from './processes.ts';
@@ -41,29 +40,11 @@ for (const name of cases)
   if (!(name in CASES)) throw new Error(`"${name}" is none of ${Object.keys(CASES).join(', ')}`);
 const checkouts = positionals.length === 0 ? [join(import.meta.dirname, '..')] : positionals;
 
-const answers: Record<string, (response: ServerResponse) => void> = {
-  takes: (response) => void response.writeHead(200).end(),
-  hangs: () => undefined,
-  refuses: (response) => void response.writeHead(503).end(),
-};
-let receivedBytes = 0;
-const urls: Record<string, string> = { dead: `http://127.0.0.1:${await freePort()}` };
-for (const [name, answer] of Object.entries(answers)) urls[name] = await startCollector(answer);
-
-async function startCollector(answer: (response: ServerResponse) => void): Promise<string> {
-  const server = createServer((request, response) => {
-    request.on('data', (chunk: Buffer) => (receivedBytes += chunk.length));
-    request.on('end', () => answer(response));
-  });
-  await new Promise<void>((done) => void server.listen(0, '127.0.0.1', done));
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-}
-
 function environmentOf(name: CaseName): Record<string, string> {
   const traces = CASES[name];
   if (traces === undefined) return {};
   return {
-    GATEWAY_OTEL__ENDPOINT: urls[traces.collector] ?? '',
+    GATEWAY_OTEL__ENDPOINT: urls[traces.collector],
     GATEWAY_OTEL__SAMPLE_RATIO: traces.ratio,
     OTEL_METRICS_EXPORTER: 'none',
     OTEL_LOGS_EXPORTER: 'none',
@@ -93,6 +74,8 @@ assertPrograms();
 const cores = coresFor(1);
 stayOffProxy(cores);
 const origin = await startOrigin(cores);
+const collector = await startCollector(cores);
+const urls = { ...collector.urls, dead: `http://127.0.0.1:${await freePort()}` };
 const figures = await contest(
   checkouts.flatMap((checkout) => cases.map((name) => contestant(checkout, name))),
   { originPort: origin.port, cores, workers: 1, accessLog: false },
@@ -104,6 +87,6 @@ const checks = others.flatMap(({ name }) =>
   (['cpuUs', 'p99Us'] as const).map((figure) => ratio(figures, name, first?.name ?? '', figure)),
 );
 process.stdout.write(resultText({ id: 'traces', title: 'what traces cost', figures, checks }));
-process.stdout.write(`the collectors got ${(receivedBytes / 2 ** 20).toFixed(0)} MiB\n`);
-await origin.stop();
+process.stdout.write(`the collector took ${((await collector.takenBytes()) / 2 ** 20).toFixed(0)} MiB\n`);
+await Promise.all([origin.stop(), collector.stop()]);
 process.exit();

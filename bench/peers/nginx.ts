@@ -12,6 +12,8 @@ export interface NginxParts {
   readonly name: string;
   readonly cores: string;
   readonly workers: number;
+  /** Niceness; 0 by default. */
+  readonly priority?: number;
   readonly accessLog: boolean;
   /** Files to load before anything else. */
   readonly modules?: readonly string[];
@@ -46,6 +48,7 @@ function nginxConfiguration(parts: NginxParts, folder: string, port: number): st
   return `daemon off;
 ${process.getuid?.() === 0 ? 'user root;' : ''}
 worker_processes ${parts.workers};
+worker_priority ${parts.priority ?? 0};
 worker_rlimit_nofile 19000;
 pid ${folder}/nginx.pid;
 error_log ${folder}/error.log warn;
