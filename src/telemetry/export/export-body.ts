@@ -20,9 +20,9 @@ export interface SendPace {
  * A step takes a tenth to a fifth of a millisecond, so a worker that wants the same processor is never kept from it for
  * longer. Most of a step is the system's copy of the bytes, so smaller ones would cost more and give little.
  */
-export const CALM: SendPace = { stepBytes: 131_072, pauseMs: 1 };
+export const CALM: SendPace = { stepBytes: 196_608, pauseMs: 1 };
 /** More has come than an export takes. */
-export const HURRIED: SendPace = { stepBytes: 262_144, pauseMs: 1 };
+export const HURRIED: SendPace = { stepBytes: 393_216, pauseMs: 1 };
 /** The gateway stops, or there is little room left. */
 export const AT_ONCE: SendPace = { stepBytes: 1_048_576, pauseMs: 0 };
 

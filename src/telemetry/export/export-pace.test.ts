@@ -17,7 +17,7 @@ function exportsOf(bytesPerMs: number): number[] {
       exportMs: EXPORT_MS,
       intervalMs: INTERVAL_MS,
     });
-    expect(pauseMs).toBeGreaterThanOrEqual(10);
+    expect(pauseMs).toBeGreaterThanOrEqual(2);
     expect(pauseMs).toBeLessThanOrEqual(INTERVAL_MS);
   }
   return taken.slice(100);
@@ -25,8 +25,8 @@ function exportsOf(bytesPerMs: number): number[] {
 
 it.each([2_000, 20_000, 60_000])('sends about a request at once of %d bytes a millisecond', (bytesPerMs) => {
   for (const bytes of exportsOf(bytesPerMs)) {
-    expect(bytes).toBeGreaterThan(1_000_000);
-    expect(bytes).toBeLessThan(1_572_864);
+    expect(bytes).toBeGreaterThan(1_400_000);
+    expect(bytes).toBeLessThan(1_966_080);
   }
 });
 
@@ -37,6 +37,6 @@ it('waits for the interval where little comes, and at the first', () => {
 
 it('follows a burst and its end with the next export', () => {
   const burst = pauseFor({ bytes: 20_000_000, sinceMs: 1_000, exportMs: 30, intervalMs: INTERVAL_MS });
-  expect(burst).toBeLessThan(40);
+  expect(burst).toBeLessThan(60);
   expect(pauseFor({ bytes: 100, sinceMs: burst, exportMs: 2, intervalMs: INTERVAL_MS })).toBe(INTERVAL_MS);
 });

@@ -4,7 +4,7 @@
  */
 
 /** Below what a request takes (ring-exporter.ts), as traffic is not even. */
-const PACE_BYTES = 1_310_720;
+const PACE_BYTES = 1_703_936;
 const PAUSE_MS_MIN = 2;
 
 export interface PaceFacts {

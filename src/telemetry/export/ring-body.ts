@@ -46,14 +46,21 @@ export class RingBody implements ExportBody {
   begin(readers: Iterable<BatchReader>, bytesMax: number): Taken {
     const full = [...readers].filter((reader) => !reader.isEmpty);
     const share = bytesMax / Math.max(1, full.length);
-    const measured = full.map((reader) => ({ reader, ...reader.measure(share) }));
-    let left = bytesMax - sum(measured, 'bytes');
+    let left = bytesMax;
+    const planned: ({ readonly reader: BatchReader } & Taken)[] = [];
+    for (const reader of full) {
+      if (left <= 0) break;
+      const measured = reader.measure(Math.min(share, left));
+      left -= measured.bytes;
+      planned.push({ reader, ...measured });
+    }
     // What others leave of their shares.
-    const planned = measured.map(({ reader, bytes, items }) => {
-      const more = left > 0 ? reader.measure(bytes + left) : { bytes, items };
-      left -= more.bytes - bytes;
-      return { reader, ...more };
-    });
+    for (const [index, { reader, bytes }] of planned.entries()) {
+      if (left <= 0) break;
+      const measured = reader.measure(bytes + left);
+      left -= measured.bytes - bytes;
+      planned[index] = { reader, ...measured };
+    }
     const bytes = sum(planned, 'bytes');
     this.#shares = planned.map((each) => ({ reader: each.reader, bytes: each.bytes }));
     this.#taken = 0;

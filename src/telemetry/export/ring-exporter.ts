@@ -12,8 +12,8 @@ import { pauseFor } from './export-pace.ts';
 import type { Origin } from './export-request.ts';
 import { RingBody } from './ring-body.ts';
 
-/** A request is at most this and a batch; a collector takes 4 MiB at least. */
-const REQUEST_BYTES_MAX = 1_572_864;
+/** A request is at most this and a batch: 2 MiB at most, as lengths are written; a collector takes 4 MiB at least. */
+const REQUEST_BYTES_MAX = 1_966_080;
 /** From one export to the next, so that small batches go together. */
 const INTERVAL_MS = 1_000;
 /** After a failure, an export without items asks the collector so often, so that the failure is not told for ever. */
