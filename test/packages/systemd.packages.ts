@@ -4,7 +4,7 @@
  * and the Debian mirror of this machine.
  */
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
@@ -41,6 +41,9 @@ beforeAll(async () => {
   root = join(folder, 'root');
   const [deb = ''] = madePackages(folder, 'deb');
   makeDebianRoot(root, PACKAGES);
+  // Another one, where something listened on the usual port of the machine on which the package was installed.
+  for (const path of globSync('etc/postgresql/*/main/postgresql.conf', { cwd: root }))
+    execFileSync('sed', ['-i', 's/^port = .*/port = 5432/', join(root, path)]);
   execFileSync('cp', [deb, join(root, 'root')]);
   machine = await startSystemdMachine(root);
   shell = machine.openShell();
@@ -59,7 +62,10 @@ async function typed(script: string): Promise<string> {
   writeFileSync(join(root, 'root/step.sh'), script);
   const printed = Buffer.from(await shell.type('FAILED=; . ./step.sh < /dev/null'), 'latin1').toString();
   const failed = await shell.type('printf %s "$FAILED"');
-  if (failed !== '') throw new Error(`"${failed}" failed:\n${printed}\n${errors()}`);
+  if (failed !== '') {
+    const journal = await shell.type(`journalctl --unit='headgate*' --output=cat --no-pager --lines=20`);
+    throw new Error(`"${failed}" failed:\n${printed}\n${errors()}\n${journal}`);
+  }
   return printed;
 }
 
@@ -144,7 +150,7 @@ wait $ASKING
 wc -l < refused.txt`);
   expect(failures).toBe('inactive\nactive\n0\n');
   const socket = await typed(`stat -c '%U %G %a' /run/headgate/management.sock
-su - ada -c 'headgate apps list --output json' | grep -c '"demo"'`);
+su - ada -c 'headgate apps list' | grep --count '^demo '`);
   expect(socket).toBe('headgate headgate-operators 660\n1\n');
 });
 
