@@ -1,6 +1,6 @@
 /**
- * The recent exchanges of a worker that were denied, failed or sampled, so that they can be explained afterwards. A
- * ring of compact facts without bodies. It keeps the names of query parameters and fields, and values only of fields
+ * The recent exchanges of a worker that were denied, failed or sampled, so that they can be explained afterwards:
+ * compact facts without bodies (recent-exchanges.ts). It keeps the names of query parameters and fields, and values only of fields
  * that contain no credentials (redact.ts). Texts are truncated and copied so that they keep no request alive.
  *
  * For an exchange that is not recorded it costs one check of the error code and one of `isSampling`. At most
@@ -14,6 +14,7 @@ import { factsOf, type ExchangeFacts } from './facts.ts';
 import { KeptExchanges } from './live/kept-exchanges.ts';
 import type { ExchangeName, Sampling } from './messages.ts';
 import { recordedField, recordedQuery } from './redact.ts';
+import { RecentExchanges } from './recent-exchanges.ts';
 import type { ExplainSettings, FindKey } from '../policy/part-explain.ts';
 import { recordOf, readRecord, type FindKeyId } from './traffic/traffic-record.ts';
 
@@ -32,12 +33,9 @@ interface Recorded {
 }
 
 export class ExchangeRecorder {
-  readonly #ring: (Recorded | undefined)[] = Array.from({ length: RECORDS_MAX }, () => undefined);
+  readonly #recent = new RecentExchanges<Recorded>(RECORDS_MAX, RECORDS_PER_SECOND_MAX);
   readonly #live = new KeptExchanges<Recorded>();
   readonly #findKeyId: FindKeyId;
-  #next = 0;
-  #second = 0;
-  #inSecond = 0;
   #sampling: Sampling | undefined;
   /** How far recording is behind the sampling rate, in exchanges. */
   #credit = 0;
@@ -60,15 +58,9 @@ export class ExchangeRecorder {
   /** Called for every exchange with an error code, and for every exchange while `isSampling`. */
   record(exchange: ExchangeView): void {
     if (exchange.errorCode === undefined && !this.#isSampled(exchange)) return;
-    const second = Math.floor(exchange.startedAtMs / 1000);
-    if (second !== this.#second) {
-      this.#second = second;
-      this.#inSecond = 0;
-    }
-    if (this.#inSecond >= RECORDS_PER_SECOND_MAX) return;
-    this.#inSecond += 1;
-    this.#ring[this.#next] = this.#recordOf(exchange);
-    this.#next = (this.#next + 1) % RECORDS_MAX;
+    const app = exchange.version?.app.id ?? '';
+    if (!this.#recent.admits(app, Math.floor(exchange.startedAtMs / 1000))) return;
+    this.#recent.add(app, this.#recordOf(exchange));
   }
 
   /** Records an exchange that is shown live. @param id of its event */
@@ -90,12 +82,8 @@ export class ExchangeRecorder {
 
   #find(name: ExchangeName): Recorded | undefined {
     if ('liveId' in name) return this.#live.findById(name.liveId);
-    for (let back = 1; back <= RECORDS_MAX; back++) {
-      const recorded = this.#ring[(this.#next - back + RECORDS_MAX) % RECORDS_MAX];
-      if (recorded === undefined) break;
-      if (isNamed(recorded, name.requestId)) return recorded;
-    }
-    return this.#live.findLatest((recorded) => isNamed(recorded, name.requestId));
+    const isWanted = (recorded: Recorded): boolean => isNamed(recorded, name.requestId);
+    return this.#recent.find(isWanted) ?? this.#live.findLatest(isWanted);
   }
 
   #recordOf(exchange: ExchangeView): Recorded {
