@@ -3,6 +3,7 @@
  * body and note, and its answer. Owns the places of calls under way.
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { UNIX_PEER } from '../http/address.ts';
 import { clientAddress } from '../http/fields/forwarded.ts';
 import { newBudget, withBudget, type DeadlineBudget } from '../lib/deadline-budget.ts';
 import type { Actor } from './access/admin-auth.ts';
@@ -128,10 +129,11 @@ export function addressOf(
   { socket, headers }: FastifyRequest,
   isTrusted: (address: string) => boolean,
 ): string {
+  // Trust in `unix` is in the proxies of the socket for traffic.
+  if (isUnixClient(socket)) return UNIX_PEER;
   const forwarded = headers['x-forwarded-for'];
   const list = Array.isArray(forwarded) ? forwarded.join(', ') : forwarded;
-  const peer = isUnixClient(socket) ? 'unix' : (socket.remoteAddress ?? 'unknown');
-  return clientAddress(peer, list, isTrusted);
+  return clientAddress(socket.remoteAddress ?? 'unknown', list, isTrusted);
 }
 
 async function run(

@@ -23,6 +23,8 @@ beforeAll(async () => {
     GATEWAY_SERVER__PORT: String(await freePort()),
     GATEWAY_PROXY__PORT: String(await freePort()),
     GATEWAY_WORKERS: '1',
+    // Proxies of the socket for traffic.
+    GATEWAY_TRUSTED_PROXY_IPS: 'unix',
   };
   gateway = await startGateway({ env, folder });
 }, 60_000);
@@ -36,9 +38,9 @@ const run = (args: readonly string[], server = `unix:${path}`, token = ADMIN_TOK
   return headgate({ url: '' }, args, variables, stdin);
 };
 
-function statusOf(target: string): Promise<number> {
+function statusOf(target: string, headers: http.OutgoingHttpHeaders = {}): Promise<number> {
   return new Promise((done, fail) => {
-    const request = http.get({ socketPath: path, path: target, agent: false }, (response) => {
+    const request = http.get({ socketPath: path, path: target, agent: false, headers }, (response) => {
       response.resume();
       done(response.statusCode ?? 0);
     });
@@ -49,7 +51,9 @@ function statusOf(target: string): Promise<number> {
 describe('the management API on a Unix socket', { timeout: 60_000 }, () => {
   it('answers as the port does, and wants a token', async () => {
     expect((lstatSync(path).mode & 0o777).toString(8)).toBe('640');
-    expect(await Promise.all(['/healthz', '/api/v1/apps'].map(statusOf))).toEqual([200, 401]);
+    expect(await Promise.all(['/healthz', '/api/v1/apps'].map((target) => statusOf(target)))).toEqual([
+      200, 401,
+    ]);
   });
 
   it('serves commands, also by a context, and the audit log says that they came by it', async () => {
@@ -70,6 +74,14 @@ describe('the management API on a Unix socket', { timeout: 60_000 }, () => {
         code: 1,
         err: expect.stringContaining(text),
       });
+  });
+
+  it('counts wrong tokens as those of one address, whatever their requests say of it', async () => {
+    const guess = (index: number): Promise<number> =>
+      statusOf('/api/v1/apps', { authorization: 'Bearer wrong', 'x-forwarded-for': `192.0.2.${index}` });
+    const statuses: number[] = [];
+    for (let index = 0; index < 70; index++) statuses.push(await guess(index));
+    expect([statuses[0], statuses.at(-1)]).toEqual([401, 429]);
   });
 
   it('is that of one gateway: another is refused, one that takes over gets it', async () => {
