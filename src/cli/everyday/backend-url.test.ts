@@ -9,6 +9,13 @@ describe('--backend', () => {
     ],
     ['https://[::1]', { backend_scheme: 'https', backend_host: '::1', backend_port: 443 }],
     ['unix:/run/billing.sock', { backend_scheme: 'http', backend_host: 'unix:/run/billing.sock' }],
+    ['unix:billing.sock', { backend_scheme: 'http', backend_host: 'unix:billing.sock' }],
+    ['http://unix:/run/billing.sock', { backend_scheme: 'http', backend_host: 'unix:/run/billing.sock' }],
+    ['https://unix:/run/billing.sock', { backend_scheme: 'https', backend_host: 'unix:/run/billing.sock' }],
+    [
+      'http://unix/base',
+      { backend_scheme: 'http', backend_host: 'unix', backend_port: 80, backend_base_path: '/base' },
+    ],
   ])('%s', (text, fields) => {
     expect(backendFields(text)).toEqual(fields);
   });

@@ -3,8 +3,11 @@ import { CliError, printable } from '../io.ts';
 
 /** @throws CliError for what is no http or https URL of a host and a path */
 export function backendFields(text: string): Record<string, unknown> {
-  // Whether it is a path of a socket says the gateway.
-  if (text.startsWith('unix:')) return { backend_scheme: 'http', backend_host: text };
+  // As other proxies write it, a scheme may stand before the socket. Whether it is a path of one says the gateway.
+  const socket = /^(?:(https?):\/\/)?(unix:\/.*)$/i.exec(text);
+  if (socket !== null || text.startsWith('unix:')) {
+    return { backend_scheme: socket?.[1]?.toLowerCase() ?? 'http', backend_host: socket?.[2] ?? text };
+  }
   const url = URL.parse(text);
   if (url === null || !/^https?:$/.test(url.protocol)) {
     throw new CliError(

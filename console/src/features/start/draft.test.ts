@@ -36,11 +36,14 @@ describe('parseBackend', () => {
     ['localhost:3000', ['http', 'localhost', 3000, undefined]],
     ['http://[::1]:3000/a/b', ['http', '::1', 3000, '/a/b']],
     [' http://x:1 ', ['http', 'x', 1, undefined]],
+    ['unix:/run/orders.sock', ['http', 'unix:/run/orders.sock', undefined, undefined]],
+    ['https://unix:/run/orders.sock', ['https', 'unix:/run/orders.sock', undefined, undefined]],
+    ['http://unix/a', ['http', 'unix', 80, '/a']],
   ])('%j', (text, [scheme, host, port, base]) => {
     expect(parseBackend(text)).toEqual({
       backend_scheme: scheme,
       backend_host: host,
-      backend_port: port,
+      ...(port !== undefined && { backend_port: port }),
       ...(base !== undefined && { backend_base_path: base }),
     });
   });

@@ -40,7 +40,8 @@ const LIMIT_WINDOW_SECS = 60;
 export interface Backend {
   readonly backend_scheme: 'http' | 'https';
   readonly backend_host: string;
-  readonly backend_port: number;
+  /** Absent: a Unix socket. */
+  readonly backend_port?: number;
   readonly backend_base_path?: string;
 }
 
@@ -76,6 +77,8 @@ export function parseBackend(text: string): Backend | { readonly problem: string
   if (typed === '') return { problem: problems.noUrl };
   // The parser of URLs would leave out white space and turn backslashes.
   if (/[\s\\]/.test(typed)) return { problem: problems.notUrl(typed) };
+  const socket = /^(?:(https?):\/\/)?(unix:\/.+)$/i.exec(typed);
+  if (socket !== null) return socketBackend(socket);
   const scheme = /^([a-z][a-z0-9+.-]*):\/\//i.exec(typed)?.[1]?.toLowerCase();
   if (scheme !== undefined && scheme !== 'http' && scheme !== 'https') {
     return { problem: problems.scheme(scheme) };
@@ -97,6 +100,11 @@ export function parseBackend(text: string): Backend | { readonly problem: string
     backend_port: url.port === '' ? (secure ? 443 : 80) : Number(url.port),
     ...(base !== '' && { backend_base_path: base }),
   };
+}
+
+/** Of `unix:/run/orders.sock`, also with the scheme that the console shows before it. */
+function socketBackend([, scheme = 'http', host = '']: RegExpExecArray): Backend {
+  return { backend_scheme: scheme.toLowerCase() === 'https' ? 'https' : 'http', backend_host: host };
 }
 
 export function problemsOf(draft: Draft): DraftProblems {

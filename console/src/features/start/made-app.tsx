@@ -86,6 +86,7 @@ function backendText(revision: Revision): string {
     backend_port: port,
     backend_base_path: base,
   } = revision;
+  if (host.startsWith('unix:')) return `${scheme}://${host}`;
   const isUsual = port === (scheme === 'https' ? 443 : 80);
   const name = host.includes(':') ? `[${host}]` : host;
   return `${scheme}://${name}${isUsual ? '' : `:${port}`}${base === '/' ? '' : base}`;

@@ -101,7 +101,7 @@ function BackendUrl({ form, like }: BackendUrlProps): ReactNode {
         if ('problem' in backend) return;
         form.set('/backend_scheme', backend.backend_scheme);
         form.set('/backend_host', backend.backend_host);
-        form.set('/backend_port', String(backend.backend_port));
+        if (backend.backend_port !== undefined) form.set('/backend_port', String(backend.backend_port));
         form.set('/backend_base_path', backend.backend_base_path ?? '/');
       }}
     />
