@@ -6,6 +6,7 @@
 import type { IncomingMessage } from 'node:http';
 import { request as requestTls } from 'node:https';
 import { request as requestPlain } from '../../lib/node-http.ts';
+import { isUntrusted } from '../../lib/error-message.ts';
 import { CliError, printable } from '../io.ts';
 
 export interface Transport {
@@ -110,22 +111,13 @@ const REASONS: Readonly<Record<string, string>> = {
   HPE_INVALID_CONSTANT: 'it does not answer in HTTP; if it has TLS, use https://',
 };
 
-const UNTRUSTED = new Set([
-  'DEPTH_ZERO_SELF_SIGNED_CERT',
-  'SELF_SIGNED_CERT_IN_CHAIN',
-  'UNABLE_TO_GET_ISSUER_CERT',
-  'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
-  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
-  'CERT_SIGNATURE_FAILURE',
-]);
-
 function reasonOf(error: unknown, { silenceMs, totalMs = silenceMs }: Transport): string {
   const { code, name } = error as { readonly code?: unknown; readonly name?: unknown };
   const known = typeof code === 'string' ? code : '';
   if (known === 'ETIMEDOUT' || name === 'AbortError' || name === 'TimeoutError') {
     return `no answer within ${Math.min(silenceMs, totalMs) / 1_000} s`;
   }
-  if (UNTRUSTED.has(known)) {
+  if (isUntrusted(known)) {
     return `its certificate is not of an authority that is trusted (${known}); pass the certificate of the authority with --ca FILE`;
   }
   if (known.startsWith('HPE_')) return REASONS['HPE_INVALID_CONSTANT'] ?? known;

@@ -5,6 +5,7 @@
 import { lookup } from 'node:dns';
 import { rootCertificates } from 'node:tls';
 import { Agent, request } from 'undici';
+import { connectionText, isUntrusted } from '../../lib/error-message.ts';
 import type { Egress } from '../../egress/egress.ts';
 
 /** A directory waits for others before some answers. */
@@ -133,6 +134,7 @@ function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   if (error.name === 'TimeoutError') return `no answer within ${TIMEOUT_MS} ms`;
   const code = 'code' in error && typeof error.code === 'string' ? error.code : '';
+  if (isUntrusted(code)) return connectionText(error, 'GATEWAY_ACME__CA_FILE');
   return code !== '' && !error.message.includes(code) ? `${error.message} (${code})` : error.message;
 }
 

@@ -5,6 +5,7 @@
 import { lookup } from 'node:dns';
 import type { LookupFunction } from 'node:net';
 import { Agent, request } from 'undici';
+import { connectionText, isUntrusted } from '../../lib/error-message.ts';
 import type { Egress } from '../../egress/egress.ts';
 import type { Clock } from '../../lib/clock.ts';
 
@@ -117,6 +118,7 @@ export class WebhookHttp {
     if (!(error instanceof Error)) return String(error);
     if (error.name === 'TimeoutError') return `no answer within ${this.#timeoutMs} ms`;
     const code = 'code' in error && typeof error.code === 'string' ? error.code : '';
+    if (isUntrusted(code)) return connectionText(error, 'NODE_EXTRA_CA_CERTS');
     const reason = error.message === '' ? error.name : error.message;
     return code !== '' && !reason.includes(code) ? `${reason} (${code})` : reason;
   }

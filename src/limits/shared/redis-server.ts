@@ -5,6 +5,7 @@
  * Nothing is queued without a connection: such calls fail at once, and the caller uses its own share. The caller times
  * calls out; calls on a connection that hangs end with `reconnect`.
  */
+import { connectionText } from '../../lib/error-message.ts';
 import { withTimeout } from '../../lib/with-timeout.ts';
 import { parseRedisUrl } from '../../model/redis-url.ts';
 import type { GrantDone, GrantReply, GrantRequest, LimitServer } from './limit-server.ts';
@@ -127,5 +128,7 @@ function isNumbers(reply: unknown): reply is number[] {
 }
 
 function reasonOf(error: unknown): string {
-  return error instanceof Error && error.message !== '' ? error.message : String(error);
+  return error instanceof Error && error.message !== ''
+    ? connectionText(error, 'NODE_EXTRA_CA_CERTS')
+    : String(error);
 }

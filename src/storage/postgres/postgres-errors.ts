@@ -2,7 +2,7 @@
  * Classifies Postgres's SQLSTATE codes (PostgreSQL documentation, appendix A) and connection failures: a duplicate, an
  * unavailable database, a transaction that may be retried, or a programmer error, which is returned unchanged.
  */
-import { messageOf } from '../../lib/error-message.ts';
+import { connectionText } from '../../lib/error-message.ts';
 import { StorageUnavailable, UniqueViolation } from '../repository.ts';
 import { UNIQUE_CONSTRAINTS } from '../sql/kysely-tables.ts';
 
@@ -82,12 +82,14 @@ function sourceOf(error: unknown): unknown {
   return error instanceof StorageUnavailable ? error.cause : error;
 }
 
+const CA_SETTING = 'GATEWAY_DATABASE__CA_FILE';
+
 /** Node.js reports the failure of several addresses as an error without a message. */
 function failureText(error: Error): string {
   if (error instanceof AggregateError && error.message === '') {
-    return error.errors.map((one) => messageOf(one)).join(', ');
+    return error.errors.map((one) => connectionText(one, CA_SETTING)).join(', ');
   }
-  return error.message;
+  return connectionText(error, CA_SETTING);
 }
 
 function uniqueViolation({ table = '', constraint = '' }: ServerError): UniqueViolation {

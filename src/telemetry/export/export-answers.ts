@@ -2,6 +2,7 @@
  * Which answers of a collector are worth another attempt, and when (OTLP 1.x, "OTLP/HTTP Response"); what is told of
  * errors. Pure.
  */
+import { connectionText } from '../../lib/error-message.ts';
 
 /** Busy or away for a moment: 429, and those of proxies before it. */
 const RETRYABLE_STATUSES: ReadonlySet<number> = new Set([429, 502, 503, 504]);
@@ -55,7 +56,8 @@ export function retryAfterMs(value: string | undefined, nowMs: number): number |
 /** For people; without the body of an answer, which can hold anything. */
 export function problemOfError(error: Error): string {
   const [first] = error instanceof AggregateError ? (error.errors as readonly unknown[]) : [];
-  const text = error.message || (first instanceof Error ? first.message : '') || codeOf(error);
+  const own = error.message && connectionText(error, 'GATEWAY_OTEL__CA_FILE');
+  const text = own || (first instanceof Error ? first.message : '') || codeOf(error);
   return cut(text || 'the export failed');
 }
 

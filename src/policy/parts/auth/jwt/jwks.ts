@@ -10,6 +10,7 @@
  */
 import { createLocalJWKSet, type JSONWebKeySet } from 'jose';
 import type { Egress } from '../../../../egress/egress.ts';
+import { connectionText } from '../../../../lib/error-message.ts';
 import { rsaWeakness } from './rsa-weakness.ts';
 import type { Clock } from '../../../../lib/clock.ts';
 import { keySetFetch } from './jwks-fetch.ts';
@@ -161,7 +162,7 @@ export class RemoteKeys implements KeySource {
 function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return 'unknown failure';
   // undici's fetch says "fetch failed"; the cause has the details.
-  return error.cause instanceof Error ? error.cause.message : error.message;
+  return connectionText(error.cause instanceof Error ? error.cause : error, 'NODE_EXTRA_CA_CERTS');
 }
 
 function shownUri(uri: string): string {
