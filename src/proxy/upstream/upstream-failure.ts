@@ -21,6 +21,11 @@ export type UpstreamCause =
 const FAULTS = {
   connect_failed: 'cannot connect',
   not_tls: 'cannot connect: it does not speak TLS, which backend_scheme https asks for',
+  untrusted:
+    'cannot connect: no trusted authority has issued its certificate; put that authority into backend_tls.ca',
+  other_name:
+    'cannot connect: its certificate is for another name; expected that of backend_tls.server_name, else the host',
+  expired: 'cannot connect: its certificate has expired',
   connection_failed: 'the connection failed',
   egress_denied: '',
   no_client_certificate: '',

@@ -8,7 +8,8 @@ import { EgressDenied, type Egress } from '../../egress/egress.ts';
 import type { CompiledBackend } from '../../config/types.ts';
 import { socketPathOf } from '../../egress/unix-sockets.ts';
 import { backendTlsOptions, BackendTlsRefused, type ClientCertificates } from './tls/backend-tls.ts';
-import type { UpstreamFailure } from './upstream-failure.ts';
+import { isUntrusted } from '../../lib/error-message.ts';
+import type { UpstreamFailure, UpstreamFault } from './upstream-failure.ts';
 
 export interface ConnectionMeans {
   /** Resolves the names of backends. */
@@ -85,10 +86,17 @@ export function connectFailure(error: Error): UpstreamFailure {
     /^E(?:CONN|HOST|NET|AI_|ADDR|TIMEDOUT|PIPE|MFILE|NFILE|ACCES|PERM|NOENT|NOTDIR|LOOP|PROTOTYPE|AGAIN)|^ENOTFOUND/.test(
       code,
     );
-  // A common setup mistake, since `https` is the default of backend_scheme.
-  const fault = code === 'ERR_SSL_WRONG_VERSION_NUMBER' ? 'not_tls' : 'connect_failed';
+  const fault = isUntrusted(code) ? 'untrusted' : (TLS_FAULTS[code] ?? 'connect_failed');
   return { cause: isTcp ? 'connect' : 'tls', fault, systemCode: code || error.message };
 }
+
+/** Mistakes that are common at the first try. */
+const TLS_FAULTS: Readonly<Record<string, UpstreamFault>> = {
+  // `https` is the default of backend_scheme.
+  ERR_SSL_WRONG_VERSION_NUMBER: 'not_tls',
+  ERR_TLS_CERT_ALTNAME_INVALID: 'other_name',
+  CERT_HAS_EXPIRED: 'expired',
+};
 
 /** With TLS 1.3 it comes when the client has sent its request, which the backend does not read. */
 export function isCertificateRefusal(error: Error): boolean {
