@@ -30,7 +30,7 @@ check the signature.
 - **410** switches the webhook off.
 - **Dead letters** are listed, sent again or forgotten by call, command or console; each webhook keeps its newest 10,000.
 - **Apart.** Each webhook is sent to by one gateway at a time, and by itself: a receiver that is slow or dead holds up no other and no write. The place of a gateway that was killed is taken within seconds.
-- **Where to.** The rules of [egress](backend-connections.md) apply, judged by the address that is connected to.
+- **Where to.** The rules of [egress](backend-connections.md) apply, judged by the address that is connected to. Over TLS, the receiver needs a certificate of an authority that Node.js trusts; \`NODE_EXTRA_CA_CERTS\`, set at the start, names a file (PEM) with others.
 - There are at most 100 webhooks. Where the configuration comes from files there are none.`;
 
 const NOTICED = `Events of writes are told at once. Others are noticed by a gateway, and told once, however many gateways notice them:
