@@ -4,6 +4,7 @@ import {
   existsSync,
   mkdirSync,
   mkdtempSync,
+  readFileSync,
   readdirSync,
   rmSync,
   symlinkSync,
@@ -52,6 +53,18 @@ function start(): { readonly program: string; readonly output: string; readonly 
 const bundles = (): string[] => readdirSync(join(root, 'dist'));
 
 describe('a start from a checkout', () => {
+  it('bundles without comments, but for licences, and in ASCII', () => {
+    writeFileSync(
+      join(root, 'src/main.ts'),
+      "/*! J\u00fcrgen's licence */\n/** Why \u2026 */\nexport const text = 'more \u2026';\nprocess.stdout.write(text);",
+    );
+    const { program, output } = start();
+    expect(output).toBe('more …');
+    const bundled = readFileSync(program, 'utf8');
+    expect(bundled).toContain(String.raw`/*! J\u00fcrgen's licence */`);
+    expect(bundled).not.toMatch(/Why|[\u0080-\uffff]/);
+  });
+
   it('bundles the sources once and runs the bundle', () => {
     const first = start();
     expect(first).toMatchObject({ output: 'first' });
