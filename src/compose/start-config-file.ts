@@ -1,7 +1,6 @@
-/** Wires the configuration files that take the place of a database. */
+/** Wires the configuration files that take the place of a database. What reads them is loaded where there are any. */
 import { resolve } from 'node:path';
-import { configFileApply } from '../control/config-file/apply-config-file.ts';
-import { ConfigFile } from '../control/config-file/config-file.ts';
+import type { ConfigFile } from '../control/config-file/config-file.ts';
 import { createWritePath, type WriteDependencies } from '../management/write/write.ts';
 import { globalsOf } from '../control/workers/policy-settings.ts';
 import type { Parts } from './parts.ts';
@@ -18,6 +17,8 @@ export async function startConfigFile(
   env: (name: string) => string | undefined,
 ): Promise<ConfigFile | undefined> {
   if (settings.configFile === undefined) return undefined;
+  const { configFileApply } = await import('../control/config-file/apply-config-file.ts');
+  const { ConfigFile } = await import('../control/config-file/config-file.ts');
   const rules = { clock, egress, policyGlobals: globalsOf(settings), jwtDefaults: settings.jwt };
   const configFile = new ConfigFile({
     path: resolve(settings.configFile),

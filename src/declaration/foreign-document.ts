@@ -4,9 +4,8 @@
  * refuse. Bounded in bytes, depth and aliases all the same.
  */
 import { parse } from 'yaml';
+import { FOREIGN_BYTES_MAX, FOREIGN_DEPTH_MAX } from './foreign-limits.ts';
 
-export const FOREIGN_BYTES_MAX = 64 * 1024 * 1024;
-export const FOREIGN_DEPTH_MAX = 200;
 const ALIASES_MAX = 10_000;
 /** Without aliases a document has fewer values than bytes; with them, it may have so many at least. */
 const NODES_MIN = 1_000_000;

@@ -7,7 +7,8 @@ import { checkOffline } from '../../src/cli/config/check-offline.ts';
 import { readDescription } from '../../src/management/import/openapi-document.ts';
 import { importTree } from '../../src/management/import/openapi-tree.ts';
 import { readBoundedFile } from '../../src/declaration/bounded-file.ts';
-import { FOREIGN_BYTES_MAX, readForeign } from '../../src/declaration/foreign-document.ts';
+import { readForeign } from '../../src/declaration/foreign-document.ts';
+import { FOREIGN_BYTES_MAX } from '../../src/declaration/foreign-limits.ts';
 
 export interface Described {
   readonly method: string;

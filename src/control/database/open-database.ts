@@ -1,4 +1,4 @@
-/** Opens the database of the settings, or only migrates its schema. */
+/** Opens the database of the settings, or only migrates its schema. What PostgreSQL takes is loaded where it is used. */
 import { hostname } from 'node:os';
 import type { Clock } from '../../lib/clock.ts';
 import { messageOf } from '../../lib/error-message.ts';
@@ -6,7 +6,7 @@ import type { HistoryBounds } from '../../model/history/config-history.ts';
 import { SECRET_PLACES } from '../../policy/secret-places.ts';
 import type { Settings } from '../../settings/settings.ts';
 import { makeFolder } from '../../storage/make-folder.ts';
-import { migratePostgres, openPostgres, type PostgresSettings } from '../../storage/postgres/postgres.ts';
+import type { PostgresSettings } from '../../storage/postgres/postgres.ts';
 import { StorageRefused, type Repository } from '../../storage/repository.ts';
 import { migrateSqlite, openSqlite } from '../../storage/sqlite/sqlite.ts';
 import type { DatabaseLocation } from './database-location.ts';
@@ -37,6 +37,7 @@ export async function openDatabase(
       nodeName,
       autoMigrate: autoMigrate ?? true,
     });
+  const { openPostgres } = await import('../../storage/postgres/postgres.ts');
   // A schema on a server changes only when the operator says so.
   return openPostgres({
     url: path,
@@ -61,9 +62,9 @@ export async function migrateDatabase(
   clock: Clock,
 ): Promise<readonly string[]> {
   const options = { secretKey, secretPlaces: SECRET_PLACES, clock };
-  const { applied } = await (kind === 'postgres'
-    ? migratePostgres({ ...options, url: path, settings: postgresSettings(settings) })
-    : migrateSqlite({ ...options, path }));
+  if (kind === 'sqlite') return (await migrateSqlite({ ...options, path })).applied;
+  const { migratePostgres } = await import('../../storage/postgres/postgres.ts');
+  const { applied } = await migratePostgres({ ...options, url: path, settings: postgresSettings(settings) });
   return applied;
 }
 

@@ -4,7 +4,8 @@ import { expect, it } from 'vitest';
 import { Egress } from '../../egress/egress.ts';
 import { createOwnPorts, OwnListeners } from '../../egress/own-listeners.ts';
 import { systemClock } from '../../lib/clock.ts';
-import { FILE_BYTES_MAX, targetsIn } from './file-look.ts';
+import { FILE_BYTES_MAX } from './file-look.ts';
+import { targetsIn } from './listed-targets.ts';
 
 const egress = new Egress(
   { allow: [], deny: ['10.9.0.0/16', 'denied.test'], unixFolders: [] },

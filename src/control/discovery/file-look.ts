@@ -1,29 +1,19 @@
 /**
  * Looks at a file that lists targets, as JSON or YAML. Reads it only when the file system says that it is another one
  * than before, and only once it has stopped changing, so that a file is not read while it is written. Files lie below
- * one folder, behind all links: what the management API names cannot be any file of the machine.
+ * one folder, behind all links: what the management API names cannot be any file of the machine. What understands YAML
+ * is loaded with the first file.
  */
 import { constants } from 'node:fs';
 import { open, realpath, type FileHandle } from 'node:fs/promises';
 import { isAbsolute, join, relative } from 'node:path';
-import { readDocument, type Problem } from '../../declaration/yaml-reader.ts';
 import type { Egress } from '../../egress/egress.ts';
-import { isObject } from '../../management/api/merge-patch.ts';
-import { validate } from '../../management/api/validate.ts';
-import { TargetsInputSchema } from '../../management/schemas/revision-parts/targets.ts';
-import { readList, type TargetsInput } from '../../management/write/rules/targets.ts';
-import { jsonSchema } from '../../model/json-schema.ts';
-import type { FieldError } from '../../model/errors.ts';
-import { permitted, type Look } from './look.ts';
+import type { Look } from './look.ts';
 
 /** Longest file; 256 targets with every field on its own line need a quarter of it. */
 export const FILE_BYTES_MAX = 128 * 1_024;
-/** Names, values and signs of a file; the same 256 targets need 4,609. The main thread reads it. */
-const FILE_TOKENS_MAX = 6_144;
 /** How soon to look again at a file that has just changed. */
 const SETTLE_MS = 200;
-
-const SCHEMA = jsonSchema(TargetsInputSchema);
 
 export interface SeenFile {
   /** How the file system described it at the latest look; undefined: it could not be had. */
@@ -89,6 +79,7 @@ async function lookInto(
   if (!isSettled) return { kind: 'unsettled', againMs: SETTLE_MS };
   const bytes = await readUpTo(file, FILE_BYTES_MAX);
   if ((await stampOf(file)) !== stamp) return { kind: 'unsettled', againMs: SETTLE_MS };
+  const { targetsIn } = await import('./listed-targets.ts');
   const look =
     bytes === undefined
       ? ({ kind: 'failed', error: `${path} has more than ${FILE_BYTES_MAX} bytes` } as const)
@@ -116,34 +107,4 @@ async function readUpTo(file: FileHandle, bytesMax: number): Promise<Uint8Array 
     if (length > bytesMax) return undefined;
     chunks.push(Buffer.from(buffer.subarray(0, bytesRead)));
   }
-}
-
-/** A list, or an object whose only member `targets` is one. */
-export function targetsIn(path: string, bytes: Uint8Array, defaultPort: number, egress: Egress): Look {
-  const document = readDocument(path, bytes, FILE_TOKENS_MAX);
-  if (!('value' in document)) return { kind: 'failed', error: problemText(document) };
-  const { value } = document;
-  const isWrapped = isObject(value) && Object.keys(value).join() === 'targets';
-  const list: unknown = isWrapped ? value['targets'] : value;
-  const prefix = isWrapped ? '/targets' : '';
-  const failed = (errors: readonly FieldError[], offset: string): Look => {
-    const problems = errors.map(({ pointer, detail }) => {
-      const at = prefix + pointer.slice(offset.length);
-      return { ...(document.locate(at) ?? { file: path, line: 1, column: 1 }), pointer: at, detail };
-    });
-    return { kind: 'failed', error: problemText(problems) };
-  };
-  const errors = validate(SCHEMA, list);
-  if (errors.length > 0) return failed(errors, '');
-  const read = readList(list as NonNullable<TargetsInput['targets']>, defaultPort);
-  if ('errors' in read) return failed(read.errors, '/targets');
-  return permitted(read.targets, ({ host, port }) => egress.hostDenial(host, port), []);
-}
-
-function problemText(problems: readonly Problem[]): string {
-  const [first, ...others] = problems;
-  if (first === undefined) return 'it cannot be read';
-  const { file, line, column, pointer, detail } = first;
-  const place = `${file}:${line}:${column}: ${pointer === '' ? '' : `${pointer} `}${detail}`;
-  return others.length === 0 ? place : `${place} (and ${others.length} more)`;
 }

@@ -1,10 +1,11 @@
 /**
  * Sends one event to one address: one POST, bounded in time, to addresses that egress allows; redirects are not
- * followed, and of the answer only the status counts. Owns the connections. Never throws: a failure is an outcome.
+ * followed, and of the answer only the status counts. Owns the connections. Never throws: a failure is an outcome. The
+ * client library is loaded with the first event: most gateways have no webhooks.
  */
 import { lookup } from 'node:dns';
 import type { LookupFunction } from 'node:net';
-import { Agent, request } from 'undici';
+import type { Agent } from 'undici';
 import { connectionText, isUntrusted } from '../../lib/error-message.ts';
 import type { Egress } from '../../egress/egress.ts';
 import type { Clock } from '../../lib/clock.ts';
@@ -82,9 +83,10 @@ export class WebhookHttp {
     const denial = this.#egress.hostDenial(target.hostname, port);
     if (denial !== undefined) return failed(denial);
     try {
+      const { Agent, request } = await import('undici');
       const answer = await request(target, {
         method: 'POST',
-        dispatcher: this.#agent(port),
+        dispatcher: this.#agentFor(port, Agent),
         signal: AbortSignal.any([signal, AbortSignal.timeout(this.#timeoutMs)]),
         headers: { 'content-type': 'application/json', 'user-agent': 'headgate', ...headers },
         body,
@@ -123,10 +125,10 @@ export class WebhookHttp {
     return code !== '' && !reason.includes(code) ? `${reason} (${code})` : reason;
   }
 
-  #agent(port: number): Agent {
+  #agentFor(port: number, AgentClass: typeof Agent): Agent {
     const known = this.#agents.get(port);
     if (known !== undefined) return known;
-    const agent = new Agent({
+    const agent = new AgentClass({
       connect: { lookup: this.#egress.lookup(this.#resolve, port), timeout: CONNECT_TIMEOUT_MS },
       maxHeaderSize: HEAD_BYTES_MAX,
       headersTimeout: this.#timeoutMs,

@@ -4,7 +4,7 @@
  * documents are not followed, so that nothing is fetched.
  */
 import { Type, type Static } from 'typebox';
-import { FOREIGN_DEPTH_MAX } from '../../declaration/foreign-document.ts';
+import { FOREIGN_DEPTH_MAX } from '../../declaration/foreign-limits.ts';
 import { jsonSchema } from '../../model/json-schema.ts';
 import { SLUG_PATTERN } from '../../model/patterns.ts';
 import { closed, nullable } from '../../model/schema-pieces.ts';

@@ -29,7 +29,8 @@ const NOTES_SHOWN_MAX = 50;
 
 async function importOpenApi(path: string, flags: OpenApiFlags, io: CliIo): Promise<void> {
   // Loaded here: they make every start longer.
-  const { FOREIGN_BYTES_MAX, readForeign } = await import('../../../declaration/foreign-document.ts');
+  const { readForeign } = await import('../../../declaration/foreign-document.ts');
+  const { FOREIGN_BYTES_MAX } = await import('../../../declaration/foreign-limits.ts');
   const { defaultVersion, readDescription } = await import('../../../management/import/openapi-document.ts');
   const { importTree } = await import('../../../management/import/openapi-tree.ts');
   const { writeYaml } = await import('../../../declaration/yaml-writer.ts');
