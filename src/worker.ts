@@ -63,6 +63,7 @@ import { StatsReporter } from './control/reporting/stats-reporter.ts';
 import { profileThread } from './control/profiles/thread-profiler.ts';
 import { startHeartbeat } from './control/workers/heartbeat.ts';
 import { createWorkerLimits } from './control/workers/limit-store.ts';
+import { createHeapRelease } from './control/workers/spare-heap.ts';
 import type {
   ApplyMessage,
   CertificatesMessage,
@@ -271,6 +272,8 @@ const listener = new Listener(context, {
   certificateRequests,
 });
 
+const releaseHeap = createHeapRelease(() => listener.connectionCount === 0);
+
 port.on('message', (message: ToWorker) => {
   switch (message.type) {
     case 'apply':
@@ -337,6 +340,7 @@ function apply(message: ApplyMessage): void {
   // A worker without its first configuration would answer 404 to everything: it must not listen.
   if (!isConfigured && error !== undefined) return send({ type: 'listen_failed', message: error });
   send({ type: 'applied', id: message.id, error });
+  releaseHeap();
   if (isConfigured) return;
   isConfigured = true;
   void listenIfReady();

@@ -13,6 +13,7 @@ import { FoundFile } from '../control/discovery/found-file.ts';
 import { HealthProbe } from '../control/health/health-probe.ts';
 import { startLimitNode } from '../control/cluster/limit-node.ts';
 import type { TrafficPorts } from '../control/workers/protocol.ts';
+import { createHeapRelease } from '../control/workers/spare-heap.ts';
 import { Supervisor } from '../control/workers/supervisor.ts';
 import { startTicketRotation } from '../control/certificates/ticket-keys.ts';
 import { UnixListener } from '../control/unix-socket/unix-listener.ts';
@@ -144,6 +145,8 @@ export async function listenForTraffic(
   try {
     const ports = await supervisor.start();
     unixSocket?.publish();
+    // This thread has read all of the configuration, and told it to the workers.
+    createHeapRelease(() => true)();
     return ports;
   } catch (error) {
     const others = [proxy.tlsPort, proxy.unixSocket].filter((other) => other !== undefined);

@@ -1,0 +1,30 @@
+import { once } from 'node:events';
+import { Worker } from 'node:worker_threads';
+import { expect, it } from 'vitest';
+
+const MODULE = new URL('./spare-heap.ts', import.meta.url).href;
+
+/** In a thread of its own: a heap that has only what the test puts there. */
+async function roomOf(isIdle: boolean): Promise<{ readonly before: number; readonly after: number }> {
+  const program = `
+    import { parentPort } from 'node:worker_threads';
+    import { createHeapRelease, youngBytes } from '${MODULE}';
+    globalThis.kept = Array.from({ length: 150_000 }, (_, index) => ({ index, of: [index] }));
+    const before = youngBytes();
+    const release = createHeapRelease(() => ${isIdle}, 20);
+    release();
+    release();
+    setTimeout(() => parentPort.postMessage({ before, after: youngBytes() }), 150);`;
+  const worker = new Worker(new URL(`data:text/javascript,${encodeURIComponent(program)}`));
+  const [sizes] = (await once(worker, 'message')) as [{ before: number; after: number }];
+  await worker.terminate();
+  return sizes;
+}
+
+it('gives back the room for new objects in a thread that is idle, and in no other', async () => {
+  const idle = await roomOf(true);
+  expect(idle.before).toBeGreaterThan(8_000_000);
+  expect(idle.after).toBeLessThan(idle.before - 4_000_000);
+  const busy = await roomOf(false);
+  expect(busy.after).toBeGreaterThan(busy.before - 4_000_000);
+});
