@@ -2,6 +2,7 @@
  * Headgate itself, as its program runs for an operator, configured through its management API. What would take the
  * API long (a hundred thousand endpoints, a million keys) lies in the database before the start: see database.ts.
  */
+import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -101,13 +102,28 @@ async function untilExists(path: string): Promise<void> {
 }
 
 /**
- * As `npm start` does, from the bundle. From the sources where Node.js is to have arguments of its own, and in another
- * checkout, which may be less than a whole one.
+ * As `npm start` does, from the bundle. From the sources where Node.js is to have arguments of its own. Another checkout
+ * may be less than a whole one: it has a bundle made of it where it can make one.
  */
 function commandOf({ checkout, nodeArguments = [] }: HeadgateOptions): readonly string[] {
   if (checkout === undefined && nodeArguments.length === 0) return ['sh', join(CHECKOUT, 'scripts/start.sh')];
-  const main = join(checkout ?? CHECKOUT, 'src/main.ts');
+  const bundle = nodeArguments.length === 0 && checkout !== undefined ? bundleOf(checkout) : undefined;
+  const main = bundle ?? join(checkout ?? CHECKOUT, 'src/main.ts');
   return [process.execPath, '--disable-warning=ExperimentalWarning', ...nodeArguments, main];
+}
+
+const bundles = new Map<string, string>();
+
+function bundleOf(checkout: string): string | undefined {
+  const known = bundles.get(checkout);
+  if (known !== undefined) return known;
+  const build = join(checkout, 'scripts/build.ts');
+  if (!existsSync(build)) return undefined;
+  const folder = newFolder('bundle');
+  execFileSync(process.execPath, ['--disable-warning=ExperimentalWarning', build, folder]);
+  const main = join(folder, 'src/main.js');
+  bundles.set(checkout, main);
+  return main;
 }
 
 export interface ServiceOptions {
