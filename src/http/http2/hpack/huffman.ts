@@ -1,7 +1,7 @@
 /**
  * The Huffman code of HPACK (RFC 7541 section 5.2, appendix B). The code is canonical, so that its lengths alone say
- * what it is. Text is decoded four bits at a time, by a table of states that is made once: 257 inner nodes of the code's
- * tree, 16 steps each, of which each brings at most one byte, since no code has fewer than five bits.
+ * what it is. Text is decoded four bits at a time, by a table of states that is made with the first text: 257 inner nodes
+ * of the code's tree, 16 steps each, of which each brings at most one byte, since no code has fewer than five bits.
  */
 import { latin1Text } from '../../latin1.ts';
 
@@ -59,9 +59,10 @@ const NOWHERE = -1;
 const steps = new Int32Array(257 * 16).fill(NOWHERE);
 /** States in which a string may end: less than a byte of ones behind the last code (section 5.2). */
 const mayEnd = new Uint8Array(257);
-fillSteps();
+let isFilled = false;
 
 function fillSteps(): void {
+  isFilled = true;
   // The inner nodes of the tree: two branches each, to a node, or to the symbol below zero.
   const tree: number[][] = [[0, 0]];
   for (const [symbol, { code, bits }] of huffmanCodes().entries()) {
@@ -98,6 +99,7 @@ let decoded = Buffer.allocUnsafeSlow(4 * 1024);
 
 /** The text of `bytes[from, to)`, one character per byte; undefined if it is none: EOS, or padding that is not allowed. */
 export function huffmanText(bytes: Buffer, from: number, to: number): string | undefined {
+  if (!isFilled) fillSteps();
   // The shortest code has five bits.
   const lengthMax = Math.ceil(((to - from) * 8) / 5);
   if (lengthMax > decoded.length) decoded = Buffer.allocUnsafeSlow(lengthMax * 2);
