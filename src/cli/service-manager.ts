@@ -4,7 +4,6 @@
  * of systemd-notify, which comes with systemd; the unit needs NotifyAccess=all for that. Without NOTIFY_SOCKET it does
  * nothing. A message that cannot be sent is logged once; the gateway serves on.
  */
-import { spawn } from 'node:child_process';
 import { fstatSync } from 'node:fs';
 
 export interface ServiceManager {
@@ -87,7 +86,8 @@ function watchdogMs(env: ServiceManagerOptions['env'], pid: number): number | un
   return microseconds > 0 && watched === String(pid) ? microseconds / 1_000 : undefined;
 }
 
-function notify(assignments: readonly string[]): Promise<void> {
+async function notify(assignments: readonly string[]): Promise<void> {
+  const { spawn } = await import('node:child_process');
   return new Promise((done, fail) => {
     const child = spawn('systemd-notify', assignments, { stdio: 'ignore', timeout: SEND_TIMEOUT_MS });
     child.once('error', fail);

@@ -5,7 +5,6 @@
  * makes has a name that no client knows yet, and of one that has clients it sends a single copy and ends within the same
  * turn of its event loop.
  */
-import { spawn } from 'node:child_process';
 
 /** A copy of the descriptor, which no thread polls. It must be referenced as long as the process runs. */
 export interface DescriptorCopy {
@@ -39,7 +38,8 @@ process.on('disconnect', end);
  * @param source path of a socket to make, or a descriptor of one
  * @throws Error with the system's message
  */
-export function descriptorCopies(source: string | number, count: number): Promise<DescriptorCopy[]> {
+export async function descriptorCopies(source: string | number, count: number): Promise<DescriptorCopy[]> {
+  const { spawn } = await import('node:child_process');
   const path = typeof source === 'string' ? source : '';
   const passed = typeof source === 'number' ? [source] : [];
   const child = spawn(process.execPath, ['-e', PROGRAM, path, String(count)], {
