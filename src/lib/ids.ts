@@ -87,7 +87,12 @@ export function requestIds(): () => string {
   let stem = prefix;
   return () => {
     const digit = ++counter % RADIX;
-    if (digit === 0) stem = prefix + (counter / RADIX).toString(RADIX);
+    if (digit === 0) stem = flat(prefix + (counter / RADIX).toString(RADIX));
     return stem + RADIX_DIGITS.charAt(digit);
   };
+}
+
+/** The text in one piece of memory: a joined one is walked through whenever it is written. */
+function flat(text: string): string {
+  return Buffer.from(text, 'latin1').toString('latin1');
 }

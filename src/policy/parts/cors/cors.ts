@@ -17,6 +17,7 @@
  *
  * Refuses nothing: it is the browser that keeps a page from reading what these lines do not grant.
  */
+import { ownText } from '../../../http/latin1.ts';
 import { parseOrigin, type ParsedOrigin } from './origin.ts';
 import { GRPC_WEB_REQUEST_FIELDS, GRPC_WEB_RESPONSE_FIELDS } from '../grpc-web/part.ts';
 import type { CorsPolicy } from './schema.ts';
@@ -62,7 +63,7 @@ export function compileCors(
     return `Access-Control-Allow-Origin: ${origin}\r\n${origin === 'null' ? '' : credentials}`;
   };
   const vary = anyOrigin ? '' : 'Vary: Origin\r\n';
-  const anyOriginLines = `Access-Control-Allow-Origin: *\r\n${exposed}`;
+  const anyOriginLines = ownText(`Access-Control-Allow-Origin: *\r\n${exposed}`);
   const preflightVary = `Vary: ${anyOrigin ? '' : 'Origin, '}Access-Control-Request-Method, Access-Control-Request-Headers\r\n`;
 
   const linesOf = remembering((origin) => {
@@ -97,8 +98,9 @@ function remembering(make: (origin: string) => string): (origin: string) => stri
     if (origins[place] === origin) return results[place]!;
     if (length > REMEMBERED_CHARS_MAX) return make(origin);
     // A copy: the origin is a slice of a whole request head, which must not be kept alive by it.
-    const own = Buffer.from(origin, 'latin1').toString('latin1');
-    const result = make(own);
+    const own = ownText(origin);
+    // In one piece: it is written with every response.
+    const result = ownText(make(own));
     if (origins === NO_ORIGINS) {
       origins = [...NO_ORIGINS];
       results = Array.from({ length: REMEMBERED }, () => '');

@@ -62,6 +62,18 @@ describe('rate limits', () => {
     expect(limitHeaderLines(newEvaluation())).toBe('');
   });
 
+  it('announces the time until the reset, whatever times were announced before', async () => {
+    const policy = testGateway().compile(limited({ requests: 500, window_seconds: 3600 }));
+    for (const waitSecs of [0, 64, 128, 1, 65, 64, 0, 3599]) {
+      const { evaluation } = await run(policy, testFacts({}, { nowMs: NOW_MS + waitSecs * 1000 }));
+      const resetSecs = Math.ceil((evaluation.limit?.resetMs ?? NaN) / 1000);
+      const remaining = evaluation.limit?.remaining;
+      expect(limitHeaderLines(evaluation)).toContain(
+        `;r=${remaining};t=${resetSecs}\r\nX-RateLimit-Remaining: ${remaining}\r\nX-RateLimit-Reset: ${resetSecs}\r\n`,
+      );
+    }
+  });
+
   it('announces a bucket by its capacity and the time that it takes to fill', async () => {
     const limit = { requests: 10, window_seconds: 60, algorithm: 'token_bucket', burst: 20 } as const;
     const { evaluation } = await run(testGateway().compile(limited(limit)), testFacts());
