@@ -104,9 +104,9 @@ function lineOf({ at, type, node, subject, data }: Json, io: CliIo): string {
   const style = STYLES[level];
   const shown = Object.entries(data)
     .filter(([, value]) => value !== null && typeof value !== 'object')
-    .map(([name, value]) => `${name}=${printable(String(value))}`);
+    .map(([name, value]) => printable(`${name}=${String(value)}`));
   const words = [
-    at,
+    printable(at),
     style === undefined ? printable(type) : paint(style, printable(type)),
     printable(`${subject.kind} ${subject.name}`),
     ...shown,

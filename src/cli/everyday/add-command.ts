@@ -209,7 +209,7 @@ function withNames(text: string, given: Readonly<Record<string, string>>): strin
 }
 
 function showSecret(data: Json, field: string, message: string, { quiet }: EverydayFlags, io: CliIo): void {
-  const value = String(data[field]);
+  const value = printable(String(data[field]));
   if (quiet) return io.out(`${value}\n`);
   const { [field]: _secret, ...rest } = data;
   io.out(`${printable(message)}.\n\n${recordText(rest, io)}\nShown only now: ${value}\n`);

@@ -3,7 +3,7 @@ import type { Command } from 'commander';
 import { addServerFlags, type ServerFlags } from '../connection/server-flags.ts';
 import { EXIT_CODES } from '../exit-codes.ts';
 import { createClient } from '../gateway-client.ts';
-import { CliError, type CliIo } from '../io.ts';
+import { CliError, printable, type CliIo } from '../io.ts';
 import { addExamples, addOutputFlag, writeJson, type OutputFlags } from '../show/output.ts';
 import { recordText } from '../show/table.ts';
 import type { Json } from './everyday-command.ts';
@@ -24,8 +24,9 @@ async function health(flags: ServerFlags & OutputFlags, io: CliIo): Promise<void
 
 async function metrics(name: string | undefined, flags: ServerFlags, io: CliIo): Promise<void> {
   const text = await createClient(flags, io).text('/metrics');
-  if (name === undefined) return io.out(text);
-  const lines = text.split('\n').filter((line) => !line.startsWith('#') && line.includes(name));
+  const all = text.split('\n').map(printable);
+  if (name === undefined) return io.out(all.join('\n'));
+  const lines = all.filter((line) => !line.startsWith('#') && line.includes(name));
   if (lines.length === 0) throw new CliError('No metric has this text in its line');
   io.out(`${lines.join('\n')}\n`);
 }
