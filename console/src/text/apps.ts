@@ -188,6 +188,7 @@ export const appsWords = {
     backendPath: 'Backend path',
     served: 'Served',
   },
+  weightUnused: (weight: string): string => `none now; ${weight} when it gets traffic`,
   yes: 'yes',
   no: 'no',
   everyHost: 'Every host',

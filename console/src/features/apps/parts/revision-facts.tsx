@@ -20,7 +20,7 @@ export function RevisionFacts({ revision }: { readonly revision: Revision }): Re
         ...(revision.backend_scheme === 'https' ? [[facts.tls, tlsText(revision)] as const] : []),
         [facts.gatewayPath, yesNo(revision.strip_gateway_path)],
         [facts.preserveHost, yesNo(revision.preserve_host)],
-        [facts.weight, revision.traffic_weight.toLocaleString('en')],
+        [facts.weight, weightText(revision)],
         [facts.health, healthCheckText(revision) ?? words.none],
         [facts.policy, <PolicySummary key="policy" policy={revision.default_policy} />],
         [facts.created, <Time key="created" at={revision.created_at} />],
@@ -29,6 +29,12 @@ export function RevisionFacts({ revision }: { readonly revision: Revision }): Re
       ]}
     />
   );
+}
+
+/** A revision outside of the split keeps a weight, which means nothing until it is put in. */
+function weightText({ is_current: isCurrent, traffic_weight: weight }: Revision): string {
+  const text = weight.toLocaleString('en');
+  return isCurrent ? text : appsWords.weightUnused(text);
 }
 
 /** undefined: there is none. */
