@@ -23,6 +23,7 @@ import type { KeyUsageBatch } from '../../keys/usage-counter.ts';
 import type { LiveMessage } from '../../explain/live/live-messages.ts';
 import type { ExplainSetup } from '../../explain/messages.ts';
 import type { FromWorker, ToWorker, TrafficPorts, WorkerRings, WorkerStart } from './protocol.ts';
+import { inlineMore } from './inlining.ts';
 import { RestartBackoff } from './restart-backoff.ts';
 import type { OrderedChange } from '../../proxy/downstream/tls/ordered-certificates.ts';
 import { newTicketKeys } from '../certificates/ticket-keys.ts';
@@ -98,6 +99,7 @@ export class Supervisor {
   #ticketKeys = newTicketKeys();
   #started = false;
   #stopping = false;
+  #inlines = false;
   #watching: NodeJS.Timeout | undefined;
   #filling: NodeJS.Timeout | undefined;
   #spareTimer: NodeJS.Timeout | undefined;
@@ -128,7 +130,10 @@ export class Supervisor {
     const missing = workers - this.#members.size;
     await Promise.all(Array.from({ length: missing }, () => this.#spawn(false).listening));
     this.#started = true;
-    this.#watching = setInterval(() => this.#endStalled(), WATCH_MS);
+    this.#watching = setInterval(() => {
+      this.#endStalled();
+      this.#inlineWhenLoaded();
+    }, WATCH_MS);
     if (this.#deps.settings.workerSpare) this.#prepareSpare(this.#deps.spareDelayMs ?? SPARE_DELAY_MS);
     this.#fill();
     return this.#ports;
@@ -340,6 +345,16 @@ export class Supervisor {
         return member.isLost ? undefined : void this.#end(member);
       default:
     }
+  }
+
+  /** As soon as all threads of a start are loaded, with the spare (inlining.ts). */
+  #inlineWhenLoaded(): void {
+    if (this.#inlines) return;
+    const { workers, workerSpare } = this.#deps.settings;
+    const loaded = this.#all(({ isConfigured }) => isConfigured).length;
+    if (loaded < workers + (workerSpare ? 1 : 0)) return;
+    this.#inlines = true;
+    inlineMore();
   }
 
   /** A stuck worker keeps its connections and its share of new ones: only its end frees them. */
