@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { expect, it } from 'vitest';
-import { INLINING_FLAG } from './inlining.ts';
+import { INLINING_FLAG, USUAL_FLAG } from './inlining.ts';
 
 it('is a flag that this Node.js knows', () => {
   // In a program that runs, an unknown flag is ignored.
@@ -8,4 +8,9 @@ it('is a flag that this Node.js knows', () => {
     encoding: 'utf8',
   });
   expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
+});
+
+it('takes what V8 does by itself back', () => {
+  const { stdout } = spawnSync(process.execPath, ['--v8-options'], { encoding: 'utf8' });
+  expect(stdout).toContain(`default: ${USUAL_FLAG}\n`);
 });

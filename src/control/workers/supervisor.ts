@@ -23,7 +23,7 @@ import type { KeyUsageBatch } from '../../keys/usage-counter.ts';
 import type { LiveMessage } from '../../explain/live/live-messages.ts';
 import type { ExplainSetup } from '../../explain/messages.ts';
 import type { FromWorker, ToWorker, TrafficPorts, WorkerRings, WorkerStart } from './protocol.ts';
-import { inlineMore } from './inlining.ts';
+import { inlineAsUsual, inlineMore } from './inlining.ts';
 import { RestartBackoff } from './restart-backoff.ts';
 import type { OrderedChange } from '../../proxy/downstream/tls/ordered-certificates.ts';
 import { newTicketKeys } from '../certificates/ticket-keys.ts';
@@ -130,6 +130,7 @@ export class Supervisor {
     const missing = workers - this.#members.size;
     await Promise.all(Array.from({ length: missing }, () => this.#spawn(false).listening));
     this.#started = true;
+    this.#inlineWhenLoaded();
     this.#watching = setInterval(() => {
       this.#endStalled();
       this.#inlineWhenLoaded();
@@ -290,6 +291,8 @@ export class Supervisor {
     const { settings, clock, limitMemory, state, workerUrl, startTimeoutMs = START_TIMEOUT_MS } = this.#deps;
     const { ownPorts, viaName } = this.#deps;
     const workerNumber = this.#nextNumber++;
+    if (this.#inlines) inlineAsUsual();
+    this.#inlines = false;
     const member: WorkerThread = new WorkerThread({
       url: workerUrl,
       start: {
@@ -347,12 +350,9 @@ export class Supervisor {
     }
   }
 
-  /** As soon as all threads of a start are loaded, with the spare (inlining.ts). */
+  /** While no worker loads its program (inlining.ts). */
   #inlineWhenLoaded(): void {
-    if (this.#inlines) return;
-    const { workers, workerSpare } = this.#deps.settings;
-    const loaded = this.#all(({ isConfigured }) => isConfigured).length;
-    if (loaded < workers + (workerSpare ? 1 : 0)) return;
+    if (this.#inlines || this.#all(({ isConfigured }) => !isConfigured).length > 0) return;
     this.#inlines = true;
     inlineMore();
   }
