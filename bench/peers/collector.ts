@@ -26,13 +26,21 @@ export async function startCollector(cores: Cores): Promise<RunningCollector> {
     priority: PRIORITY,
     accessLog: false,
     modules: LUA_MODULES,
-    http: 'client_body_buffer_size 4m; lua_shared_dict taken 64k;',
+    http: `client_body_buffer_size 4m; lua_shared_dict taken 64k; lua_socket_log_errors off;
+    init_by_lua_block {
+      -- Piece by piece where the length is known; a body in one piece takes as much memory, new each time.
+      function read_body()
+        local socket = ngx.req.socket()
+        if not socket then return ngx.req.read_body() end
+        while socket:receiveany(65536) do end
+      end
+    }`,
     server: `location /takes { content_by_lua_block {
-      ngx.req.read_body()
-      ngx.shared.taken:incr('bytes', #(ngx.req.get_body_data() or ''), 0)
+      read_body()
+      ngx.shared.taken:incr('bytes', tonumber(ngx.var.request_length), 0)
     } }
-    location /hangs { content_by_lua_block { ngx.req.read_body() ngx.sleep(${HANG_SECONDS}) } }
-    location /refuses { content_by_lua_block { ngx.req.read_body() ngx.exit(503) } }
+    location /hangs { content_by_lua_block { read_body() ngx.sleep(${HANG_SECONDS}) } }
+    location /refuses { content_by_lua_block { read_body() ngx.exit(503) } }
     location /taken { content_by_lua_block { ngx.print(ngx.shared.taken:get('bytes') or 0) } }`,
   });
   const base = `http://127.0.0.1:${program.port}`;
