@@ -185,14 +185,14 @@ function shown(path: string): string {
 /** The gateway has no room for the request. */
 export const OVERLOADED: ReasonKind<{
   readonly full: OverloadReason;
-  /** With `exchanges`: the limit. */
+  /** With `exchanges`: the setting. */
   readonly max?: number;
   /** With the queue of a backend. */
   readonly authority?: string;
 }> = {
   code: 'overloaded',
   detail: ({ full, max, authority }) => {
-    if (full === 'exchanges') return `The gateway has ${max} requests under way already`;
+    if (full === 'exchanges') return `As many requests are under way as max_concurrent_exchanges (${max}) allows`;
     if (full === 'exchanges_of_app')
       return `The app has most of the requests that may be under way; the rest is for other apps`;
     return full === 'connections' || full === 'connections_per_ip'
