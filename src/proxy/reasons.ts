@@ -192,7 +192,8 @@ export const OVERLOADED: ReasonKind<{
 }> = {
   code: 'overloaded',
   detail: ({ full, max, authority }) => {
-    if (full === 'exchanges') return `As many requests are under way as max_concurrent_exchanges (${max}) allows`;
+    if (full === 'exchanges')
+      return `As many requests are under way as max_concurrent_exchanges (${max}) allows`;
     if (full === 'exchanges_of_app')
       return `The app has most of the requests that may be under way; the rest is for other apps`;
     return full === 'connections' || full === 'connections_per_ip'
