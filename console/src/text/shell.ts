@@ -41,7 +41,7 @@ export const signInWords = {
   token: 'Admin token',
   tokenHint: 'The value of GATEWAY_ADMIN_TOKEN, or a token made for you under Access.',
   whereIsToken:
-    'Started without GATEWAY_ADMIN_TOKEN? The gateway has then made a token at its first start, and its log says which file has it.',
+    'Started without GATEWAY_ADMIN_TOKEN? The first start made a token. It is in the file admin-token beside the database, data/admin-token by default; the log of that start names the file.',
   signIn: 'Sign in',
   signInWith: (name: string): string => `Sign in with ${name}`,
   ended: 'Your session has ended. Sign in again: what you typed is still there.',

@@ -10,7 +10,7 @@ export const startWords = {
   backend: 'Backend URL',
   backendPlaceholder: 'http://127.0.0.1:3000',
   backendHint:
-    'Where the API runs now, as this gateway reaches it. A path is put before that of each request.',
+    'Where the API runs now, as this gateway reaches it. A path in it is put in front of the path of each request.',
   callers: 'Who may call it',
   callerChoices: { api_key: 'Callers with an API key', none: 'Everyone' },
   callersHint: {
