@@ -66,10 +66,36 @@ it('makes a webhook, tests it, sends again what did not arrive, and deletes it',
   await details.getByText('failing').waitFor();
   await screenshot(page, 'webhook');
   expect(await axe(page)).toEqual([]);
+  // One of two is forgotten, the other one is sent again.
+  await gateway.must('PATCH', '/apps/store', { description: 'changed' });
+  await letters
+    .getByRole('row', { name: /store/ })
+    .getByRole('button', { name: /^Forget:/ })
+    .click();
+  await letters.getByRole('row', { name: /store/ }).waitFor({ state: 'detached' });
   status = 204;
   await letters.getByRole('button', { name: 'Send all again' }).click();
   await page.getByText('1 event is sent again').waitFor();
   await page.getByText('Every event has arrived or waits.').waitFor();
+
+  await details.getByRole('button', { name: 'Edit' }).click();
+  const edit = page.getByRole('region', { name: 'Edit the webhook on call' });
+  expect(await edit.getByLabel('Configuration').isChecked()).toBe(true);
+  await edit.getByLabel('Address').fill('ftp://127.0.0.1/');
+  await edit.getByRole('button', { name: 'Save' }).click();
+  await edit.getByText('must be an absolute URL with https:// or http://').waitFor();
+  await edit.getByLabel('Address').fill(`${url()}other`);
+  await edit.getByLabel('API keys').check();
+  await edit.getByLabel('Only of these apps').fill('shop');
+  expect(await axe(page)).toEqual([]);
+  await screenshot(page, 'webhook-edit');
+  await edit.getByRole('button', { name: 'Save' }).click();
+  await edit.waitFor({ state: 'detached' });
+  const { id } = (await gateway.must('GET', '/apps/shop')) as { readonly id: string };
+  expect(await gateway.must('GET', '/webhooks')).toMatchObject([
+    { url: `${url()}other`, events: ['config.*', 'key.*'], app_ids: [id] },
+  ]);
+  await details.getByText(`${url()}other`).waitFor();
 
   await details.getByRole('button', { name: 'Switch off' }).click();
   await details.getByText('switched off', { exact: true }).waitFor();
@@ -79,7 +105,29 @@ it('makes a webhook, tests it, sends again what did not arrive, and deletes it',
   await deletion.getByLabel('Type on call to confirm').fill('on call');
   await deletion.getByRole('button', { name: 'Delete' }).click();
   await page.getByText('No webhook yet').waitFor();
-  expect(refused).toEqual([]);
+  expect(refused.map((line) => line.replace(/\/[^/]+$/, ''))).toEqual(['422 PATCH /api/v1/webhooks']);
+  expectNoProblems();
+});
+
+it('does not overwrite what another person has changed of a webhook meanwhile', async () => {
+  const { gateway } = console;
+  const { id } = (await gateway.must('POST', '/webhooks', { name: 'pager', url: url() })) as {
+    readonly id: string;
+  };
+  const { page, refused, expectNoProblems } = await console.open('/webhooks', 'admin');
+  await page.getByRole('button', { name: 'Details of pager' }).click();
+  await page.getByRole('region', { name: 'Webhook pager' }).getByRole('button', { name: 'Edit' }).click();
+  const edit = page.getByRole('region', { name: 'Edit the webhook pager' });
+  await edit.getByLabel('Name').fill('pager two');
+  await gateway.must('PATCH', `/webhooks/${id}`, { events: ['breaker.*'] });
+  await edit.getByRole('button', { name: 'Save' }).click();
+  await edit.getByRole('alert').waitFor();
+  expect(await gateway.must('GET', `/webhooks/${id}`)).toMatchObject({
+    name: 'pager',
+    events: ['breaker.*'],
+  });
+  expect(refused).toEqual([`412 PATCH /api/v1/webhooks/${id}`]);
+  await gateway.api('DELETE', `/webhooks/${id}`);
   expectNoProblems();
 });
 
@@ -88,8 +136,8 @@ it('leaves webhooks to admins', async () => {
   const { page, refused, expectNoProblems } = await console.open('/webhooks', 'editor');
   await page.getByRole('button', { name: 'Details of chat' }).click();
   await page.getByRole('region', { name: 'Webhook chat' }).waitFor();
-  for (const name of ['Create webhook', 'Send a test', 'Delete'])
-    expect(await page.getByRole('button', { name }).count()).toBe(0);
+  for (const name of ['Create webhook', 'Send a test', 'Edit', 'Delete'])
+    expect(await page.getByRole('button', { name, exact: true }).count()).toBe(0);
   expect(refused).toEqual([]);
   expectNoProblems();
 });

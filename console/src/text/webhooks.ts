@@ -31,7 +31,7 @@ export const webhooksWords = {
   events: 'Events',
   eventsHint: 'None chosen: all.',
   apps: 'Only of these apps',
-  appsHint: 'Slugs, with commas between. Empty: all events.',
+  appsHint: 'Slugs or ids, with commas between. Empty: all events.',
   secretShown: 'The receiver checks the signature of each event with it.',
   detailsOf: (name: string): string => `Webhook ${name}`,
   fields: {
@@ -60,6 +60,10 @@ export const webhooksWords = {
   enable: 'Switch on',
   disabled: (name: string): string => `Webhook ${name} switched off; its events wait`,
   enabled: (name: string): string => `Webhook ${name} switched on`,
+  edit: 'Edit',
+  editOf: (name: string): string => `Edit the webhook ${name}`,
+  otherEvents: (types: string): string => `Also chosen, through the API, and kept: ${types}.`,
+  changed: (name: string): string => `Webhook ${name} changed`,
   delete: 'Delete',
   deleteTitle: (name: string): string => `Delete the webhook ${name}?`,
   deleteText: 'Nothing is sent to it any more. What waits for it, and what it did not get, is lost to it.',
@@ -75,6 +79,8 @@ export const webhooksWords = {
   resent: (count: number): string =>
     count === 1 ? '1 event is sent again' : `${count} events are sent again`,
   isResent: 'is sent again',
+  forget: 'Forget',
+  forgetOf: (what: string): string => `Forget: ${what}`,
   forgetAll: 'Forget all',
   forgetTitle: (name: string): string => `Forget what ${name} did not get?`,
   forgetText: 'The events stay in the list of events as long as they are kept; the webhook never gets them.',

@@ -1,4 +1,4 @@
-/** A form that makes something with a secret: its fields, what was refused, and its buttons. */
+/** A form that makes or changes something with a secret: its fields, what was refused, and its buttons. */
 import type { ReactNode } from 'react';
 import { ApiError } from '../../api/api-error.ts';
 import { words } from '../../text/words.ts';
@@ -16,6 +16,8 @@ interface CreationFormProps {
   readonly pointers: readonly string[];
   readonly isBusy: boolean;
   readonly isComplete: boolean;
+  /** What the button says; default: Create. */
+  readonly action?: string;
   readonly onCreate: () => void;
   readonly onCancel: () => void;
 }
@@ -27,6 +29,7 @@ export function CreationForm({
   pointers,
   isBusy,
   isComplete,
+  action = words.create,
   onCreate,
   onCancel,
 }: CreationFormProps): ReactNode {
@@ -45,7 +48,7 @@ export function CreationForm({
       <Refusal error={error ?? undefined} pointers={pointers} />
       <div className={styles['buttons']}>
         <Button look="main" type="submit" isBusy={isBusy} disabled={!isComplete}>
-          {words.create}
+          {action}
         </Button>
         <Button onClick={onCancel}>{words.cancel}</Button>
       </div>

@@ -34,6 +34,7 @@ export function DeadLetters({ webhook, isAdmin, isLeaving }: LettersProps): Reac
   const [isForgetting, setForgetting] = useState(false);
   const resendOne = useWrite('POST /webhooks/{webhook_id}/dead-letters/{event_id}/resend');
   const resendAll = useWrite('POST /webhooks/{webhook_id}/resend');
+  const forgetOne = useWrite('DELETE /webhooks/{webhook_id}/dead-letters/{event_id}');
   const forgetAll = useWrite('DELETE /webhooks/{webhook_id}/dead-letters');
   if (letters.data?.items.length === 0) {
     return <QuietPanel title={webhooksWords.deadLetters}>{webhooksWords.noDeadLetters}</QuietPanel>;
@@ -46,7 +47,12 @@ export function DeadLetters({ webhook, isAdmin, isLeaving }: LettersProps): Reac
     );
   const onResend = ({ event }: DeadLetter): void =>
     tell(resendOne.mutateAsync({ path: { ...path, event_id: event.id } }));
-  const error = resendOne.error ?? resendAll.error;
+  const onForget = ({ event }: DeadLetter): void =>
+    forgetOne.mutate(
+      { path: { ...path, event_id: event.id } },
+      { onSuccess: () => showToast({ title: webhooksWords.forgotten }) },
+    );
+  const error = resendOne.error ?? resendAll.error ?? forgetOne.error;
   return (
     <Panel
       title={webhooksWords.deadLetters}
@@ -76,7 +82,7 @@ export function DeadLetters({ webhook, isAdmin, isLeaving }: LettersProps): Reac
             caption={webhooksWords.deadLetters}
             rows={items}
             keyOf={({ event }) => event.id}
-            columns={columnsOf(isAdmin ? onResend : undefined)}
+            columns={columnsOf(isAdmin ? { onResend, onForget } : undefined)}
             more={{ total, pages: letters }}
           />
         )}
@@ -97,8 +103,13 @@ export function DeadLetters({ webhook, isAdmin, isLeaving }: LettersProps): Reac
   );
 }
 
-/** @param onResend absent: the reader may not */
-function columnsOf(onResend: ((letter: DeadLetter) => void) | undefined): readonly Column<DeadLetter>[] {
+interface LetterDeeds {
+  readonly onResend: (letter: DeadLetter) => void;
+  readonly onForget: (letter: DeadLetter) => void;
+}
+
+/** @param deeds absent: the reader may not */
+function columnsOf(deeds: LetterDeeds | undefined): readonly Column<DeadLetter>[] {
   const { letterColumns: columns } = webhooksWords;
   const sentence = ({ event }: DeadLetter): string => eventText(event.type, event.data);
   return [
@@ -115,23 +126,33 @@ function columnsOf(onResend: ((letter: DeadLetter) => void) | undefined): readon
     },
     { head: columns.error, cell: ({ error }) => <div className={styles['name']}>{error}</div> },
     { head: columns.tries, isNumber: true, cell: ({ tries }) => tries },
-    ...(onResend === undefined
+    ...(deeds === undefined
       ? []
       : [
           {
             head: columns.actions,
-            cell: (letter: DeadLetter) =>
-              letter.is_resent ? (
-                <Badge>{webhooksWords.isResent}</Badge>
-              ) : (
+            cell: (letter: DeadLetter) => (
+              <div className={styles['buttons']}>
+                {letter.is_resent ? (
+                  <Badge>{webhooksWords.isResent}</Badge>
+                ) : (
+                  <Button
+                    isSmall
+                    aria-label={webhooksWords.resendOf(sentence(letter))}
+                    onClick={() => deeds.onResend(letter)}
+                  >
+                    {webhooksWords.resend}
+                  </Button>
+                )}
                 <Button
                   isSmall
-                  aria-label={webhooksWords.resendOf(sentence(letter))}
-                  onClick={() => onResend(letter)}
+                  aria-label={webhooksWords.forgetOf(sentence(letter))}
+                  onClick={() => deeds.onForget(letter)}
                 >
-                  {webhooksWords.resend}
+                  {webhooksWords.forget}
                 </Button>
-              ),
+              </div>
+            ),
           },
         ]),
   ];

@@ -13,6 +13,7 @@ import { ConfirmDialog } from '../../ui/overlay/confirm.tsx';
 import { showToast } from '../../ui/overlay/toasts.tsx';
 import { ShownOnce } from '../keys/shown-once.tsx';
 import { DeadLetters } from './dead-letters.tsx';
+import { EditWebhook } from './edit-webhook.tsx';
 import { chosenEvents, LastDelivery, State } from './webhook-parts.tsx';
 import styles from './webhooks.module.css';
 
@@ -26,15 +27,19 @@ export function WebhookDetails({ webhook, delivery, onGone }: DetailsProps): Rea
   const isAdmin = useMay('admin');
   const { name } = webhook;
   const [isLeaving, setLeaving] = useState(false);
+  const [isEdited, setEdited] = useState(false);
   return (
     <>
+      {isEdited && <EditWebhook webhook={webhook} onEnd={() => setEdited(false)} />}
       <Panel title={webhooksWords.detailsOf(name)}>
         <div className={styles['details']}>
           {webhook.disabled_reason !== null && (
             <Note tone="warn">{webhooksWords.disabledWhy(webhook.disabled_reason)}</Note>
           )}
           <KeyValues rows={rowsOf(webhook, delivery)} />
-          {isAdmin && <Deeds webhook={webhook} onGone={onGone} onLeaving={setLeaving} />}
+          {isAdmin && (
+            <Deeds webhook={webhook} onEdit={() => setEdited(true)} onGone={onGone} onLeaving={setLeaving} />
+          )}
         </div>
       </Panel>
       <DeadLetters webhook={webhook} isAdmin={isAdmin} isLeaving={isLeaving} />
@@ -87,11 +92,12 @@ function rowsOf(webhook: Webhook, delivery: WebhookDelivery | undefined): Return
 type Asked = 'delete' | 'rotate';
 
 interface DeedsProps extends Pick<DetailsProps, 'webhook' | 'onGone'> {
+  readonly onEdit: () => void;
   /** Nothing below it is asked for while it is deleted. */
   readonly onLeaving: (isLeaving: boolean) => void;
 }
 
-function Deeds({ webhook, onGone, onLeaving }: DeedsProps): ReactNode {
+function Deeds({ webhook, onEdit, onGone, onLeaving }: DeedsProps): ReactNode {
   const { id, name, is_active: isActive } = webhook;
   const path = { webhook_id: id };
   const [asked, setAsked] = useState<Asked>();
@@ -114,6 +120,7 @@ function Deeds({ webhook, onGone, onLeaving }: DeedsProps): ReactNode {
         <Button isBusy={change.isPending} onClick={() => void turn().catch(() => undefined)}>
           {isActive ? webhooksWords.disable : webhooksWords.enable}
         </Button>
+        <Button onClick={onEdit}>{webhooksWords.edit}</Button>
         <Button onClick={() => setAsked('rotate')}>{webhooksWords.rotate}</Button>
         <Button look="danger" onClick={() => setAsked('delete')}>
           {webhooksWords.delete}
