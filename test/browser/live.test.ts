@@ -204,3 +204,50 @@ it('offers a viewer no button that would be refused', async () => {
   expect(await page.getByRole('button', { name: 'Send it for real' }).count()).toBe(0);
   expectNoProblems();
 });
+
+it('samples served requests for a while, and makes debug tokens, which only admins see', async () => {
+  const { gateway } = console;
+  const viewer = await console.open('/explain', 'viewer');
+  await viewer.page.getByText(/^Off: of served requests/).waitFor();
+  expect(await viewer.page.getByRole('button', { name: 'Start sampling' }).count()).toBe(0);
+  expect(await viewer.page.getByRole('heading', { name: 'Debug tokens' }).count()).toBe(0);
+  expect(viewer.refused).toEqual([]);
+
+  const { page, refused, expectNoProblems } = await console.open('/explain', 'admin');
+  const sampling = page.getByRole('form', { name: 'Sampling' });
+  await sampling.getByLabel('App').fill('nothing');
+  await sampling.getByRole('button', { name: 'Start sampling' }).click();
+  await sampling.getByText('"nothing" is no app').waitFor();
+  await sampling.getByLabel('App').fill('trial');
+  await sampling.getByLabel('Minutes').fill('2');
+  await sampling.getByLabel('Share of the requests').fill('50');
+  await sampling.getByRole('button', { name: 'Start sampling' }).click();
+  await page.getByText(/^Keeps 50.?% of the requests of trial, until/).waitFor();
+  expect(await gateway.must('GET', '/explain/sampling')).toMatchObject({ rate: 0.5 });
+
+  const making = page.getByRole('form', { name: 'Create debug token' });
+  await making.getByLabel('App').fill('trial');
+  await making.getByRole('button', { name: 'Create debug token' }).click();
+  const shown = page.getByRole('dialog', { name: 'The value of the debug token' });
+  const token = await shown.getByLabel('Value').inputValue();
+  await shown.getByRole('button', { name: 'I have stored it' }).click();
+  const decision = async (): Promise<unknown> => {
+    const headers = { 'x-headgate-debug': token };
+    const { headers: answered } = await request(gateway, '/trial/v1/x', { headers });
+    return answered['x-headgate-decision'];
+  };
+  await expect.poll(decision).toBeDefined();
+  await page.getByRole('button', { name: 'Revoke the debug token for trial' }).waitFor();
+  expect(await page.content()).not.toContain(token);
+  expect(await axe(page)).toEqual([]);
+  await screenshot(page, 'explain-setup');
+
+  await page.getByRole('button', { name: 'Revoke the debug token for trial' }).click();
+  await page.getByText('No debug token is in force.').waitFor();
+  await expect.poll(decision).toBeUndefined();
+  await page.getByRole('button', { name: 'Stop sampling' }).click();
+  await page.getByText(/^Off: of served requests/).waitFor();
+  expect(await gateway.must('GET', '/explain/sampling')).toBeNull();
+  expect(refused).toEqual(['422 PUT /api/v1/explain/sampling']);
+  expectNoProblems();
+});

@@ -20,8 +20,10 @@ import {
   type DescribedForm,
   type FormErrors,
 } from './described-request.ts';
+import { DebugTokensPanel } from './debug-tokens-panel.tsx';
 import { ExplanationView } from './explanation-view.tsx';
 import { RecordedForm } from './recorded-form.tsx';
+import { SamplingPanel } from './sampling-panel.tsx';
 import { SendForReal } from './send-for-real.tsx';
 import styles from './explain.module.css';
 
@@ -56,6 +58,7 @@ function Recorded({ requestId }: { readonly requestId: string }): ReactNode {
 function Described({ search }: { readonly search: PageSearch }): ReactNode {
   const navigate = useNavigate();
   const maySend = useMay('editor');
+  const isAdmin = useMay('admin');
   const [form, setForm] = useState(() => formOf(search));
   const [errors, setErrors] = useState(() => errorsOf(formOf(search)));
   const [asked, setAsked] = useState<Asked | undefined>(() => askedBy(formOf(search)));
@@ -103,7 +106,13 @@ function Described({ search }: { readonly search: PageSearch }): ReactNode {
           <ExplanationView explanation={explanation} source={{ request: asked.input }} />
         </>
       )}
-      {asked === undefined && <RecordedForm requestId="" />}
+      {asked === undefined && (
+        <>
+          <RecordedForm requestId="" />
+          <SamplingPanel />
+          {isAdmin && <DebugTokensPanel />}
+        </>
+      )}
       {asked !== undefined && query.isError && (
         <Loaded query={{ ...query, data: undefined }}>{() => null}</Loaded>
       )}

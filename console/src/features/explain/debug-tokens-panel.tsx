@@ -1,0 +1,102 @@
+/** Debug tokens: made here and shown once, and revoked. Only admins may see them. */
+import { useState, type FormEvent, type ReactNode } from 'react';
+import { useRead, useWrite } from '../../api/queries.ts';
+import type { DebugToken } from '../../api/schema.ts';
+import { setupWords as say } from '../../text/explain-setup.ts';
+import { Button } from '../../ui/controls/button.tsx';
+import { FieldGrid } from '../../ui/controls/field.tsx';
+import { DataTable, type Column } from '../../ui/display/data-table.tsx';
+import { ErrorNote, Loaded } from '../../ui/display/notes.tsx';
+import { Panel } from '../../ui/display/panel.tsx';
+import { Time } from '../../ui/display/time.tsx';
+import { showToast } from '../../ui/overlay/toasts.tsx';
+import { Refusal } from '../keys/refusal.tsx';
+import { ShownOnce } from '../keys/shown-once.tsx';
+import { appOf, ScopeFields, secondsOf, SETUP_POINTERS, useAppName, type Scope } from './setup-parts.tsx';
+import styles from './explain.module.css';
+
+const EVERY_MS = 5_000;
+
+export function DebugTokensPanel(): ReactNode {
+  const tokens = useRead('GET /explain/debug-tokens', {}, { everyMs: EVERY_MS });
+  return (
+    <Panel title={say.tokens}>
+      <p>{say.tokensText}</p>
+      <Loaded query={tokens}>
+        {({ body: { data } }) => (
+          <DataTable
+            caption={say.tokens}
+            columns={COLUMNS}
+            rows={data}
+            keyOf={({ id }) => id}
+            empty={<p>{say.noTokens}</p>}
+          />
+        )}
+      </Loaded>
+      <TokenForm />
+    </Panel>
+  );
+}
+
+function TokenForm(): ReactNode {
+  const [scope, setScope] = useState<Scope>({ app: '', minutes: '10' });
+  const creation = useWrite('POST /explain/debug-tokens');
+  const submit = (event: FormEvent): void => {
+    event.preventDefault();
+    creation.mutate({ body: { ...appOf(scope), seconds: secondsOf(scope) } });
+  };
+  return (
+    <form className={styles['form']} aria-label={say.createToken} onSubmit={submit}>
+      <FieldGrid>
+        <ScopeFields scope={scope} onScope={setScope} error={creation.error} />
+      </FieldGrid>
+      <Refusal error={creation.error ?? undefined} pointers={SETUP_POINTERS} />
+      <div className={styles['buttons']}>
+        <Button type="submit" isBusy={creation.isPending}>
+          {say.createToken}
+        </Button>
+      </div>
+      <ShownOnce
+        value={creation.data?.body.data.token}
+        name={say.tokenName}
+        use={say.tokenUse}
+        onStored={() => creation.reset()}
+      />
+    </form>
+  );
+}
+
+const COLUMNS: readonly Column<DebugToken>[] = [
+  { head: say.columns.app, isRowHead: true, cell: (token) => <AppName token={token} /> },
+  { head: say.columns.created, cell: ({ created_at: at }) => <Time at={at} relative="ago" /> },
+  { head: say.columns.expires, cell: ({ expires_at: at }) => <Time at={at} relative="either" /> },
+  { head: say.columns.actions, cell: (token) => <Revoke token={token} /> },
+];
+
+function AppName({ token }: { readonly token: DebugToken }): ReactNode {
+  return useAppName(token.app_id);
+}
+
+function Revoke({ token }: { readonly token: DebugToken }): ReactNode {
+  const name = useAppName(token.app_id);
+  const deletion = useWrite('DELETE /explain/debug-tokens/{debug_token_id}');
+  return (
+    <>
+      <Button
+        isSmall
+        look="danger"
+        aria-label={say.revokeOf(name)}
+        isBusy={deletion.isPending}
+        onClick={() =>
+          deletion.mutate(
+            { path: { debug_token_id: token.id } },
+            { onSuccess: () => showToast({ title: say.revoked }) },
+          )
+        }
+      >
+        {say.revoke}
+      </Button>
+      {deletion.error !== null && <ErrorNote error={deletion.error} />}
+    </>
+  );
+}

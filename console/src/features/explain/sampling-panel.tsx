@@ -1,0 +1,93 @@
+/** Sampling: served requests are kept for a while, so that they can be explained by their ids. */
+import { useState, type FormEvent, type ReactNode } from 'react';
+import { useRead, useWrite } from '../../api/queries.ts';
+import type { Sampling } from '../../api/schema.ts';
+import { useMay } from '../../page/session.ts';
+import { setupWords as say } from '../../text/explain-setup.ts';
+import { Button } from '../../ui/controls/button.tsx';
+import { FieldGrid, TextField } from '../../ui/controls/field.tsx';
+import { Loaded } from '../../ui/display/notes.tsx';
+import { Panel } from '../../ui/display/panel.tsx';
+import { formatShare, Time } from '../../ui/display/time.tsx';
+import { Refusal } from '../keys/refusal.tsx';
+import {
+  appOf,
+  messageOf,
+  ScopeFields,
+  secondsOf,
+  SETUP_POINTERS,
+  useAppName,
+  type Scope,
+} from './setup-parts.tsx';
+import styles from './explain.module.css';
+
+const EVERY_MS = 5_000;
+
+export function SamplingPanel(): ReactNode {
+  const sampling = useRead('GET /explain/sampling', {}, { everyMs: EVERY_MS });
+  const mayChange = useMay('editor');
+  return (
+    <Panel title={say.sampling}>
+      <p>{say.samplingText}</p>
+      <Loaded query={sampling}>
+        {({ body: { data } }) => (
+          <>
+            <p role="status">{data === null ? say.off : <InForce sampling={data} />}</p>
+            {mayChange && <SamplingForm isOn={data !== null} />}
+          </>
+        )}
+      </Loaded>
+    </Panel>
+  );
+}
+
+function InForce({ sampling }: { readonly sampling: Sampling }): ReactNode {
+  const { app_id: appId, rate, until } = sampling;
+  const app = useAppName(appId);
+  return (
+    <>
+      {say.on(formatShare(rate), app)} <Time at={until} relative="either" />.
+    </>
+  );
+}
+
+function SamplingForm({ isOn }: { readonly isOn: boolean }): ReactNode {
+  const [scope, setScope] = useState<Scope>({ app: '', minutes: '5' });
+  const [percent, setPercent] = useState('100');
+  const start = useWrite('PUT /explain/sampling');
+  const stop = useWrite('DELETE /explain/sampling');
+  const submit = (event: FormEvent): void => {
+    event.preventDefault();
+    start.mutate({ body: { ...appOf(scope), rate: Number(percent) / 100, seconds: secondsOf(scope) } });
+  };
+  return (
+    <form className={styles['form']} aria-label={say.sampling} onSubmit={submit}>
+      <FieldGrid>
+        <ScopeFields scope={scope} onScope={setScope} error={start.error} />
+        <TextField
+          label={say.share}
+          hint={say.shareHint}
+          error={messageOf(start.error, '/rate')}
+          value={percent}
+          onValue={setPercent}
+          type="number"
+          min={0.1}
+          max={100}
+          step="any"
+          required
+        />
+      </FieldGrid>
+      <Refusal error={start.error ?? stop.error ?? undefined} pointers={SETUP_POINTERS} />
+      <div className={styles['buttons']}>
+        <Button type="submit" isBusy={start.isPending}>
+          {isOn ? say.replace : say.start}
+        </Button>
+        {isOn && (
+          <Button isBusy={stop.isPending} onClick={() => stop.mutate({})}>
+            {say.stop}
+          </Button>
+        )}
+      </div>
+    </form>
+  );
+}
