@@ -1,6 +1,7 @@
 /** The overview, health, gateways and settings, with real traffic: denials, a backend that fails, and routes. */
+import { readFileSync } from 'node:fs';
 import type { Page } from 'playwright-core';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
 import { startOrigin, type Origin } from '../support/backends/origin.ts';
 import { freePort } from '../support/backends/origin-process.ts';
 import { axe, screenshot, startConsole, type TestConsole } from '../support/clients/console.ts';
@@ -178,5 +179,55 @@ it('shows the settings in force, finds them, and masks secrets', async () => {
   await page.getByLabel('Search').fill('no such setting');
   await page.getByRole('button', { name: 'Show all settings' }).click();
   await page.getByText('GATEWAY_PROXY__PORT', { exact: true }).first().waitFor();
+  expectNoProblems();
+});
+
+it('lists the certificates of the gateway, orders one anew, and saves a profile', async () => {
+  const other = await startConsole({
+    env: {
+      // Where no directory answers.
+      GATEWAY_ACME__DIRECTORY: 'https://127.0.0.1:9/directory',
+      GATEWAY_ACME__ACCEPT_TERMS: 'true',
+      GATEWAY_ACME__SELF_CHECK: 'false',
+      GATEWAY_PROXY__TLS__PORT: '0',
+    },
+  });
+  onTestFinished(other.close);
+  const name = 'shop.headgate.test';
+  const certificateOf = (page: Page) =>
+    page.getByRole('region', { name: 'Certificates of this gateway' }).getByRole('row', { name });
+  const app = { name: 'Shop', slug: 'shop', gateway_path: '/shop', hosts: [name] };
+  await other.gateway.must('POST', '/apps', app);
+
+  const viewer = await other.open('/nodes', 'viewer');
+  await certificateOf(viewer.page).getByText('none yet').waitFor();
+  expect(await certificateOf(viewer.page).getByRole('button').count()).toBe(0);
+  expect(await viewer.page.getByRole('button', { name: 'Make a CPU profile' }).count()).toBe(0);
+  expect(viewer.refused).toEqual([]);
+  viewer.expectNoProblems();
+
+  const editor = await other.open('/nodes', 'editor');
+  await certificateOf(editor.page)
+    .getByRole('button', { name: `Renew the certificate of ${name}` })
+    .click();
+  await editor.page.getByText(`A new certificate is ordered for ${name}`).waitFor();
+  expect(await other.gateway.must('GET', '/audit?action=certificate.renew')).toMatchObject([
+    { resource_name: name },
+  ]);
+  expect(await axe(editor.page)).toEqual([]);
+  await screenshot(editor.page, 'certificates');
+  expect(editor.refused).toEqual([]);
+  editor.expectNoProblems();
+
+  const { page, refused, expectNoProblems } = await other.open('/nodes', 'admin');
+  await page.getByLabel('Seconds', { exact: true }).fill('1');
+  const [download] = await Promise.all([
+    page.waitForEvent('download'),
+    page.getByRole('button', { name: 'Make a CPU profile' }).click(),
+  ]);
+  expect(download.suggestedFilename()).toMatch(/^headgate-[\dT-]+\.cpuprofile$/);
+  const profile = JSON.parse(readFileSync(await download.path(), 'utf8')) as { readonly nodes: unknown[] };
+  expect(profile.nodes.length).toBeGreaterThan(1);
+  expect(refused).toEqual([]);
   expectNoProblems();
 });

@@ -1,7 +1,11 @@
-/** The running gateways, how far each follows the configuration, and the configuration files where there are any. */
+/**
+ * The running gateways, how far each follows the configuration, and the configuration files where there are any; of the
+ * gateway that answers also its certificates and profiles.
+ */
 import type { ReactNode } from 'react';
 import { useRead } from '../../api/queries.ts';
 import type { Node } from '../../api/schema.ts';
+import { useMay } from '../../page/session.ts';
 import { nodesWords } from '../../text/operation.ts';
 import { Badge } from '../../ui/display/badge.tsx';
 import { DataTable, type Column } from '../../ui/display/data-table.tsx';
@@ -9,7 +13,9 @@ import { Loaded, Note } from '../../ui/display/notes.tsx';
 import { PageHead, Panel, Stack } from '../../ui/display/panel.tsx';
 import { formatNumber, Time } from '../../ui/display/time.tsx';
 import { ProblemList, useProblems } from '../overview/problem-list.tsx';
+import { CertificatesPanel } from './certificates-panel.tsx';
 import { ConfigFilePanel } from './config-file-panel.tsx';
+import { ProfilePanel } from './profile-panel.tsx';
 import styles from './nodes.module.css';
 
 const EVERY_MS = 3_000;
@@ -17,6 +23,7 @@ const { columns } = nodesWords;
 
 export function NodesPage(): ReactNode {
   const nodes = useRead('GET /nodes', {}, { everyMs: EVERY_MS });
+  const isAdmin = useMay('admin');
   return (
     <>
       <PageHead
@@ -37,6 +44,8 @@ export function NodesPage(): ReactNode {
               />
             </Panel>
             {data.nodes.length === 1 && <Note>{nodesWords.alone}</Note>}
+            <CertificatesPanel />
+            {isAdmin && <ProfilePanel />}
           </Stack>
         )}
       </Loaded>
