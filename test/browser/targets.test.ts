@@ -67,7 +67,14 @@ it('takes targets and how requests are spread, says what is wrong at the field, 
   await form.getByLabel('Requests go').selectOption({ label: 'by a value of the request' });
   await form.getByLabel('Same target for the same').selectOption({ label: 'header' });
   await form.getByLabel('Name', { exact: true }).fill('X-User');
+  expect(await form.getByLabel('Seconds that the cookie lasts').count()).toBe(0);
   await form.getByLabel('Failures that eject a target').fill('3');
+  await form.getByLabel('More failures than the others').fill('40');
+  await form.getByLabel('Requests that this needs').fill('50');
+  await form.getByLabel('First ejection').fill('5');
+  await form.getByLabel('Longest ejection').fill('60');
+  await form.getByLabel('Count 5xx answers of targets as failures').uncheck();
+  await form.getByLabel('Most requests that wait for a connection').fill('7');
   expect(await axe(page)).toEqual([]);
   await screenshot(page, 'revision-targets');
   await press(form, 'Save');
@@ -82,8 +89,27 @@ it('takes targets and how requests are spread, says what is wrong at the field, 
     load_balancing: {
       algorithm: 'hash',
       hash: { by: 'header', name: 'X-User' },
-      ejection: { consecutive_failures: 3 },
+      ejection: {
+        consecutive_failures: 3,
+        failure_percent: 40,
+        min_requests: 50,
+        base_secs: 5,
+        max_secs: 60,
+        count_5xx: false,
+      },
+      max_waiting: 7,
     },
+  });
+  // A cookie can last; what is switched off asks for no details.
+  await form.getByLabel('Same target for the same').selectOption({ label: 'cookie' });
+  await form.getByLabel('Name', { exact: true }).fill('lane');
+  await form.getByLabel('Seconds that the cookie lasts').fill('3600');
+  await form.getByLabel('Take targets out that fail').uncheck();
+  expect(await form.getByLabel('First ejection').count()).toBe(0);
+  await press(form, 'Save');
+  await confirm(page, 'Save r1', 'Save');
+  expect(await console.gateway.must('GET', `${REVISIONS}/r1`)).toMatchObject({
+    load_balancing: { hash: { by: 'cookie', name: 'lane', ttl_secs: 3_600 }, ejection: { enabled: false } },
   });
   await page.goto(`${console.gateway.base}${REVISIONS}/r1`);
   const table = page.getByRole('table', { name: 'Targets' });

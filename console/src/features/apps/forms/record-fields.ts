@@ -38,9 +38,17 @@ export const REVISION_FIELDS: FieldKinds = {
   '/load_balancing/algorithm': 'text',
   '/load_balancing/hash/by': 'text',
   '/load_balancing/hash/name': 'text',
+  '/load_balancing/hash/ttl_secs': 'number',
   '/load_balancing/slow_start_secs': 'number',
+  '/load_balancing/ejection/enabled': 'flag',
   '/load_balancing/ejection/consecutive_failures': 'number',
+  '/load_balancing/ejection/failure_percent': 'number',
+  '/load_balancing/ejection/min_requests': 'number',
+  '/load_balancing/ejection/base_secs': 'number',
+  '/load_balancing/ejection/max_secs': 'number',
+  '/load_balancing/ejection/count_5xx': 'flag',
   '/load_balancing/max_connections': 'number',
+  '/load_balancing/max_waiting': 'number',
   '/strip_gateway_path': 'flag',
   '/preserve_host': 'flag',
   '/backend_tls/verify': 'flag',
@@ -86,13 +94,22 @@ export const DEFAULTS = {
     traffic_weight: 100,
     is_current: false,
     backend_tls: { verify: true },
+    load_balancing: { ejection: { enabled: true, count_5xx: true } },
   },
   endpoint: { method: 'GET', is_active: true },
 } as const;
 
-/** A certificate is verified unless a record says that it is not. */
-export function shownRevision(revision: object & { readonly backend_tls: object | null }): object {
-  return { ...revision, backend_tls: { verify: true, ...revision.backend_tls } };
+type ShownRevision = Partial<Pick<Revision, 'backend_tls' | 'load_balancing'>>;
+
+/** With the flags that are on unless a record says that they are not. */
+export function shownRevision(revision: ShownRevision): object {
+  const { backend_tls: tls, load_balancing: balancing } = revision;
+  const { backend_tls: shownTls, load_balancing: shownBalancing } = DEFAULTS.revision;
+  return {
+    ...revision,
+    backend_tls: { ...shownTls, ...tls },
+    load_balancing: { ...balancing, ejection: { ...shownBalancing.ejection, ...balancing?.ejection } },
+  };
 }
 
 /** The default path is shown as an empty field, so that it stays the default. */

@@ -97,11 +97,31 @@ export function TargetFields({ form }: { readonly form: FormState }): ReactNode 
         <FormChoice form={form} at="/load_balancing/algorithm" choices={ALGORITHMS} />
         {isHashed && <FormChoice form={form} at="/load_balancing/hash/by" choices={HASHED} />}
         {isHashed && <FormField form={form} at="/load_balancing/hash/name" />}
+        {isHashed && form.value('/load_balancing/hash/by') === 'cookie' && (
+          <FormField form={form} at="/load_balancing/hash/ttl_secs" />
+        )}
         <FormField form={form} at="/load_balancing/slow_start_secs" />
-        <FormField form={form} at="/load_balancing/ejection/consecutive_failures" />
         <FormField form={form} at="/load_balancing/max_connections" />
+        <FormField form={form} at="/load_balancing/max_waiting" />
       </FieldGrid>
+      <FormField form={form} at="/load_balancing/ejection/enabled" />
+      {form.value('/load_balancing/ejection/enabled') === true && <EjectionFields form={form} />}
     </FormGroup>
+  );
+}
+
+const EJECTION_FIELDS = ['consecutive_failures', 'failure_percent', 'min_requests', 'base_secs', 'max_secs'];
+
+function EjectionFields({ form }: { readonly form: FormState }): ReactNode {
+  return (
+    <>
+      <FieldGrid>
+        {EJECTION_FIELDS.map((name) => (
+          <FormField key={name} form={form} at={`/load_balancing/ejection/${name}`} />
+        ))}
+      </FieldGrid>
+      <FormField form={form} at="/load_balancing/ejection/count_5xx" />
+    </>
   );
 }
 
