@@ -3,12 +3,17 @@
  * repeated: first steps (start), canary, clone, life of a version and import (apps), keys (keys), history and bisect
  * (history), live, explain and shadow (live), limits and files (policies), tokens and sessions (access).
  */
+import { createHash, X509Certificate } from 'node:crypto';
 import type { Locator, Page } from 'playwright-core';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
+import { startHttp2Backend } from '../support/backends/http2-backend.ts';
 import { startOrigin, type Origin } from '../support/backends/origin.ts';
 import { axe, screenshot, startConsole, type TestConsole } from '../support/clients/console.ts';
+import { CA, TLS_PAIR } from '../support/clients/http2-client.ts';
 import { SECRET, signed, unixSecs } from '../support/data/jwts.ts';
 
+/** A message with a way back is shown for longer. */
+const COVERED_MAX_MS = 20_000;
 const APP = 'demo';
 const REVISION = `/apps/${APP}/versions/v1/revisions/r1`;
 let console: TestConsole;
@@ -184,5 +189,118 @@ it('tries a request from the page of an app, with its key where the policy wants
   await page.goto(`/apps/${APP}/versions/v1`);
   const link = page.getByRole('link', { name: 'Try a request' });
   await expect.poll(() => link.getAttribute('href')).toContain('method=POST&url=%2Fdemo%2Fv1%2Forders');
+  expectNoProblems();
+});
+
+/** A route of its own to a backend, whose revision is edited with the form alone. */
+async function editedRevision(slug: string, backend: object): Promise<EditedRevision> {
+  const { gateway } = console;
+  await gateway.must('POST', '/apps', { name: slug, slug, gateway_path: `/${slug}` });
+  await gateway.must('POST', `/apps/${slug}/versions`, { version: 'v1' });
+  await gateway.must('POST', `/apps/${slug}/versions/v1/revisions`, {
+    revision: 'r1',
+    backend_scheme: 'http',
+    backend_host: '127.0.0.1',
+    is_current: true,
+    ...backend,
+  });
+  const opened = await console.open(`/apps/${slug}/versions/v1/revisions/r1?tab=edit`, 'editor');
+  const form = opened.page.getByRole('form', { name: 'Save r1' });
+  return {
+    form,
+    save: async () => {
+      await press(form, 'Save');
+      const dialog = opened.page.getByRole('dialog', { name: 'Save r1' });
+      // Messages of the saves before, which stay for half a minute, must not cover the button.
+      await dialog.getByRole('button', { name: 'Save', exact: true }).click({ timeout: COVERED_MAX_MS });
+      await dialog.waitFor({ state: 'hidden' });
+    },
+    ask: (path) => fetch(`${gateway.proxy}/${slug}/v1${path}`),
+    expectNoProblems: opened.expectNoProblems,
+  };
+}
+
+interface EditedRevision {
+  readonly form: Locator;
+  readonly save: () => Promise<void>;
+  readonly ask: (path: string) => Promise<Response>;
+  readonly expectNoProblems: () => void;
+}
+
+it('sends requests to a backend over HTTP/2', async () => {
+  const backend = await startHttp2Backend((stream, headers) => {
+    stream.respond({ ':status': 200 });
+    stream.end(`HTTP/2 ${headers[':path']}`);
+  });
+  onTestFinished(backend.close);
+  const {
+    form,
+    save,
+    ask: get,
+    expectNoProblems,
+  } = await editedRevision('h2', { backend_port: backend.port });
+  expect((await get('/x')).status).toBe(502);
+  await form.getByLabel('Protocol', { exact: true }).selectOption('h2');
+  await save();
+  expect(await (await get('/x')).text()).toBe('HTTP/2 /x');
+  expectNoProblems();
+});
+
+it('trusts a backend by its authority, and by the key that is pinned', async () => {
+  const backend = await startHttp2Backend(
+    (stream) => {
+      stream.respond({ ':status': 200 });
+      stream.end('over TLS');
+    },
+    { tls: TLS_PAIR },
+  );
+  onTestFinished(backend.close);
+  const {
+    form,
+    save,
+    ask: get,
+    expectNoProblems,
+  } = await editedRevision('pinned', {
+    backend_port: backend.port,
+    backend_protocol: 'h2',
+  });
+  await form.getByLabel('Backend scheme').selectOption('https');
+  await save();
+  expect((await get('/')).status).toBe(502);
+  await form.getByLabel('Certificates to trust (PEM)').fill(CA);
+  await save();
+  expect(await (await get('/')).text()).toBe('over TLS');
+  await form.getByLabel('Pinned public keys').fill(`${'A'.repeat(43)}=`);
+  await save();
+  expect((await get('/')).status).toBe(502);
+  const key = new X509Certificate(TLS_PAIR.cert).publicKey.export({ type: 'spki', format: 'der' });
+  await form.getByLabel('Pinned public keys').fill(createHash('sha256').update(key).digest('base64'));
+  await save();
+  expect(await (await get('/')).text()).toBe('over TLS');
+  expectNoProblems();
+});
+
+it('sends the whole path, a path before it, and the host of the client', async () => {
+  const {
+    form,
+    save,
+    ask: get,
+    expectNoProblems,
+  } = await editedRevision('paths', {
+    backend_port: origin.port,
+  });
+  const seen = async (): Promise<string> => {
+    const { url, headers } = (await (await get('/items/7?size=m')).json()) as {
+      readonly url: string;
+      readonly headers: Readonly<Record<string, string>>;
+    };
+    return `${url} ${headers['host']}`;
+  };
+  expect(await seen()).toBe(`/items/7?size=m 127.0.0.1:${origin.port}`);
+  await form.getByLabel('Remove the gateway path before forwarding').uncheck();
+  await form.getByLabel('Backend base path').fill('/api');
+  await form.getByLabel('Forward the client’s Host header').check();
+  await save();
+  expect(await seen()).toBe(`/api/paths/v1/items/7?size=m ${new URL(console.gateway.proxy).host}`);
   expectNoProblems();
 });
