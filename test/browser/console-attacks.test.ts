@@ -6,6 +6,8 @@ import { createServer, type Server } from 'node:http';
 import { connect, type AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startOrigin, type Origin } from '../support/backends/origin.ts';
+import { SECRET } from '../support/data/jwts.ts';
+import { valuesWith, type NamedSchemas, type TextSchema } from '../support/data/hostile-values.ts';
 import { startConsole, type ConsolePage, type TestConsole } from '../support/clients/console.ts';
 import { ADMIN_TOKEN } from '../support/gateway.ts';
 
@@ -17,6 +19,9 @@ const PAYLOADS = [
   '</textarea></title><svg onload="window.attacked=1">',
   '‮gnp.exe⁦<b>x</b>',
 ];
+
+/** In one word, which the list of sign-ins shows whole. */
+const BROWSER = '<img/src=x/onerror="window.attacked=1">';
 
 let console: TestConsole;
 let origin: Origin;
@@ -37,34 +42,10 @@ afterAll(async () => {
   evil.close();
 });
 
-interface Schema {
-  readonly type?: string;
-  readonly anyOf?: readonly Schema[];
-  readonly pattern?: string;
-  readonly enum?: readonly string[];
-  readonly const?: unknown;
-  readonly maxLength?: number;
-  readonly properties?: Readonly<Record<string, Schema>>;
-}
-
-/** Names of the fields of an object that take the text. */
-function fieldsFor(text: string, { properties = {} }: Schema): string[] {
-  const takes = (schema: Schema): boolean =>
-    schema.anyOf?.some(takes) ??
-    (schema.type === 'string' &&
-      schema.enum === undefined &&
-      schema.const === undefined &&
-      text.length <= (schema.maxLength ?? Infinity) &&
-      (schema.pattern === undefined || new RegExp(schema.pattern, 'u').test(text)));
-  return Object.keys(properties).filter((name) => takes(properties[name]!));
-}
-
 /** A record for each field and payload; what the API refuses cannot be shown. @returns how many there are */
 async function writePayloads(): Promise<number> {
   const { gateway } = console;
-  const document = (await (await fetch(`${gateway.base}/api/v1/openapi.json`)).json()) as {
-    components: { schemas: Record<string, Schema> };
-  };
+  const schemas = await namedSchemas();
   let count = 0;
   const uniques = (): string => `x${(count += 1)}`;
   const kinds: readonly (readonly [string, string, () => object])[] = [
@@ -87,21 +68,76 @@ async function writePayloads(): Promise<number> {
   let written = 0;
   for (const [schema, path, base] of kinds) {
     for (const payload of PAYLOADS) {
-      for (const field of fieldsFor(payload, document.components.schemas[schema] ?? {})) {
-        const answer = await gateway.api(
-          'POST',
-          path,
-          { ...base(), [field]: payload },
-          {
-            'headgate-message': encodeURIComponent(payload),
-          },
-        );
-        expect(answer.status, `${path} ${field}`).toBeLessThan(500);
+      for (const value of valuesWith(payload, withoutPolicy(schemas[schema]), schemas)) {
+        const body = { ...base(), ...(value as object) };
+        const headers = { 'headgate-message': encodeURIComponent(payload) };
+        const answer = await gateway.api('POST', path, body, headers);
+        expect(answer.status, `${path} ${JSON.stringify(value)}`).toBeLessThan(500);
         if (answer.status < 300) written += 1;
       }
     }
   }
   return written;
+}
+
+/** Policies are written once, to records that are looked at. */
+function withoutPolicy({ properties = {}, ...rest }: TextSchema = {}): TextSchema {
+  const { default_policy: _app, policy_override: _endpoint, ...others } = properties;
+  return { ...rest, properties: others };
+}
+
+async function namedSchemas(): Promise<NamedSchemas> {
+  const answer = await fetch(`${console.gateway.base}/api/v1/openapi.json`);
+  const document = (await answer.json()) as { readonly components: { readonly schemas: NamedSchemas } };
+  return document.components.schemas;
+}
+
+const NESTED = '/apps/nested/versions/v1/revisions/r1';
+
+/**
+ * One app, revision and endpoint with a payload in every place that takes one, however deep.
+ * @returns the places, such as `/apps/nested {"labels":{"x":…}}` without what stands there, and the page of the endpoint
+ */
+async function writeNested(): Promise<{ readonly places: readonly string[]; readonly endpoint: string }> {
+  const { gateway } = console;
+  const schemas = await namedSchemas();
+  const jwt = { auth_type: 'jwt', jwt: { secret: SECRET } };
+  const mtls = {
+    auth_type: 'mtls',
+    mtls: { ca: 'partners', callers: [{ from: 'san_dns', value: 'a.test' }] },
+  };
+  await gateway.must('POST', '/apps', { ...named('nested'), default_policy: { auth: jwt } });
+  await gateway.must('POST', '/apps/nested/versions', { version: 'v1' });
+  await gateway.must('POST', '/apps/nested/versions/v1/revisions', {
+    ...revision('r1'),
+    backend_protocol: 'h2',
+    is_current: true,
+    default_policy: { auth: mtls },
+    load_balancing: { algorithm: 'hash', hash: { by: 'claim', name: 'sub' } },
+    circuit_breaker: { probe: { protocol: 'grpc' } },
+  });
+  const { id } = (await gateway.must('POST', `${NESTED}/endpoints`, { method: 'GET', path: '/x' })) as {
+    readonly id: string;
+  };
+  const endpoint = `${NESTED}/endpoints/${id}`;
+  const places = new Set<string>();
+  for (const [schema, path] of [
+    ['AppInput', '/apps/nested'],
+    ['RevisionInput', NESTED],
+    ['EndpointInput', endpoint],
+  ] as const) {
+    for (const payload of PAYLOADS) {
+      for (const value of valuesWith(payload, schemas[schema] ?? {}, schemas)) {
+        const place = `${path} ${JSON.stringify(value).replace(JSON.stringify(payload), '…')}`;
+        if (places.has(place)) continue;
+        const type = { 'content-type': 'application/merge-patch+json' };
+        const { status } = await gateway.api('PATCH', path, value, type);
+        expect(status, place).toBeLessThan(500);
+        if (status < 300) places.add(place);
+      }
+    }
+  }
+  return { places: [...places], endpoint };
 }
 
 const named = (slug: string): object => ({ name: slug, slug, gateway_path: `/${slug}` });
@@ -158,7 +194,30 @@ describe('what others have written and sent', () => {
     const key = await gateway.must('POST', '/apps/target/tokens', { name: PAYLOADS[0] });
     // Names of apps, API keys, admin tokens and webhooks take any text but such as turns its direction; descriptions do.
     expect(await writePayloads()).toBeGreaterThanOrEqual(5 * PAYLOADS.length - 4);
-    await sendPayloads();
+    const { places, endpoint } = await writeNested();
+    for (const part of [
+      'labels',
+      '"set":',
+      'issuer',
+      'audiences',
+      'callers',
+      'required_scopes',
+      'service',
+      'hash',
+    ])
+      expect(
+        places.filter((place) => place.includes(part)),
+        part,
+      ).not.toEqual([]);
+    // Who signs in says what browser it is.
+    await fetch(`${gateway.base}/api/v1/session`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', 'user-agent': BROWSER },
+      body: JSON.stringify({ token: ADMIN_TOKEN }),
+    });
+    const { config_version: version } = (await gateway.must('GET', '/nodes')) as {
+      readonly config_version: number;
+    };
     const below = '/apps/target/versions/v1';
     const paths = [
       '/apps',
@@ -180,16 +239,40 @@ describe('what others have written and sent', () => {
       '/access',
       '/settings',
       '/start?app=target',
+      '/import',
+      '/edit?app=nested',
+      `/history/${version}`,
+      ...['/apps/nested', NESTED, endpoint].flatMap((path) => [
+        path,
+        `${path}?tab=policy`,
+        `${path}?tab=edit`,
+      ]),
+      '/explain?url=/nested/v1/x',
       `/apps?q=${encodeURIComponent(PAYLOADS[0]!)}`,
       `/apps/${encodeURIComponent(PAYLOADS[1]!)}`,
       `/live/${encodeURIComponent(PAYLOADS[0]!)}`,
     ];
     const opened = await console.open('/apps');
     await opened.page.getByText(PAYLOADS[0]!).first().waitFor();
+    await opened.page.goto('/live');
+    await opened.page.getByText('Watching').waitFor();
+    await sendPayloads();
+    const requests = opened.page.getByRole('log').getByRole('link');
+    for (const payload of PAYLOADS)
+      await requests
+        .filter({ hasText: encodeURIComponent(payload) })
+        .first()
+        .waitFor();
+    await expectHarmless(opened, '/live');
+    await requests.first().click();
+    await opened.page.waitForURL(/\/live\/./);
+    await expectHarmless(opened, '/live/$id');
     for (const path of paths) {
       await opened.page.goto(path);
       await expectHarmless(opened, path);
     }
+    await opened.page.goto('/access');
+    await opened.page.getByText(BROWSER).waitFor();
     opened.expectNoProblems();
   });
 });

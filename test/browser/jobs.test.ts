@@ -232,7 +232,7 @@ it('sends requests to a backend over HTTP/2', async () => {
     stream.respond({ ':status': 200 });
     stream.end(`HTTP/2 ${headers[':path']}`);
   });
-  onTestFinished(backend.close);
+  onTestFinished(() => backend.close());
   const {
     form,
     save,
@@ -254,7 +254,7 @@ it('trusts a backend by its authority, and by the key that is pinned', async () 
     },
     { tls: TLS_PAIR },
   );
-  onTestFinished(backend.close);
+  onTestFinished(() => backend.close());
   const {
     form,
     save,
