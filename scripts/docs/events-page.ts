@@ -45,7 +45,7 @@ const NOTICED = `Events of writes are told at once. Others are noticed by a gate
 | \`key.expiring\`, \`key.expired\` | the days of \`GATEWAY_EVENTS__KEY_EXPIRY_DAYS\` before \`expires_at\`, and at it, within a minute; what came due while no gateway ran is told by the next one. Keys that are switched off are left out |
 | \`key.unused\` | once a day: keys whose last use, or creation, is \`GATEWAY_EVENTS__KEY_UNUSED_DAYS\` ago |
 | \`certificate.ending\` | the days of \`GATEWAY_EVENTS__CERTIFICATE_DAYS\` before its end, and after it, within a minute |
-| \`limit.reached\` | at the first request of a key that a rate limit or a cap of requests under way refuses, once in its window and once an hour. Limits of client addresses are not told |
+| \`limit.reached\` | at the first request of a key that a rate limit or a cap of requests under way refuses, once for each limit in its window, and at most once an hour. Limits of client addresses are not told |
 | \`node.joined\`, \`node.left\` | on PostgreSQL: by the gateway itself, or by the others when its heartbeat ceases |
 | \`limits_store.*\`, \`database.*\` | by each gateway for itself: away after five seconds without an answer, back after three with one. What is noticed of the database waits in memory until it is back |
 | \`login.refused_repeatedly\` | at the fifth wrong token of a network (IPv4 /24, IPv6 /64) within ten minutes, then once an hour. The audit log has the addresses |

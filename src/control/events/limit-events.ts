@@ -1,7 +1,8 @@
 /**
- * Events of API keys that reach a limit, from what workers note (limit-notes.ts): one for each key and period, and for
- * each app no more than its budget. Callers without a key make no events: there may be any number of them.
+ * Events of API keys that reach a limit, from what workers note (limit-notes.ts): one for each key, limit and period,
+ * and for each app no more than its budget. Callers without a key make no events: there may be any number of them.
  */
+import { createHash } from 'node:crypto';
 import type { Clock } from '../../lib/clock.ts';
 import type { App, StoredApiKey } from '../../model/resources.ts';
 import { periodOf, type LimitReached } from './limit-notes.ts';
@@ -32,7 +33,7 @@ export class LimitEvents {
     const app = key && this.#lookup.findApp(key.app_id);
     if (app === undefined || key === undefined) return;
     const period = periodOf(windowSeconds === null ? null : windowSeconds * 1000);
-    const dedupeKey = `limit.reached:${keyId}:${Math.floor(this.#clock.nowMs() / period)}`;
+    const dedupeKey = `limit.reached:${keyId}:${digestOf(limit)}:${Math.floor(this.#clock.nowMs() / period)}`;
     if (this.#told.has(dedupeKey)) return;
     if (this.#told.size >= TOLD_MAX) this.#told.clear();
     this.#told.add(dedupeKey);
@@ -44,4 +45,9 @@ export class LimitEvents {
       data: { app: app.slug, limit, window_seconds: windowSeconds },
     });
   }
+}
+
+/** Names a limit in the key that makes its event unique: the text of one can be as long as a path. */
+function digestOf(limit: string): string {
+  return createHash('sha256').update(limit).digest('hex').slice(0, 16);
 }

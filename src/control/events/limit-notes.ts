@@ -1,13 +1,15 @@
 /**
- * In a worker: which API keys have reached a limit lately. A request that a limit refuses costs one look into a map; a
+ * In a worker: which limits API keys have reached lately. A request that a limit refuses costs one look into a map; a
  * message to the main thread goes out once for each key, limit and period. Requests that pass cost nothing. Owns what
- * was sent, of a bounded number of keys.
+ * was sent, of a bounded number of keys, and of a bounded number of limits of each.
  */
 import type { Reason } from '../../model/reason.ts';
 
 /** Limits with shorter windows are reported no more often than this. */
 export const PERIOD_MS_MIN = 3_600_000;
 const KEYS_MAX = 10_000;
+/** Limits of one key that are remembered; more are sent again when they are reached again. */
+const LIMITS_OF_KEY_MAX = 16;
 
 export interface LimitReached {
   readonly keyId: string;
@@ -20,13 +22,23 @@ export interface LimitReached {
 /** What the reasons of limits have in common. */
 interface LimitData {
   readonly limit?: string;
+  /** Who set it; undefined: a cap of concurrent requests. */
+  readonly level?: string;
   readonly windowMs?: number;
+}
+
+/** A limit that was sent, and until when that holds. */
+interface Sent {
+  readonly code: string;
+  readonly level: string | undefined;
+  readonly windowMs: number | null;
+  untilMs: number;
 }
 
 export class LimitNotes {
   readonly #send: (reached: LimitReached) => void;
-  /** By key: until when what was sent holds. */
-  #sent = new Map<string, number>();
+  /** By key. */
+  readonly #sent = new Map<string, Sent[]>();
 
   constructor(send: (reached: LimitReached) => void) {
     this.#send = send;
@@ -34,14 +46,22 @@ export class LimitNotes {
 
   /** @param denial by a limit */
   note(keyId: string, denial: Reason, nowMs: number): void {
-    const untilMs = this.#sent.get(keyId);
-    if (untilMs !== undefined && nowMs < untilMs) return;
-    const { limit, windowMs = null } = denial.data as LimitData;
+    const { limit, level, windowMs = null } = denial.data as LimitData;
     // A limit per client address is not a limit of the key.
     if (limit === 'ip') return;
-    if (this.#sent.size >= KEYS_MAX) this.#forget(nowMs);
+    const { code } = denial.kind;
+    const ofKey = this.#sent.get(keyId) ?? this.#add(keyId, nowMs);
+    const known = ofKey.find(
+      (each) => each.level === level && each.windowMs === windowMs && each.code === code,
+    );
+    if (known !== undefined && nowMs < known.untilMs) return;
     const periodMs = periodOf(windowMs);
-    this.#sent.set(keyId, (Math.floor(nowMs / periodMs) + 1) * periodMs);
+    const untilMs = (Math.floor(nowMs / periodMs) + 1) * periodMs;
+    if (known !== undefined) known.untilMs = untilMs;
+    else {
+      if (ofKey.length >= LIMITS_OF_KEY_MAX) ofKey.shift();
+      ofKey.push({ code, level, windowMs, untilMs });
+    }
     this.#send({
       keyId,
       limit: denial.kind.detail(denial.data),
@@ -49,9 +69,17 @@ export class LimitNotes {
     });
   }
 
-  /** Removes notes that no longer hold. If all still hold, removes all of them: their keys are then sent once more. */
+  #add(keyId: string, nowMs: number): Sent[] {
+    if (this.#sent.size >= KEYS_MAX) this.#forget(nowMs);
+    const ofKey: Sent[] = [];
+    this.#sent.set(keyId, ofKey);
+    return ofKey;
+  }
+
+  /** Removes keys whose notes no longer hold. If all hold, removes all of them: their limits are then sent once more. */
   #forget(nowMs: number): void {
-    for (const [keyId, untilMs] of this.#sent) if (untilMs <= nowMs) this.#sent.delete(keyId);
+    for (const [keyId, ofKey] of this.#sent)
+      if (ofKey.every(({ untilMs }) => untilMs <= nowMs)) this.#sent.delete(keyId);
     if (this.#sent.size >= KEYS_MAX) this.#sent.clear();
   }
 }

@@ -277,11 +277,39 @@ describe('limits', () => {
     expect(sent.slice(1)).toMatchObject([{ keyId: 'k1' }, { keyId: 'k3', windowSeconds: null }]);
   });
 
+  it('a key is sent once for each of its limits, whichever it reached first', () => {
+    const sent: LimitReached[] = [];
+    const notes = new LimitNotes((reached) => sent.push(reached));
+    const day = denial({ limit: 'policy', level: 'key', windowMs: 86_400_000 });
+    const minute = denial({ limit: 'policy', level: 'app', windowMs: 60_000 });
+    const cap = {
+      kind: { code: 'concurrency_limited', detail: () => 'all in use' },
+      data: { max: 2 },
+    } as never;
+    for (let at = 0; at < 3; at += 1)
+      for (const each of [day, minute, cap]) notes.note('k1', each, START_MS + at);
+    expect(sent.map(({ windowSeconds }) => windowSeconds)).toEqual([86_400, 60, null]);
+    notes.note('k1', minute, START_MS + PERIOD_MS_MIN);
+    notes.note('k1', day, START_MS + PERIOD_MS_MIN);
+    expect(sent.slice(3).map(({ windowSeconds }) => windowSeconds)).toEqual([60]);
+  });
+
   it('keeps a bounded number of keys', () => {
     let sent = 0;
     const notes = new LimitNotes(() => (sent += 1));
     for (let at = 0; at < 30_000; at += 1) notes.note(`k${at}`, denial({ windowMs: 1_000 }), START_MS);
     expect(sent).toBe(30_000);
+  });
+
+  it('each limit of a key has its event', () => {
+    const { paced, clock, recorded } = bench();
+    const events = new LimitEvents(paced, clock, {
+      findKey: (id) => ({ id, name: `key ${id}`, app_id: 'a1' }),
+      findApp: () => app,
+    });
+    for (const limit of ['of a day', 'of a minute', 'of a day'])
+      events.report({ keyId: 'k1', limit, windowSeconds: 60 });
+    expect(recorded.map(({ data }) => data)).toMatchObject([{ limit: 'of a day' }, { limit: 'of a minute' }]);
   });
 
   it('all workers make one event of a key, and an app no more than its budget', () => {

@@ -195,7 +195,7 @@ export const EVENT_ROWS = [
   row(
     'limit.reached',
     'info',
-    'An API key reached a limit, for the first time in its window; once an hour at most.',
+    'An API key reached a limit, for the first time in the window of that limit; once an hour at most.',
     Type.Object(
       {
         app: names.app,
