@@ -147,6 +147,7 @@ describe('meaningOf', () => {
     [429, denial('rate_limited'), true, 'refused'],
     [502, denial('upstream_connect_failed'), false, 'backend away'],
     [503, denial('circuit_open'), false, 'backend away'],
+    [503, denial('no_targets'), false, 'backend away'],
     [null, null, false, 'no answer'],
   ] as const)('%j with %j', (status, why, lacksKey, meaning) => {
     expect(meaningOf({ status, denial: why }, lacksKey)).toBe(meaning);

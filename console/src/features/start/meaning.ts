@@ -11,6 +11,9 @@ export type Meaning =
   | 'backend refuses'
   | 'no answer';
 
+/** Of the answers of the gateway in place of a backend, beside those that say so by their first word. */
+const AWAY: ReadonlySet<string> = new Set(['circuit_open', 'no_targets']);
+
 /** @param lacksKey the request was sent without the key that the app asks for */
 export function meaningOf(
   { status, denial }: Pick<TryOutcome, 'status' | 'denial'>,
@@ -19,7 +22,7 @@ export function meaningOf(
   if (status === null) return 'no answer';
   const code = denial?.code ?? null;
   if (code === null) return status < 400 ? 'works' : 'backend refuses';
-  if (code.startsWith('upstream_') || code === 'circuit_open') return 'backend away';
+  if (code.startsWith('upstream_') || AWAY.has(code)) return 'backend away';
   return lacksKey && status === 401 ? 'refused as meant' : 'refused';
 }
 
