@@ -15,7 +15,7 @@ export default defineConfig({
   test: {
     ...TARGETS_TESTS,
     maxWorkers: 2,
-    include: ['test/integration/{policy,resilience,traffic}/*.test.ts'],
+    include: ['test/integration/{auth,clients,engine,explain,http2,http2-upstream,limits,management,observe,policy,resilience,security,streams,tls,traffic}/**/*.test.ts'],
     exclude: ['test/integration/resilience/target*.test.ts'],
   },
 });

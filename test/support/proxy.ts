@@ -38,6 +38,7 @@ import type { CertificatePair } from '../../src/proxy/downstream/tls/tls-certifi
 import { ClientCertificates } from '../../src/proxy/upstream/tls/backend-tls.ts';
 import { UpstreamPool } from '../../src/proxy/upstream/pool.ts';
 import { RetryBudgets } from '../../src/proxy/resilience/retry-budget.ts';
+import { targetsFor } from './three-targets.ts';
 import { TargetRegistry } from '../../src/proxy/targets/target-registry.ts';
 import { createLookup, type ResolverOptions } from '../../src/proxy/upstream/resolver.ts';
 import { SnapshotHolder } from '../../src/config/holder.ts';
@@ -139,7 +140,7 @@ export function oneRoute(setup: RouteSetup): ConfigChange {
 }
 
 export function revisionOf(versionId: string, port: number, changes: Partial<Revision> = {}): Revision {
-  return {
+  const revision: Revision = {
     ...base('rev-1'),
     version_id: versionId,
     revision: 'r1',
@@ -161,6 +162,7 @@ export function revisionOf(versionId: string, port: number, changes: Partial<Rev
     load_balancing: null,
     ...changes,
   };
+  return { ...revision, targets: targetsFor(revision) ?? revision.targets };
 }
 
 export interface TestProxy {

@@ -2,6 +2,8 @@
  * With `HEADGATE_TEST_TARGETS=3`, every revision that a test gives one backend on loopback gets three targets, which all lead to
  * that backend: the same tests show that several targets change nothing else (`npm run test:targets`).
  */
+import type { Revision, Target } from '../../src/model/resources.ts';
+
 const SWITCH = 'HEADGATE_TEST_TARGETS';
 const COUNT = Number(process.env[SWITCH] ?? '1');
 
@@ -23,6 +25,18 @@ export function withTargets(method: string, path: string, body: unknown): unknow
   const isPlain = host === PLACES[0] && typeof port === 'number' && fields['targets'] === undefined;
   if (!isRevision || !isPlain || fields['backend_scheme'] === 'https') return body;
   return { ...fields, targets: PLACES.slice(0, COUNT).map((place) => ({ host: place, port })) };
+}
+
+/** The targets of a record that leads to one backend; undefined: it stays as it is. */
+export function targetsFor({
+  backend_scheme: scheme,
+  backend_host: host,
+  backend_port: port,
+  targets,
+  discovery,
+}: Revision): Target[] | undefined {
+  if (!hasSeveralTargets || scheme !== 'http' || host !== PLACES[0] || targets || discovery) return undefined;
+  return PLACES.slice(0, COUNT).map((place) => ({ host: place, port, weight: 100 }));
 }
 
 /** A `Host` that a backend got, as a single target would have got it. */

@@ -1,7 +1,7 @@
 /**
  * Three gateways on one Postgres order certificates from a real ACME authority of which half of the requests or their
- * answers are lost and half of the nonces refused, while the gateway that orders is killed: each name has one order, and
- * no handshake shows a certificate that has expired.
+ * answers are lost and half of the nonces refused, while the gateway that orders is killed: each name has one order.
+ * With certificates that live for seconds, no handshake with any of the gateways shows one that has expired.
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startDnsServer, type DnsServer } from '../../support/backends/dns-server.ts';
@@ -27,63 +27,81 @@ function half(): () => Fate {
 
 let rig: NodesRig;
 let dns: DnsServer;
-let pebble: Pebble;
-let url: string;
-let [httpPort, tlsPort] = [0, 0];
-const nodes: TestGateway[] = [];
-
-const node = (index: number): Promise<TestGateway> =>
-  startNode({
-    url,
-    folder: rig.folder,
-    name: `node-${index}`,
-    env: {
-      GATEWAY_ACME__DIRECTORY: pebble.directory,
-      GATEWAY_ACME__ACCEPT_TERMS: 'true',
-      GATEWAY_ACME__CA_FILE: DIRECTORY_CA_FILE,
-      GATEWAY_ACME__SELF_CHECK: 'false',
-      GATEWAY_ACME__RETRY_SECS: '1',
-      GATEWAY_PROXY__HOST: ADDRESSES[index] ?? '',
-      GATEWAY_PROXY__PORT: String(httpPort),
-      GATEWAY_PROXY__TLS__PORT: String(tlsPort),
-      GATEWAY_CLUSTER__NODE_TIMEOUT_MS: '2000',
-      GATEWAY_CLUSTER__HEARTBEAT_MS: '300',
-      GATEWAY_SECRET_KEY: SECRET_KEY,
-      GATEWAY_WORKERS: '1',
-    },
-  });
 
 beforeAll(async () => {
   [rig, dns] = await Promise.all([startNodesRig(), startDnsServer()]);
-  [httpPort = 0, tlsPort = 0] = await freePorts(2);
-  pebble = await startPebble({
-    dnsServer: dns.address,
-    httpPort,
-    tlsPort,
-    nonceRejects: 25,
-    authorizationReuse: 50,
-  });
-  url = await rig.server.createDatabase();
-  nodes.push(...(await Promise.all([0, 1, 2].map(node))));
   // The authority asks each name at another gateway.
   for (const [index, name] of NAMES.entries()) dns.setA(name, [ADDRESSES[index % 3] ?? '']);
 }, 90_000);
 
 afterAll(async () => {
-  await Promise.all(nodes.map((each) => each.stop()));
-  await pebble?.close();
   dns?.close();
   await rig?.close();
 });
 
+interface Installation {
+  readonly url: string;
+  readonly tlsPort: number;
+  readonly pebble: Pebble;
+  readonly nodes: TestGateway[];
+  start(index: number): Promise<TestGateway>;
+  close(): Promise<void>;
+}
+
+/**
+ * @param name of the gateways, each with its number; a name has files of its own
+ * @param validitySecs of the certificates; by default they outlive the test
+ */
+async function install(name: string, validitySecs?: number): Promise<Installation> {
+  const [httpPort = 0, tlsPort = 0] = await freePorts(2);
+  const pebble = await startPebble({
+    dnsServer: dns.address,
+    httpPort,
+    tlsPort,
+    nonceRejects: 25,
+    authorizationReuse: 50,
+    ...(validitySecs === undefined ? {} : { validitySecs }),
+  });
+  const next = half();
+  pebble.fate = ({ path }) => (path === '/dir' ? 'pass' : next());
+  const url = await rig.server.createDatabase();
+  const start = (index: number): Promise<TestGateway> =>
+    startNode({
+      url,
+      folder: rig.folder,
+      name: `${name}-${index}`,
+      env: {
+        GATEWAY_ACME__DIRECTORY: pebble.directory,
+        GATEWAY_ACME__ACCEPT_TERMS: 'true',
+        GATEWAY_ACME__CA_FILE: DIRECTORY_CA_FILE,
+        GATEWAY_ACME__SELF_CHECK: 'false',
+        GATEWAY_ACME__RETRY_SECS: '1',
+        GATEWAY_PROXY__HOST: ADDRESSES[index] ?? '',
+        GATEWAY_PROXY__PORT: String(httpPort),
+        GATEWAY_PROXY__TLS__PORT: String(tlsPort),
+        GATEWAY_CLUSTER__NODE_TIMEOUT_MS: '2000',
+        GATEWAY_CLUSTER__HEARTBEAT_MS: '300',
+        GATEWAY_SECRET_KEY: SECRET_KEY,
+        GATEWAY_WORKERS: '1',
+      },
+    });
+  const nodes = await Promise.all([0, 1, 2].map(start));
+  const close = async (): Promise<void> => {
+    await Promise.all(nodes.map((each) => each.stop()));
+    await pebble.close();
+  };
+  return { url, tlsPort, pebble, nodes, start, close };
+}
+
 describe('three gateways with an authority of which half fails', () => {
+  let installed: Installation;
+  beforeAll(async () => {
+    installed = await install('node');
+  }, 90_000);
+  afterAll(() => installed?.close());
+
   it('make one order for each name, also when the one that orders is killed', async () => {
-    let killed = -1;
-    const next = half();
-    pebble.fate = ({ path }) => {
-      if (path === '/dir') return 'pass';
-      return next();
-    };
+    const { url, tlsPort, pebble, nodes, start } = installed;
     const [first] = nodes;
     await createApp(first as TestGateway, 'shop', { hosts: NAMES });
     await until(() => pebble.orders.length >= 2, 30_000, 10, 'orders are under way');
@@ -91,10 +109,10 @@ describe('three gateways with an authority of which half fails', () => {
       url,
       `select node.name from acme_state join node on node.id = lease_holder`,
     );
-    killed = nodes.findIndex((_, index) => rows[0]?.['name'] === `node-${index}`);
+    const killed = nodes.findIndex((_, index) => rows[0]?.['name'] === `node-${index}`);
     expect(killed).toBeGreaterThanOrEqual(0);
     await nodes[killed]?.kill();
-    nodes[killed] = await node(killed);
+    nodes[killed] = await start(killed);
     const served = async (index: number, name: string): Promise<boolean> =>
       'names' in (await handshake(tlsPort, name, { host: ADDRESSES[index] ?? '' }));
     await until(
@@ -109,4 +127,44 @@ describe('three gateways with an authority of which half fails', () => {
     );
     expect(pebble.orders.toSorted()).toEqual(NAMES);
   }, 150_000);
+});
+
+describe('three gateways with certificates of seconds, of an authority of which half fails', () => {
+  /** Shorter than many renewals take, so that certificates do expire. */
+  const VALIDITY_SECS = 12;
+  let installed: Installation;
+  beforeAll(async () => {
+    installed = await install('short', VALIDITY_SECS);
+  }, 90_000);
+  afterAll(() => installed?.close());
+
+  it('show no certificate that has expired, at none of them', async () => {
+    const { nodes, tlsPort, pebble } = installed;
+    const [name = ''] = NAMES;
+    const fails = pebble.fate;
+    pebble.fate = () => 'pass';
+    await createApp(nodes[0] as TestGateway, 'shop', { hosts: [name] });
+    const serials = ADDRESSES.map(() => new Set<string>());
+    let [shown, expired] = [0, 0];
+    const lookAtAll = async (): Promise<void> => {
+      for (const [index, host] of ADDRESSES.entries()) {
+        const startedMs = Date.now();
+        const seen = await handshake(tlsPort, name, { host });
+        if ('error' in seen) continue;
+        shown += 1;
+        serials[index]?.add(seen.serial);
+        if (seen.expiresAtMs < startedMs) expired += 1;
+      }
+    };
+    const hasEachSeen = (count: number) => async (): Promise<boolean> => {
+      await lookAtAll();
+      return serials.every(({ size }) => size >= count);
+    };
+    await until(hasEachSeen(1), 30_000, 20, 'every gateway serves the name');
+    pebble.fate = fails;
+    // Whichever gateway ordered a certificate, all take it over.
+    await until(hasEachSeen(3), 90_000, 20, 'every gateway has renewed twice');
+    expect(expired).toBe(0);
+    expect(shown).toBeGreaterThan(100);
+  }, 120_000);
 });
