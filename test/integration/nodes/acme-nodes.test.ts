@@ -44,8 +44,8 @@ interface Installation {
   readonly tlsPort: number;
   readonly pebble: Pebble;
   readonly nodes: TestGateway[];
-  start(index: number): Promise<TestGateway>;
-  close(): Promise<void>;
+  readonly start: (index: number) => Promise<TestGateway>;
+  readonly close: () => Promise<void>;
 }
 
 /**
