@@ -1,8 +1,10 @@
 /** Live traffic, explanations and shadow mode in a browser, with real requests through the gateway. */
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { Page } from 'playwright-core';
+import { startCollector, type TestCollector } from '../support/backends/collector.ts';
 import { startOrigin, type Origin } from '../support/backends/origin.ts';
 import { axe, screenshot, startConsole, type TestConsole } from '../support/clients/console.ts';
+import { until } from '../support/measure/until.ts';
 import { bearer, createKey } from '../support/policies.ts';
 import { createService, request, type Served } from '../support/traffic.ts';
 
@@ -10,10 +12,17 @@ const MARKUP = '<img/src=x onerror=globalThis.isBroken=1>';
 
 let console: TestConsole;
 let origin: Origin;
+let collector: TestCollector;
 let key: Served;
 
 beforeAll(async () => {
-  [console, origin] = await Promise.all([startConsole(), startOrigin()]);
+  [collector, origin] = await Promise.all([startCollector(), startOrigin()]);
+  console = await startConsole({
+    env: {
+      GATEWAY_OTEL__TRACES_ENDPOINT: `${collector.url}/v1/traces`,
+      GATEWAY_OTEL__TRACE_URL: 'https://tempo.example/trace/{trace_id}',
+    },
+  });
   const { gateway } = console;
   await createService(gateway, 'billing', origin.port, {
     app: { default_policy: { auth: { auth_type: 'api_key' } } },
@@ -38,6 +47,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await console.close();
   await origin.close();
+  await collector.close();
 });
 
 const ask = (target: string, headers: Record<string, string> = {}): Promise<{ readonly status: number }> =>
@@ -94,7 +104,8 @@ it('shows a denied request as it happens, and filters in the address hide and sh
 it('opens an exchange: stages, fix as a button, and how it went at other config versions', async () => {
   const { page, expectNoProblems } = await console.open('/live?app=billing');
   await watching(page);
-  expect((await ask('/billing/v1/orders', bearer(key.token))).status).toBe(403);
+  const denied = await request(console.gateway, '/billing/v1/orders', { headers: bearer(key.token) });
+  expect(denied.status).toBe(403);
   await row(page, '/billing/v1/orders').click();
   await page.getByRole('heading', { level: 1, name: 'GET /billing/v1/orders' }).waitFor();
   const way = page.getByRole('list', { name: 'Its way through the gateway' });
@@ -102,6 +113,14 @@ it('opens an exchange: stages, fix as a button, and how it went at other config 
   await scopes.getByText('denied', { exact: true }).waitFor();
   await scopes.getByRole('link', { name: 'set by the app' }).waitFor();
   await page.getByRole('img', { name: /Time spent: .*Policy/ }).waitFor();
+  // The trace that the collector has.
+  const { traceId } = await until(() =>
+    collector.spans.find(
+      ({ attributes }) => attributes['headgate.request_id'] === denied.headers['x-request-id'],
+    ),
+  );
+  const toTrace = page.getByRole('link', { name: traceId, exact: true });
+  expect(await toTrace.getAttribute('href')).toBe(`https://tempo.example/trace/${traceId}`);
   expect(await axe(page)).toEqual([]);
   await screenshot(page, 'exchange');
 
