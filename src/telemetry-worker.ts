@@ -4,12 +4,13 @@
  * main thread wait for one. Exists only where a collector is set.
  */
 import { parentPort, workerData } from 'node:worker_threads';
-import { Collector, type Signal } from './telemetry/export/collector.ts';
+import { Collector } from './telemetry/export/collector.ts';
 import type {
   ExportStart,
   ExportState,
   FromExporter,
   RingSignal,
+  Signal,
   ToExporter,
 } from './telemetry/export/export-messages.ts';
 import { lowerPriority } from './telemetry/export/low-priority.ts';
@@ -25,13 +26,22 @@ const { urls, connections, resource, version, underWay, endedRingsMax } = start;
 void lowerPriority();
 const send = (message: FromExporter): void => port.postMessage(message);
 const origin = { resource, version };
-const collectors: Collector[] = [];
+/** They connect when they export for the first time. */
+const collectors = {
+  traces: collectorOf('traces'),
+  metrics: collectorOf('metrics'),
+  logs: collectorOf('logs'),
+};
 const rings = { traces: ringExporter('traces'), logs: ringExporter('logs') };
-const metrics = new MetricExporter({ ...start, collector: collectorOf('metrics'), origin });
+const metrics = new MetricExporter({ ...start, collector: collectors.metrics, origin });
+
+function collectorOf(signal: Signal): Collector {
+  return new Collector(signal, urls[signal] ?? 'http://localhost', connections[signal]);
+}
 
 function ringExporter(signal: RingSignal): RingExporter {
   return new RingExporter({
-    collector: collectorOf(signal),
+    collector: collectors[signal],
     origin,
     underWay: underWay[signal],
     endedRingsMax,
@@ -39,22 +49,15 @@ function ringExporter(signal: RingSignal): RingExporter {
   });
 }
 
-/** Connects when it exports for the first time. */
-function collectorOf(signal: Signal): Collector {
-  const collector = new Collector(signal, urls[signal] ?? 'http://localhost', connections[signal]);
-  collectors.push(collector);
-  return collector;
-}
-
 function state(): ExportState {
-  const { problem: ofMetrics, ...points } = metrics.state;
-  const { problem: ofTraces, ...traces } = rings.traces.state;
-  const { problem: ofLogs, ...logs } = rings.logs.state;
   return {
     type: 'state',
-    items: { traces, logs },
-    points,
-    problem: ofTraces || (ofMetrics && `metrics: ${ofMetrics}`) || (ofLogs && `logs: ${ofLogs}`),
+    signals: {
+      traces: { ...rings.traces.state, lastFailure: collectors.traces.lastFailure },
+      // A reading that is not exported is in the next one.
+      metrics: { ...metrics.state, dropped: 0, lastFailure: collectors.metrics.lastFailure },
+      logs: { ...rings.logs.state, lastFailure: collectors.logs.lastFailure },
+    },
   };
 }
 
@@ -81,7 +84,7 @@ port.on('message', (message: ToExporter) => {
     case 'finish':
       void Promise.all([rings.traces.finish(), rings.logs.finish(), metrics.finish()]).then(() => {
         tell();
-        for (const collector of collectors) collector.close();
+        for (const collector of Object.values(collectors)) collector.close();
         port.close();
       });
   }

@@ -15,6 +15,7 @@ export interface MetricFamily {
 
 /** A label of more metrics than these is described once. */
 const METRICS_NAMED_MAX = 2;
+const SIGNAL = { exported: 1, dropped: 1, failed: 1, queuedBytes: 1 };
 
 /** What a label means; `metric.label` wins over `label`. */
 const LABELS: Readonly<Record<string, string>> = {
@@ -180,13 +181,6 @@ async function renderSample(): Promise<string> {
       sent: new Map([['delivered', 1]]),
       webhooks: { ok: 1, failing: 1, disabled: 1, deadLetters: 1 },
     },
-    traces: {
-      exported: 1,
-      dropped: 1,
-      failed: 1,
-      queuedBytes: 1,
-      points: { exported: 1, failed: 1 },
-      logs: { exported: 1, dropped: 1, failed: 1 },
-    },
+    traces: { traces: SIGNAL, metrics: SIGNAL, logs: SIGNAL },
   });
 }

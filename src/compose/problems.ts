@@ -138,8 +138,9 @@ function logProblems({ troubles, clock }: Parts): FoundProblem[] {
 }
 
 function traceProblems({ traces }: Parts): FoundProblem[] {
-  const { problem = '', queuedBytes = 0 } = traces?.facts ?? {};
+  const problem = traces?.problem ?? '';
   if (problem === '') return [];
+  const queuedBytes = traces?.facts.traces?.queuedBytes ?? 0;
   const detail = `${problem}. What was in exports that fail is lost; ${queuedBytes} bytes of spans wait`;
   const link = { kind: 'settings', setting: 'GATEWAY_OTEL__ENDPOINT' } as const;
   return [found('warning', 'traces_not_exported', detail, link)];

@@ -8,6 +8,7 @@ import { Breaker } from '../proxy/resilience/breaker.ts';
 import { certificateState } from '../control/certificates/certificate-ends.ts';
 import type { Cluster } from '../control/cluster/cluster.ts';
 import { StateShare } from '../control/cluster/state-share.ts';
+import type { ExportFacts, SignalFacts } from '../control/reporting/trace-export.ts';
 import type { ConfigFile } from '../control/config-file/config-file.ts';
 import { databaseAddress } from '../storage/database-url.ts';
 import type { Supervisor } from '../control/workers/supervisor.ts';
@@ -55,6 +56,7 @@ async function ownState(parts: Parts, others: StateParts): Promise<GatewayState>
     certificates: certificateStates(parts, others),
     breakers: breakerCounts(parts),
     targets: parts.health.targets.phaseCounts(),
+    telemetry: telemetryState(parts.traces?.facts),
     zone: settings.zone ?? null,
   };
 }
@@ -117,6 +119,38 @@ function breakerCounts({ state }: Parts): GatewayState['breakers'] {
     if (memory !== undefined) counts[new Breaker(memory).status.state] += 1;
   }
   return counts;
+}
+
+function telemetryState(facts: ExportFacts | undefined): GatewayState['telemetry'] {
+  return {
+    traces: signalState(facts?.traces),
+    metrics: signalState(facts?.metrics),
+    logs: signalState(facts?.logs),
+  };
+}
+
+function signalState(facts: SignalFacts | undefined): GatewayState['telemetry']['traces'] {
+  if (facts === undefined) {
+    const nothing = { exported: 0, dropped: 0, failed: 0, waiting_bytes: null, last_failure: null };
+    return { state: 'off', endpoint: null, ...nothing };
+  }
+  const { url, exported, dropped, failed, queuedBytes, problem, lastFailure } = facts;
+  return {
+    state: problem === '' ? 'ok' : 'failing',
+    endpoint: collectorAddress(url),
+    exported,
+    dropped,
+    failed,
+    waiting_bytes: queuedBytes ?? null,
+    last_failure:
+      lastFailure === undefined ? null : { at: timestamp(lastFailure.atMs), detail: lastFailure.detail },
+  };
+}
+
+/** Without what may be a credential. */
+function collectorAddress(url: string): string {
+  const { protocol, host, pathname } = new URL(url);
+  return `${protocol}//${host}${pathname}`;
 }
 
 const rounded = (ms: number): number => Math.round(ms * 10) / 10;

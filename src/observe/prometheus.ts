@@ -89,17 +89,22 @@ interface LiveUse {
   readonly refused: number;
 }
 
-interface TraceUse {
+/** Items of a signal that is exported, by what became of them. */
+interface SignalUse {
   readonly exported: number;
-  /** Spans for which there was no room. */
+  /** There was no room for them. */
   readonly dropped: number;
-  /** Spans that the collector did not take. */
+  /** The collector did not take them. */
   readonly failed: number;
-  readonly queuedBytes: number;
-  /** Points of metrics; undefined: metrics are not exported. */
-  readonly points?: { readonly exported: number; readonly failed: number } | undefined;
-  /** Log records; undefined: logs are not exported. */
-  readonly logs?: Pick<TraceUse, 'exported' | 'dropped' | 'failed'> | undefined;
+  readonly queuedBytes: number | undefined;
+}
+
+/** undefined: it is not exported. */
+interface TraceUse {
+  readonly traces: SignalUse | undefined;
+  /** In points. */
+  readonly metrics: SignalUse | undefined;
+  readonly logs: SignalUse | undefined;
 }
 
 /** The kept history of the configuration. */
@@ -273,8 +278,9 @@ function addLive(page: Exposition, { streams, shown, dropped, lost, refused }: L
   ]);
 }
 
-function addTraces(page: Exposition, use: TraceUse): void {
-  const { exported, dropped, failed, queuedBytes, points, logs } = use;
+/** The families of spans are there whatever is exported. */
+function addTraces(page: Exposition, { traces, metrics, logs }: TraceUse): void {
+  const { exported = 0, dropped = 0, failed = 0, queuedBytes = 0 } = traces ?? {};
   page.family('counter', 'headgate_otel_spans_total', 'Spans of traces, by what became of them', [
     { labels: { result: 'exported' }, value: exported },
     { labels: { result: 'dropped' }, value: dropped },
@@ -292,14 +298,14 @@ function addTraces(page: Exposition, use: TraceUse): void {
         { labels: { result: 'failed' }, value: logs.failed },
       ],
     );
-  if (points === undefined) return;
+  if (metrics === undefined) return;
   page.family(
     'counter',
     'headgate_otel_metric_points_total',
     'Points of metrics that were exported, by what became of them',
     [
-      { labels: { result: 'exported' }, value: points.exported },
-      { labels: { result: 'failed' }, value: points.failed },
+      { labels: { result: 'exported' }, value: metrics.exported },
+      { labels: { result: 'failed' }, value: metrics.failed },
     ],
   );
 }

@@ -79,6 +79,8 @@ it('shows what is wrong first, figures of the traffic, and why requests were den
     .getByRole('row', { name: /gateway-one 1 of 1 works.* none: each gateway.* 64 B of .*iB.* 1 counter/ })
     .waitFor();
   await parts.getByRole('row', { name: /1 working, 1 (cut off|tried again)/ }).waitFor();
+  const telemetry = page.getByRole('table', { name: 'Telemetry to a collector' });
+  await telemetry.getByRole('row', { name: 'gateway-one off off off' }).waitFor();
   const certificates = page.getByRole('table', { name: 'Certificates', exact: true });
   expect(await certificates.count()).toBe(0);
   expect(await axe(page)).toEqual([]);

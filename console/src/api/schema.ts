@@ -228,7 +228,7 @@ export type FixCall = { readonly method: "POST" | "PATCH"; readonly path: string
 
 export type Found = { readonly kind: "app" | "version" | "revision" | "endpoint" | "api_key" | "admin_token"; readonly id: string; readonly label: string; readonly path: string; readonly match: "exact" | "prefix" | "part"; readonly app_id: string | null; readonly version_id: string | null; readonly revision_id: string | null };
 
-export type GatewayState = { readonly uptime_secs: number; readonly workers: WorkerCounts; readonly database: DatabaseState; readonly limit_store: LimitStoreState | null; readonly limit_counters: LimitCounters; readonly certificates: readonly (ListenerCertificate)[]; readonly breakers: BreakerCounts; readonly targets: TargetCounts; readonly zone: string | null };
+export type GatewayState = { readonly uptime_secs: number; readonly workers: WorkerCounts; readonly database: DatabaseState; readonly limit_store: LimitStoreState | null; readonly limit_counters: LimitCounters; readonly certificates: readonly (ListenerCertificate)[]; readonly breakers: BreakerCounts; readonly targets: TargetCounts; readonly telemetry: TelemetryState; readonly zone: string | null };
 
 export type HashBy = { readonly by: "header" | "cookie" | "claim" | "path" | "ip"; readonly name?: string | undefined; readonly ttl_secs?: number | undefined };
 
@@ -417,6 +417,12 @@ export type TargetCounts = { readonly in_service: number; readonly ejected: numb
 export type TargetHealth = { readonly host: string; readonly port: number; readonly weight: number; readonly zone: string | null; readonly state: "in_service" | "warming" | "ejected" | "unhealthy"; readonly share: number; readonly in_flight: number; readonly requests: number; readonly failures: number; readonly consecutive_failures: number; readonly ejections: number; readonly ejected_until: string | null; readonly cause: string | null; readonly last_probe: RevisionProbe | null };
 
 export type TargetInput = { readonly host: string; readonly port?: number | undefined; readonly weight?: number | undefined; readonly zone?: string | undefined };
+
+export type TelemetryFailure = { readonly at: string; readonly detail: string };
+
+export type TelemetrySignal = { readonly state: "off" | "ok" | "failing"; readonly endpoint: string | null; readonly exported: number; readonly dropped: number; readonly failed: number; readonly waiting_bytes: number | null; readonly last_failure: TelemetryFailure | null };
+
+export type TelemetryState = { readonly traces: TelemetrySignal; readonly metrics: TelemetrySignal; readonly logs: TelemetrySignal };
 
 export type Token = { readonly id: string; readonly created_at: string; readonly updated_at: string; readonly app_id: string; readonly name: string; readonly scopes: readonly (string)[]; readonly token_prefix: string; readonly is_active: boolean; readonly expires_at: string | null; readonly previous_expires_at: string | null; readonly last_used_at: string | null; readonly rate_limit: RateLimit | null };
 

@@ -124,6 +124,7 @@ export const stateWords = {
 export const partsWords = {
   title: 'What each gateway stands on',
   certificates: 'Certificates',
+  telemetry: 'Telemetry to a collector',
   columns: {
     gateway: 'Gateway',
     workers: 'Workers',
@@ -136,6 +137,9 @@ export const partsWords = {
     state: 'State',
     ends: 'Ends',
     daysLeft: 'Days left',
+    traces: 'Traces',
+    metrics: 'Metrics',
+    logs: 'Logs',
   },
   silent: 'no answer',
   of: (count: number, all: number): string => `${count} of ${all}`,
@@ -162,4 +166,9 @@ export const partsWords = {
     not_valid_yet: 'not valid yet',
   },
   noNames: 'without names',
+  telemetryStates: { off: 'off', ok: 'works', failing: 'fails' },
+  exported: (count: string): string => `${count} exported`,
+  lost: (dropped: string, failed: string): string => `${dropped} dropped, ${failed} failed`,
+  waiting: (bytes: string): string => `${bytes} waiting`,
+  lastFailure: 'last failure',
 } as const;

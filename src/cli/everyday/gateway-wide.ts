@@ -32,7 +32,8 @@ const NODES: EverydayCommand = {
 
 const STATE: EverydayCommand = {
   name: 'state',
-  summary: 'show database, store of limits, counters, certificates and circuit breakers of all gateways',
+  summary:
+    'show database, store of limits, counters, certificates, circuit breakers and export of telemetry of all gateways',
   method: 'GET',
   path: '/state',
   shown: { as: 'text', text: (data, io) => data.map((node: Json) => nodeStateText(node, io)).join('\n') },
@@ -41,7 +42,15 @@ const STATE: EverydayCommand = {
 
 function nodeStateText({ node, state }: Json, io: CliIo): string {
   if (state === null) return recordText({ gateway: node, state: 'no answer' }, io);
-  const { database, limit_store: store, limit_counters: counters, breakers, targets, workers } = state;
+  const {
+    database,
+    limit_store: store,
+    limit_counters: counters,
+    breakers,
+    targets,
+    workers,
+    telemetry,
+  } = state;
   const facts = {
     gateway: node,
     workers: `${workers.listening} of ${workers.configured}`,
@@ -53,6 +62,9 @@ function nodeStateText({ node, state }: Json, io: CliIo): string {
     breakers: `${breakers.closed} closed, ${breakers.half_open} half open, ${breakers.open} open`,
     targets: `${targets.in_service} in service, ${targets.ejected} ejected, ${targets.unhealthy} unhealthy`,
     zone: state.zone,
+    traces: telemetryText(telemetry.traces),
+    metrics: telemetryText(telemetry.metrics),
+    logs: telemetryText(telemetry.logs),
   };
   const certificates =
     state.certificates.length === 0 ? '' : tableText(CERTIFICATE_COLUMNS, state.certificates, io);
@@ -62,6 +74,24 @@ function nodeStateText({ node, state }: Json, io: CliIo): string {
 function partText(kind: string, address: string | null, state: string, latencyMs: number | null): string {
   const latency = latencyMs === null ? '' : `, ${latencyMs} ms`;
   return `${[kind, address].filter((part) => part !== null).join(' ')}: ${state}${latency}`;
+}
+
+/** `ok, http://localhost:4318/v1/traces: 12 exported, 0 dropped, 0 failed, 0 bytes waiting`, or `off`. */
+function telemetryText(signal: Json): string {
+  const {
+    state,
+    endpoint,
+    exported,
+    dropped,
+    failed,
+    waiting_bytes: waiting,
+    last_failure: failure,
+  } = signal;
+  if (state === 'off') return 'off';
+  const counts = [`${exported} exported`, `${dropped} dropped`, `${failed} failed`];
+  if (waiting !== null) counts.push(`${waiting} bytes waiting`);
+  if (failure !== null) counts.push(`last failure at ${failure.at}: ${failure.detail}`);
+  return `${state}, ${endpoint}: ${counts.join(', ')}`;
 }
 
 const CERTIFICATE_COLUMNS: readonly Column<Json>[] = [

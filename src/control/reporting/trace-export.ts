@@ -12,7 +12,8 @@ import type {
   ExportState,
   FromExporter,
   ItemCounts,
-  RingSignal,
+  Signal,
+  SignalState,
   ToExporter,
 } from '../../telemetry/export/export-messages.ts';
 import { createLogRing } from '../../telemetry/logs/log-tap.ts';
@@ -32,17 +33,15 @@ const RING_BYTES_MIN = 262_144;
 const ENDED_RINGS_MAX = 4;
 const MAIN_THREAD = 0;
 
-/** With the counts of spans. */
-export interface TraceExportFacts extends ItemCounts {
-  /** Of spans. */
-  readonly queuedBytes: number;
-  /** Log records; undefined: logs are not exported. */
-  readonly logs: ItemCounts | undefined;
-  /** Points of metrics; undefined: metrics are not exported. */
-  readonly points: { readonly exported: number; readonly failed: number } | undefined;
-  /** Of the latest failure since an export succeeded; '' for none. No secrets. */
-  readonly problem: string;
+export interface SignalFacts extends SignalState {
+  /** Whole. */
+  readonly url: string;
+  /** undefined: nothing of it waits. */
+  readonly queuedBytes: number | undefined;
 }
+
+/** undefined: it is not exported. */
+export type ExportFacts = Readonly<Record<Signal, SignalFacts | undefined>>;
 
 export interface TraceExportOptions {
   /** Of the thread's program. */
@@ -59,10 +58,11 @@ export interface TraceExportOptions {
   readonly restartMs?: number;
 }
 
-type State = Omit<ExportState, 'type'>;
-const NO_POINTS = { exported: 0, failed: 0 };
+type States = ExportState['signals'];
 const NO_ITEMS: ItemCounts = { exported: 0, dropped: 0, failed: 0 };
-const NONE: State = { items: { traces: NO_ITEMS, logs: NO_ITEMS }, points: NO_POINTS, problem: '' };
+const CALM: SignalState = { ...NO_ITEMS, problem: '', lastFailure: undefined };
+const NONE: States = { traces: CALM, metrics: CALM, logs: CALM };
+const ENDED = 'the thread that exports has ended; it starts again';
 
 export class TraceExport {
   readonly #options: TraceExportOptions;
@@ -76,7 +76,7 @@ export class TraceExport {
   /** Reads metrics and has them exported. */
   #readMetrics: () => Promise<void> = () => Promise.resolve();
   /** Of threads that are gone. */
-  #ended: Pick<State, 'items' | 'points'> = NONE;
+  #ended = NONE;
   #current = NONE;
   #threadProblem = '';
 
@@ -86,19 +86,23 @@ export class TraceExport {
     if (options.mainLogs !== undefined) this.#logs.add(MAIN_THREAD, options.mainLogs);
   }
 
-  get facts(): TraceExportFacts {
-    const { urls } = this.#options.start;
-    const current = this.#current;
-    const spans = addedItems(this.#ended.items.traces, current.items.traces);
-    const logs = addedItems(this.#ended.items.logs, current.items.logs);
+  get facts(): ExportFacts {
     return {
-      ...spans,
-      dropped: spans.dropped + this.#spans.dropped,
-      queuedBytes: this.#spans.queuedBytes,
-      logs: urls.logs === undefined ? undefined : { ...logs, dropped: logs.dropped + this.#logs.dropped },
-      points: urls.metrics === undefined ? undefined : added(this.#ended.points, current.points),
-      problem: this.#threadProblem || current.problem,
+      traces: this.#factsOf('traces', this.#spans),
+      metrics: this.#factsOf('metrics', undefined),
+      logs: this.#factsOf('logs', this.#logs),
     };
+  }
+
+  /** Of the latest failure since an export succeeded, with its signal unless it is traces; '' for none. No secrets. */
+  get problem(): string {
+    if (this.#threadProblem !== '') return this.#threadProblem;
+    const { traces, metrics, logs } = this.#current;
+    return (
+      traces.problem ||
+      (metrics.problem && `metrics: ${metrics.problem}`) ||
+      (logs.problem && `logs: ${logs.problem}`)
+    );
   }
 
   /** Memory for what a worker that starts will export. */
@@ -193,38 +197,52 @@ export class TraceExport {
     if (message.type === 'ring_done') {
       return (message.signal === 'traces' ? this.#spans : this.#logs).remove(message.id);
     }
-    const before = this.facts.problem;
-    this.#current = message;
+    const before = this.problem;
+    this.#current = message.signals;
     this.#threadProblem = '';
-    const { problem } = message;
+    const { problem } = this;
     if (problem !== '' && before === '')
       this.#options.log.warn({ problem }, 'telemetry cannot be exported: it is lost');
     if (problem === '' && before !== '') this.#options.log.info('telemetry is exported again');
   }
 
+  #factsOf(signal: Signal, rings: ExportRings | undefined): SignalFacts | undefined {
+    const url = this.#options.start.urls[signal];
+    if (url === undefined) return undefined;
+    const ended = this.#ended[signal];
+    const current = this.#current[signal];
+    const counts = added(ended, current);
+    return {
+      ...counts,
+      dropped: counts.dropped + (rings?.dropped ?? 0),
+      url,
+      queuedBytes: rings?.queuedBytes,
+      problem: this.#threadProblem || current.problem,
+      lastFailure: current.lastFailure ?? ended.lastFailure,
+    };
+  }
+
   #lost(): void {
-    const { items, points } = this.#current;
-    const lost = (signal: RingSignal): ItemCounts => {
-      const failed = Atomics.exchange(this.#underWay[signal], 0, 0);
-      return addedItems(addedItems(this.#ended.items[signal], items[signal]), { ...NO_ITEMS, failed });
+    const lastFailure = { atMs: systemClock.nowMs(), detail: ENDED };
+    const lost = (signal: Signal): SignalState => {
+      const failed = signal === 'metrics' ? 0 : Atomics.exchange(this.#underWay[signal], 0, 0);
+      const counts = added(this.#ended[signal], this.#current[signal]);
+      return { ...counts, failed: counts.failed + failed, problem: '', lastFailure };
     };
-    this.#ended = {
-      items: { traces: lost('traces'), logs: lost('logs') },
-      points: added(this.#ended.points, points),
-    };
+    this.#ended = { traces: lost('traces'), metrics: lost('metrics'), logs: lost('logs') };
     this.#current = NONE;
-    this.#threadProblem = 'the thread that exports has ended; it starts again';
+    this.#threadProblem = ENDED;
     this.#thread = undefined;
     this.#restart = setTimeout(() => this.#startThread(), this.#options.restartMs ?? RESTART_MS).unref();
   }
 }
 
-function added(first: typeof NO_POINTS, second: typeof NO_POINTS): typeof NO_POINTS {
-  return { exported: first.exported + second.exported, failed: first.failed + second.failed };
-}
-
-function addedItems(first: ItemCounts, second: ItemCounts): ItemCounts {
-  return { ...added(first, second), dropped: first.dropped + second.dropped };
+function added(first: ItemCounts, second: ItemCounts): ItemCounts {
+  return {
+    exported: first.exported + second.exported,
+    dropped: first.dropped + second.dropped,
+    failed: first.failed + second.failed,
+  };
 }
 
 function oneWord(): Int32Array<SharedArrayBuffer> {

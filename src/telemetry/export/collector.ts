@@ -19,9 +19,7 @@ import {
 import { partialSuccess } from '../otlp/partial-success.ts';
 import { ExportAttempt, type AttemptOptions, type AttemptOutcome } from './export-attempt.ts';
 import { CALM, type ExportBody, type SendPace } from './export-body.ts';
-import type { ConnectionStart } from './export-messages.ts';
-
-export type Signal = 'traces' | 'metrics' | 'logs';
+import type { ConnectionStart, ExportFailure, Signal } from './export-messages.ts';
 
 /** As messages call what is exported. */
 const ITEMS = { traces: 'spans', metrics: 'points of metrics', logs: 'log records' } as const;
@@ -46,6 +44,7 @@ export class Collector {
   readonly #how: Pick<AttemptOptions, 'request' | 'options' | 'isCompressed'>;
   readonly #random = new FastRandom();
   readonly #closed = new AbortController();
+  #lastFailure: ExportFailure | undefined;
 
   /** @param url whole */
   constructor(signal: Signal, url: string, connection: ConnectionStart) {
@@ -67,8 +66,26 @@ export class Collector {
     };
   }
 
+  /** The latest export of which not all was taken. */
+  get lastFailure(): ExportFailure | undefined {
+    return this.#lastFailure;
+  }
+
   /** One at a time. Never rejects. @param pace of sending it */
   async export(body: ExportBody, pace: () => SendPace = () => CALM): Promise<ExportOutcome> {
+    const outcome = await this.#exportInTime(body, pace);
+    const { problem } = outcome;
+    if (problem !== '') this.#lastFailure = { atMs: systemClock.nowMs(), detail: problem };
+    return outcome;
+  }
+
+  /** Ends what is under way. */
+  close(): void {
+    this.#closed.abort();
+    this.#agent.destroy();
+  }
+
+  async #exportInTime(body: ExportBody, pace: () => SendPace): Promise<ExportOutcome> {
     const deadlineMs = systemClock.monotonicMs() + this.#timeoutMs;
     for (let retry = 0; ; retry++) {
       const { failed, problem, ...judged } = this.#judge(await this.#attempt(body, pace, deadlineMs), body);
@@ -79,12 +96,6 @@ export class Collector {
       const afterMs = judged.retry.afterMs ?? pauseMs;
       if (afterMs > leftMs || !(await this.#sleep(afterMs))) return { failed, problem };
     }
-  }
-
-  /** Ends what is under way. */
-  close(): void {
-    this.#closed.abort();
-    this.#agent.destroy();
   }
 
   async #attempt(body: ExportBody, pace: () => SendPace, deadlineMs: number): Promise<AttemptOutcome> {

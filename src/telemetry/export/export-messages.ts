@@ -14,14 +14,15 @@ export interface ConnectionStart {
   readonly key: string | undefined;
 }
 
+export type Signal = 'traces' | 'metrics' | 'logs';
 /** What is exported through rings. */
-export type RingSignal = 'traces' | 'logs';
+export type RingSignal = Exclude<Signal, 'metrics'>;
 
 /** Start data of the thread. */
 export interface ExportStart {
   /** Whole; undefined: this is not exported. */
-  readonly urls: Readonly<Record<'traces' | 'metrics' | 'logs', string | undefined>>;
-  readonly connections: Readonly<Record<'traces' | 'metrics' | 'logs', ConnectionStart>>;
+  readonly urls: Readonly<Record<Signal, string | undefined>>;
+  readonly connections: Readonly<Record<Signal, ConnectionStart>>;
   /** Unix milliseconds: since when counters count. */
   readonly startMs: number;
   readonly temporality: Temporality;
@@ -61,12 +62,23 @@ export interface ItemCounts {
   readonly failed: number;
 }
 
+export interface ExportFailure {
+  /** Unix milliseconds. */
+  readonly atMs: number;
+  /** No secrets. */
+  readonly detail: string;
+}
+
+/** Of spans, points of metrics or log records. */
+export interface SignalState extends ItemCounts {
+  /** Of the latest failure since an export succeeded; '' for none. No secrets. */
+  readonly problem: string;
+  /** The latest, whether or not exports have succeeded since. */
+  readonly lastFailure: ExportFailure | undefined;
+}
+
 /** Totals since the thread started, sent when they have changed. */
 export interface ExportState {
   readonly type: 'state';
-  readonly items: Readonly<Record<RingSignal, ItemCounts>>;
-  /** Points of metrics. */
-  readonly points: { readonly exported: number; readonly failed: number };
-  /** Of the latest failure since an export succeeded; '' for none. No secrets. */
-  readonly problem: string;
+  readonly signals: Readonly<Record<Signal, SignalState>>;
 }

@@ -5,6 +5,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { platform } from 'node:os';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { headgate } from '../../../src/cli/cli.fixture.ts';
 import {
   startCollector,
   type MetricPoint,
@@ -12,8 +13,9 @@ import {
   type TestCollector,
 } from '../../support/backends/collector.ts';
 import { startOrigin, startRawOrigin, type Origin, type RawOrigin } from '../../support/backends/origin.ts';
-import { startGateway, type TestGateway } from '../../support/gateway.ts';
+import { ADMIN_TOKEN, startGateway, type TestGateway } from '../../support/gateway.ts';
 import { until } from '../../support/measure/until.ts';
+import type { GatewayState, NodeState } from '../../../src/management/schemas/overview/state-schema.ts';
 import { createEndpoint, createService, problem, request } from '../../support/traffic.ts';
 
 const SERVER = 2;
@@ -393,6 +395,19 @@ describe('a client that may not be trusted', () => {
 });
 
 describe('a collector', () => {
+  const stateOf = async (gateway: TestGateway): Promise<GatewayState['telemetry']> => {
+    const [own] = (await gateway.must('GET', '/state')) as NodeState[];
+    return own?.state?.telemetry ?? expect.unreachable();
+  };
+  const OFF = {
+    state: 'off',
+    endpoint: null,
+    exported: 0,
+    dropped: 0,
+    failed: 0,
+    waiting_bytes: null,
+    last_failure: null,
+  };
   const metric = async (gateway: TestGateway, name: string): Promise<number> => {
     const { body } = await gateway.api('GET', '//metrics');
     const line = String(body)
@@ -438,6 +453,80 @@ describe('a collector', () => {
       expect(await metric(gateway, 'headgate_otel_log_records_total{result="failed"}')).toBeGreaterThan(0);
     } finally {
       await gateway.stop();
+    }
+  });
+
+  it('is in the state of the gateway, by signal, without credentials', async () => {
+    const fickle = await startCollector();
+    const { host } = new URL(fickle.url);
+    const gateway = await startGateway({
+      env: {
+        GATEWAY_OTEL__TRACES_ENDPOINT: `http://hunter:hunter2@${host}/of/traces?key=hunter2`,
+        GATEWAY_OTEL__METRICS_ENDPOINT: `${fickle.url}/of/metrics`,
+        GATEWAY_OTEL__METRICS_INTERVAL_MS: '1000',
+        GATEWAY_OTEL__HEADERS: 'x-api-key=hunter2',
+        GATEWAY_OTEL__SAMPLE_RATIO: '1',
+        GATEWAY_OTEL__TIMEOUT_MS: '500',
+      },
+    });
+    try {
+      await createService(gateway, 'shop', origin.port);
+      await request(gateway, '/shop/v1/x');
+      const well = await until(async () => {
+        const state = await stateOf(gateway);
+        return state.traces.exported > 0 && state.metrics.exported > 0 && state;
+      });
+      expect(well).toEqual({
+        traces: { ...OFF, state: 'ok', endpoint: `${fickle.url}/of/traces`, exported: 2, waiting_bytes: 0 },
+        metrics: {
+          ...OFF,
+          state: 'ok',
+          endpoint: `${fickle.url}/of/metrics`,
+          exported: expect.any(Number),
+        },
+        logs: OFF,
+      });
+      fickle.behave(
+        (response) => void response.writeHead(response.req.url?.includes('metrics') ? 200 : 400).end(),
+      );
+      const failedFromMs = Date.now();
+      await request(gateway, '/shop/v1/x');
+      const failing = await until(async () => {
+        const state = await stateOf(gateway);
+        return state.traces.state === 'failing' && state;
+      });
+      expect(failing.traces).toMatchObject({
+        exported: 2,
+        failed: 2,
+        last_failure: { detail: 'the collector answers 400' },
+      });
+      const failedAtMs = Date.parse(failing.traces.last_failure?.at ?? '');
+      expect(failedAtMs).toBeGreaterThanOrEqual(failedFromMs);
+      expect(failedAtMs).toBeLessThanOrEqual(Date.now());
+      expect(failing.metrics).toMatchObject({ state: 'ok', failed: 0, last_failure: null });
+      fickle.behave(undefined);
+      await request(gateway, '/shop/v1/x');
+      const again = await until(async () => {
+        const state = await stateOf(gateway);
+        return state.traces.state === 'ok' && state;
+      });
+      // When it was last in trouble is still known.
+      expect(again.traces).toEqual({
+        ...well.traces,
+        exported: 4,
+        failed: 2,
+        last_failure: failing.traces.last_failure,
+      });
+      const { out } = await headgate({ url: gateway.base }, ['state'], { HEADGATE_TOKEN: ADMIN_TOKEN });
+      expect(out).toMatch(
+        /^traces +ok, http:\/\/127\.0\.0\.1:\d+\/of\/traces: 4 exported, 0 dropped, 2 failed, 0 bytes waiting, last failure at \S+Z: the collector answers 400$/m,
+      );
+      expect(out).toMatch(/^metrics +ok, \S+: [1-9]\d* exported, 0 dropped, 0 failed$/m);
+      expect(out).toMatch(/^logs +off$/m);
+      expect(JSON.stringify([well, failing, again, out])).not.toContain('hunter');
+    } finally {
+      await gateway.stop();
+      await fickle.close();
     }
   });
 

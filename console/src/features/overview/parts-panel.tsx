@@ -7,6 +7,7 @@ import { DataTable, type Column } from '../../ui/display/data-table.tsx';
 import { Panel } from '../../ui/display/panel.tsx';
 import { formatBytes, formatMs, formatNumber, formatShare, Time } from '../../ui/display/time.tsx';
 import styles from './overview.module.css';
+import { TelemetryPanel } from './telemetry-panel.tsx';
 
 const DATABASE_TONES: Readonly<Record<GatewayState['database']['state'], Tone>> = {
   ok: 'good',
@@ -35,6 +36,7 @@ export function PartsPanel({ nodes }: { readonly nodes: readonly NodeState[] }):
           keyOf={({ node }) => node}
         />
       </Panel>
+      <TelemetryPanel nodes={nodes} />
       {certificates.length > 0 && (
         <Panel title={partsWords.certificates} isFlush>
           <DataTable

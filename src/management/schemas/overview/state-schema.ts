@@ -88,6 +88,43 @@ const TargetCountsSchema = Type.Object(
   },
 );
 
+const TelemetrySignalSchema = Type.Object(
+  {
+    state: oneOf(['off', 'ok', 'failing'], {
+      description:
+        '`off`: it is not exported; `ok`: the latest export succeeded, or there was none yet; `failing`: it did not.',
+    }),
+    endpoint: nullable(
+      Type.String({ description: 'URL without user, password and parameters. null: it is off.' }),
+    ),
+    exported: count('What the collector took since the start: spans, points of metrics or log records.'),
+    dropped: count('What was lost since the start for want of room. Of metrics, nothing is.'),
+    failed: count('What the collector did not take, since the start.'),
+    waiting_bytes: nullable(
+      count('Memory of what waits for the collector. null: nothing ever waits, as of metrics, or it is off.'),
+    ),
+    last_failure: Type.Union(
+      [
+        Type.Object(
+          {
+            at: dateTime('When it was.'),
+            detail: Type.String({ description: 'What went wrong, in words.' }),
+          },
+          { ...closed, title: 'TelemetryFailure' },
+        ),
+        Type.Null(),
+      ],
+      { description: 'The latest, also if exports have succeeded since. null: none since the start.' },
+    ),
+  },
+  { ...closed, title: 'TelemetrySignal' },
+);
+
+const TelemetryStateSchema = Type.Object(
+  { traces: TelemetrySignalSchema, metrics: TelemetrySignalSchema, logs: TelemetrySignalSchema },
+  { ...closed, title: 'TelemetryState', description: 'The export to a collector (OTLP), by signal.' },
+);
+
 export const GatewayStateSchema = Type.Object(
   {
     uptime_secs: count('Seconds since the start.'),
@@ -105,6 +142,7 @@ export const GatewayStateSchema = Type.Object(
     }),
     breakers: BreakerCountsSchema,
     targets: TargetCountsSchema,
+    telemetry: TelemetryStateSchema,
     zone: nullable(Type.String({ description: '`GATEWAY_ZONE`. null: none.' })),
   },
   { ...closed, title: 'GatewayState' },

@@ -3,6 +3,15 @@ import { expect, it } from 'vitest';
 import type { GatewayState } from './state-schema.ts';
 import { decodedState, encodedState } from './state-wire.ts';
 
+const off = {
+  state: 'off',
+  endpoint: null,
+  exported: 0,
+  dropped: 0,
+  failed: 0,
+  waiting_bytes: null,
+  last_failure: null,
+} as const;
 const state: GatewayState = {
   uptime_secs: 1,
   workers: { listening: 1, configured: 1 },
@@ -12,6 +21,7 @@ const state: GatewayState = {
   certificates: [],
   breakers: { closed: 0, half_open: 0, open: 0 },
   targets: { in_service: 0, ejected: 0, unhealthy: 0 },
+  telemetry: { traces: off, metrics: off, logs: off },
   zone: null,
 };
 const textOf = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString('base64url');
