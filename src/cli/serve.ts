@@ -1,7 +1,7 @@
 /**
  * `headgate start`: runs the gateway until SIGTERM or SIGINT, then lets it drain and exits 0. A second signal
  * changes nothing: npm passes a signal on that the process group has had already. Only a person's third Ctrl-C,
- * patience at its end, cuts the drain short. SIGUSR2 asks for a hand-over, SIGHUP for
+ * patience at its end, cuts the drain short. SIGUSR2 asks for a takeover, SIGHUP for
  * certificates to be read again. A signal that comes while the gateway is starting ends it as soon as
  * it has started. SIGHUP during the start of a gateway that has files to read is taken: they are read again then.
  */

@@ -81,7 +81,7 @@ function recordsOf({
   return discovery ? [] : [{ host, port, weight: 100 }];
 }
 
-/** All targets; of a revision with a single one, that one. */
+/** All targets of a revision, also when it has a single one. */
 function compiledList(revision: Revision): CompiledTarget[] {
   return recordsOf(revision).map((target) => compiledTarget(compileBackend(revision, target), target));
 }

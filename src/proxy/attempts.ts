@@ -156,7 +156,7 @@ class Attempts implements ExchangeAttempts, ForwardingOwner, PermitWaiter {
     const aimed = this.#aimed;
     if (aimed === undefined) this.#aimed = new AimedTarget(this.#exchange, this.#route, group);
     else if (!isResend) {
-      aimed.letGo();
+      aimed.release();
       if (!aimed.moveOn()) aimed.startOver(this.#exchange, this.#route);
     }
     const { target } = this.#aimed as AimedTarget;
@@ -231,7 +231,7 @@ class Attempts implements ExchangeAttempts, ForwardingOwner, PermitWaiter {
   }
 
   #failOverTo(route: Route): void {
-    this.#aimed?.letGo();
+    this.#aimed?.release();
     this.#aimed = undefined;
     this.#exchange.aimedAt(undefined);
     this.#route = route;
@@ -276,7 +276,7 @@ class Attempts implements ExchangeAttempts, ForwardingOwner, PermitWaiter {
   /** Releases the permit, the target and the body at the end of the exchange; may be called again. */
   release(): void {
     this.#permit?.release();
-    this.#aimed?.letGo();
+    this.#aimed?.release();
     this.#releaseBody();
   }
 

@@ -119,8 +119,8 @@ export async function runOutage(rig: Rig, outage: Outage, lengthMs: number): Pro
   await pause(lengthMs);
   const endedMs = Date.now();
   await outage.end(rig);
-  const mendedMs = Date.now();
-  const recoveredMs = (await untilConnected(gateways, 1)) - mendedMs;
+  const storeBackMs = Date.now();
+  const recoveredMs = (await untilConnected(gateways, 1)) - storeBackMs;
   await load.stop();
   const shared = load.answers.filter(({ name }) => SHARED.some((other) => other === name));
   const before = shared.filter(({ atMs }) => atMs < beganMs);

@@ -137,7 +137,7 @@ export const policyWords = {
   form: 'Form',
   yaml: 'Policy as YAML',
   yamlBroken: (message: string): string =>
-    `The YAML has an error, so the form waits until it is mended: ${message}`,
+    `The YAML has an error, so the form waits until it is fixed: ${message}`,
   save: 'Save …',
   discard: 'Discard the changes',
   changes: (count: number): string => `${count} ${count === 1 ? 'part' : 'parts'} changed, not yet saved`,

@@ -109,8 +109,8 @@ export class AcmeOrders {
   }
 
   /**
-   * When certificates whose keys do not open are ordered anew. A start with the wrong secret key can be mended until
-   * then, and nothing is lost.
+   * When certificates whose keys do not open are ordered anew. Until then the gateway can be started again with the
+   * right secret key, and nothing is lost.
    */
   get unopenedReplacedAtMs(): number {
     const { clock, settings } = this.#deps;

@@ -156,7 +156,7 @@ export class ConfigFile {
     }
     if (read === undefined || this.#isStopped) return;
     const problems = await this.#take(read);
-    if (problems === undefined) this.#mended();
+    if (problems === undefined) this.#recovered();
     else this.#refuse(problems);
   }
 
@@ -226,7 +226,7 @@ export class ConfigFile {
     );
   }
 
-  #mended(): void {
+  #recovered(): void {
     if (this.#problem === undefined) return;
     this.#problem = undefined;
     this.#reported = '';

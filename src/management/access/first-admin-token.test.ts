@@ -66,7 +66,7 @@ describe('ensureFirstAdminToken', () => {
     expect(await readFile(join(folder, 'admin-token'), 'utf8')).toBe(`${first?.token}\n`);
   });
 
-  it('makes one only when two processes start at once, and the file holds that one', async () => {
+  it('makes one token only when two processes start at once, and the file holds it', async () => {
     const other = await openSqlite({
       secretPlaces: SECRET_PLACES,
       path: join(folder, 'test.db'),

@@ -32,7 +32,7 @@ describe('an admission', () => {
       events.push(`${name} ends`);
       if (name === 'a') throw new Error('a failed');
     };
-    const all = ['a', 'b', 'c'].map((name) => admission.inTurn(work(name)));
+    const all = ['a', 'b', 'c'].map((name) => admission.runAlone(work(name)));
     expect((await Promise.allSettled(all)).map(({ status }) => status)).toEqual([
       'rejected',
       'fulfilled',

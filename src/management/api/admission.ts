@@ -31,8 +31,8 @@ export class Admission {
     };
   }
 
-  /** Runs work alone, after that of earlier calls; so that others come between, such as writes. */
-  inTurn<T>(work: () => Promise<T>): Promise<T> {
+  /** Runs `work` after all earlier calls have ended, so that writes can run in between. */
+  runAlone<T>(work: () => Promise<T>): Promise<T> {
     const turn = this.#last.then(work, work);
     this.#last = turn.catch(() => undefined);
     return turn;

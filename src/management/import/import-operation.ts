@@ -109,7 +109,7 @@ export function importOperation({ repository, convertDescription }: ManagementCo
     },
     failures: ['overloaded'],
     handle: ({ body }) =>
-      admission.inTurn(async () => {
+      admission.runAlone(async () => {
         const input = body as ImportInput;
         const known = await repository.read((reader) => knownApp(reader, input.app));
         const made = await convertDescription({ ...input, known: known?.app });

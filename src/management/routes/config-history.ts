@@ -215,7 +215,7 @@ function diffOperation(context: ManagementContext): Operation {
     },
     failures: ['not_found', 'config_version_gone', 'overloaded'],
     handle: (call) =>
-      diffs.inTurn(() =>
+      diffs.runAlone(() =>
         context.repository.read((reader) => difference(reader, call, context.clock.nowMs())),
       ),
   };

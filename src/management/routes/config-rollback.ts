@@ -91,7 +91,7 @@ export function rollbackOperation(context: ManagementContext): Operation {
       const origin = { ...call, message };
       const work = rollbackWork(context, origin, configVersion, body);
       const dryRun = body.dry_run === true ? NOTHING_BEFORE : undefined;
-      return rollbacks.inTurn(() => context.write(origin, work, dryRun));
+      return rollbacks.runAlone(() => context.write(origin, work, dryRun));
     },
   };
 }

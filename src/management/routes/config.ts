@@ -244,7 +244,7 @@ function planOperation(context: ManagementContext): Operation {
     success: { status: 200, description: 'The changes', schema: jsonSchema(ConfigPlanEnvelope) },
     failures: ['conflict', 'overloaded'],
     handle: (call) =>
-      plans.inTurn(() =>
+      plans.runAlone(() =>
         context.write(call, applyWork(context, call, 'Plan', call.actor.role === 'viewer'), {
           begin: async () => undefined,
           conclude: (real, change) => {

@@ -62,7 +62,7 @@ const STEP_SHIFT = 18;
 const STEP_MASK = 0xf;
 const TIME_SHIFT = 22n;
 const TIME_MS_MAX = 2 ** 42 - 1;
-const CALM_MASK = 0x3ffff;
+const PRISTINE_MASK = 0x3ffff;
 /** Number of 32-bit words: the status takes two, the low one first. */
 const OPENINGS = 2;
 const NUMBER = 3;
@@ -153,7 +153,7 @@ export class Breaker {
   /** Closed, no failure since the last success, and not recovering: neither a request nor a success changes it. */
   get isPristine(): boolean {
     const halves = this.#halves;
-    return halves[RESTLESS] === 0 || ((halves[this.#at] as number) & CALM_MASK) === 0;
+    return halves[RESTLESS] === 0 || ((halves[this.#at] as number) & PRISTINE_MASK) === 0;
   }
 
   get isClosed(): boolean {
@@ -242,10 +242,10 @@ export class Breaker {
 
   /** False if another thread has changed the word. */
   #replace(before: bigint, word: bigint): boolean {
-    const [wasCalm, isCalm] = [isCalmWord(before), isCalmWord(word)];
-    if (wasCalm && !isCalm) Atomics.add(this.#halves, RESTLESS, 1);
+    const [wasPristine, isPristine] = [isPristineWord(before), isPristineWord(word)];
+    if (wasPristine && !isPristine) Atomics.add(this.#halves, RESTLESS, 1);
     const isReplaced = Atomics.compareExchange(this.#words, this.#at >> 1, before, word) === before;
-    const isUncounted = isReplaced ? isCalm && !wasCalm : wasCalm && !isCalm;
+    const isUncounted = isReplaced ? isPristine && !wasPristine : wasPristine && !isPristine;
     if (isUncounted) Atomics.sub(this.#halves, RESTLESS, 1);
     return isReplaced;
   }
@@ -320,8 +320,8 @@ function isSame(a: BreakerStatus, b: BreakerStatus): boolean {
   );
 }
 
-function isCalmWord(word: bigint): boolean {
-  return (Number(word & 0xffff_ffffn) & CALM_MASK) === 0;
+function isPristineWord(word: bigint): boolean {
+  return (Number(word & 0xffff_ffffn) & PRISTINE_MASK) === 0;
 }
 
 function unpack(word: bigint): BreakerStatus {

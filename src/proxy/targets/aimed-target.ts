@@ -84,7 +84,7 @@ export class AimedTarget {
   }
 
   /** The attempt is over; may be called again. */
-  letGo(): void {
+  release(): void {
     if (!this.#isHeld) return;
     this.#isHeld = false;
     const state = this.group.stateOf(this.#target.choice.index);

@@ -31,10 +31,10 @@ export class TargetGroup implements TargetView, TargetsSlot {
   #chosenAtMs = 0;
   /** Every target counts with its whole weight: all are fully in service, or none is at all. */
   #isWhole = false;
-  /** Count of changes when `#isCalm` was found out. */
+  /** Count of changes when `#isPristine` was found out. */
   #changes = -1;
   /** All targets were fully in service. */
-  #isCalm = false;
+  #isPristine = false;
   #zoneChoice: ZoneChoice | undefined;
 
   /**
@@ -169,11 +169,13 @@ export class TargetGroup implements TargetView, TargetsSlot {
     this.#findChanges();
     const zone = this.#zone;
     if (zone !== undefined) {
-      const near = zone.hasEnough ? this.#chooseInService(key, tried, zone.choosers, zone.isCalm) : undefined;
+      const near = zone.hasEnough
+        ? this.#chooseInService(key, tried, zone.choosers, zone.isPristine)
+        : undefined;
       this.#zoneChoice = near === undefined ? zone.tooFew : zone.own;
       if (near !== undefined) return near;
     }
-    const choice = this.#chooseInService(key, tried, this.#all, this.#isCalm);
+    const choice = this.#chooseInService(key, tried, this.#all, this.#isPristine);
     if (choice !== undefined) return choice;
     const any = this.#chooseInService(key, tried, this.#all, true);
     return any && { ...any, why: 'none_in_service' };
@@ -197,7 +199,7 @@ export class TargetGroup implements TargetView, TargetsSlot {
     const changes = this.#total[this.#changesAt] as number;
     if (changes === this.#changes) return;
     this.#changes = changes;
-    this.#isCalm = this.#states.every((state) => state.isFullyInService);
+    this.#isPristine = this.#states.every((state) => state.isFullyInService);
     this.#zone?.look(this.#states);
   }
 

@@ -18,7 +18,7 @@ export class ZonePreference {
   readonly tooFew: ZoneChoice;
   readonly noneLeft: ZoneChoice;
   readonly #weight: number;
-  #isCalm = false;
+  #isPristine = false;
   #hasEnough = false;
 
   /** undefined: no target, or every one, is in the zone. */
@@ -50,18 +50,18 @@ export class ZonePreference {
   }
 
   /** All of its targets were fully in service. */
-  get isCalm(): boolean {
-    return this.#isCalm;
+  get isPristine(): boolean {
+    return this.#isPristine;
   }
 
   /** @param states by index of the target, of all targets */
   look(states: readonly TargetState[]): void {
     let inService = 0;
-    this.#isCalm = true;
+    this.#isPristine = true;
     this.choosers.weights.forEach((weight, index) => {
       const state = states[index] as TargetState;
       if (weight === 0) return;
-      if (!state.isFullyInService) this.#isCalm = false;
+      if (!state.isFullyInService) this.#isPristine = false;
       if (state.isReliable) inService += weight;
     });
     this.#hasEnough = inService >= this.#weight * ZONE_SHARE_MIN;

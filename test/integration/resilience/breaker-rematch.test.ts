@@ -1,6 +1,6 @@
 /**
- * A request whose revision refuses it though it was chosen, since another request was faster to be the trial: it goes
- * to another revision that is available, by that one's policy.
+ * A revision is chosen for a request and then refuses it, because another request became the trial first. The request
+ * goes to another available revision, under the policy of that revision.
  */
 import { afterEach, describe, expect, it } from 'vitest';
 import type { Policy } from '../../../src/policy/registry.ts';

@@ -27,7 +27,7 @@ beforeAll(async () => {
 });
 afterAll(() => origin.close());
 beforeEach(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'headgate-hand-over-'));
+  folder = mkdtempSync(join(tmpdir(), 'headgate-takeover-'));
   env = {
     GATEWAY_WORKERS: '2',
     GATEWAY_SERVER__PORT: String(await freePort()),

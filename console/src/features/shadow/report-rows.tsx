@@ -45,7 +45,7 @@ interface Listed {
 const COLUMNS: readonly Column<Listed>[] = [
   { head: shadowWords.route, isRowHead: true, cell: ({ row }) => <Route row={row} /> },
   { head: shadowWords.part, cell: ({ row }) => partTitle(row.part) },
-  { head: shadowWords.wouldDeny, isNumber: true, cell: countText },
+  { head: shadowWords.shadowDenials, isNumber: true, cell: countText },
   { head: shadowWords.callers, cell: ({ row }) => <Callers row={row} /> },
   { head: shadowWords.last, cell: ({ row }) => <Last row={row} /> },
 ];

@@ -79,7 +79,7 @@ const APPS: readonly Column<App>[] = [
     head: shadowWords.inShadow,
     cell: ({ default_policy: policy }) => <Parts parts={policy?.shadow ?? []} />,
   },
-  { head: shadowWords.wouldDenyBelow, cell: ({ slug }) => <Total app={slug} /> },
+  { head: shadowWords.shadowDenialsBelow, cell: ({ slug }) => <Total app={slug} /> },
 ];
 
 /** Asked for each app that is listed. */

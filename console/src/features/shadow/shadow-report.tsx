@@ -139,7 +139,7 @@ function PartCard({ part, count, total, row, onEnforce }: PartCardProps): ReactN
   return (
     <li className={styles['card']}>
       <h2>{partTitle(part)}</h2>
-      <span className={styles['soft']}>{shadowWords.wouldDeny}</span>
+      <span className={styles['soft']}>{shadowWords.shadowDenials}</span>
       <strong>
         {isComparable ? shadowWords.ofTotal(formatNumber(count), formatNumber(total)) : formatNumber(count)}
       </strong>

@@ -206,7 +206,7 @@ export function rotateOperation(context: ManagementContext): Operation {
     tag: tokens.tag,
     summary: 'Give a token a new value',
     description:
-      'The old value works on for `overlap_secs`. A rotation within the overlap of another ends that one.',
+      'The old value works on for `overlap_secs`. A rotation within the overlap of an earlier one ends the earlier overlap.',
     access: 'editor',
     query: NO_QUERY,
     body: {

@@ -40,7 +40,7 @@ export function formBelow(form: PartForm, name: string, schema: JsonSchema): Par
   };
 }
 
-/** `12` as a number; text that is no number stays text, so that it can be seen and mended. */
+/** `12` as a number; text that is no number stays text, so that it can be seen and fixed. */
 export function numberOf(text: string): unknown {
   if (text.trim() === '') return undefined;
   return /^-?(?:0|[1-9]\d{0,14})$/.test(text.trim()) ? Number(text) : text;
