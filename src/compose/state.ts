@@ -100,7 +100,7 @@ function limitStoreState({ settings, limitNode }: Parts): GatewayState['limit_st
 function certificateStates(parts: Parts, { watches }: StateParts): GatewayState['certificates'] {
   const nowMs = parts.clock.nowMs();
   const ordered = orderedCertificateFacts(parts, ORDERED_SHOWN_MAX);
-  return (['traffic', 'management', 'backends'] as const).flatMap((listener) =>
+  return (['traffic', 'management', 'backends', 'clients'] as const).flatMap((listener) =>
     [...(watches.facts[listener] ?? []), ...(listener === 'traffic' ? ordered : [])].map((facts) => ({
       listener,
       names: [...facts.names],
@@ -108,8 +108,14 @@ function certificateStates(parts: Parts, { watches }: StateParts): GatewayState[
       expires_at: timestamp(facts.expiresAtMs),
       days_left: Math.floor((facts.expiresAtMs - nowMs) / DAY_MS),
       state: certificateState(facts, nowMs),
+      crl_update_due_at: listener === 'clients' ? crlUpdateDueAt(watches, facts.names) : null,
     })),
   );
+}
+
+function crlUpdateDueAt({ trust }: CertificateWatches, [name = '']: readonly string[]): string | null {
+  const dueMs = trust?.nextUpdateMs(name);
+  return dueMs === undefined ? null : timestamp(dueMs);
 }
 
 function breakerCounts({ state }: Parts): GatewayState['breakers'] {

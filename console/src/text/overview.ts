@@ -137,6 +137,7 @@ export const partsWords = {
     state: 'State',
     ends: 'Ends',
     daysLeft: 'Days left',
+    crlDue: 'Next revocation list',
     traces: 'Traces',
     metrics: 'Metrics',
     logs: 'Logs',
@@ -158,7 +159,12 @@ export const partsWords = {
   tried: (count: number): string => `${count} tried again`,
   cutOff: (count: number): string => `${count} cut off`,
   targetsOut: (out: number, total: number): string => `${out} of ${total} targets out of service`,
-  listeners: { traffic: 'traffic', management: 'management', backends: 'for backends' },
+  listeners: {
+    traffic: 'traffic',
+    management: 'management',
+    backends: 'for backends',
+    clients: 'to verify clients',
+  },
   certificateStates: {
     valid: 'valid',
     expires_soon: 'ends soon',

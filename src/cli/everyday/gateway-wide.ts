@@ -99,6 +99,7 @@ const CERTIFICATE_COLUMNS: readonly Column<Json>[] = [
   column('STATE', 'state'),
   column('EXPIRES', 'expires_at'),
   column('DAYS LEFT', 'days_left'),
+  column('CRL DUE', 'crl_update_due_at'),
   column('NAMES', 'names'),
 ];
 

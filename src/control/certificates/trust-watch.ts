@@ -94,7 +94,14 @@ export class TrustWatch {
     });
   }
 
-  /** The same of one bundle. */
+  /** When the first of the revocation lists of a bundle is to be replaced; undefined: it has none that says so. */
+  nextUpdateMs(name: string): number | undefined {
+    const ends = (this.#entries.get(name)?.bundle.revocations ?? []).map(({ nextUpdateMs }) => nextUpdateMs);
+    const first = Math.min(...ends);
+    return Number.isFinite(first) ? first : undefined;
+  }
+
+  /** Problems with one bundle, in words; undefined without any. */
   problemOf(name: string): string | undefined {
     const nowMs = this.#deps.clock.nowMs();
     const found: string[] = [];
@@ -220,9 +227,8 @@ export class TrustWatch {
 
   /** When the first overdue list should have been replaced; undefined: none is overdue. */
   #overdueSince(name: string, nowMs: number): number | undefined {
-    const ends = (this.#entries.get(name)?.bundle.revocations ?? []).map(({ nextUpdateMs }) => nextUpdateMs);
-    const first = Math.min(...ends);
-    return nowMs >= first ? first : undefined;
+    const first = this.nextUpdateMs(name);
+    return first !== undefined && nowMs >= first ? first : undefined;
   }
 
   #remind(): void {

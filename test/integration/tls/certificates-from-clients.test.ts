@@ -24,7 +24,7 @@ import {
   CLIENT_EXTENSIONS,
   type Made,
 } from '../../support/programs/certificate-maker.ts';
-import { createService } from '../../support/traffic.ts';
+import { createService, type Served } from '../../support/traffic.ts';
 
 const TLS = resolve(import.meta.dirname, '../../support/tls');
 const SPIFFE = 'spiffe://example.test/ns';
@@ -399,6 +399,15 @@ describe('files', { timeout: 60_000 }, () => {
     put('partners.crl', maker.revocationList(root, []) + maker.revocationList(middle, []));
     await until(async () => (await ofOther()).status === 200);
     own.end();
+    // What the gateway trusts is part of its state.
+    const [{ state }] = await gateway.must('GET', '/state');
+    const ofClients = state.certificates.filter(({ listener }: Served) => listener === 'clients');
+    expect(ofClients).toMatchObject([
+      { names: ['banks'], state: 'valid', crl_update_due_at: null },
+      { names: ['partners'], state: 'valid', crl_update_due_at: expect.stringMatching(/^20..-/) },
+    ]);
+    const shown = await headgate({ url: gateway.base }, ['state'], { HEADGATE_TOKEN: ADMIN_TOKEN });
+    expect(shown.out).toMatch(/^clients +valid .*partners/m);
   });
 
   it('trusted certificates are replaced, junk changes nothing, and without any all are refused', async () => {
@@ -440,6 +449,8 @@ describe('explain', { timeout: 60_000 }, () => {
     const args = ['explain', 'GET', input.url, '--client-certificate', file];
     const shown = await headgate({ url: gateway.base }, args, { HEADGATE_TOKEN: ADMIN_TOKEN });
     expect(shown.out).toMatch(/certificate +CN=reports \(partners: by CN=partners-root, callers\[1\]\)/);
+    const plain = await explain(gateway, { ...input, url: input.url.replace('https', 'http') });
+    expect(plain.code).toBe('certificate_missing');
     const without = await explain(gateway, input);
     expect([without.code, without.fix?.action]).toEqual(['certificate_missing', 'send_credentials']);
     const refused = await explain(gateway, { ...input, client_certificate: expired.cert });

@@ -93,6 +93,10 @@ const CERTIFICATE_COLUMNS: readonly Column<ShownCertificate>[] = [
     isNumber: true,
     cell: ({ certificate }) => formatNumber(certificate.days_left),
   },
+  {
+    head: columns.crlDue,
+    cell: ({ certificate: { crl_update_due_at: at } }) => at !== null && <Time at={at} />,
+  },
 ];
 
 function DatabaseCell({ database }: { readonly database: GatewayState['database'] }): ReactNode {

@@ -51,17 +51,25 @@ const LimitCountersSchema = Type.Object(
 
 const ListenerCertificateSchema = Type.Object(
   {
-    listener: oneOf(['traffic', 'management', 'backends'], {
+    listener: oneOf(['traffic', 'management', 'backends', 'clients'], {
       description:
-        'The listener that presents it to clients; `backends`: the gateway presents it to backends.',
+        'The listener that presents it to clients; `backends`: the gateway presents it to backends; `clients`: certificates of clients are verified with it, and of a file with several it is the one that ends next.',
     }),
-    names: Type.Array(Type.String(), { description: 'DNS names and addresses that it is for.' }),
+    names: Type.Array(Type.String(), {
+      description:
+        'DNS names and addresses that it is for; of `backends` and `clients` the name of its file.',
+    }),
     valid_from: dateTime('Begin of its validity.'),
     expires_at: dateTime('End of its validity.'),
     days_left: Type.Integer({ description: 'Whole days until its end; negative: since then.' }),
     state: oneOf(['valid', 'expires_soon', 'expired', 'not_valid_yet'], {
       description: '`expires_soon`: within 14 days.',
     }),
+    crl_update_due_at: nullable(
+      dateTime(
+        'Of `clients`: when the first of its revocation lists is to be replaced by a newer one. null: there is no list that says so.',
+      ),
+    ),
   },
   { ...closed, title: 'ListenerCertificate' },
 );
