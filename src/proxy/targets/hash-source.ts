@@ -64,14 +64,16 @@ function cookieKey(exchange: ExchangeView, route: Route, { name, ttlSecs }: Hash
 }
 
 /** RFC 6265 section 5.4: pairs with `; ` between them. The first of a name counts; an empty value is none. */
-function cookieValue(field: string | undefined, name: string): string | undefined {
+export function cookieValue(field: string | undefined, name: string): string | undefined {
   if (field === undefined) return undefined;
   for (let from = 0; from < field.length;) {
     let end = field.indexOf(';', from);
     if (end < 0) end = field.length;
-    const equals = field.indexOf('=', from);
-    if (equals > 0 && equals < end && field.slice(from, equals).trim() === name) {
-      const value = field.slice(equals + 1, end).trim();
+    // Not in the rest of the field, which has pairs without "=" in any number.
+    const pair = field.slice(from, end);
+    const equals = pair.indexOf('=');
+    if (equals > 0 && pair.slice(0, equals).trim() === name) {
+      const value = pair.slice(equals + 1).trim();
       return value === '' ? undefined : value;
     }
     from = end + 1;

@@ -7,7 +7,7 @@ import { describe, expect, it } from 'vitest';
 import { normaliseAddress } from '../../../src/http/address.ts';
 import { canonicalPath, comparablePath } from '../../../src/http/paths/canonical-path.ts';
 import { ChunkedDecoder } from '../../../src/http/bodies/chunked-decoder.ts';
-import { clientAddress } from '../../../src/http/fields/forwarded.ts';
+import { clientAddress, viaHolds, viaHops } from '../../../src/http/fields/forwarded.ts';
 import { incompleteHeadError } from '../../../src/http/heads/head-end.ts';
 import { canonicalHost, parseHostEntry } from '../../../src/http/fields/host-name.ts';
 import { isHostAndPort } from '../../../src/http/fields/host.ts';
@@ -19,6 +19,8 @@ import { RequestHead } from '../../../src/http/heads/request-head.ts';
 import { ResponseHead } from '../../../src/http/heads/response-head.ts';
 import { isValidTraceparent } from '../../../src/http/fields/trace-context.ts';
 import { forwardableTrailers } from '../../../src/http/bodies/trailers.ts';
+import { presentedSession, sessionCookieStyle } from '../../../src/management/sessions/session-cookie.ts';
+import { cookieValue } from '../../../src/proxy/targets/hash-source.ts';
 import { parseQuery, PAGE_QUERY } from '../../../src/management/api/query.ts';
 import { checkIfMatch, isNotModified } from '../../../src/management/api/entity-tag.ts';
 import { parseJson } from '../../../src/management/api/strict-json.ts';
@@ -40,7 +42,7 @@ import type { ProxyContext } from '../../../src/proxy/interfaces/proxy-context.t
 import { describedHead } from '../../../src/explain/described-request.ts';
 import { isSecretName, recordedQuery } from '../../../src/explain/redact.ts';
 import { ExplainSocket } from '../../../src/explain/described-socket.ts';
-import { readClientHello } from '../../../src/proxy/downstream/tls/client-hello.ts';
+import { HelloBytes, readClientHello } from '../../../src/proxy/downstream/tls/client-hello.ts';
 import { ClientWire, type WireOwner } from '../../../src/proxy/downstream/http2/client-wire.ts';
 import type { FrameSocket } from '../../../src/proxy/downstream/client-socket.ts';
 import { responseBlock } from '../../../src/proxy/downstream/http2/response-block.ts';
@@ -108,6 +110,15 @@ const preflight = (headers: string): unknown => {
 /** A record with the head of a ClientHello of 32,512 bytes. */
 const HELLO_START = '\x16\x03\x01\x00\x04\x01\x00\x7f\x00';
 const hello = (text: string): unknown => readClientHello(Buffer.from(text, 'latin1'));
+
+/** Each byte is a packet of its own. */
+function helloByteByByte(text: string): void {
+  const bytes = new HelloBytes();
+  const sent = Buffer.from(text, 'latin1');
+  for (let at = 0; at < sent.length && bytes.add(sent.subarray(at, at + 1)) === undefined; at++);
+}
+/** One record of 32,508 bytes with a message of 32,500. */
+const LONG_HELLO = '\x16\x03\x01\x7e\xfc\x01\x00\x7e\xf4';
 
 const base64url = (text: string): string => Buffer.from(text, 'utf8').toString('base64url');
 const compiledPatterns = Object.values<unknown>(patterns).flatMap((value) =>
@@ -201,6 +212,12 @@ const FIELDS: readonly TextRow[] = [
   ['Upgrade of a response', (text) => isProtocolAskedFor('websocket', text), '', 'a/', ''],
   ['trailers', forwardableTrailers, '', 'a:\r\n', ''],
   ['first message of TLS, a record for each byte', hello, HELLO_START, '\x16\x03\x01\x00\x01a', ''],
+  ['first message of TLS, byte by byte', helloByteByByte, LONG_HELLO, 'a', ''],
+  ['first message of TLS, records byte by byte', helloByteByByte, HELLO_START, '\x16\x03\x01\x00\x01a', ''],
+  ['the cookie that leads to a target', (text) => cookieValue(text, 'route'), '', ';', ''],
+  ['the cookie that leads to a target, of others', (text) => cookieValue(text, 'route'), '', 'a=;', ''],
+  ['the cookie of a session', (text) => presentedSession(text, sessionCookieStyle(false)), '', ';', ''],
+  ['Via', (text) => viaHolds(text, viaHops('headgate-a')), '', 'headgate-a', ''],
   ['chunks of one byte', decode, '', '1\r\na\r\n', '0\r\n\r\n'],
   ['chunk extensions', decode, '', '1;a="\\""\r\na\r\n', ''],
   ['trailers byte by byte', decode, '0\r\n', 'a:\r\n', '\r\n'],

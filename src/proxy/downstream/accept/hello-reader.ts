@@ -1,13 +1,11 @@
 /**
- * Reads the server name of a client, and what it offers, before its handshake, and then gives the socket back with all of its bytes. Owns the
- * socket until then.
+ * Reads the server name of a client, and what it offers, before its handshake, and then gives the socket back with all
+ * of its bytes. Owns the socket until then.
  */
 import type { Socket } from 'node:net';
 import type { Expiring } from '../../resilience/deadlines.ts';
 import type { SharedParts } from '../../interfaces/shared-parts.ts';
-import { readClientHello, type Hello } from '../tls/client-hello.ts';
-
-const NOTHING = Buffer.alloc(0);
+import { HelloBytes, type Hello } from '../tls/client-hello.ts';
 
 export class HelloReader implements Expiring {
   deadlineMs: number;
@@ -15,7 +13,7 @@ export class HelloReader implements Expiring {
   readonly #deadlines: SharedParts['deadlines'];
   readonly #onHello: (hello: Hello) => void;
   readonly #onEnd: () => void;
-  #received: Buffer = NOTHING;
+  readonly #bytes = new HelloBytes();
   readonly #onReadable = (): void => this.#read();
   readonly #onGone = (): void => this.#close();
 
@@ -46,14 +44,13 @@ export class HelloReader implements Expiring {
   }
 
   #read(): void {
-    for (let chunk = this.#next(); chunk !== undefined; chunk = this.#next())
-      this.#received = this.#received.length === 0 ? chunk : Buffer.concat([this.#received, chunk]);
-    if (this.#received.length === 0) return;
-    const hello = readClientHello(this.#received);
-    if (hello.kind === 'incomplete') return;
-    this.#release();
-    this.#socket.unshift(this.#received);
-    this.#onHello(hello.hello);
+    for (let chunk = this.#next(); chunk !== undefined; chunk = this.#next()) {
+      const hello = this.#bytes.add(chunk);
+      if (hello === undefined) continue;
+      this.#release();
+      this.#socket.unshift(this.#bytes.received);
+      return this.#onHello(hello);
+    }
   }
 
   #next(): Buffer | undefined {

@@ -1,15 +1,15 @@
 /**
  * The server name that a client asks for (RFC 6066 section 3), and whether it asks for the answer to an ACME challenge
- * (RFC 8737), read from the first bytes of its TLS connection (RFC 8446
- * sections 4.1.2 and 5.1), so that it is known which handshake to make. What is no ClientHello has no name: the TLS
- * library will refuse it. Pure.
+ * (RFC 8737), read from the first bytes of its TLS connection (RFC 8446 sections 4.1.2 and 5.1), so that it is known
+ * which handshake to make. Bytes that are no ClientHello have no name: the TLS library will refuse them. No I/O.
  */
+import { joined } from '../../../http/joined-bytes.ts';
 import { canonicalHost } from '../../../http/fields/host-name.ts';
 import { ACME_TLS } from './ordered-certificates.ts';
 
 /** Bytes of a ClientHello that are waited for. */
 export const HELLO_BYTES_MAX = 32_768;
-/** Records that it may be spread over; clients need two or three, and what has come is read again with each packet. */
+/** Records that it may be spread over; clients need two or three, and all of them are read again with each. */
 const RECORDS_MAX = 64;
 
 export interface Hello {
@@ -19,9 +19,12 @@ export interface Hello {
   readonly isChallenge: boolean;
 }
 
-export type ClientHello = { readonly kind: 'incomplete' } | { readonly kind: 'read'; readonly hello: Hello };
+export type ClientHello =
+  /** With fewer bytes than `wanted` in all it stays incomplete. */
+  { readonly kind: 'incomplete'; readonly wanted: number } | { readonly kind: 'read'; readonly hello: Hello };
 
-const INCOMPLETE: ClientHello = { kind: 'incomplete' };
+const NOTHING = Buffer.alloc(0);
+const incomplete = (wanted: number): ClientHello => ({ kind: 'incomplete', wanted });
 const NAMELESS: ClientHello = { kind: 'read', hello: { serverName: '', isChallenge: false } };
 const HANDSHAKE = 22;
 const CLIENT_HELLO = 1;
@@ -38,6 +41,27 @@ const CHALLENGE_LIST = Buffer.from(
 );
 const HOST_NAME = 0;
 
+/** Collects the first bytes of a connection, however small the pieces are in which they arrive. */
+export class HelloBytes {
+  #received: Buffer = NOTHING;
+  #wanted = 0;
+
+  /** All that has arrived. */
+  get received(): Buffer {
+    return this.#received;
+  }
+
+  /** @returns undefined: more is needed */
+  add(bytes: Buffer): Hello | undefined {
+    this.#received = this.#received.length === 0 ? bytes : joined(this.#received, bytes);
+    if (this.#received.length < this.#wanted) return undefined;
+    const read = readClientHello(this.#received);
+    if (read.kind === 'read') return read.hello;
+    this.#wanted = read.wanted;
+    return undefined;
+  }
+}
+
 /** @param received all bytes so far */
 export function readClientHello(received: Buffer): ClientHello {
   // The message, put together from its fragments, each copied once.
@@ -47,11 +71,11 @@ export function readClientHello(received: Buffer): ClientHello {
     if (records === RECORDS_MAX) return NAMELESS;
     if (at < received.length && received[at] !== HANDSHAKE) return NAMELESS;
     if (at >= HELLO_BYTES_MAX) return NAMELESS;
-    if (at + RECORD_HEAD_BYTES > received.length) return INCOMPLETE;
+    if (at + RECORD_HEAD_BYTES > received.length) return incomplete(at + RECORD_HEAD_BYTES);
     const end = at + RECORD_HEAD_BYTES + received.readUInt16BE(at + 3);
     // An empty record could be followed by any number of others.
     if (end === at + RECORD_HEAD_BYTES || end > HELLO_BYTES_MAX) return NAMELESS;
-    if (end > received.length) return INCOMPLETE;
+    if (end > received.length) return incomplete(end);
     length += received.copy(known, length, at + RECORD_HEAD_BYTES, end);
     at = end;
     if (known[0] !== CLIENT_HELLO) return NAMELESS;
