@@ -79,6 +79,7 @@ export function createAccess(dependencies: AccessDependencies): ApiAccess {
       cookie,
       oidc: dependencies.oidc,
       failuresPerMinute: dependencies.authFailuresPerMinute,
+      refused,
     },
     revoke(adminTokenId) {
       remembered.revoke(adminTokenId);

@@ -1,6 +1,6 @@
 /**
- * Refused admin tokens in the log and in the audit log: the first from an address at once, the following ones
- * as a count once a minute. Beyond a budget of entries all addresses share one entry a minute, so a flood fills neither log.
+ * Refused admin tokens, and refused sign-ins with the OpenID provider, in the log and in the audit log: the first from an
+ * address at once, the following ones as a count once a minute. Beyond a budget of entries all addresses share one entry a minute, so a flood fills neither log.
  * Owns the counts that are still to be written.
  */
 import { timestamp, type Clock } from '../../lib/clock.ts';
@@ -18,7 +18,9 @@ export interface RefusedLogin {
   /** In words. */
   readonly reason: string;
   /** What lists of admin tokens show of a token; undefined for what cannot be one. */
-  readonly tokenPrefix: string | undefined;
+  readonly tokenPrefix?: string | undefined;
+  /** Who the OpenID provider says it is; undefined where it says nothing. */
+  readonly subject?: string | undefined;
 }
 
 interface Refusals {
@@ -88,16 +90,17 @@ export class RefusedLogins {
   /** @param requests from further addresses: they have no entry of their own */
   #report({ last, attempts, firstAtMs }: Refusals, requests?: number): void {
     const { log, write, clock } = this.#deps;
-    const { address, requestId, reason, tokenPrefix } = last;
+    const { address, requestId, reason, tokenPrefix, subject } = last;
     const change = {
       attempts,
       reason,
       first_at: timestamp(firstAtMs),
       ...(tokenPrefix !== undefined && { token_prefix: tokenPrefix }),
+      ...(subject !== undefined && { subject }),
       ...(requests !== undefined && { from: 'several addresses' }),
     };
     this.#budget = Math.max(0, this.#budget - 1);
-    log.warn({ request_id: requestId, address, ...change }, 'admin tokens were refused');
+    log.warn({ request_id: requestId, address, ...change }, 'logins were refused');
     void write({ actor: { id: 'anonymous' }, address, requestId }, async () => ({
       answer: emptyAnswer(204),
       touched: NOTHING_TOUCHED,
@@ -110,7 +113,7 @@ export class RefusedLogins {
         change,
       },
     })).catch((error: unknown) =>
-      log.warn({ err: error, at: timestamp(clock.nowMs()) }, 'refused admin tokens were not audited'),
+      log.warn({ err: error, at: timestamp(clock.nowMs()) }, 'refused logins were not audited'),
     );
   }
 }

@@ -18,7 +18,7 @@ import {
   SignInSchema,
 } from './session-schemas.ts';
 import type { OidcSettings } from './oidc/oidc-client.ts';
-import { OIDC_START_PATH } from './oidc/oidc-routes.ts';
+import { OIDC_START_PATH, type OidcRoutesDependencies } from './oidc/oidc-routes.ts';
 import type { Identity, Sessions, SignInOrigin, StartedSession } from './sessions.ts';
 
 export interface SignInAccess {
@@ -28,6 +28,7 @@ export interface SignInAccess {
   readonly oidc: OidcSettings | undefined;
   /** Sign-ins that come to nothing, of one address; 0: any number. */
   readonly failuresPerMinute: number;
+  readonly refused: OidcRoutesDependencies['refused'];
 }
 
 const SIGN_IN_BYTES_MAX = 4_096;

@@ -65,9 +65,7 @@ describe('a wrong admin token', () => {
     });
     expect(await audit('action=login.refused&resource_id=192.0.2.7')).toHaveLength(1);
     const lines = () =>
-      gateway
-        .logs()
-        .filter(({ msg, address }) => msg === 'admin tokens were refused' && address === '192.0.2.7');
+      gateway.logs().filter(({ msg, address }) => msg === 'logins were refused' && address === '192.0.2.7');
     await expect.poll(lines).toMatchObject([{ request_id: entry?.['request_id'], attempts: 1 }]);
     expect(gateway.output()).not.toContain('wrong-secret-token');
   });

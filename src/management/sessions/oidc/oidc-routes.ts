@@ -31,6 +31,15 @@ export interface OidcRoutesDependencies {
   /** Sign-ins that come to nothing, of one address; 0: any number. */
   readonly failuresPerMinute: number;
   readonly addressOf: (request: FastifyRequest) => string;
+  /** Puts refused sign-ins into the log and the audit log. */
+  readonly refused: { note(signIn: RefusedSignIn): void };
+}
+
+interface RefusedSignIn {
+  readonly address: string;
+  readonly requestId: string;
+  readonly reason: string;
+  readonly subject?: string;
 }
 
 export function addOidcRoutes(server: FastifyInstance, dependencies: OidcRoutesDependencies): void {
@@ -38,6 +47,12 @@ export function addOidcRoutes(server: FastifyInstance, dependencies: OidcRoutesD
   const client = new OidcClient(settings, clock);
   const guard = new CallbackGuard(dependencies.failuresPerMinute, clock);
   const flowCookie = cookieStyle(SIGN_IN_COOKIE, cookie.isSecure);
+  const note = (request: FastifyRequest, { failure, detail }: Failure): void => {
+    // Trouble with the provider says nothing about the person.
+    if (failure !== 'sign_in_failed') return;
+    const address = dependencies.addressOf(request);
+    dependencies.refused.note({ address, requestId: request.id, reason: detail });
+  };
   server.get(OIDC_START_PATH, async (request, reply) => {
     const { return_to: asked = '/' } = request.query as Readonly<Record<string, unknown>>;
     const returnTo = typeof asked === 'string' ? returnPath(asked) : undefined;
@@ -70,21 +85,24 @@ export function addOidcRoutes(server: FastifyInstance, dependencies: OidcRoutesD
     const url = new URL(own);
     url.search = request.url.split('?').slice(1).join('?');
     if (url.searchParams.get('state') !== flow.state) {
-      return sendFailure(
-        request,
-        reply,
-        fail('sign_in_failed', 'The answer is of another sign-in; start again'),
-      );
+      const failure = fail('sign_in_failed', 'The answer is of another sign-in; start again');
+      note(request, failure);
+      return sendFailure(request, reply, failure);
     }
     const refusal = url.searchParams.get('error');
     if (refusal !== null) {
       const shown = JSON.stringify(refusal.slice(0, 64));
-      return refuse(request, reply, fail('sign_in_failed', `The provider has refused: ${shown}`));
+      const failure = fail('sign_in_failed', `The provider has refused: ${shown}`);
+      note(request, failure);
+      return refuse(request, reply, failure);
     }
     const person = await guard.run(flow, dependencies.addressOf(request), () =>
       client.finish(url, flow).catch((error: unknown) => providerFailed(request, error)),
     );
-    if (isFailure(person)) return refuse(request, reply, person);
+    if (isFailure(person)) {
+      note(request, person);
+      return refuse(request, reply, person);
+    }
     return enter(request, reply, person, flow.returnTo, dependencies);
   });
 }
@@ -94,12 +112,18 @@ async function enter(
   reply: FastifyReply,
   { subject, name, groups }: Person,
   returnTo: string,
-  { settings, sessions, cookie, addressOf }: OidcRoutesDependencies,
+  { settings, sessions, cookie, addressOf, refused }: OidcRoutesDependencies,
 ): Promise<FastifyReply> {
   const mapped = groupsWithRole(settings, groups);
   const role = roleOfGroups(settings, mapped);
   if (role === undefined || subject.length > SUBJECT_CHARS_MAX) {
     const detail = 'You are in none of the groups that have a role here; see GATEWAY_OIDC__ROLES';
+    refused.note({
+      address: addressOf(request),
+      requestId: request.id,
+      reason: detail,
+      subject: subject.slice(0, SUBJECT_CHARS_MAX),
+    });
     return refuse(request, reply, fail('sign_in_forbidden', detail));
   }
   const identity: Identity = {

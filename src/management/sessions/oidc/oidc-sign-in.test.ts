@@ -3,7 +3,7 @@ import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { exportJWK } from 'jose';
 import { Provider } from 'oidc-provider';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { startManagement, type Fixture, type Json } from '../../management.fixture.ts';
 import type { OidcSettings } from './oidc-client.ts';
 import { onwardPage, returnPath } from './return-path.ts';
@@ -140,6 +140,14 @@ describe('signing in with a provider', () => {
     const problem: Json = await page.json();
     expect([page.status, problem.code]).toEqual([403, 'sign_in_forbidden']);
     expect(jar.get(api.url)?.has('headgate_session')).toBe(false);
+    const entry: Json = await vi.waitFor(async () => {
+      const { body } = await api.get('/audit?action=login.refused');
+      expect(body.data).toHaveLength(1);
+      return body.data[0];
+    });
+    expect(entry).toMatchObject({ resource_id: '127.0.0.1', change: { attempts: 1, subject: 'bob' } });
+    expect(entry.change.reason).toContain('none of the groups');
+    expect(entry.request_id).toBe(problem.request_id);
   });
 
   test('needs the browser that has started, once and with its own answer', async () => {
