@@ -4,6 +4,7 @@
  */
 import { createHash } from 'node:crypto';
 import type { Clock } from '../../lib/clock.ts';
+import { RecentMap } from './recent-map.ts';
 import type { App, StoredApiKey } from '../../model/resources.ts';
 import { periodOf, type LimitReached } from './limit-notes.ts';
 import type { PacedEvents } from './paced-events.ts';
@@ -13,14 +14,14 @@ export interface KeyLookup {
   findApp(id: string): App | undefined;
 }
 
-/** Of the workers of this gateway. */
-const TOLD_MAX = 10_000;
+/** What workers sent that is remembered, so that all workers make one event. */
+const TOLD_MAX = 20_000;
 
 export class LimitEvents {
   readonly #paced: PacedEvents;
   readonly #clock: Pick<Clock, 'nowMs'>;
   readonly #lookup: KeyLookup;
-  readonly #told = new Set<string>();
+  readonly #told = new RecentMap<string, true>(TOLD_MAX);
 
   constructor(paced: PacedEvents, clock: Pick<Clock, 'nowMs'>, lookup: KeyLookup) {
     this.#paced = paced;
@@ -28,15 +29,14 @@ export class LimitEvents {
     this.#lookup = lookup;
   }
 
-  report({ keyId, limit, windowSeconds }: LimitReached): void {
+  report({ keyId, limitId, limit, windowSeconds }: LimitReached): void {
     const key = this.#lookup.findKey(keyId);
     const app = key && this.#lookup.findApp(key.app_id);
     if (app === undefined || key === undefined) return;
     const period = periodOf(windowSeconds === null ? null : windowSeconds * 1000);
-    const dedupeKey = `limit.reached:${keyId}:${digestOf(limit)}:${Math.floor(this.#clock.nowMs() / period)}`;
-    if (this.#told.has(dedupeKey)) return;
-    if (this.#told.size >= TOLD_MAX) this.#told.clear();
-    this.#told.add(dedupeKey);
+    const dedupeKey = `limit.reached:${keyId}:${digestOf(limitId)}:${Math.floor(this.#clock.nowMs() / period)}`;
+    if (this.#told.get(dedupeKey) === true) return;
+    this.#told.set(dedupeKey, true);
     this.#paced.record(`limit ${app.id}`, {
       type: 'limit.reached',
       dedupe_key: dedupeKey,
@@ -47,7 +47,7 @@ export class LimitEvents {
   }
 }
 
-/** Names a limit in the key that makes its event unique: the text of one can be as long as a path. */
-function digestOf(limit: string): string {
-  return createHash('sha256').update(limit).digest('hex').slice(0, 16);
+/** Names a limit in the key that makes its event unique: an id can hold the name of a header field. */
+function digestOf(limitId: string): string {
+  return createHash('sha256').update(limitId).digest('hex').slice(0, 16);
 }

@@ -1,18 +1,20 @@
 /**
  * In a worker: which limits API keys have reached lately. A request that a limit refuses costs one look into a map; a
  * message to the main thread goes out once for each key, limit and period. Requests that pass cost nothing. Owns what
- * was sent, of a bounded number of keys, and of a bounded number of limits of each.
+ * was sent, of a bounded number of keys with their limits.
  */
+import { RecentMap } from './recent-map.ts';
 import type { Reason } from '../../model/reason.ts';
 
 /** Limits with shorter windows are reported no more often than this. */
 export const PERIOD_MS_MIN = 3_600_000;
-const KEYS_MAX = 10_000;
-/** Limits of one key that are remembered; more are sent again when they are reached again. */
-const LIMITS_OF_KEY_MAX = 16;
+/** Beyond it, what was sent first is forgotten: such a limit is sent again when its key reaches it again. */
+const SENT_MAX = 20_000;
 
 export interface LimitReached {
   readonly keyId: string;
+  /** Names the limit among all, whatever its numbers are. */
+  readonly limitId: string;
   /** For people: the limit and who set it. */
   readonly limit: string;
   /** null: a limit of concurrent requests has no window. */
@@ -22,65 +24,37 @@ export interface LimitReached {
 /** What the reasons of limits have in common. */
 interface LimitData {
   readonly limit?: string;
-  /** Who set it; undefined: a cap of concurrent requests. */
-  readonly level?: string;
+  /** Names what is counted together. A rate limit and a cap of requests under way may have the same one. */
+  readonly id: string;
   readonly windowMs?: number;
-}
-
-/** A limit that was sent, and until when that holds. */
-interface Sent {
-  readonly code: string;
-  readonly level: string | undefined;
-  readonly windowMs: number | null;
-  untilMs: number;
 }
 
 export class LimitNotes {
   readonly #send: (reached: LimitReached) => void;
-  /** By key. */
-  readonly #sent = new Map<string, Sent[]>();
+  /** Until when what was sent holds, by key and limit. */
+  readonly #sent = new RecentMap<string, number>(SENT_MAX);
 
   constructor(send: (reached: LimitReached) => void) {
     this.#send = send;
   }
 
   /** @param denial by a limit */
-  note(keyId: string, denial: Reason, nowMs: number): void {
-    const { limit, level, windowMs = null } = denial.data as LimitData;
+  note(keyId: string, { kind, data }: Reason, nowMs: number): void {
+    const { limit, id, windowMs = null } = data as LimitData;
     // A limit per client address is not a limit of the key.
     if (limit === 'ip') return;
-    const { code } = denial.kind;
-    const ofKey = this.#sent.get(keyId) ?? this.#add(keyId, nowMs);
-    const known = ofKey.find(
-      (each) => each.level === level && each.windowMs === windowMs && each.code === code,
-    );
-    if (known !== undefined && nowMs < known.untilMs) return;
+    const limitId = `${kind.code} ${id}`;
+    const mark = `${keyId} ${limitId}`;
+    const untilMs = this.#sent.get(mark);
+    if (untilMs !== undefined && nowMs < untilMs) return;
     const periodMs = periodOf(windowMs);
-    const untilMs = (Math.floor(nowMs / periodMs) + 1) * periodMs;
-    if (known !== undefined) known.untilMs = untilMs;
-    else {
-      if (ofKey.length >= LIMITS_OF_KEY_MAX) ofKey.shift();
-      ofKey.push({ code, level, windowMs, untilMs });
-    }
+    this.#sent.set(mark, (Math.floor(nowMs / periodMs) + 1) * periodMs);
     this.#send({
       keyId,
-      limit: denial.kind.detail(denial.data),
+      limitId,
+      limit: kind.detail(data),
       windowSeconds: windowMs === null ? null : windowMs / 1000,
     });
-  }
-
-  #add(keyId: string, nowMs: number): Sent[] {
-    if (this.#sent.size >= KEYS_MAX) this.#forget(nowMs);
-    const ofKey: Sent[] = [];
-    this.#sent.set(keyId, ofKey);
-    return ofKey;
-  }
-
-  /** Removes keys whose notes no longer hold. If all hold, removes all of them: their limits are then sent once more. */
-  #forget(nowMs: number): void {
-    for (const [keyId, ofKey] of this.#sent)
-      if (ofKey.every(({ untilMs }) => untilMs <= nowMs)) this.#sent.delete(keyId);
-    if (this.#sent.size >= KEYS_MAX) this.#sent.clear();
   }
 }
 

@@ -268,37 +268,48 @@ describe('limits', () => {
     const sent: LimitReached[] = [];
     const notes = new LimitNotes((reached) => sent.push(reached));
     for (let at = 0; at < 5_000; at += 1) {
-      notes.note('k1', denial({ limit: 'policy', windowMs: 1_000 }), START_MS + at);
-      notes.note('k2', denial({ limit: 'ip', windowMs: 1_000 }), START_MS + at);
+      notes.note('k1', denial({ limit: 'key', id: 'keys:a1', windowMs: 1_000 }), START_MS + at);
+      notes.note('k2', denial({ limit: 'ip', id: 'client', windowMs: 1_000 }), START_MS + at);
     }
-    expect(sent).toEqual([{ keyId: 'k1', limit: 'used up (key)', windowSeconds: 1 }]);
-    notes.note('k1', denial({ limit: 'policy', windowMs: 1_000 }), START_MS + PERIOD_MS_MIN);
-    notes.note('k3', denial({ max: 2 }), START_MS);
+    expect(sent).toEqual([
+      { keyId: 'k1', limitId: 'rate_limited keys:a1', limit: 'used up (key)', windowSeconds: 1 },
+    ]);
+    notes.note('k1', denial({ limit: 'key', id: 'keys:a1', windowMs: 1_000 }), START_MS + PERIOD_MS_MIN);
+    notes.note('k3', denial({ id: 'app:a1', max: 2 }), START_MS);
     expect(sent.slice(1)).toMatchObject([{ keyId: 'k1' }, { keyId: 'k3', windowSeconds: null }]);
   });
 
   it('a key is sent once for each of its limits, whichever it reached first', () => {
     const sent: LimitReached[] = [];
     const notes = new LimitNotes((reached) => sent.push(reached));
-    const day = denial({ limit: 'policy', level: 'key', windowMs: 86_400_000 });
-    const minute = denial({ limit: 'policy', level: 'app', windowMs: 60_000 });
+    const day = denial({ limit: 'policy', id: 'app:a1', windowMs: 86_400_000 });
+    const minute = denial({ limit: 'policy', id: 'endpoint:e1', windowMs: 60_000 });
+    // With the same numbers, and so the same text.
+    const other = denial({ limit: 'policy', id: 'endpoint:e2', windowMs: 60_000 });
     const cap = {
       kind: { code: 'concurrency_limited', detail: () => 'all in use' },
-      data: { max: 2 },
+      data: { id: 'app:a1', max: 2 },
     } as never;
     for (let at = 0; at < 3; at += 1)
-      for (const each of [day, minute, cap]) notes.note('k1', each, START_MS + at);
-    expect(sent.map(({ windowSeconds }) => windowSeconds)).toEqual([86_400, 60, null]);
+      for (const each of [day, minute, other, cap]) notes.note('k1', each, START_MS + at);
+    expect(sent.map(({ windowSeconds }) => windowSeconds)).toEqual([86_400, 60, 60, null]);
+    expect(new Set(sent.map(({ limitId }) => limitId)).size).toBe(4);
     notes.note('k1', minute, START_MS + PERIOD_MS_MIN);
     notes.note('k1', day, START_MS + PERIOD_MS_MIN);
-    expect(sent.slice(3).map(({ windowSeconds }) => windowSeconds)).toEqual([60]);
+    expect(sent.slice(4).map(({ windowSeconds }) => windowSeconds)).toEqual([60]);
   });
 
-  it('keeps a bounded number of keys', () => {
+  it('keeps a bounded number of keys, and forgets only those that it noted first', () => {
     let sent = 0;
     const notes = new LimitNotes(() => (sent += 1));
-    for (let at = 0; at < 30_000; at += 1) notes.note(`k${at}`, denial({ windowMs: 1_000 }), START_MS);
+    const note = (key: number): void =>
+      notes.note(`k${key}`, denial({ id: 'keys:a1', windowMs: 1_000 }), START_MS);
+    for (let key = 0; key < 30_000; key += 1) note(key);
     expect(sent).toBe(30_000);
+    for (let key = 20_000; key < 30_000; key += 1) note(key);
+    expect(sent).toBe(30_000);
+    note(0);
+    expect(sent).toBe(30_001);
   });
 
   it('each limit of a key has its event', () => {
@@ -307,9 +318,10 @@ describe('limits', () => {
       findKey: (id) => ({ id, name: `key ${id}`, app_id: 'a1' }),
       findApp: () => app,
     });
-    for (const limit of ['of a day', 'of a minute', 'of a day'])
-      events.report({ keyId: 'k1', limit, windowSeconds: 60 });
-    expect(recorded.map(({ data }) => data)).toMatchObject([{ limit: 'of a day' }, { limit: 'of a minute' }]);
+    const limit = 'The limit of 5 requests in 1 minute is used up (endpoint)';
+    for (const limitId of ['endpoint:e1', `endpoint:e2 per header:${'x'.repeat(200)}`, 'endpoint:e1'])
+      events.report({ keyId: 'k1', limitId, limit, windowSeconds: 60 });
+    expect(recorded.map(({ data }) => data)).toMatchObject([{ limit }, { limit }]);
   });
 
   it('all workers make one event of a key, and an app no more than its budget', () => {
@@ -319,12 +331,12 @@ describe('limits', () => {
       findApp: () => app,
     });
     for (let worker = 0; worker < 4; worker += 1)
-      events.report({ keyId: 'k1', limit: 'used up', windowSeconds: 60 });
+      events.report({ keyId: 'k1', limitId: 'keys:a1', limit: 'used up', windowSeconds: 60 });
     expect(recorded).toMatchObject([
       { type: 'limit.reached', app_id: 'a1', subject: { kind: 'token', id: 'k1', name: 'key k1' } },
     ]);
     for (let key = 0; key < 1_000; key += 1)
-      events.report({ keyId: `n${key}`, limit: 'used up', windowSeconds: 60 });
+      events.report({ keyId: `n${key}`, limitId: 'keys:a1', limit: 'used up', windowSeconds: 60 });
     expect(recorded.length).toBe(BURST);
     time.nowMs += EARN_MS;
     paced.tick();

@@ -96,6 +96,27 @@ describe('events', () => {
     ]);
   });
 
+  it('tell of each limit of a key, also where two have the same numbers', async () => {
+    const rate_limit = { enabled: true, requests: 1, window_seconds: 86_400 };
+    const auth = { auth_type: 'api_key', required: true };
+    await createPolicies(gateway, 'several', origin.port, [
+      { path: '/x', policy: { auth, rate_limit } },
+      { path: '/y', policy: { auth, rate_limit } },
+    ]);
+    const key = await createKey(gateway, 'several', { name: 'partner' });
+    for (const path of ['/x', '/x', '/x', '/y', '/y', '/y'])
+      await send(gateway, `/several/v1${path}`, { headers: bearer(key.token) });
+    const events = await until(async () => {
+      const found = await eventsOf('type=limit.reached&app=several');
+      return found.length > 1 && found;
+    });
+    const told = {
+      subject: { id: key.id },
+      data: { limit: 'The limit of 1 requests in 1 day is used up (endpoint)', window_seconds: 86_400 },
+    };
+    expect(events).toMatchObject([told, told]);
+  });
+
   it('tell that a version is deprecated, and that it is called after its sunset', async () => {
     await createService(gateway, 'old', origin.port);
     await gateway.must('POST', `${versionPath('old')}/revisions/r1/endpoints`, { method: 'GET', path: '/x' });

@@ -27,6 +27,8 @@ export { limitHeaderLines };
 export const RATE_LIMITED: ReasonKind<{
   /** Which limit refused. */
   readonly limit: LimitKind;
+  /** Names what is counted together, with the record that set the limit. */
+  readonly id: string;
   /** That set it. */
   readonly level: string;
   readonly requests: number;
@@ -251,8 +253,11 @@ function conclude(
   if (decision.admitted) return undefined;
   const { kind, name, rule } = limiter;
   const { retryAfterSecs } = decision;
-  const data = { limit: kind, level: name, requests: rule.requests, windowMs: rule.windowMs, retryAfterSecs };
-  return { kind: RATE_LIMITED, data };
+  const { id, requests, windowMs } = rule;
+  return {
+    kind: RATE_LIMITED,
+    data: { limit: kind, id, level: name, requests, windowMs, retryAfterSecs },
+  };
 }
 
 /** Keeps the decision for the response's fields: a refusal, else the one with the least remaining. */
