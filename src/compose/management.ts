@@ -270,7 +270,7 @@ export async function listenForManagement(
   try {
     const problem = await unixSocketProblem(path);
     if (problem !== undefined) throw new Error(problem);
-    // The settings are compared as they are written; links may say otherwise.
+    // Paths are compared as text; symbolic links are not resolved.
     const above = folderAbove(path, settings.egress.unixFolders);
     if (above !== undefined)
       throw new Error(
@@ -344,7 +344,9 @@ function checkingCompiler({ settings, limitMemory, clock, egress }: Parts): Poli
   });
 }
 
-/** The workers send their shadow counts before they answer with their metrics, so both calls see every request so far. */
+/**
+ * The workers send their shadow counts before they answer with their metrics, so both calls see every request so far.
+ */
 function shadowReports({ shadowHistory, clock }: Parts, supervisor: Supervisor): ShadowReports {
   return {
     read: async (appId, filter) => {

@@ -1,9 +1,8 @@
 /**
  * Whether the database can be read and written, for health and readiness, and a line in the log whenever that
- * changes. Being read is tried each few seconds, and whenever it is asked for; being written, which costs a wait for
- * the disk, only when it is asked for, or after a write has failed. A database that is merely slow to write is not
- * called sick: only its refusal counts. An answer does not wait for a long write of others: it says what was found
- * last, and the next one has the result.
+ * changes. Reads are tested every few seconds and on request; writes only on request or after a failed write, because
+ * they wait for the disk. Slow writes are no problem of the database; refused writes are. An answer does not wait for a
+ * long write of other callers: it has the last result, and a later answer has the new one.
  */
 import type { Clock } from '../lib/clock.ts';
 import { withTimeout } from '../lib/with-timeout.ts';

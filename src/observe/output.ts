@@ -23,7 +23,10 @@ const RETRY_MS = 10;
 const PIPE_RETRY_MS = 1;
 /** How long `flushSync` waits for a stalled reader. */
 const FLUSH_PATIENCE_MS = 1_000;
-/** Appended lines leave for a pipe half of what it holds at a time: the first piece wakes the reader, the others need not. */
+/**
+ * Appended lines leave for a pipe half of what it holds at a time: the first piece wakes the reader; later ones find it
+ * awake.
+ */
 const PIPE_BATCH_BYTES = 32_768;
 /** Pieces written to a pipe in one event loop tick: as much as a pipe holds. */
 const PIPE_PIECES_MAX = 16;

@@ -1,10 +1,9 @@
 /**
- * Whether a client's certificate leads to a certificate that is trusted (RFC 5280 section 6, without policies and without
- * constraints of names, which are refused): signatures, validity, CA and path length, key usage and purpose, strength of
- * keys and hashes, revocation. The work is bounded, whatever a client sends: so many certificates on a way, and so many
- * looks at a possible issuer. A way is looked for by names first; only one that leads to a trusted certificate has its
- * signatures verified, from there down: before a key of the client's choice is used, a trusted one has vouched for it.
- * Pure.
+ * Whether a client's certificate leads to a certificate that is trusted (RFC 5280 section 6, without policies and
+ * without constraints of names, which are refused): signatures, validity, CA and path length, key usage and purpose,
+ * strength of keys and hashes, revocation. The length of a chain and the number of candidate issuers are limited. A
+ * chain is built by names first; its signatures are verified only once it reaches a trusted certificate, and from the
+ * trusted certificate down, so no client-chosen key is used before a trusted one signed it. Pure.
  */
 import { KEY_USAGE, type Certificate } from './certificate.ts';
 import { isStrongKey } from './signature.ts';
@@ -89,7 +88,7 @@ export function verifyChain(
   return extend([leaf], search) ?? search.refusal ?? { problem: 'unknown_issuer', at: leaf };
 }
 
-/** Its issuer need not be trusted, so the signature of a list that names it is not asked for. */
+/** Its issuer need not be trusted, so the list's signature is not checked. */
 function trustedItself(leaf: Certificate, { revocations = [] }: TrustBundle): VerifiedChain | ChainRefusal {
   const isRevoked = revocations.some((list) => list.issuer === leaf.issuer && list.has(leaf));
   return isRevoked ? { problem: 'revoked', at: leaf } : verified([leaf], Infinity);

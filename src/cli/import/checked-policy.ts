@@ -32,7 +32,7 @@ export function checkedPolicy(parts: Item, node: SourceNode): CheckedPolicy {
     if (error === undefined) return { parts: checked, isWeaker };
     const tokens = tokensOf(error.pointer);
     const [part = ''] = tokens;
-    // One edit of a field can be left out alone; of all else the part means something else then.
+    // One edit of a field can be left out alone; leaving out anything else would change the meaning of the part.
     const edit = part === 'headers' ? tokens.slice(0, 4) : [part];
     node.lost(`has a value that \`${edit.join('.')}\` cannot have: it ${error.detail}`);
     isWeaker ||= PROTECTING.includes(part);

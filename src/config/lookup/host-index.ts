@@ -4,9 +4,8 @@
  * the longest path decides, and a host that has no version for the path leaves the request to the next
  * (docs/explanation/decisions/hosts.md).
  *
- * A look-up asks one map for the name, and one for each length of wildcard that occurs, the latter once for a host that
- * is asked for again: nothing grows with the number of hosts. While no app has hosts, it is the look-up of the paths
- * alone.
+ * A look-up reads one map for the name, and one per wildcard length in use; the result is cached per host. So its cost
+ * does not grow with the number of hosts. While no app has hosts, only the paths are looked up.
  *
  * Changed in place, only by the holder, and never during a look-up: both are synchronous.
  */
@@ -35,7 +34,7 @@ export class HostIndex<V extends Placed> {
   /** How many wildcards have a name of so many labels. */
   readonly #wildcardsByLabels = new Uint32Array(HOST_LABELS_MAX + 1);
 
-  /** By the host as requests write it; of those that a name or wildcard must be looked for. */
+  /** Cached indexes by the host as written in requests. */
   readonly #candidates = new Map<string, readonly VersionIndex<V>[]>();
 
   /**

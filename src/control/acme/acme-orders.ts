@@ -1,8 +1,8 @@
 /**
- * Makes the orders that are due: takes the lease, so that of all gateways on a database one orders, runs a few orders at
- * once, and stores how each ended. Works in ticks of a second; nothing waits for it. A name that failed waits longer each
- * time; a directory that cannot be used makes all names wait, without counting against them. Owns the lease and the
- * orders under way.
+ * Makes the orders that are due: takes the lease, so that only one gateway on a database orders certificates, runs a
+ * few orders at once, and stores how each ended. Works in ticks of a second; nothing waits for it. A name waits longer
+ * after each failure. While the directory cannot be used, all names wait, and this does not count as their failure.
+ * Owns the lease and the orders under way.
  */
 import { timestamp, type Clock } from '../../lib/clock.ts';
 import { randomFraction } from '../../lib/ids.ts';

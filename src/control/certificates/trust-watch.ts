@@ -1,9 +1,9 @@
 /**
- * The certificates that client certificates are verified with: files `<name>.crt` of one folder, with revocation lists in
- * `<name>.crl`. The main thread reads them at the start, and again when one of them changes, is added or removed (checked
- * once a second by time, inode and size) or on request, and hands their text on. A file that cannot be used does not stop
- * the start: it is logged once, what was read of it before stays in use, and reading is retried. A list whose file is gone
- * also stays, until its certificates go: nothing that was revoked becomes valid by a missing file.
+ * The certificates that client certificates are verified with: files `<name>.crt` of one folder, with revocation lists
+ * in `<name>.crl`. The main thread reads them at the start, and again when one of them changes, is added or removed
+ * (checked once a second by time, inode and size) or on request, and hands their text on. A file that cannot be used
+ * does not stop the start: it is logged once, what was read of it before stays in use, and reading is retried. A list
+ * stays in use when its file disappears, until its certificates go, so revoked certificates stay revoked.
  */
 import { join } from 'node:path';
 import { readBoundedFile } from '../../declaration/bounded-file.ts';

@@ -1,12 +1,12 @@
 /**
  * Looks the targets of revisions with discovery up, once for the whole node and each source, again and again, and tells
- * the workers what has changed. No change is a write of the configuration. A look that fails or finds nothing leaves
- * what was found last; found-set.ts says when a smaller set is believed.
+ * the workers what has changed. No change is a write of the configuration. A failed or empty look-up keeps the targets
+ * found last; found-set.ts says when a smaller set is believed.
  *
- * Owns, of each source, the time of the next look and what came of the last. Looks of one source never overlap, begin
- * at random times of their interval, and are bounded in number (lane.ts); due looks beyond the bound wait, and one that
- * waits for long makes its source stale. Messages to the
- * workers are bounded too: one is under way at a time, and what changes meanwhile is joined into the next.
+ * Owns the time of each source's next look-up and the result of its last one. Look-ups of one source never overlap,
+ * begin at random times of their interval, and are bounded in number (lane.ts). Due look-ups beyond the bound wait; a
+ * source whose look-up waits for long becomes stale. One message to the workers is under way at a time; later changes
+ * are joined into the next.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { randomFraction } from '../../lib/ids.ts';
@@ -165,7 +165,7 @@ export class DiscoveryWatch {
     this.#fileLane.tick();
   }
 
-  /** What waits for its turn, or for a file system that does not answer, is as little looked up as what fails. */
+  /** A source that waits for its turn or for the file system counts as failed. */
   #noteOverdue(watched: Watched, nowMs: number): void {
     const { clock, log } = this.#deps;
     const limitMs = Math.max(OVERDUE_MS, OVERDUE_PAUSES * watched.pauseMs);

@@ -1,8 +1,8 @@
 /**
  * Sends what waits for one webhook, in order, as the holder of its lease: first dead letters that are to be sent again,
- * then events after the last that is done. Ends when nothing is left or the receiver fails; when it is tried again is
- * stored with the webhook. Progress is stored several times a second, so a gateway that is killed leaves some events to
- * be sent again, with the same ids.
+ * then the events after the last one delivered. Ends when nothing is left or the receiver fails; the time of the next
+ * try is stored with the webhook. Progress is stored several times a second. After a gateway was killed, some events
+ * are therefore sent again, with the same ids.
  */
 import { timestamp, type Clock } from '../../lib/clock.ts';
 import { randomFraction } from '../../lib/ids.ts';
@@ -215,7 +215,7 @@ export class WebhookLane {
 const UNREADABLE_SECRET =
   'its secret cannot be read: it was encrypted with another key, or is damaged; rotate it';
 
-/** The request of Standard Webhooks: signed with the secret, and the one before while that is valid. */
+/** The request of Standard Webhooks: signed with the current secret, and the previous one while it is valid. */
 export function signedPost(
   webhook: StoredWebhook,
   event: GatewayEvent,

@@ -2,7 +2,7 @@
  * Lets recorded requests authenticate without their credentials: each recorded credential has a stand-in, which is sent
  * in its field, and which the directory of keys and the verifiers of tokens here recognise. A key is looked up as it is
  * in the configuration that is asked; a JWT that was verified counts as verified, and is only held against issuer and
- * audience. What a credential would be worth that no policy asked for when it was recorded is unknown: `wasGuessed`.
+ * audience. If no policy had asked for a credential when it was recorded, its validity is unknown (`wasGuessed`).
  */
 import type { StoredApiKey } from '../../model/resources.ts';
 import { API_KEY_PREFIX, createToken, SECRET_BYTES, tokenDigest } from '../../model/token.ts';
@@ -17,8 +17,8 @@ import type { Identity, JwtVerifiers } from '../../policy/parts/auth/jwt/jwt-ver
 import type { Credential, VerifiedToken } from '../traffic/traffic-record.ts';
 
 /**
- * Of a recorded request that came over TLS: whether it had a certificate is not known, so one is looked at. An object for
- * each request, since policies remember what they have decided about one.
+ * It is not recorded whether a TLS request had a certificate, so one is assumed. One object per request, because
+ * policies cache their decision on it.
  */
 export function recordedTls(): ClientTls {
   return { serverName: '', askedFor: { has: () => true }, certificates: [Buffer.alloc(0)] };

@@ -31,7 +31,7 @@ export interface ReplayResult {
   /** Start of the earliest that was tried, Unix milliseconds; undefined without one. */
   readonly sinceMs: number | undefined;
   readonly changed: number;
-  /** Not among `changed`: what the planned configuration asks for was not recorded. */
+  /** Excluded from `changed`: the record lacks a value that the planned configuration needs. */
   readonly undecided: number;
   readonly groups: readonly ReplayGroup[];
   readonly groups_total: number;

@@ -254,12 +254,12 @@ export const LEVELS: Readonly<Record<LevelName, Level>> = {
   }),
 };
 
-/** Also when a deprecated version was deprecated, which the gateway sets itself where it is left out. */
+/** Includes `deprecated_at`, which the gateway sets when it is left out. */
 function writableVersion(version: Version): Item {
   return { ...versions.writable(version), deprecated_at: version.deprecated_at };
 }
 
-/** Only one form of the targets: the short one for the one target that it can say. With a file, the port goes with it. */
+/** One form of the targets: the short form if there is exactly one plain target; with a file, the port is included. */
 function writableRevision(revision: Revision): Item {
   const { targets: _targets, discovery, ...single } = revisions.writable(revision);
   if (!revision.targets && !revision.discovery) return single;
@@ -286,7 +286,7 @@ function ownLabel({ name, id }: StoredApiKey): string {
   return `${name} (${id.slice(-6)})`;
 }
 
-/** The labels of an app's keys in a dump: the name, or the name with the end of the id where several keys share it. */
+/** The labels of an app's keys in a dump: the name; with the end of the id if several keys share it. */
 export function labelKeys(keys: readonly StoredApiKey[]): Map<string, StoredApiKey> {
   const counts = new Map<string, number>();
   for (const { name } of keys) counts.set(name, (counts.get(name) ?? 0) + 1);

@@ -1,10 +1,10 @@
 /**
  * Signed-in browsers: makes sessions, finds them by the value of their cookie, ends and removes them. Only a hash of
- * the value is stored. A session has the role that its admin token has now and ends with it; one of GATEWAY_ADMIN_TOKEN
- * ends when that is another one.
+ * the value is stored. A session has the role that its admin token has now and ends with it; a session of
+ * GATEWAY_ADMIN_TOKEN ends when that token changes.
  *
- * Owns when each session was last used here: the database is told at intervals, so that a read is no write. Sessions
- * are no configuration: they make no config version and are in no backup.
+ * Owns when each session was last used here. That time is written to the database at intervals only, so that not every
+ * read causes a write. Sessions are no configuration: they make no config version and are in no backup.
  */
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { withBudget } from '../../lib/deadline-budget.ts';
@@ -34,7 +34,7 @@ export interface SessionsDependencies {
   readonly settings: SessionSettings;
   /** GATEWAY_ADMIN_TOKEN. */
   readonly adminToken: string | undefined;
-  /** Cookies of no session, of one address; 0: any number. */
+  /** Unknown cookies that one address may send per minute; 0: unlimited. */
   readonly failuresPerMinute: number;
   /** undefined: no OpenID provider. */
   readonly oidc: OidcSettings | undefined;
@@ -292,7 +292,7 @@ export class Sessions {
     if (storedMs + this.#useIntervalMs > nowMs) return;
     this.#storedUseMs.set(id, nowMs);
     const { repository, log } = this.#deps;
-    // Not waited for: a read must not wait for the database's one writer.
+    // Not awaited: a read must not wait for the writer.
     void withBudget(undefined, () =>
       repository.write(async (writer) => {
         await writer.recordSessionUse(id, timestamp(nowMs));

@@ -1,7 +1,7 @@
 /**
  * What a change of an app's configuration means to its endpoints: every route before and after, and where their
- * effective policies differ, with the level that sets each part. A change of a key is told by the endpoints that
- * treat its callers differently. Pure; compares plain records, of which untouched versions are the same objects.
+ * effective policies differ, with the level that sets each part. A changed key is reported by the endpoints that now
+ * treat its callers differently. Pure; compares plain records, in which untouched versions are the same objects.
  */
 import { isDeepStrictEqual } from 'node:util';
 import type { AppTree, ConfigChange, RevisionTree, VersionTree } from '../../model/config.ts';

@@ -1,8 +1,8 @@
 /**
- * Seconds for time series, which never go back. When the wall clock is put back by more than a moment, the seconds go
- * on and those before are told as that much earlier, so that the latest are always told by the clock as it is now. The
- * difference is a number of whole minutes, which keeps minutes at their places. A clock that jumps ahead, or a machine
- * that slept, leaves a gap.
+ * Seconds for time series, which never go back. When the wall clock is put back by more than a moment, the seconds keep
+ * increasing, and earlier ones are reported shifted back: the latest second always agrees with the present wall clock.
+ * The shift is a number of whole minutes, so that a second keeps its place in its minute. A clock that jumps ahead, or
+ * a machine that slept, leaves a gap.
  */
 
 /** A clock that is put back by less stands still instead. */

@@ -1,7 +1,7 @@
 /**
- * The targets of one revision as one worker balances them: chooses a target for each attempt, and ejects those that
- * fail. States are in memory that all workers share (target-state.ts); owned here are the turns of the round-robin and
- * scratch memory. Replaced with the revision; what is counted stays with the targets.
+ * The targets of one revision as one worker balances them: chooses a target for each attempt, and ejects targets that
+ * fail. Owns the round-robin state and scratch memory; the states of targets are in memory that all workers share
+ * (target-state.ts). A new revision gets a new group, and the targets keep their counts.
  */
 import type { CompiledTarget, CompiledTargets, TargetsSlot } from '../../config/types.ts';
 import { createChoosers, type TargetChoosers } from './target-choosers.ts';
@@ -118,7 +118,8 @@ export class TargetGroup implements TargetView, TargetsSlot {
   }
 
   /**
-   * The target of a further attempt: one that was not tried, if possible one that has not failed since its last success.
+   * The target of a further attempt: one that was not tried, if possible one that has not failed since its last
+   * success.
    * @param tried indexes of targets that have failed the request
    * @returns undefined if all in service have been tried
    */
@@ -136,7 +137,9 @@ export class TargetGroup implements TargetView, TargetsSlot {
     return this.#chooseAmong(avoided, this.#all) ?? this.#chooseAmong(tried, this.#all);
   }
 
-  /** An attempt has failed: counts it, and ejects the target if that was one too many. @returns whether it is ejected */
+  /**
+   * An attempt has failed: counts it, and ejects the target if that was one too many. @returns whether it is ejected
+   */
   failed(index: number): boolean {
     const state = this.stateOf(index);
     const { ejection } = this.compiled.balancing;

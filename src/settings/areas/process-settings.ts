@@ -59,7 +59,7 @@ export const PROCESS_SETTINGS = {
     { min: 1, max: 100_000 },
     {
       default: 500,
-      description: 'Of more requests in a second, an even sample of so many is kept.',
+      description: 'If more requests arrive in a second, an evenly spread sample of this many is kept.',
     },
   ),
   GATEWAY_STATS__MAX_BYTES: integer(

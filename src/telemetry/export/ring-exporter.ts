@@ -1,7 +1,7 @@
 /**
- * Exports what threads have put into their rings, spans or log records, one request at a time, each of what has come
- * meanwhile. Items of an export that failed are lost and counted; the rings are bounded, so a collector that is slow,
- * dead or refuses costs no more memory than they have.
+ * Exports what threads have put into their rings, spans or log records: one request at a time, with all items that
+ * arrived since the last. Items of a failed export are lost and counted. The rings are bounded, so a collector that is
+ * slow, dead or refuses costs no more memory than they have.
  */
 import { systemClock } from '../../lib/clock.ts';
 import { BatchReader, type BatchRing } from '../ring/batch-ring.ts';
@@ -16,7 +16,9 @@ import { RingBody } from './ring-body.ts';
 const REQUEST_BYTES_MAX = 1_966_080;
 /** From one export to the next, so that small batches go together. */
 const INTERVAL_MS = 1_000;
-/** After a failure, an export without items asks the collector so often, so that the failure is not told for ever. */
+/**
+ * After a failure, the exporter probes the collector at this interval, so that the failure is cleared when it recovers.
+ */
 const PROBE_MS = 30_000;
 
 export interface RingExporterOptions {

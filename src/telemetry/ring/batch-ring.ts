@@ -14,8 +14,8 @@ const HEADER_BYTES = 8;
 const BACK_TO_START = -1;
 const RING_BYTES_MIN = 1_024;
 /**
- * With so many bytes waiting, or a quarter of the ring, the reader should not wait any longer. Twice what an export
- * takes: as much comes while one is sent.
+ * When this many bytes wait, or a quarter of the ring, the reader should not wait any longer. Twice an export, because
+ * the same amount arrives while one is sent.
  */
 const FILLING_BYTES = 3_145_728;
 
@@ -149,7 +149,7 @@ export class BatchReader {
     return taken;
   }
 
-  /** What `take` would take. To take just that, later and in parts, `bytesMax` is what is left of its bytes. */
+  /** The bytes that `take` would return; pass them as `bytesMax` to read the same batches later, in parts. */
   measure(bytesMax: number): Taken {
     const { items, bytes } = this.#walk(bytesMax, () => undefined);
     return { items, bytes };

@@ -1,7 +1,7 @@
 /**
  * Parts of spans that many exchanges share, as the bytes that are sent: what follows from route, method, status and
- * protocol; from the target; from the host and the configuration. Owns them; what clients could make many of is
- * bounded.
+ * protocol; from the target; from the host and the configuration. Owns them; their number is bounded where clients
+ * control the number of values.
  */
 import type { Caller } from '../../policy/stage.ts';
 import type { ExchangeView } from '../../proxy/interfaces/exchange-view.ts';

@@ -1,7 +1,7 @@
 /**
  * `POST /config/explain`: how a request would go at other config versions, without serving them. The request is
- * described, or that of a recorded exchange, whose credential counts as whose it was. Everything runs in the thread
- * that tries configurations.
+ * described, or that of a recorded exchange, whose caller counts as authenticated. Everything runs in the thread that
+ * tries configurations.
  */
 import { Type, type Static } from 'typebox';
 import { TrialFailed, type ExplainOn, type TriedRequest } from '../../../explain/access.ts';

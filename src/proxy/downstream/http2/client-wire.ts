@@ -1,12 +1,11 @@
 /**
  * The frames of one client's HTTP/2 connection, as its server (RFC 9113): streams by their numbers, settings of both
- * sides, and flow control. Of what the client breaks, some ends a stream and some the connection (section 5.4), as the
- * RFC says. The window of a stream is given back as its request is passed on; that of the connection at once, so that
- * streams that wait do not block others, up to a bound for what all of them hold
- * (request-window.ts).
+ * sides, and flow control. Errors end a stream or the connection (section 5.4). A stream's window is returned when its
+ * request bytes are forwarded, the connection's at once: so a stream that waits does not block the others.
+ * request-window.ts limits the bytes that all streams together hold.
  *
- * Owns the open streams, the last ones that were closed, the windows of streams, the settings of the client, and which streams wait
- * to send.
+ * Owns the open streams, the numbers of the streams closed last, the windows of streams, the settings of the client,
+ * and the list of streams that wait to send.
  */
 import { FrameReader, type FrameReceiver } from '../../../http/http2/frame-reader.ts';
 import {

@@ -1,8 +1,8 @@
 /**
- * One exchange over HTTP/2: a stream (RFC 9113 section 5) of a session that other exchanges share. Waits for the session
- * if it is not ready, sends the request, and passes the response on as UpstreamConnection does: the head through the same
- * parser, the body as it is read, trailers as lines. Owns what is known of the response's end, so that a part is never
- * taken for the whole.
+ * One exchange over HTTP/2: a stream (RFC 9113 section 5) of a session that other exchanges share. Waits for the
+ * session if it is not ready, sends the request, and passes the response on as UpstreamConnection does: the head
+ * through the same parser, the body as it is read, trailers as lines. Owns what is known of the response's end, so that
+ * a part is never taken for the whole.
  *
  *   waiting (session) → ready → sent → done
  *
@@ -44,7 +44,7 @@ export interface StreamHost {
 /** Finds a session for a stream. @returns whether it is ready; otherwise `onReady` or `onHostLost` follows */
 export type FindHost = (stream: BackendStream) => boolean;
 
-/** How often a stream that has sent nothing moves to another session, because its own has ended. */
+/** How many times a stream that has sent nothing may move to another session after its own ended. */
 const MOVES_MAX = 3;
 
 export class BackendStream implements Upstream, WireStream {

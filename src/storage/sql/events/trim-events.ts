@@ -1,7 +1,7 @@
 /**
- * Removes events, a limited number in one transaction: those that are too old, and, where there are too many, those of
- * the types that have most, so that what comes often leaves what is rare its room. What a webhook still waits for
- * becomes a dead letter of it first, unless it is switched off.
+ * Removes events, a limited number in one transaction: those that are too old and, when there are too many, those of
+ * the types with the most events, so that frequent types do not displace rare ones. An event that an enabled webhook
+ * still waits for becomes one of its dead letters first.
  */
 import { sql, type Kysely } from 'kysely';
 import { matchesType } from '../../../model/events/events.ts';
@@ -15,8 +15,8 @@ const TRIMMED_AT_ONCE = 500;
 const HEX_OF_TIME = 12;
 const TOO_OLD = 'It was not delivered before its age or the number of events removed it';
 /**
- * Names of rows of key_sweep that hold the last id of a type that was removed to make room; the type follows. No sweep
- * over keys has a name that begins so.
+ * Names of rows of key_sweep that hold the last id of a type that was removed to make room; the type follows. Names
+ * of key sweeps never begin this way.
  */
 const ROOM_MADE = 'events ';
 
