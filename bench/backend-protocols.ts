@@ -11,7 +11,9 @@ import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import type * as ProxySupport from '../test/support/proxy.ts';
 
-/** `small`: GET, and 100 bytes come back. `body`: POST of 4 KiB. `call`: POST of 20 bytes, the response has trailers. */
+/**
+ * `small`: GET, and 100 bytes come back. `body`: POST of 4 KiB. `call`: POST of 20 bytes, the response has trailers.
+ */
 const LOADS = ['small', 'body', 'call'] as const;
 type LoadName = (typeof LOADS)[number];
 const PROTOCOLS = ['http1', 'h2'] as const;

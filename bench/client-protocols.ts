@@ -1,9 +1,9 @@
 /**
  * CPU time of the gateway for a request of HTTP/2 clients: `node bench/client-protocols.ts [checkout …] [--rounds 9]
- * [--requests 20000] [--clients 10] [--streams 10] [--load small] [--backend h2]`. One worker's traffic path in a process
- * of its own for each checkout, the backends of backend-protocols.ts in another, and h2load without TLS as the client.
- * Loads, backends and checkouts take turns in rounds, and the medians count, so that a machine that others use disturbs
- * all of them alike. A checkout is a folder with its own `src`, `test` and a `node_modules` link.
+ * [--requests 20000] [--clients 10] [--streams 10] [--load small] [--backend h2]`. One worker's traffic path in a
+ * process of its own for each checkout, the backends of backend-protocols.ts in another, and h2load without TLS as the
+ * client. Loads, backends and checkouts take turns in rounds, and the medians count, so that a machine that others use
+ * disturbs all of them alike. A checkout is a folder with its own `src`, `test` and a `node_modules` link.
  */
 import { fork, type ChildProcess } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -13,7 +13,9 @@ import { parseArgs } from 'node:util';
 import { requireProgram, run } from '../test/support/programs/programs.ts';
 import type * as ProxySupport from '../test/support/proxy.ts';
 
-/** `small`: GET, and 100 bytes come back. `body`: POST of 4 KiB. `call`: POST of 20 bytes, the response has trailers. */
+/**
+ * `small`: GET, and 100 bytes come back. `body`: POST of 4 KiB. `call`: POST of 20 bytes, the response has trailers.
+ */
 const BODIES = { small: 0, body: 4096, call: 20 } as const;
 type LoadName = keyof typeof BODIES;
 const BACKENDS = ['http1', 'h2'] as const;

@@ -1,10 +1,9 @@
 /**
  * This checkout against others, for before and after: `node bench/compare.ts <checkout …> [--load policy] [--rounds 9]
  * [--seconds 3] [--nginx]`. Loads as in bench/profile.ts, also several, such as `keys-few,keys`, to see what one costs
- * above the other; with `--nginx`, nginx does the same beside them. Prints
- * figures and ratios to the first one; writes nothing.
- * A folder with its own `src` and a `node_modules` link is checkout enough; one with `scripts/build.ts` runs as a bundle,
- * as `npm start` runs it.
+ * above the other; with `--nginx`, nginx does the same beside them. Prints figures and ratios to the first one; writes
+ * nothing. A folder with its own `src` and a `node_modules` link is checkout enough; one with `scripts/build.ts` runs
+ * as a bundle, as `npm start` runs it.
  */
 import { basename, resolve } from 'node:path';
 import { parseArgs } from 'node:util';

@@ -8,8 +8,8 @@
  *   Default: 5 rounds; medians.
  *
  * Columns: `kB` and `requests` of a first visit, as transferred; `drawn` is the first contentful paint; `usable` is
- * when the page shows its records and the last task of more than 50 ms before that has ended; `again` is that for a second
- * visit. Milliseconds from the start of the navigation.
+ * when the page shows its records and the last task of more than 50 ms before that has ended; `again` is that for a
+ * second visit. Milliseconds from the start of the navigation.
  */
 import type { BrowserContext } from 'playwright-core';
 import { median } from '../test/support/measure/stats.ts';

@@ -1,9 +1,9 @@
 /**
- * Runs contestants against each other: all are started, each is warmed up, then they take turns for a number of
- * rounds, so that whatever else the machine does hits all alike. What counts is the median over the rounds; of a ratio, that of
- * the ratios within each round, which a machine that is slow for a while does not change. Where the
- * machine is a virtual one and its host takes the processors away in the middle of a round, another round is run, and
- * those count in which it took least: chosen by that alone, not by what was measured.
+ * Runs contestants against each other: all are started, each is warmed up, then they take turns for a number of rounds,
+ * so that whatever else the machine does hits all alike. What counts is the median over the rounds; of a ratio, that of
+ * the ratios within each round, which a machine that is slow for a while does not change. Where the machine is a
+ * virtual one and its host takes the processors away in the middle of a round, another round is run, and those count in
+ * which it took least: chosen by that alone, not by what was measured.
  */
 import { CORES, type Cores } from './cores.ts';
 import { runLoad, tryOnce, type Load, type LoadResult } from './load.ts';

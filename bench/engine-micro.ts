@@ -4,9 +4,10 @@
  * thread and without a kernel: sockets are replaced by memory (engine-sockets.ts), on both sides. What Node.js and the
  * system do around a read and a write is not in the figures.
  *
- * Made for a machine that others use: short batches by the wall clock (CPU time is counted in ticks that are longer), of
- * which the fastest and the lower quartile are shown, and several checkouts take turns, each in a process of its own. Also what a request allocates, from batches in which nothing was
- * collected. A folder with its own `src`, `test` and a `node_modules` link is checkout enough.
+ * Made for a machine that others use: short batches by the wall clock (CPU time is counted in ticks that are longer),
+ * of which the fastest and the lower quartile are shown, and several checkouts take turns, each in a process of its
+ * own. Also what a request allocates, from batches in which nothing was collected. A folder with its own `src`, `test`
+ * and a `node_modules` link is checkout enough.
  */
 import { spawnSync } from 'node:child_process';
 import { ftruncateSync, mkdtempSync, openSync } from 'node:fs';
@@ -34,12 +35,11 @@ import { MemoryClient, memoryBackends, type BackendSide } from './engine-sockets
 
 /**
  * `changing` is `pass` with fields that are never those of the message before, on neither side. `logged` is `policy`
- * with a line of the access log for each request, which goes to a file; `watched` is `policy` while a console shows live
- * traffic, so many requests in a second as it asks for, and `sampled` and `traced` are `policy` with 1 % and all of the
- * traces kept. `hosts` and `wildcards` are `pass` to one of
- * 10,000 apps of the same path, each with a host or a wildcard of its own. `targets`, `turns` and `hash` are `pass` over
- * 100 targets, by each of the algorithms (by `hash`, each client has a key of its own; `hot` is `hash` with one key for
- * all), `few` over three.
+ * with a line of the access log for each request, which goes to a file; `watched` is `policy` while a console shows
+ * live traffic, so many requests in a second as it asks for, and `sampled` and `traced` are `policy` with 1 % and all
+ * of the traces kept. `hosts` and `wildcards` are `pass` to one of 10,000 apps of the same path, each with a host or a
+ * wildcard of its own. `targets`, `turns` and `hash` are `pass` over 100 targets, by each of the algorithms (by `hash`,
+ * each client has a key of its own; `hot` is `hash` with one key for all), `few` over three.
  */
 const LOADS = [
   'pass',

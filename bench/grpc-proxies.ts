@@ -1,7 +1,8 @@
 /**
- * Calls of gRPC through Headgate, nginx (`grpc_pass`) and HAProxy in one run: processor time of each proxy per call. The
- * load is h2load, the backend nghttpd, which answers every call with one message and its status in trailers; all over
- * TCP without TLS. One worker each. Rounds alternate, and the median of each counts, so that a busy machine burdens all.
+ * Calls of gRPC through Headgate, nginx (`grpc_pass`) and HAProxy in one run: processor time of each proxy per call.
+ * The load is h2load, the backend nghttpd, which answers every call with one message and its status in trailers; all
+ * over TCP without TLS. One worker each. Rounds alternate, and the median of each counts, so that a busy machine
+ * burdens all.
  *
  *   sh scripts/run.sh bench/grpc-proxies.ts [--rounds 5] [--calls 20000]
  */

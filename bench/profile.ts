@@ -1,8 +1,8 @@
 /**
- * Where the time of a proxied request goes: `node bench/profile.ts [policy|pass|bodies|download|keys|routes|…] [seconds]`. Starts
- * Headgate with V8's sampling profiler on, loads it as the workload of that name does, and prints the functions with
- * the most time of their own in the worker thread, in percent of the time that it was not idle. The profile itself is
- * kept beside the bench's results for a viewer (`*.cpuprofile`).
+ * Where the time of a proxied request goes: `node bench/profile.ts [policy|pass|bodies|download|keys|routes|…]
+ * [seconds]`. Starts Headgate with V8's sampling profiler on, loads it as the workload of that name does, and prints
+ * the functions with the most time of their own in the worker thread, in percent of the time that it was not idle. The
+ * profile itself is kept beside the bench's results for a viewer (`*.cpuprofile`).
  */
 import { mkdirSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { basename, join } from 'node:path';

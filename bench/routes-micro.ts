@@ -5,11 +5,11 @@
  *
  *     node bench/routes-micro.ts [seconds]
  *
- * What a request costs beyond the first ten routes is waiting for memory. So that these are as cold as in a worker, where
- * the rest of the request passes through the caches, some memory is read after each. The cases take turns in batches,
- * so short that many are not disturbed where others use the machine too: each serves every route once, in a few
- * milliseconds, which is less than what the system's counts of CPU time can tell apart, so that it is the clock that is
- * read. The best and the twentieth part are printed, and what the latter is above ten endpoints.
+ * What a request costs beyond the first ten routes is waiting for memory. So that these are as cold as in a worker,
+ * where the rest of the request passes through the caches, some memory is read after each. The cases take turns in
+ * batches, so short that many are not disturbed where others use the machine too: each serves every route once, in a
+ * few milliseconds, which is less than what the system's counts of CPU time can tell apart, so that it is the clock
+ * that is read. The best and the twentieth part are printed, and what the latter is above ten endpoints.
  */
 import { systemClock } from '../src/lib/clock.ts';
 import { WorkerMetrics } from '../src/observe/metrics.ts';

@@ -6,7 +6,7 @@
  *   <workload …>    ids, or beginnings of ids; all without any
  *   --rounds N      interleaved rounds per workload (default 5)
  *   --seconds S     length of a round for each contestant (default 5)
- *   --warm-up S     load for each contestant before the rounds (default 10): code that is compiled while it runs needs it
+ *   --warm-up S     load for each contestant before the rounds (default 10), in which V8 compiles the code
  *   --quick         one short round and small configurations: shows that everything works, measures and writes nothing
  *   --list          the workloads
  */

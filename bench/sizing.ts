@@ -120,7 +120,9 @@ const POLICIES: readonly Policy[] = [
   { name: 'request, with a body of 16 KiB', path: '/body', policy: {}, bodyBytes: 16 * KIB },
 ];
 
-/** Median over rounds, of the processor time of all threads of the gateway; the access log is on, as it is by default. */
+/**
+ * Median over rounds, of the processor time of all threads of the gateway; the access log is on, as it is by default.
+ */
 async function processorTime(originPort: number): Promise<void> {
   const gateway = await startGateway();
   await createService(gateway, 'shop', originPort);

@@ -1,8 +1,8 @@
 /**
  * What traces cost a request, of the whole process: `node bench/traces.ts [checkout …] [--cases off,sampled,all,dead]
- * [--rounds 9] [--seconds 2]`. The load of `policy`, without traces, with 1 % and all of them kept, and with all of them
- * kept for a collector that is dead, hangs or refuses. The others run beside the load. Prints
- * figures and ratios to the first case of the first checkout; writes nothing.
+ * [--rounds 9] [--seconds 2]`. The load of `policy`, without traces, with 1 % and all of them kept, and with all of
+ * them kept for a collector that is dead, hangs or refuses. The others run beside the load. Prints figures and ratios
+ * to the first case of the first checkout; writes nothing.
  */
 import { basename, join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';

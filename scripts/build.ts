@@ -6,8 +6,9 @@
  *                        and bundled.json: the folders of the packages that are in it, for their licences
  *
  * Nothing is minified: stacks name what they named before. But each thread keeps the text of what it runs, so comments
- * are left out, except licences, and all is ASCII: of a text with one other letter, two bytes are kept for every letter.
- * The API explorer stays outside, as it reads files of its own packages; it is loaded only where it is switched on.
+ * are left out, except licences, and all is ASCII: of a text with one other letter, two bytes are kept for every
+ * letter. The API explorer stays outside, as it reads files of its own packages; it is loaded only where it is switched
+ * on.
  */
 import { copyFileSync, writeFileSync } from 'node:fs';
 import { join, relative, resolve } from 'node:path';

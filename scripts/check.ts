@@ -1,7 +1,7 @@
 /**
- * Everything that a change must pass: types, lint, format, layering, words and docs, two at a time, then tests. Stops at
- * the first step that fails and shows its output; the last line gives the numbers of passed and failed tests. Files whose
- * tests fail are run once more, alone.
+ * Everything that a change must pass: types, lint, format, layering, words and docs, two at a time, then tests. Stops
+ * at the first step that fails and shows its output; the last line gives the numbers of passed and failed tests. Files
+ * whose tests fail are run once more, alone.
  *
  *   check.ts                 all of it
  *   check.ts --no-tests      all but the tests

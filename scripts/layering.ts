@@ -1,10 +1,11 @@
 /**
- * Runs the rules of layering-rules.ts over all TypeScript files of the gateway, those of tree-rules.ts over src/, and
- * those of console-rules.ts over the console.
- * Exits with 1 when a rule is broken.
+ * Runs the rules of layering-rules.ts over all TypeScript files of the gateway, those of tree-rules.ts over src/, those
+ * of console-rules.ts over the console, and those of comment-rules.ts over all of these. Exits with 1 when a rule is
+ * broken.
  */
-import { globSync, readFileSync } from 'node:fs';
+import { existsSync, globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { checkComments } from './comment-rules.ts';
 import { checkConsoleSource } from './console-rules.ts';
 import { checkSource, isTestFile } from './layering-rules.ts';
 import { checkTree } from './tree-rules.ts';
@@ -14,10 +15,13 @@ const paths = globSync('{src,test,scripts,bench}/**/*.ts', { cwd: root }).sort()
 const sources = new Map(paths.map((path) => [path, readFileSync(join(root, path), 'utf8')]));
 const program = [...sources].filter(([path]) => path.startsWith('src/') && !isTestFile(path));
 const consolePaths = globSync('console/src/**/*.{ts,tsx}', { cwd: root }).sort();
+const consoleSources = consolePaths.map((path) => [path, readFileSync(join(root, path), 'utf8')] as const);
+const exists = (path: string): boolean => existsSync(join(root, path));
 const violations = [
   ...[...sources].flatMap(([path, source]) => checkSource(path, source)),
   ...checkTree(new Map(program)),
-  ...consolePaths.flatMap((path) => checkConsoleSource(path, readFileSync(join(root, path), 'utf8'))),
+  ...consoleSources.flatMap(([path, source]) => checkConsoleSource(path, source)),
+  ...[...sources, ...consoleSources].flatMap(([path, source]) => checkComments(path, source, exists)),
 ];
 for (const { path, line, message } of violations) process.stdout.write(`${path}:${line} ${message}\n`);
 process.stdout.write(`${paths.length + consolePaths.length} files, ${violations.length} violations\n`);

@@ -1,6 +1,6 @@
 /**
- * The rules about the tree as a whole: no import cycle, types included; no two source files with one name; and few files
- * in one folder. Pure: takes the sources as text; layering.ts runs it over src/.
+ * The rules about the tree as a whole: no import cycle, types included; no two source files with one name; and few
+ * files in one folder. Pure: takes the sources as text; layering.ts runs it over src/.
  */
 import { posix } from 'node:path';
 import { importsOf, type Violation } from './layering-rules.ts';

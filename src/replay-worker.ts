@@ -2,7 +2,7 @@
  * The program of a thread that tries configurations that are not in force: it replays recorded requests on a planned
  * one, and explains a described request on an earlier one. It has the policies and the engine of a proxy worker
  * (worker.ts), but listens nowhere, sends nothing to backends, and only looks at counters. Lives for one task of the
- * main thread (control/trial-thread.ts).
+ * main thread (control/trial/trial-thread.ts).
  */
 import { lookup } from 'node:dns/promises';
 import { parentPort, workerData } from 'node:worker_threads';

@@ -1,7 +1,7 @@
 /**
- * The program of the thread that exports: takes spans and log records from the memory that it shares with other threads,
- * and readings of the metrics from the main thread, and sends them to a collector, so that neither proxy workers nor the
- * main thread wait for one. Exists only where a collector is set.
+ * The program of the thread that exports: takes spans and log records from the memory that it shares with other
+ * threads, and readings of the metrics from the main thread, and sends them to a collector, so that neither proxy
+ * workers nor the main thread wait for one. Exists only where a collector is set.
  */
 import { parentPort, workerData } from 'node:worker_threads';
 import { Collector } from './telemetry/export/collector.ts';

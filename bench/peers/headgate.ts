@@ -102,8 +102,8 @@ async function untilExists(path: string): Promise<void> {
 }
 
 /**
- * As `npm start` does, from the bundle. From the sources where Node.js is to have arguments of its own. Another checkout
- * may be less than a whole one: it has a bundle made of it where it can make one.
+ * As `npm start` does, from the bundle. From the sources where Node.js is to have arguments of its own. Another
+ * checkout may be less than a whole one: it has a bundle made of it where it can make one.
  */
 function commandOf({ checkout, nodeArguments = [] }: HeadgateOptions): readonly string[] {
   if (checkout === undefined && nodeArguments.length === 0) return ['sh', join(CHECKOUT, 'scripts/start.sh')];

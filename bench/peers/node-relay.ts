@@ -1,9 +1,9 @@
 /**
  * A peer that marks the floor for any proxy in Node.js: it passes bytes on between two sockets and looks at none of
- * them, with the ways of reading and writing that were found to be the cheapest (docs/explanation/decisions/sockets.md): one
- * shared buffer for all reads, text straight to the handle, all writes of a turn at its end; what is larger goes at once
- * and from where it was read. What Headgate takes above it is Headgate's own; what it takes above nginx is Node.js. It
- * has no back-pressure and no care for errors.
+ * them, with the ways of reading and writing that were found to be the cheapest
+ * (docs/explanation/decisions/sockets.md): one shared buffer for all reads, text straight to the handle, all writes of
+ * a turn at its end; what is larger goes at once and from where it was read. What Headgate takes above it is Headgate's
+ * own; what it takes above nginx is Node.js. It has no back-pressure and no care for errors.
  */
 import * as net from 'node:net';
 

@@ -1,10 +1,11 @@
 /**
  * How leases behave at a size that no test machine has: `node bench/sim/leases.ts [--nodes 100] [--rate 1000000]
- * [--seconds 5]`. The nodes run the gateway's own code (src/limits/shared/leased-store.ts with its sizes of portions) in
- * virtual time against a simulated store and network; every request is simulated. One counter has all the traffic,
+ * [--seconds 5]`. The nodes run the gateway's own code (src/limits/shared/leased-store.ts with its sizes of portions)
+ * in virtual time against a simulated store and network; every request is simulated. One counter has all the traffic,
  * which is the worst case: with many counters their calls spread.
  *
- * Prints for each scenario what was admitted of the limit, how many round trips there were, and how long requests waited.
+ * Prints for each scenario what was admitted of the limit, how many round trips there were, and how long requests
+ * waited.
  */
 import { parseArgs } from 'node:util';
 import { LeasedLimitStore } from '../../src/limits/shared/leased-store.ts';

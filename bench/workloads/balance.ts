@@ -1,7 +1,7 @@
 /**
- * Requests spread over 3, 10 and 100 targets, of which every third is five times as slow (peers/unequal-origin.ts): what
- * the slow ones cost the clients by each way of choosing, and whether the turns give each target its share. nginx and
- * HAProxy choose in the same run, each in its own terms.
+ * Requests spread over 3, 10 and 100 targets, of which every third is five times as slow (peers/unequal-origin.ts):
+ * what the slow ones cost the clients by each way of choosing, and whether the turns give each target its share. nginx
+ * and HAProxy choose in the same run, each in its own terms.
  */
 import { join } from 'node:path';
 import { figuresOf, inTurn, measureRound, quietRounds, type Figures, type Round } from '../contest.ts';

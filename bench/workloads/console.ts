@@ -1,7 +1,7 @@
 /**
  * What the console costs traffic, with the log as it is set: one gateway, and by turns nothing, what an open page asks,
- * and a browser that draws it. Two gateways would differ by more than the console costs. By turns the browser also shows
- * a page that draws as much as Live and asks nothing: what a browser costs that is merely on the machine.
+ * and a browser that draws it. Two gateways would differ by more than the console costs. By turns the browser also
+ * shows a page that draws as much as Live and asks nothing: what a browser costs that is merely on the machine.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { BrowserContext, Page } from 'playwright-core';

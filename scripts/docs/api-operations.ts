@@ -1,4 +1,6 @@
-/** The operations of the management API for the pages that describe them: only what they say is used, none is called. */
+/**
+ * The operations of the management API for the pages that describe them: only what they say is used, none is called.
+ */
 import { allOperations } from '../../src/management/operations.ts';
 import type { Operation } from '../../src/management/api/operation.ts';
 import type { ManagementContext } from '../../src/management/context.ts';

@@ -1,4 +1,7 @@
-/** The table of docs/reference/circuit-breaker.md, made from the one that breakers go by (src/proxy/resilience/breaker-table.ts). Pure. */
+/**
+ * The table of docs/reference/circuit-breaker.md, made from the one that breakers go by
+ * (src/proxy/resilience/breaker-table.ts). Pure.
+ */
 import {
   BREAKER_EVENTS,
   BREAKER_STATES,

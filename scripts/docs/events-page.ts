@@ -1,4 +1,6 @@
-/** docs/reference/events.md: every type of event with its data, from the catalogue, and how webhooks send them. Pure. */
+/**
+ * docs/reference/events.md: every type of event with its data, from the catalogue, and how webhooks send them. Pure.
+ */
 import { EVENT_ROWS, EventSchema } from '../../src/model/events/events.ts';
 import { jsonSchema } from '../../src/model/json-schema.ts';
 import { code, page, table } from './markdown.ts';

@@ -1,4 +1,7 @@
-/** docs/reference/management-api.md: every operation with its role and answer, from the list that the server serves. Pure. */
+/**
+ * docs/reference/management-api.md: every operation with its role and answer, from the list that the server serves.
+ * Pure.
+ */
 import type { Operation } from '../../src/management/api/operation.ts';
 import { code, page, table } from './markdown.ts';
 

@@ -1,4 +1,6 @@
-/** docs/reference/objects.md: bodies and answers of the management API that are no resources, from their schemas. Pure. */
+/**
+ * docs/reference/objects.md: bodies and answers of the management API that are no resources, from their schemas. Pure.
+ */
 import type { Operation } from '../../src/management/api/operation.ts';
 import { DryRunSchema } from '../../src/management/schemas/dry-run.ts';
 import { ProblemSchema } from '../../src/management/schemas/envelope.ts';

@@ -1,4 +1,7 @@
-/** docs/reference/resources.md: every resource with every field, from the schemas that validate and document the API. Pure. */
+/**
+ * docs/reference/resources.md: every resource with every field, from the schemas that validate and document the API.
+ * Pure.
+ */
 import { answerExample } from '../../src/management/api/examples.ts';
 import type { Operation } from '../../src/management/api/operation.ts';
 import type { JsonSchema } from '../../src/model/json-schema.ts';

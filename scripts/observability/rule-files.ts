@@ -7,7 +7,10 @@ import { NODE_ALERTS } from './node-alerts.ts';
 import { RECORDING_GROUPS } from './recording-rules.ts';
 import { STORE_ALERTS } from './store-alerts.ts';
 
-/** Their trials take days, and so longer steps: of less than the five minutes for which Prometheus takes a value for current. */
+/**
+ * Their trials take days, and so longer steps: of less than the five minutes for which Prometheus takes a value for
+ * current.
+ */
 const OVER_DAYS = 'apps-over-days';
 
 export const ALERT_GROUPS: Readonly<Record<string, readonly Alert[]>> = {

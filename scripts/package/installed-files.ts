@@ -1,5 +1,6 @@
 /**
- * Writes the files of an installed Headgate with their own Node.js, for the packages that bring it; package.sh calls it.
+ * Writes the files of an installed Headgate with their own Node.js, for the packages that bring it; package.sh calls
+ * it.
  *
  *   installed-files.ts <bundle> <console> <folder>   fills the folder, which must be empty, and prints the version
  */

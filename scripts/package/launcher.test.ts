@@ -1,4 +1,6 @@
-/** deploy/npm/headgate, the command of installed packages: which Node.js it takes, and what it says where there is none. */
+/**
+ * deploy/npm/headgate, the command of installed packages: which Node.js it takes, and what it says where there is none.
+ */
 import { copyFileSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';

@@ -1,4 +1,6 @@
-/** NOTICE: every package that is shipped with the text of its licence; packages of the same text stand together. Pure. */
+/**
+ * NOTICE: every package that is shipped with the text of its licence; packages of the same text stand together. Pure.
+ */
 import type { ShippedPackage } from './shipped-packages.ts';
 
 const RULE = '-'.repeat(78);

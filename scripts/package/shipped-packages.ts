@@ -38,7 +38,9 @@ export function readLock(folder: string): Lock {
   return new Map(Object.entries(packages));
 }
 
-/** Folders of packages and all that they depend on, as Node.js resolves them. Throws where the lock file is incomplete. */
+/**
+ * Folders of packages and all that they depend on, as Node.js resolves them. Throws where the lock file is incomplete.
+ */
 export function closureOf(names: readonly string[], lock: Lock): string[] {
   const found = new Set<string>();
   const add = (name: string, from: string): void => {

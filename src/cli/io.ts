@@ -1,4 +1,6 @@
-/** What commands that talk to people and programs use of the process, as an argument, so that tests can bring their own. */
+/**
+ * What commands that talk to people and programs use of the process, as an argument, so that tests can bring their own.
+ */
 
 export interface CliIo {
   readonly env: (name: string) => string | undefined;

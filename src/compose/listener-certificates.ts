@@ -1,4 +1,7 @@
-/** The certificates of both listeners, those for backends and those that clients are verified with: read at the start, watched, and handed on when they change. */
+/**
+ * The certificates of both listeners, those for backends and those that clients are verified with: read at the start,
+ * watched, and handed on when they change.
+ */
 import { readdir } from 'node:fs/promises';
 import type { Parts } from './parts.ts';
 import { startError, StartError } from './start-error.ts';

@@ -1,6 +1,6 @@
 /**
- * Wires what the gateway tells of itself: the log of the main thread, and the export of traces, metrics and logs with what
- * describes this gateway and the files that the connection needs.
+ * Wires what the gateway tells of itself: the log of the main thread, and the export of traces, metrics and logs with
+ * what describes this gateway and the files that the connection needs.
  */
 import { readFileSync } from 'node:fs';
 import { TraceExport } from '../control/reporting/trace-export.ts';

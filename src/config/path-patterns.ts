@@ -1,8 +1,8 @@
 /**
  * Parses the paths of the configuration: `gateway_path`, endpoint `path`, `backend_path` and `backend_base_path`. The
  * management API uses these parsers to refuse bad input, the compiler to build tries and upstream paths. Literal parts
- * must be in the canonical form in which requests are matched (http/paths/canonical-path.ts); in any other form they would
- * never match.
+ * must be in the canonical form in which requests are matched (http/paths/canonical-path.ts); in any other form they
+ * would never match.
  *
  * Errors are texts that follow "Cannot parse path "x": ", for example `must start with "/"`. Does not look at other
  * records: storage and the compiler check whether a path is already taken.

@@ -1,4 +1,6 @@
-/** Reads a regular file up to a bound, so that a device, a pipe or a file that grows meanwhile cannot fill the memory. */
+/**
+ * Reads a regular file up to a bound, so that a device, a pipe or a file that grows meanwhile cannot fill the memory.
+ */
 import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs';
 
 const CHUNK_BYTES = 64 * 1024;

@@ -106,8 +106,8 @@ export function readDocument(
 }
 
 /**
- * Why the parser must not see a text. Brackets, and dashes or question marks on one line: the parser calls itself for each. Nesting by indentation needs
- * bytes that grow with its square, and is found later.
+ * Why the parser must not see a text. Brackets, and dashes or question marks on one line: the parser calls itself for
+ * each. Nesting by indentation needs bytes that grow with its square, and is found later.
  */
 function excessOf(text: string, tokensMax: number): string | undefined {
   let tokens = 0;
@@ -135,7 +135,10 @@ function wording(code: string, message: string): string {
     : `is not valid YAML: ${message}`;
 }
 
-/** Turns nodes into data. Aliases are followed by a table of anchors, as the library looks each up in the whole document. */
+/**
+ * Turns nodes into data. Aliases are followed by a table of anchors, as the library looks each up in the whole
+ * document.
+ */
 class Walk {
   readonly problems: Problem[] = [];
   readonly anchors = new Map<string, Node>();

@@ -1,7 +1,8 @@
 /**
  * The recent exchanges of a worker that were denied, failed or sampled, so that they can be explained afterwards:
- * compact facts without bodies (recent-exchanges.ts). It keeps the names of query parameters and fields, and values only of fields
- * that contain no credentials (redact.ts). Texts are truncated and copied so that they keep no request alive.
+ * compact facts without bodies (recent-exchanges.ts). It keeps the names of query parameters and fields, and values
+ * only of fields that contain no credentials (redact.ts). Texts are truncated and copied so that they keep no request
+ * alive.
  *
  * For an exchange that is not recorded it costs one check of the error code and one of `isSampling`. At most
  * `RECORDS_PER_SECOND_MAX` exchanges are recorded per second, however many are refused.

@@ -209,8 +209,8 @@ export class KeyTable extends KeyReader {
   }
 
   /**
-   * All keys, at most `count` at a time. The table may change between two slices: a key that changes in the meantime may
-   * come in its old form, its new form, both or neither; every other key comes once or more.
+   * All keys, at most `count` at a time. The table may change between two slices: a key that changes in the meantime
+   * may come in its old form, its new form, both or neither; every other key comes once or more.
    */
   *slices(count: number): IterableIterator<readonly StoredApiKey[]> {
     for (let seen = this.#byId.blocks, place = 0; ;) {

@@ -1,6 +1,6 @@
 /**
- * Fastify as the management API uses it: its limits, the log line of each request, the reader of bodies, and the answers
- * to what no operation serves.
+ * Fastify as the management API uses it: its limits, the log line of each request, the reader of bodies, and the
+ * answers to what no operation serves.
  */
 import Fastify, {
   LogController,

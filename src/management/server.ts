@@ -190,7 +190,9 @@ function watchedWrites(write: WritePath, database: DatabaseCheck): WritePath {
   };
 }
 
-/** The document also describes its own operation. It is made when it is first asked for: a start does not wait for it. */
+/**
+ * The document also describes its own operation. It is made when it is first asked for: a start does not wait for it.
+ */
 function openApiOperation(
   operations: readonly Operation[],
   version: string,

@@ -205,7 +205,9 @@ export interface StoredAdminToken extends AdminToken {
 export interface AuditEntry {
   readonly id: string;
   readonly at: string;
-  /** Id of the admin token, `environment` for GATEWAY_ADMIN_TOKEN, `oidc:…`, `anonymous`, or `system` for the gateway. */
+  /**
+   * Id of the admin token, `environment` for GATEWAY_ADMIN_TOKEN, `oidc:…`, `anonymous`, or `system` for the gateway.
+   */
   readonly actor: string;
   readonly action: string;
   readonly resource_type: string;

@@ -102,7 +102,9 @@ export interface PartExplain<Value> {
    * @returns undefined where the stage does not apply to the request
    */
   decider?(stage: string, value: Value | undefined, subject: ExplainSubject): Decider | undefined;
-  /** How the part has the request carried to the backend, for a part that denies nothing; undefined: nothing to tell. */
+  /**
+   * How the part has the request carried to the backend, for a part that denies nothing; undefined: nothing to tell.
+   */
   carrying?(
     value: Value | undefined,
     policy: CompiledPolicy,

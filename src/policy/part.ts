@@ -104,7 +104,9 @@ export interface PartDocs {
    * Links are relative to docs/reference/.
    */
   readonly text?: string;
-  /** For the table of `shadow`: what happens to a request, and what is noted. Default: it passes; what would be denied. */
+  /**
+   * For the table of `shadow`: what happens to a request, and what is noted. Default: it passes; what would be denied.
+   */
   readonly inShadow?: { readonly request: string; readonly noted: string };
 }
 

@@ -149,7 +149,10 @@ export interface FieldSubject extends RequestFacts {
 
 /** Edits of the fields of a message, made in the pass that writes them. */
 export interface FieldEditor {
-  /** Read for each field that would pass. The name under which a field is passed on: undefined: as it is; '': not at all. */
+  /**
+   * Read for each field that would pass. The name under which a field is passed on: undefined: as it is; '': not at
+   * all.
+   */
   nameOf(name: string): string | undefined;
   /** Lines to add, each `Name: value\r\n`. Nothing from outside may end a line early. */
   lines(subject: FieldSubject): string;
@@ -179,7 +182,8 @@ export interface PolicyData {
   readonly minBodyBytesPerSec: number | undefined;
   /**
    * Names of request fields that the gateway alone sets on this route (`claims_to_headers`), as `foldedName` gives
-   * them: the client's fields of these names, read the same way, must not reach the upstream, in the head or in trailers.
+   * them: the client's fields of these names, read the same way, must not reach the upstream, in the head or in
+   * trailers.
    */
   readonly managedHeaders: ReadonlySet<string> | undefined;
   /** undefined: Authorization. */

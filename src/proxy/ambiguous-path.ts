@@ -1,10 +1,10 @@
 /**
- * Ambiguous paths: what a backend that reads paths leniently (http/paths/lenient-path.ts) could take a path for. The gateway
- * applies the policy of the route that it has matched. If a wildcard, a parameter or the fallback of pass-through mode
- * matched another spelling of a stricter endpoint's path, a lenient backend would answer for that endpoint under the
- * looser policy. So a path is refused when its lenient reading belongs to another route with another policy, to a
- * disabled route, or to another version; see docs/explanation/decisions/ambiguous-paths.md. A path that is registered
- * as it is, without parameter or wildcard, is never refused.
+ * Ambiguous paths: what a backend that reads paths leniently (http/paths/lenient-path.ts) could take a path for. The
+ * gateway applies the policy of the route that it has matched. If a wildcard, a parameter or the fallback of
+ * pass-through mode matched another spelling of a stricter endpoint's path, a lenient backend would answer for that
+ * endpoint under the looser policy. So a path is refused when its lenient reading belongs to another route with another
+ * policy, to a disabled route, or to another version; see docs/explanation/decisions/ambiguous-paths.md. A path that is
+ * registered as it is, without parameter or wildcard, is never refused.
  *
  * Owns the lenient readings of a revision's endpoints, which their trie keeps (`lenient`).
  */
@@ -74,8 +74,8 @@ function endpointText({ method, template, active }: CompiledRoute<unknown>): str
 }
 
 /**
- * A version that comes before this one, by its path or by its hosts. Only that version may reveal what it allows or that
- * it is retired.
+ * A version that comes before this one, by its path or by its hosts. Only that version may reveal what it allows or
+ * that it is retired.
  */
 function otherVersion<P>(
   snapshot: Snapshot<P>,

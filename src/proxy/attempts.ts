@@ -1,7 +1,8 @@
 /**
  * The attempts at a backend for one exchange, as one loop: choose a revision that its breaker admits and one of its
- * targets (targets/aimed-target.ts), get a permit for a connection, forward (upstream/forward.ts), and after a failure decide whether and where to try again
- * (resilience/retry-state.ts). The last failure becomes the response. docs/request-path.md, "Retries", has the rules.
+ * targets (targets/aimed-target.ts), get a permit for a connection, forward (upstream/forward.ts), and after a failure
+ * decide whether and where to try again (resilience/retry-state.ts). The last failure becomes the response.
+ * docs/explanation/request-path.md, "Retries", has the rules.
  *
  * Owns the route of the current attempt, the request body while another attempt may need it, the permit, and the
  * deadline of the whole exchange.

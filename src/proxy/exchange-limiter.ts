@@ -1,8 +1,8 @@
 /**
  * Limits the exchanges under way in one worker. Beyond the limit new requests are refused at once, before they cost
  * memory, so that overload does not slow down all clients. One app may have as many as the limit says; all together may
- * have a ninth more, and of these one app at most nine times as many as are free: requests to a backend that hangs, which
- * pile up until they time out, leave room for those of every other app. Owns the counts.
+ * have a ninth more, and of these one app at most nine times as many as are free: requests to a backend that hangs,
+ * which pile up until they time out, leave room for those of every other app. Owns the counts.
  */
 
 /** The limit that was reached; a label of the metrics. */

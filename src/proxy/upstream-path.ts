@@ -1,7 +1,7 @@
 /**
- * Paths on the way to a backend: the path that the backend gets for a route, and the parts of the request's path that go
- * into it. Paths are canonical (http/paths/canonical-path.ts), so that what is put behind the backend's base path holds no dot
- * segments. Pure functions.
+ * Paths on the way to a backend: the path that the backend gets for a route, and the parts of the request's path that
+ * go into it. Paths are canonical (http/paths/canonical-path.ts), so that what is put behind the backend's base path
+ * holds no dot segments. Pure functions.
  */
 import { segmentStart } from '../config/path-trie.ts';
 import type { CompiledRoute } from '../config/types.ts';

@@ -167,7 +167,9 @@ function addressOrBlock(value: string): Parsed<string> {
   };
 }
 
-/** A path that a Unix socket can have: `sun_path` has 108 bytes, of which some are left for the name while it is made. */
+/**
+ * A path that a Unix socket can have: `sun_path` has 108 bytes, of which some are left for the name while it is made.
+ */
 export const SOCKET_PATH: Pattern = {
   test: (value) => /^\/[^\0]+$/.test(value) && Buffer.byteLength(value) <= 96,
 };

@@ -1,7 +1,7 @@
 /**
- * The boundary between the sender of webhooks and the database. Each webhook has a lease: only the gateway that holds it
- * sends, and each of its writes checks it in its own transaction, so a gateway that was held up changes nothing of what
- * its successor does. Times are Unix milliseconds by the clock of the database.
+ * The boundary between the sender of webhooks and the database. Each webhook has a lease: only the gateway that holds
+ * it sends, and each of its writes checks it in its own transaction, so a gateway that was held up changes nothing of
+ * what its successor does. Times are Unix milliseconds by the clock of the database.
  */
 import type { EventFilter } from './event-store.ts';
 import type { DeadLetter, DeliveryProgress, StoredWebhook, Webhook } from '../model/events/webhook.ts';

@@ -1,7 +1,7 @@
 /**
- * The boundary between events and the database. Events are only added, and the oldest of all or of a type removed. Ids are given inside the
- * transaction that stores them, whose lock no other gateway has at that time: an event with a smaller id never appears
- * after one with a greater id, so the id of the last one read is a cursor that misses nothing.
+ * The boundary between events and the database. Events are only added, and the oldest of all or of a type removed. Ids
+ * are given inside the transaction that stores them, whose lock no other gateway has at that time: an event with a
+ * smaller id never appears after one with a greater id, so the id of the last one read is a cursor that misses nothing.
  */
 import type { GatewayEvent } from '../model/events/events.ts';
 import type { Page, PageRequest } from './paging.ts';
@@ -38,7 +38,10 @@ export interface EventStore {
   list(page: PageRequest, filter: EventFilter): Promise<Page<GatewayEvent>>;
   /** The oldest and the newest id that are kept; '' where there is none. */
   bounds(): Promise<{ readonly oldest: string; readonly newest: string }>;
-  /** The last event that was removed since there were too many, of those that a filter by type lets through; '' for none. */
+  /**
+   * The last event that was removed since there were too many, of those that a filter by type lets through; '' for
+   * none.
+   */
   madeRoomUpTo(filter: Pick<EventFilter, 'types'>): Promise<string>;
   /**
    * Removes events beyond the bounds, a limited number at once; false if there may be more. Of too many, the oldest of

@@ -1,7 +1,7 @@
 /**
  * A certificate (RFC 5280 section 4) with what its verification needs and Node does not tell: path length, key usage,
- * critical extensions, key identifiers, and the alternative names by kind. Signatures and keys are Node's business. Pure;
- * bytes from the network give a certificate or undefined, never an exception.
+ * critical extensions, key identifiers, and the alternative names by kind. Signatures and keys are Node's business.
+ * Pure; bytes from the network give a certificate or undefined, never an exception.
  */
 import { createHash, X509Certificate } from 'node:crypto';
 import { DerReader, TAG, type DerValue } from './der.ts';
@@ -86,7 +86,10 @@ interface Extensions {
   hasUnknownConstraint: boolean;
 }
 
-/** @returns undefined for what is no certificate, is longer than `CERTIFICATE_BYTES_MAX`, or has more names than `NAMES_MAX` */
+/**
+ * @returns undefined for what is no certificate, is longer than `CERTIFICATE_BYTES_MAX`, or has more names than
+ * `NAMES_MAX`
+ */
 export function readCertificate(raw: Buffer): Certificate | undefined {
   if (raw.length > CERTIFICATE_BYTES_MAX) return undefined;
   const document = new DerReader(raw);

@@ -1,7 +1,7 @@
 /**
  * Reads DER (ITU-T X.690) with bounds checked: single-byte tags, definite and shortest lengths. A reader that meets
- * anything else becomes broken, together with all readers of the same document, and gives empty values from then on: code
- * that reads a document checks `isBroken` once, at its end. Pure; never throws.
+ * anything else becomes broken, together with all readers of the same document, and gives empty values from then on:
+ * code that reads a document checks `isBroken` once, at its end. Pure; never throws.
  */
 
 export const TAG = Object.freeze({

@@ -1,7 +1,7 @@
 /**
- * Certificate revocation lists (RFC 5280 section 5): the serial numbers that an issuer has revoked. Only complete lists of
- * the issuer itself: delta lists, indirect ones and those of one distribution point do not tell of every certificate, so
- * such a list is refused as a whole. Pure, but for the list's memory of whose signature it bears.
+ * Certificate revocation lists (RFC 5280 section 5): the serial numbers that an issuer has revoked. Only complete lists
+ * of the issuer itself: delta lists, indirect ones and those of one distribution point do not tell of every
+ * certificate, so such a list is refused as a whole. Pure, but for the list's memory of whose signature it bears.
  */
 import { DerReader, TAG } from './der.ts';
 import { KEY_USAGE, type Certificate } from './certificate.ts';

@@ -1,8 +1,8 @@
 /**
- * Which signatures on certificates and revocation lists are accepted: RSA (PKCS #1 and PSS) and ECDSA with SHA-2, and the
- * Edwards curves. Not SHA-1 and older, with which signatures can be forged. Keys of RSA have at least 2048 bits, those of
- * elliptic curves 256. Keys of RSA are also bounded above, since a client may send any: a signature takes hundred times
- * longer to verify with a long exponent. Pure.
+ * Which signatures on certificates and revocation lists are accepted: RSA (PKCS #1 and PSS) and ECDSA with SHA-2, and
+ * the Edwards curves. Not SHA-1 and older, with which signatures can be forged. Keys of RSA have at least 2048 bits,
+ * those of elliptic curves 256. Keys of RSA are also bounded above, since a client may send any: a signature takes
+ * hundred times longer to verify with a long exponent. Pure.
  */
 import { constants, verify, type KeyObject } from 'node:crypto';
 import { TAG, type DerReader } from './der.ts';

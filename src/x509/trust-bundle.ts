@@ -1,6 +1,7 @@
 /**
  * The certificates that a policy trusts to vouch for clients, with their revocation lists, read from the text of files.
- * Every certificate of a bundle is trusted as it is: a CA, an intermediate CA without its root, or one client's own. Pure.
+ * Every certificate of a bundle is trusted as it is: a CA, an intermediate CA without its root, or one client's own.
+ * Pure.
  */
 import { readCertificate, type Certificate } from './certificate.ts';
 import { readRevocationLists, type RevocationList } from './revocation-list.ts';

@@ -192,7 +192,8 @@ describe('what others have written and sent', () => {
     await gateway.must('POST', '/apps/target/versions', { version: 'v1' });
     await gateway.must('POST', '/apps/target/versions/v1/revisions', { ...revision('r1'), is_current: true });
     const key = await gateway.must('POST', '/apps/target/tokens', { name: PAYLOADS[0] });
-    // Names of apps, API keys, admin tokens and webhooks take any text but such as turns its direction; descriptions do.
+    // Names of apps, API keys, admin tokens and webhooks take any text but such as turns its direction; descriptions
+    // do.
     expect(await writePayloads()).toBeGreaterThanOrEqual(5 * PAYLOADS.length - 4);
     const { places, endpoint } = await writeNested();
     for (const part of [

@@ -1,7 +1,7 @@
 /**
  * Every address of the console's router, and what stands behind its tabs: it opens, says what it is, has nothing that
- * axe finds wrong in either colour scheme, does not scroll sideways on the narrowest screen, and meets no error. A route
- * that is added without a visit here fails.
+ * axe finds wrong in either colour scheme, does not scroll sideways on the narrowest screen, and meets no error. A
+ * route that is added without a visit here fails.
  */
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';

@@ -1,4 +1,7 @@
-/** Live traffic over a restart of the gateway, while it is paused, by keys, and in more tabs than a browser has connections. */
+/**
+ * Live traffic over a restart of the gateway, while it is paused, by keys, and in more tabs than a browser has
+ * connections.
+ */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -1,4 +1,6 @@
-/** Policies in the console: a form and YAML of one edit, what a save would do, two people, and a gateway that restarts. */
+/**
+ * Policies in the console: a form and YAML of one edit, what a save would do, two people, and a gateway that restarts.
+ */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

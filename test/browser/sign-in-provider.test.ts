@@ -1,4 +1,6 @@
-/** Signing in with an OpenID provider at another site, as a browser does it: with its rules for cookies and redirects. */
+/**
+ * Signing in with an OpenID provider at another site, as a browser does it: with its rules for cookies and redirects.
+ */
 import { generateKeyPairSync } from 'node:crypto';
 import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';

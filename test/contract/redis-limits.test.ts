@@ -1,6 +1,6 @@
 /**
- * The shared store as a worker uses it, over a real server: what waits and what does not, what explain sees, two limits on
- * one request, permits that go back, the kinds of servers, and what comes in from outside.
+ * The shared store as a worker uses it, over a real server: what waits and what does not, what explain sees, two limits
+ * on one request, permits that go back, the kinds of servers, and what comes in from outside.
  */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -508,7 +508,8 @@ describe('the kinds of servers', { timeout: 30_000 }, () => {
       const promotedMs = awakeMs();
       await until(() => store.isConnected);
       expect(awakeMs() - promotedMs).toBeLessThanOrEqual(5_000);
-      // The client looks at the servers anew once more when the Sentinel tells of the change, and that may be an outage.
+      // The client looks at the servers anew once more when the Sentinel tells of the change, and that may be an
+      // outage.
       await until(async () => {
         await ask();
         return admitted >= 10;

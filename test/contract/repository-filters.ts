@@ -1,6 +1,6 @@
 /**
- * The contract of filtered lists: whatever the records and the filter, every page, the total and the next page are those
- * of the plain meaning in list-filter.ts.
+ * The contract of filtered lists: whatever the records and the filter, every page, the total and the next page are
+ * those of the plain meaning in list-filter.ts.
  */
 import fc from 'fast-check';
 import { expect, test } from 'vitest';

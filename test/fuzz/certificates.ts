@@ -1,6 +1,6 @@
 /**
- * Fuzzers of what is read of certificates, revocation lists and the first message of a TLS connection: whole ones are read
- * as they were written, and damaged ones end in an answer.
+ * Fuzzers of what is read of certificates, revocation lists and the first message of a TLS connection: whole ones are
+ * read as they were written, and damaged ones end in an answer.
  */
 import { X509Certificate } from 'node:crypto';
 import { readClientHello } from '../../src/proxy/downstream/tls/client-hello.ts';

@@ -13,8 +13,8 @@ export type FuzzResult = {
 };
 
 /**
- * A step that takes longer than both is a failure. Twins are slow and inputs are read several times, but what grows with
- * the square of an input of some kilobytes, which some are, is beyond it.
+ * A step that takes longer than both is a failure. Twins are slow and inputs are read several times, but what grows
+ * with the square of an input of some kilobytes, which some are, is beyond it.
  */
 const STEP_MS_MAX = 200;
 const BYTE_MS_MAX = 0.01;

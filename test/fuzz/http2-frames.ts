@@ -1,6 +1,6 @@
 /**
- * The frames of HTTP/2 that a backend sends: however the bytes are cut into reads, the same comes out; every range is one
- * of the bytes that were read; and after an error, or after its reader was stopped, nothing comes.
+ * The frames of HTTP/2 that a backend sends: however the bytes are cut into reads, the same comes out; every range is
+ * one of the bytes that were read; and after an error, or after its reader was stopped, nothing comes.
  */
 import { FrameReader, type FrameReceiver } from '../../src/http/http2/frame-reader.ts';
 import { check, checkEqual, type Fuzzer } from './fuzzer.ts';

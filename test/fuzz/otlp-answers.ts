@@ -1,4 +1,7 @@
-/** Fuzzer of what is read of a collector's answers: as a library of others reads them, and without an error when damaged. */
+/**
+ * Fuzzer of what is read of a collector's answers: as a library of others reads them, and without an error when
+ * damaged.
+ */
 import protobuf from 'protobufjs';
 import { partialSuccess } from '../../src/telemetry/otlp/partial-success.ts';
 import { checkEqual, type Fuzzer } from './fuzzer.ts';

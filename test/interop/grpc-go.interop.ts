@@ -1,7 +1,7 @@
 /**
- * The interoperability tests of gRPC (its `doc/interop-test-descriptions.md`) with the client and the server of grpc-go,
- * client to gateway to server, on every combination of plain and TLS connections, with an API key, limits and time-outs
- * in between.
+ * The interoperability tests of gRPC (its `doc/interop-test-descriptions.md`) with the client and the server of
+ * grpc-go, client to gateway to server, on every combination of plain and TLS connections, with an API key, limits and
+ * time-outs in between.
  */
 // oxlint-disable vitest/expect-expect -- expectPassed is an assertion
 import { readFileSync } from 'node:fs';

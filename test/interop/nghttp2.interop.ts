@@ -1,4 +1,6 @@
-/** The programs of nghttp2: nghttpd as a backend, asked by curl directly and through the gateway, and h2load as client. */
+/**
+ * The programs of nghttp2: nghttpd as a backend, asked by curl directly and through the gateway, and h2load as client.
+ */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -45,7 +45,10 @@ interface Programs {
   readonly server: string;
 }
 
-/** From one go.mod: what the module of Kubernetes requires, with its own parts as the modules that they are published as. */
+/**
+ * From one go.mod: what the module of Kubernetes requires, with its own parts as the modules that they are published
+ * as.
+ */
 function programs(): Programs {
   const version = KUBERNETES.slice(KUBERNETES.indexOf('@') + 1);
   const ofParts = version.replace(/^v1\./, 'v0.');

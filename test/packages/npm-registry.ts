@@ -1,6 +1,6 @@
 /**
- * A registry on loopback that has the packages of this checkout, and sends npm to the registry of this machine for every
- * other package: an install as after a release.
+ * A registry on loopback that has the packages of this checkout, and sends npm to the registry of this machine for
+ * every other package: an install as after a release.
  */
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';

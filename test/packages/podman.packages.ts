@@ -1,7 +1,7 @@
 /**
  * The OCI image under Podman with runc, as docs/how-to/install.md says: with a read-only root, a user of its own, its
- * health check, and a stop that lets a request end. Needs root, and Podman or apt. Its containers use the network of the
- * machine and have the limits of this process, which a sandbox may not raise.
+ * health check, and a stop that lets a request end. Needs root, and Podman or apt. Its containers use the network of
+ * the machine and have the limits of this process, which a sandbox may not raise.
  */
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';

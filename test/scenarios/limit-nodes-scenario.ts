@@ -1,7 +1,7 @@
 /**
  * Several gateways at ten times a limit that they share, each algorithm in both modes at the same time, with wrong wall
- * clocks, all of them asked or one: what was admitted over all of them, and the bounds that it must keep. Short in the ordinary tests, long in
- * the soak.
+ * clocks, all of them asked or one: what was admitted over all of them, and the bounds that it must keep. Short in the
+ * ordinary tests, long in the soak.
  */
 import { setTimeout as pause } from 'node:timers/promises';
 import { leastAdmitted } from './limits-reference.ts';

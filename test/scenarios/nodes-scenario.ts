@@ -1,4 +1,6 @@
-/** Writes through alternating gateways while there is traffic through all of them: does every answer hold everywhere? */
+/**
+ * Writes through alternating gateways while there is traffic through all of them: does every answer hold everywhere?
+ */
 import type { TestGateway } from '../support/gateway.ts';
 import type { LeanClient } from '../support/clients/lean-client.ts';
 import {

@@ -140,7 +140,9 @@ function watchQueues(port: number): Queues {
   };
 }
 
-/** Waits until no connection is held any more, but not much longer than that may take; meanwhile the deaf are watched. */
+/**
+ * Waits until no connection is held any more, but not much longer than that may take; meanwhile the deaf are watched.
+ */
 async function untilGone(
   port: number,
   { headTimeoutMs, idleTimeoutMs, totalMs }: Scenario,

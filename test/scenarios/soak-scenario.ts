@@ -25,8 +25,8 @@ export interface Soak {
   /** Of the seconds, before the ones that count for the trend and for the pace. */
   readonly warmUpSeconds: number;
   /**
-   * The last part of the warm-up, with changes at the pace of the test and collections of garbage as they will come: the
-   * first of these flush code and pages that changes without a pause have left.
+   * The last part of the warm-up, with changes at the pace of the test and collections of garbage as they will come:
+   * the first of these flush code and pages that changes without a pause have left.
    */
   readonly settleSeconds: number;
   /** Share of what the gateway can do. */

@@ -1,6 +1,6 @@
 /**
- * Three gateways at ten times and more of limits that they share, for 30 s, with traffic through all of them and through
- * one; the short form is an ordinary test.
+ * Three gateways at ten times and more of limits that they share, for 30 s, with traffic through all of them and
+ * through one; the short form is an ordinary test.
  */
 import { expect, it } from 'vitest';
 import { sharedLimits } from '../scenarios/limit-nodes-scenario.ts';

@@ -1,6 +1,7 @@
 /**
  * Two and three gateways on one PostgreSQL database under load: 1,000 writes through alternating gateways, each of
- * which all of them must obey when it is answered; and how long a write takes to reach the others when its answer does not wait for them.
+ * which all of them must obey when it is answered; and how long a write takes to reach the others when its answer does
+ * not wait for them.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -16,7 +17,9 @@ const WRITES = 1_000;
 const TIMED_WRITES = 300;
 /** Each sends its next request when it has the answer. */
 const CLIENTS_PER_GATEWAY = 8;
-/** From the answer of a write that did not wait for the others to the first request of another gateway that obeys it. */
+/**
+ * From the answer of a write that did not wait for the others to the first request of another gateway that obeys it.
+ */
 const PROPAGATION_MS_MAX = 100;
 
 it.each([2, 3])(

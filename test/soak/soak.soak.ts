@@ -1,6 +1,6 @@
 /**
- * Half an hour at 70 % of what the gateway can do meanwhile, with keys, routes, addresses and connections that come and go.
- * `HEADGATE_SOAK_SECONDS` makes it shorter or longer, `HEADGATE_SOAK_LOAD` (0 to 1) lighter or heavier.
+ * Half an hour at 70 % of what the gateway can do meanwhile, with keys, routes, addresses and connections that come and
+ * go. `HEADGATE_SOAK_SECONDS` makes it shorter or longer, `HEADGATE_SOAK_LOAD` (0 to 1) lighter or heavier.
  */
 import { expect, it } from 'vitest';
 import { soak } from '../scenarios/soak-scenario.ts';

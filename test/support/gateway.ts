@@ -16,7 +16,9 @@ export const MAIN = process.env[PROGRAM_VARIABLE] ?? resolve(import.meta.dirname
 /** With the thread that stands by for a worker that dies. */
 export const WITH_SPARE = { GATEWAY_WORKER_SPARE: 'true' } as const;
 const START_TIMEOUT_MS = 60_000;
-/** Fewer collections while it starts: a fifth of the CPU time of a short-lived gateway. Not where memory is measured. */
+/**
+ * Fewer collections while it starts: a fifth of the CPU time of a short-lived gateway. Not where memory is measured.
+ */
 const SHORT_LIVED = ['--min-semi-space-size=16'];
 const COMPILE_CACHE = join(tmpdir(), 'headgate-compile-cache');
 

@@ -1,6 +1,6 @@
 /**
- * With `HEADGATE_TEST_TARGETS=3`, every revision that a test gives one backend on loopback gets three targets, which all lead to
- * that backend: the same tests show that several targets change nothing else (`npm run test:targets`).
+ * With `HEADGATE_TEST_TARGETS=3`, every revision that a test gives one backend on loopback gets three targets, which
+ * all lead to that backend: the same tests show that several targets change nothing else (`npm run test:targets`).
  */
 import type { Revision, Target } from '../../src/model/resources.ts';
 

@@ -1,4 +1,6 @@
-/** The API in React: reads that stay fresh, lists page by page, and writes after which everything shown is read anew. */
+/**
+ * The API in React: reads that stay fresh, lists page by page, and writes after which everything shown is read anew.
+ */
 import {
   keepPreviousData,
   useInfiniteQuery,

@@ -50,7 +50,8 @@ export const KNOWN_ACTIONS: readonly string[] = [
 ];
 
 /**
- * @param path names of the record from the app down; of a record below it, the sentence takes those that lead to its own
+ * @param path names of the record from the app down; of a record below it, the sentence takes those that lead to its
+ *   own
  * @returns such as "Changed the app shop"; the action itself when it has no words
  */
 export function actionText(action: string, path: readonly string[]): string {

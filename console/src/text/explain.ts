@@ -1,4 +1,7 @@
-/** Words of explanations: stages, verdicts, times, fixes, other config versions; and of the form for a described request. */
+/**
+ * Words of explanations: stages, verdicts, times, fixes, other config versions; and of the form for a described
+ * request.
+ */
 export const explainWords = {
   title: 'Explain',
   summary:

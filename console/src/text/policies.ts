@@ -1,4 +1,6 @@
-/** Words of policies: parts, their fields, and where a value comes from. What a field means comes from the API's schema. */
+/**
+ * Words of policies: parts, their fields, and where a value comes from. What a field means comes from the API's schema.
+ */
 export interface PartWords {
   readonly title: string;
   /** Names of the fields of the part, by path. */

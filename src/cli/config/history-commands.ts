@@ -1,6 +1,6 @@
 /**
- * `headgate config history | show | diff | rollback`: what the configuration was, who changed it, and the way back. Exit
- * code 2: a difference, or a dry run that found something to change.
+ * `headgate config history | show | diff | rollback`: what the configuration was, who changed it, and the way back.
+ * Exit code 2: a difference, or a dry run that found something to change.
  */
 import type { Command } from 'commander';
 import { addServerFlags } from '../connection/server-flags.ts';

@@ -1,6 +1,6 @@
 /**
- * `headgate events`: what happened to the gateways, a line each; with `--follow` as it happens. A stream that breaks off
- * is taken up where it was, by whichever gateway answers, so nothing is missed and nothing shown twice.
+ * `headgate events`: what happened to the gateways, a line each; with `--follow` as it happens. A stream that breaks
+ * off is taken up where it was, by whichever gateway answers, so nothing is missed and nothing shown twice.
  */
 import type { IncomingMessage } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';

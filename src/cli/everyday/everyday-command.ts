@@ -17,7 +17,8 @@ export type BodySchema =
   | 'traffic'
   | 'webhook';
 
-// oxlint-disable-next-line typescript/no-explicit-any -- JSON of the management API, whose schemas are in management/schemas/
+// The JSON of the management API, whose schemas are in management/schemas/.
+// oxlint-disable-next-line typescript/no-explicit-any
 export type Json = any;
 
 export interface EverydayOption {

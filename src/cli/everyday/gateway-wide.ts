@@ -1,4 +1,7 @@
-/** `headgate nodes | state | settings | tree | search | audit | shadow`: what is about the gateway as a whole, or about the traffic of an app. */
+/**
+ * `headgate nodes | state | settings | tree | search | audit | shadow`: what is about the gateway as a whole, or about
+ * the traffic of an app.
+ */
 import type { CliIo } from '../io.ts';
 import { recordText, tableText, type Column } from '../show/table.ts';
 import type { EverydayCommand, EverydayGroup, EverydayOption, Json } from './everyday-command.ts';

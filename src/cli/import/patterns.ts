@@ -1,6 +1,7 @@
 /**
- * Paths of other gateways as segments: literals in canonical form, `{name}` for any one segment, and a final `*` for any
- * rest. Pure functions over such patterns: which requests two of them share, and what is left of one below a prefix.
+ * Paths of other gateways as segments: literals in canonical form, `{name}` for any one segment, and a final `*` for
+ * any rest. Pure functions over such patterns: which requests two of them share, and what is left of one below a
+ * prefix.
  */
 import { canonicalPath, comparablePath } from '../../http/paths/canonical-path.ts';
 

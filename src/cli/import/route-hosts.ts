@@ -1,6 +1,6 @@
 /**
- * The hosts of an import: those of its app, where all routes ask for the same ones. An app has one list of hosts, so where
- * routes differ none is carried over, and each is reported.
+ * The hosts of an import: those of its app, where all routes ask for the same ones. An app has one list of hosts, so
+ * where routes differ none is carried over, and each is reported.
  */
 import { parseHostEntry } from '../../http/fields/host-name.ts';
 

@@ -4,8 +4,8 @@
  *
  * Other gateways ask their routes in one order and take the first that matches; here the longest version is taken, and
  * then all revisions whose endpoints match. So a version also gets the routes of shorter prefixes that could match in
- * it, and a revision gets disabled endpoints for what a route before it takes. A route that never gets a request is left
- * out, and said.
+ * it, and a revision gets disabled endpoints for what a route before it takes. A route that never gets a request is
+ * left out, and said.
  */
 import { REVISIONS_MAX } from '../../config/weights.ts';
 import type { Entry, ImportedPattern, ImportedRoute, Item } from './imported-route.ts';

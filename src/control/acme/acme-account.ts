@@ -1,4 +1,7 @@
-/** The account at the directory: its key is stored before the directory hears of it, so there is one, whatever ends when. */
+/**
+ * The account at the directory: its key is stored before the directory hears of it, so there is one, whatever ends
+ * when.
+ */
 import { timestamp, type Clock } from '../../lib/clock.ts';
 import type { AcmeStore, AcmeWriter } from '../../storage/acme-store.ts';
 import { accountKey, newAccountKey, type AccountKey } from './account-key.ts';

@@ -1,7 +1,7 @@
 /**
- * The client of one ACME directory with one account (RFC 8555 section 7): signed requests with nonces, and what they ask
- * for. Requests that change nothing are repeated when they fail; an order is not, since the directory may have it. Owns
- * the directory's addresses and the nonces.
+ * The client of one ACME directory with one account (RFC 8555 section 7): signed requests with nonces, and what they
+ * ask for. Requests that change nothing are repeated when they fail; an order is not, since the directory may have it.
+ * Owns the directory's addresses and the nonces.
  */
 import type { Clock } from '../../lib/clock.ts';
 import type { AccountKey } from './account-key.ts';

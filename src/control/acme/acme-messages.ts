@@ -1,6 +1,6 @@
 /**
- * What an ACME directory answers (RFC 8555 sections 7.1 and 6.7), read strictly from text of the network: what is needed
- * is checked, the rest is ignored. Pure functions.
+ * What an ACME directory answers (RFC 8555 sections 7.1 and 6.7), read strictly from text of the network: what is
+ * needed is checked, the rest is ignored. Pure functions.
  */
 import { isObject } from '../../lib/is-object.ts';
 import { DirectoryUnavailable, shown, type HttpAnswer } from './directory-http.ts';

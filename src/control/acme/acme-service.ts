@@ -1,6 +1,6 @@
 /**
- * Certificates by ACME in one gateway: what it knows of them, which names it wants, and the orders, wired together. Only
- * loaded where the settings name a directory.
+ * Certificates by ACME in one gateway: what it knows of them, which names it wants, and the orders, wired together.
+ * Only loaded where the settings name a directory.
  */
 import { lookup } from 'node:dns/promises';
 import { withTimeout } from '../../lib/with-timeout.ts';

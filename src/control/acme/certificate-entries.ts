@@ -1,4 +1,6 @@
-/** Certificates as operators see them: those in files, and the names for which certificates are ordered. Pure functions. */
+/**
+ * Certificates as operators see them: those in files, and the names for which certificates are ordered. Pure functions.
+ */
 import { timestamp } from '../../lib/clock.ts';
 import type { CertificateEntry } from '../../management/schemas/overview/certificate-schema.ts';
 import type { CertificateFacts } from '../../proxy/downstream/tls/tls-certificate.ts';

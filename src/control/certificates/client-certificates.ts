@@ -1,8 +1,8 @@
 /**
- * The certificates that the gateway presents to backends: pairs of files `<name>.crt` and `<name>.key` of one folder. The
- * main thread reads them at the start, and again when one of them changes, is added or removed (checked once a second by
- * time, inode and size) or on request. A pair that cannot be used does not stop the start: it is logged once, what was
- * read of it before stays in use, and reading is retried. No message contains text of a key.
+ * The certificates that the gateway presents to backends: pairs of files `<name>.crt` and `<name>.key` of one folder.
+ * The main thread reads them at the start, and again when one of them changes, is added or removed (checked once a
+ * second by time, inode and size) or on request. A pair that cannot be used does not stop the start: it is logged once,
+ * what was read of it before stays in use, and reading is retried. No message contains text of a key.
  */
 import { basename, join } from 'node:path';
 import { readBoundedFile } from '../../declaration/bounded-file.ts';

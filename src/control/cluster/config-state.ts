@@ -1,7 +1,7 @@
 /**
  * The main thread's copy of the configuration, as plain records. A worker that starts gets it, even while the database
- * is unavailable. Also owns the shared memory of the breakers: one per revision, kept while the revision and some of its
- * targets stay the same; and says which connection pools have lost their target.
+ * is unavailable. Also owns the shared memory of the breakers: one per revision, kept while the revision and some of
+ * its targets stay the same; and says which connection pools have lost their target.
  */
 import { hasHealthCheck } from '../../config/backend.ts';
 import type {

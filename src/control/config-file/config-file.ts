@@ -3,8 +3,8 @@
  * served, since when, and what is wrong with them if not. Looks at them each second, sooner at a hint of the operating
  * system, and at `reload`. What cannot be used is reported once per change, and what was served before goes on.
  *
- * A change is read when the files have rested for a moment, since an editor may write a file in pieces, and only if they
- * did not change while they were read, since a mounted ConfigMap may be replaced meanwhile.
+ * A change is read when the files have rested for a moment, since an editor may write a file in pieces, and only if
+ * they did not change while they were read, since a mounted ConfigMap may be replaced meanwhile.
  */
 import { createHash } from 'node:crypto';
 import { basename } from 'node:path';

@@ -1,7 +1,7 @@
 /**
- * Reads the files of `GATEWAY_CONFIG_FILE` into one declared configuration, or says what is wrong and where. Beyond what
- * any declared configuration must be, this one is all that there is: it says `apps`, so that a file that was caught empty
- * takes no route away, refers to no secret of a database, and each key has a value.
+ * Reads the files of `GATEWAY_CONFIG_FILE` into one declared configuration, or says what is wrong and where. Beyond
+ * what any declared configuration must be, this one is all that there is: it says `apps`, so that a file that was
+ * caught empty takes no route away, refers to no secret of a database, and each key has a value.
  */
 import type { Place, Problem } from '../../declaration/yaml-reader.ts';
 import { validate } from '../../management/api/validate.ts';

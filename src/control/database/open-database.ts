@@ -1,4 +1,6 @@
-/** Opens the database of the settings, or only migrates its schema. What PostgreSQL takes is loaded where it is used. */
+/**
+ * Opens the database of the settings, or only migrates its schema. What PostgreSQL takes is loaded where it is used.
+ */
 import { hostname } from 'node:os';
 import type { Clock } from '../../lib/clock.ts';
 import { messageOf } from '../../lib/error-message.ts';

@@ -1,8 +1,8 @@
 /**
  * Found targets in a file beside the snapshot file, so that a gateway that starts while DNS is away has what it had
- * found before. Written a moment after a change, as a whole, under another name first. What cannot be read or written is
- * told in the log and does no harm: the gateway looks everything up anyway. The file is no configuration: what it says
- * of a source is used only where a revision has this source, and the rules of egress apply at each connection.
+ * found before. Written a moment after a change, as a whole, under another name first. What cannot be read or written
+ * is told in the log and does no harm: the gateway looks everything up anyway. The file is no configuration: what it
+ * says of a source is used only where a revision has this source, and the rules of egress apply at each connection.
  */
 import { rename, writeFile } from 'node:fs/promises';
 import { readBoundedFile } from '../../declaration/bounded-file.ts';

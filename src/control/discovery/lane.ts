@@ -1,7 +1,7 @@
 /**
- * Looks that share a bound: so many at one time, and so many that begin in one tick. What has failed or was slow the last
- * time waits behind the others and has at most half of the places, so that sources that never answer keep nothing else
- * from being looked at; a few places are for them first, so that they are not forgotten either.
+ * Looks that share a bound: so many at one time, and so many that begin in one tick. What has failed or was slow the
+ * last time waits behind the others and has at most half of the places, so that sources that never answer keep nothing
+ * else from being looked at; a few places are for them first, so that they are not forgotten either.
  */
 
 /** Looks under way at once. */

@@ -1,6 +1,6 @@
 /**
- * Everything that notices events other than writes of the configuration. It looks, at intervals, at what the main thread
- * has anyway. Workers are asked nothing: the only event that costs them something is the first one of a limit.
+ * Everything that notices events other than writes of the configuration. It looks, at intervals, at what the main
+ * thread has anyway. Workers are asked nothing: the only event that costs them something is the first one of a limit.
  */
 import { withTimeout } from '../../lib/with-timeout.ts';
 import type { EventLog } from '../../model/events/event-log.ts';

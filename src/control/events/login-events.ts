@@ -1,7 +1,7 @@
 /**
  * Events of wrong admin tokens that keep coming from one network. The audit log, which only admins read, has each
- * address; an event has its network: the first three numbers of an IPv4 address, the /64 of an IPv6 address. Owns counts
- * of a bounded number of networks.
+ * address; an event has its network: the first three numbers of an IPv4 address, the /64 of an IPv6 address. Owns
+ * counts of a bounded number of networks.
  */
 import { isIP } from 'node:net';
 import { addressBlock } from '../../http/address.ts';

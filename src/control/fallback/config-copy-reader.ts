@@ -1,7 +1,8 @@
 /**
  * The main thread's copy of the configuration as a `ConfigReader`, for reads while the database is unavailable: apps,
  * versions, revisions, endpoints and keys. Throws StorageUnavailable for data that only the database has (admin tokens,
- * sessions, the audit log, the history, usage of keys), and for lists of so many keys that iterating them would block the main thread.
+ * sessions, the audit log, the history, usage of keys), and for lists of so many keys that iterating them would block
+ * the main thread.
  */
 import type { AppTree, RevisionTree, VersionTree } from '../../model/config.ts';
 import { matchesFilter, type FilteredRecords, type FilteredTable } from '../../storage/list-filter.ts';

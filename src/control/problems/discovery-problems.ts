@@ -1,4 +1,6 @@
-/** What is wrong with the discovery of targets: revisions without any, and those that have only what was found before. */
+/**
+ * What is wrong with the discovery of targets: revisions without any, and those that have only what was found before.
+ */
 import type { ConfigState } from '../cluster/config-state.ts';
 import type { DiscoveryWatch } from '../discovery/discovery-watch.ts';
 import { found, type FoundProblem } from './found-problem.ts';

@@ -11,7 +11,9 @@ import type { ProfileSink, ProfileTask, RunningProfile } from '../../observe/pro
 const SAMPLE_INTERVAL_MICROS = 1_000;
 /** Deep stacks that are all different have long profiles. */
 const CPU_PROFILE_CHARS_MAX = 64 * 1024 * 1024;
-/** A snapshot of small objects was seen to take nine seconds for each 100 MiB, in which the thread does nothing else. */
+/**
+ * A snapshot of small objects was seen to take nine seconds for each 100 MiB, in which the thread does nothing else.
+ */
 const HEAP_BYTES_MAX = 256 * 1024 * 1024;
 /** Of the heap: V8 took fourteen times a heap of small objects; the text of the snapshot is almost twice the heap. */
 const SNAPSHOT_FACTOR = 16;

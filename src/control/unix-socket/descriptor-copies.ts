@@ -2,8 +2,8 @@
  * Copies of the descriptor of a listening Unix socket, one for each worker to own and close. Node.js has no dup(2), but
  * passes descriptors to child processes and gets them from these by their channel (SCM_RIGHTS): so a short-lived child
  * makes the socket, or gets it, and sends as many copies as are asked for. It accepts no connection: a socket that it
- * makes has a name that no client knows yet, and of one that has clients it sends a single copy and ends within the same
- * turn of its event loop.
+ * makes has a name that no client knows yet, and of one that has clients it sends a single copy and ends within the
+ * same turn of its event loop.
  */
 
 /** A copy of the descriptor, which no thread polls. It must be referenced as long as the process runs. */

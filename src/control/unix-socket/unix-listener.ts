@@ -1,9 +1,9 @@
 /**
  * The Unix socket for traffic. It is made under another name, each worker gets a copy of it (descriptor-copies.ts), and
  * when they accept it is moved to its path. That replaces one that a crash has left, or that of the gateway from which
- * this one takes over: at no moment a client finds none. Owns the file, and removes it at the end if it is still its own.
- * A socket that the service manager has made (sd_listen_fds(3)) is neither moved nor removed, and clients wait in it while
- * there is no gateway.
+ * this one takes over: at no moment a client finds none. Owns the file, and removes it at the end if it is still its
+ * own. A socket that the service manager has made (sd_listen_fds(3)) is neither moved nor removed, and clients wait in
+ * it while there is no gateway.
  */
 import { chmodSync, lstatSync, renameSync, rmSync } from 'node:fs';
 import * as net from 'node:net';

@@ -5,8 +5,8 @@ import { expect, it } from 'vitest';
 const MODULE = new URL('./spare-heap.ts', import.meta.url).href;
 
 /**
- * In a thread of its own: a heap that has only what the test puts there. V8 may still be collecting when that is made, and
- * makes the room smaller by itself then: it is measured once it stays as it is.
+ * In a thread of its own: a heap that has only what the test puts there. V8 may still be collecting when that is made,
+ * and makes the room smaller by itself then: it is measured once it stays as it is.
  */
 async function roomOf(isIdle: boolean): Promise<{ readonly before: number; readonly after: number }> {
   const program = `

@@ -1,8 +1,8 @@
 /**
  * Gives back the room that V8 keeps for new objects. Reading a configuration makes V8 enlarge that room to its maximum,
- * since all that is read stays. A thread that has little to do afterwards keeps the room, tens of megabytes: V8 makes it
- * smaller only when it collects all garbage. One such collection takes the thread some milliseconds, more with a large
- * configuration. Owns a timer.
+ * since all that is read stays. A thread that has little to do afterwards keeps the room, tens of megabytes: V8 makes
+ * it smaller only when it collects all garbage. One such collection takes the thread some milliseconds, more with a
+ * large configuration. Owns a timer.
  */
 import { getHeapSpaceStatistics, getHeapStatistics, setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';

@@ -268,7 +268,8 @@ export class Supervisor {
   }
 
   /**
-   * One after another, so that the other workers accept new connections meanwhile (see proxy/downstream/accept/close-port.ts).
+   * One after another, so that the other workers accept new connections meanwhile (see
+   * proxy/downstream/accept/close-port.ts).
    */
   async #closePorts(members: readonly WorkerThread[]): Promise<void> {
     const { clock } = this.#deps;

@@ -1,6 +1,6 @@
 /**
- * Which worker has which column in the shared memory of targets (proxy/targets/target-memory.ts). A column is taken when
- * a worker starts, and folded and free again when it has ended.
+ * Which worker has which column in the shared memory of targets (proxy/targets/target-memory.ts). A column is taken
+ * when a worker starts, and folded and free again when it has ended.
  */
 import { assert } from '../../lib/assert.ts';
 import type { Clock } from '../../lib/clock.ts';

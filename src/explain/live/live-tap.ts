@@ -1,8 +1,8 @@
 /**
  * The worker's side of live traffic: asks each watcher's filter about every exchange that ends, and reports those that
  * pass, at most so many in a second for each watcher, spread over time. Without a watcher an exchange costs one check
- * of `isWatched`. Stages are timed only of exchanges that begin when a report has room, and of those that a watcher gets
- * all of: where traffic is much more than is reported, nearly none is timed, and one that was not is passed over.
+ * of `isWatched`. Stages are timed only of exchanges that begin when a report has room, and of those that a watcher
+ * gets all of: where traffic is much more than is reported, nearly none is timed, and one that was not is passed over.
  *
  * Owns the collected reports, which are sent a few times in a second, and what is kept of reported exchanges so that
  * they can be explained (kept-exchanges.ts).

@@ -1,8 +1,8 @@
 /**
  * What is kept of a recent request so that a planned configuration can be asked about it (replay/): what decides the
  * answer, and nothing else. Not kept: queries, bodies, credentials, and values of fields other than those in
- * `KEPT_VALUES`. A credential is kept as whose it is: the id of an API key, or subject, issuer, audience, scopes and the
- * names of claims of a verified JWT.
+ * `KEPT_VALUES`. A credential is kept as whose it is: the id of an API key, or subject, issuer, audience, scopes and
+ * the names of claims of a verified JWT.
  *
  * A record is one text of lines, so that it fits into a reused buffer (traffic-ring.ts) and equal requests are equal
  * texts. Pure.

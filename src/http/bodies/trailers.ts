@@ -1,8 +1,8 @@
 /**
  * Which trailer fields may be forwarded (RFC 9110 section 6.5.1): none that frames or routes a message, modifies the
  * request, authenticates, or describes the content. A recipient that merged such a field into the head would act on a
- * value that no stage of the gateway has checked. Names are compared as `foldedName` gives them, because the recipient may
- * read another spelling as the same name.
+ * value that no stage of the gateway has checked. Names are compared as `foldedName` gives them, because the recipient
+ * may read another spelling as the same name.
  */
 import { foldedName } from '../../lib/folded-name.ts';
 import { TrailerSection } from '../heads/field-section.ts';

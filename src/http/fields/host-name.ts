@@ -1,7 +1,7 @@
 /**
  * Names of hosts as the configuration writes them and as requests ask for them (RFC 9110 section 7.2, RFC 5890). An
- * entry is a name, or `*.` and a name, which stands for every name that has one label or more in place of the star. Both
- * are compared in one form: lower case, A-labels, without a port and without the dot at the end.
+ * entry is a name, or `*.` and a name, which stands for every name that has one label or more in place of the star.
+ * Both are compared in one form: lower case, A-labels, without a port and without the dot at the end.
  *
  * Addresses are no names: they have no certificate that a wildcard could cover, and clients write one in many ways.
  */

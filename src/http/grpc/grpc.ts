@@ -1,6 +1,6 @@
 /**
- * gRPC over HTTP/2, where the gateway itself has to speak it: errors, which a client of gRPC reads from `grpc-status` in
- * a response with status 200, and `grpc-timeout`, the time that the client gives a call. Messages pass unread. Pure
+ * gRPC over HTTP/2, where the gateway itself has to speak it: errors, which a client of gRPC reads from `grpc-status`
+ * in a response with status 200, and `grpc-timeout`, the time that the client gives a call. Messages pass unread. Pure
  * functions. https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md
  */
 import type { RequestHead } from '../heads/request-head.ts';

@@ -1,9 +1,9 @@
 /**
- * Takes the bytes of an HTTP/2 connection apart into frames (RFC 9113 sections 4 and 6). Pushes are not allowed: a client
- * has forbidden them, and servers get none. Checks all that a frame says about itself: sizes, padding, which ones need a stream and which must not have
- * one, and header sections over several frames (section 4.3) within limits. What is known of streams, windows and
- * settings is checked by the receiver of the frames. Content is passed on as it comes; every other frame is collected
- * first. Owns the frame that has begun.
+ * Takes the bytes of an HTTP/2 connection apart into frames (RFC 9113 sections 4 and 6). Pushes are not allowed: a
+ * client has forbidden them, and servers get none. Checks all that a frame says about itself: sizes, padding, which
+ * ones need a stream and which must not have one, and header sections over several frames (section 4.3) within limits.
+ * What is known of streams, windows and settings is checked by the receiver of the frames. Content is passed on as it
+ * comes; every other frame is collected first. Owns the frame that has begun.
  */
 import { joined } from '../joined-bytes.ts';
 import { ErrorCode, Flag, FRAME_BYTES_MAX, FRAME_HEAD_BYTES, FrameType } from './frames.ts';

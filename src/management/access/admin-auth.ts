@@ -1,10 +1,10 @@
 /**
- * Authenticates calls of the management API: `Authorization: Bearer` with GATEWAY_ADMIN_TOKEN or a stored admin token, and what
- * the role allows. RFC 6750 section 3 for the challenges. Reads no other header: what a proxy says of a client
+ * Authenticates calls of the management API: `Authorization: Bearer` with GATEWAY_ADMIN_TOKEN or a stored admin token,
+ * and what the role allows. RFC 6750 section 3 for the challenges. Reads no other header: what a proxy says of a client
  * grants nothing. Only SHA-256 hashes are compared, in constant time for the environment's token. Wrong tokens are
  * slowed down per client address (login-guard.ts) and recorded (refused-logins.ts). While the database is away, tokens
- * that were known before are taken as they were (remembered.ts). Without `Authorization`, the cookie of a session counts
- * (sessions/session-auth.ts).
+ * that were known before are taken as they were (remembered.ts). Without `Authorization`, the cookie of a session
+ * counts (sessions/session-auth.ts).
  */
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';

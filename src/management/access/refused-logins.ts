@@ -1,7 +1,7 @@
 /**
- * Refused admin tokens, and refused sign-ins with the OpenID provider, in the log and in the audit log: the first from an
- * address at once, the following ones as a count once a minute. Beyond a budget of entries all addresses share one entry a minute, so a flood fills neither log.
- * Owns the counts that are still to be written.
+ * Refused admin tokens, and refused sign-ins with the OpenID provider, in the log and in the audit log: the first from
+ * an address at once, the following ones as a count once a minute. Beyond a budget of entries all addresses share one
+ * entry a minute, so a flood fills neither log. Owns the counts that are still to be written.
  */
 import { timestamp, type Clock } from '../../lib/clock.ts';
 import { emptyAnswer } from '../api/failure.ts';

@@ -303,7 +303,8 @@ function convert(schema: JsonSchema, components: Map<string, JsonObject>): JsonO
 }
 
 /**
- * Puts the default into the description: client generators make every field with a `default` required, also in requests.
+ * Puts the default into the description: client generators make every field with a `default` required, also in
+ * requests.
  */
 function withDefault(description: string | undefined, value: unknown): string {
   const text = `Default: \`${JSON.stringify(value)}\`.`;

@@ -1,5 +1,6 @@
 /**
- * One operation of the management API as data: input, role, answer and handler. server.ts serves the list of operations and openapi.ts documents it, so that the two cannot differ.
+ * One operation of the management API as data: input, role, answer and handler. server.ts serves the list of operations
+ * and openapi.ts documents it, so that the two cannot differ.
  */
 import type { IncomingHttpHeaders } from 'node:http';
 import type { ErrorCode } from '../../model/errors.ts';

@@ -21,7 +21,9 @@ const CONTENT_SECURITY_POLICY = [
 ].join('; ');
 
 const TITLE = 'Headgate management API';
-/** The bar shows the logo of another project, and a field for documents of other hosts, which the policy above blocks. */
+/**
+ * The bar shows the logo of another project, and a field for documents of other hosts, which the policy above blocks.
+ */
 const NO_TOP_BAR = '.swagger-ui .topbar { display: none }';
 
 export async function addSwaggerUi(server: FastifyInstance, document: JsonObject): Promise<void> {

@@ -143,8 +143,8 @@ function locate(
 }
 
 /**
- * A copy in which no array is longer than is worth explaining: whole where its items may appear twice, as the explaining
- * takes no long then.
+ * A copy in which no array is longer than is worth explaining: whole where its items may appear twice, as the
+ * explaining takes no long then.
  * @param schemas of the value, with those of its alternatives; none for what no schema knows
  */
 function shortened(value: unknown, schemas: readonly JsonSchema[]): unknown {

@@ -6,7 +6,9 @@
  */
 
 export interface SegmentSearch<T> {
-  /** Versions that may answer otherwise than the one before, ascending; the first and the last of the range among them. */
+  /**
+   * Versions that may answer otherwise than the one before, ascending; the first and the last of the range among them.
+   */
   readonly candidates: readonly number[];
   /** Last version of the range. */
   readonly to: number;

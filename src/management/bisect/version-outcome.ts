@@ -34,7 +34,9 @@ export function outcomeOn(configVersion: number, explanation: Explanation): Vers
   };
 }
 
-/** Equal for answers that a client cannot tell apart: which of several revisions the weighted choice takes is left out. */
+/**
+ * Equal for answers that a client cannot tell apart: which of several revisions the weighted choice takes is left out.
+ */
 export function answerKey({ outcome, code, response, upstream, candidates }: Explanation): string {
   const eligible = candidates.filter(({ candidate }) => candidate).map(({ id }) => id);
   const target = upstream === null ? [] : eligible.length > 1 ? eligible.toSorted() : [upstream.url];

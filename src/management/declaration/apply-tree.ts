@@ -1,7 +1,8 @@
 /**
- * Brings the configuration to a declared tree inside of one transaction: deletes first, then whatever gives a path up is
- * moved aside, so that paths and values of keys may be swapped and taken over, then creations and changes from the top down. Everything
- * goes through the resources' own rules. Apps that the tree does not name stay, unless they have its owner.
+ * Brings the configuration to a declared tree inside of one transaction: deletes first, then whatever gives a path up
+ * is moved aside, so that paths and values of keys may be swapped and taken over, then creations and changes from the
+ * top down. Everything goes through the resources' own rules. Apps that the tree does not name stay, unless they have
+ * its owner.
  *
  * A plan is the same work, rolled back by the caller.
  */
@@ -43,8 +44,8 @@ export interface ApplyOptions {
   readonly prune: boolean;
   readonly deletesMax: number;
   /**
-   * The tree is the whole configuration, and the id of each record follows from its place in it: whatever is left out is
-   * deleted, apps of other owners and keys included.
+   * The tree is the whole configuration, and the id of each record follows from its place in it: whatever is left out
+   * is deleted, apps of other owners and keys included.
    */
   readonly whole?: { readonly idOf: IdOf };
   /** Only for a plan: stored secrets are not compared with declared ones. */

@@ -1,4 +1,6 @@
-/** Random declared configurations for property tests: apps, versions, revisions, endpoints, keys, policies and secrets. */
+/**
+ * Random declared configurations for property tests: apps, versions, revisions, endpoints, keys, policies and secrets.
+ */
 import fc from 'fast-check';
 
 /** Every secret in them. */

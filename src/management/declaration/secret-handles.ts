@@ -1,7 +1,7 @@
 /**
- * Handles of secrets in a declared tree: `${sealed:<pointer>}` stands for the secret that is stored at that place of the
- * tree. A handle works only where a secret belongs, and only within one app, so that a file can neither show a stored
- * secret nor use one of another app.
+ * Handles of secrets in a declared tree: `${sealed:<pointer>}` stands for the secret that is stored at that place of
+ * the tree. A handle works only where a secret belongs, and only within one app, so that a file can neither show a
+ * stored secret nor use one of another app.
  */
 import type { AppTree } from '../../model/config.ts';
 import type { FieldError } from '../../model/errors.ts';

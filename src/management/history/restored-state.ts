@@ -1,6 +1,6 @@
 /**
- * The state that a rollback brings about. Everything but keys is as it was. Of keys this holds, so that a rollback never
- * gives an old credential more than it has now:
+ * The state that a rollback brings about. Everything but keys is as it was. Of keys this holds, so that a rollback
+ * never gives an old credential more than it has now:
  *
  * - A key that was deleted or has expired since does not come back, and one that was made since stays with its app.
  * - A key keeps its value, also when it was rotated since, and stays inactive where it is.

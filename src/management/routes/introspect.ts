@@ -1,7 +1,7 @@
 /**
  * `POST /api/v1/tokens/introspect`: whose an API key is, and whether the proxy would take it now. After RFC 7662
- * (section 2.2), in this API's envelope: a value that does not exist is `active: false` and not an error. The value is in
- * the body, so that no log of paths has it; it is hashed at once, and neither logged nor answered. It is a read:
+ * (section 2.2), in this API's envelope: a value that does not exist is `active: false` and not an error. The value is
+ * in the body, so that no log of paths has it; it is hashed at once, and neither logged nor answered. It is a read:
  * nothing is audited, and `last_used_at` stays.
  */
 import { broughtTokenError } from '../../model/brought-token.ts';

@@ -1,4 +1,6 @@
-/** What an attacker tries with a cookie, and what a session must not do by itself; in process, with a clock that moves. */
+/**
+ * What an attacker tries with a cookie, and what a session must not do by itself; in process, with a clock that moves.
+ */
 import { afterAll, beforeEach, describe, expect, test } from 'vitest';
 import { makeSession } from '../../../test/contract/records.ts';
 import { NOTHING_TOUCHED } from '../write/write.ts';

@@ -1,6 +1,6 @@
 /**
- * What the schema of a tried request cannot say: fields that a client sets for its connection are not for callers, since
- * the gateway that sends the request sets them, and two of them could make two requests of one. Pure.
+ * What the schema of a tried request cannot say: fields that a client sets for its connection are not for callers,
+ * since the gateway that sends the request sets them, and two of them could make two requests of one. Pure.
  */
 import { isHostAndPort } from '../../http/fields/host.ts';
 import type { FieldError } from '../../model/errors.ts';

@@ -267,7 +267,9 @@ export const EVENT_TYPES: ReadonlyMap<string, EventTypeRow> = new Map(
 
 /** What an event is about. */
 export interface EventSubject {
-  /** `app`, `version`, `revision`, `endpoint`, `token`, `certificate`, `node`, `database`, `limits_store`, `webhook`, … */
+  /**
+   * `app`, `version`, `revision`, `endpoint`, `token`, `certificate`, `node`, `database`, `limits_store`, `webhook`, …
+   */
   readonly kind: string;
   readonly id: string;
   /** As people call it. */

@@ -1,6 +1,6 @@
 /**
- * Secrets and signatures of webhooks, as Standard Webhooks has them: HMAC-SHA256 over `id.timestamp.body` with the bytes
- * behind `whsec_`, in base64 behind `v1,`; several signatures are separated by a space. Pure.
+ * Secrets and signatures of webhooks, as Standard Webhooks has them: HMAC-SHA256 over `id.timestamp.body` with the
+ * bytes behind `whsec_`, in base64 behind `v1,`; several signatures are separated by a space. Pure.
  */
 import { createHmac } from 'node:crypto';
 

@@ -1,7 +1,7 @@
 /**
- * Buckets of durations for the gateway's own time series: eight in each power of two from 1/32 ms to 65 s, one below and
- * one above. A bucket is at most 12.5 % wider than its lower bound, so an interpolated quantile is off by less than that.
- * The index is read from the bits of the number, without a search.
+ * Buckets of durations for the gateway's own time series: eight in each power of two from 1/32 ms to 65 s, one below
+ * and one above. A bucket is at most 12.5 % wider than its lower bound, so an interpolated quantile is off by less than
+ * that. The index is read from the bits of the number, without a search.
  */
 
 const PER_OCTAVE = 8;

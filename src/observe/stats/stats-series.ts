@@ -1,6 +1,6 @@
 /**
- * One series of steps: the seconds of the last quarter of an hour, the minutes of the last day, and the seconds that are
- * still open, for which workers may yet report. A minute is made from its seconds when it is over.
+ * One series of steps: the seconds of the last quarter of an hour, the minutes of the last day, and the seconds that
+ * are still open, for which workers may yet report. A minute is made from its seconds when it is over.
  */
 import { addValue, type StatsColumns, type StepCounts } from './stats-columns.ts';
 import { cellBytesMax, writeCell } from './stats-cell.ts';

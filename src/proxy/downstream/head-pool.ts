@@ -17,7 +17,9 @@ export const NO_HEAD: ClientHead = new RequestHead();
 
 const free: ClientHead[] = [];
 
-/** A head to parse into. The caller releases it, unless other code may still read it; then garbage collection frees it. */
+/**
+ * A head to parse into. The caller releases it, unless other code may still read it; then garbage collection frees it.
+ */
 export function acquireHead(): ClientHead {
   return free.pop() ?? new RequestHead();
 }

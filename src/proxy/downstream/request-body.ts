@@ -1,6 +1,7 @@
 /**
- * The body of the request that a downstream connection is receiving: decodes its framing (RFC 9112 section 6; a stream of
- * HTTP/2 has none, and says itself when content of unknown length ends) and passes the bytes to a sink. Owns the number of remaining bytes. Keeps no bytes.
+ * The body of the request that a downstream connection is receiving: decodes its framing (RFC 9112 section 6; a stream
+ * of HTTP/2 has none, and says itself when content of unknown length ends) and passes the bytes to a sink. Owns the
+ * number of remaining bytes. Keeps no bytes.
  */
 import {
   ChunkedDecoder,

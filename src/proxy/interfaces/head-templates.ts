@@ -48,7 +48,9 @@ export interface RequestTemplateFields {
   readonly end: readonly string[];
 }
 
-/** A response head for a client, without the fields of the gateway's own, which are inserted between these two parts. */
+/**
+ * A response head for a client, without the fields of the gateway's own, which are inserted between these two parts.
+ */
 export interface ResponseTemplate {
   /** What the parts depend on besides the fields. */
   readonly status: number;

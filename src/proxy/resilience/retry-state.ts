@@ -1,7 +1,7 @@
 /**
  * Decides what follows a failed attempt: whether another one is allowed (retry.ts), whether another target of the
- * revision can have it, or else which revision (failover.ts), and whether the budget of its backend allows it. Reports the outcome. Created for exchanges with a failed attempt;
- * owns the list of revisions that have failed.
+ * revision can have it, or else which revision (failover.ts), and whether the budget of its backend allows it. Reports
+ * the outcome. Created for exchanges with a failed attempt; owns the list of revisions that have failed.
  */
 import { failoverRoute } from './failover.ts';
 import type { Revision, Route } from '../interfaces/route.ts';

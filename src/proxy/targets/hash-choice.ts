@@ -42,7 +42,10 @@ export class HashChoice {
   readonly #sum: number;
   /** Targets with a weight. */
   readonly #count: number;
-  /** Of keys that were asked for lately, by their last bits; created with the first. A word of 0 in `#keys` is a free place. */
+  /**
+   * Of keys that were asked for lately, by their last bits; created with the first. A word of 0 in `#keys` is a free
+   * place.
+   */
   #keys: Int32Array | undefined;
   /** By place: the best targets of the key whatever their state, best first. */
   #ranks: Uint16Array | undefined;

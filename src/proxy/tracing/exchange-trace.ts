@@ -123,7 +123,9 @@ export class ExchangeTrace {
     if (attempt !== undefined) attempt.status = status;
   }
 
-  /** Only the first failure of an attempt counts. @param status 0 without a response. @param failure '' for a response */
+  /**
+   * Only the first failure of an attempt counts. @param status 0 without a response. @param failure '' for a response
+   */
   attemptFailed(nowMs: number, status: number, failure: string): void {
     const attempt = this.#latest;
     if (attempt === undefined || attempt.failedMs >= 0) return;

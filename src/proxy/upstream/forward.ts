@@ -1,8 +1,8 @@
 /**
- * One attempt to get a response from a backend: takes or opens a connection, sends the request, streams both bodies with
- * back-pressure, and tells its owner (attempts.ts) how it ended. Owns the phase of the upstream side and the deadline of
- * the connection; header text is made in upstream-head.ts and downstream-head.ts, and response-relay.ts writes to the
- * client.
+ * One attempt to get a response from a backend: takes or opens a connection, sends the request, streams both bodies
+ * with back-pressure, and tells its owner (attempts.ts) how it ended. Owns the phase of the upstream side and the
+ * deadline of the connection; header text is made in upstream-head.ts and downstream-head.ts, and response-relay.ts
+ * writes to the client.
  *
  *   connecting → sending → waiting → responding → done
  *                (only a body that is still to come is `sending`)

@@ -55,7 +55,8 @@ export class Tunnel implements TunnelOfClient {
 
   /**
    * The backend has ended its side, which ends the exchange. Both sides get what is on its way to them; nothing more is
-   * read from the client. Only a write could tell whether the backend still reads, and a permit would be held till then.
+   * read from the client. Only a write could tell whether the backend still reads, and a permit would be held till
+   * then.
    */
   onUpstreamEnd(): void {
     this.#upstream.destroySoon(LINGER_MS);

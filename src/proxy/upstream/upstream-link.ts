@@ -122,7 +122,9 @@ export abstract class UpstreamLink {
     return isWritable;
   }
 
-  /** Within `onResponseData`: keeps these bytes until the returned function is called; undefined if that is impossible. */
+  /**
+   * Within `onResponseData`: keeps these bytes until the returned function is called; undefined if that is impossible.
+   */
   retain(bytes: Buffer): (() => void) | undefined {
     return this.reader.retain(bytes);
   }

@@ -1,6 +1,6 @@
 /**
- * Opens the socket of a backend connection, TCP or Unix, with or without TLS (backend-tls.ts), if egress permits it. The certificate is checked
- * against the host of the revision, or the name in its TLS settings.
+ * Opens the socket of a backend connection, TCP or Unix, with or without TLS (backend-tls.ts), if egress permits it.
+ * The certificate is checked against the host of the revision, or the name in its TLS settings.
  */
 import * as net from 'node:net';
 import * as tls from 'node:tls';

@@ -84,7 +84,8 @@ export interface Upstream {
    */
   sendRequest(source: RequestSource, body: string | BodyBuffer | undefined): void;
   /**
-   * Sends `bytes[from, to)`, a piece of the body. False when the backend reads too slowly; `onUpstreamWritable` follows.
+   * Sends `bytes[from, to)`, a piece of the body. False when the backend reads too slowly; `onUpstreamWritable`
+   * follows.
    * @param isChunked the length of the whole body is unknown
    */
   writeBody(bytes: Buffer, from: number, to: number, isChunked: boolean, memory: BodyMemory): boolean;
@@ -93,7 +94,9 @@ export interface Upstream {
 
   pauseReading(): void;
   resumeReading(): void;
-  /** Within `onResponseData`: keeps these bytes until the returned function is called; undefined if that is impossible. */
+  /**
+   * Within `onResponseData`: keeps these bytes until the returned function is called; undefined if that is impossible.
+   */
   retain(bytes: Buffer): (() => void) | undefined;
   /** Ends the exchange at once. The user is not notified. */
   destroy(): void;

@@ -19,7 +19,9 @@ const SEALED = /^enc:v1:([A-Za-z0-9_-]{8}):([A-Za-z0-9_-]+)$/;
 
 type OpenedSecret =
   | { readonly text: string }
-  /** `other_key`: sealed with another key. `damaged`: not in this format, changed since, or sealed for another place. */
+  /**
+   * `other_key`: sealed with another key. `damaged`: not in this format, changed since, or sealed for another place.
+   */
   | { readonly problem: 'other_key' | 'damaged' };
 
 export interface SecretBox {

@@ -1,4 +1,6 @@
-/** A filtered page is the same in however many parts the list is read, and a long list lets other work run meanwhile. */
+/**
+ * A filtered page is the same in however many parts the list is read, and a long list lets other work run meanwhile.
+ */
 import { DatabaseSync } from 'node:sqlite';
 import fc from 'fast-check';
 import { afterAll, expect, it } from 'vitest';

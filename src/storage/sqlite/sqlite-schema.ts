@@ -1,5 +1,6 @@
 /**
- * The schema of a SQLite database: checks it at a start and applies migrations, after checking that the secret key fits.
+ * The schema of a SQLite database: checks it at a start and applies migrations, after checking that the secret key
+ * fits.
  */
 import { resolve } from 'node:path';
 import { sql, type Kysely } from 'kysely';
@@ -20,7 +21,9 @@ export interface PrepareSqliteOptions {
   /** False: a schema that is behind is an error that names the command to run. */
   readonly autoMigrate: boolean;
   readonly clock: Clock;
-  /** 32 bytes for the secrets in it. Without one the file `secret-key` beside the database has it; see secret-key.ts. */
+  /**
+   * 32 bytes for the secrets in it. Without one the file `secret-key` beside the database has it; see secret-key.ts.
+   */
   readonly secretKey?: Buffer | undefined;
   readonly secretPlaces: SecretPlaces;
 }

@@ -1,7 +1,8 @@
 /**
  * Opens a SQLite database, in a file or in memory, as a repository. One connection writes and a few read, so that reads
  * neither wait for a write nor see half of it; in memory, one connection does everything. sql/ has the queries,
- * sqlite-connection.ts the settings of a connection, sqlite-file.ts the checks of the file, sqlite-schema.ts the schema.
+ * sqlite-connection.ts the settings of a connection, sqlite-file.ts the checks of the file, sqlite-schema.ts the
+ * schema.
  */
 import { resolve } from 'node:path';
 import { Kysely } from 'kysely';

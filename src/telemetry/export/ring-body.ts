@@ -1,7 +1,7 @@
 /**
  * The body of an export of what waits in rings. What it has is settled when it begins, and so is its length; the bytes
- * leave the rings while they are sent, so that no step of the exporting thread is a long one. They are kept until the next
- * body, as an attempt that failed is repeated. Owns the buffer, which is used again.
+ * leave the rings while they are sent, so that no step of the exporting thread is a long one. They are kept until the
+ * next body, as an attempt that failed is repeated. Owns the buffer, which is used again.
  */
 import { ProtobufWriter } from '../otlp/protobuf-writer.ts';
 import type { BatchReader, Taken } from '../ring/batch-ring.ts';

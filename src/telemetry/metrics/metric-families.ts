@@ -1,7 +1,7 @@
 /**
- * Reads the text of `GET /metrics` (Prometheus exposition format 0.0.4) into families of points, so that what is exported
- * is what is scraped. Reads what this program writes: families with HELP and TYPE, buckets in the order of their bounds.
- * Pure.
+ * Reads the text of `GET /metrics` (Prometheus exposition format 0.0.4) into families of points, so that what is
+ * exported is what is scraped. Reads what this program writes: families with HELP and TYPE, buckets in the order of
+ * their bounds. Pure.
  */
 
 export interface Point {

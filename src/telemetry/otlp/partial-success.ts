@@ -1,7 +1,7 @@
 /**
  * Reads what a collector answers to an export that it has taken, as protocol buffers
- * (https://protobuf.dev/programming-guides/encoding/): ExportTraceServiceResponse, 1.x; those of metrics and logs have the
- * same fields. Fields that are not known are passed over; the last of several counts. Pure.
+ * (https://protobuf.dev/programming-guides/encoding/): ExportTraceServiceResponse, 1.x; those of metrics and logs have
+ * the same fields. Fields that are not known are passed over; the last of several counts. Pure.
  */
 
 const PARTIAL_SUCCESS = 1;

@@ -1,8 +1,8 @@
 /**
- * The spans of an exchange as OTLP (opentelemetry/proto/trace/v1/trace.proto, 1.x): one of the server, one of the client
- * for each attempt at a backend, and events of what decided. Names are those of the semantic conventions for HTTP
- * (1.45); what they have no name for begins with `headgate.`. Texts of the client are cut, and masked where they look like
- * credentials; a query is never written.
+ * The spans of an exchange as OTLP (opentelemetry/proto/trace/v1/trace.proto, 1.x): one of the server, one of the
+ * client for each attempt at a backend, and events of what decided. Names are those of the semantic conventions for
+ * HTTP (1.45); what they have no name for begins with `headgate.`. Texts of the client are cut, and masked where they
+ * look like credentials; a query is never written.
  *
  * What many exchanges share is in span-blocks.ts.
  */

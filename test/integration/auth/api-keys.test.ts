@@ -1,4 +1,6 @@
-/** Contract part 5 "Gateway clients: API key" and design section 2 "API keys", "auth": who gets in, and what is told. */
+/**
+ * Contract part 5 "Gateway clients: API key" and design section 2 "API keys", "auth": who gets in, and what is told.
+ */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startGateway, type TestGateway } from '../../support/gateway.ts';
 import { startOrigin, type Origin } from '../../support/backends/origin.ts';

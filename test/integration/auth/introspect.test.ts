@@ -1,4 +1,6 @@
-/** `POST /api/v1/tokens/introspect`: whose a value is and whether it works, in the words of the gateway that decides it. */
+/**
+ * `POST /api/v1/tokens/introspect`: whose a value is and whether it works, in the words of the gateway that decides it.
+ */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startGateway, type TestGateway } from '../../support/gateway.ts';
 import { startOrigin, type Origin } from '../../support/backends/origin.ts';

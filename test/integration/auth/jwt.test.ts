@@ -1,4 +1,6 @@
-/** Contract part 5 "JWT" and design section 2 "jwt" with keys that are part of the policy: a secret, a JWK set, none. */
+/**
+ * Contract part 5 "JWT" and design section 2 "jwt" with keys that are part of the policy: a secret, a JWK set, none.
+ */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startGateway, type TestGateway } from '../../support/gateway.ts';
 import { startOrigin, type Origin } from '../../support/backends/origin.ts';

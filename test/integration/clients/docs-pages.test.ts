@@ -11,7 +11,10 @@ import { requireProgram } from '../../support/programs/programs.ts';
 
 const ROOT = resolve(import.meta.dirname, '../../..');
 const OWN_TESTS = ['docs/how-to/deploy-on-debian.md', 'docs/how-to/two-gateways.md'];
-/** Pages without a block that could run: they need a database server, containers, a Prometheus, a cluster, a published package, an authority or a collector. */
+/**
+ * Pages without a block that could run: they need a database server, containers, a Prometheus, a cluster, a published
+ * package, an authority or a collector.
+ */
 const NOT_RUN = [
   'docs/how-to/acme.md',
   'docs/how-to/alerts.md',

@@ -1,6 +1,6 @@
 /**
- * The npm package as it is published: what is in it, and that its files alone are a gateway. npm itself and the versions
- * of Node.js that it is installed with are in test/packages/npm.packages.ts.
+ * The npm package as it is published: what is in it, and that its files alone are a gateway. npm itself and the
+ * versions of Node.js that it is installed with are in test/packages/npm.packages.ts.
  */
 import { execFileSync } from 'node:child_process';
 import {

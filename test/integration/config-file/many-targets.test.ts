@@ -1,4 +1,6 @@
-/** Many targets in configuration files: the bound of one revision is told at its place, and thousands in all are served. */
+/**
+ * Many targets in configuration files: the bound of one revision is told at its place, and thousands in all are served.
+ */
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import {
   configYaml,

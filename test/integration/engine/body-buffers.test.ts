@@ -1,7 +1,7 @@
 /**
  * Requests with bodies of a few KiB, which the gateway keeps until they are answered and in memory that it uses again
- * (src/proxy/io/body-buffer-pool.ts): each arrives to the byte, also at the second attempt, while others come and go; and in
- * the end all of that memory is back. Sizes and order are random, from a seed that a failure names.
+ * (src/proxy/io/body-buffer-pool.ts): each arrives to the byte, also at the second attempt, while others come and go;
+ * and in the end all of that memory is back. Sizes and order are random, from a seed that a failure names.
  */
 import { once } from 'node:events';
 import * as http from 'node:http';

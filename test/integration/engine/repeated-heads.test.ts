@@ -124,7 +124,9 @@ async function startSide(trusted: boolean, options: Partial<ProxyOptions> = {}):
   return Object.assign(side, { proxy });
 }
 
-/** Where the request that begins at `from` ends, 0 when it is not complete. The gateway writes its fields in one way. */
+/**
+ * Where the request that begins at `from` ends, 0 when it is not complete. The gateway writes its fields in one way.
+ */
 function requestEnd(text: string, from: number): number {
   const headEnd = text.indexOf('\r\n\r\n', from) + 4;
   if (headEnd < 4) return 0;

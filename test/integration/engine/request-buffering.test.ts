@@ -1,4 +1,6 @@
-/** `buffer_request_bytes`: the backend is asked when the body has come, so that slow clients hold no connection of it. */
+/**
+ * `buffer_request_bytes`: the backend is asked when the body has come, so that slow clients hold no connection of it.
+ */
 import { createHash, randomBytes } from 'node:crypto';
 import * as http from 'node:http';
 import type { AddressInfo } from 'node:net';

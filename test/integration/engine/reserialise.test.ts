@@ -184,7 +184,9 @@ function readsMethod(origin: string, method: string): boolean {
   return origin !== 'node:http' || http.METHODS.includes(method);
 }
 
-/** HAProxy refuses a WebSocket handshake without its key (RFC 6455 section 4.1); the gateway leaves that to backends. */
+/**
+ * HAProxy refuses a WebSocket handshake without its key (RFC 6455 section 4.1); the gateway leaves that to backends.
+ */
 function isHandshake(text: string): boolean {
   return /^upgrade:[ \t]*websocket/im.test(text);
 }

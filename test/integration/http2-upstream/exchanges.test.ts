@@ -1,4 +1,7 @@
-/** HTTP/2 to backends: requests, bodies, trailers and interim responses, shared connections, and which protocol is spoken. */
+/**
+ * HTTP/2 to backends: requests, bodies, trailers and interim responses, shared connections, and which protocol is
+ * spoken.
+ */
 import { createHash, randomBytes } from 'node:crypto';
 import * as http from 'node:http';
 import * as https from 'node:https';

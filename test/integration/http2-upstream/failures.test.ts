@@ -1,4 +1,6 @@
-/** Backends of HTTP/2 that refuse, reset, close, stall, or break the protocol: what requests get, and what stays whole. */
+/**
+ * Backends of HTTP/2 that refuse, reset, close, stall, or break the protocol: what requests get, and what stays whole.
+ */
 import { describe, expect, it } from 'vitest';
 import type { Policy } from '../../../src/policy/registry.ts';
 import type { ProxyOptions } from '../../../src/proxy/options.ts';

@@ -1,6 +1,6 @@
 /**
- * Frames of backends that RFC 9113 and RFC 7541 forbid: which of them end a stream, which the connection, and with which
- * code the backend hears of it; frames that are rare and allowed; and windows, in both directions.
+ * Frames of backends that RFC 9113 and RFC 7541 forbid: which of them end a stream, which the connection, and with
+ * which code the backend hears of it; frames that are rare and allowed; and windows, in both directions.
  */
 import { describe, expect, it } from 'vitest';
 import type { Policy } from '../../../src/policy/registry.ts';

@@ -1,4 +1,7 @@
-/** gRPC-Web translated to gRPC: servers of grpc-js and of frames, clients of HTTP/1.1 and HTTP/2 that write the bytes themselves. */
+/**
+ * gRPC-Web translated to gRPC: servers of grpc-js and of frames, clients of HTTP/1.1 and HTTP/2 that write the bytes
+ * themselves.
+ */
 import * as http from 'node:http';
 import { describe, expect, it } from 'vitest';
 import type { ExchangeView } from '../../../src/proxy/interfaces/exchange-view.ts';

@@ -1,4 +1,7 @@
-/** gRPC end to end, with clients and servers of grpc-js: all kinds of calls, metadata, deadlines, and errors of the gateway. */
+/**
+ * gRPC end to end, with clients and servers of grpc-js: all kinds of calls, metadata, deadlines, and errors of the
+ * gateway.
+ */
 import * as grpc from '@grpc/grpc-js';
 import { describe, expect, it } from 'vitest';
 import type { Policy } from '../../../src/policy/registry.ts';

@@ -1,7 +1,7 @@
 /**
- * Backends of HTTP/2 that answer with frames at random: good ones, bad ones, ones in the wrong place, and damaged bytes.
- * Whatever comes, no response holds a byte of another stream, every exchange ends, and a good backend is served well
- * afterwards over new connections.
+ * Backends of HTTP/2 that answer with frames at random: good ones, bad ones, ones in the wrong place, and damaged
+ * bytes. Whatever comes, no response holds a byte of another stream, every exchange ends, and a good backend is served
+ * well afterwards over new connections.
  */
 import { setTimeout as pause } from 'node:timers/promises';
 import { expect, it } from 'vitest';

@@ -1,6 +1,6 @@
 /**
- * Clients of HTTP/2 that mean harm, frame by frame, with TLS and without: each is sent away or slowed down, its cost stays bounded, and
- * others are served meanwhile and afterwards.
+ * Clients of HTTP/2 that mean harm, frame by frame, with TLS and without: each is sent away or slowed down, its cost
+ * stays bounded, and others are served meanwhile and afterwards.
  */
 import * as http2 from 'node:http2';
 import type { Socket } from 'node:net';

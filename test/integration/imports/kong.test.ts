@@ -1,6 +1,6 @@
 /**
- * A declarative configuration of Kong, imported into a running gateway with the command, answers as it describes: paths,
- * keys, groups, limits, CORS, addresses, sizes, header fields and weights.
+ * A declarative configuration of Kong, imported into a running gateway with the command, answers as it describes:
+ * paths, keys, groups, limits, CORS, addresses, sizes, header fields and weights.
  */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';

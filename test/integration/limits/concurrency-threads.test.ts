@@ -52,7 +52,8 @@ describe('a concurrency cap under four threads', () => {
     const reports = await Promise.all(workers.map((worker) => hammer(worker, 1500)));
     for (const { admitted, refused } of reports) expect(Math.min(admitted, refused)).toBeGreaterThan(0);
     const words = [...new Int32Array(witness)];
-    // The count goes down before the place is given back, so that it can only be too low: never above, and often at, `max`.
+    // The count goes down before the place is given back, so that it can only be too low: never above, and often at,
+    // `max`.
     expect(words.filter((_, index) => index % 2 === 1)).toEqual(all(CAP.max));
     expect(placesLeft(memory, 9)).toEqual(all(CAP.max));
   });

@@ -1,4 +1,6 @@
-/** A million callers of one limit are counted exactly, by two threads at once, in the memory that is there by default. */
+/**
+ * A million callers of one limit are counted exactly, by two threads at once, in the memory that is there by default.
+ */
 import { Worker } from 'node:worker_threads';
 import { describe, expect, it } from 'vitest';
 import { counterUse } from '../../../src/limits/local/counter-use.ts';

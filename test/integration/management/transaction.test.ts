@@ -1,6 +1,6 @@
 /**
- * `POST /api/v1/transaction` through the started program: what it makes serves when it is answered, on all workers, what
- * it did not finish leaves nothing, and the values of its keys are in its answer alone.
+ * `POST /api/v1/transaction` through the started program: what it makes serves when it is answered, on all workers,
+ * what it did not finish leaves nothing, and the values of its keys are in its answer alone.
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startGateway, type TestGateway } from '../../support/gateway.ts';

@@ -1,8 +1,8 @@
 /**
  * docs/how-to/two-gateways.md: its commands, run by shells as they are written there, on a real PostgreSQL and a real
  * store. The machines are addresses of the loopback interface and a folder each. What needs a machine of its own is
- * stood in for: `sudo` runs its command, `systemctl` does nothing (the test starts the store with the file that the page
- * has written), and ports are free ones.
+ * stood in for: `sudo` runs its command, `systemctl` does nothing (the test starts the store with the file that the
+ * page has written), and ports are free ones.
  */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { chmodSync, copyFileSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';

@@ -1,7 +1,7 @@
 /**
- * The order of an upgrade (docs/how-to/upgrade-without-a-gap.md): the schema is brought up to date first, while gateways of the version
- * before serve on and take writes; only a start of theirs is refused from then on. What the next version adds is played
- * by hand: a column and a table that this one does not know.
+ * The order of an upgrade (docs/how-to/upgrade-without-a-gap.md): the schema is brought up to date first, while
+ * gateways of the version before serve on and take writes; only a start of theirs is refused from then on. What the
+ * next version adds is played by hand: a column and a table that this one does not know.
  */
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';

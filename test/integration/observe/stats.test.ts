@@ -1,6 +1,6 @@
 /**
- * `GET /api/v1/stats` of the started program: the traffic of clients adds up exactly, for the gateway, each app, version
- * and route, by seconds and by minutes.
+ * `GET /api/v1/stats` of the started program: the traffic of clients adds up exactly, for the gateway, each app,
+ * version and route, by seconds and by minutes.
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { crashWorkers } from '../../support/programs/crash-worker.ts';

@@ -1,4 +1,6 @@
-/** Contract part 2 "Policy precedence" and design section 2 "Policy merge", seen from traffic and from effective-policy. */
+/**
+ * Contract part 2 "Policy precedence" and design section 2 "Policy merge", seen from traffic and from effective-policy.
+ */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startGateway, type TestGateway } from '../../support/gateway.ts';
 import { startOrigin, type Origin } from '../../support/backends/origin.ts';

@@ -1,4 +1,6 @@
-/** Contract part 2 "Policy object": `allowed_methods`; and the extension `max_body_bytes`, design section 2 "Limits". */
+/**
+ * Contract part 2 "Policy object": `allowed_methods`; and the extension `max_body_bytes`, design section 2 "Limits".
+ */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startGateway, type TestGateway } from '../../support/gateway.ts';
 import { startOrigin, type Origin } from '../../support/backends/origin.ts';

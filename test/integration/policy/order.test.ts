@@ -1,6 +1,7 @@
 /**
- * Contract part 4 item 6 and design section 2 "Order of processing": match, preflight, authentication, scopes,
- * methods, rate limits, upstream; the size of the body comes before the limits. Each test breaks two of them and sees which one answers.
+ * Contract part 4 item 6 and design section 2 "Order of processing": match, preflight, authentication, scopes, methods,
+ * rate limits, upstream; the size of the body comes before the limits. Each test breaks two of them and sees which one
+ * answers.
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startGateway, type TestGateway } from '../../support/gateway.ts';

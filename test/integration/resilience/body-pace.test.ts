@@ -1,4 +1,6 @@
-/** GATEWAY_PROXY__MIN_BODY_BYTES_PER_SEC and `min_body_bytes_per_sec`: a client that drips its body holds no backend. */
+/**
+ * GATEWAY_PROXY__MIN_BODY_BYTES_PER_SEC and `min_body_bytes_per_sec`: a client that drips its body holds no backend.
+ */
 import { describe, expect, it } from 'vitest';
 import { closeAfterEach } from '../../support/closers.ts';
 import type { Policy } from '../../../src/policy/registry.ts';

@@ -1,7 +1,7 @@
 /**
- * A worker thread of resilience/breaker-threads.test.ts: does what proxies do with one breaker, as fast as it can, and reports
- * the moves that it made. While it holds a trial it counts in a word of the test's own, by which two at once would
- * show.
+ * A worker thread of resilience/breaker-threads.test.ts: does what proxies do with one breaker, as fast as it can, and
+ * reports the moves that it made. While it holds a trial it counts in a word of the test's own, by which two at once
+ * would show.
  */
 import { parentPort, workerData } from 'node:worker_threads';
 import { systemClock } from '../../../src/lib/clock.ts';

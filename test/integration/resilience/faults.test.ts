@@ -1,4 +1,6 @@
-/** Slow, silent and dying peers on both sides: each ends at its deadline, in a clear answer, with nothing sent twice. */
+/**
+ * Slow, silent and dying peers on both sides: each ends at its deadline, in a clear answer, with nothing sent twice.
+ */
 import { describe, expect, it } from 'vitest';
 import { closeAfterEach } from '../../support/closers.ts';
 import { startRawOrigin, type RawOrigin } from '../../support/backends/origin.ts';

@@ -1,4 +1,7 @@
-/** docs/reference/circuit-breaker.md: health checks, traffic that comes back gradually, and what the management API tells of it all. */
+/**
+ * docs/reference/circuit-breaker.md: health checks, traffic that comes back gradually, and what the management API
+ * tells of it all.
+ */
 import { readFileSync } from 'node:fs';
 import * as https from 'node:https';
 import type { AddressInfo } from 'node:net';

@@ -1,6 +1,6 @@
 /**
- * What is tried again and what is not (docs/reference/policies.md "retries"), at the origin: how often each request reached it,
- * where a retry goes, and what it costs. The rules one by one are in src/proxy/resilience/retry.test.ts.
+ * What is tried again and what is not (docs/reference/policies.md "retries"), at the origin: how often each request
+ * reached it, where a retry goes, and what it costs. The rules one by one are in src/proxy/resilience/retry.test.ts.
  */
 import type { Socket } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';

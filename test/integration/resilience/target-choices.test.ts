@@ -1,6 +1,6 @@
 /**
- * Where the requests of a revision with several targets go, and what is said of it: hashes of all kinds, the zone of the
- * gateway, and explain, state, tree, metrics and access log (docs/reference/targets.md).
+ * Where the requests of a revision with several targets go, and what is said of it: hashes of all kinds, the zone of
+ * the gateway, and explain, state, tree, metrics and access log (docs/reference/targets.md).
  */
 import { Agent } from 'node:http';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';

@@ -1,4 +1,6 @@
-/** `timeouts` of a policy (docs/reference/policies.md): each in place of its setting, and the total that no setting has. */
+/**
+ * `timeouts` of a policy (docs/reference/policies.md): each in place of its setting, and the total that no setting has.
+ */
 import * as http from 'node:http';
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';

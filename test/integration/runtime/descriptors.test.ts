@@ -1,4 +1,6 @@
-/** A gateway that runs out of file descriptors: clients that are served stay served, and nothing has to be restarted. */
+/**
+ * A gateway that runs out of file descriptors: clients that are served stay served, and nothing has to be restarted.
+ */
 import { execFileSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import * as net from 'node:net';

@@ -1,4 +1,7 @@
-/** Traffic over a Unix socket: who its clients are, whose the file is, and that none of them is refused when gateways or workers change. */
+/**
+ * Traffic over a Unix socket: who its clients are, whose the file is, and that none of them is refused when gateways or
+ * workers change.
+ */
 import { once } from 'node:events';
 import { existsSync, lstatSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import * as http from 'node:http';

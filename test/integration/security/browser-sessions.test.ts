@@ -1,4 +1,6 @@
-/** Sessions of browsers at the started program: a kill, a database that is away, files, TLS, and what is kept of them. */
+/**
+ * Sessions of browsers at the started program: a kill, a database that is away, files, TLS, and what is kept of them.
+ */
 import { createHash } from 'node:crypto';
 import { mkdtempSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import * as https from 'node:https';

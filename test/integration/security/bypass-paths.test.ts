@@ -129,7 +129,9 @@ function authorised({ target, mode: { slug, strips } }: Attempt): string {
   return (strips || isByParameter ? rest : path) + origin.slice(end);
 }
 
-/** Nothing got through; what is protected answers as it should, and its neighbours are served, so that something could. */
+/**
+ * Nothing got through; what is protected answers as it should, and its neighbours are served, so that something could.
+ */
 function expectProtected(statuses: ReadonlyMap<Attempt, number>): void {
   expect(judge(statuses)).toEqual([]);
   for (const [{ what, protection }, status] of statuses)

@@ -1,6 +1,6 @@
 /**
- * Rate limits that several gateways share through a real Valkey or Redis: nothing above the limit, 98 % of it used, with
- * wall clocks that are wrong by five seconds. At full length: test/soak/limit-nodes.soak.ts.
+ * Rate limits that several gateways share through a real Valkey or Redis: nothing above the limit, 98 % of it used,
+ * with wall clocks that are wrong by five seconds. At full length: test/soak/limit-nodes.soak.ts.
  */
 import { expect, it } from 'vitest';
 import { sharedLimits } from '../../scenarios/limit-nodes-scenario.ts';

@@ -1,6 +1,6 @@
 /**
- * A store of limits that is stopped, frozen, slow, or cut off, and comes back: no request fails, each gateway goes by its
- * fair share within a second and comes back within five, and the store costs no request 50 ms.
+ * A store of limits that is stopped, frozen, slow, or cut off, and comes back: no request fails, each gateway goes by
+ * its fair share within a second and comes back within five, and the store costs no request 50 ms.
  */
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';

@@ -1,4 +1,6 @@
-/** `headgate copy` as a backup: from a gateway that serves and is written to, into a file from which another one starts. */
+/**
+ * `headgate copy` as a backup: from a gateway that serves and is written to, into a file from which another one starts.
+ */
 import { copyFileSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -1,6 +1,6 @@
 /**
- * Mutual TLS to backends: the started program presents the client certificate that a revision names, from a folder that it
- * watches, and goes on only with a backend whose key is pinned.
+ * Mutual TLS to backends: the started program presents the client certificate that a revision names, from a folder that
+ * it watches, and goes on only with a backend whose key is pinned.
  */
 import { X509Certificate } from 'node:crypto';
 import { execFileSync } from 'node:child_process';
@@ -83,8 +83,8 @@ async function untilRead(names: readonly string[], change: () => void): Promise<
 }
 
 /**
- * A certificate of one trusted authority, followed by certificates that lead to another one, which is pinned: by name and
- * key identifier, not by signature.
+ * A certificate of one trusted authority, followed by certificates that lead to another one, which is pinned: by name
+ * and key identifier, not by signature.
  */
 function forgedChain() {
   const at = (name: string): string => join(folder, 'forged', name);

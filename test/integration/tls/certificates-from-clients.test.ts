@@ -1,6 +1,6 @@
 /**
- * Callers that are known by their client certificate (`auth_type: mtls`): the started program with certificates from files
- * that it watches, a port with TLS and one without.
+ * Callers that are known by their client certificate (`auth_type: mtls`): the started program with certificates from
+ * files that it watches, a port with TLS and one without.
  */
 import { execFile } from 'node:child_process';
 import { mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';

@@ -1,4 +1,6 @@
-/** Apps by host name through the other doors: HTTP/2, configuration files, backups, and gateways that share a database. */
+/**
+ * Apps by host name through the other doors: HTTP/2, configuration files, backups, and gateways that share a database.
+ */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

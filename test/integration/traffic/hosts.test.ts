@@ -1,4 +1,6 @@
-/** Apps by host name: which app a request reaches, however it names its host, and what takes a host that others have. */
+/**
+ * Apps by host name: which app a request reaches, however it names its host, and what takes a host that others have.
+ */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startGateway, type TestGateway } from '../../support/gateway.ts';
 import { startOrigin, type Origin } from '../../support/backends/origin.ts';

@@ -1,4 +1,6 @@
-/** Versions on their way out: the announced day, and the link to what takes their place, in step with the configuration. */
+/**
+ * Versions on their way out: the announced day, and the link to what takes their place, in step with the configuration.
+ */
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { startGateway, type TestGateway } from '../../support/gateway.ts';
 import { startOrigin, type Origin } from '../../support/backends/origin.ts';

@@ -1,6 +1,6 @@
 /**
- * A DNS server for tests (RFC 1035), on loopback and a free port, over UDP and, for long answers, TCP. Knows A, AAAA and
- * SRV records that the test gives it, counts the questions, and can fail in the ways in which servers do.
+ * A DNS server for tests (RFC 1035), on loopback and a free port, over UDP and, for long answers, TCP. Knows A, AAAA
+ * and SRV records that the test gives it, counts the questions, and can fail in the ways in which servers do.
  */
 import { createSocket, type Socket as UdpSocket } from 'node:dgram';
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';

@@ -1,6 +1,6 @@
 /**
- * What a backend of HTTP/2 (RFC 9113) can do wrong, to requests and to calls of gRPC: the frames of each fault, and what
- * clients get. `fault-backend-http2.ts` sends them.
+ * What a backend of HTTP/2 (RFC 9113) can do wrong, to requests and to calls of gRPC: the frames of each fault, and
+ * what clients get. `fault-backend-http2.ts` sends them.
  */
 import type { Socket } from 'node:net';
 import type { UpstreamCause } from '../../../src/proxy/upstream/upstream-failure.ts';

@@ -29,8 +29,9 @@ export function accepts(port: number): Promise<boolean> {
 }
 
 /**
- * Below the range from which systems give ports to connections and to programs that ask for any (ip_local_port_range: from
- * 32,768 on), so that no other program is given one between a look at it and its use, or while a test needs it dead.
+ * Below the range from which systems give ports to connections and to programs that ask for any (ip_local_port_range:
+ * from 32,768 on), so that no other program is given one between a look at it and its use, or while a test needs it
+ * dead.
  */
 const PORT_MIN = 11_000;
 const PORTS = 21_000;

@@ -1,4 +1,6 @@
-/** Apache httpd as a reading origin (see reading-origins.ts): strict by its default, and it tells every request line. */
+/**
+ * Apache httpd as a reading origin (see reading-origins.ts): strict by its default, and it tells every request line.
+ */
 import { spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -143,7 +143,8 @@ async function openPage(context: BrowserContext, base: string, path: string): Pr
 }
 
 /**
- * What axe finds wrong with the page as it is, in both colour schemes: rule, element and advice; empty when all is well.
+ * What axe finds wrong with the page as it is, in both colour schemes: rule, element and advice; empty when all is
+ * well.
  */
 export async function axe(page: Page): Promise<string[]> {
   const found: string[] = [];
@@ -158,7 +159,10 @@ export async function axe(page: Page): Promise<string[]> {
 
 const HAS_AXE = "typeof globalThis.axe === 'object'";
 
-/** Stays until the page loads another document. Past Playwright's own evaluation, which takes a second for so long a text. */
+/**
+ * Stays until the page loads another document. Past Playwright's own evaluation, which takes a second for so long a
+ * text.
+ */
 async function addAxe(page: Page): Promise<void> {
   const session = await page.context().newCDPSession(page);
   const { exceptionDetails } = await session.send('Runtime.evaluate', { expression: AXE });

@@ -1,4 +1,7 @@
-/** What clients see of a gateway whose backend misbehaves, over HTTP/1.1 and HTTP/2; and the many that see nothing of it. */
+/**
+ * What clients see of a gateway whose backend misbehaves, over HTTP/1.1 and HTTP/2; and the many that see nothing of
+ * it.
+ */
 import { message } from '../backends/http2-faults.ts';
 import { answerTo, type FaultOutcome, type FaultRequest } from '../backends/fault-backend.ts';
 import { request, type Http2Client, type Http2Response } from './http2-client.ts';

@@ -1,7 +1,7 @@
 /**
  * A process full of slow clients, and the backend that they ask: heads that drip, bodies that drip and then stop,
- * bodies that never stop, answers that are not read (deaf_clients.py). A process of its own, so that neither its work nor its open files
- * disturb who measures. Driven over IPC by slow-clients.ts.
+ * bodies that never stop, answers that are not read (deaf_clients.py). A process of its own, so that neither its work
+ * nor its open files disturb who measures. Driven over IPC by slow-clients.ts.
  */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';

@@ -1,4 +1,6 @@
-/** A modulus with the mark of ROCA (CVE-2017-15361); not the product of two primes, which no check of the mark needs. */
+/**
+ * A modulus with the mark of ROCA (CVE-2017-15361); not the product of two primes, which no check of the mark needs.
+ */
 
 /** @returns base64url, 2048 bits */
 export function rocaModulus(): string {

@@ -1,6 +1,6 @@
 /**
- * What a browser has to load for a page of the built console: the files that each file imports, from the page itself on.
- * What is imported later, by `import()`, is not among them.
+ * What a browser has to load for a page of the built console: the files that each file imports, from the page itself
+ * on. What is imported later, by `import()`, is not among them.
  */
 import { globSync, readFileSync, statSync } from 'node:fs';
 import { basename, join } from 'node:path';

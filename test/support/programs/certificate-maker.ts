@@ -1,6 +1,6 @@
 /**
- * Certificates for tests, made by the program openssl in a folder of their own: authorities, certificates that they issue
- * with any extensions, and revocation lists.
+ * Certificates for tests, made by the program openssl in a folder of their own: authorities, certificates that they
+ * issue with any extensions, and revocation lists.
  */
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';

@@ -3,7 +3,9 @@ import type { ChildProcess } from 'node:child_process';
 
 const REPLY_MS_MAX = 60_000;
 
-/** The next message of that kind, and for which `isIt` holds; rejects when the process ends before, or takes too long. */
+/**
+ * The next message of that kind, and for which `isIt` holds; rejects when the process ends before, or takes too long.
+ */
 export function childReply<R extends { readonly kind: string }, K extends R['kind']>(
   child: ChildProcess,
   kind: K,

@@ -54,7 +54,9 @@ function literally(text: string): string {
   return text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
 }
 
-/** Runs a page of docs/. The first step that fails or prints something else, with all that it printed; undefined: none. */
+/**
+ * Runs a page of docs/. The first step that fails or prints something else, with all that it printed; undefined: none.
+ */
 export async function runPage(path: string): Promise<string | undefined> {
   const ports = new Map<string, string>();
   for (const port of PORTS) ports.set(port, String(await freePort()));

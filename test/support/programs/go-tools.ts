@@ -36,7 +36,8 @@ export function goProgram(name: string, module: string): string {
 }
 
 /**
- * The path of a program that `go install` refuses, since the module it comes from replaces others by folders of its own.
+ * The path of a program that `go install` refuses, since the module it comes from replaces others by folders of its
+ * own.
  * @param version of its file
  * @param goMod text of a go.mod that requires everything with its version
  * @param flags of the linker

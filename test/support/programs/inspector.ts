@@ -6,7 +6,9 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { WITH_SPARE, type TestGateway } from '../gateway.ts';
 import { until } from '../measure/until.ts';
 
-/** Environment of a gateway that can be inspected, on a free port of the loopback interface, and whose workers may die. */
+/**
+ * Environment of a gateway that can be inspected, on a free port of the loopback interface, and whose workers may die.
+ */
 export const INSPECTABLE = { NODE_OPTIONS: '--inspect=127.0.0.1:0', ...WITH_SPARE } as const;
 
 const REPLY_MS_MAX = 30_000;

@@ -1,6 +1,6 @@
 /**
- * Debian's pebble, an ACME authority for tests, behind a relay of ours that counts orders and can fail: installed through
- * apt where it is missing and that is possible, else the test fails with the command to run.
+ * Debian's pebble, an ACME authority for tests, behind a relay of ours that counts orders and can fail: installed
+ * through apt where it is missing and that is possible, else the test fails with the command to run.
  */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';

@@ -1,6 +1,7 @@
 /**
  * Vitest's global set-up: makes the program that the tests start the one that `npm start` runs, bundled once for the
- * whole run, and builds the console. Where no bundle can be made (the sources change meanwhile), the tests run the sources, as a start does.
+ * whole run, and builds the console. Where no bundle can be made (the sources change meanwhile), the tests run the
+ * sources, as a start does.
  */
 import { execFileSync } from 'node:child_process';
 import { resolve } from 'node:path';

@@ -1,4 +1,6 @@
-/** The form for a described request, the description that it makes, and the link to it, which carries no secret. Pure. */
+/**
+ * The form for a described request, the description that it makes, and the link to it, which carries no secret. Pure.
+ */
 import type { ExplainInput, HeaderField, TryInput } from '../../api/schema.ts';
 import type { PageSearch } from '../../page/search-text.ts';
 import { explainWords } from '../../text/explain.ts';

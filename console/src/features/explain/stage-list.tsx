@@ -1,4 +1,6 @@
-/** The stages that a request passed, drawn as a way from the top down, each with the value and the level that decided. */
+/**
+ * The stages that a request passed, drawn as a way from the top down, each with the value and the level that decided.
+ */
 import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import type { ExplainedStage, Explanation } from '../../api/schema.ts';

@@ -1,6 +1,6 @@
 /**
- * An edit of a policy that is not saved yet: one value, seen as a form and as YAML. What the YAML says counts as soon as
- * it can be read; until then the value stays as it was, and the text is kept as it was typed. Pure.
+ * An edit of a policy that is not saved yet: one value, seen as a form and as YAML. What the YAML says counts as soon
+ * as it can be read; until then the value stays as it was, and the text is kept as it was typed. Pure.
  */
 import { stringify } from 'yaml';
 import { editorWords } from '../../text/editor.ts';

@@ -1,6 +1,6 @@
 /**
- * Saving: a page says which write it wants to make; the reader sees first what it would do, and the same change as curl,
- * command line and YAML, then makes it or not.
+ * Saving: a page says which write it wants to make; the reader sees first what it would do, and the same change as
+ * curl, command line and YAML, then makes it or not.
  */
 import { createContext, useContext } from 'react';
 import type { ApiError } from '../../api/api-error.ts';

@@ -1,6 +1,6 @@
 /**
- * What a change would do, before it is made: a dry run, the recent requests where they can be tried, and the same change
- * elsewhere. Where another write came first, both sides, and a way on with both.
+ * What a change would do, before it is made: a dry run, the recent requests where they can be tried, and the same
+ * change elsewhere. Where another write came first, both sides, and a way on with both.
  */
 import { useQuery } from '@tanstack/react-query';
 import { useEffect, useEffectEvent, useState, type ReactNode } from 'react';

@@ -1,4 +1,6 @@
-/** Shadow mode: for each app what parts of policies that are not in force would have denied, and how to enforce them. */
+/**
+ * Shadow mode: for each app what parts of policies that are not in force would have denied, and how to enforce them.
+ */
 import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { usePages, useRead } from '../../api/queries.ts';

@@ -7,7 +7,9 @@ const EXACT = new Intl.DateTimeFormat('en', { dateStyle: 'medium', timeStyle: 'm
 interface TimeProps {
   /** RFC 3339, or milliseconds since 1970. */
   readonly at: string | number;
-  /** `ago`: it has happened; `either`: it may also lie ahead, such as an expiry. Without it the moment itself is told. */
+  /**
+   * `ago`: it has happened; `either`: it may also lie ahead, such as an expiry. Without it the moment itself is told.
+   */
   readonly relative?: 'ago' | 'either';
 }
 

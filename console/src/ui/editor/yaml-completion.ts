@@ -1,4 +1,7 @@
-/** What can be typed at a place of a YAML text, by the schema. Goes by indentation, so it works in text that is not yet YAML. Pure. */
+/**
+ * What can be typed at a place of a YAML text, by the schema. Goes by indentation, so it works in text that is not yet
+ * YAML. Pure.
+ */
 import { literalsOf, plainOf, schemaAt, variantsOf, type JsonSchema } from './json-schema.ts';
 
 interface Suggestion {

@@ -1,6 +1,6 @@
 /**
- * A dialog over the page: keeps the focus inside, closes with Escape, gives the focus back. What it is made of is loaded
- * after the page, or when the first one opens.
+ * A dialog over the page: keeps the focus inside, closes with Escape, gives the focus back. What it is made of is
+ * loaded after the page, or when the first one opens.
  */
 import { Suspense, useState, type ReactNode } from 'react';
 import { later } from './later.ts';
@@ -15,7 +15,9 @@ export interface DialogProps {
   readonly isSteady?: boolean;
   /** What was typed would be lost: a press beside the dialog does not close it. */
   readonly keepsOpen?: boolean;
-  /** False: the sign-in, before which all others make room; Escape must not close it either, which `onClose` sees to. */
+  /**
+   * False: the sign-in, before which all others make room; Escape must not close it either, which `onClose` sees to.
+   */
   readonly hasClose?: boolean;
   readonly children: ReactNode;
   readonly actions?: ReactNode;

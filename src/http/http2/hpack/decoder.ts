@@ -1,7 +1,7 @@
 /**
  * The decoder of HPACK (RFC 7541) for one connection. Owns the dynamic table, which is never larger than 4 KiB: the
- * gateway announces no other size. A section that is too long is decoded to its end all the same, since later ones build
- * on the table, but not kept.
+ * gateway announces no other size. A section that is too long is decoded to its end all the same, since later ones
+ * build on the table, but not kept.
  */
 import { latin1Text } from '../../latin1.ts';
 import { fieldLine, type FieldLine } from './field-line.ts';

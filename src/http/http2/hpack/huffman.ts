@@ -1,7 +1,8 @@
 /**
  * The Huffman code of HPACK (RFC 7541 section 5.2, appendix B). The code is canonical, so that its lengths alone say
- * what it is. Text is decoded four bits at a time, by a table of states that is made with the first text: 257 inner nodes
- * of the code's tree, 16 steps each, of which each brings at most one byte, since no code has fewer than five bits.
+ * what it is. Text is decoded four bits at a time, by a table of states that is made with the first text: 257 inner
+ * nodes of the code's tree, 16 steps each, of which each brings at most one byte, since no code has fewer than five
+ * bits.
  */
 import { latin1Text } from '../../latin1.ts';
 
@@ -97,7 +98,9 @@ function step(tree: readonly number[][], start: number, nibble: number): number 
 
 let decoded = Buffer.allocUnsafeSlow(4 * 1024);
 
-/** The text of `bytes[from, to)`, one character per byte; undefined if it is none: EOS, or padding that is not allowed. */
+/**
+ * The text of `bytes[from, to)`, one character per byte; undefined if it is none: EOS, or padding that is not allowed.
+ */
 export function huffmanText(bytes: Buffer, from: number, to: number): string | undefined {
   if (!isFilled) fillSteps();
   // The shortest code has five bits.

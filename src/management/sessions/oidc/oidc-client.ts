@@ -1,7 +1,7 @@
 /**
- * Headgate as a client of an OpenID provider (OpenID Connect Core 1.0, authorization code flow with PKCE, RFC 7636). The
- * package does the checks of the answer: issuer, audience, nonce, times, and the signature of the ID token. It is loaded
- * at the first sign-in, so that gateways without a provider never load it.
+ * Headgate as a client of an OpenID provider (OpenID Connect Core 1.0, authorization code flow with PKCE, RFC 7636).
+ * The package does the checks of the answer: issuer, audience, nonce, times, and the signature of the ID token. It is
+ * loaded at the first sign-in, so that gateways without a provider never load it.
  */
 import type { Configuration } from 'openid-client';
 import type { Clock } from '../../../lib/clock.ts';

@@ -177,7 +177,9 @@ function isSameKind(before: unknown, sent: unknown): before is Readonly<Record<s
   return !Object.hasOwn(sent, 'type') || sent['type'] === before['type'];
 }
 
-/** A denied target that is already stored may stay, so that other fields can be changed: its connections are refused. */
+/**
+ * A denied target that is already stored may stay, so that other fields can be changed: its connections are refused.
+ */
 export function egressErrors(
   placed: PlacedBackend,
   previous: PlacedBackend | undefined,

@@ -1,6 +1,7 @@
 /**
- * The traffic ports of one worker, one of which may be a Unix socket: accepts TCP or TLS connections, keeps the set of them, and ends them in an orderly
- * way during a drain. What is bounded is bounded over all ports together. Knows nothing of HTTP.
+ * The traffic ports of one worker, one of which may be a Unix socket: accepts TCP or TLS connections, keeps the set of
+ * them, and ends them in an orderly way during a drain. What is bounded is bounded over all ports together. Knows
+ * nothing of HTTP.
  */
 import type * as net from 'node:net';
 import type { TLSSocket } from 'node:tls';

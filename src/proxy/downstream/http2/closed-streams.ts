@@ -1,6 +1,6 @@
 /**
- * The last streams of a connection that were closed (RFC 9113 section 5.1): what still comes for one that was reset here
- * may have been under way, and what comes for another is an error. Owns their numbers.
+ * The last streams of a connection that were closed (RFC 9113 section 5.1): what still comes for one that was reset
+ * here may have been under way, and what comes for another is an error. Owns their numbers.
  */
 
 /** More than may be open at once. */

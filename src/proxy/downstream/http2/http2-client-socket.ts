@@ -1,7 +1,7 @@
 /**
  * One HTTP/2 stream (RFC 9113 section 5) as an HTTP/1.1 socket: passes the request to a `Connection` as it would have
- * arrived over TCP, and turns the response that it writes into HEADERS, DATA and trailers. Content of unknown length has
- * no chunks in between. When a stream has ended well, the next one of the client may use the same socket and
+ * arrived over TCP, and turns the response that it writes into HEADERS, DATA and trailers. Content of unknown length
+ * has no chunks in between. When a stream has ended well, the next one of the client may use the same socket and
  * `Connection`, as requests of HTTP/1.1 use one after the other.
  *
  * Owns the received bytes that are not consumed yet, at most a flow-control window, what waits for the client's window,

@@ -1,7 +1,7 @@
 /**
- * One client's HTTP/2 connection (RFC 9113), over TLS or TCP. client-wire.ts handles frames, HPACK and flow control. Every
- * stream becomes an exchange of a `Connection` over http2-client-socket.ts, so that one engine applies the same deadlines,
- * limits, policies and logs. Owns its streams, those of them that wait for a next request, and its end:
+ * One client's HTTP/2 connection (RFC 9113), over TLS or TCP. client-wire.ts handles frames, HPACK and flow control.
+ * Every stream becomes an exchange of a `Connection` over http2-client-socket.ts, so that one engine applies the same
+ * deadlines, limits, policies and logs. Owns its streams, those of them that wait for a next request, and its end:
  *
  *   open → closing (GOAWAY; streams finish) → closed
  *   any → ended (GOAWAY; nothing more is read) → closed

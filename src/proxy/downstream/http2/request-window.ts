@@ -1,8 +1,8 @@
 /**
  * What one client of HTTP/2 may send of its requests (RFC 9113 section 6.9.1), over all streams of its connection. What
  * arrives is given back at once, so that streams that wait for their backends do not block others, until those streams
- * hold too much: then the window stays closed until a backend reads. What is too much depends on what all clients of this
- * worker hold together. Owns the window, and both counts.
+ * hold too much: then the window stays closed until a backend reads. What is too much depends on what all clients of
+ * this worker hold together. Owns the window, and both counts.
  */
 import { WINDOW_BYTES } from '../../../http/http2/frames.ts';
 

@@ -1,6 +1,7 @@
 /**
- * Response heads of the engine, which are text of HTTP/1.1, as header sections of HTTP/2 (RFC 9113 section 8.3.2): names
- * in lower case, without the fields of a connection (section 8.2.2). Names are encoded once; owns those that were seen.
+ * Response heads of the engine, which are text of HTTP/1.1, as header sections of HTTP/2 (RFC 9113 section 8.3.2):
+ * names in lower case, without the fields of a connection (section 8.2.2). Names are encoded once; owns those that were
+ * seen.
  */
 import { CONNECTION_FIELDS } from '../../../http/fields/field-lists.ts';
 import { encodeName, encodeStatus, encodeText } from '../../../http/http2/hpack/encoder.ts';

@@ -1,8 +1,8 @@
 /**
  * What a worker has of certificates that the gateway orders by ACME: the certificates by exact name, and the answers to
  * challenges (RFC 8555 section 8.3, RFC 8737). The main thread sends both. A certificate is compiled for the handshake
- * that first needs it, since there may be thousands, and kept while it is among those used last; one that has expired is not served. Owns the
- * compiled contexts.
+ * that first needs it, since there may be thousands, and kept while it is among those used last; one that has expired
+ * is not served. Owns the compiled contexts.
  */
 import { createSecureContext, type SecureContext } from 'node:tls';
 import type { CertificatePair } from './tls-certificate.ts';

@@ -57,8 +57,8 @@ export class TlsContexts {
   }
 
   /**
-   * The first certificate serves clients without a server name, or with an unknown one. Certificates of the settings come
-   * before those that were ordered.
+   * The first certificate serves clients without a server name, or with an unknown one. Certificates of the settings
+   * come before those that were ordered.
    * @returns undefined if there is none
    */
   select(serverName: string): SecureContext | undefined {

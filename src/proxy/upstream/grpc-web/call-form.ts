@@ -1,4 +1,6 @@
-/** Whether a request is a call of gRPC or gRPC-Web to the gateway itself: for its errors, its deadline, its translation. */
+/**
+ * Whether a request is a call of gRPC or gRPC-Web to the gateway itself: for its errors, its deadline, its translation.
+ */
 import { grpcTimeoutMs, isGrpc, timeoutMsOf } from '../../../http/grpc/grpc.ts';
 import { grpcWebForm, webTypeOf, type GrpcWebForm } from '../../../http/grpc/grpc-web.ts';
 import type { ExchangeView } from '../../interfaces/exchange-view.ts';

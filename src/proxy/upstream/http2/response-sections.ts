@@ -1,11 +1,12 @@
 /**
- * Reads the header sections of a connection's responses (RFC 9113 section 8.3.2): heads are written as heads of HTTP/1.1
- * for the strict parser of responses, so that the rest of the gateway sees one kind of head. Framing that HTTP/2 does not
- * state is added: a response with content of unknown length is chunked, one that ends with its head is empty.
+ * Reads the header sections of a connection's responses (RFC 9113 section 8.3.2): heads are written as heads of
+ * HTTP/1.1 for the strict parser of responses, so that the rest of the gateway sees one kind of head. Framing that
+ * HTTP/2 does not state is added: a response with content of unknown length is chunked, one that ends with its head is
+ * empty.
  *
  * Backends send the same section again and again, most of it as references to tables: while the table of the decoder
- * stays as it is, the same bytes are the same fields, and are neither decoded nor parsed a second time. Owns the decoder
- * and the sections that were seen.
+ * stays as it is, the same bytes are the same fields, and are neither decoded nor parsed a second time. Owns the
+ * decoder and the sections that were seen.
  */
 import { forwardableTrailers } from '../../../http/bodies/trailers.ts';
 import type { HeadError } from '../../../http/heads/head-error.ts';

@@ -44,7 +44,9 @@ export class ClientCertificates {
     return this.#pairs.get(name);
   }
 
-  /** undefined when there is no certificate of this name. @param ca PEM certificates to trust instead of the system’s */
+  /**
+   * undefined when there is no certificate of this name. @param ca PEM certificates to trust instead of the system’s
+   */
   contextOf(name: string, ca: string | undefined): tls.SecureContext | undefined {
     const pair = this.#pairs.get(name);
     if (pair === undefined) return undefined;
@@ -96,7 +98,8 @@ export function backendTlsOptions(
 
 /**
  * Whether none of the certificates of the chain has a key that is pinned. What the backend has sent besides its own
- * certificate proves nothing: a link counts only if the issuer's key has signed what is below it (RFC 7469 section 2.6).
+ * certificate proves nothing: a link counts only if the issuer's key has signed what is below it (RFC 7469 section
+ * 2.6).
  */
 function pinError(certificate: tls.PeerCertificate, pins: ReadonlySet<string>): Error | undefined {
   let each = certificate as tls.DetailedPeerCertificate;

@@ -1,4 +1,6 @@
-/** Webhooks and their dead letters in any SQL database, as part of the reads and writes of records. Seals the secrets. */
+/**
+ * Webhooks and their dead letters in any SQL database, as part of the reads and writes of records. Seals the secrets.
+ */
 import { sql, type Kysely } from 'kysely';
 import type { GatewayEvent } from '../../../model/events/events.ts';
 import type { DeadLetter, StoredWebhook } from '../../../model/events/webhook.ts';

@@ -1,4 +1,6 @@
-/** A new revision: a label, the URL of its backend and its share of the traffic; all else can stay as it is proposed. */
+/**
+ * A new revision: a label, the URL of its backend and its share of the traffic; all else can stay as it is proposed.
+ */
 import { useState, type ReactNode } from 'react';
 import type { Revision } from '../../../api/schema.ts';
 import { appsWords, fieldWords, newRevisionWords as say } from '../../../text/apps.ts';

@@ -1,4 +1,6 @@
-/** How the traffic of a version is split, and moving the borders between its shares. Weights are whole numbers. Pure. */
+/**
+ * How the traffic of a version is split, and moving the borders between its shares. Weights are whole numbers. Pure.
+ */
 export interface Share {
   readonly revision: string;
   readonly weight: number;

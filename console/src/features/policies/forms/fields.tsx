@@ -1,4 +1,6 @@
-/** Controls that are bound to a field of a part; description, bounds, default and choices come from the field's schema. */
+/**
+ * Controls that are bound to a field of a part; description, bounds, default and choices come from the field's schema.
+ */
 import { Fragment, useState, type ReactNode } from 'react';
 import { policyWords } from '../../../text/policies.ts';
 import { SelectField, TextArea, TextField } from '../../../ui/controls/field.tsx';

@@ -1,7 +1,7 @@
 /**
  * `mtls-auth`: callers by client certificates. Kong has the trusted certificates in its database; here they are files,
- * which the plan names and does not write: until they are there, such routes refuse every client. Kong finds a consumer by
- * an alternative name or the common name; here a rule for each of them says whose a certificate is.
+ * which the plan names and does not write: until they are there, such routes refuse every client. Kong finds a consumer
+ * by an alternative name or the common name; here a rule for each of them says whose a certificate is.
  */
 import { createHash } from 'node:crypto';
 import type { Item } from '../../imported-route.ts';

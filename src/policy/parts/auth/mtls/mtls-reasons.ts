@@ -1,6 +1,6 @@
 /**
- * Why a route with `auth_type: mtls` refuses a request. The client learns that its certificate is missing or not accepted;
- * what exactly is wrong with it is for operators.
+ * Why a route with `auth_type: mtls` refuses a request. The client learns that its certificate is missing or not
+ * accepted; what exactly is wrong with it is for operators.
  */
 import { partError } from '../../../../model/errors.ts';
 import type { ReasonKind } from '../../../../model/reason.ts';
