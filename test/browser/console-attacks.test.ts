@@ -96,7 +96,8 @@ const NESTED = '/apps/nested/versions/v1/revisions/r1';
 
 /**
  * One app, revision and endpoint with a payload in every place that takes one, however deep.
- * @returns the places, such as `/apps/nested {"labels":{"x":…}}` without what stands there, and the page of the endpoint
+ * @returns the places, such as `/apps/nested {"labels":{"x":…}}` without what stands there, and the page of the
+ *   endpoint
  */
 async function writeNested(): Promise<{ readonly places: readonly string[]; readonly endpoint: string }> {
   const { gateway } = console;

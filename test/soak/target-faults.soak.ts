@@ -1,7 +1,7 @@
 /**
- * Three of four targets fail one after the other, in each of the ways in which backends do, and become well again, while
- * 64 connections send as many requests as go through: no request fails. Prints how long a target that fails stays in
- * service, how long one that is well again stays out of it, and how many requests a removed target gets.
+ * Three of four targets fail one after the other, in each of the ways in which backends do, and become well again,
+ * while 64 connections send as many requests as go through: no request fails. Prints how long a target that fails stays
+ * in service, how long one that is well again stays out of it, and how many requests a removed target gets.
  */
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import {

@@ -1,6 +1,7 @@
 /**
- * Values of a JSON schema that have a given text in one place each: in a field, a list, a map, or an object below. They
- * are merge patches (RFC 7396): what else an object must have is only there in items of lists, which are replaced whole.
+ * Values of a JSON schema that have a given text in one place each: in a field, a list, a map, or an object below.
+ * They are merge patches (RFC 7396): what else an object must have is only there in items of lists, which are replaced
+ * whole.
  */
 export interface TextSchema {
   readonly $ref?: string;
