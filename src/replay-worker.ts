@@ -54,7 +54,6 @@ import type { TrialStart } from './control/trial/trial-thread.ts';
 const port = parentPort;
 if (port === null) throw new Error('replay-worker.ts runs as a worker thread only');
 const { settings, limitMemory, ownPorts, viaName, isSecure, owner } = workerData as TrialStart;
-const hasPlainPort = settings.proxy.tlsPort !== undefined;
 const clock = systemClock;
 const egress = new Egress(settings.egress, new OwnListeners(ownPorts, clock));
 const nothing = (): void => undefined;
@@ -128,7 +127,6 @@ async function explained(config: ConfigChange, request: TriedRequest): Promise<T
     settings: dependenciesWith(keys, UNKNOWN_TRUST),
     findKey: (hash) => keys.findKeyByHash(hash),
     isSecure,
-    hasPlainPort,
   });
   isCertificateGuessed = false;
   return { explanation: await explain(request), isGuessed: isCertificateGuessed };
@@ -154,7 +152,6 @@ async function explainedRecorded(config: ConfigChange, request: string): Promise
     settings: dependencies,
     findKey: () => undefined,
     isSecure,
-    hasPlainPort,
     clientTls: recordedTls(),
   });
   callers.wasGuessed = false;

@@ -254,7 +254,6 @@ const explainParts = {
     settings: policyDependencies,
     findKey,
     isSecure: certificates !== undefined,
-    hasPlainPort: ports.tls !== undefined,
   }),
   recorder,
   debugTokens,

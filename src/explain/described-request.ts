@@ -47,9 +47,6 @@ export function fieldsOf({ headers = {} }: ExplainInput): [name: string, value: 
   );
 }
 
-/** Whether a client of this URL comes without TLS; a path alone does not say. */
-export const isPlainUrl = (url: string): boolean => /^http:/i.test(url);
-
 /** Splits a whole URL into what a client puts into the request line and into Host; a fragment is not sent. */
 function splitUrl(url: string): { readonly authority: string | undefined; readonly target: string } {
   const parts = /^https?:\/\/([^/?#]*)([^#]*)/i.exec(url);

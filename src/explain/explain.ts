@@ -22,7 +22,7 @@ import type { AnswerableExchange, ExchangeView } from '../proxy/interfaces/excha
 import { explanationOf, type Described } from './answer.ts';
 import { factsOf, type ExchangeFacts } from './facts.ts';
 import { fieldsOfLines, isSecretName, shownField, withoutRepeated } from './redact.ts';
-import { describedHead, describedTls, fieldsOf, isPlainUrl } from './described-request.ts';
+import { describedHead, describedTls, fieldsOf } from './described-request.ts';
 import { ExplainSocket } from './described-socket.ts';
 import type { ExplainSettings, FindKey } from '../policy/part-explain.ts';
 import { ExchangeLimiter } from '../proxy/exchange-limiter.ts';
@@ -45,8 +45,6 @@ export interface ExplainParts {
   readonly findKey: FindKey;
   /** Whether the traffic listener speaks TLS. */
   readonly isSecure: boolean;
-  /** With TLS: whether there is a port without it, too, which clients of http:// use. */
-  readonly hasPlainPort: boolean;
   /** In place of what the description says, with TLS. */
   readonly clientTls?: ClientTls;
 }
@@ -163,9 +161,8 @@ function feed(
     const address = input.client_ip ?? '127.0.0.1';
     const peer = normaliseAddress(address) ?? address;
     // The connection attaches itself to the socket and is collected with it.
-    const isSecure = parts.isSecure && !(parts.hasPlainPort && isPlainUrl(input.url));
-    const tls = isSecure ? (parts.clientTls ?? describedTls(input)) : undefined;
-    void new Connection(socket, peer, isSecure, context, () => undefined, { tls });
+    const tls = parts.isSecure ? (parts.clientTls ?? describedTls(input)) : undefined;
+    void new Connection(socket, peer, parts.isSecure, context, () => undefined, { tls });
     socket.receive(Buffer.from(head, 'utf8'));
   });
 }

@@ -82,8 +82,6 @@ export interface ExchangeFacts {
     'connectTimeoutMs' | 'firstByteTimeoutMs' | 'idleTimeoutMs' | 'minBodyBytesPerSec'
   >;
   readonly breakerRules: unknown;
-  /** undefined: requests without TLS are served as others. */
-  readonly httpsRedirectPort: number | undefined;
   /** null for an exchange that was not timed. */
   readonly times: ExplainedTimes | null;
 }
@@ -121,7 +119,6 @@ export function factsOf(exchange: ExchangeView, forwarded: boolean): ExchangeFac
     evaluation,
     maxBodyBytes: context.options.maxBodyBytes,
     timeoutDefaults: context.options,
-    httpsRedirectPort: context.options.httpsRedirectPort,
     times: timesOf(exchange),
   };
 }

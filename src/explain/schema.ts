@@ -23,8 +23,7 @@ export const ExplainInputSchema = Type.Object(
       minLength: 1,
       maxLength: 65_536,
       pattern: ONE_LINE_PATTERN,
-      description:
-        'A path with its query, or a whole http(s) URL, whose authority becomes the Host field. Where there are a port with TLS and one without, its scheme says which of them the client uses; a path alone is a request over TLS.',
+      description: 'A path with its query, or a whole http(s) URL, whose authority becomes the Host field.',
     }),
     host: Type.Optional(
       Type.String({

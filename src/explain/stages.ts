@@ -55,21 +55,9 @@ function shownDecider({
 function stopOf(facts: ExchangeFacts): StageName | undefined {
   if (facts.code !== undefined) return stageOfCode(facts);
   if (facts.preflight) return 'preflight';
-  if (facts.version !== null) return undefined;
   // `OPTIONS *` is about the gateway itself.
-  return ANSWERED_BEFORE_PATH.has(facts.status) ? 'head' : 'path';
+  return facts.version === null ? 'path' : undefined;
 }
-
-const PERMANENT_REDIRECT = 308;
-/** Statuses of the answers that the gateway gives before it looks at the path, by handle.ts; `OPTIONS *` gets 204. */
-const ANSWERED_BEFORE_PATH: ReadonlyMap<number, (facts: ExchangeFacts) => string> = new Map([
-  [200, () => 'A question of the ACME authority about an order under way is answered here'],
-  [
-    PERMANENT_REDIRECT,
-    ({ httpsRedirectPort: port }: ExchangeFacts) =>
-      `The client came without TLS: it is sent to https (GATEWAY_PROXY__HTTPS_REDIRECT_PORT is ${port})`,
-  ],
-]);
 
 function wasSkipped(stage: StageName, stoppedAt: StageName | undefined, facts: ExchangeFacts): boolean {
   return partOfStage(stage)?.explain?.wasSkipped?.(stage, stoppedAt, facts.evaluation) ?? false;
@@ -89,8 +77,6 @@ function detailOf(
       ? null
       : `A browser would keep the answer from the page: ${CORS_REFUSED.detail(corsRefusal)}`;
   }
-  if (stage === 'head' && verdict === 'answered')
-    return ANSWERED_BEFORE_PATH.get(facts.status)?.(facts) ?? null;
   if (stage === 'route' && verdict === 'passed' && typeof facts.app?.host === 'string')
     return `The host is "${facts.app.host}" of the app ${facts.app.slug}`;
   if (stage === 'preflight' && verdict === 'answered')

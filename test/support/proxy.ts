@@ -359,7 +359,6 @@ export async function startProxy(change: ConfigChange, setup: TestProxyOptions =
       settings: dependencies,
       findKey: (hash) => keys.findKeyByHash(hash),
       isSecure: setup.tls !== undefined,
-      hasPlainPort: false,
     }),
     apply: (next) => {
       holder.apply(next);

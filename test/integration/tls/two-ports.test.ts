@@ -5,13 +5,10 @@
 import * as https from 'node:https';
 import { join, resolve } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Explanation } from '../../../src/explain/schema.ts';
 import { startOrigin, type Origin } from '../../support/backends/origin.ts';
 import { CA, connectHttp2, request as requestHttp2 } from '../../support/clients/http2-client.ts';
 import { runToEnd, startGateway, type TestGateway } from '../../support/gateway.ts';
 import { sendRaw } from '../../support/clients/raw-client.ts';
-import { explain } from '../../support/explain.ts';
-import { until } from '../../support/measure/until.ts';
 import { createService, echoed, request } from '../../support/traffic.ts';
 
 const TLS = resolve(import.meta.dirname, '../../support/tls');
@@ -168,38 +165,6 @@ describe('redirects', () => {
     const { headers } = await requestHttp2(client, { ':path': '/shop/v1/x' });
     expect(headers['strict-transport-security']).toBe('max-age=31536000');
     await client.close();
-  });
-
-  it('explain says where a request goes, by the scheme of the URL', async () => {
-    const redirected = await explain(at.gateway, { method: 'GET', url: 'http://shop.test/shop/v1/x?a=1' });
-    expect(redirected).toMatchObject({ outcome: 'answered', code: null, upstream: null });
-    expect(redirected.response.status).toBe(308);
-    expect(redirected.response.headers).toContainEqual({
-      name: 'Location',
-      value: 'https://shop.test/shop/v1/x?a=1',
-    });
-    expect(redirected.stages.slice(0, 3)).toMatchObject([
-      { stage: 'head', verdict: 'answered', detail: expect.stringContaining('HTTPS_REDIRECT_PORT is 443') },
-      { stage: 'path', verdict: 'skipped' },
-      { stage: 'route', verdict: 'skipped' },
-    ]);
-    for (const url of ['https://shop.test/shop/v1/x', '/shop/v1/x'])
-      expect(await explain(at.gateway, { method: 'GET', url })).toMatchObject({ outcome: 'forwarded' });
-    const star = await explain(at.gateway, { method: 'OPTIONS', url: '*' });
-    expect(star.stages[1]).toMatchObject({ stage: 'path', verdict: 'answered' });
-  });
-
-  it('a redirect that was recorded is explained as one', async () => {
-    await at.gateway.must('PUT', '/explain/sampling', { rate: 1, seconds: 60 });
-    const answer = await request(at.gateway, '/shop/v1/x', { headers: { Host: 'shop.test' } });
-    expect(answer.status).toBe(308);
-    const id = answer.headers['x-request-id'];
-    const recorded = await until(async () => {
-      const { status, body } = await at.gateway.api('GET', `/explain/${id}`);
-      return status === 200 && (body.data as Explanation);
-    });
-    expect(recorded.stages[0]).toMatchObject({ stage: 'head', verdict: 'answered' });
-    expect(recorded.stages[0]?.detail).toContain('HTTPS_REDIRECT_PORT is 443');
   });
 
   it('a test request of the console goes over TLS', async () => {
