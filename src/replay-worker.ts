@@ -127,6 +127,7 @@ async function explained(config: ConfigChange, request: TriedRequest): Promise<T
     settings: dependenciesWith(keys, UNKNOWN_TRUST),
     findKey: (hash) => keys.findKeyByHash(hash),
     isSecure,
+    hasPlainPort: settings.proxy.tlsPort !== undefined,
   });
   isCertificateGuessed = false;
   return { explanation: await explain(request), isGuessed: isCertificateGuessed };
@@ -152,6 +153,7 @@ async function explainedRecorded(config: ConfigChange, request: string): Promise
     settings: dependencies,
     findKey: () => undefined,
     isSecure,
+    hasPlainPort: settings.proxy.tlsPort !== undefined,
     clientTls: recordedTls(),
   });
   callers.wasGuessed = false;

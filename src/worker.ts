@@ -254,6 +254,7 @@ const explainParts = {
     settings: policyDependencies,
     findKey,
     isSecure: certificates !== undefined,
+    hasPlainPort: ports.tls !== undefined,
   }),
   recorder,
   debugTokens,

@@ -88,11 +88,11 @@ function certificateOf(seen: SeenCertificate): NonNullable<Explanation['certific
   return { subject, fingerprint, expires_at: expiry, ca, trusted, rule };
 }
 
-function outcomeOf({ code, forwarded, preflight, version }: ExchangeFacts): Outcome {
+function outcomeOf({ code, forwarded, preflight, answeredBy, version }: ExchangeFacts): Outcome {
   // The gateway has not connected.
   if (code === 'upstream_denied') return 'denied';
   if (code !== undefined) return forwarded ? 'failed' : 'denied';
-  return preflight || version === null ? 'answered' : 'forwarded';
+  return preflight || answeredBy !== undefined || version === null ? 'answered' : 'forwarded';
 }
 
 function limitsOf({ limits, concurrency }: CounterReads, { policy }: ExchangeFacts): ExplainedLimit[] {

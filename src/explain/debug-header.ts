@@ -61,6 +61,7 @@ function decisionText(exchange: ExchangeView): string {
   }
   if (errorCode !== undefined) pairs.push(['denied', deniedText(exchange)]);
   else if (exchange.preflight) pairs.push(['preflight', 'answered']);
+  else if (exchange.answeredBy !== undefined) pairs.push([exchange.answeredBy, 'answered']);
   if (exchange.attempts !== undefined && route !== undefined)
     pairs.push(['upstream', upstreamText(exchange, route)]);
   return pairs.map(([name, value]) => `${name}=${fieldText(value.slice(0, VALUE_CHARS_MAX))}`).join('; ');

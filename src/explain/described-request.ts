@@ -47,6 +47,12 @@ export function fieldsOf({ headers = {} }: ExplainInput): [name: string, value: 
   );
 }
 
+/** Whether the request arrives over TLS, as far as its URL says so; undefined for a path alone. */
+export function isDescribedSecure({ url }: ExplainInput): boolean | undefined {
+  const scheme = /^(https?):\/\//i.exec(url)?.[1];
+  return scheme === undefined ? undefined : scheme.toLowerCase() === 'https';
+}
+
 /** Splits a whole URL into what a client puts into the request line and into Host; a fragment is not sent. */
 function splitUrl(url: string): { readonly authority: string | undefined; readonly target: string } {
   const parts = /^https?:\/\/([^/?#]*)([^#]*)/i.exec(url);

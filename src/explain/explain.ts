@@ -22,7 +22,7 @@ import type { AnswerableExchange, ExchangeView } from '../proxy/interfaces/excha
 import { explanationOf, type Described } from './answer.ts';
 import { factsOf, type ExchangeFacts } from './facts.ts';
 import { fieldsOfLines, isSecretName, shownField, withoutRepeated } from './redact.ts';
-import { describedHead, describedTls, fieldsOf } from './described-request.ts';
+import { describedHead, describedTls, fieldsOf, isDescribedSecure } from './described-request.ts';
 import { ExplainSocket } from './described-socket.ts';
 import type { ExplainSettings, FindKey } from '../policy/part-explain.ts';
 import { ExchangeLimiter } from '../proxy/exchange-limiter.ts';
@@ -45,6 +45,8 @@ export interface ExplainParts {
   readonly findKey: FindKey;
   /** Whether the traffic listener speaks TLS. */
   readonly isSecure: boolean;
+  /** Whether there is a port without TLS beside it: then the scheme of a described URL says which is meant. */
+  readonly hasPlainPort: boolean;
   /** In place of what the description says, with TLS. */
   readonly clientTls?: ClientTls;
 }
@@ -161,8 +163,9 @@ function feed(
     const address = input.client_ip ?? '127.0.0.1';
     const peer = normaliseAddress(address) ?? address;
     // The connection attaches itself to the socket and is collected with it.
-    const tls = parts.isSecure ? (parts.clientTls ?? describedTls(input)) : undefined;
-    void new Connection(socket, peer, parts.isSecure, context, () => undefined, { tls });
+    const isSecure = parts.isSecure && !(parts.hasPlainPort && isDescribedSecure(input) === false);
+    const tls = isSecure ? (parts.clientTls ?? describedTls(input)) : undefined;
+    void new Connection(socket, peer, isSecure, context, () => undefined, { tls });
     socket.receive(Buffer.from(head, 'utf8'));
   });
 }
@@ -246,14 +249,16 @@ class ReadOnlyMatch implements MatchResult<CompiledPolicy> {
   }
 }
 
-/** Parses the response that the gateway has written. */
+/** Parses the response that the gateway has written. The text of another answer than a problem is not returned. */
 function responseOf(written: string): Explanation['response'] {
   const end = written.indexOf('\r\n\r\n');
   const [statusLine = '', ...lines] = written.slice(0, end).split('\r\n');
   const body = written.slice(end + 4);
+  const fields = lines.join('\r\n');
+  const isProblem = body !== '' && /^content-type: application\/problem\+json/im.test(fields);
   return {
     status: Number(statusLine.split(' ')[1]),
-    headers: fieldsOfLines(lines.join('\r\n')),
-    body: body === '' ? null : (JSON.parse(body) as unknown),
+    headers: fieldsOfLines(fields),
+    body: isProblem ? (JSON.parse(body) as unknown) : null,
   };
 }

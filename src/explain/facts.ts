@@ -25,11 +25,20 @@ import { candidatesOf, explainedTarget } from './candidates.ts';
 import { stageTimes } from './live/stage-times.ts';
 import { fieldsOf } from './redact.ts';
 import type { Route, Version } from '../proxy/interfaces/route.ts';
-import type { ExchangeView } from '../proxy/interfaces/exchange-view.ts';
+import { cameOverTls } from '../proxy/downstream/https-redirect.ts';
+import type { AnsweringStage, ExchangeView } from '../proxy/interfaces/exchange-view.ts';
 import { pathParameters, upstreamPath } from '../proxy/upstream-path.ts';
 import { backendOf } from '../proxy/targets/backend-of.ts';
 import type { ProxyOptions } from '../proxy/options.ts';
+import { BAD_MAX_FORWARDS, HTTPS_WITHOUT_HOST } from '../proxy/reasons.ts';
 import { corsOf } from '../proxy/respond.ts';
+
+export interface HttpsRedirect {
+  /** `GATEWAY_PROXY__HTTPS_REDIRECT_PORT`. */
+  readonly port: number;
+  /** Where the request came over TLS. */
+  readonly tls: 'none' | 'here' | 'at_proxy';
+}
 
 export interface ExchangeFacts {
   readonly requestId: string;
@@ -58,6 +67,11 @@ export interface ExchangeFacts {
   readonly reason: Reason | undefined;
   readonly forwarded: boolean;
   readonly preflight: boolean;
+  readonly answeredBy: AnsweringStage | undefined;
+  /** Whether certificates are ordered by ACME. */
+  readonly ordersCertificates: boolean;
+  /** undefined: the settings ask for no redirect. */
+  readonly httpsRedirect: HttpsRedirect | undefined;
   readonly app: Explanation['app'];
   readonly version: Explanation['version'];
   readonly revision: Explanation['revision'];
@@ -112,6 +126,9 @@ export function factsOf(exchange: ExchangeView, forwarded: boolean): ExchangeFac
     reason: exchange.reason,
     forwarded,
     preflight: exchange.preflight,
+    answeredBy: exchange.answeredBy,
+    ordersCertificates: context.ordered !== undefined,
+    httpsRedirect: isReadable ? httpsRedirectOf(exchange) : undefined,
     ...placeOf(version, route, exchange),
     matchedMethod: matched,
     candidates: version === undefined ? [] : candidatesFor(exchange, version, matched),
@@ -121,6 +138,13 @@ export function factsOf(exchange: ExchangeView, forwarded: boolean): ExchangeFac
     timeoutDefaults: context.options,
     times: timesOf(exchange),
   };
+}
+
+function httpsRedirectOf(exchange: ExchangeView): HttpsRedirect | undefined {
+  const { connection, context } = exchange;
+  const port = context.options.httpsRedirectPort;
+  if (port === undefined) return undefined;
+  return { port, tls: connection.isSecure ? 'here' : cameOverTls(exchange) ? 'at_proxy' : 'none' };
 }
 
 function timesOf({ timeline, startedMs, durationMs }: ExchangeView): ExplainedTimes | null {
@@ -234,6 +258,8 @@ export function stageOfCode(facts: ExchangeFacts): StageName | undefined {
     const part = partOfStage(deniedBy);
     return (facts.reason && part?.explain?.stageOf?.(facts.reason)) ?? deniedBy;
   }
+  if (facts.reason?.kind === HTTPS_WITHOUT_HOST.kind) return 'https_redirect';
+  if (facts.reason?.kind === BAD_MAX_FORWARDS.kind) return 'last_hop';
   switch (code) {
     case 'bad_path':
       return facts.version === null ? 'path' : 'route';

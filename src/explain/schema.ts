@@ -23,7 +23,8 @@ export const ExplainInputSchema = Type.Object(
       minLength: 1,
       maxLength: 65_536,
       pattern: ONE_LINE_PATTERN,
-      description: 'A path with its query, or a whole http(s) URL, whose authority becomes the Host field.',
+      description:
+        'A path with its query, or a whole http(s) URL, whose authority becomes the Host field. Where the gateway has a port with TLS beside one without, `http:` or `https:` says at which of them the request arrives; a path alone arrives over TLS.',
     }),
     host: Type.Optional(
       Type.String({
@@ -87,10 +88,13 @@ export type ExplainInput = Static<typeof ExplainInputSchema>;
 /** In the order in which a request passes them; docs/explanation/request-path.md. */
 export const STAGES: readonly string[] = [
   'head',
+  'acme_challenge',
+  'https_redirect',
   'path',
   'route',
   'preflight',
   ...STAGE_NAMES,
+  'last_hop',
   'circuit_breaker',
   'forward',
 ];

@@ -2,7 +2,7 @@
  * The verdict of each stage on a request, and the level and value that decided it. The stage where the request stopped
  * is known: earlier stages let it pass, later stages were not asked.
  */
-import type { Decider, ExplainSettings } from '../policy/part-explain.ts';
+import { ofSettings, type Decider, type ExplainSettings } from '../policy/part-explain.ts';
 import type { PolicyPart } from '../policy/part.ts';
 import { PARTS, partOfStage } from '../policy/registry.ts';
 import type { CompiledPolicy } from '../policy/stage.ts';
@@ -55,6 +55,7 @@ function shownDecider({
 function stopOf(facts: ExchangeFacts): StageName | undefined {
   if (facts.code !== undefined) return stageOfCode(facts);
   if (facts.preflight) return 'preflight';
+  if (facts.answeredBy !== undefined) return facts.answeredBy;
   // `OPTIONS *` is about the gateway itself.
   return facts.version === null ? 'path' : undefined;
 }
@@ -83,7 +84,32 @@ function detailOf(
     return facts.corsRefusal === undefined
       ? 'The preflight is granted'
       : CORS_REFUSED.detail(facts.corsRefusal);
-  return null;
+  return ownAnswerDetail(stage, verdict, facts);
+}
+
+/** Of the stages whose answers the settings decide, or the request itself. */
+function ownAnswerDetail(
+  stage: StageName,
+  verdict: Verdict,
+  { httpsRedirect }: ExchangeFacts,
+): string | null {
+  const isAnswered = verdict === 'answered';
+  switch (stage) {
+    case 'acme_challenge':
+      return isAnswered
+        ? 'An ACME authority asks for the token of an order that is under way (GATEWAY_ACME__DIRECTORY)'
+        : null;
+    case 'https_redirect':
+      if (isAnswered)
+        return `The request did not come over TLS: GATEWAY_PROXY__HTTPS_REDIRECT_PORT redirects it to https, port ${httpsRedirect?.port}`;
+      if (verdict !== 'passed') return null;
+      if (httpsRedirect?.tls === 'here') return 'The request came over TLS';
+      return httpsRedirect?.tls === 'at_proxy' ? 'A trusted proxy received the request over TLS' : null;
+    case 'last_hop':
+      return isAnswered ? 'Max-Forwards: 0 makes this gateway the last recipient' : null;
+    default:
+      return null;
+  }
 }
 
 function appliesTo(stage: StageName, facts: ExchangeFacts, decider: Decider | undefined): boolean {
@@ -93,6 +119,12 @@ function appliesTo(stage: StageName, facts: ExchangeFacts, decider: Decider | un
     case 'route':
     case 'forward':
       return true;
+    case 'acme_challenge':
+      return facts.ordersCertificates;
+    case 'https_redirect':
+      return facts.httpsRedirect !== undefined;
+    case 'last_hop':
+      return facts.answeredBy === 'last_hop' || stageOfCode(facts) === 'last_hop';
     case 'preflight':
       return facts.preflight;
     case 'circuit_breaker':
@@ -103,7 +135,8 @@ function appliesTo(stage: StageName, facts: ExchangeFacts, decider: Decider | un
 }
 
 function deciderOf(stage: StageName, facts: ExchangeFacts, settings: ExplainSettings): Decider | undefined {
-  const { policy, revision, evaluation, clientIp, maxBodyBytes } = facts;
+  const { policy, revision, evaluation, clientIp, maxBodyBytes, httpsRedirect } = facts;
+  if (stage === 'https_redirect' && httpsRedirect !== undefined) return ofSettings(httpsRedirect.port);
   if (policy === undefined) return undefined;
   if (stage === 'circuit_breaker')
     return { level: 'revision', sourceId: revision?.id ?? null, value: facts.breakerRules };

@@ -13,7 +13,7 @@ import { newEvaluation } from '../policy/evaluate.ts';
 import type { ClientTls, CompiledPolicy, Evaluation } from '../policy/stage.ts';
 import { noteBodyInShadow } from './body-shadow.ts';
 import type { ClientConnection } from './interfaces/client-connection.ts';
-import type { AnswerableExchange } from './interfaces/exchange-view.ts';
+import type { AnswerableExchange, AnsweringStage } from './interfaces/exchange-view.ts';
 import type { ProxyContext } from './interfaces/proxy-context.ts';
 import type { Route, Version } from './interfaces/route.ts';
 import { grpcErrorLines } from '../http/grpc/grpc.ts';
@@ -60,6 +60,7 @@ export class Exchange implements AnswerableExchange {
   readonly hasEncodedSlash: boolean = false;
   /** True for a preflight that the gateway answered itself. */
   readonly preflight: boolean = false;
+  readonly answeredBy: AnsweringStage | undefined = undefined;
   /** With its `?`, or ''. */
   readonly query: string = '';
   /** The method of the latest match; for a preflight, the requested method. */
@@ -308,6 +309,12 @@ export class Exchange implements AnswerableExchange {
   respondPreflight(headerLines: string): void {
     writable(this).preflight = true;
     this.respondEmpty(204, headerLines);
+  }
+
+  /** Answers in place of a backend; `body` is latin1. */
+  respondFrom(stage: AnsweringStage, status: number, headerLines: string, body = ''): void {
+    writable(this).answeredBy = stage;
+    this.respondText(status, headerLines, body);
   }
 
   /** Answers with a response that has no body. */

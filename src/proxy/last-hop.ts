@@ -8,15 +8,16 @@ import type { Exchange } from './exchange.ts';
 import { BAD_MAX_FORWARDS } from './reasons.ts';
 import { DONE, NEXT, type StageResult } from './stage-result.ts';
 
+const TRACE_FIELDS = 'Content-Type: message/http\r\nCache-Control: no-store\r\n';
+
 export function answerAtLastHop(exchange: Exchange): StageResult {
   const { head } = exchange.connection;
   const left = forwardsLeft(head);
   if (left === undefined || left > 0) return NEXT;
   exchange.context.observer.policyDecided(exchange, undefined);
   if (Number.isNaN(left)) exchange.respondProblem(BAD_MAX_FORWARDS);
-  else if (exchange.method === 'OPTIONS') exchange.respondEmpty(204, '');
-  else
-    exchange.respondText(200, 'Content-Type: message/http\r\nCache-Control: no-store\r\n', traceOf(exchange));
+  else if (exchange.method === 'OPTIONS') exchange.respondFrom('last_hop', 204, '');
+  else exchange.respondFrom('last_hop', 200, TRACE_FIELDS, traceOf(exchange));
   return DONE;
 }
 

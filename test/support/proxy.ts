@@ -358,6 +358,7 @@ export async function startProxy(change: ConfigChange, setup: TestProxyOptions =
       compilers,
       settings: dependencies,
       findKey: (hash) => keys.findKeyByHash(hash),
+      hasPlainPort: false,
       isSecure: setup.tls !== undefined,
     }),
     apply: (next) => {

@@ -206,7 +206,7 @@ export type ExplainedRequest = { readonly method: string; readonly host: string;
 
 export type ExplainedResponse = { readonly status: number | null; readonly headers: readonly (HeaderField)[]; readonly body: unknown };
 
-export type ExplainedStage = { readonly stage: "head" | "path" | "route" | "preflight" | "ip_access" | "cors" | "auth_guard" | "auth" | "required_scopes" | "allowed_methods" | "max_body_bytes" | "concurrency" | "ip_rate_limit" | "rate_limit" | "circuit_breaker" | "forward"; readonly verdict: "passed" | "answered" | "denied" | "would_deny" | "skipped" | "not_applicable"; readonly code: ErrorCode | null; readonly detail: string | null; readonly level: "app" | "revision" | "endpoint" | "global" | "key" | null; readonly source_id: string | null; readonly value: unknown };
+export type ExplainedStage = { readonly stage: "head" | "acme_challenge" | "https_redirect" | "path" | "route" | "preflight" | "ip_access" | "cors" | "auth_guard" | "auth" | "required_scopes" | "allowed_methods" | "max_body_bytes" | "concurrency" | "ip_rate_limit" | "rate_limit" | "last_hop" | "circuit_breaker" | "forward"; readonly verdict: "passed" | "answered" | "denied" | "would_deny" | "skipped" | "not_applicable"; readonly code: ErrorCode | null; readonly detail: string | null; readonly level: "app" | "revision" | "endpoint" | "global" | "key" | null; readonly source_id: string | null; readonly value: unknown };
 
 export type ExplainedTarget = { readonly target: string; readonly zone: string | null; readonly algorithm: "least_requests" | "round_robin" | "hash"; readonly source: string | null; readonly reason: string; readonly targets: readonly (ExplainedTargetState)[] };
 

@@ -9,7 +9,8 @@ export const explainWords = {
   form: 'Describe a request',
   method: 'Method',
   url: 'Path or URL',
-  urlHint: 'With its query; the host of a whole URL becomes the Host field.',
+  urlHint:
+    'With its query; the host of a whole URL becomes the Host field, and http: or https: says which port it comes to.',
   token: 'Key or token',
   tokenHint: 'Sent as the route wants it. It is neither stored nor part of the link.',
   host: 'Host',
@@ -51,6 +52,8 @@ export const explainWords = {
   decidedBy: (stage: string): string => `Decided by: ${stage}`,
   stages: {
     head: 'Request head',
+    acme_challenge: 'ACME answer',
+    https_redirect: 'Redirect to HTTPS',
     path: 'Path',
     route: 'Route',
     preflight: 'CORS preflight',
@@ -64,6 +67,7 @@ export const explainWords = {
     concurrency: 'Concurrency',
     ip_rate_limit: 'Limit per address',
     rate_limit: 'Rate limit',
+    last_hop: 'Last hop',
     circuit_breaker: 'Circuit breaker',
     forward: 'Backend',
   } as Readonly<Record<string, string>>,

@@ -16,6 +16,6 @@ export function answerChallenge(exchange: Exchange): StageResult {
   if (exchange.method !== 'GET' || !head.target.startsWith(PREFIX)) return NEXT;
   const answer = ordered.httpAnswer(head.target.slice(PREFIX.length));
   if (answer === undefined) return NEXT;
-  exchange.respondText(200, FIELDS, answer);
+  exchange.respondFrom('acme_challenge', 200, FIELDS, answer);
   return DONE;
 }

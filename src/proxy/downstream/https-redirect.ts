@@ -4,6 +4,7 @@
  */
 import { clientScheme } from '../../http/fields/forwarded.ts';
 import type { Exchange } from '../exchange.ts';
+import type { ExchangeView } from '../interfaces/exchange-view.ts';
 import { HTTPS_WITHOUT_HOST } from '../reasons.ts';
 import { DONE, NEXT, type StageResult } from '../stage-result.ts';
 
@@ -22,12 +23,13 @@ export function redirectToHttps(exchange: Exchange): StageResult {
   }
   const authority = host.replace(/:[0-9]+$/, '') + (port === HTTPS_PORT ? '' : `:${port}`);
   // The answer depends on the connection, which caches do not know of.
-  exchange.respondEmpty(308, `Location: https://${authority}${target}\r\nCache-Control: no-store\r\n`);
+  const fields = `Location: https://${authority}${target}\r\nCache-Control: no-store\r\n`;
+  exchange.respondFrom('https_redirect', 308, fields);
   return DONE;
 }
 
 /** As the proxies in front say, as far as they are trusted. */
-function cameOverTls({ connection: { isTrustedPeer, peer, head }, context }: Exchange): boolean {
+export function cameOverTls({ connection: { isTrustedPeer, peer, head }, context }: ExchangeView): boolean {
   if (!isTrustedPeer) return false;
   const proto = head.combined('x-forwarded-proto');
   if (proto === undefined) return false;

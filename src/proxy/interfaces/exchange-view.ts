@@ -9,6 +9,9 @@ import type { Route, Version } from './route.ts';
 import type { ChosenTarget } from '../targets/target-view.ts';
 import type { SharedParts } from './shared-parts.ts';
 
+/** Stages that answer requests which no backend is to see, apart from preflights. */
+export type AnsweringStage = 'acme_challenge' | 'https_redirect' | 'last_hop';
+
 export interface ExchangeView extends RequestFacts {
   readonly connection: ClientConnection;
   readonly context: SharedParts;
@@ -25,6 +28,8 @@ export interface ExchangeView extends RequestFacts {
   readonly hasEncodedSlash: boolean;
   /** True for a preflight that the gateway answered itself. */
   readonly preflight: boolean;
+  /** The stage in which the gateway itself gave an answer that is no error; undefined: none, or another stage. */
+  readonly answeredBy: AnsweringStage | undefined;
   /** With its `?`, or ''. */
   readonly query: string;
   /** The method of the latest match; for a preflight, the requested method. */

@@ -2,7 +2,6 @@
  * State shared by all connections of a worker, and the observers of its exchanges. Created once per worker; contains
  * nothing of a single exchange.
  */
-import type { OrderedCertificates } from '../downstream/tls/ordered-certificates.ts';
 import type { AnswerableExchange, ExchangeView } from './exchange-view.ts';
 import type { ProxyObserver } from './observer.ts';
 import type { Route } from './route.ts';
@@ -12,8 +11,6 @@ export interface ProxyContext extends SharedParts {
   readonly observer: ProxyObserver;
   /** Receives a request instead of its backend, after all checks; for explain. */
   readonly interceptUpstream?: (exchange: AnswerableExchange, route: Route) => void;
-  /** undefined: the gateway orders no certificates. */
-  readonly ordered?: OrderedCertificates | undefined;
   /** A header line for a client that may see how its request was decided, or ''. */
   readonly decisionLine?: (exchange: ExchangeView) => string;
 }

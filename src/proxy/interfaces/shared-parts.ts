@@ -4,6 +4,7 @@ import type { Egress } from '../../egress/egress.ts';
 import type { ViaHops } from '../../http/fields/forwarded.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { CompiledPolicy } from '../../policy/stage.ts';
+import type { OrderedCertificates } from '../downstream/tls/ordered-certificates.ts';
 import type { WaitingClients } from '../downstream/waiting-clients.ts';
 import type { Tracing } from '../tracing/exchange-trace.ts';
 import type { ExchangeLimiter } from '../exchange-limiter.ts';
@@ -44,6 +45,8 @@ export interface SharedParts {
   nextRequestId(): string;
   /** undefined: traces are not exported. */
   readonly tracing: Tracing | undefined;
+  /** undefined: the gateway orders no certificates. */
+  readonly ordered?: OrderedCertificates | undefined;
   isDraining(): boolean;
   /** Date of RFC 9110 section 5.6.7, at most a second old. */
   httpDate(): string;

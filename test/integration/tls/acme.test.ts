@@ -10,6 +10,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startDnsServer, type DnsServer } from '../../support/backends/dns-server.ts';
 import { freePorts } from '../../support/backends/origin-process.ts';
 import { handshake } from '../../support/clients/handshake.ts';
+import { explain, stageOf } from '../../support/explain.ts';
 import { startGateway, type TestGateway } from '../../support/gateway.ts';
 import { until } from '../../support/measure/until.ts';
 import {
@@ -136,6 +137,49 @@ describe('one gateway', () => {
     const response = await fetch(url, { redirect: 'manual' });
     expect(response.status).toBe(308);
   });
+
+  it('explains the question of an authority, before the redirect', async () => {
+    const asked = 'asked.acme.test';
+    dns.setA(asked, ['127.0.0.1']);
+    const pathOf = () =>
+      gateway
+        .logs()
+        .findLast(
+          ({ path, status }) => status === 200 && String(path).startsWith('/.well-known/acme-challenge/'),
+        );
+    const before = pathOf()?.['request_id'];
+    // Once it has the answer, the authority says nothing more: the order stays under way.
+    let isAnswered = false;
+    rig.pebble.fate = ({ path }) => {
+      isAnswered ||= pathOf()?.['request_id'] !== before;
+      return isAnswered && !path.startsWith('/nonce') ? 'silent' : 'pass';
+    };
+    await gateway.must('PUT', '/explain/sampling', { rate: 1, seconds: 60 });
+    await gateway.must('PATCH', '/apps/shop', { hosts: [NAME, asked] });
+    const line = await until(
+      async () => pathOf()?.['request_id'] !== before && pathOf(),
+      WAIT_MS,
+      50,
+      'the authority has asked',
+    );
+    const explained = {
+      recorded: await gateway.must('GET', `/explain/${String(line['request_id'])}`),
+      described: await explain(gateway, { method: 'GET', url: `http://${asked}${String(line['path'])}` }),
+    };
+    for (const explanation of Object.values(explained)) {
+      expect(explanation).toMatchObject({ outcome: 'answered', response: { status: 200, body: null } });
+      expect(stageOf(explanation, 'acme_challenge')).toMatchObject({
+        verdict: 'answered',
+        detail: expect.stringContaining('GATEWAY_ACME__DIRECTORY'),
+      });
+      expect(stageOf(explanation, 'https_redirect').verdict).toBe('skipped');
+    }
+    const other = await explain(gateway, { method: 'GET', url: `http://${asked}/x` });
+    expect(stageOf(other, 'acme_challenge').verdict).toBe('passed');
+    expect(stageOf(other, 'https_redirect').verdict).toBe('answered');
+    rig.pebble.fate = () => 'pass';
+    await served(rig.tlsPort, asked);
+  }, 60_000);
 
   it('orders nothing for a wildcard, and says so', async () => {
     const answer = await gateway.api('PATCH', '/apps/shop', { hosts: [NAME, '*.acme.test'] });

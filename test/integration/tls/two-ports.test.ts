@@ -2,9 +2,11 @@
  * The started program with a port without TLS beside one with it: what each serves, where requests are redirected, and
  * what browsers are told.
  */
+import { readFileSync } from 'node:fs';
 import * as https from 'node:https';
 import { join, resolve } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { explain, stageOf } from '../../support/explain.ts';
 import { startOrigin, type Origin } from '../../support/backends/origin.ts';
 import { CA, connectHttp2, request as requestHttp2 } from '../../support/clients/http2-client.ts';
 import { runToEnd, startGateway, type TestGateway } from '../../support/gateway.ts';
@@ -77,6 +79,23 @@ describe('a port without TLS beside one with it', () => {
     }
   });
 
+  it('explain takes the scheme of a URL for the port: http has no client certificate', async () => {
+    await createService(at.gateway, 'partners', origin.port, {
+      app: { default_policy: { auth: { auth_type: 'mtls', mtls: { ca: 'partners' } } } },
+    });
+    const client_certificate = readFileSync(join(TLS, 'backend.pem'), 'utf8');
+    const codeOf = async (url: string) =>
+      (await explain(at.gateway, { method: 'GET', url, client_certificate })).code;
+    const real = await request(at.gateway, '/partners/v1/x');
+    expect(JSON.parse(real.body).code).toBe('certificate_missing');
+    expect(await codeOf('http://localhost/partners/v1/x')).toBe('certificate_missing');
+    expect(await codeOf('https://localhost/partners/v1/x')).toBe('certificate_invalid');
+    expect(await codeOf('/partners/v1/x')).toBe('certificate_invalid');
+    const plain = await explain(at.gateway, { method: 'GET', url: 'http://localhost/shop/v1/x' });
+    expect(stageOf(plain, 'https_redirect').verdict).toBe('not_applicable');
+    expect(plain.upstream?.headers).toContainEqual({ name: 'X-Forwarded-Proto', value: 'http' });
+  });
+
   it('HTTP/2 is offered over TLS', async () => {
     const client = await connectHttp2(at.tlsPort);
     expect((await requestHttp2(client, { ':path': '/shop/v1/x' })).status).toBe(200);
@@ -128,7 +147,69 @@ describe('redirects', () => {
 
   it('a client without a host cannot be redirected', async () => {
     const answer = await sendRaw(at.gateway.proxyPort, 'GET /shop/v1/x HTTP/1.0\r\n\r\n');
-    expect([answer.status, JSON.parse(answer.body).code]).toEqual([400, 'bad_request']);
+    const problem = JSON.parse(answer.body);
+    expect([answer.status, problem.code]).toEqual([400, 'bad_request']);
+    const explained = await at.gateway.must('GET', `/explain/${problem.request_id}`);
+    expect(stageOf(explained, 'https_redirect')).toMatchObject({ verdict: 'denied', code: 'bad_request' });
+    expect(stageOf(explained, 'head').verdict).toBe('passed');
+  });
+
+  const REDIRECTED = {
+    verdict: 'answered',
+    level: 'global',
+    value: 443,
+    detail:
+      'The request did not come over TLS: GATEWAY_PROXY__HTTPS_REDIRECT_PORT redirects it to https, port 443',
+  };
+
+  it('explain redirects what is described as sent to the plain port, and nothing else', async () => {
+    const described = (url: string, headers = {}) =>
+      explain(at.gateway, { method: 'GET', url, headers, client_ip: '127.0.0.1' });
+    const plain = await described('http://shop.test/shop/v1/x?a=1');
+    expect(plain).toMatchObject({ outcome: 'answered', response: { status: 308 }, upstream: null });
+    expect(plain.response.headers).toContainEqual({
+      name: 'Location',
+      value: 'https://shop.test/shop/v1/x?a=1',
+    });
+    expect(stageOf(plain, 'https_redirect')).toMatchObject(REDIRECTED);
+    expect(stageOf(plain, 'head').verdict).toBe('passed');
+    expect(stageOf(plain, 'path').verdict).toBe('skipped');
+    for (const url of ['HTTPS://shop.test/shop/v1/x', '/shop/v1/x']) {
+      const secure = await described(url);
+      expect(secure).toMatchObject({ outcome: 'forwarded' });
+      expect(stageOf(secure, 'https_redirect')).toMatchObject({
+        verdict: 'passed',
+        value: 443,
+        detail: 'The request came over TLS',
+      });
+    }
+    const behind = await described('http://shop.test/shop/v1/x', { 'X-Forwarded-Proto': 'https' });
+    expect(behind.outcome).toBe('forwarded');
+    expect(stageOf(behind, 'https_redirect').detail).toBe('A trusted proxy received the request over TLS');
+  });
+
+  it('a redirect that was recorded is explained as one, and told to holders of a debug token', async () => {
+    await at.gateway.must('PUT', '/explain/sampling', { rate: 1, seconds: 60 });
+    const { token } = await at.gateway.must('POST', '/explain/debug-tokens', { seconds: 60 });
+    const headers = { Host: 'shop.test', 'X-Headgate-Debug': token };
+    const answer = await request(at.gateway, '/shop/v1/x', { headers });
+    expect(answer.status).toBe(308);
+    expect(answer.headers['x-headgate-decision']).toBe('https_redirect=answered');
+    const explained = await at.gateway.must('GET', `/explain/${answer.headers['x-request-id']}`);
+    expect(explained).toMatchObject({ outcome: 'answered', code: null, response: { status: 308 } });
+    expect(stageOf(explained, 'https_redirect')).toMatchObject(REDIRECTED);
+    await at.gateway.must('DELETE', '/explain/sampling');
+  });
+
+  it('the last recipient of a TRACE is told by explain', async () => {
+    const explained = await explain(at.gateway, {
+      method: 'TRACE',
+      url: 'https://shop.test/shop/v1/x',
+      headers: { 'Max-Forwards': '0' },
+    });
+    expect(explained).toMatchObject({ outcome: 'answered', response: { status: 200, body: null } });
+    expect(stageOf(explained, 'last_hop').verdict).toBe('answered');
+    expect(stageOf(explained, 'forward').verdict).toBe('skipped');
   });
 
   it('what a trusted proxy received over TLS is served', async () => {
