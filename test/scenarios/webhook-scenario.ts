@@ -28,10 +28,19 @@ export interface WebhookFigures {
   readonly outOfOrder: number;
   readonly ids: number;
   readonly kills: number;
-  /** From each kill to the next event that arrived. */
-  readonly takeoverMs: readonly number[];
+  /** Of each kill. */
+  readonly takeovers: readonly Takeover[];
   readonly writeMs: { readonly p50: number; readonly p99: number };
   readonly drainMs: number;
+}
+
+export interface Takeover {
+  /** What the receiver answered when the gateway was killed. */
+  readonly receiver: 'well' | 'away';
+  /** From the kill to the next request that came, whatever it was answered. */
+  readonly requestMs: number;
+  /** From the kill to the next event that arrived. */
+  readonly eventMs: number;
 }
 
 const ENV = {
@@ -44,15 +53,23 @@ const ENV = {
   GATEWAY_WEBHOOKS__TIMEOUT_MS: '2000',
 };
 
+/** The part of the writes at which the receiver goes away. */
+const AWAY_FROM = 0.375;
+/** What a killed gateway had sent is read by then. */
+const IN_FLIGHT_MS = 5;
+
 export async function runWebhookScenario(scenario: WebhookScenario): Promise<WebhookFigures> {
   const rig = await startNodesRig();
   const url = await rig.server.createDatabase();
   const node = (name: string): Promise<TestGateway> => startNode({ url, folder: rig.folder, name, env: ENV });
   let isDown = false;
+  const requestsMs: number[] = [];
   const arrivals: { readonly delivery: Delivery; readonly atMs: number }[] = [];
   const receiver = await startWebhookReceiver((delivery) => {
+    const atMs = performance.now();
+    requestsMs.push(atMs);
     if (isDown) return 503;
-    arrivals.push({ delivery, atMs: performance.now() });
+    arrivals.push({ delivery, atMs });
     return undefined;
   });
   const dead = await startWebhookReceiver(() => 'never');
@@ -71,13 +88,14 @@ export async function runWebhookScenario(scenario: WebhookScenario): Promise<Web
     const first = (await one('a').must('GET', '/config/versions?limit=1'))[0].config_version + 1;
     const writes = new Writes(one, app.id, scenario.events);
     const writing = Promise.all(['a', 'b'].flatMap((name) => writes.run(name, scenario.writers)));
-    const kills = killSenders(nodes, node, scenario, () => writes.done, arrivals);
-    await until(() => writes.done > scenario.events / 4, 600_000);
+    const seen: Seen = { done: () => writes.done, isDown: () => isDown, requestsMs, arrivals };
+    const kills = killSenders(nodes, node, scenario, seen);
+    await until(() => writes.done > scenario.events * AWAY_FROM, 600_000);
     isDown = true;
     await pause(scenario.downMs);
     isDown = false;
     await writing;
-    const takeoverMs = await kills;
+    const takeovers = await kills;
     const startMs = performance.now();
     const last = (await one('a').must('GET', '/config/versions?limit=1'))[0].config_version;
     const versionOf = (delivery: Delivery): number => Number(delivery.event.data['config_version']);
@@ -96,7 +114,7 @@ export async function runWebhookScenario(scenario: WebhookScenario): Promise<Web
       outOfOrder: order.filter((version, index) => version < (order[index - 1] ?? 0)).length,
       ids: firsts.size,
       kills: scenario.kills,
-      takeoverMs,
+      takeovers,
       writeMs: writes.percentiles(),
       drainMs: Math.round(performance.now() - startMs),
     };
@@ -145,17 +163,31 @@ class Writes {
   }
 }
 
-/** Kills the gateway that sends for the first webhook, and starts it again; at even parts of the writes. */
+interface Seen {
+  readonly done: () => number;
+  readonly isDown: () => boolean;
+  readonly requestsMs: readonly number[];
+  readonly arrivals: readonly { readonly atMs: number }[];
+}
+
+/**
+ * Kills the gateway that sends for the first webhook, and starts it again; at even parts of the writes. The last of
+ * several kills comes when the receiver is back and what waited is sent.
+ */
 async function killSenders(
   nodes: Map<string, TestGateway>,
   start: (name: string) => Promise<TestGateway>,
   { kills, events }: WebhookScenario,
-  done: () => number,
-  arrivals: readonly { readonly atMs: number }[],
-): Promise<number[]> {
-  const takeoverMs: number[] = [];
+  { done, isDown, requestsMs, arrivals }: Seen,
+): Promise<Takeover[]> {
+  const takeovers: Takeover[] = [];
+  let wasDown = false;
   for (let kill = 1; kill <= kills; kill += 1) {
-    await until(() => done() >= (events * kill) / (kills + 1), 600_000);
+    const isLast = kill === kills && kills > 1;
+    await until(() => {
+      wasDown ||= isDown();
+      return done() >= (events * kill) / (kills + 1) && (!isLast || (wasDown && !isDown()));
+    }, 600_000);
     const sender = await until(async () => {
       const [name] = nodes.keys();
       const states = await nodes.get(name ?? '')?.must('GET', '/webhook-deliveries');
@@ -163,9 +195,16 @@ async function killSenders(
     }, 60_000);
     await nodes.get(sender)?.kill();
     const killedMs = performance.now();
+    const receiver = isDown() ? 'away' : 'well';
+    const since = killedMs + IN_FLIGHT_MS;
     nodes.set(sender, await start(sender));
-    const next = await until(() => arrivals.find(({ atMs }) => atMs > killedMs + 5), 120_000);
-    takeoverMs.push(Math.round(next.atMs - killedMs));
+    const nextRequestMs = await until(() => requestsMs.find((atMs) => atMs > since), 120_000);
+    const nextEvent = await until(() => arrivals.find(({ atMs }) => atMs > since), 120_000);
+    takeovers.push({
+      receiver,
+      requestMs: Math.round(nextRequestMs - killedMs),
+      eventMs: Math.round(nextEvent.atMs - killedMs),
+    });
   }
-  return takeoverMs;
+  return takeovers;
 }
