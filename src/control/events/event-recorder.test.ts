@@ -65,3 +65,16 @@ it('an end without a database is not waited for', async () => {
   await recorder.stop();
   expect(recorder.facts.waiting).toBe(1);
 });
+
+it('an event that the database refuses takes no other with it', async () => {
+  for (let index = 0; index < 150; index += 1) {
+    const event = joined(String(index));
+    // No JSON has such a number.
+    recorder.record(index === 40 ? ({ ...event, data: { program_version: 1n } } as never) : event);
+  }
+  await expect.poll(() => recorder.facts.waiting).toBe(0);
+  expect(recorder.facts.dropped).toBe(1);
+  const expected = Array.from({ length: 150 }, (_, index) => `n ${index}`);
+  expect(await names()).toEqual(expected.filter((name) => name !== 'n 40'));
+  await recorder.stop();
+});

@@ -81,17 +81,24 @@ export class EventRecorder implements EventLog {
 
   /** Never rejects. */
   async #writeAll(): Promise<void> {
+    /** Of a batch that the database refused, and that is written one by one. */
+    let single = 0;
     while (this.#queue.length > 0 && !this.#isStopped) {
-      const batch = this.#queue.slice(0, BATCH_EVENTS);
+      const batch = this.#queue.slice(0, single > 0 ? 1 : BATCH_EVENTS);
       try {
         await this.#deps.repository.events.append(batch);
+        this.#saysDropped = true;
       } catch (error) {
         if (error instanceof StorageUnavailable) return this.#retry();
+        if (batch.length > 1) {
+          single = batch.length;
+          continue;
+        }
         // An event that the database refuses must not hold up the others for ever.
-        this.#drop(batch.length, messageOf(error));
+        this.#drop(1, messageOf(error));
       }
       this.#queue.splice(0, batch.length);
-      this.#saysDropped = true;
+      single = Math.max(0, single - 1);
     }
   }
 
