@@ -20,6 +20,13 @@ interface TimeSpan {
   readonly upTo: string;
 }
 
+export interface ExpiringKeys {
+  /** Soonest first, in each app. */
+  readonly keys: readonly SweptKey[];
+  /** Of apps of which some are missing in `keys`: how many. */
+  readonly leftOut: ReadonlyMap<string, number>;
+}
+
 export interface UnusedQuestion extends TimeSpan {
   /** Only keys whose id is greater; '' for the first. */
   readonly afterId: string;
@@ -41,11 +48,11 @@ export interface KeySweepStore {
   sweptUntil(sweep: string): Promise<string | undefined>;
   /** Moves it forward; back only from times after `beyond`, which a clock that was wrong has stored. */
   setSweptUntil(sweep: string, until: string, beyond: string): Promise<void>;
-  /** Keys that expire within the span, soonest first, and how many there are. */
-  expiring(
-    span: TimeSpan,
-    limit: number,
-  ): Promise<{ readonly keys: readonly SweptKey[]; readonly total: number }>;
+  /**
+   * Keys that expire within the span. If there are more than `limit`, apps share it evenly, each with those that end
+   * soonest.
+   */
+  expiring(span: TimeSpan, limit: number): Promise<ExpiringKeys>;
   /** Of the next keys by id, those whose last use, or creation where there is none, is within the span. */
   unused(question: UnusedQuestion): Promise<UnusedAnswer>;
 }

@@ -1,6 +1,6 @@
 /** The part of the repository's contract that finds API keys that end or are not used, under the sweep that asks it. */
 import { expect, test } from 'vitest';
-import { KeySweep, KEYS_TOLD_MAX } from '../../src/control/events/key-sweep.ts';
+import { KeySweep, KEYS_TOLD_MAX } from '../../src/control/events/keys/key-sweep.ts';
 import type { NoticedEvent } from '../../src/model/events/event-log.ts';
 import type { App, StoredApiKey } from '../../src/model/resources.ts';
 import type { Repository } from '../../src/storage/repository.ts';
@@ -19,9 +19,9 @@ const idAt = (ms: number): string => {
 };
 
 export function keySweepsContract(current: () => Repository): void {
-  const store = async (keys: (app: App) => readonly StoredApiKey[]): Promise<void> => {
+  const store = async (keys: (app: App) => readonly StoredApiKey[], slug = 'shop'): Promise<void> => {
     await change(current(), async (writer) => {
-      const app = makeApp({ slug: 'shop' });
+      const app = makeApp({ slug });
       await writer.insertApp(app);
       for (const key of keys(app)) await writer.insertKey(key);
     });
@@ -139,5 +139,36 @@ export function keySweepsContract(current: () => Repository): void {
     const unused = lines.filter((line) => line.startsWith('key.unused'));
     expect(unused.length).toBe(KEYS_TOLD_MAX);
     expect(unused.at(-1)).toMatch(/ and 7$/);
+  });
+
+  test('an app whose keys all end at once takes no event from other apps', async () => {
+    // Its keys are older than those of the other apps, and end sooner.
+    await store((app) =>
+      Array.from({ length: KEYS_TOLD_MAX + 7 }, (_, index) =>
+        key(app, `many${index}`, {
+          created_at: iso(START_MS - 300 * DAY_MS),
+          expires_at: iso(START_MS + DAY_MS / 2),
+        }),
+      ),
+    );
+    for (const slug of ['quiet', 'still'])
+      await store((app) => [key(app, slug, { expires_at: iso(START_MS + 13 * DAY_MS) })], slug);
+    const { sweep, time, told } = gateway();
+    for (const type of ['key.expiring', 'key.expired']) {
+      await sweep.sweep();
+      const lines = told();
+      const ofType = lines.filter((line) => line.startsWith(`${type} `));
+      const others = type === 'key.expiring' ? ['quiet 13', 'still 13'] : ['quiet', 'still'];
+      expect(ofType).toEqual(expect.arrayContaining(others.map((rest) => `${type} ${rest}`)));
+      expect(ofType).toHaveLength(KEYS_TOLD_MAX);
+      expect(ofType.filter((line) => line.includes(' and '))).toEqual([
+        expect.stringMatching(/ many\d+.* and 9$/),
+      ]);
+      if (type === 'key.expired') continue;
+      const unused = lines.filter((line) => line.startsWith('key.unused '));
+      expect(unused).toEqual(expect.arrayContaining(['key.unused quiet 200', 'key.unused still 200']));
+      expect(unused).toHaveLength(KEYS_TOLD_MAX);
+      time.nowMs += 14 * DAY_MS;
+    }
   });
 }

@@ -6,7 +6,7 @@ import { withTimeout } from '../../lib/with-timeout.ts';
 import type { EventLog } from '../../model/events/event-log.ts';
 import { CertificateEvents } from './certificate-events.ts';
 import { HealthEvents, type Placed } from './health-events.ts';
-import { KeySweep } from './key-sweep.ts';
+import { KeySweep } from './keys/key-sweep.ts';
 import { LimitEvents } from './limit-events.ts';
 import type { LimitReached } from './limit-notes.ts';
 import { LoginEvents } from './login-events.ts';

@@ -1,15 +1,17 @@
 /**
  * Looks for API keys that expire soon, that have expired, and that are no longer used, and records events. A sweep asks
  * the database only for keys that have reached a threshold since the last sweep of any gateway, so its cost depends on
- * the number of events. It records a bounded number of them; the last one says how many were left out.
+ * the number of events. It records a bounded number of them, which apps share: keys of one app, however many end at once,
+ * leave room for those of others. The last event of an app says how many of it were left out.
  */
 import { setTimeout as delay } from 'node:timers/promises';
-import { timestamp, type Clock } from '../../lib/clock.ts';
-import type { EventLog } from '../../model/events/event-log.ts';
-import type { Logger } from '../../observe/log.ts';
-import { StorageUnavailable } from '../../storage/repository.ts';
-import type { KeySweepStore, SweptKey } from '../../storage/key-sweep-store.ts';
-import { crossedSpans, DAY_MS, wholeDays, type Span } from './thresholds.ts';
+import { timestamp, type Clock } from '../../../lib/clock.ts';
+import type { EventLog } from '../../../model/events/event-log.ts';
+import type { Logger } from '../../../observe/log.ts';
+import { StorageUnavailable } from '../../../storage/repository.ts';
+import type { KeySweepStore, SweptKey } from '../../../storage/key-sweep-store.ts';
+import { FairShare } from './fair-share.ts';
+import { crossedSpans, DAY_MS, wholeDays, type Span } from '../thresholds.ts';
 
 const EXPIRY_MS = 60_000;
 const UNUSED_MS = DAY_MS;
@@ -90,12 +92,12 @@ export class KeySweep {
     const sinceMs = await this.#sweptUntilMs('expiry', nowMs);
     // Another gateway has just looked.
     if (sinceMs !== undefined && nowMs - sinceMs < EXPIRY_MS / 2) return;
-    let ahead = 0;
-    for (const span of crossedSpans(sinceMs, nowMs, expiryDays)) {
-      const isOver = span.upTo === nowMs;
-      const told = await this.#tellEnds(span, nowMs, isOver ? KEYS_TOLD_MAX : KEYS_TOLD_MAX - ahead);
-      if (!isOver) ahead += told;
-    }
+    const spans = crossedSpans(sinceMs, nowMs, expiryDays);
+    const [over, ahead] = [true, false].map((isOver) =>
+      spans.filter(({ upTo }) => (upTo === nowMs) === isOver),
+    );
+    await this.#tellEnds(over ?? [], nowMs);
+    await this.#tellEnds(ahead ?? [], nowMs);
     await this.#setSwept('expiry', nowMs);
   }
 
@@ -109,14 +111,15 @@ export class KeySweep {
     return this.#deps.store().setSweptUntil(sweep, timestamp(nowMs), timestamp(nowMs + AHEAD_MS_MAX));
   }
 
-  /** @returns how many events were recorded */
-  async #tellEnds(span: Span, nowMs: number, max: number): Promise<number> {
-    const times = { after: timestamp(span.after), upTo: timestamp(span.upTo) };
-    // At least one, which says how many are left out.
-    const { keys, total } = await this.#deps.store().expiring(times, Math.max(1, max));
-    for (const [index, key] of keys.entries())
-      this.#tellEnd(key, nowMs, index === keys.length - 1 ? total - keys.length : 0, span);
-    return keys.length;
+  async #tellEnds(spans: readonly Span[], nowMs: number): Promise<void> {
+    const share = new FairShare<{ readonly key: SweptKey; readonly span: Span }>(KEYS_TOLD_MAX);
+    for (const span of spans) {
+      const times = { after: timestamp(span.after), upTo: timestamp(span.upTo) };
+      const { keys, leftOut } = await this.#deps.store().expiring(times, KEYS_TOLD_MAX);
+      for (const key of keys) share.add(key.app_id, { key, span });
+      for (const [appId, count] of leftOut) share.leaveOut(appId, count);
+    }
+    for (const { item, leftOut } of share.items()) this.#tellEnd(item.key, nowMs, leftOut, item.span);
   }
 
   #tellEnd(key: SweptKey, nowMs: number, leftOut: number, { upTo }: Span): void {
@@ -152,8 +155,7 @@ export class KeySweep {
       after: sinceMs === undefined ? NO_TIME : timestamp(sinceMs - unusedDays * DAY_MS),
       upTo: timestamp(limitMs),
     };
-    let found = 0;
-    let last: SweptKey | undefined;
+    const share = new FairShare<SweptKey>(KEYS_TOLD_MAX);
     for (let afterId = ''; !this.#stopped;) {
       const startMs = clock.monotonicMs();
       const question = { ...span, afterId, beforeId: idBefore(limitMs), looked: KEYS_PER_LOOK };
@@ -161,17 +163,14 @@ export class KeySweep {
       for (const key of keys) {
         // An expired key is unused on purpose.
         if (key.expires_at !== null && Date.parse(key.expires_at) <= nowMs) continue;
-        found += 1;
-        if (found > KEYS_TOLD_MAX) continue;
-        if (last !== undefined) this.#tellUnused(last, nowMs, 0);
-        last = key;
+        share.add(key.app_id, key);
       }
       if (lastId === undefined) break;
       afterId = lastId;
       await delay(Math.max(REST_MS_MIN, (clock.monotonicMs() - startMs) * REST_FACTOR));
     }
     if (this.#stopped) return;
-    if (last !== undefined) this.#tellUnused(last, nowMs, Math.max(0, found - KEYS_TOLD_MAX));
+    for (const { item, leftOut } of share.items()) this.#tellUnused(item, nowMs, leftOut);
     await this.#setSwept('unused', nowMs);
   }
 

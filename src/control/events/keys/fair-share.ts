@@ -1,0 +1,68 @@
+/**
+ * Keeps at most so many items of several groups, so that a group with many takes no room from those with few: what there
+ * is room for is shared evenly, and what a group leaves of its part goes to the others. Counts what it does not keep.
+ */
+export interface Shared<Item> {
+  readonly item: Item;
+  /** At the last item of its group: how many of the group are not kept. */
+  readonly leftOut: number;
+}
+
+interface Group<Item> {
+  readonly kept: Item[];
+  found: number;
+}
+
+export class FairShare<Item> {
+  readonly #max: number;
+  readonly #groups = new Map<string, Group<Item>>();
+  /** Of one group. */
+  #keptMax: number;
+  #kept = 0;
+
+  /** @param max items of all groups */
+  constructor(max: number) {
+    this.#max = max;
+    this.#keptMax = max;
+  }
+
+  add(groupId: string, item: Item): void {
+    const group = this.#group(groupId);
+    group.found += 1;
+    if (group.kept.length >= this.#keptMax) return;
+    group.kept.push(item);
+    this.#kept += 1;
+    if (this.#kept > this.#max) this.#makeRoom(group);
+  }
+
+  /** There are `count` more in the group, which are not kept. */
+  leaveOut(groupId: string, count: number): void {
+    this.#group(groupId).found += count;
+  }
+
+  /** Group by group, each in the order in which its items were added. */
+  *items(): IterableIterator<Shared<Item>> {
+    for (const { kept, found } of this.#groups.values())
+      for (const [index, item] of kept.entries())
+        yield { item, leftOut: index === kept.length - 1 ? found - kept.length : 0 };
+  }
+
+  /** The largest groups lose their last item; if each has one only, that is `newest`. */
+  #makeRoom(newest: Group<Item>): void {
+    const groups = [...this.#groups.values()];
+    const largest = groups.reduce((most, { kept }) => Math.max(most, kept.length), 0);
+    const losers = largest === 1 ? [newest] : groups.filter(({ kept }) => kept.length === largest);
+    for (const { kept } of losers) kept.pop();
+    this.#kept -= losers.length;
+    this.#keptMax = Math.max(1, largest - 1);
+  }
+
+  #group(groupId: string): Group<Item> {
+    let group = this.#groups.get(groupId);
+    if (group === undefined) {
+      group = { kept: [], found: 0 };
+      this.#groups.set(groupId, group);
+    }
+    return group;
+  }
+}
