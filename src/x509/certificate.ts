@@ -1,16 +1,16 @@
 /**
- * A certificate (RFC 5280 section 4) with what its verification needs and Node does not tell: path length, key usage,
- * critical extensions, key identifiers, and the alternative names by kind. Signatures and keys are Node's business.
- * Pure; bytes from the network give a certificate or undefined, never an exception.
+ * A certificate (RFC 5280 section 4) with facts that its verification needs and Node does not give: path length, key
+ * usage, critical extensions, key identifiers, and the alternative names by kind. Node reads signatures and keys. Pure;
+ * bytes from the network give a certificate or undefined, never an exception.
  */
 import { createHash, X509Certificate } from 'node:crypto';
 import { DerReader, TAG, type DerValue } from './der.ts';
 import { distinguishedName } from './distinguished-name.ts';
 import { signatureHash, type SignatureHash } from './signature.ts';
 
-/** Bytes of one certificate; those with many names have some thousand. */
+/** The longest certificate; those with many names have some thousand bytes. */
 const CERTIFICATE_BYTES_MAX = 16_384;
-/** Alternative names of one; each rule of a policy may be compared with each of them. */
+/** The most alternative names of one certificate; each rule of a policy may be compared with each of them. */
 const NAMES_MAX = 1_000;
 
 interface AlternativeNames {
@@ -101,13 +101,13 @@ export function readCertificate(raw: Buffer): Certificate | undefined {
   const issuer = body.take(TAG.sequence);
   const validity = body.enter(TAG.sequence);
   const validFromMs = validity.time();
-  // The end is the last second of which it is valid.
+  // The end is the last valid second.
   const expiresAtMs = validity.time() + 999;
   const subject = body.take(TAG.sequence);
   body.take(TAG.sequence);
   for (const unique of [0xa1, 0x81, 0xa2, 0x82]) body.takeIf(unique);
   const extensions = extensionsOf(body);
-  // The algorithm that is signed and the one that is used must be the same (section 4.1.1.2).
+  // The signed algorithm and the used one must be the same (section 4.1.1.2).
   const outer = whole.take(TAG.sequence);
   whole.take(TAG.bitString);
   if (whole.hex(outer) !== whole.hex(algorithm) || !document.isAtEnd || !whole.isAtEnd) document.refuse();
@@ -154,11 +154,11 @@ function extensionsOf(body: DerReader): Extensions {
     const name = extension.hex(extension.take(TAG.oid));
     const critical = extension.takeIf(TAG.boolean);
     const value = extension.within(extension.take(TAG.octetString));
-    // Section 4.2: not more than one of each.
+    // Section 4.2: at most one extension of each kind.
     if (seen.has(name) || seen.size >= EXTENSIONS_MAX) list.refuse();
     seen.add(name);
     const isCritical = critical !== undefined && extension.hex(critical) !== '00';
-    // Constraints of names are obeyed by no code here, whether they are marked as critical or not.
+    // No code here obeys constraints of names, whether they are marked as critical or not.
     if (name === EXTENSION.nameConstraints || (isCritical && !READ.has(name)))
       found.hasUnknownConstraint = true;
     else readExtension(name, value, found);

@@ -1,7 +1,7 @@
 /**
  * Certificate revocation lists (RFC 5280 section 5): the serial numbers that an issuer has revoked. Only complete lists
- * of the issuer itself: delta lists, indirect ones and those of one distribution point do not tell of every
- * certificate, so such a list is refused as a whole. Pure, but for the list's memory of whose signature it bears.
+ * of the issuer itself are accepted. Delta lists, indirect lists and lists of one distribution point do not cover every
+ * certificate, so such a list is refused as a whole. Pure, except that a list remembers whose signature it has.
  */
 import { DerReader, TAG } from './der.ts';
 import { KEY_USAGE, type Certificate } from './certificate.ts';
@@ -40,7 +40,7 @@ export class RevocationList {
     return this.#serials.has(serial);
   }
 
-  /** Whether this CA has signed the list, and may. */
+  /** Whether this CA has signed the list, and may sign lists. */
   isSignedBy(ca: Certificate): boolean {
     let isSigner = this.#signers.get(ca.fingerprint);
     if (isSigner === undefined) {
@@ -105,7 +105,7 @@ function readList(bytes: Buffer): RevocationList | string {
   while (revoked?.isAtEnd === false) {
     const entry = revoked.enter(TAG.sequence);
     serials.add(entry.hex(entry.take(TAG.integer)));
-    // When it was revoked does not matter: reading that of each would double the time that a long list takes.
+    // The time of revocation does not matter; reading it would double the time that a long list takes.
     if (!TIMES.has(entry.takeAny().tag)) entry.refuse();
     if (entry.nextTag === TAG.sequence && hasCritical(entry.enter(TAG.sequence)))
       return 'is not of one issuer alone, which is not supported';

@@ -14,7 +14,7 @@ export interface SignatureHash {
 }
 
 const RSA_BITS = { min: 2_048, max: 8_192 };
-/** Nearly all keys have 65537; by 1, everything would be signed. */
+/** Nearly all RSA keys have the exponent 65537; with 1, every text would count as signed. */
 const RSA_EXPONENT = { min: 3n, max: 2n ** 64n };
 const EC_CURVES: ReadonlySet<string> = new Set(['prime256v1', 'secp384r1', 'secp521r1']);
 const EDWARDS: ReadonlySet<string> = new Set(['ed25519', 'ed448']);

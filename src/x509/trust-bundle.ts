@@ -8,7 +8,7 @@ import { readRevocationLists, type RevocationList } from './revocation-list.ts';
 
 const BUNDLE_CERTIFICATES_MAX = 1_000;
 
-/** As they are read; sent to the workers. */
+/** The texts as they are read; sent to the workers. */
 export interface TrustFiles {
   /** PEM. */
   readonly certificates: string;
@@ -20,7 +20,7 @@ export interface TrustBundle {
   readonly certificates: readonly Certificate[];
   readonly bySubject: ReadonlyMap<string, readonly Certificate[]>;
   readonly fingerprints: ReadonlySet<string>;
-  /** undefined: there is no file of them. Empty: it cannot be read. */
+  /** undefined: there is no file of lists. Empty: it cannot be read. */
   readonly revocations: readonly RevocationList[] | undefined;
 }
 

@@ -9,7 +9,7 @@ import { KEY_USAGE, type Certificate } from './certificate.ts';
 import { isStrongKey } from './signature.ts';
 import type { TrustBundle } from './trust-bundle.ts';
 
-/** Of a way, the client's own and the trusted one included. */
+/** The longest chain, the client's own certificate and the trusted one included. */
 const CHAIN_MAX = 8;
 const LOOKS_MAX = 100;
 const SIGNATURES_MAX = 24;
@@ -34,14 +34,14 @@ export type ChainProblem =
 
 export interface ChainRefusal {
   readonly problem: ChainProblem;
-  /** The certificate that it is about. */
+  /** The certificate that has the problem. */
   readonly at: Certificate;
 }
 
 export interface VerifiedChain {
   /** The client's own first, the trusted one last. */
   readonly chain: readonly Certificate[];
-  /** Unix milliseconds: between these the verdict stays, unless certificates or lists are replaced. */
+  /** Unix milliseconds between which the verdict holds, unless certificates or lists are replaced. */
   readonly validFromMs: number;
   readonly expiresAtMs: number;
 }
@@ -50,7 +50,7 @@ export interface ChainRules {
   readonly nowMs: number;
   /** A list whose next update is overdue still decides. */
   readonly usesOldLists: boolean;
-  /** Also without a file of lists every issuer must have one. */
+  /** Every issuer must have a list, even if there is no file of lists. */
   readonly needsLists: boolean;
 }
 
@@ -61,7 +61,7 @@ interface Search extends ChainRules {
   signatures: number;
   /** Signatures that were verified, by the fingerprints of issuer and subject. */
   readonly known: Map<string, boolean>;
-  /** The most telling one so far. */
+  /** The most telling refusal so far. */
   refusal: ChainRefusal | undefined;
 }
 
@@ -115,7 +115,7 @@ function extend(chain: readonly Certificate[], search: Search): VerifiedChain | 
 }
 
 /**
- * By everything but the signature.
+ * Whether the issuer may have issued the subject, judged by everything but the signature.
  * @param below certificates below the issuer
  */
 function mayHaveIssued(issuer: Certificate, subject: Certificate, below: number, search: Search): boolean {
@@ -123,7 +123,7 @@ function mayHaveIssued(issuer: Certificate, subject: Certificate, below: number,
     refuse(search, 'too_much_work', subject);
     return false;
   }
-  // Also compares key identifiers, by which CAs of one name are told apart, and asks the key usage.
+  // Also compares key identifiers, which tell CAs of one name apart, and checks the key usage.
   const mayBe = subject.x509.checkIssued(issuer.x509);
   const ofIssuer = issuerProblem(issuer, below);
   if (!mayBe && ofIssuer !== 'not_a_ca') return false;
@@ -132,7 +132,7 @@ function mayHaveIssued(issuer: Certificate, subject: Certificate, below: number,
   return problem === undefined;
 }
 
-/** @param chain its last is trusted */
+/** @param chain its last certificate is trusted */
 function isSignedFromEnd(chain: readonly Certificate[], search: Search): boolean {
   for (let index = chain.length - 2; index >= 0; index -= 1) {
     const [subject, issuer] = chain.slice(index) as [Certificate, Certificate];
@@ -175,7 +175,7 @@ function hasStrongKey({ x509 }: Certificate): boolean {
   try {
     return isStrongKey(x509.publicKey);
   } catch {
-    // Of a kind that Node does not know.
+    // The key is of a kind that Node does not know.
     return false;
   }
 }
@@ -191,7 +191,7 @@ function issuerProblem({ isCa, keyUsage, pathLength }: Certificate, below: numbe
   return below - 1 > pathLength ? 'path_too_long' : undefined;
 }
 
-/** Each certificate but the trusted one against the list of its issuer. */
+/** Checks each certificate but the trusted one against the list of its issuer. */
 function checkRevocation(chain: readonly Certificate[], search: Search): VerifiedChain | undefined {
   const lists = search.bundle.revocations;
   let untilMs = Infinity;
@@ -217,7 +217,7 @@ function verified(chain: readonly Certificate[], untilMs: number): VerifiedChain
   };
 }
 
-/** Notes why a way ends, unless a more telling reason is known. */
+/** Notes why a chain fails, unless a more telling reason is known. */
 function refuse(search: Search, problem: ChainProblem, at: Certificate): undefined {
   const { refusal } = search;
   const isTelling = problem !== 'unknown_issuer' && refusal?.problem === 'unknown_issuer';

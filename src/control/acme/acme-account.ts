@@ -1,6 +1,6 @@
 /**
- * The account at the directory: its key is stored before the directory hears of it, so there is one, whatever ends
- * when.
+ * The account at the directory. Its key is stored before the directory gets it, so there is only one account, whatever
+ * ends in between.
  */
 import { timestamp, type Clock } from '../../lib/clock.ts';
 import type { AcmeStore, AcmeWriter } from '../../storage/acme-store.ts';

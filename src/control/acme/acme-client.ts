@@ -1,7 +1,7 @@
 /**
- * The client of one ACME directory with one account (RFC 8555 section 7): signed requests with nonces, and what they
- * ask for. Requests that change nothing are repeated when they fail; an order is not, since the directory may have it.
- * Owns the directory's addresses and the nonces.
+ * The client of one ACME directory with one account (RFC 8555 section 7): signs requests, keeps nonces and reads the
+ * answers. Requests that change nothing are repeated when they fail. An order is not, because the directory may already
+ * have it. Owns the directory's addresses and the nonces.
  */
 import type { Clock } from '../../lib/clock.ts';
 import type { AccountKey } from './account-key.ts';
@@ -31,13 +31,13 @@ const NONCES_MAX = 16;
 const NONCE = /^[A-Za-z0-9_-]{1,512}$/;
 /** Requests that the directory refuses for their nonce (RFC 8555 section 6.5). */
 const BAD_NONCES_MAX = 12;
-/** Of a request that changes nothing. */
+/** Attempts of a request that changes nothing. */
 const ATTEMPTS_MAX = 6;
 const WAIT_MS = { first: 100, max: 1_000 };
 /** An address of the directory may change. */
 const DIRECTORY_MS = 3_600_000;
 const ORDER_PAGES_MAX = 20;
-/** By which the clocks of this machine and of the directory may differ. */
+/** The largest accepted difference between the clocks of this machine and of the directory. */
 const CLOCK_MS_MAX = 3_600_000;
 const DAY_MS = 86_400_000;
 
@@ -64,7 +64,7 @@ export class AcmeClient {
   #key: AccountKey | undefined;
   #account: string | undefined;
   #answers = 0;
-  /** By the latest answer: what time it is, and when it came by the monotonic clock. */
+  /** From the latest answer: the directory's time, and the monotonic time at which the answer came. */
   #told: { readonly nowMs: number; readonly atMs: number } | undefined;
 
   constructor(options: AcmeClientOptions, http: DirectoryHttp, clock: Clock) {
@@ -104,7 +104,7 @@ export class AcmeClient {
     const { nowMs, atMs } = this.#told;
     const aheadMs = this.#clock.nowMs() - (nowMs + this.#clock.monotonicMs() - atMs);
     if (Math.abs(aheadMs) <= CLOCK_MS_MAX) return;
-    // It is asked again, since one of the two may have been set right.
+    // The next call reads the directory again, because either clock may have been corrected.
     this.#directory = undefined;
     throw new DirectoryUnavailable(
       `the clock of this machine is ${apartText(aheadMs)} that of the directory`,
@@ -150,7 +150,7 @@ export class AcmeClient {
     const renewing = renewalInfo === undefined ? undefined : replaces;
     const payload = { identifiers, ...(renewing !== undefined && { replaces: renewing }) };
     const answer = await this.#post(newOrder, payload, 'once').catch((error: unknown) => {
-      // RFC 9773 section 5: such as one that another order has replaced.
+      // RFC 9773 section 5: for example because another order has replaced that certificate.
       const isAboutReplaces =
         renewing !== undefined &&
         error instanceof AcmeProblem &&
@@ -172,7 +172,7 @@ export class AcmeClient {
     return this.#polled(await this.#post(url, undefined), readAuthorization);
   }
 
-  /** Says that the answer to a challenge can be looked at. */
+  /** Tells the directory that it can check the answer to a challenge. */
   async respond(challengeUrl: string): Promise<void> {
     await this.#post(challengeUrl, {});
   }
@@ -309,7 +309,10 @@ function apartText(aheadMs: number): string {
 const waitMs = (failed: number): number => Math.min(WAIT_MS.first * 2 ** (failed - 1), WAIT_MS.max);
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** An authority says in its own words alone that it does not take a binding, such as one that it has taken before. */
+/**
+ * Adds a hint about the binding: an authority that refuses it, for example one used before, says so only in words of
+ * its own.
+ */
 function withBinding(error: unknown): unknown {
   if (!(error instanceof AcmeProblem) || error.type === 'rateLimited') return error;
   const { type, status, retryAfterMs, message } = error;

@@ -112,7 +112,7 @@ export function readAuthorization(text: string): Authorization {
   };
 }
 
-/** None for a kind that has no token. */
+/** Empty for a kind that has no token. */
 function readChallenge(json: unknown): Challenge[] {
   if (!isObject(json)) return [];
   const { type, status, token } = json;
@@ -126,7 +126,7 @@ export function readOrderList(text: string): readonly string[] {
   return listIn(objectOf(text, 'list of orders'), 'orders').map((each) => checkedUrl(each, 'orders'));
 }
 
-/** Of an account; undefined: the directory does not list orders. */
+/** The URL of the list of an account's orders; undefined: the directory does not list orders. */
 export function readOrdersUrl(text: string): string | undefined {
   return optionalUrl(objectOf(text, 'account'), 'orders');
 }
@@ -141,7 +141,7 @@ export function readRenewalWindow(text: string): { readonly startMs: number; rea
   return { startMs, endMs };
 }
 
-/** What an answer with an error status says; answers of proxies are no ACME problems. */
+/** The problem in an answer with an error status; an answer of a proxy is no ACME problem. */
 export function problemOf(answer: HttpAnswer, nowMs: number): AcmeProblem | DirectoryUnavailable {
   const retryAfterMs = retryAfter(answer.header('retry-after'), nowMs);
   const isProblem = answer.header('content-type').startsWith('application/problem+json');
@@ -152,7 +152,7 @@ export function problemOf(answer: HttpAnswer, nowMs: number): AcmeProblem | Dire
       return new DirectoryUnavailable(problem.message, retryAfterMs);
     }
   } catch {
-    // Told below.
+    // Reported below.
   }
   return new DirectoryUnavailable(
     `it answers with status ${answer.status}: ${shown(answer.text)}`,

@@ -31,13 +31,13 @@ import type { WantedNames } from './wanted-names.ts';
 import { renewalId } from './x509.ts';
 
 const TICK_MS = 1_000;
-/** Between looks at the database for what another gateway has changed, whose message was lost. */
+/** Interval of reading the database, in case the message about another gateway's change was lost. */
 const LOOK_MS = 5_000;
 const HOUR_MS = 3_600_000;
 const PRUNE_MS = HOUR_MS;
 const KEPT_MS = 7 * 24 * HOUR_MS;
 const DIRECTORY_WAIT_MS = { first: 1_000, max: 600_000 };
-/** An order that the directory cannot be asked about for so long has failed. */
+/** An order has failed once the directory could not be asked about it for this long. */
 const LOST_ORDER_MS = 2 * HOUR_MS;
 const PAUSE_MS = { usual: HOUR_MS, max: 24 * HOUR_MS };
 
@@ -51,7 +51,7 @@ export interface AcmeOrdersDeps {
   readonly client: AcmeClient;
   /** Names the process in the lease. */
   readonly holder: string;
-  /** How long others wait for a gateway that was killed. */
+  /** How long other gateways wait for the lease of a gateway that was killed. */
   readonly leaseMs: number;
   readonly wanted: () => WantedNames;
   /** Resolves when all gateways use what is stored. */
@@ -86,7 +86,7 @@ export class AcmeOrders {
   #databaseProblem = '';
   #isAtLimit = false;
   #startedMs = Infinity;
-  /** Of the authority for its limits, in a row, and until when the last one makes all names wait. */
+  /** Refusals in a row because of the authority's limits, and until when the last one makes all names wait. */
   #refusals = 0;
   #refusedUntilMs = 0;
 
@@ -103,7 +103,7 @@ export class AcmeOrders {
     return this.#directoryProblem;
   }
 
-  /** Names wait, since the bound of an hour is reached. */
+  /** The limit of orders an hour is reached, so names wait. */
   get isAtLimit(): boolean {
     return this.#isAtLimit;
   }
@@ -128,7 +128,7 @@ export class AcmeOrders {
     this.#timer = setInterval(() => this.tick(), Math.min(TICK_MS, this.#deps.leaseMs / 3));
   }
 
-  /** Orders under way are left as they are stored. */
+  /** Orders under way keep their stored state. */
   async stop(): Promise<void> {
     clearInterval(this.#timer);
     this.#abort.abort();
@@ -228,7 +228,7 @@ export class AcmeOrders {
     const { store, settings, clock } = this.#deps;
     const nowMs = clock.nowMs();
     let left = settings.ordersPerHour - (await store().ordersBetween(nowMs - HOUR_MS, nowMs + HOUR_MS));
-    // Some of them are recorded already: less than is allowed does no harm.
+    // Some of these orders are recorded already and count twice: fewer orders than allowed do no harm.
     for (const { isNew } of this.#jobs.values()) if (isNew) left -= 1;
     const wasAtLimit = this.#isAtLimit;
     this.#isAtLimit = false;
@@ -322,7 +322,7 @@ export class AcmeOrders {
     return this.#fail(name, messageOf(error));
   }
 
-  /** @param isOwn nothing was asked of the authority */
+  /** @param isOwn the authority was asked nothing */
   async #fail(name: string, reason: string, isOwn = false): Promise<void> {
     const { store, holder, settings, clock, log } = this.#deps;
     const writer = store().as(holder);
@@ -371,7 +371,7 @@ export class AcmeOrders {
     await this.#refreshed('failed');
   }
 
-  /** The directory has lost it, such as one that was set up anew. The key stays. */
+  /** The directory no longer knows the account, for example because it was set up anew. The key stays. */
   async #forgetAccount(error: AcmeProblem): Promise<void> {
     const { store, holder, settings } = this.#deps;
     const account = await store().account(settings.directory);
@@ -446,7 +446,7 @@ export class AcmeOrders {
       else {
         const life = { validFromMs, expiresAtMs };
         const renewMs = renewInWindowMs(found.value, life, randomFraction());
-        // A moment that was chosen stays, as long as it is in the window.
+        // A chosen time of renewal stays as long as it is in the window.
         const { startMs, endMs } = found.value;
         const isIn = row.renew_at_ms !== null && row.renew_at_ms >= startMs && row.renew_at_ms <= endMs;
         change = {
@@ -462,7 +462,7 @@ export class AcmeOrders {
     await view.refresh();
   }
 
-  /** Rows of names that no app has any more, once they have nothing that could be served. */
+  /** Removes rows of names that no app has any more, once they have nothing that could be served. */
   async #prune(nowMs: number): Promise<void> {
     const { view, wanted, store, holder, clock } = this.#deps;
     if (nowMs - this.#prunedMs < PRUNE_MS || this.#jobs.size > 0) return;

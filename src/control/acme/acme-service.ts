@@ -100,7 +100,7 @@ export class AcmeService {
     return this.#wanted.names;
   }
 
-  /** All that a worker that starts gets. */
+  /** Everything that a starting worker gets. */
   get whole(): OrderedChange {
     return this.#view.whole;
   }

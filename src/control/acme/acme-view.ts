@@ -1,6 +1,6 @@
 /**
- * What this gateway knows of certificates by ACME: a copy of their rows, kept up to date by revision, and from it what
- * its workers serve. Answers to tls-alpn-01 are made here, each gateway its own. Owns the copy.
+ * What this gateway knows of certificates by ACME: a copy of their rows, updated by revision, and what its workers
+ * serve of them. Each gateway makes its own answers to tls-alpn-01 here. Owns the copy.
  */
 import type { Clock } from '../../lib/clock.ts';
 import type { Logger } from '../../observe/log.ts';
@@ -43,12 +43,12 @@ export class AcmeView {
     return this.#rows;
   }
 
-  /** The directory asked for it. */
+  /** The pause that the directory asked for. */
   get pause(): AcmePause {
     return this.#pause;
   }
 
-  /** All that a worker that starts gets. */
+  /** Everything that a starting worker gets. */
   get whole(): OrderedChange {
     return { certificates: [...this.#served], ...this.#answers };
   }
@@ -67,7 +67,7 @@ export class AcmeView {
       this.#refreshing = this.#refresh().finally(() => (this.#refreshing = undefined));
       return this.#refreshing;
     }
-    // One under way may have read before the call.
+    // A refresh under way may have read before the call.
     this.#again ??= this.#refreshing
       .catch(() => undefined)
       .then(() => {
@@ -77,12 +77,12 @@ export class AcmeView {
     return this.#again;
   }
 
-  /** The same if something has changed; cheap else. */
+  /** Refreshes if something has changed; cheap otherwise. */
   async look(): Promise<void> {
     if ((await this.#deps.store().revision()) !== this.#revision) await this.refresh();
   }
 
-  /** For rows that were removed. */
+  /** Forgets rows that were removed. */
   forget(names: readonly string[]): void {
     for (const name of names) this.#rows.delete(name);
   }

@@ -81,7 +81,7 @@ function orderedEntry(name: string, facts: OrderedFacts, nowMs: number): Certifi
   };
 }
 
-/** Of the certificate that is served for the name. */
+/** The state of the certificate that is served for the name. */
 export function orderedState(row: AcmeCertificate | undefined, nowMs: number): CertificateEntry['state'] {
   if (row === undefined || row.chain === null || row.private_key === null) return 'missing';
   if (nowMs >= (row.expires_at_ms ?? 0)) return 'expired';

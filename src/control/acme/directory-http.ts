@@ -18,7 +18,7 @@ const HTTPS_PORT = 443;
 
 export interface HttpAnswer {
   readonly status: number;
-  /** '' without the field; of several fields the first. */
+  /** '' if the field is missing; if there are several, the first. */
   header(name: string): string;
   readonly headers: (name: string) => readonly string[];
   readonly text: string;
@@ -29,7 +29,7 @@ export interface HttpAnswer {
  * no secret.
  */
 export class DirectoryUnavailable extends Error {
-  /** When it asks for the next request; undefined: it does not. */
+  /** How long the directory asks to wait before the next request; undefined: it does not say. */
   readonly retryAfterMs: number | undefined;
   constructor(message: string, retryAfterMs?: number) {
     super(message);
@@ -60,7 +60,7 @@ export class DirectoryHttp {
 
   /** @throws DirectoryUnavailable */
   async send({ method, url, body, accept = '*/*' }: HttpRequest): Promise<HttpAnswer> {
-    // What is tried again would open connections that nothing closes.
+    // A retry at the end would open connections that nothing closes.
     if (this.#isClosed) throw new DirectoryUnavailable('the gateway stops');
     const target = URL.parse(url);
     if (target?.protocol !== 'https:' || target.username + target.password !== '')

@@ -1,13 +1,13 @@
 /**
- * In which order names get their certificates. Each app has its turn, so that one with a thousand hosts, or with hosts
- * whose orders hang, does not keep the others waiting: neither for a place among the orders that run at once, nor for
- * their part of the orders of an hour. Pure.
+ * Decides in which order names get their certificates. Apps take turns, so an app with a thousand hosts, or with hosts
+ * whose orders hang, delays no other: neither the places of orders under way nor the orders of an hour go to one app
+ * alone. Pure.
  */
 import type { DueReason } from './renewal.ts';
 
 /** Orders that run at once. */
 export const ORDERS_AT_ONCE = 5;
-/** Of them, those for the names of one app. */
+/** Of these, orders for the names of one app. */
 const OF_ONE_APP = ORDERS_AT_ONCE - 1;
 
 export interface DueName {
@@ -15,13 +15,13 @@ export interface DueName {
   /** Id of its app. */
   readonly app: string;
   readonly reason: DueReason;
-  /** Unix milliseconds; of the certificate that it has. */
+  /** End of the certificate that the name has; Unix milliseconds. */
   readonly expiresAtMs: number;
-  /** The certificate that it has ends soon. */
+  /** The certificate that the name has ends soon. */
   readonly isUrgent: boolean;
 }
 
-/** What counts first within an app: what the authority has already, then what would be lost, then what is new. */
+/** The order within an app: first what the authority already has, then what would be lost, then what is new. */
 function rankOf({ reason, isUrgent }: DueName): number {
   if (reason === 'under_way') return 0;
   if (isUrgent) return 1;
@@ -52,8 +52,8 @@ export function nextOrders(due: readonly DueName[], running: Iterable<string>): 
 const REFUSED_MS = 60_000;
 
 /**
- * Some limits are those of one name or one domain, and answers do not tell which. So the name waits as long as it was
- * told; the others for a minute, doubling with each refusal that follows.
+ * Some limits are for one name or one domain, and answers do not say which. So the name waits as long as the answer
+ * says; the others wait for a minute, doubling with each refusal that follows.
  * @param refusals in a row, this one included
  * @param toldMs that the authority wants to be left alone
  */

@@ -15,7 +15,7 @@ import { certificateRequest, newPrivateKey, renewalId, type KeyType } from './x5
 /** An order that takes longer has failed. */
 const ORDER_MS_MAX = 600_000;
 const POLL_MS = { first: 250, max: 5_000, retryAfterMax: 60_000 };
-/** Orders of the account that are looked at for one that was made without our hearing of it. */
+/** The newest orders of the account, which are searched for an order whose answer was lost. */
 const ORDERS_LOOKED_AT = 50;
 
 /** The authority did not issue the certificate; the message is for the operator. */
@@ -32,9 +32,9 @@ export interface OrderParts {
   readonly clock: Clock;
   readonly directory: string;
   readonly keyType: KeyType;
-  /** The preferred first. */
+  /** The preferred kind first. */
   readonly challenges: readonly ChallengeKind[];
-  /** Of the account's key. */
+  /** The thumbprint of the account's key. */
   readonly thumbprint: string;
   /** Resolves when all gateways answer the challenges that are stored. */
   readonly announce: () => Promise<void>;
@@ -60,7 +60,7 @@ export async function runOrder(
   const isUnderWay = typeof key === 'string' && row?.order_directory === parts.directory;
   const run = new OrderRun(name, row, parts);
   if (!isUnderWay) return run.begin();
-  // Without a URL the directory may have the order or not.
+  // Without a URL it is unknown whether the directory has the order.
   return typeof url === 'string' ? run.follow(url, key) : run.adopt(key);
 }
 
@@ -144,7 +144,7 @@ class OrderRun {
     }
   }
 
-  /** After a failure the next kind is tried, where there are several. */
+  /** After a failure the next kind of challenge is tried, if there are several. */
   #choose({ challenges }: Authorization): Challenge {
     const kinds = this.#parts.challenges;
     const first = (this.#row?.failures ?? 0) % kinds.length;
@@ -167,7 +167,7 @@ class OrderRun {
     await announce();
     this.#answered.add(url);
     this.#pollMs = POLL_MS.first;
-    // Another gateway may have said so before it ended.
+    // Another gateway may have responded before it ended.
     if (status === 'pending') await client.respond(url).catch(ignoreProblem);
   }
 
@@ -223,7 +223,7 @@ class OrderRun {
   }
 }
 
-/** In the row of a name whose order has ended. */
+/** The columns of a name whose order has ended. */
 export const NO_ORDER = {
   order_directory: null,
   order_key: null,

@@ -2,13 +2,13 @@
 import type { AcmeCertificate } from '../../storage/acme-store.ts';
 
 const DAY_MS = 86_400_000;
-/** Of the life of a certificate, after which it is renewed. */
+/** Part of a certificate's life after which it is renewed. */
 const RENEW_AFTER = 2 / 3;
 /** Renewals of many certificates of one day are spread over this part of their life. */
 const SPREAD = 1 / 30;
-/** What is left of the life at the latest, whatever the directory suggests. */
+/** Part of a certificate's life that is left at the renewal at least, whatever the directory suggests. */
 const LEFT_MIN = 1 / 20;
-/** Between questions for the window of a renewal, whatever the directory says. */
+/** Interval of asking for the window of a renewal, whatever the directory says. */
 const WINDOW_CHECK_MS = { min: 60_000, usual: 21_600_000, max: DAY_MS };
 
 export interface Life {
@@ -39,16 +39,16 @@ export function nextWindowCheckMs(nowMs: number, retryAfterMs: number | undefine
   return nowMs + Math.min(Math.max(retryAfterMs ?? usual, min), max);
 }
 
-/** After so many failures in a row, of which the last was now. */
+/** When to try again after this many failures in a row, the last of them now. */
 export function nextTryMs(nowMs: number, failures: number, firstMs: number, fraction: number): number {
   const waitMs = Math.min(firstMs * 2 ** Math.min(failures - 1, 30), Math.max(DAY_MS, firstMs));
   return Math.round(nowMs + waitMs * (1 + fraction / 10));
 }
 
-/** Until the next try, at most; what is further off was written by a machine with another clock. */
+/** The longest wait for the next try; a later time was written by a machine with another clock. */
 const TRY_MS_MAX = 1.2 * DAY_MS;
 
-/** Whether something waits until a moment, as far as that is one that was meant. */
+/** Whether the time is still ahead. A time too far ahead was written by another clock, and does not count. */
 export function isBefore(untilMs: number, nowMs: number): boolean {
   return untilMs > nowMs && untilMs - nowMs < TRY_MS_MAX;
 }
@@ -74,7 +74,9 @@ export function dueNow(
   return (row.renew_at_ms ?? 0) <= nowMs ? 'renewal' : undefined;
 }
 
-/** There is a certificate, and its key does not open: it was sealed with another secret key, or is damaged. */
+/**
+ * The name has a certificate whose key cannot be decrypted: it was encrypted with another secret key, or is damaged.
+ */
 export function isUnopened(row: AcmeCertificate): boolean {
   return row.chain !== null && row.private_key === null;
 }
@@ -82,6 +84,6 @@ export function isUnopened(row: AcmeCertificate): boolean {
 /** More than half of the time between the renewal and the end has passed. */
 export function isRenewalUrgent(row: AcmeCertificate | undefined, nowMs: number): boolean {
   const [expiresAtMs, renewAtMs] = [row?.expires_at_ms ?? 0, row?.renew_at_ms ?? 0];
-  // One that was asked for is due since 1970.
+  // A renewal that was requested has the time 0.
   return renewAtMs > 0 && nowMs > (renewAtMs + expiresAtMs) / 2;
 }

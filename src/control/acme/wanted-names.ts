@@ -1,18 +1,18 @@
 /**
- * For which names certificates are ordered: exact hosts of apps, as far as the settings allow them, that no certificate
- * in a file has. A wildcard cannot be had with the challenges that the gateway answers. Pure functions.
+ * Decides for which names certificates are ordered: exact hosts of apps that the settings allow and that no certificate
+ * in a file covers. The challenges that the gateway answers cannot prove a wildcard. Pure functions.
  */
 import { isWildcardEntry } from '../../http/fields/host-name.ts';
 import type { App } from '../../model/resources.ts';
 
 export interface WantedRules {
-  /** Of the settings; none: every name. */
+  /** Allowed names of the settings; none: every name. */
   readonly allowed: readonly string[];
   /** Names of the certificates in files, with wildcards. */
   readonly inFiles: readonly string[];
 }
 
-/** The names, each with the id of the app that has it: of several apps, the first. */
+/** The names, each with the id of its app; if several apps have the name, of the first. */
 export type WantedNames = ReadonlyMap<string, string>;
 
 export function wantedNames(apps: Iterable<Pick<App, 'id' | 'hosts'>>, rules: WantedRules): WantedNames {

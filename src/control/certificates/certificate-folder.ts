@@ -1,6 +1,6 @@
 /**
- * What the two watches of certificate folders have in common: a folder that is looked at once a second, one look at a
- * time, and complaints that are logged once.
+ * What the two watches of certificate folders have in common: a check of the folder once a second, one check at a time,
+ * and complaints that are logged once.
  */
 import { readdir, stat } from 'node:fs/promises';
 import { messageOf } from '../../lib/error-message.ts';
@@ -20,7 +20,7 @@ export interface CertificateFolderDeps {
 
 export class CertificateFolder {
   readonly #deps: CertificateFolderDeps;
-  /** What was told last, by its subject. */
+  /** The last complaint, by its subject. */
   readonly complaints = new Map<string, string>();
   #timer: NodeJS.Timeout | undefined;
   #looking: Promise<void> | undefined;
@@ -71,8 +71,8 @@ export class CertificateFolder {
   }
 
   /**
-   * The names that are read. Those in use come first: one more file takes none of them away.
-   * @param max more are not read: each is looked at once a second
+   * The names that are read. Names in use come first, so an additional file does not displace them.
+   * @param max further names are not read, because each is checked once a second
    */
   readNames(found: readonly string[], isInUse: (name: string) => boolean, max: number): readonly string[] {
     const sorted = found.toSorted();

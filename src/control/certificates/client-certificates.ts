@@ -20,7 +20,7 @@ import { CERT_END, CertificateFolder, stampOf } from './certificate-folder.ts';
 const KEY_END = '.key';
 const NAME = new RegExp(CERTIFICATE_NAME_PATTERN);
 const CLIENT_CERTIFICATES_MAX = 1_000;
-/** Of one file: chains have some thousand bytes. */
+/** The longest file; chains have some thousand bytes. */
 const FILE_BYTES_MAX = 262_144;
 
 export interface ClientCertificateDeps {
@@ -62,7 +62,7 @@ export class ClientCertificateWatch {
     return new Map([...this.#entries].map(([name, { pair }]) => [name, pair]));
   }
 
-  /** Their only name is that of the files. */
+  /** The name of the files is their only name. */
   get facts(): readonly CertificateFacts[] {
     return [...this.#entries].map(([name, { facts }]) => ({ ...facts, names: [name] }));
   }
@@ -119,7 +119,7 @@ export class ClientCertificateWatch {
       .filter((file) => file.endsWith(CERT_END))
       .map((file) => file.slice(0, -CERT_END.length))
       .filter((name) => NAME.test(name) && files.has(name + KEY_END));
-    // One of the two may be missing while they are replaced.
+    // One of the two files may be missing while both are replaced.
     const replaced = [...this.#entries.keys()].filter(
       (name) => files.has(name + CERT_END) !== files.has(name + KEY_END),
     );

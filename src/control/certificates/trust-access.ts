@@ -1,4 +1,4 @@
-/** What the gateways on one database lack of the files that policies verify client certificates with. */
+/** Reports which files for the verification of client certificates the gateways on one database lack. */
 import type { TrustFiles } from '../../x509/trust-bundle.ts';
 import type { Cluster } from '../cluster/cluster.ts';
 import type { ConfigState } from '../cluster/config-state.ts';
@@ -6,7 +6,7 @@ import { trustLacks, trustNeedsReader, type TrustLack } from './trust-needs.ts';
 import { TrustShare } from './trust-share.ts';
 
 export interface TrustAccess {
-  /** No gateway is asked while no policy verifies client certificates. */
+  /** Asks other gateways only while a policy verifies client certificates. */
   lacks(): Promise<readonly TrustLack[]>;
   /** What this gateway lacks by itself. */
   ownLacks(): readonly TrustLack[];

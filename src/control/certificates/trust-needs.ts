@@ -1,6 +1,6 @@
 /**
- * What the configuration in force wants of the files that client certificates are verified with, and what gateways on
- * one database lack of it. Pure, but for what was found last, which is kept until the configuration changes.
+ * What the configuration in force needs of the files that client certificates are verified with, and what gateways on
+ * one database lack of them. Pure, except that the last result is kept until the configuration changes.
  */
 import { givenAuth } from '../../policy/parts/auth/auth-of.ts';
 import type { PolicyValues } from '../../model/policy.ts';
@@ -21,7 +21,7 @@ export interface TrustOfGateway {
 
 export type TrustLack = { readonly name: string; readonly node: string } & (
   | { readonly what: 'certificates' | 'lists_required' | 'lists_of_others' }
-  /** Its files are not those of the first gateway that has some, by name. */
+  /** Its files differ from those of the first gateway, by name, that has some. */
   | { readonly what: 'same_files'; readonly other: string }
 );
 
@@ -36,7 +36,7 @@ export function trustNeedsReader(state: ConfigState): () => TrustNeeds {
   };
 }
 
-/** Levels that a level below replaces count as well: its file is missing all the same. */
+/** Levels that a level below replaces count as well: their files are missing all the same. */
 function readNeeds(state: ConfigState): TrustNeeds {
   const needs = new Map<string, boolean>();
   const note = (policy: PolicyValues | null): void => {
@@ -63,7 +63,7 @@ function readNeeds(state: ConfigState): TrustNeeds {
 export function trustLacks(needs: TrustNeeds, gateways: readonly TrustOfGateway[]): TrustLack[] {
   const lacks: TrustLack[] = [];
   for (const [name, needsLists] of needs) {
-    // The same first one for each gateway that asks.
+    // Sorted, so that all gateways compare with the same first one.
     const having = gateways.filter(({ files }) => files[name] !== undefined).toSorted(byName);
     const areSomewhere = having.some(({ files }) => files[name]?.lists !== null);
     for (const { node, files } of gateways) {
@@ -85,7 +85,7 @@ const byName = (a: TrustOfGateway, b: TrustOfGateway): number => (a.node < b.nod
 
 type Digests = TrustDigests[string];
 
-/** A gateway without lists lacks them, and has the others all the same. */
+/** Missing lists are reported apart, so they make no difference here. */
 function isSame(own: Digests, other: Digests | undefined): boolean {
   if (own.certificates !== other?.certificates) return false;
   return own.lists === null || other.lists === null || own.lists === other.lists;

@@ -1,6 +1,6 @@
 /**
- * What each gateway on one database has of the files that client certificates are verified with: without it, a gateway
- * to which a revocation list was not copied would accept what the others refuse, and only its clients would know. An
+ * What each gateway on one database has of the files that client certificates are verified with. Otherwise a gateway to
+ * which a revocation list was not copied would accept what the others refuse, and only its clients would notice. An
  * answer is used again for a moment.
  */
 import { createHash } from 'node:crypto';
@@ -14,7 +14,7 @@ const REUSE_MS = 1_000;
 
 export interface TrustShareDeps {
   readonly cluster: Pick<Cluster, 'selfId' | 'name' | 'peers' | 'send' | 'listen'>;
-  /** Of this gateway. */
+  /** The files of this gateway. */
   readonly files: () => ReadonlyMap<string, TrustFiles>;
 }
 
@@ -59,7 +59,7 @@ export class TrustShare {
   }
 }
 
-/** undefined: a gateway of another release has answered something else. */
+/** undefined: the answer comes from a gateway of another release. */
 function decoded(text: string): TrustOfGateway | undefined {
   try {
     const { node, files } = JSON.parse(Buffer.from(text, 'base64url').toString('utf8')) as TrustOfGateway;

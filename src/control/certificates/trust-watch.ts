@@ -28,7 +28,7 @@ export interface TrustWatchDeps {
   readonly log: Logger;
 }
 
-/** Resolves when requests are decided by them. */
+/** Hands the files on; resolves when requests are decided by them. */
 type Publish = (files: ReadonlyMap<string, TrustFiles>) => Promise<void>;
 
 interface Entry {
@@ -61,7 +61,7 @@ export class TrustWatch {
     return new Map([...this.#entries].map(([name, { files }]) => [name, files]));
   }
 
-  /** Of each bundle the certificate that ends next; of one whose certificates have all ended, the last. */
+  /** For each bundle the certificate that ends next; if all have ended, the one that ended last. */
   get facts(): readonly CertificateFacts[] {
     const nowMs = this.#deps.clock.nowMs();
     return [...this.#entries].map(([name, { bundle }]) => {
@@ -218,7 +218,7 @@ export class TrustWatch {
     const lists = 'problem' in read ? { error: read.problem } : readRevocationLists(Buffer.from(read.bytes));
     if ('problem' in read || 'error' in lists) {
       this.#folder.complain(file, (lists as { readonly error: string }).error);
-      // Lists that cannot be read refuse all, as if there were none of any issuer.
+      // Unreadable lists refuse all certificates, as if no issuer had a list.
       return known ?? UNREADABLE;
     }
     this.#folder.complaints.delete(file);

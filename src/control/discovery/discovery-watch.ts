@@ -1,6 +1,6 @@
 /**
- * Looks the targets of revisions with discovery up, once for the whole node and each source, again and again, and tells
- * the workers what has changed. No change is a write of the configuration. A failed or empty look-up keeps the targets
+ * Looks up the targets of revisions with discovery at intervals, once per source for the whole node, and tells the
+ * workers what has changed. Such a change is no write of the configuration. A failed or empty look-up keeps the targets
  * found last; found-set.ts says when a smaller set is believed.
  *
  * Owns the time of each source's next look-up and the result of its last one. Look-ups of one source never overlap,
@@ -28,7 +28,7 @@ import type { Look } from './look.ts';
 import { TargetPublisher, type Publish } from './target-publisher.ts';
 
 const TICK_MS = 100;
-/** A due look is overdue after so many of its pauses, and so much time at least. */
+/** A due look is overdue after this many of its pauses, and at least this much time. */
 const OVERDUE_PAUSES = 3;
 const OVERDUE_MS = 30_000;
 const FILE_INTERVAL_MS = 1_000;
@@ -79,12 +79,12 @@ export class DiscoveryWatch {
   readonly #deps: DiscoveryDeps;
   readonly #dns: DnsLook;
   readonly #watched = new Map<string, Watched>();
-  /** A DNS server that does not answer holds no file up. */
+  /** Files have a lane of their own, so that a DNS server that does not answer delays none. */
   readonly #dnsLane = new Lane<Watched>((watched) => this.#run(watched));
   readonly #fileLane = new Lane<Watched>((watched) => this.#run(watched));
   readonly #counts = new Map<Discovery['type'], Record<LookOutcome, number>>();
   #publisher: TargetPublisher | undefined;
-  /** Of an earlier run, for sources that were not looked at yet. */
+  /** Targets of an earlier run, for sources that have not been looked up yet. */
   #remembered = new Map<string, readonly FoundTarget[]>();
   #timer: NodeJS.Timeout | undefined;
 
@@ -210,7 +210,7 @@ export class DiscoveryWatch {
     return watched;
   }
 
-  /** Until the first look, what an earlier run has found is as good as what this one has found last. */
+  /** Until the first look, the targets of an earlier run are used as if this run had found them. */
   #remember({ key, targets }: DiscoverySource): void {
     const found = this.#remembered.get(key);
     this.#remembered.delete(key);
@@ -352,7 +352,7 @@ export class DiscoveryWatch {
     return varied(within(againOf(look) ?? srvIntervalMs));
   }
 
-  /** Many files are looked at less often: asking costs, too. */
+  /** With many sources, each file is checked less often, because checking costs time. */
   #fileIntervalMs(): number {
     return Math.max(FILE_INTERVAL_MS, this.#watched.size * (TICK_MS / STARTS_MAX) * 2);
   }

@@ -1,9 +1,9 @@
 /**
- * Looks targets up in DNS: all addresses of a name (A and AAAA), or the places of a service (SRV, RFC 2782) with the
- * addresses of their names. Owns the resolver, and of each source the addresses that it found last: when one kind of
- * record cannot be had, the addresses of that kind stay.
+ * Looks up targets in DNS: all addresses of a name (A and AAAA), or the places of a service (SRV, RFC 2782) with the
+ * addresses of their names. Owns the resolver, and for each source the addresses that it found last: when one kind of
+ * record cannot be read, the addresses of that kind stay.
  *
- * Asks DNS servers alone: no hosts file and no search domains, so names must be whole.
+ * Only DNS servers are asked, without hosts file and search domains, so names must be complete.
  */
 import type { SrvRecord } from 'node:dns';
 import { Resolver } from 'node:dns/promises';
@@ -19,15 +19,17 @@ const RESOLVER_AGE_MS = 30_000;
 const TRIES = 2;
 /** Names of one SRV answer that are resolved at one time. */
 const NAMES_AT_ONCE = 16;
-/** Times of one question that all names of an SRV answer have together. */
+/** Time for all names of an SRV answer together, as a multiple of the time for one question. */
 const NAMES_TIMEOUTS = 2;
-/** Targets of one SRV answer, about, that are looked at further. */
+/** About how many targets of one SRV answer are processed further. */
 const SRV_TARGETS_MAX = 4 * FOUND_MAX;
-/** Weights of SRV are divided among the addresses of a name; times this, the shares stay what they are. */
+/**
+ * The weight of an SRV record is divided among the addresses of its name; this factor keeps the shares exact enough.
+ */
 const WEIGHT_SCALE = 10;
 
 export interface DnsLookOptions {
-  /** Addresses, perhaps with a port; none: those of the system. */
+  /** Addresses of DNS servers, with or without a port; none: the servers of the system. */
   readonly servers: readonly string[];
   readonly timeoutMs: number;
   readonly srvIntervalMs: number;
@@ -36,7 +38,7 @@ export interface DnsLookOptions {
 }
 
 type Family = 4 | 6;
-/** What earlier looks at a source have learnt of its names. */
+/** What earlier looks at a source have learnt about its names. */
 export interface KnownNames {
   /** By name and family. */
   readonly addresses: Map<string, readonly string[]>;
@@ -48,10 +50,10 @@ export const newKnownNames = (): KnownNames => ({ addresses: new Map(), silent: 
 
 interface Addresses {
   readonly addresses: readonly string[];
-  /** Of the records; undefined: none came. */
+  /** The TTL of the records; undefined: there are none. */
   readonly ttlMs: number | undefined;
   readonly notes: readonly string[];
-  /** Nothing came. */
+  /** Why there are no records. */
   readonly error: string | undefined;
 }
 
@@ -105,7 +107,7 @@ export class DnsLook {
     return look.kind === 'found' && leftOut + cut > 0 ? { ...look, leftOut: leftOut + cut } : look;
   }
 
-  /** Names that do not answer in the time for all keep the addresses that they had. */
+  /** Names that do not answer within the common time keep the addresses that they had. */
   async #resolveAll(names: readonly string[], known: KnownNames): Promise<Map<string, Addresses>> {
     const { silent } = known;
     const line = [...names.filter((name) => !silent.has(name)), ...names.filter((name) => silent.has(name))];
@@ -117,7 +119,7 @@ export class DnsLook {
       for (let name = line.shift(); name !== undefined && !isOver; name = line.shift()) {
         asked.add(name);
         const answer = await this.#resolve(name, known);
-        // The result is in use after the end.
+        // After the end the result is already in use.
         if (!isOver) resolved.set(name, answer);
       }
     };
@@ -153,7 +155,7 @@ export class DnsLook {
     const [error = `${name} has no address`] = failures;
     const addresses = answers.flatMap(({ family, addresses: found, isMissing }) => {
       const key = `${family} ${name}`;
-      // A kind of record that cannot be had now keeps its addresses; one that does not exist has none.
+      // If a kind of record cannot be read now, its addresses stay; if it does not exist, there are none.
       if (found.length === 0 && !(isMissing && fresh)) return known.get(key) ?? [];
       known.set(key, found);
       return found;
@@ -209,7 +211,10 @@ export class DnsLook {
   }
 }
 
-/** Those with the lowest priority, names in lower case; of too many the same ones, in whatever order they come. */
+/**
+ * The records with the lowest priority, names in lower case; if there are too many, the same ones in any order of the
+ * answer.
+ */
 function boundedPlaces(records: readonly SrvRecord[]) {
   const named = records.filter(({ name }) => name !== '' && name !== '.');
   const places = lowestPriority(named).map((record) => ({ ...record, name: record.name.toLowerCase() }));

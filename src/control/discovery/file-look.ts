@@ -1,8 +1,8 @@
 /**
- * Looks at a file that lists targets, as JSON or YAML. Reads it only when the file system says that it is another one
- * than before, and only once it has stopped changing, so that a file is not read while it is written. Files lie below
- * one folder, behind all links: what the management API names cannot be any file of the machine. What understands YAML
- * is loaded with the first file.
+ * Looks at a file that lists targets, as JSON or YAML. Reads it only when the file system says that it has changed, and
+ * only once it has stopped changing, so that no half-written file is read. Files lie below one folder after links are
+ * resolved, so the management API cannot name any other file of the machine. The YAML reader is loaded with the first
+ * file.
  */
 import { constants } from 'node:fs';
 import { open, realpath, type FileHandle } from 'node:fs/promises';
@@ -18,14 +18,14 @@ const SETTLE_MS = 200;
 export interface SeenFile {
   /** How the file system described it at the latest look; undefined: it could not be had. */
   stamp: string | undefined;
-  /** What of it was read last, and what came of it. */
+  /** State of the file when it was read last, and the result. */
   read: { readonly stamp: string; readonly look: Look } | undefined;
 }
 
 export const newSeenFile = (): SeenFile => ({ stamp: undefined, read: undefined });
 
 /**
- * @param folder in which the files lie; undefined: none are read
+ * @param folder in which the files lie; undefined: no files are read
  * @param defaultPort of targets that name none
  * @param seen of this file; changed
  */

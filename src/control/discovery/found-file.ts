@@ -1,8 +1,8 @@
 /**
- * Found targets in a file beside the snapshot file, so that a gateway that starts while DNS is away has what it had
- * found before. Written a moment after a change, as a whole, under another name first. What cannot be read or written
- * is told in the log and does no harm: the gateway looks everything up anyway. The file is no configuration: what it
- * says of a source is used only where a revision has this source, and the rules of egress apply at each connection.
+ * Stores found targets in a file beside the snapshot file, so that a gateway that starts while DNS is away has the
+ * targets that it had found before. The whole file is written a moment after a change, under another name first. Failed
+ * reads and writes are logged and do no harm: the gateway looks everything up anyway. The file is no configuration: an
+ * entry is used only where a revision has its source, and the rules of egress apply at each connection.
  */
 import { rename, writeFile } from 'node:fs/promises';
 import { readBoundedFile } from '../../declaration/bounded-file.ts';
@@ -34,7 +34,7 @@ export class FoundFile {
   #sources: Sources | undefined;
   #timer: NodeJS.Timeout | undefined;
   #writing: Promise<void> = Promise.resolve();
-  /** The last write has failed, which was told. */
+  /** The last write has failed, which was logged. */
   #hasFailed = false;
 
   constructor(path: string, log: Logger) {

@@ -1,6 +1,7 @@
 /**
- * Which set of found targets is used, by what was found and what is in use. A set that has shrunk by more than half is
- * as likely an outage of what names the targets as of the targets: it is taken when the next look finds the same. Pure.
+ * Decides which set of found targets is used, from the set found and the set in use. A set that has shrunk by more than
+ * half may as well mean that its source is failing as that the targets are: it is used once the next look finds the
+ * same. Pure.
  */
 import type { FoundTarget } from '../../model/resources.ts';
 
@@ -9,14 +10,14 @@ export const FOUND_MAX = 256;
 
 export type NextSet =
   | { readonly kind: 'same' }
-  /** To be used from now on. */
+  /** The found set is used from now on. */
   | { readonly kind: 'taken'; readonly targets: readonly FoundTarget[] }
   /** The set in use stays until a second look finds this one again. */
   | { readonly kind: 'doubted'; readonly targets: readonly FoundTarget[] };
 
 /**
  * @param inUse empty before the first
- * @param doubted what the look before has found, if that was doubted
+ * @param doubted the set that the look before has found, if it was doubted
  * @param found not empty
  */
 export function nextSet(

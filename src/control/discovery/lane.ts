@@ -1,26 +1,26 @@
 /**
- * Looks that share a bound: so many at one time, and so many that begin in one tick. What has failed or was slow the
- * last time waits behind the others and has at most half of the places, so that sources that never answer keep nothing
- * else from being looked at; a few places are for them first, so that they are not forgotten either.
+ * Runs looks within bounds: a limited number at once, and a limited number that begin in one tick. Sources that failed
+ * or were slow the last time wait behind the others and have at most half of the places, so sources that never answer
+ * do not delay the rest. A few places are theirs first, so they are looked at, too.
  */
 
 /** Looks under way at once. */
 export const LOOKS_MAX = 64;
-/** Of these, at most so many that were slow the last time. */
+/** Of these, looks at sources that were slow the last time. */
 export const SLOW_MAX = LOOKS_MAX / 2;
-/** So many, and so many begun in one tick, go before the others. */
+/** Slow looks, under way and begun in one tick, that go before the others. */
 const SLOW_FIRST = LOOKS_MAX / 8;
 /** Looks that begin in one tick. */
 export const STARTS_MAX = 100;
 
 export interface InLane {
   phase: 'resting' | 'waiting' | 'running';
-  /** It has failed, or was slow, the last time. */
+  /** The last look failed or was slow. */
   isSlow: boolean;
 }
 
 interface Line<T> {
-  /** Due, in order; some may have been removed, and wait no more. */
+  /** Due entries, in order; an entry may have been removed, and then it no longer waits. */
   readonly waiting: T[];
   readonly running: Set<T>;
   /** In this tick. */
@@ -45,7 +45,7 @@ export class Lane<T extends InLane> {
     (one.isSlow ? this.#slow : this.#fast).waiting.push(one);
   }
 
-  /** Its place is free at once, also if it is under way: what comes of that is not waited for. */
+  /** Frees the place at once, even during a look; the end of that look is not awaited. */
   remove(one: T): void {
     one.phase = 'resting';
     this.#fast.running.delete(one);

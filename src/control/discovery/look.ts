@@ -1,8 +1,8 @@
-/** What one look at a source of targets finds, whatever the kind of source. */
+/** The result of one look at a source of targets, for every kind of source. */
 import { addressForms, blockList } from '../../egress/blocks.ts';
 import type { FoundTarget } from '../../model/resources.ts';
 
-/** Reasons that are reported of one look. */
+/** The most reasons that one look reports. */
 const NOTES_MAX = 8;
 
 /** Multicast, broadcast and the unspecified address: a connection to them reaches no host, or this one. */
@@ -13,14 +13,14 @@ export type Look =
       readonly kind: 'found';
       /** Not empty. */
       readonly targets: readonly FoundTarget[];
-      /** When to look again; undefined: as for every source of the kind. */
+      /** When to look again; undefined: at the interval of the kind of source. */
       readonly againMs?: number;
       /** For people: what is not used, and why. */
       readonly notes: readonly string[];
-      /** Places that were found and not resolved, as there are too many. */
+      /** The number of places that were found and not resolved, because there are too many. */
       readonly leftOut?: number;
     }
-  /** It is being written. */
+  /** The file is being written. */
   | { readonly kind: 'unsettled'; readonly againMs: number }
   | { readonly kind: 'failed'; readonly error: string };
 

@@ -1,7 +1,7 @@
 /**
- * The way of found targets to the workers: one message is under way at a time, for a bounded number of revisions, and
- * what changes meanwhile is joined into the next. Messages say what is found when they are sent, so that none is older
- * than what a worker has. Owns the ids of the revisions that have to be told.
+ * Sends found targets to the workers: one message is under way at a time, for a bounded number of revisions, and later
+ * changes are joined into the next. A message has the targets found by the time it is sent, so it is never older than
+ * what a worker has. Owns the ids of the revisions that must be sent.
  */
 
 /** Revisions of one message. */

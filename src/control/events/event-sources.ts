@@ -32,7 +32,7 @@ const MINUTE_TICKS = 60;
 const PING_MS = 2_000;
 /** Shorter outages of a store make no event. */
 const AWAY = { awayMs: 5_000, backMs: 3_000 };
-/** Events of this gateway's own view of something that others use, too. */
+/** Several gateways that notice the same within this time record one event. */
 const SAME_MS = 10_000;
 
 export interface SourceParts {
@@ -47,11 +47,11 @@ export interface SourceParts {
   readonly log: Logger;
 }
 
-/** What there is only once the gateway serves. */
+/** Parts that exist only once the gateway serves. */
 export interface Surroundings {
-  /** Of which this gateway is a part, once it has joined. */
+  /** The cluster of this gateway, once it has joined. */
   readonly cluster: Pick<Cluster, 'selfId' | 'name'>;
-  /** Of this gateway, and where they are used. */
+  /** The certificates of this gateway, by where they are used. */
   readonly certificates: () => Iterable<
     readonly [listener: string, certificates: readonly CertificateFacts[]]
   >;

@@ -1,6 +1,6 @@
 /**
- * Sends one event to one address: one POST, bounded in time, to addresses that egress allows; redirects are not
- * followed, and of the answer only the status counts. Owns the connections. Never throws: a failure is an outcome. The
+ * Sends one event to one address: one POST, bounded in time, to addresses that egress allows. Redirects are not
+ * followed, and only the status of the answer counts. Owns the connections. Never throws: a failure is an outcome. The
  * client library is loaded with the first event: most gateways have no webhooks.
  */
 import { lookup } from 'node:dns';
@@ -12,12 +12,12 @@ import type { Clock } from '../../lib/clock.ts';
 
 const CONNECT_TIMEOUT_MS = 5_000;
 const HEAD_BYTES_MAX = 16_384;
-/** Of the answer; a longer one ends its connection. */
+/** The longest answer that is read; a longer one ends its connection. */
 const ANSWER_BYTES_MAX = 16_384;
 const KEEP_ALIVE_MS = 4_000;
 const RETRY_AFTER_MS_MAX = 3_600_000;
 const PORTS: Readonly<Record<string, number>> = { 'http:': 80, 'https:': 443 };
-/** The receiver may take the same event later. */
+/** Statuses after which the receiver may accept the same event later. */
 const TEMPORARY_STATUSES: ReadonlySet<number> = new Set([408, 421, 425, 429]);
 const GONE = 410;
 
@@ -29,7 +29,7 @@ export interface Posted {
 
 /**
  * `delivered`: 2xx. `refused`: the receiver does not want this event. `unavailable`: it may want it later. `gone`: it
- * wants no more events. `aborted`: by this gateway.
+ * wants no more events. `aborted`: this gateway ended the request.
  */
 export type SendResult = 'delivered' | 'refused' | 'unavailable' | 'gone' | 'aborted';
 

@@ -21,7 +21,7 @@ const REFUSED_TRIES_MAX = 5;
 const DOUBLINGS_MAX = 30;
 
 interface LaneSettings {
-  /** Of an event, while the receiver does not answer as it should. */
+  /** Tries of an event while the receiver does not answer as it should. */
   readonly triesMax: number;
   readonly retryMinMs: number;
   readonly retryMaxMs: number;
@@ -34,10 +34,10 @@ export interface LaneDeps {
   readonly http: Pick<WebhookHttp, 'send'>;
   readonly holder: string;
   readonly clock: Clock;
-  /** The receiver wants no more events. */
+  /** Switches off a webhook whose receiver wants no more events. */
   readonly disable: (webhook: StoredWebhook, reason: string) => Promise<void>;
   readonly onSent: (result: SendResult | 'given_up') => void;
-  /** The lane ends; after this time there is something to send. */
+  /** The lane ends, and something is to be sent after this time. */
   readonly onWait: (ms: number) => void;
 }
 
@@ -49,15 +49,15 @@ export class WebhookLane {
   readonly #signal: AbortSignal;
   readonly #isStopping: () => boolean;
   #progress: Progress;
-  /** Since the last save. */
+  /** Deliveries since the last save. */
   #delivered = 0;
   #arrived: string[] = [];
   #savedMs: number;
 
   /**
-   * @param from no event up to this id is for the webhook
+   * @param from events up to this id are not for the webhook
    * @param signal ends a request under way, and with it the lane
-   * @param isStopping no further request is to begin
+   * @param isStopping whether no further request may begin
    */
   constructor(
     deps: LaneDeps,

@@ -19,7 +19,9 @@ import { signedPost, WebhookLane, type LaneDeps } from './webhook-lane.ts';
 const LOOK_MS = 1_000;
 /** While there are no webhooks: connections to the database may close meanwhile. */
 const QUIET_LOOK_MS = 60_000;
-/** How often the progress of a webhook is stored that gets nothing: counting what waits reads all events after it. */
+/**
+ * How often the progress of a webhook without events is stored: the count of waiting events reads all events after it.
+ */
 export const QUIET_SAVE_MS = 300_000;
 const LEASE_MS = 6_000;
 const RENEW_MS = 2_000;
@@ -142,7 +144,7 @@ export class WebhookSender {
     }
   }
 
-  /** Spares the lease, for some minutes, where new events are not for the webhook. */
+  /** Avoids the lease, for some minutes, while new events are not for the webhook. */
   async #hasSomething(webhook: DueWebhook): Promise<boolean> {
     const nowMs = this.#deps.clock.monotonicMs();
     const sinceMs = this.#quiet.get(keyOf(webhook))?.sinceMs ?? nowMs;
@@ -211,7 +213,7 @@ export class WebhookSender {
     };
   }
 
-  /** Longer waits end with one of the looks at intervals. */
+  /** A longer wait needs no timer, because a regular look ends it. */
   #lookAfter(ms: number): void {
     if (ms < LOOK_MS) setTimeout(() => this.look(), ms + 1);
   }
@@ -220,7 +222,7 @@ export class WebhookSender {
     this.#sent.set(result, (this.#sent.get(result) ?? 0) + 1);
   }
 
-  /** As a write of the gateway itself, in the audit log. */
+  /** The audit log has it as a write of the gateway itself. */
   async #disable({ id }: StoredWebhook, reason: string): Promise<void> {
     const { repository, clock, log } = this.#deps;
     const nowMs = clock.nowMs();

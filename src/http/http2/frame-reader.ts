@@ -1,14 +1,16 @@
 /**
- * Takes the bytes of an HTTP/2 connection apart into frames (RFC 9113 sections 4 and 6). Pushes are not allowed: a
- * client has forbidden them, and servers get none. Checks all that a frame says about itself: sizes, padding, which
- * ones need a stream and which must not have one, and header sections over several frames (section 4.3) within limits.
- * What is known of streams, windows and settings is checked by the receiver of the frames. Content is passed on as it
- * comes; every other frame is collected first. Owns the frame that has begun.
+ * Splits the bytes of an HTTP/2 connection into frames (RFC 9113 sections 4 and 6). Pushes are not allowed: a client
+ * has forbidden them, and servers get none. Checks all that a frame says about itself: sizes, padding, whether it needs
+ * a stream or must not have one, and header sections over several frames (section 4.3) within limits. The receiver of
+ * the frames checks streams, windows and settings. Content is passed on as it arrives; every other frame is collected
+ * first. Owns the incomplete frame.
  */
 import { joined } from '../joined-bytes.ts';
 import { ErrorCode, Flag, FRAME_BYTES_MAX, FRAME_HEAD_BYTES, FrameType } from './frames.ts';
 
-/** Of a header section in all its frames, by default. A longer one, or one in more frames, ends the connection. */
+/**
+ * The longest header section in all its frames, by default. A longer one, or one in more frames, ends the connection.
+ */
 const BLOCK_BYTES_MAX = 256 * 1024;
 const CONTINUATIONS_MAX = 64;
 /** RFC 9113 does not limit them. */
@@ -38,24 +40,24 @@ export interface FrameReceiver {
   onGoaway(lastStream: number, code: number): void;
   /** @param stream 0: the connection */
   onWindowUpdate(stream: number, bytes: number): void;
-  /** Not after this: the connection broke the protocol. */
+  /** The last call: the connection broke the protocol. */
   onFrameError(code: number): void;
 }
 
 export class FrameReader {
   readonly #receiver: FrameReceiver;
-  /** Frames that were read, with a header section in several frames as one. */
+  /** Number of frames read; a header section in several frames counts once. */
   wholeCount = 0;
   readonly #blockBytesMax: number;
   #isStopped = false;
-  /** The beginning of a frame that is collected. */
+  /** The beginning of a frame that is being collected. */
   #partial: Buffer = EMPTY;
-  /** Bytes of a DATA frame that are to come: content, and padding behind it. */
+  /** Bytes of a DATA frame that are still to come: content, and padding behind it. */
   #content = 0;
   #padding = 0;
   #dataStream = 0;
   #endsStream = false;
-  /** A header section that goes on. */
+  /** A header section whose frames are not complete. */
   #blockStream = 0;
   #blockParts: Buffer[] = [];
   #blockBytes = 0;
@@ -95,7 +97,7 @@ export class FrameReader {
       const next = this.#readFrame(buffer, at, to);
       if (next === at) {
         const rest = buffer.subarray(at, to);
-        // The memory of a read is used again.
+        // The memory of a read is reused.
         this.#partial = buffer === bytes ? Buffer.from(rest) : rest;
         return;
       }

@@ -1,6 +1,6 @@
 /**
- * What is asked of the thread that converts descriptions, and its answer. Apart from the conversion itself, whose
- * packages would make a start longer.
+ * The job of the thread that converts descriptions, and its answer. Kept apart from the conversion, whose packages
+ * would make a start longer.
  */
 
 /** YAML takes a hundred times as long to read as JSON. */

@@ -1,6 +1,6 @@
 /**
- * An OpenAPI description converted on behalf of a client of the management API. A client's document may be made to take
- * long, or much memory; so this runs in a thread of its own (import-worker.ts), which is ended when it does. Pure.
+ * Converts an OpenAPI description for a client of the management API. A document can be made to take long, or much
+ * memory, so this runs in a thread of its own (import-worker.ts), which is ended in that case. Pure.
  */
 import { readForeign } from '../../declaration/foreign-document.ts';
 import { NOTES_MAX, YAML_BYTES_MAX } from './conversion-job.ts';

@@ -19,7 +19,7 @@ import { NOTES_MAX, YAML_BYTES_MAX } from './conversion-job.ts';
 import { label, path } from '../schemas/common.ts';
 import { envelopeSchema } from '../schemas/envelope.ts';
 
-/** Larger ones are for the command line, which converts them outside of the gateway. */
+/** The command line converts larger ones, outside of the gateway. */
 const BODY_BYTES_MAX = 4 * 1024 * 1024;
 const IMPORTS_MAX = 4;
 

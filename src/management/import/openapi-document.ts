@@ -1,7 +1,7 @@
 /**
  * What Headgate needs of an OpenAPI description (2.0, 3.0 or 3.1, brought to 3.1 first): its title, servers, operations
- * and what they ask of callers. References inside of the document are followed; others are not, as nothing is fetched
- * or read besides the document itself. What cannot be read becomes a note.
+ * and what they require of callers. References inside of the document are followed. Other references are not: nothing
+ * is fetched or read besides the document itself. What cannot be read becomes a note.
  */
 import { upgrade } from '@scalar/openapi-upgrader';
 import { isObject } from '../../lib/is-object.ts';

@@ -1,6 +1,6 @@
 /**
- * What an operation's `security` becomes here: `auth` and `required_scopes` of a policy. Headgate authenticates in one
- * way per route, so of several alternatives the first that it can do is taken, and the others are noted.
+ * Converts an operation's `security` to `auth` and `required_scopes` of a policy. Headgate authenticates in one way per
+ * route, so it takes the first alternative that it supports and notes the others.
  */
 import { CERTIFICATE_NAME_PATTERN } from '../../model/patterns.ts';
 import type { OpenApiDescription, SecurityRequirement, SecurityScheme } from './openapi-document.ts';
@@ -16,7 +16,7 @@ interface ImportedPolicy {
 }
 
 export interface SecurityResult {
-  /** undefined: the description asks nothing of callers here. */
+  /** undefined: the description requires nothing of callers here. */
   readonly policy: ImportedPolicy | undefined;
   readonly note: string | undefined;
 }
@@ -54,7 +54,7 @@ export function securityOf(
   return { policy, note: notes.length === 0 ? undefined : notes.join('; ') };
 }
 
-/** Short, however many and however long they are: it is said of each operation. */
+/** Short, because it is repeated for each operation. */
 function namesOf(requirements: readonly SecurityRequirement[]): string {
   const names = requirements.slice(0, NAMED_MAX).map((requirement) => {
     const schemes = Object.keys(requirement);

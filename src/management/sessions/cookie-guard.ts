@@ -1,10 +1,10 @@
 /**
- * Bounds what cookies that are of no session can make the gateway do. One that was found to be none is not looked up
- * again for a while, such as that of a browser that asks on and on after its session has ended; and each client address
- * has so many others a minute, as it has wrong tokens (login-guard.ts). A cookie that was right from this address
- * before is always looked up. Counted apart from wrong tokens: a browser whose session has ended can sign in.
+ * Limits the work that unknown cookies cause. An unknown cookie is not looked up again for a while, for example that of
+ * a browser that keeps asking after its session has ended. Each client address may send a limited number of other
+ * unknown cookies a minute, as with wrong tokens (login-guard.ts). A cookie that was valid from this address before is
+ * always looked up. Cookies count apart from wrong tokens, so that a browser whose session has ended can sign in.
  *
- * Owns a bounded number of refused cookies (hashes); what was refused longest ago is forgotten first.
+ * Owns a bounded number of refused cookies (hashes); the ones refused longest ago are forgotten first.
  */
 import type { Clock } from '../../lib/clock.ts';
 import { badSession } from '../access/admin-auth.ts';
@@ -27,7 +27,7 @@ export class CookieGuard {
   }
 
   /**
-   * Looks a cookie up unless that is pointless or too much.
+   * Looks a cookie up, unless it was refused before or the address has sent too many.
    * @param address of the client in canonical form
    * @param hash of the cookie's value
    */

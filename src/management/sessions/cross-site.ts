@@ -1,6 +1,6 @@
 /**
- * What protects calls with a cookie from other sites: where the browser says that a call comes from
- * (`Sec-Fetch-Site` of Fetch Metadata, `Origin` of RFC 6454), and the token that a write must repeat. Pure.
+ * Protects calls with a cookie from other sites: checks the site that the browser names (`Sec-Fetch-Site` of Fetch
+ * Metadata, `Origin` of RFC 6454), and the token that a write must repeat. Pure.
  *
  * The token is derived from the cookie's value, so that it need not be stored, and tells nothing about it.
  */

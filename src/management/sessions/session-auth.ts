@@ -1,7 +1,7 @@
 /**
- * Who makes a call of the management API: the bearer token of `Authorization`, or else the cookie of a session. With
- * the cookie the call must come from this origin, and one that may change something must repeat the session's CSRF
- * token.
+ * Finds out who makes a call of the management API: by the bearer token of `Authorization`, or else by the cookie of a
+ * session. A call with the cookie must come from this origin, and a call that may change something must repeat the
+ * session's CSRF token.
  */
 import type { Actor, CheckToken, Presented } from '../access/admin-auth.ts';
 import { badSession, bearerToken, noCredentials } from '../access/admin-auth.ts';

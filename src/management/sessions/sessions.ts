@@ -43,7 +43,7 @@ export interface SessionsDependencies {
 
 /** Who signs in. */
 export type Identity = Pick<Session, 'kind' | 'actor_id' | 'actor_name' | 'admin_token_id' | 'groups'> & {
-  /** RFC 3339; null: never. The session ends then. */
+  /** When the session ends at the latest, RFC 3339; null: no such time. */
   readonly expires_at: string | null;
 };
 
@@ -53,7 +53,7 @@ export interface LiveSession {
   readonly role: AdminRole;
   /** RFC 3339. */
   readonly idleExpiresAt: string;
-  /** From what was known before the database went away. */
+  /** The session was remembered from before the database went away. */
   readonly isRemembered: boolean;
 }
 
@@ -79,7 +79,7 @@ const USES_PER_IDLE_TIME = 4;
 export class Sessions {
   readonly #deps: SessionsDependencies;
   readonly #remembered: Remembered<FoundSession>;
-  /** Unix milliseconds by session id; forgets what was used longest ago. */
+  /** Unix milliseconds by session id; the sessions used longest ago are forgotten. */
   readonly #lastUsedMs = new Map<string, number>();
   readonly #storedUseMs = new Map<string, number>();
   /** Of GATEWAY_ADMIN_TOKEN, once it was asked for. */

@@ -1,10 +1,10 @@
 /**
- * How often one account may sign in. Each sign-in is a write with an entry in the audit log, and viewers, who may write
- * nothing else, could fill the disk with them. Owns a bounded number of accounts; what signed in longest ago is
- * forgotten first.
+ * Limits how often one account may sign in. Each sign-in is a write with an entry in the audit log, so viewers, who may
+ * write nothing else, could fill the disk with them. Owns a bounded number of accounts; those that signed in longest
+ * ago are forgotten first.
  */
 
-/** So many at once, such as the browsers of a test run; then only as many as a minute earns. */
+/** Sign-ins at once, such as those of the browsers of a test run; after them, only as many as a minute earns. */
 const BURST = 200;
 const PER_MINUTE = 60;
 const ACCOUNTS_MAX = 10_000;

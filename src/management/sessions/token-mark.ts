@@ -1,7 +1,7 @@
 /**
- * A mark of GATEWAY_ADMIN_TOKEN by which lists can tell that a session was begun with another one: the value of its
- * cookie, which proves it, is stored nowhere. It grants nothing. A guess of the token by the mark costs a slow hash
- * (scrypt), and the mark is too short to confirm a guess for certain.
+ * A mark of GATEWAY_ADMIN_TOKEN, by which lists can tell that a session was begun with another token: the value of its
+ * cookie, which proves it, is stored nowhere. The mark grants nothing. A guess of the token by the mark costs a slow
+ * hash (scrypt), and the mark is too short to confirm a guess for certain.
  */
 import { scrypt } from 'node:crypto';
 

@@ -11,16 +11,16 @@ import type { StatsPlace, StatsReport } from './stats-report.ts';
 import { MINUTE_SECS, StatsSeries, type StepValues } from './stats-series.ts';
 import { StatsTable, type TableBounds } from './stats-table.ts';
 
-/** A worker reports a second within so many seconds after its end. */
+/** A worker reports a second within this many seconds after its end. */
 const OPEN_SECS = 2;
 const KIB = 1_024;
-/** The share of the bytes to which it comes back when they are used up. */
+/** When the bytes are used up, the series are reduced to this share of them. */
 const RELEASE_TO = 0.9;
 
 export type PlaceKind = 'app' | 'version' | 'route' | 'key';
 type Labelled = Exclude<StatsPlace, { kind: 'gateway' }>;
 
-/** The most series of each kind for so many bytes. */
+/** The most series of each kind for this many bytes. */
 function seriesMax(bytesMax: number): Readonly<Record<PlaceKind, TableBounds>> {
   const places = (bytesEach: number): number => Math.max(16, Math.floor(bytesMax / bytesEach));
   const routes = places(16 * KIB);

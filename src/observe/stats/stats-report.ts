@@ -1,6 +1,6 @@
 /** What a worker tells the main thread once a second for the gateway's own time series. Survives a structured clone. */
 
-/** Whose traffic it is. Names are those of the moment; ids stay when a record is renamed. */
+/** The place whose traffic is counted. Names are those of the moment; ids stay when a record is renamed. */
 export type StatsPlace =
   | { readonly kind: 'gateway' }
   | { readonly kind: 'app'; readonly appId: string; readonly app: string }

@@ -1,14 +1,14 @@
 /**
- * The series of one kind of place, the most used of them. Bounded: when there is no room, further places are watched by
- * their requests alone, and once a minute those that are used more take the place of those that are used less. What is
- * left out is still part of every sum above it.
+ * The series of the most used places of one kind. Bounded: when there is no room, only the requests of further places
+ * are counted, and once a minute the more used ones replace the less used ones. A place without a series still counts
+ * in every sum above it.
  */
 import type { StatsColumns } from './stats-columns.ts';
 import { MINUTE_SECS, StatsSeries } from './stats-series.ts';
 
 /** Places without room whose requests are counted within a minute. */
 const WATCHED_MAX = 4_096;
-/** A place must be used so much more to push out another. */
+/** How many times as many requests a place needs to push out another. */
 const MARGIN = 2;
 
 export interface TableEntry<L> {

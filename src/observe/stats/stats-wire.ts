@@ -1,7 +1,7 @@
 /**
- * Questions and answers between gateways, as text. A question tells no times but how far back the steps go, so that the
- * same question of several gateways within a moment has one answer. An answer is compressed; steps and rows have only
- * the columns that are not 0. Both come from another process: what does not fit is refused.
+ * Questions and answers between gateways, as text. A question says no times except how far back the steps go, so that
+ * the same question of several gateways within a moment has one answer. An answer is compressed; steps and rows have
+ * only the columns that are not 0. Both come from another process: malformed ones are refused.
  */
 import { promisify } from 'node:util';
 import { deflateRaw, inflateRaw } from 'node:zlib';

@@ -1,7 +1,7 @@
 /**
- * The target of an exchange's current attempt, of a revision that has several: chosen by the revision's group, counted
- * as long as the attempt lasts, and told how it ended. Owns the list of targets that have failed the exchange, so that
- * a further attempt goes to another one.
+ * The target of an exchange's current attempt, for a revision with several targets. The revision's group chooses it.
+ * The target counts the attempt while it lasts, and learns how it ended. Owns the list of targets that have failed the
+ * exchange, so that a further attempt goes to another one.
  */
 import type { CompiledBackend } from '../../config/types.ts';
 import type { ExchangeView } from '../interfaces/exchange-view.ts';
@@ -53,7 +53,7 @@ export class AimedTarget {
     return this.group.chooseOther([...(this.#tried ?? []), this.#target.choice.index]) !== undefined;
   }
 
-  /** Moves to another target than the ones so far; false if there is none. The current one must have been let go. */
+  /** Moves to another target than the ones so far; false if there is none. The current one must have been released. */
   moveOn(): boolean {
     const tried = (this.#tried ??= []);
     tried.push(this.#target.choice.index);
@@ -64,7 +64,7 @@ export class AimedTarget {
     return true;
   }
 
-  /** Tries any again, since all have been tried: the next attempt may go to the current one too. */
+  /** Allows any target again, because all have been tried: the next attempt may go to the current one, too. */
   startOver(exchange: ExchangeView, route: Route): void {
     this.#tried = undefined;
     this.#target = { ...chooseTarget(exchange, route, this.group), cookieLine: this.#target.cookieLine };
@@ -79,11 +79,11 @@ export class AimedTarget {
 
   failed({ cause }: UpstreamFailure): void {
     this.#isAnswered = false;
-    // The gateway must not connect there, which says nothing about the target.
+    // The gateway must not connect to the address, which says nothing about the target.
     if (cause !== 'denied') this.#failed();
   }
 
-  /** The attempt is over; may be called again. */
+  /** Ends the attempt; may be called again. */
   release(): void {
     if (!this.#isHeld) return;
     this.#isHeld = false;

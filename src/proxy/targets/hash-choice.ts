@@ -11,7 +11,7 @@
 import { HotKeys } from './hot-keys.ts';
 import type { TargetChoice, TargetView } from './target-view.ts';
 
-/** How many times its share of the requests under way a target may have. */
+/** The most requests under way that a target may have, as a multiple of its share. */
 export const LOAD_FACTOR = 1.25;
 
 /** FNV-1a with the finish of MurmurHash3: 32 bits, the same on every node and after every restart. */
@@ -108,7 +108,7 @@ export class HashChoice {
     return order.sort((a, b) => (scores[a] as number) - (scores[b] as number) || a - b);
   }
 
-  /** Looks at the state of those targets only that are better than all before them. */
+  /** Looks only at the states of targets that are better than all before them. */
   #bestOfAll(view: TargetView, key: number, perWeight: number): number {
     const seeds = this.#seeds;
     const weights = this.#weights;

@@ -1,7 +1,7 @@
 /**
- * The key of a request for `hash` balancing (hash-choice.ts), from where the revision says. Where that is a cookie that
- * the request lacks, the gateway draws a value and sets the cookie with the response: the value says nothing about the
- * targets.
+ * Reads the key of a request for `hash` balancing (hash-choice.ts) from the place that the revision names. If that is a
+ * cookie that the request lacks, the gateway draws a value and sets the cookie with the response: the value says
+ * nothing about the targets.
  */
 import type { HashSource } from '../../config/types.ts';
 import { randomHex } from '../../lib/ids.ts';

@@ -1,7 +1,7 @@
 /**
- * Keys with so many requests under way that their best targets are full, again and again: for the latest of these, the
- * order of all targets, so that the next one with room is found without a look at every score. Bounded; a key has to
- * come twice in a row at its place, since the order costs more than a single look.
+ * The order of all targets for keys whose best targets are full again and again, so that the next target with room is
+ * found without a look at every score. Bounded; a key has to come twice in a row at its place, because the order costs
+ * more than a single look.
  */
 const PLACES = 16;
 

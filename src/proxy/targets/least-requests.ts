@@ -1,7 +1,7 @@
 /**
- * The power of two choices (Mitzenmacher, 2001): two targets drawn by weight, of which the one with fewer requests
- * under way for its weight gets the request. Close to the best of all, without looking at all, and without the herds
- * that "the best of all" makes when many threads decide at once. Owns nothing but its randomness.
+ * The power of two choices (Mitzenmacher, 2001): of two targets drawn by weight, the one with fewer requests under way
+ * for its weight gets the request. The result is close to the best of all, without a look at all, and without the herds
+ * that form when many threads choose "the best of all" at once. Owns nothing but its randomness.
  */
 import { FastRandom } from '../../lib/fast-random.ts';
 import type { TargetChoice, TargetView } from './target-view.ts';

@@ -12,7 +12,7 @@ const CYCLE_STEPS_MAX = 100_000;
 
 export class RoundRobin {
   readonly #weights: Float64Array;
-  /** By target: how far it is ahead of its share (negative), or behind; of turns that are worked out one by one. */
+  /** How far each target is ahead of its share (negative) or behind, while turns are worked out one by one. */
   readonly #credits: Float64Array;
   /** Weights of the current choice, while some share is below 1. */
   readonly #scratch: Float64Array;

@@ -10,7 +10,7 @@ import type { EjectionCause, TargetState } from './target-state.ts';
 import type { TargetChoice, TargetView, ZoneChoice } from './target-view.ts';
 import { ZonePreference } from './zone-preference.ts';
 
-/** Of these, no more than this fraction is ejected for failures at one time. */
+/** At most this fraction of the targets is ejected for failures at one time. */
 const EJECTED_SHARE_MAX = 0.5;
 
 const NONE_TRIED: readonly number[] = [];
@@ -25,13 +25,13 @@ export class TargetGroup implements TargetView, TargetsSlot {
   readonly #all: TargetChoosers;
   /** undefined: zones make no difference. */
   readonly #zone: ZonePreference | undefined;
-  /** Of the current choice: among which targets, those that must not be chosen, and the latest time. */
+  /** For the current choice: the candidates, the targets that must not be chosen, and the latest time. */
   #among: TargetChoosers;
   #tried: readonly number[] = NONE_TRIED;
   #chosenAtMs = 0;
   /** Every target counts with its whole weight: all are fully in service, or none is at all. */
   #isWhole = false;
-  /** Count of changes when `#isPristine` was found out. */
+  /** Count of changes at which `#isPristine` was computed. */
   #changes = -1;
   /** All targets were fully in service. */
   #isPristine = false;

@@ -1,7 +1,7 @@
 /**
  * The target groups of a worker, by revision. The compiled revision caches its group, as it does its breaker
  * (resilience/breaker-registry.ts). A revision that was compiled again gets a new group over the same shared memory,
- * and so does one whose targets are discovered and were found to be others.
+ * and so does a revision whose discovered targets have changed.
  */
 import { withFound } from '../../config/targets.ts';
 import type { CompiledBackend, CompiledTargets, TargetsSlot } from '../../config/types.ts';

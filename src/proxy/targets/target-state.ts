@@ -34,7 +34,7 @@ export type EjectionCause = (typeof EJECTION_CAUSES)[number];
 
 /** Share of its weight with which a target returns; it grows to 1 over the slow start. */
 const WARMING_SHARE_MIN = 0.1;
-/** Share of its weight for a target that should be out. */
+/** Share of its weight for a target that fails and must stay in service. */
 const SUSPECT_SHARE = 0.05;
 
 export type TargetPhase = 'in_service' | 'warming' | 'ejected' | 'unhealthy';
@@ -175,7 +175,7 @@ export class TargetState {
     if ((Atomics.or(this.#words, FLAGS, SUSPECT) & SUSPECT) === 0) this.#changed();
   }
 
-  /** Takes back an ejection that another thread's made one too many. */
+  /** Takes back an ejection that exceeds the bound because another thread ejected a target at the same time. */
   undoEjection(): void {
     if ((Atomics.and(this.#words, FLAGS, ~EJECTED) & EJECTED) === 0) return;
     Atomics.sub(this.#words, EJECTIONS, 1);

@@ -1,7 +1,7 @@
 /**
  * Targets in the gateway's own zone come first, as long as at least half of their weight is in service: requests that
- * stay in a zone are faster and often cheaper. Otherwise all targets count by their weights, since the few that are
- * left would get more than they can bear. Owns how the targets of the zone were when they were last looked at.
+ * stay in a zone are faster and often cheaper. Otherwise all targets count by their weights, because the few that are
+ * left would get more than they can bear. Owns the states that the last look has found.
  */
 import type { CompiledTargets } from '../../config/types.ts';
 import { createChoosers, type TargetChoosers } from './target-choosers.ts';

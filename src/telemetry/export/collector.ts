@@ -21,19 +21,19 @@ import { ExportAttempt, type AttemptOptions, type AttemptOutcome } from './expor
 import { CALM, type ExportBody, type SendPace } from './export-body.ts';
 import type { ConnectionStart, ExportFailure, Signal } from './export-messages.ts';
 
-/** As messages call what is exported. */
+/** The words of messages for what is exported. */
 const ITEMS = { traces: 'spans', metrics: 'points of metrics', logs: 'log records' } as const;
 
 export interface ExportOutcome {
-  /** Items that were not taken. */
+  /** Items that the collector did not take. */
   readonly failed: number;
-  /** Why; '' if none failed. */
+  /** Why it did not take them; '' if it took all. */
   readonly problem: string;
 }
 
-/** What an attempt has come to. */
+/** The result of an attempt. */
 interface Judged extends ExportOutcome {
-  /** Worth another attempt, after so many milliseconds if the collector has said so. */
+  /** Another attempt is worthwhile, after this many milliseconds if the collector has said so. */
   readonly retry?: { readonly afterMs: number | undefined };
 }
 
@@ -137,7 +137,7 @@ export class Collector {
     };
   }
 
-  /** False if there is no use in going on. */
+  /** False if `close` has ended the wait. */
   async #sleep(ms: number): Promise<boolean> {
     try {
       await sleep(ms, undefined, { signal: this.#closed.signal });

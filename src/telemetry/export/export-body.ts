@@ -1,18 +1,18 @@
 /** What a request to a collector carries, and how fast it is sent. */
 
 export interface ExportBody {
-  /** Of the whole. */
+  /** Bytes of the whole body. */
   readonly length: number;
-  /** Spans, log records or points in it. */
+  /** Spans, log records or points in the body. */
   readonly items: number;
   /** Bytes as they are sent; those before `end` may be asked for again. Valid until the request has ended. */
   part(start: number, end: number): Uint8Array;
 }
 
-/** Asked for before each step, as what waits changes meanwhile. */
+/** The pace is read before each step, because what waits changes meanwhile. */
 export interface SendPace {
   readonly stepBytes: number;
-  /** Between two steps; 0: none. */
+  /** Pause between two steps; 0: none. */
   readonly pauseMs: number;
 }
 
@@ -21,9 +21,9 @@ export interface SendPace {
  * longer. Most of a step is the system's copy of the bytes, so smaller ones would cost more and give little.
  */
 export const CALM: SendPace = { stepBytes: 196_608, pauseMs: 1 };
-/** More has come than an export takes. */
+/** The pace while more arrives than one export takes. */
 export const HURRIED: SendPace = { stepBytes: 393_216, pauseMs: 1 };
-/** The gateway stops, or there is little room left. */
+/** The pace when the gateway stops, or little room is left. */
 export const AT_ONCE: SendPace = { stepBytes: 1_048_576, pauseMs: 0 };
 
 export function bodyOf(bytes: Uint8Array, items: number): ExportBody {

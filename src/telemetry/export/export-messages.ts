@@ -7,9 +7,9 @@ export interface ConnectionStart {
   readonly headers: Readonly<Record<string, string>>;
   readonly timeoutMs: number;
   readonly compression: 'none' | 'gzip';
-  /** PEM; undefined: those of Node.js. */
+  /** PEM of trusted certificates; undefined: those of Node.js. */
   readonly ca: string | undefined;
-  /** PEM, of the certificate and key that the collector gets. */
+  /** PEM of the certificate and key that the gateway presents to the collector. */
   readonly cert: string | undefined;
   readonly key: string | undefined;
 }
@@ -20,7 +20,7 @@ export type RingSignal = Exclude<Signal, 'metrics'>;
 
 /** Start data of the thread. */
 export interface ExportStart {
-  /** Whole; undefined: this is not exported. */
+  /** The whole URL; undefined: this is not exported. */
   readonly urls: Readonly<Record<Signal, string | undefined>>;
   readonly connections: Readonly<Record<Signal, ConnectionStart>>;
   /** Unix milliseconds: since when counters count. */
@@ -45,7 +45,7 @@ export type ToExporter =
   | { readonly type: 'wake' }
   /** The text of `GET /metrics`. @see MetricExporter */
   | { readonly type: 'metrics'; readonly text: string; readonly nowMs: number }
-  /** Sends what is there; the thread ends when that is done. */
+  /** Exports what waits; the thread ends when that is done. */
   | { readonly type: 'finish' };
 
 export type FromExporter =

@@ -8,9 +8,9 @@ const PACE_BYTES = 1_703_936;
 const PAUSE_MS_MIN = 2;
 
 export interface PaceFacts {
-  /** What the latest export took. */
+  /** Bytes of the latest export. */
   readonly bytes: number;
-  /** From the export before it. */
+  /** Time since the export before it. */
   readonly sinceMs: number;
   /** How long it took. */
   readonly exportMs: number;

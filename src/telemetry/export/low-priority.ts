@@ -1,7 +1,6 @@
 /**
- * Lets the threads that serve requests go first where the processors are all in use: what the export costs then waits,
- * not the requests. On Linux alone, where threads have priorities of their own (setpriority(2), "C library/kernel
- * differences").
+ * Lets the threads that serve requests go first when all processors are in use: then the export waits, not the
+ * requests. Only on Linux, where threads have priorities of their own (setpriority(2), "C library/kernel differences").
  */
 import { stat } from 'node:fs/promises';
 import { getPriority, platform, setPriority } from 'node:os';
@@ -11,7 +10,7 @@ const NICE = 5;
 const NICE_MAX = 19;
 const THIS_THREAD = 0;
 
-/** Of the calling thread alone. */
+/** Lowers the priority of the calling thread alone. */
 export async function lowerPriority(): Promise<void> {
   if (platform() !== 'linux') return;
   try {
@@ -19,6 +18,6 @@ export async function lowerPriority(): Promise<void> {
     await stat('/');
     setPriority(THIS_THREAD, Math.min(NICE_MAX, getPriority(THIS_THREAD) + NICE));
   } catch {
-    // Not allowed: as it was.
+    // Not allowed: the priority stays.
   }
 }

@@ -1,6 +1,6 @@
 /**
- * Exports metrics, one reading at a time: one that comes while the one before is on its way is left out, since the next
- * has all of it.
+ * Exports metrics, one reading at a time. A reading that comes while another one is being sent is left out, because the
+ * next one includes it.
  */
 import { MetricDeltas, type Temporality } from '../metrics/metric-deltas.ts';
 import { readFamilies } from '../metrics/metric-families.ts';

@@ -13,7 +13,7 @@ const FRAME_BYTES = 8_192;
 
 interface Share {
   readonly reader: BatchReader;
-  /** Not taken yet. */
+  /** Bytes that were not taken yet. */
   bytes: number;
 }
 
@@ -54,7 +54,7 @@ export class RingBody implements ExportBody {
       left -= measured.bytes;
       planned.push({ reader, ...measured });
     }
-    // What others leave of their shares.
+    // Uses what other rings leave of their shares.
     for (const [index, { reader, bytes }] of planned.entries()) {
       if (left <= 0) break;
       const measured = reader.measure(bytes + left);
@@ -76,7 +76,7 @@ export class RingBody implements ExportBody {
     return this.#writer.part(start, end);
   }
 
-  /** Has all of it leave the rings. */
+  /** Takes all of it out of the rings. */
   takeRest(): void {
     this.#fill(this.length);
   }

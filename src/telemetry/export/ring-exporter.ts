@@ -12,7 +12,10 @@ import { pauseFor } from './export-pace.ts';
 import type { Origin } from './export-request.ts';
 import { RingBody } from './ring-body.ts';
 
-/** A request is at most this and a batch: 2 MiB at most, as lengths are written; a collector takes 4 MiB at least. */
+/**
+ * A request has at most this and one batch, below the 2 MiB that its lengths can express; a collector takes at least 4
+ * MiB.
+ */
 const REQUEST_BYTES_MAX = 1_966_080;
 /** From one export to the next, so that small batches go together. */
 const INTERVAL_MS = 1_000;
@@ -26,7 +29,7 @@ export interface RingExporterOptions {
   readonly origin: Origin;
   /** One word: items of the export under way, for the case that this thread ends. */
   readonly underWay: Int32Array;
-  /** Of workers that have ended and left something: of more, the oldest are given up. */
+  /** Rings of ended workers that are kept while they hold items; beyond it, the oldest are given up. */
   readonly endedRingsMax: number;
   /** A ring is empty, and nothing will come. */
   readonly onRingDone: (id: number) => void;
@@ -73,7 +76,7 @@ export class RingExporter {
     this.#sources.set(id, { reader: new BatchReader(ring), isEnded: false });
   }
 
-  /** Nothing more comes into a ring. */
+  /** Marks a ring into which nothing more comes. */
   endRing(id: number): void {
     const source = this.#sources.get(id);
     if (source !== undefined) source.isEnded = true;

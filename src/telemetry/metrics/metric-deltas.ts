@@ -1,15 +1,15 @@
 /**
- * Sums as what was counted since they were exported last (OTLP, delta temporality). Remembers what a collector has
- * taken of each series of the latest reading: what an export that failed had is part of the next one, and so is what a
- * reading had that was left out.
+ * Sums as the increase since they were exported last (OTLP, delta temporality). Remembers what a collector has taken of
+ * each series of the latest reading: the increase in a failed export, or in a reading that was left out, is part of the
+ * next one.
  */
 import type { Family, HistogramPoint, Point } from './metric-families.ts';
 
 export type Temporality = 'cumulative' | 'delta' | 'lowmemory';
 
-/** Counters that others count, and this program only reads: `lowmemory` leaves them cumulative. */
+/** Counters that the system keeps and this program only reads: `lowmemory` leaves them cumulative. */
 const READ_ONLY = /^(?:process|nodejs)_/;
-/** Sums of the same numbers in another order differ by less. */
+/** Two sums of the same numbers in different orders differ by less than this. */
 const ROUNDING = 1e-9;
 
 interface Taken {
@@ -30,7 +30,7 @@ export function isDelta(temporality: Temporality, { type, name }: Pick<Family, '
 
 export class MetricDeltas {
   readonly #temporality: Temporality;
-  /** By family and labels; of series that are not in the latest reading nothing is kept. */
+  /** By family and labels; series that the latest reading does not have are removed. */
   #series = new Map<string, Reading>();
   /** Since when a series counts that the reading before did not have. */
   #sinceMs: number;
@@ -41,7 +41,7 @@ export class MetricDeltas {
     this.#sinceMs = sinceMs;
   }
 
-  /** What has been counted since; points that are zero are left out. */
+  /** The increase since the last export; points without one are left out. */
   read(families: readonly Family[]): Family[] {
     const before = this.#series;
     this.#series = new Map();
@@ -56,7 +56,7 @@ export class MetricDeltas {
     });
   }
 
-  /** The collector has these points of the reading, which is of `nowMs`. */
+  /** The collector has taken these points of the reading made at `nowMs`. */
   took(families: readonly Family[], nowMs: number): void {
     for (const family of families) {
       if (!isDelta(this.#temporality, family)) continue;
@@ -67,7 +67,7 @@ export class MetricDeltas {
     }
   }
 
-  /** The collector has all points of the reading. */
+  /** The collector has taken all points of the reading. */
   tookAll(nowMs: number): void {
     this.#sinceMs = nowMs;
   }

@@ -1,7 +1,7 @@
 /**
- * Names of families and labels as OpenTelemetry has them. Where a semantic convention (1.45) means the same, its name;
- * else the name of Prometheus with the prefix as a namespace, and the unit beside it in place of in it, so that a
- * collector that writes for Prometheus makes the same name of it again. Pure.
+ * Names of families and labels as OpenTelemetry has them. Where a semantic convention (1.45) means the same, its name
+ * is used. Otherwise the prefix of the Prometheus name becomes a namespace, and its unit a field of its own, from which
+ * a collector that writes for Prometheus makes the same name again. Pure.
  */
 
 export interface MetricName {

@@ -4,10 +4,10 @@
  * above it is the wanted one. It follows a change of the traffic within some hundred durations. Pure.
  */
 
-/** Of the estimate; together a duration above and 99 below cancel out. */
+/** Steps as parts of the estimate; together a duration above and 99 below cancel out. */
 const STEP = 0.05;
 const STEP_MS_MIN = 0.01;
-/** Before that the estimate is not one yet. */
+/** Durations before the estimate is used. */
 const SEEN_MIN = 200;
 
 export class Slowest {

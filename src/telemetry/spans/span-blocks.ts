@@ -28,7 +28,7 @@ const STATUS_ERROR = 2;
 const KIND = { server: 2, client: 3 } as const;
 
 export const TEXT_CHARS_MAX = 256;
-/** Of each kind of part; when there are more, all are made anew. */
+/** The most parts of each kind; beyond it, all are made anew. */
 const KEPT_MAX = 512;
 /** Methods that are names of spans (semantic conventions, "HTTP request method"); all others are `_OTHER`. */
 const METHODS = new Map(
@@ -58,11 +58,11 @@ export class SpanBlocks {
   /** A caller is an object that lasts as long as the key or token is remembered. */
   readonly #callers = new WeakMap<Caller, Uint8Array>();
   #configVersion = -1;
-  /** Nearly always that of the exchange before: compared faster than found. */
+  /** Nearly always the value of the exchange before: a comparison is faster than a look-up. */
   #lastAuthority = '';
   #lastPlace: Uint8Array | undefined;
 
-  /** Of the server's span: name, kind, status, and attributes that follow from route and outcome. */
+  /** Of the server's span: its name, kind, status, and the attributes that follow from route and outcome. */
   server(exchange: ExchangeView): Uint8Array {
     const { route, status, connection, errorCode, isAborted } = exchange;
     const { protocol, isSecure } = connection;
@@ -111,7 +111,7 @@ export class SpanBlocks {
     return bytes;
   }
 
-  /** Of the event of a rate limit, all but its time and what remains. */
+  /** The event of a rate limit, without its time and what remains. */
   rateLimit(limit: number, admitted: boolean): Uint8Array {
     const key = admitted ? limit : -1 - limit;
     return (

@@ -1,13 +1,13 @@
 /**
- * The worker's side of traces: decides at the end of an exchange whether it is kept, and writes the spans of those that
- * are. Owns the batch, which goes to the memory that the thread that exports reads.
+ * The worker's side of traces: decides at the end of an exchange whether its trace is kept, and writes the spans of the
+ * kept ones. Owns the batch, which goes into the memory that the exporting thread reads.
  */
 import type { ExchangeView } from '../../proxy/interfaces/exchange-view.ts';
 import { ProtobufWriter } from '../otlp/protobuf-writer.ts';
 import { ExchangeSpans } from './exchange-spans.ts';
 import type { Slowest } from './slowest.ts';
 
-/** A batch of this size does not wait. */
+/** A batch of this size is sent at once. */
 const BATCH_BYTES = 32 * 1024;
 const SEND_MS = 200;
 

@@ -1,7 +1,7 @@
 /**
  * The decoder of HPACK (RFC 7541) for one connection. Owns the dynamic table, which is never larger than 4 KiB: the
- * gateway announces no other size. A section that is too long is decoded to its end all the same, since later ones
- * build on the table, but not kept.
+ * gateway announces no other size. A section that is too long is not kept, but it is decoded to its end, because later
+ * sections build on the table.
  */
 import { latin1Text } from '../../latin1.ts';
 import { fieldLine, type FieldLine } from './field-line.ts';
@@ -13,7 +13,7 @@ export const TABLE_BYTES_MAX = 4096;
 /** An entry has 32 bytes or more. */
 const ENTRIES_MAX = TABLE_BYTES_MAX / 32;
 const STATIC: readonly FieldLine[] = STATIC_FIELDS.map(([name, value]) => fieldLine(name, value));
-/** Numbers and lengths beyond it do not occur. */
+/** Larger numbers and lengths do not occur. */
 const NUMBER_MAX = 2 ** 24;
 
 export interface DecoderLimits {
@@ -23,9 +23,9 @@ export interface DecoderLimits {
 }
 
 export class HpackDecoder {
-  /** The fields of the last section; used again for the next. */
+  /** The fields of the last section; reused for the next. */
   readonly fields: FieldLine[] = [];
-  /** The last section was beyond the limits, and `fields` has only its beginning. */
+  /** The last section exceeded the limits, and `fields` has only its beginning. */
   isTooLong = false;
   /** Changes with the table: while it stays, the same bytes give the same fields. */
   generation = 0;

@@ -1,6 +1,6 @@
 /**
- * A field of a header section as HPACK gives it, with what RFC 9113 sections 8.2 and 8.3 say about it alone. It is
- * worked out once: a field that is in a table comes back in message after message.
+ * A field of a header section as HPACK gives it, with what RFC 9113 sections 8.2 and 8.3 say about it alone. That is
+ * worked out once, because a field in a table comes back in message after message.
  */
 import { FIELD_TEXT, ODD_BIT, TOKEN } from '../../characters.ts';
 import { CONNECTION_FIELDS } from '../../fields/field-lists.ts';
@@ -20,7 +20,7 @@ export interface FieldLine {
   readonly size: number;
 }
 
-/** `malformed`: it makes a message malformed that has it, whatever else it has. */
+/** `malformed`: the field makes every message malformed that has it. */
 export type FieldLineKind = 'regular' | 'length' | 'pseudo' | 'malformed';
 
 export function fieldLine(name: string, value: string): FieldLine {

@@ -1,8 +1,7 @@
 /**
- * The Huffman code of HPACK (RFC 7541 section 5.2, appendix B). The code is canonical, so that its lengths alone say
- * what it is. Text is decoded four bits at a time, by a table of states that is made with the first text: 257 inner
- * nodes of the code's tree, 16 steps each, of which each brings at most one byte, since no code has fewer than five
- * bits.
+ * The Huffman code of HPACK (RFC 7541 section 5.2, appendix B). The code is canonical, so it follows from its lengths
+ * alone. Text is decoded four bits at a time, by a table of states that is made with the first text: 257 inner nodes of
+ * the code's tree, with 16 steps each. A step brings at most one byte, because no code has fewer than five bits.
  */
 import { latin1Text } from '../../latin1.ts';
 

@@ -1,10 +1,10 @@
 /**
- * Bounds what browsers that come back from the OpenID provider, or say so, can make the gateway do: each has it ask the
- * provider. An answer of the provider is taken once; a few are looked into at the same time; and each address has so
- * many a minute that come to nothing.
+ * Limits the work of browsers that come back from the OpenID provider, or pretend to: each makes the gateway ask the
+ * provider. An answer of the provider is taken once, a few are processed at the same time, and each address may fail a
+ * limited number of times a minute.
  *
- * Owns a bounded number of the sign-ins that were answered. Other gateways do not know of them: there, the provider is
- * what refuses a code that was used.
+ * Owns a bounded number of the sign-ins that were answered. Other gateways do not know them: there, the provider
+ * refuses a code that was used.
  */
 import { LoginGuard } from '../../access/login-guard.ts';
 import { Admission } from '../../api/admission.ts';

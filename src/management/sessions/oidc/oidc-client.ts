@@ -14,7 +14,7 @@ export interface OidcSettings {
   readonly clientId: string;
   readonly clientSecret: string;
   readonly name: string;
-  /** undefined: of the host that the browser asked for. */
+  /** undefined: the host that the browser asked for is used. */
   readonly redirectUrl: string | undefined;
   readonly scopes: readonly string[];
   readonly groupsClaim: string;

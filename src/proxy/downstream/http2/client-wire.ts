@@ -35,7 +35,7 @@ import { listBytesMax, RequestSections, type ReadRequest, type SectionOptions } 
 
 /** SETTINGS_MAX_CONCURRENT_STREAMS. */
 export const STREAMS_MAX = 100;
-/** What one stream sends before the others that wait have had their turn. */
+/** Bytes that one stream sends before the other waiting streams have their turn. */
 export const TURN_BYTES = 64 * 1024;
 /** Frames other than content for a client that does not read; beyond it, nothing more is read from it. */
 const BLOCKED_BYTES_MAX = 64 * 1024;
@@ -45,11 +45,11 @@ const PREFACE_BYTES = Buffer.from(PREFACE, 'latin1');
 /** A stream; the numbers are written here. */
 export interface WireStream {
   id: number;
-  /** What may be sent. */
+  /** Bytes that the gateway may send. */
   window: number;
-  /** What the client may send. */
+  /** Bytes that the client may send. */
   ownWindow: number;
-  /** What it may send in addition, and was not told yet. */
+  /** Bytes that the client may send in addition, and was not told of yet. */
   owed: number;
   /** END_STREAM has arrived. */
   readonly isEndSeen: boolean;
@@ -61,15 +61,15 @@ export interface WireStream {
   onData(bytes: Buffer, from: number, to: number): void;
   /** END_STREAM. @param trailers lines of HTTP/1.1 */
   onRequestEnd(trailers: string): void;
-  /** The client, or the end of the connection, has ended it. */
+  /** The client, or the end of the connection, has ended the stream. */
   onGone(): void;
   /** The client broke the protocol in this stream alone: ends it. */
   breakOff(code: number): void;
-  /** It may send again. @returns whether more waits */
+  /** The stream may send again. @returns whether more waits */
   onRoom(): boolean;
 }
 
-/** Told of what concerns the whole connection. */
+/** Receives what concerns the whole connection. */
 export interface WireOwner {
   /** PING or SETTINGS have arrived. */
   onControl(): void;
@@ -95,10 +95,10 @@ export class ClientWire implements FrameReceiver {
   readonly #closed = new ClosedStreams();
   #prefaceBytes = 0;
   #lastId = 0;
-  /** Streams above it are not looked at; Infinity before GOAWAY. */
+  /** Streams above it are ignored; Infinity before GOAWAY. */
   #lastServedId = Infinity;
   #initialWindow = WINDOW_BYTES;
-  /** What may be sent. */
+  /** Bytes that the gateway may send. */
   #window = WINDOW_BYTES;
   readonly #requestWindow = new RequestWindow();
   /** The table of the encoder has to be named empty in the next section. */
@@ -106,13 +106,13 @@ export class ClientWire implements FrameReceiver {
   #hasSettings = false;
   /** The client knows the limit of streams. */
   #isAcknowledged = false;
-  /** Whose DATA frame is being read; undefined: its content is dropped. */
+  /** The stream whose DATA frame is being read; undefined: its content is dropped. */
   #target: WireStream | undefined;
   /** Streams that wait, in the order of their turns. */
   readonly #waiting = new Set<WireStream>();
-  /** `pump` will be called. */
+  /** A call of `pump` is scheduled. */
   #isPumping = false;
-  /** Written while the client does not read. */
+  /** Frames written while the client does not read. */
   #blockedBytes = 0;
   #isPaused = false;
 
@@ -156,7 +156,7 @@ export class ClientWire implements FrameReceiver {
     this.reader.read(bytes, from, bytes.length);
   }
 
-  /** Nothing more is read, and nothing more of streams is written. @returns those that were open */
+  /** Stops reading, and writes nothing more of streams. @returns the streams that were open */
   stop(): WireStream[] {
     this.reader.stop();
     const open = [...this.#streams.values()];
@@ -272,7 +272,7 @@ export class ClientWire implements FrameReceiver {
     if (code !== ErrorCode.none && code !== ErrorCode.internal) this.#owner.onReset();
   }
 
-  /** Later streams than those that have come are not looked at. */
+  /** Ignores streams after those that have come. */
   goaway(code: number): void {
     this.#lastServedId = Math.min(this.#lastServedId, this.#lastId);
     this.#write(goawayFrame(code, this.#lastServedId));
@@ -295,13 +295,13 @@ export class ClientWire implements FrameReceiver {
     this.#requestWindow.hold(bytes);
   }
 
-  /** They wait no longer. */
+  /** These bytes no longer wait. */
   unhold(bytes: number): void {
     this.#requestWindow.unhold(bytes);
     this.openWindow();
   }
 
-  /** So many bytes of a request were passed on. */
+  /** This many bytes of a request were passed on. */
   passedOn(stream: WireStream, bytes: number): void {
     stream.owed += bytes;
     if (stream.owed < STREAM_WINDOW_BYTES / 2 || stream.isEndSeen || !this.#streams.has(stream.id)) return;
@@ -310,7 +310,7 @@ export class ClientWire implements FrameReceiver {
     stream.owed = 0;
   }
 
-  /** That of the connection. Also called from time to time, since it depends on what other clients hold. */
+  /** Opens the connection's window. Also called from time to time, because it depends on what other clients hold. */
   openWindow(): void {
     const update = this.#requestWindow.open();
     if (update > 0) this.#write(windowUpdateFrame(0, update));
@@ -341,7 +341,7 @@ export class ClientWire implements FrameReceiver {
     if (endStream) stream?.onRequestEnd('');
   }
 
-  /** Content for a stream that is over may have been under way, if it was reset here. */
+  /** Content for a closed stream may have been under way if the gateway reset it. */
   #onStray(id: number): void {
     if (id <= this.#lastServedId && this.#closed.find(id) !== 'reset')
       this.#reset(id, ErrorCode.streamClosed);
@@ -350,7 +350,7 @@ export class ClientWire implements FrameReceiver {
   onHeaders(id: number, bytes: Buffer, from: number, to: number, endStream: boolean): void {
     if (!this.#hasSettings || id % 2 === 0) return this.onFrameError(ErrorCode.protocol);
     if (id > this.#lastId) return this.#onRequest(id, bytes, from, to, endStream);
-    // Also for a stream that is over: later sections build on the table.
+    // Decoded for a closed stream, too: later sections build on the table.
     const trailers = this.#sections.trailers(bytes, from, to);
     if (trailers === undefined) return this.onFrameError(ErrorCode.compression);
     const stream = this.#streams.get(id);
@@ -362,7 +362,7 @@ export class ClientWire implements FrameReceiver {
     stream.onRequestEnd(trailers);
   }
 
-  /** Section 5.1.1: a number that was skipped cannot be used any more. */
+  /** Section 5.1.1: a skipped number cannot be used any more. */
   #onStrayHead(id: number): void {
     const known = this.#closed.find(id);
     if (known === 'reset' || id > this.#lastServedId) return;
@@ -421,7 +421,7 @@ export class ClientWire implements FrameReceiver {
       case Setting.initialWindowSize:
         return this.#changeInitialWindow(value);
       case Setting.maxFrameSize:
-        // Larger frames than the default are not sent.
+        // The gateway sends no frames larger than the default.
         if (value < FRAME_BYTES_MAX || value > 2 ** 24 - 1) this.onFrameError(ErrorCode.protocol);
         return;
       default:

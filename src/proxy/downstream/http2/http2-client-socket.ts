@@ -31,7 +31,7 @@ export interface StreamHost {
   readonly guard: Http2Guard;
   /** See `ClientSocket.retain`. */
   retain(bytes: Buffer): (() => void) | undefined;
-  /** The engine has written the whole response: `afterResponse` is to be called when it has ended the exchange. */
+  /** The engine has written the whole response: `afterResponse` must be called once it has ended the exchange. */
   settle(stream: Http2ClientSocket): void;
   /** The stream has ended well. @returns whether it may be used again */
   release(stream: Http2ClientSocket): boolean;
@@ -58,7 +58,7 @@ export class Http2ClientSocket implements ClientSocket, WireStream {
   #heldBytes = 0;
   /** Lines of trailers. */
   #requestTrailers = '';
-  /** `#deliver` will be called. */
+  /** A call of `#deliver` is scheduled. */
   #isResuming = false;
 
   // The response's way out.
@@ -134,7 +134,7 @@ export class Http2ClientSocket implements ClientSocket, WireStream {
     return this.writeBytes(held.copy, held.release);
   }
 
-  /** All that a tick brings goes out together. */
+  /** All writes of a tick go out together. */
   cork(): void {}
 
   uncork(): void {}
@@ -156,7 +156,7 @@ export class Http2ClientSocket implements ClientSocket, WireStream {
     this.#paused = false;
     if (this.#heldBytes === 0 || this.#isResuming) return;
     this.#isResuming = true;
-    // Not from within this call: the caller may first have to use bytes that it has.
+    // In a later step, because the caller may first have to use bytes that it has.
     process.nextTick(() => this.#deliver());
   }
 
@@ -415,7 +415,7 @@ export class Http2ClientSocket implements ClientSocket, WireStream {
     this.#leave();
   }
 
-  /** Called in a later step than the one that has written the response: the engine has ended the exchange. */
+  /** Called in a later step than the one that wrote the response, when the engine has ended the exchange. */
   afterResponse(): void {
     if (this.#isOver || this.#isLeaving || this.#request?.framing === 'tunnel') return;
     if (!this.#isOpen && this.#host.release(this)) return;

@@ -41,18 +41,18 @@ export class Http2Connection
   readonly #client: Client;
   readonly #onClosed: (connection: Http2Connection) => void;
   readonly #connections = new Map<Http2ClientSocket, Connection>();
-  /** With a request. */
+  /** Streams with a request. */
   readonly #busy = new Set<Http2ClientSocket>();
-  /** Without one; the last one is used first. */
+  /** Streams without a request; the last one is used first. */
   readonly #idle: Http2ClientSocket[] = [];
-  /** Whose responses are complete. */
+  /** Streams whose responses are complete. */
   #settling: Http2ClientSocket[] = [];
   readonly #settle = (): void => this.#afterResponses();
   /** When the idle connection ends; Infinity during a request. */
   #idleDeadlineMs: number;
   #idleSinceMs: number;
   #headWait: HeadWait | undefined;
-  /** Frames that had come before the awaited head. */
+  /** Number of frames before the awaited head. */
   #framesBefore = 0;
   #bytesRead = 0;
   /** When frames without an effect were counted last. */
@@ -254,7 +254,7 @@ export class Http2Connection
     return true;
   }
 
-  /** The stream has no request any more. */
+  /** The stream no longer has a request. */
   #leave(stream: Http2ClientSocket): void {
     if (!this.#busy.delete(stream) || this.#busy.size > 0) return;
     this.#touch();

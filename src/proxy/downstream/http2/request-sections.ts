@@ -1,7 +1,7 @@
 /**
  * Reads the header sections of one client's requests. Clients send the same section again and again, most of it as
- * references to the table of the decoder: while the table stays as it is, the same bytes are the same request, which is
- * neither decoded nor checked and written a second time. Owns the decoder and the requests that were seen.
+ * references to the table of the decoder. While that table does not change, the same bytes are the same request, so the
+ * section is not decoded, checked and written a second time. Owns the decoder and the requests that were seen.
  */
 import { HpackDecoder } from '../../../http/http2/hpack/decoder.ts';
 import { latin1Text } from '../../../http/latin1.ts';
@@ -9,7 +9,7 @@ import type { ProxyOptions } from '../../options.ts';
 import { http1Request, http1Trailers, type Http2Malformed, type Http2Request } from './http2-request.ts';
 import { newWebsocketKey } from './websocket-key.ts';
 
-/** Requests that are kept for each connection, and the size of each as it came and as text. */
+/** Requests kept for each connection, and the largest size of each, encoded and as text. */
 const KEPT_MAX = 8;
 const KEPT_BLOCK_BYTES_MAX = 512;
 const KEPT_HEAD_BYTES_MAX = 2_048;
@@ -22,7 +22,7 @@ export interface ReadRequest extends Http2Request {
   readonly head: Buffer;
 }
 
-/** `too_long`: beyond the limits, and not kept. */
+/** `too_long`: the section exceeds the limits, and is not kept. */
 export type Section<T> = T | Http2Malformed | 'too_long';
 
 export type SectionOptions = Pick<ProxyOptions, 'maxHeadBytes' | 'maxHeaders' | 'http2Websockets'>;

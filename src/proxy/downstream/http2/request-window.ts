@@ -1,16 +1,16 @@
 /**
- * What one client of HTTP/2 may send of its requests (RFC 9113 section 6.9.1), over all streams of its connection. What
- * arrives is given back at once, so that streams that wait for their backends do not block others, until those streams
- * hold too much: then the window stays closed until a backend reads. What is too much depends on what all clients of
+ * Limits the request bytes of one HTTP/2 client (RFC 9113 section 6.9.1) over all streams of its connection. Received
+ * bytes are returned to the window at once, so that streams that wait for their backends do not block others. When
+ * those streams hold too much, the window stays closed until a backend reads. The limit depends on what all clients of
  * this worker hold together. Owns the window, and both counts.
  */
 import { WINDOW_BYTES } from '../../../http/http2/frames.ts';
 
 /** SETTINGS_INITIAL_WINDOW_SIZE: bytes of a request that a stream holds when its backend does not read. */
 export const STREAM_WINDOW_BYTES = 256 * 1024;
-/** Of the whole connection, once half of its first window is used. */
+/** The window of the whole connection, once half of its first window is used. */
 const CONNECTION_WINDOW_BYTES = 1024 * 1024;
-/** What all streams of a connection hold before its window stays closed. */
+/** Bytes that all streams of a connection may hold before its window stays closed. */
 const HELD_BYTES_MAX = 4 * 1024 * 1024;
 /** What all connections of this worker hold before they get the least window, and each may hold but one stream's. */
 export const ALL_HELD_BYTES_MAX = 32 * 1024 * 1024;
@@ -18,7 +18,7 @@ export const ALL_HELD_BYTES_MAX = 32 * 1024 * 1024;
 let heldByAll = 0;
 
 export class RequestWindow {
-  /** What the client may send. */
+  /** Bytes that the client may send. */
   #bytes = isScarce() ? WINDOW_BYTES : STREAM_WINDOW_BYTES;
   /** The last one that was announced; half of it is enough. */
   #whole = this.#bytes;
@@ -32,19 +32,19 @@ export class RequestWindow {
     return this.#bytes >= 0;
   }
 
-  /** So many bytes wait in their stream. */
+  /** This many bytes wait in their stream. */
   hold(bytes: number): void {
     this.#held += bytes;
     heldByAll += bytes;
   }
 
-  /** They wait no longer. */
+  /** These bytes no longer wait. */
   unhold(bytes: number): void {
     this.#held -= bytes;
     heldByAll -= bytes;
   }
 
-  /** @returns what is to be announced; 0 if nothing */
+  /** @returns by how much to enlarge the window; 0: not at all */
   open(): number {
     const isSparing = isScarce();
     const bytesMax = isSparing ? WINDOW_BYTES : CONNECTION_WINDOW_BYTES;

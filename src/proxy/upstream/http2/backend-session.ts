@@ -23,11 +23,11 @@ import { errorName } from './stream-failure.ts';
 
 /** Interval of all checks of an open session. */
 const CHECK_MS = 1_000;
-/** An idle session that was quiet for this long is asked whether it is still there. */
+/** An idle session that was quiet for this long gets a PING. */
 export const PING_IDLE_MS = 20_000;
-/** Then requests that wait for the reply go elsewhere, and no more come. */
+/** Without a reply after this time, waiting requests go elsewhere, and no more come. */
 export const PING_PATIENCE_MS = 1_000;
-/** Then the session is closed. */
+/** Without a reply after this time, the session is closed. */
 export const PING_TIMEOUT_MS = 10_000;
 /** How long GOAWAY, or what the backend sends after a failed write, may take at the end. */
 const LINGER_MS = 1_000;
@@ -38,11 +38,11 @@ export interface SessionOptions {
   readonly idleTimeoutMs: number;
   /** Streams at once, if the backend allows as many. */
   readonly streamsMax: number;
-  /** It has one stream, and ends with it. */
+  /** The session has one stream, and ends with it. */
   readonly isSingle: boolean;
-  /** It takes no more streams. Called once. */
+  /** The session takes no more streams. Called once. */
   onRetired(session: BackendSession): void;
-  /** It is closed. Called once, last. */
+  /** The session is closed. Called once, last. */
   onClosed(session: BackendSession): void;
   /** The backend has chosen HTTP/1.1, where that is allowed. */
   onHttp1(session: BackendSession): void;
@@ -55,7 +55,7 @@ export class BackendSession implements StreamHost, LinkOwner, WireOwner, Expirin
   readonly wire: SessionWire;
   readonly guard: Http2Guard;
   deadlineMs = Infinity;
-  /** Whether another client certificate has taken the place of the one that it was opened with, or none. */
+  /** Whether the client certificate that it was opened with has been replaced or removed. */
   readonly isOutdated: () => boolean;
   readonly #options: SessionOptions;
   readonly #link: SessionLink;
@@ -68,9 +68,9 @@ export class BackendSession implements StreamHost, LinkOwner, WireOwner, Expirin
   readonly #streams = new Set<BackendStream>();
   /** Streams that wait for the session, or for the reply to a PING. */
   readonly #waiting = new Set<BackendStream>();
-  /** Streams that wait since the backend takes no more of them now. */
+  /** Streams that wait because the backend takes no more of them now. */
   readonly #surplus = new Set<BackendStream>();
-  /** Monotonic; when the backend has sent something that was passed on. */
+  /** Monotonic time at which the backend last sent something that was passed on. */
   #heardAtMs: number;
   #idleSinceMs: number;
   #pingAtMs = Infinity;
@@ -119,7 +119,7 @@ export class BackendSession implements StreamHost, LinkOwner, WireOwner, Expirin
     return !this.#isFull && this.#streams.size < this.capacity;
   }
 
-  /** Its backend may have another address by now. */
+  /** The name of its backend may have another address by now. */
   get isOld(): boolean {
     return this.#renewAtMs <= this.#options.deadlines.nowMs;
   }

@@ -25,9 +25,9 @@ export interface SessionsOptions extends ConnectionMeans {
 export class BackendSessions {
   readonly #deadlines: Deadlines;
   readonly #options: SessionsOptions;
-  /** Those that take streams. */
+  /** Sessions that take streams. */
   readonly #byKey = new Map<string, BackendSession[]>();
-  /** Also those that drain. */
+  /** All sessions, also those that drain. */
   readonly #all = new Set<BackendSession>();
   /** Until when a backend counts as one of HTTP/1.1, by pool key. */
   readonly #http1 = new Map<string, number>();

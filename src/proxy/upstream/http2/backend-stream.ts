@@ -33,11 +33,11 @@ export interface StreamHost {
   readonly bytesRead: number;
   /** The backend has sent something. */
   heard(): void;
-  /** A stream has got nothing for as long as its exchange would wait: the backend may be gone. */
+  /** A stream has received nothing for as long as its exchange would wait: the backend may be gone. */
   suspect(): void;
   /** See `Upstream.retain`. */
   retain(bytes: Buffer): (() => void) | undefined;
-  /** The stream needs its place no longer. @param code with which it has ended; undefined: it was not opened */
+  /** The stream no longer needs its place. @param code with which it ended; undefined: it was not opened */
   leave(stream: BackendStream, code: number | undefined): void;
 }
 

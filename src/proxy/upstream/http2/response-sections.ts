@@ -19,7 +19,7 @@ import { RESPONSE_HEAD_BYTES_MAX, RESPONSE_HEADERS_MAX } from '../../options.ts'
 import type { UpstreamFailure } from '../upstream-failure.ts';
 import { malformed } from './stream-failure.ts';
 
-/** What is announced as SETTINGS_MAX_HEADER_LIST_SIZE. */
+/** The announced SETTINGS_MAX_HEADER_LIST_SIZE. */
 export const LIST_BYTES_MAX = 2 * RESPONSE_HEAD_BYTES_MAX;
 /** A line is added for what HTTP/2 does not state. */
 const RESPONSE_LIMITS = { maxHeaders: RESPONSE_HEADERS_MAX + 1 };

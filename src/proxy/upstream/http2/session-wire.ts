@@ -1,8 +1,8 @@
 /**
  * The frames of an HTTP/2 connection to a backend, as its client (RFC 9113): streams by their numbers, settings of both
- * sides, and flow control. Of what the backend breaks, some ends a stream and some the connection (section 5.4), as the
- * RFC says. The window of the connection is given back at once, and that of a stream as its response is passed on, so
- * that a client that does not read holds its own window and does not block the streams of others.
+ * sides, and flow control. Errors of the backend end a stream or the connection (section 5.4). The connection's window
+ * is returned at once, and a stream's when its response is passed on: so a client that does not read blocks only its
+ * own stream.
  *
  * Owns the open streams, the windows, the settings of the backend, and which streams wait to send their bodies.
  */
@@ -32,23 +32,23 @@ import type { BodyBuffer } from '../../io/body-buffer-pool.ts';
 import { LIST_BYTES_MAX, ResponseSections, type Section } from './response-sections.ts';
 import type { SessionLink } from './session-link.ts';
 
-/** Of the whole connection, which is given back at once. */
+/** The window of the whole connection, which is returned at once. */
 const SESSION_WINDOW_BYTES = 4 * 1024 * 1024;
 /** SETTINGS_INITIAL_WINDOW_SIZE: bytes of a response that a stream holds when its client does not read. */
 export const STREAM_WINDOW_BYTES = 128 * 1024;
-/** Of our own PING. */
+/** The payload of our own PING. */
 const PING_TEXT = 'headgate';
-/** What one stream sends before the others that wait have had their turn. */
+/** Bytes that one stream sends before the other waiting streams have their turn. */
 export const TURN_BYTES = 64 * 1024;
 
 /** A stream; the numbers are written here. */
 export interface WireStream {
   id: number;
-  /** What may be sent. */
+  /** Bytes that the gateway may send. */
   window: number;
-  /** What the backend may send. */
+  /** Bytes that the backend may send. */
   ownWindow: number;
-  /** What it may send in addition, and was not told yet. */
+  /** Bytes that the backend may send in addition, and was not told of yet. */
   owed: number;
   /** END_STREAM has arrived. */
   readonly isEndSeen: boolean;
@@ -60,23 +60,23 @@ export interface WireStream {
   onData(bytes: Buffer, from: number, to: number): void;
   /** END_STREAM. */
   onEnd(): void;
-  /** The backend has ended it; it is closed by that. */
+  /** The backend has ended the stream, which closes it. */
   onReset(code: number): void;
   /** The backend broke the protocol in this stream alone: ends it. */
   breakOff(code: number): void;
-  /** It may send again. @returns whether more waits */
+  /** The stream may send again. @returns whether more waits */
   onRoom(): boolean;
   /** All that a read of the connection has brought was passed on. */
   onTurnEnd(): void;
 }
 
-/** Told of what concerns the whole connection. */
+/** Receives what concerns the whole connection. */
 export interface WireOwner {
   /** PING or SETTINGS have arrived. */
   onControl(): void;
   onSettings(): void;
   onPong(): void;
-  /** It takes no more streams. */
+  /** The backend takes no more streams. */
   retire(): void;
   /** Because of an error; streams above the last one have ended already. */
   onGoaway(code: number): void;
@@ -94,20 +94,20 @@ export class SessionWire implements FrameReceiver {
   readonly #streams = new Map<number, WireStream>();
   #lastId = -1;
   #initialWindow = WINDOW_BYTES;
-  /** What may be sent. */
+  /** Bytes that the gateway may send. */
   #window = WINDOW_BYTES;
-  /** What the backend may send. */
+  /** Bytes that the backend may send. */
   #ownWindow = SESSION_WINDOW_BYTES;
   /** The table of the encoder has to be named empty in the next section. */
   #namesTable = true;
   #hasSettings = false;
-  /** Whose DATA frame is being read; undefined: its content is dropped. */
+  /** The stream whose DATA frame is being read; undefined: its content is dropped. */
   #target: WireStream | undefined;
   /** Streams with bodies that wait, in the order of their turns. */
   readonly #waiting = new Set<WireStream>();
-  /** `pump` will be called. */
+  /** A call of `pump` is scheduled. */
   #isPumping = false;
-  /** Streams that this read has brought something. */
+  /** Streams that received something in this read. */
   #touched: WireStream[] = [];
 
   constructor(link: SessionLink, owner: WireOwner) {
@@ -125,7 +125,7 @@ export class SessionWire implements FrameReceiver {
     return false;
   }
 
-  /** There are no more numbers for streams. */
+  /** All numbers of streams are used. */
   get isUsedUp(): boolean {
     return this.#lastId + 2 > STREAM_ID_MAX;
   }
@@ -263,7 +263,7 @@ export class SessionWire implements FrameReceiver {
     this.#link.writeText(goawayFrame(code));
   }
 
-  /** So many bytes of a response were passed on. */
+  /** This many bytes of a response were passed on. */
   passedOn(stream: WireStream, bytes: number): void {
     stream.owed += bytes;
     if (stream.owed < STREAM_WINDOW_BYTES / 2 || stream.isEndSeen || !this.#streams.has(stream.id)) return;
@@ -313,7 +313,7 @@ export class SessionWire implements FrameReceiver {
 
   onHeaders(id: number, bytes: Buffer, from: number, to: number, endStream: boolean): void {
     if (!this.#mayHaveFrames(id)) return;
-    // Also for a stream that is over: later sections build on the table.
+    // Decoded for a closed stream, too: later sections build on the table.
     const section = this.sections.read(bytes, from, to);
     if (section === undefined) return this.onFrameError(ErrorCode.compression);
     this.#streams.get(id)?.onSection(section, to - from, endStream);
@@ -339,7 +339,7 @@ export class SessionWire implements FrameReceiver {
       case Setting.initialWindowSize:
         return this.#changeInitialWindow(value);
       case Setting.maxFrameSize:
-        // Larger frames than the default are not sent.
+        // The gateway sends no frames larger than the default.
         if (value < FRAME_BYTES_MAX || value > 2 ** 24 - 1) this.onFrameError(ErrorCode.protocol);
         return;
       default:
@@ -377,7 +377,7 @@ export class SessionWire implements FrameReceiver {
     else if (text === PING_TEXT) this.#owner.onPong();
   }
 
-  /** Section 6.8: streams above the last one were not and will not be looked at. */
+  /** Section 6.8: streams above the last one were not processed and will not be. */
   onGoaway(last: number, code: number): void {
     if (!this.#mayHaveFrames(0)) return;
     this.#owner.retire();

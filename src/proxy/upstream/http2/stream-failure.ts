@@ -19,7 +19,7 @@ const ERROR_NAMES = [
   'HTTP_1_1_REQUIRED',
 ] as const;
 
-/** With which a stream ends whose message is malformed, or beyond all limits. */
+/** Codes of a stream whose message is malformed, or exceeds all limits. */
 const MALFORMED: ReadonlySet<string> = new Set([
   'PROTOCOL_ERROR',
   'FLOW_CONTROL_ERROR',
