@@ -1,9 +1,9 @@
 /**
- * `headgate start`: runs the gateway until SIGTERM or SIGINT, then lets it drain and exits 0. A second signal
- * changes nothing: npm passes a signal on that the process group has had already. Only a person's third Ctrl-C,
- * patience at its end, cuts the drain short. SIGUSR2 asks for a takeover, SIGHUP for
- * certificates to be read again. A signal that comes while the gateway is starting ends it as soon as
- * it has started. SIGHUP during the start of a gateway that has files to read is taken: they are read again then.
+ * `headgate start`: runs the gateway until SIGTERM or SIGINT, then drains it and exits 0. A second signal changes
+ * nothing, because npm forwards a signal that the process group has already received. Only the third Ctrl-C of a person
+ * who loses patience cuts the drain short. SIGUSR2 starts a takeover; SIGHUP makes the gateway read certificates again.
+ * A signal during the start ends the gateway as soon as it has started. SIGHUP during the start of a gateway with files
+ * to read is remembered: it reads them again after the start.
  */
 import { EXIT_CODES } from './exit-codes.ts';
 import { NO_SERVICE_MANAGER, type ServiceManager } from './service-manager.ts';

@@ -1,8 +1,8 @@
 /**
  * The counts of one worker per route and per revision: arrays that are updated in place, one look-up away from the
  * request. Owned by the worker's thread. Label values are names from the configuration or the program, never client
- * data; methods are from a fixed set. Statuses are chosen by backends, and by clients of a backend that answers as it
- * is asked: each route has a bounded number of them, and so have all together.
+ * data; methods are from a fixed set. Backends choose statuses, and so do clients if the backend answers as they ask:
+ * the number of statuses of each route, and of all together, is bounded.
  */
 import type { RouteLabels } from './access-log.ts';
 import {

@@ -1,7 +1,7 @@
 /**
- * The dependencies of policies that are run to be explained: the stores are asked and never changed, nothing is
- * reported, and what the limiters were asked and answered is noted. Verified tokens and key sets are shared with
- * the real policies, since using them changes no decision.
+ * The dependencies of policies that run only to be explained: they read the stores and never change them, report
+ * nothing, and note what the limiters were asked and what they answered. Verified tokens and key sets are shared with
+ * the real policies, because using them changes no decision.
  */
 import { REFUSED, type ConcurrencyCap, type ConcurrencyStore } from '../limits/concurrency.ts';
 import type { LimitDecision, LimitRule, LimitStore } from '../limits/store.ts';

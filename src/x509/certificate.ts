@@ -61,7 +61,7 @@ const EXTENSION = Object.freeze({
   authorityKeyId: '551d23',
   purposes: '551d25',
 });
-/** Which extensions may be critical: those that are obeyed, and policies, of which none is required. */
+/** Extensions that may be critical: those that are obeyed, and policies, although no policy is required. */
 const READ: ReadonlySet<string> = new Set([
   EXTENSION.keyUsage,
   EXTENSION.alternativeNames,

@@ -1,6 +1,6 @@
 /**
- * What the imports from other gateways have in common: the document is read strictly, translated, planned or applied or
- * written as a file, and everything that was found is told.
+ * What the imports from other gateways have in common: they read the document strictly, translate it, plan or apply it
+ * or write it to a file, and report everything that was found.
  */
 import { closeSync, fchmodSync, fstatSync, openSync, writeFileSync } from 'node:fs';
 import { readBoundedFile } from '../../declaration/bounded-file.ts';

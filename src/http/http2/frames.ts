@@ -120,7 +120,7 @@ export function resetFrame(stream: number, code: number): string {
   return frameHead(4, FrameType.reset, 0, stream) + number32(code);
 }
 
-/** @param lastStream of the peer that was looked at; a client has taken none of the server's */
+/** @param lastStream the last stream of the peer that was processed; a client processes no streams of a server */
 export function goawayFrame(code: number, lastStream = 0): string {
   return frameHead(8, FrameType.goaway, 0, 0) + number32(lastStream) + number32(code);
 }

@@ -1,10 +1,10 @@
 /**
- * Slows down the guessing of admin tokens: each client address has so many wrong ones a minute, and beyond that a
- * token is not even looked at, since an answer to a right one would be what a guesser is after. A token that was right
- * from this address before is let through all the same, so that what others do behind the same address locks no
- * one out who works there. IPv6 clients count by their /64, which one client has as a whole.
+ * Slows down the guessing of admin tokens. Each client address may send a limited number of wrong tokens a minute;
+ * beyond it, tokens are not checked at all, because the answer to a right one is what a guesser is after. A token that
+ * was right from this address before is always let through, so other clients behind the same address cannot lock its
+ * user out. IPv6 clients count by their /64, because one client has all of it.
  *
- * Owns a bounded number of addresses and of such tokens (hashes); what is used longest ago is forgotten first.
+ * Owns a bounded number of addresses and of such tokens (hashes); those used longest ago are forgotten first.
  */
 import { isIP } from 'node:net';
 import { addressGroups } from '../../http/address.ts';

@@ -1,6 +1,6 @@
 /**
- * How many calls of an operation with large bodies the gateway takes at once: a place is taken before the body is read,
- * and given back when the call has been answered and its work has ended. Calls beyond that are told to come back.
+ * Limits the calls of an operation with large bodies that run at once. A call takes a place before its body is read,
+ * and returns it when it has been answered and its work has ended. Further calls are told to try again later.
  */
 import { fail, type Failure } from './failure.ts';
 

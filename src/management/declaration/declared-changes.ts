@@ -34,7 +34,7 @@ export interface RecordPlace {
   readonly revisionId?: string;
 }
 
-/** Above so many changed endpoints of one version it is compiled as a whole, which is less work then. */
+/** With more changed endpoints of one version, the version is compiled as a whole, which is less work then. */
 const SINGLE_ENDPOINTS_MAX = 50;
 
 export class DeclaredChanges {

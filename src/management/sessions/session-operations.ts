@@ -26,7 +26,7 @@ export interface SignInAccess {
   readonly checkToken: CheckToken;
   readonly cookie: CookieStyle;
   readonly oidc: OidcSettings | undefined;
-  /** Sign-ins that come to nothing, of one address; 0: any number. */
+  /** Failed sign-ins that one address may have per minute; 0: unlimited. */
   readonly failuresPerMinute: number;
   readonly refused: OidcRoutesDependencies['refused'];
 }

@@ -110,7 +110,7 @@ export class Sessions {
   }
 
   /**
-   * The session of a cookie; a failure when there is none in force, or too many of none came from the address.
+   * Finds the session of a cookie. Fails when no session is in force, or the address has sent too many unknown cookies.
    * @param address of the client in canonical form
    * @param isUse false: a check of the gateway's own, which does not keep the session from going idle
    * @throws StorageUnavailable when the database is away and the session is not known here

@@ -1,7 +1,7 @@
 /** What several writes of one transaction have touched, as one change set. Pure. */
 import type { ChangeSet, TouchedEndpoint } from '../../model/config.ts';
 
-/** Above so many changed endpoints of one version it is compiled as a whole, which is less work then. */
+/** With more changed endpoints of one version, the version is compiled as a whole, which is less work then. */
 const SINGLE_ENDPOINTS_MAX = 50;
 
 export function touchedTogether(sets: readonly ChangeSet[]): ChangeSet {

@@ -4,7 +4,7 @@
  */
 import { addValue, type StepCounts } from './stats-columns.ts';
 
-/** The most bytes that a step with so many columns takes. */
+/** The most bytes that a step with this many columns takes. */
 export function cellBytesMax(columns: number): number {
   return columns * (2 + 8);
 }

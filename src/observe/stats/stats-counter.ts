@@ -3,8 +3,9 @@
  * happened since the last report. Once a second the counts are sent and the arrays are used again, so a request neither
  * allocates nor waits.
  *
- * Bounded: in one second, so many routes, versions, apps and keys have counts of their own. Further routes count for
- * their version alone, further versions for their app, and further apps for the gateway, so no total is ever wrong.
+ * Bounded: in one second, a limited number of routes, versions, apps and keys have counts of their own. Further routes
+ * count for their version alone, further versions for their app, and further apps for the gateway, so no total is ever
+ * wrong.
  */
 import { bucketOf } from './stats-buckets.ts';
 import {

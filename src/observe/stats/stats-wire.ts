@@ -15,7 +15,7 @@ const inflate = promisify(inflateRaw);
 
 /** Of an answer before it is compressed. */
 const TEXT_BYTES_MAX = 32 * 1_048_576;
-/** A question for the latest steps has so many. */
+/** Number of steps in a question for the latest steps. */
 const LATEST_STEPS = 66;
 /** Two more than are shown, for clocks that differ a little. */
 const MORE_STEPS = 2;
@@ -144,7 +144,7 @@ function sparse(step: StepCounts): number[] {
   return values;
 }
 
-/** Throws for a column that there is not. */
+/** Throws for an unknown column. */
 function dense(values: readonly number[], columns: StatsColumns): StepCounts {
   const step = columns.empty();
   for (let at = 0; at < values.length; at += 2) {

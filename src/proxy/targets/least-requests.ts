@@ -6,7 +6,7 @@
 import { FastRandom } from '../../lib/fast-random.ts';
 import type { TargetChoice, TargetView } from './target-view.ts';
 
-/** Draws that hit a target out of service before all are looked at. */
+/** Draws that may hit a target out of service before all targets are looked at. */
 const DRAWS_MAX = 8;
 
 export class LeastRequests {

@@ -1,4 +1,4 @@
-/** What the ways of choosing see of the targets, and what they say of their choice. Targets are named by index. */
+/** What the choosers see of the targets, and what they report of their choice. Targets are named by index. */
 import type { CompiledBackend, CompiledTargets } from '../../config/types.ts';
 
 export interface TargetView {
@@ -25,7 +25,7 @@ type ChoiceReason = (typeof CHOICE_REASONS)[number];
 export interface TargetChoice {
   readonly index: number;
   readonly why: ChoiceReason;
-  /** Requests under way there before this one; with `turn`, 0. */
+  /** Requests under way at the target before this one; with `turn`, 0. */
   readonly load: number;
   /** The target that it was compared with, or that the key belongs to; -1 for none. */
   readonly other: number;
@@ -34,9 +34,12 @@ export interface TargetChoice {
 
 /** What the zone of the gateway did to a choice. */
 export interface ZoneChoice {
-  /** Of the gateway. */
+  /** The zone of the gateway. */
   readonly zone: string;
-  /** `own`: only its targets were looked at. `too_few` of them are in service, or `none_left` was well: all were. */
+  /**
+   * `own`: only targets of the zone were candidates. Otherwise all were, because `too_few` are in service or
+   * `none_left`.
+   */
   readonly why: 'own' | 'too_few' | 'none_left';
 }
 

@@ -1,10 +1,10 @@
 /**
- * Which answers of a collector are worth another attempt, and when (OTLP 1.x, "OTLP/HTTP Response"); what is told of
- * errors. Pure.
+ * Decides which answers of a collector are worth another attempt, and when (OTLP 1.x, "OTLP/HTTP Response"), and what
+ * is reported of errors. Pure.
  */
 import { connectionText } from '../../lib/error-message.ts';
 
-/** Busy or away for a moment: 429, and those of proxies before it. */
+/** Statuses of a collector that is busy or away for a moment: 429, and those of proxies in front of it. */
 const RETRYABLE_STATUSES: ReadonlySet<number> = new Set([429, 502, 503, 504]);
 const RETRYABLE_CODES: ReadonlySet<string> = new Set([
   'ECONNRESET',

@@ -1,13 +1,13 @@
 /**
- * One request to a collector: OTLP over HTTP (OTLP 1.x, "OTLP/HTTP"), its body in steps with pauses in between, so that
- * the thread never has a processor for long that a worker wants. Owns the request until it is over.
+ * One request to a collector by OTLP over HTTP (OTLP 1.x, "OTLP/HTTP"). Its body is sent in steps with pauses in
+ * between, so that the thread never keeps a processor for long that a worker wants. Owns the request until it is over.
  */
 import type { ClientRequest, IncomingMessage, RequestOptions } from 'node:http';
 import type { Writable } from 'node:stream';
 import { createGzip, type Gzip } from 'node:zlib';
 import type { ExportBody, SendPace } from './export-body.ts';
 
-/** An answer that is larger is none. */
+/** A larger answer ends the attempt. */
 const ANSWER_BYTES_MAX = 4_194_304;
 /** Compressing takes some eight times as long as sending. */
 const GZIP_SHARE = 8;
@@ -91,7 +91,7 @@ export class ExportAttempt {
       return;
     }
     target.write(part, (error) => {
-      // Otherwise it is told by the event.
+      // Otherwise the error event reports it.
       if (!this.#isOver && !(error instanceof Error)) this.#sendAfter(pauseMs, end);
     });
   }
@@ -108,7 +108,7 @@ export class ExportAttempt {
       else chunks.push(chunk);
     });
     response.on('end', () => this.#end({ status, answer: Buffer.concat(chunks), retryAfter }));
-    // The head says it all.
+    // Without the body, the status decides.
     response.on('error', () => this.#end({ status, answer: new Uint8Array(), retryAfter }));
   }
 
@@ -117,7 +117,7 @@ export class ExportAttempt {
     this.#isOver = true;
     clearTimeout(this.#timer as NodeJS.Timeout);
     clearImmediate(this.#timer as NodeJS.Immediate);
-    // A connection on which something is under way cannot be used again.
+    // A connection with a request under way cannot be used again.
     if ('error' in outcome || !this.#request.writableFinished) this.#request.destroy();
     this.#gzip?.destroy();
     this.#done.resolve(outcome);

@@ -43,7 +43,7 @@ type Fields = Readonly<Record<string, unknown>>;
 
 /**
  * Writes a line as a field of ScopeLogs.
- * @param line a JSON object with `time`, `level` and `msg`; what is none becomes the body of a record
+ * @param line a JSON object with `time`, `level` and `msg`; any other text becomes the body of a record
  * @param nowMs Unix milliseconds, for a line without its time
  */
 export function writeLogRecord(writer: ProtobufWriter, line: string, nowMs: number): void {

@@ -94,8 +94,8 @@ export class BatchWriter {
   }
 
   /**
-   * Where so many bytes fit; -1: nowhere. The offsets may not become equal by writing, which would mean that there is
-   * nothing.
+   * The offset at which this many bytes fit; -1: nowhere. Writing must not make the offsets equal, which would mean
+   * that the ring is empty.
    */
   #placeFor(needed: number): number {
     const { control, bytes } = this.#ring;

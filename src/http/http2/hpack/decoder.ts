@@ -79,7 +79,7 @@ export class HpackDecoder {
     return true;
   }
 
-  /** Section 5.1; -1 if there is none, or too large a one. @param mask the bits of the first byte */
+  /** Section 5.1; -1 if there is no number, or it is too large. @param mask the bits of the first byte */
   #number(mask: number): number {
     const block = this.#block;
     let value = (block[this.#at++] as number) & mask;

@@ -28,7 +28,7 @@ export interface OidcRoutesDependencies {
   readonly sessions: Sessions;
   readonly cookie: CookieStyle;
   readonly clock: Clock;
-  /** Sign-ins that come to nothing, of one address; 0: any number. */
+  /** Failed sign-ins that one address may have per minute; 0: unlimited. */
   readonly failuresPerMinute: number;
   readonly addressOf: (request: FastifyRequest) => string;
   /** Puts refused sign-ins into the log and the audit log. */

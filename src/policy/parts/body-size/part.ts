@@ -1,8 +1,8 @@
 /**
- * The policy part `max_body_bytes`: the longest request body, else that of the settings. The length that the head
- * announces is asked before the caps and limits, so that a body that can never pass takes nothing of them. What a
- * chunked body comes to is measured while it is passed on (proxy/downstream/request-body.ts), and a limit in shadow
- * mode when the exchange has ended (proxy/body-shadow.ts).
+ * The policy part `max_body_bytes`: the longest request body; without it, the setting applies. The announced length is
+ * checked before the caps and limits, so that a body that can never pass uses up none of them. The length of a chunked
+ * body is measured while it is passed on (proxy/downstream/request-body.ts). A limit in shadow mode is compared when
+ * the exchange has ended (proxy/body-shadow.ts).
  */
 import { Type } from 'typebox';
 import type { ReasonKind } from '../../../model/reason.ts';

@@ -11,7 +11,7 @@ export interface ResponseBlock {
   readonly status: number;
   /** Encoded fields. */
   readonly block: string;
-  /** -1 if there is none. */
+  /** -1 if the head has no length. */
   readonly contentLength: number;
 }
 
@@ -25,8 +25,8 @@ const STATUS_AT = STATUS_LINE_START.length;
 const names = new Map<string, string>();
 
 /**
- * The head in `text[from, to)`, from its status line to the CRLF of its last line; undefined for what is none, which is
- * a defect of the gateway.
+ * The head in `text[from, to)`, from its status line to the CRLF of its last line; undefined for a text that is no
+ * head, which is a defect of the gateway.
  */
 export function responseBlock(text: string, from: number, to: number): ResponseBlock | undefined {
   const head = from === 0 && to === text.length ? text : text.slice(from, to);
@@ -38,7 +38,7 @@ export function responseBlock(text: string, from: number, to: number): ResponseB
   return { status: Number(status), block: encodeStatus(status) + fields, contentLength: facts.contentLength };
 }
 
-/** Trailers: lines that each end in CRLF. undefined for what is none. */
+/** Trailers: lines that each end in CRLF. undefined for other text. */
 export function trailersBlock(lines: string): string | undefined {
   return encodeLines(lines, 0, { contentLength: -1, hasContent: true });
 }
@@ -84,7 +84,7 @@ function valueIn(text: string, start: number, end: number): string | undefined {
   return text.slice(from, to);
 }
 
-/** The name encoded, up to its value; undefined if it is none. */
+/** The name encoded, up to its value; undefined for text that is no name. */
 function learn(name: string): string | undefined {
   if (!isToken(name)) return undefined;
   const lowerName = name.toLowerCase();

@@ -1,8 +1,8 @@
 /**
- * Which clients are asked for a certificate in their handshake: those whose server name may reach a route with
- * `auth_type: mtls`. An app with hosts concerns its hosts, any other app every name, and a client without a server name
- * is asked for what any app asks for. Owns what it has found in the configuration, which it looks through when a change
- * of it is followed by a handshake or by a request that asks.
+ * Decides which clients are asked for a certificate in their handshake: those whose server name may reach a route with
+ * `auth_type: mtls`. An app with hosts concerns its hosts, and any other app every name; a client without a server name
+ * is asked for what any app requires. Owns its findings about the configuration, which it reads again at the first
+ * handshake or request after a change.
  */
 import type { PathTrie } from '../../../config/path-trie.ts';
 import { canonicalHost, isWildcardEntry, nameOfEntry } from '../../../http/fields/host-name.ts';

@@ -128,7 +128,7 @@ export class BackendSession implements StreamHost, LinkOwner, WireOwner, Expirin
     return this.#link.retain(bytes);
   }
 
-  /** Takes a stream. @returns whether it may be opened at once; otherwise it is told */
+  /** Takes a stream. @returns whether it may be opened at once; otherwise the stream is notified */
   attach(stream: BackendStream): boolean {
     this.#streams.add(stream);
     stream.seat(this);
@@ -177,7 +177,7 @@ export class BackendSession implements StreamHost, LinkOwner, WireOwner, Expirin
     if (this.#streams.size === 0) this.#end();
   }
 
-  /** Ends it and its streams at once; their users are told. */
+  /** Ends the session and its streams at once, and notifies their users. */
   abort(): void {
     this.#lose({ cause: 'reset', fault: 'closed' });
   }

@@ -39,7 +39,7 @@ const ADDED = {
 type Added = keyof typeof ADDED;
 
 export interface Section {
-  /** '' for one that has none: trailers. */
+  /** '' for a section without a status: trailers. */
   readonly status: string;
   /** The lines of its fields. */
   readonly lines: string;
