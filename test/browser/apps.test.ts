@@ -61,6 +61,15 @@ async function makeApp(slug: string, revisions: readonly string[] = ['r1']): Pro
   }
 }
 
+/** So that there are recent requests to try a change on. */
+async function callThrice(path: string): Promise<void> {
+  for (let call = 0; call < 3; call += 1) {
+    const response = await fetch(console.gateway.proxy + path);
+    await response.arrayBuffer();
+    expect(response.status).toBe(200);
+  }
+}
+
 it(
   'makes an app with version, revision and endpoint, which then serves',
   async () => {
@@ -183,7 +192,14 @@ describe('a version', () => {
     await confirm(page, 'Split the traffic of v1', 'Save');
     expect(await split()).toEqual({ r1: 40, r2: 60, r3: 25 });
 
+    await callThrice('/canary/v1/');
     await press(page, 'Roll back to r1');
+    const dialog = page.getByRole('dialog', { name: 'Send all traffic to r1' });
+    // Every revision has the same backend.
+    await dialog.getByText(/None of the last \d+ requests would be answered otherwise/).waitFor();
+    await dialog.getByText('The same change as curl, command or YAML').click();
+    await dialog.getByText('headgate traffic set canary v1 r1=100').waitFor();
+    await dialog.getByText(/r2:\s+is_current: false/).waitFor();
     await confirm(page, 'Send all traffic to r1', 'Roll back to r1');
     await traffic.getByText('All traffic goes to r1.').waitFor();
     expect(await split()).toEqual({ r1: 100 });
@@ -331,6 +347,7 @@ it('says what is not there, on a page with its title', async () => {
 
 it('deletes by name, with everything below', async () => {
   await makeApp('gone');
+  await callThrice('/gone/v1/');
   const { page, refused, expectNoProblems } = await console.open('/apps/gone', 'editor');
   await press(page, 'Delete');
   const dialog = page.getByRole('dialog', { name: 'Delete gone' });
@@ -340,6 +357,12 @@ it('deletes by name, with everything below', async () => {
     .first()
     .waitFor();
   expect(await button.isDisabled()).toBe(true);
+  await dialog.getByText(/Of the last \d+ requests, 3 would be answered otherwise/).waitFor();
+  await dialog.getByRole('row', { name: /3.*404 no_route.*anonymous.*\/gone\/v1/ }).waitFor();
+  await dialog.getByText('The same change as curl, command or YAML').click();
+  await dialog.getByText('headgate apps delete gone --cascade').waitFor();
+  await dialog.getByText(/take out what stands at this place.*--prune/).waitFor();
+  await screenshot(page, 'delete-app');
   await dialog.getByLabel('Type gone to confirm').fill('gone');
   await button.click();
   await heading(page, 'Apps').waitFor();

@@ -69,6 +69,10 @@ it('shows who changed what, compares two versions and goes back', async () => {
   await page.getByRole('button', { name: 'Roll back to this version' }).click();
   const dialog = page.getByRole('dialog', { name: `Roll back to version ${changed - 1}` });
   await dialog.getByText('default_policy.auth.auth_type').waitFor();
+  // Of the two requests, the one without a key was refused; both were recorded.
+  await dialog.getByRole('row', { name: /401 credentials_missing.*the backend.*anonymous/ }).waitFor();
+  await dialog.getByText('The same change as curl, command or YAML').click();
+  await dialog.getByText(`headgate config rollback ${changed - 1}`).waitFor();
   expect(await axe(page)).toEqual([]);
   await screenshot(page, 'history-rollback');
   await dialog.getByLabel('Why (for the history)').fill('opened again');

@@ -99,7 +99,6 @@ export const historyWords = {
     expires_at: 'keeps its earlier expiry',
   },
   message: 'Why (for the history)',
-  sameAsCurl: 'The same change with curl',
 
   bisectText:
     'Describe a request. The gateway asks the kept versions how each would answer it, and finds the version since which it is answered as now. No request is sent to a backend.',

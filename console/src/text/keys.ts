@@ -111,6 +111,8 @@ export const keysWords = {
   rotateTitle: (name: string): string => `Rotate ${name}`,
   rotateText:
     'The key gets a new value, which is shown once. Give it to the client while the old value still works.',
+  rotateUntried:
+    'The recent requests are not tried: whether their callers go on with the old value cannot be known.',
   rotateTwice: 'An old value from a rotation before this one stops at once.',
   overlap: 'The old value works',
   overlaps: {

@@ -65,6 +65,9 @@ export const saveWords = {
     `For ${NUMBER.format(requests)} it is unknown: their credential was not read when they came.`,
   trafficTooLate: (requests: number): string =>
     `There was no time for ${count(requests, 'older request', 'older requests')}.`,
+  trafficUndeclared:
+    'The recent requests are not tried: configuration files know a record by its name, so they cannot say this change.',
+  trafficNewKey: 'The recent requests are not tried: none of them has the new key.',
   trafficTrying: 'Trying the recent requests …',
   groupBefore: 'Answered',
   groupAfter: 'Would be answered',
@@ -83,6 +86,11 @@ export const saveWords = {
   yaml: 'YAML',
   copyOf: (what: string): string => `Copy: ${what}`,
   yamlHint: 'At this place of the configuration files:',
+  yamlKey:
+    'At this place of the configuration files, if they have the keys of the app; they then have all of them:',
+  yamlAbsent: 'In the configuration files, take out what stands at this place, with everything below it:',
+  yamlAbsentApp:
+    'In the configuration files, take out what stands at this place; files without an owner are then applied with --prune:',
   yamlBody: 'The body of the call:',
   conflict: 'Meanwhile this was changed by another write',
   conflictAbout:

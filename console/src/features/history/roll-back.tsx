@@ -7,14 +7,14 @@ import type { Rollback, RollbackEnvelope } from '../../api/schema.ts';
 import { historyWords } from '../../text/history.ts';
 import { words } from '../../text/words.ts';
 import { Button } from '../../ui/controls/button.tsx';
-import { CopyButton } from '../../ui/controls/copy-button.tsx';
 import { CheckField, TextField } from '../../ui/controls/field.tsx';
 import { ErrorNote, Loaded, Note } from '../../ui/display/notes.tsx';
 import { Dialog } from '../../ui/overlay/dialog.tsx';
 import { showToast } from '../../ui/overlay/toasts.tsx';
-import { curlOf } from '../save/same-change.ts';
+import { SameChange } from '../save/same-change-view.tsx';
 import { ChangeList, shownListed } from './change-list.tsx';
 import { Totals } from './difference.tsx';
+import { TrafficOfVersion } from './traffic-of-version.tsx';
 import styles from './history.module.css';
 
 const OPERATION = 'POST /config/versions/{config_version}/rollback';
@@ -47,7 +47,6 @@ export function RollBack({ version, onClose }: RollBackProps): ReactNode {
     ...(found !== undefined && { base_version: found.base_version }),
     ...(message.trim() !== '' && { message: message.trim() }),
   };
-  const curl = curlOf(OPERATION, { path, body });
   return (
     <Dialog
       isOpen
@@ -78,12 +77,9 @@ export function RollBack({ version, onClose }: RollBackProps): ReactNode {
         onChecked={setDeletesKeys}
       />
       <Loaded query={plan}>{() => found !== undefined && <Plan plan={found} />}</Loaded>
+      {(found?.changes.length ?? 0) > 0 && <TrafficOfVersion version={version} deletesKeys={deletesKeys} />}
       <TextField label={historyWords.message} value={message} onValue={setMessage} maxLength={300} />
-      <details className={styles['text']}>
-        <summary>{historyWords.sameAsCurl}</summary>
-        <pre tabIndex={0}>{curl}</pre>
-        <CopyButton text={curl} />
-      </details>
+      <SameChange operation={OPERATION} options={{ path, body }} />
       {error !== undefined && <ErrorNote error={error} />}
     </Dialog>
   );

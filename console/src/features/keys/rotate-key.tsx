@@ -10,7 +10,10 @@ import { SelectField } from '../../ui/controls/field.tsx';
 import { ErrorNote, Note } from '../../ui/display/notes.tsx';
 import { Time } from '../../ui/display/time.tsx';
 import { Dialog } from '../../ui/overlay/dialog.tsx';
+import { SameChange } from '../save/same-change-view.tsx';
 import { ShownOnce } from './shown-once.tsx';
+
+const OPERATION = 'POST /apps/{app_id}/tokens/{token_id}/rotate';
 
 interface RotateKeyProps {
   readonly app: string;
@@ -35,14 +38,15 @@ export function RotateKey({ app, answer, isOpen, onClose }: RotateKeyProps): Rea
   const { id, name } = answer.body.data;
   const [overlap, setOverlap] = useState<string>(DEFAULT_OVERLAP);
   const [rotated, setRotated] = useState<Rotated>();
-  const rotation = useWrite('POST /apps/{app_id}/tokens/{token_id}/rotate');
+  const rotation = useWrite(OPERATION);
+  const overlapSecs = Number(overlap);
+  const call = {
+    path: { app_id: app, token_id: id },
+    body: { overlap_secs: overlapSecs },
+    ifMatch: answer.etag,
+  };
   const rotate = async (): Promise<void> => {
-    const overlapSecs = Number(overlap);
-    const { body } = await rotation.mutateAsync({
-      path: { app_id: app, token_id: id },
-      body: { overlap_secs: overlapSecs },
-      ifMatch: answer.etag,
-    });
+    const { body } = await rotation.mutateAsync(call);
     const { token, updated_at: at } = body.data;
     setRotated({
       value: token,
@@ -74,6 +78,8 @@ export function RotateKey({ app, answer, isOpen, onClose }: RotateKeyProps): Rea
         <p>{keysWords.rotateText}</p>
         <SelectField label={keysWords.overlap} value={overlap} choices={OVERLAPS} onValue={setOverlap} />
         <Note tone="neutral">{keysWords.rotateTwice}</Note>
+        <Note tone="neutral">{keysWords.rotateUntried}</Note>
+        <SameChange operation={OPERATION} options={call} />
         {rotation.error !== null && <ErrorNote error={rotation.error} />}
       </Dialog>
       <ShownOnce

@@ -4,65 +4,83 @@
  */
 import { useQuery, type UseQueryResult } from '@tanstack/react-query';
 import { stringify } from 'yaml';
+import { ApiError } from '../../api/api-error.ts';
 import { call, callByName } from '../../api/call.ts';
-import { applyPatch, isFields, valueAt, withValueAt, type Fields } from './merge-patch.ts';
+import {
+  declaredTransaction,
+  declaredWrite,
+  keyLabel,
+  labelOf,
+  writePathOf,
+  type DeclaredWrite,
+  type WritePath,
+} from './declared-place.ts';
+import { isFields, type Fields } from './merge-patch.ts';
 import type { Change } from './save-context.ts';
 import type { PlanAnswer } from './plan-types.ts';
 
-export interface DeclaredChange {
-  readonly config: Fields;
-  /** The fields that change, at their place in the files. */
+export interface DeclaredChange extends Pick<DeclaredWrite, 'config' | 'kind' | 'isNewKey'> {
+  /** What changes, at its place in the files. */
   readonly yaml: string;
+  /** Files that have keys of an app have all of them. */
+  readonly isOfKey: boolean;
   /** The names of the record and of those above it, by the parameters of the path. */
   readonly names: Readonly<Record<string, string>>;
 }
 
-const LEVELS = [
-  { parameter: 'app_id', collection: 'apps', labelOf: (record: Fields) => record['slug'] },
-  { parameter: 'version_id', collection: 'versions', labelOf: (record: Fields) => record['version'] },
-  { parameter: 'revision_id', collection: 'revisions', labelOf: (record: Fields) => record['revision'] },
-  {
-    parameter: 'endpoint_id',
-    collection: 'endpoints',
-    labelOf: (record: Fields) => `${String(record['method'])} ${String(record['path'])}`,
-  },
-] as const;
-/** What names a record in the files: another label is another record there. */
-const LABELS = new Set(['slug', 'version', 'revision', 'method', 'path']);
 const DELETES_MAX = 10_000_000;
 
-/** undefined where the write is none of a record that files declare. */
+/** undefined where the write is none of what files declare. */
 async function declaredChange(
   operation: string,
   { path = {}, body }: Change['options'],
 ): Promise<DeclaredChange | undefined> {
   const [method = '', template = ''] = operation.split(' ');
-  const depth = LEVELS.findIndex((_, index) => template === templateOf(index));
-  const isDeletion = method === 'DELETE' && depth > 0;
-  const patch = method === 'PATCH' && isFields(body) ? body : undefined;
-  if (depth < 0 || (!isDeletion && patch === undefined)) return undefined;
-  if (Object.keys(patch ?? {}).some((name) => LABELS.has(name))) return undefined;
-  const place: string[] = [];
-  for (let index = 0; index <= depth; index += 1) {
-    const { body: answer } = await callByName<{ readonly data: Fields }>(`GET ${templateOf(index)}`, {
-      path,
-    });
-    place.push(LEVELS[index]?.collection ?? '', String(LEVELS[index]?.labelOf(answer.data)));
+  if (template === '/transaction' && isFields(body) && Array.isArray(body['operations'])) {
+    const made = declaredTransaction(body['operations']);
+    return made && { ...made, yaml: stringify(made.shown), names: {}, isOfKey: false };
   }
-  const { body: stored } = await call('GET /config', { query: { app: place[1] } });
-  const config = (stored.data as { readonly config: Fields }).config;
-  const item = valueAt(config, place);
-  const next = isDeletion ? undefined : applyPatch(item ?? {}, patch);
-  const shown = Object.keys(patch ?? {}).map((name) => [name, valueAt(next, [name]) ?? null] as const);
-  return {
-    names: Object.fromEntries(
-      LEVELS.slice(0, depth + 1).map(({ parameter }, index) => [parameter, place[index * 2 + 1] ?? '']),
-    ),
-    config: withValueAt(config, place, next),
-    yaml: isDeletion
-      ? stringify(withValueAt({}, place, null))
-      : stringify(withValueAt({}, place, Object.fromEntries(shown))),
-  };
+  const write = writePathOf(template);
+  if (write === undefined) return undefined;
+  const records = await recordsOf(write, path);
+  const config = await configOf(records[0]);
+  const names = write.levels.map((level, index) => {
+    const record = records[index] ?? {};
+    const label = labelOf(record, level);
+    return level.collection === 'keys' ? keyLabel(config, String(records[0]?.['slug']), record) : label;
+  });
+  const made = declaredWrite(config, { method, path: write, names, body });
+  return (
+    made && {
+      ...made,
+      yaml: stringify(made.shown, { nullStr: made.kind === 'absent' ? '' : 'null' }),
+      isOfKey: made.isNewKey || write.levels.at(-1)?.collection === 'keys',
+      // Names of keys are not unique: commands name them by their ids.
+      names: Object.fromEntries(
+        write.levels.map(({ parameter }, index) => [
+          parameter,
+          (parameter === 'token_id' ? path[parameter] : names[index]) ?? '',
+        ]),
+      ),
+    }
+  );
+}
+
+async function recordsOf(
+  { templates }: WritePath,
+  path: Readonly<Record<string, string>>,
+): Promise<Fields[]> {
+  const answers = templates.map((template) =>
+    callByName<{ readonly data: Fields }>(`GET ${template}`, { path }),
+  );
+  return (await Promise.all(answers)).map(({ body }) => body.data);
+}
+
+/** With one app, or with none where it is still to be made. */
+async function configOf(app: Fields | undefined): Promise<Fields> {
+  if (app === undefined) return { apps: {} };
+  const { body } = await call('GET /config', { query: { app: String(app['slug']) } });
+  return (body.data as { readonly config: Fields }).config;
 }
 
 export function useDeclaredChange(
@@ -79,23 +97,26 @@ export function useDeclaredChange(
   });
 }
 
-/** What the recent requests would get. */
-export function useTrafficOf(declared: DeclaredChange | null | undefined): UseQueryResult<PlanAnswer> {
+/**
+ * What the recent requests would get.
+ * @param config undefined: nothing is asked
+ */
+export function useTrafficOf(config: Fields | undefined): UseQueryResult<PlanAnswer> {
   return useQuery({
-    queryKey: ['save', 'plan of a change', declared?.config],
+    queryKey: ['save', 'plan of a change', config],
     queryFn: async () => {
-      const body = { config: declared?.config ?? {}, adopt: true, max_deletes: DELETES_MAX };
+      const body = { config: config ?? {}, adopt: true, max_deletes: DELETES_MAX };
       const { body: answer } = await call('POST /config/plan', { body });
       return answer.data as unknown as PlanAnswer;
     },
-    enabled: declared !== null && declared !== undefined,
+    enabled: config !== undefined,
     retry: false,
     gcTime: 0,
   });
 }
 
-function templateOf(depth: number): string {
-  return LEVELS.slice(0, depth + 1)
-    .map(({ collection, parameter }) => `/${collection}/{${parameter}}`)
-    .join('');
+/** What was wrong with a plan, at the place where it was found. */
+export function planProblem(error: Error): string {
+  const first = error instanceof ApiError ? error.fields[0] : undefined;
+  return first === undefined ? error.message : `${first.pointer} ${first.detail}`;
 }

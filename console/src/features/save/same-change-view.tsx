@@ -4,19 +4,22 @@ import { stringify } from 'yaml';
 import { saveWords as say } from '../../text/save.ts';
 import { CopyButton } from '../../ui/controls/copy-button.tsx';
 import type { DeclaredChange } from './declared-change.ts';
-import { commandOf, curlOf } from './same-change.ts';
+import { curlOf } from './same-change.ts';
+import { commandOf } from './same-command.ts';
 import type { Change } from './save-context.ts';
 import styles from './save.module.css';
 
-interface SameChangeProps {
-  readonly operation: string;
-  readonly options: Change['options'];
+interface SameChangeProps extends Pick<Change, 'operation' | 'options'> {
+  /** The operation and the path by its template, where `operation` has the path of a record. */
+  readonly template?: string;
+  readonly path?: Change['options']['path'];
   /** The same in the configuration files, where it has a place there. */
-  readonly declared: DeclaredChange | undefined;
+  readonly declared?: DeclaredChange | undefined;
 }
 
-export function SameChange({ operation, options, declared }: SameChangeProps): ReactNode {
-  const command = commandOf(operation, { ...options, path: declared?.names ?? options.path });
+export function SameChange({ operation, options, template, path, declared }: SameChangeProps): ReactNode {
+  const names = { ...options.path, ...path, ...declared?.names };
+  const command = commandOf(template ?? operation, { ...options, path: names });
   const body = options.body === undefined ? undefined : stringify(options.body);
   const yaml = declared?.yaml ?? body;
   return (
@@ -25,12 +28,18 @@ export function SameChange({ operation, options, declared }: SameChangeProps): R
       <div className={styles['texts']}>
         <Text title={say.curl} text={curlOf(operation, options)} />
         {command !== undefined && <Text title={say.command} text={command} />}
-        {yaml !== undefined && (
-          <Text title={say.yaml} hint={declared === undefined ? say.yamlBody : say.yamlHint} text={yaml} />
-        )}
+        {yaml !== undefined && <Text title={say.yaml} hint={hintOf(declared)} text={yaml} />}
       </div>
     </details>
   );
+}
+
+/** An app that files leave out goes only with their owner, or where that is asked for. */
+function hintOf(declared: DeclaredChange | undefined): string {
+  if (declared === undefined) return say.yamlBody;
+  const { kind, names } = declared;
+  if (kind === 'absent') return Object.keys(names).join() === 'app_id' ? say.yamlAbsentApp : say.yamlAbsent;
+  return declared.isOfKey ? say.yamlKey : say.yamlHint;
 }
 
 interface TextProps {

@@ -1,7 +1,5 @@
-import { execFileSync } from 'node:child_process';
-import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { commandOf, curlOf, quoted, word } from './same-change.ts';
+import { curlOf } from './same-change.ts';
 
 describe('curlOf', () => {
   it('is the call, with the precondition and the body', () => {
@@ -13,89 +11,5 @@ describe('curlOf', () => {
     expect(text).toContain(`curl -X PATCH 'http://gate/api/v1/apps/a%20b'`);
     expect(text).toContain(`-H 'If-Match: "x"'`);
     expect(text).toContain('application/merge-patch+json');
-  });
-});
-
-describe('commandOf', () => {
-  const endpoint = '/apps/{app_id}/versions/{version_id}/revisions/{revision_id}/endpoints/{endpoint_id}';
-  it.each([
-    [
-      'PATCH /apps/{app_id}',
-      { path: { app_id: 'shop' }, body: { default_policy: { rate_limit: { requests: 5 }, cors: null } } },
-      'headgate apps edit shop policy.rate_limit.requests=5 policy.cors=null',
-    ],
-    [
-      `PATCH ${endpoint}`,
-      {
-        path: { app_id: 'shop', version_id: 'v1', revision_id: 'r1', endpoint_id: 'GET /items/{id}' },
-        body: { policy_override: { required_scopes: ['a b'] } },
-      },
-      `headgate endpoints edit shop v1 r1 'GET /items/{id}' 'policy.required_scopes=["a b"]'`,
-    ],
-    [
-      'PATCH /apps/{app_id}',
-      { path: { app_id: 'shop' }, body: { description: '@home' } },
-      `headgate apps edit shop --file - <<'EOF'\ndescription: "@home"\nEOF`,
-    ],
-    [
-      'DELETE /apps/{app_id}',
-      { path: { app_id: 'shop' }, query: { cascade: true } },
-      'headgate apps delete shop --cascade',
-    ],
-    [
-      'PUT /apps/{app_id}/versions/{version_id}/traffic',
-      { path: { app_id: 'shop', version_id: 'v1' }, body: { stable: 90, canary: 10 } },
-      'headgate traffic set shop v1 stable=90 canary=10',
-    ],
-    [
-      'DELETE /apps/{app_id}/versions/{version_id}',
-      { path: { app_id: 'shop', version_id: '--url' }, query: { cascade: true } },
-      `headgate versions delete --cascade -- shop '--url'`,
-    ],
-    [
-      'PATCH /apps/{app_id}/versions/{version_id}',
-      { path: { app_id: 'shop', version_id: '-v' }, body: { successor: '@home' } },
-      `headgate versions edit --file - -- shop '-v' <<'EOF'\nsuccessor: "@home"\nEOF`,
-    ],
-    [
-      'PUT /apps/{app_id}/versions/{version_id}/traffic',
-      { path: { app_id: 'shop', version_id: 'v1' }, body: { '-canary': 10 } },
-      `headgate traffic set -- shop v1 '-canary=10'`,
-    ],
-    ['POST /config/apply', { body: {} }, undefined],
-  ])('%s', (operation, options, expected) => {
-    expect(commandOf(operation, options)).toBe(expected);
-  });
-});
-
-describe('for a shell', () => {
-  const printed = (words: string): string =>
-    execFileSync('sh', ['-c', `printf '%s|' ${words}`], { encoding: 'utf8' });
-
-  it.each([`it's`, '$(id)', '`id`', 'a"b', '\\', '\n', '!x', "''"])('%s is one word', (text) => {
-    expect(printed(quoted(text))).toBe(`${text}|`);
-  });
-
-  it('no text of a file ends it', () => {
-    const text = fc.oneof(fc.constantFrom('EOF', '@\nEOF\nid', '\nEOF', '|\nEOF'), fc.string());
-    fc.assert(
-      fc.property(text, fc.dictionary(text, text, { maxKeys: 3 }), (one, labels) => {
-        const options = { path: { app_id: 'shop' }, body: { description: `@${one}`, labels } };
-        const [first = '', ...lines] = (commandOf('PATCH /apps/{app_id}', options) ?? '').split('\n');
-        expect(first).toBe(`headgate apps edit shop --file - <<'EOF'`);
-        expect(lines.indexOf('EOF')).toBe(lines.length - 1);
-      }),
-      { numRuns: 200 },
-    );
-  });
-
-  it('any texts stay the words that they are', () => {
-    const text = fc.string({ unit: 'grapheme' }).filter((one) => !one.includes('\0'));
-    fc.assert(
-      fc.property(fc.array(text, { minLength: 1, maxLength: 20 }), (texts) => {
-        expect(printed(texts.map(word).join(' '))).toBe(texts.map((one) => `${one}|`).join(''));
-      }),
-      { numRuns: 30 },
-    );
   });
 });

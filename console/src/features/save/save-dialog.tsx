@@ -14,12 +14,13 @@ import { TextField } from '../../ui/controls/field.tsx';
 import { ErrorNote, Loading } from '../../ui/display/notes.tsx';
 import { Dialog } from '../../ui/overlay/dialog.tsx';
 import { Conflict } from './conflict.tsx';
-import { useDeclaredChange, useTrafficOf } from './declared-change.ts';
+import { useDeclaredChange } from './declared-change.ts';
 import { Effects } from './effects.tsx';
 import type { Fields } from './merge-patch.ts';
+import { byTemplate } from './operations.ts';
 import { SameChange } from './same-change-view.tsx';
 import type { Change } from './save-context.ts';
-import { TrafficGroups } from './traffic-groups.tsx';
+import { TrafficOf } from './traffic-of.tsx';
 
 interface SaveDialogProps {
   readonly change: Change;
@@ -116,24 +117,23 @@ function retryOf(error: Error | undefined, refetch: () => unknown): (() => void)
   return error === undefined ? () => void refetch() : undefined;
 }
 
-interface PreviewProps {
-  readonly operation: string;
-  readonly options: Change['options'];
+interface PreviewProps extends Pick<Change, 'operation' | 'options'> {
   readonly base: Fields | undefined;
   readonly trial: DryRunEnvelope | undefined;
 }
 
-function Preview({ operation, options, base, trial }: PreviewProps): ReactNode {
-  const changes = trial === undefined ? 0 : trial.data.endpoints_total + trial.data.keys_total;
+function Preview({ base, trial, ...write }: PreviewProps): ReactNode {
+  const { operation, options } = byTemplate(write);
   const declared = useDeclaredChange(operation, options, trial !== undefined);
-  const plan = useTrafficOf(changes === 0 ? undefined : declared.data);
-  const traffic = plan.data?.traffic ?? undefined;
+  // A split changes no route, but which backend answers.
+  const isTried =
+    trial !== undefined &&
+    (trial.data.endpoints_total + trial.data.keys_total > 0 || operation.endsWith('/traffic'));
   return (
     <>
       {trial !== undefined && <Effects trial={trial} operation={operation} body={options.body} base={base} />}
-      {plan.isFetching && <p role="status">{saveWords.trafficTrying}</p>}
-      {traffic !== undefined && <TrafficGroups traffic={traffic} />}
-      <SameChange operation={operation} options={options} declared={declared.data ?? undefined} />
+      {isTried && <TrafficOf declared={declared} />}
+      <SameChange {...write} template={operation} path={options.path} declared={declared.data ?? undefined} />
     </>
   );
 }

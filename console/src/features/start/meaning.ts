@@ -1,6 +1,6 @@
 /** What the answer to a test request means for one who sees the gateway for the first time. Pure. */
 import type { TryOutcome } from '../../api/schema.ts';
-import { quoted } from '../save/same-change.ts';
+import { quoted } from '../save/shell-words.ts';
 
 export type Meaning =
   | 'works'
