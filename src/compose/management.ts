@@ -115,6 +115,7 @@ export async function createManagement(
     swaggerEnabled: settings.server.swaggerEnabled,
     console: await consoleFiles(parts),
     policyGlobals: globalsOf(settings),
+    limitSettings: policySettings(settings),
     egress: parts.egress,
     jwtDefaults: settings.jwt,
     copy: configCopyReader(state),

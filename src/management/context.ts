@@ -4,7 +4,7 @@ import type { StoredWebhook } from '../model/events/webhook.ts';
 import type { DeliveryState } from '../storage/delivery-store.ts';
 import type { EventStore } from '../storage/event-store.ts';
 import type { Clock } from '../lib/clock.ts';
-import type { RateLimitGlobals } from '../policy/dependencies.ts';
+import type { LimitSettings, RateLimitGlobals } from '../policy/dependencies.ts';
 import type { Revision } from '../model/resources.ts';
 import type { NodeState } from './schemas/overview/state-schema.ts';
 import type { CertificateEntry } from './schemas/overview/certificate-schema.ts';
@@ -153,6 +153,7 @@ export interface ManagementContext {
   readonly change: ChangePath;
   readonly clock: Clock;
   readonly policyGlobals: RateLimitGlobals | undefined;
+  readonly limitSettings: LimitSettings;
   readonly jwtDefaults: JwtDefaults;
   readonly status: ManagementStatus;
   readonly shadow: ShadowReports;

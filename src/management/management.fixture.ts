@@ -114,6 +114,7 @@ export async function startManagement(overrides: Partial<ManagementDependencies>
     isTrustedProxy: () => false,
     swaggerEnabled: false,
     policyGlobals: undefined,
+    limitSettings: { globals: undefined, perIp: undefined, maxBodyBytes: 0 },
     egress: { hostDenial: () => undefined },
     jwtDefaults: {
       issuer: undefined,

@@ -227,6 +227,7 @@ describe('access', () => {
     ['GET', '/apps', everyone],
     ['GET', '/apps/billing/versions', everyone],
     ['GET', '/apps/billing/tokens', everyone],
+    ['GET', '/apps/billing/effective-policy', everyone],
     ['GET', '/apps/billing/versions/v1/revisions/r1/effective-policy', everyone],
     ['POST', '/apps', ['editor', 'admin']],
     ['PATCH', '/apps/billing', ['editor', 'admin']],

@@ -58,6 +58,7 @@ export interface ManagementDependencies extends WriteDependencies {
   readonly console?: ConsoleFiles | undefined;
   /** Global rate limit of the settings; fills in what a policy leaves out. */
   readonly policyGlobals: ManagementContext['policyGlobals'];
+  readonly limitSettings: ManagementContext['limitSettings'];
   readonly egress: EgressCheck;
   /** Of the settings, for JWT policies that leave something out. */
   readonly jwtDefaults: ManagementContext['jwtDefaults'];
@@ -153,6 +154,7 @@ function contextOf(
     change: createChangePath(write, () => dependencies.clock.nowMs()),
     clock: dependencies.clock,
     policyGlobals: dependencies.policyGlobals,
+    limitSettings: dependencies.limitSettings,
     egress: dependencies.egress,
     jwtDefaults: dependencies.jwtDefaults,
     status: dependencies.status,

@@ -15,6 +15,15 @@ export interface RateLimitGlobals {
   readonly windowSeconds: number | undefined;
 }
 
+/** The limits of the settings. */
+export interface LimitSettings {
+  readonly globals: RateLimitGlobals | undefined;
+  /** Of each client address, beside any other limit. */
+  readonly perIp: { readonly requests: number; readonly windowSecs: number } | undefined;
+  /** 0: unlimited. */
+  readonly maxBodyBytes: number;
+}
+
 /** The keys that the worker knows of. */
 export interface KeyDirectory {
   /** @param digest SHA-256 of a token, 32 characters of latin1; matches a key's present and previous value */

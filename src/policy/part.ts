@@ -9,7 +9,7 @@ import type { FieldError, PartError } from '../model/errors.ts';
 import type { EffectivePolicy, MaskedPlace, PolicyValues } from '../model/policy.ts';
 import type { AppName, Endpoint } from '../model/resources.ts';
 import type { WarningRow } from '../model/warnings.ts';
-import type { JwtDefaults, PolicyDependencies, RateLimitGlobals } from './dependencies.ts';
+import type { LimitSettings, JwtDefaults, PolicyDependencies, RateLimitGlobals } from './dependencies.ts';
 import type { PartExplain } from './part-explain.ts';
 import type { StageDeclaration } from './pipeline.ts';
 import type { FieldEditor, NamedStage, PolicyData } from './stage.ts';
@@ -43,6 +43,8 @@ export interface PolicyPart<
   readonly explain?: PartExplain<Static<Schema>>;
   /** Rules that the schema cannot say. Pure; looks at the policy of one level. */
   rules?(value: Static<Schema>, context: RulesContext): readonly FieldError[];
+  /** What applies where no level has the part; undefined: nothing. */
+  ofSettings?(settings: LimitSettings): Static<Schema> | undefined;
   /** True where the part applies although no level has it. */
   isImplied?(policy: PolicyValues, globals: RateLimitGlobals | undefined): boolean;
   /** True where the value has a say in answers that no route gives, such as 404; absent: it never has. */

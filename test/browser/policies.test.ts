@@ -10,6 +10,7 @@ import { startOrigin, type Origin } from '../support/backends/origin.ts';
 import { freePorts } from '../support/backends/origin-process.ts';
 import { axe, screenshot, startConsole, type TestConsole } from '../support/clients/console.ts';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
+import { createService } from '../support/traffic.ts';
 import { CONSOLE_VARIABLE } from '../support/programs/program.ts';
 
 let console: TestConsole;
@@ -186,6 +187,40 @@ it('shows where an inherited value comes from, sets it here, inherits it again, 
   await saveNow(page);
   expect(await statuses(1)).toEqual([429]);
   expectNoProblems();
+});
+
+it('shows what the settings give as inherited from them, at each level', async () => {
+  const limits = {
+    GATEWAY_RATE_LIMIT_REQUESTS: '700',
+    GATEWAY_RATE_LIMIT_WINDOW_SECS: '60',
+    GATEWAY_PER_IP_RATE_LIMIT_ENABLED: 'true',
+    GATEWAY_PER_IP_RATE_LIMIT_REQUESTS: '90',
+    GATEWAY_PER_IP_RATE_LIMIT_WINDOW_SECS: '1',
+  };
+  const limited = await startConsole({ env: limits });
+  try {
+    await createService(limited.gateway, 'billing', origin.port);
+    const { page, expectNoProblems } = await limited.open(`${APP}?tab=policy`, 'editor');
+    for (const address of [APP, REVISION]) {
+      if (address !== APP) await page.goto(`${address}?tab=policy`);
+      const part = page.getByRole('region', { name: 'Rate limit rate_limit' });
+      await part.getByText('from the settings').waitFor();
+      await part
+        .getByRole('region', { name: 'Value that applies: Rate limit' })
+        .getByText('requests: 700')
+        .waitFor();
+      await part.getByText('Besides, the settings allow each client address 90 requests in 1 s.').waitFor();
+    }
+    expect(await axe(page)).toEqual([]);
+    await screenshot(page, 'policy-of-settings');
+    // What is set here begins with it.
+    await press(page, 'Set here: Rate limit');
+    expect(await page.getByLabel('Requests', { exact: true }).inputValue()).toBe('700');
+    await page.getByText('set here', { exact: true }).waitFor();
+    expectNoProblems();
+  } finally {
+    await limited.close();
+  }
 });
 
 it('shows what the gateway refuses at the field and at the line, and keeps what was typed', async () => {

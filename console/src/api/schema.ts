@@ -164,7 +164,7 @@ export type DryRunPartChange = { readonly part: "auth" | "required_scopes" | "al
 
 export type DryRunState = { readonly route: string; readonly hosts?: readonly (string)[] | undefined; readonly serves: boolean };
 
-export type EffectivePolicy = { readonly policy: Policy; readonly sources: Readonly<Record<string, PolicySource>> };
+export type EffectivePolicy = { readonly policy: Policy; readonly sources: Readonly<Record<string, PolicySource>>; readonly settings?: SettingsOfPolicy | undefined };
 
 export type EffectivePolicyEnvelope = { readonly status: number; readonly message: string; readonly data: EffectivePolicy; readonly warnings?: readonly (Warning)[] | undefined };
 
@@ -372,6 +372,8 @@ export type Settings = { readonly items: readonly (Setting)[] };
 
 export type SettingsEnvelope = { readonly status: number; readonly message: string; readonly data: Settings; readonly warnings?: readonly (Warning)[] | undefined };
 
+export type SettingsOfPolicy = { readonly rate_limit?: { readonly enabled?: boolean | undefined; readonly requests?: number | undefined; readonly window_seconds?: number | undefined; readonly algorithm?: "fixed_window" | "sliding_window" | "token_bucket" | undefined; readonly burst?: number | undefined; readonly per?: string | undefined; readonly mode?: "leased" | "exact" | undefined; readonly on_store_failure?: "share" | "allow" | "deny" | undefined } | undefined; readonly max_body_bytes?: number | undefined; readonly ip_rate_limit?: { readonly requests: number; readonly window_seconds: number } | undefined };
+
 export type ShadowCaller = { readonly kind: "anonymous" | "api_key" | "jwt" | "mtls"; readonly id: string; readonly name: string; readonly total: number; readonly first_at: string; readonly last_at: string };
 
 export type ShadowLast = { readonly at: string; readonly request_id: string; readonly code: string; readonly detail: string };
@@ -562,6 +564,7 @@ export interface Operations {
   'PUT /apps/{app_id}/versions/{version_id}/revisions/{revision_id}/endpoints/{endpoint_id}': { path: { readonly app_id: string; readonly version_id: string; readonly revision_id: string; readonly endpoint_id: string }; query: { readonly dry_run?: boolean | undefined }; body: EndpointInput; result: EndpointEnvelope };
   'PATCH /apps/{app_id}/versions/{version_id}/revisions/{revision_id}/endpoints/{endpoint_id}': { path: { readonly app_id: string; readonly version_id: string; readonly revision_id: string; readonly endpoint_id: string }; query: { readonly dry_run?: boolean | undefined }; body: EndpointPatch; result: EndpointEnvelope };
   'DELETE /apps/{app_id}/versions/{version_id}/revisions/{revision_id}/endpoints/{endpoint_id}': { path: { readonly app_id: string; readonly version_id: string; readonly revision_id: string; readonly endpoint_id: string }; query: { readonly dry_run?: boolean | undefined }; body: undefined; result: undefined };
+  'GET /apps/{app_id}/effective-policy': { path: { readonly app_id: string }; query: NoFields; body: undefined; result: EffectivePolicyEnvelope };
   'GET /apps/{app_id}/versions/{version_id}/revisions/{revision_id}/effective-policy': { path: { readonly app_id: string; readonly version_id: string; readonly revision_id: string }; query: NoFields; body: undefined; result: EffectivePolicyEnvelope };
   'GET /apps/{app_id}/versions/{version_id}/revisions/{revision_id}/endpoints/{endpoint_id}/effective-policy': { path: { readonly app_id: string; readonly version_id: string; readonly revision_id: string; readonly endpoint_id: string }; query: NoFields; body: undefined; result: EffectivePolicyEnvelope };
   'GET /apps/{app_id}/shadow-report': { path: { readonly app_id: string }; query: { readonly from?: string | undefined; readonly part?: "auth" | "required_scopes" | "allowed_methods" | "ip_access" | "concurrency" | "rate_limit" | "cors" | "max_body_bytes" | undefined; readonly endpoint_id?: string | undefined; readonly limit?: number | undefined; readonly keys?: number | undefined }; body: undefined; result: ShadowReportEnvelope };

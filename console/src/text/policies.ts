@@ -112,6 +112,8 @@ export const policyWords = {
         global: 'from the settings',
       } as Readonly<Record<string, string>>
     )[level] ?? `from: ${level}`,
+  perAddress: (limit: { readonly requests: number; readonly window_seconds: number }): string =>
+    `Besides, the settings allow each client address ${limit.requests} requests in ${limit.window_seconds} s.`,
   shadowOf: (part: string): string => `Only try: ${part}`,
   shadow: 'Only try (shadow)',
   shadowHint: 'Evaluated, counted and logged, and every request passes.',

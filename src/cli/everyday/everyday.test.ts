@@ -41,6 +41,25 @@ async function shop(): Promise<void> {
   await ok('revisions create shop v1 stable --backend http://127.0.0.1:9001 is_current=true');
 }
 
+describe('policy', () => {
+  it('shows what the settings give, and the limit of each address beside it', async () => {
+    await shop();
+    expect(await ok('apps policy shop')).toBe('None.\n');
+    await using limited = await startManagement({
+      limitSettings: {
+        globals: { requests: 5, windowSeconds: 60 },
+        perIp: { requests: 9, windowSecs: 1 },
+        maxBodyBytes: 0,
+      },
+    });
+    await headgate(limited, words('apps create shop policy.allowed_methods=GET'));
+    const { out } = await headgate(limited, words('apps policy shop'));
+    expect(out).toMatch(/allowed_methods +app +GET\n/);
+    expect(out).toMatch(/rate_limit +global +.*requests.*5/);
+    expect(out).toMatch(/ip_rate_limit +global +.*requests.*9/);
+  });
+});
+
 describe('records', () => {
   it('are made with their paths and names, and listed', async () => {
     await shop();

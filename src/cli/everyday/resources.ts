@@ -234,6 +234,7 @@ const POLICY_COLUMNS: readonly Column<Json>[] = [
   { title: 'VALUE', value: ({ value }) => value },
 ];
 
+/** Beside the parts, the limit of each client address, which only the settings have. */
 const policy = (path: string, example: string): EverydayCommand => ({
   ...read(
     'policy',
@@ -244,12 +245,16 @@ const policy = (path: string, example: string): EverydayCommand => ({
   shown: {
     as: 'list',
     columns: POLICY_COLUMNS,
-    rows: ({ policy: parts, sources }) =>
-      Object.entries(parts as Record<string, Json>).map(([part, value]) => ({
+    rows: ({ policy: parts, sources, settings }) => [
+      ...Object.entries(parts as Record<string, Json>).map(([part, value]) => ({
         part,
         value,
         source: sources[part],
       })),
+      ...(settings?.ip_rate_limit === undefined
+        ? []
+        : [{ part: 'ip_rate_limit', value: settings.ip_rate_limit, source: { level: 'global' } }]),
+    ],
   },
 });
 
@@ -260,7 +265,11 @@ const SPLIT = {
 } as const;
 
 export const RESOURCE_GROUPS: readonly EverydayGroup[] = [
-  { name: 'apps', summary: 'apps: what clients reach below one path', commands: APPS },
+  {
+    name: 'apps',
+    summary: 'apps: what clients reach below one path',
+    commands: [...APPS, policy('/apps/{app}', 'headgate apps policy shop')],
+  },
   { name: 'versions', summary: 'versions of an app', commands: VERSIONS },
   {
     name: 'revisions',

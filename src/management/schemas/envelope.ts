@@ -2,6 +2,7 @@
  * What surrounds the resources: the success envelope, lists, problems (RFC 9457), health, the audit log and
  * effective policies.
  */
+import { RateLimitSchema } from '../../policy/parts/rate-limit/schema.ts';
 import { Type, type TSchema } from 'typebox';
 import { ERRORS } from '../../policy/error-table.ts';
 import { WARNINGS } from '../../policy/policy-warnings.ts';
@@ -169,6 +170,26 @@ export const EffectivePolicySchema = Type.Object(
     sources: Type.Record(Type.String(), PolicySourceSchema, {
       description: 'Which level set each part of the policy.',
     }),
+    settings: Type.Optional(
+      Type.Object(
+        {
+          rate_limit: Type.Optional(RateLimitSchema),
+          max_body_bytes: Type.Optional(Type.Integer()),
+          ip_rate_limit: Type.Optional(
+            Type.Object(
+              { requests: Type.Integer(), window_seconds: Type.Integer() },
+              { ...closed, description: 'Of each client address, beside any `rate_limit`.' },
+            ),
+          ),
+        },
+        {
+          ...closed,
+          title: 'SettingsOfPolicy',
+          description:
+            'Limits that the settings give; parts apply where no level sets them. Absent where the settings give none.',
+        },
+      ),
+    ),
   },
   { ...closed, title: 'EffectivePolicy' },
 );

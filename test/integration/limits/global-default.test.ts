@@ -64,6 +64,50 @@ describe('the global default', () => {
     expect(await policyOf('/nulled/v1/x')).toBe(`"global";q=3;w=${WINDOW}`);
   });
 
+  it('is told by the effective policy, as what the settings give', async () => {
+    const limited = await startGateway({
+      env: {
+        GATEWAY_RATE_LIMIT_REQUESTS: '3',
+        GATEWAY_RATE_LIMIT_WINDOW_SECS: String(WINDOW),
+        GATEWAY_PER_IP_RATE_LIMIT_ENABLED: 'true',
+        GATEWAY_PER_IP_RATE_LIMIT_REQUESTS: '100000',
+        GATEWAY_PER_IP_RATE_LIMIT_WINDOW_SECS: '3600',
+        GATEWAY_PROXY__MAX_BODY_BYTES: '1000000',
+      },
+    });
+    try {
+      const { id } = await limited.must('POST', '/apps', {
+        name: 'told',
+        slug: 'told',
+        gateway_path: '/told',
+      });
+      await createVersion(limited, 'told', 'v1');
+      await createRevision(limited, 'told', origin.port);
+      const ofSettings = {
+        rate_limit: { enabled: true, requests: 3, window_seconds: WINDOW },
+        max_body_bytes: 1_000_000,
+      };
+      const settings = { ...ofSettings, ip_rate_limit: { requests: 100_000, window_seconds: 3_600 } };
+      const source = { level: 'global', id };
+      for (const path of ['/apps/told', revisionPath('told')]) {
+        expect(await limited.must('GET', `${path}/effective-policy`)).toEqual({
+          policy: ofSettings,
+          sources: { rate_limit: source, max_body_bytes: source },
+          settings,
+        });
+      }
+      const own = { enabled: false };
+      await limited.must('PATCH', '/apps/told', { default_policy: { rate_limit: own } });
+      expect(await limited.must('GET', '/apps/told/effective-policy')).toEqual({
+        policy: { ...ofSettings, rate_limit: own },
+        sources: { rate_limit: { level: 'app', id }, max_body_bytes: source },
+        settings,
+      });
+    } finally {
+      await limited.stop();
+    }
+  });
+
   it('gives way to the limit of any level', async () => {
     await createService(gateway, 'levels', origin.port);
     const limit = { enabled: true, requests: 5, window_seconds: WINDOW };

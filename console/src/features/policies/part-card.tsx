@@ -27,11 +27,13 @@ export interface PartCardProps {
   readonly onValue: (value: unknown) => void;
   readonly onSetHere: () => void;
   readonly errorAt: (pointer: string) => string | undefined;
+  /** What applies whatever the part says. */
+  readonly also: string | undefined;
   readonly warnings: readonly string[];
 }
 
 export function PartCard(props: PartCardProps): ReactNode {
-  const { part, value, inherited, isChanged, mayEdit, shadow, warnings } = props;
+  const { part, value, inherited, isChanged, mayEdit, shadow, also, warnings } = props;
   const id = useId();
   const title = titleOf(part);
   const isSet = value !== undefined;
@@ -53,6 +55,7 @@ export function PartCard(props: PartCardProps): ReactNode {
           <Described text={schema.description} />
         </p>
       )}
+      {also !== undefined && <Note tone="neutral">{also}</Note>}
       {warnings.map((warning) => (
         <Note key={warning} tone="warn">
           {warning}

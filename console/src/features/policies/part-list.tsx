@@ -9,13 +9,14 @@ import { copied, patchOf, withPart, type Draft } from './draft.ts';
 import { PART_FORMS } from './forms/part-forms.tsx';
 import { PartCard } from './part-card.tsx';
 import { partNames, shadowAfter, shadowList } from './parts.ts';
-import type { Inherited } from './policy-place.ts';
+import type { Inherited, LimitOfAddress } from './policy-place.ts';
 
 interface PartListProps {
   readonly schema: JsonSchema;
   readonly draft: Draft;
   readonly change: (change: (draft: Draft) => Draft) => void;
   readonly inherited: Readonly<Record<string, Inherited>>;
+  readonly perAddress: LimitOfAddress | undefined;
   readonly problems: readonly Problem[];
   readonly warnings: readonly Warning[];
   readonly policyField: string;
@@ -23,7 +24,7 @@ interface PartListProps {
 }
 
 export function PartList(props: PartListProps): ReactNode {
-  const { schema, draft, change, inherited, problems, warnings, mayEdit } = props;
+  const { schema, draft, change, inherited, perAddress, problems, warnings, mayEdit } = props;
   const patch = patchOf(draft);
   const mayShadow = literalsOf(itemOf(memberOf(schema, 'shadow'))) ?? [];
   const inheritedShadow = inherited['shadow']?.value;
@@ -59,6 +60,9 @@ export function PartList(props: PartListProps): ReactNode {
         )
       }
       errorAt={(pointer) => messageAt(problems, `/${part}`, pointer)}
+      also={
+        part === 'rate_limit' && perAddress !== undefined ? policyWords.perAddress(perAddress) : undefined
+      }
       warnings={warnings
         .filter(({ pointer }) => stepsOf(pointer)[1] === part && isSame(draft.base[part], draft.value[part]))
         .map(({ detail }) => detail)}

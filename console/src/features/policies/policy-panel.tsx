@@ -85,6 +85,7 @@ function PolicyEditor({ level, path, schema, record, etag }: EditorProps): React
           <PartList
             {...{ schema, draft, change, problems, warnings }}
             inherited={inherited.parts}
+            perAddress={inherited.perAddress}
             policyField={field}
             mayEdit={mayEdit && draft.problem === undefined}
           />

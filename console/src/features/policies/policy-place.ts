@@ -2,7 +2,7 @@
 import { useQuery, useQueryClient, type UseQueryResult } from '@tanstack/react-query';
 import { callByName, type Answer, type OperationName } from '../../api/call.ts';
 import { queryKey, useRead } from '../../api/queries.ts';
-import type { EffectivePolicyEnvelope, Warning } from '../../api/schema.ts';
+import type { EffectivePolicyEnvelope, SettingsOfPolicy, Warning } from '../../api/schema.ts';
 import { schemaTitled, type JsonSchema } from '../../ui/editor/json-schema.ts';
 import { isFields, type Fields } from '../save/merge-patch.ts';
 
@@ -32,6 +32,8 @@ export function useRecord(level: PolicyLevel, path: PolicyPath): UseQueryResult<
   return useAny<RecordEnvelope>(`GET ${PLACES[level].record}`, path, true);
 }
 
+export type LimitOfAddress = NonNullable<SettingsOfPolicy['ip_rate_limit']>;
+
 export interface Inherited {
   readonly value: unknown;
   /** The level that gives it. */
@@ -48,22 +50,24 @@ export function useKeepRecord(
   return (answer) => void client.setQueryData(keyOf(name, path), answer);
 }
 
-/** What the policy inherits, part by part; undefined while it is not known. */
-export function useInherited(
-  level: PolicyLevel,
-  path: PolicyPath,
-): { readonly parts: Readonly<Record<string, Inherited>>; readonly error: Error | null } {
-  const app = useAny<RecordEnvelope>('GET /apps/{app_id}', path, level === 'revision');
-  const revision = useAny<EffectivePolicyEnvelope>(
-    `GET ${REVISION}/effective-policy`,
-    path,
-    level === 'endpoint',
-  );
-  if (level === 'app') return { parts: {}, error: null };
-  if (level === 'revision')
-    return { parts: inheritedParts(app.data?.body.data['default_policy'], () => 'app'), error: app.error };
-  const { policy, sources } = revision.data?.body.data ?? { policy: {}, sources: {} };
-  return { parts: inheritedParts(policy, (part) => sources[part]?.level ?? 'app'), error: revision.error };
+interface InheritedPolicy {
+  readonly parts: Readonly<Record<string, Inherited>>;
+  /** Of each client address, beside any limit of the policy: only the settings have it. */
+  readonly perAddress: LimitOfAddress | undefined;
+  readonly error: Error | null;
+}
+
+/** What the policy inherits, part by part: from the level above, of an app from the settings. */
+export function useInherited(level: PolicyLevel, path: PolicyPath): InheritedPolicy {
+  const above = level === 'endpoint' ? REVISION : '/apps/{app_id}';
+  const { data, error } = useAny<EffectivePolicyEnvelope>(`GET ${above}/effective-policy`, path, true);
+  const { policy = {}, sources = {}, settings } = data?.body.data ?? {};
+  const { ip_rate_limit: perAddress, ...ofSettings } = settings ?? {};
+  const parts =
+    level === 'app'
+      ? inheritedParts(ofSettings, () => 'global')
+      : inheritedParts(policy, (part) => sources[part]?.level ?? 'app');
+  return { parts, perAddress, error };
 }
 
 /** What the gateway finds remarkable in the policy in force. */

@@ -11,12 +11,15 @@ import type { Call, Operation } from '../../api/operation.ts';
 import { NO_QUERY } from '../../api/query.ts';
 import { maskPolicy } from '../../write/policy-secrets-view.ts';
 import { viewWarnings } from '../../write/warnings/policy.ts';
+import type { LimitSettings } from '../../../policy/dependencies.ts';
+import { partsOfSettings, withPartsOfSettings } from '../../write/parts-of-settings.ts';
+import { apps } from './apps.ts';
 import { endpoints } from './endpoints.ts';
 import { findRevisionScope, revisions } from './revisions.ts';
 
 interface Levels {
   readonly app: App;
-  readonly revision: Revision;
+  readonly revision: Revision | undefined;
   readonly endpoint: Endpoint | undefined;
 }
 
@@ -24,6 +27,10 @@ type FindLevels = (reader: ConfigReader, params: Call['params']) => Promise<Leve
 
 export function effectivePolicyOperations(context: ManagementContext): Operation[] {
   return [
+    effectivePolicy(context, 'App', itemPath(apps), async (reader, params) => {
+      const located = await locate(apps, reader, params);
+      return isFailure(located) ? located : { app: located.record, revision: undefined, endpoint: undefined };
+    }),
     effectivePolicy(context, 'Revision', itemPath(revisions), async (reader, params) => {
       const scope = await findRevisionScope(reader, params);
       return isFailure(scope) ? scope : { ...scope, endpoint: undefined };
@@ -35,9 +42,18 @@ export function effectivePolicyOperations(context: ManagementContext): Operation
   ];
 }
 
+const SUBJECTS = { App: 'an app', Revision: 'a revision', Endpoint: 'an endpoint' } as const;
+
+function settingsOf(settings: LimitSettings): Readonly<Record<string, unknown>> | undefined {
+  const { perIp } = settings;
+  const parts = partsOfSettings(settings);
+  if (perIp === undefined) return parts;
+  return { ...parts, ip_rate_limit: { requests: perIp.requests, window_seconds: perIp.windowSecs } };
+}
+
 function effectivePolicy(
   context: ManagementContext,
-  name: 'Revision' | 'Endpoint',
+  name: keyof typeof SUBJECTS,
   path: string,
   find: FindLevels,
 ): Operation {
@@ -46,9 +62,9 @@ function effectivePolicy(
     path: `${path}/effective-policy`,
     operationId: `get${name}EffectivePolicy`,
     tag: `${name}s`,
-    summary: `Effective policy of ${name === 'Revision' ? 'a revision' : 'an endpoint'}`,
+    summary: `Effective policy of ${SUBJECTS[name]}`,
     description:
-      'App, revision and endpoint merged; parts that only the settings give are not shown. `warnings` speaks of all of it, whatever level it comes from.',
+      'Settings, app, revision and endpoint merged; `global` is the level of the settings. `warnings` speaks of all of it, whatever level it comes from.',
     access: 'viewer',
     query: NO_QUERY,
     entityTag: false,
@@ -66,11 +82,10 @@ function effectivePolicy(
         const effective = mergePolicy(app, revision, endpoint);
         const view = { app, endpoint, effective, isOwn: () => true, pointer: '/policy' };
         const warnings = await viewWarnings(view, rulesOf(context, reader));
-        const { policy, sources } = effective;
-        return withWarnings(
-          answer(200, 'Effective policy', { policy: maskPolicy(policy), sources }),
-          warnings,
-        );
+        const { policy, sources } = withPartsOfSettings(effective, context.limitSettings, app.id);
+        const settings = settingsOf(context.limitSettings);
+        const data = { policy: maskPolicy(policy), sources, ...(settings && { settings }) };
+        return withWarnings(answer(200, 'Effective policy', data), warnings);
       });
     },
   };

@@ -55,6 +55,7 @@ export const BODY_SIZE = definePart({
             value: bodyBytes,
           },
   },
+  ofSettings: ({ maxBodyBytes }) => (maxBodyBytes > 0 ? maxBodyBytes : undefined),
   compile: compileBodySize,
 });
 

@@ -40,6 +40,10 @@ export const RATE_LIMIT = definePart({
     ...rateLimitErrors(limit, globals, pointer),
     ...perErrors(limit.per, policy, pointer),
   ],
+  ofSettings: ({ globals }) =>
+    globals?.requests === undefined || globals.windowSeconds === undefined
+      ? undefined
+      : { enabled: true, requests: globals.requests, window_seconds: globals.windowSeconds },
   isImplied: (_policy, globals) => globals !== undefined,
   compile: compileRateLimits,
 });

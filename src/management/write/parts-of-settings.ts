@@ -1,0 +1,31 @@
+/** What the settings give where no level of a policy does, and the limit that they give beside it. Pure. */
+import type { EffectivePolicy } from '../../model/policy.ts';
+import type { LimitSettings } from '../../policy/dependencies.ts';
+import { PARTS } from '../../policy/registry.ts';
+
+/** Parts by their names; undefined: the settings give none. */
+export function partsOfSettings(settings: LimitSettings): Readonly<Record<string, unknown>> | undefined {
+  const parts = PARTS.map((part) => [part.name, part.ofSettings?.(settings)] as const);
+  const given = parts.filter(([, value]) => value !== undefined);
+  return given.length === 0 ? undefined : Object.fromEntries(given);
+}
+
+/**
+ * Adds parts of the settings where no level has them.
+ * @param appId of the app whose requests a limit of the settings counts
+ */
+export function withPartsOfSettings(
+  { policy, sources }: EffectivePolicy,
+  settings: LimitSettings,
+  appId: string,
+): EffectivePolicy {
+  const given = Object.entries(partsOfSettings(settings) ?? {}).filter(
+    ([part]) => policy[part] === undefined,
+  );
+  if (given.length === 0) return { policy, sources };
+  const source = { level: 'global', id: appId } as const;
+  return {
+    policy: { ...policy, ...Object.fromEntries(given) },
+    sources: { ...sources, ...Object.fromEntries(given.map(([part]) => [part, source])) },
+  };
+}
