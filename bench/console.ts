@@ -30,26 +30,6 @@ const USABLE_MS_MAX = 1_000;
 const FIRST_SCREEN = '/';
 
 const REVISION = `/apps/${APP}/versions/v1/revisions/r1`;
-const PATHS = [
-  FIRST_SCREEN,
-  '/start',
-  '/apps',
-  `/apps/${APP}`,
-  `/apps/${APP}/versions/v1`,
-  REVISION,
-  '/edit',
-  '/import',
-  '/keys',
-  '/live',
-  '/explain',
-  '/shadow',
-  '/history',
-  '/audit',
-  '/health',
-  '/nodes',
-  '/access',
-  '/settings',
-];
 
 /**
  * Run in the page: notes tasks of more than 50 ms and violations of the content security policy, and when the page has
@@ -114,6 +94,32 @@ const token = await createService(gateway, {
   keyScopes: [SCOPE],
 });
 await runLoad({ connections: 8, requests: [orderRequest(token)] }, gateway.port, TRAFFIC_SECS, cores.load);
+const PATHS = [
+  FIRST_SCREEN,
+  '/start',
+  '/apps',
+  `/apps/${APP}`,
+  `/apps/${APP}/versions/v1`,
+  REVISION,
+  `${REVISION}/endpoints/${await firstId(`${REVISION}/endpoints`)}`,
+  '/edit',
+  '/import',
+  '/keys',
+  `/apps/${APP}/keys/${await firstId(`/apps/${APP}/tokens`)}`,
+  '/live',
+  `/live/${await refusedRequest()}`,
+  '/explain',
+  '/shadow',
+  '/history',
+  '/history/1',
+  '/audit',
+  '/events',
+  '/webhooks',
+  '/health',
+  '/nodes',
+  '/access',
+  '/settings',
+];
 const browser = await startConsoleBrowser();
 try {
   const failures: string[] = [];
@@ -127,6 +133,23 @@ try {
   await origin.stop();
 }
 process.exit();
+
+/** Of the first record of a list of the management API. */
+async function firstId(list: string): Promise<string> {
+  const [first] = (await gateway.api('GET', `${list}?limit=1`)) as readonly { readonly id: string }[];
+  if (first === undefined) throw new Error(`Cannot measure the page of a record: ${list} has none`);
+  return first.id;
+}
+
+/** The id of an exchange that the gateway keeps: one without a key. */
+async function refusedRequest(): Promise<string> {
+  const response = await fetch(`http://127.0.0.1:${gateway.port}${orderRequest(token).path}`);
+  await response.arrayBuffer();
+  const id = response.headers.get('x-request-id');
+  if (response.status !== 401 || id === null)
+    throw new Error(`Cannot measure the page of an exchange: ${response.status} in place of 401`);
+  return id;
+}
 
 /** Measures a page and prints its line; gives what was missed. */
 async function report(from: ConsoleBrowser, path: string): Promise<string[]> {
