@@ -18,6 +18,30 @@ afterAll(async () => {
   await receiver.close();
 });
 
+it('shows times in the zone of the reader, and UTC under the pointer', async () => {
+  const { gateway } = console;
+  const { id } = await gateway.must('POST', '/apps', {
+    name: 'Zones',
+    slug: 'zones',
+    gateway_path: '/zones',
+  });
+  const { created_at: at } = await gateway.must('GET', `/apps/${id}`);
+  // Half an hour and a quarter from UTC, where no other zone is.
+  const timeZone = 'Asia/Kathmandu';
+  const { page, expectNoProblems } = await console.open('/events?app=zones', 'viewer', { timeZone });
+  const time = page.getByRole('row', { name: /App zones/ }).locator('time');
+  const utc = (await time.getAttribute('datetime')) ?? '';
+  expect(Math.abs(Date.parse(utc) - Date.parse(at))).toBeLessThan(10_000);
+  expect(await time.getAttribute('title')).toBe(`${utc} (UTC)`);
+  const [, hour = '', minute = '', second = '', half = ''] =
+    /(\d+):(\d\d):(\d\d)\s([AP]M)$/.exec(await time.innerText()) ?? [];
+  const shown =
+    ((Number(hour) % 12) + (half === 'PM' ? 12 : 0)) * 3_600 + Number(minute) * 60 + Number(second);
+  const there = Math.floor(Date.parse(utc) / 1_000) + 5 * 3_600 + 45 * 60;
+  expect(shown).toBe(there % 86_400);
+  expectNoProblems();
+});
+
 it('shows events as they happen, by what they are about, each with the way there', async () => {
   const { gateway } = console;
   const { page, refused, expectNoProblems } = await console.open('/events', 'viewer');

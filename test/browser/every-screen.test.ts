@@ -1,7 +1,7 @@
 /**
  * Every address of the console's router, and what stands behind its tabs: it opens, says what it is, has nothing that
- * axe finds wrong in either colour scheme, does not scroll sideways on the narrowest screen, and meets no error. A
- * route that is added without a visit here fails.
+ * axe finds wrong in either colour scheme, does not scroll sideways on the narrowest and the widest screen, lays no
+ * text over another there, and meets no error. A route that is added without a visit here fails.
  */
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
@@ -12,6 +12,8 @@ import { axe, startConsole, type ConsolePage, type TestConsole } from '../suppor
 import { createEndpoint, createService, request, revisionPath } from '../support/traffic.ts';
 
 const NARROW_PX = 360;
+/** 4K, as it is without scaling. */
+const WIDE_PX = 3_840;
 /** As many as there are processors. */
 const PAGES_AT_ONCE = 2;
 /** Written by people, with no place to break at. */
@@ -101,6 +103,30 @@ const isLoaded = async (page: Page): Promise<boolean> =>
   (await page.getByRole('heading', { level: 1 }).count()) === 1 &&
   (await page.getByText('Loading …').count()) === 0;
 
+/**
+ * Texts of the page that lie over each other by more than letters reach out of their lines: the boxes of the first
+ * hundreds of texts, against each other. What the editor of YAML lays over its text is one text.
+ */
+const OVERLAPS = `{
+  const boxes = [];
+  // For screen readers alone.
+  const isClipped = (element) => element !== null && (element.offsetWidth <= 1 || isClipped(element.parentElement));
+  const walker = document.createTreeWalker(document.querySelector('main'), NodeFilter.SHOW_TEXT);
+  while (walker.nextNode() && boxes.length < 400) {
+    const { parentElement: element, textContent } = walker.currentNode;
+    if (textContent.trim() === '' || element.closest('svg, textarea, [contenteditable], .cm-editor')) continue;
+    if (isClipped(element) || !element.checkVisibility({ visibilityProperty: true, opacityProperty: true })) continue;
+    const range = document.createRange();
+    range.selectNodeContents(walker.currentNode);
+    for (const box of range.getClientRects()) if (box.width > 2 && box.height > 2) boxes.push({ box, textContent });
+  }
+  boxes.flatMap(({ box: one, textContent: text }, index) => boxes.slice(index + 1)
+    .filter(({ box: other, textContent }) => textContent !== text &&
+      Math.min(one.right, other.right) - Math.max(one.left, other.left) > 2 &&
+      Math.min(one.bottom, other.bottom) - Math.max(one.top, other.top) > 6)
+    .map(({ textContent }) => 'lies over another text: ' + text + ' | ' + textContent));
+}`;
+
 /** What is wrong with the page as it is: nothing, where all is well. */
 async function problemsOf(page: Page): Promise<string[]> {
   await expect.poll(() => isLoaded(page), { timeout: 30_000 }).toBe(true);
@@ -108,9 +134,12 @@ async function problemsOf(page: Page): Promise<string[]> {
   const found = await axe(page);
   if (/no such page|met an error/.test(title)) found.push(title);
   const { width = 1_280, height = 900 } = page.viewportSize() ?? {};
-  await page.setViewportSize({ width: NARROW_PX, height });
-  const needed = await page.evaluate<number>('document.documentElement.scrollWidth');
-  if (needed > NARROW_PX) found.push(`needs ${needed} px of ${NARROW_PX}`);
+  for (const wanted of [NARROW_PX, WIDE_PX]) {
+    await page.setViewportSize({ width: wanted, height });
+    const needed = await page.evaluate<number>('document.documentElement.scrollWidth');
+    if (needed > wanted) found.push(`needs ${needed} px of ${wanted}`);
+  }
+  found.push(...(await page.evaluate<string[]>(OVERLAPS)));
   await page.setViewportSize({ width, height });
   return found;
 }
@@ -119,6 +148,17 @@ it('is looked at by one that finds what is wrong, in both colour schemes', async
   const { page } = await console.open('/nodes');
   await expect.poll(() => isLoaded(page)).toBe(true);
   expect(await problemsOf(page)).toEqual([]);
+  await page.evaluate(`{
+    const over = document.createElement('span');
+    over.textContent = 'laid over';
+    over.id = 'over';
+    const title = document.querySelector('h1');
+    title.style.position = 'relative';
+    Object.assign(over.style, { position: 'absolute', top: 0, left: 0 });
+    title.append(over);
+  }`);
+  expect(await problemsOf(page)).toEqual([expect.stringMatching(/^lies over another text: .*laid over$/)]);
+  await page.evaluate(`document.querySelector('#over').remove()`);
   await page.evaluate(`{
     const image = document.createElement('img');
     const text = document.createElement('p');

@@ -31,6 +31,8 @@ export interface PageOptions {
   /** CSS pixels; default 1280. */
   readonly width?: number;
   readonly scheme?: Scheme;
+  /** Of the reader, such as `Asia/Tokyo`; default: that of this machine. */
+  readonly timeZone?: string;
 }
 
 export interface ConsolePage {
@@ -72,11 +74,12 @@ export async function startConsole(options: GatewayOptions = {}): Promise<TestCo
   return {
     gateway,
     token,
-    open: async (path, as = 'admin', { width = 1280, scheme = 'light' } = {}) => {
+    open: async (path, as = 'admin', { width = 1280, scheme = 'light', timeZone } = {}) => {
       const context = await browser.newContext({
         baseURL: gateway.base,
         viewport: { width, height: HEIGHT },
         colorScheme: scheme,
+        ...(timeZone !== undefined && { timezoneId: timeZone }),
         // Nothing is looked at while its colours change.
         reducedMotion: 'reduce',
       });
