@@ -1,6 +1,6 @@
 /**
- * Keeps at most so many items of several groups, so that a group with many takes no room from those with few: what there
- * is room for is shared evenly, and what a group leaves of its part goes to the others. Counts what it does not keep.
+ * Keeps a bounded number of items of several groups. The room is shared evenly, and the others get what a group leaves
+ * of its part, so that a group with many items takes no room from those with few. Counts what it does not keep.
  */
 export interface Shared<Item> {
   readonly item: Item;

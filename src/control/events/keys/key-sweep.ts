@@ -1,8 +1,8 @@
 /**
  * Looks for API keys that expire soon, that have expired, and that are no longer used, and records events. A sweep asks
  * the database only for keys that have reached a threshold since the last sweep of any gateway, so its cost depends on
- * the number of events. It records a bounded number of them, which apps share: keys of one app, however many end at once,
- * leave room for those of others. The last event of an app says how many of it were left out.
+ * the number of events. It records a bounded number of them, which apps share: keys of one app, however many end at
+ * once, leave room for those of others. The last event of an app says how many of it were left out.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { timestamp, type Clock } from '../../../lib/clock.ts';
