@@ -184,7 +184,8 @@ class GrpcWebClient implements UpstreamClient {
     if (webType === undefined) return this.#client.onResponseHead(head);
     // A response that consists of its head has its status there, where the client looks first.
     const isWhole = head.contentLength === 0 && head.get('grpc-status') !== undefined;
-    this.#isTranslated = !isWhole;
+    // Nothing may stand behind the head of an answer to HEAD: a client would read it as its next response.
+    this.#isTranslated = !isWhole && this.#method !== 'HEAD';
     let text = `HTTP/1.1 ${head.status} ${head.reason}\r\n`;
     for (let index = 0; index < head.count; index++)
       if (!REPLACED_IN_RESPONSE.has(head.name(index).toLowerCase())) text += head.line(index);
