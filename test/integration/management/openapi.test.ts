@@ -150,6 +150,7 @@ describe('a client made from the document', () => {
     await ok('getTraffic', { params: version });
     await ok('getRevisionBreaker', { params: revision });
     await ok('getRevisionHealth', { params: revision });
+    await ok('getAppEffectivePolicy', { params: app });
     await ok('getRevisionEffectivePolicy', { params: revision });
 
     const { id: endpoint_id } = await ok('createEndpoint', {
