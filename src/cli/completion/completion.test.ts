@@ -19,7 +19,7 @@ COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _headgate; printf '%s\\n' "\${COMPREP
 describe('bash', () => {
   it.each([
     ['ap', ['apps']],
-    ['apps ', ['list', 'show', 'create', 'edit', 'delete']],
+    ['apps ', ['list', 'show', 'create', 'edit', 'delete', 'policy']],
     ['apps cr', ['create']],
     ['context ', ['add', 'use', 'list', 'remove']],
     ['apps list --output json --serv', ['--server']],
