@@ -58,10 +58,11 @@ interface Outcome {
 function start(
   path = `${join(root, 'bin')}:${join(process.execPath, '..')}:/usr/bin:/bin`,
   script = 'start.sh',
+  args: readonly string[] = ['one', 'two'],
 ): Promise<Outcome> {
   return new Promise((resolve) => {
     const options = { cwd: tmpdir(), env: { PATH: path } };
-    execFile('/bin/sh', [join(root, 'scripts', script), 'one', 'two'], options, (error, stdout, stderr) =>
+    execFile('/bin/sh', [join(root, 'scripts', script), ...args], options, (error, stdout, stderr) =>
       resolve({ code: error === null ? 0 : error.code, stdout, stderr }),
     );
   });
@@ -154,6 +155,66 @@ describe('a start and the tests', () => {
     const outcomes = await Promise.all([start(), start(), start()]);
     for (const { code } of outcomes) expect(code).toBe(0);
     expect(npmCalls()).toEqual(['ci --omit=dev']);
+  });
+});
+
+describe('a checkout with a console', () => {
+  const inConsole = (path: string): string => join(root, 'console', path);
+  const startGateway = (): Promise<Outcome> => start(undefined, 'start.sh', ['start']);
+
+  beforeEach(() => {
+    for (const folder of ['src', 'public']) mkdirSync(inConsole(folder), { recursive: true });
+    for (const name of ['src/app.ts', 'index.html', 'vite.config.ts']) writeFileSync(inConsole(name), '');
+    writeFileSync(inConsole('package-lock.json'), '{"lockfileVersion":3}');
+    writeFileSync(
+      join(root, 'vite.js'),
+      `require('node:fs').writeFileSync(process.argv[process.argv.indexOf('--outDir') + 1] + '/index.html', 'built');`,
+    );
+    command(
+      'npm',
+      `${NPM}
+case "$PWD" in */console) mkdir -p node_modules/vite/bin; cp ../vite.js node_modules/vite/bin/ ;; esac`,
+    );
+    writeFileSync(
+      join(root, 'src/main.ts'),
+      `import { existsSync } from 'node:fs';
+      process.stdout.write(\`console \${existsSync(process.env.GATEWAY_CONSOLE__FOLDER + '/index.html')}\`);`,
+    );
+  });
+
+  it('keeps nothing of what builds it when it only starts a gateway', async () => {
+    const first = await startGateway();
+    expect(first).toMatchObject({ code: 0, stdout: 'console true' });
+    expect(existsSync(inConsole('node_modules'))).toBe(false);
+    expect(await startGateway()).toMatchObject({ stdout: 'console true', stderr: '' });
+  });
+
+  it('has it for the tests, whether a start was before or not, and a start then leaves it', async () => {
+    await startGateway();
+    for (const run of [runTests, startGateway, runTests]) {
+      expect(await run()).toMatchObject({ code: 0 });
+      expect(existsSync(inConsole('node_modules/vite'))).toBe(true);
+    }
+    writeFileSync(inConsole('src/app.ts'), 'changed');
+    expect(await startGateway()).toMatchObject({ stdout: 'console true' });
+    expect(existsSync(inConsole('node_modules/vite'))).toBe(true);
+  });
+
+  it('builds it once for starts at once', async () => {
+    const outcomes = await Promise.all([startGateway(), startGateway(), startGateway()]);
+    for (const outcome of outcomes) expect(outcome).toMatchObject({ code: 0, stdout: 'console true' });
+    const builds = outcomes.flatMap(({ stderr }) => stderr.match(/building the console/g) ?? []);
+    expect(builds).toHaveLength(1);
+    expect(existsSync(inConsole('node_modules'))).toBe(false);
+  });
+
+  it('starts without it, and says so, where it cannot be built', async () => {
+    await start();
+    command('npm', 'exit 1');
+    const outcome = await startGateway();
+    expect(outcome).toMatchObject({ code: 0, stdout: 'console false' });
+    expect(outcome.stderr).toContain('the gateway runs without it');
+    expect(readdirSync(root).filter((name) => name.startsWith('.installing'))).toEqual([]);
   });
 });
 
