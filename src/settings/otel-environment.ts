@@ -1,10 +1,11 @@
 /**
  * Variables of the OpenTelemetry specification ("Environment Variable Specification", 1.4x) that mean more than one
- * value of a setting: switches and samplers. What means one value is the other name of that
+ * value of a setting: switches, samplers and time-outs of processors. What means one value is the other name of that
  * setting (`Setting.otherName`). Pure.
  */
 
 import { DEFAULT_OTEL_SIGNALS, OTEL_SIGNALS, type OtelSignal } from './areas/otel-settings.ts';
+import { OTEL_TIMEOUT_MS } from './otel/otel-signal-settings.ts';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -21,6 +22,30 @@ const EXPORTERS = {
   metrics: 'OTEL_METRICS_EXPORTER',
   logs: 'OTEL_LOGS_EXPORTER',
 } as const;
+
+/** Of what a processor or reader of the SDK exports at once; its exporter's time-out goes first. */
+export const PROCESSOR_TIMEOUTS = {
+  traces: 'OTEL_BSP_EXPORT_TIMEOUT',
+  metrics: 'OTEL_METRIC_EXPORT_TIMEOUT',
+  logs: 'OTEL_BLRP_EXPORT_TIMEOUT',
+} as const satisfies Record<OtelSignal, string>;
+
+/** Any of them goes before those of processors. */
+export function timeoutNames(signal: OtelSignal): readonly [string, ...string[]] {
+  const upper = signal.toUpperCase();
+  return [
+    `GATEWAY_OTEL__${upper}_TIMEOUT_MS`,
+    `OTEL_EXPORTER_OTLP_${upper}_TIMEOUT`,
+    'GATEWAY_OTEL__TIMEOUT_MS',
+    'OTEL_EXPORTER_OTLP_TIMEOUT',
+  ];
+}
+
+/** Whether the gateway takes it as a time-out; SDKs take others too. */
+export function isTimeout(text: string): boolean {
+  const ms = Number(text);
+  return /^\d{1,9}$/.test(text) && ms >= OTEL_TIMEOUT_MS.min && ms <= OTEL_TIMEOUT_MS.max;
+}
 
 /** The environment with what these variables mean for the settings. */
 export function withOtelVariables(env: Environment): Environment {
@@ -39,11 +64,16 @@ export function withOtelVariables(env: Environment): Environment {
   if (given(SIGNALS) === '' && signals !== DEFAULT_OTEL_SIGNALS.join(',')) added[SIGNALS] = signals || 'none';
   if (given(RATIO) === '')
     added[RATIO] = ratioOf(given('OTEL_TRACES_SAMPLER'), given('OTEL_TRACES_SAMPLER_ARG'));
+  for (const signal of OTEL_SIGNALS) {
+    const [first, ...others] = timeoutNames(signal);
+    const text = given(PROCESSOR_TIMEOUTS[signal]);
+    if (isTimeout(text) && [first, ...others].every((name) => given(name) === '')) added[first] = text;
+  }
   return { ...env, ...added };
 }
 
-/** '' if the sampler is not one of those that the specification defines. */
-function ratioOf(sampler: string, argument: string): string {
+/** '' if the sampler is not one that is a ratio. */
+export function ratioOf(sampler: string, argument: string): string {
   switch (sampler.replace(/^parentbased_/, '')) {
     case 'always_on':
       return '1';
@@ -54,22 +84,4 @@ function ratioOf(sampler: string, argument: string): string {
     default:
       return '';
   }
-}
-
-const PROTOCOLS = [
-  'OTEL_EXPORTER_OTLP_PROTOCOL',
-  'OTEL_EXPORTER_OTLP_TRACES_PROTOCOL',
-  'OTEL_EXPORTER_OTLP_METRICS_PROTOCOL',
-  'OTEL_EXPORTER_OTLP_LOGS_PROTOCOL',
-];
-
-/** Warnings about what is asked for and not done. */
-export function otelWarnings(env: Environment): string[] {
-  const warnings: string[] = [];
-  for (const name of PROTOCOLS) {
-    const protocol = (env[name] ?? '').trim();
-    if (protocol !== '' && protocol !== 'http/protobuf')
-      warnings.push(`${name}=${JSON.stringify(protocol)} is ignored: exports are by http/protobuf.`);
-  }
-  return warnings;
 }

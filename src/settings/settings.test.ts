@@ -401,6 +401,78 @@ describe('variables of OpenTelemetry', () => {
     expect(otelOf({ GATEWAY_OTEL__ENDPOINT: 'http://c:1', ...env })?.logsUrl).toBe(logsUrl);
   });
 
+  it('of processors are the time-outs of exports, where exporters have none', () => {
+    const env = {
+      GATEWAY_OTEL__ENDPOINT: 'http://c:1',
+      OTEL_LOGS_EXPORTER: 'otlp',
+      OTEL_BSP_EXPORT_TIMEOUT: '1000',
+      OTEL_METRIC_EXPORT_TIMEOUT: '2000',
+      OTEL_BLRP_EXPORT_TIMEOUT: '3000',
+    };
+    const timeouts = (more: Record<string, string>) => {
+      const { traces, metrics, logs } = otelOf({ ...env, ...more })?.connections ?? expect.unreachable();
+      return [traces, metrics, logs].map(({ timeoutMs }) => timeoutMs);
+    };
+    expect(timeouts({})).toEqual([1_000, 2_000, 3_000]);
+    expect(readSettings(env).warnings).toEqual([]);
+    expect(timeouts({ OTEL_EXPORTER_OTLP_LOGS_TIMEOUT: '500' })).toEqual([1_000, 2_000, 500]);
+    expect(timeouts({ GATEWAY_OTEL__TIMEOUT_MS: '700' })).toEqual([700, 700, 700]);
+    // What an SDK takes does not stop a gateway.
+    expect(timeouts({ OTEL_METRIC_EXPORT_TIMEOUT: '120000' })).toEqual([1_000, 10_000, 3_000]);
+  });
+
+  it.each<[Record<string, string>, string[]]>([
+    [
+      { OTEL_BSP_SCHEDULE_DELAY: '1', OTEL_BSP_MAX_QUEUE_SIZE: '2', OTEL_BLRP_MAX_QUEUE_SIZE: '3' },
+      [
+        'OTEL_BSP_SCHEDULE_DELAY, OTEL_BSP_MAX_QUEUE_SIZE are ignored: exports of spans follow the traffic, and GATEWAY_OTEL__MAX_QUEUE_BYTES is the room for what waits.',
+      ],
+    ],
+    [
+      { OTEL_BLRP_SCHEDULE_DELAY: '3', GATEWAY_OTEL__SIGNALS: 'logs' },
+      [
+        'OTEL_BLRP_SCHEDULE_DELAY is ignored: exports of log records follow what is logged, with 1 MiB of room for each thread.',
+      ],
+    ],
+    [
+      { OTEL_SPAN_EVENT_COUNT_LIMIT: '4' },
+      ['OTEL_SPAN_EVENT_COUNT_LIMIT is ignored: spans and log records have limits of their own.'],
+    ],
+    [{ OTEL_SPAN_EVENT_COUNT_LIMIT: '4', OTEL_TRACES_EXPORTER: 'none' }, []],
+    [
+      { OTEL_METRIC_EXPORT_TIMEOUT: '120000' },
+      [
+        'OTEL_METRIC_EXPORT_TIMEOUT="120000" is ignored: expected a whole number of milliseconds from 100 to 60000.',
+      ],
+    ],
+    [
+      { OTEL_BSP_EXPORT_TIMEOUT: '2000', OTEL_EXPORTER_OTLP_TIMEOUT: '3000' },
+      [
+        'OTEL_BSP_EXPORT_TIMEOUT="2000" is ignored: OTEL_EXPORTER_OTLP_TIMEOUT is the time that an export may take.',
+      ],
+    ],
+    [{ OTEL_PROPAGATORS: 'baggage, tracecontext' }, []],
+    [
+      { OTEL_PROPAGATORS: 'b3,tracecontext' },
+      [
+        'OTEL_PROPAGATORS="b3,tracecontext" is ignored: traces continue by traceparent (tracecontext), and baggage passes as it came.',
+      ],
+    ],
+    [{ OTEL_PROPAGATORS: 'b3', OTEL_TRACES_EXPORTER: 'none' }, []],
+    [{ OTEL_TRACES_SAMPLER: 'parentbased_traceidratio', OTEL_TRACES_SAMPLER_ARG: '0.5' }, []],
+    [
+      { OTEL_TRACES_SAMPLER: 'jaeger_remote', OTEL_TRACES_SAMPLER_ARG: 'endpoint=x' },
+      [
+        'OTEL_TRACES_SAMPLER="jaeger_remote" is ignored: GATEWAY_OTEL__SAMPLE_RATIO is the share of requests that are traced.',
+        'OTEL_TRACES_SAMPLER_ARG is ignored: it counts with the sampler traceidratio only.',
+      ],
+    ],
+    [{ OTEL_TRACES_SAMPLER: 'jaeger_remote', GATEWAY_OTEL__SAMPLE_RATIO: '1' }, []],
+  ])('%j are warned of while something is exported', (env, warnings) => {
+    expect(readSettings({ ...env, GATEWAY_OTEL__ENDPOINT: 'http://c:1' }).warnings).toEqual(warnings);
+    expect(readSettings(env).warnings).toEqual([]);
+  });
+
   it('are named when they are wrong, and never with a secret', () => {
     const result = readSettings({ OTEL_EXPORTER_OTLP_TIMEOUT: 'soon', OTEL_EXPORTER_OTLP_HEADERS: 'hush' });
     const errors = 'errors' in result ? result.errors.join('\n') : '';

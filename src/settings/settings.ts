@@ -5,7 +5,8 @@
  */
 import { nearest } from '../lib/nearest.ts';
 import { otelSettings } from './otel/otel-nesting.ts';
-import { otelWarnings, withOtelVariables, type Environment } from './otel-environment.ts';
+import { otelWarnings } from './otel/otel-warnings.ts';
+import { withOtelVariables, type Environment } from './otel-environment.ts';
 import { ACME_DIRECTORIES } from './areas/acme-settings.ts';
 import { crossChecks, doubtful, pathsOf, shown } from './settings-checks.ts';
 import { SETTINGS, type SettingValues } from './settings-table.ts';
@@ -39,8 +40,9 @@ export function readSettings(given: Environment): SettingsResult {
   errors.push(...crossChecks(parsed), ...databaseBesideFile(parsed, env));
   // A setting that cannot be read would seem not to be set.
   const doubts = errors.length > 0 ? [] : doubtful(parsed);
-  const warnings = [...unknownNames(env), ...doubts, ...otelWarnings(given)];
-  return errors.length > 0 ? { errors, warnings } : { settings: deepFreeze(nest(parsed)), warnings };
+  const settings = errors.length > 0 ? undefined : deepFreeze(nest(parsed));
+  const warnings = [...unknownNames(env), ...doubts, ...otelWarnings(given, settings?.otel)];
+  return settings === undefined ? { errors, warnings } : { settings, warnings };
 }
 
 function readOne(name: string, row: Setting<unknown>, env: Environment, errors: string[]): unknown {

@@ -116,7 +116,8 @@ function twinOf(exchange: ExchangeView, trace: ExchangeTrace, serverId: string):
   const agent = connection.head.get('user-agent');
   const [host = '', port] = connection.head.host.split(/:(?=\d+$)/);
   const parent = trace.isContinued ? connection.head.get('traceparent')?.split('-')[2] : undefined;
-  const { caller, limit, deniedBy } = evaluation;
+  const { caller, limit, deniedBy, shadowDenials = [] } = evaluation;
+  const decidedMs = trace.attempts[0]?.startedMs ?? endMs;
   const isKnown = caller.kind !== 'anonymous';
   const server = officialSpan({
     ids: [trace.traceId, serverId, parent],
@@ -156,7 +157,7 @@ function twinOf(exchange: ExchangeView, trace: ExchangeTrace, serverId: string):
         : [
             {
               name: 'headgate.rate_limit',
-              atMs: trace.attempts[0]?.startedMs ?? endMs,
+              atMs: decidedMs,
               attributes: {
                 'headgate.limit': limit.limit,
                 'headgate.limit.admitted': limit.admitted,
@@ -164,6 +165,11 @@ function twinOf(exchange: ExchangeView, trace: ExchangeTrace, serverId: string):
               },
             },
           ]),
+      ...shadowDenials.map(({ part, denial }) => ({
+        name: 'headgate.would_deny',
+        atMs: decidedMs,
+        attributes: { 'headgate.part': part, 'headgate.error_code': denial.kind.code },
+      })),
       ...(errorCode === undefined || deniedBy === undefined
         ? []
         : [
@@ -228,6 +234,8 @@ it('are read as those that the official serialiser writes', async () => {
       auth: { auth_type: 'api_key' as const },
       rate_limit: { enabled: true, requests: 90, window_seconds: 3_600 },
       retries: { max: 2, on: ['reset' as const] },
+      allowed_methods: ['GET' as const, 'DELETE' as const],
+      shadow: ['allowed_methods' as const],
     },
   };
   const proxy = await startProxy(oneRoute(setup), {
@@ -280,7 +288,7 @@ it('are read as those that the official serialiser writes', async () => {
   const events = new Set(
     pairs.flatMap(({ ours }) => ours.flatMap((span) => span.events.map(({ name }) => name))),
   );
-  expect(events).toEqual(new Set(['headgate.rate_limit', 'headgate.denied']));
+  expect(events).toEqual(new Set(['headgate.rate_limit', 'headgate.would_deny', 'headgate.denied']));
   agent.destroy();
   await proxy.close();
   backend.close();

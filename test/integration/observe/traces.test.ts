@@ -2,8 +2,9 @@
  * Traces and metrics as a collector gets them: which exchanges, with which spans and names, and what happens when the
  * collector is dead, slow or refuses.
  */
-import { readdirSync, readFileSync } from 'node:fs';
-import { platform } from 'node:os';
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { platform, tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { headgate } from '../../../src/cli/cli.fixture.ts';
 import {
@@ -18,6 +19,7 @@ import { until } from '../../support/measure/until.ts';
 import type { GatewayState, NodeState } from '../../../src/management/schemas/overview/state-schema.ts';
 import { createEndpoint, createService, problem, request } from '../../support/traffic.ts';
 
+const SOURCES = resolve(import.meta.dirname, '../../../src/main.ts');
 const SERVER = 2;
 const CLIENT = 3;
 const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736';
@@ -79,6 +81,15 @@ describe('with everything kept', () => {
         default_policy: {
           auth: { auth_type: 'api_key' },
           rate_limit: { enabled: true, requests: 1, window_seconds: 60 },
+        },
+      },
+    });
+    await createService(gateway, 'trial', origin.port, {
+      app: {
+        default_policy: {
+          allowed_methods: ['POST'],
+          rate_limit: { enabled: true, requests: 1, window_seconds: 3_600 },
+          shadow: ['allowed_methods', 'rate_limit'],
         },
       },
     });
@@ -211,6 +222,24 @@ describe('with everything kept', () => {
     ]);
   });
 
+  it('has the parts in shadow mode that would have denied, of a request that passed', async () => {
+    await request(gateway, '/trial/v1/x', { method: 'POST' });
+    const answer = await request(gateway, '/trial/v1/x');
+    expect(answer.status).toBe(200);
+    const server = await serverSpan(answer.headers['x-request-id']);
+    expect(server.attributes).not.toHaveProperty('headgate.error_code');
+    const shadowEvents = server.events.filter(({ name }) => name === 'headgate.would_deny');
+    expect(shadowEvents.map(({ attributes }) => attributes)).toEqual([
+      { 'headgate.part': 'allowed_methods', 'headgate.error_code': 'method_not_allowed' },
+      { 'headgate.part': 'rate_limit', 'headgate.error_code': 'rate_limited' },
+    ]);
+    expect(server.events.some(({ name }) => name === 'headgate.denied')).toBe(false);
+    for (const { atMs } of shadowEvents) {
+      expect(atMs).toBeGreaterThanOrEqual(server.startMs);
+      expect(atMs).toBeLessThanOrEqual(server.endMs);
+    }
+  });
+
   it('is named in the access log and in problem documents', async () => {
     const answer = await request(gateway, '/closed/v1/x', { headers: { traceparent: traceparent('01') } });
     expect(problem(answer)).toMatchObject({ trace_id: TRACE });
@@ -304,6 +333,36 @@ describe('with everything kept', () => {
     expect(exporting).toHaveLength(1);
     expect(others.length).toBeGreaterThan(4);
     for (const nice of others) expect(nice).toBeLessThan(exporting[0] ?? 0);
+  });
+});
+
+describe('without an endpoint', () => {
+  interface Coverage {
+    readonly result: readonly { readonly url: string }[];
+  }
+
+  it('there is no thread that exports, and no other has loaded what it runs', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'headgate-scripts-'));
+    // The sources, since a bundle has few files. V8 writes which of them each thread has run.
+    const gateway = await startGateway({
+      env: { NODE_V8_COVERAGE: folder },
+      command: [process.execPath, SOURCES],
+    });
+    try {
+      await createService(gateway, 'shop', origin.port);
+      expect((await request(gateway, '/shop/v1/x')).status).toBe(200);
+      // With an endpoint it is there, see above.
+      if (platform() === 'linux') expect(niceness(gateway.process.pid ?? 0).exporting).toEqual([]);
+    } finally {
+      await gateway.stop();
+    }
+    const scripts = readdirSync(folder).flatMap((name) => {
+      const { result } = JSON.parse(readFileSync(join(folder, name), 'utf8')) as Coverage;
+      return result.map(({ url }) => url.split('/src/').at(-1) ?? '');
+    });
+    rmSync(folder, { recursive: true });
+    expect(scripts).toEqual(expect.arrayContaining(['main.ts', 'worker.ts', 'telemetry/spans/trace-tap.ts']));
+    expect(scripts.filter((url) => /^telemetry-worker|^telemetry\/export\//.test(url))).toEqual([]);
   });
 });
 
