@@ -7,6 +7,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { SETTINGS } from '../../../src/settings/settings-table.ts';
+import { runToEnd, startGateway } from '../../support/gateway.ts';
 import { DEPLOY, readComposeFile, type ComposeService } from '../../support/programs/compose-file.ts';
 import { installedProgram } from '../../support/programs/install-program.ts';
 
@@ -94,6 +95,34 @@ describe('Dockerfile', () => {
     const names = [...read('Dockerfile').matchAll(/\b(GATEWAY_\w+)=/g)].map(([, name = '']) => name);
     expect(names.length).toBeGreaterThan(1);
     expect(names.filter((name) => !(name in SETTINGS))).toEqual([]);
+  });
+
+  const words = (instruction: RegExp): string[] =>
+    JSON.parse(instruction.exec(read('Dockerfile'))?.[1] ?? 'null') as string[];
+
+  it('asks a gateway for its health with the program that it starts, with TLS too', async () => {
+    const health = words(/^HEALTHCHECK .*\\\n +CMD (\[.*\])$/m);
+    const entrypoint = words(/^ENTRYPOINT (\[.*\])$/m);
+    expect(health.slice(0, entrypoint.length)).toEqual(entrypoint);
+    const args = health.slice(entrypoint.length);
+    const ca = join(ROOT, 'test/support/tls/ca.pem');
+    const gateway = await startGateway({
+      env: {
+        GATEWAY_SERVER__TLS__CERT_FILE: join(ROOT, 'test/support/tls/backend.pem'),
+        GATEWAY_SERVER__TLS__KEY_FILE: join(ROOT, 'test/support/tls/backend-key.pem'),
+      },
+    });
+    const ask = async (env: Readonly<Record<string, string>>): Promise<number | null> => {
+      const server = `${env['HEADGATE_CA'] === undefined ? 'http' : 'https'}://127.0.0.1:${gateway.managementPort}`;
+      return (await runToEnd({ HEADGATE_SERVER: server, ...env }, args)).code;
+    };
+    try {
+      expect(await ask({ HEADGATE_CA: ca })).toBe(0);
+      expect(await ask({})).toBe(1);
+    } finally {
+      await gateway.stop();
+    }
+    expect(await ask({ HEADGATE_CA: ca })).toBe(1);
   });
 });
 
