@@ -2,10 +2,12 @@
  * Which signatures on certificates and revocation lists are accepted: RSA (PKCS #1 and PSS) and ECDSA with SHA-2, and
  * the Edwards curves. Not SHA-1 and older, with which signatures can be forged. Keys of RSA have at least 2048 bits,
  * those of elliptic curves 256. Keys of RSA are also bounded above, since a client may send any: a signature takes
- * hundred times longer to verify with a long exponent. Pure.
+ * hundred times longer to verify with a long exponent. Those with factors of a known weak form (roca.ts) are refused.
+ * Pure.
  */
 import { constants, verify, type KeyObject } from 'node:crypto';
-import { TAG, type DerReader } from './der.ts';
+import { DerReader, TAG } from './der.ts';
+import { hasRocaMark } from './roca.ts';
 
 /** `none`: the algorithm of the key has a hash of its own. */
 export interface SignatureHash {
@@ -55,10 +57,20 @@ export function isStrongKey(key: KeyObject): boolean {
   if (type === 'rsa' || type === 'rsa-pss') {
     const { modulusLength: bits = 0, publicExponent: exponent = 0n } = details ?? {};
     const isBounded = exponent >= RSA_EXPONENT.min && exponent < RSA_EXPONENT.max;
-    return isBounded && bits >= RSA_BITS.min && bits <= RSA_BITS.max;
+    return isBounded && bits >= RSA_BITS.min && bits <= RSA_BITS.max && !hasRocaMark(modulusOf(key));
   }
   if (type === 'ec') return EC_CURVES.has(details?.namedCurve ?? '');
   return EDWARDS.has(type);
+}
+
+/** Of a key of RSA, by its SubjectPublicKeyInfo (RFC 8017 appendix A.1.1): keys for PSS have no other form in Node. */
+function modulusOf(key: KeyObject): bigint {
+  const spki = new DerReader(key.export({ type: 'spki', format: 'der' })).enter(TAG.sequence);
+  spki.take(TAG.sequence);
+  const bits = spki.take(TAG.bitString);
+  // The first byte of a bit string counts its unused bits.
+  const numbers = spki.within({ ...bits, start: bits.start + 1 }).enter(TAG.sequence);
+  return BigInt(`0x${numbers.hex(numbers.take(TAG.integer)) || '0'}`);
 }
 
 /** Whether the key has signed the data; false for all that does not fit each other. */

@@ -1,5 +1,5 @@
 /** Chains of certificates that openssl has made: which are accepted, and why others are not. */
-import { X509Certificate } from 'node:crypto';
+import { createPublicKey, X509Certificate } from 'node:crypto';
 import { afterAll, describe, expect, it, vi } from 'vitest';
 import {
   CA_EXTENSIONS,
@@ -7,6 +7,7 @@ import {
   CLIENT_EXTENSIONS,
   type Made,
 } from '../../test/support/programs/certificate-maker.ts';
+import { rocaModulus } from '../../test/support/data/roca.ts';
 import type { Certificate } from './certificate.ts';
 import { readRevocationLists } from './revocation-list.ts';
 import { readPemCertificates, readTrustBundle, type TrustBundle } from './trust-bundle.ts';
@@ -28,6 +29,7 @@ const constrained = maker.issue('constrained', root, {
   extensions: [...CA_EXTENSIONS, 'nameConstraints=permitted;DNS:.example.com'],
 });
 const web = maker.issue('web', root);
+const ROCA = createPublicKey({ format: 'jwk', key: { kty: 'RSA', n: rocaModulus(), e: 'AQAB' } });
 const deep = maker.issue('deep', middle);
 const other = maker.authority('root-of-others');
 /** Another key under the name of the root. */
@@ -119,6 +121,7 @@ describe('verifyChain', () => {
       [],
       'weak_key CN=dear',
     ],
+    ['with weak factors', () => maker.issue('roca', root, { publicKey: ROCA }), [], 'weak_key CN=roca'],
     ['signed with SHA-1', () => maker.issue('sha1', root, { digest: '-sha1' }), [], 'weak_signature CN=sha1'],
     [
       'with a critical extension of its own',
@@ -127,6 +130,12 @@ describe('verifyChain', () => {
       'unknown_constraint CN=odd',
     ],
     ['of RSA', () => maker.issue('rsa', root, { key: ['rsa:2048'] }), [], 'CN=rsa < CN=root'],
+    [
+      'of RSA for PSS',
+      () => maker.issue('pss', root, { key: ['rsa-pss', '-pkeyopt', 'rsa_keygen_bits:2048'] }),
+      [],
+      'CN=pss < CN=root',
+    ],
     ['of Ed25519', () => maker.issue('edwards', root, { key: ['ed25519'] }), [], 'CN=edwards < CN=root'],
     ['without any extension', () => maker.issue('plain', root, { extensions: [] }), [], 'CN=plain < CN=root'],
   ])('one %s', (_what, make, sent, expected) => {

@@ -3,6 +3,7 @@
  * issue with any extensions, and revocation lists.
  */
 import { execFileSync } from 'node:child_process';
+import type { KeyObject } from 'node:crypto';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -24,6 +25,8 @@ export interface MakeOptions {
   readonly days?: number;
   /** For `-newkey`; default: P-256. */
   readonly key?: readonly string[];
+  /** In place of the key that is made. */
+  readonly publicKey?: KeyObject;
   /** `-sha256` and others. */
   readonly digest?: string;
 }
@@ -108,6 +111,8 @@ export class CertificateMaker {
       by === undefined
         ? ['-signkey', at('.key')]
         : ['-CA', join(this.folder, `${by.name}.pem`), '-CAkey', join(this.folder, `${by.name}.key`)];
+    const { publicKey } = options;
+    if (publicKey !== undefined) writeFileSync(at('.pub'), publicKey.export({ type: 'spki', format: 'pem' }));
     this.#serial += 1;
     this.openssl(
       'x509',
@@ -115,6 +120,7 @@ export class CertificateMaker {
       '-in',
       at('.csr'),
       ...signer,
+      ...(publicKey === undefined ? [] : ['-force_pubkey', at('.pub')]),
       '-set_serial',
       String(1_000 + this.#serial),
       digest,
