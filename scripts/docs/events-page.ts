@@ -52,7 +52,7 @@ const NOTICED = `Events of writes are told at once. Others are noticed by a gate
 | \`limits_store.*\`, \`database.*\` | by each gateway for itself: away after five seconds without an answer, back after three with one. What is noticed of the database waits in memory until it is back |
 | \`login.refused_repeatedly\` | at the fifth wrong token of a network (IPv4 /24, IPv6 /64) within ten minutes, then once an hour. The audit log has the addresses |
 
-What flaps is bounded: each subject has six events at once and one more every five minutes; of limits and logins all of an app, or all together, share that. The latest of what was left out is told when there is room again, with the number of the others in \`left_out\`. Of keys that end or are unused, at most 1,000 of a type are told in one look; apps share them evenly, and the last one of an app says how many of it there are besides.`;
+What flaps is bounded: each subject has six events at once and one more every five minutes; of limits and logins all of an app, or all together, share that. Of a revision, 100 targets an hour have a budget of their own; more share one. The latest of what was left out is told when there is room again, with the number of the others in \`left_out\`. Of keys that end or are unused, at most 1,000 of a type are told in one look; apps share them evenly, and the last one of an app says how many of it there are besides.`;
 
 export function eventsPage(): string {
   const rows = EVENT_ROWS.map(({ type, level, summary }) => [

@@ -8,9 +8,14 @@ import type { Clock } from '../../lib/clock.ts';
 import type { App, Revision, Version } from '../../model/resources.ts';
 import type { MoveNote } from '../health/health-reporter.ts';
 import type { PacedEvents } from './paced-events.ts';
+import { RecentMap } from './recent-map.ts';
 
 /** A change of a backend that several gateways notice within this time is one event. */
 const SAME_MS = 5_000;
+/** Targets of a revision that have a budget of their own in an hour; more share one, as DNS can name any number. */
+export const OWN_TARGETS_MAX = 100;
+const HOUR_MS = 3_600_000;
+const REVISIONS_MAX = 10_000;
 
 export interface Placed {
   readonly app: App;
@@ -26,6 +31,11 @@ export interface TargetChange {
   readonly reason: string | undefined;
 }
 
+interface OwnTargets {
+  readonly sinceMs: number;
+  readonly targets: Set<string>;
+}
+
 export interface HealthEventsDeps {
   readonly paced: PacedEvents;
   readonly clock: Pick<Clock, 'nowMs'>;
@@ -36,6 +46,7 @@ export interface HealthEventsDeps {
 export class HealthEvents {
   readonly #deps: HealthEventsDeps;
   readonly #open = new Set<string>();
+  readonly #ownTargets = new RecentMap<string, OwnTargets>(REVISIONS_MAX);
   /** How often each change was noticed here in the present moment. */
   readonly #noticed = new Map<string, number>();
   #moment = 0;
@@ -68,7 +79,7 @@ export class HealthEvents {
     const { names, about } = textsOf(place);
     const { paced } = this.#deps;
     const subject = `${revisionId}:${target}`;
-    const pace = `target ${subject}`;
+    const pace = this.#hasOwnPace(revisionId, target) ? `target ${subject}` : `targets ${revisionId}`;
     if (reason === undefined) {
       const type = 'target.returned';
       paced.record(pace, {
@@ -82,6 +93,15 @@ export class HealthEvents {
       const data = { ...names, target, reason };
       paced.record(pace, { type, dedupe_key: this.#key(type, subject), ...about, data });
     }
+  }
+
+  #hasOwnPace(revisionId: string, target: string): boolean {
+    const nowMs = this.#deps.clock.nowMs();
+    let own = this.#ownTargets.get(revisionId);
+    if (own === undefined || nowMs - own.sinceMs > HOUR_MS) own = { sinceMs: nowMs, targets: new Set() };
+    this.#ownTargets.set(revisionId, own);
+    if (own.targets.size < OWN_TARGETS_MAX) own.targets.add(target);
+    return own.targets.has(target);
   }
 
   /** Reports breakers as closed whose backend was removed. Call it every few seconds. */

@@ -6,7 +6,7 @@ import type { NodeRecord } from '../../storage/repository.ts';
 import { EVENT_TYPES } from '../../model/events/events.ts';
 import { Value } from 'typebox/value';
 import { CertificateEvents } from './certificate-events.ts';
-import { HealthEvents } from './health-events.ts';
+import { HealthEvents, OWN_TARGETS_MAX } from './health-events.ts';
 import { LimitEvents } from './limit-events.ts';
 import { LimitNotes, PERIOD_MS_MIN, type LimitReached } from './limit-notes.ts';
 import { LoginEvents, REFUSED_MIN } from './login-events.ts';
@@ -121,6 +121,24 @@ describe('breakers and targets', () => {
     expect(one.recorded[0]?.dedupe_key).toBe(other.recorded[0]?.dedupe_key);
     one.events.targetChanged({ revisionId: 'r1', target: '10.0.0.1:80', reason: undefined });
     expect(one.types()).toEqual(['target.ejected', 'target.returned']);
+  });
+
+  it('of targets without end, as DNS can name them, leave room for those of others', () => {
+    const { events, time, recorded } = health();
+    const eject = (number: number): void =>
+      events.targetChanged({
+        revisionId: 'r1',
+        target: `10.0.${number >> 8}.${number & 255}:80`,
+        reason: 'slow',
+      });
+    for (let number = 0; number < 5_000; number++) eject(number);
+    expect(recorded).toHaveLength(OWN_TARGETS_MAX + BURST);
+    // Those that had events go on having them; of the others, the latest is told when there is room again.
+    eject(3);
+    expect(recorded.at(-1)?.data).toMatchObject({ target: '10.0.0.3:80' });
+    time.nowMs += 3_600_001;
+    eject(4_999);
+    expect(recorded.at(-1)?.data).toMatchObject({ target: '10.0.19.135:80' });
   });
 });
 

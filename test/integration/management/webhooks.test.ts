@@ -51,9 +51,14 @@ const letters = (id: string) => gateway.must('GET', `/webhooks/${id}/dead-letter
 const remove = (id: string) => gateway.must('DELETE', `/webhooks/${id}`);
 
 describe('a delivery', () => {
-  it('is the event of a write, signed with the secret that was shown once and is stored sealed', async () => {
+  const given = `whsec_${Buffer.from('thirty-two bytes that one brings').toString('base64')}`;
+  it.each([
+    ['that was shown once', {}],
+    ['that the caller gave', { secret: given }],
+  ])('is the event of a write, signed with the secret %s, which is stored sealed', async (_which, fields) => {
     const to = await receiver();
-    const { id, secret } = await webhook(to);
+    const { id, secret } = await webhook(to, fields);
+    if ('secret' in fields) expect(secret).toBe(given);
     const { id: appId } = await app();
     await until(() => to.taken.length > 0);
     const [first] = to.taken;
