@@ -19,7 +19,7 @@ import type * as ConnectionModule from '../src/proxy/downstream/connection.ts';
 import type * as FixturesModule from '../src/policy/test-fixtures.ts';
 import type { ExchangeView } from '../src/proxy/interfaces/exchange-view.ts';
 import type * as AccessLogModule from '../src/observe/access-log.ts';
-import type * as OutputModule from '../src/observe/output.ts';
+import type * as OutputModule from '../src/observe/log-output.ts';
 import type * as AccessFieldsModule from '../src/model/access-fields.ts';
 import type * as SamplerModule from '../src/proxy/tracing/sampler.ts';
 import type * as SlowestModule from '../src/telemetry/spans/slowest.ts';
@@ -287,7 +287,7 @@ async function traceTapOf(from: <M>(path: string) => Promise<M>): Promise<(excha
 /** What the observer of a worker does for the log. */
 async function accessLogOf(from: <M>(path: string) => Promise<M>): Promise<(exchange: ExchangeView) => void> {
   const { AccessLog } = await from<typeof AccessLogModule>('src/observe/access-log.ts');
-  const { FileOutput } = await from<typeof OutputModule>('src/observe/output.ts');
+  const { FileOutput } = await from<typeof OutputModule>('src/observe/log-output.ts');
   const { ACCESS_FIELDS } = await from<typeof AccessFieldsModule>('src/model/access-fields.ts');
   const file = openSync(join(mkdtempSync(join(tmpdir(), 'headgate-engine-')), 'access.log'), 'w');
   const log = new AccessLog(new FileOutput(file), {

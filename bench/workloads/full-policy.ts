@@ -96,6 +96,9 @@ export const fullPolicyLogged: Workload = {
       figures,
       checks: [
         ratio(figures, 'headgate', nginxLua.name, 'cpuUs', { atMost: 0.95 }),
+        ratio(figures, 'headgate', nginxLua.name, 'p99Us', { atMost: 2 }),
+        ratio(figures, PIPED, nginxLua.name, 'cpuUs', { atMost: 0.95 }),
+        ratio(figures, PIPED, nginxLua.name, 'p99Us', { atMost: 2 }),
         ratio(figures, PIPED, 'headgate', 'cpuUs'),
         ratio(figures, 'headgate', haproxyPolicy.name, 'cpuUs'),
       ],

@@ -28,6 +28,7 @@ export const passThrough: Workload = {
       figures,
       checks: [
         ratio(figures, 'headgate', nginxBare.name, 'cpuUs', { atMost: 1.15 }),
+        ratio(figures, 'headgate', nginxBare.name, 'p99Us', { atMost: 2 }),
         ratio(figures, 'headgate', nodeUndici.name, 'requestsPerSecond', { atLeast: 2 }),
         ratio(figures, 'headgate', haproxyBare.name, 'cpuUs'),
         ratio(figures, 'headgate', haproxyRelay.name, 'cpuUs'),
