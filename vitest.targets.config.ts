@@ -29,7 +29,7 @@ const NAME_ADDRESSES = [
 /** These compare records, of which `targets` is a field. */
 const COMPARE_RECORDS = tests('management', 'bad-bodies', 'resources');
 const FOLDERS =
-  'auth,clients,engine,explain,http2,http2-upstream,limits,management,observe,policy,resilience,security,streams,tls,traffic';
+  'auth,clients,engine,explain,http2,http2-upstream,limits,management,nodes,observe,policy,resilience,runtime,security,shared-limits,streams,tls,traffic';
 
 // All that send requests to backends (`npm run test:targets`).
 export default defineConfig({

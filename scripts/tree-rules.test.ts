@@ -55,7 +55,7 @@ describe('names of files', () => {
       'src/model/schemas/app.ts': '',
       'src/management/routes/app.ts': '',
       'src/storage/repository.ts': '',
-      'src/storage/sql/repository.ts': '',
+      'src/storage/sql/sql-repository.ts': '',
     };
     expect(messagesOf(sources)).toEqual([]);
   });

@@ -40,7 +40,7 @@ import { UpstreamPool } from './proxy/upstream/pool.ts';
 import { createLookup } from './proxy/upstream/resolver.ts';
 import { TargetRegistry } from './proxy/targets/target-registry.ts';
 import { createExplain } from './explain/explain.ts';
-import type { TriedExplanation, TriedRequest } from './explain/access.ts';
+import type { TriedExplanation, TriedRequest } from './explain/explain-access.ts';
 import { QUIET_OBSERVER } from './explain/replay/quiet-observer.ts';
 import { recordedInput, withoutStandIns } from './explain/replay/recorded-input.ts';
 import { recordedTls, RecordedCallers } from './explain/replay/recorded-callers.ts';

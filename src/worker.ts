@@ -18,7 +18,7 @@ import { createAccessLog } from './observe/access-log.ts';
 import { createLogger, gapLine } from './observe/log.ts';
 import type { RunningProfile } from './observe/profile.ts';
 import { WorkerMetrics } from './observe/metrics.ts';
-import { standardOutput } from './observe/output.ts';
+import { standardOutput } from './observe/log-output.ts';
 import { createPolicyCompilers } from './policy/compile-policy.ts';
 import type { PolicyDependencies } from './policy/dependencies.ts';
 import type { CompiledPolicy } from './policy/stage.ts';

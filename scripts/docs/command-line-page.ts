@@ -2,7 +2,7 @@
 import type { Command } from 'commander';
 import { EXIT_CODES } from '../../src/cli/exit-codes.ts';
 import { idleProgram } from '../../src/cli/idle-program.ts';
-import { examplesOf } from '../../src/cli/show/output.ts';
+import { examplesOf } from '../../src/cli/show/output-format.ts';
 import { code, page, sentence, table } from './markdown.ts';
 
 export function commandLinePage(): string {

@@ -13,6 +13,13 @@ export type { ServerFlags } from './connection/server-flags.ts';
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
+/** What the gateway warns of, in its own words. */
+export interface ShownWarning {
+  readonly pointer: string;
+  readonly code: string;
+  readonly detail: string;
+}
+
 /** The envelope of a success. */
 export interface GatewayAnswer {
   readonly status: number;
@@ -20,8 +27,7 @@ export interface GatewayAnswer {
   readonly data: unknown;
   /** Of a list. */
   readonly page: PageInfo | undefined;
-  /** What the gateway warns of, in its own words. */
-  readonly warnings: readonly { readonly code: string; readonly detail: string }[];
+  readonly warnings: readonly ShownWarning[];
 }
 
 interface PageInfo {
@@ -171,8 +177,14 @@ function answerOf(status: number, value: Readonly<Record<string, unknown>>): Gat
     message: typeof message === 'string' ? message : '',
     data,
     page: page as PageInfo | undefined,
-    warnings: Array.isArray(warnings) ? (warnings as GatewayAnswer['warnings']) : [],
+    warnings: Array.isArray(warnings) ? warnings.filter(isWarning) : [],
   };
+}
+
+function isWarning(value: unknown): value is ShownWarning {
+  if (typeof value !== 'object' || value === null) return false;
+  const fields = value as Readonly<Record<string, unknown>>;
+  return ['pointer', 'code', 'detail'].every((name) => typeof fields[name] === 'string');
 }
 
 function refusalOf(server: string, response: IncomingMessage, text: string, call: string): RefusedCall {

@@ -16,7 +16,7 @@ import {
 } from './database.ts';
 import type { DatabaseLocation } from '../control/database/database-location.ts';
 import { CertificateWatches, readCertificates, type ReadCertificates } from './listener-certificates.ts';
-import { statsHistory } from './stats.ts';
+import { statsHistory } from './start-stats.ts';
 import { startEvents } from './events/start-events.ts';
 import { createEvents } from './events/event-parts.ts';
 import { startConfigFile } from './start-config-file.ts';

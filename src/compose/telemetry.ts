@@ -6,7 +6,7 @@ import { readFileSync } from 'node:fs';
 import { TraceExport } from '../control/reporting/trace-export.ts';
 import { systemClock } from '../lib/clock.ts';
 import { createLogger, gapLine, type Logger } from '../observe/log.ts';
-import { standardOutput, type LogOutput } from '../observe/output.ts';
+import { standardOutput, type LogOutput } from '../observe/log-output.ts';
 import type { OtelConnection, OtelSettings } from '../settings/settings-types.ts';
 import type { Settings } from '../settings/settings.ts';
 import type { ConnectionStart } from '../telemetry/export/export-messages.ts';

@@ -17,7 +17,7 @@ import type { DatabaseCheck } from './database-check.ts';
 import type { ChangePath } from './write/dry-run.ts';
 import type { SignInAccess } from './sessions/session-operations.ts';
 import type { ProfileSource } from '../observe/profile.ts';
-import type { ConfigTrials, ExplainAccess } from '../explain/access.ts';
+import type { ConfigTrials, ExplainAccess } from '../explain/explain-access.ts';
 import type { EventFeed } from './routes/events/event-feed.ts';
 import type { LiveHub } from '../explain/live/live-hub.ts';
 import type { Reading } from './crud/reading.ts';

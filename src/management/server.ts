@@ -14,7 +14,7 @@ import type { EgressCheck } from './write/rule-context.ts';
 import { EventFeed } from './routes/events/event-feed.ts';
 import { DatabaseCheck } from './database-check.ts';
 import { createChangePath } from './write/dry-run.ts';
-import type { ConfigTrials, ExplainAccess } from '../explain/access.ts';
+import type { ConfigTrials, ExplainAccess } from '../explain/explain-access.ts';
 import type { LiveHub } from '../explain/live/live-hub.ts';
 import { isFailure } from './api/failure.ts';
 import {

@@ -105,6 +105,11 @@ export function warning(code: keyof typeof RECORD_WARNINGS, pointer: string, wha
   return warningOf({ code, ...RECORD_WARNINGS[code] }, pointer, what);
 }
 
+/** The same with pointers that begin further up. */
+export function below(pointer: string, warnings: readonly Warning[]): Warning[] {
+  return warnings.map((each) => ({ ...each, pointer: pointer + each.pointer }));
+}
+
 export function warningOf(
   { code, advice }: WarningRow & { readonly code: string },
   pointer: string,

@@ -11,7 +11,7 @@ import { timestamp } from '../lib/clock.ts';
 import { ACCESS_FIELDS, type AccessField, type AccessMode } from '../model/access-fields.ts';
 import { maskCredentials, textLine, type LogFormat, type LogLevel } from './log.ts';
 import { LineBytes } from './line-bytes.ts';
-import type { LogOutput } from './output.ts';
+import type { LogOutput } from './log-output.ts';
 
 /** Small enough to be in the processor's cache when it is copied to the output. */
 const BATCH_BYTES = 8_192;

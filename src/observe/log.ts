@@ -5,7 +5,7 @@
  */
 import { pino } from 'pino';
 import { timestamp, type Clock } from '../lib/clock.ts';
-import type { LogOutput } from './output.ts';
+import type { LogOutput } from './log-output.ts';
 
 export type Logger = pino.Logger;
 export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal' | 'silent';

@@ -1,9 +1,9 @@
 /**
  * Policies in the console: a form and YAML of one edit, what a save would do, two people, and a gateway that restarts.
  */
-import { mkdtempSync, rmSync } from 'node:fs';
+import { copyFileSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import { startOrigin, type Origin } from '../support/backends/origin.ts';
@@ -18,6 +18,9 @@ let gateway: TestGateway;
 let origin: Origin;
 let restart: () => Promise<void>;
 const folder = mkdtempSync(join(tmpdir(), 'headgate-policies-'));
+const trusted = join(folder, 'trusted');
+mkdirSync(trusted);
+copyFileSync(resolve(import.meta.dirname, '../support/tls/ca.pem'), join(trusted, 'banks.crt'));
 
 beforeAll(async () => {
   const [management = 0, proxy = 0] = await freePorts(2);
@@ -26,6 +29,7 @@ beforeAll(async () => {
     GATEWAY_SERVER__PORT: String(management),
     GATEWAY_PROXY__PORT: String(proxy),
     GATEWAY_CONSOLE__FOLDER: process.env[CONSOLE_VARIABLE] ?? '',
+    GATEWAY_PROXY__CLIENT_CAS: trusted,
   };
   [console, origin] = await Promise.all([startConsole({ ...options, env: ports }), startOrigin()]);
   gateway = console.gateway;
@@ -351,10 +355,13 @@ it('edits the declared configuration, plans it by recent requests and applies it
   const text = page.getByRole('textbox', { name: 'Configuration as YAML' });
   await text.getByText('gateway_path: /billing').click();
   await page.keyboard.press('End');
-  await page.keyboard.type('\ndefault_policy:\n  allowed_methods: [POST]');
+  const forgotten = 'rate_limit: {requests: 1000, window_seconds: 60}';
+  await page.keyboard.type(`\ndefault_policy: {allowed_methods: [POST], ${forgotten}}`);
   expect(await axe(page)).toEqual([]);
   await press(page, 'Plan');
   await page.getByText('1 record to change.').waitFor();
+  // Valid, and surely not meant.
+  await page.getByText('/config/apps/billing/default_policy/rate_limit/enabled').waitFor();
   await page.getByText('Of the last', { exact: false }).waitFor();
   expect(await axe(page)).toEqual([]);
   await screenshot(page, 'edit-plan');
@@ -380,7 +387,10 @@ it('takes callers by their certificate: the form, the YAML, and the answer of th
   const { page, expectNoProblems } = await console.open(`${APP}?tab=policy`, 'editor');
   await press(page, 'Set here: Authentication');
   await page.getByLabel('Credential', { exact: true }).selectOption('mtls');
-  await page.getByLabel('Trusted certificates').fill('partners');
+  const trustedField = page.getByLabel('Trusted certificates');
+  const offered = await trustedField.getAttribute('list');
+  await page.locator(`[id="${offered}"] option[value="banks"]`).waitFor({ state: 'attached' });
+  await trustedField.fill('partners');
   await page.getByLabel('Callers, as YAML').fill('- from: san_uri\n  value: spiffe://acme.example/*\n');
   await yamlOf(page).getByText('spiffe://acme.example/*').waitFor();
   expect(await axe(page)).toEqual([]);

@@ -62,7 +62,7 @@ export async function survey(file: string, { slug, backend }: SurveyOptions): Pr
   );
   if ('problem' in tree) return { ...none, operations, problem: tree.problem };
   const config = { apps: { [slug]: tree.app } };
-  const [error] = await checkOffline(config);
+  const [error] = (await checkOffline(config)).errors;
   if (error !== undefined) return { ...none, operations, problem: `${error.pointer} ${error.detail}` };
   return { file, operations, imported: endpointsOf(tree.app), refused: tree.notes, config };
 }

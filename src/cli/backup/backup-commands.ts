@@ -9,7 +9,7 @@ import type { BackupSummary } from '../../storage/copy/backup-reader.ts';
 import { addServerFlags, type ServerFlags } from '../connection/server-flags.ts';
 import { createClient } from '../gateway-client.ts';
 import { CliError, type CliIo } from '../io.ts';
-import { addExamples, addOutputFlag, writeJson, type OutputFlags } from '../show/output.ts';
+import { addExamples, addOutputFlag, writeJson, type OutputFlags } from '../show/output-format.ts';
 import { withProgress, type Progress } from '../show/progress.ts';
 
 export interface RestoreFlags {

@@ -1,7 +1,7 @@
 /** `headgate completion bash | zsh | fish`: prints the script that lets a shell complete command lines. */
 import { Argument, type Command } from 'commander';
 import type { CliIo } from '../io.ts';
-import { addExamples } from '../show/output.ts';
+import { addExamples } from '../show/output-format.ts';
 import { completionScript, SHELLS, type Shell } from './completion-scripts.ts';
 import { completionTree } from './completion-tree.ts';
 

@@ -8,7 +8,7 @@ import { addServerFlags, type ServerFlags } from '../connection/server-flags.ts'
 import { addRequestFlags, requestOf, type RequestFlags } from '../everyday/request-flags.ts';
 import { createClient } from '../gateway-client.ts';
 import { CliError, printable, type CliIo } from '../io.ts';
-import { addExamples, addOutputFlag, writeJson, type OutputFlags } from '../show/output.ts';
+import { addExamples, addOutputFlag, writeJson, type OutputFlags } from '../show/output-format.ts';
 
 interface BisectFlags extends ServerFlags, OutputFlags, RequestFlags {
   readonly good?: string;

@@ -5,8 +5,10 @@
  */
 import { systemClock } from '../../lib/clock.ts';
 import type { FieldError } from '../../model/errors.ts';
+import type { Warning } from '../../model/warnings.ts';
 import { isFailure } from '../../management/api/failure.ts';
 import { validate } from '../../management/api/validate.ts';
+import { changeWarnings } from '../../management/write/warnings/change-warnings.ts';
 import { applyTree } from '../../management/declaration/apply-tree.ts';
 import { DOCUMENT_SCHEMA } from '../../management/declaration/document-schema.ts';
 import { SECRET_PLACES } from '../../policy/secret-places.ts';
@@ -15,10 +17,16 @@ import { openSqlite } from '../../storage/sqlite/sqlite.ts';
 /** Long enough for every rule about secrets. */
 const ANY_SECRET = 'x'.repeat(64);
 
-/** @returns what is wrong, with pointers into the configuration; empty when nothing is */
-export async function checkOffline(config: unknown): Promise<readonly FieldError[]> {
+export interface OfflineCheck {
+  /** What is wrong, with pointers into the configuration. */
+  readonly errors: readonly FieldError[];
+  /** What is valid and probably not intended, as far as it shows without a gateway. */
+  readonly warnings: readonly Warning[];
+}
+
+export async function checkOffline(config: unknown): Promise<OfflineCheck> {
   const errors = validate(DOCUMENT_SCHEMA, config);
-  if (errors.length > 0) return errors;
+  if (errors.length > 0) return { errors, warnings: [] };
   const repository = await openSqlite({
     path: ':memory:',
     secretPlaces: SECRET_PLACES,
@@ -35,10 +43,11 @@ export async function checkOffline(config: unknown): Promise<readonly FieldError
         egress: ANYWHERE,
       };
       const options = { owner: undefined, adopt: true, prune: false, deletesMax: 0 };
-      return { abort: await applyTree(writer, rules, withoutHandles(config) as object, options) };
+      const log = await applyTree(writer, rules, withoutHandles(config) as object, options);
+      return { abort: isFailure(log) ? log : await changeWarnings(log.changes, rules) };
     });
-    if (!isFailure(value)) return [];
-    return value.errors ?? [{ pointer: '', detail: value.detail }];
+    if (!isFailure(value)) return { errors: [], warnings: value };
+    return { errors: value.errors ?? [{ pointer: '', detail: value.detail }], warnings: [] };
   } finally {
     await repository.close();
   }

@@ -173,6 +173,22 @@ describe('headgate config', () => {
     expect(err).toContain(`${path}:`);
   });
 
+  it('warns of what is valid and not meant, with its place: validate, plan, apply', async () => {
+    const path = file(
+      'limit.yaml',
+      'apps:\n  a:\n    gateway_path: /a\n    default_policy:\n      rate_limit: {requests: 1, window_seconds: 1}\n',
+    );
+    const warning = new RegExp(
+      `^warning: ${path}:5:\\d+: /apps/a/default_policy/rate_limit/enabled [^\\n]+ \\(rate_limit_not_enabled\\)\\n$`,
+    );
+    for (const command of ['validate', 'plan', 'apply']) {
+      const { err, out } = await headgate(['config', command, path, '--output', 'json']);
+      expect(err, command).toMatch(warning);
+      expect(() => JSON.parse(out), command).not.toThrow();
+    }
+    expect((await headgate(['config', 'plan', path])).err).toBe('');
+  });
+
   it('places what the gateway refuses, too', async () => {
     await api.post('/apps', { name: 'O', slug: 'orders', gateway_path: '/a' });
     const path = file('x.yaml', 'apps:\n  a:\n    gateway_path: /a\n');

@@ -2,7 +2,7 @@
 import type { Command } from 'commander';
 import { addServerFlags } from '../connection/server-flags.ts';
 import type { CliIo } from '../io.ts';
-import { addExamples, addOutputFlag, type OutputFlags } from '../show/output.ts';
+import { addExamples, addOutputFlag, type OutputFlags } from '../show/output-format.ts';
 import { addBisectCommand } from './bisect-command.ts';
 import type { ApplyFlags, DumpFlags, PlanFlags } from './declared-commands.ts';
 import { addHistoryCommands } from './history-commands.ts';

@@ -12,10 +12,16 @@ import {
   type DeclaredFiles,
 } from '../../management/declaration/declared-files.ts';
 import { EXIT_CODES } from '../exit-codes.ts';
-import { createClient, RefusedCall, type GatewayClient, type ServerFlags } from '../gateway-client.ts';
+import {
+  createClient,
+  RefusedCall,
+  type GatewayAnswer,
+  type GatewayClient,
+  type ServerFlags,
+} from '../gateway-client.ts';
 import { CliError, type CliIo } from '../io.ts';
 import { usesColour } from '../show/colour.ts';
-import type { OutputFlags } from '../show/output.ts';
+import { writeWarnings, type OutputFlags } from '../show/output-format.ts';
 import { checkOffline } from './check-offline.ts';
 import { gitCommit } from './git-commit.ts';
 import { planText, type ShownPlan } from './plan-text.ts';
@@ -62,9 +68,10 @@ export async function validateCommand(
 ): Promise<void> {
   const files = declaredOrFail(readDeclared(paths, io), flags, io);
   if (files === undefined) return;
-  const errors = await checkOffline(files.config);
+  const { errors, warnings } = await checkOffline(files.config);
   const problems = errors.map((error) => ({ ...files.locate(error.pointer), ...error }));
   if (problems.length > 0) return fail(problems, flags, io);
+  writePlacedWarnings(warnings, files, io);
   if (flags.output === 'json') io.out(`${JSON.stringify({ valid: true })}\n`);
   else io.out('The configuration is valid.\n');
 }
@@ -158,7 +165,9 @@ async function ask(
   io: CliIo,
 ): Promise<ShownPlan | undefined> {
   try {
-    return (await client.call('POST', path, { ...options, config: files.config })) as ShownPlan;
+    const { data, warnings } = await client.ask('POST', path, { ...options, config: files.config });
+    writePlacedWarnings(warnings, files, io);
+    return data as ShownPlan;
   } catch (error) {
     if (!(error instanceof RefusedCall) || error.errors.length === 0) throw error;
     const problems = error.errors.map(({ pointer, detail }) => {
@@ -168,6 +177,15 @@ async function ask(
     fail(problems, flags, io);
     return undefined;
   }
+}
+
+/** On standard error, in either form, each with its place in the files. */
+function writePlacedWarnings(warnings: GatewayAnswer['warnings'], files: DeclaredFiles, io: CliIo): void {
+  const placed = warnings.map(({ pointer, code, detail }) => {
+    const inConfig = pointer.replace(/^\/config/, '');
+    return { code, detail: problemLine({ ...files.locate(inConfig), pointer: inConfig, detail }) };
+  });
+  writeWarnings(placed, io);
 }
 
 function show(plan: ShownPlan, done: boolean, { output }: OutputFlags, io: CliIo): void {

@@ -79,6 +79,19 @@ describe('headgate config history', () => {
     expect(await commitOf()).toBeNull();
   });
 
+  it('warns of what a rollback brings back', async () => {
+    await createBilling(api);
+    await api.patch(REVISION, { is_current: true, traffic_weight: 0 });
+    const then = await current();
+    await api.patch(REVISION, { traffic_weight: 10 });
+    for (const flags of [['--dry-run'], []]) {
+      const { err } = await headgate('rollback', String(then), ...flags);
+      expect(err).toMatch(
+        /^warning: \/apps\/billing\/versions\/v1\/revisions\/r1\/traffic_weight: .* \(all_weights_zero\)\n$/,
+      );
+    }
+  });
+
   it('shows a version, and what differs between two', async () => {
     await createBilling(api);
     const from = await current();

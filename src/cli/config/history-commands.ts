@@ -5,9 +5,22 @@
 import type { Command } from 'commander';
 import { addServerFlags } from '../connection/server-flags.ts';
 import { EXIT_CODES } from '../exit-codes.ts';
-import { createClient, RefusedCall, type GatewayClient, type ServerFlags } from '../gateway-client.ts';
+import {
+  createClient,
+  RefusedCall,
+  type GatewayAnswer,
+  type GatewayClient,
+  type ServerFlags,
+} from '../gateway-client.ts';
 import { CliError, printable, type CliIo } from '../io.ts';
-import { addExamples, addOutputFlag, writeJson, type OutputFlags } from '../show/output.ts';
+import {
+  addExamples,
+  addOutputFlag,
+  withPointer,
+  writeJson,
+  writeWarnings,
+  type OutputFlags,
+} from '../show/output-format.ts';
 import {
   diffText,
   historyText,
@@ -96,16 +109,18 @@ async function rollbackCommand(text: string, flags: RollbackFlags, io: CliIo): P
     ...(isTry && { dry_run: true }),
     ...(flags.message !== undefined && { message: flags.message }),
   };
-  let done: ShownRollback;
+  let answer: GatewayAnswer;
   try {
     const client = createClient(flags, io);
-    done = (await client.call('POST', `/config/versions/${version}/rollback`, body)) as ShownRollback;
+    answer = await client.ask('POST', `/config/versions/${version}/rollback`, body);
   } catch (error) {
     if (!(error instanceof RefusedCall) || error.errors.length === 0) throw error;
     io.err(`headgate: ${error.message}\n`);
     for (const { pointer, detail } of error.errors) io.err(`  ${printable(pointer)} ${printable(detail)}\n`);
     return io.exit(EXIT_CODES.failed.code);
   }
+  const done = answer.data as ShownRollback;
+  writeWarnings(answer.warnings.map(withPointer), io);
   if (flags.output === 'json') writeJson(done, io);
   else io.out(rollbackText(done, !isTry, io));
   if (isTry && done.changes.length > 0) io.exit(EXIT_CODES.differs.code);

@@ -1,5 +1,5 @@
 /** The history of the configuration for people: the list of versions, one version, a difference, a rollback. */
-import { cellText, recordText, tableText, type Column } from '../show/table.ts';
+import { cellText, recordText, tableText, type Column } from '../show/text-table.ts';
 import { painter, usesColour } from '../show/colour.ts';
 import { printable, type CliIo } from '../io.ts';
 import { planText, type ShownPlan } from './plan-text.ts';

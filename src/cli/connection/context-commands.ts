@@ -2,8 +2,8 @@
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import { CliError, printable, type CliIo } from '../io.ts';
-import { addExamples, addOutputFlag, writeJson, type OutputFlags } from '../show/output.ts';
-import { tableText } from '../show/table.ts';
+import { addExamples, addOutputFlag, writeJson, type OutputFlags } from '../show/output-format.ts';
+import { tableText } from '../show/text-table.ts';
 import { CONTEXT_NAME, readContexts, writeContexts, type Context } from './contexts-file.ts';
 import { checkedToken, parseServer, readToken } from './server-flags.ts';
 

@@ -3,7 +3,7 @@ import type { Command } from 'commander';
 import type { Finding } from '../../control/doctor/finding.ts';
 import { EXIT_CODES } from '../exit-codes.ts';
 import { printable, type CliIo } from '../io.ts';
-import { addExamples, addOutputFlag, writeJson, type OutputFlags } from '../show/output.ts';
+import { addExamples, addOutputFlag, writeJson, type OutputFlags } from '../show/output-format.ts';
 
 const STATE_WIDTH = 'warning'.length;
 

@@ -13,7 +13,7 @@ import { createClient, RefusedCall, type GatewayClient } from '../gateway-client
 import { CliError, printable, type CliIo } from '../io.ts';
 import { readEvents } from '../live/event-lines.ts';
 import { painter } from '../show/colour.ts';
-import { addExamples, addOutputFlag, writeJson, type OutputFlags } from '../show/output.ts';
+import { addExamples, addOutputFlag, writeJson, type OutputFlags } from '../show/output-format.ts';
 
 const LIMIT_DEFAULT = 50;
 const LIMIT_MAX = 100_000;

@@ -4,12 +4,18 @@ import { readBoundedFile } from '../../declaration/bounded-file.ts';
 import { addServerFlags } from '../connection/server-flags.ts';
 import { createClient, RefusedCall, type GatewayAnswer, type ServerFlags } from '../gateway-client.ts';
 import { CliError, printable, type CliIo } from '../io.ts';
-import { addExamples, addOutputFlag, writeJson, writeWarnings, type OutputFlags } from '../show/output.ts';
+import {
+  addExamples,
+  addOutputFlag,
+  writeJson,
+  writeWarnings,
+  type OutputFlags,
+} from '../show/output-format.ts';
 import { withProgress } from '../show/progress.ts';
-import { recordText, tableText } from '../show/table.ts';
+import { recordText, tableText } from '../show/text-table.ts';
 import { ARGUMENTS, type EverydayCommand, type EverydayGroup, type Json } from './everyday-command.ts';
 import { listAll } from './pages.ts';
-import { pathOf } from './references.ts';
+import { pathOf } from './named-records.ts';
 
 interface EverydayFlags extends ServerFlags, OutputFlags {
   readonly file?: string;

@@ -4,7 +4,7 @@
  */
 import type { Method } from '../gateway-client.ts';
 import type { CliIo } from '../io.ts';
-import type { Column } from '../show/table.ts';
+import type { Column } from '../show/text-table.ts';
 
 /** What `field=value` is typed by. */
 export type BodySchema =

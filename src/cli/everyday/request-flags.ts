@@ -1,7 +1,7 @@
 /** The flags that describe a request, for every command that has one explained. */
 import type { Command } from 'commander';
 import { CliError, printable, type CliIo } from '../io.ts';
-import { keyIn } from './access.ts';
+import { keyIn } from './key-commands.ts';
 import { textOf } from './add-command.ts';
 
 export interface RequestFlags {

@@ -56,6 +56,22 @@ describe('headgate transaction', () => {
     expect(JSON.parse(out).operations).toMatchObject([{ status: 200, body: { data: { slug: 'shop' } } }]);
   });
 
+  it('warns, with the place of what it warns of', async () => {
+    const text = SHOP.replace(
+      '/shop }',
+      '/shop, default_policy: { rate_limit: { requests: 1, window_seconds: 1 } } }',
+    );
+    for (const flags of [['--dry-run'], []]) {
+      const { code, err } = await run(text, ...flags);
+      expect([code, err]).toEqual([
+        0,
+        expect.stringMatching(
+          /^warning: \/operations\/0\/body\/default_policy\/rate_limit\/enabled: .* \(rate_limit_not_enabled\)\n$/,
+        ),
+      ]);
+    }
+  });
+
   it('changes nothing in a dry run', async () => {
     const { code, out } = await run(SHOP, '--dry-run');
     expect(code).toBe(0);

@@ -7,8 +7,15 @@ import { addServerFlags } from '../connection/server-flags.ts';
 import { EXIT_CODES } from '../exit-codes.ts';
 import { createClient, RefusedCall, type GatewayAnswer, type ServerFlags } from '../gateway-client.ts';
 import { CliError, printable, type CliIo } from '../io.ts';
-import { addExamples, addOutputFlag, writeJson, writeWarnings, type OutputFlags } from '../show/output.ts';
-import { tableText } from '../show/table.ts';
+import {
+  addExamples,
+  addOutputFlag,
+  withPointer,
+  writeJson,
+  writeWarnings,
+  type OutputFlags,
+} from '../show/output-format.ts';
+import { tableText } from '../show/text-table.ts';
 import { showDryRun } from './add-command.ts';
 
 interface TransactionFlags extends ServerFlags, OutputFlags {
@@ -45,7 +52,7 @@ async function transactionCommand(path: string, flags: TransactionFlags, io: Cli
     }
     return io.exit(EXIT_CODES.failed.code);
   }
-  writeWarnings(answer.warnings, io);
+  writeWarnings(answer.warnings.map(withPointer), io);
   if (flags.output === 'json') writeJson(answer.data, io);
   else if (flags.dryRun === true) showDryRun(answer.data, io);
   else showAnswers(answer, io);

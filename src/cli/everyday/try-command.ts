@@ -5,8 +5,8 @@ import { EXIT_CODES } from '../exit-codes.ts';
 import { createClient } from '../gateway-client.ts';
 import { CliError, printable, type CliIo } from '../io.ts';
 import { painter } from '../show/colour.ts';
-import { addExamples, addOutputFlag, writeJson, type OutputFlags } from '../show/output.ts';
-import { keyIn } from './access.ts';
+import { addExamples, addOutputFlag, writeJson, type OutputFlags } from '../show/output-format.ts';
+import { keyIn } from './key-commands.ts';
 import { textOf } from './add-command.ts';
 import type { Json } from './everyday-command.ts';
 

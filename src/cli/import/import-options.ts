@@ -1,7 +1,7 @@
 /** What imports from other gateways are told on the command line; import-run.ts does it. */
 import type { Command } from 'commander';
 import { addServerFlags, type ServerFlags } from '../connection/server-flags.ts';
-import { addOutputFlag } from '../show/output.ts';
+import { addOutputFlag } from '../show/output-format.ts';
 
 export interface ImportFlags extends ServerFlags {
   readonly app: string;

@@ -1,5 +1,5 @@
 /** A route of another gateway, in the words that all imports share. */
-import type { Segments } from './patterns.ts';
+import type { Segments } from './route-patterns.ts';
 import type { SourceNode } from './source.ts';
 
 export type Item = Readonly<Record<string, unknown>>;

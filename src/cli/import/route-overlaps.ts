@@ -5,7 +5,7 @@
  * so that of all endpoints that match a request the most specific one says whose it is.
  */
 import type { Entry, ImportedRoute, Requests } from './imported-route.ts';
-import { intersection, isLiteral, pathOf, shapeOf } from './patterns.ts';
+import { intersection, isLiteral, pathOf, shapeOf } from './route-patterns.ts';
 
 /** By method and path; without an entry it is disabled. */
 export type Endpoints = readonly { readonly label: string; readonly entry: Entry | undefined }[];

@@ -15,7 +15,7 @@ import type { Snapshot } from '../../config/types.ts';
 import type { RevisionTree } from '../../model/config.ts';
 import { createMatchResult, fullShare, matchRequest } from '../../proxy/match.ts';
 import { upstreamPath } from '../../proxy/upstream-path.ts';
-import { intersection, isParameter, literalSegments } from './patterns.ts';
+import { intersection, isParameter, literalSegments } from './route-patterns.ts';
 import type { ImportedRoute, Item } from './imported-route.ts';
 import { versionsOf } from './route-tree.ts';
 import { openSource, type SourceNode } from './source.ts';

@@ -9,10 +9,10 @@
  */
 import { REVISIONS_MAX } from '../../config/weights.ts';
 import type { Entry, ImportedPattern, ImportedRoute, Item } from './imported-route.ts';
-import { below, isLiteral, literalPrefix, pathOf, type Segments } from './patterns.ts';
+import { below, isLiteral, literalPrefix, pathOf, type Segments } from './route-patterns.ts';
 import { endpointsOf, type Endpoints } from './route-overlaps.ts';
 import type { SourceNode } from './source.ts';
-import { withLabel } from './labels.ts';
+import { withLabel } from './record-labels.ts';
 
 /** Exact paths that become endpoints of the version above them; with more, each becomes a version. */
 const EXACT_PER_MOUNT_MAX = 100;

@@ -6,7 +6,7 @@ import type { Json } from '../everyday/everyday-command.ts';
 import { createClient } from '../gateway-client.ts';
 import { CliError, printable, type CliIo } from '../io.ts';
 import { painter } from '../show/colour.ts';
-import { addExamples, addOutputFlag, type OutputFlags } from '../show/output.ts';
+import { addExamples, addOutputFlag, type OutputFlags } from '../show/output-format.ts';
 import { readEvents } from './event-lines.ts';
 
 interface LiveFlags extends ServerFlags, OutputFlags {

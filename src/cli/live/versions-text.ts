@@ -1,7 +1,7 @@
 /** `headgate explain … --versions`: how a request goes at other config versions, as text. Pure. */
 import type { Json } from '../everyday/everyday-command.ts';
 import { CliError, printable, type CliIo } from '../io.ts';
-import { tableText } from '../show/table.ts';
+import { tableText } from '../show/text-table.ts';
 
 /** @throws CliError for what is no version */
 export function versionOf(text: string): number {

@@ -10,7 +10,7 @@ import { PROFILE_SECONDS_MAX } from '../../observe/profile.ts';
 import { addServerFlags, type ServerFlags } from '../connection/server-flags.ts';
 import { createClient } from '../gateway-client.ts';
 import { CliError, printable, type CliIo } from '../io.ts';
-import { addExamples, addOutputFlag, writeJson, type OutputFlags } from '../show/output.ts';
+import { addExamples, addOutputFlag, writeJson, type OutputFlags } from '../show/output-format.ts';
 import { withProgress, type Progress } from '../show/progress.ts';
 
 interface ProfileFlags extends ServerFlags, OutputFlags {

@@ -2,7 +2,7 @@
 import type { Command } from 'commander';
 import { describe, expect, it } from 'vitest';
 import { idleProgram } from '../idle-program.ts';
-import { examplesOf } from './output.ts';
+import { examplesOf } from './output-format.ts';
 
 const program = idleProgram();
 

@@ -5,8 +5,10 @@
  */
 import { namedId } from '../../lib/named-id.ts';
 import type { FieldError } from '../../model/errors.ts';
+import type { Warning } from '../../model/warnings.ts';
 import { answer, isFailure } from '../../management/api/failure.ts';
 import { applyTree } from '../../management/declaration/apply-tree.ts';
+import { changeWarnings } from '../../management/write/warnings/change-warnings.ts';
 import { presentChanges, type PresentedChanges } from '../../management/declaration/present-changes.ts';
 import type { RuleContext } from '../../management/write/rule-context.ts';
 import type { WriteOrigin, WritePath, WriteWork } from '../../management/write/write.ts';
@@ -15,7 +17,11 @@ import type { FileConfig } from './read-config-file.ts';
 const ORIGIN: WriteOrigin = { actor: { id: 'system' }, address: null, requestId: null };
 
 type Applied =
-  | { readonly totals: PresentedChanges['totals'] }
+  | {
+      readonly totals: PresentedChanges['totals'];
+      /** About what has changed; pointers into the configuration. */
+      readonly warnings: readonly Warning[];
+    }
   | 'unchanged'
   | { readonly errors: readonly FieldError[] };
 
@@ -29,7 +35,8 @@ export function configFileApply(write: WritePath, rules: Omit<RuleContext, 'read
   return async (config) => {
     let applied: Applied = 'unchanged';
     const work: WriteWork = async (writer) => {
-      const log = await applyTree(writer, { ...rules, reader: writer, isReplay: true }, config, {
+      const inside: RuleContext = { ...rules, reader: writer, isReplay: true };
+      const log = await applyTree(writer, inside, config, {
         owner: config.owner,
         adopt: true,
         prune: false,
@@ -39,7 +46,7 @@ export function configFileApply(write: WritePath, rules: Omit<RuleContext, 'read
       if (isFailure(log)) return log;
       if (log.changes.length === 0) return { unchanged: answer(200, 'Nothing to change', null) };
       const { totals } = presentChanges(log.changes);
-      applied = { totals };
+      applied = { totals, warnings: await changeWarnings(log.changes, inside) };
       return {
         answer: answer(200, 'Applied', totals),
         touched: log.touched,

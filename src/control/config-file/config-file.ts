@@ -198,11 +198,18 @@ export class ConfigFile {
     this.#digest = digest;
     this.#loadedAt = timestamp(this.#deps.clock.nowMs());
     this.#reloads[applied === 'unchanged' ? 'unchanged' : 'applied'] += 1;
-    const totals = applied === 'unchanged' ? {} : applied.totals;
+    const { totals = {}, warnings = [] } = applied === 'unchanged' ? {} : applied;
     this.#deps.log.info(
       { file: this.path, config_version: this.#deps.configVersion(), ...totals },
       'the configuration of the files is served',
     );
+    if (warnings.length > 0) {
+      const lines = linesOf(placed(warnings, locate));
+      this.#deps.log.warn(
+        { file: this.path, warnings: lines },
+        'the configuration of the files has what is probably not intended',
+      );
+    }
     return undefined;
   }
 

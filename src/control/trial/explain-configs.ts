@@ -1,5 +1,5 @@
 /** Explains described requests on configurations that are not in force, in a thread of its own. */
-import { TrialFailed, type ExplainOn } from '../../explain/access.ts';
+import { TrialFailed, type ExplainOn } from '../../explain/explain-access.ts';
 import type { TrialThreads } from './trial-thread.ts';
 
 /** Rebuilding and compiling a large configuration takes a second or two, and a search does so some twenty times. */

@@ -4,7 +4,7 @@
  */
 import type { ConfigChange } from '../../model/config.ts';
 import type { StoredApiKey } from '../../model/resources.ts';
-import type { TrafficAnswer } from '../../explain/access.ts';
+import type { TrafficAnswer } from '../../explain/explain-access.ts';
 import { keyIdsOf, versionIdsOf } from '../../explain/traffic/traffic-record.ts';
 import type { ConfigState } from '../cluster/config-state.ts';
 import { replayBase } from './replay-base.ts';

@@ -1,5 +1,5 @@
 /** What the workers are asked: for samples, explanations, recorded requests and profiles. Owns nothing. */
-import type { RecordedExchange } from '../../explain/access.ts';
+import type { RecordedExchange } from '../../explain/explain-access.ts';
 import type { ExchangeName, ExplainSetup } from '../../explain/messages.ts';
 import type { ExplainInput, Explanation } from '../../explain/schema.ts';
 import { unpackTexts } from '../../explain/traffic/traffic-ring.ts';

@@ -1,6 +1,6 @@
 /** The questions of the main thread to the thread that tries configurations (replay-worker.ts), and its answers. */
 import type { ConfigChange } from '../../model/config.ts';
-import type { TriedExplanation, TriedRequest } from '../access.ts';
+import type { TriedExplanation, TriedRequest } from '../explain-access.ts';
 import type { ReplayJob, ReplayResult } from './replay.ts';
 
 export type TrialQuestion =

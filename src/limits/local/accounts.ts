@@ -6,7 +6,7 @@
  * taken, the limit shares account 0. Numbers are changed under the lock of the head (free-blocks.ts) or are atomic.
  */
 import { ACCOUNT_CELLS } from './memory.ts';
-import type { Table } from './table.ts';
+import type { Table } from './counter-views.ts';
 
 /** Words of an account. */
 const HASH = 0;

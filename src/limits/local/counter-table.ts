@@ -11,7 +11,7 @@ import { BLOCK_CELLS, BUCKET_CELLS, HEAD_CELLS, LATEST_MS } from './memory.ts';
 import { beginQueue, firstBlock, slidingWindow } from './sliding-window.ts';
 import { type Cells, OWN, type SlotAlgorithm } from './slot.ts';
 import type { LimitAlgorithm } from '../store.ts';
-import type { Table } from './table.ts';
+import type { Table } from './counter-views.ts';
 import { tokenBucket } from './token-bucket.ts';
 
 /** The number of each algorithm in the identity of a counter. */

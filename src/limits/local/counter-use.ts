@@ -5,7 +5,7 @@
 import { accountsIn, type AccountUse, evictionsIn, type Level } from './accounts.ts';
 import { blocksIn } from './free-blocks.ts';
 import { BLOCK_BYTES, type LimitMemory } from './memory.ts';
-import { openTable } from './table.ts';
+import { openTable } from './counter-views.ts';
 
 export interface CounterUse {
   readonly counters: number;

@@ -15,7 +15,7 @@ import {
   KIND_OF,
   UNTIL_MS,
 } from './counter-table.ts';
-import type { Table } from './table.ts';
+import type { Table } from './counter-views.ts';
 import { blockFor, findEvicted, sweep } from './eviction.ts';
 import { BLOCK_CELLS } from './memory.ts';
 import { acquire, release } from '../lock.ts';

@@ -31,7 +31,7 @@ import {
   turnIntoEvicted,
   UNTIL_MS,
 } from './counter-table.ts';
-import type { Table } from './table.ts';
+import type { Table } from './counter-views.ts';
 import { HEAD_CELLS, BUCKET_CELLS, LATEST_MS } from './memory.ts';
 import { release } from '../lock.ts';
 import { firstBlock } from './sliding-window.ts';

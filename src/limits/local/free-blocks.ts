@@ -8,7 +8,7 @@
 import { holdBlocks } from './accounts.ts';
 import { BLOCK_CELLS } from './memory.ts';
 import { acquire, release } from '../lock.ts';
-import type { Table } from './table.ts';
+import type { Table } from './counter-views.ts';
 
 /** Words of the head. The lock and the rest are in different cache lines. */
 export const HEAD_LOCK = 0;

@@ -14,7 +14,7 @@ import { releaseColumnOf } from '../concurrency-memory.ts';
 import { HEAD_LOCK } from './free-blocks.ts';
 import { ask, charge, type Prepared, prepare } from './counter.ts';
 import { bucketAt, bucketOf, lockOf, rebaseBucket, repairBucket } from './counter-table.ts';
-import { openTable, type Table } from './table.ts';
+import { openTable, type Table } from './counter-views.ts';
 import { hashText, type HashKey } from '../hash.ts';
 import { LATEST_MS, type LimitMemory } from './memory.ts';
 import { acquire, release, takeOver } from '../lock.ts';

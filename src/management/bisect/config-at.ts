@@ -1,5 +1,5 @@
 /** A kept config version as a whole configuration, for trying it. */
-import { TrialFailed } from '../../explain/access.ts';
+import { TrialFailed } from '../../explain/explain-access.ts';
 import type { ConfigChange } from '../../model/config.ts';
 import type { ManagementContext } from '../context.ts';
 

@@ -100,7 +100,7 @@ function changeOperation<S extends object, I, R extends StoredRecord>(
         if (isFailure(built)) return withLeftovers(built, call.body, input);
         if (isDeepStrictEqual(built.record, previous)) {
           const unchanged = answer(200, `${name} unchanged`, before, { ETag: entityTag(before) });
-          return { unchanged, warnings: await resource.warnings?.(rules, scope, previous, previous) };
+          return { unchanged, warnings: () => resource.warnings?.(rules, scope, previous, previous) };
         }
         const record: R = {
           ...built.record,
@@ -113,7 +113,7 @@ function changeOperation<S extends object, I, R extends StoredRecord>(
           answer: answer(200, `${name} updated`, served, { ETag: entityTag(served) }),
           touched: resource.touched(scope, record),
           previousTag: entityTag(before),
-          warnings: await resource.warnings?.(rules, scope, record, previous),
+          warnings: () => resource.warnings?.(rules, scope, record, previous),
           audit: {
             action: `${resource.type}.update`,
             resourceType: resource.type,

@@ -67,7 +67,7 @@ export function createOperation<S extends object, I, R extends StoredRecord>(
         return {
           answer: answer(201, `${name} created`, { ...served, ...built.shownOnce }, headers),
           touched: resource.touched(scope, record),
-          warnings: await resource.warnings?.(rules, scope, record, undefined),
+          warnings: () => resource.warnings?.(rules, scope, record, undefined),
           audit: {
             action: `${resource.type}.create`,
             resourceType: resource.type,
@@ -134,11 +134,10 @@ export function deleteOperation<S extends object, I, R extends StoredRecord>(
           (await resource.touchedByRemoval?.(writer, scope, record)) ?? resource.touched(scope, record);
         const removedWith = cascade ? await resource.removedWith?.(writer, record) : undefined;
         await resource.remove(writer, record);
-        const warnings = await resource.removalWarnings?.(rulesOf(context, writer), scope, record);
         return {
           answer: emptyAnswer(204),
           touched,
-          warnings,
+          warnings: () => resource.removalWarnings?.(rulesOf(context, writer), scope, record),
           audit: {
             action: `${resource.type}.delete`,
             resourceType: resource.type,

@@ -7,6 +7,7 @@ import { timestamp } from '../../lib/clock.ts';
 import { uuidv7 } from '../../lib/ids.ts';
 import type { Endpoint, Revision, StoredApiKey, Target, Version } from '../../model/resources.ts';
 import { jsonSchema, type JsonSchema } from '../../model/json-schema.ts';
+import type { Warning } from '../../model/warnings.ts';
 import type { ConfigWriter } from '../../storage/repository.ts';
 import { fail, isFailure, type Failure } from '../api/failure.ts';
 import { isObject } from '../api/merge-patch.ts';
@@ -60,6 +61,14 @@ export interface Level {
     id: string | undefined,
   ): Promise<Stored | Failure>;
   remove(writer: ConfigWriter, record: StoredRecord): Promise<boolean>;
+  /** As the resource warns of a record that was written, and of what a deletion leaves. */
+  warnings(
+    rules: RuleContext,
+    scope: object,
+    record: StoredRecord,
+    previous: StoredRecord | undefined,
+  ): Promise<readonly Warning[]>;
+  removalWarnings(rules: RuleContext, scope: object, removed: StoredRecord): Promise<readonly Warning[]>;
 }
 
 interface Labelling<I, R> {
@@ -138,6 +147,10 @@ function level<S extends object, I, R extends StoredRecord>(
       return isFailure(stored) || item['token'] === undefined ? stored : { ...stored, token: undefined };
     },
     remove: (writer, record) => resource.remove(writer, record as R),
+    warnings: async (rules, scope, record, previous) =>
+      (await resource.warnings?.(rules, scope as S, record as R, previous as R | undefined)) ?? [],
+    removalWarnings: async (rules, scope, removed) =>
+      (await resource.removalWarnings?.(rules, scope as S, removed as R)) ?? [],
   };
 }
 

@@ -6,7 +6,7 @@ import type { AppTree } from '../../model/config.ts';
 import type { StoredApiKey } from '../../model/resources.ts';
 import { isObject } from '../api/merge-patch.ts';
 import { maskRecord, MASK } from '../write/policy-secrets-view.ts';
-import { compare, labelKeys, LEVELS, type Item } from './levels.ts';
+import { compare, labelKeys, LEVELS, type Item, type LevelName } from './levels.ts';
 
 /** The label of an app that says which files declare it. */
 export const OWNER_LABEL = 'owner';
@@ -89,4 +89,16 @@ function replaceMasks(value: unknown, pointer: string): unknown {
 /** RFC 6901 section 3. */
 export function escape(name: string): string {
   return name.replaceAll('~', '~0').replaceAll('/', '~1');
+}
+
+/** Pointer to a record in a declared tree. */
+export function pointerOf({
+  type,
+  path,
+}: {
+  readonly type: LevelName;
+  readonly path: readonly string[];
+}): string {
+  const collections = type === 'key' ? ['apps', 'keys'] : ['apps', 'versions', 'revisions', 'endpoints'];
+  return path.map((label, index) => `/${collections[index] ?? ''}/${escape(label)}`).join('');
 }

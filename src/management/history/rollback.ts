@@ -6,12 +6,13 @@ import type { AppState } from '../../model/history/config-history.ts';
 import type { ConfigWriter } from '../../storage/repository.ts';
 import { fail, isFailure, type Failure } from '../api/failure.ts';
 import type { DeclaredChanges } from '../declaration/declared-changes.ts';
+import { pointerOf } from '../declaration/tree.ts';
 import type { RuleContext } from '../write/rule-context.ts';
 import { appsThen } from './kept-versions.ts';
 import { listedChanges } from './listed-changes.ts';
 import { restoredState, type NotRestored, type RestoredState } from './restored-state.ts';
 import { changesBetween } from './state-changes.ts';
-import { pointerOf, writeChanges } from './write-changes.ts';
+import { writeChanges } from './write-changes.ts';
 
 export interface RollbackOptions {
   /** Slug or id of the only app to touch. */

@@ -11,7 +11,7 @@ import type { ConfigWriter } from '../../storage/repository.ts';
 import { fail, invalid, isFailure, type Failure } from '../api/failure.ts';
 import { validate } from '../api/validate.ts';
 import type { Resource, StoredRecord } from '../crud/resource.ts';
-import { escape } from '../declaration/tree.ts';
+import { pointerOf } from '../declaration/tree.ts';
 import { apps } from '../routes/resources/apps.ts';
 import { endpoints } from '../routes/resources/endpoints.ts';
 import { revisions } from '../routes/resources/revisions.ts';
@@ -187,12 +187,6 @@ async function refusedBy<S extends object, I, R extends StoredRecord>(
   const { id, created_at, updated_at } = record;
   const built = await resource.build(input, { id, created_at, updated_at }, previous, scope, rules);
   return isObject(built) && isFailure(built) ? built : undefined;
-}
-
-/** Pointer to a record in a declared tree. */
-export function pointerOf({ type, path }: Pick<PlacedRecord, 'type' | 'path'>): string {
-  const collections = type === 'key' ? ['apps', 'keys'] : ['apps', 'versions', 'revisions', 'endpoints'];
-  return path.map((label, index) => `/${collections[index] ?? ''}/${escape(label)}`).join('');
 }
 
 function placed(failure: Failure, at: PlacedRecord): Failure {

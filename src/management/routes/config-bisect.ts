@@ -1,6 +1,6 @@
 /** `POST /config/bisect`: since which config version a described request is answered differently. Changes nothing. */
 import { Type, type Static } from 'typebox';
-import { TrialFailed, type ExplainOn } from '../../explain/access.ts';
+import { TrialFailed, type ExplainOn } from '../../explain/explain-access.ts';
 import { ExplainInputSchema, OUTCOMES, type Explanation } from '../../explain/schema.ts';
 import type { FieldError } from '../../model/errors.ts';
 import type { HistoryEntry, RecordChange } from '../../model/history/config-history.ts';

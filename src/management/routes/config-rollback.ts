@@ -9,6 +9,7 @@ import { MESSAGE_FIELD, withMessage } from '../write/write-note.ts';
 import type { ManagementContext } from '../context.ts';
 import { rulesOf } from '../crud/locate.ts';
 import { auditChanges } from '../declaration/audit-changes.ts';
+import { changeWarnings } from '../write/warnings/change-warnings.ts';
 import { movedSince } from '../history/moved-since.ts';
 import { CHANGES_SHOWN_MAX, presentChanges } from '../declaration/present-changes.ts';
 import { configVersionOf } from '../history/kept-versions.ts';
@@ -107,7 +108,8 @@ function rollbackWork(
     const moved = await movedSince(writer, base, body, call.actor.role === 'admin');
     if (moved !== undefined) return moved;
     const options = { app: body.app, deletesKeys: body.delete_keys === true };
-    const done = await rollBack(writer, rulesOf(context, writer), configVersion, options);
+    const rules = rulesOf(context, writer);
+    const done = await rollBack(writer, rules, configVersion, options);
     if (isFailure(done)) return done;
     const { log, notRestored } = done;
     const isNothing =
@@ -127,6 +129,7 @@ function rollbackWork(
     return {
       answer: real,
       touched: log.touched,
+      warnings: () => changeWarnings(log.changes, rules),
       audit: {
         action: 'config.rollback',
         resourceType: 'config',

@@ -3,7 +3,7 @@
  * answer of the plan does not depend on it: where it cannot be said, the field has the reason.
  */
 import { timestamp } from '../../lib/clock.ts';
-import type { ConfigTrials } from '../../explain/access.ts';
+import type { ConfigTrials } from '../../explain/explain-access.ts';
 import type { ConfigChange } from '../../model/config.ts';
 import type { JsonSchema } from '../../model/json-schema.ts';
 import type { Answer } from '../api/failure.ts';

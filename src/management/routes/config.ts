@@ -18,6 +18,8 @@ import { MESSAGE_FIELD, withMessage, type WriteNote } from '../write/write-note.
 import type { ManagementContext } from '../context.ts';
 import { rulesOf } from '../crud/locate.ts';
 import { auditChanges } from '../declaration/audit-changes.ts';
+import { below } from '../../model/warnings.ts';
+import { changeWarnings } from '../write/warnings/change-warnings.ts';
 import { applyTree, DELETES_MAX_DEFAULT, type ApplyOptions } from '../declaration/apply-tree.ts';
 import type { DeclaredChanges } from '../declaration/declared-changes.ts';
 import { allApps, liveKeys, type DeclaredTree } from '../declaration/declared-app.ts';
@@ -307,7 +309,8 @@ function applyWork(context: ManagementContext, call: Call, message: string, isBl
     const done = answer(200, log.changes.length === 0 ? 'Nothing to change' : message, data);
     if (log.changes.length === 0) return { unchanged: done };
     await auditChanges(log, writer, origin, context.clock.nowMs());
-    return { answer: done, touched: log.touched, audit: auditOfApply(log, options, origin) };
+    const warnings = async () => below('/config', await changeWarnings(log.changes, rules));
+    return { answer: done, touched: log.touched, audit: auditOfApply(log, options, origin), warnings };
   };
 }
 

@@ -98,7 +98,7 @@ function putTraffic(context: ManagementContext): Operation {
         }
         const split = splitOf(after);
         const headers = { ETag: entityTag(split) };
-        const warnings = await trafficWarnings(scope, after, rulesOf(context, writer));
+        const warnings = () => trafficWarnings(scope, after, rulesOf(context, writer));
         if (changes === 0) return { unchanged: answer(200, 'Traffic unchanged', split, headers), warnings };
         return {
           answer: answer(200, 'Traffic split', split, headers),

@@ -5,6 +5,7 @@
  */
 import { envelopeSchema } from '../schemas/envelope.ts';
 import { jsonSchema } from '../../model/json-schema.ts';
+import { below, type Warning } from '../../model/warnings.ts';
 import {
   OPERATIONS_MAX,
   TransactionResultSchema,
@@ -108,7 +109,7 @@ async function readAll(
   call: Call,
 ): Promise<Answer | Failure> {
   return context.repository.read(async (reader) => {
-    const scope: TransactionScope = { reader, touched: [] };
+    const scope: TransactionScope = { reader, touched: [], warnings: [], operation: 0 };
     const answers = await inTransaction(scope, () => runOperations(operations, { match, call }));
     return isFailure(answers) ? answers : summary(answers);
   });
@@ -122,21 +123,24 @@ async function writeAll(
 ): Promise<Answer | Failure> {
   const dryRun = call.query['dry_run'] === true ? transactionDryRun() : undefined;
   const work: WriteWork = async (writer) => {
-    const scope: TransactionScope = { reader: writer, writer, touched: [] };
-    const beforeWrite = async (params: Call['params']): Promise<void> => {
+    const scope: TransactionScope = { reader: writer, writer, touched: [], warnings: [], operation: 0 };
+    const beforeWrite = async (params: Call['params'], index: number): Promise<void> => {
+      scope.operation = index;
       const created = new Set(scope.touched.flatMap(({ appIds }) => appIds));
       await dryRun?.beforeWrite(writer, params, created);
     };
-    const answers = await inTransaction(scope, () =>
-      runOperations(operations, { match, call, ...(dryRun && { beforeWrite }) }),
-    );
+    const answers = await inTransaction(scope, () => runOperations(operations, { match, call, beforeWrite }));
     if (isFailure(answers)) return answers;
-    const result = summary(dryRun === undefined ? answers : answers.map(withoutTokens));
+    const warnings = await warningsOf(scope);
+    const warned = answers.map((each, index) => withWarnings(each, warnings[index]));
+    const result = summary(dryRun === undefined ? warned : warned.map(withoutTokens));
     const touched = touchedTogether(scope.touched);
-    if (scope.touched.length === 0) return { unchanged: result };
+    const all = warnings.flatMap((found, index) => below(`/operations/${index}/body`, found));
+    if (scope.touched.length === 0) return { unchanged: result, warnings: () => all };
     return {
       answer: result,
       touched,
+      warnings: () => all,
       audit: {
         action: 'transaction.run',
         resourceType: 'transaction',
@@ -153,4 +157,22 @@ async function writeAll(
 function summary(answers: readonly TransactionAnswer[]): Answer {
   const count = answers.length;
   return answer(200, `${count} operation${count === 1 ? '' : 's'} done`, { operations: answers });
+}
+
+/** By index of the operation. */
+async function warningsOf({ warnings }: TransactionScope): Promise<readonly (readonly Warning[])[]> {
+  const found: Warning[][] = [];
+  for (const { operation, find } of warnings) (found[operation] ??= []).push(...((await find()) ?? []));
+  return Array.from(found, (each) => each ?? []);
+}
+
+/** An operation answers what it answers alone. */
+function withWarnings(
+  answered: TransactionAnswer,
+  warnings: readonly Warning[] | undefined,
+): TransactionAnswer {
+  const { body } = answered;
+  return warnings === undefined || warnings.length === 0 || body === null
+    ? answered
+    : { ...answered, body: { ...body, warnings } };
 }

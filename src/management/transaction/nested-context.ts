@@ -9,7 +9,7 @@ import type { ChangeSet } from '../../model/config.ts';
 import type { ConfigReader, ConfigWriter } from '../../storage/repository.ts';
 import { isFailure } from '../api/failure.ts';
 import type { ManagementContext } from '../context.ts';
-import { answerOf, auditEntry, type WriteOrigin, type WriteWork } from '../write/write.ts';
+import { answerOf, auditEntry, type FindWarnings, type WriteOrigin, type WriteWork } from '../write/write.ts';
 
 /** One transaction under way. */
 export interface TransactionScope {
@@ -18,6 +18,10 @@ export interface TransactionScope {
   readonly writer?: ConfigWriter;
   /** Of each write so far. */
   readonly touched: ChangeSet[];
+  /** To be asked when all operations are done. */
+  readonly warnings: { readonly operation: number; readonly find: FindWarnings }[];
+  /** Index of the operation that is being done. */
+  operation: number;
 }
 
 const underWay = new AsyncLocalStorage<TransactionScope>();
@@ -29,10 +33,12 @@ export function inTransaction<T>(scope: TransactionScope, work: () => Promise<T>
 
 export function nestedContext(context: ManagementContext): ManagementContext {
   const write = async (origin: WriteOrigin, work: WriteWork) => {
-    const { writer, touched } = current();
+    const { writer, touched, warnings } = current();
     assert(writer !== undefined, 'a transaction that only reads has no operation that writes');
     const result = await work(writer);
     if (isFailure(result)) return result;
+    if (result.warnings !== undefined)
+      warnings.push({ operation: current().operation, find: result.warnings });
     if ('touched' in result) {
       touched.push(result.touched);
       await writer.appendAudit(auditEntry(origin, result.audit, context.clock.nowMs()));

@@ -63,7 +63,7 @@ export interface OperationRun {
   /** Of the transaction. */
   readonly call: Call;
   /** Called before each operation that is no GET. */
-  readonly beforeWrite?: (params: Call['params']) => Promise<void>;
+  readonly beforeWrite?: (params: Call['params'], index: number) => Promise<void>;
 }
 
 /** @returns the answer of each operation, or the failure of the first that fails */
@@ -75,7 +75,7 @@ export async function runOperations(
   const records = new Map<string, unknown>();
   let characters = 0;
   for (const [index, operation] of operations.entries()) {
-    const done = await runOne(operation, records, run);
+    const done = await runOne(operation, index, records, run);
     if (isFailure(done)) return placed(done, operation, index);
     const { answer, matched } = done;
     const body = typeof answer.body === 'object' ? answer.body : null;
@@ -104,6 +104,7 @@ interface Done {
 
 async function runOne(
   { method, path, body, if_match: ifMatch }: TransactionOperation,
+  index: number,
   records: ReadonlyMap<string, unknown>,
   { match, call, beforeWrite }: OperationRun,
 ): Promise<Done | Failure> {
@@ -126,7 +127,7 @@ async function runOne(
     refusedSecret(call.actor, operation, resolved.value);
   if (wrong !== undefined) return ofOperation(wrong);
   const nested: Call = { ...call, params, query, body: resolved.value, ifMatch, ifNoneMatch: undefined };
-  if (method !== 'GET') await beforeWrite?.(params);
+  if (method !== 'GET') await beforeWrite?.(params, index);
   const answer = await handled(operation, nested);
   return isFailure(answer) ? ofOperation(answer) : { answer, matched };
 }

@@ -64,19 +64,25 @@ export interface WriteOrigin {
   readonly message?: string | null;
 }
 
+/**
+ * Asked inside of the transaction when all of it is done: a revision is not empty whose endpoints come with it. Found
+ * nothing: undefined or empty.
+ */
+export type FindWarnings = () => Promise<readonly Warning[]> | readonly Warning[] | undefined;
+
 export interface Written {
   readonly answer: Answer;
   readonly touched: ChangeSet;
   readonly audit: AuditNote;
   /** Entity tag of the record before the write, for a dry run's answer. */
   readonly previousTag?: string;
-  readonly warnings?: readonly Warning[] | undefined;
+  readonly warnings?: FindWarnings | undefined;
 }
 
 /** A write that found nothing to do: the transaction is rolled back and the answer given. */
 export interface Unchanged {
   readonly unchanged: Answer;
-  readonly warnings?: readonly Warning[] | undefined;
+  readonly warnings?: FindWarnings | undefined;
 }
 
 export type WriteWork = (writer: ConfigWriter) => Promise<Result>;
@@ -124,6 +130,7 @@ export const NODES_APPLIED_HEADER = 'Headgate-Nodes-Applied';
 
 interface Outcome {
   readonly result: Result;
+  readonly warnings: readonly Warning[];
   readonly configVersion: number;
   /** Settles when this write is published. Wrapped in an object, so that returning it does not wait. */
   readonly live: { readonly promise: Promise<void> } | undefined;
@@ -133,9 +140,11 @@ export function createWritePath(dependencies: WriteDependencies): WritePath {
   const { repository, publish, validateChange, known, settle, clock } = dependencies;
 
   async function commit(origin: WriteOrigin, work: WriteWork): Promise<Outcome> {
+    let warnings: readonly Warning[] = [];
     const { value, change, configVersion } = await repository.write(
       async (writer) => {
         const result = await work(writer);
+        warnings = await warningsOf(result);
         if (!('touched' in result)) return { abort: result as Result };
         await writer.appendAudit(auditEntry(origin, result.audit, clock.nowMs()));
         writer.describeVersion(descriptionOf(origin, result.audit));
@@ -144,13 +153,13 @@ export function createWritePath(dependencies: WriteDependencies): WritePath {
       (change, missed) => assertCompiles(change, missed, validateChange),
       known,
     );
-    if (change === undefined) return { result: value, configVersion, live: undefined };
+    if (change === undefined) return { result: value, warnings, configVersion, live: undefined };
     // Writes settle in the order of their commits, so this runs in the order of the config versions.
     // Publishing serves other writes too, and its waits cannot undo this write: it has no budget.
     const live = withBudget(undefined, () => publish(change));
     // Awaited below, after the outcome of the write is known.
     live.catch(() => undefined);
-    return { result: value, configVersion, live: { promise: live } };
+    return { result: value, warnings, configVersion, live: { promise: live } };
   }
 
   /** The answer, when the others obey what it says. */
@@ -162,10 +171,10 @@ export function createWritePath(dependencies: WriteDependencies): WritePath {
   return async (origin, work, dryRun) => {
     try {
       if (dryRun !== undefined) return await runDry(dependencies, origin, work, dryRun);
-      const { result, configVersion, live } = await commit(origin, work);
+      const { result, warnings, configVersion, live } = await commit(origin, work);
       if (isFailure(result)) return result;
       await live?.promise;
-      return await settled(answerOf(result), configVersion);
+      return await settled(withWarnings(answerOf(result), warnings), configVersion);
     } catch (error) {
       if (error instanceof SecretKeyMissing) return fail('validation_failed', error.message);
       if (error instanceof UniqueViolation) return conflict(`/${error.field}`, 'is already taken');
@@ -183,11 +192,13 @@ async function runDry(
   dryRun: DryRun,
 ): Promise<Answer | Failure> {
   let written: Written | undefined;
+  let warnings: readonly Warning[] = [];
   try {
     const { value } = await repository.write(
       async (writer) => {
         await dryRun.begin(writer);
         const result = await work(writer);
+        warnings = await warningsOf(result);
         if (!('touched' in result) || isNothing(result.touched)) return { abort: result };
         written = result;
         await writer.appendAudit(auditEntry(origin, result.audit, clock.nowMs()));
@@ -204,17 +215,20 @@ async function runDry(
     if (isFailure(value)) return value;
     const real = 'unchanged' in value ? value.unchanged : value.answer;
     const tried = await dryRun.conclude(real, undefined, real.headers['ETag']);
-    return withWarnings(tried, value.warnings);
+    return withWarnings(tried, warnings);
   } catch (error) {
     if (!(error instanceof DryRunDone) || written === undefined) throw error;
     const tried = await dryRun.conclude(written.answer, error.change, written.previousTag);
-    return withWarnings(tried, written.warnings);
+    return withWarnings(tried, warnings);
   }
 }
 
-/** With what the write is warned of. */
 export function answerOf(result: Written | Unchanged): Answer {
-  return withWarnings('unchanged' in result ? result.unchanged : result.answer, result.warnings);
+  return 'unchanged' in result ? result.unchanged : result.answer;
+}
+
+async function warningsOf(result: Result): Promise<readonly Warning[]> {
+  return isFailure(result) ? [] : ((await result.warnings?.()) ?? []);
 }
 
 /** Throws `ChangeRefused`, or `StorageUnavailable`. */

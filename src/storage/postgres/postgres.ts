@@ -17,7 +17,7 @@ import { announceChange, readLiveNodes, sendMessages } from './postgres-nodes.ts
 import { MIGRATION_TIMEOUT_MS, preparePostgres, type PrepareOptions } from './postgres-schema.ts';
 import { postgresAddress, type PostgresAddress } from './postgres-tls.ts';
 import { DatabaseEmpty, StorageRefused, StorageUnavailable, type Repository } from '../repository.ts';
-import { createSqlRepository } from '../sql/repository.ts';
+import { createSqlRepository } from '../sql/sql-repository.ts';
 import type { Tables } from '../sql/kysely-tables.ts';
 
 /** Limit for one statement when everything is loaded. */

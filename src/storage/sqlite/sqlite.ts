@@ -10,7 +10,7 @@ import type { Clock } from '../../lib/clock.ts';
 import { nodeSqliteDialect } from './node-sqlite-dialect.ts';
 import { HISTORY_DEFAULTS, type HistoryBounds } from '../../model/history/config-history.ts';
 import type { Repository } from '../repository.ts';
-import { createSqlRepository } from '../sql/repository.ts';
+import { createSqlRepository } from '../sql/sql-repository.ts';
 import type { Tables } from '../sql/kysely-tables.ts';
 import { GROUP_WRITES_MAX } from '../sql/write-queue.ts';
 import { asStartError, checkContent, connectionsOf } from './sqlite-connection.ts';

@@ -70,6 +70,23 @@ describe('a start with configuration files', () => {
     expect(none).toMatch(/keys\.yaml:5:13: \/apps\/a\/keys\/one needs a value without a database/);
   });
 
+  it('warns in the log of what is valid and probably not meant, with its place', TIMEOUT, async () => {
+    const app = `    default_policy: { rate_limit: { requests: 2, window_seconds: 60 } }\n`;
+    const path = rig.write('limit.yaml', configYaml({ port, app }));
+    const gateway = await rig.start('limit.yaml');
+    const found = gateway.logs().filter(({ warnings }) => warnings !== undefined);
+    expect(found).toMatchObject([{ level: 'warn', file: path }]);
+    expect(found[0]?.['warnings']).toEqual([
+      expect.stringMatching(
+        /limit\.yaml:5:\d+: \/apps\/a\/default_policy\/rate_limit\/enabled .*Set `enabled`/,
+      ),
+    ]);
+    // The same files once more say nothing new.
+    process.kill(gateway.process.pid ?? 0, 'SIGHUP');
+    await until(() => gateway.logs().some(({ msg }) => msg === 'the configuration files are read again'));
+    expect(gateway.logs().filter(({ warnings }) => warnings !== undefined)).toHaveLength(1);
+  });
+
   it('tells an admin token once, which ends with the process', TIMEOUT, async () => {
     rig.write('token.yaml', configYaml({ port }));
     const gateway = await rig.start('token.yaml', { env: { GATEWAY_ADMIN_TOKEN: '' } });

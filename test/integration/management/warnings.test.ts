@@ -423,6 +423,108 @@ it('a webhook that is sent to in the clear', async () => {
   expect(await to('http://[::1]:9/')).toEqual([]);
 });
 
+describe('many records at once', () => {
+  const LIMIT = { rate_limit: { requests: 2, window_seconds: 60 } };
+  const declared = (fields: Fields = {}): Fields => ({
+    config: {
+      owner: 'many',
+      apps: {
+        many: {
+          gateway_path: '/many',
+          routing_mode: 'managed_endpoint',
+          versions: {
+            v1: {
+              revisions: {
+                r1: { backend_host: '127.0.0.1', is_current: true, endpoints: { 'GET /a': {} }, ...fields },
+                r2: { backend_host: '127.0.0.1' },
+              },
+            },
+          },
+        },
+      },
+    },
+  });
+  const REVISION = '/config/apps/many/versions/v1/revisions/r1';
+  const config = async (what: string, body: Fields): Promise<string[]> =>
+    warningsOf(await gateway.api('POST', `/config/${what}`, body));
+
+  it('a plan and an apply warn of what they change, as it is when all is done', async () => {
+    // Made before its endpoint, and yet not called empty.
+    expect(await config('apply', declared())).toEqual([]);
+    const { config_version: version } = await gateway.must('GET', '/config');
+    const body = declared({ default_policy: LIMIT, traffic_weight: 0 });
+    const expected = [
+      `${REVISION}/default_policy/rate_limit/enabled rate_limit_not_enabled`,
+      `${REVISION}/traffic_weight all_weights_zero`,
+    ];
+    for (const what of ['plan', 'apply']) expect((await config(what, body)).sort(), what).toEqual(expected);
+    expect(await config('plan', body)).toEqual([]);
+    expect(await config('apply', { ...declared(), max_deletes: 10 })).toEqual([]);
+    const without = declared({ endpoints: {} });
+    for (const what of ['plan', 'apply'])
+      expect(await config(what, { ...without, max_deletes: 10 }), what).toEqual([
+        `${REVISION} no_active_endpoint`,
+      ]);
+    const back = `/config/versions/${version + 1}/rollback`;
+    for (const fields of [{ dry_run: true }, {}])
+      expect(warningsOf(await gateway.api('POST', back, fields)).sort()).toEqual(
+        expected.map((text) => text.replace('/config', '')),
+      );
+  });
+
+  it('a revision that goes leaves its version without one', async () => {
+    await gateway.must('POST', '/config/apply', declared({ default_policy: null, endpoints: {} }));
+    const apps = {
+      many: { gateway_path: '/many', versions: { v1: { revisions: { r2: { backend_host: '127.0.0.1' } } } } },
+    };
+    expect(await config('plan', { config: { owner: 'many', apps } })).toEqual([
+      '/config/apps/many/versions/v1 no_current_revision',
+    ]);
+  });
+
+  it('a thousand mistakes give a hundred warnings', async () => {
+    const names = Array.from({ length: 300 }, (_, index) => `c${index}`);
+    const apps = Object.fromEntries(
+      names.map((name) => [name, { gateway_path: `/${name}`, default_policy: LIMIT }]),
+    );
+    expect(await config('plan', { config: { apps } })).toHaveLength(100);
+  });
+
+  it('a transaction warns of its operations, as it is when all is done', async () => {
+    const at = (path: string): string => `/api/v1/apps/\${app.id}${path}`;
+    const revision = { revision: 'r1', backend_host: '127.0.0.1', is_current: true };
+    const operations = [
+      {
+        id: 'app',
+        method: 'POST',
+        path: '/api/v1/apps',
+        body: { ...record('together'), routing_mode: 'managed_endpoint' },
+      },
+      { method: 'POST', path: at('/versions'), body: { version: 'v1' } },
+      { method: 'POST', path: at('/versions/v1/revisions'), body: { ...revision, default_policy: LIMIT } },
+      {
+        method: 'POST',
+        path: at('/versions/v1/revisions/r1/endpoints'),
+        body: { method: 'GET', path: '/a' },
+      },
+    ];
+    const expected = ['/operations/2/body/default_policy/rate_limit/enabled rate_limit_not_enabled'];
+    const empty = 'no_active_endpoint';
+    expect(await write('POST', '/transaction', { operations: operations.slice(0, 3) })).toEqual([
+      `/operations/0/body/routing_mode ${empty}`,
+      ...expected,
+      `/operations/2/body/is_current ${empty}`,
+    ]);
+    await gateway.must('DELETE', '/apps/together?cascade=true');
+    expect(await write('POST', '/transaction', { operations })).toEqual(expected);
+    await gateway.must('DELETE', '/apps/together?cascade=true');
+    const { operations: answers } = await gateway.must('POST', '/transaction', { operations });
+    expect(answers.map(({ body }: Fields) => (body as Answer['body'])['warnings']?.length ?? 0)).toEqual([
+      0, 0, 1, 0,
+    ]);
+  });
+});
+
 it('every warning of the table has been met, here or in the tests of policy parts', () => {
   const folder = resolve(import.meta.dirname, '../policy');
   const tests = readdirSync(folder).map((file) => readFileSync(resolve(folder, file), 'utf8'));

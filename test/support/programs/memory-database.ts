@@ -6,7 +6,7 @@ import { migrate } from '../../../src/storage/migrate.ts';
 import { memorySecretBox } from '../../../src/storage/secrets/secret-key.ts';
 import { SECRET_PLACES } from '../../../src/policy/secret-places.ts';
 import { HISTORY_DEFAULTS } from '../../../src/model/history/config-history.ts';
-import { createSqlRepository } from '../../../src/storage/sql/repository.ts';
+import { createSqlRepository } from '../../../src/storage/sql/sql-repository.ts';
 import { nodeSqliteDialect } from '../../../src/storage/sqlite/node-sqlite-dialect.ts';
 import { StorageUnavailable, type Repository } from '../../../src/storage/repository.ts';
 import type { Tables } from '../../../src/storage/sql/kysely-tables.ts';

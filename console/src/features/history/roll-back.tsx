@@ -12,6 +12,7 @@ import { ErrorNote, Loaded, Note } from '../../ui/display/notes.tsx';
 import { Dialog } from '../../ui/overlay/dialog.tsx';
 import { showToast } from '../../ui/overlay/toasts.tsx';
 import { SameChange } from '../save/same-change-view.tsx';
+import { WarningsNote } from '../save/warnings-note.tsx';
 import { ChangeList, shownListed } from './change-list.tsx';
 import { Totals } from './difference.tsx';
 import { TrafficOfVersion } from './traffic-of-version.tsx';
@@ -77,6 +78,7 @@ export function RollBack({ version, onClose }: RollBackProps): ReactNode {
         onChecked={setDeletesKeys}
       />
       <Loaded query={plan}>{() => found !== undefined && <Plan plan={found} />}</Loaded>
+      <WarningsNote warnings={plan.data?.body.warnings} />
       {(found?.changes.length ?? 0) > 0 && <TrafficOfVersion version={version} deletesKeys={deletesKeys} />}
       <TextField label={historyWords.message} value={message} onValue={setMessage} maxLength={300} />
       <SameChange operation={OPERATION} options={{ path, body }} />

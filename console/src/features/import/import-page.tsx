@@ -108,7 +108,7 @@ async function planOf({ document, ...given }: Description): Promise<Planned> {
       throw error instanceof ApiError ? withoutPlaces(error) : error;
     },
   );
-  return { imported, plan: readPlan(planned.body.data) };
+  return { imported, plan: { ...readPlan(planned.body.data), warnings: planned.body.warnings ?? [] } };
 }
 
 function withoutPlaces(error: ApiError): Error {

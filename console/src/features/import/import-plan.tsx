@@ -9,6 +9,7 @@ import { Panel } from '../../ui/display/panel.tsx';
 import styles from './import.module.css';
 import { fieldTexts, totalOfPlan, type Imported } from './plan-shape.ts';
 import type { PlanAnswer, PlannedChange } from '../save/plan-types.ts';
+import { WarningsNote } from '../save/warnings-note.tsx';
 
 interface ImportPlanProps {
   readonly imported: Imported;
@@ -32,6 +33,7 @@ export function ImportPlan({ imported, plan, error, isBusy, onApply, onBack }: I
         <div className={styles['plan']}>
           {error !== undefined && <ErrorNote error={error} />}
           <p>{total === 0 ? importWords.nothing : importWords.totals(create, update, deleted)}</p>
+          <WarningsNote warnings={plan.warnings} />
           {traffic && traffic.requests > 0 && <p>{importWords.traffic(traffic.changed, traffic.requests)}</p>}
           <div className={styles['actions']}>
             <Button look="main" isBusy={isBusy} disabled={total === 0} onClick={onApply}>

@@ -131,7 +131,8 @@ function usePlan() {
       if (config === undefined) throw new Error(say.broken(problem ?? ''));
       const body = { config, adopt, max_deletes: DELETES_MAX };
       const { body: answer } = await call('POST /config/plan', { body });
-      return { text, body, plan: answer.data as unknown as PlanAnswer };
+      const { data, warnings = [] } = answer;
+      return { text, body, plan: { ...(data as unknown as PlanAnswer), warnings } };
     },
   });
 }

@@ -16,6 +16,7 @@ import type { Fields } from '../save/merge-patch.ts';
 import type { ListedChange } from '../../api/schema.ts';
 import type { PlanAnswer, PlannedChange } from '../save/plan-types.ts';
 import { TrafficGroups } from '../save/traffic-groups.tsx';
+import { WarningsNote } from '../save/warnings-note.tsx';
 import styles from './policies.module.css';
 
 export interface Planned {
@@ -48,6 +49,7 @@ export function ConfigPlan({ app, planned, onPlanAgain, onApplied }: ConfigPlanP
         <Note tone={isEmpty ? 'neutral' : deleted > 0 ? 'warn' : 'info'}>
           {isEmpty ? say.noChange : say.totals(create, update, deleted)}
         </Note>
+        <WarningsNote warnings={plan.warnings} />
         <Changes changes={plan.changes} total={create + update + deleted} />
         {plan.traffic !== null && plan.traffic !== undefined && <TrafficGroups traffic={plan.traffic} />}
         <CommandLine app={app} />

@@ -14,6 +14,7 @@ import { Note } from '../../ui/display/notes.tsx';
 import { groupsOf, type EffectGroup } from './effect-groups.ts';
 import { applyPatch, isFields, type Fields } from './merge-patch.ts';
 import { changedTexts, partText } from './part-text.ts';
+import { WarningsNote } from './warnings-note.tsx';
 import styles from './save.module.css';
 
 const TONES: Readonly<Record<string, Tone>> = { added: 'good', removed: 'bad', changed: 'info' };
@@ -51,16 +52,7 @@ export function Effects({ trial, operation, body, base }: EffectsProps): ReactNo
       {Object.entries(patch).map(([name, change]) => (
         <FieldChange key={name} name={name} before={base?.[name]} change={change} />
       ))}
-      {trial.warnings !== undefined && (
-        <Note tone="warn">
-          <strong>{say.warnings}</strong>
-          {trial.warnings.map((warning) => (
-            <div key={warning.code + warning.pointer}>
-              {warning.pointer !== '' && <code>{warning.pointer}</code>} {warning.detail}
-            </div>
-          ))}
-        </Note>
-      )}
+      <WarningsNote warnings={trial.warnings} />
       {endpoints.length > 0 && (
         <section className={styles['block']} aria-label={say.routes}>
           <h3>{say.routes}</h3>

@@ -1,5 +1,5 @@
 /** What a plan answers: the changes, and what the recent requests would get. */
-import type { ChangeTotals, CreatedKey, ListedChange, PlanTraffic } from '../../api/schema.ts';
+import type { ChangeTotals, CreatedKey, ListedChange, PlanTraffic, Warning } from '../../api/schema.ts';
 
 export interface PlannedChange extends ListedChange {
   readonly fields: Readonly<Record<string, { readonly before: unknown; readonly after: unknown }>>;
@@ -11,4 +11,6 @@ export interface PlanAnswer {
   readonly changes: readonly PlannedChange[];
   readonly traffic?: PlanTraffic | null;
   readonly created_keys?: readonly CreatedKey[];
+  /** Stands beside the data of the answer. */
+  readonly warnings?: readonly Warning[];
 }

@@ -327,7 +327,7 @@ describe('nothing is lost in silence', () => {
         const isSame = JSON.stringify(after.app) === JSON.stringify(before.app);
         if (isSame && !covered(after.findings, leaf)) silent.push(`${leaf} = ${JSON.stringify(value)}`);
         if (isSame) continue;
-        const errors = await checkOffline({ apps: { kong: after.app } });
+        const { errors } = await checkOffline({ apps: { kong: after.app } });
         if (errors.length > 0) invalid.push(`${leaf} = ${JSON.stringify(value)}: ${JSON.stringify(errors)}`);
       }
     }

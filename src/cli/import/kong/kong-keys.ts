@@ -6,7 +6,7 @@ import type { SourceNode } from '../source.ts';
 import type { AclScopes } from './acl-scopes.ts';
 import type { KongConsumer } from './kong-document.ts';
 import { keyLimit } from './plugins/limits.ts';
-import { isHarmless } from './plugins/registry.ts';
+import { isHarmless } from './plugins/plugins.ts';
 
 const OTHER_CREDENTIALS: Readonly<Record<string, string>> = {
   basicauth_credentials: 'is a password, and callers have API keys or JWTs here',

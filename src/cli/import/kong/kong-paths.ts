@@ -3,7 +3,7 @@
  * regular expression) is a regular expression, anchored at the start only. Of these the plain ones have a pattern:
  * segments that are literal, or match any one segment.
  */
-import { literalSegments, type Segments } from '../patterns.ts';
+import { literalSegments, type Segments } from '../route-patterns.ts';
 
 export interface KongPath {
   readonly isRegex: boolean;

@@ -9,7 +9,7 @@ import { mergedParts } from '../policy-parts.ts';
 import type { Item } from '../imported-route.ts';
 import type { AclScopes } from './acl-scopes.ts';
 import type { KongConsumer, KongPlugin } from './kong-document.ts';
-import { AUTH_PLUGINS, translatePlugin } from './plugins/registry.ts';
+import { AUTH_PLUGINS, translatePlugin } from './plugins/plugins.ts';
 import type { PluginContext, TranslatedPlugin } from './plugins/plugin.ts';
 
 export interface RoutePolicy {

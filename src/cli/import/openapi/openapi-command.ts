@@ -10,7 +10,7 @@ import { EXIT_CODES } from '../../exit-codes.ts';
 import { createClient, RefusedCall, type GatewayClient, type ServerFlags } from '../../gateway-client.ts';
 import { CliError, printable, type CliIo } from '../../io.ts';
 import { usesColour } from '../../show/colour.ts';
-import { addExamples, addOutputFlag } from '../../show/output.ts';
+import { addExamples, addOutputFlag } from '../../show/output-format.ts';
 
 interface OpenApiFlags extends ServerFlags {
   readonly app: string;

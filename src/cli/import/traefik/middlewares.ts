@@ -1,7 +1,7 @@
 /** Middlewares of Traefik as parts of a policy, and as changes of the path. */
 import type { Item } from '../imported-route.ts';
-import { blockOf } from '../kong/plugins/access.ts';
-import { literalSegments, type Segments } from '../patterns.ts';
+import { blockOf } from '../kong/plugins/origin-plugins.ts';
+import { literalSegments, type Segments } from '../route-patterns.ts';
 import type { SourceNode } from '../source.ts';
 import { durationMs } from './duration.ts';
 import { headersOf } from './headers.ts';

@@ -234,7 +234,7 @@ describe('nothing is lost in silence', () => {
         const isSame = JSON.stringify(after.app) === before;
         if (isSame && !covered(after.findings, leaf)) silent.push(`${leaf} = ${JSON.stringify(value)}`);
         if (isSame) continue;
-        const errors = await checkOffline({ apps: { traefik: after.app } });
+        const { errors } = await checkOffline({ apps: { traefik: after.app } });
         if (errors.length > 0) invalid.push(`${leaf} = ${JSON.stringify(value)}: ${JSON.stringify(errors)}`);
       }
     }

@@ -2,7 +2,7 @@
 import { readKongPath } from '../kong/kong-paths.ts';
 import type { ImportedPattern } from '../imported-route.ts';
 import { ENDPOINT_METHODS } from '../methods.ts';
-import { intersection, literalSegments, type Segments } from '../patterns.ts';
+import { intersection, literalSegments, type Segments } from '../route-patterns.ts';
 import { HOSTS_ELSEWHERE, type AskedHost } from '../route-hosts.ts';
 import type { SourceNode } from '../source.ts';
 import { readRule, type Matcher } from './rule.ts';

@@ -4,7 +4,7 @@ import { checkedPolicy } from '../checked-policy.ts';
 import { counted } from '../findings-text.ts';
 import type { ImportedApp } from '../import-run.ts';
 import type { ImportedPattern, ImportedRoute, Item } from '../imported-route.ts';
-import { intersection } from '../patterns.ts';
+import { intersection } from '../route-patterns.ts';
 import { mergedParts } from '../policy-parts.ts';
 import { RouteHosts } from '../route-hosts.ts';
 import { versionsOf } from '../route-tree.ts';

@@ -4,7 +4,7 @@
  * tries configurations.
  */
 import { Type, type Static } from 'typebox';
-import { TrialFailed, type ExplainOn, type TriedRequest } from '../../../explain/access.ts';
+import { TrialFailed, type ExplainOn, type TriedRequest } from '../../../explain/explain-access.ts';
 import { ExplainInputSchema, ExplanationSchema, type Explanation } from '../../../explain/schema.ts';
 import type { HistoryEntry } from '../../../model/history/config-history.ts';
 import { jsonSchema } from '../../../model/json-schema.ts';

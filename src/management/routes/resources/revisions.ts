@@ -240,7 +240,7 @@ function activation(verb: 'activate' | 'deactivate', context: ManagementContext)
         } else if (isOther) await writer.updateRevision(revision);
         const served = revisions.present(revision);
         const rules = rulesOf(context, writer);
-        const warnings = await revisionWarnings(scope, revision, previous, rules);
+        const warnings = () => revisionWarnings(scope, revision, previous, rules);
         if (changed === 0) {
           const unchanged = answer(200, 'Revision unchanged', served, { ETag: entityTag(served) });
           return { unchanged, warnings };

@@ -245,7 +245,7 @@ export function rotateOperation(context: ManagementContext): Operation {
         return {
           answer: answer(200, 'Token rotated', { ...served, token }, { ETag: entityTag(served) }),
           touched: tokens.touched(scope, key),
-          warnings: rotationWarnings(key, rulesOf(context, writer)),
+          warnings: () => rotationWarnings(key, rulesOf(context, writer)),
           audit: {
             action: 'token.rotate',
             resourceType: 'token',

@@ -83,7 +83,13 @@ export function NumberAt(props: FieldAtProps): ReactNode {
   );
 }
 
-export function TextAt(props: FieldAtProps & { readonly placeholder?: string }): ReactNode {
+export function TextAt(
+  props: FieldAtProps & {
+    readonly placeholder?: string;
+    /** Id of a datalist with values that it offers. */
+    readonly list?: string;
+  },
+): ReactNode {
   const field = boundField(props);
   if (field === undefined) return null;
   const { label, hint, error, value, set, schema } = field;
@@ -92,6 +98,7 @@ export function TextAt(props: FieldAtProps & { readonly placeholder?: string }):
       {...{ label, hint, error }}
       isMono
       placeholder={props.placeholder ?? textOf(schema.default)}
+      list={props.list}
       value={textOf(value)}
       onValue={(text) => set(text === '' ? undefined : text)}
     />

@@ -1,5 +1,6 @@
 /** A form for each part of a policy, written by hand; a part that is not here is shown as YAML. */
-import type { ReactNode } from 'react';
+import { useId, type ReactNode } from 'react';
+import { useRead } from '../../../api/queries.ts';
 import { policyWords } from '../../../text/policies.ts';
 import { FieldGrid } from '../../../ui/controls/field.tsx';
 import { memberOf, plainOf } from '../../../ui/editor/json-schema.ts';
@@ -40,16 +41,29 @@ function AuthForm({ form }: FormProps): ReactNode {
 }
 
 function MtlsForm({ form }: FormProps): ReactNode {
+  const listId = useId();
+  const states = useRead('GET /state', {}).data?.body.data ?? [];
+  const certificates = states.flatMap(({ state }) => state?.certificates ?? []);
+  const trusted = new Set(
+    certificates.flatMap(({ listener, names }) => (listener === 'clients' ? names : [])),
+  );
   const schema = memberOf(form.schema, 'mtls');
   if (schema === undefined) return null;
   const mtls = formBelow(form, 'mtls', plainOf(schema));
   return (
     <div className={styles['inner']}>
       <FieldGrid>
-        <TextAt form={mtls} name="ca" placeholder="partners" />
+        <TextAt form={mtls} name="ca" placeholder="partners" list={listId} />
         <ChoiceAt form={mtls} name="revocation_lists" />
         <ChoiceAt form={mtls} name="forward" />
       </FieldGrid>
+      <datalist id={listId}>
+        {[...trusted].sort().map((name) => (
+          <option key={name} value={name}>
+            {name}
+          </option>
+        ))}
+      </datalist>
       <YamlAt form={mtls} name="callers" />
       <OtherFields form={mtls} known={['ca', 'revocation_lists', 'forward', 'callers']} />
     </div>

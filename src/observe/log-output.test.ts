@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { FileOutput } from './output.ts';
+import { FileOutput } from './log-output.ts';
 
 const run = promisify(execFile);
 const outputUrl = new URL('output.ts', import.meta.url).href;

@@ -9,8 +9,8 @@ import { CliError, printable, type CliIo } from '../io.ts';
 import { atVersionText, versionOf, versionsText } from '../live/versions-text.ts';
 import { painter } from '../show/colour.ts';
 import { addRequestFlags, requestOf, type RequestFlags } from './request-flags.ts';
-import { addExamples, addOutputFlag, writeJson, type OutputFlags } from '../show/output.ts';
-import { recordText, tableText } from '../show/table.ts';
+import { addExamples, addOutputFlag, writeJson, type OutputFlags } from '../show/output-format.ts';
+import { recordText, tableText } from '../show/text-table.ts';
 import type { Json } from './everyday-command.ts';
 
 interface ExplainFlags extends ServerFlags, OutputFlags, RequestFlags {

@@ -4,8 +4,8 @@ import { addServerFlags, type ServerFlags } from '../connection/server-flags.ts'
 import { EXIT_CODES } from '../exit-codes.ts';
 import { createClient } from '../gateway-client.ts';
 import { CliError, printable, type CliIo } from '../io.ts';
-import { addExamples, addOutputFlag, writeJson, type OutputFlags } from '../show/output.ts';
-import { recordText } from '../show/table.ts';
+import { addExamples, addOutputFlag, writeJson, type OutputFlags } from '../show/output-format.ts';
+import { recordText } from '../show/text-table.ts';
 import type { Json } from './everyday-command.ts';
 
 /** Needs no token. Exit code 1 unless the workers serve and the database works. */

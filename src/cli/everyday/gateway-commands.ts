@@ -3,7 +3,7 @@
  * the traffic of an app.
  */
 import type { CliIo } from '../io.ts';
-import { recordText, tableText, type Column } from '../show/table.ts';
+import { recordText, tableText, type Column } from '../show/text-table.ts';
 import type { EverydayCommand, EverydayGroup, EverydayOption, Json } from './everyday-command.ts';
 
 const column = (title: string, field: string): Column<Json> => ({ title, value: (row) => row[field] });

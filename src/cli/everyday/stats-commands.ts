@@ -4,8 +4,8 @@ import { addServerFlags, type ServerFlags } from '../connection/server-flags.ts'
 import { EXIT_CODES } from '../exit-codes.ts';
 import { createClient } from '../gateway-client.ts';
 import type { CliIo } from '../io.ts';
-import { addExamples, addOutputFlag, writeJson, type OutputFlags } from '../show/output.ts';
-import { recordText, tableText, type Column } from '../show/table.ts';
+import { addExamples, addOutputFlag, writeJson, type OutputFlags } from '../show/output-format.ts';
+import { recordText, tableText, type Column } from '../show/text-table.ts';
 import type { Json } from './everyday-command.ts';
 
 interface StatsFlags extends ServerFlags, OutputFlags {

@@ -1,6 +1,6 @@
 /** `headgate webhooks …`: where events are sent, how that stands, and what was given up. */
 import { CliError, printable } from '../io.ts';
-import type { Column } from '../show/table.ts';
+import type { Column } from '../show/text-table.ts';
 import type { EverydayCommand, EverydayGroup, Json } from '../everyday/everyday-command.ts';
 
 const WEBHOOK = '/webhooks/{webhook}';

@@ -1,6 +1,6 @@
 /** `headgate keys | admin-tokens`: who may call the apps, and who may manage the gateway. */
 import { CliError, printable, type CliIo } from '../io.ts';
-import type { Column } from '../show/table.ts';
+import type { Column } from '../show/text-table.ts';
 import { textOf } from './add-command.ts';
 import type { EverydayCommand, EverydayGroup, Json } from './everyday-command.ts';
 

@@ -1,7 +1,7 @@
 /** Kong's plugins: those that become parts of a policy, and what is said of the others. */
 import type { SourceNode } from '../../source.ts';
 import type { KongPlugin } from '../kong-document.ts';
-import { cors, ipRestriction } from './access.ts';
+import { cors, ipRestriction } from './origin-plugins.ts';
 import { acl, jwt, keyAuth } from './auth.ts';
 import { rateLimiting, rateLimitingAdvanced, requestSizeLimiting } from './limits.ts';
 import { mtlsAuth } from './mtls-auth.ts';

@@ -1,5 +1,6 @@
 /** The two forms of every answer: text for people, and JSON for programs, which is `data` of the management API. */
 import { Option, type Command } from 'commander';
+import type { ShownWarning } from '../gateway-client.ts';
 import { printable, type CliIo } from '../io.ts';
 
 export interface OutputFlags {
@@ -18,11 +19,13 @@ export function writeJson(value: unknown, io: CliIo): void {
   io.out(`${JSON.stringify(value, undefined, 2)}\n`);
 }
 
+/** For what has many records, where the detail alone does not say which one it is. */
+export function withPointer({ pointer, code, detail }: ShownWarning): ShownWarning {
+  return { pointer, code, detail: pointer === '' ? detail : `${pointer}: ${detail}` };
+}
+
 /** What the gateway warns of, on standard error, in either form. */
-export function writeWarnings(
-  warnings: readonly { readonly code: string; readonly detail: string }[],
-  io: CliIo,
-): void {
+export function writeWarnings(warnings: readonly Omit<ShownWarning, 'pointer'>[], io: CliIo): void {
   for (const { code, detail } of warnings) io.err(`warning: ${printable(detail)} (${printable(code)})\n`);
 }
 
