@@ -28,6 +28,11 @@ export function connectionText(error: unknown, authoritySetting: string): string
   return isUntrusted(code) ? `${text}: name its authority in ${authoritySetting}` : text;
 }
 
+/** The message and the code, which Node.js writes into some messages itself (`connect ECONNREFUSED 127.0.0.1:80`). */
+export function textWithCode(message: string, code: string): string {
+  return code === '' || message.includes(code) ? message : `${message} (${code})`;
+}
+
 /** The message of what was thrown, whatever it is. */
 export function messageOf(thrown: unknown): string {
   return thrown instanceof Error ? thrown.message : String(thrown);

@@ -7,7 +7,7 @@
 import type { Clock } from '../lib/clock.ts';
 import { withTimeout } from '../lib/with-timeout.ts';
 import { messageOf } from '../lib/error-message.ts';
-import { StorageUnavailable, type Repository } from '../storage/repository.ts';
+import { StorageUnavailable, type Repository, unusableDatabase } from '../storage/repository.ts';
 
 /** A database that has not answered by then is reported as down. */
 const PING_TIMEOUT_MS = 2_000;
@@ -84,7 +84,7 @@ export class DatabaseCheck {
       if (this.#db === 'error') this.#note('ok', undefined);
       return undefined;
     }
-    const late = new StorageUnavailable(`Cannot use the database: no answer within ${PING_TIMEOUT_MS} ms`);
+    const late = unusableDatabase(`no answer within ${PING_TIMEOUT_MS} ms`);
     this.#note('error', error ?? late);
     return { db: 'error', reason: 'The database does not answer' };
   }

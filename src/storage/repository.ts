@@ -251,11 +251,24 @@ export class UniqueViolation extends Error {
 export class StorageUnavailable extends Error {
   /** The reason without paths or hosts; undefined if unknown. */
   readonly reason: string | undefined;
-  constructor(message: string, cause?: unknown, reason?: string) {
+  /** The message without the action that failed, for another message; undefined if it has another form. */
+  readonly problem: string | undefined;
+  constructor(message: string, cause?: unknown, { reason, problem }: StorageProblem = {}) {
     super(message, { cause });
     this.reason = reason;
+    this.problem = problem;
     this.name = 'StorageUnavailable';
   }
+}
+
+interface StorageProblem {
+  readonly reason?: string | undefined;
+  readonly problem?: string;
+}
+
+/** @param reason as in `StorageUnavailable` */
+export function unusableDatabase(problem: string, cause?: unknown, reason?: string): StorageUnavailable {
+  return new StorageUnavailable(`Cannot use the database: ${problem}`, cause, { reason, problem });
 }
 
 /**
@@ -265,6 +278,9 @@ export class StorageRefused extends StorageUnavailable {}
 
 /** The server has the database, but it has no tables of Headgate where some were expected. */
 export class DatabaseEmpty extends StorageUnavailable {}
+
+/** The database has an older schema, and may not be migrated. */
+export class SchemaBehind extends StorageRefused {}
 
 /** A secret cannot be stored because there is no key. The message may be shown to the caller. */
 export class SecretKeyMissing extends StorageRefused {}

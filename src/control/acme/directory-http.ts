@@ -5,7 +5,7 @@
 import { lookup } from 'node:dns';
 import { rootCertificates } from 'node:tls';
 import { Agent, request } from 'undici';
-import { connectionText, isUntrusted } from '../../lib/error-message.ts';
+import { connectionText, isUntrusted, textWithCode } from '../../lib/error-message.ts';
 import type { Egress } from '../../egress/egress.ts';
 
 /** A directory waits for others before some answers. */
@@ -135,7 +135,7 @@ function reasonOf(error: unknown): string {
   if (error.name === 'TimeoutError') return `no answer within ${TIMEOUT_MS} ms`;
   const code = 'code' in error && typeof error.code === 'string' ? error.code : '';
   if (isUntrusted(code)) return connectionText(error, 'GATEWAY_ACME__CA_FILE');
-  return code !== '' && !error.message.includes(code) ? `${error.message} (${code})` : error.message;
+  return textWithCode(error.message, code);
 }
 
 /** Text of the network for a message: bounded, in one line. */

@@ -5,6 +5,7 @@ import { messageOf } from '../../lib/error-message.ts';
 import { createCommander } from '../../limits/shared/redis-client.ts';
 import { parseRedisUrl, redisAddress } from '../../model/redis-url.ts';
 import type { Settings } from '../../settings/settings.ts';
+import { DatabaseEmpty, SchemaBehind } from '../../storage/repository.ts';
 import { lookAtSqlite } from '../../storage/sqlite/look-at-sqlite.ts';
 import type { DatabaseLocation } from '../database/database-location.ts';
 import { openDatabase } from '../database/open-database.ts';
@@ -73,7 +74,7 @@ async function postgresChecks(
     return [ok('database', 'PostgreSQL answers and has the schema of this program')];
   } catch (failure) {
     const detail = messageOf(failure);
-    const isBehind = /it has no tables of Headgate|its schema is behind/.test(detail);
+    const isBehind = failure instanceof DatabaseEmpty || failure instanceof SchemaBehind;
     if (isBehind && settings.database.autoMigrate === true)
       return [ok('database', 'PostgreSQL answers; the next start makes or updates its tables')];
     const fix = isBehind

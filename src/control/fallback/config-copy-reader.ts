@@ -7,7 +7,7 @@
 import type { AppTree, RevisionTree, VersionTree } from '../../model/config.ts';
 import { matchesFilter, type FilteredRecords, type FilteredTable } from '../../storage/list-filter.ts';
 import {
-  StorageUnavailable,
+  unusableDatabase,
   type ConfigReader,
   type HostsOwner,
   type Page,
@@ -163,7 +163,7 @@ const absent = {
 } satisfies Partial<ConfigReader>;
 
 function away(): never {
-  throw new StorageUnavailable('Cannot use the database: it is unavailable, and this is stored only there');
+  throw unusableDatabase('it is unavailable, and this is stored only there');
 }
 
 /** An id takes precedence over an equal label. */

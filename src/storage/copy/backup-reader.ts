@@ -199,13 +199,18 @@ function parsedOr(line: string): unknown {
   }
 }
 
+/** zlib has one code for all data that it cannot read. Only its text tells a file that does not begin as gzip does. */
+const isWithoutGzipHead = ({ message }: Error): boolean => message.includes('header');
+
 function asRefusal(error: unknown, refuse: Refuse): unknown {
   if (error instanceof StorageRefused) return error;
   const { code } = error as { readonly code?: unknown };
   if (code === 'Z_BUF_ERROR') return refuse('it is cut off', error);
   if (code === 'Z_DATA_ERROR') {
-    const isForeign = (error as Error).message.includes('header');
-    return refuse(isForeign ? 'it is not a backup of Headgate' : 'it is damaged', error);
+    return refuse(
+      isWithoutGzipHead(error as Error) ? 'it is not a backup of Headgate' : 'it is damaged',
+      error,
+    );
   }
   if (error instanceof SyntaxError || error instanceof TypeError) return refuse('it is damaged', error);
   if (typeof code === 'string') return refuse(code, error);

@@ -103,11 +103,14 @@ export async function at<T>({ name }: CopyEnd, work: () => Promise<T>): Promise<
   try {
     return await work();
   } catch (error) {
-    if (!(error instanceof StorageUnavailable) || error.message.includes(name)) throw error;
+    if (!(error instanceof StorageUnavailable) || isNamed(error, name)) throw error;
     const Kind = error instanceof StorageRefused ? StorageRefused : StorageUnavailable;
     throw new Kind(`${name}: ${error.message}`, error);
   }
 }
+
+/** Only for readers of the message: an error that has named its database is not given the name again. */
+const isNamed = ({ message }: StorageUnavailable, name: string): boolean => message.includes(name);
 
 /** Runs before the schema is changed, and again once other writers are locked out. */
 export async function assertEmpty(

@@ -5,7 +5,7 @@
  */
 import { Socket } from 'node:net';
 import pg from 'pg';
-import { StorageRefused, StorageUnavailable } from '../repository.ts';
+import { StorageRefused, type StorageUnavailable, unusableDatabase } from '../repository.ts';
 import type { PostgresAddress } from './postgres-tls.ts';
 
 /** Object identifier of bigint, which the driver returns as text by default. */
@@ -115,7 +115,7 @@ export class PostgresClient {
 }
 
 export function tooLate(action: string): StorageUnavailable {
-  return new StorageUnavailable(`Cannot use the database: it did not ${action} in time`);
+  return unusableDatabase(`it did not ${action} in time`);
 }
 
 /** The driver's default parsers, except for bigint: counts, times and config versions are far below 2^53. */

@@ -9,7 +9,7 @@ import type { Clock } from '../../lib/clock.ts';
 import { PostgresClient, tooLate, type PostgresAnswer } from './postgres-client.ts';
 import { endsConnection, isRefusal, mapPostgresError } from './postgres-errors.ts';
 import type { PostgresAddress } from './postgres-tls.ts';
-import { StorageUnavailable } from '../repository.ts';
+import { StorageUnavailable, unusableDatabase } from '../repository.ts';
 
 /**
  * Statements faster than this are not charged to the budget of an operation: a long write on a healthy database is not
@@ -203,7 +203,7 @@ export class PostgresConnection implements DatabaseConnection {
 }
 
 function lostConnection(): StorageUnavailable {
-  return new StorageUnavailable('Cannot use the database: the connection to it was lost');
+  return unusableDatabase('the connection to it was lost');
 }
 
 /**

@@ -15,7 +15,7 @@ import {
 import { currentBudget, newBudget, type DeadlineBudget } from '../../lib/deadline-budget.ts';
 import { tooLate } from './postgres-client.ts';
 import { PostgresConnection, type PostgresConnectionConfig } from './postgres-connection.ts';
-import { StorageUnavailable } from '../repository.ts';
+import { unusableDatabase } from '../repository.ts';
 
 /** Callers that may wait for a connection; more are refused. */
 const WAITERS_MAX = 10_000;
@@ -61,7 +61,7 @@ class PostgresPool implements Driver {
   async init(): Promise<void> {}
 
   async acquireConnection(): Promise<PostgresConnection> {
-    if (this.#closed) throw unavailable('it is closed');
+    if (this.#closed) throw unusableDatabase('it is closed');
     const budget = currentBudget() ?? newBudget();
     // A connection that arrives after its caller's timeout would be lost.
     if (this.#leftMs(budget) <= 0) throw tooLate('answer');
@@ -78,7 +78,8 @@ class PostgresPool implements Driver {
       connection.startOperation(budget, sinceMs);
       return connection;
     }
-    if (this.#waiters.length >= WAITERS_MAX) throw unavailable(`${WAITERS_MAX} callers wait for it already`);
+    if (this.#waiters.length >= WAITERS_MAX)
+      throw unusableDatabase(`${WAITERS_MAX} callers wait for it already`);
     return this.#wait(budget, sinceMs);
   }
 
@@ -93,7 +94,7 @@ class PostgresPool implements Driver {
       const timer = setTimeout(() => {
         this.#waiters.splice(this.#waiters.indexOf(waiter), 1);
         budget.spentMs += timeoutMs;
-        reject(unavailable(`it was busy for ${Math.round(timeoutMs)} ms`));
+        reject(unusableDatabase(`it was busy for ${Math.round(timeoutMs)} ms`));
       }, timeoutMs);
       const waiter: Waiter = { budget, sinceMs, resolve, reject, timer };
       this.#waiters.push(waiter);
@@ -142,7 +143,7 @@ class PostgresPool implements Driver {
     this.#closed = true;
     for (const waiter of this.#waiters.splice(0)) {
       clearTimeout(waiter.timer);
-      waiter.reject(unavailable('it is closed'));
+      waiter.reject(unusableDatabase('it is closed'));
     }
     const drained = new Promise<void>((resolve) => {
       this.#drained = resolve;
@@ -170,8 +171,4 @@ function give(connection: PostgresConnection, { budget, sinceMs, resolve, timer 
   clearTimeout(timer);
   connection.startOperation(budget, sinceMs);
   resolve(connection);
-}
-
-function unavailable(reason: string): StorageUnavailable {
-  return new StorageUnavailable(`Cannot use the database: ${reason}`);
 }

@@ -3,7 +3,7 @@
  * unavailable database, a transaction that may be retried, or a programmer error, which is returned unchanged.
  */
 import { connectionText } from '../../lib/error-message.ts';
-import { StorageUnavailable, UniqueViolation } from '../repository.ts';
+import { StorageUnavailable, UniqueViolation, unusableDatabase } from '../repository.ts';
 import { UNIQUE_CONSTRAINTS } from '../sql/kysely-tables.ts';
 
 const UNIQUE_VIOLATION = '23505';
@@ -69,13 +69,11 @@ export function mapPostgresError(error: unknown): unknown {
   if (error instanceof StorageUnavailable) return error;
   if (!isServerError(error)) {
     const text = error instanceof Error ? failureText(error) : String(error);
-    return new StorageUnavailable(`Cannot use the database: the connection to it failed (${text})`, error);
+    return unusableDatabase(`the connection to it failed (${text})`, error);
   }
   if (error.code === UNIQUE_VIOLATION) return uniqueViolation(error);
   const reason = UNAVAILABLE.get(error.code) ?? UNAVAILABLE.get(error.code.slice(0, 2));
-  return reason === undefined
-    ? error
-    : new StorageUnavailable(`Cannot use the database: ${reason} (${error.message})`, error, reason);
+  return reason === undefined ? error : unusableDatabase(`${reason} (${error.message})`, error, reason);
 }
 
 function sourceOf(error: unknown): unknown {

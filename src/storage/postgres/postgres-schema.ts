@@ -8,7 +8,7 @@ import type { Clock } from '../../lib/clock.ts';
 import type { SecretPlaces } from '../../model/policy.ts';
 import { migrate, migrationState, type MigrationDialect, type MigrationState } from '../migrate.ts';
 import { sqlState } from './postgres-errors.ts';
-import { DatabaseEmpty, StorageRefused } from '../repository.ts';
+import { DatabaseEmpty, SchemaBehind, StorageRefused } from '../repository.ts';
 import type { SecretBox } from '../secrets/secret-box.ts';
 import { SECRET_KEY_SETTING, serverSecretBox } from '../secrets/secret-key.ts';
 import { inspectSealedValues } from '../sql/policy-secrets.ts';
@@ -132,7 +132,7 @@ function assertKnown({ unknown }: MigrationState): void {
 
 function assertCurrent({ pending }: MigrationState): void {
   if (pending.length === 0) return;
-  throw new StorageRefused(
+  throw new SchemaBehind(
     `Cannot open the database: its schema is behind (${pending.join(', ')} not applied); run \`headgate migrate\`, or set GATEWAY_AUTO_MIGRATE=true`,
   );
 }

@@ -213,9 +213,9 @@ function startError(url: string, error: unknown): unknown {
     !(mapped instanceof StorageUnavailable)
   )
     return mapped;
-  const reason = mapped.message.replace(/^Cannot use the database: /, '');
+  const problem = mapped.problem ?? mapped.message;
   return new StorageUnavailable(
-    `Cannot open the database ${withoutPassword(url)}: ${reason}; expected a PostgreSQL server that answers and a database that the user may write`,
+    `Cannot open the database ${withoutPassword(url)}: ${problem}; expected a PostgreSQL server that answers and a database that the user may write`,
     mapped.cause ?? mapped,
   );
 }

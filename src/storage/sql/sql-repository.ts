@@ -10,7 +10,7 @@ import { timestamp, type Clock } from '../../lib/clock.ts';
 import type { HistoryBounds } from '../../model/history/config-history.ts';
 import type { ConfigChange, ConfigPosition, ChangeSet } from '../../model/config.ts';
 import {
-  StorageUnavailable,
+  unusableDatabase,
   type BackupOrigin,
   type Committed,
   type ConfigWriter,
@@ -81,7 +81,7 @@ export function createSqlRepository(backend: SqlBackend): Repository {
   let closing: Promise<void> | undefined;
 
   const assertOpen = (): void => {
-    if (closing !== undefined) throw new StorageUnavailable('Cannot use the database: it is closed');
+    if (closing !== undefined) throw unusableDatabase('it is closed');
     backend.assertPresent();
   };
   const inTransaction = async <T>(

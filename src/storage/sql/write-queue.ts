@@ -12,7 +12,7 @@
 import { sql, type Kysely } from 'kysely';
 import type { Clock } from '../../lib/clock.ts';
 import { currentBudget, newBudget, withBudget, type DeadlineBudget } from '../../lib/deadline-budget.ts';
-import { StorageUnavailable } from '../repository.ts';
+import { StorageUnavailable, unusableDatabase } from '../repository.ts';
 import type { Tables } from './kysely-tables.ts';
 
 /** Writes of one transaction. It holds the main thread meanwhile. */
@@ -24,7 +24,7 @@ const SLOW_FAILURE_MS = 1_000;
 const SLOW_GROUP_MS = 500;
 
 const CHECK_MS = 100;
-const LATE = 'Cannot use the database: it did not answer in time';
+const LATE = 'it did not answer in time';
 
 /** Runs `work` in a transaction: commits when it resolves, rolls back when it rejects. May run it again. */
 type InTransaction = (work: (db: Kysely<Tables>) => Promise<void>) => Promise<void>;
@@ -70,7 +70,7 @@ export class WriteQueue {
     const sinceMs = this.#options.clock.monotonicMs();
     return new Promise<T>((resolve, reject) => {
       if (this.#waiting.length >= WAITING_WRITES_MAX) {
-        reject(new StorageUnavailable(`Cannot use the database: ${WAITING_WRITES_MAX} writes are waiting`));
+        reject(unusableDatabase(`${WAITING_WRITES_MAX} writes are waiting`));
         return;
       }
       const budget = currentBudget();
@@ -122,7 +122,7 @@ export class WriteQueue {
     if (waitMs < SLOW_GROUP_MS) return;
     const isLate = ({ budget, sinceMs }: QueuedWrite): boolean =>
       budget !== undefined && budget.spentMs + Math.min(waitMs, nowMs - sinceMs) >= timeoutMs;
-    if (this.#waiting.some(isLate)) this.#failAll(isLate, new StorageUnavailable(LATE));
+    if (this.#waiting.some(isLate)) this.#failAll(isLate, unusableDatabase(LATE));
   }
 
   /** Fails those of the waiting writes. */

@@ -5,7 +5,7 @@
 import { DatabaseSync } from 'node:sqlite';
 import type { Clock } from '../../lib/clock.ts';
 import type { NodeSqliteDialectConfig } from './node-sqlite-dialect.ts';
-import { StorageRefused, StorageUnavailable } from '../repository.ts';
+import { StorageRefused, StorageUnavailable, unusableDatabase } from '../repository.ts';
 import { isBusy, mapSqliteError, unavailableReason } from './sqlite-errors.ts';
 import type { DatabaseFile } from './sqlite-file.ts';
 
@@ -50,7 +50,7 @@ export function connectionsOf(
     open: () => openConnection(path, pragma),
     mapError: mapSqliteError,
     isBusy,
-    unavailable: (reason) => new StorageUnavailable(`Cannot use the database: ${reason}`),
+    unavailable: (problem) => unusableDatabase(problem),
   };
 }
 

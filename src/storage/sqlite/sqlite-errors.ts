@@ -2,7 +2,7 @@
  * What SQLite's result codes (https://sqlite.org/rescode.html) mean for callers: a duplicate, a database that
  * cannot be used now, or a programmer error, which passes through as it is.
  */
-import { StorageUnavailable, UniqueViolation } from '../repository.ts';
+import { UniqueViolation, unusableDatabase } from '../repository.ts';
 import { UNIQUE_CONSTRAINTS } from '../sql/kysely-tables.ts';
 
 const SQLITE_BUSY = 5;
@@ -50,9 +50,7 @@ export function mapSqliteError(error: unknown): unknown {
     return uniqueViolation(error.message) ?? error;
   }
   const reason = unavailableReason(error);
-  return reason === undefined
-    ? error
-    : new StorageUnavailable(`Cannot use the database: ${reason} (${error.message})`, error, reason);
+  return reason === undefined ? error : unusableDatabase(`${reason} (${error.message})`, error, reason);
 }
 
 /** Reads `UNIQUE constraint failed: version.app_id, version.version`. */

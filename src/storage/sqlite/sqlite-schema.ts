@@ -7,7 +7,7 @@ import { sql, type Kysely } from 'kysely';
 import type { Clock } from '../../lib/clock.ts';
 import type { SecretPlaces } from '../../model/policy.ts';
 import { migrate, migrationState, type MigrationState } from '../migrate.ts';
-import { StorageRefused } from '../repository.ts';
+import { SchemaBehind, StorageRefused } from '../repository.ts';
 import type { SecretBox } from '../secrets/secret-box.ts';
 import { fileSecretBox, memorySecretBox, wantedKey } from '../secrets/secret-key.ts';
 import { inspectSealedValues } from '../sql/policy-secrets.ts';
@@ -97,7 +97,7 @@ export function assertKnown(path: string, { unknown }: MigrationState): void {
 /** @throws StorageRefused when the schema is older than the program */
 export function assertCurrent(path: string, { pending }: MigrationState): void {
   if (pending.length === 0) return;
-  throw new StorageRefused(
+  throw new SchemaBehind(
     `Cannot open the database "${path}": its schema is behind (${pending.join(', ')} not applied); run \`headgate migrate\`, or set GATEWAY_AUTO_MIGRATE=true`,
   );
 }

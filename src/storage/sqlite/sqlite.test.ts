@@ -20,7 +20,7 @@ import { SECRET_PLACES } from '../../policy/secret-places.ts';
 import { assert } from '../../lib/assert.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { MIGRATIONS } from '../migrate.ts';
-import { StorageUnavailable, type Repository } from '../repository.ts';
+import { SchemaBehind, StorageUnavailable, type Repository } from '../repository.ts';
 import { migrateSqlite, openSqlite } from './sqlite.ts';
 
 let folder = '';
@@ -124,6 +124,7 @@ describe('the schema', () => {
     expect(await startError(path, false)).toMatch(
       /^Cannot open the database ".*headgate\.db": its schema is behind \(0001-initial.* not applied\); run `headgate migrate`/,
     );
+    await expect(open(path, false)).rejects.toBeInstanceOf(SchemaBehind);
     inDatabase((db) => {
       expect(db.prepare('select * from sqlite_schema').all(), 'nothing was made').toEqual([]);
     });

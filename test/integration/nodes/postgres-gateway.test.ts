@@ -50,6 +50,13 @@ test(
     const behind = await runToEnd(env, [], { cwd: folder });
     expect(behind.code).toBe(1);
     expect(behind.output).toMatch(/schema is behind.*run `headgate migrate`/);
+    const doctor = await runToEnd(env, ['doctor'], { cwd: folder });
+    expect(doctor.output).toMatch(
+      /it has no tables of Headgate[^]*run headgate migrate, after a backup, or set/,
+    );
+    const permitted = { ...env, GATEWAY_AUTO_MIGRATE: 'true' };
+    const allowed = await runToEnd(permitted, ['doctor'], { cwd: folder });
+    expect(allowed.output).toMatch(/PostgreSQL answers; the next start makes or updates its tables/);
     const migrated = await runToEnd(env, ['migrate'], { cwd: folder });
     expect(migrated.output).toMatch(/Applied 0001-initial/);
     expect(migrated.code).toBe(0);
