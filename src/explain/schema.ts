@@ -5,6 +5,7 @@
  */
 import { Type, type Static } from 'typebox';
 import { ERRORS } from '../policy/error-table.ts';
+import { CALLER_KINDS } from '../model/auth/caller-kinds.ts';
 import type { ErrorCode } from '../model/errors.ts';
 import { FIX_ACTIONS } from '../policy/part-explain.ts';
 import { STAGE_NAMES } from '../policy/registry.ts';
@@ -359,7 +360,7 @@ export const ExplanationSchema = Type.Object(
     caller: nullable(
       Type.Object(
         {
-          kind: oneOf(['anonymous', 'api_key', 'jwt', 'mtls']),
+          kind: oneOf(CALLER_KINDS),
           id: Type.String(),
           name: Type.String(),
           scopes: Type.Array(Type.String()),

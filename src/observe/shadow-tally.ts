@@ -6,6 +6,7 @@
  * callers are counted together. A row with more than twice `rowCallers` callers keeps those with the highest counts, so
  * a caller that returns may show less than its real count; the difference is in `otherCallers`.
  */
+import type { CallerKind } from '../model/auth/caller-kinds.ts';
 
 /** The route of a request. */
 export interface ShadowRoute {
@@ -20,8 +21,6 @@ export interface ShadowRoute {
   /** Template, as in the access log. */
   readonly route: string;
 }
-
-type CallerKind = 'anonymous' | 'api_key' | 'jwt' | 'mtls';
 
 export interface ShadowCaller {
   readonly kind: CallerKind;

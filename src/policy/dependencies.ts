@@ -4,6 +4,7 @@
  */
 import type { Egress } from '../egress/egress.ts';
 import type { Clock } from '../lib/clock.ts';
+import type { CallerKind } from '../model/auth/caller-kinds.ts';
 import type { ConcurrencyStore } from '../limits/concurrency.ts';
 import type { LimitKind, LimitStore } from '../limits/store.ts';
 import type { PresentedKey } from '../keys/presented-key.ts';
@@ -50,10 +51,7 @@ export interface JwtDefaults {
  * `throttled`: too many bad credentials from the address.
  */
 export type AuthOutcome =
-  | 'api_key'
-  | 'jwt'
-  | 'mtls'
-  | 'anonymous'
+  | CallerKind
   | 'missing'
   | 'rejected'
   | 'ignored'

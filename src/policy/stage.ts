@@ -3,6 +3,7 @@
  * denies it; the proxy, explain and shadow mode all call the same stages through evaluate.ts. Stages send
  * nothing and know no sockets. Beside its stages a compiled policy has the data that the engine reads.
  */
+import type { CallerKind } from '../model/auth/caller-kinds.ts';
 import type { ErrorCode } from '../model/errors.ts';
 import type { Reason } from '../model/reason.ts';
 import type { EffectivePolicy } from '../model/policy.ts';
@@ -40,9 +41,9 @@ export interface ClientTls {
   readonly certificates: readonly Buffer[];
 }
 
-/** Who calls. `anonymous` is the state before and without authentication. */
+/** Who calls. */
 export interface Caller {
-  readonly kind: 'anonymous' | 'api_key' | 'jwt' | 'mtls';
+  readonly kind: CallerKind;
   /** For counters per caller and for logs: key id, subject, or name of the caller of a certificate. */
   readonly id: string;
   readonly name: string;

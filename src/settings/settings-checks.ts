@@ -1,5 +1,5 @@
 /** Checks over several settings, and values as messages show them. Pure. */
-import { SYMMETRIC_ALGORITHMS } from '../model/jwt-algorithms.ts';
+import { SYMMETRIC_ALGORITHMS } from '../model/auth/jwt-algorithms.ts';
 import { SETTINGS, type SettingName, type SettingValues } from './settings-table.ts';
 import type { Setting } from './settings-values.ts';
 

@@ -1,7 +1,7 @@
 /** The settings as the program uses them: nested, parsed, frozen. */
 import type { AccessField, AccessMode } from '../model/access-fields.ts';
 import type { HistoryBounds } from '../model/history/config-history.ts';
-import type { JwtAlgorithm } from '../model/jwt-algorithms.ts';
+import type { JwtAlgorithm } from '../model/auth/jwt-algorithms.ts';
 import type { ACME_KEY_TYPES, LIMIT_MODES, LOG_FORMATS, LOG_LEVELS } from './settings-table.ts';
 
 export interface RateLimitDefault {

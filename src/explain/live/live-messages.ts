@@ -1,4 +1,5 @@
 /** What the main thread tells the workers about live traffic, and what they report. Plain data. */
+import type { CallerKind } from '../../model/auth/caller-kinds.ts';
 import type { LiveFilter } from './live-filter.ts';
 
 /** One watcher, as a worker knows it. */
@@ -30,7 +31,7 @@ export interface LiveRecord {
   readonly revision: { readonly id: string; readonly revision: string } | null;
   readonly endpoint: { readonly id: string; readonly method: string; readonly path: string } | null;
   readonly caller: {
-    readonly kind: 'anonymous' | 'api_key' | 'jwt' | 'mtls';
+    readonly kind: CallerKind;
     readonly id: string;
     readonly name: string;
   } | null;

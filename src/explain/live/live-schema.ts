@@ -1,8 +1,7 @@
 /** The events of a stream of live traffic, as its readers get them. */
 import { Type, type Static } from 'typebox';
+import { CALLER_KINDS } from '../../model/auth/caller-kinds.ts';
 import { closed, dateTime, nullable, oneOf } from '../../model/schema-pieces.ts';
-
-const CALLER_KINDS = ['anonymous', 'api_key', 'jwt', 'mtls'] as const;
 
 const text = Type.String();
 const count = Type.Integer({ minimum: 0 });

@@ -3,6 +3,7 @@
  * outcomes are the same when a client could not tell them apart by the gateway's doing: which of several revisions the
  * weighted choice takes, breakers and what a counter has left do not count.
  */
+import type { CallerKind } from '../../model/auth/caller-kinds.ts';
 import { comparablePath } from '../../http/paths/canonical-path.ts';
 import type { CompiledPolicy } from '../../policy/stage.ts';
 import { refusal } from '../../policy/parts/cors/cors-shadow.ts';
@@ -13,7 +14,7 @@ import { corsOf } from '../../proxy/respond.ts';
 import { upstreamPath } from '../../proxy/upstream-path.ts';
 
 export interface ReplayCaller {
-  readonly kind: 'anonymous' | 'api_key' | 'jwt' | 'mtls';
+  readonly kind: CallerKind;
   readonly id: string;
   readonly name: string;
 }

@@ -1,5 +1,6 @@
 /** The shadow report: what parts of policies in shadow mode would have denied. */
 import { Type } from 'typebox';
+import { CALLER_KINDS } from '../../model/auth/caller-kinds.ts';
 import { closed, dateTime, nullable, oneOf } from '../../model/schema-pieces.ts';
 import { id } from './common.ts';
 
@@ -12,7 +13,7 @@ const count = (description: string) => Type.Integer({ minimum: 0, description })
 
 const CallerSchema = Type.Object(
   {
-    kind: oneOf(['anonymous', 'api_key', 'jwt', 'mtls'], { description: 'How the caller was identified.' }),
+    kind: oneOf(CALLER_KINDS, { description: 'How the caller was identified.' }),
     id: Type.String({ description: 'Id of the key or subject of the token; empty for anonymous callers.' }),
     name: Type.String({ description: 'Name of the key; otherwise as `id`, or empty.' }),
     total: count('Requests of this caller.'),

@@ -1,5 +1,5 @@
 /** Settings of JWTs: what applies where a policy leaves it out. */
-import { JWT_ALGORITHMS, type JwtAlgorithm } from '../../model/jwt-algorithms.ts';
+import { JWT_ALGORITHMS, type JwtAlgorithm } from '../../model/auth/jwt-algorithms.ts';
 import { integer, list, text, url, type Parsed, type Setting } from '../settings-values.ts';
 
 const anyText = (value: string): Parsed<string> => ({ value });

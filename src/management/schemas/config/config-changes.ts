@@ -1,5 +1,6 @@
 /** What a plan and an apply of a declared configuration answer. */
 import { Type } from 'typebox';
+import { CALLER_KINDS } from '../../../model/auth/caller-kinds.ts';
 import { closed, dateTime, nullable, oneOf } from '../../../model/schema-pieces.ts';
 import { envelopeSchema } from '../envelope.ts';
 
@@ -49,7 +50,7 @@ const TrafficGroupSchema = Type.Object(
     to: PlanSideSchema,
     by: Type.Object(
       {
-        kind: oneOf(['anonymous', 'api_key', 'jwt', 'mtls'], { description: 'How it was recognised.' }),
+        kind: oneOf(CALLER_KINDS, { description: 'How it was recognised.' }),
         id: Type.String({ description: 'Id of the key, or subject; may be empty.' }),
         name: Type.String({ description: 'Name of the caller; may be empty.' }),
         app: nullable(Type.String({ description: 'Slug of the app of the requests.' })),

@@ -1,6 +1,6 @@
 /** Schema of the policy part `auth`, and its type. */
 import { Type, type Static } from 'typebox';
-import { JWT_ALGORITHMS } from '../../../model/jwt-algorithms.ts';
+import { JWT_ALGORITHMS } from '../../../model/auth/jwt-algorithms.ts';
 import { HTTP_URL_PATTERN, TOKEN_PATTERN } from '../../../model/patterns.ts';
 import { closed, oneOf } from '../../../model/schema-pieces.ts';
 import { MtlsSettingsSchema } from './mtls/mtls-schema.ts';

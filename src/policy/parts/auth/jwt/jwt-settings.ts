@@ -3,7 +3,7 @@
  * have one source: the policy's if it sets any, otherwise the settings'. Algorithms are inherited only together with
  * the keys, and only those of the keys' kind are kept (RFC 8725 sections 3.1 and 3.2).
  */
-import { ASYMMETRIC_ALGORITHMS } from '../../../../model/jwt-algorithms.ts';
+import { ASYMMETRIC_ALGORITHMS } from '../../../../model/auth/jwt-algorithms.ts';
 import { isSymmetric } from './jwt-rules.ts';
 import type { JwtSettings } from '../schema.ts';
 import type { JwtDefaults } from '../../../dependencies.ts';
