@@ -21,10 +21,8 @@ import { KeyTable } from './keys/key-table.ts';
 import { SnapshotHolder } from './config/holder.ts';
 import { createPolicyCompilers, type PolicyCompilers } from './policy/compile-policy.ts';
 import type { KeyDirectory, PolicyDependencies } from './policy/dependencies.ts';
-import type { SharedAuth } from './policy/parts/auth/auth.ts';
-import type { PolicyPart } from './policy/part.ts';
-import { readOnlyDependencies, type CounterReads } from './policy/read-only-context.ts';
-import { PARTS } from './policy/registry.ts';
+import { readOnlyDependencies, type CounterReads } from './policy/trial/read-only-context.ts';
+import { replayParts } from './policy/trial/replay-parts.ts';
 import type { CompiledPolicy } from './policy/stage.ts';
 import { Deadlines } from './proxy/resilience/deadlines.ts';
 import { RetryBudgets } from './proxy/resilience/retry-budget.ts';
@@ -76,36 +74,21 @@ async function answerTo(question: TrialQuestion): Promise<TrialAnswer> {
 
 function replayed(job: ReplayJob): Promise<ReplayResult> {
   const callers = new RecordedCallers();
-  const reads: CounterReads = { limits: [], concurrency: [] };
+  const reads: CounterReads = { limits: [], caps: [] };
   const dependencies = readOnlyDependencies(dependenciesWith(callers, callers.trust), reads);
-  const { compile } = createPolicyCompilers(
-    dependencies,
-    PARTS.map((part) => partFor(part, callers)),
-  );
+  const { compile } = createPolicyCompilers(dependencies, replayParts(callers));
   const holder = new SnapshotHolder<CompiledPolicy>(compile);
   const run = createRunner(contextOf(holder), callers, isSecure);
   return replay(job, {
     run: (request) => {
       reads.limits.length = 0;
-      reads.concurrency.length = 0;
+      reads.caps.length = 0;
       return run(request);
     },
     callers,
     clock,
     apply: (change) => holder.apply(change),
   });
-}
-
-/** Recorded callers vouch for the tokens that were verified when they were recorded. */
-function partFor(part: PolicyPart, callers: RecordedCallers): PolicyPart {
-  if (part.name !== 'auth') return part;
-  return {
-    ...part,
-    share: (dependencies, original) => ({
-      ...(part.share?.(dependencies, original) as SharedAuth),
-      verifiers: callers,
-    }),
-  };
 }
 
 let explaining: { readonly compilers: PolicyCompilers; readonly keys: KeyTable } | undefined;
@@ -141,10 +124,7 @@ async function explainedRecorded(config: ConfigChange, request: string): Promise
   const keys = new Map(config.keys.map((key) => [key.id, key]));
   callers.askPlanned((id) => keys.get(id));
   const dependencies = dependenciesWith(callers, callers.trust);
-  const compilers = createPolicyCompilers(
-    dependencies,
-    PARTS.map((part) => partFor(part, callers)),
-  );
+  const compilers = createPolicyCompilers(dependencies, replayParts(callers));
   const holder = new SnapshotHolder<CompiledPolicy>(compilers.compile);
   holder.apply({ ...config, keys: [] });
   const explain = createExplain({

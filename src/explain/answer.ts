@@ -5,12 +5,17 @@
 import { timestamp } from '../lib/clock.ts';
 import { foldedName } from '../lib/folded-name.ts';
 import type { LimitDecision } from '../limits/store.ts';
-import type { RateLimitPolicy } from '../model/rate-limit.ts';
 import type { ExplainedLimit, ExplainedStage, Explanation, HeaderField, Outcome } from './schema.ts';
-import type { LimitRead, CounterReads } from '../policy/read-only-context.ts';
+import type { CounterReads } from '../policy/trial/read-only-context.ts';
 import type { ExchangeFacts } from './facts.ts';
-import type { ExplainSettings, FindKey } from '../policy/part-explain.ts';
-import { KEY_RULE } from '../policy/parts/rate-limit/rate-limit.ts';
+import type {
+  AskedCounter,
+  Decider,
+  ExplainSettings,
+  FindKey,
+  ShownCounter,
+} from '../policy/part-explain.ts';
+import { PARTS } from '../policy/registry.ts';
 import type { SeenCertificate } from '../policy/stage.ts';
 import { fixOf } from './fix.ts';
 import { isSecretName } from './redact.ts';
@@ -66,7 +71,8 @@ export function explanationOf(
       certificate: certificateOf(facts.evaluation.certificate),
     }),
     stages,
-    limits: described === undefined ? announcedLimit(facts, stages) : limitsOf(described.counterReads, facts),
+    limits:
+      described === undefined ? announcedLimits(facts, stages) : limitsOf(described.counterReads, facts),
     upstream:
       facts.upstreamUrl === undefined || !facts.forwarded
         ? null
@@ -95,14 +101,13 @@ function outcomeOf({ code, forwarded, preflight, answeredBy, version }: Exchange
   return preflight || answeredBy !== undefined || version === null ? 'answered' : 'forwarded';
 }
 
-function limitsOf({ limits, concurrency }: CounterReads, { policy }: ExchangeFacts): ExplainedLimit[] {
+function limitsOf({ limits, caps }: CounterReads, { policy }: ExchangeFacts): ExplainedLimit[] {
   const place = policy?.credentialPlace?.foldedName;
   return [
-    ...concurrency.map(({ cap, subject, inUse }): ExplainedLimit => {
+    ...caps.map(({ cap, subject, inUse }): ExplainedLimit => {
       const admitted = inUse < cap.max;
       return {
-        kind: 'concurrency',
-        counter: counterName(cap.id, subject, place),
+        ...shownCounter({ store: 'caps', id: cap.id, subject }, place),
         algorithm: null,
         limit: cap.max,
         remaining: Math.max(0, cap.max - inUse - 1),
@@ -111,41 +116,26 @@ function limitsOf({ limits, concurrency }: CounterReads, { policy }: ExchangeFac
         admitted,
       };
     }),
-    ...limits.map((look) => limitOf(look, place)),
+    ...limits.map(({ rule, subject, decision }) => ({
+      ...shownCounter({ store: 'limits', id: rule.id, subject }, place),
+      algorithm: rule.algorithm,
+      ...decided(decision),
+    })),
   ];
 }
 
 /** For a real exchange, the limit that its response announced at the time. */
-function announcedLimit(
-  { evaluation: { limit: decision, limiter } }: ExchangeFacts,
-  stages: readonly ExplainedStage[],
-): ExplainedLimit[] {
-  if (decision === undefined) return [];
-  const isAddress = limiter?.kind === 'ip';
-  const name = isAddress ? 'ip_rate_limit' : 'rate_limit';
-  const decider = stages.find(({ stage }) => stage === name);
-  if (decider === undefined) return [];
-  const rule = decider.value as RateLimitPolicy | null;
-  const per = rule?.per === undefined || rule.per === 'scope' ? '' : ` per ${rule.per}`;
-  return [
-    {
-      kind: isAddress ? 'ip' : decider.level === 'key' ? 'key' : 'policy',
-      counter: isAddress ? 'client per ip' : `${decider.level}:${decider.source_id}${per}`,
-      algorithm: rule?.algorithm ?? 'fixed_window',
-      ...decided(decision),
-    },
-  ];
-}
-
-function limitOf({ rule, subject, decision }: LimitRead, place: string | undefined): ExplainedLimit {
-  return {
-    kind: kindOf(rule.id),
-    counter: rule.id.startsWith(KEY_RULE)
-      ? keyCounterName(rule.id, subject, place)
-      : counterName(rule.id, subject, place),
-    algorithm: rule.algorithm,
-    ...decided(decision),
+function announcedLimits({ evaluation }: ExchangeFacts, stages: readonly ExplainedStage[]): ExplainedLimit[] {
+  const deciderOf = (name: string): Decider | undefined => {
+    const found = stages.find(({ stage }) => stage === name);
+    return found && { level: found.level, sourceId: found.source_id, value: found.value };
   };
+  return PARTS.flatMap(({ explain }) => {
+    const announced = explain?.announcedLimit?.(evaluation, deciderOf);
+    if (announced === undefined) return [];
+    const { kind, counter, algorithm, decision } = announced;
+    return [{ kind, counter, algorithm, ...decided(decision) }];
+  });
 }
 
 function decided({ limit, remaining, resetMs, admitted, retryAfterSecs }: LimitDecision) {
@@ -153,28 +143,25 @@ function decided({ limit, remaining, resetMs, admitted, retryAfterSecs }: LimitD
   return { limit, remaining, reset_secs, retry_after_secs: admitted ? null : retryAfterSecs, admitted };
 }
 
-/** Rules are named after the level that set them (rate-limit.ts, auth-guard.ts). */
-function kindOf(ruleId: string): ExplainedLimit['kind'] {
-  if (ruleId === 'auth_failures') return 'auth_guard';
-  if (ruleId.startsWith('client')) return 'ip';
-  return ruleId.startsWith(KEY_RULE) ? 'key' : 'policy';
-}
-
-/** The plan of a key: the key stands first in the subject. */
-function keyCounterName(id: string, subject: string, place: string | undefined): string {
-  const [keyId = ''] = subject.split(' ', 1);
-  const per = id.indexOf(' ');
-  return counterName(`key:${keyId}${per < 0 ? '' : id.slice(per)}`, subject.slice(keyId.length + 1), place);
-}
-
 /**
  * A subject may be the value of a header field that contains a credential.
  * @param place folded name of the field that contains the credential of the route
  */
-function counterName(id: string, subject: string, place: string | undefined): string {
-  if (subject === '') return id;
+function shownCounter(
+  asked: AskedCounter,
+  place: string | undefined,
+): Pick<ExplainedLimit, 'kind' | 'counter'> {
+  const { kind, id, subject } = nameOf(asked);
+  if (subject === '') return { kind, counter: id };
   const header = / per header:(.*)$/.exec(id)?.[1];
-  return header !== undefined && (isSecretName(header) || foldedName(header) === place)
-    ? id
-    : `${id} = ${subject}`;
+  const isSecret = header !== undefined && (isSecretName(header) || foldedName(header) === place);
+  return { kind, counter: isSecret ? id : `${id} = ${subject}` };
+}
+
+function nameOf(asked: AskedCounter): ShownCounter {
+  for (const { explain } of PARTS) {
+    const shown = explain?.shownCounter?.(asked);
+    if (shown !== undefined) return shown;
+  }
+  return { kind: 'policy', id: asked.id, subject: asked.subject };
 }

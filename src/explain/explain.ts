@@ -11,7 +11,7 @@ import { BodyFraming } from '../http/bodies/framing.ts';
 import { foldedName } from '../lib/folded-name.ts';
 import type { ExplainInput, Explanation, HeaderField } from './schema.ts';
 import type { PolicyCompilers } from '../policy/compile-policy.ts';
-import type { CounterReads } from '../policy/read-only-context.ts';
+import type { CounterReads } from '../policy/trial/read-only-context.ts';
 import type { ClientTls, CompiledPolicy } from '../policy/stage.ts';
 import type { CompiledVersion, Snapshot } from '../config/types.ts';
 import { Connection } from '../proxy/downstream/connection.ts';
@@ -92,7 +92,7 @@ async function runDescribed(
   parts: ExplainParts,
   place: string | undefined,
 ): Promise<Run> {
-  const counterReads: CounterReads = { limits: [], concurrency: [] };
+  const counterReads: CounterReads = { limits: [], caps: [] };
   const socket = new ExplainSocket();
   const outcome = await feed(input, describedHead(input, place), parts, counterReads, socket);
   const response = outcome.response ?? responseOf(socket.written);

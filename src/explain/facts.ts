@@ -8,7 +8,8 @@ import { canonicalHost, entryFor } from '../http/fields/host-name.ts';
 import type { ErrorCode } from '../model/errors.ts';
 import type { Reason } from '../model/reason.ts';
 import type { BackendProtocol } from '../model/resources.ts';
-import { partOfStage } from '../policy/registry.ts';
+import type { PolicyPart } from '../policy/part.ts';
+import { PARTS, partOfStage } from '../policy/registry.ts';
 import type {
   Candidate,
   ExplainedTarget,
@@ -17,9 +18,6 @@ import type {
   HeaderField,
   StageName,
 } from './schema.ts';
-import { tokenHash } from '../model/token.ts';
-import { tokenStart } from '../policy/parts/auth/bearer.ts';
-import { refusal, type CorsRefusal } from '../policy/parts/cors/cors-shadow.ts';
 import type { CompiledPolicy, Evaluation } from '../policy/stage.ts';
 import { candidatesOf, explainedTarget } from './candidates.ts';
 import { stageTimes } from './live/stage-times.ts';
@@ -31,13 +29,20 @@ import { pathParameters, upstreamPath } from '../proxy/upstream-path.ts';
 import { backendOf } from '../proxy/targets/backend-of.ts';
 import type { ProxyOptions } from '../proxy/options.ts';
 import { BAD_MAX_FORWARDS, HTTPS_WITHOUT_HOST } from '../proxy/reasons.ts';
-import { corsOf } from '../proxy/respond.ts';
 
 export interface HttpsRedirect {
   /** `GATEWAY_PROXY__HTTPS_REDIRECT_PORT`. */
   readonly port: number;
   /** Where the request came over TLS. */
   readonly tls: 'none' | 'here' | 'at_proxy';
+}
+
+/** Why a browser keeps a response from its page: not an error, but what the response grants. */
+export interface BrowserRefusal {
+  readonly part: PolicyPart;
+  /** Of the route, or that of responses without a route. */
+  readonly policy: CompiledPolicy;
+  readonly reason: Reason<unknown, string>;
 }
 
 export interface ExchangeFacts {
@@ -54,9 +59,7 @@ export interface ExchangeFacts {
   readonly clientIp: string;
   readonly headers: readonly HeaderField[];
   /** Why a browser would not let a page make the request or read its response; undefined when it would. */
-  readonly corsRefusal: CorsRefusal | undefined;
-  /** The policy whose `cors` the response has: that of the route, or that of responses without a route. */
-  readonly corsPolicy: CompiledPolicy | undefined;
+  readonly browserRefusal: BrowserRefusal | undefined;
   /** The method of the last route match; for a preflight, the method that it asks about. */
   readonly matchedMethod: string;
   /** SHA-256 of a refused bearer token. */
@@ -117,9 +120,8 @@ export function factsOf(exchange: ExchangeView, forwarded: boolean): ExchangeFac
     query: exchange.query,
     clientIp: exchange.clientIp,
     headers: isReadable ? fieldsOf(head, route?.policy.credentialPlace?.foldedName) : [],
-    corsRefusal: isReadable ? corsRefusalOf(exchange) : undefined,
-    corsPolicy: route === undefined ? version?.unmatched : route.policy,
-    refusedTokenHash: errorCode === 'credentials_invalid' ? presentedHash(exchange) : undefined,
+    browserRefusal: browserRefusalOf(exchange),
+    refusedTokenHash: refusedTokenHash(exchange),
     bodyBytes: Math.max(body.bytes + body.remaining, 0),
     status: exchange.status,
     code: errorCode,
@@ -151,16 +153,26 @@ function timesOf({ timeline, startedMs, durationMs }: ExchangeView): ExplainedTi
   return timeline === undefined ? null : stageTimes(timeline, { startedMs, endMs: startedMs + durationMs });
 }
 
-function corsRefusalOf(exchange: ExchangeView): CorsRefusal | undefined {
-  const cors = corsOf(exchange);
-  return cors && refusal(cors, exchange);
+/** undefined when a browser would not refuse, or when the head could not be read. */
+export function browserRefusalOf(exchange: ExchangeView): BrowserRefusal | undefined {
+  const { method, route, version } = exchange;
+  const policy = route === undefined ? version?.unmatched : route.policy;
+  if (method === '' || policy === undefined) return undefined;
+  for (const part of PARTS) {
+    const reason = part.explain?.browserRefusal?.(policy, exchange);
+    if (reason !== undefined) return { part, policy, reason };
+  }
+  return undefined;
 }
 
-function presentedHash(exchange: ExchangeView): string | undefined {
-  const place = exchange.route?.policy.credentialPlace;
-  const credential = exchange.header(place?.lowerName ?? 'authorization');
-  if (credential === undefined) return undefined;
-  return tokenHash(credential.slice(tokenStart(credential)));
+function refusedTokenHash(exchange: ExchangeView): string | undefined {
+  const { errorCode, route } = exchange;
+  if (errorCode === undefined || route === undefined) return undefined;
+  for (const { explain } of PARTS) {
+    const hash = explain?.refusedTokenHash?.(errorCode, route.policy, exchange);
+    if (hash !== undefined) return hash;
+  }
+  return undefined;
 }
 
 type Place = Pick<
@@ -246,6 +258,25 @@ function candidatesFor(exchange: ExchangeView, version: Version, method: string)
   return candidatesOf(version, comparablePath(exchange.path), method, chosenId, context);
 }
 
+/** Codes with which the engine refuses in the name of a policy part, each with the stage that it belongs to. */
+const ENGINE_STAGES: Readonly<Record<string, StageName>> = Object.assign(
+  {},
+  ...PARTS.map(({ explain }) => explain?.engineStages),
+);
+
+/**
+ * True for a request that was refused while it was forwarded, such as one with a chunked body that turned out too long:
+ * all stages except the last have let it pass.
+ */
+export function isCutOnTheWay({ code, policy, evaluation }: ExchangeFacts): boolean {
+  return (
+    code !== undefined &&
+    Object.hasOwn(ENGINE_STAGES, code) &&
+    policy !== undefined &&
+    evaluation.deniedBy === undefined
+  );
+}
+
 /**
  * The stage that stopped the request: a policy part that can deny is a stage; for other denials it follows from the
  * code.
@@ -269,11 +300,9 @@ export function stageOfCode(facts: ExchangeFacts): StageName | undefined {
     case 'endpoint_disabled':
     case 'no_revision':
       return 'route';
-    case 'body_too_large':
-      return facts.version === null ? 'head' : 'max_body_bytes';
     case 'circuit_open':
       return 'circuit_breaker';
     default:
-      return facts.version === null ? 'head' : 'forward';
+      return facts.version === null ? 'head' : (ENGINE_STAGES[code] ?? 'forward');
   }
 }

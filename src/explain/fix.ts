@@ -7,8 +7,8 @@ import { comparablePath } from '../http/paths/canonical-path.ts';
 import { parseEndpointPath, parseGatewayPath } from '../config/path-patterns.ts';
 import { durationText } from '../lib/duration-text.ts';
 import { isKind, operatorDetail, retryAfterSecs, type Reason } from '../model/reason.ts';
-import { CORS_REFUSED } from '../policy/parts/cors/cors-shadow.ts';
 import type { FindKey, FixAction, PartFix } from '../policy/part-explain.ts';
+import type { PolicyPart } from '../policy/part.ts';
 import { partOfStage } from '../policy/registry.ts';
 import { PATH_REFUSED } from '../proxy/reasons.ts';
 import { stageOfCode, type ExchangeFacts } from './facts.ts';
@@ -20,12 +20,15 @@ const ENDPOINT_METHODS: ReadonlySet<string> = new Set(['GET', 'POST', 'PUT', 'PA
 
 /** @returns null when there is nothing to fix, or only the gateway itself can be at fault */
 export function fixOf(facts: ExchangeFacts, findKey: FindKey): Fix | null {
-  const { code, corsRefusal, reason } = facts;
+  const { code, browserRefusal: refused, reason } = facts;
   if (code === undefined || reason === undefined) {
-    const refused = corsRefusal && { kind: CORS_REFUSED, data: corsRefusal };
-    return refused === undefined ? null : partFix('cors', refused, facts, facts.corsPolicy, findKey);
+    return refused === undefined
+      ? null
+      : partFix(refused.part, refused.reason, facts, refused.policy, findKey);
   }
-  const ofPart = partFix(stageOfCode(facts), reason, facts, facts.policy, findKey);
+  const stage = stageOfCode(facts);
+  const part = stage === undefined ? undefined : partOfStage(stage);
+  const ofPart = partFix(part, reason, facts, facts.policy, findKey);
   if (ofPart !== null) return ofPart;
   switch (code) {
     case 'bad_request':
@@ -58,15 +61,14 @@ export function fixOf(facts: ExchangeFacts, findKey: FindKey): Fix | null {
   }
 }
 
-/** The fix of a stage's policy part; null when the stage has no part, or the part has no fix. */
+/** The fix of a policy part; null when there is none. @param part undefined for a stage that belongs to no part */
 function partFix(
-  stage: string | undefined,
+  part: PolicyPart | undefined,
   denial: Reason<unknown, string>,
   facts: ExchangeFacts,
   policy: ExchangeFacts['policy'],
   findKey: FindKey,
 ): Fix | null {
-  const part = stage === undefined ? undefined : partOfStage(stage);
   if (part === undefined || policy === undefined) return null;
   const value = policy.effective.policy[part.name] ?? undefined;
   const found = part.explain?.fix?.(denial, value, { ...facts, policy, findKey });

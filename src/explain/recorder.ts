@@ -135,7 +135,10 @@ function compact(facts: ExchangeFacts): ExchangeFacts {
     endpoint: endpoint && { ...endpoint, parameters: compactParameters(endpoint.parameters) },
     matchedMethod: copyOf(facts.matchedMethod),
     query: copyOf(recordedQuery(facts.query)),
-    corsRefusal: compactRefusal(facts.corsRefusal),
+    browserRefusal: facts.browserRefusal && {
+      ...facts.browserRefusal,
+      reason: compactReason(facts.browserRefusal.reason),
+    },
     headers: facts.headers.slice(0, HEADERS_MAX).map((field) => compactField(recordedField(field))),
     upstreamUrl: upstreamUrl === undefined ? undefined : copyOf(upstreamUrl),
     reason: facts.reason && compactReason(facts.reason),
@@ -161,10 +164,6 @@ function compactData(data: unknown): unknown {
   if (Array.isArray(data)) return data.map(compactData);
   if (typeof data !== 'object' || data === null) return data;
   return Object.fromEntries(Object.entries(data).map(([name, value]) => [name, compactData(value)]));
-}
-
-function compactRefusal(refusal: ExchangeFacts['corsRefusal']): ExchangeFacts['corsRefusal'] {
-  return refusal && { ...refusal, lacks: refusal.lacks.map((item) => copyOf(item)) };
 }
 
 function compactParameters(parameters: Readonly<Record<string, string>>): Record<string, string> {

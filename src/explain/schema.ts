@@ -7,7 +7,7 @@ import { Type, type Static } from 'typebox';
 import { ERRORS } from '../policy/error-table.ts';
 import { CALLER_KINDS } from '../model/auth/caller-kinds.ts';
 import type { ErrorCode } from '../model/errors.ts';
-import { FIX_ACTIONS } from '../policy/part-explain.ts';
+import { FIX_ACTIONS, LIMIT_KINDS } from '../policy/part-explain.ts';
 import { STAGE_NAMES } from '../policy/registry.ts';
 import { ONE_LINE_PATTERN } from '../model/patterns.ts';
 import { closed, dateTime, nullable, oneOf } from '../model/schema-pieces.ts';
@@ -181,7 +181,7 @@ export type ExplainedStage = Static<typeof StageSchema>;
 
 const LimitSchema = Type.Object(
   {
-    kind: oneOf(['policy', 'key', 'ip', 'auth_guard', 'concurrency']),
+    kind: oneOf(LIMIT_KINDS),
     counter: Type.String({
       description: 'The level that set the limit, and which requests it counts.',
     }),

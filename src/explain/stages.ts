@@ -8,8 +8,7 @@ import { PARTS, partOfStage } from '../policy/registry.ts';
 import type { CompiledPolicy } from '../policy/stage.ts';
 import { STAGES, type ExplainedStage, type StageName, type Verdict } from './schema.ts';
 import { operatorDetail, type Reason } from '../model/reason.ts';
-import { CORS_REFUSED } from '../policy/parts/cors/cors-shadow.ts';
-import { stageOfCode, type ExchangeFacts } from './facts.ts';
+import { isCutOnTheWay, stageOfCode, type ExchangeFacts } from './facts.ts';
 
 export function stagesOf(facts: ExchangeFacts, settings: ExplainSettings): ExplainedStage[] {
   const stoppedAt = stopOf(facts);
@@ -34,11 +33,6 @@ export function stagesOf(facts: ExchangeFacts, settings: ExplainSettings): Expla
       ...(applies && decider !== undefined ? shownDecider(decider) : NO_DECIDER),
     };
   });
-}
-
-/** A chunked body can exceed its limit while it is forwarded: by then all stages except the last have let it pass. */
-function isCutOnTheWay({ code, policy, evaluation }: ExchangeFacts): boolean {
-  return code === 'body_too_large' && policy !== undefined && evaluation.deniedBy === undefined;
 }
 
 const NO_DECIDER = { level: null, source_id: null, value: null } as const;
@@ -72,18 +66,13 @@ function detailOf(
 ): string | null {
   const reason = verdict === 'denied' ? facts.reason : verdict === 'would_deny' ? shadowed : undefined;
   if (reason !== undefined) return operatorDetail(reason);
-  if (stage === 'cors' && verdict === 'passed') {
-    const { corsRefusal } = facts;
-    return corsRefusal === undefined
-      ? null
-      : `A browser would keep the answer from the page: ${CORS_REFUSED.detail(corsRefusal)}`;
-  }
+  const { browserRefusal: refused } = facts;
+  if (verdict === 'passed' && refused !== undefined && partOfStage(stage) === refused.part)
+    return `A browser would keep the answer from the page: ${operatorDetail(refused.reason)}`;
   if (stage === 'route' && verdict === 'passed' && typeof facts.app?.host === 'string')
     return `The host is "${facts.app.host}" of the app ${facts.app.slug}`;
   if (stage === 'preflight' && verdict === 'answered')
-    return facts.corsRefusal === undefined
-      ? 'The preflight is granted'
-      : CORS_REFUSED.detail(facts.corsRefusal);
+    return refused === undefined ? 'The preflight is granted' : operatorDetail(refused.reason);
   return ownAnswerDetail(stage, verdict, facts);
 }
 

@@ -21,6 +21,11 @@ export const ANONYMOUS: Caller = Object.freeze({
   upstreamHeaderLines: '',
 });
 
+/** A claim of the caller's token itself; undefined if absent or null. Names of Object.prototype are not claims. */
+export function ownClaim(claims: Readonly<Record<string, unknown>>, name: string): unknown {
+  return Object.hasOwn(claims, name) ? (claims[name] ?? undefined) : undefined;
+}
+
 /** `Name: value\r\n`, or '' when the encoded value is longer than `FIELD_VALUE_CHARS_MAX`. */
 export function fieldLine(name: string, text: string): string {
   if (text.length > FIELD_VALUE_CHARS_MAX) return '';

@@ -11,7 +11,7 @@ import { combinedEditor } from './field-editors.ts';
 import type { PartContribution, PolicyPart } from './part.ts';
 import { DEFAULT_RETRIES } from './parts/retries/part.ts';
 import { stageNames } from './pipeline.ts';
-import { readOnlyDependencies, type CounterReads } from './read-only-context.ts';
+import { readOnlyDependencies, type CounterReads } from './trial/read-only-context.ts';
 import { PARTS } from './registry.ts';
 import type { CompiledPolicy, FieldEditor, NamedStage, PolicyData } from './stage.ts';
 

@@ -61,6 +61,14 @@ function runFrom(
   return undefined;
 }
 
+/** Gives back the permit that the request holds, if it holds one; may be called more than once. */
+export function releasePermit(evaluation: Evaluation): void {
+  const store = evaluation.permitStore;
+  if (store === undefined) return;
+  evaluation.permitStore = undefined;
+  store.release(evaluation.permit);
+}
+
 /** The denial if it counts; one in shadow mode is noted and dropped. */
 function obey(stage: NamedStage, denial: StageResult, evaluation: Evaluation): StageResult {
   if (denial === undefined) return undefined;

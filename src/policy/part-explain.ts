@@ -3,10 +3,13 @@
  * stage it asks `decider` which value decided, and after a denial asks the part that denied for the one change that
  * would let the request pass. The hooks get what the exchange left behind; they run after it and may not change it.
  */
+import type { LimitDecision } from '../limits/store.ts';
+import type { ErrorCode } from '../model/errors.ts';
 import type { AppName, StoredApiKey } from '../model/resources.ts';
 import type { Reason } from '../model/reason.ts';
 import type { RateLimitGlobals } from './dependencies.ts';
-import type { CompiledPolicy, Evaluation } from './stage.ts';
+import type { CounterReads } from './trial/read-only-context.ts';
+import type { CompiledPolicy, Evaluation, RequestFacts } from './stage.ts';
 
 /** What the settings say where no record does. */
 export interface ExplainSettings {
@@ -96,7 +99,36 @@ export interface PartFix {
   readonly value?: unknown;
 }
 
+/** Kinds of limits, as an explanation names them. */
+export const LIMIT_KINDS = ['policy', 'key', 'ip', 'auth_guard', 'concurrency'] as const;
+type ShownLimitKind = (typeof LIMIT_KINDS)[number];
+
+/** A counter that a described request has asked. */
+export interface AskedCounter {
+  readonly store: keyof CounterReads;
+  /** Of the rule or cap. */
+  readonly id: string;
+  readonly subject: string;
+}
+
+/** How a counter is shown: `id`, and the subject, which may be a credential. */
+export interface ShownCounter {
+  readonly kind: ShownLimitKind;
+  readonly id: string;
+  readonly subject: string;
+}
+
+/** The limit that a response has announced. */
+export interface AnnouncedLimit {
+  readonly kind: ShownLimitKind;
+  readonly counter: string;
+  readonly algorithm: string;
+  readonly decision: LimitDecision;
+}
+
 export interface PartExplain<Value> {
+  /** Codes with which the engine refuses a request in the part's name, each with the stage that it belongs to. */
+  readonly engineStages?: Readonly<Partial<Record<ErrorCode, string>>>;
   /**
    * Default: `own`.
    * @returns undefined where the stage does not apply to the request
@@ -114,6 +146,17 @@ export interface PartExplain<Value> {
   stageOf?(denial: Reason): string | undefined;
   /** True for a stage that was not asked, although it stands before the one that denied. */
   wasSkipped?(stage: string, stoppedAt: string | undefined, evaluation: Evaluation): boolean;
+  /** Why a browser keeps the response from the page that asked for it; undefined where it does not. */
+  browserRefusal?(policy: CompiledPolicy, facts: RequestFacts): Reason<unknown, string> | undefined;
+  /** SHA-256 of the credential, where the part has refused it with this code. */
+  refusedTokenHash?(code: ErrorCode, policy: CompiledPolicy, facts: RequestFacts): string | undefined;
+  /** Default: as a counter of the policy, by its id. @returns undefined for a counter of another part */
+  shownCounter?(counter: AskedCounter): ShownCounter | undefined;
+  /** @param deciderOf a stage; undefined where the stage does not apply */
+  announcedLimit?(
+    evaluation: Evaluation,
+    deciderOf: (stage: string) => Decider | undefined,
+  ): AnnouncedLimit | undefined;
   /** Default: to wait, for a denial that says how long. @returns undefined where no change helps */
   fix?(
     denial: Reason<unknown, string>,

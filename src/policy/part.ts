@@ -7,10 +7,11 @@
 import type { Static, TSchema } from 'typebox';
 import type { FieldError, PartError } from '../model/errors.ts';
 import type { EffectivePolicy, MaskedPlace, PolicyValues } from '../model/policy.ts';
-import type { AppName, Endpoint } from '../model/resources.ts';
-import type { WarningRow } from '../model/warnings.ts';
-import type { LimitSettings, JwtDefaults, PolicyDependencies, RateLimitGlobals } from './dependencies.ts';
+import type { AppName, Endpoint, Revision } from '../model/resources.ts';
+import type { Warning, WarningRow } from '../model/warnings.ts';
+import type { JwtDefaults, PolicyDependencies, RateLimitGlobals } from './dependencies.ts';
 import type { PartExplain } from './part-explain.ts';
+import type { PartOfKeys, PartOfSettings, TrustedFiles } from './records/part-records.ts';
 import type { StageDeclaration } from './pipeline.ts';
 import type { FieldEditor, NamedStage, PolicyData } from './stage.ts';
 
@@ -43,8 +44,19 @@ export interface PolicyPart<
   readonly explain?: PartExplain<Static<Schema>>;
   /** Rules that the schema cannot say. Pure; looks at the policy of one level. */
   rules?(value: Static<Schema>, context: RulesContext): readonly FieldError[];
-  /** What applies where no level has the part; undefined: nothing. */
-  ofSettings?(settings: LimitSettings): Static<Schema> | undefined;
+  readonly settings?: PartOfSettings<Static<Schema>>;
+  readonly keys?: PartOfKeys<Static<Schema>>;
+  /** What the write of a revision is warned of because of the part in force; a row of model/warnings.ts. */
+  revisionWarnings?(value: Static<Schema> | undefined, revision: Revision): readonly Warning[];
+  /** What the part verifies client certificates with. */
+  trustedFiles?(value: Static<Schema>): TrustedFiles | undefined;
+  /** The part keeps requests out: a policy that is imported without it protects less. */
+  readonly isProtective?: true;
+  /**
+   * So many steps inside of the value is what an import may leave out alone, keeping the rest; absent: leaving out
+   * anything would change what the rest means.
+   */
+  readonly entryDepth?: number;
   /** True where the part applies although no level has it. */
   isImplied?(policy: PolicyValues, globals: RateLimitGlobals | undefined): boolean;
   /** True where the value has a say in answers that no route gives, such as 404; absent: it never has. */

@@ -12,6 +12,8 @@ import type { ConcurrencyStore } from '../limits/concurrency.ts';
 import type { LimitDecision, LimitKind } from '../limits/store.ts';
 import type { RetryCondition } from './parts/retries/schema.ts';
 
+export type { RetryCondition };
+
 /** What a stage may know of the request. */
 export interface RequestFacts {
   readonly method: string;

@@ -8,7 +8,7 @@ import { HeaderKind } from '../http/heads/header-kind.ts';
 import type { CompiledBackend } from '../config/types.ts';
 import type { ErrorCode } from '../model/errors.ts';
 import { clientSentence, headerLines, type Reason } from '../model/reason.ts';
-import { releasePermit } from '../policy/parts/concurrency/part.ts';
+import { releasePermit } from '../policy/evaluate.ts';
 import { newEvaluation } from '../policy/evaluate.ts';
 import type { ClientTls, CompiledPolicy, Evaluation } from '../policy/stage.ts';
 import { noteBodyInShadow } from './body-shadow.ts';

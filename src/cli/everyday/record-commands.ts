@@ -234,7 +234,7 @@ const POLICY_COLUMNS: readonly Column<Json>[] = [
   { title: 'VALUE', value: ({ value }) => value },
 ];
 
-/** Beside the parts, the limit of each client address, which only the settings have. */
+/** Beside the parts, limits that only the settings have, such as that of each client address. */
 const policy = (path: string, example: string): EverydayCommand => ({
   ...read(
     'policy',
@@ -251,9 +251,9 @@ const policy = (path: string, example: string): EverydayCommand => ({
         value,
         source: sources[part],
       })),
-      ...(settings?.ip_rate_limit === undefined
-        ? []
-        : [{ part: 'ip_rate_limit', value: settings.ip_rate_limit, source: { level: 'global' } }]),
+      ...Object.entries((settings ?? {}) as Record<string, Json>)
+        .filter(([name]) => !Object.hasOwn(parts as object, name))
+        .map(([part, value]) => ({ part, value, source: { level: 'global' } })),
     ],
   },
 });

@@ -5,14 +5,12 @@
 import { jsonSchema } from '../../model/json-schema.ts';
 import { validate } from '../../management/api/validate.ts';
 import { validatePolicy } from '../../policy/policy-rules.ts';
-import { PolicySchema } from '../../policy/registry.ts';
+import { PARTS, PolicySchema } from '../../policy/registry.ts';
 import { tokensOf } from '../../declaration/yaml-reader.ts';
 import type { Item } from './imported-route.ts';
 import { isObject, type SourceNode } from './source.ts';
 
 const SCHEMA = jsonSchema(PolicySchema);
-/** Parts that keep requests out. */
-const PROTECTING = ['auth', 'required_scopes', 'ip_access', 'rate_limit', 'max_body_bytes'];
 /** Each round leaves something out. */
 const ROUNDS_MAX = 200;
 
@@ -32,10 +30,10 @@ export function checkedPolicy(parts: Item, node: SourceNode): CheckedPolicy {
     if (error === undefined) return { parts: checked, isWeaker };
     const tokens = tokensOf(error.pointer);
     const [part = ''] = tokens;
-    // One edit of a field can be left out alone; leaving out anything else would change the meaning of the part.
-    const edit = part === 'headers' ? tokens.slice(0, 4) : [part];
+    const { entryDepth = 0, isProtective = false } = PARTS.find(({ name }) => name === part) ?? {};
+    const edit = [part, ...tokens.slice(1, 1 + entryDepth)];
     node.lost(`has a value that \`${edit.join('.')}\` cannot have: it ${error.detail}`);
-    isWeaker ||= PROTECTING.includes(part);
+    isWeaker ||= isProtective;
     checked = without(checked, edit) as Item;
   }
   return { parts: {}, isWeaker: true };

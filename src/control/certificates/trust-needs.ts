@@ -2,7 +2,7 @@
  * What the configuration in force needs of the files that client certificates are verified with, and what gateways on
  * one database lack of them. Pure, except that the last result is kept until the configuration changes.
  */
-import { givenAuth } from '../../policy/parts/auth/auth-of.ts';
+import { trustedFilesOf } from '../../policy/records/parts-of-records.ts';
 import type { PolicyValues } from '../../model/policy.ts';
 import type { ConfigState } from '../cluster/config-state.ts';
 
@@ -40,10 +40,8 @@ export function trustNeedsReader(state: ConfigState): () => TrustNeeds {
 function readNeeds(state: ConfigState): TrustNeeds {
   const needs = new Map<string, boolean>();
   const note = (policy: PolicyValues | null): void => {
-    const auth = policy === null ? undefined : givenAuth(policy);
-    if (auth?.auth_type !== 'mtls' || auth.mtls === undefined) return;
-    const { ca, revocation_lists: lists } = auth.mtls;
-    needs.set(ca, needs.get(ca) === true || lists === 'required');
+    for (const { ca, needsLists } of trustedFilesOf(policy ?? {}))
+      needs.set(ca, needs.get(ca) === true || needsLists);
   };
   for (const appId of state.appIds()) {
     note(state.appOf(appId)?.default_policy ?? null);

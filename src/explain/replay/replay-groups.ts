@@ -67,7 +67,7 @@ export class ReplayGroups {
 }
 
 function sideOf(
-  { status, code, backends, isCorsRefused }: ReplayOutcome,
+  { status, code, backends, isBrowserRefused }: ReplayOutcome,
   answered: number | undefined,
   answeredCode: string | undefined,
   showsBackends: boolean,
@@ -76,7 +76,7 @@ function sideOf(
     status: status ?? answered ?? null,
     code: code ?? (answeredCode === undefined || answeredCode === '' ? null : answeredCode),
     backends: showsBackends ? backends.slice(0, BACKENDS_MAX) : [],
-    cors_refused: isCorsRefused,
+    cors_refused: isBrowserRefused,
   };
 }
 

@@ -6,12 +6,11 @@
 import type { CallerKind } from '../../model/auth/caller-kinds.ts';
 import { comparablePath } from '../../http/paths/canonical-path.ts';
 import type { CompiledPolicy } from '../../policy/stage.ts';
-import { refusal } from '../../policy/parts/cors/cors-shadow.ts';
 import { createEligibleRevisions, findEligibleRevisions } from '../../proxy/eligible-revisions.ts';
 import type { ExchangeView } from '../../proxy/interfaces/exchange-view.ts';
 import type { Route } from '../../proxy/interfaces/route.ts';
-import { corsOf } from '../../proxy/respond.ts';
 import { upstreamPath } from '../../proxy/upstream-path.ts';
+import { browserRefusalOf } from '../facts.ts';
 
 export interface ReplayCaller {
   readonly kind: CallerKind;
@@ -24,7 +23,7 @@ export interface ReplayOutcome {
   readonly status: number | null;
   readonly code: string | null;
   /** Whether a browser would keep the answer from the page that asked. */
-  readonly isCorsRefused: boolean;
+  readonly isBrowserRefused: boolean;
   /** URLs without queries, in order; empty unless a backend answers. */
   readonly backends: readonly string[];
   readonly caller: ReplayCaller;
@@ -41,12 +40,11 @@ export function outcomeOf(
   isGuessed: boolean,
 ): ReplayOutcome {
   const { version, evaluation, errorCode } = exchange;
-  const cors = exchange.method === '' ? undefined : corsOf(exchange);
   const { kind, id, name } = evaluation.caller;
   return {
     status: route === undefined ? exchange.status : null,
     code: route === undefined ? (errorCode ?? null) : null,
-    isCorsRefused: cors !== undefined && refusal(cors, exchange) !== undefined,
+    isBrowserRefused: browserRefusalOf(exchange) !== undefined,
     backends: route === undefined ? [] : backendsOf(exchange, route),
     caller: callerOf({ kind, id, name }, evaluation.refusedKeyId, evaluation.refusedKeyName),
     app: version?.app.slug ?? null,
@@ -58,7 +56,7 @@ export function isSameOutcome(a: ReplayOutcome, b: ReplayOutcome): boolean {
   return (
     a.status === b.status &&
     a.code === b.code &&
-    a.isCorsRefused === b.isCorsRefused &&
+    a.isBrowserRefused === b.isBrowserRefused &&
     a.backends.join('\n') === b.backends.join('\n')
   );
 }

@@ -18,7 +18,7 @@ import { outcomeOf, type ReplayOutcome } from './replay-outcome.ts';
 export type RunRequest = (request: string) => Promise<ReplayOutcome>;
 
 /**
- * @param context its policies only look (policy/read-only-context.ts), and ask `callers` for credentials
+ * @param context its policies only look (policy/trial/read-only-context.ts), and ask `callers` for credentials
  * @param isSecure whether the traffic listener speaks TLS
  */
 export function createRunner(context: ProxyContext, callers: RecordedCallers, isSecure: boolean): RunRequest {

@@ -2,12 +2,11 @@
  * What surrounds the resources: the success envelope, lists, problems (RFC 9457), health, the audit log and
  * effective policies.
  */
-import { RateLimitSchema } from '../../policy/parts/rate-limit/schema.ts';
-import { Type, type TSchema } from 'typebox';
+import { Type, type TProperties, type TSchema } from 'typebox';
 import { ERRORS } from '../../policy/error-table.ts';
 import { WARNINGS } from '../../policy/policy-warnings.ts';
 import { closed, dateTime, nullable, oneOf } from '../../model/schema-pieces.ts';
-import { PolicySchema } from '../../policy/registry.ts';
+import { PARTS, PolicySchema } from '../../policy/registry.ts';
 import { id, PAGE_LIMIT_MAX } from './common.ts';
 
 const WarningSchema = Type.Object(
@@ -164,6 +163,15 @@ export const PolicySourceSchema = Type.Object(
   { ...closed, title: 'PolicySource' },
 );
 
+/** Parts first, then the limits beside them. */
+function limitsOfSettings(): TProperties {
+  const given = PARTS.flatMap(({ name, settings }) =>
+    settings === undefined ? [] : [{ name, ...settings }],
+  );
+  const all = [...given, ...given.flatMap(({ beside }) => beside ?? [])];
+  return Object.fromEntries(all.map(({ name, schema }) => [name, Type.Optional(schema)]));
+}
+
 export const EffectivePolicySchema = Type.Object(
   {
     policy: PolicySchema,
@@ -171,24 +179,12 @@ export const EffectivePolicySchema = Type.Object(
       description: 'Which level set each part of the policy.',
     }),
     settings: Type.Optional(
-      Type.Object(
-        {
-          rate_limit: Type.Optional(RateLimitSchema),
-          max_body_bytes: Type.Optional(Type.Integer()),
-          ip_rate_limit: Type.Optional(
-            Type.Object(
-              { requests: Type.Integer(), window_seconds: Type.Integer() },
-              { ...closed, description: 'Of each client address, beside any `rate_limit`.' },
-            ),
-          ),
-        },
-        {
-          ...closed,
-          title: 'SettingsOfPolicy',
-          description:
-            'Limits that the settings give; parts apply where no level sets them. Absent where the settings give none.',
-        },
-      ),
+      Type.Object(limitsOfSettings(), {
+        ...closed,
+        title: 'SettingsOfPolicy',
+        description:
+          'Limits that the settings give; parts apply where no level sets them. Absent where the settings give none.',
+      }),
     ),
   },
   { ...closed, title: 'EffectivePolicy' },

@@ -5,12 +5,15 @@
  */
 import { isDeepStrictEqual } from 'node:util';
 import type { AppTree, ConfigChange, RevisionTree, VersionTree } from '../../model/config.ts';
-import { authOf } from '../../policy/parts/auth/auth-of.ts';
-import { requiredScopes } from '../../policy/parts/scopes/schema.ts';
-import { PART_NAMES, type PartName } from '../../policy/registry.ts';
+import { admitsKey, takesKeys } from '../../policy/records/parts-of-records.ts';
+import { PART_NAMES, PARTS, type PartName } from '../../policy/registry.ts';
+import type { PolicyPart } from '../../policy/part.ts';
 import type { EffectivePolicy, PolicySource } from '../../model/policy.ts';
 import type { Endpoint, StoredApiKey } from '../../model/resources.ts';
 import { mergePolicy } from '../../config/merge-policy.ts';
+
+/** Parts in whose place a key may have a value of its own. */
+const PARTS_OF_KEYS = PARTS.filter(({ keys }) => keys?.valueFor !== undefined);
 
 export type ChangeKind = 'added' | 'removed' | 'changed';
 
@@ -97,12 +100,13 @@ export function keyChanges(
   const changes: EndpointChange[] = [];
   for (const version of tree.versions) {
     for (const route of routesOf(tree, version)) {
-      if (!takesApiKeys(route.effective)) continue;
-      const limits = [limitOf(route.effective, before), limitOf(route.effective, after)] as const;
+      if (!takesKeys(route.effective.policy)) continue;
       const admits = { before: opens(route, before, nowMs), after: opens(route, after, nowMs) };
-      const parts = isDeepStrictEqual(limits[0], limits[1])
-        ? []
-        : [{ part: 'rate_limit' as const, before: limits[0], after: limits[1] }];
+      const parts = PARTS_OF_KEYS.map((part) => ({
+        part: part.name,
+        before: partForKey(part, route.effective, before),
+        after: partForKey(part, route.effective, after),
+      })).filter((part) => !isDeepStrictEqual(part.before, part.after));
       if (parts.length === 0 && admits.before === admits.after) continue;
       changes.push({ change: 'changed', before: route, after: route, parts, admits });
     }
@@ -176,19 +180,19 @@ function routeOf(
   };
 }
 
-function takesApiKeys({ policy }: EffectivePolicy): boolean {
-  return authOf(policy)?.auth_type === 'api_key';
-}
-
-/** The plan of the key, else what the route has. */
-function limitOf(effective: EffectivePolicy, key: StoredApiKey | undefined): PartState | undefined {
+/** What the key has in place of the part, else what the route has. */
+function partForKey(
+  { name, keys }: PolicyPart<PartName>,
+  effective: EffectivePolicy,
+  key: StoredApiKey | undefined,
+): PartState | undefined {
   if (key === undefined) return undefined;
-  if (key.rate_limit === null) return partOf(effective, 'rate_limit');
-  return { value: key.rate_limit, source: { level: 'key', id: key.id } };
+  const value = keys?.valueFor?.(key);
+  return value === undefined ? partOf(effective, name) : { value, source: { level: 'key', id: key.id } };
 }
 
 function opens({ effective }: RouteState, key: StoredApiKey | undefined, nowMs: number): boolean {
   if (key === undefined || !key.is_active) return false;
   if (key.expires_at !== null && Date.parse(key.expires_at) <= nowMs) return false;
-  return requiredScopes(effective.policy).every((scope) => key.scopes.includes(scope));
+  return admitsKey(effective.policy, key);
 }

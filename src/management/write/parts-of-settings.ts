@@ -5,9 +5,20 @@ import { PARTS } from '../../policy/registry.ts';
 
 /** Parts by their names; undefined: the settings give none. */
 export function partsOfSettings(settings: LimitSettings): Readonly<Record<string, unknown>> | undefined {
-  const parts = PARTS.map((part) => [part.name, part.ofSettings?.(settings)] as const);
+  const parts = PARTS.map((part) => [part.name, part.settings?.of(settings)] as const);
   const given = parts.filter(([, value]) => value !== undefined);
   return given.length === 0 ? undefined : Object.fromEntries(given);
+}
+
+/** All that the settings give: parts, and the limits beside them; undefined: nothing. */
+export function limitsOfSettings(settings: LimitSettings): Readonly<Record<string, unknown>> | undefined {
+  const beside = PARTS.flatMap((part) => {
+    const limit = part.settings?.beside;
+    const value = limit?.of(settings);
+    return limit === undefined || value === undefined ? [] : [[limit.name, value] as const];
+  });
+  const parts = partsOfSettings(settings);
+  return beside.length === 0 ? parts : { ...parts, ...Object.fromEntries(beside) };
 }
 
 /**

@@ -1,6 +1,6 @@
 /** Whose requests a limit or cap counts together: the `per` of a policy as a function of the request. */
 import { addressBlock } from '../../http/address.ts';
-import { ownClaim } from '../parts/auth/jwt/jwt-claims.ts';
+import { ownClaim } from '../caller.ts';
 import type { Evaluation, RequestFacts } from '../stage.ts';
 
 /** Tells callers under one limit apart; `''` is the one counter of everybody. */

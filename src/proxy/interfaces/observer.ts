@@ -2,7 +2,7 @@
  * The proxy's reports about its exchanges and clients. The worker counts and logs them; explain and tests read them.
  */
 import type { Reason } from '../../model/reason.ts';
-import type { RetryCondition } from '../../policy/parts/retries/schema.ts';
+import type { RetryCondition } from '../../policy/stage.ts';
 import type { HandshakeFailure } from '../downstream/tls/tls-failure.ts';
 import type { OverloadReason } from '../exchange-limiter.ts';
 import type { ExchangeView } from './exchange-view.ts';

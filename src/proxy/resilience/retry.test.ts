@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { RetryCondition } from '../../policy/parts/retries/schema.ts';
+import type { RetryCondition } from '../../policy/stage.ts';
 import { DEFAULT_RETRIES } from '../../policy/parts/retries/part.ts';
 import {
   conditionOf,

@@ -4,8 +4,7 @@
  * that the first one was not acted upon. The gateway knows that only if no byte of the request reached the kernel. The
  * budget is checked separately (retry-budget.ts).
  */
-import type { RetryCondition } from '../../policy/parts/retries/schema.ts';
-import type { CompiledRetries } from '../../policy/stage.ts';
+import type { CompiledRetries, RetryCondition } from '../../policy/stage.ts';
 import type { UpstreamCause } from '../upstream/upstream-failure.ts';
 
 /** RFC 9110 section 9.2.2. */

@@ -5,7 +5,7 @@
  */
 import type { HashSource } from '../../config/types.ts';
 import { randomHex } from '../../lib/ids.ts';
-import { ownClaim } from '../../policy/parts/auth/jwt/jwt-claims.ts';
+import { ownClaim } from '../../policy/caller.ts';
 import type { ExchangeView } from '../interfaces/exchange-view.ts';
 import type { Route } from '../interfaces/route.ts';
 import { pathParameters } from '../upstream-path.ts';

@@ -10,7 +10,7 @@
  */
 import type { CompiledBackend } from '../../config/types.ts';
 import type { BackendHead } from '../interfaces/head-templates.ts';
-import { releasePermit } from '../../policy/parts/concurrency/part.ts';
+import { releasePermit } from '../../policy/evaluate.ts';
 import type { CompiledTimeouts } from '../../policy/stage.ts';
 import type { Route } from '../interfaces/route.ts';
 import { interimResponseHead, switchingResponseHead } from '../downstream/downstream-head.ts';

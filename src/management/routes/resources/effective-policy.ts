@@ -11,8 +11,7 @@ import type { Call, Operation } from '../../api/operation.ts';
 import { NO_QUERY } from '../../api/query.ts';
 import { maskPolicy } from '../../write/policy-secrets-view.ts';
 import { viewWarnings } from '../../write/warnings/policy.ts';
-import type { LimitSettings } from '../../../policy/dependencies.ts';
-import { partsOfSettings, withPartsOfSettings } from '../../write/parts-of-settings.ts';
+import { limitsOfSettings, withPartsOfSettings } from '../../write/parts-of-settings.ts';
 import { apps } from './apps.ts';
 import { endpoints } from './endpoints.ts';
 import { findRevisionScope, revisions } from './revisions.ts';
@@ -43,13 +42,6 @@ export function effectivePolicyOperations(context: ManagementContext): Operation
 }
 
 const SUBJECTS = { App: 'an app', Revision: 'a revision', Endpoint: 'an endpoint' } as const;
-
-function settingsOf(settings: LimitSettings): Readonly<Record<string, unknown>> | undefined {
-  const { perIp } = settings;
-  const parts = partsOfSettings(settings);
-  if (perIp === undefined) return parts;
-  return { ...parts, ip_rate_limit: { requests: perIp.requests, window_seconds: perIp.windowSecs } };
-}
 
 function effectivePolicy(
   context: ManagementContext,
@@ -83,7 +75,7 @@ function effectivePolicy(
         const view = { app, endpoint, effective, isOwn: () => true, pointer: '/policy' };
         const warnings = await viewWarnings(view, rulesOf(context, reader));
         const { policy, sources } = withPartsOfSettings(effective, context.limitSettings, app.id);
-        const settings = settingsOf(context.limitSettings);
+        const settings = limitsOfSettings(context.limitSettings);
         const data = { policy: maskPolicy(policy), sources, ...(settings && { settings }) };
         return withWarnings(answer(200, 'Effective policy', data), warnings);
       });

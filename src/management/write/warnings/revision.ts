@@ -2,7 +2,7 @@
 import type { App, Revision, Version } from '../../../model/resources.ts';
 import { warning, type Warning } from '../../../model/warnings.ts';
 import { mergePolicy } from '../../../config/merge-policy.ts';
-import { translatesGrpcWeb } from '../../../policy/parts/grpc-web/part.ts';
+import { PARTS } from '../../../policy/registry.ts';
 import type { RuleContext } from '../rule-context.ts';
 import { policyWarnings } from './policy.ts';
 
@@ -86,10 +86,9 @@ function backendWarnings(app: App, revision: Revision, { clientCertificateNames 
   if (scheme === 'http' && tls !== null) {
     found.push(warning('tls_settings_unused', '/backend_tls', 'The backend_scheme is "http"'));
   }
-  if (revision.backend_protocol === 'http1' && translatesGrpcWeb(mergePolicy(app, revision))) {
-    const what = 'Calls of gRPC-Web are translated only for a backend that is asked over HTTP/2';
-    found.push(warning('grpc_web_without_http2', '/backend_protocol', what));
-  }
+  const { policy } = mergePolicy(app, revision);
+  for (const part of PARTS)
+    found.push(...(part.revisionWarnings?.(policy[part.name] ?? undefined, revision) ?? []));
   const name = tls?.client_certificate;
   if (name !== undefined && clientCertificateNames?.().includes(name) === false) {
     const what = `There is no client certificate "${name}" here`;

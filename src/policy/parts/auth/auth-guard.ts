@@ -10,6 +10,8 @@ import { addressSubject } from '../../per/limit-subject.ts';
 import type { RequestFacts, Stage, StageResult } from '../../stage.ts';
 
 const WINDOW_MS = 60_000;
+/** Id of the rule. */
+export const FAILURES_RULE = 'auth_failures';
 
 export interface AuthGuard {
   /** Refuses an address that has used up its failures; counts nothing. */
@@ -27,7 +29,7 @@ export function createAuthGuard(dependencies: PolicyDependencies): AuthGuard | u
   if (authFailuresPerMinute === 0) return undefined;
   const subjectOf = addressSubject(ipv6PrefixBits);
   const rule: LimitRule = Object.freeze({
-    id: 'auth_failures',
+    id: FAILURES_RULE,
     algorithm: 'fixed_window',
     requests: authFailuresPerMinute,
     windowMs: WINDOW_MS,

@@ -1,10 +1,13 @@
 /** What explain says of authentication: the value that decided, and how a refused credential is put right. */
 import { isKind, operatorDetail, type Reason } from '../../../model/reason.ts';
 import type { StoredApiKey } from '../../../model/resources.ts';
+import { tokenHash } from '../../../model/token.ts';
 import { ofSettings, type DeniedRequest, type PartExplain, type PartFix } from '../../part-explain.ts';
 import { requiredScopes } from '../scopes/schema.ts';
+import { FAILURES_RULE } from './auth-guard.ts';
 import { givenAuth } from './auth-of.ts';
 import { CREDENTIALS_INVALID, CREDENTIALS_MISSING, KEYS_UNAVAILABLE, MISSING_CLAIM } from './auth-reasons.ts';
+import { tokenStart } from './bearer.ts';
 import { CERTIFICATE_INVALID, CERTIFICATE_MISSING, MISDIRECTED } from './mtls/mtls-reasons.ts';
 import type { AuthPolicy } from './schema.ts';
 
@@ -17,6 +20,13 @@ export const authExplain: PartExplain<AuthPolicy> = {
     // Scopes without any auth imply API keys.
     return { level: source.level, sourceId: source.id, value: { auth_type: 'api_key' } };
   },
+  refusedTokenHash: (code, { credentialPlace }, facts) => {
+    if (code !== CREDENTIALS_INVALID.code) return undefined;
+    const credential = facts.header(credentialPlace?.lowerName ?? 'authorization');
+    return credential === undefined ? undefined : tokenHash(credential.slice(tokenStart(credential)));
+  },
+  shownCounter: ({ store, id, subject }) =>
+    store === 'limits' && id === FAILURES_RULE ? { kind: 'auth_guard', id, subject } : undefined,
   fix: (denial, _value, request) => credentialFix(denial, request),
 };
 

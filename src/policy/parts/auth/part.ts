@@ -59,6 +59,12 @@ export const AUTH = definePart({
   explain: authExplain,
   rules: authErrors,
   isImplied: (policy) => authOf(policy) !== undefined,
+  isProtective: true,
+  keys: { takesKeys: (policy) => authOf(policy)?.auth_type === 'api_key' },
+  trustedFiles: ({ auth_type: type, mtls }) =>
+    type !== 'mtls' || mtls === undefined
+      ? undefined
+      : { ca: mtls.ca, needsLists: mtls.revocation_lists === 'required' },
   share: (dependencies: PolicyDependencies, original: SharedAuth | undefined): SharedAuth => ({
     apiKeys: createApiKeys(dependencies),
     // Verified tokens and key sets do not change decisions.

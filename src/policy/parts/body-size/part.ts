@@ -38,6 +38,8 @@ export const BODY_SIZE = definePart({
   mayShadow: true,
   stages: [{ name: 'max_body_bytes', phase: 'message' }],
   explain: {
+    // The length of a chunked body shows only while it is passed on.
+    engineStages: { body_too_large: 'max_body_bytes' },
     decider: (_stage, _value, { own, maxBodyBytes }) =>
       own ?? (maxBodyBytes > 0 ? ofSettings(maxBodyBytes) : undefined),
     fix: (_denial, _value, { policy, bodyBytes, maxBodyBytes }) =>
@@ -55,7 +57,11 @@ export const BODY_SIZE = definePart({
             value: bodyBytes,
           },
   },
-  ofSettings: ({ maxBodyBytes }) => (maxBodyBytes > 0 ? maxBodyBytes : undefined),
+  isProtective: true,
+  settings: {
+    schema: Type.Integer(),
+    of: ({ maxBodyBytes }) => (maxBodyBytes > 0 ? maxBodyBytes : undefined),
+  },
   compile: compileBodySize,
 });
 

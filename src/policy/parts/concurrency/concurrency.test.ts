@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { createLimitMemory } from '../../../limits/local/memory.ts';
 import { SharedConcurrencyStore } from '../../../limits/concurrency.ts';
 import type { Policy } from '../../registry.ts';
-import { releasePermit } from './part.ts';
+import { releasePermit } from '../../evaluate.ts';
 import { effective, run, testFacts, testGateway, type Verdict } from '../../test-fixtures.ts';
 
 const codeOf = ({ denial }: Verdict): string | undefined => denial?.code;

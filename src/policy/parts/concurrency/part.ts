@@ -51,6 +51,8 @@ export const CONCURRENCY = definePart({
   stages: [{ name: 'concurrency', phase: 'quota' }],
   warnings: [limitWithoutCaller],
   explain: {
+    shownCounter: ({ store, id, subject }) =>
+      store === 'caps' ? { kind: 'concurrency', id, subject } : undefined,
     fix: (_denial, value) => ({
       action: 'set_policy',
       detail: 'Wait until a request has ended, or raise max of concurrency',
@@ -100,12 +102,4 @@ function compileConcurrency(
     return undefined;
   };
   return { stages: [{ part: 'concurrency', run, shadow: inShadow }] };
-}
-
-/** Gives back what the request holds, if anything; may be called more than once. */
-export function releasePermit(evaluation: Evaluation): void {
-  const store = evaluation.permitStore;
-  if (store === undefined) return;
-  evaluation.permitStore = undefined;
-  store.release(evaluation.permit);
 }

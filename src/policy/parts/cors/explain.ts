@@ -2,10 +2,14 @@
 import { isKind } from '../../../model/reason.ts';
 import type { PartExplain } from '../../part-explain.ts';
 import { isValidCors } from './cors-rules.ts';
-import { CORS_REFUSED, type CorsRefusal } from './cors-shadow.ts';
+import { CORS_REFUSED, refusal, type CorsRefusal } from './cors-shadow.ts';
 import type { CorsPolicy } from './schema.ts';
 
 export const corsExplain: PartExplain<CorsPolicy> = {
+  browserRefusal: ({ cors }, facts) => {
+    const refused = cors && refusal(cors, facts);
+    return refused && { kind: CORS_REFUSED, data: refused };
+  },
   fix: (denial, cors) => {
     if (!isKind(denial, CORS_REFUSED)) return undefined;
     const { field, lacks } = denial.data;

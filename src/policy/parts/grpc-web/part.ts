@@ -4,6 +4,7 @@
  */
 import { Type } from 'typebox';
 import type { EffectivePolicy } from '../../../model/policy.ts';
+import { warning } from '../../../model/warnings.ts';
 import { definePart } from '../../part.ts';
 import { GRPC_WEB_DOCS } from './docs.ts';
 
@@ -32,5 +33,10 @@ export const GRPC_WEB = definePart({
   // A page reads the errors of unknown calls too.
   marksUnmatched: (isOn) => isOn,
   explain: { carrying: (isOn) => (isOn === true ? { value: true } : undefined) },
+  revisionWarnings: (isOn, { backend_protocol: protocol }) => {
+    if (isOn !== true || protocol !== 'http1') return [];
+    const what = 'Calls of gRPC-Web are translated only for a backend that is asked over HTTP/2';
+    return [warning('grpc_web_without_http2', '/backend_protocol', what)];
+  },
   compile: (isOn) => (isOn === true ? { data: { translatesGrpcWeb: true } } : undefined),
 });

@@ -4,9 +4,8 @@
  * values stay (RFC 9110 section 5.5), obs-text included. No state.
  */
 import { FIELD_TEXT, isBlank } from '../../../http/characters.ts';
-import { FIELD_VALUE_CHARS_MAX, fieldText } from '../../caller.ts';
+import { FIELD_VALUE_CHARS_MAX, fieldText, ownClaim } from '../../caller.ts';
 import type { FieldSubject } from '../../stage.ts';
-import { ownClaim } from '../auth/jwt/jwt-claims.ts';
 import type { Source, Template } from './template.ts';
 
 /** @returns undefined where the field is left out: its only source is absent, or the value is too long */

@@ -36,6 +36,8 @@ export const HEADERS = definePart({
   mayShadow: false,
   explain: { carrying: (value) => (value === undefined || isOff(value) ? undefined : namesIn(value)) },
   rules: headerErrors,
+  // One edit of one field.
+  entryDepth: 3,
   compile: compileHeaders,
 });
 

@@ -34,6 +34,7 @@ export const IP_ACCESS = definePart({
   warnings: [ipDeniesAllAllowed],
   explain: ipAccessExplain,
   rules: entryErrors,
+  isProtective: true,
   compile: compileIpAccess,
 });
 

@@ -1,5 +1,7 @@
 /** The policy part `rate_limit`; rate-limit.ts has its stages, limiter.ts one limit as it applies to requests. */
+import { Type } from 'typebox';
 import type { FieldError } from '../../../model/errors.ts';
+import { closed } from '../../../model/schema-pieces.ts';
 import type { RateLimitGlobals } from '../../dependencies.ts';
 import { definePart, type WarningRule } from '../../part.ts';
 import { RATE_LIMIT_DOCS } from './docs.ts';
@@ -40,10 +42,23 @@ export const RATE_LIMIT = definePart({
     ...rateLimitErrors(limit, globals, pointer),
     ...perErrors(limit.per, policy, pointer),
   ],
-  ofSettings: ({ globals }) =>
-    globals?.requests === undefined || globals.windowSeconds === undefined
-      ? undefined
-      : { enabled: true, requests: globals.requests, window_seconds: globals.windowSeconds },
+  isProtective: true,
+  keys: { valueFor: ({ rate_limit: plan }) => plan ?? undefined },
+  settings: {
+    schema: RateLimitSchema,
+    of: ({ globals }) =>
+      globals?.requests === undefined || globals.windowSeconds === undefined
+        ? undefined
+        : { enabled: true, requests: globals.requests, window_seconds: globals.windowSeconds },
+    beside: {
+      name: 'ip_rate_limit',
+      schema: Type.Object(
+        { requests: Type.Integer(), window_seconds: Type.Integer() },
+        { ...closed, description: 'Of each client address, beside any `rate_limit`.' },
+      ),
+      of: ({ perIp }) => perIp && { requests: perIp.requests, window_seconds: perIp.windowSecs },
+    },
+  },
   isImplied: (_policy, globals) => globals !== undefined,
   compile: compileRateLimits,
 });

@@ -43,6 +43,8 @@ export const RATE_LIMITED: ReasonKind<{
 
 /** Start of the ids of rules that are plans of keys; the id of the app follows. */
 export const KEY_RULE = 'keys:';
+/** Start of the id of the rule of the limit per client address. */
+export const ADDRESS_RULE = 'client';
 
 type StageOutcome = StageResult | Promise<StageResult>;
 
@@ -73,7 +75,7 @@ export function compileRateLimits(
 function addressLimiter({ perIp, ipv6PrefixBits }: PolicyDependencies): Limiter | undefined {
   if (perIp === undefined) return undefined;
   const limit = { requests: perIp.requests, window_seconds: perIp.windowSecs, per: 'ip' };
-  const limiter = createLimiter('ip', 'ip', 'client', limit, { globals: undefined, ipv6PrefixBits });
+  const limiter = createLimiter('ip', 'ip', ADDRESS_RULE, limit, { globals: undefined, ipv6PrefixBits });
   return typeof limiter === 'string' ? undefined : limiter;
 }
 

@@ -15,7 +15,7 @@ import { definePart, type CompileContext, type PartContribution, type RulesConte
 import type { Denial, Evaluation, RequestFacts, Stage, StageResult } from '../../stage.ts';
 import { scopesExplain } from './explain.ts';
 import { ScopesSchema } from './schema.ts';
-import { scopesWithoutAuth, scopesWithoutHolder } from './warnings.ts';
+import { keyWarnings, scopesWithoutAuth, scopesWithoutHolder } from './warnings.ts';
 
 export const SCOPES = definePart({
   name: 'required_scopes',
@@ -31,6 +31,11 @@ export const SCOPES = definePart({
   warnings: [scopesWithoutAuth, scopesWithoutHolder],
   explain: scopesExplain,
   rules: scopeErrors,
+  isProtective: true,
+  keys: {
+    admits: (required = [], { scopes }) => required.every((scope) => scopes.includes(scope)),
+    warnings: keyWarnings,
+  },
   compile: compileScopes,
 });
 

@@ -1,6 +1,8 @@
 /** Warnings of `required_scopes`: scopes that no caller can hold. */
-import { givenAuth } from '../auth/auth-of.ts';
+import { warningOf } from '../../../model/warnings.ts';
+import { authOf, givenAuth } from '../auth/auth-of.ts';
 import type { WarningRule } from '../../part.ts';
+import type { PartOfKeys } from '../../records/part-records.ts';
 
 export const scopesWithoutHolder: WarningRule<readonly string[]> = {
   code: 'scopes_without_holder',
@@ -15,6 +17,21 @@ export const scopesWithoutHolder: WarningRule<readonly string[]> = {
     const what = `No active key of the app "${app.slug}" has the scopes ${scopes.join(', ')}`;
     return [{ pointer, what }];
   },
+};
+
+/** Only what the app asks of all of its routes: which of the others the key is for, it does not say. */
+export const keyWarnings: NonNullable<PartOfKeys<readonly string[]>['warnings']> = async (
+  required = [],
+  key,
+  view,
+) => {
+  const missing = required.filter((scope) => !key.scopes.includes(scope));
+  const { app, policy } = view;
+  if (missing.length === 0 || authOf(policy)?.auth_type !== 'api_key') return [];
+  const isHeld = await view.someKeyHasScopes(required);
+  if (isHeld !== false) return [];
+  const what = `The app "${app.slug}" requires ${required.join(', ')}, which no active key has; here ${missing.join(', ')} is missing`;
+  return [warningOf(scopesWithoutHolder, '/scopes', what)];
 };
 
 export const scopesWithoutAuth: WarningRule<readonly string[]> = {

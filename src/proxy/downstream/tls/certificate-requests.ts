@@ -6,7 +6,7 @@
  */
 import type { PathTrie } from '../../../config/path-trie.ts';
 import { canonicalHost, isWildcardEntry, nameOfEntry } from '../../../http/fields/host-name.ts';
-import { givenAuth } from '../../../policy/parts/auth/auth-of.ts';
+import { trustedFilesOf } from '../../../policy/records/parts-of-records.ts';
 import type { Revision, Route, Version } from '../../interfaces/route.ts';
 
 type Names = ReadonlySet<string>;
@@ -88,8 +88,7 @@ export class CertificateRequests {
   }
 
   #note(hosts: readonly string[], { endpoints, fallback }: Revision): void {
-    const ofFallback = fallback && trustedNameOf(fallback);
-    const names = [...this.#namesOf(endpoints), ...(ofFallback === undefined ? [] : [ofFallback])];
+    const names = [...this.#namesOf(endpoints), ...(fallback === undefined ? [] : trustedNamesOf(fallback))];
     if (names.length === 0) return;
     for (const set of this.#setsOf(hosts)) for (const name of names) set.add(name);
   }
@@ -108,15 +107,13 @@ export class CertificateRequests {
   #namesOf(trie: PathTrie<Route>): Names {
     let names = this.#ofTrie.get(trie);
     if (names === undefined) {
-      const found = trie.entries.filter(({ active }) => active).map(trustedNameOf);
-      names = new Set(found.filter((name) => name !== undefined));
+      names = new Set(trie.entries.filter(({ active }) => active).flatMap(trustedNamesOf));
       this.#ofTrie.set(trie, names);
     }
     return names;
   }
 }
 
-function trustedNameOf({ effective }: Route): string | undefined {
-  const auth = givenAuth(effective.policy);
-  return auth?.auth_type === 'mtls' ? auth.mtls?.ca : undefined;
+function trustedNamesOf({ effective }: Route): string[] {
+  return trustedFilesOf(effective.policy).map(({ ca }) => ca);
 }

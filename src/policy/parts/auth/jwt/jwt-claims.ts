@@ -2,7 +2,7 @@
  * The registered claims (RFC 7519 section 4.1) of a token with a valid signature: issuer, audience, times; the scopes
  * (RFC 8693 section 4.2 `scope`, or `scp`); and the caller from these claims.
  */
-import { fieldLine, scopesLine } from '../../../caller.ts';
+import { fieldLine, ownClaim, scopesLine } from '../../../caller.ts';
 import type { CredentialProblem } from '../auth-reasons.ts';
 import type { JwtVerification } from './jwt-settings.ts';
 import type { Claims } from './jwt-token.ts';
@@ -55,11 +55,6 @@ export function callerOf(claims: Claims, verification: JwtVerification): Caller 
     keyRateLimit: null,
     upstreamHeaderLines: lines,
   });
-}
-
-/** A claim of the token itself; undefined if absent or null. Names of Object.prototype are not claims. */
-export function ownClaim(claims: Claims, name: string): unknown {
-  return Object.hasOwn(claims, name) ? (claims[name] ?? undefined) : undefined;
 }
 
 /** Strings, numbers and booleans unchanged; lists and objects as JSON, so that no separator can be forged. */

@@ -5,7 +5,7 @@
 import { foldedName } from '../../../../lib/folded-name.ts';
 import type { AuthPolicy } from '../schema.ts';
 import type { PolicyDependencies } from '../../../dependencies.ts';
-import { ownClaim } from './jwt-claims.ts';
+import { ownClaim } from '../../../caller.ts';
 import { resolveJwt } from './jwt-settings.ts';
 import type { Identity, JwtVerifiers } from './jwt-verifier.ts';
 import type { Caller } from '../../../stage.ts';

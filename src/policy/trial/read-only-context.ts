@@ -3,9 +3,9 @@
  * nothing, and note what the limiters were asked and what they answered. Verified tokens and key sets are shared with
  * the real policies, because using them changes no decision.
  */
-import { REFUSED, type ConcurrencyCap, type ConcurrencyStore } from '../limits/concurrency.ts';
-import type { LimitDecision, LimitRule, LimitStore } from '../limits/store.ts';
-import type { PolicyDependencies } from './dependencies.ts';
+import { REFUSED, type ConcurrencyCap, type ConcurrencyStore } from '../../limits/concurrency.ts';
+import type { LimitDecision, LimitRule, LimitStore } from '../../limits/store.ts';
+import type { PolicyDependencies } from '../dependencies.ts';
 
 /** One look at a counter. */
 export interface LimitRead {
@@ -14,7 +14,7 @@ export interface LimitRead {
   readonly decision: LimitDecision;
 }
 
-interface ConcurrencyRead {
+interface CapRead {
   readonly cap: ConcurrencyCap;
   readonly subject: string;
   readonly inUse: number;
@@ -23,7 +23,7 @@ interface ConcurrencyRead {
 /** Filled while policies run; in the order of the reads, the last one at a counter counts. */
 export interface CounterReads {
   readonly limits: LimitRead[];
-  readonly concurrency: ConcurrencyRead[];
+  readonly caps: CapRead[];
 }
 
 export function readOnlyDependencies(
@@ -33,7 +33,7 @@ export function readOnlyDependencies(
   return {
     ...dependencies,
     limits: readOnlyStore(dependencies.limits, reads.limits),
-    concurrency: readOnlyConcurrency(dependencies.concurrency, reads.concurrency),
+    concurrency: readOnlyConcurrency(dependencies.concurrency, reads.caps),
     onAuth: () => undefined,
     onLimit: () => undefined,
   };
@@ -53,7 +53,7 @@ function readOnlyStore(store: LimitStore, reads: LimitRead[]): LimitStore {
   return { take: look, peek: look };
 }
 
-function readOnlyConcurrency(store: ConcurrencyStore, reads: ConcurrencyRead[]): ConcurrencyStore {
+function readOnlyConcurrency(store: ConcurrencyStore, reads: CapRead[]): ConcurrencyStore {
   return {
     acquire: (cap, subject) => {
       const inUse = store.inUse(cap, subject);
