@@ -95,20 +95,20 @@ const WORKLOADS: readonly (readonly [string, Work])[] = [
   ],
 ];
 
-const open = (name: string, versionsMax: number): Promise<Repository> =>
+const open = (name: string, maxVersions: number): Promise<Repository> =>
   openSqlite({
     path: join(folder, `${name}.db`),
     autoMigrate: true,
     clock: systemClock,
     secretPlaces: SECRET_PLACES,
-    history: { ...HISTORY_DEFAULTS, versionsMax },
+    history: { ...HISTORY_DEFAULTS, maxVersions },
   });
 
 const timings = WORKLOADS.map(() => ({ without: [] as Timing[], with: [] as Timing[], bytes: 0 }));
 try {
   for (let round = 0; round < rounds; round++) {
     const without = await open(`without-${round}`, 0);
-    const kept = await open(`with-${round}`, HISTORY_DEFAULTS.versionsMax);
+    const kept = await open(`with-${round}`, HISTORY_DEFAULTS.maxVersions);
     for (const [index, [, work]] of WORKLOADS.entries()) {
       const timing = timings[index]!;
       const before = (await kept.historySize()).bytes;

@@ -34,7 +34,7 @@ export function compilerFor(keys: KeyTable): PolicyCompiler<CompiledPolicy> {
     authFailuresPerMinute: 0,
     maxBodyBytes: 0,
     egress: new Egress(
-      { allow: [], deny: [], unixFolders: [] },
+      { allow: [], deny: [], unixSocketsFrom: [] },
       new OwnListeners(createOwnPorts(), systemClock),
     ),
     onAuth: nothing,

@@ -149,7 +149,7 @@ const UNKNOWN_TRUST: TrustDirectory = {
     return undefined;
   },
   generation: 0,
-  usesOldLists: false,
+  overdueCrls: 'refuse',
   noteUse: nothing,
 };
 
@@ -184,8 +184,8 @@ function contextOf(holder: SnapshotHolder<CompiledPolicy>): ProxyContext {
       idleTimeoutMs: 0,
       ageMsMax: UPSTREAM_AGE_MAX_MS,
       clientCertificates: new ClientCertificates(),
-      http2StreamsMax: 1,
-      http2SessionsMax: 1,
+      maxUpstreamHttp2Streams: 1,
+      maxUpstreamHttp2Connections: 1,
       egress,
       lookup: createLookup({
         resolve: (host) => lookup(host, { all: true }),
@@ -195,7 +195,7 @@ function contextOf(holder: SnapshotHolder<CompiledPolicy>): ProxyContext {
     }),
     egress,
     via: viaHops(viaName),
-    permits: new UpstreamPermits({ permitsMax: 0, waitingMax: 0 }),
+    permits: new UpstreamPermits({ maxUpstreamConnections: 0, maxUpstreamQueue: 0 }),
     exchangeLimiter: new ExchangeLimiter(Infinity),
     waiting: new WaitingClients(),
     requestMemory: new RequestMemory(settings.proxy.maxBufferedRequestBytes),

@@ -170,7 +170,7 @@ const ownListeners = new OwnListeners(ownPorts, clock);
 const egress = new Egress(settings.egress, ownListeners);
 const deadlines = new Deadlines(clock);
 const presented = new ClientCertificates(clientCertificates);
-const trust = new TrustStore(trusted, settings.proxy.usesOldRevocationLists);
+const trust = new TrustStore(trusted, settings.proxy.overdueCrls);
 const ordered = orderedCertificates();
 const options: ProxyOptions = { ...settings.proxy, ipv6PrefixBits: settings.ipv6PrefixBits };
 const pool = new UpstreamPool(deadlines, {
@@ -178,8 +178,8 @@ const pool = new UpstreamPool(deadlines, {
   idleTimeoutMs: UPSTREAM_IDLE_TIMEOUT_MS,
   ageMsMax: UPSTREAM_AGE_MAX_MS,
   clientCertificates: presented,
-  http2StreamsMax: options.maxUpstreamHttp2Streams,
-  http2SessionsMax: options.maxUpstreamHttp2Connections,
+  maxUpstreamHttp2Streams: options.maxUpstreamHttp2Streams,
+  maxUpstreamHttp2Connections: options.maxUpstreamHttp2Connections,
   egress,
   lookup: createLookup({
     resolve: (host) => lookup(host, { all: true }),
@@ -224,9 +224,9 @@ const context: ProxyContext = {
   egress,
   via: viaHops(viaName),
   permits: new UpstreamPermits({
-    permitsMax: options.maxUpstreamConnections,
+    maxUpstreamConnections: options.maxUpstreamConnections,
     streamsMax: (backend) => pool.http2.capacityOf(backend),
-    waitingMax: options.maxUpstreamQueue,
+    maxUpstreamQueue: options.maxUpstreamQueue,
   }),
   exchangeLimiter: new ExchangeLimiter(options.maxConcurrentExchanges),
   waiting: new WaitingClients(),

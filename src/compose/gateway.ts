@@ -268,7 +268,7 @@ function recorders(parts: Omit<Parts, keyof Recorders>, logging: Logging): Recor
   const health = new HealthRegistry(state, clock, log);
   return {
     metrics: new MetricsMerger(),
-    keyUsage: new KeyUsageWriter({ repository, log, clock, daysKept: settings.keyUsageDays }),
+    keyUsage: new KeyUsageWriter({ repository, log, clock, keyUsageDays: settings.keyUsageDays }),
     history: new HistoryCompactor({ repository, log, clock }),
     explain: new ExplainControl(clock),
     live: new LiveHub({ clock }),

@@ -272,7 +272,7 @@ export async function listenForManagement(
     const problem = await unixSocketProblem(path);
     if (problem !== undefined) throw new Error(problem);
     // Paths are compared as text; symbolic links are not resolved.
-    const above = folderAbove(path, settings.egress.unixFolders);
+    const above = folderAbove(path, settings.egress.unixSocketsFrom);
     if (above !== undefined)
       throw new Error(
         `it is below "${above}" of GATEWAY_PROXY__UNIX_SOCKETS_FROM: backends could be that socket`,

@@ -187,8 +187,8 @@ function probePool({ clock, log, egress, clientCertificates }: Parts): UpstreamP
     idleTimeoutMs: 0,
     ageMsMax: 0,
     clientCertificates,
-    http2StreamsMax: 1,
-    http2SessionsMax: 1,
+    maxUpstreamHttp2Streams: 1,
+    maxUpstreamHttp2Connections: 1,
     egress,
     lookup: createLookup({
       resolve: (host) => lookup(host, { all: true }),

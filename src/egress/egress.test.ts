@@ -14,7 +14,7 @@ function egressWith(lists: Partial<EgressLists> = {}): Egress {
   const own = new OwnListeners(createOwnPorts(), systemClock);
   own.set('management', MANAGEMENT);
   own.set('traffic', TRAFFIC);
-  return new Egress({ allow: [], deny: [], unixFolders: [], ...lists }, own);
+  return new Egress({ allow: [], deny: [], unixSocketsFrom: [], ...lists }, own);
 }
 
 const mayConnect = (egress: Egress, address: string, port = 80, host = address): boolean =>
@@ -199,7 +199,7 @@ describe('Unix sockets', () => {
     const opened = egressWith({
       allow: ['10.0.0.1'],
       deny: ['0.0.0.0/0', '*.test'],
-      unixFolders: ['/run/apps'],
+      unixSocketsFrom: ['/run/apps'],
     });
     expect(opened.hostDenial(`unix:${path}`, 443)).toBeUndefined();
     expect(opened.socketDenial(path)).toBeUndefined();

@@ -24,7 +24,7 @@ export interface EgressLists {
   readonly allow: readonly string[];
   readonly deny: readonly string[];
   /** Absolute paths of folders whose Unix sockets may be connected to. */
-  readonly unixFolders: readonly string[];
+  readonly unixSocketsFrom: readonly string[];
 }
 
 /** Thrown by `lookup`, and so by the socket that connects. */
@@ -42,15 +42,15 @@ export class Egress {
   readonly #allowedBlocks: readonly Block[];
   readonly #deniedNames: (host: string) => boolean;
   readonly #isDeniedAddress: (address: string) => boolean;
-  readonly #unixFolders: readonly string[];
+  readonly #unixSocketsFrom: readonly string[];
 
-  constructor({ allow, deny, unixFolders }: EgressLists, own: OwnListeners) {
+  constructor({ allow, deny, unixSocketsFrom }: EgressLists, own: OwnListeners) {
     this.#own = own;
     this.#allowsAll = allow.length === 0;
     this.#allowedNames = nameMatcher(allow.filter(isName));
     this.#allowedBlocks = allow.filter((entry) => !isName(entry)).map(parseBlock);
     this.#deniedNames = nameMatcher(deny.filter(isName));
-    this.#unixFolders = unixFolders;
+    this.#unixSocketsFrom = unixSocketsFrom;
     this.#isDeniedAddress = blockList(deny.filter((entry) => !isName(entry)));
   }
 
@@ -83,7 +83,7 @@ export class Egress {
    */
   hostDenial(host: string, port: number): string | undefined {
     const path = socketPathOf(host);
-    if (path !== undefined) return socketDenial(path, this.#unixFolders);
+    if (path !== undefined) return socketDenial(path, this.#unixSocketsFrom);
     const name = normaliseName(host.startsWith('[') && host.endsWith(']') ? host.slice(1, -1) : host);
     if (isIP(name) !== 0) return this.denial(name, name, port);
     if (this.#deniedNames(name)) return deniedText(name);
@@ -95,7 +95,7 @@ export class Egress {
 
   /** Why a Unix socket must not be connected to now, its links followed; undefined when it may. */
   socketDenial(path: string): string | undefined {
-    return socketDenial(path, this.#unixFolders) ?? realSocketDenial(path, this.#unixFolders);
+    return socketDenial(path, this.#unixSocketsFrom) ?? realSocketDenial(path, this.#unixSocketsFrom);
   }
 
   /**

@@ -43,7 +43,7 @@ afterEach(async () => {
 });
 
 function open(options: Partial<KeyUsageOptions> = {}): KeyUsageWriter {
-  const writer = new KeyUsageWriter({ repository, log, clock: systemClock, daysKept: 400, ...options });
+  const writer = new KeyUsageWriter({ repository, log, clock: systemClock, keyUsageDays: 400, ...options });
   writers.push(writer);
   return writer;
 }
@@ -221,7 +221,7 @@ describe('KeyUsageWriter', () => {
       dates.map((date) => ({ keyId, date, lastUsedMs: 0, allowed: 1, limited: 0, denied: 0 })),
     );
     const clock = { nowMs: () => FIRST_MS + 3_600_000, monotonicMs: () => 0 };
-    await open({ clock, daysKept: 3 }).removeOld();
+    await open({ clock, keyUsageDays: 3 }).removeOld();
     expect((await stored()).map(({ date }) => date)).toEqual(dates.slice(1));
   });
 });

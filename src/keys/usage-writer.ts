@@ -35,7 +35,7 @@ export interface KeyUsageOptions {
   readonly log: Logger;
   readonly clock: Clock;
   /** Days of counts to keep, today included; at least 1. */
-  readonly daysKept: number;
+  readonly keyUsageDays: number;
   /** For tests. */
   readonly pendingMax?: number;
 }
@@ -155,8 +155,8 @@ export class KeyUsageWriter {
   }
 
   async #removeBefore(): Promise<void> {
-    const { repository, log, clock, daysKept } = this.#options;
-    const date = utcDate(clock.nowMs() - (daysKept - 1) * DAY_MS);
+    const { repository, log, clock, keyUsageDays } = this.#options;
+    const date = utcDate(clock.nowMs() - (keyUsageDays - 1) * DAY_MS);
     try {
       while (!this.#stopped && !(await repository.removeKeyUsage(date)));
     } catch (error) {

@@ -149,7 +149,10 @@ export function testGateway(overrides: Partial<PolicyDependencies> = {}): TestGa
     ipv6PrefixBits: 64,
     authFailuresPerMinute: 0,
     maxBodyBytes: 0,
-    egress: new Egress({ allow: [], deny: [], unixFolders: [] }, new OwnListeners(createOwnPorts(), clock)),
+    egress: new Egress(
+      { allow: [], deny: [], unixSocketsFrom: [] },
+      new OwnListeners(createOwnPorts(), clock),
+    ),
     onAuth: (outcome) => outcomes.push(outcome),
     onLimit: (admitted, kind) => limited.push(`${kind} ${admitted ? 'admitted' : 'refused'}`),
     onJwksFailure: (uri, reason) => jwksFailures.push(`${uri}: ${reason}`),

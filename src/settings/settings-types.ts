@@ -81,8 +81,8 @@ export interface ProxySettings {
   readonly clientCertificates: string | undefined;
   /** Folder of the certificates that client certificates are verified with; undefined: there are none. */
   readonly clientCas: string | undefined;
-  /** Whether a revocation list whose next update is overdue still decides. */
-  readonly usesOldRevocationLists: boolean;
+  /** A revocation list whose next update is overdue: `refuse` all certificates of its issuer, or `use` it. */
+  readonly overdueCrls: 'refuse' | 'use';
   readonly ticketRotationSecs: number;
   readonly http2: boolean;
   /** WebSockets over streams of HTTP/2. */
@@ -254,7 +254,7 @@ export interface Settings {
   readonly egress: {
     readonly allow: readonly string[];
     readonly deny: readonly string[];
-    readonly unixFolders: readonly string[];
+    readonly unixSocketsFrom: readonly string[];
   };
   readonly discovery: DiscoverySettings;
   /** undefined: off. */
@@ -276,8 +276,8 @@ export interface Settings {
 }
 
 export interface EventSettings {
-  readonly eventsMax: number;
-  readonly daysMax: number;
+  readonly maxEvents: number;
+  readonly maxDays: number;
 }
 
 /** Days. */
@@ -291,7 +291,7 @@ interface NoticeSettings {
 
 export interface WebhookSettings {
   readonly timeoutMs: number;
-  readonly triesMax: number;
+  readonly maxTries: number;
   readonly retryMinMs: number;
   readonly retryMaxMs: number;
 }

@@ -105,7 +105,7 @@ function databaseSettings(v: SettingValues): Settings['database'] {
 }
 
 function historyBounds(v: SettingValues): Settings['history'] {
-  return { versionsMax: v.GATEWAY_HISTORY__MAX_VERSIONS, bytesMax: v.GATEWAY_HISTORY__MAX_BYTES };
+  return { maxVersions: v.GATEWAY_HISTORY__MAX_VERSIONS, maxBytes: v.GATEWAY_HISTORY__MAX_BYTES };
 }
 
 function oidcSettings(v: SettingValues): Settings['oidc'] {
@@ -172,7 +172,7 @@ function nest(v: SettingValues): Settings {
     egress: {
       allow: v.GATEWAY_EGRESS__ALLOW,
       deny: v.GATEWAY_EGRESS__DENY,
-      unixFolders: v.GATEWAY_PROXY__UNIX_SOCKETS_FROM,
+      unixSocketsFrom: v.GATEWAY_PROXY__UNIX_SOCKETS_FROM,
     },
     discovery: discoverySettings(v),
     acme: acmeSettings(v),
@@ -230,7 +230,7 @@ function acmeSettings(v: SettingValues): Settings['acme'] {
 
 function eventSettings(v: SettingValues): Pick<Settings, 'events' | 'notices' | 'webhooks'> {
   return {
-    events: { eventsMax: v.GATEWAY_EVENTS__MAX_EVENTS, daysMax: v.GATEWAY_EVENTS__MAX_DAYS },
+    events: { maxEvents: v.GATEWAY_EVENTS__MAX_EVENTS, maxDays: v.GATEWAY_EVENTS__MAX_DAYS },
     notices: {
       sunsetDays: daysOf(v.GATEWAY_EVENTS__SUNSET_DAYS),
       keyExpiryDays: daysOf(v.GATEWAY_EVENTS__KEY_EXPIRY_DAYS),
@@ -239,7 +239,7 @@ function eventSettings(v: SettingValues): Pick<Settings, 'events' | 'notices' | 
     },
     webhooks: {
       timeoutMs: v.GATEWAY_WEBHOOKS__TIMEOUT_MS,
-      triesMax: v.GATEWAY_WEBHOOKS__MAX_TRIES,
+      maxTries: v.GATEWAY_WEBHOOKS__MAX_TRIES,
       retryMinMs: v.GATEWAY_WEBHOOKS__RETRY_MIN_MS,
       retryMaxMs: v.GATEWAY_WEBHOOKS__RETRY_MAX_MS,
     },
@@ -273,7 +273,7 @@ function proxySettings(v: SettingValues): ProxySettings {
     hstsSecs: v.GATEWAY_PROXY__HSTS_SECS,
     clientCertificates: v.GATEWAY_PROXY__CLIENT_CERTIFICATES,
     clientCas: v.GATEWAY_PROXY__CLIENT_CAS,
-    usesOldRevocationLists: v.GATEWAY_PROXY__OVERDUE_CRLS === 'use',
+    overdueCrls: v.GATEWAY_PROXY__OVERDUE_CRLS,
     ticketRotationSecs: v.GATEWAY_PROXY__TLS__TICKET_ROTATION_SECS,
     http2: v.GATEWAY_PROXY__HTTP2,
     http2Websockets: v.GATEWAY_PROXY__HTTP2_WEBSOCKETS,

@@ -51,7 +51,7 @@ export interface EventStore {
 }
 
 export interface EventBounds {
-  readonly eventsMax: number;
+  readonly maxEvents: number;
   /** RFC 3339, UTC: events recorded before go. */
   readonly before: string;
   /** RFC 3339, UTC. */

@@ -9,22 +9,22 @@ export interface TrustDirectory {
   find(name: string): TrustBundle | undefined;
   /** Changes with every change of a bundle, so that what was decided by it can be dropped. */
   readonly generation: number;
-  /** Whether a revocation list whose next update is overdue still decides. */
-  readonly usesOldLists: boolean;
+  /** A revocation list whose next update is overdue: `refuse` all certificates of its issuer, or `use` it. */
+  readonly overdueCrls: 'refuse' | 'use';
   /** A policy is compiled that verifies client certificates. */
   noteUse(): void;
 }
 
 export class TrustStore implements TrustDirectory {
-  readonly usesOldLists: boolean;
+  readonly overdueCrls: 'refuse' | 'use';
   #isUsed = false;
   #generation = 0;
   #files: ReadonlyMap<string, TrustFiles>;
   readonly #bundles = new Map<string, TrustBundle | undefined>();
 
-  constructor(files: ReadonlyMap<string, TrustFiles> = new Map(), usesOldLists = false) {
+  constructor(files: ReadonlyMap<string, TrustFiles> = new Map(), overdueCrls: 'refuse' | 'use' = 'refuse') {
     this.#files = files;
-    this.usesOldLists = usesOldLists;
+    this.overdueCrls = overdueCrls;
   }
 
   /** Whether any policy verifies client certificates, or did. */

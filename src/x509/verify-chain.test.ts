@@ -16,7 +16,7 @@ import { verifyChain, type ChainRules } from './verify-chain.ts';
 const maker = new CertificateMaker();
 afterAll(() => maker.remove());
 
-const RULES: ChainRules = { nowMs: Date.now() + 60_000, usesOldLists: false, needsLists: false };
+const RULES: ChainRules = { nowMs: Date.now() + 60_000, overdueCrls: 'refuse', needsLists: false };
 const DAY_MS = 86_400_000;
 
 const root = maker.authority('root');
@@ -188,8 +188,8 @@ describe('revocation lists', () => {
     ['a list of each CA', deep, [middle], ofRoot + ofMiddle, {}, 'CN=deep < CN=middle < CN=root'],
     ['no list of one of the CAs', deep, [middle], ofRoot, {}, 'no_revocation_list CN=deep'],
     ['an overdue list', web, [], overdue, {}, 'revocation_list_expired CN=web'],
-    ['an overdue list that is used', web, [], overdue, { usesOldLists: true }, 'CN=web < CN=root'],
-    ['an overdue list that has it', lost, [], overdue, { usesOldLists: true }, 'revoked CN=lost-laptop'],
+    ['an overdue list that is used', web, [], overdue, { overdueCrls: 'use' }, 'CN=web < CN=root'],
+    ['an overdue list that has it', lost, [], overdue, { overdueCrls: 'use' }, 'revoked CN=lost-laptop'],
     ['a list of an impostor', web, [], forged, {}, 'no_revocation_list CN=web'],
     ['a list beside that of an impostor', web, [], forged + ofRoot, {}, 'CN=web < CN=root'],
     ['lists that cannot be read', web, [], 'junk', {}, 'no_revocation_list CN=web'],

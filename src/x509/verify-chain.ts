@@ -48,8 +48,8 @@ export interface VerifiedChain {
 
 export interface ChainRules {
   readonly nowMs: number;
-  /** A list whose next update is overdue still decides. */
-  readonly usesOldLists: boolean;
+  /** A list whose next update is overdue: `refuse` all certificates of its issuer, or `use` it. */
+  readonly overdueCrls: 'refuse' | 'use';
   /** Every issuer must have a list, even if there is no file of lists. */
   readonly needsLists: boolean;
 }
@@ -201,7 +201,7 @@ function checkRevocation(chain: readonly Certificate[], search: Search): Verifie
     const ofIssuer = (lists ?? []).filter((list) => list.isSignedBy(issuer));
     if (ofIssuer.some((list) => list.has(certificate))) return refuse(search, 'revoked', certificate);
     if (ofIssuer.length === 0) return refuse(search, 'no_revocation_list', certificate);
-    if (search.usesOldLists) continue;
+    if (search.overdueCrls === 'use') continue;
     const nextMs = Math.max(...ofIssuer.map(({ nextUpdateMs }) => nextUpdateMs));
     if (search.nowMs >= nextMs) return refuse(search, 'revocation_list_expired', certificate);
     untilMs = Math.min(untilMs, nextMs - 1);

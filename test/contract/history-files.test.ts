@@ -151,7 +151,7 @@ test('several gateways compact one database at once, while they write', { timeou
   try {
     const url = await server.createSchema(await server.createDatabase());
     const gateways = await Promise.all(
-      [3, 5, 4].map((versionsMax) =>
+      [3, 5, 4].map((maxVersions) =>
         openPostgres({
           url,
           secretPlaces: SECRET_PLACES,
@@ -159,7 +159,7 @@ test('several gateways compact one database at once, while they write', { timeou
           clock: systemClock,
           secretKey: KEY,
           settings: { ...POSTGRES_DEFAULTS, timeoutMs: 20_000 },
-          history: { ...HISTORY_DEFAULTS, versionsMax },
+          history: { ...HISTORY_DEFAULTS, maxVersions },
         }),
       ),
     );

@@ -174,7 +174,7 @@ export function eventsContract(current: () => Repository): void {
     await add(webhook);
     await events.append([noticed('1'), noticed('2', { type: 'database.away' }), noticed('3'), noticed('4')]);
     const bounds = { now: at(9), before: at(0) };
-    while (!(await events.trim({ ...bounds, eventsMax: 2 }))) continue;
+    while (!(await events.trim({ ...bounds, maxEvents: 2 }))) continue;
     // Each type has its room.
     expect(await names()).toEqual(['2', '4']);
     const { items } = await current().read((reader) => reader.listDeadLetters(webhook.id, FIRST));
@@ -183,7 +183,7 @@ export function eventsContract(current: () => Repository): void {
     expect((await events.madeRoomUpTo({})) > (kept.events[0]?.id ?? '~')).toBe(true);
     expect(await events.madeRoomUpTo({ types: ['database.*'] })).toBe('');
     // By age: all but the newest.
-    await events.trim({ now: at(9), before: '2999-01-01T00:00:00.000Z', eventsMax: 100 });
+    await events.trim({ now: at(9), before: '2999-01-01T00:00:00.000Z', maxEvents: 100 });
     expect(await names()).toEqual(['4']);
   });
 }

@@ -181,11 +181,11 @@ export function historyBoundsContract(open: Open): void {
         await repository.close();
       }
     };
-  const bytesMax = 1_000_000;
+  const maxBytes = 1_000_000;
 
   test(
     'beyond the number of versions the oldest go, and the others stay',
-    withBounds({ versionsMax: 3, bytesMax }, async (repository) => {
+    withBounds({ maxVersions: 3, maxBytes }, async (repository) => {
       const { app } = await seed(repository);
       const states = [await read(repository, presentState)];
       for (let index = 2; index <= 6; index++) {
@@ -212,7 +212,7 @@ export function historyBoundsContract(open: Open): void {
 
   test(
     'beyond the bytes the oldest go, in pieces, while writes go on; a half removed version is not read',
-    withBounds({ versionsMax: 100, bytesMax: 1_200_000 }, async (repository) => {
+    withBounds({ maxVersions: 100, maxBytes: 1_200_000 }, async (repository) => {
       const { version, revision } = await seed(repository);
       const ids = { versionIds: [version.id] };
       for (let round = 0; round < 2; round++) {
@@ -244,7 +244,7 @@ export function historyBoundsContract(open: Open): void {
 
   test(
     'a write larger than the bound works; it is listed without its records, and history begins behind it',
-    withBounds({ versionsMax: 100, bytesMax: 20_000 }, async (repository) => {
+    withBounds({ maxVersions: 100, maxBytes: 20_000 }, async (repository) => {
       const { app, version, revision, key } = await seed(repository);
       const endpoints = Array.from({ length: 200 }, () => makeEndpoint(revision));
       await change(
@@ -279,7 +279,7 @@ export function historyBoundsContract(open: Open): void {
 
   test(
     'without versions nothing is kept',
-    withBounds({ versionsMax: 0, bytesMax }, async (repository) => {
+    withBounds({ maxVersions: 0, maxBytes }, async (repository) => {
       await seed(repository);
       expect(await read(repository, (reader) => reader.listHistory(FIRST))).toMatchObject({ total: 0 });
       expect(await read(repository, (reader) => reader.historyFrom())).toBe(1);

@@ -222,12 +222,12 @@ export async function startProxy(change: ConfigChange, setup: TestProxyOptions =
   const clock = systemClock;
   const deadlines = new Deadlines(clock);
   const ownListeners = new OwnListeners(createOwnPorts(), clock);
-  const egress = new Egress(setup.egress ?? { allow: [], deny: [], unixFolders: [] }, ownListeners);
+  const egress = new Egress(setup.egress ?? { allow: [], deny: [], unixSocketsFrom: [] }, ownListeners);
   const options = { ...DEFAULT_OPTIONS, ...setup.options };
   const pool = new UpstreamPool(deadlines, {
     egress,
-    http2StreamsMax: options.maxUpstreamHttp2Streams,
-    http2SessionsMax: options.maxUpstreamHttp2Connections,
+    maxUpstreamHttp2Streams: options.maxUpstreamHttp2Streams,
+    maxUpstreamHttp2Connections: options.maxUpstreamHttp2Connections,
     idleMax: 1_000,
     idleTimeoutMs: setup.upstreamIdleTimeoutMs ?? 55_000,
     clientCertificates: new ClientCertificates(),
@@ -290,9 +290,9 @@ export async function startProxy(change: ConfigChange, setup: TestProxyOptions =
     egress,
     via: viaHops(setup.viaName ?? 'headgate-test'),
     permits: new UpstreamPermits({
-      permitsMax: options.maxUpstreamConnections,
+      maxUpstreamConnections: options.maxUpstreamConnections,
       streamsMax: (backend) => pool.http2.capacityOf(backend),
-      waitingMax: options.maxUpstreamQueue,
+      maxUpstreamQueue: options.maxUpstreamQueue,
     }),
     exchangeLimiter: new ExchangeLimiter(options.maxConcurrentExchanges),
     waiting: new WaitingClients(),

@@ -12,7 +12,7 @@ import { HistoryCompactor } from './history-compactor.ts';
 const silent = { debug: () => undefined, warn: () => undefined } as never;
 
 function open(): Promise<Repository> {
-  const history = { ...HISTORY_DEFAULTS, versionsMax: 3 };
+  const history = { ...HISTORY_DEFAULTS, maxVersions: 3 };
   return openSqlite({
     secretPlaces: SECRET_PLACES,
     path: ':memory:',

@@ -13,7 +13,7 @@ import { StorageRefused, type Repository } from '../../storage/repository.ts';
 import { migrateSqlite, openSqlite } from '../../storage/sqlite/sqlite.ts';
 import type { DatabaseLocation } from './database-location.ts';
 
-const NO_HISTORY: HistoryBounds = { versionsMax: 0, bytesMax: 0 };
+const NO_HISTORY: HistoryBounds = { maxVersions: 0, maxBytes: 0 };
 
 /**
  * @param mustExist throws `DatabaseEmpty` for a database on a server without tables, instead of creating them
@@ -87,7 +87,7 @@ export function makeOwnFolder({ kind, folder }: DatabaseLocation): void {
 }
 
 function postgresSettings({ database }: Settings): PostgresSettings {
-  const { poolMax: readConnectionsMax, timeoutMs, connectTimeoutMs, statementTimeoutMs } = database;
+  const { poolMax, timeoutMs, connectTimeoutMs, statementTimeoutMs } = database;
   const { idleTimeoutMs, caFile } = database;
-  return { readConnectionsMax, timeoutMs, connectTimeoutMs, statementTimeoutMs, idleTimeoutMs, caFile };
+  return { poolMax, timeoutMs, connectTimeoutMs, statementTimeoutMs, idleTimeoutMs, caFile };
 }

@@ -53,7 +53,7 @@ function start(setup: Setup) {
     clock,
     log: createLogger({ level: 'info', format: 'json', output, clock: systemClock }),
     egress: new Egress(
-      { allow: [], deny: [], unixFolders: [] },
+      { allow: [], deny: [], unixSocketsFrom: [] },
       new OwnListeners(createOwnPorts(), systemClock),
     ),
     settings: {

@@ -19,7 +19,7 @@ function lookWith(lists: Partial<EgressLists> = {}, timeoutMs = 500): DnsLook {
     servers: [dns.address],
     timeoutMs,
     srvIntervalMs: 10_000,
-    egress: new Egress({ allow: [], deny: [], unixFolders: [], ...lists }, own),
+    egress: new Egress({ allow: [], deny: [], unixSocketsFrom: [], ...lists }, own),
     monotonicMs: () => systemClock.monotonicMs(),
   });
 }

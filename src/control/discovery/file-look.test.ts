@@ -8,7 +8,7 @@ import { FILE_BYTES_MAX } from './file-look.ts';
 import { targetsIn } from './listed-targets.ts';
 
 const egress = new Egress(
-  { allow: [], deny: ['10.9.0.0/16', 'denied.test'], unixFolders: [] },
+  { allow: [], deny: ['10.9.0.0/16', 'denied.test'], unixSocketsFrom: [] },
   new OwnListeners(createOwnPorts(), systemClock),
 );
 const look = (text: string) => targetsIn('a.yaml', Buffer.from(text), 8443, egress);

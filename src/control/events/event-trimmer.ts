@@ -50,8 +50,8 @@ export class EventTrimmer {
     const nowMs = clock.nowMs();
     try {
       const isDone = await repository.events.trim({
-        eventsMax: settings.eventsMax,
-        before: timestamp(nowMs - settings.daysMax * DAY_MS),
+        maxEvents: settings.maxEvents,
+        before: timestamp(nowMs - settings.maxDays * DAY_MS),
         now: timestamp(nowMs),
       });
       this.#isFailing = false;

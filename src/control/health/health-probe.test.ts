@@ -87,10 +87,10 @@ function start(port: number, count: number, probe: NonNullable<Revision['circuit
     idleTimeoutMs: 0,
     clientCertificates: new ClientCertificates(),
     ageMsMax: 0,
-    http2StreamsMax: 1,
-    http2SessionsMax: 1,
+    maxUpstreamHttp2Streams: 1,
+    maxUpstreamHttp2Connections: 1,
     egress: new Egress(
-      { allow: [], deny: [], unixFolders: [] },
+      { allow: [], deny: [], unixSocketsFrom: [] },
       new OwnListeners(createOwnPorts(), systemClock),
     ),
     lookup: createLookup({

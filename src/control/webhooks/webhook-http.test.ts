@@ -26,7 +26,7 @@ afterAll(() => origin.close());
 
 async function send(path: string, { deny = [] as string[], host = '127.0.0.1' } = {}) {
   const own = new OwnListeners(createOwnPorts(), systemClock);
-  const egress = new Egress({ allow: [], deny, unixFolders: [] }, own);
+  const egress = new Egress({ allow: [], deny, unixSocketsFrom: [] }, own);
   const http = new WebhookHttp(egress, systemClock, 2_000, toLoopback);
   try {
     return await http.send({ url: `http://${host}:${origin.port}${path}`, headers: {}, body: '{}' }, NEVER);
@@ -81,7 +81,7 @@ describe('a receiver that', () => {
 
   async function outcome(answer: (socket: net.Socket) => void) {
     const own = new OwnListeners(createOwnPorts(), systemClock);
-    const egress = new Egress({ allow: [], deny: [], unixFolders: [] }, own);
+    const egress = new Egress({ allow: [], deny: [], unixSocketsFrom: [] }, own);
     const http = new WebhookHttp(egress, systemClock, TIMEOUT_MS);
     const url = `http://127.0.0.1:${await serve(answer)}/`;
     try {
@@ -161,7 +161,7 @@ describe('the rules of egress', () => {
 
   it('hold for each address that a name leads to, as it changes', async () => {
     const own = new OwnListeners(createOwnPorts(), systemClock);
-    const egress = new Egress({ allow: [], deny: [], unixFolders: [] }, own);
+    const egress = new Egress({ allow: [], deny: [], unixSocketsFrom: [] }, own);
     // One that is allowed when it is checked, and another one for the connection.
     const answers = [
       ['127.0.0.1'],

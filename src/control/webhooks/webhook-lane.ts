@@ -22,7 +22,7 @@ const DOUBLINGS_MAX = 30;
 
 interface LaneSettings {
   /** Tries of an event while the receiver does not answer as it should. */
-  readonly triesMax: number;
+  readonly maxTries: number;
   readonly retryMinMs: number;
   readonly retryMaxMs: number;
 }
@@ -104,8 +104,8 @@ export class WebhookLane {
     const tries = this.#progress.tries + 1;
     const failures = this.#progress.failures + 1;
     const isRefused = outcome.result === 'refused';
-    const { triesMax } = this.#deps.settings;
-    const isGivenUp = tries >= (isRefused ? Math.min(REFUSED_TRIES_MAX, triesMax) : triesMax);
+    const { maxTries } = this.#deps.settings;
+    const isGivenUp = tries >= (isRefused ? Math.min(REFUSED_TRIES_MAX, maxTries) : maxTries);
     const { cursor } = this.#progress;
     this.#progress = isGivenUp ? { cursor: event.id, failures, tries: 0 } : { cursor, failures, tries };
     if (isGivenUp) this.#deps.onSent('given_up');

@@ -22,10 +22,10 @@ async function start(webhook: StoredWebhook) {
   const sender = new WebhookSender({
     repository,
     egress: new Egress(
-      { allow: [], deny: [], unixFolders: [] },
+      { allow: [], deny: [], unixSocketsFrom: [] },
       new OwnListeners(createOwnPorts(), systemClock),
     ),
-    settings: { timeoutMs: 2_000, triesMax: 1, retryMinMs: 10, retryMaxMs: 10 },
+    settings: { timeoutMs: 2_000, maxTries: 1, retryMinMs: 10, retryMaxMs: 10 },
     holder: 'a',
     nodeName: 'a',
     clock: { ...systemClock, monotonicMs: () => systemClock.monotonicMs() + time.laterMs },

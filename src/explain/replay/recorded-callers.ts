@@ -38,7 +38,7 @@ export class RecordedCallers implements KeyDirectory, JwtVerifiers {
       return undefined;
     },
     generation: 0,
-    usesOldLists: false,
+    overdueCrls: 'refuse',
     noteUse: () => undefined,
   };
   #findKey: FindKeyById = () => undefined;

@@ -41,7 +41,7 @@ describe('the kept versions', () => {
       path: ':memory:',
       autoMigrate: true,
       clock: systemClock,
-      history: { versionsMax: 2, bytesMax: 1_000_000 },
+      history: { maxVersions: 2, maxBytes: 1_000_000 },
     });
     await using api = await startManagement({ repository });
     await createBilling(api);

@@ -90,14 +90,14 @@ export interface AppState {
 /** How much history is kept. A write that exceeds the bounds drops the oldest versions a little later. */
 export interface HistoryBounds {
   /** 0: keep no history. */
-  readonly versionsMax: number;
+  readonly maxVersions: number;
   /** UTF-8 bytes of the records. */
-  readonly bytesMax: number;
+  readonly maxBytes: number;
 }
 
 export const HISTORY_DEFAULTS: HistoryBounds = Object.freeze({
-  versionsMax: 1_000,
-  bytesMax: 256 * 1024 * 1024,
+  maxVersions: 1_000,
+  maxBytes: 256 * 1024 * 1024,
 });
 
 /** What is kept at present. */

@@ -15,9 +15,9 @@ export interface PermitLimits {
   /** Requests that a backend takes at once over HTTP/2; Infinity: without limit. */
   readonly streamsMax?: (backend: CompiledBackend) => number;
   /** Connections in use per backend; 0 is unlimited. */
-  readonly permitsMax: number;
+  readonly maxUpstreamConnections: number;
   /** Waiting requests per backend. */
-  readonly waitingMax: number;
+  readonly maxUpstreamQueue: number;
 }
 
 interface Backend {
@@ -35,7 +35,7 @@ export class UpstreamPermits {
   }
 
   isBounded({ connectionsMax, protocol }: CompiledBackend): boolean {
-    return connectionsMax !== undefined || this.#limits.permitsMax > 0 || protocol !== 'http1';
+    return connectionsMax !== undefined || this.#limits.maxUpstreamConnections > 0 || protocol !== 'http1';
   }
 
   /** Requests in all queues. */
@@ -45,7 +45,7 @@ export class UpstreamPermits {
 
   /** How many idle connections may stay in addition to those in use. */
   idleMax(backend: CompiledBackend): number {
-    const { connectionsMax = this.#limits.permitsMax, poolKey } = backend;
+    const { connectionsMax = this.#limits.maxUpstreamConnections, poolKey } = backend;
     if (connectionsMax === 0) return Infinity;
     return Math.max(0, connectionsMax - (this.#backends.get(poolKey)?.inUse ?? 0));
   }
@@ -53,7 +53,7 @@ export class UpstreamPermits {
   tryAcquire(to: CompiledBackend, waiter: PermitWaiter): 'acquired' | 'waiting' | 'full' {
     const { poolKey } = to;
     const permitsMax = this.#permitsMax(to);
-    const waitingMax = to.waitingMax ?? this.#limits.waitingMax;
+    const waitingMax = to.waitingMax ?? this.#limits.maxUpstreamQueue;
     let backend = this.#backends.get(poolKey);
     if (backend === undefined) this.#backends.set(poolKey, (backend = { inUse: 0, queue: new Set() }));
     if (backend.inUse < permitsMax) {
@@ -68,7 +68,7 @@ export class UpstreamPermits {
 
   /** With HTTP/2 also no more than its sessions have room for. */
   #permitsMax(to: CompiledBackend): number {
-    const configured = to.connectionsMax ?? this.#limits.permitsMax;
+    const configured = to.connectionsMax ?? this.#limits.maxUpstreamConnections;
     if (to.protocol === 'http1') return configured;
     const streams = this.#limits.streamsMax?.(to) ?? Infinity;
     return configured === 0 ? streams : Math.min(configured, streams);

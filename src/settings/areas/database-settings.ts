@@ -79,7 +79,7 @@ export const DATABASE_SETTINGS = {
   GATEWAY_HISTORY__MAX_VERSIONS: integer(
     { min: 0, max: 100_000 },
     {
-      default: HISTORY_DEFAULTS.versionsMax,
+      default: HISTORY_DEFAULTS.maxVersions,
       description:
         'Config versions of which the history keeps who made them and what they changed. 0: keep no history, and remove what there is.',
     },
@@ -87,7 +87,7 @@ export const DATABASE_SETTINGS = {
   GATEWAY_HISTORY__MAX_BYTES: integer(
     { min: 1024 * 1024, max: 64 * 1024 * 1024 * 1024 },
     {
-      default: HISTORY_DEFAULTS.bytesMax,
+      default: HISTORY_DEFAULTS.maxBytes,
       description:
         'Bytes of changed records that the history keeps. The oldest versions are removed beyond it. A single write that changes more than this, or more than 64 MiB, is made, but it ends the history before it.',
     },

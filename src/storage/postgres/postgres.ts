@@ -32,7 +32,7 @@ const LOCK_TIMEOUT_PART = 0.8;
 
 export interface PostgresSettings {
   /** Number of read connections. There are two more: one for writes and one for loading everything. */
-  readonly readConnectionsMax: number;
+  readonly poolMax: number;
   /** A read or write that takes longer fails as unavailable; counted from the call. */
   readonly timeoutMs: number;
   /** Limit for connecting; default: `timeoutMs`. */
@@ -46,7 +46,7 @@ export interface PostgresSettings {
 }
 
 export const POSTGRES_DEFAULTS: PostgresSettings = Object.freeze({
-  readConnectionsMax: 4,
+  poolMax: 4,
   timeoutMs: 1_500,
   idleTimeoutMs: 60_000,
 });
@@ -163,13 +163,13 @@ type Part = Pick<
 >;
 
 function connections(options: OpenPostgresOptions) {
-  const { readConnectionsMax } = options.settings ?? POSTGRES_DEFAULTS;
+  const { poolMax } = options.settings ?? POSTGRES_DEFAULTS;
   const { timeoutMs, statementTimeoutMs } = waits(options);
   const usual = { statementTimeoutMs, operationTimeoutMs: timeoutMs };
   const usually = timeouts(statementTimeoutMs);
   return {
     write: kyselyOf(options, { ...usual, connectionsMax: 1, begin: beginWrite(usually) }),
-    read: kyselyOf(options, { ...usual, connectionsMax: readConnectionsMax, begin: beginRead(usually) }),
+    read: kyselyOf(options, { ...usual, connectionsMax: poolMax, begin: beginRead(usually) }),
     load: kyselyOf(options, loading(statementTimeoutMs)),
   };
 }

@@ -198,7 +198,7 @@ async function write<T>(
   check?: WriteCheck,
   known?: () => ConfigPosition,
 ): Promise<Committed<T>> {
-  const historyBytesMax = history.versionsMax === 0 ? undefined : history.bytesMax;
+  const historyBytesMax = history.maxVersions === 0 ? undefined : history.maxBytes;
   try {
     const committed = await inWrite(async (db) => {
       const { writer, flush } = createWriter({

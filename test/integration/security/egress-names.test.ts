@@ -94,7 +94,7 @@ describe('a backend given by name', () => {
     for (const [allow, deny, status] of lists) {
       const proxy = await proxyTo(
         port,
-        { ...resolving(['127.0.0.1']), egress: { allow, deny, unixFolders: [] } },
+        { ...resolving(['127.0.0.1']), egress: { allow, deny, unixSocketsFrom: [] } },
         named,
       );
       expect((await get(proxy)).status, JSON.stringify([allow, deny])).toBe(status);

@@ -17,9 +17,9 @@ const HTTP1_MAX = 10_000;
 export interface SessionsOptions extends ConnectionMeans {
   readonly idleTimeoutMs: number;
   /** Streams at once in one session, if the backend allows as many. */
-  readonly http2StreamsMax: number;
+  readonly maxUpstreamHttp2Streams: number;
   /** Sessions to one backend. */
-  readonly http2SessionsMax: number;
+  readonly maxUpstreamHttp2Connections: number;
 }
 
 export class BackendSessions {
@@ -52,9 +52,9 @@ export class BackendSessions {
   capacityOf(backend: CompiledBackend): number {
     if (!this.serves(backend)) return Infinity;
     const { poolKey } = backend;
-    const { http2SessionsMax, http2StreamsMax } = this.#options;
+    const { maxUpstreamHttp2Connections, maxUpstreamHttp2Streams } = this.#options;
     const perSession = this.#byKey.get(poolKey)?.find(({ isOpen }) => isOpen)?.capacity;
-    return http2SessionsMax * (perSession ?? http2StreamsMax);
+    return maxUpstreamHttp2Connections * (perSession ?? maxUpstreamHttp2Streams);
   }
 
   /** @param isRepeatable the request may be sent again if its session turns out to be dead */
@@ -90,7 +90,7 @@ export class BackendSessions {
       sessions.find((session) => session.isOpen && session.hasRoom) ??
       sessions.find((session) => session.hasRoom);
     if (chosen !== undefined) return chosen;
-    if (sessions.length < this.#options.http2SessionsMax) {
+    if (sessions.length < this.#options.maxUpstreamHttp2Connections) {
       const session = this.#open(backend);
       this.#byKey.set(poolKey, [...sessions, session]);
       return session;
@@ -100,7 +100,7 @@ export class BackendSessions {
   }
 
   #open(backend: CompiledBackend, isSingle = false): BackendSession {
-    const { http2StreamsMax: streamsMax, idleTimeoutMs } = this.#options;
+    const { maxUpstreamHttp2Streams: streamsMax, idleTimeoutMs } = this.#options;
     const session = new BackendSession(backend, ++this.#opened, {
       means: this.#options,
       deadlines: this.#deadlines,

@@ -17,8 +17,8 @@ const WEBHOOKS = 100;
 const EVENTS = 20_000;
 const TRIMMED = 100;
 
-async function trim(db: Kysely<Tables>, eventsMax: number): Promise<void> {
-  const bounds = { eventsMax, before: at(0), now: at(0) };
+async function trim(db: Kysely<Tables>, maxEvents: number): Promise<void> {
+  const bounds = { maxEvents, before: at(0), now: at(0) };
   for (;;) {
     const next = await nextTrimming(db, bounds);
     if (next === undefined) return;
@@ -38,9 +38,9 @@ test('what a removal costs does not grow with the events that stay, for webhooks
   );
   await db.transaction().execute((writer) => insertEvents(writer, 'sqlite', events, Date.now()));
 
-  const msOfTrim = async (eventsMax: number): Promise<number> => {
+  const msOfTrim = async (maxEvents: number): Promise<number> => {
     const startMs = performance.now();
-    await trim(db, eventsMax);
+    await trim(db, maxEvents);
     return performance.now() - startMs;
   };
   const withMany: number[] = [];

@@ -35,12 +35,12 @@ export interface Trimming {
  */
 export async function nextTrimming(
   db: Kysely<Tables>,
-  { eventsMax, before }: Omit<EventBounds, 'now'>,
+  { maxEvents, before }: Omit<EventBounds, 'now'>,
 ): Promise<Trimming | undefined> {
   const oldest = prefixOf(Date.parse(before));
   const { rows } = await sql<{ beyond: string | null; by_age: string | null }>`
     select
-      (select id from event where id > ${''} order by id desc limit 1 offset ${eventsMax}) as beyond,
+      (select id from event where id > ${''} order by id desc limit 1 offset ${maxEvents}) as beyond,
       (select id from event where id < ${oldest} and id < (select max(id) from event) order by id desc limit 1)
         as by_age`.execute(db);
   const { beyond, by_age: byAge } = rows[0] ?? { beyond: null, by_age: null };
@@ -52,15 +52,15 @@ export async function nextTrimming(
     const upTo = piece.rows[0]?.id ?? byAge;
     return { upTo, isLast: upTo === byAge && beyond === null };
   }
-  return beyond === null ? undefined : ofCommonestType(db, eventsMax);
+  return beyond === null ? undefined : ofCommonestType(db, maxEvents);
 }
 
 /** The oldest of the type that has most beyond its room. */
-async function ofCommonestType(db: Kysely<Tables>, eventsMax: number): Promise<Trimming | undefined> {
+async function ofCommonestType(db: Kysely<Tables>, maxEvents: number): Promise<Trimming | undefined> {
   const { rows } = await sql<{ type: EventRow['type']; n: number | string }>`
     select type, count(*) as n from event where type > ${''} group by type order by n desc`.execute(db);
   const counts = rows.map(({ n }) => Number(n));
-  const room = roomOfEach(counts, eventsMax);
+  const room = roomOfEach(counts, maxEvents);
   const [type, excess] = [rows[0]?.type, (counts[0] ?? 0) - room];
   if (type === undefined || excess <= 0) return undefined;
   const last = await sql<{ id: string }>`

@@ -35,16 +35,16 @@ export async function compactPiece(db: Kysely<Tables>, bounds: HistoryBounds): P
 }
 
 /** The newest config version that is not to be kept; 0: all are. */
-async function lastExcess(db: Kysely<Tables>, { versionsMax, bytesMax }: HistoryBounds): Promise<number> {
+async function lastExcess(db: Kysely<Tables>, { maxVersions, maxBytes }: HistoryBounds): Promise<number> {
   const { rows } = await sql<{ last: number | null }>`
     select max(config_version) as last from (
       select config_version,
         row_number() over (order by config_version desc) as versions,
         sum(bytes) over (order by config_version desc) as total_bytes
       from config_history) as counted
-    where versions > ${versionsMax} or total_bytes > ${bytesMax}`.execute(db);
+    where versions > ${maxVersions} or total_bytes > ${maxBytes}`.execute(db);
   const { head, from } = await keptRun(db);
-  const beforeRun = versionsMax === 0 ? head : from - 1;
+  const beforeRun = maxVersions === 0 ? head : from - 1;
   return Math.max(rows[0]?.last ?? 0, beforeRun);
 }
 

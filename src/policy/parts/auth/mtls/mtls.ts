@@ -132,7 +132,7 @@ function judge({ certificates }: ClientTls, context: MtlsContext, nowMs: number)
   const further = sent.map(readCertificate).filter((each) => each !== undefined);
   const found = verifyChain(leaf, further, bundle, {
     nowMs,
-    usesOldLists: trust.usesOldLists,
+    overdueCrls: trust.overdueCrls,
     needsLists: settings.revocation_lists === 'required',
   });
   if ('problem' in found) return refused(found.problem, found.at);
