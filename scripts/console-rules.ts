@@ -1,6 +1,6 @@
 /**
- * The rules that keep the console's shape: which folder may import which, no import cycle, how long files and functions
- * may get, and that each file says what it is for. Pure; layering.ts runs them over console/src/.
+ * The rules that keep the console's shape: which folder may import which, how long files and functions may get, and
+ * that each file says what it is for. Pure; layering.ts runs them over console/src/.
  */
 import { posix } from 'node:path';
 import { parseAst } from 'rolldown/parseAst';

@@ -112,7 +112,7 @@ export function checkSource(path: string, source: string): Violation[] {
 /** The project's own files that a file imports, statically, dynamically or as types. */
 export function importsOf(path: string, source: string): string[] {
   const found: string[] = [];
-  walk(parseAst(source, { lang: 'ts', astType: 'ts' }), (node) => {
+  walk(parseAst(source, { lang: path.endsWith('.tsx') ? 'tsx' : 'ts', astType: 'ts' }), (node) => {
     const specifier = specifierOf(node);
     if (specifier?.startsWith('.') === true) found.push(posix.join(posix.dirname(path), specifier));
   });

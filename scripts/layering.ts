@@ -1,6 +1,7 @@
 /**
  * Runs the rules of layering-rules.ts over all TypeScript files of the gateway, those of tree-rules.ts and
- * part-names-rules.ts over src/, those of console-rules.ts over the console, and those of comment-rules.ts over all of
+ * part-names-rules.ts over src/, those of console-rules.ts and the one about import cycles over the console, and those
+ * of comment-rules.ts over all of
  * these. Exits with 1 when a rule is broken.
  */
 import { existsSync, globSync, readFileSync } from 'node:fs';
@@ -9,7 +10,7 @@ import { checkComments } from './comment-rules.ts';
 import { checkConsoleSource } from './console-rules.ts';
 import { checkSource, isTestFile } from './layering-rules.ts';
 import { checkPartNames, unusedExceptions } from './part-names-rules.ts';
-import { checkTree } from './tree-rules.ts';
+import { checkCycles, checkTree } from './tree-rules.ts';
 import { PART_NAMES, STAGE_NAMES } from '../src/policy/registry.ts';
 
 const root = join(import.meta.dirname, '..');
@@ -26,6 +27,7 @@ const violations = [
   ...program.flatMap(([path, source]) => checkPartNames(path, source, partNames)),
   ...unusedExceptions(new Map(program), partNames),
   ...consoleSources.flatMap(([path, source]) => checkConsoleSource(path, source)),
+  ...checkCycles(new Map(consoleSources.filter(([path]) => !isTestFile(path)))),
   ...[...sources, ...consoleSources].flatMap(([path, source]) => checkComments(path, source, exists)),
 ];
 for (const { path, line, message } of violations) process.stdout.write(`${path}:${line} ${message}\n`);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { checkTree, FOLDER_FILES_MAX } from './tree-rules.ts';
+import { checkCycles, checkTree, FOLDER_FILES_MAX } from './tree-rules.ts';
 
 const messagesOf = (sources: Readonly<Record<string, string>>): string[] =>
   checkTree(new Map(Object.entries(sources))).map(({ path, message }) => `${path}: ${message}`);
@@ -21,6 +21,14 @@ describe('import cycles', () => {
     ["import { type B } from './b.ts';", "let a: import('./a.ts').A;"],
   ])('of types are refused too: %s %s', (one, other) => {
     expect(messagesOf({ 'src/a.ts': one, 'src/b.ts': other })).toHaveLength(1);
+  });
+
+  it('are found in files with elements', () => {
+    const sources = {
+      'console/src/ui/a.tsx': "import B from './b.tsx';\nexport const a = <B<string> />;",
+      'console/src/ui/b.tsx': "import type { A } from './a.tsx';\nimport styles from './b.module.css';",
+    };
+    expect(checkCycles(new Map(Object.entries(sources)))).toHaveLength(1);
   });
 
   it('are told once for each group of files', () => {

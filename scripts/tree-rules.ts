@@ -1,6 +1,7 @@
 /**
  * The rules about the tree as a whole: no import cycle, types included; no two source files with one name; and few
- * files in one folder. Pure: takes the sources as text; layering.ts runs it over src/.
+ * files in one folder. Pure: takes the sources as text; layering.ts runs it over src/, and the rule about cycles over
+ * the console too.
  */
 import { posix } from 'node:path';
 import { importsOf, type Violation } from './layering-rules.ts';
@@ -29,11 +30,14 @@ const SHARED_NAMES: ReadonlyMap<string, string> = new Map([
 
 /** @param sources by path, without tests */
 export function checkTree(sources: ReadonlyMap<string, string>): Violation[] {
-  return [...cycles(sources), ...sharedNames([...sources.keys()]), ...fullFolders([...sources.keys()])];
+  return [...checkCycles(sources), ...sharedNames([...sources.keys()]), ...fullFolders([...sources.keys()])];
 }
 
-/** One violation for each group of files that import each other, with the shortest way around from its first file. */
-function cycles(sources: ReadonlyMap<string, string>): Violation[] {
+/**
+ * One violation for each group of files that import each other, with the shortest way around from its first file.
+ * @param sources by path, without tests
+ */
+export function checkCycles(sources: ReadonlyMap<string, string>): Violation[] {
   const graph = new Map(
     [...sources].map(([path, source]) => [
       path,

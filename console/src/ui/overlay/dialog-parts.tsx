@@ -5,7 +5,7 @@ import { connectionState, subscribeToConnection } from '../../api/session-state.
 import { words } from '../../text/words.ts';
 import { Button } from '../controls/button.tsx';
 import styles from './dialog.module.css';
-import type { DialogProps } from './dialog.tsx';
+import type { DialogProps } from './dialog-props.ts';
 
 export default function DialogParts({
   isOpen,

@@ -3,25 +3,8 @@
  * loaded after the page, or when the first one opens.
  */
 import { Suspense, useState, type ReactNode } from 'react';
+import type { DialogProps } from './dialog-props.ts';
 import { later } from './later.ts';
-
-export interface DialogProps {
-  readonly isOpen: boolean;
-  readonly onClose: () => void;
-  readonly title: string;
-  readonly summary?: ReactNode;
-  readonly isWide?: boolean;
-  /** Content comes in parts: the buttons stay where they are while it does. */
-  readonly isSteady?: boolean;
-  /** What was typed would be lost: a press beside the dialog does not close it. */
-  readonly keepsOpen?: boolean;
-  /**
-   * False: the sign-in, before which all others make room; Escape must not close it either, which `onClose` sees to.
-   */
-  readonly hasClose?: boolean;
-  readonly children: ReactNode;
-  readonly actions?: ReactNode;
-}
 
 const DialogParts = later(() => import('./dialog-parts.tsx'));
 

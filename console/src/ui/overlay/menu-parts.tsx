@@ -2,9 +2,9 @@
 import { Menu as Base } from '@base-ui/react/menu';
 import type { ReactNode } from 'react';
 import { Button } from '../controls/button.tsx';
+import type { MenuProps } from './menu-props.ts';
 import { MenuSign } from './menu-sign.tsx';
 import styles from './menu.module.css';
-import type { MenuProps } from './menu.tsx';
 
 export default function MenuParts({
   label,

@@ -1,24 +1,9 @@
 /** A button that opens a list of actions. The list is loaded after the page, or when the first menu opens. */
 import { Suspense, useState, type ReactNode } from 'react';
-import { Button, type ButtonLook } from '../controls/button.tsx';
+import { Button } from '../controls/button.tsx';
 import { later } from './later.ts';
+import type { MenuProps } from './menu-props.ts';
 import { MenuSign } from './menu-sign.tsx';
-
-interface MenuAction {
-  readonly label: string;
-  readonly onSelect: () => void;
-  readonly isDangerous?: boolean;
-  readonly isChosen?: boolean;
-}
-
-export interface MenuProps {
-  readonly label: ReactNode;
-  /** For screen readers, where the label is a sign. */
-  readonly name?: string;
-  readonly look?: ButtonLook;
-  readonly isSmall?: boolean;
-  readonly actions: readonly MenuAction[];
-}
 
 const MenuParts = later(() => import('./menu-parts.tsx'));
 
