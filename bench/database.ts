@@ -23,11 +23,12 @@ import {
   fillerApp,
   fillerPrefix,
   fillerResource,
-  versionsFor,
 } from './service.ts';
 
 export interface Filler {
   readonly endpoints: number;
+  /** Default: ENDPOINTS_PER_VERSION. */
+  readonly endpointsPerVersion?: number;
   /** API keys of the first app. */
   readonly keys?: number;
   /** Policy of every app. */
@@ -45,21 +46,22 @@ export interface FillerRecords {
   readonly endpoints: readonly Endpoint[];
 }
 
-export function fillerRecords({ endpoints, policy }: Filler, originPort: number): FillerRecords {
+export function fillerRecords(filler: Filler, originPort: number): FillerRecords {
+  const { endpoints, endpointsPerVersion: perVersion = ENDPOINTS_PER_VERSION, policy } = filler;
   const records = {
     apps: [] as App[],
     versions: [] as Version[],
     revisions: [] as Revision[],
     endpoints: [] as Endpoint[],
   };
-  for (let number = 0; number < versionsFor(endpoints); number++) {
+  for (let number = 0; number < Math.ceil(endpoints / perVersion); number++) {
     const appNumber = fillerApp(number);
     const app = (records.apps[appNumber] ??= appRecord(appNumber, policy));
     const version = versionRecord(app, number);
     const revision = revisionRecord(version, originPort);
     records.versions.push(version);
     records.revisions.push(revision);
-    const count = Math.min(ENDPOINTS_PER_VERSION, endpoints - number * ENDPOINTS_PER_VERSION);
+    const count = Math.min(perVersion, endpoints - number * perVersion);
     for (let index = 0; index < count; index++) records.endpoints.push(endpointRecord(revision, index));
   }
   return records;

@@ -34,11 +34,6 @@ export function fillerResource(endpoint: number): string {
   return `resource${endpoint}`;
 }
 
-/** Number of versions that hold so many endpoints. */
-export function versionsFor(endpoints: number): number {
-  return Math.ceil(endpoints / ENDPOINTS_PER_VERSION);
-}
-
 /** Prefix and resource of every route, the measured one first. */
 export function* routeKeys(fillerEndpoints: number): IterableIterator<string> {
   yield `${PREFIX}/orders`;

@@ -2,7 +2,6 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Locator, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { awakeMs } from '../support/measure/steady.ts';
 import { axe, screenshot, startConsole, type TestConsole } from '../support/clients/console.ts';
 
 /** For a machine that does much else. */
@@ -434,86 +433,4 @@ it('imports an OpenAPI description: dropped, planned, applied', async () => {
   const endpoints = await console.gateway.api('GET', '/apps/shop/versions/v2/revisions/r1/endpoints');
   expect(endpoints.body.page.total).toBe(2);
   expectNoProblems();
-});
-
-describe('the tree', () => {
-  /** 100,000 take the gateway too long for the suite; what the browser does is the same from some hundred on. */
-  const ENDPOINTS = 20_000;
-
-  beforeAll(async () => {
-    const endpoints = Object.fromEntries(
-      Array.from({ length: ENDPOINTS }, (_, index) => [`GET /orders/${index}`, {}]),
-    );
-    const revisions = { r1: { backend_host: 'orders.internal', is_current: true, endpoints } };
-    const apps = { big: { name: 'Zebra', gateway_path: '/big', versions: { v1: { revisions } } } };
-    await console.gateway.must('POST', '/config/apply', { config: { owner: 'test', apps } });
-  }, LONG_MS);
-
-  it(`moves by keys through ${ENDPOINTS.toLocaleString('en')} endpoints, read as they are looked at`, async () => {
-    const { page, expectNoProblems } = await console.open('/apps', 'viewer');
-    const tree = page.getByRole('tree');
-    await tree.getByRole('treeitem', { name: 'Zebra' }).waitFor();
-    await tree.focus();
-    const active = (): Promise<string | null> =>
-      page.locator('[role=treeitem][aria-selected=true]').innerText();
-    await page.keyboard.press('z');
-    await expect.poll(active).toContain('Zebra');
-    for (const name of ['v1', 'r1', '/orders/0']) {
-      await page.keyboard.press('ArrowRight');
-      await tree.getByRole('treeitem', { name }).last().waitFor();
-      await page.keyboard.press('ArrowRight');
-      await expect.poll(active).toContain(name);
-    }
-    await expect.poll(() => new URL(page.url()).searchParams.get('open')).toBe('big,big/v1,big/v1/r1');
-    expect(await axe(page)).toEqual([]);
-    await screenshot(page, 'tree');
-    const heightOf = (): Promise<number> => tree.evaluate((element) => element.scrollHeight);
-    const before = await heightOf();
-    const pages: string[] = [];
-    page.on('request', (each) => void (each.url().includes('/endpoints?') && pages.push(each.url())));
-    const startMs = awakeMs();
-    await page.keyboard.press('End');
-    const last = `GET /orders/${ENDPOINTS - 1}`;
-    await expect.poll(active, { interval: 20 }).toBe(last);
-    // The end is read at once, not over all pages before it.
-    expect(awakeMs() - startMs).toBeLessThan(2_000);
-    expect(pages.map((url) => new URL(url).searchParams.get('order'))).toEqual(['newest_first']);
-    // Nothing jumps while pages come, and only what is in sight is in the page.
-    expect(await heightOf()).toBe(before);
-    expect(await tree.getByRole('treeitem').count()).toBeLessThan(100);
-    expect(await page.getByRole('treeitem', { name: last }).getAttribute('aria-setsize')).toBe(
-      String(ENDPOINTS),
-    );
-    await page.keyboard.press('ArrowLeft');
-    await expect.poll(active).toContain('r1');
-    await page.keyboard.press('Home');
-    await page.keyboard.press('z');
-    await expect.poll(active).toContain('Zebra');
-    await page.keyboard.press('ArrowLeft');
-    await expect.poll(() => tree.getByRole('treeitem', { name: '/orders/0' }).count()).toBe(0);
-    await page.keyboard.press('Enter');
-    await heading(page, 'Zebra').waitFor();
-    expectNoProblems();
-  });
-
-  it('finds everything by a part of its path', async () => {
-    const { page, expectNoProblems } = await console.open('/apps', 'viewer');
-    await page.getByLabel('Search everything').fill(`orders/${ENDPOINTS - 2}`);
-    const found = page.getByRole('region', { name: 'Search results' });
-    await found.getByRole('link', { name: `GET /orders/${ENDPOINTS - 2}` }).waitFor();
-    expect(await axe(page)).toEqual([]);
-    await screenshot(page, 'search');
-    await found.getByRole('link').first().click();
-    await heading(page, `GET /orders/${ENDPOINTS - 2}`).waitFor();
-    await page.goBack();
-    await found.getByRole('link').first().waitFor();
-
-    await page.goto('/apps/big/versions/v1/revisions/r1?tab=endpoints');
-    await page.getByText('20,000 endpoints').waitFor();
-    await page.getByLabel('Search endpoints').fill('/orders/1999');
-    await page.getByText('11 endpoints').waitFor();
-    expect(await axe(page)).toEqual([]);
-    await screenshot(page, 'endpoints');
-    expectNoProblems();
-  });
 });
