@@ -22,6 +22,8 @@ it('makes an admin token, which works until it is deleted; the audit log has bot
   await form.getByLabel('Name').fill('pipeline');
   await form.getByLabel('Role').selectOption('editor');
   await form.getByLabel('Expires').selectOption('In 30 days');
+  await form.getByText('The same change as curl, command or YAML').click();
+  await form.getByText(/^headgate admin-tokens create pipeline role=editor expires_at=\d{4}-/).waitFor();
   await form.getByRole('button', { name: 'Create' }).click();
   const shown = page.getByRole('dialog', { name: 'The value of pipeline' });
   const token = await shown.getByLabel('Value').inputValue();
@@ -34,6 +36,9 @@ it('makes an admin token, which works until it is deleted; the audit log has bot
 
   await page.getByRole('button', { name: 'Delete pipeline' }).click();
   const deletion = page.getByRole('dialog', { name: 'Delete the admin token pipeline?' });
+  await deletion.getByText('The same change as curl, command or YAML').click();
+  await deletion.getByText(/^headgate admin-tokens delete [\da-f-]{36}$/).waitFor();
+  await screenshot(page, 'access-delete');
   await deletion.getByLabel('Type pipeline to confirm').fill('pipeline');
   await deletion.getByRole('button', { name: 'Delete' }).click();
   // Behind the dialog the button cannot be found either.
@@ -56,7 +61,10 @@ it('signs out another browser', async () => {
   await other.page.getByText('Admin tokens are seen and made by admins.').waitFor();
   const { page, refused, expectNoProblems } = await console.open('/access', 'admin');
   await page.getByRole('button', { name: 'Sign out test viewer' }).click();
-  await page.getByRole('dialog').getByRole('button', { name: 'Sign out' }).click();
+  const dialog = page.getByRole('dialog', { name: 'Sign out test viewer?' });
+  await dialog.getByText('The same change as curl, command or YAML').click();
+  await dialog.getByText(/^headgate sessions revoke [\da-f-]{36}$/).waitFor();
+  await dialog.getByRole('button', { name: 'Sign out' }).click();
   await page.getByRole('button', { name: 'Sign out test viewer' }).waitFor({ state: 'detached' });
   await other.page.reload();
   await other.page.getByLabel('Admin token').waitFor();

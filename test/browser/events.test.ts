@@ -1,3 +1,4 @@
+import type { Locator } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { startWebhookReceiver, type WebhookReceiver } from '../support/backends/webhook-receiver.ts';
 import { axe, screenshot, startConsole, type TestConsole } from '../support/clients/console.ts';
@@ -17,6 +18,11 @@ afterAll(async () => {
   await console.close();
   await receiver.close();
 });
+
+async function expectCommand(scope: Locator, command: RegExp): Promise<void> {
+  await scope.getByText('The same change as curl, command or YAML').click();
+  await scope.getByRole('region', { name: 'Command line' }).getByText(command).waitFor();
+}
 
 it('shows times in the zone of the reader, and UTC under the pointer', async () => {
   const { gateway } = console;
@@ -74,6 +80,10 @@ it('makes a webhook, tests it, sends again what did not arrive, and deletes it',
   await form.getByLabel('Name').fill('on call');
   await form.getByLabel('Address').fill(url());
   await form.getByLabel('Configuration').check();
+  await expectCommand(
+    form,
+    /^headgate webhooks create 'on call' url=.* 'events=\["config\.\*"\]' 'app_ids=\[\]'$/,
+  );
   await screenshot(page, 'webhook-form');
   await form.getByRole('button', { name: 'Create' }).click();
   const shown = page.getByRole('dialog', { name: 'The value of on call' });
@@ -111,6 +121,10 @@ it('makes a webhook, tests it, sends again what did not arrive, and deletes it',
   await edit.getByLabel('Address').fill(`${url()}other`);
   await edit.getByLabel('API keys').check();
   await edit.getByLabel('Only of these apps').fill('shop');
+  await expectCommand(
+    edit,
+    /^headgate webhooks edit [\da-f-]{36} url=\S+other 'events=\[.*\]' 'app_ids=\["shop"\]'$/,
+  );
   expect(await axe(page)).toEqual([]);
   await screenshot(page, 'webhook-edit');
   await edit.getByRole('button', { name: 'Save' }).click();
@@ -122,10 +136,24 @@ it('makes a webhook, tests it, sends again what did not arrive, and deletes it',
   await details.getByText(`${url()}other`).waitFor();
 
   await details.getByRole('button', { name: 'Switch off' }).click();
+  const off = page.getByRole('dialog', { name: 'Switch off on call?' });
+  await expectCommand(off, /^headgate webhooks pause [\da-f-]{36}$/);
+  expect(await axe(page)).toEqual([]);
+  await off.getByRole('button', { name: 'Switch off' }).click();
   await details.getByText('switched off', { exact: true }).waitFor();
   await details.getByRole('button', { name: 'Switch on' }).click();
+  const on = page.getByRole('dialog', { name: 'Switch on on call?' });
+  await expectCommand(on, /^headgate webhooks resume [\da-f-]{36}$/);
+  await on.getByRole('button', { name: 'Switch on' }).click();
+  await details.getByText('working', { exact: true }).waitFor();
+  await details.getByRole('button', { name: 'New secret' }).click();
+  const rotation = page.getByRole('dialog', { name: 'Give on call a new secret?' });
+  await expectCommand(rotation, /^headgate webhooks rotate [\da-f-]{36}$/);
+  await rotation.getByRole('button', { name: 'New secret' }).click();
+  await page.getByRole('button', { name: 'I have stored it' }).click();
   await details.getByRole('button', { name: 'Delete' }).click();
   const deletion = page.getByRole('dialog', { name: 'Delete the webhook on call?' });
+  await expectCommand(deletion, /^headgate webhooks delete [\da-f-]{36}$/);
   await deletion.getByLabel('Type on call to confirm').fill('on call');
   await deletion.getByRole('button', { name: 'Delete' }).click();
   await page.getByText('No webhook yet').waitFor();

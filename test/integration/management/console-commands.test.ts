@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, it } from 'vitest';
 import { headgate } from '../../../src/cli/cli.fixture.ts';
-import { startManagement, type Fixture } from '../../../src/management/management.fixture.ts';
+import { ADMIN_TOKEN, startManagement, type Fixture } from '../../../src/management/management.fixture.ts';
 import { commandOf } from '../../../console/src/features/save/same-command.ts';
 import { OPERATIONS } from '../../../console/src/features/save/operations.ts';
 
@@ -69,8 +69,15 @@ const WRITES: readonly (readonly [operation: string, options: Options])[] = [
     { body: { name: 'on-call', url: 'https://hooks.example/', events: ['key.*'], app_ids: [] } },
   ],
   [`PATCH ${webhook}`, { path: HOOK, body: { events: ['*'] } }],
+  [
+    `PATCH ${webhook}`,
+    { path: HOOK, body: { url: 'https://other.example/?a=b&c', events: ['key.*'], app_ids: ['shop'] } },
+  ],
   [`PATCH ${webhook}`, { path: HOOK, body: { is_active: false } }],
+  [`PATCH ${webhook}`, { path: HOOK, body: { is_active: true } }],
   [`POST ${webhook}/rotate`, { path: HOOK, body: { overlap_secs: 60 } }],
+  [`POST ${webhook}/rotate`, { path: HOOK, body: {} }],
+  [`DELETE ${webhook}/dead-letters`, { path: HOOK }],
   [`DELETE ${key}`, { path: { app_id: 'shop', token_id: 'globex' } }],
   [`DELETE ${endpoint}`, { path: AT }],
   [`DELETE ${revision}`, { path: AT, query: { cascade: true } }],
@@ -139,9 +146,10 @@ async function stateOf(api: Fixture): Promise<unknown> {
     ['/config', '/admin/tokens', '/webhooks'].map((path) => api.get(path)),
   );
   return JSON.parse(
-    JSON.stringify([config?.body.data, tokens?.body.data, webhooks?.body.data], (name, value: unknown) =>
-      /^(?:id|.*prefix|.*_at)$/.test(name) && name !== 'expires_at' ? undefined : value,
-    ),
+    JSON.stringify([config?.body.data, tokens?.body.data, webhooks?.body.data], (name, value: unknown) => {
+      if (name === 'app_ids') return (value as readonly string[]).length;
+      return /^(?:id|.*prefix|.*_at)$/.test(name) && name !== 'expires_at' ? undefined : value;
+    }),
   );
 }
 
@@ -163,4 +171,16 @@ it('each command does at the real command line what the call does', async () => 
     expect([command, outcome.code, outcome.err]).toEqual([command, 0, expect.any(String)]);
     expect([command, await stateOf(byCommand)]).toEqual([command, await stateOf(byCall)]);
   }
+});
+
+it('a session ends by its command', async () => {
+  await using api = await startManagement();
+  await api.post('/session', { token: ADMIN_TOKEN }, { token: null });
+  const sessions = async (): Promise<readonly { readonly id: string }[]> =>
+    (await api.get('/sessions')).body.data;
+  const [{ id } = { id: '' }] = await sessions();
+  const command = commandOf('DELETE /sessions/{session_id}', { path: { session_id: id } }) ?? '';
+  const { code } = await headgate(api, read(command).args);
+  expect([command, code]).toEqual([`headgate sessions revoke ${id}`, 0]);
+  expect(await sessions()).toEqual([]);
 });

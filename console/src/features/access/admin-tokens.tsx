@@ -13,8 +13,11 @@ import { Panel } from '../../ui/display/panel.tsx';
 import { Time, useNow } from '../../ui/display/time.tsx';
 import { ConfirmDialog } from '../../ui/overlay/confirm.tsx';
 import { showToast } from '../../ui/overlay/toasts.tsx';
+import { SameChange } from '../save/same-change-view.tsx';
 import { CreateAdminToken } from './create-admin-token.tsx';
 import styles from './access.module.css';
+
+const DELETION = 'DELETE /admin/tokens/{admin_token_id}';
 
 export function AdminTokens(): ReactNode {
   const [open, setOpen] = useSearchText('open');
@@ -59,7 +62,8 @@ function DeleteToken({
   readonly onClose: () => void;
 }): ReactNode {
   const { id, name } = token;
-  const deletion = useWrite('DELETE /admin/tokens/{admin_token_id}');
+  const path = { admin_token_id: id };
+  const deletion = useWrite(DELETION);
   return (
     <ConfirmDialog
       isOpen
@@ -67,8 +71,9 @@ function DeleteToken({
       title={accessWords.deleteTitle(name)}
       name={name}
       action={words.delete}
+      below={<SameChange operation={DELETION} options={{ path }} />}
       onConfirm={async () => {
-        await deletion.mutateAsync({ path: { admin_token_id: id } });
+        await deletion.mutateAsync({ path });
         showToast({ title: accessWords.deleted(name) });
       }}
     >

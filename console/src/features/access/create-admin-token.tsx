@@ -8,6 +8,7 @@ import { Panel } from '../../ui/display/panel.tsx';
 import { CreationForm } from '../keys/creation-form.tsx';
 import { ShownOnce } from '../keys/shown-once.tsx';
 
+const OPERATION = 'POST /admin/tokens';
 const DAY_MS = 86_400_000;
 const POINTERS = ['/name', '/role', '/expires_at'];
 const ROLES = (['viewer', 'editor', 'admin'] as const).map((value) => ({
@@ -19,16 +20,23 @@ const EXPIRIES = (['never', '1', '30', '90', '365'] as const).map((value) => ({
   label: accessWords.expiries[value],
 }));
 
+interface Expiry {
+  readonly choice: (typeof EXPIRIES)[number]['value'];
+  /** Counted from the choice on: what is sent is what was shown. */
+  readonly at: string | null;
+}
+
+function expiryOf(choice: Expiry['choice']): Expiry {
+  const at = choice === 'never' ? null : new Date(Date.now() + Number(choice) * DAY_MS).toISOString();
+  return { choice, at };
+}
+
 export function CreateAdminToken({ onEnd }: { readonly onEnd: () => void }): ReactNode {
   const [name, setName] = useState('');
   const [role, setRole] = useState<Role>('viewer');
-  const [expiry, setExpiry] = useState<(typeof EXPIRIES)[number]['value']>('never');
-  const creation = useWrite('POST /admin/tokens');
-  const create = (): void => {
-    const expiresAt =
-      expiry === 'never' ? null : new Date(Date.now() + Number(expiry) * DAY_MS).toISOString();
-    creation.mutate({ body: { name: name.trim(), role, expires_at: expiresAt } });
-  };
+  const [expiry, setExpiry] = useState<Expiry>({ choice: 'never', at: null });
+  const creation = useWrite(OPERATION);
+  const options = { body: { name: name.trim(), role, expires_at: expiry.at } };
   return (
     <Panel title={accessWords.create}>
       <CreationForm
@@ -36,7 +44,8 @@ export function CreateAdminToken({ onEnd }: { readonly onEnd: () => void }): Rea
         pointers={POINTERS}
         isBusy={creation.isPending}
         isComplete={name.trim() !== ''}
-        onCreate={create}
+        write={{ operation: OPERATION, options }}
+        onCreate={() => creation.mutate(options)}
         onCancel={onEnd}
       >
         {(message) => (
@@ -62,9 +71,9 @@ export function CreateAdminToken({ onEnd }: { readonly onEnd: () => void }): Rea
             <SelectField
               label={accessWords.expiry}
               error={message('/expires_at')}
-              value={expiry}
+              value={expiry.choice}
               choices={EXPIRIES}
-              onValue={setExpiry}
+              onValue={(choice) => setExpiry(expiryOf(choice))}
             />
           </>
         )}

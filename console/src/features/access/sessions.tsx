@@ -12,9 +12,11 @@ import { Panel } from '../../ui/display/panel.tsx';
 import { Time } from '../../ui/display/time.tsx';
 import { ConfirmDialog } from '../../ui/overlay/confirm.tsx';
 import { showToast } from '../../ui/overlay/toasts.tsx';
+import { SameChange } from '../save/same-change-view.tsx';
 import { browserOf } from './browser-name.ts';
 import styles from './access.module.css';
 
+const REVOCATION = 'DELETE /sessions/{session_id}';
 const REFRESH_MS = 15_000;
 
 export function Sessions(): ReactNode {
@@ -49,15 +51,17 @@ function EndSession({
 }): ReactNode {
   const { id, address } = session;
   const name = actorLabel(session.actor.name);
-  const revocation = useWrite('DELETE /sessions/{session_id}');
+  const path = { session_id: id };
+  const revocation = useWrite(REVOCATION);
   return (
     <ConfirmDialog
       isOpen
       onClose={onClose}
       title={accessWords.endTitle(name)}
       action={accessWords.end}
+      below={<SameChange operation={REVOCATION} options={{ path }} />}
       onConfirm={async () => {
-        await revocation.mutateAsync({ path: { session_id: id } });
+        await revocation.mutateAsync({ path });
         showToast({ title: accessWords.ended(name) });
       }}
     >

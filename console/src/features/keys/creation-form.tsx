@@ -1,8 +1,13 @@
-/** A form that makes or changes something with a secret: its fields, what was refused, and its buttons. */
+/**
+ * A form that makes or changes something with a secret: its fields, what was refused, its buttons, and the same change
+ * elsewhere.
+ */
 import type { ReactNode } from 'react';
 import { ApiError } from '../../api/api-error.ts';
 import { words } from '../../text/words.ts';
 import { Button } from '../../ui/controls/button.tsx';
+import { SameChange } from '../save/same-change-view.tsx';
+import type { Change } from '../save/save-context.ts';
 import { Refusal } from './refusal.tsx';
 import styles from './keys.module.css';
 
@@ -16,6 +21,8 @@ interface CreationFormProps {
   readonly pointers: readonly string[];
   readonly isBusy: boolean;
   readonly isComplete: boolean;
+  /** What is sent once it is complete. */
+  readonly write: Pick<Change, 'operation' | 'options'>;
   /** What the button says; default: Create. */
   readonly action?: string;
   readonly onCreate: () => void;
@@ -29,6 +36,7 @@ export function CreationForm({
   pointers,
   isBusy,
   isComplete,
+  write,
   action = words.create,
   onCreate,
   onCancel,
@@ -52,6 +60,7 @@ export function CreationForm({
         </Button>
         <Button onClick={onCancel}>{words.cancel}</Button>
       </div>
+      {isComplete && <SameChange {...write} />}
     </form>
   );
 }

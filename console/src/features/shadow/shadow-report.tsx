@@ -15,6 +15,7 @@ import { formatNumber, formatShare, Time } from '../../ui/display/time.tsx';
 import { ConfirmDialog } from '../../ui/overlay/confirm.tsx';
 import { showToast } from '../../ui/overlay/toasts.tsx';
 import { useSave } from '../save/save-context.ts';
+import { SameChange } from '../save/same-change-view.tsx';
 import { requestsSince, WINDOWS, windowStart, type Window } from './denominators.ts';
 import { enforceChange } from './enforce.ts';
 import { ReportRows } from './report-rows.tsx';
@@ -185,12 +186,15 @@ function useEnforce(app: string): Enforce {
   };
 }
 
+const RESET = 'DELETE /apps/{app_id}/shadow-report';
+
 function Reset({ app }: { readonly app: string }): ReactNode {
   const [isAsking, setAsking] = useState(false);
   const client = useQueryClient();
+  const path = { app_id: app };
   if (!useMay('editor')) return null;
   const reset = async (): Promise<void> => {
-    await call('DELETE /apps/{app_id}/shadow-report', { path: { app_id: app } });
+    await call(RESET, { path });
     await client.invalidateQueries();
     showToast({ title: shadowWords.wasReset });
   };
@@ -202,6 +206,7 @@ function Reset({ app }: { readonly app: string }): ReactNode {
         onClose={() => setAsking(false)}
         title={shadowWords.resetTitle}
         action={shadowWords.reset}
+        below={<SameChange operation={RESET} options={{ path }} />}
         onConfirm={reset}
       >
         {shadowWords.resetDetail}

@@ -5,20 +5,16 @@ import { webhooksWords } from '../../text/webhooks.ts';
 import { Panel } from '../../ui/display/panel.tsx';
 import { CreationForm } from '../keys/creation-form.tsx';
 import { ShownOnce } from '../keys/shown-once.tsx';
-import {
-  bodyOf,
-  EventGroups,
-  isComplete,
-  WEBHOOK_POINTERS,
-  WebhookFields,
-  type WebhookDraft,
-} from './webhook-fields.tsx';
+import { bodyOf, isComplete, WEBHOOK_POINTERS, type WebhookDraft } from './webhook-draft.ts';
+import { EventGroups, WebhookFields } from './webhook-fields.tsx';
+
+const OPERATION = 'POST /webhooks';
 
 /** @param onEnd gets the id of the new webhook; '' if there is none */
 export function CreateWebhook({ onEnd }: { readonly onEnd: (id: string) => void }): ReactNode {
   const [draft, setDraft] = useState<WebhookDraft>({ name: '', url: '', events: [], apps: '' });
-  const creation = useWrite('POST /webhooks');
-  const create = (): void => creation.mutate({ body: bodyOf(draft) });
+  const creation = useWrite(OPERATION);
+  const options = { body: bodyOf(draft) };
   const made = creation.data?.body.data;
   return (
     <Panel title={webhooksWords.create}>
@@ -27,7 +23,8 @@ export function CreateWebhook({ onEnd }: { readonly onEnd: (id: string) => void 
         pointers={WEBHOOK_POINTERS}
         isBusy={creation.isPending}
         isComplete={isComplete(draft)}
-        onCreate={create}
+        write={{ operation: OPERATION, options }}
+        onCreate={() => creation.mutate(options)}
         onCancel={() => onEnd('')}
         below={<EventGroups draft={draft} onDraft={setDraft} />}
       >

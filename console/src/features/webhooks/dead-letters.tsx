@@ -13,8 +13,10 @@ import { Time } from '../../ui/display/time.tsx';
 import { ConfirmDialog } from '../../ui/overlay/confirm.tsx';
 import { showToast } from '../../ui/overlay/toasts.tsx';
 import { EventSubject } from '../events/event-subject.tsx';
+import { SameChange } from '../save/same-change-view.tsx';
 import styles from './webhooks.module.css';
 
+const FORGET_ALL = 'DELETE /webhooks/{webhook_id}/dead-letters';
 const LOOK_MS = 5_000;
 
 interface LettersProps {
@@ -35,7 +37,7 @@ export function DeadLetters({ webhook, isAdmin, isLeaving }: LettersProps): Reac
   const resendOne = useWrite('POST /webhooks/{webhook_id}/dead-letters/{event_id}/resend');
   const resendAll = useWrite('POST /webhooks/{webhook_id}/resend');
   const forgetOne = useWrite('DELETE /webhooks/{webhook_id}/dead-letters/{event_id}');
-  const forgetAll = useWrite('DELETE /webhooks/{webhook_id}/dead-letters');
+  const forgetAll = useWrite(FORGET_ALL);
   if (letters.data?.items.length === 0) {
     return <QuietPanel title={webhooksWords.deadLetters}>{webhooksWords.noDeadLetters}</QuietPanel>;
   }
@@ -92,6 +94,7 @@ export function DeadLetters({ webhook, isAdmin, isLeaving }: LettersProps): Reac
         onClose={() => setForgetting(false)}
         title={webhooksWords.forgetTitle(webhook.name)}
         action={webhooksWords.forgetAll}
+        below={<SameChange operation={FORGET_ALL} options={{ path }} />}
         onConfirm={async () => {
           await forgetAll.mutateAsync({ path });
           showToast({ title: webhooksWords.forgotten });

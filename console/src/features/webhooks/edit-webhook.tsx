@@ -1,4 +1,7 @@
-/** The form that changes a webhook. What another person has changed since it was opened is not overwritten. */
+/**
+ * The form that changes a webhook: sends only what was changed. What another person has changed since it was opened is
+ * not overwritten.
+ */
 import { useState, type ReactNode } from 'react';
 import type { Answer } from '../../api/call.ts';
 import { useRead, useWrite } from '../../api/queries.ts';
@@ -9,14 +12,10 @@ import { Loaded } from '../../ui/display/notes.tsx';
 import { Panel } from '../../ui/display/panel.tsx';
 import { showToast } from '../../ui/overlay/toasts.tsx';
 import { CreationForm } from '../keys/creation-form.tsx';
-import {
-  bodyOf,
-  draftOf,
-  EventGroups,
-  isComplete,
-  WEBHOOK_POINTERS,
-  WebhookFields,
-} from './webhook-fields.tsx';
+import { draftOf, isComplete, patchOf, WEBHOOK_POINTERS } from './webhook-draft.ts';
+import { EventGroups, WebhookFields } from './webhook-fields.tsx';
+
+const OPERATION = 'PATCH /webhooks/{webhook_id}';
 
 interface EditProps {
   readonly webhook: Webhook;
@@ -40,24 +39,25 @@ interface FormProps {
 function EditForm({ answer, onEnd }: FormProps): ReactNode {
   // As it was when the form was opened: what is read later has not been seen in it.
   const [{ body, etag: ifMatch }] = useState(answer);
-  const [draft, setDraft] = useState(() => draftOf(body.data));
-  const change = useWrite('PATCH /webhooks/{webhook_id}');
+  const opened = draftOf(body.data);
+  const [draft, setDraft] = useState(opened);
+  const change = useWrite(OPERATION);
+  const patch = patchOf(draft, opened);
+  const options = { path: { webhook_id: body.data.id }, body: patch, ifMatch };
   const save = (): void =>
-    change.mutate(
-      { path: { webhook_id: body.data.id }, body: bodyOf(draft), ifMatch },
-      {
-        onSuccess: () => {
-          showToast({ title: webhooksWords.changed(draft.name.trim()) });
-          onEnd();
-        },
+    change.mutate(options, {
+      onSuccess: () => {
+        showToast({ title: webhooksWords.changed(draft.name.trim()) });
+        onEnd();
       },
-    );
+    });
   return (
     <CreationForm
       error={change.error}
       pointers={WEBHOOK_POINTERS}
       isBusy={change.isPending}
-      isComplete={isComplete(draft)}
+      isComplete={isComplete(draft) && Object.keys(patch).length > 0}
+      write={{ operation: OPERATION, options }}
       action={words.save}
       onCreate={save}
       onCancel={onEnd}

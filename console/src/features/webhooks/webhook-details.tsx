@@ -9,11 +9,9 @@ import { KeyValues, row } from '../../ui/display/key-values.tsx';
 import { ErrorNote, Note } from '../../ui/display/notes.tsx';
 import { Panel } from '../../ui/display/panel.tsx';
 import { Time } from '../../ui/display/time.tsx';
-import { ConfirmDialog } from '../../ui/overlay/confirm.tsx';
-import { showToast } from '../../ui/overlay/toasts.tsx';
-import { ShownOnce } from '../keys/shown-once.tsx';
 import { DeadLetters } from './dead-letters.tsx';
 import { EditWebhook } from './edit-webhook.tsx';
+import { DeleteDialog, RotateDialog, SwitchDialog, type DialogProps } from './webhook-dialogs.tsx';
 import { chosenEvents, LastDelivery, State } from './webhook-parts.tsx';
 import styles from './webhooks.module.css';
 
@@ -89,7 +87,7 @@ function rowsOf(webhook: Webhook, delivery: WebhookDelivery | undefined): Return
   return rows;
 }
 
-type Asked = 'delete' | 'rotate';
+type Asked = 'switch' | 'rotate' | 'delete';
 
 interface DeedsProps extends Pick<DetailsProps, 'webhook' | 'onGone'> {
   readonly onEdit: () => void;
@@ -98,27 +96,26 @@ interface DeedsProps extends Pick<DetailsProps, 'webhook' | 'onGone'> {
 }
 
 function Deeds({ webhook, onEdit, onGone, onLeaving }: DeedsProps): ReactNode {
-  const { id, name, is_active: isActive } = webhook;
-  const path = { webhook_id: id };
   const [asked, setAsked] = useState<Asked>();
   const test = useWrite('POST /webhooks/{webhook_id}/test');
-  const change = useWrite('PATCH /webhooks/{webhook_id}');
-  const rotation = useWrite('POST /webhooks/{webhook_id}/rotate');
-  const deletion = useWrite('DELETE /webhooks/{webhook_id}');
-  const turn = async (): Promise<void> => {
-    await change.mutateAsync({ path, body: { is_active: !isActive } });
-    showToast({ title: isActive ? webhooksWords.disabled(name) : webhooksWords.enabled(name) });
-  };
   const tested = test.data?.body.data;
-  const error = test.error ?? change.error;
+  const dialogOf = (which: Asked): DialogProps => ({
+    webhook,
+    isOpen: asked === which,
+    onClose: () => setAsked(undefined),
+  });
   return (
     <>
       <div className={styles['buttons']}>
-        <Button look="main" isBusy={test.isPending} onClick={() => test.mutate({ path })}>
+        <Button
+          look="main"
+          isBusy={test.isPending}
+          onClick={() => test.mutate({ path: { webhook_id: webhook.id } })}
+        >
           {webhooksWords.test}
         </Button>
-        <Button isBusy={change.isPending} onClick={() => void turn().catch(() => undefined)}>
-          {isActive ? webhooksWords.disable : webhooksWords.enable}
+        <Button onClick={() => setAsked('switch')}>
+          {webhook.is_active ? webhooksWords.disable : webhooksWords.enable}
         </Button>
         <Button onClick={onEdit}>{webhooksWords.edit}</Button>
         <Button onClick={() => setAsked('rotate')}>{webhooksWords.rotate}</Button>
@@ -135,40 +132,10 @@ function Deeds({ webhook, onEdit, onGone, onLeaving }: DeedsProps): ReactNode {
           </Note>
         )}
       </div>
-      {error !== null && <ErrorNote error={error} />}
-      <ConfirmDialog
-        isOpen={asked === 'rotate'}
-        onClose={() => setAsked(undefined)}
-        title={webhooksWords.rotateTitle(name)}
-        action={webhooksWords.rotate}
-        onConfirm={() => rotation.mutateAsync({ path, body: {} })}
-      >
-        {webhooksWords.rotateText}
-      </ConfirmDialog>
-      <ShownOnce
-        value={rotation.data?.body.data.secret}
-        name={name}
-        use={webhooksWords.secretShown}
-        onStored={() => rotation.reset()}
-      />
-      <ConfirmDialog
-        isOpen={asked === 'delete'}
-        onClose={() => setAsked(undefined)}
-        title={webhooksWords.deleteTitle(name)}
-        name={name}
-        action={webhooksWords.delete}
-        onConfirm={async () => {
-          onLeaving(true);
-          await deletion.mutateAsync({ path }).catch((cause: unknown) => {
-            onLeaving(false);
-            throw cause;
-          });
-          showToast({ title: webhooksWords.deleted(name) });
-          onGone();
-        }}
-      >
-        {webhooksWords.deleteText}
-      </ConfirmDialog>
+      {test.error !== null && <ErrorNote error={test.error} />}
+      <SwitchDialog {...dialogOf('switch')} />
+      <RotateDialog {...dialogOf('rotate')} />
+      <DeleteDialog {...dialogOf('delete')} onGone={onGone} onLeaving={onLeaving} />
     </>
   );
 }

@@ -3,42 +3,8 @@ import type { ReactNode } from 'react';
 import { EVENT_GROUPS } from '../../text/events.ts';
 import { webhooksWords } from '../../text/webhooks.ts';
 import { TextField } from '../../ui/controls/field.tsx';
+import type { WebhookDraft } from './webhook-draft.ts';
 import styles from './webhooks.module.css';
-
-export const WEBHOOK_POINTERS = ['/name', '/url', '/app_ids'];
-const EVERYTHING = '*';
-
-/** As it is typed. */
-export interface WebhookDraft {
-  readonly name: string;
-  readonly url: string;
-  /** Groups, and types that were chosen through the API. None: everything. */
-  readonly events: readonly string[];
-  /** Slugs or ids with commas or spaces between. Empty: every app. */
-  readonly apps: string;
-}
-
-interface WebhookBody {
-  readonly name: string;
-  readonly url: string;
-  readonly events: readonly string[];
-  readonly app_ids: readonly string[];
-}
-
-export function bodyOf({ name, url, events, apps }: WebhookDraft): WebhookBody {
-  return {
-    name: name.trim(),
-    url: url.trim(),
-    events: events.length === 0 ? [EVERYTHING] : events,
-    app_ids: apps.split(/[\s,]+/).filter((slug) => slug !== ''),
-  };
-}
-
-export function draftOf({ name, url, events, app_ids: apps }: WebhookBody): WebhookDraft {
-  return { name, url, events: events.filter((type) => type !== EVERYTHING), apps: apps.join(', ') };
-}
-
-export const isComplete = ({ name, url }: WebhookDraft): boolean => name.trim() !== '' && url.trim() !== '';
 
 interface FieldsProps {
   readonly draft: WebhookDraft;

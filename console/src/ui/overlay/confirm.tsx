@@ -1,7 +1,7 @@
 /** Asks before what cannot be undone: the name of the thing has to be typed. */
 import { useState, type ReactNode } from 'react';
 import { words } from '../../text/words.ts';
-import { Button } from '../controls/button.tsx';
+import { Button, type ButtonLook } from '../controls/button.tsx';
 import { TextField } from '../controls/field.tsx';
 import { ErrorNote } from '../display/notes.tsx';
 import { Dialog } from './dialog.tsx';
@@ -12,9 +12,13 @@ interface ConfirmProps {
   readonly title: string;
   /** What will be gone. */
   readonly children: ReactNode;
+  /** What else is to be seen before it is done. */
+  readonly below?: ReactNode;
   /** Must be typed; absent: a press is enough. */
   readonly name?: string;
   readonly action: string;
+  /** Default: of what does harm. */
+  readonly look?: ButtonLook;
   readonly onConfirm: () => Promise<unknown>;
 }
 
@@ -23,8 +27,10 @@ export function ConfirmDialog({
   onClose,
   title,
   children,
+  below,
   name,
   action,
+  look = 'danger',
   onConfirm,
 }: ConfirmProps): ReactNode {
   const [typed, setTyped] = useState('');
@@ -55,7 +61,7 @@ export function ConfirmDialog({
         <>
           <Button onClick={close}>{words.cancel}</Button>
           <Button
-            look="danger"
+            look={look}
             isBusy={isBusy}
             disabled={name !== undefined && typed !== name}
             onClick={() => void confirm()}
@@ -69,6 +75,7 @@ export function ConfirmDialog({
       {name !== undefined && (
         <TextField label={words.typeToConfirm(name)} value={typed} onValue={setTyped} isMono />
       )}
+      {below}
       {error !== undefined && <ErrorNote error={error} />}
     </Dialog>
   );
