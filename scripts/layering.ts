@@ -1,8 +1,7 @@
 /**
  * Runs the rules of layering-rules.ts over all TypeScript files of the gateway, those of tree-rules.ts and
  * part-names-rules.ts over src/, those of console-rules.ts and the one about import cycles over the console, and those
- * of comment-rules.ts over all of
- * these. Exits with 1 when a rule is broken.
+ * of comment-rules.ts over all of these. Exits with 1 when a rule is broken.
  */
 import { existsSync, globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
