@@ -13,11 +13,12 @@ export const TARGETS_TESTS = {
 const tests = (folder: string, ...names: readonly string[]): string[] =>
   names.map((name) => `test/integration/${folder}/${name}.test.ts`);
 
-/** These count the connections to a backend, or the tries of a request, where each place has its own. */
+/** These count or bound the connections to a backend, or the tries of a request, where each place has its own. */
 const COUNT_CONNECTIONS = [
   ...tests('engine', 'client-closes', 'edges', 'exchanges', 'framing', 'repeated-heads', 'reserialise'),
   ...tests('http2-upstream', 'exchanges', 'failures', 'frames', 'grpc'),
   ...tests('resilience', 'fault-matrix', 'overload', 'retries'),
+  ...tests('runtime', 'descriptors', 'settings-effects', 'soak'),
 ];
 /** These compare the address of the backend that has answered. */
 const NAME_ADDRESSES = [
