@@ -99,7 +99,9 @@ it('asks for ten thousand names one after another, and for each of them', { time
     [...state.discovered.sources()].filter(({ targets }) => targets.length > 0).length;
   // Counting ten thousand is work that would hold up what is counted.
   await until(() => found() === COUNT, 50_000, 200);
-  expect(dns.questions.length).toBe(2 * COUNT);
+  expect(new Set(dns.questions).size).toBe(2 * COUNT);
+  // A question is sent again when its answer is late, as it is where other programs have the processors.
+  expect(dns.questions.length).toBeLessThan(2.2 * COUNT);
 });
 
 it('a DNS server that does not answer gets a bounded number of questions, and holds no file up', async () => {
@@ -118,9 +120,12 @@ it('a DNS server that does not answer gets a bounded number of questions, and ho
         : { type: 'dns', host: `n${index}.test`, port: 80 },
   });
   await until(() => dns.questions.length >= 2 * LOOKS_MAX, 10_000);
-  await new Promise((done) => setTimeout(done, 500));
-  const revision = state.discovered.revision(`r${COUNT - 1}`);
-  expect(revision && watch.healthOf(revision)).toMatchObject({ targets: 1 });
+  // Long before the first question is given up.
+  const targets = (): number | undefined => {
+    const revision = state.discovered.revision(`r${COUNT - 1}`);
+    return revision && watch.healthOf(revision)?.targets;
+  };
+  await until(() => targets() === 1, 10_000);
   expect(new Set(dns.questions).size).toBe(2 * LOOKS_MAX);
 });
 

@@ -261,14 +261,12 @@ describe('clients of other hosts', { timeout: 90_000 }, () => {
     const [without, beside] = [await start(), await start()];
     await service(without.gateway, { hosts: ['shop.test'] });
     await service(beside.gateway, { hosts: ['shop.test'], default_policy: MTLS });
-    const ratios: number[] = [];
-    await handshakes(without.gateway);
-    await handshakes(beside.gateway);
-    for (let round = 0; round < 7; round++) {
-      const plain = await handshakes(without.gateway);
-      ratios.push((await handshakes(beside.gateway)) / plain);
+    let [plainMs, besideMs] = [Infinity, Infinity];
+    // Other programs take time away, and none gives any: the shortest of several by turns.
+    for (let round = 0; round < 8; round++) {
+      plainMs = Math.min(plainMs, await handshakes(without.gateway));
+      besideMs = Math.min(besideMs, await handshakes(beside.gateway));
     }
-    const [, , , median = 0] = ratios.toSorted((a, b) => a - b);
-    expect(median).toBeLessThan(1.3);
+    expect(besideMs / plainMs).toBeLessThan(1.3);
   });
 });
