@@ -1,64 +1,19 @@
-/** The same change as curl, as a command and as YAML, each to copy. */
-import type { ReactNode } from 'react';
-import { stringify } from 'yaml';
+/** The same change as curl, as a command and as YAML. What writes these is loaded after the page. */
+import { Suspense, type ReactNode } from 'react';
 import { saveWords as say } from '../../text/save.ts';
-import { CopyButton } from '../../ui/controls/copy-button.tsx';
-import type { DeclaredChange } from './declared-change.ts';
-import { curlOf } from './same-change.ts';
-import { commandOf } from './same-command.ts';
-import type { Change } from './save-context.ts';
+import { later } from '../../ui/overlay/later.ts';
+import type { SameChangeProps } from './same-change-props.ts';
 import styles from './save.module.css';
 
-interface SameChangeProps extends Pick<Change, 'operation' | 'options'> {
-  /** The operation and the path by its template, where `operation` has the path of a record. */
-  readonly template?: string;
-  readonly path?: Change['options']['path'];
-  /** The same in the configuration files, where it has a place there. */
-  readonly declared?: DeclaredChange | undefined;
-}
+const SameChangeTexts = later(() => import('./same-change-texts.tsx'));
 
-export function SameChange({ operation, options, template, path, declared }: SameChangeProps): ReactNode {
-  const names = { ...options.path, ...path, ...declared?.names };
-  const command = commandOf(template ?? operation, { ...options, path: names });
-  const body = options.body === undefined ? undefined : stringify(options.body);
-  const yaml = declared?.yaml ?? body;
+export function SameChange(props: SameChangeProps): ReactNode {
   return (
     <details className={styles['same']}>
       <summary>{say.same}</summary>
-      <div className={styles['texts']}>
-        <Text title={say.curl} text={curlOf(operation, options)} />
-        {command !== undefined && <Text title={say.command} text={command} />}
-        {yaml !== undefined && <Text title={say.yaml} hint={hintOf(declared)} text={yaml} />}
-      </div>
+      <Suspense>
+        <SameChangeTexts {...props} />
+      </Suspense>
     </details>
-  );
-}
-
-/** An app that files leave out goes only with their owner, or where that is asked for. */
-function hintOf(declared: DeclaredChange | undefined): string {
-  if (declared === undefined) return say.yamlBody;
-  const { kind, names } = declared;
-  if (kind === 'absent') return Object.keys(names).join() === 'app_id' ? say.yamlAbsentApp : say.yamlAbsent;
-  return declared.isOfKey ? say.yamlKey : say.yamlHint;
-}
-
-interface TextProps {
-  readonly title: string;
-  readonly hint?: string;
-  readonly text: string;
-}
-
-function Text({ title, hint, text }: TextProps): ReactNode {
-  return (
-    <div className={styles['text']}>
-      <div className={styles['textHead']}>
-        <h3>{title}</h3>
-        <CopyButton text={text} label={say.copyOf(title)} />
-      </div>
-      {hint !== undefined && <p className={styles['soft']}>{hint}</p>}
-      <pre tabIndex={0} role="region" aria-label={title}>
-        {text}
-      </pre>
-    </div>
   );
 }

@@ -1,0 +1,11 @@
+/** Which change is shown elsewhere: same-change-view.tsx takes it, same-change-texts.tsx writes it. */
+import type { DeclaredChange } from './declared-change.ts';
+import type { Change } from './save-context.ts';
+
+export interface SameChangeProps extends Pick<Change, 'operation' | 'options'> {
+  /** The operation and the path by its template, where `operation` has the path of a record. */
+  readonly template?: string;
+  readonly path?: Change['options']['path'];
+  /** The same in the configuration files, where it has a place there. */
+  readonly declared?: DeclaredChange | undefined;
+}
