@@ -115,7 +115,7 @@ function LastError({ health: { last_error: error } }: { readonly health: Revisio
   return (
     <>
       {error.detail} (<Time at={error.at} relative="ago" />){' '}
-      <Link to="/live/$id" params={{ id: error.request_id }}>
+      <Link to="/explain" search={{ request_id: error.request_id } as never}>
         {healthWords.request}
       </Link>
     </>
