@@ -100,6 +100,11 @@ it('makes a webhook, tests it, sends again what did not arrive, and deletes it',
   await details.getByText('failing').waitFor();
   await screenshot(page, 'webhook');
   expect(await axe(page)).toEqual([]);
+  const overview = await console.open('/', 'admin');
+  const problems = overview.page.getByRole('region', { name: 'What is wrong' });
+  await problems.getByRole('link', { name: 'See the webhooks' }).first().click();
+  await overview.page.getByRole('heading', { level: 1, name: 'Webhooks' }).waitFor();
+  overview.expectNoProblems();
   // One of two is forgotten, the other one is sent again.
   await gateway.must('PATCH', '/apps/store', { description: 'changed' });
   await letters

@@ -118,10 +118,10 @@ export const appsWords = {
   createRevision: 'Create revision',
   createEndpoint: 'Add endpoint',
   importOpenApi: 'Import OpenAPI',
-  makeApp: 'Make an app',
+  makeApp: 'Create an app',
   createEmptyApp: 'Create an empty app',
   emptyApp:
-    'Only the record of an app, which serves nothing before it has a version and a revision with a backend. “Make an app” makes all of them, and a key, in one step.',
+    'Only the record of an app, which serves nothing before it has a version and a revision with a backend. “Create an app” makes all of them, and a key, in one step.',
   versionOrRevision:
     'A version is a path of its own for clients, such as /orders/v2. For another backend behind the same path, such as a new build that gets a part of the requests, create a revision of the version instead.',
   created: (name: string): string => `${name} is created`,
@@ -375,8 +375,8 @@ export const probeProtocols = { '': 'HTTP (default)', http: 'HTTP', grpc: 'gRPC'
 
 export const balancingWords = {
   algorithms: {
-    '': 'where fewer are under way (default)',
-    least_requests: 'where fewer are under way',
+    '': 'to the least busy (default)',
+    least_requests: 'to the least busy',
     round_robin: 'to the targets in turns',
     hash: 'by a value of the request',
   },

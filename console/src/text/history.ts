@@ -3,7 +3,7 @@ export const historyWords = {
   title: 'History',
   summary:
     'Every change of the configuration is a config version. See who made it, compare any two, and go back.',
-  tabs: { label: 'View', versions: 'Versions', bisect: 'When did a request change?' },
+  tabs: { label: 'View', versions: 'Versions', bisect: 'Find a change' },
   keptFrom: (from: number, total: number): string =>
     total === 1
       ? `One version is kept; the history begins with version ${from}.`

@@ -27,6 +27,7 @@ export const liveWords = {
     given_up: 'Not watching: other windows watch',
     paused: 'Paused',
   },
+  counting: 'Counting the requests …',
   figures: (seen: string, shown: string): string => `${seen} requests per second, ${shown} of them shown`,
   dropped: (count: string): string => `${count} more were seen and not shown: narrow the filter`,
   lost: (count: string): string => `${count} were lost because this page was too slow`,

@@ -93,6 +93,7 @@ export const problemWords = {
     nodes: 'See the gateways',
     settings: 'See the settings for it',
     file: 'See the files',
+    webhooks: 'See the webhooks',
   },
 } as const;
 

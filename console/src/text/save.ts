@@ -29,7 +29,7 @@ export const saveWords = {
   where: (version: string, revision: string): string => `version ${version}, revision ${revision}`,
   kinds: { added: 'new', removed: 'removed', changed: 'changed' } as Readonly<Record<string, string>>,
   notSet: 'not set',
-  sameFor: (routes: number): string => `The same for ${count(routes, 'route', 'routes')}`,
+  sameFor: (routes: number): string => `The same for ${count(routes, 'route', 'routes')}:`,
   moreGroups: (groups: number): string => `Show ${count(groups, 'more change', 'more changes')}`,
   andMore: (more: number): string => `… and ${count(more, 'more route', 'more routes')}`,
   andMoreKeys: (more: number): string => `… and ${count(more, 'more key', 'more keys')}`,

@@ -23,6 +23,7 @@ export const startWords = {
     none: 'For each client address. What is above it gets 429. Empty: no limit.',
   },
   address: (path: string): string => `Clients will call ${path}`,
+  noAddress: 'Clients will call a path that is made of the name.',
   addressDetails: 'Path and short name',
   slug: 'Short name',
   slugHint: 'For addresses and the command line: lower-case letters, digits and dashes.',

@@ -43,7 +43,10 @@ function columnsOf(names: ActorNames, onOpen: (entry: AuditEntry) => void): read
   const { columns } = auditWords;
   return [
     { head: columns.at, cell: ({ at }) => <Time at={at} /> },
-    { head: columns.actor, cell: ({ actor }) => names.nameOf(actor) ?? actor },
+    {
+      head: columns.actor,
+      cell: ({ actor }) => <div className={styles['who']}>{names.nameOf(actor) ?? actor}</div>,
+    },
     {
       head: columns.action,
       isRowHead: true,

@@ -21,19 +21,21 @@ export function DebugTokensPanel(): ReactNode {
   const tokens = useRead('GET /explain/debug-tokens', {}, { everyMs: EVERY_MS });
   return (
     <Panel title={say.tokens}>
-      <p>{say.tokensText}</p>
-      <Loaded query={tokens}>
-        {({ body: { data } }) => (
-          <DataTable
-            caption={say.tokens}
-            columns={COLUMNS}
-            rows={data}
-            keyOf={({ id }) => id}
-            empty={<p>{say.noTokens}</p>}
-          />
-        )}
-      </Loaded>
-      <TokenForm />
+      <div className={styles['facts']}>
+        <p>{say.tokensText}</p>
+        <Loaded query={tokens}>
+          {({ body: { data } }) => (
+            <DataTable
+              caption={say.tokens}
+              columns={COLUMNS}
+              rows={data}
+              keyOf={({ id }) => id}
+              empty={<p>{say.noTokens}</p>}
+            />
+          )}
+        </Loaded>
+        <TokenForm />
+      </div>
     </Panel>
   );
 }

@@ -28,15 +28,17 @@ export function SamplingPanel(): ReactNode {
   const mayChange = useMay('editor');
   return (
     <Panel title={say.sampling}>
-      <p>{say.samplingText}</p>
-      <Loaded query={sampling}>
-        {({ body: { data } }) => (
-          <>
-            <p role="status">{data === null ? say.off : <InForce sampling={data} />}</p>
-            {mayChange && <SamplingForm isOn={data !== null} />}
-          </>
-        )}
-      </Loaded>
+      <div className={styles['facts']}>
+        <p>{say.samplingText}</p>
+        <Loaded query={sampling}>
+          {({ body: { data } }) => (
+            <>
+              <p role="status">{data === null ? say.off : <InForce sampling={data} />}</p>
+              {mayChange && <SamplingForm isOn={data !== null} />}
+            </>
+          )}
+        </Loaded>
+      </div>
     </Panel>
   );
 }

@@ -155,7 +155,12 @@ function columnsOf(
       ),
     },
     { head: columns.at, cell: ({ at }) => <Time at={at} relative="ago" /> },
-    { head: columns.actor, cell: ({ actor }) => names.nameOf(actor) ?? <ActorId id={actor} /> },
+    {
+      head: columns.actor,
+      cell: ({ actor }) => (
+        <div className={styles['who']}>{names.nameOf(actor) ?? <ActorId id={actor} />}</div>
+      ),
+    },
     { head: columns.source, cell: ({ source }) => <SourceBadge source={source} /> },
     {
       head: columns.action,

@@ -50,15 +50,14 @@ export function CreateKey({ apps, app, onEnd }: CreateKeyProps): ReactNode {
     <Panel title={keysWords.createTitle}>
       <form className={styles['form']} onSubmit={(event) => void create(event)}>
         <Refusal error={refused} pointers={[...KEY_POINTERS, '/token']} />
-        <div className={styles['pair']}>
+        <KeyFields draft={draft} onDraft={setDraft} refused={refused}>
           <SelectField
             label={keysWords.app}
             value={chosen}
             choices={apps.map(({ slug, name }) => ({ value: slug, label: name }))}
             onValue={setChosen}
           />
-        </div>
-        <KeyFields draft={draft} onDraft={setDraft} refused={refused} />
+        </KeyFields>
         {mayBring && (
           <TextField
             label={keysWords.brought}

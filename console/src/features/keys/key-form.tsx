@@ -7,6 +7,8 @@ import type { ExpiryChoice, KeyDraft, LimitChoice } from './key-draft.ts';
 import styles from './keys.module.css';
 
 interface KeyFieldsProps {
+  /** Fields that stand before these. */
+  readonly children?: ReactNode;
   readonly draft: KeyDraft;
   readonly onDraft: (draft: KeyDraft) => void;
   readonly refused: Error | undefined;
@@ -24,35 +26,34 @@ const ZONE = new Intl.DateTimeFormat().resolvedOptions().timeZone;
 /** Pointers that have a field here; what is refused elsewhere stands above the form. */
 export const KEY_POINTERS = ['/name', '/scopes', '/expires_at', '/rate_limit'];
 
-export function KeyFields({ draft, onDraft, refused }: KeyFieldsProps): ReactNode {
+export function KeyFields({ children, draft, onDraft, refused }: KeyFieldsProps): ReactNode {
   const set = (part: Partial<KeyDraft>): void => onDraft({ ...draft, ...part });
   const message = (pointer: string): string | undefined =>
     refused instanceof ApiError ? refused.fieldMessage(pointer) : undefined;
   return (
-    <>
-      <div className={styles['pair']}>
-        <TextField
-          label={keysWords.name}
-          hint={keysWords.nameHint}
-          error={message('/name')}
-          value={draft.name}
-          onValue={(name) => set({ name })}
-          required
-          maxLength={200}
-        />
-        <TextArea
-          label={keysWords.scopes}
-          rows={3}
-          hint={keysWords.scopesHint}
-          error={message('/scopes')}
-          value={draft.scopes}
-          onValue={(scopes) => set({ scopes })}
-          isMono
-        />
-      </div>
+    <div className={styles['grid']}>
+      {children}
+      <TextField
+        label={keysWords.name}
+        hint={keysWords.nameHint}
+        error={message('/name')}
+        value={draft.name}
+        onValue={(name) => set({ name })}
+        required
+        maxLength={200}
+      />
+      <TextArea
+        label={keysWords.scopes}
+        rows={3}
+        hint={keysWords.scopesHint}
+        error={message('/scopes')}
+        value={draft.scopes}
+        onValue={(scopes) => set({ scopes })}
+        isMono
+      />
       <ExpiryFields {...{ draft, set }} error={message('/expires_at')} />
       <LimitFields {...{ draft, set, message }} />
-    </>
+    </div>
   );
 }
 
@@ -64,7 +65,7 @@ interface PartProps {
 function ExpiryFields({ draft, set, error }: PartProps & { readonly error: string | undefined }): ReactNode {
   const isChosen = draft.expiry === 'at';
   return (
-    <div className={styles['pair']}>
+    <>
       <SelectField<ExpiryChoice>
         label={keysWords.expiry}
         error={isChosen ? undefined : error}
@@ -82,7 +83,7 @@ function ExpiryFields({ draft, set, error }: PartProps & { readonly error: strin
           onValue={(expiresAt) => set({ expiresAt })}
         />
       )}
-    </div>
+    </>
   );
 }
 
@@ -93,7 +94,7 @@ interface LimitProps extends PartProps {
 function LimitFields({ draft, set, message }: LimitProps): ReactNode {
   const [requests, windowSecs] = ['/rate_limit/requests', '/rate_limit/window_seconds'].map(message);
   return (
-    <div className={styles['pair']}>
+    <>
       <SelectField<LimitChoice>
         label={keysWords.limit}
         error={requests === undefined && windowSecs === undefined ? message('/rate_limit') : undefined}
@@ -119,6 +120,6 @@ function LimitFields({ draft, set, message }: LimitProps): ReactNode {
           />
         </>
       )}
-    </div>
+    </>
   );
 }

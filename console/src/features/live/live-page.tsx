@@ -112,7 +112,7 @@ function Controls({ live, isPaused, isFiltered, onPause }: ControlsProps): React
           </Button>
         )}
       </div>
-      {status !== undefined && <Rates status={status} />}
+      {status === undefined ? <div className={styles['rates']} /> : <Rates status={status} />}
     </div>
   );
 }
@@ -123,7 +123,9 @@ function Rates({ status }: { readonly status: LiveStatus }): ReactNode {
     <>
       <div className={styles['rates']}>
         {/* The first status has no time behind it. */}
-        {status.seconds > 0.5 && <span>{liveWords.figures(String(seen), String(shown))}</span>}
+        <span>
+          {status.seconds > 0.5 ? liveWords.figures(String(seen), String(shown)) : liveWords.counting}
+        </span>
         {dropped > 0 && <span>{liveWords.dropped(formatNumber(dropped))}</span>}
         {lost > 0 && <span>{liveWords.lost(formatNumber(lost))}</span>}
       </div>

@@ -49,6 +49,13 @@ export function ProblemAction({ link }: { readonly link: ProblemLink }): ReactNo
       </ButtonLink>
     );
   }
+  if (kind === 'webhooks') {
+    return (
+      <ButtonLink isSmall to="/webhooks">
+        {act.webhooks}
+      </ButtonLink>
+    );
+  }
   const search = { q: link.setting ?? SETTINGS_OF[kind] ?? '' };
   return (
     <ButtonLink isSmall to="/settings" search={search as never}>

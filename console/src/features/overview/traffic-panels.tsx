@@ -3,7 +3,6 @@ import type { ReactNode } from 'react';
 import { overviewWords } from '../../text/overview.ts';
 import { TimeChart } from '../../ui/chart/time-chart.tsx';
 import { Figures, type Figure } from '../../ui/display/key-values.tsx';
-import { EmptyState } from '../../ui/display/notes.tsx';
 import { Panel, Stack } from '../../ui/display/panel.tsx';
 import { formatMs, formatNumber, formatShare } from '../../ui/display/time.tsx';
 import {
@@ -59,9 +58,10 @@ interface ReasonsChartProps {
 function ReasonsChart({ title, data }: ReasonsChartProps): ReactNode {
   if (data.series.length === 0) {
     return (
-      <EmptyState title={title}>
+      <div className={styles['noReasons']}>
+        <h3>{title}</h3>
         <p>{overviewWords.noDenials}</p>
-      </EmptyState>
+      </div>
     );
   }
   return <TimeChart title={title} {...data} format={formatRate} />;

@@ -151,7 +151,9 @@ function Address({ draft, problems, onChange }: FieldsProps): ReactNode {
   const isWrong = problems.slug !== undefined || problems.path !== undefined;
   return (
     <div className={styles['address']}>
-      <p aria-live="polite">{slugOf(draft) === '' ? ' ' : startWords.address(servedPath(draft))}</p>
+      <p aria-live="polite">
+        {slugOf(draft) === '' ? startWords.noAddress : startWords.address(servedPath(draft))}
+      </p>
       <details open={isOpen || isWrong} onToggle={(event) => setOpen(event.currentTarget.open)}>
         <summary>{startWords.addressDetails}</summary>
         <FieldGrid>
