@@ -1,6 +1,6 @@
 #!/bin/sh
 # Makes what users install, from this checkout: `npm run package`, or `npm run package -- npm` for one kind of it.
-# Kinds: npm; npm-node, the Node.js that npm installs with it; deb; image.
+# Kinds: npm; npm-node, the Node.js that npm installs with it; deb; image; chart, of Helm.
 # The files are written to packages/, or to the folder that PACKAGES_FOLDER names; their paths are printed.
 set -eu
 ROOT=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
@@ -29,7 +29,7 @@ make_files() {
   trap 'rm -rf "$FILES"' EXIT
   VERSION=$("$NODE" --disable-warning=ExperimentalWarning "$ROOT/scripts/package/installed-files.ts" "$BUNDLE" "$CONSOLE" "$FILES")
 }
-[ $# -gt 0 ] || set -- npm npm-node deb image
+[ $# -gt 0 ] || set -- npm npm-node deb image chart
 for kind in "$@"; do
   case "$kind" in
     npm) make_package npm-package.ts ;;
@@ -44,8 +44,9 @@ for kind in "$@"; do
       "$NODE" --disable-warning=ExperimentalWarning "$ROOT/scripts/package/oci-image.ts" "$FILES" "$VERSION" "$FOLDER"
       rm -rf "$FILES"
       ;;
+    chart) "$NODE" --disable-warning=ExperimentalWarning "$ROOT/scripts/package/chart-package.ts" "$FOLDER" ;;
     *)
-      say "cannot package: $kind must be npm, npm-node, deb or image"
+      say "cannot package: $kind must be npm, npm-node, deb, image or chart"
       exit 1
       ;;
   esac
