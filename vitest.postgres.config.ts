@@ -20,6 +20,7 @@ export default defineConfig({
     maxWorkers: 2,
     include: [
       'test/integration/{auth,clients,explain,limits,management,policy,traffic}/*.test.ts',
+      'test/integration/packages/npm.test.ts',
       'test/integration/observe/{policy-metrics,shadow-report}.test.ts',
       'test/integration/resilience/{breaker,health,policy-resilience}.test.ts',
       'test/integration/runtime/{process-lifecycle,settings-effects}.test.ts',

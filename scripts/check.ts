@@ -1,7 +1,7 @@
 /**
  * Everything that a change must pass: types, lint, format, layering, words and docs, two at a time, then tests. Stops
- * at the first step that fails and shows its output; the last line gives the numbers of passed and failed tests. Files
- * whose tests fail are run once more, alone.
+ * at the first step that fails and shows its output; the last line gives the numbers of passed and failed tests, and
+ * those before it what could not be tried on this machine. Files whose tests fail are run once more, alone.
  *
  *   check.ts                 all of it
  *   check.ts --no-tests      all but the tests
@@ -10,7 +10,8 @@
 import { execFile, spawnSync, type ChildProcess } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join, relative } from 'node:path';
+import { join } from 'node:path';
+import { closingLines, failedFiles, failures, type Report } from './test-report.ts';
 
 interface Step {
   readonly name: string;
@@ -75,16 +76,6 @@ async function runSteps(steps: readonly Step[]): Promise<void> {
 /** So many files are run again at most: where more fail, time is not what they lack. */
 const RUN_AGAIN_MAX = 5;
 
-interface Report {
-  readonly numPassedTests: number;
-  readonly numFailedTests: number;
-  readonly testResults: readonly {
-    readonly name: string;
-    readonly status: string;
-    readonly assertionResults: readonly { readonly status: string; readonly fullName: string }[];
-  }[];
-}
-
 interface Run {
   readonly status: number;
   /** undefined: vitest ended before it wrote one. */
@@ -98,17 +89,18 @@ interface Run {
  */
 function runTests(args: readonly string[]): number {
   const { status, report } = runVitest(args);
-  const files = failedFiles(report);
+  const files = failedFiles(report, root);
   if (report === undefined || args.length > 0 || files.length === 0 || files.length > RUN_AGAIN_MAX) {
-    process.stdout.write(report === undefined ? '\nvitest ended without a report\n' : closingLine(report));
+    process.stdout.write(report === undefined ? '\nvitest ended without a report\n' : closingLines(report));
     return status;
   }
   process.stdout.write(`\nOnce more, alone: ${files.join(', ')}\n`);
   const again = runVitest(files);
   const stillFailed = again.report?.numFailedTests ?? report.numFailedTests;
-  if (again.status === 0) process.stdout.write(`\nFailed beside other tests only:\n${failures(report)}`);
+  if (again.status === 0)
+    process.stdout.write(`\nFailed beside other tests only:\n${failures(report, root)}`);
   const numPassedTests = report.numPassedTests + report.numFailedTests - stillFailed;
-  process.stdout.write(closingLine({ numPassedTests, numFailedTests: stillFailed }));
+  process.stdout.write(closingLines(report, { numPassedTests, numFailedTests: stillFailed }));
   return again.status;
 }
 
@@ -132,24 +124,6 @@ function readReport(path: string): Report | undefined {
     return undefined;
   }
 }
-
-const failedFiles = (report: Report | undefined): string[] => [
-  ...new Set(
-    report?.testResults.filter(({ status }) => status === 'failed').map(({ name }) => relative(root, name)),
-  ),
-];
-
-function failures({ testResults }: Report): string {
-  const lines = testResults.flatMap(({ name, assertionResults }) =>
-    assertionResults
-      .filter(({ status }) => status === 'failed')
-      .map(({ fullName }) => `  ${relative(root, name)}: ${fullName}\n`),
-  );
-  return lines.join('');
-}
-
-const closingLine = (counts: Pick<Report, 'numPassedTests' | 'numFailedTests'>): string =>
-  `\n${counts.numPassedTests} passed, ${counts.numFailedTests} failed\n`;
 
 const args = process.argv.slice(2);
 const testsOnly = args.length > 0 && args[0] !== '--no-tests';

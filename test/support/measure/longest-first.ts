@@ -10,6 +10,9 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 const LONG = [
   'integration/clients/docs-pages',
   'integration/storage/kill-apply',
+  'integration/packages/deb',
+  'integration/packages/npm',
+  'integration/packages/image',
   'integration/nodes/postgres-gateway',
   'integration/storage/snapshot-file-start',
   'contract/postgres',

@@ -4,6 +4,9 @@ import { resolve } from 'node:path';
 
 const ROOT = resolve(import.meta.dirname, '../../..');
 
+/** For the hook that makes them: compressing a Node.js takes long where others use the processors. */
+export const PACKAGING_MS = 600_000;
+
 /** The paths that it prints, one for each file. */
 export function madePackages(folder: string, ...kinds: readonly string[]): string[] {
   const printed = execFileSync('sh', ['scripts/package.sh', ...kinds], {
@@ -13,10 +16,4 @@ export function madePackages(folder: string, ...kinds: readonly string[]): strin
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   return printed.trim().split('\n');
-}
-
-/** The path of the npm package, without that of Node.js. */
-export function npmPackage(folder: string): string {
-  const [path = ''] = madePackages(folder, 'npm');
-  return path;
 }

