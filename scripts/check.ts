@@ -1,13 +1,13 @@
 /**
- * Everything that a change must pass: types, lint, format, layering, words and docs, two at a time, then tests. Stops
- * at the first step that fails and shows its output; the last line gives the numbers of passed and failed tests, and
+ * Everything that a change must pass: types, lint, format, layering, words and docs, two at a time, then tests,
+ * unless one of these fails, whose output is shown; the last line gives the numbers of passed and failed tests, and
  * those before it what could not be tried on this machine. Files whose tests fail are run once more, alone.
  *
  *   check.ts                 all of it
  *   check.ts --no-tests      all but the tests
  *   check.ts <arguments>     the tests alone, with these arguments for vitest
  */
-import { execFile, spawnSync, type ChildProcess } from 'node:child_process';
+import { execFile, spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -44,9 +44,8 @@ interface Finished extends Step {
 const LANES = 2;
 const OUTPUT_BYTES_MAX = 64 * 1024 * 1024;
 
-/** Tells of each step, in their order, and ends the process at the first that fails. */
+/** Tells of each step, in their order; where some fail, the process ends when all have been told. */
 async function runSteps(steps: readonly Step[]): Promise<void> {
-  const underWay = new Set<ChildProcess>();
   const waiting = steps.map((step) => ({ step, ...Promise.withResolvers<Finished>() }));
   const results = waiting.map(({ promise }) => promise);
   const startNext = (): void => {
@@ -55,22 +54,20 @@ async function runSteps(steps: readonly Step[]): Promise<void> {
     const { step, resolve } = next;
     const [program = '', ...args] = step.command;
     const options = { cwd: root, maxBuffer: OUTPUT_BYTES_MAX };
-    const child = execFile(program, args, options, (error, stdout, stderr) => {
-      underWay.delete(child);
+    execFile(program, args, options, (error, stdout, stderr) => {
       const failure = error === null ? undefined : `${stdout}${stderr}` || `${error.message}\n`;
       resolve({ ...step, failure });
       startNext();
     });
-    underWay.add(child);
   };
   for (let lane = 0; lane < LANES; lane += 1) startNext();
+  let hasFailed = false;
   for (const result of results) {
     const { name, failure } = await result;
     process.stdout.write(failure === undefined ? `ok   ${name}\n` : `FAIL ${name}\n${failure}`);
-    if (failure === undefined) continue;
-    for (const child of underWay) child.kill();
-    process.exit(1);
+    hasFailed ||= failure !== undefined;
   }
+  if (hasFailed) process.exit(1);
 }
 
 /** So many files are run again at most: where more fail, time is not what they lack. */

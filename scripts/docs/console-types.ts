@@ -2,6 +2,7 @@
  * console/src/api/schema.ts: the records and operations of the management API as TypeScript types, from the OpenAPI
  * document, so that the console cannot send or read what the API does not have. Pure.
  */
+import { PARTS } from '../../src/policy/registry.ts';
 import { openApiDocument, type JsonObject } from '../../src/management/api/openapi.ts';
 import type { Operation } from '../../src/management/api/operation.ts';
 
@@ -42,6 +43,8 @@ const HEAD = `/**
 
 const BASE = '/api/v1';
 
+const partErrorCodes = (): string[] => PARTS.flatMap(({ errors = [] }) => errors.map(({ code }) => code));
+
 export function consoleTypes(operations: readonly Operation[]): string {
   const document: JsonObject = openApiDocument(operations, '0.0.0');
   const { schemas } = document['components'] as { readonly schemas: Readonly<Record<string, Schema>> };
@@ -59,6 +62,8 @@ export function consoleTypes(operations: readonly Operation[]): string {
     );
   return [
     HEAD,
+    '/** Codes that parts of a policy add, in the order of the parts. */',
+    `export const PART_ERROR_CODES = ${JSON.stringify(partErrorCodes())} as const;\n`,
     ...records,
     '/** Of a call without parameters. */',
     'export type NoFields = Readonly<Record<never, never>>;\n',

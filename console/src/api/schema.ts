@@ -2,6 +2,9 @@
  * The management API as types. Generated from its OpenAPI document by `npm run docs`; not to be edited.
  */
 
+/** Codes that parts of a policy add, in the order of the parts. */
+export const PART_ERROR_CODES = ["certificate_missing","certificate_invalid","misdirected_request","ip_denied"] as const;
+
 export type ActivateInput = { readonly exclusive?: boolean | undefined };
 
 export type AdminToken = { readonly id: string; readonly created_at: string; readonly updated_at: string; readonly name: string; readonly role: "admin" | "editor" | "viewer"; readonly token_prefix: string; readonly expires_at: string | null; readonly last_used_at: string | null };

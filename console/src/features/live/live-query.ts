@@ -1,9 +1,9 @@
 /** Filters of live traffic in the address of the page, and the query of the stream that they make. Pure. */
 import type { LiveQuery } from '../../api/live-stream.ts';
-import type { ErrorCode } from '../../api/schema.ts';
+import { PART_ERROR_CODES, type ErrorCode } from '../../api/schema.ts';
 import type { PageSearch } from '../../page/search-text.ts';
 
-/** Codes of denials and failures on the way of a request, in the order in which it may meet them. */
+/** Codes of denials and failures on the way of a request, nearly in the order in which it may meet them. */
 export const REASONS = [
   'bad_request',
   'bad_path',
@@ -14,18 +14,15 @@ export const REASONS = [
   'not_implemented',
   'http_version_not_supported',
   'loop_detected',
-  'misdirected_request',
   'no_route',
   'endpoint_not_found',
   'endpoint_disabled',
   'version_retired',
   'no_revision',
-  'ip_denied',
+  ...PART_ERROR_CODES,
   'too_many_auth_failures',
   'credentials_missing',
   'credentials_invalid',
-  'certificate_missing',
-  'certificate_invalid',
   'jwt_keys_unavailable',
   'missing_claim',
   'insufficient_scope',
