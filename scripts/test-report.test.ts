@@ -1,7 +1,8 @@
 import { expect, it } from 'vitest';
 import { closingLines, failedFiles, failures, type Report } from './test-report.ts';
 
-const NOT_TRIED = 'the image: it needs root. To try it: npm test -- image.test.ts';
+const NOT_TRIED =
+  'the image: it needs root. As soon as that is there, try it with: npm test -- image.test.ts';
 const REPORT: Report = {
   numPassedTests: 7,
   numFailedTests: 1,

@@ -32,7 +32,7 @@ export function noteNotTried(
   file: string,
 ): string | undefined {
   if (missing === undefined) return undefined;
-  const text = `${what}: ${missing}. To try it: npm test -- ${file}`;
+  const text = `${what}: ${missing}. As soon as that is there, try it with: npm test -- ${file}`;
   if (TRIES_ALL) return text;
   task.meta.notTried = text;
   return skip(text);
