@@ -9,7 +9,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { FileOutput } from './log-output.ts';
 
 const run = promisify(execFile);
-const outputUrl = new URL('output.ts', import.meta.url).href;
+const outputUrl = new URL('log-output.ts', import.meta.url).href;
 let folder = '';
 beforeAll(() => (folder = mkdtempSync(join(tmpdir(), 'headgate-output-'))));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
