@@ -24,7 +24,7 @@ const OUTSIDE = [
 /** Tests that run the engine in their own process: all but those that measure its memory or its time. */
 const ENGINE = [
   'test/integration/{resilience,streams}/*.test.ts',
-  'test/integration/engine/!(linear-time).test.ts',
+  'test/integration/engine/!(linear-time*).test.ts',
   'test/integration/explain/agrees.test.ts',
   'test/integration/http2/!(abuse).test.ts',
 ];
