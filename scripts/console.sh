@@ -32,13 +32,20 @@ install_console_packages() {
   cp "$ROOT/console/package-lock.json" "$ROOT/console/node_modules/.headgate-lock.json"
 }
 
-keeps_console_packages() { [ "${PACKAGES:-runtime}" = all ] || [ -d "$MODULES/vitest" ]; }
+# What was installed by hand stays, too.
+keeps_console_packages() {
+  [ "${PACKAGES:-runtime}" = all ] || [ -d "$MODULES/vitest" ] || [ "$console_packages_were" = by_hand ]
+}
 
 # One at a time, as installs are: of several starts one builds and the others wait for it.
 make_console() {
   [ -w "$ROOT" ] || return 1
   lock_packages
   failed=0
+  console_packages_were=ours
+  if [ -d "$ROOT/console/node_modules" ] && [ ! -f "$ROOT/console/node_modules/.headgate-lock.json" ]; then
+    console_packages_were=by_hand
+  fi
   if [ "${PACKAGES:-runtime}" = all ] && ! install_console_packages; then failed=1
   elif [ ! -f "$CONSOLE/index.html" ]; then
     install_console_packages && build_console || failed=1

@@ -200,6 +200,12 @@ case "$PWD" in */console) mkdir -p node_modules/vite/bin; cp ../vite.js node_mod
     expect(existsSync(inConsole('node_modules/vite'))).toBe(true);
   });
 
+  it('leaves what was installed there by hand', async () => {
+    mkdirSync(inConsole('node_modules/by-hand'), { recursive: true });
+    expect(await startGateway()).toMatchObject({ code: 0, stdout: 'console true' });
+    expect(existsSync(inConsole('node_modules'))).toBe(true);
+  });
+
   it('builds it once for starts at once', async () => {
     const outcomes = await Promise.all([startGateway(), startGateway(), startGateway()]);
     for (const outcome of outcomes) expect(outcome).toMatchObject({ code: 0, stdout: 'console true' });
