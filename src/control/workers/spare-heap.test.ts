@@ -39,3 +39,19 @@ it('gives back the room for new objects in a thread that is idle, and in no othe
   const busy = await roomOf(false);
   expect(busy.after).toBeGreaterThan(busy.before - 4_000_000);
 });
+
+it('ends no thread where several collect at the same moment', { timeout: 60_000 }, async () => {
+  const program = `
+    import { parentPort } from 'node:worker_threads';
+    import { collectGarbage } from '${MODULE}';
+    let collected = 0;
+    for (let tries = 0; tries < 150; tries += 1) collected += Number(collectGarbage());
+    parentPort.postMessage(collected);`;
+  const workers = Array.from({ length: 4 }, () => {
+    return new Worker(new URL(`data:text/javascript,${encodeURIComponent(program)}`));
+  });
+  const counts = await Promise.all(
+    workers.map(async (worker) => (await once(worker, 'message'))[0] as number),
+  );
+  for (const count of counts) expect(count).toBeGreaterThan(0);
+});

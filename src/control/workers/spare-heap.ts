@@ -14,18 +14,22 @@ const HEAP_BYTES_MAX = 256 * 1024 * 1024;
 /** Without another change, until it is given back. */
 export const QUIET_MS = 5_000;
 
+/** After another thread has collected at the same moment. */
+const RETRY_MS = 500;
+
 /**
  * @param isIdle whether the thread may be held up when the time has come
  * @returns to be called with each change that may have enlarged the room
  */
 export function createHeapRelease(isIdle: () => boolean, quietMs = QUIET_MS): () => void {
   let timer: NodeJS.Timeout | undefined;
+  const release = (): void => {
+    timer = undefined;
+    if (youngBytes() < ROOM_BYTES_MIN || getHeapStatistics().used_heap_size > HEAP_BYTES_MAX) return;
+    if (isIdle() && !collectGarbage()) timer = setTimeout(release, RETRY_MS * (1 + Math.random())).unref();
+  };
   return () => {
-    timer ??= setTimeout(() => {
-      timer = undefined;
-      if (youngBytes() < ROOM_BYTES_MIN || getHeapStatistics().used_heap_size > HEAP_BYTES_MAX) return;
-      if (isIdle()) collectGarbage();
-    }, quietMs).unref();
+    timer ??= setTimeout(release, quietMs).unref();
     timer.refresh();
   };
 }
@@ -39,10 +43,15 @@ export function youngBytes(): number {
 /**
  * V8 has a function for it, which new contexts get once it is asked for. Of its flavors, only this one always makes the
  * room smaller. The flag is taken back, since V8 keeps compiled code for each set of flags (inlining.ts).
+ *
+ * @returns false when another thread has taken the flag back before this one had the function: all threads of the
+ *   process have the same flags
  */
-function collectGarbage(): void {
+export function collectGarbage(): boolean {
   setFlagsFromString('--expose-gc');
-  const collect = runInNewContext('gc') as NodeJS.GCFunction;
+  const collect = runInNewContext('globalThis.gc') as NodeJS.GCFunction | undefined;
   setFlagsFromString('--no-expose-gc');
+  if (collect === undefined) return false;
   void collect({ type: 'major', execution: 'sync', flavor: 'last-resort' });
+  return true;
 }
