@@ -15,7 +15,16 @@ const tests = (folder: string, ...names: readonly string[]): string[] =>
 
 /** These count or bound the connections to a backend, or the tries of a request, where each place has its own. */
 const COUNT_CONNECTIONS = [
-  ...tests('engine', 'client-closes', 'edges', 'exchanges', 'framing', 'max-forwards', 'repeated-heads', 'reserialise'),
+  ...tests(
+    'engine',
+    'client-closes',
+    'edges',
+    'exchanges',
+    'framing',
+    'max-forwards',
+    'repeated-heads',
+    'reserialise',
+  ),
   ...tests('http2-upstream', 'exchanges', 'failures', 'frames', 'grpc'),
   ...tests('resilience', 'fault-matrix', 'overload', 'retries'),
   ...tests('runtime', 'descriptors', 'settings-effects', 'soak'),

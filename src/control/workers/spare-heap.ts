@@ -6,6 +6,7 @@
  */
 import { getHeapSpaceStatistics, getHeapStatistics, setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
+import { randomFraction } from '../../lib/ids.ts';
 
 /** Less is not worth a collection. */
 const ROOM_BYTES_MIN = 4 * 1024 * 1024;
@@ -26,7 +27,7 @@ export function createHeapRelease(isIdle: () => boolean, quietMs = QUIET_MS): ()
   const release = (): void => {
     timer = undefined;
     if (youngBytes() < ROOM_BYTES_MIN || getHeapStatistics().used_heap_size > HEAP_BYTES_MAX) return;
-    if (isIdle() && !collectGarbage()) timer = setTimeout(release, RETRY_MS * (1 + Math.random())).unref();
+    if (isIdle() && !collectGarbage()) timer = setTimeout(release, RETRY_MS * (1 + randomFraction())).unref();
   };
   return () => {
     timer ??= setTimeout(release, quietMs).unref();
