@@ -126,7 +126,9 @@ export class DerReader {
     const [year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0] = parts.slice(1).map(Number);
     const century = value.tag === TAG.utcTime ? (year >= 50 ? 1900 : 2000) : 0;
     const atMs = new Date(0).setUTCFullYear(century + year, month - 1, day);
-    if (month < 1 || month > 12 || day < 1 || day > 31 || hour > 23 || minute > 59 || second > 59) {
+    // 31 November would be 1 December.
+    const isDay = month >= 1 && month <= 12 && day >= 1 && new Date(atMs).getUTCDate() === day;
+    if (!isDay || hour > 23 || minute > 59 || second > 59) {
       this.refuse();
       return 0;
     }
