@@ -1,27 +1,26 @@
 /**
  * Many backends of unequal speed in one program: every third one needs five times as long for a request. Each has a few
- * requests in work at one time, and the others wait, as behind a pool of threads. A
- * port of its own answers with the numbers of requests that each has had, and starts over.
+ * requests in work at one time, and the others wait, as behind a pool of threads. A port of its own answers with the
+ * numbers of requests that each has had, and starts over.
  *
- * Run by bench/workloads/balance.ts: `node unequal-origin.ts <port>,<port>,… <port of the counts>`.
+ * Run by bench/workloads/balance.ts: `node unequal-origin.ts <port>,<port>,… <port of the counts> <requests in work>
+ * <ms of a fast one>`.
  */
 import { createServer, type ServerResponse } from 'node:http';
 
-const SLOTS = 4;
-const FAST_MS = 2;
-const SLOW_MS = 10;
+const SLOWER = 5;
 const BODY = Buffer.alloc(100, 'x');
 
-const [ports = '', countsPort = ''] = process.argv.slice(2);
+const [ports = '', countsPort = '', slots = '', fastMs = ''] = process.argv.slice(2);
 const counts: number[] = [];
 
 for (const [index, port] of ports.split(',').entries()) {
   counts.push(0);
-  const durationMs = index % 3 === 0 ? SLOW_MS : FAST_MS;
+  const durationMs = Number(fastMs) * (index % 3 === 0 ? SLOWER : 1);
   const waiting: ServerResponse[] = [];
   let working = 0;
   const next = (): void => {
-    const response = working < SLOTS ? waiting.shift() : undefined;
+    const response = working < Number(slots) ? waiting.shift() : undefined;
     if (response === undefined) return;
     working += 1;
     setTimeout(() => {

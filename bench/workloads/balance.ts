@@ -15,9 +15,19 @@ import type { Check } from '../report.ts';
 import type { Workload, WorkloadContext } from './workload.ts';
 
 const COUNTS = [3, 10, 100];
-/** Under way at one time, for each target. */
-const CONNECTIONS_PER_TARGET = 4;
-const CONNECTIONS_MIN = 32;
+/**
+ * Requests that all targets together have in work at one time, at least: with fewer, three targets would need a minute
+ * and a half for {@link REQUESTS_MIN}.
+ */
+const SLOTS_MIN = 42;
+const SLOTS_PER_TARGET_MIN = 4;
+/** What a request takes at a fast target, of few. Many take longer, so that no processor is what is measured. */
+const FAST_MS = 2;
+/** Under way at one time, for each request that a target has in work: more come than the slow ones take. */
+const CONNECTIONS_PER_SLOT = 2;
+const CONNECTIONS_MAX = 400;
+/** Below this a difference between shares may be the last few requests. */
+const REQUESTS_MIN = 100_000;
 const LOAD_PATH = '/balance/v1/x';
 
 interface Entry {
@@ -52,13 +62,14 @@ async function measureCount(
   count: number,
 ): Promise<{ readonly figures: Figures[]; readonly checks: Check[] }> {
   const { setup, pace, progress } = context;
+  const slots = Math.max(SLOTS_PER_TARGET_MIN, Math.ceil(SLOTS_MIN / count));
   const load: Load = {
-    connections: Math.max(CONNECTIONS_MIN, count * CONNECTIONS_PER_TARGET),
+    connections: Math.min(CONNECTIONS_MAX, count * slots * CONNECTIONS_PER_SLOT),
     requests: [{ path: LOAD_PATH }],
   };
   const started: RunningProgram[] = [];
   try {
-    const origin = await startUnequalOrigin(count, setup.cores.load);
+    const origin = await startUnequalOrigin(count, slots, setup.cores.load);
     started.push(origin);
     const entries = await startAll(context, origin, started);
     for (const { program } of entries) {
@@ -66,27 +77,36 @@ async function measureCount(
       await runLoad(load, program.port, pace.warmUpSeconds, setup.cores.load);
     }
     const unevenness = new Map<string, number>();
+    let fewest = Infinity;
     const rounds = await quietRounds(pace, (round) =>
       inTurn(entries, round, async ({ name, program }): Promise<Round> => {
         progress(`${count} targets, round ${round}: ${name}`);
         await origin.counts();
         const measured = await measureRound(load, program, pace.seconds, setup.cores);
-        unevenness.set(name, Math.max(unevenness.get(name) ?? 0, unevennessOf(await origin.counts())));
+        const counts = await origin.counts();
+        unevenness.set(name, Math.max(unevenness.get(name) ?? 0, unevennessOf(counts)));
+        fewest = Math.min(fewest, sumOf(counts));
         return measured;
       }),
     );
     const figures = entries.map(({ name, program }, index) =>
       figuresOf(`${name}, ${count} targets`, rounds[index] ?? [], residentBytes(program.pid)),
     );
-    return { figures, checks: checksOf(count, entries, figures, unevenness) };
+    const what = `requests in the shortest round, ${count} targets`;
+    const requests: Check = { what, value: fewest, atLeast: REQUESTS_MIN, unit: '' };
+    return { figures, checks: [...checksOf(count, entries, figures, unevenness), requests] };
   } finally {
     await Promise.all(started.map((program) => program.stop()));
   }
 }
 
+function sumOf(counts: readonly number[]): number {
+  return counts.reduce((all, one) => all + one, 0);
+}
+
 /** How far the share of a target is from an equal one at most, in percent of all requests. */
 function unevennessOf(counts: readonly number[]): number {
-  const sum = counts.reduce((all, one) => all + one, 0);
+  const sum = sumOf(counts);
   return Math.max(...counts.map((one) => Math.abs(one / sum - 1 / counts.length))) * 100;
 }
 
@@ -113,7 +133,8 @@ function checksOf(
   return [...ratios, ...shares];
 }
 
-async function startUnequalOrigin(count: number, cores: string): Promise<Origin> {
+async function startUnequalOrigin(count: number, slots: number, cores: string): Promise<Origin> {
+  const fastMs = FAST_MS * Math.floor((count * slots) / SLOTS_MIN);
   const ports = await Promise.all(Array.from({ length: count }, freePort));
   const countsPort = await freePort();
   const program = await startProgram({
@@ -124,6 +145,8 @@ async function startUnequalOrigin(count: number, cores: string): Promise<Origin>
       join(import.meta.dirname, '../peers/unequal-origin.ts'),
       ports.join(),
       String(countsPort),
+      String(slots),
+      String(fastMs),
     ],
     cores,
     folder: newFolder('unequal-origin'),

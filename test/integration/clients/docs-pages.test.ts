@@ -1,7 +1,7 @@
 /**
  * The pages of docs/tutorial and docs/how-to, run as they are written, each with a gateway of its own. Pages whose
- * commands need machines or programs that a test cannot have are marked `console` and not run; two pages have tests of
- * their own (test/integration/nodes/how-to-two-gateways.test.ts, test/packages/systemd.packages.ts).
+ * commands need machines or programs that a test cannot have are marked `console` and not run; others have tests of
+ * their own (how-to-*.test.ts, systemd.packages.ts).
  */
 import { globSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
@@ -10,19 +10,19 @@ import { isPrinted, runPage, stepsOf } from '../../support/programs/docs-page.ts
 import { requireProgram } from '../../support/programs/programs.ts';
 
 const ROOT = resolve(import.meta.dirname, '../../..');
-const OWN_TESTS = ['docs/how-to/deploy-on-debian.md', 'docs/how-to/two-gateways.md'];
-/**
- * Pages without a block that could run: they need a database server, containers, a Prometheus, a cluster, a published
- * package, an authority or a collector.
- */
+const OWN_TESTS = [
+  'docs/how-to/deploy-on-debian.md',
+  'docs/how-to/move-to-postgresql.md',
+  'docs/how-to/traces.md',
+  'docs/how-to/two-gateways.md',
+];
+/** Pages without a block that could run: they need containers, a Prometheus, a cluster, a package or an authority. */
 const NOT_RUN = [
   'docs/how-to/acme.md',
   'docs/how-to/alerts.md',
   'docs/how-to/containers.md',
   'docs/how-to/install.md',
   'docs/how-to/kubernetes.md',
-  'docs/how-to/move-to-postgresql.md',
-  'docs/how-to/traces.md',
 ];
 /** Of a page that hangs: a busy machine needs its time for thirty commands. */
 const PAGE_TIMEOUT_MS = 180_000;

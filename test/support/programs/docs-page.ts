@@ -56,13 +56,19 @@ function literally(text: string): string {
 
 /**
  * Runs a page of docs/. The first step that fails or prints something else, with all that it printed; undefined: none.
+ * @param replacements what the page has for what only this run knows, such as the address of a server
  */
-export async function runPage(path: string): Promise<string | undefined> {
+export async function runPage(
+  path: string,
+  replacements: Readonly<Record<string, string>> = {},
+): Promise<string | undefined> {
   const ports = new Map<string, string>();
   for (const port of PORTS) ports.set(port, String(await freePort()));
   const actual = (text: string): string =>
     text.replace(/\b(?:8080|9090|900[12])\b/g, (port) => ports.get(port) ?? port);
-  const steps = stepsOf(actual(readFileSync(join(ROOT, path), 'utf8')));
+  let page = actual(readFileSync(join(ROOT, path), 'utf8'));
+  for (const [written, there] of Object.entries(replacements)) page = page.replaceAll(written, there);
+  const steps = stepsOf(page);
   const folder = mkdtempSync(join(tmpdir(), 'headgate-page-'));
   symlinkSync(join(ROOT, 'bin'), join(folder, 'bin'));
   const env = {
