@@ -14,7 +14,8 @@ import { addDoctorCommand } from './doctor/doctor-command.ts';
 import { ACCESS_GROUPS } from './everyday/key-commands.ts';
 import { addCommand, addGroup } from './everyday/add-command.ts';
 import { EVENT_GROUPS } from './events/webhook-commands.ts';
-import { addExplainCommand } from './everyday/explain-command.ts';
+import { addExplainCommand } from './explain/explain-command.ts';
+import { EXPLAIN_GROUPS } from './explain/explain-setup-commands.ts';
 import { GATEWAY_COMMANDS, GATEWAY_GROUPS } from './everyday/gateway-commands.ts';
 import { addHealthCommands } from './everyday/health-commands.ts';
 import { RESOURCE_GROUPS } from './everyday/record-commands.ts';
@@ -91,8 +92,8 @@ export function createProgram(version: string, commands: Commands, io: CliIo): C
   const config = addConfigCommands(program, io);
   addBackupCommands(config, (file, flags) => commands.restore(file, flags), io);
   addImportCommands(program, io);
-  for (const group of [...RESOURCE_GROUPS, ...ACCESS_GROUPS, ...EVENT_GROUPS, ...GATEWAY_GROUPS])
-    addGroup(program, group, io);
+  const groups = [RESOURCE_GROUPS, ACCESS_GROUPS, EVENT_GROUPS, EXPLAIN_GROUPS, GATEWAY_GROUPS].flat();
+  for (const group of groups) addGroup(program, group, io);
   for (const spec of GATEWAY_COMMANDS) addCommand(program, spec, io);
   addTransactionCommand(program, io);
   addExplainCommand(program, io);

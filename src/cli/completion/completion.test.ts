@@ -21,6 +21,8 @@ describe('bash', () => {
     ['ap', ['apps']],
     ['apps ', ['list', 'show', 'create', 'edit', 'delete', 'policy']],
     ['apps cr', ['create']],
+    ['sampling ', ['show', 'start', 'stop']],
+    ['debug-tokens ', ['list', 'create', 'revoke']],
     ['context ', ['add', 'use', 'list', 'remove']],
     ['apps list --output json --serv', ['--server']],
     ['apps list --o', ['--output']],

@@ -1,4 +1,5 @@
 /** The schemas that `field=value` is typed by. Loaded when a command needs one: they make a start noticeably longer. */
+import { DebugTokenInputSchema, SamplingInputSchema } from '../../explain/control/control-schema.ts';
 import { AdminTokenInputSchema } from '../../management/schemas/admin-token.ts';
 import { ApiKeyCreationSchema } from '../../management/schemas/api-key.ts';
 import { AppInputSchema } from '../../management/schemas/app.ts';
@@ -18,4 +19,6 @@ export const BODY_SCHEMAS: Readonly<Record<BodySchema, JsonSchema>> = {
   'admin-token': jsonSchema(AdminTokenInputSchema),
   traffic: jsonSchema(TrafficSchema),
   webhook: jsonSchema(WebhookCreationSchema),
+  sampling: jsonSchema(SamplingInputSchema),
+  'debug-token': jsonSchema(DebugTokenInputSchema),
 };

@@ -15,7 +15,9 @@ export type BodySchema =
   | 'key'
   | 'admin-token'
   | 'traffic'
-  | 'webhook';
+  | 'webhook'
+  | 'sampling'
+  | 'debug-token';
 
 // The JSON of the management API, whose schemas are in management/schemas/.
 // oxlint-disable-next-line typescript/no-explicit-any
@@ -86,5 +88,6 @@ export const ARGUMENTS: Readonly<Record<string, string>> = {
   host_name: 'name for which certificates are ordered by ACME',
   webhook: 'name or id of a webhook',
   event: 'id of an event',
+  debug_token: 'id of a debug token, as `headgate debug-tokens list` shows it',
   session: 'id of a session, as `headgate sessions list` shows it',
 };

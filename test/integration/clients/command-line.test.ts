@@ -102,6 +102,35 @@ describe('headgate metrics and nodes', () => {
   });
 });
 
+describe('headgate sampling and debug-tokens', () => {
+  it('keep a share of the requests for a while, and stop', async () => {
+    expect(await ok('sampling', 'show')).toBe('Off.\n');
+    await ok('sampling', 'start', 'app=shop', 'rate=0.25', 'seconds=300');
+    expect(JSON.parse(await ok('sampling', 'show', '--output', 'json'))).toMatchObject({ rate: 0.25 });
+    expect(await ok('sampling', 'show')).toMatch(/^rate +0\.25$/m);
+    const wrong = await run(['sampling', 'start', 'rate=2', 'seconds=0']);
+    expect([wrong.code, wrong.err]).toEqual([1, expect.stringMatching(/\/rate[^]*\/seconds/)]);
+    expect(await ok('sampling', 'stop')).toBe('Off.\n');
+    expect(await ok('sampling', 'show')).toBe('Off.\n');
+  });
+
+  it('make a token that tells the decision, list it without its value, and revoke it', async () => {
+    const token = (await ok('debug-tokens', 'create', 'app=shop', 'seconds=60', '--quiet')).trim();
+    const decision = async (): Promise<string | null> => {
+      const headers = { 'x-headgate-debug': token };
+      return (await fetch(`${gateway.proxy}/shop/v1/items`, { headers })).headers.get('x-headgate-decision');
+    };
+    expect(await decision()).toContain('denied=credentials_missing');
+    const listed = await ok('debug-tokens', 'list');
+    expect(listed).toMatch(/^ID +APP +CREATED +EXPIRES\n/);
+    expect(listed).not.toContain(token);
+    const [{ id }] = JSON.parse(await ok('debug-tokens', 'list', '--output', 'json'));
+    expect(await ok('debug-tokens', 'revoke', id)).toBe(`Revoked: ${id}.\n`);
+    expect(await decision()).toBeNull();
+    expect(await ok('debug-tokens', 'list')).toBe('None.\n');
+  });
+});
+
 describe('headgate live', () => {
   const seen = async (...args: string[]): Promise<string> => {
     let isOver = false;

@@ -8,10 +8,10 @@ import { createClient } from '../gateway-client.ts';
 import { CliError, printable, type CliIo } from '../io.ts';
 import { atVersionText, versionOf, versionsText } from '../live/versions-text.ts';
 import { painter } from '../show/colour.ts';
-import { addRequestFlags, requestOf, type RequestFlags } from './request-flags.ts';
+import { addRequestFlags, requestOf, type RequestFlags } from '../everyday/request-flags.ts';
 import { addExamples, addOutputFlag, writeJson, type OutputFlags } from '../show/output-format.ts';
 import { recordText, tableText } from '../show/text-table.ts';
-import type { Json } from './everyday-command.ts';
+import type { Json } from '../everyday/everyday-command.ts';
 
 interface ExplainFlags extends ServerFlags, OutputFlags, RequestFlags {
   readonly atVersion?: string;
