@@ -274,6 +274,47 @@ it('changes only what was typed, and shows both sides when two have changed it',
   expectNoProblems();
 });
 
+it('changes again what it has just saved, also before the page has read it', async () => {
+  await makeApp('again');
+  const revision = '/apps/again/versions/v1/revisions/r1';
+  const { page, refused, expectNoProblems } = await console.open(`${revision}?tab=edit`, 'editor');
+  const form = page.getByRole('form', { name: 'Save r1' });
+  await form.getByLabel('Backend base path').fill('/one');
+  await press(form, 'Save');
+  // As slow as a gateway that is busy.
+  let release = (): void => undefined;
+  const released = new Promise<void>((done) => (release = done));
+  await page.route(`**/api/v1${revision}`, async (route) => {
+    if (route.request().method() === 'GET') await released;
+    await route.continue();
+  });
+  await confirm(page, 'Save r1', 'Save');
+  await expect.poll(() => form.getByLabel('Backend base path').inputValue()).toBe('/one');
+  await form.getByLabel('Failures that open the breaker').fill('7');
+  await press(form, 'Save');
+  await confirm(page, 'Save r1', 'Save');
+  release();
+  expect(await console.gateway.must('GET', revision)).toMatchObject({
+    backend_base_path: '/one',
+    circuit_breaker: { failures: 7 },
+  });
+  await expect.poll(() => form.getByLabel('Failures that open the breaker').inputValue()).toBe('7');
+  expect(refused).toEqual([]);
+  expectNoProblems();
+});
+
+it('reads from a gateway on its own machine though the browser has no network', async () => {
+  await makeApp('offline');
+  const { page, expectNoProblems } = await console.open('/apps', 'viewer');
+  await heading(page, 'Apps').waitFor();
+  await page.evaluate("dispatchEvent(new Event('offline'))");
+  await page.getByRole('tree').getByRole('link', { name: 'offline' }).click();
+  await heading(page, 'offline').waitFor();
+  const facts = page.getByRole('region', { name: 'App' });
+  await expect.poll(() => facts.getByText('/offline', { exact: true }).count()).toBe(1);
+  expectNoProblems();
+});
+
 it('clones a revision with its endpoints', async () => {
   await makeApp('cloned');
   const revisions = '/apps/cloned/versions/v1/revisions';

@@ -59,8 +59,16 @@ it('shows the configuration in force without it, keeps a refused change, and sav
   await visitor.page.getByRole('button', { name: 'Sign in', exact: true }).click();
   await visitor.page.getByRole('alert').filter({ hasText: 'The database does not answer' }).waitFor();
 
+  // A change that is looked at meanwhile can be made as soon as its database is back.
+  await form.getByRole('button', { name: 'Save' }).click();
+  const save = page.getByRole('dialog').getByRole('button', { name: 'Save' });
+  await page.getByRole('dialog').getByRole('alert').waitFor();
+  expect(await save.isDisabled()).toBe(true);
+
   relay.heal();
   await banner.waitFor({ state: 'hidden' });
+  await expect.poll(() => save.isEnabled(), { timeout: 30_000 }).toBe(true);
+  await page.keyboard.press('Escape');
   // Without a press on a button.
   await history.getByText('Created the app billing').waitFor();
   await form.getByRole('button', { name: 'Save' }).click();

@@ -42,6 +42,13 @@ export class GatewayUnreachable extends Error {
   }
 }
 
+/** What was asked may be answered when the gateway, or its database, is back. */
+export function isAway(error: unknown): boolean {
+  return (
+    error instanceof GatewayUnreachable || (error instanceof ApiError && error.code === 'storage_unavailable')
+  );
+}
+
 /** Another write came first: the record is no longer what this page has read (RFC 9110 section 13.1.1). */
 export function isConflictOfVersions(error: unknown): error is ApiError {
   return error instanceof ApiError && error.status === 412;

@@ -16,6 +16,8 @@ const client = new QueryClient({
   defaultOptions: {
     queries: {
       staleTime: 2_000,
+      // A browser without a network still reaches a gateway on its own machine.
+      networkMode: 'always',
       // What the API refuses it refuses again; without an answer the gateway may be starting.
       retry: (count, error) => count < retriesFor(error),
     },

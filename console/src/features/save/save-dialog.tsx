@@ -4,7 +4,7 @@
  */
 import { useQuery } from '@tanstack/react-query';
 import { useEffect, useEffectEvent, useState, type ReactNode } from 'react';
-import { ApiError, isConflictOfVersions } from '../../api/api-error.ts';
+import { ApiError, isAway, isConflictOfVersions } from '../../api/api-error.ts';
 import { callByName, type Answer } from '../../api/call.ts';
 import type { DryRunEnvelope } from '../../api/schema.ts';
 import { saveWords } from '../../text/save.ts';
@@ -21,6 +21,9 @@ import { byTemplate } from './operations.ts';
 import { SameChange } from './same-change-view.tsx';
 import type { Change } from './save-context.ts';
 import { TrafficOf } from './traffic-of.tsx';
+
+/** Between two tries while the gateway or its database is away. */
+const TRY_AGAIN_MS = 2_000;
 
 interface SaveDialogProps {
   readonly change: Change;
@@ -150,6 +153,8 @@ function useDryRun(operation: string, options: Change['options'], hasDryRun: boo
           })
         : { body: undefined },
     retry: false,
+    // The banner is gone with the first answer from the database; another call may still meet it away.
+    refetchInterval: ({ state }) => isAway(state.error) && TRY_AGAIN_MS,
     gcTime: 0,
     refetchOnWindowFocus: false,
   });

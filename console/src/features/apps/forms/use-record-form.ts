@@ -22,6 +22,7 @@ import {
 } from './record-draft.ts';
 
 type Json = Readonly<Record<string, unknown>>;
+type Envelope = { readonly data: Json };
 
 export interface FormState {
   readonly words: FieldWords;
@@ -58,15 +59,24 @@ interface Base {
   readonly etag: string | undefined;
 }
 
+/** What a save of this form has made of the record, until the page has read it. */
+interface Saved extends Base {
+  /** Of the record that the page showed when it was saved. */
+  readonly before: string | undefined;
+}
+
 /** Changes a record: sends what was changed, on the condition that the record is the one that was read. */
 export function useEditForm(target: EditTarget): FormState {
   const save = useSave();
   const [edits, setEdits] = useState<Edits>({});
   // The record as it was when typing began: what others write later must not be overwritten unseen.
   const [base, setBase] = useState<Base>();
+  const [saved, setSaved] = useState<Saved>();
   const [error, setError] = useState<ApiError>();
   const [conflicts, setConflicts] = useState<readonly FieldConflict[]>();
-  const { record, etag } = base ?? target;
+  // What is typed before the page has read the record again is typed over what was saved, not over what was before.
+  const latest: Base = saved !== undefined && saved.before === target.etag ? saved : target;
+  const { record, etag } = base ?? latest;
   const patch = patchOf(record, edits, target.kinds);
   useLeaveQuestion(patch !== undefined);
   const discard = (): void => {
@@ -84,7 +94,7 @@ export function useEditForm(target: EditTarget): FormState {
     if (patch === undefined) return;
     setError(undefined);
     const operation = `PATCH ${target.operation}`;
-    const answer = await save<{ readonly data: Json }>({
+    const answer = await save<Envelope>({
       title: appsWords.saveOf(target.name),
       operation,
       options: { path: target.path, body: patch, ifMatch: etag },
@@ -95,6 +105,7 @@ export function useEditForm(target: EditTarget): FormState {
     });
     if (answer === undefined) return;
     discard();
+    setSaved({ ...baseOf(target, answer), before: target.etag });
     target.onSaved?.(answer.body.data);
   };
   return {
@@ -105,7 +116,7 @@ export function useEditForm(target: EditTarget): FormState {
     isChanged: patch !== undefined,
     value: (pointer) => edits[pointer] ?? shownValue(record, pointer, target.kinds[pointer] ?? 'text'),
     set: (pointer, value) => {
-      setBase((before) => before ?? { record: target.record, etag: target.etag });
+      setBase((before) => before ?? { record: latest.record, etag: latest.etag });
       setEdits((before) => ({ ...before, [pointer]: value }));
     },
     choose: (conflict, side) => {
@@ -120,8 +131,12 @@ export function useEditForm(target: EditTarget): FormState {
 const without = (edits: Edits, pointer: string): Edits =>
   Object.fromEntries(Object.entries(edits).filter(([name]) => name !== pointer));
 
-async function readRecord({ operation, path, shown }: EditTarget): Promise<Base> {
-  const { body, etag } = await callByName<{ readonly data: Json }>(`GET ${operation}`, { path });
+async function readRecord(target: EditTarget): Promise<Base> {
+  const { operation, path } = target;
+  return baseOf(target, await callByName<Envelope>(`GET ${operation}`, { path }));
+}
+
+function baseOf({ shown }: EditTarget, { body, etag }: Answer<Envelope>): Base {
   return { record: (shown?.(body.data as never) ?? body.data) as Json, etag };
 }
 
@@ -149,7 +164,7 @@ export function useCreateForm(target: CreateTarget): FormState {
   const submit = async (): Promise<void> => {
     setError(undefined);
     const body = createdBody(target, edits);
-    const answer: Answer<{ readonly data: Json }> | undefined = await save({
+    const answer: Answer<Envelope> | undefined = await save({
       title: target.title,
       action: target.title,
       operation: `POST ${target.operation}`,
