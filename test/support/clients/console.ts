@@ -54,6 +54,8 @@ const STEP_TIMEOUT_MS = 60_000;
 // For a file that runs alone; where all run they have a project with these timeouts (vitest.config.ts).
 vi.setConfig({ testTimeout: 180_000, hookTimeout: 180_000 });
 const SCREENSHOTS_VARIABLE = 'HEADGATE_TEST_SCREENSHOTS';
+/** Such as `dark-2560`: only pictures with this in their names. */
+const SCREENSHOTS_OF_VARIABLE = 'HEADGATE_TEST_SCREENSHOTS_OF';
 
 /** @param options of the gateway; the console is switched on */
 export async function startConsole(options: GatewayOptions = {}): Promise<TestConsole> {
@@ -188,8 +190,10 @@ export async function screenshot(page: Page, name: string): Promise<void> {
   const before = page.viewportSize() ?? { width: 1280, height: HEIGHT };
   await inSchemes(page, async (scheme) => {
     for (const width of WIDTHS) {
+      const file = `${name}-${scheme}-${width}.png`;
+      if (!file.includes(process.env[SCREENSHOTS_OF_VARIABLE] ?? '')) continue;
       await page.setViewportSize({ width, height: HEIGHT });
-      await page.screenshot({ path: join(folder, `${name}-${scheme}-${width}.png`), fullPage: true });
+      await page.screenshot({ path: join(folder, file), fullPage: true });
     }
   });
   await page.setViewportSize(before);

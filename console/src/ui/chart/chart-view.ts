@@ -39,6 +39,9 @@ const AXIS_WIDTH_MIN_PX = 44;
 const CHARACTER_PX = 7;
 /** Charts with it move their pointers together. */
 const SYNC_KEY = 'headgate';
+/** Of the times below a chart, which have seconds where the steps are short. */
+const TIME_SPACE_MIN_PX = 70;
+const TIMES_MAX = 12;
 const FONT = '12px system-ui, sans-serif';
 /** As many as tokens `--series-…`. */
 const COLOURS = 6;
@@ -71,6 +74,7 @@ export function drawChart(place: HTMLElement, data: ChartData, { format, onPoint
         {
           ...axis,
           size: 30,
+          space: (_chart, _axis, _from, _to, widthPx) => Math.max(TIME_SPACE_MIN_PX, widthPx / TIMES_MAX),
           values: (_chart, splits, _axis, _space, step) => splits.map((at) => clock(at, step)),
         },
         {
