@@ -20,8 +20,8 @@ afterAll(async () => {
 });
 
 async function expectCommand(scope: Locator, command: RegExp): Promise<void> {
-  await scope.getByText('The same change as curl, command or YAML').click();
-  await scope.getByRole('region', { name: 'Command line' }).getByText(command).waitFor();
+  await scope.getByText(/^The same (change )?as curl/).click();
+  await scope.getByRole('group', { name: 'Command line' }).getByText(command).waitFor();
 }
 
 it('shows times in the zone of the reader, and UTC under the pointer', async () => {
@@ -109,11 +109,26 @@ it('makes a webhook, tests it, sends again what did not arrive, and deletes it',
   await gateway.must('PATCH', '/apps/store', { description: 'changed' });
   await letters
     .getByRole('row', { name: /store/ })
+    .getByRole('button', { name: /^Send again:/ })
+    .click();
+  const again = page.getByRole('dialog', { name: 'Send it to on call again?' });
+  await expectCommand(again, /^headgate webhooks resend-event [\da-f-]{36} [\da-f-]{36}$/);
+  expect(await axe(page)).toEqual([]);
+  await screenshot(page, 'dead-letter-resend');
+  await page.keyboard.press('Escape');
+  await letters
+    .getByRole('row', { name: /store/ })
     .getByRole('button', { name: /^Forget:/ })
     .click();
+  const forget = page.getByRole('dialog', { name: 'Forget that on call did not get it?' });
+  await expectCommand(forget, /^headgate webhooks forget-event [\da-f-]{36} [\da-f-]{36}$/);
+  await forget.getByRole('button', { name: 'Forget' }).click();
   await letters.getByRole('row', { name: /store/ }).waitFor({ state: 'detached' });
   status = 204;
   await letters.getByRole('button', { name: 'Send all again' }).click();
+  const all = page.getByRole('dialog', { name: 'Send on call again what it did not get?' });
+  await expectCommand(all, /^headgate webhooks resend [\da-f-]{36}$/);
+  await all.getByRole('button', { name: 'Send all again' }).click();
   await page.getByText('1 event is sent again').waitFor();
   await page.getByText('Every event has arrived or waits.').waitFor();
 

@@ -240,12 +240,17 @@ it('samples served requests for a while, and makes debug tokens, which only admi
   await sampling.getByLabel('App').fill('trial');
   await sampling.getByLabel('Minutes').fill('2');
   await sampling.getByLabel('Share of the requests').fill('50');
+  await sampling.getByText('The same as curl or command').click();
+  await sampling.getByText('headgate sampling start app=trial rate=0.5 seconds=120').waitFor();
+  expect(await sampling.getByRole('group', { name: 'YAML' }).count()).toBe(0);
   await sampling.getByRole('button', { name: 'Start sampling' }).click();
   await page.getByText(/^Keeps 50.?% of the requests of trial, until/).waitFor();
   expect(await gateway.must('GET', '/explain/sampling')).toMatchObject({ rate: 0.5 });
 
   const making = page.getByRole('form', { name: 'Create debug token' });
   await making.getByLabel('App').fill('trial');
+  await making.getByText('The same as curl or command').click();
+  await making.getByText('headgate debug-tokens create app=trial seconds=600').waitFor();
   await making.getByRole('button', { name: 'Create debug token' }).click();
   const shown = page.getByRole('dialog', { name: 'The value of the debug token' });
   const token = await shown.getByLabel('Value').inputValue();
@@ -262,9 +267,18 @@ it('samples served requests for a while, and makes debug tokens, which only admi
   await screenshot(page, 'explain-setup');
 
   await page.getByRole('button', { name: 'Revoke the debug token for trial' }).click();
+  const revocation = page.getByRole('dialog', { name: 'Revoke the debug token for trial?' });
+  await revocation.getByText('The same as curl or command').click();
+  await revocation.getByText(/^headgate debug-tokens revoke [\da-f-]{36}$/).waitFor();
+  expect(await axe(page)).toEqual([]);
+  await revocation.getByRole('button', { name: 'Revoke', exact: true }).click();
   await page.getByText('No debug token is in force.').waitFor();
   await expect.poll(decision).toBeUndefined();
   await page.getByRole('button', { name: 'Stop sampling' }).click();
+  const stop = page.getByRole('dialog', { name: 'Stop sampling?' });
+  await stop.getByText('The same as curl or command').click();
+  await stop.getByText('headgate sampling stop').waitFor();
+  await stop.getByRole('button', { name: 'Stop sampling' }).click();
   await page.getByText(/^Off: of served requests/).waitFor();
   expect(await gateway.must('GET', '/explain/sampling')).toBeNull();
   expect(refused).toEqual(['422 PUT /api/v1/explain/sampling']);

@@ -212,6 +212,11 @@ it('lists the certificates of the gateway, orders one anew, and saves a profile'
   await certificateOf(editor.page)
     .getByRole('button', { name: `Renew the certificate of ${name}` })
     .click();
+  const renewal = editor.page.getByRole('dialog', { name: `Order a new certificate for ${name}?` });
+  await renewal.getByText('The same as curl or command').click();
+  await renewal.getByText(`headgate certificates renew ${name}`).waitFor();
+  expect(await axe(editor.page)).toEqual([]);
+  await renewal.getByRole('button', { name: 'Renew' }).click();
   await editor.page.getByText(`A new certificate is ordered for ${name}`).waitFor();
   expect(await other.gateway.must('GET', '/audit?action=certificate.renew')).toMatchObject([
     { resource_name: name },
@@ -223,6 +228,11 @@ it('lists the certificates of the gateway, orders one anew, and saves a profile'
 
   const { page, refused, expectNoProblems } = await other.open('/nodes', 'admin');
   await page.getByLabel('Seconds', { exact: true }).fill('1');
+  await page.getByText('The same as curl or command').click();
+  await page.getByText('headgate profile --seconds 1').waitFor();
+  await page.getByText('A heap snapshot of this thread, as curl or command').click();
+  await page.getByText('headgate profile --heap --yes').waitFor();
+  await page.getByText("-o 'headgate.heapsnapshot'").waitFor();
   const [download] = await Promise.all([
     page.waitForEvent('download'),
     page.getByRole('button', { name: 'Make a CPU profile' }).click(),

@@ -27,5 +27,8 @@ export const certificatesWords = {
   failures: (count: number): string => `${count} failed in a row:`,
   renew: 'Renew',
   renewOf: (name: string): string => `Renew the certificate of ${name}`,
+  renewTitle: (name: string): string => `Order a new certificate for ${name}?`,
+  renewText:
+    'The gateway that orders begins within seconds. The present one serves until the new one is there. Authorities limit how many they issue for a name in a week.',
   renewing: (name: string): string => `A new certificate is ordered for ${name}`,
 } as const;

@@ -16,6 +16,9 @@ export const setupWords = {
   start: 'Start sampling',
   replace: 'Replace',
   stop: 'Stop sampling',
+  stopTitle: 'Stop sampling?',
+  stopText: 'Of served requests, only those of the last moments are kept from then on.',
+  stopped: 'Sampling is off',
 
   tokens: 'Debug tokens',
   tokensText:
@@ -27,5 +30,7 @@ export const setupWords = {
   columns: { app: 'Works for', created: 'Created', expires: 'Expires', actions: 'Actions' },
   revoke: 'Revoke',
   revokeOf: (app: string): string => `Revoke the debug token for ${app}`,
+  revokeTitle: (app: string): string => `Revoke the debug token for ${app}?`,
+  revokeText: 'Requests with it are answered as without it from then on.',
   revoked: 'Debug token revoked',
 } as const;

@@ -81,6 +81,7 @@ export const saveWords = {
   bySubject: (id: string): string => `subject ${id}`,
   byAnonymous: 'anonymous',
   same: 'The same change as curl, command or YAML',
+  sameCall: 'The same as curl or command',
   curl: 'curl',
   command: 'Command line',
   yaml: 'YAML',

@@ -173,6 +173,30 @@ it('each command does at the real command line what the call does', async () => 
   }
 });
 
+/** Of what a gateway without traffic, webhooks and certificates does not have: both are refused alike. */
+const ABSENT = '0190b0a4-6f3e-7c1a-9d52-3f1c5e2a7b10';
+it.each<readonly [operation: string, options: Options]>([
+  [`POST ${webhook}/dead-letters/{event_id}/resend`, { path: { webhook_id: ABSENT, event_id: ABSENT } }],
+  [`DELETE ${webhook}/dead-letters/{event_id}`, { path: { webhook_id: ABSENT, event_id: ABSENT } }],
+  ['POST /certificates/{name}/renew', { path: { name: '*.shop.test' } }],
+  ['DELETE /explain/debug-tokens/{debug_token_id}', { path: { debug_token_id: ABSENT } }],
+  ['PUT /explain/sampling', { body: { app: 'absent', rate: 0.25, seconds: 300 } }],
+  ['POST /explain/debug-tokens', { body: { app: 'absent', seconds: 300 } }],
+  ['POST /profiles', { body: { kind: 'cpu', thread: 'main', seconds: 1 } }],
+  ['POST /profiles', { body: { kind: 'heap', thread: 'worker', contains_secrets: true } }],
+])(
+  '%s is the same operation as its command: what the call is refused for, the command tells',
+  async (operation, options) => {
+    await using api = await startManagement();
+    const [method = ''] = operation.split(' ');
+    const url = urlOf(operation.slice(method.length + 1), options.path ?? {});
+    const reply = await api.call(method, url, options.body === undefined ? {} : { body: options.body });
+    const { args, stdin } = read(commandOf(operation, options) ?? '');
+    const { code, err } = await headgate(api, args, {}, stdin);
+    expect([reply.status >= 400, code, err]).toEqual([true, 1, expect.stringContaining(reply.body.detail)]);
+  },
+);
+
 it('a session ends by its command', async () => {
   await using api = await startManagement();
   await api.post('/session', { token: ADMIN_TOKEN }, { token: null });

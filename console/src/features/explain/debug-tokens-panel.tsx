@@ -6,15 +6,25 @@ import { setupWords as say } from '../../text/explain-setup.ts';
 import { Button } from '../../ui/controls/button.tsx';
 import { FieldGrid } from '../../ui/controls/field.tsx';
 import { DataTable, type Column } from '../../ui/display/data-table.tsx';
-import { ErrorNote, Loaded } from '../../ui/display/notes.tsx';
+import { Loaded } from '../../ui/display/notes.tsx';
 import { Panel } from '../../ui/display/panel.tsx';
 import { Time } from '../../ui/display/time.tsx';
-import { showToast } from '../../ui/overlay/toasts.tsx';
 import { Refusal } from '../keys/refusal.tsx';
 import { ShownOnce } from '../keys/shown-once.tsx';
-import { appOf, ScopeFields, secondsOf, SETUP_POINTERS, useAppName, type Scope } from './setup-parts.tsx';
+import { ConfirmedWrite } from '../save/confirmed-write.tsx';
+import { SameChange } from '../save/same-change-view.tsx';
+import {
+  appOf,
+  isDuration,
+  ScopeFields,
+  secondsOf,
+  SETUP_POINTERS,
+  useAppName,
+  type Scope,
+} from './setup-parts.tsx';
 import styles from './explain.module.css';
 
+const CREATION = 'POST /explain/debug-tokens';
 const EVERY_MS = 5_000;
 
 export function DebugTokensPanel(): ReactNode {
@@ -42,10 +52,11 @@ export function DebugTokensPanel(): ReactNode {
 
 function TokenForm(): ReactNode {
   const [scope, setScope] = useState<Scope>({ app: '', minutes: '10' });
-  const creation = useWrite('POST /explain/debug-tokens');
+  const creation = useWrite(CREATION);
+  const options = { body: { ...appOf(scope), seconds: secondsOf(scope) } };
   const submit = (event: FormEvent): void => {
     event.preventDefault();
-    creation.mutate({ body: { ...appOf(scope), seconds: secondsOf(scope) } });
+    creation.mutate(options);
   };
   return (
     <form className={styles['form']} aria-label={say.createToken} onSubmit={submit}>
@@ -58,6 +69,7 @@ function TokenForm(): ReactNode {
           {say.createToken}
         </Button>
       </div>
+      {isDuration(scope) && <SameChange operation={CREATION} options={options} isConfiguration={false} />}
       <ShownOnce
         value={creation.data?.body.data.token}
         name={say.tokenName}
@@ -81,24 +93,24 @@ function AppName({ token }: { readonly token: DebugToken }): ReactNode {
 
 function Revoke({ token }: { readonly token: DebugToken }): ReactNode {
   const name = useAppName(token.app_id);
-  const deletion = useWrite('DELETE /explain/debug-tokens/{debug_token_id}');
+  const [isAsked, setAsked] = useState(false);
   return (
     <>
-      <Button
-        isSmall
-        look="danger"
-        aria-label={say.revokeOf(name)}
-        isBusy={deletion.isPending}
-        onClick={() =>
-          deletion.mutate(
-            { path: { debug_token_id: token.id } },
-            { onSuccess: () => showToast({ title: say.revoked }) },
-          )
-        }
-      >
+      <Button isSmall look="danger" aria-label={say.revokeOf(name)} onClick={() => setAsked(true)}>
         {say.revoke}
       </Button>
-      {deletion.error !== null && <ErrorNote error={deletion.error} />}
+      {isAsked && (
+        <ConfirmedWrite
+          operation="DELETE /explain/debug-tokens/{debug_token_id}"
+          options={{ path: { debug_token_id: token.id } }}
+          title={say.revokeTitle(name)}
+          action={say.revoke}
+          done={say.revoked}
+          onClose={() => setAsked(false)}
+        >
+          {say.revokeText}
+        </ConfirmedWrite>
+      )}
     </>
   );
 }

@@ -10,8 +10,11 @@ import { Loaded } from '../../ui/display/notes.tsx';
 import { Panel } from '../../ui/display/panel.tsx';
 import { formatShare, Time } from '../../ui/display/time.tsx';
 import { Refusal } from '../keys/refusal.tsx';
+import { ConfirmedWrite } from '../save/confirmed-write.tsx';
+import { SameChange } from '../save/same-change-view.tsx';
 import {
   appOf,
+  isDuration,
   messageOf,
   ScopeFields,
   secondsOf,
@@ -21,6 +24,7 @@ import {
 } from './setup-parts.tsx';
 import styles from './explain.module.css';
 
+const START = 'PUT /explain/sampling';
 const EVERY_MS = 5_000;
 
 export function SamplingPanel(): ReactNode {
@@ -56,11 +60,12 @@ function InForce({ sampling }: { readonly sampling: Sampling }): ReactNode {
 function SamplingForm({ isOn }: { readonly isOn: boolean }): ReactNode {
   const [scope, setScope] = useState<Scope>({ app: '', minutes: '5' });
   const [percent, setPercent] = useState('100');
-  const start = useWrite('PUT /explain/sampling');
-  const stop = useWrite('DELETE /explain/sampling');
+  const [isStopping, setStopping] = useState(false);
+  const start = useWrite(START);
+  const options = { body: { ...appOf(scope), rate: Number(percent) / 100, seconds: secondsOf(scope) } };
   const submit = (event: FormEvent): void => {
     event.preventDefault();
-    start.mutate({ body: { ...appOf(scope), rate: Number(percent) / 100, seconds: secondsOf(scope) } });
+    start.mutate(options);
   };
   return (
     <form className={styles['form']} aria-label={say.sampling} onSubmit={submit}>
@@ -79,17 +84,29 @@ function SamplingForm({ isOn }: { readonly isOn: boolean }): ReactNode {
           required
         />
       </FieldGrid>
-      <Refusal error={start.error ?? stop.error ?? undefined} pointers={SETUP_POINTERS} />
+      <Refusal error={start.error ?? undefined} pointers={SETUP_POINTERS} />
       <div className={styles['buttons']}>
         <Button type="submit" isBusy={start.isPending}>
           {isOn ? say.replace : say.start}
         </Button>
-        {isOn && (
-          <Button isBusy={stop.isPending} onClick={() => stop.mutate({})}>
-            {say.stop}
-          </Button>
-        )}
+        {isOn && <Button onClick={() => setStopping(true)}>{say.stop}</Button>}
       </div>
+      {isDuration(scope) && Number(percent) > 0 && (
+        <SameChange operation={START} options={options} isConfiguration={false} />
+      )}
+      {isStopping && (
+        <ConfirmedWrite
+          operation="DELETE /explain/sampling"
+          options={{}}
+          title={say.stopTitle}
+          action={say.stop}
+          look="main"
+          done={say.stopped}
+          onClose={() => setStopping(false)}
+        >
+          {say.stopText}
+        </ConfirmedWrite>
+      )}
     </form>
   );
 }

@@ -17,6 +17,9 @@ export interface Scope {
 
 export const secondsOf = ({ minutes }: Scope): number => Math.round(Number(minutes) * MINUTE_SECS);
 
+/** Something that a call can say; what is wrong with it, the API says. */
+export const isDuration = (scope: Scope): boolean => secondsOf(scope) > 0;
+
 /** Nothing typed is every app. */
 export const appOf = ({ app }: Scope): { readonly app?: string } =>
   app.trim() === '' ? {} : { app: app.trim() };

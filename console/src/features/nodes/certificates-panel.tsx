@@ -1,16 +1,16 @@
 /** The certificates of the gateway that answers, and the wish for a new one where they are ordered by ACME. */
-import type { ReactNode } from 'react';
-import { usePages, useWrite } from '../../api/queries.ts';
+import { useState, type ReactNode } from 'react';
+import { usePages } from '../../api/queries.ts';
 import type { Certificate } from '../../api/schema.ts';
 import { useMay } from '../../page/session.ts';
 import { certificatesWords as say } from '../../text/certificates.ts';
 import { Button } from '../../ui/controls/button.tsx';
 import { Badge, type Tone } from '../../ui/display/badge.tsx';
 import { DataTable, type Column } from '../../ui/display/data-table.tsx';
-import { ErrorNote, Loaded } from '../../ui/display/notes.tsx';
+import { Loaded } from '../../ui/display/notes.tsx';
 import { Panel, QuietPanel } from '../../ui/display/panel.tsx';
 import { Time } from '../../ui/display/time.tsx';
-import { showToast } from '../../ui/overlay/toasts.tsx';
+import { ConfirmedWrite } from '../save/confirmed-write.tsx';
 import styles from './nodes.module.css';
 
 const EVERY_MS = 5_000;
@@ -25,33 +25,41 @@ const TONES: Readonly<Record<Certificate['state'], Tone>> = {
 export function CertificatesPanel(): ReactNode {
   const mayRenew = useMay('editor');
   const certificates = usePages('GET /certificates', { query: { limit: 50 } }, { everyMs: EVERY_MS });
-  const renewal = useWrite('POST /certificates/{name}/renew');
+  const [renewed, setRenewed] = useState<string>();
   if (certificates.data?.total === 0) return <QuietPanel title={say.title}>{say.none}</QuietPanel>;
-  const onRenew = ({ name }: Certificate): void =>
-    renewal.mutate({ path: { name } }, { onSuccess: () => showToast({ title: say.renewing(name) }) });
   return (
     <Panel title={say.title} isFlush>
       <p className={styles['text']}>{say.text}</p>
-      {renewal.error !== null && <ErrorNote error={renewal.error} />}
       <Loaded query={certificates}>
         {({ items, total }) => (
           <DataTable
             caption={say.title}
-            columns={columnsOf(mayRenew ? onRenew : undefined)}
+            columns={columnsOf(mayRenew ? setRenewed : undefined)}
             rows={items}
             keyOf={({ name, listener, source }) => `${name} ${listener} ${source}`}
             more={{ total, pages: certificates }}
           />
         )}
       </Loaded>
+      {renewed !== undefined && (
+        <ConfirmedWrite
+          operation="POST /certificates/{name}/renew"
+          options={{ path: { name: renewed } }}
+          title={say.renewTitle(renewed)}
+          action={say.renew}
+          look="main"
+          done={say.renewing(renewed)}
+          onClose={() => setRenewed(undefined)}
+        >
+          {say.renewText}
+        </ConfirmedWrite>
+      )}
     </Panel>
   );
 }
 
 /** @param onRenew absent: the reader may not */
-function columnsOf(
-  onRenew: ((certificate: Certificate) => void) | undefined,
-): readonly Column<Certificate>[] {
+function columnsOf(onRenew: ((name: string) => void) | undefined): readonly Column<Certificate>[] {
   const { columns } = say;
   return [
     {
@@ -77,7 +85,7 @@ function columnsOf(
                 <Button
                   isSmall
                   aria-label={say.renewOf(certificate.name)}
-                  onClick={() => onRenew(certificate)}
+                  onClick={() => onRenew(certificate.name)}
                 >
                   {say.renew}
                 </Button>

@@ -1,4 +1,7 @@
-/** A CPU profile of the gateway that answers, saved as a file. Heap snapshots are left to the command line. */
+/**
+ * A CPU profile of the gateway that answers, saved as a file. Heap snapshots are left to curl and the command line,
+ * whose calls stand here.
+ */
 import { useState, type FormEvent, type ReactNode } from 'react';
 import { useWrite } from '../../api/queries.ts';
 import { profileWords as say } from '../../text/profile.ts';
@@ -7,19 +10,22 @@ import { FieldGrid, SelectField, TextField } from '../../ui/controls/field.tsx';
 import { ErrorNote } from '../../ui/display/notes.tsx';
 import { Panel, Stack } from '../../ui/display/panel.tsx';
 import { showToast } from '../../ui/overlay/toasts.tsx';
+import { SameChange } from '../save/same-change-view.tsx';
 
+const OPERATION = 'POST /profiles';
 const THREADS = (['worker', 'main'] as const).map((value) => ({ value, label: say.threads[value] }));
 
 export function ProfilePanel(): ReactNode {
   const [thread, setThread] = useState<'worker' | 'main'>('worker');
   const [seconds, setSeconds] = useState('10');
-  const profile = useWrite('POST /profiles');
+  const profile = useWrite(OPERATION);
+  const options = { body: { kind: 'cpu', thread, seconds: Number(seconds) } } as const;
+  const heap = { body: { kind: 'heap', thread, contains_secrets: true } } as const;
   const submit = (event: FormEvent): void => {
     event.preventDefault();
-    profile.mutate(
-      { body: { kind: 'cpu', thread, seconds: Number(seconds) } },
-      { onSuccess: ({ body }) => showToast({ title: say.saved(saveFile(body)) }) },
-    );
+    profile.mutate(options, {
+      onSuccess: ({ body }) => showToast({ title: say.saved(saveFile(body)) }),
+    });
   };
   return (
     <Panel title={say.title}>
@@ -45,6 +51,21 @@ export function ProfilePanel(): ReactNode {
               {say.make}
             </Button>
           </div>
+          {Number(seconds) > 0 && (
+            <SameChange
+              operation={OPERATION}
+              options={options}
+              isConfiguration={false}
+              file="headgate.cpuprofile"
+            />
+          )}
+          <SameChange
+            operation={OPERATION}
+            options={heap}
+            isConfiguration={false}
+            file="headgate.heapsnapshot"
+            summary={say.heap}
+          />
         </Stack>
       </form>
     </Panel>

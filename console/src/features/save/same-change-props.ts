@@ -8,4 +8,8 @@ export interface SameChangeProps extends Pick<Change, 'operation' | 'options'> {
   readonly path?: Change['options']['path'];
   /** The same in the configuration files, where it has a place there. */
   readonly declared?: DeclaredChange | undefined;
+  /** False: it changes nothing that files could say. */
+  readonly isConfiguration?: boolean;
+  /** Name of the file that the answer goes to. */
+  readonly file?: string;
 }

@@ -15,14 +15,16 @@ export default function SameChangeTexts({
   template,
   path,
   declared,
+  isConfiguration = true,
+  file,
 }: SameChangeProps): ReactNode {
   const names = { ...options.path, ...path, ...declared?.names };
   const command = commandOf(template ?? operation, { ...options, path: names });
   const body = options.body === undefined ? undefined : stringify(options.body);
-  const yaml = declared?.yaml ?? body;
+  const yaml = isConfiguration ? (declared?.yaml ?? body) : undefined;
   return (
     <div className={styles['texts']}>
-      <Text title={say.curl} text={curlOf(operation, options)} />
+      <Text title={say.curl} text={curlOf(operation, options, window.location.origin, file)} />
       {command !== undefined && <Text title={say.command} text={command} />}
       {yaml !== undefined && <Text title={say.yaml} hint={hintOf(declared)} text={yaml} />}
     </div>
@@ -51,7 +53,7 @@ function Text({ title, hint, text }: TextProps): ReactNode {
         <CopyButton text={text} label={say.copyOf(title)} />
       </div>
       {hint !== undefined && <p className={styles['soft']}>{hint}</p>}
-      <pre tabIndex={0} role="region" aria-label={title}>
+      <pre tabIndex={0} role="group" aria-label={title}>
         {text}
       </pre>
     </div>

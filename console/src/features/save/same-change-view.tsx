@@ -1,4 +1,4 @@
-/** The same change as curl, as a command and as YAML. What writes these is loaded after the page. */
+/** The same change as curl, as a command and, of configuration, as YAML. What writes these is loaded after the page. */
 import { Suspense, type ReactNode } from 'react';
 import { saveWords as say } from '../../text/save.ts';
 import { later } from '../../ui/overlay/later.ts';
@@ -7,10 +7,16 @@ import styles from './save.module.css';
 
 const SameChangeTexts = later(() => import('./same-change-texts.tsx'));
 
-export function SameChange(props: SameChangeProps): ReactNode {
+interface ViewProps extends SameChangeProps {
+  /** Default: that it is the same change. */
+  readonly summary?: string;
+}
+
+export function SameChange({ summary, ...props }: ViewProps): ReactNode {
+  const usual = props.isConfiguration === false ? say.sameCall : say.same;
   return (
     <details className={styles['same']}>
-      <summary>{say.same}</summary>
+      <summary>{summary ?? usual}</summary>
       <Suspense>
         <SameChangeTexts {...props} />
       </Suspense>

@@ -12,4 +12,11 @@ describe('curlOf', () => {
     expect(text).toContain(`-H 'If-Match: "x"'`);
     expect(text).toContain('application/merge-patch+json');
   });
+
+  it('writes into a file where the answer is one', () => {
+    expect(curlOf('POST /profiles', { body: {} }, 'http://gate', 'a.cpuprofile')).toContain(
+      `-o 'a.cpuprofile'`,
+    );
+    expect(curlOf('POST /profiles', { body: {} }, 'http://gate')).not.toContain('-o');
+  });
 });

@@ -103,6 +103,48 @@ describe('commandOf', () => {
       { body: { operations: [{ method: 'DELETE', path: '/api/v1/apps/shop' }] } },
       `headgate transaction - <<'EOF'\n- method: DELETE\n  path: /api/v1/apps/shop\nEOF`,
     ],
+    [
+      'POST /webhooks/{webhook_id}/dead-letters/{event_id}/resend',
+      { path: { webhook_id: 'on-call', event_id: 'e1' } },
+      'headgate webhooks resend-event on-call e1',
+    ],
+    [
+      'DELETE /webhooks/{webhook_id}/dead-letters/{event_id}',
+      { path: { webhook_id: 'on-call', event_id: 'e1' } },
+      'headgate webhooks forget-event on-call e1',
+    ],
+    [
+      'POST /certificates/{name}/renew',
+      { path: { name: '*.shop.example' } },
+      `headgate certificates renew '*.shop.example'`,
+    ],
+    [
+      'PUT /explain/sampling',
+      { body: { app: 'shop', rate: 0.25, seconds: 300 } },
+      'headgate sampling start app=shop rate=0.25 seconds=300',
+    ],
+    [
+      'PUT /explain/sampling',
+      { body: { rate: 1e-7, seconds: 300 } },
+      `headgate sampling start --file - <<'EOF'\nrate: 1e-7\nseconds: 300\nEOF`,
+    ],
+    ['DELETE /explain/sampling', {}, 'headgate sampling stop'],
+    ['POST /explain/debug-tokens', { body: { seconds: 600 } }, 'headgate debug-tokens create seconds=600'],
+    [
+      'DELETE /explain/debug-tokens/{debug_token_id}',
+      { path: { debug_token_id: 'd1' } },
+      'headgate debug-tokens revoke d1',
+    ],
+    [
+      'POST /profiles',
+      { body: { kind: 'cpu', thread: 'main', seconds: 30 } },
+      'headgate profile --main --seconds 30',
+    ],
+    [
+      'POST /profiles',
+      { body: { kind: 'heap', thread: 'worker', contains_secrets: true } },
+      'headgate profile --heap --yes',
+    ],
     ['POST /config/apply', { body: {} }, undefined],
   ])('%s', (operation, options, expected) => {
     expect(commandOf(operation, options)).toBe(expected);

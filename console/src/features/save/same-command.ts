@@ -63,7 +63,23 @@ const COMMANDS: Readonly<Record<string, Command>> = {
   [`POST ${webhook}/test`]: { words: 'webhooks test' },
   [`POST ${webhook}/resend`]: { words: 'webhooks resend' },
   [`DELETE ${webhook}/dead-letters`]: { words: 'webhooks forget' },
+  [`POST ${webhook}/dead-letters/{event_id}/resend`]: { words: 'webhooks resend-event' },
+  [`DELETE ${webhook}/dead-letters/{event_id}`]: { words: 'webhooks forget-event' },
   'DELETE /sessions/{session_id}': { words: 'sessions revoke' },
+  'POST /certificates/{name}/renew': { words: 'certificates renew' },
+  'PUT /explain/sampling': { words: 'sampling start', hasFields: true },
+  'DELETE /explain/sampling': { words: 'sampling stop' },
+  'POST /explain/debug-tokens': { words: 'debug-tokens create', hasFields: true },
+  'DELETE /explain/debug-tokens/{debug_token_id}': { words: 'debug-tokens revoke' },
+  'POST /profiles': {
+    words: 'profile',
+    options: (_query, { kind, thread, seconds, contains_secrets: agrees }) => [
+      kind === 'heap' && '--heap',
+      thread === 'main' && '--main',
+      seconds !== undefined && `--seconds ${Number(seconds)}`,
+      agrees === true && '--yes',
+    ],
+  },
   'POST /config/versions/{config_version}/rollback': {
     words: 'config rollback',
     options: (_query, { app: slug, delete_keys: deletesKeys, message }) => [
@@ -76,6 +92,8 @@ const COMMANDS: Readonly<Record<string, Command>> = {
 
 /** More are easier to read in a file. */
 const FIELDS_MAX = 6;
+/** As src/cli/everyday/fields.ts reads one. */
+const PLAIN_NUMBER = /^-?(?:0|[1-9]\d{0,14})(?:\.\d{1,15})?$/;
 /** Other users of a machine see the words of a command; these values come from standard input. */
 const SECRETS = new Set(['token', 'secret']);
 
@@ -132,6 +150,7 @@ function assignment({ path, value }: Leaf): string | undefined {
   if (typeof value === 'string') {
     return value === '' || value === 'null' || value.startsWith('@') ? undefined : word(`${field}=${value}`);
   }
-  if (typeof value === 'number') return Number.isInteger(value) ? word(`${field}=${value}`) : undefined;
+  if (typeof value === 'number')
+    return PLAIN_NUMBER.test(String(value)) ? word(`${field}=${value}`) : undefined;
   return word(`${field}=${JSON.stringify(value)}`);
 }
