@@ -9,7 +9,13 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { ADDRESSES, type Address } from '../../console/src/app/addresses.ts';
 import { startOrigin, type Origin } from '../support/backends/origin.ts';
 import { freePort } from '../support/backends/origin-process.ts';
-import { axe, startConsole, type ConsolePage, type TestConsole } from '../support/clients/console.ts';
+import {
+  axe,
+  screenshot,
+  startConsole,
+  type ConsolePage,
+  type TestConsole,
+} from '../support/clients/console.ts';
 import { createEndpoint, createService, request, revisionPath } from '../support/traffic.ts';
 
 const NARROW_PX = 360;
@@ -222,6 +228,7 @@ it('shows every screen without barriers, errors or sideways scrolling', { timeou
       await page.goto(address);
       const problems = await problemsOf(page);
       if (problems.length > 0) found[address] = problems;
+      await screenshot(page, `screen${address.replaceAll(/[^a-z\d]+/gi, '-')}`);
       for (const link of await page.evaluate<string[]>(LINKS)) {
         if (!seen.has(kindOfLink(link))) links.set(kindOfLink(link), link);
       }
@@ -264,4 +271,31 @@ it('shows a request, and who may not come in', async () => {
   await visitor.page.getByLabel('Admin token').waitFor();
   expect(await problemsOf(visitor.page)).toEqual([]);
   visitor.expectNoProblems();
+});
+
+/** What begins with one of these changes something. */
+const CHANGES =
+  /^(Activate|Add|Apply|Clone|Create|Delete|Deprecate|Disable|Discard|Edit$|Enforce|Forget|Make|Move|Remove|Renew|Reset$|Retire|Revoke|Roll|Rotate|Save|Send|Set here|Start sampling|Stop|Switch|Take|Try and apply|Undo)/;
+
+it('offers a viewer nothing that would be refused, at any address', { timeout: 600_000 }, async () => {
+  const { page, refused, expectNoProblems } = await console.open('/', 'viewer');
+  const changingOn = async (at: Page): Promise<readonly string[]> => {
+    await expect.poll(() => isLoaded(at), { timeout: 30_000 }).toBe(true);
+    const buttons = await at.getByRole('main').getByRole('button').all();
+    const names = await Promise.all(
+      buttons.map(async (button) => (await button.getAttribute('aria-label')) ?? (await button.innerText())),
+    );
+    return names.filter((name) => CHANGES.test(name.trim()));
+  };
+  const admin = await console.open('/apps/shop', 'admin');
+  expect(await changingOn(admin.page)).toEqual(['Create version', 'Delete']);
+  const offered: Record<string, readonly string[]> = {};
+  for (const address of ADDRESSES.filter((one) => one !== '/live/$id').flatMap(visitsOf)) {
+    await page.goto(address);
+    const changing = await changingOn(page);
+    if (changing.length > 0) offered[address] = changing;
+  }
+  expect(offered).toEqual({});
+  expect(refused).toEqual([]);
+  expectNoProblems();
 });

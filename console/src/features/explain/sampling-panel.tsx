@@ -8,7 +8,7 @@ import { Button } from '../../ui/controls/button.tsx';
 import { FieldGrid, TextField } from '../../ui/controls/field.tsx';
 import { Loaded } from '../../ui/display/notes.tsx';
 import { Panel } from '../../ui/display/panel.tsx';
-import { formatShare, Time } from '../../ui/display/time.tsx';
+import { Time } from '../../ui/display/time.tsx';
 import { Refusal } from '../keys/refusal.tsx';
 import { ConfirmedWrite } from '../save/confirmed-write.tsx';
 import { SameChange } from '../save/same-change-view.tsx';
@@ -47,12 +47,15 @@ export function SamplingPanel(): ReactNode {
   );
 }
 
+/** As it was typed: 12.5 is not 13. */
+const percentOf = (rate: number): string => `${Number((rate * 100).toFixed(4))} %`;
+
 function InForce({ sampling }: { readonly sampling: Sampling }): ReactNode {
   const { app_id: appId, rate, until } = sampling;
   const app = useAppName(appId);
   return (
     <>
-      {say.on(formatShare(rate), app)} <Time at={until} relative="either" />.
+      {say.on(percentOf(rate), app)} <Time at={until} relative="either" />.
     </>
   );
 }
