@@ -1,5 +1,5 @@
 import type { Locator } from 'playwright-core';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
 import { startWebhookReceiver, type WebhookReceiver } from '../support/backends/webhook-receiver.ts';
 import { axe, screenshot, startConsole, type TestConsole } from '../support/clients/console.ts';
 
@@ -200,6 +200,38 @@ it('does not overwrite what another person has changed of a webhook meanwhile', 
   });
   expect(refused).toEqual([`412 PATCH /api/v1/webhooks/${id}`]);
   await gateway.api('DELETE', `/webhooks/${id}`);
+  expectNoProblems();
+});
+
+it('shows hostile names of webhooks and of what they did not get as the texts that they are', async () => {
+  const { gateway } = console;
+  const hostile = `<img src=x onerror="window.attacked=1">'$(id)`;
+  status = 500;
+  onTestFinished(() => void (status = 204));
+  const { id } = (await gateway.must('POST', '/webhooks', { name: hostile, url: url() })) as {
+    readonly id: string;
+  };
+  await gateway.must('POST', '/apps', { name: hostile, slug: 'hostile', gateway_path: '/hostile' });
+  const { page, refused, expectNoProblems } = await console.open(`/webhooks?open=${id}`, 'admin');
+  const letters = page.getByRole('region', { name: 'Not delivered' });
+  const row = letters.getByRole('row', { name: /hostile/ }).first();
+  const buttons = [
+    [row, /^Send again:/],
+    [row, /^Forget:/],
+    [letters, 'Send all again'],
+    [letters, 'Forget all'],
+  ] as const;
+  for (const [scope, name] of buttons) {
+    await scope.getByRole('button', { name }).first().click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByText(hostile).first().waitFor();
+    await expectCommand(dialog, /^headgate webhooks (resend|forget)/);
+    await page.keyboard.press('Escape');
+    await dialog.waitFor({ state: 'hidden' });
+  }
+  expect(await page.evaluate('globalThis.attacked')).toBeUndefined();
+  await gateway.api('DELETE', `/webhooks/${id}`);
+  expect(refused).toEqual([]);
   expectNoProblems();
 });
 

@@ -1,4 +1,4 @@
-/** A session that ends in the middle of a form: the sign-in stands over the page, and what was typed is there after it. */
+/** A session that ends in the middle of a form: the sign-in stands over the page, and what was typed stays. */
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { axe, startConsole, type TestConsole } from '../support/clients/console.ts';
 

@@ -1,5 +1,6 @@
 /** The first app of a person who has read nothing: four fields, a key, a limit, and the request that shows it. */
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import type { Locator } from 'playwright-core';
+import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
 import { startOrigin, type Origin } from '../support/backends/origin.ts';
 import { freePort } from '../support/backends/origin-process.ts';
 import { awakeMs } from '../support/measure/steady.ts';
@@ -87,6 +88,51 @@ it('goes from the first page to a route with key and limit in under a minute', a
   expect(await page.content()).not.toContain(key);
   await page.getByRole('link', { name: 'Open the app' }).click();
   await page.waitForURL('**/apps/orders-co');
+  expect(refused).toEqual([]);
+  expectNoProblems();
+});
+
+it('leads on to a second backend, to hosts and to HTTPS', async () => {
+  const { gateway } = console;
+  await gateway.must('POST', '/apps', { name: 'Two', slug: 'two', gateway_path: '/two' });
+  await gateway.must('POST', '/apps/two/versions', { version: 'v1' });
+  const place = { host: '127.0.0.1', port: origin.port };
+  const backend = { backend_scheme: 'http', backend_host: place.host, backend_port: place.port };
+  await gateway.must('POST', '/apps/two/versions/v1/revisions', {
+    revision: 'r1',
+    ...backend,
+    is_current: true,
+  });
+  const other = await startOrigin((_request, response) => response.end('The other one\n'));
+  onTestFinished(() => other.close());
+
+  const { page, refused, expectNoProblems } = await console.open('/start?app=two', 'editor');
+  await page.getByRole('link', { name: 'Add a second backend' }).click();
+  const revision = page.getByRole('form', { name: 'Save r1' });
+  await revision
+    .getByLabel('Targets', { exact: true })
+    .fill(`127.0.0.1:${origin.port}\n127.0.0.1:${other.port}`);
+  const save = async (form: Locator): Promise<void> => {
+    await form.getByRole('button', { name: 'Save', exact: true }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByRole('button', { name: 'Save', exact: true }).click();
+    await dialog.waitFor({ state: 'hidden' });
+  };
+  await save(revision);
+  const answers = new Set<string>();
+  for (let sent = 0; sent < 20; sent++) answers.add(await (await fetch(`${gateway.proxy}/two/v1/`)).text());
+  expect(answers).toEqual(new Set(['Hello from the backend\n', 'The other one\n']));
+
+  await page.goto('/start?app=two');
+  await page.getByRole('link', { name: 'Serve it at a host of its own' }).click();
+  const app = page.getByRole('form', { name: 'Save Two' });
+  await app.getByLabel('Hosts').fill('two.example.com');
+  await save(app);
+  expect((await fetch(`${gateway.proxy}/two/v1/`)).status).toBe(404);
+
+  await page.goto('/start?app=two');
+  await page.getByRole('link', { name: 'Find the settings of HTTPS' }).click();
+  await page.getByText('GATEWAY_PROXY__HTTPS_REDIRECT_PORT', { exact: true }).first().waitFor();
   expect(refused).toEqual([]);
   expectNoProblems();
 });

@@ -8,7 +8,10 @@ const backendWords = {
   '/backend_host': ['Backend host', 'Host name, IPv4 or IPv6 address.'],
   '/backend_port': ['Backend port', undefined],
   '/backend_base_path': ['Backend base path', 'Stands before every path that is sent to the backend.'],
-  '/targets': ['Targets', 'One a line, as host:port weight=50 zone=eu-1a. Empty: the backend host alone.'],
+  '/targets': [
+    'Targets',
+    'All of them, one a line, as host:port weight=50 zone=eu-1a, in place of the backend host. Empty: the backend host alone.',
+  ],
   '/discovery/type': ['Where the targets are', undefined],
   '/discovery/host': ['Name to look up', 'The whole name; every address of it is a target.'],
   '/discovery/port': ['Port of the targets', 'Empty: 443.'],

@@ -107,6 +107,15 @@ export const tryWords = {
   nextLinks: {
     app: ['Open the app', 'Its versions, endpoints and policies'],
     keys: ['Create more keys', 'One for each caller, with scopes, an expiry and a limit of its own'],
+    targets: ['Add a second backend', 'Under “Targets”: both, one a line; requests are spread over them'],
+    hosts: [
+      'Serve it at a host of its own',
+      'Under “Hosts”. For HTTPS alone the gateway is started with a certificate and a port to redirect to',
+    ],
+    https: [
+      'Find the settings of HTTPS',
+      'GATEWAY_PROXY__TLS__… and GATEWAY_PROXY__HTTPS_REDIRECT_PORT, and what is in force',
+    ],
     live: ['Watch requests as they come', 'Which came, how they were answered and why'],
     explain: ['Ask why a request is refused', 'Each decision, with the value and the level that gave it'],
     import: ['Import an OpenAPI document', 'Endpoints and their methods from the description of your API'],

@@ -1,5 +1,5 @@
 /** The app that was made: how it is called, its key, a test request, and where to go from here. */
-import { Link } from '@tanstack/react-router';
+import { Link, type LinkProps } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import type { App, RateLimit, Revision, Version } from '../../api/schema.ts';
 import { startWords, tryWords } from '../../text/start.ts';
@@ -8,6 +8,7 @@ import { CopyButton } from '../../ui/controls/copy-button.tsx';
 import { KeyValues, row } from '../../ui/display/key-values.tsx';
 import { Note } from '../../ui/display/notes.tsx';
 import { PageHead, Panel, Stack } from '../../ui/display/panel.tsx';
+import { FIRST_REVISION, FIRST_VERSION } from './draft.ts';
 import styles from './start.module.css';
 import { TestRequest } from './test-request.tsx';
 import { useTrafficOrigin } from './traffic-address.ts';
@@ -99,7 +100,8 @@ interface NextStepsProps {
 }
 
 function NextSteps({ slug, path }: NextStepsProps): ReactNode {
-  const { app, keys, live, explain, import: imported } = tryWords.nextLinks;
+  const { app, keys, targets, hosts, https, live, explain, import: imported } = tryWords.nextLinks;
+  const ofApp = `/apps/${slug}`;
   return (
     <Panel title={tryWords.next}>
       <ul className={styles['next']}>
@@ -112,15 +114,16 @@ function NextSteps({ slug, path }: NextStepsProps): ReactNode {
         {(
           [
             ['/keys', { app: slug }, keys],
+            [`${ofApp}/versions/${FIRST_VERSION}/revisions/${FIRST_REVISION}`, { tab: 'edit' }, targets],
+            [ofApp, { tab: 'edit' }, hosts],
+            ['/settings', { q: 'https' }, https],
             ['/live', { app: slug }, live],
             ['/explain', { method: 'GET', url: path }, explain],
             ['/import', {}, imported],
           ] as const
         ).map(([to, search, [label, text]]) => (
-          <li key={to}>
-            <Link to={to} search={search as never}>
-              {label}
-            </Link>
+          <li key={label}>
+            <Link {...({ to, search } as LinkProps)}>{label}</Link>
             <span>{text}</span>
           </li>
         ))}
