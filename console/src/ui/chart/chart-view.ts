@@ -41,7 +41,7 @@ const CHARACTER_PX = 7;
 const SYNC_KEY = 'headgate';
 /** Of the times below a chart, which have seconds where the steps are short. */
 const TIME_SPACE_MIN_PX = 70;
-const TIMES_MAX = 12;
+const TIMES_MAX = 16;
 const FONT = '12px system-ui, sans-serif';
 /** As many as tokens `--series-…`. */
 const COLOURS = 6;
