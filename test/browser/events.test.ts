@@ -112,6 +112,7 @@ it('makes a webhook, tests it, sends again what did not arrive, and deletes it',
     .getByRole('button', { name: /^Send again:/ })
     .click();
   const again = page.getByRole('dialog', { name: 'Send it to on call again?' });
+  await again.getByText('Changed the app (store)').waitFor();
   await expectCommand(again, /^headgate webhooks resend-event [\da-f-]{36} [\da-f-]{36}$/);
   expect(await axe(page)).toEqual([]);
   await screenshot(page, 'dead-letter-resend');

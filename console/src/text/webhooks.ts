@@ -77,6 +77,7 @@ export const webhooksWords = {
     'Events that were given up after many tries. They are kept until they are sent again or forgotten.',
   noDeadLetters: 'Every event has arrived or waits.',
   letterColumns: { at: 'Event of', what: 'Event', error: 'Last error', tries: 'Tries', actions: 'Actions' },
+  letterOf: (sentence: string, name: string): string => `${sentence} (${name})`,
   resend: 'Send again',
   resendOf: (what: string): string => `Send again: ${what}`,
   resendTitle: (name: string): string => `Send it to ${name} again?`,

@@ -19,6 +19,10 @@ interface DialogProps {
 
 export const sentenceOf = ({ event }: DeadLetter): string => eventText(event.type, event.data);
 
+/** Also what it is about: two of one kind are told apart. */
+export const letterText = (letter: DeadLetter): string =>
+  say.letterOf(sentenceOf(letter), letter.event.subject.name);
+
 export function DeadLetterDialog({ webhook, asked, onClose }: DialogProps): ReactNode {
   const path = { webhook_id: webhook.id };
   const { deed, letter } = asked;
@@ -49,7 +53,7 @@ export function DeadLetterDialog({ webhook, asked, onClose }: DialogProps): Reac
     );
   }
   const options = { path: { ...path, event_id: letter.event.id } };
-  const sentence = <p>{sentenceOf(letter)}</p>;
+  const sentence = <p>{letterText(letter)}</p>;
   return deed === 'resend' ? (
     <ConfirmedWrite
       operation="POST /webhooks/{webhook_id}/dead-letters/{event_id}/resend"

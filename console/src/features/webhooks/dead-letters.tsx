@@ -10,7 +10,7 @@ import { Loaded } from '../../ui/display/notes.tsx';
 import { Panel, QuietPanel } from '../../ui/display/panel.tsx';
 import { Time } from '../../ui/display/time.tsx';
 import { EventSubject } from '../events/event-subject.tsx';
-import { DeadLetterDialog, sentenceOf, type AskedOfLetters } from './dead-letter-dialogs.tsx';
+import { DeadLetterDialog, letterText, sentenceOf, type AskedOfLetters } from './dead-letter-dialogs.tsx';
 import styles from './webhooks.module.css';
 
 const LOOK_MS = 5_000;
@@ -98,7 +98,7 @@ function columnsOf(onAsk: ((asked: AskedOfLetters) => void) | undefined): readon
                 ) : (
                   <Button
                     isSmall
-                    aria-label={webhooksWords.resendOf(sentenceOf(letter))}
+                    aria-label={webhooksWords.resendOf(letterText(letter))}
                     onClick={() => onAsk({ deed: 'resend', letter })}
                   >
                     {webhooksWords.resend}
@@ -106,7 +106,7 @@ function columnsOf(onAsk: ((asked: AskedOfLetters) => void) | undefined): readon
                 )}
                 <Button
                   isSmall
-                  aria-label={webhooksWords.forgetOf(sentenceOf(letter))}
+                  aria-label={webhooksWords.forgetOf(letterText(letter))}
                   onClick={() => onAsk({ deed: 'forget', letter })}
                 >
                   {webhooksWords.forget}
