@@ -38,6 +38,8 @@ function choiceText({ choice, targets }: ChosenTarget): string {
       return `the hash of ${keyText(targets)} leads to it`;
     case 'hash_overflow':
       return `the hash of ${keyText(targets)} leads to ${otherName}, which has more than ${LOAD_FACTOR} times its share of the requests under way (${otherLoad}); it is the next`;
+    case 'ejected':
+      return 'no target is in service, so those that are only ejected, and not unhealthy, are tried';
     case 'none_in_service':
       return 'no target is in service, so all of them are tried';
   }

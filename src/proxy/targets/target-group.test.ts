@@ -297,6 +297,29 @@ describe('what is out of service', () => {
   });
 });
 
+describe('what is only ejected', () => {
+  it.each(['least_requests', 'round_robin', 'hash'] as const)(
+    'gets the requests of %s where health checks have taken out all others, whichever came first',
+    (algorithm) => {
+      const settings = { algorithm, hash: { by: 'ip' } } as const;
+      for (const isEjectedFirst of [true, false]) {
+        const { group, clock } = testGroup({ weights: [1, 1, 1, 0], settings });
+        const eject = (): void => {
+          for (let time = 0; time < 5; time++) group.failed(1);
+        };
+        if (isEjectedFirst) eject();
+        for (const index of [0, 2]) group.stateOf(index).setHealthy(false, 0, clock.nowMs);
+        if (!isEjectedFirst) eject();
+        expect(group.stateOf(1).isInService).toBe(false);
+        for (let key = 0; key < 100; key++)
+          expect(group.choose(hashKey(`${key}`))).toMatchObject({ index: 1, why: 'ejected' });
+        group.stateOf(0).setHealthy(true, 0, clock.nowMs);
+        for (let key = 0; key < 100; key++) expect(group.choose(hashKey(`${key}`)).index).toBe(0);
+      }
+    },
+  );
+});
+
 describe('a further attempt', () => {
   it('goes to a target that was not tried, and rather to one that has not just failed', () => {
     const { group } = testGroup({ weights: [1, 1, 1, 1] });

@@ -31,6 +31,8 @@ export class TargetGroup implements TargetView, TargetsSlot {
   #chosenAtMs = 0;
   /** Every target counts with its whole weight: all are fully in service, or none is at all. */
   #isWhole = false;
+  /** Every target counts that is not unhealthy, since none is in service. */
+  #countsEjected = false;
   /** Count of changes at which `#isPristine` was computed. */
   #changes = -1;
   /** All targets were fully in service. */
@@ -93,6 +95,7 @@ export class TargetGroup implements TargetView, TargetsSlot {
     if (this.#isWhole) return 1;
     const state = this.stateOf(index);
     if (state.isFullyInService) return 1;
+    if (this.#countsEjected) return state.isUnhealthy ? 0 : 1;
     if (this.#chosenAtMs === 0) this.#chosenAtMs = this.#nowMs();
     const { ejection, slowStartMs } = this.compiled.balancing;
     return state.share(ejection, slowStartMs, this.#chosenAtMs);
@@ -107,8 +110,8 @@ export class TargetGroup implements TargetView, TargetsSlot {
   }
 
   /**
-   * The target of a request's first attempt. If none is in service, all are treated as if they were: a request may
-   * still succeed.
+   * The target of a request's first attempt. If none is in service, a request may still succeed: first those are
+   * treated as if they were that health checks do not find unhealthy, since an ejection is a guess, and then all.
    * @param key of `hashKey`; undefined: the request has none, and goes where the fewest requests are under way
    */
   choose(key: number | undefined): TargetChoice {
@@ -180,8 +183,17 @@ export class TargetGroup implements TargetView, TargetsSlot {
     }
     const choice = this.#chooseInService(key, tried, this.#all, this.#isPristine);
     if (choice !== undefined) return choice;
+    const ejected = this.#chooseEjected(key, tried);
+    if (ejected !== undefined) return { ...ejected, why: 'ejected' };
     const any = this.#chooseInService(key, tried, this.#all, true);
     return any && { ...any, why: 'none_in_service' };
+  }
+
+  #chooseEjected(key: number | undefined, tried: readonly number[]): TargetChoice | undefined {
+    this.#countsEjected = true;
+    const choice = this.#chooseInService(key, tried, this.#all, false);
+    this.#countsEjected = false;
+    return choice;
   }
 
   /** Not in turns: the targets that are left have no order. */

@@ -18,6 +18,7 @@ const CHOICE_REASONS = [
   'turn',
   'hash',
   'hash_overflow',
+  'ejected',
   'none_in_service',
 ] as const;
 type ChoiceReason = (typeof CHOICE_REASONS)[number];
