@@ -194,6 +194,7 @@ class Attempts implements ExchangeAttempts, ForwardingOwner, PermitWaiter {
   /** The attempt has failed and is over. */
   onAttemptFailed(failure: UpstreamFailure, upstream: Upstream | undefined): void {
     this.#forwarding = undefined;
+    if (this.#endsAsTold(failure)) return this.#runOut();
     this.#exchange.attemptFailed(0, failure.cause);
     const aimed = this.#aimed;
     const next = upstream && this.#retryState().afterFailure(this.#route, failure.cause, upstream, aimed);
@@ -225,6 +226,12 @@ class Attempts implements ExchangeAttempts, ForwardingOwner, PermitWaiter {
     this.#isRetry = true;
     this.#next();
     return true;
+  }
+
+  /** The backend knows the time of the call, too, and may reset the stream at its end, before the next sweep does. */
+  #endsAsTold({ fault }: UpstreamFailure): boolean {
+    if (fault !== 'stream_reset' || this.endsAtMs >= this.#policyEndsAtMs) return false;
+    return this.#exchange.context.clock.monotonicMs() >= this.endsAtMs;
   }
 
   #retryState(): RetryState {

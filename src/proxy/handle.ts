@@ -32,7 +32,7 @@ const STAGES: readonly Stage[] = [
   evaluatePolicy, //  authentication, scopes, methods, body size, limits         401 403 405 413 421 429
   answerAtLastHop, // OPTIONS and TRACE that may go no further                   200 204 400
   waitForBody, //     only where the policy asks for it                          408 413
-  startAttempts, //   revision, breaker, backend, retries                        503, and 408 413 502 504
+  startAttempts, //   revision, breaker, backend, retries                        503, and 408 413 431 502 504
 ];
 const POLICY_STAGE = STAGES.indexOf(evaluatePolicy);
 

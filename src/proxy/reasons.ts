@@ -48,6 +48,14 @@ export const BODY_TOO_SLOW = plainReason({
   detail: () => 'The request body did not arrive in time',
 });
 
+/** The backend would reset the stream, which would look like its failure. */
+export const HEAD_OVER_BACKEND = plainReason({
+  code: 'header_too_large',
+  detail: () =>
+    'The head of the request is longer than the backend takes, as it says in its SETTINGS of HTTP/2',
+  sentence: () => 'The head of the request is too long',
+});
+
 export const NO_BASE64 = plainReason({
   code: 'bad_request',
   detail: () => 'The body is not the Base64 that its content-type says it is',

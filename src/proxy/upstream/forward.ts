@@ -21,7 +21,7 @@ import { passedTrailers } from '../io/edited-fields.ts';
 import { RequestBuffer } from '../io/request-buffer.ts';
 import type { SentBody } from '../io/sent-body.ts';
 import { FRESH_IDLE_MS } from '../options.ts';
-import { BODY_TOO_SLOW, NO_BASE64 } from '../reasons.ts';
+import { BODY_TOO_SLOW, HEAD_OVER_BACKEND, NO_BASE64 } from '../reasons.ts';
 import type { BreakerReport } from '../resilience/breaker-report.ts';
 import { isIdempotent, RETRIED_STATUS_MIN } from '../resilience/retry.ts';
 import { upstreamPath } from '../upstream-path.ts';
@@ -152,6 +152,9 @@ export class Forwarding implements UpstreamClient, RequestStreamOwner, RequestSo
       case 'responding':
         // A client that does not read is not the backend's fault.
         if (connection.writableNeedDrain) return this.#exchange.abort();
+        // Nor is one that sends nothing: a backend that answers message by message has nothing to answer.
+        if (!connection.body.complete && !connection.bodyPaused)
+          return this.#exchange.respondProblem(BODY_TOO_SLOW, false);
         return this.#giveUp({ cause: 'idle_timeout', fault: 'slow_body' });
       case 'tunnel':
         return this.#exchange.abort();
@@ -358,6 +361,7 @@ export class Forwarding implements UpstreamClient, RequestStreamOwner, RequestSo
     // A client that has sent its body does not wait for 100 (Continue).
     const isAtHand = body !== undefined || buffer !== undefined || this.sentBody?.hasBegun === true;
     this.#expectsContinue = !isAtHand && connection.head.expectContinue;
+    if (upstream.takesHead?.(this) === false) return this.#exchange.respondProblem(HEAD_OVER_BACKEND);
     if (context.observer.timesUpstream) this.#sentAtMs = context.clock.monotonicMs();
     timeline?.requestSent();
     if (body === undefined) return this.#startStream(upstream);

@@ -79,6 +79,10 @@ export interface Upstream {
    */
   acquire(client: UpstreamClient, requestMethod: string, upgrade: string | undefined): void;
   /**
+   * Once it is connected: whether the backend takes a head of this size, as far as it has said; absent: it has not.
+   */
+  takesHead?(source: RequestSource): boolean;
+  /**
    * Sends the head of the request, with the whole body if it is known.
    * @param body latin1 if it is text, '' for none; undefined: `writeBody` and `endBody` follow
    */

@@ -73,6 +73,10 @@ export class GrpcWebUpstream implements Upstream {
     this.#inner.acquire(new GrpcWebClient(client, this.#owner, requestMethod), requestMethod, upgrade);
   }
 
+  takesHead(source: RequestSource): boolean {
+    return this.#inner.takesHead?.(new CallSource(source, this.#owner.form)) !== false;
+  }
+
   sendRequest(source: RequestSource, body: string | BodyBuffer | undefined): void {
     const call = new CallSource(source, this.#owner.form);
     if (this.#decoder === undefined || body === undefined) return this.#inner.sendRequest(call, body);

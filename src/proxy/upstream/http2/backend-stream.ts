@@ -130,6 +130,10 @@ export class BackendStream implements Upstream, WireStream {
     this.#guard(() => client?.onOtherProtocol());
   }
 
+  takesHead(source: RequestSource): boolean {
+    return this.#host?.wire.takes(() => source.headFields()) !== false;
+  }
+
   sendRequest(source: RequestSource, body: string | BodyBuffer | undefined): void {
     const host = this.#host;
     if (host === undefined) return;
@@ -172,7 +176,9 @@ export class BackendStream implements Upstream, WireStream {
   endBody(_isChunked: boolean, trailers: string): void {
     const host = this.#host;
     if (host === undefined || !this.#isOpen || this.#end !== undefined) return;
-    this.#end = trailers === '' ? '' : encodeFields(fieldsOfLines(trailers));
+    const fields = trailers === '' ? [] : fieldsOfLines(trailers);
+    // Trailers may be dropped (RFC 9110 section 6.5.1); the backend would reset the stream because of these.
+    this.#end = host.wire.takes(() => fields) ? encodeFields(fields) : '';
     if (this.#send()) host.wire.wait(this);
   }
 

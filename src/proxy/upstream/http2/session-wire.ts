@@ -38,6 +38,8 @@ const SESSION_WINDOW_BYTES = 4 * 1024 * 1024;
 export const STREAM_WINDOW_BYTES = 128 * 1024;
 /** The payload of our own PING. */
 const PING_TEXT = 'headgate';
+/** What a field counts in a header list besides its name and value (section 6.5.2). */
+const FIELD_OVERHEAD_BYTES = 32;
 /** Bytes that one stream sends before the other waiting streams have their turn. */
 export const TURN_BYTES = 64 * 1024;
 
@@ -88,6 +90,8 @@ export class SessionWire implements FrameReceiver {
   readonly sections = new ResponseSections();
   /** SETTINGS_MAX_CONCURRENT_STREAMS of the backend. */
   streamsMax = Infinity;
+  /** SETTINGS_MAX_HEADER_LIST_SIZE of the backend. */
+  #listBytesMax = Infinity;
   readonly #link: SessionLink;
   readonly #owner: WireOwner;
   readonly #reader = new FrameReader(this);
@@ -188,6 +192,14 @@ export class SessionWire implements FrameReceiver {
     if (typeof body === 'string') this.#link.writeText(text + body);
     else this.#link.writeWithBody(text, body);
     return true;
+  }
+
+  /** Whether the backend takes a header section (section 6.5.2). @param fields names and values alternating */
+  takes(fields: () => readonly string[]): boolean {
+    if (this.#listBytesMax === Infinity) return true;
+    let bytes = 0;
+    for (const text of fields()) bytes += text.length + FIELD_OVERHEAD_BYTES / 2;
+    return bytes <= this.#listBytesMax;
   }
 
   /** Bytes of a body that may be sent now. */
@@ -338,6 +350,9 @@ export class SessionWire implements FrameReceiver {
         return;
       case Setting.initialWindowSize:
         return this.#changeInitialWindow(value);
+      case Setting.maxHeaderListSize:
+        this.#listBytesMax = value;
+        return;
       case Setting.maxFrameSize:
         // The gateway sends no frames larger than the default.
         if (value < FRAME_BYTES_MAX || value > 2 ** 24 - 1) this.onFrameError(ErrorCode.protocol);
