@@ -22,7 +22,8 @@ import { UpstreamPool } from '../../proxy/upstream/pool.ts';
 import { createLookup } from '../../proxy/upstream/resolver.ts';
 import { ConfigState } from '../cluster/config-state.ts';
 import { HealthRegistry } from './health-registry.ts';
-import { HealthProbe, PROBES_MAX } from './health-probe.ts';
+import { HealthProbe } from './health-probe.ts';
+import { PROBES_MAX } from './probe-line.ts';
 import { steadily } from '../../../test/support/measure/steady.ts';
 
 /** A backend that counts connections and how many are open at once, and answers when the test tells it to. */
@@ -57,23 +58,36 @@ afterEach(async () => {
   for (const stop of stops.splice(0)) await stop();
 });
 
-/** Revisions `r0`, `r1` … of one version, probed at `/r0`, `/r1` … */
-function start(port: number, count: number, probe: NonNullable<Revision['circuit_breaker']>['probe']) {
+type Probe = NonNullable<Revision['circuit_breaker']>['probe'];
+
+function revisionTree(id: string, versionId: string, port: number, probe: Probe) {
+  const revision = revisionRecord({
+    id,
+    version_id: versionId,
+    backend_scheme: 'http',
+    backend_host: '127.0.0.1',
+    backend_port: port,
+    health_check_path: `/${id}`,
+    circuit_breaker: probe === undefined ? null : { probe },
+  });
+  return { revision, endpoints: [] };
+}
+
+/**
+ * Revisions `r0`, `r1` … of one version, probed at `/r0`, `/r1` …
+ * @param other port of a backend of another app, with the revision `other`
+ */
+function start(port: number, count: number, probe: Probe, other?: number) {
   const state = new ConfigState();
-  const trees = Array.from({ length: count }, (_, index) => ({
-    revision: revisionRecord({
-      id: `r${index}`,
-      version_id: 'v',
-      backend_scheme: 'http',
-      backend_host: '127.0.0.1',
-      backend_port: port,
-      health_check_path: `/r${index}`,
-      circuit_breaker: probe === undefined ? null : { probe },
-    }),
-    endpoints: [],
-  }));
+  const trees = Array.from({ length: count }, (_, index) => revisionTree(`r${index}`, 'v', port, probe));
   const version = versionTree(versionRecord({ id: 'v', app_id: 'a' }), ...trees);
-  const change = configChange(1, { apps: [appTree(appRecord({ id: 'a' }), version)] });
+  const apps = [appTree(appRecord({ id: 'a' }), version)];
+  if (other !== undefined) {
+    const tree = revisionTree('other', 'w', other, { interval_ms: 200 });
+    const second = versionTree(versionRecord({ id: 'w', app_id: 'b', gateway_path: '/b/v1' }), tree);
+    apps.push(appTree(appRecord({ id: 'b', slug: 'b', gateway_path: '/b' }), second));
+  }
+  const change = configChange(1, { apps });
   state.apply(change);
   const breakers = new Map(state.breakersOf(change).map(([id, memory]) => [id, new Breaker(memory)]));
   const log = createLogger({
@@ -128,6 +142,20 @@ describe('HealthProbe', { timeout: 30_000 }, () => {
     await until(() => [...breakers.values()].every((breaker) => breaker.status.state === 'open'));
     // A probe that timed out may still be open at the backend when the next one arrives.
     expect(silent.most()).toBeLessThanOrEqual(PROBES_MAX * 1.5);
+  });
+
+  it('goes on with those of other apps while those of one app do not come to an end', async () => {
+    const silent = await startBackend(() => undefined);
+    const quick = await startBackend((socket) => socket.end('HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n'));
+    stops.push(
+      () => silent.close(),
+      () => quick.close(),
+    );
+    start(silent.port, 2 * PROBES_MAX, { interval_ms: 100, timeout_ms: 60_000 }, quick.port);
+    await until(() => silent.most() >= PROBES_MAX * 0.8);
+    const before = quick.paths.get('/other') ?? 0;
+    await until(() => (quick.paths.get('/other') ?? 0) >= before + 5, 10_000);
+    expect(silent.most()).toBeLessThan(PROBES_MAX);
   });
 
   it(

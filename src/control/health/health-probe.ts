@@ -9,7 +9,7 @@
  * unhealthy, and closes when one is healthy.
  *
  * Owns the time of each revision's next check and the counts of results in a row. Checks of one revision never overlap,
- * are spread over their interval (jitter), and are bounded in number; due checks beyond the bound wait.
+ * are spread over their interval (jitter), and are bounded in number; due checks beyond the bound wait (probe-line.ts).
  */
 import { randomFraction } from '../../lib/ids.ts';
 import { timestamp, type Clock } from '../../lib/clock.ts';
@@ -22,13 +22,12 @@ import type { ConfigState } from '../cluster/config-state.ts';
 import type { CompiledBackend } from '../../config/types.ts';
 import type { WatchedRevision, WatchedTarget } from './target-watch.ts';
 import type { HealthRegistry } from './health-registry.ts';
+import { ProbeLine } from './probe-line.ts';
 import { probe, PROBE_DEFAULTS, type ProbeResult } from './probe.ts';
 
 const TICK_MS = 100;
 /** Interval while the breaker is not closed, if none is configured. */
 const OPEN_INTERVAL_MS = 1_000;
-/** Checks under way at once, over all revisions. */
-export const PROBES_MAX = 256;
 /** Jitter: intervals vary by up to this fraction, so that checks that began together spread out. */
 const JITTER = 0.1;
 
@@ -65,8 +64,7 @@ export interface HealthProbeDeps {
 export class HealthProbe {
   readonly #deps: HealthProbeDeps;
   readonly #checks = new Map<string, Check>();
-  readonly #line: Check[] = [];
-  #running = 0;
+  readonly #line = new ProbeLine<Check>();
   #timer: NodeJS.Timeout | undefined;
 
   constructor(deps: HealthProbeDeps) {
@@ -81,7 +79,7 @@ export class HealthProbe {
     clearInterval(this.#timer);
     this.#timer = undefined;
     this.#checks.clear();
-    this.#line.length = 0;
+    this.#line.clear();
   }
 
   #tick(): void {
@@ -140,7 +138,7 @@ export class HealthProbe {
       target.nextMs = nowMs + intervalMs * randomFraction();
     if (target.nextMs > nowMs) return;
     target.phase = 'waiting';
-    this.#line.push(target);
+    this.#line.add(this.#appOf(target), target);
   }
 
   /** Removes revisions that are deleted, no longer current, or without a health check, and targets that are gone. */
@@ -152,23 +150,27 @@ export class HealthProbe {
   }
 
   #startNext(): void {
-    while (this.#running < PROBES_MAX) {
-      const target = this.#line.shift();
-      if (target === undefined) return;
-      if (this.#checks.get(target.name) === target) void this.#run(target);
+    for (let next = this.#line.next(); next !== undefined; next = this.#line.next()) {
+      const { one, end } = next;
+      if (this.#checks.get(one.name) === one) void this.#run(one, end);
+      else end();
     }
   }
 
-  async #run(target: Check): Promise<void> {
+  #appOf({ revision }: Check): string {
+    return this.#deps.state.versionTree(revision.version_id)?.version.app_id ?? '';
+  }
+
+  /** @param leave called when its place is free again */
+  async #run(target: Check, leave: () => void): Promise<void> {
     const { clock, pool, book } = this.#deps;
     const { revision, memory, breaker } = target;
     const before = breaker.status;
     target.phase = 'running';
-    this.#running += 1;
     const rules = { ...PROBE_DEFAULTS, ...revision.circuit_breaker?.probe };
     const path = revision.health_check_path ?? '/';
     const result = await probe(target.backend, path, rules, pool, clock);
-    this.#running -= 1;
+    leave();
     const intervalMs = intervalOf(target) ?? OPEN_INTERVAL_MS;
     target.phase = 'resting';
     target.nextMs = clock.monotonicMs() + intervalMs * (1 - JITTER + 2 * JITTER * randomFraction());
