@@ -4,11 +4,18 @@
  */
 import { readFileSync } from 'node:fs';
 import { enableCompileCache } from 'node:module';
+import { availableParallelism } from 'node:os';
 import { messageOf } from './lib/error-message.ts';
 import type { CliIo } from './cli/io.ts';
 import type { Commands } from './cli/program.ts';
 import type { Settings } from './settings/settings.ts';
 
+/**
+ * Threads for what the system does not do at once, of which half may look up names. Each worker has up to two queries
+ * of names that get no answer under way (proxy/upstream/lookup-line.ts); there must be room beside them. Must be set
+ * before the first of these threads is needed.
+ */
+process.env['UV_THREADPOOL_SIZE'] ??= String(Math.min(64 + 4 * availableParallelism(), 1_024));
 enableCompileCache();
 
 // The gateway itself is loaded when it is needed: a wrong setting is told at once.

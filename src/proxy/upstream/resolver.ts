@@ -2,13 +2,15 @@
  * Addresses of backends by name, for one worker. The system's resolver is asked at most once every few seconds for each
  * name; meanwhile a recent answer is used. An older answer is used only when the resolver fails or is slow. So a new
  * address is used within `ADDRESS_USE_MS`, an outage of DNS does not stop backends that worked before, and all
- * connections to one name wait for one query.
+ * connections to one name wait for one query. Names that were slow to be resolved are asked a few at a time
+ * (lookup-line.ts).
  *
  * The connecting socket chooses among several addresses (RFC 8305).
  */
 import type { LookupAddress } from 'node:dns';
 import type { LookupFunction } from 'node:net';
 import { callbackify } from 'node:util';
+import { LookupLine, SLOW_MS } from './lookup-line.ts';
 
 /** How long an answer is used without asking again. */
 const FRESH_MS = 5_000;
@@ -37,11 +39,18 @@ interface Known {
   askedAtMs: number;
   usedAtMs: number;
   asking: Promise<readonly LookupAddress[]> | undefined;
+  /** Slow queries since the last one that was not. */
+  slowInARow: number;
+}
+
+interface Names {
+  readonly byHost: Map<string, Known>;
+  readonly line: LookupLine;
 }
 
 /** @returns a `lookup` for `net.connect` and `tls.connect` */
 export function createLookup(options: ResolverOptions): LookupFunction {
-  const names = new Map<string, Known>();
+  const names = { byHost: new Map<string, Known>(), line: new LookupLine() };
   const find = callbackify((host: string) => addressesOf(names, host, options));
   return (host, { all, family }, callback) => {
     find(host, (error, addresses) => {
@@ -57,25 +66,26 @@ export function createLookup(options: ResolverOptions): LookupFunction {
 }
 
 async function addressesOf(
-  names: Map<string, Known>,
+  { byHost, line }: Names,
   host: string,
   options: ResolverOptions,
 ): Promise<readonly LookupAddress[]> {
   const nowMs = options.monotonicMs();
-  let known = names.get(host);
+  let known = byHost.get(host);
   if (known === undefined) {
-    if (names.size >= NAMES_MAX) forget(names, nowMs);
+    if (byHost.size >= NAMES_MAX) forget(byHost, nowMs);
     known = {
       addresses: undefined,
       knownAtMs: -Infinity,
       askedAtMs: -Infinity,
       usedAtMs: nowMs,
       asking: undefined,
+      slowInARow: 0,
     };
-    names.set(host, known);
+    byHost.set(host, known);
   }
   known.usedAtMs = nowMs;
-  if (known.asking === undefined && nowMs - known.askedAtMs >= FRESH_MS) ask(known, host, nowMs, options);
+  if (known.asking === undefined && nowMs - known.askedAtMs >= FRESH_MS) ask(known, host, line, options);
   const { addresses, asking } = known;
   if (addresses === undefined) return asking ?? options.resolve(host);
   if (asking === undefined || nowMs - known.knownAtMs < ADDRESS_USE_MS) return addresses;
@@ -93,21 +103,35 @@ function newer(
   });
 }
 
-function ask(known: Known, host: string, nowMs: number, { resolve, onFailure }: ResolverOptions): void {
-  const asking = resolve(host);
+function ask(
+  known: Known,
+  host: string,
+  line: LookupLine,
+  { resolve, onFailure, monotonicMs }: ResolverOptions,
+): void {
+  let startedMs = 0;
+  const query = (): Promise<readonly LookupAddress[]> => {
+    startedMs = monotonicMs();
+    return resolve(host);
+  };
+  const asking = line.run(known.slowInARow, query);
   known.asking = asking;
+  const ended = (): void => {
+    known.asking = undefined;
+    known.slowInARow = monotonicMs() - startedMs > SLOW_MS ? known.slowInARow + 1 : 0;
+  };
   asking.then(
     (addresses) => {
+      ended();
       known.addresses = addresses;
-      known.knownAtMs = nowMs;
-      known.askedAtMs = nowMs;
-      known.asking = undefined;
+      known.knownAtMs = startedMs;
+      known.askedAtMs = startedMs;
     },
     (error: Error) => {
-      known.asking = undefined;
+      ended();
       // The next connection to an unknown name asks again.
       if (known.addresses === undefined) return;
-      known.askedAtMs = nowMs;
+      known.askedAtMs = startedMs;
       onFailure(host, error);
     },
   );
