@@ -1,6 +1,7 @@
 /** `headgate apps | versions | revisions | endpoints | traffic`: the records of the configuration, one by one. */
 import { sourceText } from '../../config/targets.ts';
 import { placeText } from '../../egress/unix-sockets.ts';
+import { revisionHealthText } from '../show/revision-health-text.ts';
 import type { Column } from '../show/text-table.ts';
 import { backendFields } from './backend-url.ts';
 import type { EverydayCommand, EverydayGroup, EverydayOption, Json } from './everyday-command.ts';
@@ -278,12 +279,15 @@ export const RESOURCE_GROUPS: readonly EverydayGroup[] = [
       ...REVISIONS,
       activation('activate', 'give a revision traffic'),
       activation('deactivate', 'take a revision out of traffic'),
-      read(
-        'health',
-        'show the health of its backend',
-        `${REVISION}/health`,
-        'headgate revisions health shop v1 canary',
-      ),
+      {
+        ...read(
+          'health',
+          'show the health of its backend, and of each of its targets',
+          `${REVISION}/health`,
+          'headgate revisions health shop v1 canary',
+        ),
+        shown: { as: 'text', text: revisionHealthText },
+      },
       read(
         'breaker',
         'show its circuit breaker',

@@ -55,8 +55,20 @@ export function requestOf(
     ...(token !== undefined && { token }),
     ...(clientIp !== undefined && { client_ip: clientIp }),
     ...(bodyBytes !== undefined && { body_bytes: Number(bodyBytes) }),
-    ...(clientCertificate !== undefined && { client_certificate: textOf(clientCertificate, io) }),
+    ...(clientCertificate !== undefined && { client_certificate: certificateIn(clientCertificate, io) }),
   };
+}
+
+/** A key is never sent: the gateway needs none, and a file that has one is mostly the wrong file. */
+function certificateIn(path: string, io: CliIo): string {
+  const text = textOf(path, io);
+  if (/-----BEGIN [A-Z ]*PRIVATE KEY-----/.test(text)) {
+    throw new CliError(`${path} has a private key, which is not sent; expected the certificate alone`);
+  }
+  if (!text.includes('-----BEGIN CERTIFICATE-----')) {
+    throw new CliError(`${path} has no certificate in PEM`);
+  }
+  return text;
 }
 
 /** A name that is given twice is sent as two fields. */

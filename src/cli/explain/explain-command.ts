@@ -65,7 +65,7 @@ function requestId(text: string): string {
 
 function explanationText(data: Json, io: CliIo): string {
   const { outcome, code, request, app, version, revision, endpoint, caller, certificate, upstream } = data;
-  const { response, fix } = data;
+  const { response, fix, target } = data;
   const paint = painter(io);
   const style = outcome === 'denied' || outcome === 'failed' ? 'red' : 'green';
   const verdict = code === null ? outcome : `${outcome}: ${code}`;
@@ -76,6 +76,7 @@ function explanationText(data: Json, io: CliIo): string {
     caller: caller === null ? null : [caller.kind, caller.name].filter((name) => name !== '').join(' '),
     ...(certificate && { certificate: certificateText(certificate) }),
     backend: upstream?.url,
+    ...(target !== undefined && { target: chosenText(target) }),
     status: response.status,
   };
   const stages = data.stages.filter(({ verdict: of }: Json) => of !== 'not_applicable');
@@ -94,9 +95,17 @@ function certificateText({ subject, fingerprint, ca, trusted, rule }: Json): str
   return `${subject === '' ? fingerprint : subject} (${ca}: ${leads}${named})`;
 }
 
-function targetOf({ target, value }: Json): string {
+/** Of several targets, the one of the latest attempt, and why. */
+function chosenText({ target, zone, reason, source }: Json): string {
+  const place = zone === null ? target : `${target} in ${zone}`;
+  return `${place}: ${reason}${source === null ? '' : `; found by ${source}`}`;
+}
+
+function targetOf({ action, target, value }: Json): string {
   const where = target === null ? '' : ` (${target.type} ${target.id})`;
-  return printable(value === null || value === undefined ? where : `${where} ${JSON.stringify(value)}`);
+  // The seconds of a wait are in its words.
+  const isSaid = value === null || value === undefined || action === 'wait';
+  return printable(isSaid ? where : `${where} ${JSON.stringify(value)}`);
 }
 
 const STAGE_COLUMNS = [

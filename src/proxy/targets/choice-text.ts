@@ -6,7 +6,7 @@ export function choiceReasonText(target: ChosenTarget): string {
   const { tried } = target;
   const again =
     tried === 0 ? '' : `${tried} ${tried === 1 ? 'target has' : 'targets have'} failed the request; `;
-  return again + zoneText(target) + choiceText(target);
+  return again + zoneText(target) + unhashedText(target) + choiceText(target);
 }
 
 function zoneText({ zone: choice }: ChosenTarget): string {
@@ -22,6 +22,13 @@ function zoneText({ zone: choice }: ChosenTarget): string {
   }
 }
 
+/** A request without the value goes where the fewest requests are under way. */
+function unhashedText({ choice: { why }, targets }: ChosenTarget): string {
+  const isByLoad = why === 'fewer_requests' || why === 'only_one';
+  const { algorithm } = targets.balancing;
+  return algorithm === 'hash' && isByLoad ? `the request has no ${valueText(targets)} to hash; ` : '';
+}
+
 function choiceText({ choice, targets }: ChosenTarget): string {
   const { why, load, other, otherLoad } = choice;
   const otherName = targets.list[other]?.backend.authority ?? '';
@@ -35,9 +42,9 @@ function choiceText({ choice, targets }: ChosenTarget): string {
     case 'turn':
       return 'it was its turn, by weight';
     case 'hash':
-      return `the hash of ${keyText(targets)} leads to it`;
+      return `the hash of the ${valueText(targets)} leads to it`;
     case 'hash_overflow':
-      return `the hash of ${keyText(targets)} leads to ${otherName}, which has more than ${LOAD_FACTOR} times its share of the requests under way (${otherLoad}); it is the next`;
+      return `the hash of the ${valueText(targets)} leads to ${otherName}, which has more than ${LOAD_FACTOR} times its share of the requests under way (${otherLoad}); it is the next`;
     case 'ejected':
       return 'no target is in service, so those that are only ejected, and not unhealthy, are tried';
     case 'none_in_service':
@@ -45,14 +52,14 @@ function choiceText({ choice, targets }: ChosenTarget): string {
   }
 }
 
-function keyText({ balancing: { hash } }: ChosenTarget['targets']): string {
+function valueText({ balancing: { hash } }: ChosenTarget['targets']): string {
   if (hash === undefined) return '';
   switch (hash.by) {
     case 'ip':
-      return 'the client’s address';
+      return 'client’s address';
     case 'path':
-      return `the path parameter ${hash.name}`;
+      return `path parameter ${hash.name}`;
     default:
-      return `the ${hash.by} ${hash.name}`;
+      return `${hash.by} ${hash.name}`;
   }
 }

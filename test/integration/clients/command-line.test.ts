@@ -1,7 +1,12 @@
 /** Commands of the command line whose answers come from workers, against a gateway with traffic. */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { headgate } from '../../../src/cli/cli.fixture.ts';
 import { startOrigin, type Origin } from '../../support/backends/origin.ts';
+import { pem } from '../../support/data/pem.ts';
+import { until } from '../../support/measure/until.ts';
 import { ADMIN_TOKEN, startGateway, type TestGateway } from '../../support/gateway.ts';
 
 let origin: Origin;
@@ -64,6 +69,79 @@ describe('headgate explain', () => {
     const then = String(json.segments.at(-2).to_version);
     const at = await ok('explain', 'GET', '/shop/v1/items', '--key', key, '--at-version', then);
     expect(at).toMatch(new RegExp(`^At config version ${then}.* other than now:\\n`));
+  });
+
+  it('says to which of several targets a request goes, and why', async () => {
+    await ok('apps', 'create', 'spread');
+    await ok('versions', 'create', 'spread', 'v1');
+    const targets = JSON.stringify([
+      { host: '127.0.0.1', port: origin.port },
+      { host: '127.0.0.2', port: origin.port, weight: 0 },
+    ]);
+    const balanced = [`targets=${targets}`, 'load_balancing.algorithm=hash'];
+    const hash = ['load_balancing.hash.by=header', 'load_balancing.hash.name=X-User'];
+    const made = ['backend_scheme=http', 'is_current=true', ...balanced, ...hash];
+    await ok('revisions', 'create', 'spread', 'v1', 'r1', ...made);
+    const place = `127\\.0\\.0\\.1:${origin.port}`;
+    const hashed = await ok('explain', 'GET', '/spread/v1/', '--header', 'X-User: ann');
+    expect(hashed).toMatch(new RegExp(`^target +${place}: the hash of the header x-user leads to it$`, 'm'));
+    const other = await ok('explain', 'GET', '/spread/v1/');
+    expect(other).toMatch(new RegExp(`^target +${place}: the request has no header x-user to hash; `, 'm'));
+    const health = await ok('revisions', 'health', 'spread', 'v1', 'r1');
+    expect(health).toMatch(/^TARGET +WEIGHT +ZONE +STATE +UNDER WAY +REQUESTS +FAILED +EJECTIONS +WHY$/m);
+    expect(health).toMatch(new RegExp(`^${place} +100 +- +in_service +0 +0 +0 +0 +-$`, 'm'));
+    const { targets: told } = JSON.parse(
+      await ok('revisions', 'health', 'spread', 'v1', 'r1', '--output', 'json'),
+    );
+    expect(told).toHaveLength(2);
+  });
+
+  it('says what to do where discovery finds nothing, and shows why it does not', async () => {
+    await ok('apps', 'create', 'lost');
+    await ok('versions', 'create', 'lost', 'v1');
+    const source = ['discovery.type=file', 'discovery.path=lost.yaml'];
+    const made = await run(['revisions', 'create', 'lost', 'v1', 'r1', 'is_current=true', ...source]);
+    expect(made.err).toMatch(/^warning: The file "lost.yaml" is not read.*\(discovery_folder_not_set\)\n$/);
+    const { out, err } = await run(['explain', 'GET', '/lost/v1/']);
+    expect(err).toBe('');
+    expect(out).toMatch(/^denied: no_targets\n/);
+    expect(out).toMatch(/^Fix: Let discovery find a target: .* \(revision [0-9a-f-]{36}\)$/m);
+    // The first look may be a moment away.
+    const health = await until(async () => {
+      const shown = await ok('revisions', 'health', 'lost', 'v1', 'r1');
+      return shown.includes('stale_since') && shown;
+    });
+    expect(health).toMatch(/^discovery +file lost\.yaml$/m);
+    expect(health).toMatch(/^error +files are not read: GATEWAY_DISCOVERY__FOLDER is not set$/m);
+  });
+
+  it('tells a wait in words alone', async () => {
+    const policy = 'policy.rate_limit={"enabled":true,"requests":1,"window_seconds":3600}';
+    await ok('apps', 'create', 'few', policy);
+    await ok('versions', 'create', 'few', 'v1');
+    const backend = `http://127.0.0.1:${origin.port}`;
+    await ok('revisions', 'create', 'few', 'v1', 'r1', '--backend', backend, 'is_current=true');
+    await (await fetch(`${gateway.proxy}/few/v1/`)).text();
+    expect(await ok('explain', 'GET', '/few/v1/')).toMatch(/^Fix: Wait (\d+|an?) \w+( \d+ \w+)*$/m);
+  });
+
+  it('sends no private key in place of a certificate', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'headgate-cli-'));
+    const file = (name: string, text: string): string => {
+      writeFileSync(join(folder, name), text);
+      return join(folder, name);
+    };
+    try {
+      for (const [path, message] of [
+        [file('both.pem', pem('site.pem') + pem('site-key.pem')), 'has a private key, which is not sent'],
+        [file('none.pem', 'nothing'), 'has no certificate in PEM'],
+      ] as const) {
+        const { code, err } = await run(['explain', 'GET', '/shop/v1/', '--client-certificate', path]);
+        expect([code, err]).toEqual([1, expect.stringContaining(message)]);
+      }
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
   });
 
   it.each([
