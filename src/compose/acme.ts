@@ -16,7 +16,7 @@ import type { CertificateFacts } from '../proxy/downstream/tls/tls-certificate.t
 import type { App } from '../model/resources.ts';
 import type { OrderedChange } from '../proxy/downstream/tls/ordered-certificates.ts';
 import type { Settings } from '../settings/settings.ts';
-import type { CertificateWatches } from './listener-certificates.ts';
+import { namesOf, type CertificateWatches } from './listener-certificates.ts';
 import type { Parts } from './parts.ts';
 import { startError, StartError } from './start-error.ts';
 
@@ -64,7 +64,7 @@ export async function prepareAcme(
     configVersion: () => state.configVersion,
     apps: () =>
       [...state.appIds()].map((id) => state.appOf(id)).filter((app): app is App => app !== undefined),
-    namesInFiles: () => watches.facts['traffic']?.flatMap(({ names }) => names) ?? [],
+    namesInFiles: () => namesOf(watches, 'traffic'),
     publish: (change) => supervisor.setOrdered(change),
     askOthers: async () => {
       const { peers, texts } = await questions.ask('look');

@@ -5,7 +5,7 @@
 import { readdir } from 'node:fs/promises';
 import type { Parts } from './parts.ts';
 import { startError, StartError } from './start-error.ts';
-import type { ListenerName } from '../control/certificates/certificate-ends.ts';
+import type { CertificateUse, ListenerName } from '../control/certificates/certificate-ends.ts';
 import {
   CertificateWatch,
   loadCertificates,
@@ -161,4 +161,9 @@ export class CertificateWatches {
     const listeners = Object.values(this.#listeners);
     return [...listeners, ...[this.#backends, this.trust].filter((watch) => watch !== undefined)];
   }
+}
+
+/** All names in the certificates of one use. */
+export function namesOf({ facts }: Pick<CertificateWatches, 'facts'>, use: CertificateUse): string[] {
+  return (facts[use] ?? []).flatMap(({ names }) => names);
 }

@@ -40,7 +40,7 @@ import { eventFacts } from './events/event-parts.ts';
 import { certificateMetrics, ownCertificates, servesTls } from './acme.ts';
 import { assertAcceptable } from './changes.ts';
 import { answers, backendFacts, boundsOf, healthOf, revisionsInUse } from './node-facts.ts';
-import type { CertificateWatches } from './listener-certificates.ts';
+import { namesOf, type CertificateWatches } from './listener-certificates.ts';
 import type { Changes, Parts } from './parts.ts';
 import { nodesAccess, statsAccess } from './start-stats.ts';
 import { lackText } from '../control/problems/certificate-problems.ts';
@@ -303,7 +303,12 @@ function certificateStatus(
   trust: TrustAccess,
 ): Pick<
   ManagementStatus,
-  'certificates' | 'certificateNames' | 'clientCertificateNames' | 'ownCertificates' | 'trusted'
+  | 'certificates'
+  | 'certificateNames'
+  | 'clientCertificateNames'
+  | 'ownCertificates'
+  | 'readsTargetFiles'
+  | 'trusted'
 > {
   return {
     certificates() {
@@ -312,12 +317,12 @@ function certificateStatus(
       );
       return problems.length === 0 ? undefined : problems.join('. ');
     },
-    certificateNames: () =>
-      servesTls(parts.settings) ? (watches.facts['traffic'] ?? []).flatMap(({ names }) => names) : undefined,
+    certificateNames: () => (servesTls(parts.settings) ? namesOf(watches, 'traffic') : undefined),
     ownCertificates: ownCertificates(parts, watches),
-    clientCertificateNames: () => (watches.facts['backends'] ?? []).flatMap(({ names }) => names),
+    clientCertificateNames: () => namesOf(watches, 'backends'),
+    readsTargetFiles: parts.settings.discovery.folder !== undefined,
     trusted: {
-      names: () => (watches.facts['clients'] ?? []).flatMap(({ names }) => names),
+      names: () => namesOf(watches, 'clients'),
       problemOf: (name) => watches.trust?.problemOf(name),
       hasTls: () => servesTls(parts.settings),
     },

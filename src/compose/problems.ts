@@ -15,6 +15,7 @@ import { webhookProblems } from '../control/problems/event-problems.ts';
 import { acmeProblems } from '../control/problems/acme-problems.ts';
 import {
   certificatesToRenew,
+  clientCertificateProblems,
   trustLackProblems,
   trustProblems,
 } from '../control/problems/certificate-problems.ts';
@@ -33,7 +34,7 @@ import type { Supervisor } from '../control/workers/supervisor.ts';
 import type { Cluster } from '../control/cluster/cluster.ts';
 import { acmeFacts } from './acme.ts';
 import { databaseOf } from './database.ts';
-import type { CertificateWatches } from './listener-certificates.ts';
+import { namesOf, type CertificateWatches } from './listener-certificates.ts';
 import type { Parts } from './parts.ts';
 
 export interface ProblemParts {
@@ -63,6 +64,7 @@ export async function problemsOf(parts: Parts, others: ProblemParts): Promise<re
     ...discoveryProblems(state, parts.discovery),
     ...errors,
     ...certificatesToRenew(watches.facts, clock.nowMs()),
+    ...clientCertificateProblems(state, namesOf(watches, 'backends')),
     ...acmeProblems(acmeFacts(parts, watches)),
     ...trustProblems(watches.trust),
     ...trustLackProblems(lacks),

@@ -56,6 +56,8 @@ export interface ManagementStatus {
   readonly ownCertificates: OwnCertificates;
   /** The names of the certificates that this gateway can present to backends. */
   clientCertificateNames(): readonly string[];
+  /** Whether this gateway reads files that list targets. */
+  readonly readsTargetFiles: boolean;
   /** What client certificates are verified with. */
   readonly trusted: TrustFacts;
   /** The files that the configuration comes from; undefined when it comes from a database. */

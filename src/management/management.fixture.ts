@@ -133,6 +133,7 @@ export async function startManagement(overrides: Partial<ManagementDependencies>
       certificateNames: () => undefined,
       ownCertificates: { list: () => [], areOrdered: false, isOrdered: () => false, look: () => undefined },
       clientCertificateNames: () => [],
+      readsTargetFiles: true,
       trusted: { names: () => [], problemOf: () => undefined, hasTls: () => true },
       uptimeSecs: () => 42.9,
       ready: () => ({ ready: true, reason: undefined }),

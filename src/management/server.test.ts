@@ -287,6 +287,7 @@ describe('service', () => {
         certificates: () => undefined,
         certificateNames: () => undefined,
         ownCertificates: { list: () => [], areOrdered: false, isOrdered: () => false, look: () => undefined },
+        readsTargetFiles: true,
         clientCertificateNames: () => [],
         trusted: { names: () => [], problemOf: () => undefined, hasTls: () => true },
         ready: () => ({ ready: false, reason: 'no worker listens yet' }),

@@ -70,6 +70,10 @@ export const RECORD_WARNINGS = {
     title: 'This gateway has no client certificate of this name: connecting to the backend fails',
     advice: 'Put its two files into the folder of `GATEWAY_PROXY__CLIENT_CERTIFICATES` on every node',
   },
+  discovery_folder_not_set: {
+    title: 'Targets are to come from a file, and this gateway reads none: every request gets 503',
+    advice: 'Set `GATEWAY_DISCOVERY__FOLDER` on every node, and start it again',
+  },
   // Endpoints
   endpoint_repeats_gateway_path: {
     title: 'The path begins with the gateway path of the version, which it is relative to',

@@ -1,6 +1,7 @@
 /** Certificates of the listeners, and those for backends, that have expired, expire soon, or are not valid yet. */
 import { certificateProblems, problemText, type CertificateUse } from '../certificates/certificate-ends.ts';
 import type { CertificateFacts } from '../../proxy/downstream/tls/tls-certificate.ts';
+import type { ConfigState } from '../cluster/config-state.ts';
 import type { TrustLack } from '../certificates/trust-needs.ts';
 import type { TrustWatch } from '../certificates/trust-watch.ts';
 import { found, type FoundProblem } from './found-problem.ts';
@@ -17,6 +18,9 @@ const SETTINGS: Readonly<Record<CertificateUse, string>> = {
   backends: 'GATEWAY_PROXY__CLIENT_CERTIFICATES',
   clients: 'GATEWAY_PROXY__CLIENT_CAS',
 };
+
+/** Beyond this number, the rest is one problem. */
+const LACKS_MAX = 50;
 
 export function certificatesToRenew(
   facts: Readonly<Partial<Record<string, readonly CertificateFacts[]>>>,
@@ -35,6 +39,30 @@ export function certificatesToRenew(
   );
 }
 
+/** Of certificates for backends that current revisions name: without them, no request reaches the backend. */
+export function clientCertificateProblems(
+  state: Pick<ConfigState, 'revisions'>,
+  names: readonly string[],
+): FoundProblem[] {
+  const lacks = new Map<string, string[]>();
+  for (const { app, version, revision } of state.revisions()) {
+    const name = revision.backend_scheme === 'https' ? revision.backend_tls?.client_certificate : undefined;
+    if (name === undefined || !revision.is_current || names.includes(name)) continue;
+    const of = `${revision.revision} of ${app.slug} ${version.version}`;
+    lacks.set(name, [...(lacks.get(name) ?? []), of]);
+  }
+  return Array.from(lacks)
+    .slice(0, LACKS_MAX)
+    .map(([name, [first = '', ...others]]) => {
+      const more = others.length === 0 ? '' : ` and of ${others.length} more`;
+      const text = `The folder of ${SETTINGS.backends} has no usable files ${name}.crt and ${name}.key: no request reaches the backend of revision ${first}${more}`;
+      return found('critical', 'client_certificate_missing', text, {
+        kind: 'certificates',
+        setting: SETTINGS.backends,
+      });
+    });
+}
+
 /** Of what client certificates are verified with, but for the ends of certificates. */
 export function trustProblems(watch: Pick<TrustWatch, 'unusable' | 'overdue'> | undefined): FoundProblem[] {
   if (watch === undefined) return [];
@@ -47,9 +75,6 @@ export function trustProblems(watch: Pick<TrustWatch, 'unusable' | 'overdue'> | 
     }),
   ];
 }
-
-/** Beyond this number, the rest is one problem. */
-const LACKS_MAX = 50;
 
 /** Of files that policies name, on this gateway and on the others. */
 export function trustLackProblems(lacks: readonly TrustLack[]): FoundProblem[] {

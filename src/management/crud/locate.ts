@@ -41,6 +41,7 @@ export function rulesOf(context: ManagementContext, reader: ConfigReader): RuleC
     certificateNames: () => status.certificateNames(),
     ordered: status.ownCertificates,
     clientCertificateNames: () => status.clientCertificateNames(),
+    readsTargetFiles: status.readsTargetFiles,
     trusted: status.trusted,
   };
 }

@@ -22,6 +22,7 @@ export const PROBLEMS = {
   high_error_share: 'Many requests of an app end in errors',
   certificate_expired: 'A certificate has expired',
   certificate_expires_soon: 'A certificate expires soon',
+  client_certificate_missing: 'A gateway lacks a certificate that a backend wants from it',
   trusted_certificates_unusable: 'A file of trusted certificates for clients cannot be used',
   trusted_certificates_missing: 'A gateway lacks trusted certificates for clients that a policy names',
   trusted_certificates_differ: 'Gateways trust different certificates of clients',

@@ -25,6 +25,8 @@ export interface RuleContext {
   readonly ordered?: { readonly areOrdered: boolean; isOrdered(host: string): boolean };
   /** The names of the certificates for backends. Absent where warnings are not asked for. */
   readonly clientCertificateNames?: () => readonly string[];
+  /** Whether this gateway reads files that list targets. Absent where warnings are not asked for. */
+  readonly readsTargetFiles?: boolean;
   /** What client certificates are verified with. Absent where warnings are not asked for. */
   readonly trusted?: TrustFacts;
   /**

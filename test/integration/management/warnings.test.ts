@@ -283,6 +283,8 @@ describe('revisions', () => {
     expect(await write('PUT', `${revisions}/r2`, strange)).toEqual([
       '/backend_tls/client_certificate client_certificate_missing',
     ]);
+    const listed = { revision: 'r3', discovery: { type: 'file', path: 'billing.yaml' } };
+    expect(await write('POST', revisions, listed)).toEqual(['/discovery discovery_folder_not_set']);
     const web = { ...plain, backend_port: 443, default_policy: { grpc_web: true } };
     expect(await write('PUT', `${revisions}/r2`, web)).toEqual(['/backend_protocol grpc_web_without_http2']);
     expect(await write('PUT', `${revisions}/r2`, { ...web, backend_protocol: 'auto' })).toEqual([]);

@@ -193,8 +193,19 @@ describe('a client certificate', () => {
       }),
     ]);
     expect((await request(gateway, '/absent/v1/x')).status).toBe(502);
+    const told = {
+      severity: 'critical',
+      code: 'client_certificate_missing',
+      detail: expect.stringMatching(
+        /no usable files none\.crt and none\.key: .* of revision r1 of absent v1$/,
+      ),
+    };
+    expect(await gateway.must('GET', '/problems')).toContainEqual(expect.objectContaining(told));
     await hasFailed('absent', /there is no client certificate "none"/);
     await untilRead(['billing', 'none'], () => put('none', 'wildcard'));
+    expect(await gateway.must('GET', '/problems')).not.toContainEqual(
+      expect.objectContaining({ code: told.code }),
+    );
     expect((await request(gateway, '/absent/v1/x')).body).toBe(serialOf('wildcard.pem'));
     await untilRead(['billing'], () => {
       rmSync(join(folder, 'none.crt'));

@@ -74,7 +74,8 @@ export async function endpointWarnings(
   return [warning('no_active_endpoint', pointer, what)];
 }
 
-function backendWarnings(app: App, revision: Revision, { clientCertificateNames }: RuleContext): Warning[] {
+function backendWarnings(app: App, revision: Revision, rules: RuleContext): Warning[] {
+  const { clientCertificateNames, readsTargetFiles } = rules;
   const { backend_scheme: scheme, backend_port: port, backend_tls: tls, discovery } = revision;
   const found: Warning[] = [];
   // Other sources say the port of each target themselves.
@@ -85,6 +86,10 @@ function backendWarnings(app: App, revision: Revision, { clientCertificateNames 
   }
   if (scheme === 'http' && tls !== null) {
     found.push(warning('tls_settings_unused', '/backend_tls', 'The backend_scheme is "http"'));
+  }
+  if (discovery?.type === 'file' && readsTargetFiles === false) {
+    const what = `The file "${discovery.path}" is not read`;
+    found.push(warning('discovery_folder_not_set', '/discovery', what));
   }
   const { policy } = mergePolicy(app, revision);
   for (const part of PARTS)
