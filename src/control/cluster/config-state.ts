@@ -128,6 +128,19 @@ export class ConfigState {
         for (const { revision } of revisions) yield { app, version, revision };
   }
 
+  /** Searches all revisions: for what happens rarely, such as a backend that begins to fail. */
+  placeOf(revisionId: string): { app: App; version: Version; revision: Revision } | undefined {
+    for (const placed of this.revisions()) if (placed.revision.id === revisionId) return placed;
+    return undefined;
+  }
+
+  /** What log lines call a revision; without app and version when it has just been removed. */
+  logNamesOf({ id, revision }: Pick<Revision, 'id' | 'revision'>): Readonly<Record<string, string>> {
+    const place = this.placeOf(id);
+    const names = place === undefined ? {} : { app: place.app.slug, version: place.version.version };
+    return { ...names, revision, revision_id: id };
+  }
+
   /** The breakers of the revisions in a change; created when first needed. */
   breakersOf(change: ConfigChange): BreakerEntry[] {
     const entries: BreakerEntry[] = [];

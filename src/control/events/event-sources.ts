@@ -5,7 +5,7 @@
 import { withTimeout } from '../../lib/with-timeout.ts';
 import type { EventLog } from '../../model/events/event-log.ts';
 import { CertificateEvents } from './certificate-events.ts';
-import { HealthEvents, type Placed } from './health-events.ts';
+import { HealthEvents } from './health-events.ts';
 import { KeySweep } from './keys/key-sweep.ts';
 import { LimitEvents } from './limit-events.ts';
 import type { LimitReached } from './limit-notes.ts';
@@ -87,7 +87,7 @@ export class EventSources {
     this.#health = new HealthEvents({
       paced: this.#paced,
       clock,
-      placeOf: (revisionId) => placeOf(state, revisionId),
+      placeOf: (revisionId) => state.placeOf(revisionId),
       isOpen: (revisionId) => isOpen(state, revisionId),
     });
     health.listen(this.#health);
@@ -215,11 +215,6 @@ async function pingProblem(repository: Pick<Repository, 'ping'>): Promise<string
   } catch (error) {
     return (error instanceof StorageUnavailable ? error.reason : undefined) ?? 'it does not answer';
   }
-}
-
-function placeOf(state: ConfigState, revisionId: string): Placed | undefined {
-  for (const placed of state.revisions()) if (placed.revision.id === revisionId) return placed;
-  return undefined;
 }
 
 function isOpen(state: ConfigState, revisionId: string): boolean {

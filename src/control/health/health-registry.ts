@@ -135,8 +135,7 @@ export class HealthRegistry {
     const { from, to, event } = move;
     const fields = {
       ...(requestId === null ? {} : { request_id: requestId }),
-      revision,
-      revision_id: revisionId,
+      ...this.#state.logNamesOf({ id: revisionId, revision }),
       backend,
       from,
       to,

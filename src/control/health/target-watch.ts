@@ -208,8 +208,7 @@ export class TargetWatch {
     if (phase === before || (!isOut && !wasOut)) return;
     const { zone } = group.targetOf(index);
     const named = {
-      revision: revision.revision,
-      revision_id: revision.id,
+      ...this.#state.logNamesOf(revision),
       target: target.authority,
       ...(zone !== undefined && { zone }),
     };

@@ -126,6 +126,7 @@ describe('GET …/revisions/{id}/health', () => {
       const told = gateway.logs().filter((line) => line['revision_id'] === id && line['event'] !== undefined);
       return told.length >= 3 ? told : undefined;
     });
+    expect(lines[0]).toMatchObject({ app: 'told', version: 'v1', revision: 'r1' });
     expect(lines.map(({ level, to, msg }) => [level, to, msg])).toEqual([
       ['warn', 'open', 'the circuit breaker of a revision opened'],
       ['info', 'half_open', 'the circuit breaker of a revision lets a trial request through'],
