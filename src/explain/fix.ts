@@ -56,6 +56,12 @@ export function fixOf(facts: ExchangeFacts, findKey: FindKey): Fix | null {
     case 'upstream_timeout':
     case 'upstream_denied':
       return fix('fix_backend', `Fix the backend ${facts.backend}. ${detailOf(facts)}`, ofRevision(facts));
+    case 'no_targets':
+      return fix(
+        'fix_backend',
+        'Let discovery find a target: "discovery" in the health of the revision says why it finds none',
+        ofRevision(facts),
+      );
     default:
       return wait(facts);
   }

@@ -157,7 +157,7 @@ it('says once that a source fails, and once that it works again', async () => {
   const messages = (): string[] => lines.map((line) => String((JSON.parse(line) as { msg: unknown }).msg));
   await until(() => messages().length >= 3, 10_000);
   expect(messages()).toEqual([
-    'discovery fails; targets found before stay in use',
+    'discovery fails; no targets were found before',
     'discovery works again',
     'discovered targets have changed',
   ]);

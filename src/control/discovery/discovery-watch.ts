@@ -281,8 +281,10 @@ export class DiscoveryWatch {
     watched.error = error;
     watched.doubted = undefined;
     const targets = watched.source.targets.length;
-    if (isNew)
-      log.warn({ source: watched.text, error, targets }, 'discovery fails; targets found before stay in use');
+    if (isNew) {
+      const left = targets === 0 ? 'no targets were found before' : 'targets found before stay in use';
+      log.warn({ source: watched.text, error, targets }, `discovery fails; ${left}`);
+    }
     return 'failed';
   }
 

@@ -224,6 +224,12 @@ describe('no targets yet', () => {
     const fleet = await fleetOf(1);
     await discovered('late', { type: 'file', path: 'late/targets.json' });
     await until(async () => (await healthOf('late'))['discovery'].error !== null, 5_000);
+    const failed = await until(() =>
+      gateway
+        .logs()
+        .find(({ source, msg }) => source === 'file late/targets.json' && /fails/.test(String(msg))),
+    );
+    expect(failed['msg']).toBe('discovery fails; no targets were found before');
     const refused = await status('/late/v1/x');
     expect(refused.status).toBe(503);
     expect(refused.headers.get('retry-after')).toBe('1');
@@ -232,6 +238,7 @@ describe('no targets yet', () => {
     expect(JSON.stringify(explained)).toContain(
       'discovery (file late/targets.json) has found no targets yet',
     );
+    expect(explained.fix).toMatchObject({ action: 'fix_backend', target: { type: 'revision' } });
     writeTargets('late/targets.json', targetsOf(fleet));
     await found('late', 1);
     expect((await status('/late/v1/x')).status).toBe(200);
