@@ -152,7 +152,9 @@ export function destination(value: string): Parsed<string> {
 
 /** Whose connections a listener gets: an address, a block, or `unix` for those of its Unix socket. */
 export function peer(value: string): Parsed<string> {
-  return value === 'unix' ? { value } : addressOrBlock(value);
+  if (value === 'unix') return { value };
+  const parsed = addressOrBlock(value);
+  return 'expected' in parsed ? { expected: `${parsed.expected}; or unix` } : parsed;
 }
 
 /** An IP address, or a block in CIDR notation (RFC 4632 section 3.1, RFC 4291 section 2.3). */

@@ -169,6 +169,7 @@ describe('bad values', () => {
     ['GATEWAY_RATE_LIMIT_REQUESTS', '0', /1 to/],
     ['GATEWAY_TRUSTED_PROXY_IPS', '10.0.0.0/33', /CIDR/],
     ['GATEWAY_TRUSTED_PROXY_IPS', '10.0.0.0/', /CIDR/],
+    ['GATEWAY_PROXY__PROXY_PROTOCOL_FROM', 'socket', /CIDR blocks .*; or unix/],
     ['GATEWAY_TRUSTED_PROXY_IPS', '10.0.0.1/8/8', /CIDR/],
     ['GATEWAY_TRUSTED_PROXY_IPS', '::1/129', /CIDR/],
     ['GATEWAY_TRUSTED_PROXY_IPS', 'fe80::1%eth0', /CIDR/],

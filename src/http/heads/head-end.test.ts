@@ -94,6 +94,7 @@ describe('incompleteResponseError', () => {
     ['HTTP/2', /does not start with HTTP/],
     ['HTTP/1.2', /does not start with HTTP/],
     ['\r', /does not start with HTTP/],
+    ['\0', /does not start with HTTP/],
     ['HTTP/1.1 2x', /three digits/],
     ['HTTP/1.1 2000', /status line is malformed/],
   ])('refuses %j at its last byte and not before', (text, detail) => {
@@ -101,6 +102,16 @@ describe('incompleteResponseError', () => {
     expect(errorOf(text, text.length - 1)).toMatch(detail);
     expect(errorOf(text.slice(0, -1))).toBeUndefined();
   });
+
+  it.each([
+    ['SETTINGS', '\0\0\x12\x04\0\0\0\0\0\0\x03', /speaks HTTP\/2/],
+    ['empty SETTINGS', '\0\0\0\x04\0\0\0\0\0', /speaks HTTP\/2/],
+    ['too few bytes of it', '\0\0\x12\x04\0\0\0\0', /does not start with HTTP/],
+    ['another frame', '\0\0\x12\x08\0\0\0\0\0', /does not start with HTTP/],
+    ['SETTINGS of a stream', '\0\0\x12\x04\0\0\0\0\x01', /does not start with HTTP/],
+  ])('tells a backend that speaks HTTP/2 by its first frame: %s', (_name, text, detail) =>
+    expect(errorOf(text)).toMatch(detail),
+  );
 });
 
 describe('oversizeHeadError', () => {

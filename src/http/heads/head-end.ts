@@ -27,6 +27,8 @@ const STATUS_LINE_BYTES = STATUS_AT + 4;
 const ZERO = 0x30;
 const ONE = 0x31;
 const NINE = 0x39;
+const FRAME_HEAD_BYTES = 9;
+const SETTINGS_FRAME = 4;
 const VERSION_START = Buffer.from(' HTTP/', 'latin1');
 const VERSION_BYTES = ' HTTP/1.1'.length;
 const CR = 0x0d;
@@ -93,13 +95,24 @@ export function incompleteResponseError(
   return error === undefined ? undefined : upstreamError(error);
 }
 
+/**
+ * Whether a server begins with SETTINGS, as its first frame must be (RFC 9113 section 3.4): a length below 2^16, the
+ * type 4, and the stream 0.
+ */
+function isHttp2(buffer: Buffer, start: number, to: number): boolean {
+  if (to - start < FRAME_HEAD_BYTES || buffer[start] !== 0) return false;
+  return buffer[start + 3] === SETTINGS_FRAME && buffer.readUInt32BE(start + 5) === 0;
+}
+
 /** Checks the status line, up to the byte after the status, as far as it is in `buffer[from, to)`. */
 function statusLineError(buffer: Buffer, start: number, from: number, to: number): string | undefined {
   for (let at = Math.max(start, from); at < to && at < start + STATUS_LINE_BYTES; at++) {
     const byte = buffer[at] as number;
     const index = at - start;
     if (index === MINOR_AT ? byte !== ZERO && byte !== ONE : index < STATUS_AT && byte !== HTTP_1[index])
-      return 'The status line does not start with HTTP/1.1 or HTTP/1.0.';
+      return isHttp2(buffer, start, to)
+        ? 'The backend speaks HTTP/2, as with the backend_protocol "h2".'
+        : 'The status line does not start with HTTP/1.1 or HTTP/1.0.';
     if (index < STATUS_AT) continue;
     if (index === STATUS_LINE_BYTES - 1) {
       if (byte !== SP && byte !== CR) return 'The status line is malformed.';
