@@ -109,6 +109,11 @@ function lowerCasePlace({ host, port }: Place): string {
   return placeText(uriHostOf(withoutBrackets(host)).toLowerCase(), port);
 }
 
+/** What people see of a target: `host:port`, with an IPv6 address in brackets, or its socket. */
+export function shownPlace(host: string, port: number): string {
+  return socketPathOf(host) === undefined ? placeText(uriHostOf(withoutBrackets(host)), port) : host;
+}
+
 /** A certificate is that of the service, not of the address at which it was found. */
 function tlsAt(
   { scheme, tls }: Pick<Common, 'scheme' | 'tls'>,

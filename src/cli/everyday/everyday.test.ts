@@ -136,6 +136,13 @@ describe('records', () => {
     );
   });
 
+  it('of a backend at an IPv6 address are shown with it in brackets', async () => {
+    await ok('apps create six');
+    await ok('versions create six v1');
+    await ok('revisions create six v1 r1 --backend http://[::1]:9001 is_current=true');
+    expect(await ok('revisions list six v1')).toMatch(/ http:\/\/\[::1\]:9001$/m);
+  });
+
   it('are told apart when the gateway refuses them, with every wrong field', async () => {
     expect((await run('apps show nothing')).err).toContain('There is no app "nothing" here');
     const { code, err } = await run('apps create shop gateway_pth=/x allow_encoded_slashes=maybe');

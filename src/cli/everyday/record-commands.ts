@@ -1,6 +1,6 @@
 /** `headgate apps | versions | revisions | endpoints | traffic`: the records of the configuration, one by one. */
+import { shownPlace } from '../../config/backend.ts';
 import { sourceText } from '../../config/targets.ts';
-import { placeText } from '../../egress/unix-sockets.ts';
 import { revisionHealthText } from '../show/revision-health-text.ts';
 import type { Column } from '../show/text-table.ts';
 import { backendFields } from './backend-url.ts';
@@ -11,7 +11,7 @@ const column = (title: string, field: string): Column<Json> => ({ title, value: 
 const backendOf = (row: Json): string =>
   row.discovery ? `${row.backend_scheme} by ${sourceText(row.discovery)}` : urlOf(row);
 const urlOf = (row: Json): string =>
-  `${row.backend_scheme}://${placeText(row.backend_host, row.backend_port)}${row.backend_base_path === '/' ? '' : row.backend_base_path}`;
+  `${row.backend_scheme}://${shownPlace(row.backend_host, row.backend_port)}${row.backend_base_path === '/' ? '' : row.backend_base_path}`;
 
 /** The path of an app, after the first of its hosts and the number of the others. */
 const placeOf = ({ hosts = [], gateway_path: path }: Json): string =>

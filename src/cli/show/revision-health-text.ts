@@ -2,7 +2,7 @@
  * What `headgate revisions health` shows: the breaker and the latest failure, what discovery has found, then tables of
  * the targets and of the latest changes of state. Programs get the answer as it is. Pure.
  */
-import { placeText } from '../../egress/unix-sockets.ts';
+import { shownPlace } from '../../config/backend.ts';
 import type { CliIo } from '../io.ts';
 import { recordText, tableText } from './text-table.ts';
 import type { Json } from '../everyday/everyday-command.ts';
@@ -58,7 +58,7 @@ function whyText({ state, share, cause, ejected_until: until, last_probe: probe 
 }
 
 const TARGET_COLUMNS = [
-  { title: 'TARGET', value: ({ host, port }: Json) => placeText(host, port) },
+  { title: 'TARGET', value: ({ host, port }: Json) => shownPlace(host, port) },
   { title: 'WEIGHT', value: ({ weight }: Json) => weight },
   { title: 'ZONE', value: ({ zone }: Json) => zone },
   { title: 'STATE', value: ({ state }: Json) => state },

@@ -6,7 +6,7 @@
  *
  * Owns the counts of the last seconds and the last health check of each target; both go with the target's memory.
  */
-import { placeText } from '../../egress/unix-sockets.ts';
+import { shownPlace } from '../../config/backend.ts';
 import { compileTargets } from '../../config/targets.ts';
 import { timestamp, type Clock } from '../../lib/clock.ts';
 import type { RevisionProbe, TargetHealth } from '../../management/schemas/revision-health.ts';
@@ -241,7 +241,7 @@ export class TargetWatch {
       const known = before?.targets.find((target) => target.block === block);
       const state = known?.state ?? new TargetState(block, total, NO_COLUMN);
       const { counts = [], phase = 'in_service' } = known ?? {};
-      targets.push({ state, block, authority: placeText(backend.host, backend.port), counts, phase });
+      targets.push({ state, block, authority: shownPlace(backend.host, backend.port), counts, phase });
     }
     const states = targets.map(({ state }) => state);
     const group = new TargetGroup(compiled, states, total, () => this.#clock.nowMs());

@@ -65,6 +65,12 @@ describe('incompleteHeadError', () => {
     [' / HTTP/1.1\r\n', 'bad_request_line'],
   ])('refuses %j', (text, code) => expect(errorOf(text)).toBe(code));
 
+  it('tells TLS from anything else that is no HTTP', () => {
+    const detailOf = (text: string) => incompleteHeadError(latin1(text), 0, 0, text.length)?.detail;
+    expect(detailOf('\x16\x03\x01')).toMatch(/speaks TLS/);
+    expect(detailOf('\x15\x03\x01')).toMatch(/not that of an HTTP request/);
+  });
+
   it('recognises a line end that is split between two reads', () => {
     expect(errorOf('GET / HTTP/1.1\r\n', 15)).toBeUndefined();
     expect(errorOf('GET / HTTP/1.1\rX', 15)).toBe('bare_carriage_return');

@@ -18,6 +18,10 @@ const BAD_FIRST_LINE = headError(
   'bad_request_line',
   'The first line is not METHOD SP TARGET SP HTTP/1.x CRLF.',
 );
+const NO_REQUEST = headError(400, 'bad_request_line', 'The first byte is not that of an HTTP request.');
+const TLS_WITHOUT_TLS = headError(400, 'bad_request_line', 'The client speaks TLS, and this port has none.');
+/** Type of the record that begins a TLS connection (RFC 8446 section 5.1). */
+const TLS_HANDSHAKE = 0x16;
 /** The start of every response, except the minor version. */
 const HTTP_1 = Buffer.from('HTTP/1.1 ', 'latin1');
 const MINOR_AT = 'HTTP/1.'.length;
@@ -79,7 +83,7 @@ export function incompleteHeadError(
   if (start >= to) return undefined;
   const first = buffer[start] as number;
   if (!TOKEN[first] && !(first === CR && to - start === 1)) {
-    return headError(400, 'bad_request_line', 'The first byte is not that of an HTTP request.');
+    return first === TLS_HANDSHAKE ? TLS_WITHOUT_TLS : NO_REQUEST;
   }
   return lineError(buffer, start, from, to) ?? requestLineError(buffer, start, from, to);
 }
