@@ -4,10 +4,12 @@
  * Ports are replaced by free ones, nothing else. A page that starts gateways itself gets none.
  */
 import { spawn, type ChildProcess } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { freePort } from '../backends/origin-process.ts';
+import { COMPILE_CACHE, MAIN } from '../gateway.ts';
+import { CONSOLE_VARIABLE } from './program.ts';
 import { plainEnvironment } from './programs.ts';
 import { openShell, type Shell } from './shell.ts';
 
@@ -70,7 +72,7 @@ export async function runPage(
   for (const [written, there] of Object.entries(replacements)) page = page.replaceAll(written, there);
   const steps = stepsOf(page);
   const folder = mkdtempSync(join(tmpdir(), 'headgate-page-'));
-  symlinkSync(join(ROOT, 'bin'), join(folder, 'bin'));
+  makeCommand(folder, path);
   const env = {
     ...plainEnvironment(folder),
     GATEWAY_PROXY__PORT: actual('8080'),
@@ -96,6 +98,22 @@ export async function runPage(
     await stop(gateway);
     rmSync(folder, { recursive: true, force: true });
   }
+}
+
+/**
+ * bin/headgate of the folder. The tutorial gets that of this checkout, which looks at each call for changes of the
+ * sources; this costs more than most commands, so the other pages get one that runs the program, as packages have it.
+ */
+function makeCommand(folder: string, page: string): void {
+  if (page.startsWith('docs/tutorial/')) return symlinkSync(join(ROOT, 'bin'), join(folder, 'bin'));
+  mkdirSync(join(folder, 'bin'));
+  const lines = [
+    '#!/bin/sh',
+    `export NODE_COMPILE_CACHE="${COMPILE_CACHE}"`,
+    `case "\${1:-start}" in start | -*) export GATEWAY_CONSOLE__FOLDER="${process.env[CONSOLE_VARIABLE] ?? ''}" ;; esac`,
+    `exec "${process.execPath}" --disable-warning=ExperimentalWarning "${MAIN}" "$@"`,
+  ];
+  writeFileSync(join(folder, 'bin/headgate'), `${lines.join('\n')}\n`, { mode: 0o755 });
 }
 
 async function runStep(step: Step, shell: Shell, errors: string): Promise<string | undefined> {
