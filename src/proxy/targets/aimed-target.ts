@@ -64,10 +64,20 @@ export class AimedTarget {
     return true;
   }
 
-  /** Allows any target again, because all have been tried: the next attempt may go to the current one, too. */
+  /**
+   * Because all in service have been tried: moves to one that is only ejected, or else allows any target again, so that
+   * the next attempt may go to the current one, too.
+   */
   startOver(exchange: ExchangeView, route: Route): void {
-    this.#tried = undefined;
-    this.#target = { ...chooseTarget(exchange, route, this.group), cookieLine: this.#target.cookieLine };
+    const tried = this.#tried ?? [];
+    const { cookieLine } = this.#target;
+    const ejected = this.group.chooseEjected(tried);
+    if (ejected !== undefined) {
+      this.#target = chosen(this.group, ejected, tried.length, cookieLine);
+    } else {
+      this.#tried = undefined;
+      this.#target = { ...chooseTarget(exchange, route, this.group), cookieLine };
+    }
     this.#hold();
   }
 

@@ -29,7 +29,7 @@ function unhashedText({ choice: { why }, targets }: ChosenTarget): string {
   return algorithm === 'hash' && isByLoad ? `the request has no ${valueText(targets)} to hash; ` : '';
 }
 
-function choiceText({ choice, targets }: ChosenTarget): string {
+function choiceText({ choice, targets, tried }: ChosenTarget): string {
   const { why, load, other, otherLoad } = choice;
   const otherName = targets.list[other]?.backend.authority ?? '';
   switch (why) {
@@ -46,7 +46,7 @@ function choiceText({ choice, targets }: ChosenTarget): string {
     case 'hash_overflow':
       return `the hash of the ${valueText(targets)} leads to ${otherName}, which has more than ${LOAD_FACTOR} times its share of the requests under way (${otherLoad}); it is the next`;
     case 'ejected':
-      return 'no target is in service, so those that are only ejected, and not unhealthy, are tried';
+      return `no ${tried === 0 ? '' : 'other '}target is in service, so those that are only ejected, and not unhealthy, are tried`;
     case 'none_in_service':
       return 'no target is in service, so all of them are tried';
   }

@@ -328,6 +328,15 @@ describe('a further attempt', () => {
     expect(group.chooseOther([0, 2, 3])?.index).toBe(1);
     expect(group.chooseOther([0, 1, 2, 3])).toBeUndefined();
   });
+
+  it('goes to one that is only ejected when all in service were tried, and never to an unhealthy one', () => {
+    const { group, clock } = testGroup({ weights: [1, 1, 1, 1] });
+    for (let time = 0; time < 5; time++) group.failed(1);
+    group.stateOf(2).setHealthy(false, 0, clock.nowMs);
+    expect(group.chooseOther([0, 3])).toBeUndefined();
+    expect(group.chooseEjected([0, 3])).toMatchObject({ index: 1, why: 'ejected' });
+    expect(group.chooseEjected([0, 1, 3])).toBeUndefined();
+  });
 });
 
 describe('the memory of a target', () => {

@@ -141,6 +141,18 @@ export class TargetGroup implements TargetView, TargetsSlot {
   }
 
   /**
+   * The target of a further attempt when all in service have been tried: an ejection is a guess.
+   * @param tried indexes of targets that have failed the request
+   * @returns undefined if none is out of service that health checks do not find unhealthy
+   */
+  chooseEjected(tried: readonly number[]): TargetChoice | undefined {
+    this.#countsEjected = true;
+    const choice = this.#chooseAmong(tried, this.#all);
+    this.#countsEjected = false;
+    return choice && { ...choice, why: 'ejected' };
+  }
+
+  /**
    * An attempt has failed: counts it, and ejects the target if that was one too many. @returns whether it is ejected
    */
   failed(index: number): boolean {
@@ -183,17 +195,12 @@ export class TargetGroup implements TargetView, TargetsSlot {
     }
     const choice = this.#chooseInService(key, tried, this.#all, this.#isPristine);
     if (choice !== undefined) return choice;
-    const ejected = this.#chooseEjected(key, tried);
+    this.#countsEjected = true;
+    const ejected = this.#chooseInService(key, tried, this.#all, false);
+    this.#countsEjected = false;
     if (ejected !== undefined) return { ...ejected, why: 'ejected' };
     const any = this.#chooseInService(key, tried, this.#all, true);
     return any && { ...any, why: 'none_in_service' };
-  }
-
-  #chooseEjected(key: number | undefined, tried: readonly number[]): TargetChoice | undefined {
-    this.#countsEjected = true;
-    const choice = this.#chooseInService(key, tried, this.#all, false);
-    this.#countsEjected = false;
-    return choice;
   }
 
   /** Not in turns: the targets that are left have no order. */

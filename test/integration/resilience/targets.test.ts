@@ -277,6 +277,25 @@ describe('an ejection', () => {
     expect(targets.map(({ state }: { state: string }) => state)).toEqual(['in_service', 'in_service']);
   });
 
+  it('keeps no request from a target that is well when the other one is down', async () => {
+    const fleet = await fleetOf(2);
+    await serviceOver('guessed', fleet, { load_balancing: { ejection: { consecutive_failures: 2 } } });
+    const agent = new Agent({ keepAlive: true });
+    closers.push(() => agent.destroy());
+    // What some requests bring about is no sign that others would fail.
+    await fleet[0]?.become('failing');
+    await until(async () => {
+      await get(agent, '/guessed/v1/x');
+      return (await healthOf('guessed')).targets[0].state === 'ejected';
+    });
+    await fleet[0]?.become('well');
+    await fleet[1]?.become('down');
+    for (let count = 0; count < 8; count++) {
+      expect(await get(agent, '/guessed/v1/x')).toMatchObject({ status: 200, target: 't0' });
+    }
+    expect((await healthOf('guessed')).targets[0].state).toBe('ejected');
+  });
+
   it('hits a target that fails much more often than its peers, though not in a row', async () => {
     const fleet = await fleetOf(3);
     await serviceOver('often', fleet, {
