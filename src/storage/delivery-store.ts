@@ -26,6 +26,8 @@ export interface Delivery {
   readonly progress: DeliveryProgress;
   /** Some dead letters are to be sent again. */
   readonly hasWanted: boolean;
+  /** When the lease was taken. */
+  readonly nowMs: number;
 }
 
 /** For lists: a webhook and how it stands. */
@@ -85,6 +87,7 @@ export interface DeliveryStep {
 
 /** All operations throw StorageUnavailable if the database does not answer. */
 export interface DeliveryStore {
+  nowMs(): Promise<number>;
   /** Webhooks that may have something to send now and that no gateway sends for. */
   due(): Promise<DueWebhooks>;
   /** Takes the lease; undefined: another gateway has it, or the webhook is gone or switched off. */

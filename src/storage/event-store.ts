@@ -52,8 +52,6 @@ export interface EventStore {
 
 export interface EventBounds {
   readonly maxEvents: number;
-  /** RFC 3339, UTC: events recorded before go. */
-  readonly before: string;
-  /** RFC 3339, UTC. */
-  readonly now: string;
+  /** By the clock of the database: a gateway whose clock is wrong must not remove what others have recorded. */
+  readonly maxAgeMs: number;
 }

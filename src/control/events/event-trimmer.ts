@@ -2,7 +2,6 @@
  * Keeps events within their bounds, in the background: at an interval, piece by piece, with a pause after each. Every
  * gateway of a database does this; where there is nothing to remove it only reads.
  */
-import { timestamp, type Clock } from '../../lib/clock.ts';
 import type { Logger } from '../../observe/log.ts';
 import type { EventSettings } from '../../settings/settings-types.ts';
 import { StorageUnavailable, type Repository } from '../../storage/repository.ts';
@@ -14,7 +13,6 @@ const DAY_MS = 86_400_000;
 export interface EventTrimmerDeps {
   readonly repository: Pick<Repository, 'events'>;
   readonly settings: EventSettings;
-  readonly clock: Clock;
   readonly log: Logger;
 }
 
@@ -46,13 +44,11 @@ export class EventTrimmer {
 
   /** Never rejects. */
   async #trim(): Promise<boolean> {
-    const { repository, settings, clock, log } = this.#deps;
-    const nowMs = clock.nowMs();
+    const { repository, settings, log } = this.#deps;
     try {
       const isDone = await repository.events.trim({
         maxEvents: settings.maxEvents,
-        before: timestamp(nowMs - settings.maxDays * DAY_MS),
-        now: timestamp(nowMs),
+        maxAgeMs: settings.maxDays * DAY_MS,
       });
       this.#isFailing = false;
       return isDone;

@@ -53,6 +53,11 @@ export class WebhookLane {
   #delivered = 0;
   #arrived: string[] = [];
   #savedMs: number;
+  /**
+   * When the monotonic clock was 0, by the clock of the database: receivers refuse requests whose time is not that of
+   * their own clock, and the clock of the gateway that sends may be wrong.
+   */
+  readonly #epochMs: number;
 
   /**
    * @param from events up to this id are not for the webhook
@@ -61,7 +66,7 @@ export class WebhookLane {
    */
   constructor(
     deps: LaneDeps,
-    { webhook, progress }: Delivery,
+    { webhook, progress, nowMs }: Delivery,
     from: string,
     signal: AbortSignal,
     isStopping: () => boolean,
@@ -73,6 +78,7 @@ export class WebhookLane {
     const { cursor, failures, tries } = progress;
     this.#progress = { cursor: from > cursor ? from : cursor, failures, tries };
     this.#savedMs = deps.clock.monotonicMs();
+    this.#epochMs = nowMs - this.#savedMs;
   }
 
   /** @throws DeliveryLeaseLost, StorageUnavailable */
@@ -147,7 +153,8 @@ export class WebhookLane {
   async #send(event: GatewayEvent): Promise<SendOutcome | undefined> {
     const { http, clock, onSent } = this.#deps;
     if (!this.#isStopping() && !this.#signal.aborted) {
-      const outcome = await http.send(signedPost(this.#webhook, event, clock.nowMs()), this.#signal);
+      const nowMs = this.#epochMs + clock.monotonicMs();
+      const outcome = await http.send(signedPost(this.#webhook, event, nowMs), this.#signal);
       if (outcome.result !== 'aborted') {
         onSent(outcome.result);
         return outcome;

@@ -10,11 +10,12 @@ import { systemClock } from '../../lib/clock.ts';
 import type { StoredWebhook } from '../../model/events/webhook.ts';
 import { QUIET_SAVE_MS, WebhookSender } from './webhook-sender.ts';
 
+const HOUR_MS = 3_600_000;
 const unexpected = (fields: object): void => expect.fail(JSON.stringify(fields));
 let end: () => Promise<void>;
 afterEach(() => end());
 
-async function start(webhook: StoredWebhook) {
+async function start(webhook: StoredWebhook, aheadMs = 0) {
   const db = memoryDatabase();
   const repository = await memoryRepository(db);
   await change(repository, (writer) => writer.insertWebhook(webhook));
@@ -28,7 +29,10 @@ async function start(webhook: StoredWebhook) {
     settings: { timeoutMs: 2_000, maxTries: 1, retryMinMs: 10, retryMaxMs: 10 },
     holder: 'a',
     nodeName: 'a',
-    clock: { ...systemClock, monotonicMs: () => systemClock.monotonicMs() + time.laterMs },
+    clock: {
+      nowMs: () => systemClock.nowMs() + aheadMs,
+      monotonicMs: () => systemClock.monotonicMs() + time.laterMs,
+    },
     log: { debug: unexpected, warn: unexpected, error: unexpected } as never,
   });
   end = async () => {
@@ -65,4 +69,19 @@ test('a webhook that gets another address has the rest of its backlog sent there
   const ids = [...wrong.taken, ...right.taken].map(({ id }) => id);
   expect([ids.length, new Set(ids).size]).toEqual([100, 100]);
   await Promise.all([wrong.close(), right.close()]);
+});
+
+test('a gateway whose clock is wrong sends the time of the database, which receivers accept', async () => {
+  const receiver = await startWebhookReceiver();
+  const webhook = makeWebhook({ url: `http://127.0.0.1:${receiver.port}/` });
+  const { repository, sender } = await start(webhook, HOUR_MS);
+  await repository.events.append([noticed('a')]);
+  sender.start();
+  await until(() => receiver.taken.length === 1);
+  expect((await sender.test(webhook)).outcome.result).toBe('delivered');
+  const offsets = receiver.taken.map(
+    ({ headers }) => Number(headers['webhook-timestamp']) - systemClock.nowMs() / 1_000,
+  );
+  expect(offsets.filter((seconds) => Math.abs(seconds) < 300)).toHaveLength(2);
+  await receiver.close();
 });

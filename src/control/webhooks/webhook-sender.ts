@@ -105,12 +105,12 @@ export class WebhookSender {
     await this.#http.close();
   }
 
-  /** Sends a test event at once, beside what waits. */
+  /** Sends a test event at once, beside what waits. @throws StorageUnavailable */
   async test(
     webhook: StoredWebhook,
   ): Promise<{ readonly event: GatewayEvent; readonly outcome: SendOutcome }> {
-    const { clock, nodeName } = this.#deps;
-    const nowMs = clock.nowMs();
+    const { repository, nodeName } = this.#deps;
+    const nowMs = await repository.deliveries.nowMs();
     const event: GatewayEvent = {
       id: uuidv7(nowMs),
       type: 'webhook.test',

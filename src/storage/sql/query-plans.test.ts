@@ -67,7 +67,7 @@ async function useEvents(repository: Repository, appId: string): Promise<void> {
   if (event === undefined) throw new Error('no event was stored');
   const givenUp = { event, tries: 1, error: 'x', failed_at: at(0) };
   await deliveries.save(webhook.id, 'a', { progress: { cursor: 'x' }, givenUp, arrived: ['x'], waitMs: 1 });
-  await events.trim({ maxEvents: 1, before: at(0), now: at(0) });
+  await events.trim({ maxEvents: 1, maxAgeMs: 0 });
 }
 
 async function useEverything(repository: Repository, there: Fixture): Promise<void> {

@@ -1,11 +1,18 @@
 /** The clock of the database, as SQL: those of gateways may differ. */
-import { sql, type RawBuilder } from 'kysely';
+import { sql, type Kysely, type RawBuilder } from 'kysely';
 import type { Repository } from '../../repository.ts';
+import type { Tables } from '../kysely-tables.ts';
 
 const NOW_MS: Readonly<Record<Repository['driver'], string>> = {
   postgres: '(extract(epoch from clock_timestamp()) * 1000)::bigint',
   sqlite: `cast(unixepoch('subsec') * 1000 as integer)`,
 };
+
+/** Reads it. @returns Unix milliseconds */
+export async function readDatabaseNow(db: Kysely<Tables>, driver: Repository['driver']): Promise<number> {
+  const { rows } = await sql<{ ms: number }>`select ${databaseNow(driver)} as ms`.execute(db);
+  return Number(rows[0]?.ms);
+}
 
 /** Unix milliseconds. */
 export function databaseNow(driver: Repository['driver']): RawBuilder<number> {

@@ -14,7 +14,7 @@ import {
 } from '../../delivery-store.ts';
 import type { Repository } from '../../repository.ts';
 import type { SecretBox } from '../../secrets/secret-box.ts';
-import { databaseNow } from './database-clock.ts';
+import { databaseNow, readDatabaseNow } from './database-clock.ts';
 import type { DeliveryRow, Tables, WebhookRow } from '../kysely-tables.ts';
 import { countRows } from '../page-window.ts';
 import { conditionOf, countEvents, newestId } from './event-rows.ts';
@@ -33,6 +33,7 @@ export interface DeliveryRowsDeps {
 export function createDeliveryStore({ driver, box, inRead, inWrite }: DeliveryRowsDeps): DeliveryStore {
   const now = databaseNow(driver);
   return {
+    nowMs: () => inRead((db) => readDatabaseNow(db, driver)),
     due: () => inRead((db) => dueWebhooks(db, now)),
     claim: (webhookId, holder, ttlMs) =>
       inWrite(async (db) => {
@@ -43,6 +44,7 @@ export function createDeliveryStore({ driver, box, inRead, inWrite }: DeliveryRo
           .where('webhook_id', '=', webhookId)
           .where(isFree)
           .returningAll()
+          .returning(now.as('now_ms'))
           .executeTakeFirst();
         if (delivery === undefined) return undefined;
         const row = await db
@@ -59,6 +61,7 @@ export function createDeliveryStore({ driver, box, inRead, inWrite }: DeliveryRo
           webhook: toWebhook(row, box),
           progress: toProgress(delivery),
           hasWanted: wanted.length > 0,
+          nowMs: delivery.now_ms,
         };
       }),
     renew: (webhookId, holder, ttlMs) =>

@@ -14,6 +14,7 @@ import {
   newestId,
   toEvent,
 } from './event-rows.ts';
+import { readDatabaseNow } from './database-clock.ts';
 import { lastThatMadeRoom, nextTrimming, trimEvents } from './trim-events.ts';
 
 type InTransaction = <T>(work: (db: Kysely<Tables>) => Promise<T>) => Promise<T>;
@@ -59,8 +60,10 @@ export function createEventStore({ driver, inRead, inWrite, clock, onAppended }:
       }),
     madeRoomUpTo: (filter) => inRead((db) => lastThatMadeRoom(db, filter)),
     trim: async (bounds) => {
-      const trimming = await inRead((db) => nextTrimming(db, bounds));
-      if (trimming !== undefined) await inWrite((db) => trimEvents(db, trimming, bounds));
+      const trimming = await inRead(async (db) =>
+        nextTrimming(db, bounds, await readDatabaseNow(db, driver)),
+      );
+      if (trimming !== undefined) await inWrite((db) => trimEvents(db, trimming));
       return trimming?.isLast ?? true;
     },
   };

@@ -2,7 +2,6 @@ import fc from 'fast-check';
 import type { Kysely } from 'kysely';
 import { expect, test } from 'vitest';
 import { makeWebhook, noticed } from '../../../../test/contract/repository-events.ts';
-import { at } from '../../../../test/contract/records.ts';
 import { memoryDatabase } from '../../../../test/support/programs/memory-database.ts';
 import { systemClock } from '../../../lib/clock.ts';
 import { uuidv7 } from '../../../lib/ids.ts';
@@ -16,13 +15,14 @@ import { webhookWrites } from './webhook-rows.ts';
 const WEBHOOKS = 100;
 const EVENTS = 20_000;
 const TRIMMED = 100;
+const AGE_MS = 86_400_000;
 
 async function trim(db: Kysely<Tables>, maxEvents: number): Promise<void> {
-  const bounds = { maxEvents, before: at(0), now: at(0) };
+  const bounds = { maxEvents, maxAgeMs: AGE_MS };
   for (;;) {
-    const next = await nextTrimming(db, bounds);
+    const next = await nextTrimming(db, bounds, Date.now());
     if (next === undefined) return;
-    await db.transaction().execute((writer) => trimEvents(writer, next, bounds));
+    await db.transaction().execute((writer) => trimEvents(writer, next));
     if (next.isLast) return;
   }
 }

@@ -4,6 +4,7 @@
  * still waits for becomes one of its dead letters first.
  */
 import { sql, type Kysely } from 'kysely';
+import { timestamp } from '../../../lib/clock.ts';
 import { matchesType } from '../../../model/events/events.ts';
 import type { EventBounds, EventFilter } from '../../event-store.ts';
 import type { EventRow, Tables } from '../kysely-tables.ts';
@@ -26,6 +27,8 @@ export interface Trimming {
   readonly type?: EventRow['type'];
   /** The last id. */
   readonly upTo: string;
+  /** RFC 3339, UTC. */
+  readonly now: string;
   /** Nothing else is beyond the bounds. */
   readonly isLast: boolean;
 }
@@ -35,9 +38,11 @@ export interface Trimming {
  */
 export async function nextTrimming(
   db: Kysely<Tables>,
-  { maxEvents, before }: Omit<EventBounds, 'now'>,
+  { maxEvents, maxAgeMs }: EventBounds,
+  nowMs: number,
 ): Promise<Trimming | undefined> {
-  const oldest = prefixOf(Date.parse(before));
+  const oldest = prefixOf(nowMs - maxAgeMs);
+  const now = timestamp(nowMs);
   const { rows } = await sql<{ beyond: string | null; by_age: string | null }>`
     select
       (select id from event where id > ${''} order by id desc limit 1 offset ${maxEvents}) as beyond,
@@ -50,13 +55,18 @@ export async function nextTrimming(
       db,
     );
     const upTo = piece.rows[0]?.id ?? byAge;
-    return { upTo, isLast: upTo === byAge && beyond === null };
+    return { upTo, now, isLast: upTo === byAge && beyond === null };
   }
-  return beyond === null ? undefined : ofCommonestType(db, maxEvents);
+  if (beyond === null) return undefined;
+  const found = await ofCommonestType(db, maxEvents);
+  return found && { ...found, now };
 }
 
 /** The oldest of the type that has most beyond its room. */
-async function ofCommonestType(db: Kysely<Tables>, maxEvents: number): Promise<Trimming | undefined> {
+async function ofCommonestType(
+  db: Kysely<Tables>,
+  maxEvents: number,
+): Promise<Omit<Trimming, 'now'> | undefined> {
   const { rows } = await sql<{ type: EventRow['type']; n: number | string }>`
     select type, count(*) as n from event where type > ${''} group by type order by n desc`.execute(db);
   const counts = rows.map(({ n }) => Number(n));
@@ -87,11 +97,7 @@ export function roomOfEach(counts: readonly number[], max: number): number {
   return Math.max(1, counts[0] ?? 0);
 }
 
-export async function trimEvents(
-  db: Kysely<Tables>,
-  { type, upTo }: Trimming,
-  { now }: Pick<EventBounds, 'now'>,
-): Promise<void> {
+export async function trimEvents(db: Kysely<Tables>, { type, upTo, now }: Trimming): Promise<void> {
   if (type === undefined) {
     await giveUpTo(db, upTo, now);
     await db.deleteFrom('event').where('id', '<=', upTo).execute();
