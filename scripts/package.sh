@@ -36,7 +36,7 @@ for kind in "$@"; do
     npm-node) "$NODE" --disable-warning=ExperimentalWarning "$ROOT/scripts/package/npm-node-package.ts" "$FOLDER" ;;
     deb)
       make_files
-      "$ROOT/deploy/deb/build.sh" "$FILES" "$VERSION" "$FOLDER"
+      "$ROOT/deploy/deb/build.sh" "$FILES" "$VERSION" "$FOLDER" "$NODE"
       rm -rf "$FILES"
       ;;
     image)

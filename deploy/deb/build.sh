@@ -1,15 +1,17 @@
 #!/bin/sh
 # Makes the Debian package from the files of an installed Headgate; scripts/package.sh calls it.
 #
-#   build.sh <files> <version> <folder>    writes <folder>/headgate_<version>_<architecture>.deb and prints its path
+#   build.sh <files> <version> <folder> <node>   writes <folder>/headgate_<version>_<architecture>.deb, prints its path
 #
 # The files lie in /usr/lib/headgate with a Node.js of their own, the settings in /etc/headgate, what the gateway writes
-# in /var/lib/headgate, rules and dashboards in /usr/share/headgate, the docs in /usr/share/doc/headgate. The same files give the same bytes: all times are SOURCE_DATE_EPOCH (default 0).
+# in /var/lib/headgate, rules and dashboards in /usr/share/headgate, the docs in /usr/share/doc/headgate. The same files
+# give the same bytes: all times are SOURCE_DATE_EPOCH (default 0).
 set -eu
 HERE=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
 FILES=$1
 VERSION=$2
 FOLDER=$3
+NODE=$4
 SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-0}
 export SOURCE_DATE_EPOCH
 case "$(uname -m)" in
@@ -31,18 +33,16 @@ cp -r "$FILES" "$TREE/usr/lib/headgate"
 ln -s ../lib/headgate/bin/headgate "$TREE/usr/bin/headgate"
 cp "$HERE/../systemd/headgate.service" "$HERE/../systemd/headgate@.service" "$TREE/usr/lib/systemd/system/"
 cp "$HERE/../systemd/headgate.tmpfiles" "$TREE/usr/lib/tmpfiles.d/headgate.conf"
-mv "$TREE/usr/lib/headgate/README.md" "$TREE/usr/share/doc/headgate/README.md"
+rm "$TREE/usr/lib/headgate/README.md"
 cat "$TREE/usr/lib/headgate/LICENSE" "$TREE/usr/lib/headgate/NOTICE" "$TREE/usr/lib/headgate/node/LICENSE" \
   >"$TREE/usr/share/doc/headgate/copyright"
-for part in README.md prometheus.yaml dashboards grafana; do
+for part in prometheus.yaml dashboards grafana; do
   cp -r "$HERE/../observability/$part" "$TREE/usr/share/headgate/observability/"
 done
 # Without the trials of the rules.
 mkdir "$TREE/usr/share/headgate/observability/rules"
 cp "$HERE"/../observability/rules/*.yaml "$TREE/usr/share/headgate/observability/rules/"
-for part in tutorial how-to reference explanation; do
-  cp -r "$HERE/../../docs/$part" "$TREE/usr/share/doc/headgate/"
-done
+"$NODE" --disable-warning=ExperimentalWarning "$HERE/../../scripts/package/shipped-pages.ts" "$TREE"
 cp "$HERE/headgate.env" "$TREE/etc/headgate/headgate.env"
 chmod 600 "$TREE/etc/headgate/headgate.env"
 

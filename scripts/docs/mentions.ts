@@ -53,7 +53,8 @@ function missingPaths(line: string, project: Project): string[] {
     });
 }
 
-function brokenLinks(page: string, line: string, project: Project): string[] {
+/** Targets of links of a line of a page that lead to no file, or to no heading of one. */
+export function brokenLinks(page: string, line: string, project: Pick<Project, 'exists' | 'read'>): string[] {
   return [...line.matchAll(LINK)]
     .map(([, target = '']) => target)
     .filter((target) => {

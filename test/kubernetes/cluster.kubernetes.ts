@@ -12,7 +12,7 @@ import { parse, stringify } from 'yaml';
 import { until } from '../support/measure/until.ts';
 import { goModule } from '../support/programs/go-tools.ts';
 import { startApiServer, type Answer, type ApiServer } from './api-server.ts';
-import { CHART, helmProgram, prepareRenderer, type KubernetesObject, type Renderer } from './render.ts';
+import { helmProgram, prepareRenderer, type KubernetesObject, type Renderer } from './render.ts';
 import { OF_OPERATOR, OPERATOR } from './schemas.ts';
 import { EVERYTHING, FILES } from './values.ts';
 
@@ -74,7 +74,7 @@ async function define(plural: string): Promise<void> {
 function helm(values: object, ...args: readonly string[]): string {
   const file = join(mkdtempSync(join(folder, 'values-')), 'values.yaml');
   writeFileSync(file, stringify(values));
-  const withValues = ['install', 'upgrade'].includes(args[0] ?? '') ? [CHART, '-f', file] : [];
+  const withValues = ['install', 'upgrade'].includes(args[0] ?? '') ? [renderer.chartPath, '-f', file] : [];
   const { status, stdout, stderr } = spawnSync(
     helmProgram(),
     [...args.slice(0, 1), 'headgate', ...args.slice(1), ...withValues, '--namespace', NAMESPACE],

@@ -1,13 +1,13 @@
-/** The chart and the Kustomize base, rendered by helm and kustomize, and checked by kubeconform. */
+/** The packaged chart and the Kustomize base, rendered by helm and kustomize, and checked by kubeconform. */
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { parseAllDocuments, stringify } from 'yaml';
+import { madePackages } from '../support/programs/made-package.ts';
 import { goProgram } from '../support/programs/go-tools.ts';
 import { writeSchemas } from './schemas.ts';
 
 const ROOT = resolve(import.meta.dirname, '../..');
-export const CHART = join(ROOT, 'deploy/helm/headgate');
 export const KUSTOMIZE = join(ROOT, 'deploy/kustomize');
 /** Helm as it is built here takes itself for an old one otherwise. */
 const KUBERNETES_VERSION = '1.34.1';
@@ -33,6 +33,8 @@ function run(program: string, args: readonly string[], input?: string): Output {
 }
 
 export interface Renderer {
+  /** The package of the chart, as users install it. */
+  readonly chartPath: string;
   lint(): Output;
   /** What `helm template` says; `values` as in a file of values. */
   template(values: object): Output;
@@ -54,17 +56,19 @@ export function prepareRenderer(folder: string): Renderer {
   const kustomize = goProgram('kustomize', 'sigs.k8s.io/kustomize/kustomize/v5@v5.7.1');
   const kubeconform = goProgram('kubeconform', 'github.com/yannh/kubeconform/cmd/kubeconform@v0.8.0');
   const location = writeSchemas(mkdtempSync(join(folder, 'schemas-')));
+  const [chartPath = ''] = madePackages(folder, 'chart');
   const template = (values: object): Output => {
     const file = join(mkdtempSync(join(folder, 'values-')), 'values.yaml');
     writeFileSync(file, stringify(values));
-    return run(helm, ['template', 'headgate', CHART, '--kube-version', KUBERNETES_VERSION, '-f', file]);
+    return run(helm, ['template', 'headgate', chartPath, '--kube-version', KUBERNETES_VERSION, '-f', file]);
   };
   const rendered = ({ code, stdout, stderr }: Output): KubernetesObject[] => {
     if (code !== 0) throw new Error(`Cannot render: ${stderr}`);
     return documents(stdout);
   };
   return {
-    lint: () => run(helm, ['lint', '--strict', '--kube-version', KUBERNETES_VERSION, CHART]),
+    chartPath,
+    lint: () => run(helm, ['lint', '--strict', '--kube-version', KUBERNETES_VERSION, chartPath]),
     template,
     chart: (values) => rendered(template(values)),
     kustomize: (path) => rendered(run(kustomize, ['build', join(KUSTOMIZE, path)])),

@@ -10,6 +10,7 @@ import { basename, join, resolve } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { componentsOf, expectChecksums } from '../../support/programs/bill-of-materials.ts';
+import { brokenLinksBelow } from '../../support/programs/page-links.ts';
 import { madePackages } from '../../support/programs/made-package.ts';
 
 const ROOT = resolve(import.meta.dirname, '../../..');
@@ -56,6 +57,10 @@ describe('the package of the Helm chart', () => {
       expect.objectContaining({ type: 'container', name: 'headgate', version: appVersion }),
     );
     await expectChecksums(folder, /^headgate-chart-[\d.]+\.tgz$/);
+  });
+
+  it('has pages whose links lead to its own files', () => {
+    expect(brokenLinksBelow(unpacked)).toEqual([]);
   });
 
   it('has the same bytes when it is made again', () => {

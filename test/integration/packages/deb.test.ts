@@ -14,6 +14,7 @@ import { componentsOf, expectChecksums } from '../../support/programs/bill-of-ma
 import { makeDebianRoot } from '../../support/programs/debian-root.ts';
 import { expectWorkingGateway } from '../../support/programs/installed-gateway.ts';
 import { madePackages, PACKAGING_MS } from '../../support/programs/made-package.ts';
+import { brokenLinksBelow } from '../../support/programs/page-links.ts';
 import { copyDebianRoot } from '../../support/programs/own-debian-root.ts';
 import { run, type Finished } from '../../support/programs/programs.ts';
 import { noteNotTried, missingForRoots, TRIES_ALL } from '../../support/programs/tried-here.ts';
@@ -66,6 +67,12 @@ describe.skipIf(missing !== undefined)('the Debian package', () => {
     expect((await asRoot('headgate', '--version')).stdout).toMatch(/^\d/);
     // Nothing but what the package needs to be there.
     expect((await asRoot('dpkg', '--verify', 'headgate')).stdout).toBe('');
+  });
+
+  it('has pages whose links lead to files that it installs', () => {
+    for (const path of ['usr/share/doc/headgate/index.md', 'usr/share/headgate/observability/README.md'])
+      expect(existsSync(inRoot(path))).toBe(true);
+    expect(brokenLinksBelow(root, 'usr/share/{doc,}/headgate/**/*.md')).toEqual([]);
   });
 
   it('has a bill of materials with Node.js and what is in it, a copyright file, and a checksum', async () => {

@@ -22,6 +22,7 @@ import { startGateway } from '../../support/gateway.ts';
 import { componentsOf, expectChecksums } from '../../support/programs/bill-of-materials.ts';
 import { expectWorkingGateway } from '../../support/programs/installed-gateway.ts';
 import { madePackages, PACKAGING_MS } from '../../support/programs/made-package.ts';
+import { brokenLinksBelow } from '../../support/programs/page-links.ts';
 import { run, type Finished } from '../../support/programs/programs.ts';
 
 const ROOT = resolve(import.meta.dirname, '../../..');
@@ -53,6 +54,10 @@ describe('the npm package', () => {
     expect(said).toMatchObject({ code: 0, stdout: expect.stringContaining('added 2 packages') });
     const modules = readdirSync(join(installed, '..')).filter((name) => !name.startsWith('.'));
     expect(modules).toEqual(['headgate', OWN_NODE_PACKAGE]);
+  });
+
+  it('has pages whose links lead to its own files', () => {
+    expect(brokenLinksBelow(installed)).toEqual([]);
   });
 
   it('brings all but Node.js, and runs nothing when it is installed', () => {
