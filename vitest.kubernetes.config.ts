@@ -11,6 +11,6 @@ export default defineConfig({
     fileParallelism: false,
     testTimeout: 300_000,
     // Programs are built from their sources the first time.
-    hookTimeout: 900_000,
+    hookTimeout: 2_700_000,
   },
 });

@@ -1,6 +1,6 @@
 /**
- * The clock of this machine, compared with itself only: against the monotonic clock, and against the times of files
- * that are there. Limits, tokens and certificates go by it. Its time zone is of no importance.
+ * The clock of this machine, compared with itself: against the monotonic clock, and against the times of files that are
+ * there. That of PostgreSQL is compared where that is asked (server-checks.ts). Limits, tokens and certificates go by it. Its time zone is of no importance.
  */
 import { statSync } from 'node:fs';
 import type { Clock } from '../../lib/clock.ts';
@@ -10,7 +10,7 @@ const WATCH_MS = 200;
 const JUMP_MS = 100;
 /** Two file systems may differ by this much. */
 const AHEAD_MS = 60_000;
-const FIX = 'set the clock, and keep it right with chrony or systemd-timesyncd';
+export const CLOCK_FIX = 'set the clock, and keep it right with chrony or systemd-timesyncd';
 
 /** @param files of the program and of the gateway; those that cannot be seen are left out */
 export async function clockChecks(
@@ -22,12 +22,12 @@ export async function clockChecks(
   await pause(WATCH_MS);
   const jumpMs = Math.round(clock.nowMs() - wallMs - (clock.monotonicMs() - monotonicMs));
   if (Math.abs(jumpMs) > JUMP_MS)
-    return [warning('clock', `the clock went ${jumpMs} ms too far within ${WATCH_MS} ms`, FIX)];
+    return [warning('clock', `the clock went ${jumpMs} ms too far within ${WATCH_MS} ms`, CLOCK_FIX)];
   for (const path of files) {
     const writtenMs = writtenMsOf(path);
     if (writtenMs > clock.nowMs() + AHEAD_MS) {
       const detail = `it is ${new Date(clock.nowMs()).toISOString()}, but "${path}" was written at ${new Date(writtenMs).toISOString()}`;
-      return [error('clock', detail, FIX)];
+      return [error('clock', detail, CLOCK_FIX)];
     }
   }
   return [ok('clock', `${new Date(wallMs).toISOString()}, without a jump`)];

@@ -14,6 +14,7 @@ import { startTcpRelay, type TcpRelay } from '../../support/backends/tcp-relay.t
 import { createService } from '../../support/traffic.ts';
 import { awakeMs } from '../../support/measure/steady.ts';
 
+const SKEWED_CLOCK = new URL('../../support/measure/skewed-clock.cjs', import.meta.url).pathname;
 /** Each test starts the program several times. */
 const TIMEOUT_MS = 90_000;
 
@@ -61,6 +62,11 @@ test(
     expect(migrated.output).toMatch(/Applied 0001-initial/);
     expect(migrated.code).toBe(0);
     expect((await runToEnd(env, ['migrate'], { cwd: folder })).output).toMatch(/up to date/);
+    const usual = await runToEnd(env, ['doctor'], { cwd: folder });
+    expect(usual.output).not.toMatch(/that of the database/);
+    const skewed = { ...env, NODE_OPTIONS: `--require=${SKEWED_CLOCK}`, TEST_CLOCK_SKEW_MS: '3600000' };
+    const ahead = await runToEnd(skewed, ['doctor'], { cwd: folder });
+    expect(ahead.output).toMatch(/warning +clock +it is 3600 s ahead of that of the database[^]*chrony/);
 
     const first = await start(url, 'behind', patient);
     const health = await first.api('GET', '/health');

@@ -6,8 +6,8 @@ import { join } from 'node:path';
 import { requireProgram } from './programs.ts';
 
 const FOLDER = join(tmpdir(), 'headgate-go-tools');
-const BUILD_TIMEOUT_MS = 600_000;
-const LARGE_BUILD_TIMEOUT_MS = 1_800_000;
+/** Helm alone takes more than ten minutes where others use both processors. */
+const BUILD_TIMEOUT_MS = 1_800_000;
 
 function environment(more: Readonly<Record<string, string>> = {}): NodeJS.ProcessEnv {
   return { ...process.env, GOFLAGS: '-mod=mod', ...more };
@@ -62,7 +62,7 @@ export function goProgramWith(
         cwd: building,
         env: environment(),
         stdio: 'pipe',
-        timeout: LARGE_BUILD_TIMEOUT_MS,
+        timeout: BUILD_TIMEOUT_MS,
       },
     );
     renameSync(join(building, name), path);
