@@ -1,3 +1,5 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { sql } from 'kysely';
 import { afterEach, expect, test } from 'vitest';
 import { startWebhookReceiver } from '../../../test/support/backends/webhook-receiver.ts';
 import { at, change } from '../../../test/contract/records.ts';
@@ -15,7 +17,12 @@ const unexpected = (fields: object): void => expect.fail(JSON.stringify(fields))
 let end: () => Promise<void>;
 afterEach(() => end());
 
-async function start(webhook: StoredWebhook, aheadMs = 0) {
+interface StartOptions {
+  readonly aheadMs?: number;
+  readonly onError?: (fields: object) => void;
+}
+
+async function start(webhook: StoredWebhook, { aheadMs = 0, onError = unexpected }: StartOptions = {}) {
   const db = memoryDatabase();
   const repository = await memoryRepository(db);
   await change(repository, (writer) => writer.insertWebhook(webhook));
@@ -33,14 +40,14 @@ async function start(webhook: StoredWebhook, aheadMs = 0) {
       nowMs: () => systemClock.nowMs() + aheadMs,
       monotonicMs: () => systemClock.monotonicMs() + time.laterMs,
     },
-    log: { debug: unexpected, warn: unexpected, error: unexpected } as never,
+    log: { debug: unexpected, warn: unexpected, error: onError } as never,
   });
   end = async () => {
     await sender.stop();
     await repository.close();
   };
   const cursor = async () => (await repository.deliveries.states())[0]?.progress.cursor;
-  return { repository, sender, time, cursor };
+  return { db, repository, sender, time, cursor };
 }
 
 test('how far a webhook is that gets nothing is stored in the end', async () => {
@@ -74,7 +81,7 @@ test('a webhook that gets another address has the rest of its backlog sent there
 test('a gateway whose clock is wrong sends the time of the database, which receivers accept', async () => {
   const receiver = await startWebhookReceiver();
   const webhook = makeWebhook({ url: `http://127.0.0.1:${receiver.port}/` });
-  const { repository, sender } = await start(webhook, HOUR_MS);
+  const { repository, sender } = await start(webhook, { aheadMs: HOUR_MS });
   await repository.events.append([noticed('a')]);
   sender.start();
   await until(() => receiver.taken.length === 1);
@@ -83,5 +90,24 @@ test('a gateway whose clock is wrong sends the time of the database, which recei
     ({ headers }) => Number(headers['webhook-timestamp']) - systemClock.nowMs() / 1_000,
   );
   expect(offsets.filter((seconds) => Math.abs(seconds) < 300)).toHaveLength(2);
+  await receiver.close();
+});
+
+test('while the database can be read and not written, it is asked once a second', async () => {
+  const receiver = await startWebhookReceiver();
+  const webhook = makeWebhook({ url: `http://127.0.0.1:${receiver.port}/` });
+  let tries = 0;
+  const { db, repository, sender } = await start(webhook, { onError: () => void (tries += 1) });
+  await repository.events.append([noticed('a')]);
+  await sql`create trigger refuse before update on webhook_delivery begin select raise(abort, 'no'); end`.execute(
+    db,
+  );
+  sender.start();
+  await until(() => tries > 0);
+  await pause(500);
+  expect(tries).toBeLessThanOrEqual(2);
+  expect(receiver.all).toEqual([]);
+  await sql`drop trigger refuse`.execute(db);
+  await until(() => receiver.taken.length === 1);
   await receiver.close();
 });

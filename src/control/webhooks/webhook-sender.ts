@@ -161,22 +161,23 @@ export class WebhookSender {
   }
 
   #startLane(webhook: DueWebhook): void {
-    const lane = this.#runLane(webhook).finally(() => {
+    const lane = this.#runLane(webhook).then((isDone) => {
       this.#lanes.delete(webhook.id);
-      this.look();
+      // What the database has refused it would refuse again at once: that waits for the next regular look.
+      if (isDone) this.look();
     });
     this.#lanes.set(webhook.id, lane);
   }
 
-  /** Never rejects. */
-  async #runLane(due: DueWebhook): Promise<void> {
+  /** @returns false: it was interrupted. Never rejects. */
+  async #runLane(due: DueWebhook): Promise<boolean> {
     const { repository, holder, log } = this.#deps;
     const leaseLost = new AbortController();
     let isChanged = false;
     let renewal: NodeJS.Timeout | undefined;
     try {
       const delivery = await repository.deliveries.claim(due.id, holder, LEASE_MS);
-      if (delivery === undefined) return;
+      if (delivery === undefined) return true;
       renewal = setInterval(() => {
         repository.deliveries.renew(due.id, holder, LEASE_MS).then(
           (updatedAt) => (isChanged ||= updatedAt !== delivery.webhook.updated_at),
@@ -189,10 +190,12 @@ export class WebhookSender {
       const isStopping = (): boolean => this.#isStopping || isChanged;
       const lane = new WebhookLane(this.#laneDeps(), delivery, from, signal, isStopping);
       await lane.run(delivery.hasWanted);
+      return true;
     } catch (error) {
       if (error instanceof DeliveryLeaseLost || error instanceof StorageUnavailable) {
         log.debug({ err: error, webhook: due.id }, 'sending for a webhook was interrupted');
       } else log.error({ err: error, webhook: due.id }, 'sending for a webhook failed');
+      return false;
     } finally {
       clearInterval(renewal);
     }
