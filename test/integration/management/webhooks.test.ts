@@ -38,9 +38,13 @@ async function receiver(reply?: (delivery: Delivery) => Reply): Promise<WebhookR
 }
 
 let made = 0;
+/** What the tests cause: on PostgreSQL gateways also tell that they have joined. */
+const events = ['config.*'];
 /** A webhook for that receiver; gone with the test that made it, if it deletes it. */
-const webhook = (to: WebhookReceiver, fields: object = {}) =>
-  gateway.must('POST', '/webhooks', { name: 'hook', url: `http://127.0.0.1:${to.port}/in`, ...fields });
+const webhook = (to: WebhookReceiver, fields: object = {}) => {
+  const url = `http://127.0.0.1:${to.port}/in`;
+  return gateway.must('POST', '/webhooks', { name: 'hook', url, events, ...fields });
+};
 const app = (name = `a${++made}`) =>
   gateway.must('POST', '/apps', { name, slug: name, gateway_path: `/${name}` });
 const stateOf = async (id: string) =>
@@ -266,7 +270,7 @@ describe('a gateway that is killed', () => {
     const start = () => startGateway({ env, folder: join(folder, 'killed') });
     let killed = await start();
     const url = `http://127.0.0.1:${to.port}/`;
-    await killed.api('POST', '/webhooks', { name: 'k', url }, headers);
+    await killed.api('POST', '/webhooks', { name: 'k', url, events }, headers);
     const answered: string[] = [];
     for (let round = 0; round < 2; round += 1) {
       const writes = Promise.allSettled(
