@@ -1,6 +1,7 @@
 /**
  * The clock of this machine, compared with itself: against the monotonic clock, and against the times of files that are
- * there. That of PostgreSQL is compared where that is asked (server-checks.ts). Limits, tokens and certificates go by it. Its time zone is of no importance.
+ * there. That of PostgreSQL is compared where the database is asked (server-checks.ts). Limits, tokens and certificates
+ * go by it. Its time zone is of no importance.
  */
 import { statSync } from 'node:fs';
 import type { Clock } from '../../lib/clock.ts';

@@ -74,10 +74,12 @@ async function postgresChecks(
   const unchanged = { ...settings, database: { ...settings.database, autoMigrate: false } };
   try {
     const repository = await openDatabase(database, unchanged, clock, true);
-    const aheadMs = await repository.deliveries
-      .nowMs()
-      .then((databaseMs) => clock.nowMs() - databaseMs)
-      .finally(() => repository.close());
+    let aheadMs: number;
+    try {
+      aheadMs = clock.nowMs() - (await repository.deliveries.nowMs());
+    } finally {
+      await repository.close();
+    }
     const found = ok('database', 'PostgreSQL answers and has the schema of this program');
     return Math.abs(aheadMs) < CLOCK_DIFFERENCE_MS ? [found] : [found, clockWarning(aheadMs)];
   } catch (failure) {
