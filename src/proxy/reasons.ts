@@ -110,7 +110,7 @@ interface VersionName {
 
 const NO_ROUTE: ReasonKind<Asked> = {
   code: 'no_route',
-  detail: ({ path }) => `No gateway_path is a prefix of ${shown(path)}`,
+  detail: ({ path }) => `No gateway_path for this host is a prefix of ${shown(path)}`,
 };
 
 const ENDPOINT_NOT_FOUND: ReasonKind<Asked> = {

@@ -11,6 +11,7 @@ import { FRAME, frame, headers, number32 } from '../../support/clients/http2-fra
 import { connectRaw } from '../../support/clients/raw-client.ts';
 import { closeAfterEach } from '../../support/closers.ts';
 import { oneRoute, startProxy, type TestProxy, type TestProxyOptions } from '../../support/proxy.ts';
+import { PLACES_OF_EACH } from '../../support/three-targets.ts';
 
 const closers = closeAfterEach();
 
@@ -149,7 +150,7 @@ describe('a head that is longer than an HTTP/2 backend says that it takes', () =
     const short = Array.from({ length: 90 }, (_none, index) => [`x-${index}`, 'x'.repeat(60)]);
     expect((await request(client, { ...get, ...Object.fromEntries(short) })).status).toBe(431);
     expect((await request(client, { ...get, 'x-long': 'x'.repeat(7_000) })).status).toBe(200);
-    expect(backend.connections()).toBe(1);
+    expect(backend.connections()).toBeLessThanOrEqual(PLACES_OF_EACH);
     expectUnblamed(proxy);
   });
 
