@@ -21,7 +21,7 @@ check the signature.
 | Header | Value |
 | --- | --- |
 | \`webhook-id\` | the id of the event; the same whenever it is sent again |
-| \`webhook-timestamp\` | when this request was made, in seconds since 1970 |
+| \`webhook-timestamp\` | when this request was made, in seconds since 1970, by the clock of the database |
 | \`webhook-signature\` | \`v1,\` and the base64 of HMAC-SHA256 over \`{webhook-id}.{webhook-timestamp}.{body}\`, with the bytes that stand in base64 behind \`whsec_\` in the secret. After a rotation there are two, separated by a space |
 
 - **Order.** Events arrive in the order of their ids. One that fails holds up those behind it until it arrives or is given up.
