@@ -468,6 +468,11 @@ it('imports an OpenAPI description: dropped, planned, applied', async () => {
   await page.getByText('5 to create, 0 to update, 0 to delete.').waitFor();
   expect(await console.gateway.api('GET', '/apps/shop')).toMatchObject({ status: 404 });
   expect(await axe(page)).toEqual([]);
+  await page.getByText('The same change as curl, command or YAML').click();
+  expect(await page.getByRole('group', { name: 'Command line' }).textContent()).toBe(
+    'headgate import openapi openapi.yaml --app shop --security --apply',
+  );
+  expect(await page.getByRole('group', { name: 'YAML' }).textContent()).toContain('GET /orders: {}');
   await screenshot(page, 'import-plan');
   await press(page, 'Apply the plan');
   await heading(page, 'Shop').waitFor();

@@ -93,6 +93,7 @@ export const saveWords = {
   yamlAbsentApp:
     'In the configuration files, take out what stands at this place; files without an owner are then applied with --prune:',
   yamlBody: 'The body of the call:',
+  yamlFile: 'The configuration file:',
   conflict: 'Meanwhile this was changed by another write',
   conflictAbout:
     'Nothing of yours is lost. Below are the fields in which yours and what is stored now differ: take a side for each, then go on.',

@@ -16,6 +16,7 @@ import { startOrigin, type Origin } from '../../support/backends/origin.ts';
 import { quietWindowSecs } from '../../support/policies.ts';
 import { startPostgres, type PostgresServer } from '../../support/programs/postgres.ts';
 import { startRedis, type TestRedis } from '../../support/programs/redis.ts';
+import { PATIENT } from '../../scenarios/limit-outage-scenario.ts';
 
 const CLIENTS = 4;
 const REQUESTS_MAX = 200_000;
@@ -98,6 +99,8 @@ async function startNode({ name, traffic, management }: Node): Promise<TestGatew
       GATEWAY_SERVER__PORT: management,
       GATEWAY_PROXY__PORT: traffic,
       GATEWAY_SNAPSHOT_FILE: join(folder, `${name}.snapshot`),
+      // A store that a busy machine keeps waiting is not what this is about.
+      ...PATIENT,
     },
   });
   running.set(name, gateway);

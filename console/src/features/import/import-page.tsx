@@ -11,6 +11,7 @@ import { Note } from '../../ui/display/notes.tsx';
 import { PageHead, Stack } from '../../ui/display/panel.tsx';
 import { showToast } from '../../ui/overlay/toasts.tsx';
 import { pageLink } from '../apps/parts/resource-link.tsx';
+import { SameChange } from '../save/same-change-view.tsx';
 import { DescriptionForm, EMPTY, type Description } from './description-form.tsx';
 import { ImportPlan } from './import-plan.tsx';
 import { readPlan, type Imported } from './plan-shape.ts';
@@ -20,6 +21,12 @@ interface Planned {
   readonly imported: Imported;
   readonly plan: PlanAnswer;
 }
+
+/** The call that makes the change. */
+const applyOptions = ({ imported, plan }: Planned, app: string) => {
+  const base = imported.base_version ?? plan.base_version;
+  return { body: { config: imported.config, base_version: base, message: importWords.reason(app) } };
+};
 
 export function ImportPage(): ReactNode {
   const mayEdit = useMay('editor');
@@ -41,12 +48,10 @@ export function ImportPage(): ReactNode {
     }
   };
   const makePlan = (): Promise<void> => attempt(async () => setPlanned(await planOf(description)));
-  const apply = ({ imported, plan }: Planned): Promise<void> =>
+  const apply = (change: Planned): Promise<void> =>
     attempt(async () => {
       const { app } = description;
-      const base = imported.base_version ?? plan.base_version;
-      const body = { config: imported.config, base_version: base, message: importWords.reason(app) };
-      await call('POST /config/apply', { body });
+      await call('POST /config/apply', applyOptions(change, app));
       showToast({ title: importWords.done(app) });
       await client.invalidateQueries();
       await navigate(pageLink({ app }));
@@ -85,6 +90,14 @@ export function ImportPage(): ReactNode {
             error={error}
             isBusy={isBusy}
             onApply={() => void apply(planned)}
+            same={
+              <SameChange
+                operation="POST /config/apply"
+                options={applyOptions(planned, description.app)}
+                config={planned.imported.config}
+                commanded={{ operation: 'POST /import/openapi', options: { body: description } }}
+              />
+            }
             onBack={() => {
               setPlanned(undefined);
               setError(undefined);

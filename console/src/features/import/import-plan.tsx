@@ -18,9 +18,19 @@ interface ImportPlanProps {
   readonly isBusy: boolean;
   readonly onApply: () => void;
   readonly onBack: () => void;
+  /** The same as curl, command and YAML. */
+  readonly same: ReactNode;
 }
 
-export function ImportPlan({ imported, plan, error, isBusy, onApply, onBack }: ImportPlanProps): ReactNode {
+export function ImportPlan({
+  imported,
+  plan,
+  error,
+  isBusy,
+  onApply,
+  onBack,
+  same,
+}: ImportPlanProps): ReactNode {
   const { create, update, delete: deleted } = plan.totals;
   const { traffic } = plan;
   const total = totalOfPlan(plan);
@@ -43,6 +53,7 @@ export function ImportPlan({ imported, plan, error, isBusy, onApply, onBack }: I
               {importWords.back}
             </Button>
           </div>
+          {total > 0 && same}
         </div>
         {total > 0 && <Changes plan={plan} total={total} />}
       </Panel>

@@ -12,4 +12,8 @@ export interface SameChangeProps extends Pick<Change, 'operation' | 'options'> {
   readonly isConfiguration?: boolean;
   /** Name of the file that the answer goes to. */
   readonly file?: string;
+  /** Of a call that applies a configuration: the configuration, as a file has it. */
+  readonly config?: unknown;
+  /** The call that the command begins with, where the page has made it before. */
+  readonly commanded?: Pick<Change, 'operation' | 'options'>;
 }

@@ -17,16 +17,23 @@ export default function SameChangeTexts({
   declared,
   isConfiguration = true,
   file,
+  config,
+  commanded,
 }: SameChangeProps): ReactNode {
   const names = { ...options.path, ...path, ...declared?.names };
-  const command = commandOf(template ?? operation, { ...options, path: names });
-  const body = options.body === undefined ? undefined : stringify(options.body);
+  const command = commanded
+    ? commandOf(commanded.operation, commanded.options)
+    : commandOf(template ?? operation, { ...options, path: names });
+  const written = config ?? options.body;
+  const body = written === undefined ? undefined : stringify(written);
   const yaml = isConfiguration ? (declared?.yaml ?? body) : undefined;
   return (
     <div className={styles['texts']}>
       <Text title={say.curl} text={curlOf(operation, options, window.location.origin, file)} />
       {command !== undefined && <Text title={say.command} text={command} />}
-      {yaml !== undefined && <Text title={say.yaml} hint={hintOf(declared)} text={yaml} />}
+      {yaml !== undefined && (
+        <Text title={say.yaml} hint={config === undefined ? hintOf(declared) : say.yamlFile} text={yaml} />
+      )}
     </div>
   );
 }

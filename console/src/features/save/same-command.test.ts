@@ -145,6 +145,13 @@ describe('commandOf', () => {
       { body: { kind: 'heap', thread: 'worker', contains_secrets: true } },
       'headgate profile --heap --yes',
     ],
+    [
+      'POST /import/openapi',
+      {
+        body: { app: 'shop', version: 'v2', backend: 'https://a.example/x y', security: true, document: 'x' },
+      },
+      `headgate import openapi openapi.yaml --app shop --api-version v2 --backend 'https://a.example/x y' --security --apply`,
+    ],
     ['POST /config/apply', { body: {} }, undefined],
   ])('%s', (operation, options, expected) => {
     expect(commandOf(operation, options)).toBe(expected);

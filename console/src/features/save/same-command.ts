@@ -43,6 +43,16 @@ function recordCommands(
 }
 
 const { app, version, revision, endpoint, key, adminToken, webhook } = OPERATIONS;
+/** Of a description in the folder where the command is typed; the page does not know where it came from. */
+const DESCRIPTION_FILE = 'openapi.yaml';
+const IMPORT_OPTIONS = [
+  ['app', '--app'],
+  ['version', '--api-version'],
+  ['revision', '--revision'],
+  ['gateway_path', '--gateway-path'],
+  ['backend', '--backend'],
+] as const;
+
 const COMMANDS: Readonly<Record<string, Command>> = {
   ...recordCommands('apps', app, ['slug']),
   ...recordCommands('versions', version, ['version']),
@@ -78,6 +88,18 @@ const COMMANDS: Readonly<Record<string, Command>> = {
       thread === 'main' && '--main',
       seconds !== undefined && `--seconds ${Number(seconds)}`,
       agrees === true && '--yes',
+    ],
+  },
+  'POST /import/openapi': {
+    words: `import openapi ${DESCRIPTION_FILE}`,
+    options: (_query, body) => [
+      ...IMPORT_OPTIONS.map(([field, option]) => {
+        const value = body[field];
+        if (typeof value !== 'string' || value === '') return false;
+        return value.startsWith('-') ? word(`${option}=${value}`) : `${option} ${word(value)}`;
+      }),
+      body['security'] === true && '--security',
+      '--apply',
     ],
   },
   'POST /config/versions/{config_version}/rollback': {
