@@ -28,4 +28,13 @@ describe('deadlines', () => {
     await new Promise((resolve) => setTimeout(resolve, 5));
     expect(expired).toBe(2_500);
   });
+
+  it('are not shortened by what came before the start', () => {
+    let nowMs = 1_000;
+    const deadlines = new Deadlines({ nowMs: () => 0, monotonicMs: () => nowMs });
+    nowMs += 500;
+    deadlines.start();
+    expect(deadlines.nowMs).toBe(1_500);
+    deadlines.stop();
+  });
 });

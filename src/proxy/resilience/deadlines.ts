@@ -29,6 +29,8 @@ export class Deadlines {
   }
 
   start(): void {
+    // A worker that has just read its configuration would take the time of that from its first deadlines.
+    this.nowMs = this.#clock.monotonicMs();
     this.#timer ??= setInterval(() => this.sweep(), SWEEP_MS);
   }
 
