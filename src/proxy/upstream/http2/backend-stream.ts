@@ -62,6 +62,8 @@ export class BackendStream implements Upstream, WireStream {
   #client: UpstreamClient | undefined;
   #method = '';
   #host: StreamHost | undefined;
+  /** Of a request that is about to be sent, where the backend limits them; undefined: not made yet. */
+  #headFields: readonly string[] | undefined;
   #isOpen = false;
   #moves = 0;
   /** Bytes received on the connection when the request was sent. */
@@ -131,14 +133,19 @@ export class BackendStream implements Upstream, WireStream {
   }
 
   takesHead(source: RequestSource): boolean {
-    return this.#host?.wire.takes(() => source.headFields()) !== false;
+    const wire = this.#host?.wire;
+    if (wire?.limitsSections !== true) return true;
+    this.#headFields = source.headFields();
+    return wire.takes(this.#headFields);
   }
 
   sendRequest(source: RequestSource, body: string | BodyBuffer | undefined): void {
     const host = this.#host;
     if (host === undefined) return;
     this.#heardBefore = host.bytesRead;
-    const block = source.headBlock?.() ?? encodeFields(source.headFields());
+    const fields = this.#headFields;
+    const block = fields ? encodeFields(fields) : (source.headBlock?.() ?? encodeFields(source.headFields()));
+    this.#headFields = undefined;
     this.#isOpen = true;
     if (body !== undefined && body !== '') host.guard.onBodySent(body.length);
     this.#isSent = host.wire.open(this, block, body);
@@ -178,7 +185,7 @@ export class BackendStream implements Upstream, WireStream {
     if (host === undefined || !this.#isOpen || this.#end !== undefined) return;
     const fields = trailers === '' ? [] : fieldsOfLines(trailers);
     // Trailers may be dropped (RFC 9110 section 6.5.1); the backend would reset the stream because of these.
-    this.#end = host.wire.takes(() => fields) ? encodeFields(fields) : '';
+    this.#end = host.wire.takes(fields) ? encodeFields(fields) : '';
     if (this.#send()) host.wire.wait(this);
   }
 

@@ -194,11 +194,15 @@ export class SessionWire implements FrameReceiver {
     return true;
   }
 
+  /** The backend has said how long a header section may be. */
+  get limitsSections(): boolean {
+    return this.#listBytesMax !== Infinity;
+  }
+
   /** Whether the backend takes a header section (section 6.5.2). @param fields names and values alternating */
-  takes(fields: () => readonly string[]): boolean {
-    if (this.#listBytesMax === Infinity) return true;
+  takes(fields: readonly string[]): boolean {
     let bytes = 0;
-    for (const text of fields()) bytes += text.length + FIELD_OVERHEAD_BYTES / 2;
+    for (const text of fields) bytes += text.length + FIELD_OVERHEAD_BYTES / 2;
     return bytes <= this.#listBytesMax;
   }
 
