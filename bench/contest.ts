@@ -33,6 +33,8 @@ export interface Round extends LoadResult {
   readonly coreUse: number;
   /** Percent of the time of all cores that the host took away. */
   readonly stolen: number;
+  /** Percent of one core that all threads used but the workers', which serve the requests. */
+  readonly besideWorkers: number;
 }
 
 /** What ratios are made of. */
@@ -63,6 +65,8 @@ export interface Figures extends RoundFigures {
   readonly stolen?: number;
 }
 
+/** How the names of Headgate's worker threads begin. */
+const WORKER_THREADS = 'proxy-';
 /** Of the time of all cores: a round with less counts as undisturbed. */
 const STOLEN_PERCENT_MAX = 0.5;
 /** How many times as many rounds are run at most as are asked for. */
@@ -161,12 +165,14 @@ export async function measureRound(
   const result = await runLoad(load, program.port, seconds, cores.load);
   const spent = cpuDifference(before, cpuTime(program.pid));
   const allMs = (performance.now() - begunMs) * CORES;
+  const beside = Object.entries(spent.threadsMs).filter(([thread]) => !thread.startsWith(WORKER_THREADS));
   return {
     ...result,
     userUs: (spent.userMs * 1000) / result.requests,
     systemUs: (spent.systemMs * 1000) / result.requests,
     coreUse: (spent.userMs + spent.systemMs) / (result.durationSecs * 10),
     stolen: ((stolenMs() - stolenBeforeMs) / allMs) * 100,
+    besideWorkers: beside.reduce((sum, [, ms]) => sum + ms, 0) / (result.durationSecs * 10),
   };
 }
 

@@ -7,11 +7,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { BrowserContext, Page } from 'playwright-core';
 import { startConsoleBrowser } from '../console-page.ts';
 import { askLikePage, notePageRequests } from '../console-requests.ts';
-import { figuresOf, inTurn, measureRound, quietRounds } from '../contest.ts';
+import { figuresOf, inTurn, measureRound, quietRounds, type Round } from '../contest.ts';
 import { runLoad, tryOnce } from '../load.ts';
 import { residentBytes } from '../measure.ts';
+import { median } from '../../test/support/measure/stats.ts';
 import type { RunningHeadgate } from '../peers/headgate.ts';
-import { ratio } from '../report.ts';
+import { ratio, type Check } from '../report.ts';
 import { policyContestant } from './full-policy.ts';
 import type { Workload } from './workload.ts';
 
@@ -41,6 +42,9 @@ interface Turn {
   readonly begin: () => Promise<() => unknown>;
 }
 
+/** At full load a core is all that the gateway has. */
+const BESIDE_WORKERS_PERCENT_MAX = 2;
+
 const asked = (label: string): string => `${label}, not drawn`;
 
 export const consoleOpen: Workload = {
@@ -68,14 +72,17 @@ export const consoleOpen: Workload = {
         figuresOf(label, rounds[index] ?? [], residentBytes(gateway.pid)),
       );
       const atMost = 1.02;
+      const [closed = [], ...others] = rounds;
       return {
         figures,
         checks: [
+          ...turns.slice(1).map(({ label }, index) => besideWorkers(label, others[index] ?? [], closed)),
           ...OPEN.map(({ label }) => ratio(figures, asked(label), CLOSED, 'cpuUs', { atMost })),
           ...OPEN.map(({ label }) => ratio(figures, label, ELSEWHERE, 'cpuUs', { atMost })),
           ...[...OPEN, { label: ELSEWHERE }].map(({ label }) => ratio(figures, label, CLOSED, 'cpuUs', {})),
         ],
         notes: [
+          'A page is served by the threads beside the workers: what they use more is told apart where the figures of the workers wander by more than a page costs. What a worker adds for Live is in `node bench/engine-micro.ts`, `--load watched` against `--load policy`.',
           'CPU time is that of the gateway. The browser shares the core of the load and draws when that waits: with less load, requests cost more each. The page elsewhere says how much of a ratio is that.',
         ],
       };
@@ -85,6 +92,17 @@ export const consoleOpen: Workload = {
     }
   },
 };
+
+/** What the threads that serve the page use more than without it. */
+function besideWorkers(label: string, open: readonly Round[], closed: readonly Round[]): Check {
+  const more = open.map((round, index) => round.besideWorkers - (closed[index]?.besideWorkers ?? NaN));
+  return {
+    what: `CPU beside the workers, ${label} − ${CLOSED}`,
+    value: median(more),
+    unit: '% of a core',
+    ...(label !== ELSEWHERE && { atMost: BESIDE_WORKERS_PERCENT_MAX }),
+  };
+}
 
 async function turnsOf(context: BrowserContext, base: string, loadCores: string): Promise<Turn[]> {
   const turns: Turn[] = [{ label: CLOSED, begin: async () => () => undefined }];
