@@ -401,6 +401,7 @@ function portOptions(): PortOptions[] {
 async function listenIfReady(): Promise<void> {
   if (!isConfigured || !mayListen) return;
   deadlines.start();
+  metrics.measureEventLoop();
   try {
     const [main = 0, second] = await listener.listen();
     const tls = ports.tls === undefined ? undefined : second;

@@ -331,6 +331,7 @@ describe('a sample', () => {
 
   it('measures a blocked event loop', async () => {
     const metrics = workerMetrics();
+    metrics.measureEventLoop();
     await new Promise((resolve) => setTimeout(resolve, 50));
     metrics.sample(1);
     await new Promise((resolve) => setTimeout(resolve, 50));

@@ -2,12 +2,14 @@
  * Design section 4, "a worker that dies is replaced": the ways in which a worker can be lost, as clients see them.
  * Replacement is asserted with time to spare; what matters is that it comes by itself and that its cause is logged.
  */
+import { readdirSync, readFileSync } from 'node:fs';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { crashWorkers, LITTLE_MEMORY, type Mishap } from '../../support/programs/crash-worker.ts';
 import { Inspector, INSPECTABLE } from '../../support/programs/inspector.ts';
 import { startGateway, WITH_SPARE, type TestGateway } from '../../support/gateway.ts';
 import { startOrigin, type Origin } from '../../support/backends/origin.ts';
 import { createService, request, revisionPath } from '../../support/traffic.ts';
+import { untilSettled } from '../../support/measure/settled-threads.ts';
 import { until } from '../../support/measure/until.ts';
 
 const TIMEOUT = { timeout: 90_000 };
@@ -105,4 +107,25 @@ describe('a defect on the main thread', () => {
     expect(origin.seen.at(-1)?.url).toBe('/b/x');
     expect(await running.stop()).toBe(0);
   });
+
+  it('is followed by one that stood by and hardly used the processor', TIMEOUT, async () => {
+    const running = await startGateway({ env: { GATEWAY_WORKERS: '1', ...WITH_SPARE } });
+    gateway = running;
+    await untilSettled(running);
+    const inSecond = async (): Promise<number> => {
+      const before = switchesOf(running, 'proxy-2');
+      await new Promise((resolve) => setTimeout(resolve, 1_000));
+      return switchesOf(running, 'proxy-2') - before;
+    };
+    // It tells ten times a second that it lives. What belongs to its start may still be under way.
+    await until(async () => (await inSecond()) < 30, 20_000);
+  });
 });
+
+/** How often a thread has gone to sleep (proc_pid_status(5), voluntary_ctxt_switches). */
+function switchesOf({ process: { pid } }: TestGateway, thread: string): number {
+  const tasks = readdirSync(`/proc/${pid}/task`).map((task) => `/proc/${pid}/task/${task}`);
+  const task = tasks.find((path) => readFileSync(`${path}/comm`, 'utf8').trim() === thread);
+  const status = readFileSync(`${task}/status`, 'utf8');
+  return Number(/^voluntary_ctxt_switches:\s+(\d+)$/m.exec(status)?.[1]);
+}
