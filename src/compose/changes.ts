@@ -41,10 +41,10 @@ export function createChanges(parts: Parts, supervisor: Supervisor): Changes {
 }
 
 /** At each heartbeat. While the database is away, that is a problem of its own. */
-function noteNodes({ troubles, sources, clock }: Parts, cluster: Cluster): void {
+function noteNodes({ troubles, sources }: Parts, cluster: Cluster): void {
   cluster.nodes().then(
     (listed) => {
-      troubles.nodes.look(listed, cluster.selfId, clock.nowMs());
+      troubles.nodes.look(listed, cluster.selfId);
       sources.listed(listed);
     },
     () => undefined,

@@ -20,7 +20,7 @@ export class NodeWatch {
   }
 
   /** Call it every second or so with the rows of the gateways. */
-  look(nodes: readonly NodeRecord[], selfId: string, nowMs: number): void {
+  look(nodes: readonly NodeRecord[], selfId: string): void {
     // By the clock of the database, as the times of the rows.
     const latestMs = Math.max(...nodes.map(({ lastSeenAt }) => Date.parse(lastSeenAt)));
     for (const { id, name, lastSeenAt } of nodes) {
@@ -28,7 +28,7 @@ export class NodeWatch {
       if (id === selfId || latestMs - seenMs < this.#silentMs) this.#vanished.delete(name);
       else if (this.#vanished.size < VANISHED_MAX) this.#vanished.set(name, seenMs);
     }
-    for (const [name, seenMs] of this.#vanished) if (nowMs - seenMs > KEPT_MS) this.#vanished.delete(name);
+    for (const [name, seenMs] of this.#vanished) if (latestMs - seenMs > KEPT_MS) this.#vanished.delete(name);
   }
 
   /** Names of gateways that vanished lately. */

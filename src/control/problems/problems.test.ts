@@ -61,25 +61,36 @@ it('log lines that were dropped are a problem for ten minutes', () => {
   expect(watch.events.recent(RECENT_MS * 3)).toBeUndefined();
 });
 
+const seen = (id: string, name: string, ms: number): NodeRecord => ({
+  id,
+  name,
+  programVersion: '1',
+  startedAt: '',
+  lastSeenAt: new Date(ms).toISOString(),
+  configVersion: 1,
+});
+
 it('a gateway is missing after its heartbeat has ceased, until it is back under its name', () => {
   const watch = new NodeWatch(1_000);
-  const seen = (id: string, name: string, ms: number): NodeRecord => ({
-    id,
-    name,
-    programVersion: '1',
-    startedAt: '',
-    lastSeenAt: new Date(ms).toISOString(),
-    configVersion: 1,
-  });
-  watch.look([seen('1', 'a', 10_000), seen('2', 'b', 8_000)], '1', 10_000);
+  watch.look([seen('1', 'a', 10_000), seen('2', 'b', 8_000)], '1');
   expect(watch.problems()).toEqual([]);
-  watch.look([seen('1', 'a', 11_000), seen('2', 'b', 8_000)], '1', 11_000);
+  watch.look([seen('1', 'a', 11_000), seen('2', 'b', 8_000)], '1');
   expect(watch.problems()).toMatchObject([{ code: 'node_missing', link: { node: 'b' } }]);
   // Its row is gone.
-  watch.look([seen('1', 'a', 12_000)], '1', 12_000);
+  watch.look([seen('1', 'a', 12_000)], '1');
   expect(watch.vanished).toEqual(['b']);
-  watch.look([seen('1', 'a', 13_000), seen('3', 'b', 13_000)], '1', 13_000);
+  watch.look([seen('1', 'a', 13_000), seen('3', 'b', 13_000)], '1');
   expect(watch.problems()).toEqual([]);
+});
+
+it('a gateway is missing for an hour by the clock of the database, whatever that of this one says', () => {
+  const watch = new NodeWatch(1_000);
+  const beginMs = 1_000;
+  watch.look([seen('a', 'a', beginMs + 10_000), seen('b', 'b', beginMs)], 'a');
+  watch.look([seen('a', 'a', beginMs + 3_600_000)], 'a');
+  expect(watch.vanished).toEqual(['b']);
+  watch.look([seen('a', 'a', beginMs + 3_600_001)], 'a');
+  expect(watch.vanished).toEqual([]);
 });
 
 describe('webhooks', () => {
