@@ -173,6 +173,7 @@ async function renderSample(): Promise<string> {
     database: { driver: 'sqlite', isUp: true },
     configFile: { loadedAt: '1970-01-01T00:00:01Z', problem: undefined, reloads: { applied: 1 } },
     history: { versions: 1, bytes: 1, failedAtMs: undefined },
+    clockAheadMs: 1,
     limitNodes: 1,
     live: { streams: 1, shown: 1, dropped: 1, lost: 1, refused: 1 },
     events: {

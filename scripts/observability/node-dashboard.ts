@@ -201,6 +201,11 @@ const configuration: readonly Panel[] = [
     title: 'Config version',
     description: 'The version that each worker serves.',
   }),
+  perNode('headgate_clock_ahead_seconds', {
+    title: 'Clock',
+    description: 'By how much the clock is ahead of that of PostgreSQL; below 0: behind.',
+    unit: 's',
+  }),
   perNode('headgate_keys', { title: 'API keys', description: 'API keys that are known.' }),
   perNode('headgate_key_table_bytes', {
     title: 'Memory of the API keys',

@@ -71,6 +71,23 @@ and on (job) headgate_database_up{driver="postgres"}`,
     },
   },
   {
+    name: 'HeadgateClockDiffers',
+    severity: 'warning',
+    for: '5m',
+    expr: 'abs(headgate_clock_ahead_seconds) > 2',
+    summary: 'The clock of {{ $labels.instance }} is wrong',
+    description:
+      'The clock of {{ $labels.instance }} differs from that of its database by {{ $value | humanizeDuration }}: keys and tokens end at another time there than at other gateways.',
+    trial: {
+      series: { [`headgate_clock_ahead_seconds{${OF_NODE}}`]: gauge([20, -30], [20, 0.01]) },
+      firesAt: '10m',
+      resolvedAt: '25m',
+      labels: node,
+      value: '30s',
+      below: { [`headgate_clock_ahead_seconds{${OF_NODE}}`]: gauge([40, 1.9]) },
+    },
+  },
+  {
     name: 'HeadgateHistoryNotCompacted',
     severity: 'warning',
     for: '0m',

@@ -49,6 +49,7 @@ import { LiveHub } from '../explain/live/live-hub.ts';
 import { TakeoverResponder } from '../control/takeover/takeover.ts';
 import { pidFileOf } from '../control/takeover/pid-file.ts';
 import { KeyUsageWriter } from '../keys/usage-writer.ts';
+import { ClockWatch } from '../control/database/clock-watch.ts';
 import { HistoryCompactor } from '../control/database/history-compactor.ts';
 import { makeOwnFolder, openDatabase } from '../control/database/open-database.ts';
 import { ShadowLog } from '../control/reporting/shadow-log.ts';
@@ -88,6 +89,7 @@ type Recorders = Pick<
   | 'metrics'
   | 'keyUsage'
   | 'history'
+  | 'clockWatch'
   | 'explain'
   | 'live'
   | 'traces'
@@ -270,6 +272,7 @@ function recorders(parts: Omit<Parts, keyof Recorders>, logging: Logging): Recor
     metrics: new MetricsMerger(),
     keyUsage: new KeyUsageWriter({ repository, log, clock, keyUsageDays: settings.keyUsageDays }),
     history: new HistoryCompactor({ repository, log, clock }),
+    clockWatch: new ClockWatch({ repository, log, clock }),
     explain: new ExplainControl(clock),
     live: new LiveHub({ clock }),
     traces: createTraceExport({

@@ -43,6 +43,7 @@ import { answers, backendFacts, boundsOf, healthOf, revisionsInUse } from './nod
 import { namesOf, type CertificateWatches } from './listener-certificates.ts';
 import type { Changes, Parts } from './parts.ts';
 import { nodesAccess, statsAccess } from './start-stats.ts';
+import { isClockWrong, wrongClockText } from '../control/database/clock-watch.ts';
 import { lackText } from '../control/problems/certificate-problems.ts';
 import { trustAccess, type TrustAccess } from '../control/certificates/trust-access.ts';
 import { problemsOf } from './problems.ts';
@@ -101,6 +102,7 @@ export async function createManagement(
   const { watches } = certificates;
   const trust = trustAccess(state, cluster, () => watches.trust?.files ?? new Map());
   const others = { supervisor, cluster, configFile, watches, trust, uptimeSecs };
+  const states = stateAccess(parts, others);
   const metricsText = metricsReader(parts, supervisor, configFile, watches);
   parts.traces?.readMetrics(metricsText);
   return createManagementServer({
@@ -124,14 +126,15 @@ export async function createManagement(
       uptimeSecs,
       fallback: () => fallbackText(parts),
       limits: () => parts.limitNode?.problem,
+      clock: () => clockProblem(parts),
       ...certificateStatus(parts, watches, trust),
       configFile: () => configFile?.status,
       ready: () => readiness(phase(), supervisor.listeningCount, settings.workers),
       breakerState: (revisionId) => breakerStateOf(parts, revisionId),
       revisionHealth: (revision) => healthOf(parts, revision),
       stats: statsAccess(parts, cluster),
-      states: stateAccess(parts, others),
-      problems: () => problemsOf(parts, others),
+      states,
+      problems: () => problemsOf(parts, { ...others, states }),
     },
     shadow: shadowReports(parts, supervisor),
     ...watching(parts, supervisor, cluster.selfId),
@@ -170,6 +173,7 @@ function metricsReader(
       database: configFile === undefined ? { driver: repository.driver, isUp } : undefined,
       configFile: configFile && { ...configFile.status, reloads: configFile.reloads },
       history: configFile === undefined ? parts.history.facts : undefined,
+      clockAheadMs: parts.clockWatch.aheadMs,
       ...reportingFacts(parts, events),
       limitCounters: counterUse(limitMemory),
       limitNodes: parts.limitNode?.nodes.count,
@@ -209,6 +213,11 @@ async function addressOfHost(host: string): Promise<string | undefined> {
   } catch {
     return undefined;
   }
+}
+
+function clockProblem({ clockWatch }: Parts): string | undefined {
+  const { aheadMs } = clockWatch;
+  return aheadMs !== undefined && isClockWrong(aheadMs) ? wrongClockText('The clock', aheadMs) : undefined;
 }
 
 function breakerStateOf({ state, clock }: Parts, revisionId: string): unknown {

@@ -8,6 +8,7 @@ import type { MetricsMerger } from '../observe/prometheus.ts';
 import type { StatsHistory } from '../observe/stats/stats-history.ts';
 import type { ShadowHistory } from '../observe/shadow-report.ts';
 import type { AcmeService } from '../control/acme/acme-service.ts';
+import type { ClockWatch } from '../control/database/clock-watch.ts';
 import type { Cluster } from '../control/cluster/cluster.ts';
 import type { ConfigSync } from '../control/cluster/config-sync.ts';
 import type { ConfigState } from '../control/cluster/config-state.ts';
@@ -56,6 +57,7 @@ export interface Parts {
   readonly metrics: MetricsMerger;
   readonly keyUsage: KeyUsageWriter;
   readonly history: HistoryCompactor;
+  readonly clockWatch: ClockWatch;
   /** undefined: switched off. */
   readonly snapshotFile: SnapshotFileWriter | undefined;
   /** The fallback configuration of the start; undefined after a normal start. */

@@ -5,6 +5,7 @@ import { getHeapStatistics } from 'node:v8';
 import { isLoopback } from '../lib/listeners.ts';
 import type { DeliveryState } from '../storage/delivery-store.ts';
 import { counterUse } from '../limits/local/counter-use.ts';
+import type { NodeState } from '../management/schemas/overview/state-schema.ts';
 import type { Problem } from '../management/stats/problem-schema.ts';
 import type { WorkerSample } from '../observe/metrics.ts';
 import { fallbackText } from '../control/fallback/start-database.ts';
@@ -19,6 +20,7 @@ import {
   trustLackProblems,
   trustProblems,
 } from '../control/problems/certificate-problems.ts';
+import { clockProblems, type NodeClock } from '../control/problems/clock-problems.ts';
 import { found, type FoundProblem } from '../control/problems/found-problem.ts';
 import { RECENT_MS } from '../control/problems/recent-events.ts';
 import {
@@ -43,23 +45,27 @@ export interface ProblemParts {
   readonly watches: CertificateWatches;
   readonly configFile: ConfigFile | undefined;
   readonly trust: TrustAccess;
+  /** Of all gateways on the database. */
+  readonly states: () => Promise<readonly NodeState[]>;
 }
 
 export async function problemsOf(parts: Parts, others: ProblemParts): Promise<readonly Problem[]> {
   const { state, health, stats, clock, limitMemory } = parts;
   const { supervisor, cluster, watches, trust } = others;
-  const [samples, disk, webhooks, errors, lacks] = await Promise.all([
+  const [samples, disk, webhooks, errors, lacks, clocks] = await Promise.all([
     supervisor.questions.samples(),
     diskOf(parts),
     webhookStates(parts),
     stats === undefined ? [] : errorProblems(stats),
     trust.lacks(),
+    clocksOf(parts, others),
   ]);
   noteLogLines(parts, samples);
   const problems = [
     ...databaseProblems(parts, others),
     ...workerProblems(parts, supervisor),
     ...parts.troubles.nodes.problems(),
+    ...clockProblems(clocks),
     ...breakerProblems(state, health),
     ...discoveryProblems(state, parts.discovery),
     ...errors,
@@ -155,6 +161,17 @@ async function webhookStates({ repository }: Parts): Promise<readonly DeliverySt
   } catch {
     return [];
   }
+}
+
+/** Of all gateways on the database, this one first. */
+async function clocksOf({ clockWatch }: Parts, { cluster, states }: ProblemParts): Promise<NodeClock[]> {
+  const own = { node: cluster.name, aheadMs: clockWatch.aheadMs ?? null };
+  if (cluster.peers.length === 0) return [own];
+  const others = (await states()).filter(({ is_self: isSelf }) => !isSelf);
+  return [
+    own,
+    ...others.map(({ node, state }) => ({ node, aheadMs: state?.database.clock_ahead_ms ?? null })),
+  ];
 }
 
 function eventProblems({ events, troubles, clock }: Parts): FoundProblem[] {

@@ -62,11 +62,12 @@ async function ownState(parts: Parts, others: StateParts): Promise<GatewayState>
 }
 
 async function databaseState(
-  { repository, settings, clock }: Parts,
+  { repository, settings, clock, clockWatch }: Parts,
   { configFile }: StateParts,
 ): Promise<GatewayState['database']> {
   if (configFile !== undefined) {
-    return { driver: 'none', address: null, state: 'ok', detail: null, latency_ms: null };
+    const nothing = { address: null, detail: null, latency_ms: null, clock_ahead_ms: null };
+    return { driver: 'none', state: 'ok', ...nothing };
   }
   const startMs = clock.monotonicMs();
   const answered = repository.ping().then(
@@ -80,6 +81,7 @@ async function databaseState(
     state: isUp ? 'ok' : 'error',
     detail: isUp ? null : 'The database does not answer',
     latency_ms: isUp ? rounded(clock.monotonicMs() - startMs) : null,
+    clock_ahead_ms: clockWatch.aheadMs ?? null,
   };
 }
 

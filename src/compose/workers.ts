@@ -169,13 +169,14 @@ export function startHousekeeping(parts: Parts): () => Promise<void> {
     parts.stats?.tick();
   }, TICK_MS);
   probe.start();
+  parts.clockWatch.start();
   parts.health.targets.start();
   return async () => {
     clearInterval(ticking);
     descriptors.stop();
     probe.stop();
     parts.health.targets.stop();
-    await Promise.all([keyUsage.stop(), history.stop(), parts.traces?.stop()]);
+    await Promise.all([keyUsage.stop(), history.stop(), parts.clockWatch.stop(), parts.traces?.stop()]);
     await stopEvents(parts.events);
   };
 }

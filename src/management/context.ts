@@ -49,6 +49,8 @@ export interface ManagementStatus {
   fallback(): string | undefined;
   /** What the rate limits go by when the store that nodes share is unreachable; undefined when all is well. */
   limits(): string | undefined;
+  /** How wrong the clock is, in words; undefined when it is right, or cannot be compared. */
+  clock(): string | undefined;
   /** What is wrong with certificates that are served all the same; undefined when nothing is. */
   certificates(): string | undefined;
   /** The names of the certificates of the traffic listener; undefined when it does not speak TLS. */

@@ -129,6 +129,7 @@ export async function startManagement(overrides: Partial<ManagementDependencies>
       fallback: () => undefined,
       configFile: () => undefined,
       limits: () => undefined,
+      clock: () => undefined,
       certificates: () => undefined,
       certificateNames: () => undefined,
       ownCertificates: { list: () => [], areOrdered: false, isOrdered: () => false, look: () => undefined },

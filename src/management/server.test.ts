@@ -284,6 +284,7 @@ describe('service', () => {
         fallback: () => undefined,
         configFile: () => undefined,
         limits: () => undefined,
+        clock: () => undefined,
         certificates: () => undefined,
         certificateNames: () => undefined,
         ownCertificates: { list: () => [], areOrdered: false, isOrdered: () => false, look: () => undefined },

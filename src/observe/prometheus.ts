@@ -159,6 +159,8 @@ export interface NodeFacts {
   /** Files that the configuration comes from, in place of a database. */
   readonly configFile?: ConfigFileFacts | undefined;
   readonly history?: HistoryUse | undefined;
+  /** Against that of PostgreSQL; undefined: not compared. */
+  readonly clockAheadMs?: number | undefined;
   readonly live?: LiveUse | undefined;
   readonly traces?: TraceUse | undefined;
   readonly events?: EventUse | undefined;
@@ -191,6 +193,7 @@ export async function renderMetrics(merged: MergedMetrics, node: NodeFacts): Pro
   if (node.stats !== undefined) addStats(page, node.stats);
   if (node.database !== undefined) addDatabase(page, node.database);
   if (node.configFile !== undefined) addConfigFile(page, node.configFile);
+  if (node.clockAheadMs !== undefined) addClock(page, node.clockAheadMs);
   if (node.history !== undefined) addHistory(page, node.history);
   if (node.live !== undefined) addLive(page, node.live);
   if (node.traces !== undefined) addTraces(page, node.traces);
@@ -238,6 +241,12 @@ function addDatabase(page: Exposition, { driver, isUp }: { driver: string; isUp:
   page.family('gauge', 'headgate_database_up', 'Whether the database answers', [
     { labels: { driver }, value: isUp ? 1 : 0 },
   ]);
+}
+
+function addClock(page: Exposition, aheadMs: number): void {
+  const help =
+    'By how much the clock of the gateway is ahead of that of PostgreSQL, when last compared; negative: behind';
+  page.gauge('headgate_clock_ahead_seconds', help, aheadMs / 1000);
 }
 
 function addConfigFile(page: Exposition, { loadedAt, problem, reloads }: ConfigFileFacts): void {

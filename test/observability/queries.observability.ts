@@ -42,6 +42,7 @@ const EXPECTED = [
   'HeadgateBreakerOpen',
   'HeadgateCertificateExpires',
   'HeadgateCertificateExpiresSoon',
+  'HeadgateClockDiffers',
   'HeadgateConfigFileRefused',
   'HeadgateDatabaseAway',
   'HeadgateDiscoveryStale',

@@ -19,7 +19,9 @@ import { ADMIN_TOKEN, startGateway, type TestGateway } from '../support/gateway.
 import { until } from '../support/measure/until.ts';
 import { createPolicies, send } from '../support/policies.ts';
 import { DIRECTORY_CA_FILE, startPebble } from '../support/programs/pebble.ts';
+import { startPostgres } from '../support/programs/postgres.ts';
 import { startRedis, type TestRedis } from '../support/programs/redis.ts';
+import { SECRET_KEY } from '../support/nodes.ts';
 import { createApp, createService, createVersion, request, versionPath } from '../support/traffic.ts';
 
 const TLS = resolve(import.meta.dirname, '../support/tls');
@@ -29,6 +31,7 @@ const COUNTER_BYTES = 1_048_576;
 const CALLERS = 40_000;
 const BALANCER = '127.0.0.9';
 const SLOW_MS = 1_100;
+const SKEWED_CLOCK = resolve(import.meta.dirname, '../support/measure/skewed-clock.cjs');
 
 export interface Scene {
   readonly gateways: readonly TestGateway[];
@@ -102,6 +105,24 @@ async function startOrdering(cleaners: Cleaner[]): Promise<TestGateway> {
   // Leads nowhere.
   await createApp(gateway, 'lost', { hosts: ['lost.acme.test'] });
   await until(async () => 'serial' in (await handshake(tlsPort, 'shop.acme.test')));
+  return gateway;
+}
+
+/** On PostgreSQL, by a clock of its own. */
+async function startSkewed(cleaners: Cleaner[]): Promise<TestGateway> {
+  const server = await startPostgres('fsync=off');
+  cleaners.push(() => server.stop());
+  const gateway = await startGateway({
+    env: {
+      GATEWAY_DATABASE_URL: await server.createDatabase(),
+      GATEWAY_AUTO_MIGRATE: 'true',
+      GATEWAY_SECRET_KEY: SECRET_KEY,
+      GATEWAY_SNAPSHOT_FILE: 'off',
+      NODE_OPTIONS: `--require=${SKEWED_CLOCK}`,
+      TEST_CLOCK_SKEW_MS: '30000',
+    },
+  });
+  cleaners.push(() => gateway.stop());
   return gateway;
 }
 
@@ -252,6 +273,7 @@ export async function startScene(): Promise<Scene> {
   files.write('gateway.yaml', configYaml({ port: files.origin.port }));
   const fromFiles = await files.start('gateway.yaml');
   const ordering = await startOrdering(cleaners);
+  const skewed = await startSkewed(cleaners);
   const well = await startGateway();
   cleaners.push(() => well.stop());
   await createService(well, 'well', held.port);
@@ -260,7 +282,7 @@ export async function startScene(): Promise<Scene> {
   let crowded: Promise<void> | undefined;
   return {
     well,
-    gateways: [edge, small, fromFiles, ordering, well],
+    gateways: [edge, small, fromFiles, ordering, skewed, well],
     round: async () => {
       crowded ??= crowd(small);
       await Promise.all([

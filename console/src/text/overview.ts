@@ -148,6 +148,8 @@ export const partsWords = {
   databaseStates: { ok: 'works', degraded: 'cannot be written', error: 'does not answer' },
   fromFiles: 'none: configuration files',
   inMemory: 'in memory',
+  clockAhead: (seconds: string): string => `clock ${seconds} s ahead of it`,
+  clockBehind: (seconds: string): string => `clock ${seconds} s behind it`,
   noStore: 'none: each gateway counts for itself',
   connected: 'connected',
   unreachable: 'unreachable',

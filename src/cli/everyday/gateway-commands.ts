@@ -58,6 +58,7 @@ function nodeStateText({ node, state }: Json, io: CliIo): string {
     gateway: node,
     workers: `${workers.listening} of ${workers.configured}`,
     database: partText(database.driver, database.address, database.state, database.latency_ms),
+    clock: clockText(database.clock_ahead_ms),
     'limit store':
       store && partText(store.kind, store.address, store.connected ? 'ok' : 'error', store.latency_ms),
     fallback: store?.fallback,
@@ -72,6 +73,11 @@ function nodeStateText({ node, state }: Json, io: CliIo): string {
   const certificates =
     state.certificates.length === 0 ? '' : tableText(CERTIFICATE_COLUMNS, state.certificates, io);
   return recordText(facts, io) + certificates;
+}
+
+function clockText(aheadMs: number | null): string | null {
+  if (aheadMs === null) return null;
+  return `${Math.abs(aheadMs)} ms ${aheadMs < 0 ? 'behind' : 'ahead of'} that of the database`;
 }
 
 function partText(kind: string, address: string | null, state: string, latencyMs: number | null): string {

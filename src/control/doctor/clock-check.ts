@@ -5,13 +5,13 @@
  */
 import { statSync } from 'node:fs';
 import type { Clock } from '../../lib/clock.ts';
+import { CLOCK_FIX } from '../database/clock-watch.ts';
 import { error, ok, warning, type Finding } from './finding.ts';
 
 const WATCH_MS = 200;
 const JUMP_MS = 100;
 /** Two file systems may differ by this much. */
 const AHEAD_MS = 60_000;
-export const CLOCK_FIX = 'set the clock, and keep it right with chrony or systemd-timesyncd';
 
 /** @param files of the program and of the gateway; those that cannot be seen are left out */
 export async function clockChecks(

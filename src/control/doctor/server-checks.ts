@@ -8,15 +8,12 @@ import type { Settings } from '../../settings/settings.ts';
 import { DatabaseEmpty, SchemaBehind } from '../../storage/repository.ts';
 import { lookAtSqlite } from '../../storage/sqlite/look-at-sqlite.ts';
 import type { DatabaseLocation } from '../database/database-location.ts';
+import { CLOCK_FIX, clockAheadMs, isClockWrong, wrongClockText } from '../database/clock-watch.ts';
 import { openDatabase } from '../database/open-database.ts';
-import { CLOCK_FIX } from './clock-check.ts';
 import { error, ok, warning, type Finding } from './finding.ts';
 
 const MIGRATE = 'run headgate migrate, after a backup';
 const NEWER = 'run the version of Headgate that made it, or a later one; or restore a backup';
-
-/** Tokens of identity providers usually allow for a minute. */
-const CLOCK_DIFFERENCE_MS = 5_000;
 
 /** @param servingPid of the gateway that has this database open */
 export async function databaseChecks(
@@ -74,14 +71,15 @@ async function postgresChecks(
   const unchanged = { ...settings, database: { ...settings.database, autoMigrate: false } };
   try {
     const repository = await openDatabase(database, unchanged, clock, true);
-    let aheadMs: number;
+    let aheadMs: number | undefined;
     try {
-      aheadMs = clock.nowMs() - (await repository.deliveries.nowMs());
+      aheadMs = await clockAheadMs(repository, clock);
     } finally {
       await repository.close();
     }
     const found = ok('database', 'PostgreSQL answers and has the schema of this program');
-    return Math.abs(aheadMs) < CLOCK_DIFFERENCE_MS ? [found] : [found, clockWarning(aheadMs)];
+    if (aheadMs === undefined || !isClockWrong(aheadMs)) return [found];
+    return [found, warning('clock', wrongClockText('it', aheadMs), CLOCK_FIX)];
   } catch (failure) {
     const detail = messageOf(failure);
     const isBehind = failure instanceof DatabaseEmpty || failure instanceof SchemaBehind;
@@ -92,16 +90,6 @@ async function postgresChecks(
       : 'check host, user, password and pg_hba.conf of the server, and GATEWAY_DATABASE_URL';
     return [error('database', detail, fix)];
   }
-}
-
-/** All gateways share the clock of the database, so they are compared with each other by it. */
-function clockWarning(aheadMs: number): Finding {
-  const difference = `${Math.round(Math.abs(aheadMs) / 1000)} s ${aheadMs > 0 ? 'ahead of' : 'behind'}`;
-  return warning(
-    'clock',
-    `it is ${difference} that of the database, so keys and tokens end at another time than at other gateways`,
-    CLOCK_FIX,
-  );
 }
 
 /** Longer than an attempt to connect may take. */

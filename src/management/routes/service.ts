@@ -34,7 +34,8 @@ function health(context: ManagementContext): Operation {
     handle: async () => {
       const problem = await problemOf(context);
       const file = context.status.configFile();
-      return answer(problem === undefined ? 200 : 503, problem?.reason ?? fileText(context) ?? 'ok', {
+      const reason = problem?.reason ?? fileText(context) ?? context.status.clock() ?? 'ok';
+      return answer(problem === undefined ? 200 : 503, reason, {
         db: problem?.db ?? 'ok',
         db_driver: context.status.dbDriver,
         uptime_secs: Math.floor(context.status.uptimeSecs()),
@@ -71,7 +72,7 @@ function readiness(context: ManagementContext): Operation {
     success: {
       status: 200,
       description:
-        'Workers serve; `reason` tells when they do so without the database or the store of limits, or with a certificate that has expired or soon will, or with what the configuration file said before',
+        'Workers serve; `reason` tells when they do so without the database or the store of limits, or with a certificate that has expired or soon will, or with a clock that is not that of the database, or with what the configuration file said before',
       schema: readinessEnvelope,
     },
     handle: async (): Promise<Answer> => {
@@ -80,9 +81,13 @@ function readiness(context: ManagementContext): Operation {
       // Traffic is served without the database, too: an outage of it must not take the gateway out of service.
       const { status } = context;
       const database = (await problemOf(context))?.reason;
-      const reasons = [database, fileText(context), status.limits(), status.certificates()].filter(
-        (reason) => reason !== undefined,
-      );
+      const reasons = [
+        database,
+        fileText(context),
+        status.clock(),
+        status.limits(),
+        status.certificates(),
+      ].filter((reason) => reason !== undefined);
       const reason = reasons.length > 0 ? reasons.join('. ') : null;
       return answer(200, 'ready', { ready: true, reason });
     },

@@ -15,6 +15,7 @@ export const PROBLEMS = {
   workers_missing: 'Fewer workers than configured accept connections',
   worker_lost: 'A worker died or was stuck, and was replaced',
   node_missing: 'A gateway has vanished',
+  clock_differs: 'The clock of a gateway is not that of the database',
   breaker_open: 'A backend is failing and gets no traffic',
   health_check_failing: 'Health checks of a backend fail',
   no_targets: 'No target of a backend is known',

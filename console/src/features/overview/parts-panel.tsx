@@ -21,6 +21,8 @@ const CERTIFICATE_TONES: Readonly<Record<ListenerCertificate['state'], Tone>> = 
   not_valid_yet: 'bad',
 };
 const { columns } = partsWords;
+/** Smaller differences of clocks change nothing. */
+const CLOCK_SHOWN_MS = 1_000;
 
 export function PartsPanel({ nodes }: { readonly nodes: readonly NodeState[] }): ReactNode {
   const certificates = nodes.flatMap(({ node, state }) =>
@@ -100,7 +102,7 @@ const CERTIFICATE_COLUMNS: readonly Column<ShownCertificate>[] = [
 ];
 
 function DatabaseCell({ database }: { readonly database: GatewayState['database'] }): ReactNode {
-  const { driver, address, state, latency_ms: latency, detail } = database;
+  const { driver, address, state, latency_ms: latency, detail, clock_ahead_ms: clockMs } = database;
   if (driver === 'none') return partsWords.fromFiles;
   return (
     <>
@@ -108,8 +110,16 @@ function DatabaseCell({ database }: { readonly database: GatewayState['database'
       {latency !== null && formatMs(latency)}
       <div className={styles['soft']}>{address ?? partsWords.inMemory}</div>
       {detail !== null && <div className={styles['soft']}>{detail}</div>}
+      {clockMs !== null && Math.abs(clockMs) >= CLOCK_SHOWN_MS && (
+        <div className={styles['soft']}>{clockText(clockMs)}</div>
+      )}
     </>
   );
+}
+
+function clockText(aheadMs: number): string {
+  const seconds = (Math.abs(aheadMs) / 1000).toFixed(1);
+  return aheadMs > 0 ? partsWords.clockAhead(seconds) : partsWords.clockBehind(seconds);
 }
 
 function StoreCell({ store }: { readonly store: GatewayState['limit_store'] }): ReactNode {

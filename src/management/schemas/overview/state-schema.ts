@@ -20,6 +20,12 @@ const DatabaseStateSchema = Type.Object(
     }),
     detail: nullable(Type.String({ description: 'What is wrong, in words. null: nothing is.' })),
     latency_ms: ms('How long it took to answer just now. null: it did not.'),
+    clock_ahead_ms: nullable(
+      Type.Integer({
+        description:
+          'By how much the clock of the gateway was ahead of that of PostgreSQL when last compared; negative: behind. null: it never was compared, as with SQLite.',
+      }),
+    ),
   },
   { ...closed, title: 'DatabaseState' },
 );

@@ -15,7 +15,14 @@ const off = {
 const state: GatewayState = {
   uptime_secs: 1,
   workers: { listening: 1, configured: 1 },
-  database: { driver: 'postgres', address: 'postgres://h/d', state: 'ok', detail: null, latency_ms: 0.2 },
+  database: {
+    driver: 'postgres',
+    address: 'postgres://h/d',
+    state: 'ok',
+    detail: null,
+    latency_ms: 0.2,
+    clock_ahead_ms: -3,
+  },
   limit_store: null,
   limit_counters: { counters: 0, bytes: 0, bytes_peak: 0, bytes_max: 1, evictions: 0 },
   certificates: [],
