@@ -1,6 +1,7 @@
 #!/bin/sh
 # Makes what users install, from this checkout: `npm run package`, or `npm run package -- npm` for one kind of it.
 # Kinds: npm; npm-node, the Node.js that npm installs with it; deb; image; chart, of Helm.
+# --arch arm64 or --arch x64 makes npm-node, deb and image for that processor, default: for that of this machine.
 # The files are written to packages/, or to the folder that PACKAGES_FOLDER names; their paths are printed.
 set -eu
 ROOT=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
@@ -23,20 +24,52 @@ mkdir -p "$FOLDER"
 make_package() {
   "$NODE" --disable-warning=ExperimentalWarning "$ROOT/scripts/package/$1" "$BUNDLE" "$CONSOLE" "$FOLDER"
 }
+WORK=$(mktemp -d)
+trap 'rm -rf "$WORK"' EXIT
+# Sets NODE_PACKAGE.
+find_node() {
+  NODE_PACKAGE=$("$NODE" --disable-warning=ExperimentalWarning "$ROOT/scripts/package/node/node-package.ts" "$ARCH" "$WORK")
+}
 # With a Node.js of their own; sets FILES and VERSION.
 make_files() {
-  FILES=$(mktemp -d)
-  trap 'rm -rf "$FILES"' EXIT
-  VERSION=$("$NODE" --disable-warning=ExperimentalWarning "$ROOT/scripts/package/installed-files.ts" "$BUNDLE" "$CONSOLE" "$FILES")
+  find_node
+  FILES=$(mktemp -d "$WORK/files.XXXXXX")
+  VERSION=$("$NODE" --disable-warning=ExperimentalWarning "$ROOT/scripts/package/installed-files.ts" "$BUNDLE" "$CONSOLE" "$NODE_PACKAGE" "$FILES")
 }
-[ $# -gt 0 ] || set -- npm npm-node deb image chart
+ARCH=$("$NODE" --print process.arch)
+kinds=""
+while [ $# -gt 0 ]; do
+  case "$1" in
+    --arch)
+      ARCH=${2:-}
+      [ $# -eq 1 ] || shift
+      ;;
+    --arch=*) ARCH=${1#--arch=} ;;
+    *) kinds="$kinds $1" ;;
+  esac
+  shift
+done
+case "$ARCH" in
+  x64 | amd64) ARCH=x64 DEBIAN_ARCH=amd64 ;;
+  arm64) DEBIAN_ARCH=arm64 ;;
+  *)
+    say "cannot package: --arch \"$ARCH\" must be x64 or arm64"
+    exit 1
+    ;;
+esac
+# Kinds have no spaces.
+# shellcheck disable=SC2086
+set -- ${kinds:-npm npm-node deb image chart}
 for kind in "$@"; do
   case "$kind" in
     npm) make_package npm-package.ts ;;
-    npm-node) "$NODE" --disable-warning=ExperimentalWarning "$ROOT/scripts/package/npm-node-package.ts" "$FOLDER" ;;
+    npm-node)
+      find_node
+      "$NODE" --disable-warning=ExperimentalWarning "$ROOT/scripts/package/node/npm-node-package.ts" "$NODE_PACKAGE" "$FOLDER"
+      ;;
     deb)
       make_files
-      "$ROOT/deploy/deb/build.sh" "$FILES" "$VERSION" "$FOLDER" "$NODE"
+      "$ROOT/deploy/deb/build.sh" "$FILES" "$VERSION" "$FOLDER" "$DEBIAN_ARCH" "$NODE"
       rm -rf "$FILES"
       ;;
     image)

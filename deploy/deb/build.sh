@@ -1,7 +1,9 @@
 #!/bin/sh
 # Makes the Debian package from the files of an installed Headgate; scripts/package.sh calls it.
 #
-#   build.sh <files> <version> <folder> <node>   writes <folder>/headgate_<version>_<architecture>.deb, prints its path
+#   build.sh <files> <version> <folder> <architecture> <node>
+#
+# writes <folder>/headgate_<version>_<architecture>.deb and prints its path. <node> runs on this machine.
 #
 # The files lie in /usr/lib/headgate with a Node.js of their own, the settings in /etc/headgate, what the gateway writes
 # in /var/lib/headgate, rules and dashboards in /usr/share/headgate, the docs in /usr/share/doc/headgate. The same files
@@ -11,17 +13,10 @@ HERE=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
 FILES=$1
 VERSION=$2
 FOLDER=$3
-NODE=$4
+ARCHITECTURE=$4
+NODE=$5
 SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-0}
 export SOURCE_DATE_EPOCH
-case "$(uname -m)" in
-  x86_64) ARCHITECTURE=amd64 ;;
-  aarch64 | arm64) ARCHITECTURE=arm64 ;;
-  *)
-    echo "build.sh: there is no Node.js for $(uname -m) to package" >&2
-    exit 1
-    ;;
-esac
 umask 022
 TREE=$(mktemp -d)
 trap 'rm -rf "$TREE"' EXIT

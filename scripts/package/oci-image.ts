@@ -1,15 +1,17 @@
 /**
  * Makes an image in the OCI layout (image-spec 1.1), as one tar archive that Docker, Podman, containerd and skopeo
- * read. Needs neither a daemon nor root; the same files on the same machine give the same digest.
+ * read. Needs neither a daemon nor root; the same files on the same machine give the same digest. It is for the
+ * processor of the Node.js in the files.
  *
  *   oci-image.ts <files> <version> <folder>   writes <folder>/headgate-<version>-<architecture>.oci.tar, and prints its
  *                                             path
  */
 import { createHash } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
-import { resolve } from 'node:path';
+import { join, resolve } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { DATA_FOLDER, IMAGE_HOME, IMAGE_USER, layersOf } from './image-root.ts';
+import { readElf } from './node/elf.ts';
 import { tarOf, type TarEntry } from './tar.ts';
 
 const TYPES = {
@@ -18,10 +20,7 @@ const TYPES = {
   layer: 'application/vnd.oci.image.layer.v1.tar+gzip',
   manifest: 'application/vnd.oci.image.manifest.v1+json',
 };
-const ARCHITECTURES: Readonly<Partial<Record<NodeJS.Architecture, string>>> = {
-  x64: 'amd64',
-  arm64: 'arm64',
-};
+const ARCHITECTURES = { x64: 'amd64', arm64: 'arm64' } as const;
 /** Nothing of the build's time is in the image. */
 const CREATED = '1970-01-01T00:00:00Z';
 const SECOND_NS = 1_000_000_000;
@@ -39,9 +38,7 @@ if (files === undefined || version === undefined || folder === undefined)
   throw new Error(
     'Cannot make the image: the arguments must be the files, their version and the folder of the image',
   );
-const architecture = ARCHITECTURES[process.arch];
-if (architecture === undefined)
-  throw new Error(`Cannot make the image: there is no Node.js for ${process.arch}`);
+const architecture = ARCHITECTURES[readElf(join(files, 'node/bin/node')).machine];
 
 const sha256 = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex');
 const blobs: TarEntry[] = [];

@@ -13,7 +13,8 @@
  */
 import { chmodSync, copyFileSync, cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { nodeRuntimeOf, type NodeRuntime } from './node-components.ts';
+import type { NodeRuntime } from './node/node-components.ts';
+import { runtimeOfPackage } from './node/node-package.ts';
 import { noticeOf } from './notice.ts';
 import { billText, sbomOf } from './sbom.ts';
 import {
@@ -31,7 +32,7 @@ export interface PayloadSources {
   readonly bundle: string;
   /** Folder of the built console. */
   readonly console: string;
-  /** The Node.js that is in the package; undefined where npm installs it beside. */
+  /** Folder of the Node.js that is in the package (node-package.ts); undefined where npm installs it beside. */
   readonly node?: string;
 }
 
@@ -62,7 +63,7 @@ export function writePayload(
   copyFileSync(join(root, 'LICENSE'), join(folder, 'LICENSE'));
   copyFileSync(join(root, 'deploy/npm/README.md'), join(folder, 'README.md'));
   writeFileSync(join(folder, 'NOTICE'), noticeOf(packages));
-  const runtime = node === undefined ? runtimeBeside(root) : nodeRuntimeOf(node);
+  const runtime = node === undefined ? runtimeBeside(root) : runtimeOfPackage(node);
   writeFileSync(join(folder, 'sbom.cdx.json'), billText(sbomOf(rootManifest(root), packages, runtime)));
   for (const path of closureOf(OUTSIDE_OF_THE_BUNDLE, readLock(root)))
     copyPackage(root, path, join(folder, 'program'));

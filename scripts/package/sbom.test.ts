@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { nodeRuntime } from './node-components.ts';
+import { nodeRuntime } from './node/node-components.ts';
 import { nodeSbomOf, sbomOf, withSystemPackages } from './sbom.ts';
 import type { SystemPackage } from './system-packages.ts';
 

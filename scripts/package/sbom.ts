@@ -3,7 +3,7 @@
  * and the libraries of the system that the image brings, with versions and licences. They have neither a time nor a
  * serial number: the same content, the same bytes. Pure.
  */
-import type { NodeComponent, NodeRuntime } from './node-components.ts';
+import type { NodeComponent, NodeRuntime } from './node/node-components.ts';
 import type { ShippedPackage } from './shipped-packages.ts';
 import type { SystemPackage } from './system-packages.ts';
 

@@ -5,7 +5,9 @@
  */
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync, realpathSync } from 'node:fs';
+import { basename } from 'node:path';
 import { SYSTEM_LIBRARIES } from './licence-rules.ts';
+import { readElf } from './node/elf.ts';
 
 export interface SystemPackage {
   readonly name: string;
@@ -22,14 +24,40 @@ export interface SystemPackage {
   readonly texts: readonly string[];
 }
 
-/** Under the paths by which the loader finds them, itself included (ldd(1)). */
+/** Of Debian's architectures: where their libraries lie, and what they are called by dpkg. */
+const PLACES = {
+  x64: { triplet: 'x86_64-linux-gnu', debian: 'amd64' },
+  arm64: { triplet: 'aarch64-linux-gnu', debian: 'arm64' },
+} as const;
+
+/**
+ * Under the paths by which the loader finds them, itself included. They may be for another processor, where Debian has
+ * its libraries on this machine, too.
+ */
 export function librariesOf(program: string): string[] {
-  const lines = execFileSync('ldd', [program], { encoding: 'utf8' }).split('\n');
-  const paths = lines
-    .map((line) => /(?:=> )?(\/\S+) \(0x/.exec(line)?.[1])
-    .filter((path) => path !== undefined);
-  if (paths.length === 0) throw new Error(`Cannot find the libraries of ${program}: ldd names none`);
-  return paths;
+  const { machine, interpreter, needed } = readElf(program);
+  if (interpreter === undefined) throw new Error(`Cannot find the libraries of ${program}: it has no loader`);
+  const { triplet, debian } = PLACES[machine];
+  const folders = [`/lib/${triplet}`, `/usr/lib/${triplet}`];
+  const found = new Map<string, string>([[basename(interpreter), interpreter]]);
+  const missing = new Set<string>(existsSync(interpreter) ? [] : [interpreter]);
+  const waiting = [...needed];
+  for (let name = waiting.shift(); name !== undefined; name = waiting.shift()) {
+    if (found.has(name)) continue;
+    const path = folders.map((folder) => `${folder}/${name}`).find((each) => existsSync(each));
+    if (path === undefined) {
+      missing.add(name);
+      continue;
+    }
+    found.set(name, path);
+    waiting.push(...readElf(path).needed);
+  }
+  if (missing.size === 0) return [...found.values()];
+  const packages = Object.keys(SYSTEM_LIBRARIES).map((name) => `${name}:${debian}`);
+  const install = `dpkg --add-architecture ${debian} && apt-get update && apt-get install ${packages.join(' ')}`;
+  throw new Error(
+    `Cannot find libraries for ${machine} that Node.js needs: ${[...missing].join(', ')}. As root: ${install}`,
+  );
 }
 
 /** Sorted by name. @throws Error naming each library or package that may not be shipped, with the reason */

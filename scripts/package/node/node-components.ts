@@ -4,7 +4,7 @@
  * Node.js is an error, so that none is shipped without a licence.
  */
 import { execFileSync } from 'node:child_process';
-import { isAllowedLicence } from './licence-rules.ts';
+import { isAllowedLicence } from '../licence-rules.ts';
 
 export interface NodeComponent {
   readonly name: string;

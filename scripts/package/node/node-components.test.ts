@@ -3,7 +3,7 @@ import { join, resolve } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { nodeRuntime, nodeRuntimeOf } from './node-components.ts';
 
-const FOLDER = resolve(import.meta.dirname, `../../node_modules/node-linux-${process.arch}`);
+const FOLDER = resolve(import.meta.dirname, `../../../node_modules/node-linux-${process.arch}`);
 
 describe('the components of Node.js', () => {
   it('are those that it names itself, in the version that it has them', () => {
