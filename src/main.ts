@@ -11,11 +11,11 @@ import type { Commands } from './cli/program.ts';
 import type { Settings } from './settings/settings.ts';
 
 /**
- * Threads for what the system does not do at once, of which half may look up names. Each worker has up to two queries
- * of names that get no answer under way (proxy/upstream/lookup-line.ts); there must be room beside them. Must be set
- * before the first of these threads is needed.
+ * Threads for what the system does not do at once, of which half may look up names. Each worker, the management thread
+ * and a trial of a configuration have up to 18 queries under way (egress/name-queries.ts). Must be set before the
+ * first of these threads is needed.
  */
-process.env['UV_THREADPOOL_SIZE'] ??= String(Math.min(64 + 4 * availableParallelism(), 1_024));
+process.env['UV_THREADPOOL_SIZE'] ??= String(Math.min(36 * (availableParallelism() + 2), 1_024));
 enableCompileCache();
 
 // The gateway itself is loaded when it is needed: a wrong setting is told at once.

@@ -4,10 +4,10 @@
  * (worker.ts), but listens nowhere, sends nothing to backends, and only looks at counters. Lives for one task of the
  * main thread (control/trial/trial-thread.ts).
  */
-import { lookup } from 'node:dns/promises';
 import { parentPort, workerData } from 'node:worker_threads';
 import { peerList } from './egress/blocks.ts';
 import { Egress } from './egress/egress.ts';
+import { askSystem } from './egress/name-queries.ts';
 import { OwnListeners } from './egress/own-listeners.ts';
 import { viaHops } from './http/fields/forwarded.ts';
 import { httpDate, systemClock } from './lib/clock.ts';
@@ -188,7 +188,7 @@ function contextOf(holder: SnapshotHolder<CompiledPolicy>): ProxyContext {
       maxUpstreamHttp2Connections: 1,
       egress,
       lookup: createLookup({
-        resolve: (host) => lookup(host, { all: true }),
+        resolve: askSystem,
         monotonicMs: () => clock.monotonicMs(),
         onFailure: nothing,
       }),

@@ -2,11 +2,11 @@
  * The program of a proxy worker thread: wires the traffic path, applies configuration changes and answers the
  * supervisor. compose/gateway.ts does the same for the main thread.
  */
-import { lookup } from 'node:dns/promises';
 import { createSecureContext } from 'node:tls';
 import { parentPort, workerData } from 'node:worker_threads';
 import { peerList } from './egress/blocks.ts';
 import { Egress } from './egress/egress.ts';
+import { askSystem } from './egress/name-queries.ts';
 import { OwnListeners } from './egress/own-listeners.ts';
 import { viaHops } from './http/fields/forwarded.ts';
 import { httpDate, systemClock } from './lib/clock.ts';
@@ -182,7 +182,7 @@ const pool = new UpstreamPool(deadlines, {
   maxUpstreamHttp2Connections: options.maxUpstreamHttp2Connections,
   egress,
   lookup: createLookup({
-    resolve: (host) => lookup(host, { all: true }),
+    resolve: askSystem,
     monotonicMs: () => clock.monotonicMs(),
     onFailure: (host, error) =>
       log.warn({ host, err: error }, 'cannot resolve a backend; its last known address stays in use'),

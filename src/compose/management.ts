@@ -1,9 +1,9 @@
 /** Wires the management API to the running gateway. */
-import { lookup } from 'node:dns/promises';
 import { rmSync } from 'node:fs';
 import { unixSocketProblem } from '../control/unix-socket/unix-listener.ts';
 import { globalsOf, policySettings } from '../control/workers/policy-settings.ts';
 import { peerList } from '../egress/blocks.ts';
+import { askSystem } from '../egress/name-queries.ts';
 import { folderAbove } from '../egress/unix-sockets.ts';
 import { normaliseAddress } from '../http/address.ts';
 import { SharedConcurrencyStore } from '../limits/concurrency.ts';
@@ -208,8 +208,8 @@ async function ownTrafficListener({ settings, ownListeners }: Parts): Promise<Ow
 
 async function addressOfHost(host: string): Promise<string | undefined> {
   try {
-    const { address } = await lookup(host);
-    return normaliseAddress(address);
+    const [found] = await askSystem(host);
+    return found && normaliseAddress(found.address);
   } catch {
     return undefined;
   }

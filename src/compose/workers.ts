@@ -1,7 +1,7 @@
 /** The workers and what they need from the main thread: their supervisor, the certificates, and background jobs. */
-import { lookup } from 'node:dns/promises';
 import { Deadlines } from '../proxy/resilience/deadlines.ts';
 import { UpstreamPool } from '../proxy/upstream/pool.ts';
+import { askSystem } from '../egress/name-queries.ts';
 import { createLookup } from '../proxy/upstream/resolver.ts';
 import type { Clock } from '../lib/clock.ts';
 import { randomHex } from '../lib/ids.ts';
@@ -192,7 +192,7 @@ function probePool({ clock, log, egress, clientCertificates }: Parts): UpstreamP
     maxUpstreamHttp2Connections: 1,
     egress,
     lookup: createLookup({
-      resolve: (host) => lookup(host, { all: true }),
+      resolve: askSystem,
       monotonicMs: () => clock.monotonicMs(),
       onFailure: (host, error) =>
         log.debug({ host, err: error }, 'cannot resolve a backend for its health check'),

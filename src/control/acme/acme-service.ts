@@ -2,9 +2,9 @@
  * Certificates by ACME in one gateway: what it knows of them, which names it wants, and the orders, wired together.
  * Only loaded where the settings name a directory.
  */
-import { lookup } from 'node:dns/promises';
 import { withTimeout } from '../../lib/with-timeout.ts';
 import type { Egress } from '../../egress/egress.ts';
+import { askSystem } from '../../egress/name-queries.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { App } from '../../model/resources.ts';
 import type { Logger } from '../../observe/log.ts';
@@ -146,7 +146,7 @@ export class AcmeService {
 
 async function addressProblem(name: string): Promise<string | undefined> {
   try {
-    const found = await withTimeout(RESOLVE_MS, lookup(name, { all: true }));
+    const found = await withTimeout(RESOLVE_MS, askSystem(name));
     return found === undefined ? 'the address of the name was not found in time' : undefined;
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? String(error.code) : '';

@@ -2,11 +2,11 @@
  * HTTP with an ACME directory: one request, bounded in time and size, over TLS only, to addresses that egress allows.
  * Knows nothing of ACME. Owns the connections.
  */
-import { lookup } from 'node:dns';
 import { rootCertificates } from 'node:tls';
 import { Agent, request } from 'undici';
 import { connectionText, isUntrusted, textWithCode } from '../../lib/error-message.ts';
 import type { Egress } from '../../egress/egress.ts';
+import { systemLookup } from '../../egress/name-queries.ts';
 
 /** A directory waits for others before some answers. */
 const TIMEOUT_MS = 20_000;
@@ -103,7 +103,7 @@ export class DirectoryHttp {
     if (known !== undefined) return known;
     const agent = new Agent({
       connect: {
-        lookup: this.#egress.lookup(lookup, port),
+        lookup: this.#egress.lookup(systemLookup, port),
         timeout: CONNECT_TIMEOUT_MS,
         ...(this.#ca !== undefined && { ca: [...rootCertificates, this.#ca] }),
       },

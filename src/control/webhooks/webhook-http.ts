@@ -3,11 +3,11 @@
  * followed, and only the status of the answer counts. Owns the connections. Never throws: a failure is an outcome. The
  * client library is loaded with the first event: most gateways have no webhooks.
  */
-import { lookup } from 'node:dns';
 import type { LookupFunction } from 'node:net';
 import type { Agent } from 'undici';
 import { connectionText, isUntrusted } from '../../lib/error-message.ts';
 import type { Egress } from '../../egress/egress.ts';
+import { systemLookup } from '../../egress/name-queries.ts';
 import type { Clock } from '../../lib/clock.ts';
 
 const CONNECT_TIMEOUT_MS = 5_000;
@@ -53,7 +53,7 @@ export class WebhookHttp {
   readonly #agents = new Map<number, Agent>();
 
   /** @param resolve for tests */
-  constructor(egress: Egress, clock: Clock, timeoutMs: number, resolve: LookupFunction = lookup) {
+  constructor(egress: Egress, clock: Clock, timeoutMs: number, resolve: LookupFunction = systemLookup) {
     this.#egress = egress;
     this.#clock = clock;
     this.#timeoutMs = timeoutMs;

@@ -1,7 +1,6 @@
 import type { LookupAddress } from 'node:dns';
 import { describe, expect, it } from 'vitest';
 import { UPSTREAM_AGE_MAX_MS } from '../options.ts';
-import { SLOW_MS, SLOW_QUERIES_MAX } from './lookup-line.ts';
 import { ADDRESS_USE_MS, createLookup, type ResolverOptions } from './resolver.ts';
 
 /** A resolver that the test answers, in the order of the queries, and a clock that the test sets. */
@@ -135,62 +134,5 @@ describe('the addresses of a backend', () => {
     expect(questions).toHaveLength(10_002);
     questions[10_001]?.resolve([v4('192.0.2.1')]);
     await forgotten;
-  });
-});
-
-describe('names that are slow to be resolved', () => {
-  const SLOW = ['a.slow', 'b.slow', 'c.slow', 'd.slow'];
-
-  /** Each has had one query that failed late. */
-  async function startSlow() {
-    const setup = resolver();
-    const { questions, asked, find, passMs } = setup;
-    const failed = SLOW.map((host) => find(host));
-    passMs(SLOW_MS + 1);
-    for (const question of questions.splice(0)) question.reject(away);
-    await Promise.all(failed);
-    asked.length = 0;
-    return setup;
-  }
-  const settle = (): Promise<void> => new Promise((done) => setImmediate(done));
-
-  it('are asked for a few at a time, and no other name waits for them', async () => {
-    const { questions, asked, find } = await startSlow();
-    const found = SLOW.map((host) => find(host));
-    await settle();
-    expect(asked).toEqual(SLOW.slice(0, SLOW_QUERIES_MAX));
-    const other = find('quick.example');
-    questions.at(-1)?.resolve([v4('192.0.2.1')]);
-    expect(await other).toBe('192.0.2.1');
-    questions[0]?.reject(away);
-    await settle();
-    expect(asked).toEqual(['a.slow', 'b.slow', 'quick.example', 'c.slow']);
-    for (let index = 1; index < questions.length; index++) questions[index]?.reject(away);
-    await settle();
-    questions.at(-1)?.resolve([v4('192.0.2.4')]);
-    expect(await Promise.all(found)).toEqual(['EAI_AGAIN', 'EAI_AGAIN', 'EAI_AGAIN', '192.0.2.4']);
-  });
-
-  it('go first if they were slow less often, and at once when they are slow no more', async () => {
-    const { questions, asked, find, passMs } = await startSlow();
-    const hanging = ['a.slow', 'b.slow'].map((host) => find(host));
-    passMs(SLOW_MS + 1);
-    for (const question of questions.splice(0)) question.reject(away);
-    await Promise.all(hanging);
-    // c and d take the places; a was slow twice, e once.
-    const late = find('e.slow');
-    passMs(SLOW_MS + 1);
-    for (const question of questions.splice(0)) question.reject(away);
-    await late;
-    asked.length = 0;
-    void ['c.slow', 'd.slow', 'a.slow', 'e.slow'].map((host) => find(host));
-    await settle();
-    questions[0]?.resolve([v4('192.0.2.3')]);
-    await settle();
-    expect(asked).toEqual(['c.slow', 'd.slow', 'e.slow']);
-    passMs(ADDRESS_USE_MS);
-    void find('c.slow');
-    await settle();
-    expect(asked.at(-1)).toBe('c.slow');
   });
 });

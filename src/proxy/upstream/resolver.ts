@@ -2,15 +2,13 @@
  * Addresses of backends by name, for one worker. The system's resolver is asked at most once every few seconds for each
  * name; meanwhile a recent answer is used. An older answer is used only when the resolver fails or is slow. So a new
  * address is used within `ADDRESS_USE_MS`, an outage of DNS does not stop backends that worked before, and all
- * connections to one name wait for one query. Names that were slow to be resolved are asked a few at a time
- * (lookup-line.ts).
+ * connections to one name wait for one query. egress/name-queries.ts decides when the system is asked.
  *
  * The connecting socket chooses among several addresses (RFC 8305).
  */
 import type { LookupAddress } from 'node:dns';
 import type { LookupFunction } from 'node:net';
-import { callbackify } from 'node:util';
-import { LookupLine, SLOW_MS } from './lookup-line.ts';
+import { lookupFrom, type AskName } from '../../egress/name-queries.ts';
 
 /** How long an answer is used without asking again. */
 const FRESH_MS = 5_000;
@@ -24,8 +22,7 @@ const FORGET_MS = 600_000;
 const NAMES_MAX = 10_000;
 
 export interface ResolverOptions {
-  /** All addresses of a name, best first; rejects as `dns.lookup` does. */
-  readonly resolve: (host: string) => Promise<readonly LookupAddress[]>;
+  readonly resolve: AskName;
   readonly monotonicMs: () => number;
   /** A known name can no longer be resolved. Called at most once every few seconds per name. */
   readonly onFailure: (host: string, error: Error) => void;
@@ -39,34 +36,16 @@ interface Known {
   askedAtMs: number;
   usedAtMs: number;
   asking: Promise<readonly LookupAddress[]> | undefined;
-  /** Slow queries since the last one that was not. */
-  slowInARow: number;
-}
-
-interface Names {
-  readonly byHost: Map<string, Known>;
-  readonly line: LookupLine;
 }
 
 /** @returns a `lookup` for `net.connect` and `tls.connect` */
 export function createLookup(options: ResolverOptions): LookupFunction {
-  const names = { byHost: new Map<string, Known>(), line: new LookupLine() };
-  const find = callbackify((host: string) => addressesOf(names, host, options));
-  return (host, { all, family }, callback) => {
-    find(host, (error, addresses) => {
-      if (error !== null) return callback(error, '');
-      const wanted =
-        family === 4 || family === 6 ? addresses.filter((one) => one.family === family) : addresses;
-      const [first] = wanted;
-      if (first === undefined) callback(notFound(host), '');
-      else if (all === true) callback(null, [...wanted]);
-      else callback(null, first.address, first.family);
-    });
-  };
+  const byHost = new Map<string, Known>();
+  return lookupFrom((host) => addressesOf(byHost, host, options));
 }
 
 async function addressesOf(
-  { byHost, line }: Names,
+  byHost: Map<string, Known>,
   host: string,
   options: ResolverOptions,
 ): Promise<readonly LookupAddress[]> {
@@ -80,12 +59,11 @@ async function addressesOf(
       askedAtMs: -Infinity,
       usedAtMs: nowMs,
       asking: undefined,
-      slowInARow: 0,
     };
     byHost.set(host, known);
   }
   known.usedAtMs = nowMs;
-  if (known.asking === undefined && nowMs - known.askedAtMs >= FRESH_MS) ask(known, host, line, options);
+  if (known.asking === undefined && nowMs - known.askedAtMs >= FRESH_MS) ask(known, host, options);
   const { addresses, asking } = known;
   if (addresses === undefined) return asking ?? options.resolve(host);
   if (asking === undefined || nowMs - known.knownAtMs < ADDRESS_USE_MS) return addresses;
@@ -103,32 +81,19 @@ function newer(
   });
 }
 
-function ask(
-  known: Known,
-  host: string,
-  line: LookupLine,
-  { resolve, onFailure, monotonicMs }: ResolverOptions,
-): void {
-  let startedMs = 0;
-  const query = (): Promise<readonly LookupAddress[]> => {
-    startedMs = monotonicMs();
-    return resolve(host);
-  };
-  const asking = line.run(known.slowInARow, query);
+function ask(known: Known, host: string, { resolve, onFailure, monotonicMs }: ResolverOptions): void {
+  const startedMs = monotonicMs();
+  const asking = resolve(host);
   known.asking = asking;
-  const ended = (): void => {
-    known.asking = undefined;
-    known.slowInARow = monotonicMs() - startedMs > SLOW_MS ? known.slowInARow + 1 : 0;
-  };
   asking.then(
     (addresses) => {
-      ended();
+      known.asking = undefined;
       known.addresses = addresses;
       known.knownAtMs = startedMs;
       known.askedAtMs = startedMs;
     },
     (error: Error) => {
-      ended();
+      known.asking = undefined;
       // The next connection to an unknown name asks again.
       if (known.addresses === undefined) return;
       known.askedAtMs = startedMs;
@@ -149,8 +114,4 @@ function forget(names: Map<string, Known>, nowMs: number): void {
     }
   }
   if (names.size >= NAMES_MAX && oldest !== undefined) names.delete(oldest);
-}
-
-function notFound(host: string): NodeJS.ErrnoException {
-  return Object.assign(new Error(`there is no address for ${host}`), { code: 'ENOTFOUND' });
 }

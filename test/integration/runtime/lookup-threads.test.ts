@@ -1,6 +1,6 @@
 /**
  * The threads in which the system looks names up: names that get no answer keep some of them, so that there must be
- * more than workers can fill (src/proxy/upstream/lookup-line.ts).
+ * more than workers can fill (src/egress/name-queries.ts).
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
@@ -21,7 +21,7 @@ function lookupThreads(pid: number): number {
 
 it('are more than those of Node, unless the environment says how many', async () => {
   for (const [env, count] of [
-    [{}, 64 + 4 * availableParallelism()],
+    [{}, 36 * (availableParallelism() + 2)],
     [{ UV_THREADPOOL_SIZE: '6' }, 6],
   ] as const) {
     const gateway = await startGateway({ env });

@@ -2,9 +2,9 @@
  * Fetches a key set: a GET of a small text from an address that egress allows. Owns the connections to one key server.
  * Knows nothing of keys.
  */
-import { lookup } from 'node:dns';
 import type { Dispatcher } from 'undici';
 import type { Egress } from '../../../../egress/egress.ts';
+import { systemLookup } from '../../../../egress/name-queries.ts';
 
 const FETCH_TIMEOUT_MS = 5_000;
 const RESPONSE_BYTES_MAX = 1024 * 1024;
@@ -22,7 +22,7 @@ export function keySetFetch(egress: Egress): (uri: string) => Promise<string> {
     if (denial !== undefined) throw new Error(denial);
     // Loaded on first use only; most workers never fetch keys.
     const { Agent, fetch } = await import('undici');
-    dispatcher ??= new Agent({ connect: { lookup: egress.lookup(lookup, port) } });
+    dispatcher ??= new Agent({ connect: { lookup: egress.lookup(systemLookup, port) } });
     const response = await fetch(uri, {
       dispatcher,
       redirect: 'error',
