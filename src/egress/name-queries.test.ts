@@ -66,6 +66,17 @@ describe('a hundred names that were never asked for and get no answer', () => {
     expect(answered).toBe(4);
   });
 
+  it('do not hold back a name that was asked for before them and is asked for again', async () => {
+    const { ask, passMs, takeAsked } = system();
+    for (const host of named(QUERIES_AT_ONCE, 'dead')) void ask(host);
+    void ask('quick');
+    for (const host of named(100, 'other')) void ask(host);
+    takeAsked();
+    void ask('quick');
+    await passMs(SLOW_MS + 1);
+    expect(takeAsked()[0]).toBe('quick');
+  });
+
   it('have a bounded number of queries under way, and each is asked for in the end', async () => {
     const { ask, passMs, fail, takeAsked } = system();
     const dead = named(100, 'dead');

@@ -33,6 +33,7 @@ const SLOW_NAMES_MAX = 10_000;
 export type AskName = (host: string) => Promise<readonly LookupAddress[]>;
 
 interface WaitingQuery {
+  readonly host: string;
   readonly slowInARow: number;
   start(): void;
 }
@@ -61,7 +62,10 @@ export class NameQueries {
 
   readonly ask: AskName = (host) => {
     const known = this.#underWay.get(host);
-    if (known !== undefined) return known;
+    if (known !== undefined) {
+      this.#moveUp(host);
+      return known;
+    }
     const slowInARow = this.#slow.get(host) ?? 0;
     const query = slowInARow > 0 ? this.#runSlow(host, slowInARow) : this.#run(host);
     const tracked = query.finally(() => this.#underWay.delete(host));
@@ -71,7 +75,7 @@ export class NameQueries {
 
   async #runSlow(host: string, slowInARow: number): Promise<readonly LookupAddress[]> {
     if (this.#runningSlow >= SLOW_QUERIES_MAX)
-      await new Promise<void>((start) => this.#waitingSlow.add({ slowInARow, start }));
+      await new Promise<void>((start) => this.#waitingSlow.add({ host, slowInARow, start }));
     else this.#runningSlow += 1;
     try {
       return await this.#query(host);
@@ -84,7 +88,7 @@ export class NameQueries {
 
   async #run(host: string): Promise<readonly LookupAddress[]> {
     if (this.#mayStart) this.#running += 1;
-    else await new Promise<void>((start) => this.#waiting.push({ slowInARow: 0, start }));
+    else await new Promise<void>((start) => this.#waiting.push({ host, slowInARow: 0, start }));
     let isLate = false;
     const timer = setTimeout(() => {
       isLate = true;
@@ -99,6 +103,12 @@ export class NameQueries {
       if (isLate) this.#late -= 1;
       this.#startNext();
     }
+  }
+
+  /** A name that waits and is asked for again is as new as one that was never asked for. */
+  #moveUp(host: string): void {
+    const at = this.#waiting.findLastIndex((one) => one.host === host);
+    if (at >= 0) this.#waiting.push(...this.#waiting.splice(at, 1));
   }
 
   get #mayStart(): boolean {
