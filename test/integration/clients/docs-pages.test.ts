@@ -11,14 +11,14 @@ import { requireProgram } from '../../support/programs/programs.ts';
 
 const ROOT = resolve(import.meta.dirname, '../../..');
 const OWN_TESTS = [
+  'docs/how-to/acme.md',
   'docs/how-to/deploy-on-debian.md',
   'docs/how-to/move-to-postgresql.md',
   'docs/how-to/traces.md',
   'docs/how-to/two-gateways.md',
 ];
-/** Pages without a block that could run: they need containers, a Prometheus, a cluster, a package or an authority. */
+/** Pages without a block that could run: they need containers, a Prometheus, a cluster or a package. */
 const NOT_RUN = [
-  'docs/how-to/acme.md',
   'docs/how-to/alerts.md',
   'docs/how-to/containers.md',
   'docs/how-to/install.md',
