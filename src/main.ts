@@ -18,7 +18,7 @@ import type { Settings } from './settings/settings.ts';
 process.env['UV_THREADPOOL_SIZE'] ??= String(Math.min(36 * (availableParallelism() + 2), 1_024));
 enableCompileCache();
 
-// The gateway itself is loaded when it is needed: a wrong setting is told at once.
+// The gateway is loaded later, so that a wrong setting is reported at once.
 const { EXIT_CODES } = await import('./cli/exit-codes.ts');
 const { runUntilSignal } = await import('./cli/serve.ts');
 const { createServiceManager, isJournal } = await import('./cli/service-manager.ts');
@@ -35,7 +35,7 @@ function complain(text: string): void {
 
 const env = (name: string): string | undefined => process.env[name];
 
-/** The settings, or the end of the process with every error that they have. */
+/** The settings. When they have errors, prints all of them and ends the process. */
 function settingsOrExit(): Settings {
   const result = readSettings(process.env);
   for (const warning of result.warnings) complain(`headgate: ${warning}`);
@@ -55,7 +55,7 @@ const commands: Commands = {
       pid: process.pid,
       onFailure: (error) => logging.log.warn({ err: error }, 'systemd cannot be told what the gateway does'),
     });
-    // Until `runUntilSignal` takes it: no file has been read so far.
+    // Ignored until `runUntilSignal` handles it: no file has been read so far.
     if (hasFiles || service.isPresent) process.on('SIGHUP', () => undefined);
     const { startGateway } = await import('./compose/gateway.ts');
     const { createLogging } = await import('./compose/telemetry.ts');
@@ -122,7 +122,10 @@ const io: CliIo = {
   },
 };
 
-/** A plain start, the most frequent command, does without the others: a sixth of what it takes is loading them. */
+/**
+ * A plain start, the most frequent command, does not load the other commands, which would take a sixth of its
+ * time.
+ */
 async function run([name = 'start', ...rest]: readonly string[]): Promise<void> {
   if (name === 'start' && rest.length === 0) return commands.start({});
   const { createProgram } = await import('./cli/program.ts');

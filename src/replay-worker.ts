@@ -55,7 +55,7 @@ const { settings, limitMemory, ownPorts, viaName, isSecure, owner } = workerData
 const clock = systemClock;
 const egress = new Egress(settings.egress, new OwnListeners(ownPorts, clock));
 const nothing = (): void => undefined;
-// Once in a thread: each takes one of the columns that the memory has for threads.
+// Only once in a thread: each store takes one of the columns that the memory has for threads.
 const limits = new SharedMemoryLimitStore(limitMemory, owner);
 const concurrency = new SharedConcurrencyStore(limitMemory.concurrency, limitMemory.hashKey, owner);
 
@@ -95,7 +95,7 @@ let explaining: { readonly compilers: PolicyCompilers; readonly keys: KeyTable }
 
 async function explained(config: ConfigChange, request: TriedRequest): Promise<TriedExplanation> {
   if ('recorded' in request) return explainedRecorded(config, request.recorded);
-  // Key sets that were fetched for one configuration serve the next.
+  // Key sets that were fetched for one configuration are reused for the next.
   explaining ??= ((keys) => ({
     keys,
     compilers: createPolicyCompilers(dependenciesWith(keys, UNKNOWN_TRUST)),
@@ -118,7 +118,7 @@ async function explained(config: ConfigChange, request: TriedRequest): Promise<T
 
 let recordedCallers: RecordedCallers | undefined;
 
-/** Whose credentials a recorded request had counts, as in a replay. */
+/** Explains a recorded request with the identity of its credentials, as a replay does. */
 async function explainedRecorded(config: ConfigChange, request: string): Promise<TriedExplanation> {
   const callers = (recordedCallers ??= new RecordedCallers());
   const keys = new Map(config.keys.map((key) => [key.id, key]));
@@ -141,7 +141,7 @@ async function explainedRecorded(config: ConfigChange, request: string): Promise
   return { explanation: withoutStandIns(explanation), isGuessed: callers.wasGuessed };
 }
 
-/** A described certificate cannot be verified here: the files are with the workers. */
+/** A certificate in a described request cannot be verified here: the files are with the workers. */
 let isCertificateGuessed = false;
 const UNKNOWN_TRUST: TrustDirectory = {
   find: () => {
@@ -169,7 +169,7 @@ function dependenciesWith(keys: KeyDirectory, trust: TrustDirectory): PolicyDepe
   };
 }
 
-/** Breakers are left out: they know the backends of now, and the question is about the configuration. */
+/** A context without breakers: they know today's backends, and the question is about another configuration. */
 function contextOf(holder: SnapshotHolder<CompiledPolicy>): ProxyContext {
   const options: ProxyOptions = { ...settings.proxy, ipv6PrefixBits: settings.ipv6PrefixBits };
   const deadlines = new Deadlines(clock);
@@ -203,7 +203,7 @@ function contextOf(holder: SnapshotHolder<CompiledPolicy>): ProxyContext {
     observer: QUIET_OBSERVER,
     snapshot: () => holder.current,
     breakerOf: () => undefined,
-    // What discovery has found is not known here: the name of the service stands for its targets.
+    // Results of discovery are not known here: the name of the service stands for its targets.
     targetsOf: (revision) => (revision.targets?.source === undefined ? targets.of(revision) : undefined),
     shareOf: () => 1,
     isTrustedProxy: peerList(settings.trustedProxyIps),

@@ -26,7 +26,7 @@ const { urls, connections, resource, version, underWay, endedRingsMax } = start;
 void lowerPriority();
 const send = (message: FromExporter): void => port.postMessage(message);
 const origin = { resource, version };
-/** They connect when they export for the first time. */
+/** The collectors connect at their first export. */
 const collectors = {
   traces: collectorOf('traces'),
   metrics: collectorOf('metrics'),
@@ -54,7 +54,7 @@ function state(): ExportState {
     type: 'state',
     signals: {
       traces: { ...rings.traces.state, lastFailure: collectors.traces.lastFailure },
-      // A reading that is not exported is in the next one.
+      // A reading that is not exported is included in the next one.
       metrics: { ...metrics.state, dropped: 0, lastFailure: collectors.metrics.lastFailure },
       logs: { ...rings.logs.state, lastFailure: collectors.logs.lastFailure },
     },

@@ -397,7 +397,7 @@ function portOptions(): PortOptions[] {
   return [{ port: ports.main, tls: undefined, allowsH2c }, { port: ports.tls, tls }, ...unix];
 }
 
-/** Only with a configuration: a worker without routes would answer 404. */
+/** Listens once there is a configuration: without routes, a worker would answer 404 to everything. */
 async function listenIfReady(): Promise<void> {
   if (!isConfigured || !mayListen) return;
   deadlines.start();

@@ -1,4 +1,4 @@
-/** Wires certificates by ACME, where the settings name a directory; else nothing of it is loaded. */
+/** Wires certificates by ACME. When the settings name no directory, nothing of it is loaded. */
 import { readFileSync } from 'node:fs';
 import { X509Certificate } from 'node:crypto';
 import { PeerQuestions } from '../control/cluster/peer-questions.ts';
@@ -20,22 +20,22 @@ import { namesOf, type CertificateWatches } from './listener-certificates.ts';
 import type { Parts } from './parts.ts';
 import { startError, StartError } from './start-error.ts';
 
-/** Certificates by ACME in metrics: those that expire first. */
+/** Limit of certificates by ACME in the metrics; those that expire first are kept. */
 const METRICS_MAX = 100;
 
-/** What a worker that starts gets; undefined: ACME is off. */
+/** A function that gives the certificates and challenges for a worker that starts; undefined when ACME is off. */
 export function orderedAtStart({ settings, acme }: Parts): (() => OrderedChange) | undefined {
   if (settings.acme === undefined) return undefined;
   return () => acme.service?.whole ?? { certificates: [], httpAnswers: [], alpnAnswers: [] };
 }
 
-/** Whether the traffic listener speaks TLS, on one of its ports. */
+/** Whether one of the traffic ports speaks TLS. */
 export function servesTls({ proxy, acme }: Settings): boolean {
   return proxy.tls !== undefined || acme !== undefined;
 }
 
 /**
- * Reads the certificates that are stored; orders begin with `start`. Returns a function that stops it.
+ * Reads the stored certificates; ordering begins with `start`. Returns a function that stops it.
  * @throws StartError for an unusable GATEWAY_ACME__CA_FILE
  */
 export async function prepareAcme(
@@ -111,7 +111,7 @@ function entriesOf(
   return certificateEntries(watches.facts, ordered, clock.nowMs());
 }
 
-/** What may be wrong with ordering; undefined: ACME is off. */
+/** The facts for problems with ordering; undefined when ACME is off. */
 export function acmeFacts(parts: Parts, watches: CertificateWatches): AcmeFacts | undefined {
   const {
     acme: { service },
@@ -129,7 +129,7 @@ export function acmeFacts(parts: Parts, watches: CertificateWatches): AcmeFacts 
   };
 }
 
-/** The certificates by ACME that are served and expire first, at most so many. */
+/** The certificates by ACME in use that expire first, at most `max` of them. */
 export function orderedCertificateFacts(
   { acme: { service }, clock }: Pick<Parts, 'acme' | 'clock'>,
   max: number,
@@ -160,7 +160,7 @@ export function certificateMetrics(
   };
 }
 
-/** undefined: ACME is off. */
+/** Numbers of certificates and orders; undefined when ACME is off. */
 function acmeCounts(parts: Parts, watches: CertificateWatches): AcmeCounts | undefined {
   const { service } = parts.acme;
   if (service === undefined) return undefined;

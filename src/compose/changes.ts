@@ -18,7 +18,7 @@ export function createChanges(parts: Parts, supervisor: Supervisor): Changes {
     },
     onChange(change) {
       for (const appId of change.removedAppIds) shadowHistory.forget(appId);
-      // Another gateway may have written, and so recorded an event.
+      // The write may come from another gateway, which then also recorded events.
       parts.events.sender.look();
     },
     onApplied: (configVersion) => cluster.applied(configVersion),
@@ -31,7 +31,7 @@ export function createChanges(parts: Parts, supervisor: Supervisor): Changes {
     managementPort: () => parts.ownListeners.portOf('management'),
     onNodes: (place) => {
       parts.limitNode?.assume(place);
-      // A gateway alone lets its idle connections to the database close.
+      // A single gateway lets its idle database connections close.
       if (place.count > 1 || cluster.peers.length > 0) noteNodes(parts, cluster);
     },
     clock,
@@ -40,7 +40,7 @@ export function createChanges(parts: Parts, supervisor: Supervisor): Changes {
   return { configSync, cluster };
 }
 
-/** At each heartbeat. While the database is away, that is a problem of its own. */
+/** Called at each heartbeat. A database that does not answer is a problem of its own. */
 function noteNodes({ troubles, sources }: Parts, cluster: Cluster): void {
   cluster.nodes().then(
     (listed) => {

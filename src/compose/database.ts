@@ -60,11 +60,11 @@ export function recoverDatabase(
   });
 }
 
-/** How what a person needs at the first start is told. */
+/** How the first start tells the operator what they need. */
 export interface Announcing {
   /** Shows the first admin token to the person at the terminal; it must not reach a log. */
   readonly announce: (text: string) => void;
-  /** It is kept where others may read it: a token that has a file is not in it. */
+  /** The output is kept where others may read it: a token that is also in a file is not shown. */
   readonly isRecorded: boolean;
 }
 

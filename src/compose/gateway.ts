@@ -104,7 +104,10 @@ type Recorders = Pick<
   | 'sources'
 >;
 
-/** Programs of threads: beside this file, in the sources as in a build (scripts/build.ts). */
+/**
+ * The URL of a thread's program. Programs lie beside this file's folder, both in the sources and in a build
+ * (scripts/build.ts).
+ */
 const programUrl = (name: string): URL =>
   new URL(import.meta.url.endsWith('.ts') ? `../${name}.ts` : `./${name}.js`, import.meta.url);
 const WORKER_URL = programUrl('worker');
@@ -148,7 +151,7 @@ export async function startGateway(options: StartOptions, logging: Logging): Pro
 
 type LoggedStart = StartOptions & { readonly logging: Logging };
 
-/** @param claimFolder called when all of it works; only then it says that it is ready */
+/** @param claimFolder called when everything works; the gateway then reports that it is ready */
 async function startParts(options: LoggedStart, claimFolder: () => void): Promise<Gateway> {
   const { settings, version, logging } = options;
   const { log } = logging;
@@ -190,7 +193,7 @@ async function startParts(options: LoggedStart, claimFolder: () => void): Promis
     // The management port first: of two gateways started at the same time, only one may serve traffic.
     const managementPort = await listenForManagement(management, settings);
     connecting.ownListeners.set('management', managementPort);
-    // Before there is traffic. From here on, writes of other nodes wait for this node.
+    // Before there is traffic. From now on, writes of other nodes wait for this node.
     if (recovering === undefined) await changes.cluster.join(repository.cluster);
     undo.unshift(() => supervisor.stop(settings.proxy.drainTimeoutMs + STOP_MARGIN_MS));
     const ports = await listenForTraffic(parts, supervisor, unixSocket);
@@ -220,7 +223,7 @@ async function startParts(options: LoggedStart, claimFolder: () => void): Promis
   }
 }
 
-/** Shows the first admin token, where none is set. */
+/** Shows the first admin token, unless one is set or stored. */
 function announcing({ settings, ...announcing }: StartOptions, database: DatabaseLocation) {
   return async (usable: Repository): Promise<void> => {
     if (settings.adminToken !== undefined) return;
@@ -240,7 +243,7 @@ function watchCertificates(
   });
 }
 
-/** undefined when there is nothing to read again. */
+/** A function that reads certificates and configuration files again; undefined when there are none. */
 function reloadOf(parts: readonly ({ reload(): Promise<void> } | undefined)[]): Gateway['reload'] {
   const present = parts.filter((part) => part !== undefined);
   if (present.length === 0) return undefined;
@@ -263,7 +266,7 @@ function ownConnections(
   return { ownPorts, ownListeners, egress: new Egress(egress, ownListeners), clientCertificates, acme };
 }
 
-/** Parts that only record what happens. */
+/** The parts that record what happens. */
 function recorders(parts: Omit<Parts, keyof Recorders>, logging: Logging): Recorders {
   const { repository, log, clock, settings, state } = parts;
   const events = createEvents(parts);
@@ -295,7 +298,7 @@ function recorders(parts: Omit<Parts, keyof Recorders>, logging: Logging): Recor
   };
 }
 
-/** For a browser on this machine. */
+/** The URL of the console for a browser on this machine. */
 function consoleUrl({ server }: Settings, port: number): string {
   const anywhere: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '::': '::1' };
   const host = anywhere[server.host] ?? server.host;

@@ -1,6 +1,6 @@
 /**
- * The certificates of both listeners, those for backends and those that clients are verified with: read at the start,
- * watched, and handed on when they change.
+ * The certificates of both listeners, the client certificates for backends, and the authorities that client
+ * certificates are verified with: reads them at the start, watches them, and publishes changes.
  */
 import { readdir } from 'node:fs/promises';
 import type { Parts } from './parts.ts';
@@ -20,11 +20,11 @@ import type { CertificateFacts, CertificatePair } from '../proxy/downstream/tls/
 import type { Settings } from '../settings/settings.ts';
 import type { TrustFiles } from '../x509/trust-bundle.ts';
 
-/** By listener; undefined without TLS. */
+/** Certificates by listener; undefined without TLS. */
 export interface ReadCertificates extends Readonly<Record<ListenerName, LoadedCertificates | undefined>> {
-  /** undefined without a folder of them. */
+  /** undefined when there is no folder of client certificates for backends. */
   readonly backends: ClientCertificateWatch | undefined;
-  /** The same. */
+  /** undefined when there is no folder of authorities. */
   readonly clients: TrustWatch | undefined;
 }
 
@@ -86,7 +86,7 @@ function filesOf(
   return server.tls && [server.tls];
 }
 
-/** Send new pairs to where they are used; resolve when new handshakes use them. */
+/** Functions that send new certificates to their users; they resolve when new handshakes use them. */
 export interface PublishCertificates {
   traffic(pairs: readonly CertificatePair[]): Promise<void>;
   management(pairs: readonly CertificatePair[]): Promise<void>;
@@ -97,7 +97,7 @@ export interface PublishCertificates {
 export class CertificateWatches {
   readonly #listeners: Partial<Record<ListenerName, CertificateWatch>> = {};
   readonly #backends: ClientCertificateWatch | undefined;
-  /** undefined without a folder of them. */
+  /** undefined when there is no folder of authorities. */
   readonly trust: TrustWatch | undefined;
   readonly #publish: PublishCertificates;
 
@@ -120,7 +120,7 @@ export class CertificateWatches {
     }
   }
 
-  /** By listener; `backends`: of those for backends. */
+  /** Facts by listener; `backends` has the client certificates for backends. */
   get facts(): Readonly<Record<string, readonly CertificateFacts[]>> {
     const { traffic, management } = this.#listeners;
     return {
@@ -131,13 +131,13 @@ export class CertificateWatches {
     };
   }
 
-  /** Problems with the validity periods, in words; undefined without any. */
+  /** A text about certificates that have expired or are not valid yet; undefined when all are valid. */
   get problem(): string | undefined {
     const problems = this.#all.map(({ problem }) => problem).filter((problem) => problem !== undefined);
     return problems.length === 0 ? undefined : problems.join('. ');
   }
 
-  /** Whether there are certificates at all. */
+  /** Whether any certificate is configured. */
   get hasAny(): boolean {
     return this.#all.length > 0;
   }
@@ -163,7 +163,7 @@ export class CertificateWatches {
   }
 }
 
-/** All names in the certificates of one use. */
+/** All names in the certificates of one listener, or of `backends`. */
 export function namesOf({ facts }: Pick<CertificateWatches, 'facts'>, use: CertificateUse): string[] {
   return (facts[use] ?? []).flatMap(({ names }) => names);
 }

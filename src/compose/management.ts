@@ -51,9 +51,9 @@ import { stateAccess } from './state.ts';
 import { startError } from './start-error.ts';
 import { TrustStore } from '../x509/trust-store.ts';
 
-/** Workers count from 1; the main thread owns locks of the limit memory under its own number. */
+/** The number under which the main thread owns locks of the limit memory; workers count from 1. */
 const MAIN_THREAD_OWNER = 0x7fff;
-/** The same for the thread that tries configurations. */
+/** The same for the thread that runs trials of configurations. */
 const TRIAL_THREAD_OWNER = 0x7ffe;
 
 /** What writes need, whether they come from the management API or from files. */
@@ -74,17 +74,17 @@ export function writeDependencies(parts: Parts, { configSync, cluster }: Changes
   };
 }
 
-/** `serving` from when everything works and the process has its folder for itself. */
+/** `serving` begins when everything works and the process has claimed its folder. */
 export type Phase = 'starting' | 'serving' | 'stopping';
 
-/** What the management API writes, shows and runs beside the parts. */
+/** What the management API needs besides the parts. */
 export interface ManagementParts {
   readonly writing: WriteDependencies;
   /** undefined: the configuration comes from a database. */
   readonly configFile: ConfigFile | undefined;
-  /** Their programs. */
+  /** The programs of the threads. */
   readonly threads: { readonly trialUrl: URL; readonly importUrl: URL };
-  /** As readers see them: secrets are masked. */
+  /** The settings as the API shows them, with secrets masked. */
   readonly shownSettings: readonly SettingInForce[];
   readonly phase: () => Phase;
 }
@@ -194,7 +194,8 @@ const reportingFacts = ({ live, traces, stats }: Parts, events: EventUse) => ({
  */
 async function ownTrafficListener({ settings, ownListeners }: Parts): Promise<OwnListener | undefined> {
   const { host, tls, tlsPort } = settings.proxy;
-  // Without TLS there may be only redirects. Ordered certificates have the names of some hosts only.
+  // On that port, requests without TLS may only get redirects. Ordered certificates cover only the names of some
+  // hosts.
   const name = tlsPort === undefined || tls === undefined ? 'traffic' : 'traffic_tls';
   const isSecure = tlsPort === undefined ? servesTls(settings) : tls !== undefined;
   const port = ownListeners.portOf(name);
@@ -225,7 +226,7 @@ function breakerStateOf({ state, clock }: Parts, revisionId: string): unknown {
   return memory === undefined ? undefined : new Breaker(memory).view(clock.nowMs());
 }
 
-/** What looks at traffic, and what tells of it. */
+/** The parts that show traffic and events to clients of the management API. */
 function watching({ live, explain, events }: Parts, supervisor: Supervisor, nodeId: string) {
   live.attach({ nodeId, publish: () => void supervisor.questions.publishExplainSetup() });
   const testWebhook: ManagementDependencies['testWebhook'] = (webhook) => events.sender.test(webhook);
@@ -236,7 +237,7 @@ function sessionSettings({ console: { sessionIdleSecs, sessionMaxSecs } }: Setti
   return { idleSecs: sessionIdleSecs, maxSecs: sessionMaxSecs };
 }
 
-/** What could keep the main thread from its work runs in threads of its own. */
+/** Work that could block the main thread runs in threads of its own. */
 function inThreads(
   parts: Parts,
   supervisor: Supervisor,
@@ -248,7 +249,7 @@ function inThreads(
   };
 }
 
-/** Configurations that are not in force are tried in a thread of their own. */
+/** Trials of configurations that are not in force run in a thread of their own. */
 function configTrials(
   { settings, state, limitMemory, ownPorts }: Parts,
   supervisor: Supervisor,
@@ -286,7 +287,7 @@ export async function listenForManagement(
       throw new Error(
         `it is below "${above}" of GATEWAY_PROXY__UNIX_SOCKETS_FROM: backends could be that socket`,
       );
-    // A killed gateway has left it.
+    // The socket was left by a gateway that was killed.
     rmSync(path, { force: true });
     await management.listenOnPath(path, unixSocketMode);
   } catch (error) {
@@ -375,7 +376,7 @@ function shadowReports({ shadowHistory, clock }: Parts, supervisor: Supervisor):
   };
 }
 
-/** A console that cannot be read is no reason not to serve traffic. */
+/** Reads the files of the console. A console that cannot be read does not stop the gateway. */
 async function consoleFiles({ settings: { consoleFolder }, log }: Parts): Promise<ConsoleFiles | undefined> {
   if (consoleFolder === undefined) return undefined;
   try {

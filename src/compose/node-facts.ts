@@ -19,7 +19,7 @@ import type { Parts } from './parts.ts';
 const PING_TIMEOUT_MS = 1_000;
 /** Beyond this number, breakers are reported only while they are not closed. */
 const BREAKERS_MAX = 5_000;
-/** The same for targets, beyond which only those out of service are reported. */
+/** Beyond this number, targets are reported only while they are out of service. */
 const TARGETS_MAX = 5_000;
 
 /** Whether the database answers now. */
@@ -48,7 +48,7 @@ export function backendFacts({ state, health, discovery }: Pick<Parts, 'state' |
   };
 }
 
-/** What the node that answers knows of the health of a revision. */
+/** What this node knows about the health of a revision. */
 export function healthOf(
   { health, discovery }: Pick<Parts, 'health' | 'discovery'>,
   revision: Revision,
@@ -69,7 +69,7 @@ function* discoveryFacts(state: ConfigState, discovery: DiscoveryWatch): Iterabl
   }
 }
 
-/** Of revisions with several. */
+/** The targets of revisions that have several. */
 function* targetFacts(state: ConfigState, health: HealthRegistry): IterableIterator<TargetFact> {
   let count = 0;
   for (const { app, version, revision } of state.revisions()) {
@@ -97,11 +97,11 @@ function* breakerFacts(state: ConfigState): IterableIterator<BreakerFact> {
   }
 }
 
-/** How far the workers may go. */
+/** The limits of the workers, for problems that report a worker close to one. */
 export const boundsOf = ({ settings: { workers, proxy } }: Parts): NodeBounds => ({
   workers,
   connections: proxy.maxConnections,
   exchanges: proxy.maxConcurrentExchanges,
-  // Workers have that of the main thread.
+  // Each worker has the same limit as the main thread.
   heapBytes: getHeapStatistics().heap_size_limit,
 });

@@ -32,9 +32,9 @@ import type { Repository } from '../storage/repository.ts';
 import type { EventSources } from '../control/events/event-sources.ts';
 import type { EventParts } from './events/event-parts.ts';
 
-/** The service of certificates by ACME, once there is one. */
+/** Holds the service of certificates by ACME once it exists. */
 interface AcmeHolder {
-  /** undefined: off, or not yet. */
+  /** undefined when ACME is off or has not started. */
   service: AcmeService | undefined;
 }
 
@@ -49,7 +49,7 @@ export interface Parts {
   readonly ownPorts: SharedArrayBuffer;
   readonly ownListeners: OwnListeners;
   readonly egress: Egress;
-  /** Of health checks; workers have their own. */
+  /** The client certificates of health checks; workers have their own. */
   readonly clientCertificates: ClientCertificates;
   readonly acme: AcmeHolder;
   /** undefined if limits are not shared with other nodes. */
@@ -58,21 +58,21 @@ export interface Parts {
   readonly keyUsage: KeyUsageWriter;
   readonly history: HistoryCompactor;
   readonly clockWatch: ClockWatch;
-  /** undefined: switched off. */
+  /** undefined when the snapshot file is switched off. */
   readonly snapshotFile: SnapshotFileWriter | undefined;
   /** The fallback configuration of the start; undefined after a normal start. */
   readonly saved: SavedConfig | undefined;
   readonly recovering: RecoveringRepository | undefined;
   readonly explain: ExplainControl;
   readonly live: LiveHub;
-  /** undefined: traces are not exported. */
+  /** undefined when traces are not exported. */
   readonly traces: TraceExport | undefined;
   readonly deprecations: DeprecationLog;
   readonly shadowLog: ShadowLog;
   readonly shadowHistory: ShadowHistory;
   readonly health: HealthRegistry;
   readonly discovery: DiscoveryWatch;
-  /** undefined: switched off. */
+  /** undefined when statistics are switched off. */
   readonly stats: StatsHistory | undefined;
   readonly troubles: Troubles;
   readonly events: EventParts;

@@ -1,4 +1,4 @@
-/** Wires what is wrong now: each part of the gateway that can be in trouble, asked when the management API is. */
+/** Wires the list of current problems: asks each part of the gateway when the management API asks. */
 import { statfs } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { getHeapStatistics } from 'node:v8';
@@ -88,7 +88,7 @@ export async function problemsOf(parts: Parts, others: ProblemParts): Promise<re
   return problems.map((problem) => ({ ...problem, node: cluster.name }));
 }
 
-/** Remembers when workers last dropped log lines. Call it with the samples of all of them. */
+/** Remembers when workers last dropped log lines. Call it with the samples of all workers. */
 export function noteLogLines({ troubles, clock }: Parts, samples: readonly WorkerSample[]): void {
   let dropped = 0;
   for (const { counters } of samples)
@@ -154,7 +154,7 @@ function traceProblems({ traces }: Parts): FoundProblem[] {
   return [found('warning', 'traces_not_exported', detail, link)];
 }
 
-/** None while the database does not answer, which is a problem of its own. */
+/** The states of webhooks. Empty while the database does not answer, which is a problem of its own. */
 async function webhookStates({ repository }: Parts): Promise<readonly DeliveryState[]> {
   try {
     return await repository.deliveries.states();

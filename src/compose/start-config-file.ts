@@ -1,4 +1,4 @@
-/** Wires the configuration files that take the place of a database. What reads them is loaded where there are any. */
+/** Wires the configuration files that replace a database. Loads their reader only when there are any. */
 import { resolve } from 'node:path';
 import type { ConfigFile } from '../control/config-file/config-file.ts';
 import { createWritePath, type WriteDependencies } from '../management/write/write.ts';
@@ -7,7 +7,7 @@ import type { Parts } from './parts.ts';
 import { StartError } from './start-error.ts';
 
 /**
- * Reads the files and puts them in force, before there is traffic.
+ * Reads the files and applies them, before there is traffic.
  * @returns undefined when the configuration comes from a database
  * @throws StartError with everything that is wrong with the files
  */

@@ -1,4 +1,4 @@
-/** Stops a start and can be fixed by the operator: shown as one line, without a stack. */
+/** An error that stops the start and that an operator can fix: shown as one line, without a stack. */
 import { messageOf } from '../lib/error-message.ts';
 export class StartError extends Error {
   constructor(message: string, cause?: unknown) {

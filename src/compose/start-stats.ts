@@ -1,4 +1,4 @@
-/** Wires the gateway's own time series: those of this node, and how it asks the others. */
+/** Wires the gateway's own time series, and how this node asks the other nodes for theirs. */
 import type { Clock } from '../lib/clock.ts';
 import type { NodesAccess } from '../management/context.ts';
 import type { StatsAccess } from '../management/stats/stats-access.ts';
@@ -10,7 +10,7 @@ import type { Cluster } from '../control/cluster/cluster.ts';
 import { StatsShare } from '../control/cluster/stats-share.ts';
 import type { Parts } from './parts.ts';
 
-/** undefined: switched off. */
+/** undefined when statistics are switched off. */
 export function statsHistory({ stats }: Settings, clock: Clock): StatsHistory | undefined {
   if (stats.maxBytes === 0) return undefined;
   return new StatsHistory(STATS_COLUMNS, stats.maxBytes, () => clock.nowMs());
@@ -25,7 +25,7 @@ export function statsAccess({ stats, troubles }: Parts, cluster: Cluster): Stats
   };
 }
 
-/** The gateways with the same database, for the management API. */
+/** Access to the other gateways on the same database, for the management API. */
 export function nodesAccess(cluster: Cluster): NodesAccess {
   return {
     selfId: cluster.selfId,

@@ -1,4 +1,4 @@
-/** Wires what this gateway says of its state, and how it asks the others for theirs. */
+/** Wires the report of this gateway's state, and how it asks the other gateways for theirs. */
 import { timestamp } from '../lib/clock.ts';
 import { withTimeout } from '../lib/with-timeout.ts';
 import { counterUse } from '../limits/local/counter-use.ts';
@@ -17,7 +17,7 @@ import type { CertificateWatches } from './listener-certificates.ts';
 import type { Parts } from './parts.ts';
 
 const PING_TIMEOUT_MS = 2_000;
-/** Certificates by ACME: those that expire first. */
+/** Limit of certificates by ACME in the report; those that expire first are kept. */
 const ORDERED_SHOWN_MAX = 50;
 const DAY_MS = 86_400_000;
 
@@ -155,7 +155,7 @@ function signalState(facts: SignalFacts | undefined): GatewayState['telemetry'][
   };
 }
 
-/** Without what may be a credential. */
+/** The URL without the parts that may contain credentials. */
 function collectorAddress(url: string): string {
   const { protocol, host, pathname } = new URL(url);
   return `${protocol}//${host}${pathname}`;

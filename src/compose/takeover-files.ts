@@ -14,8 +14,9 @@ import { makeFolder } from '../storage/make-folder.ts';
 import { startError, StartError } from './start-error.ts';
 
 /**
- * Without a database several gateways may serve the same files: each is known by its management port.
- * @returns a path that the pid file is named after; undefined for gateways that cannot be taken over
+ * The path that the pid file of a gateway without a database is named after. Several such gateways may serve
+ * the same files, so each is identified by its management port.
+ * @returns undefined for a gateway that cannot be taken over
  */
 export function fileOfPort({ configFile, server }: Settings, log: Logger): string | undefined {
   if (configFile === undefined || server.port === 0) return undefined;
@@ -60,13 +61,13 @@ function sharedFolder({ path }: PidFile, pid: number | undefined): StartError {
   );
 }
 
-/** Of two gateways that start at the same moment, the later one has the file. */
+/** Throws when another gateway that started at the same moment has claimed the file after this one. */
 export function assertClaimed(pidFile: PidFile | undefined): void {
   const pid = pidFile?.holder();
   if (pidFile !== undefined && pid !== undefined) throw sharedFolder(pidFile, pid);
 }
 
-/** Undefined when there is no running gateway. */
+/** Takes over from the running gateway; undefined when there is none. */
 export async function takeover(
   pidFile: PidFile | undefined,
   { server }: Settings,

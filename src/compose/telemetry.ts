@@ -1,6 +1,6 @@
 /**
- * Wires what the gateway tells of itself: the log of the main thread, and the export of traces, metrics and logs with
- * what describes this gateway and the files that the connection needs.
+ * Wires the telemetry of the gateway: the log of the main thread, and the export of traces, metrics and logs, with
+ * the attributes of this gateway and the files that connections need.
  */
 import { readFileSync } from 'node:fs';
 import { TraceExport } from '../control/reporting/trace-export.ts';
@@ -16,17 +16,17 @@ import { startError } from './start-error.ts';
 
 export interface Logging {
   readonly log: Logger;
-  /** To the same output, never exported: for what the export has to tell. */
+  /** Writes to the same output and is never exported: for messages about the export itself. */
   readonly ownLog: Logger;
   readonly output: LogOutput;
-  /** undefined: logs are not exported. */
+  /** undefined when logs are not exported. */
   readonly exported: ExportedLines | undefined;
 }
 
 interface ExportedLines {
-  /** Lines wait there from the start on. */
+  /** Holds lines from the start on. */
   readonly ring: BatchRing;
-  /** @param wake has the ring read */
+  /** @param wake called when the ring should be read */
   onFilling(wake: () => void): void;
 }
 
@@ -46,14 +46,14 @@ export interface TraceExportParts {
   readonly otel: OtelSettings | undefined;
   readonly version: string;
   readonly workers: number;
-  /** Of this gateway. */
+  /** The name of this gateway. */
   readonly nodeName: string;
   readonly logging: Logging;
-  /** Of the thread's program. */
+  /** The program of the exporting thread. */
   readonly url: URL;
 }
 
-/** undefined: nothing is exported. @throws StartError for a file that cannot be read */
+/** undefined when nothing is exported. @throws StartError for a file that cannot be read */
 export function createTraceExport(parts: TraceExportParts): TraceExport | undefined {
   const { otel, version, workers, nodeName, logging, url } = parts;
   if (otel === undefined) return undefined;

@@ -1,4 +1,4 @@
-/** The workers and what they need from the main thread: their supervisor, the certificates, and background jobs. */
+/** The workers and what the main thread gives them: their supervisor, certificates, and background jobs. */
 import { Deadlines } from '../proxy/resilience/deadlines.ts';
 import { UpstreamPool } from '../proxy/upstream/pool.ts';
 import { askSystem } from '../egress/name-queries.ts';
@@ -46,7 +46,7 @@ export async function openUnixSocket(
 ): Promise<UnixListener | undefined> {
   const { unixSocket: path, unixSocketMode } = proxy;
   if (path === undefined) return undefined;
-  // One more for the spare.
+  // One more for the spare worker.
   const copies = workers + 1;
   try {
     if (path !== 'systemd') return await UnixListener.open(path, unixSocketMode, copies, log);
@@ -111,11 +111,12 @@ export async function startLimits(
   settings: Settings,
   clock: Clock,
 ): Promise<Pick<Parts, 'limitMemory' | 'limitNode'>> {
-  // Besides the workers: the main thread, a spare, one for trials, and for every worker one more that is lost but not
+  // Besides the workers: the main thread, a spare, the trial thread, and one replaced worker each that has not
   // ended yet.
   const threads = 2 * settings.workers + 4;
   const counterBytes = settings.limits.maxCounterBytes;
-  // Each worker may have this many requests under way: with four places for each, no set is ever full.
+  // Each worker may have this many requests under way. With four places for each request, no set of the table
+  // fills up.
   const callers = Math.min(CALLERS_MAX, 4 * settings.workers * settings.proxy.maxConcurrentExchanges);
   const limitMemory = reserve(counterBytes, () => createLimitMemory({ counterBytes, callers, threads }));
   return { limitMemory, limitNode: await startLimitNode(settings, limitMemory.nodes, clock) };
@@ -133,8 +134,8 @@ function reserve<T>(counterBytes: number, create: () => T): T {
 }
 
 /**
- * Waits a moment for the first looks of discovery, which began long before, so that a restart does not answer 503
- * where the targets can be had. A source that is slow or dead does not hold the start up for longer.
+ * Waits a moment for the first results of discovery, which began long before, so that a restart does not answer
+ * 503 when the targets can be found. A slow or dead source does not delay the start further.
  */
 export async function listenForTraffic(
   { discovery, settings: { proxy } }: Parts,
@@ -145,7 +146,7 @@ export async function listenForTraffic(
   try {
     const ports = await supervisor.start();
     unixSocket?.publish();
-    // This thread has read all of the configuration, and told it to the workers.
+    // This thread has read the whole configuration and sent it to the workers.
     createHeapRelease(() => true)();
     return ports;
   } catch (error) {
@@ -181,7 +182,7 @@ export function startHousekeeping(parts: Parts): () => Promise<void> {
   };
 }
 
-/** Connections of health checks: names are resolved as in workers, and no connection is kept. */
+/** Connections for health checks: names are resolved as in workers, and no connection is kept. */
 function probePool({ clock, log, egress, clientCertificates }: Parts): UpstreamPool {
   return new UpstreamPool(new Deadlines(clock), {
     idleMax: 0,
@@ -200,7 +201,7 @@ function probePool({ clock, log, egress, clientCertificates }: Parts): UpstreamP
   });
 }
 
-/** Starts what the workers get besides the configuration; returns functions that stop it. */
+/** Starts the updates that workers get besides the configuration; returns functions that stop them. */
 export function startUpkeep(parts: Parts, supervisor: Supervisor): (() => Promise<void>)[] {
   return [
     startTicketKeys(parts, supervisor),
@@ -209,7 +210,10 @@ export function startUpkeep(parts: Parts, supervisor: Supervisor): (() => Promis
   ];
 }
 
-/** What was found outlives a restart where the configuration does: beside the snapshot file. */
+/**
+ * Creates the watch of discovered targets. Its results survive a restart wherever the configuration does: they
+ * are stored beside the snapshot file.
+ */
 export function discoveryWatch(
   parts: Pick<Parts, 'state' | 'clock' | 'log' | 'egress' | 'settings'>,
 ): DiscoveryWatch {
@@ -219,13 +223,13 @@ export function discoveryWatch(
   return new DiscoveryWatch({ state, clock, log, egress, settings: settings.discovery, file });
 }
 
-/** Looks targets up from now on; a start does not wait for them. Returns a function that stops it. */
+/** Starts looking up targets, without delaying the start. Returns a function that stops it. */
 function startDiscovery({ discovery }: Parts, supervisor: Supervisor): () => Promise<void> {
   discovery.start((found) => supervisor.setTargets(found));
   return () => discovery.stop();
 }
 
-/** How changed certificates reach the workers, and health checks. */
+/** Functions that send changed certificates to the workers and to health checks. */
 export function supervisedCertificates(
   { clientCertificates }: Parts,
   supervisor: Supervisor,
@@ -240,7 +244,7 @@ export function supervisedCertificates(
   };
 }
 
-/** Replaces session ticket keys periodically, if there are any; returns a function that stops it. */
+/** Replaces session ticket keys periodically when TLS is on; returns a function that stops it. */
 function startTicketKeys({ settings, log }: Parts, supervisor: Supervisor): () => Promise<void> {
   const { ticketRotationSecs } = settings.proxy;
   if (!servesTls(settings)) return async () => undefined;

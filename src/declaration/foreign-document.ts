@@ -1,16 +1,16 @@
 /**
  * Reads documents that were written for other programs, such as OpenAPI descriptions, as plain data. Unlike
- * configurations they are taken as they are: a duplicate key or an unquoted `no` in an example is not this program's to
- * refuse. Bounded in bytes, depth and aliases all the same.
+ * configurations they are accepted as they are: this program does not refuse a duplicate key or an unquoted `no` in
+ * an example of theirs. Bytes, depth and aliases are bounded all the same.
  */
 import { parse } from 'yaml';
 import { FOREIGN_BYTES_MAX, FOREIGN_DEPTH_MAX } from './foreign-limits.ts';
 
 const ALIASES_MAX = 10_000;
-/** Without aliases a document has fewer values than bytes; with them, it may have so many at least. */
+/** A document without aliases has fewer values than bytes. With aliases it may have at least this many. */
 const NODES_MIN = 1_000_000;
 
-/** @returns the data, or what is wrong with the document */
+/** @returns the data, or the problem of the document */
 export function readForeign(bytes: Uint8Array): { readonly value: unknown } | { readonly problem: string } {
   if (bytes.byteLength > FOREIGN_BYTES_MAX) return { problem: `it has more than ${FOREIGN_BYTES_MAX} bytes` };
   const text = new TextDecoder('utf-8').decode(bytes);
@@ -35,7 +35,7 @@ function parseYaml(text: string): unknown {
   });
 }
 
-/** @param nodesMax values that it may have, those behind an alias counted each time */
+/** @param nodesMax limit of the values; those behind an alias count each time */
 function problemOf(value: unknown, nodesMax: number): string | undefined {
   let nodes = 0;
   const visit = (member: unknown, depth: number): string | undefined => {

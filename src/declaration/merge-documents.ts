@@ -1,12 +1,12 @@
 /**
- * Makes one configuration of several documents. What has a name of its own (an app, a version, a revision) may be
- * spread over files, which is how a team keeps one file for each app or for each version; every field, endpoint and
- * key is given once. The same thing in two files is a problem that names both places, also when both say the same.
+ * Merges several documents into one configuration. Named things (apps, versions, revisions) may be spread over
+ * files, so that a team can keep one file for each app or version; every field, endpoint and key may be given only
+ * once. A second definition is a problem that names both places, even when both are equal.
  */
 import { isObject } from '../lib/is-object.ts';
 import { escapeToken, type DeclaredDocument, type Place, type Problem } from './yaml-reader.ts';
 
-/** Which members of an object are collections of named things, and what those have in turn. */
+/** The members of an object that are collections of named things, and the same for the things in them. */
 interface Shape {
   readonly [collection: string]: Shape;
 }
@@ -15,19 +15,19 @@ interface Shape {
 const APP: Shape = { versions: { revisions: { endpoints: {} } }, keys: {} };
 const DOCUMENT_SHAPE: Shape = { apps: APP };
 
-/** More things that are given twice are not reported: a file was named twice under two names. */
+/** Reports at most this many duplicates: a file that is given under two names duplicates everything. */
 const PROBLEMS_MAX = 100;
 
 export interface MergedDocuments {
   readonly value: Readonly<Record<string, unknown>>;
   readonly problems: readonly Problem[];
-  /** Where a value stands, else what it would stand in. */
+  /** The place of a value, or of the closest value around it. */
   locate(pointer: string): Place;
 }
 
 const EACH_OWNER = '. Plan and apply the files of each owner apart';
 
-/** @param documents with the value of each as it is to be used; at least one */
+/** @param documents at least one, each with its resolved value */
 export function mergeDocuments(documents: readonly DeclaredDocument[]): MergedDocuments {
   const problems: Problem[] = [];
   const value: Record<string, unknown> = {};
@@ -93,7 +93,7 @@ function mergeCollection(
   }
 }
 
-/** A copy as deep as merging may write. */
+/** A copy, as deep as merging may write. */
 function copyOf(item: Readonly<Record<string, unknown>>, shape: Shape): Record<string, unknown> {
   const copy: Record<string, unknown> = {};
   mergeInto(copy, item, shape, '', () => undefined);

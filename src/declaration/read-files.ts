@@ -8,11 +8,11 @@ import { dirname, join, resolve } from 'node:path';
 import { readBoundedFile } from './bounded-file.ts';
 import { DOCUMENT_BYTES_MAX, readDocument, type DeclaredDocument, type Problem } from './yaml-reader.ts';
 
-/** More files are refused: a folder was named that is none of configurations. */
+/** Limit of files: a folder with more is probably not one of configurations. */
 export const FILES_MAX = 5_000;
-/** Links can make a few folders any number of them. */
+/** Limit of folders: links can multiply a few folders without end. */
 export const FOLDERS_MAX = 1_000;
-/** Folders below are not looked into. */
+/** Limit of nesting: deeper folders are not read. */
 export const FOLDER_DEPTH_MAX = 16;
 const REFERENCED_FILE_BYTES_MAX = 1024 * 1024;
 
@@ -61,7 +61,7 @@ export function isConfigurationFile(name: string): boolean {
   return /\.(?:ya?ml|json)$/.test(name);
 }
 
-/** @param walk what was seen so far */
+/** @param walk the number of folders and files so far */
 function filesBelow(folder: string, depth = 0, walk = { folders: 0 }): string[] {
   if (depth > FOLDER_DEPTH_MAX) return [];
   walk.folders += 1;
@@ -78,12 +78,12 @@ function filesBelow(folder: string, depth = 0, walk = { folders: 0 }): string[] 
   return found;
 }
 
-/** Where a file is that `${file:path}` names. */
+/** The path of the file that `${file:path}` names. */
 export function referencedPath(path: string, base: string): string {
   return resolve(base === '<stdin>' ? '.' : dirname(base), path);
 }
 
-/** Its content. */
+/** The content of the file that `${file:path}` names. */
 export function readReferenced(
   path: string,
   base: string,

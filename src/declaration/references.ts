@@ -7,16 +7,16 @@
 import type { DeclaredDocument, Problem } from './yaml-reader.ts';
 import { escapeToken } from './yaml-reader.ts';
 
-/** Where references lead. Each gives the text, or what is wrong. */
+/** Where references are looked up. Each function returns the text, or what is wrong. */
 export interface ReferenceSources {
   readonly env: (name: string) => string | undefined;
-  /** @param base the document that names the file */
+  /** @param base the document that contains the reference */
   readonly file: (path: string, base: string) => { readonly text: string } | { readonly problem: string };
 }
 
 export interface Resolved {
   readonly value: unknown;
-  /** Pointers of texts that are one reference and nothing else: where a number or a boolean is wanted, they give it. */
+  /** Pointers of texts that consist of one reference alone: only these can give a number or a boolean. */
   readonly whole: ReadonlySet<string>;
   readonly problems: readonly Problem[];
 }
@@ -60,7 +60,7 @@ export function resolveReferences(document: DeclaredDocument, sources: Reference
   return { value: resolve(document.value, ''), whole, problems };
 }
 
-/** A text as it has to be written so that it is read as itself. */
+/** The text with its references escaped, so that it is read back unchanged. */
 export function escapeReferences(text: string): string {
   return text.includes('${') ? text.replaceAll(REFERENCE, (match) => `$${match}`) : text;
 }

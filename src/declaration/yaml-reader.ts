@@ -26,9 +26,9 @@ import {
 export const DOCUMENT_BYTES_MAX = 10 * 1024 * 1024;
 /** Deepest nesting; the configuration itself is some 15 levels deep. */
 export const DEPTH_MAX = 64;
-/** Values that all aliases of a document may stand for together. */
+/** Limit of the values that all aliases of a document expand to. */
 export const ALIASED_NODES_MAX = 100_000;
-/** More problems of one document are not reported. */
+/** Reports at most this many problems of a document. */
 const PROBLEMS_MAX = 50;
 
 /** A place in a file; line and column count from 1. */
@@ -38,7 +38,7 @@ export interface Place {
   readonly column: number;
 }
 
-/** Something wrong with what an operator declared. */
+/** A problem of a declared configuration. */
 export interface Problem extends Place {
   /** JSON pointer (RFC 6901) to the value; '' for the whole document. */
   readonly pointer: string;
@@ -53,9 +53,10 @@ export interface DeclaredDocument {
 }
 
 /**
- * @param file what the document is called in problems
+ * @param file name of the document in problems
  * @param bytes its content
- * @param tokensMax names, values and signs: the time that reading takes grows with them far more than with the bytes
+ * @param tokensMax limit of names, values and signs together: the time of parsing grows much more with them
+ * than with bytes
  */
 export function readDocument(
   file: string,
@@ -106,8 +107,9 @@ export function readDocument(
 }
 
 /**
- * Why the parser must not see a text. Brackets, and dashes or question marks on one line: the parser calls itself for
- * each. Nesting by indentation needs bytes that grow with its square, and is found later.
+ * Why the parser must not get a text; undefined when it may. The parser recurses for each bracket, and for each
+ * dash or question mark of a line. Nesting by indentation needs bytes that grow with its square, and is checked
+ * later.
  */
 function excessOf(text: string, tokensMax: number): string | undefined {
   let tokens = 0;
@@ -117,7 +119,7 @@ function excessOf(text: string, tokensMax: number): string | undefined {
   for (const token of new Lexer().lex(text)) {
     if (token.charCodeAt(0) <= 0x20) blanks += 1;
     else tokens += 1;
-    // Two blanks for each of the others are more than enough.
+    // A document needs at most two blanks for each other character.
     if (Math.max(tokens, blanks / 2) > tokensMax)
       return `has more than ${tokensMax} names, values and signs, or too many blank lines`;
     if (token === '[' || token === '{') brackets += 1;
@@ -136,8 +138,8 @@ function wording(code: string, message: string): string {
 }
 
 /**
- * Turns nodes into data. Aliases are followed by a table of anchors, as the library looks each up in the whole
- * document.
+ * Turns nodes into data. Resolves aliases with a table of its own, because the library searches the whole
+ * document for each.
  */
 class Walk {
   readonly problems: Problem[] = [];
@@ -279,7 +281,7 @@ export function tokensOf(pointer: string): string[] {
     .map((token) => token.replaceAll('~1', '/').replaceAll('~0', '~'));
 }
 
-/** The pairs of each map by their names, made when a place in it is first asked for. */
+/** The pairs of each map by name; created when a place in the map is first looked up. */
 type PairIndex = WeakMap<YAMLMap, ReadonlyMap<string, Pair>>;
 
 function pairsOf(map: YAMLMap, index: PairIndex): ReadonlyMap<string, Pair> {

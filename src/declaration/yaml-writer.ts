@@ -4,7 +4,10 @@
  * bytes. Knows objects, arrays, texts, numbers, booleans and null; no anchors, comments or long-line folding.
  */
 
-/** Plain where it can be nothing but text: no indicator, no number, no boolean of any version of YAML. */
+/**
+ * A plain text that no reader takes for something else: no indicator, no number, no boolean of any version of
+ * YAML.
+ */
 const PLAIN_TEXT = /^[A-Za-z_/][\w./+-]*(?: [\w./{}*+-]+)*$/;
 const RESERVED = /^(?:y|n|yes|no|on|off|true|false|null|~|\.inf|\.nan)$/i;
 
@@ -49,7 +52,7 @@ function keyOf(name: string, indent: string): string {
   return key.length > KEY_CHARS_MAX ? `${indent}? ${key}\n${indent}:` : `${indent}${key}:`;
 }
 
-/** Several lines of text, such as a certificate, stay readable. */
+/** A member on the line of its key. Texts of several lines, such as certificates, become literal blocks. */
 function inlineMember(member: unknown, indent: string): string {
   if (typeof member !== 'string' || !isLiteralText(member)) return inline(member);
   const body = member.endsWith('\n') ? member.slice(0, -1) : member;
@@ -57,7 +60,7 @@ function inlineMember(member: unknown, indent: string): string {
   return `${member.endsWith('\n') ? '|' : '|-'}\n${lines.join('\n')}`;
 }
 
-/** What a literal block gives back byte for byte. */
+/** Whether a literal block reads back as exactly this text. */
 function isLiteralText(text: string): boolean {
   return (
     /^[\x21-\x7e][\x20-\x7e]*(?:\n[\x20-\x7e]*)*\n?$/.test(text) &&

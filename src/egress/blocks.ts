@@ -37,7 +37,10 @@ export function blockList(texts: readonly string[]): (address: string) => boolea
   return (address) => inList(list, address);
 }
 
-/** The same for the peers of a listener, of which those of its Unix socket have no address. */
+/**
+ * Like `blockList`, for the peers of a listener: peers on its Unix socket have no address and match the entry
+ * `unix`.
+ */
 export function peerList(texts: readonly string[]): (peer: string) => boolean {
   const isInBlocks = blockList(texts.filter((text) => text !== UNIX_PEER));
   const hasUnix = texts.includes(UNIX_PEER);

@@ -13,7 +13,7 @@ export interface DefaultDenial {
 const LINK_LOCAL = 'a link-local address';
 const METADATA = 'a cloud metadata address';
 
-/** RFC 3927, RFC 4291 section 2.5.6; the rest as in the providers' documentation. */
+/** Sources: RFC 3927, RFC 4291 section 2.5.6, and the documentation of the providers. */
 const TEXTS: readonly (readonly [block: string, what: string])[] = [
   // AWS, Google, Azure, DigitalOcean, OpenStack, Oracle and most others.
   ['169.254.169.254', METADATA],

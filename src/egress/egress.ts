@@ -78,8 +78,8 @@ export class Egress {
   }
 
   /**
-   * The same before a name is resolved, as far as the configured host decides it. Undefined also when only the address
-   * can decide.
+   * Like `denial`, before a name is resolved: decides what the configured host alone can decide. Undefined also
+   * when only the address can decide.
    */
   hostDenial(host: string, port: number): string | undefined {
     const path = socketPathOf(host);

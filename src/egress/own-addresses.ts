@@ -27,7 +27,10 @@ export function readOwnAddresses(): (address: string) => boolean {
   return (address) => single.has(address) || (isIP(address) === 4 && blocks.check(address, 'ipv4'));
 }
 
-/** @param text of /proc/net/fib_trie: what is routed to the machine itself; single addresses have 32 bits */
+/**
+ * @param text content of /proc/net/fib_trie
+ * @returns the networks and addresses that are routed to this machine; single addresses have 32 bits
+ */
 export function localRoutes(text: string): (readonly [network: string, bits: number])[] {
   const found: (readonly [string, number])[] = [];
   let network: string | undefined;
@@ -39,7 +42,7 @@ export function localRoutes(text: string): (readonly [network: string, bits: num
   return found;
 }
 
-/** @param text of /proc/net/if_inet6: an address of 32 hexadecimal digits begins each line */
+/** @param text content of /proc/net/if_inet6, in which each line begins with an address of 32 hexadecimal digits */
 export function ipv6Addresses(text: string): string[] {
   const found: string[] = [];
   for (const line of text.split('\n')) {

@@ -12,7 +12,7 @@ const NAMES = Object.keys(LISTENERS) as (keyof typeof LISTENERS)[];
 
 export type ListenerName = keyof typeof LISTENERS;
 
-/** For messages. */
+/** The listeners as messages call them. */
 export const LISTENER_TEXTS: Readonly<Record<ListenerName, string>> = {
   management: 'management',
   traffic: 'traffic',
@@ -35,12 +35,12 @@ export class OwnListeners {
     this.#clock = clock;
   }
 
-  /** @param port 0: not known yet */
+  /** @param port 0 if it is not known yet */
   set(name: ListenerName, port: number): void {
     Atomics.store(this.#ports, LISTENERS[name], port);
   }
 
-  /** 0: not known yet. */
+  /** The port of a listener; 0 if it is not known yet. */
   portOf(name: ListenerName): number {
     return Atomics.load(this.#ports, LISTENERS[name]);
   }

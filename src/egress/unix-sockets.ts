@@ -1,24 +1,24 @@
 /**
- * Places of backends that are Unix sockets, such as `unix:/run/billing.sock`, and which of them the gateway may connect
- * to: those below the folders of GATEWAY_PROXY__UNIX_SOCKETS_FROM, none without it. An editor of revisions would
- * otherwise reach every socket of the machine, such as that of a container runtime. Reads the file system in
- * `realSocketDenial` and `folderAbove` only.
+ * Backends that listen on Unix sockets, such as `unix:/run/billing.sock`, and which of them the gateway may connect
+ * to: sockets below the folders of GATEWAY_PROXY__UNIX_SOCKETS_FROM, and none without that setting. Otherwise an
+ * editor of revisions could reach every socket of the machine, such as that of a container runtime. Only
+ * `realSocketDenial` and `folderAbove` read the file system.
  */
 import { realpathSync } from 'node:fs';
 import { dirname } from 'node:path';
 
 const PREFIX = 'unix:';
-/** Of `sun_path` (unix(7)), without the zero byte at its end. */
+/** The length of `sun_path` (unix(7)), without the zero byte at its end. */
 export const SOCKET_PATH_BYTES_MAX = 107;
 /** One spelling for each path, in characters that stand for themselves in URLs, logs and metrics. */
 const SOCKET_PATH = /^(?:\/(?!\.{1,2}(?:\/|$))[A-Za-z0-9._~@+-]+)+$/;
 
-/** Of a host that is a Unix socket; undefined for every other. */
+/** The path in a host such as `unix:/run/a.sock`; undefined for a host that is not a Unix socket. */
 export function socketPathOf(host: string): string | undefined {
   return host.startsWith(PREFIX) ? host.slice(PREFIX.length) : undefined;
 }
 
-/** What a target is called: its address with its port, or its socket, which has none. */
+/** A target for messages: its address with its port, or its socket, which has no port. */
 export function placeText(host: string, port: number): string {
   return host.startsWith(PREFIX) ? host : `${host}:${port}`;
 }
@@ -39,8 +39,8 @@ export function socketDenial(path: string, folders: readonly string[]): string |
 }
 
 /**
- * The same for where its links lead, so that a link in a folder does not lead out of it. What is not there is left to
- * the connection, which fails.
+ * Like `socketDenial`, for the path after its links are followed: a link in an allowed folder must not lead out
+ * of it. A path that does not exist is allowed here; the connection then fails.
  */
 export function realSocketDenial(path: string, folders: readonly string[]): string | undefined {
   const real = realPath(path);
@@ -52,7 +52,10 @@ export function realSocketDenial(path: string, folders: readonly string[]): stri
   return isInside ? undefined : outside(path);
 }
 
-/** The folder that a socket to be made at the path would lie in, if that is one of these, however both are written. */
+/**
+ * The one of these folders in which a socket at this path would be created; undefined when it is none of them.
+ * Links in both are followed.
+ */
 export function folderAbove(path: string, folders: readonly string[]): string | undefined {
   const parent = realPath(dirname(path));
   if (parent === undefined) return undefined;

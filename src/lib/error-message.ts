@@ -1,6 +1,6 @@
 /**
- * The words of an error. Of a connection whose server has a certificate of an authority that is not trusted: Node.js
- * adds how to start it to such a message; the setting that names the authority is of more use.
+ * Texts for errors. When the certificate of a server comes from an authority that is not trusted, Node.js adds
+ * advice about its own command line; these texts name the setting for further authorities instead.
  */
 
 const UNTRUSTED: ReadonlySet<unknown> = new Set([
@@ -13,7 +13,7 @@ const UNTRUSTED: ReadonlySet<unknown> = new Set([
 ]);
 const ADVICE_OF_NODE = /; if the root CA is installed locally, try running Node\.js with --use-system-ca/;
 
-/** Whether no authority that is trusted has issued the certificate; `code` is that of the error. */
+/** Whether the error means that no trusted authority has issued the certificate. @param code `code` of the error */
 export function isUntrusted(code: unknown): boolean {
   return UNTRUSTED.has(code);
 }
@@ -33,7 +33,7 @@ export function textWithCode(message: string, code: string): string {
   return code === '' || message.includes(code) ? message : `${message} (${code})`;
 }
 
-/** The message of what was thrown, whatever it is. */
+/** The message of a thrown value of any type. */
 export function messageOf(thrown: unknown): string {
   return thrown instanceof Error ? thrown.message : String(thrown);
 }

@@ -83,7 +83,7 @@ const RADIX = RADIX_DIGITS.length;
 export function requestIds(): () => string {
   const prefix = `${randomHex(8)}-`;
   let counter = 0;
-  /** The id without its last digit. */
+  /** All digits of the id but the last one. */
   let stem = prefix;
   return () => {
     const digit = ++counter % RADIX;
@@ -92,7 +92,7 @@ export function requestIds(): () => string {
   };
 }
 
-/** The text in one piece of memory: a joined one is walked through whenever it is written. */
+/** The text in one piece of memory: V8 would walk through a concatenated text at each write. */
 function flat(text: string): string {
   return Buffer.from(text, 'latin1').toString('latin1');
 }

@@ -3,16 +3,13 @@
  * Variations" (1986), after the lines that both texts begin and end with. Pure.
  */
 
-/** Beyond so many differing lines the middle is shown as replaced as a whole: the search grows with their square. */
+/** With more differing lines than this, the whole middle is shown as replaced: the search grows with their square. */
 const EDITS_MAX = 300;
 const CONTEXT_LINES = 3;
 
 type Edit = readonly [sign: ' ' | '-' | '+', line: string];
 
-/**
- * @param names of the two texts, for the head
- * @returns an empty text when they are equal
- */
+/** @param names of the two texts, for the header @returns '' when they are equal */
 export function unifiedDiff(before: string, after: string, names: readonly [string, string]): string {
   if (before === after) return '';
   const edits = lineEdits(linesOf(before), linesOf(after));
@@ -25,7 +22,7 @@ function linesOf(text: string): string[] {
   return lines;
 }
 
-/** Every line of both texts once, in order. */
+/** All lines of both texts, each once and in order. */
 export function lineEdits(a: readonly string[], b: readonly string[]): Edit[] {
   let start = 0;
   while (start < a.length && start < b.length && a[start] === b[start]) start += 1;
@@ -74,7 +71,10 @@ function middleEdits(a: readonly string[], b: readonly string[]): Edit[] {
 
 type Furthest = Map<number, number>;
 
-/** For each number of edits, how far each diagonal was reached before it; undefined beyond the bound. */
+/**
+ * The search up to each number of edits: how far each diagonal was reached before it; undefined when more than
+ * EDITS_MAX are needed.
+ */
 function searchPath(a: readonly string[], b: readonly string[]): Furthest[] | undefined {
   const furthest: Furthest = new Map([[1, 0]]);
   const trace: Furthest[] = [];
@@ -124,7 +124,7 @@ function hunks(edits: readonly Edit[]): string {
   return `${lines.join('\n')}\n`;
 }
 
-/** After the context of the last edit that is near enough to the one before. */
+/** The end of the hunk that begins with this edit: edits with little unchanged text between them share one hunk. */
 function hunkEnd(edits: readonly Edit[], first: number): number {
   let last = first;
   for (let index = first; index < edits.length && index <= last + 2 * CONTEXT_LINES + 1; index += 1) {
@@ -133,7 +133,7 @@ function hunkEnd(edits: readonly Edit[], first: number): number {
   return Math.min(edits.length, last + 1 + CONTEXT_LINES);
 }
 
-/** As GNU diff writes it: an empty range begins at the line before it. */
+/** A range as GNU diff writes it: an empty one begins at the line before it. */
 function range(start: number, count: number): string {
   return count === 1 ? String(start) : `${count === 0 ? start - 1 : start},${count}`;
 }

@@ -1,10 +1,10 @@
-/** What the listeners for traffic and for management share. */
+/** Helpers that the traffic and the management listener share. */
 import { constants } from 'node:crypto';
 
 /**
- * Of `secureOptions`: no further handshake within a connection of TLS 1.2. Node.js lets each client have three in ten
- * minutes. Each costs the signature of a new connection, none is needed, and HTTP/2 forbids them (RFC 9113 section
- * 9.2.1); TLS 1.3 has none.
+ * A flag for `secureOptions` that forbids renegotiation within a connection of TLS 1.2. Node.js allows each
+ * client three in ten minutes. Each costs a signature, no client needs one, and HTTP/2 forbids them (RFC 9113
+ * section 9.2.1); TLS 1.3 has none.
  */
 export const NO_RENEGOTIATION = constants.SSL_OP_NO_RENEGOTIATION;
 

@@ -1,7 +1,7 @@
 /**
- * Variables of the OpenTelemetry specification ("Environment Variable Specification", 1.4x) that mean more than one
- * value of a setting: switches, samplers and time-outs of processors. What means one value is the other name of that
- * setting (`Setting.otherName`). Pure.
+ * Variables of the OpenTelemetry specification ("Environment Variable Specification", 1.4x) that affect more than
+ * one setting: switches, samplers and time-outs of processors. A variable that means a single setting is the other
+ * name of that setting (`Setting.otherName`). Pure.
  */
 
 import { DEFAULT_OTEL_SIGNALS, OTEL_SIGNALS, type OtelSignal } from './areas/otel-settings.ts';
@@ -23,14 +23,14 @@ const EXPORTERS = {
   logs: 'OTEL_LOGS_EXPORTER',
 } as const;
 
-/** Of what a processor or reader of the SDK exports at once; its exporter's time-out goes first. */
+/** Time-outs for what a processor or reader of an SDK exports at once; the time-out of its exporter has priority. */
 export const PROCESSOR_TIMEOUTS = {
   traces: 'OTEL_BSP_EXPORT_TIMEOUT',
   metrics: 'OTEL_METRIC_EXPORT_TIMEOUT',
   logs: 'OTEL_BLRP_EXPORT_TIMEOUT',
 } as const satisfies Record<OtelSignal, string>;
 
-/** Any of them goes before those of processors. */
+/** The time-outs of exporters; each has priority over those of processors. */
 export function timeoutNames(signal: OtelSignal): readonly [string, ...string[]] {
   const upper = signal.toUpperCase();
   return [
@@ -41,13 +41,13 @@ export function timeoutNames(signal: OtelSignal): readonly [string, ...string[]]
   ];
 }
 
-/** Whether the gateway takes it as a time-out; SDKs take others too. */
+/** Whether the gateway accepts the text as a time-out; SDKs accept more values. */
 export function isTimeout(text: string): boolean {
   const ms = Number(text);
   return /^\d{1,9}$/.test(text) && ms >= OTEL_TIMEOUT_MS.min && ms <= OTEL_TIMEOUT_MS.max;
 }
 
-/** The environment with what these variables mean for the settings. */
+/** The environment, with the settings that these variables imply. */
 export function withOtelVariables(env: Environment): Environment {
   const given = (name: string): string => (env[name] ?? '').trim();
   const added: Record<string, string | undefined> = {};
@@ -59,7 +59,7 @@ export function withOtelVariables(env: Environment): Environment {
   const signals = OTEL_SIGNALS.filter(
     (signal) => given(EXPORTERS[signal]) !== 'none' && isAskedFor(signal),
   ).join(',');
-  // Settings of our own are meant for this program.
+  // Settings with Headgate's own names are kept.
   if (isOff) for (const [own, standard] of ENDPOINTS) if (given(own) === '') added[standard] = undefined;
   if (given(SIGNALS) === '' && signals !== DEFAULT_OTEL_SIGNALS.join(',')) added[SIGNALS] = signals || 'none';
   if (given(RATIO) === '')
@@ -72,7 +72,7 @@ export function withOtelVariables(env: Environment): Environment {
   return { ...env, ...added };
 }
 
-/** '' if the sampler is not one that is a ratio. */
+/** The ratio of a sampler; '' when the sampler has none. */
 export function ratioOf(sampler: string, argument: string): string {
   switch (sampler.replace(/^parentbased_/, '')) {
     case 'always_on':

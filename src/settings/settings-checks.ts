@@ -3,14 +3,14 @@ import { SYMMETRIC_ALGORITHMS } from '../model/auth/jwt-algorithms.ts';
 import { SETTINGS, type SettingName, type SettingValues } from './settings-table.ts';
 import type { Setting } from './settings-values.ts';
 
-/** The value for a message: quoted, bounded, without secrets and without the user information of a URL. */
+/** The value for a message: quoted, bounded, and without secrets or the user information of a URL. */
 export function shown(row: Setting<unknown>, text: string): string {
   if (row.secret) return '(hidden)';
   const masked = text.replace(/\/\/[^/?#]*@/, '//***@');
   return JSON.stringify(masked.length > 200 ? `${masked.slice(0, 200)}…` : masked);
 }
 
-/** `NAME="value"` of a valid setting, for messages about a clash with another setting. */
+/** `NAME="value"` of a valid setting, for messages about a conflict with another setting. */
 function given(v: SettingValues, name: SettingName): string {
   const value: unknown = v[name];
   return `${name}=${shown(SETTINGS[name], Array.isArray(value) ? value.join(',') : String(value))}`;
@@ -63,7 +63,7 @@ export function crossChecks(v: SettingValues): string[] {
   return [...errors, ...socketChecks(v), ...jwtChecks(v)];
 }
 
-/** A revision could lead to the management API through its socket. */
+/** A revision could otherwise reach the management API through its socket. */
 function socketChecks(v: SettingValues): string[] {
   const { GATEWAY_SERVER__UNIX_SOCKET: own, GATEWAY_PROXY__UNIX_SOCKETS_FROM: folders } = v;
   if (own === undefined) return [];
@@ -78,7 +78,7 @@ function socketChecks(v: SettingValues): string[] {
   ];
 }
 
-/** Listeners on one port would take each other's connections. */
+/** Two listeners cannot share a port. */
 function portChecks(v: SettingValues): string[] {
   const names = ['GATEWAY_SERVER__PORT', 'GATEWAY_PROXY__PORT', 'GATEWAY_PROXY__TLS__PORT'] as const;
   return names.flatMap((name, index) => {
@@ -107,7 +107,7 @@ function tlsChecks(v: SettingValues): string[] {
   ];
 }
 
-/** Orders that are begun and forgotten would use up what the authority allows. */
+/** Orders that are begun and then forgotten use up the rate limits of the authority. */
 function acmeChecks(v: SettingValues): string[] {
   if (v.GATEWAY_ACME__DIRECTORY === undefined) return [];
   const directory = given(v, 'GATEWAY_ACME__DIRECTORY');

@@ -1,6 +1,6 @@
 /**
- * Every setting as it is in force, for people who look at a running gateway: its value, its default and where the value
- * comes from. Secrets are masked here, so that no outer layer has them. Pure.
+ * Every setting in force, for people who inspect a running gateway: its value, its default and where the value comes
+ * from. Secrets are masked here, so that no outer layer has them. Pure.
  */
 import { SETTING_AREAS } from './settings-table.ts';
 import type { Setting } from './settings-values.ts';
@@ -11,13 +11,13 @@ export interface SettingInForce {
   readonly name: string;
   /** Title of the area, as in the docs. */
   readonly group: string;
-  /** What kind of value it takes, in words. */
+  /** The kind of value, in words. */
   readonly type: string;
-  /** null: unset. `***`: a secret that is set. */
+  /** null when unset; `***` for a secret that is set. */
   readonly value: SettingValue;
-  /** null: there is none, or it is not a constant. */
+  /** null when there is none, or it is not a constant. */
   readonly default: SettingValue;
-  /** Where the default is not a constant, in words. */
+  /** The default in words, when it is not a constant. */
   readonly default_text: string | null;
   readonly source: 'default' | 'environment';
   readonly secret: boolean;
@@ -27,7 +27,7 @@ export interface SettingInForce {
 
 const MASK = '***';
 
-/** Endings of names, the longest first. */
+/** Endings of setting names and the units they mean, the longest first. */
 const UNITS: readonly (readonly [ending: string, unit: string])[] = [
   ['_BYTES_PER_SEC', 'bytes per second'],
   ['_PER_SEC', 'per second'],

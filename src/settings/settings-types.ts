@@ -31,26 +31,26 @@ export interface OtelConnection {
 }
 
 export interface OtelSettings {
-  /** Whole, as also below; undefined: not exported. */
+  /** The complete URL; undefined when traces are not exported. The same applies to the other two. */
   readonly tracesUrl: string | undefined;
   readonly metricsUrl: string | undefined;
   readonly logsUrl: string | undefined;
   readonly connections: Readonly<Record<'traces' | 'metrics' | 'logs', OtelConnection>>;
   readonly metricsIntervalMs: number;
   readonly temporality: 'cumulative' | 'delta' | 'lowmemory';
-  /** Of a page that shows a trace, with `{trace_id}`. */
+  /** The URL of a page that shows a trace, with `{trace_id}` in it. */
   readonly traceUrl: string | undefined;
   readonly serviceName: string;
   readonly resourceAttributes: Readonly<Record<string, string>>;
   /** 0 to 1. */
   readonly sampleRatio: number;
-  /** What is kept whatever the ratio. */
+  /** Kinds of exchanges that are kept whatever the ratio. */
   readonly keep: Readonly<Record<'errors' | 'denials' | 'retries' | 'slow', boolean>>;
   readonly maxQueueBytes: number;
 }
 
 export interface DiscoverySettings {
-  /** IP addresses, perhaps with a port; none: those of the system. */
+  /** IP addresses, with an optional port; empty: the servers of the system. */
   readonly dnsServers: readonly string[];
   readonly dnsTimeoutMs: number;
   readonly minIntervalMs: number;
@@ -63,13 +63,13 @@ export interface DiscoverySettings {
 export interface ProxySettings {
   readonly host: string;
   readonly port: number;
-  /** Pairs of files, the default first; undefined without TLS. */
+  /** Pairs of files, the default pair first; undefined without TLS. */
   readonly tls: readonly { readonly certFile: string; readonly keyFile: string }[] | undefined;
-  /** Where TLS is beside a `port` that then has none; undefined: `port` has TLS if there are certificates. */
+  /** The port with TLS, beside a `port` without; undefined: `port` has TLS if there are certificates. */
   readonly tlsPort: number | undefined;
   /** Path of the Unix socket; undefined: there is none. */
   readonly unixSocket: string | undefined;
-  /** Permissions of that file. */
+  /** Permissions of that file, such as 0o660. */
   readonly unixSocketMode: number;
   /** Addresses and blocks, or `unix`, whose connections begin with a PROXY header. */
   readonly proxyProtocolFrom: readonly string[];
@@ -139,41 +139,41 @@ interface LimitSettings {
 
 interface DatabaseSettings {
   readonly url: string;
-  /** undefined: as the kind of database has it. */
+  /** undefined: the default for the kind of database. */
   readonly autoMigrate: boolean | undefined;
-  /** The rest is of Postgres only. */
+  /** The fields from here on apply to PostgreSQL only. */
   readonly poolMax: number;
   readonly timeoutMs: number;
-  /** undefined: as `timeoutMs`; the next one too. */
+  /** undefined: `timeoutMs`; the same applies to the next one. */
   readonly connectTimeoutMs: number | undefined;
   readonly statementTimeoutMs: number | undefined;
   readonly idleTimeoutMs: number;
   readonly caFile: string | undefined;
 }
 
-/** Of PostgreSQL only: gateways that share a database. */
+/** Gateways that share a PostgreSQL database. */
 export interface ClusterSettings {
-  /** undefined: the name of the host and the port of the management API. */
+  /** undefined: the host name and the port of the management API. */
   readonly nodeName: string | undefined;
   readonly heartbeatMs: number;
   readonly nodeTimeoutMs: number;
-  /** How long an answer to a write waits for other nodes to obey it. */
+  /** How long the answer to a write waits until other nodes have applied it. */
   readonly writeWaitMs: number;
 }
 
-/** Browsers that are signed in. */
+/** Signed-in browsers. */
 interface ConsoleSettings {
   readonly sessionIdleSecs: number;
   readonly sessionMaxSecs: number;
 }
 
-/** Signing in to the console with an OpenID provider. */
+/** The console's sign-in with an OpenID provider. */
 interface OidcSettings {
   readonly issuer: string;
   readonly clientId: string;
   readonly clientSecret: string;
   readonly name: string;
-  /** undefined: of the host that the browser asked for. */
+  /** undefined: built from the host that the browser asked for. */
   readonly redirectUrl: string | undefined;
   readonly scopes: readonly string[];
   readonly groupsClaim: string;
@@ -186,7 +186,7 @@ export interface AcmeSettings {
   readonly directory: string;
   /** `mailto:` URLs. */
   readonly contact: readonly string[];
-  /** Names and `*.` patterns; none: every exact host. */
+  /** Names and `*.` patterns; empty: every exact host of an app. */
   readonly names: readonly string[];
   /** At least one, the preferred first. */
   readonly challenges: readonly ('http-01' | 'tls-alpn-01')[];
@@ -200,7 +200,7 @@ export interface AcmeSettings {
 
 export interface Settings {
   readonly database: DatabaseSettings;
-  /** Of the configuration. */
+  /** Bounds of the history of the configuration. */
   readonly history: HistoryBounds;
   readonly cluster: ClusterSettings;
   readonly server: {
@@ -208,32 +208,32 @@ export interface Settings {
     readonly port: number;
     /** Absolute path of a Unix socket, beside the port; undefined: none. */
     readonly unixSocket: string | undefined;
-    /** Of its file, such as 0o600. */
+    /** Permissions of its file, such as 0o600. */
     readonly unixSocketMode: number;
     /** Paths of PEM files; undefined: plain HTTP. */
     readonly tls: { readonly certFile: string; readonly keyFile: string } | undefined;
     readonly swaggerEnabled: boolean;
     readonly authFailuresPerMinute: number;
   };
-  /** With the built console; undefined: there is none. */
+  /** The folder of the built console; undefined: there is none. */
   readonly consoleFolder: string | undefined;
   readonly console: ConsoleSettings;
   /** undefined: no OpenID provider. */
   readonly oidc: OidcSettings | undefined;
-  /** File or folder of the configuration, in place of the database. */
+  /** File or folder of the configuration that replaces the database; undefined: there is a database. */
   readonly configFile: string | undefined;
   readonly adminToken: string | undefined;
-  /** As text; lib/secret-key-text.ts has its form. */
+  /** As text in the form of lib/secret-key-text.ts. */
   readonly secretKey: string | undefined;
   /** A path, or `off`; undefined: beside the database. */
   readonly snapshotFile: string | undefined;
   readonly workers: number;
   /** 0: workers are not watched. */
   readonly workerStallTimeoutMs: number;
-  /** Whether one more is kept ready. */
+  /** Whether a spare worker is kept ready. */
   readonly workerSpare: boolean;
   readonly keyUsageDays: number;
-  /** Recorded requests, of all workers together. */
+  /** Recorded requests of all workers together. */
   readonly traffic: {
     /** 0: none. */
     readonly records: number;
@@ -248,7 +248,7 @@ export interface Settings {
   /** IP addresses and CIDR blocks. */
   readonly trustedProxyIps: readonly string[];
   readonly ipv6PrefixBits: number;
-  /** Whose targets come first; undefined: zones make no difference. */
+  /** The zone whose targets are preferred; undefined: zones make no difference. */
   readonly zone: string | undefined;
   /** IP addresses, CIDR blocks and host names. */
   readonly egress: {
@@ -280,7 +280,7 @@ export interface EventSettings {
   readonly maxDays: number;
 }
 
-/** Days. */
+/** Periods in days. */
 interface NoticeSettings {
   readonly sunsetDays: readonly number[];
   readonly keyExpiryDays: readonly number[];

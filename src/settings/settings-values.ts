@@ -1,6 +1,6 @@
 /**
- * The kinds of values that a setting can have: how the text of an environment variable is read and what is
- * said when it cannot be. Used by settings-table.ts only. Nothing here touches the file system or the network.
+ * The kinds of values that a setting can have: how the text of an environment variable is parsed, and the message
+ * when that fails. Used only by settings-table.ts. Touches neither the file system nor the network.
  */
 import { isIP } from 'node:net';
 
@@ -8,15 +8,15 @@ export type Parsed<T> = { readonly value: T } | { readonly expected: string };
 
 /** One row of the table of settings. `T` includes `undefined` when the setting has no default. */
 export interface Setting<T> {
-  /** For the docs: what kind of value it takes. */
+  /** For the docs: the kind of value. */
   readonly type: string;
   readonly default: T;
-  /** For the docs, where the default is not a constant. */
+  /** For the docs: the default in words, when it is not a constant. */
   readonly defaultText: string | undefined;
   readonly description: string;
-  /** Never shown, in no message. */
+  /** Its value is never shown, in any message. */
   readonly secret: boolean;
-  /** Another variable, which is read where this one is not set. */
+  /** Another variable, which is read when this one is not set. */
   readonly otherName: string | undefined;
   /** `text` is trimmed and not empty. */
   parse(text: string): Parsed<T>;
@@ -63,7 +63,7 @@ export function integer<D extends number | undefined>(
   });
 }
 
-/** @param aliases other spellings, in lower case, that are accepted and not asked for */
+/** @param aliases other accepted spellings, in lower case, which messages do not mention */
 export function oneOf<const V extends string, const D extends NoInfer<V> | undefined>(
   values: readonly V[],
   about: About<D>,
@@ -94,7 +94,7 @@ export function list<V extends string | number>(
   });
 }
 
-/** A regular expression, or a function in its place. */
+/** A regular expression, or an object with the same `test`. */
 interface Pattern {
   test(value: string): boolean;
 }
@@ -136,11 +136,12 @@ export function url<D extends string | undefined>(
   });
 }
 
-/** An address or a block, a host name, or `*.` with a host name behind it that stands for all names below it. */
+/** An address or a block, a host name, or `*.` followed by a host name, which stands for all names below it. */
 export function destination(value: string): Parsed<string> {
   if ('value' in addressOrBlock(value)) return { value };
   const name = value.startsWith('*.') ? value.slice(2) : value;
-  // Underscores too, since service names in container networks have them; a last label of digits is an address.
+  // Underscores are allowed, since service names in container networks have them; a last label of digits means an
+  // address.
   const label = '[A-Za-z0-9_](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?';
   const isName = new RegExp(`^${label}(?:\\.${label})*\\.?$`).test(name) && name.length <= 253;
   if (isName && !/(?:^|\.)(?:\d+|0[xX][0-9A-Fa-f]*)\.?$/.test(name)) return { value };
@@ -150,7 +151,7 @@ export function destination(value: string): Parsed<string> {
   };
 }
 
-/** Whose connections a listener gets: an address, a block, or `unix` for those of its Unix socket. */
+/** A peer of a listener: an address, a block, or `unix` for connections to its Unix socket. */
 export function peer(value: string): Parsed<string> {
   if (value === 'unix') return { value };
   const parsed = addressOrBlock(value);
@@ -170,7 +171,8 @@ function addressOrBlock(value: string): Parsed<string> {
 }
 
 /**
- * A path that a Unix socket can have: `sun_path` has 108 bytes, of which some are left for the name while it is made.
+ * The path of a Unix socket. `sun_path` has 108 bytes; some are left for the temporary name during its
+ * creation.
  */
 export const SOCKET_PATH: Pattern = {
   test: (value) => /^\/[^\0]+$/.test(value) && Buffer.byteLength(value) <= 96,

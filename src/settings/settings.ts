@@ -38,7 +38,7 @@ export function readSettings(given: Environment): SettingsResult {
   }
   const parsed = values as SettingValues;
   errors.push(...crossChecks(parsed), ...databaseBesideFile(parsed, env));
-  // A setting that cannot be read would seem not to be set.
+  // A setting that cannot be read would appear to be unset.
   const doubts = errors.length > 0 ? [] : doubtful(parsed);
   const settings = errors.length > 0 ? undefined : deepFreeze(nest(parsed));
   const warnings = [...unknownNames(env), ...doubts, ...otelWarnings(given, settings?.otel)];
@@ -56,7 +56,7 @@ function readOne(name: string, row: Setting<unknown>, env: Environment, errors: 
   return row.default;
 }
 
-/** The database has a default, so only the environment says whether one is wanted. */
+/** The database has a default, so only the environment shows whether one was asked for. */
 function databaseBesideFile({ GATEWAY_CONFIG_FILE: file }: SettingValues, env: Environment): string[] {
   if (file === undefined || (env['GATEWAY_DATABASE_URL'] ?? '').trim() === '') return [];
   return [
@@ -64,7 +64,10 @@ function databaseBesideFile({ GATEWAY_CONFIG_FILE: file }: SettingValues, env: E
   ];
 }
 
-/** Not fatal: Kubernetes sets such names for every service called `gateway`. */
+/**
+ * Warnings about unknown names. They are not fatal: Kubernetes sets such names for every service called
+ * `gateway`.
+ */
 function unknownNames(env: Environment): string[] {
   const known = Object.keys(SETTINGS);
   return Object.keys(env)
@@ -246,7 +249,7 @@ function eventSettings(v: SettingValues): Pick<Settings, 'events' | 'notices' | 
   };
 }
 
-/** 0 among them means none. */
+/** A 0 in the list means no days at all. */
 const daysOf = (days: readonly number[]): readonly number[] => days.filter((count) => count > 0);
 
 function discoverySettings(v: SettingValues): DiscoverySettings {

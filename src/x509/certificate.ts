@@ -25,9 +25,9 @@ export interface Certificate {
   readonly x509: X509Certificate;
   /** SHA-256, lower-case hexadecimal. */
   readonly fingerprint: string;
-  /** Lower-case hexadecimal, as it is encoded. */
+  /** Lower-case hexadecimal digits, as encoded. */
   readonly serial: string;
-  /** DER of the names, latin1: for comparison. */
+  /** The names in DER as latin1, for comparison. */
   readonly issuer: string;
   readonly subject: string;
   /** RFC 4514; '' if empty. */
@@ -37,14 +37,17 @@ export interface Certificate {
   readonly expiresAtMs: number;
   readonly signature: SignatureHash | undefined;
   readonly isCa: boolean;
-  /** CA certificates that may stand between it and the last one; Infinity: any number. */
+  /** The number of CA certificates that may follow before the last one; Infinity: no limit. */
   readonly pathLength: number;
   /** Bits of section 4.2.1.3, bit 0 first, the most significant of the first byte; undefined without the extension. */
   readonly keyUsage: number | undefined;
   /** OIDs in hexadecimal; undefined without the extension. */
   readonly purposes: readonly string[] | undefined;
   readonly names: AlternativeNames;
-  /** A constraint that the gateway does not read: such a certificate must not be used (section 4.2). */
+  /**
+   * It has a critical extension that the gateway does not know: such a certificate must not be used (section
+   * 4.2).
+   */
   readonly hasUnknownConstraint: boolean;
 }
 
@@ -61,7 +64,7 @@ const EXTENSION = Object.freeze({
   authorityKeyId: '551d23',
   purposes: '551d25',
 });
-/** Extensions that may be critical: those that are obeyed, and policies, although no policy is required. */
+/** Critical extensions that are accepted: those that this code checks, and policies, since no policy is required. */
 const READ: ReadonlySet<string> = new Set([
   EXTENSION.keyUsage,
   EXTENSION.alternativeNames,
@@ -87,8 +90,8 @@ interface Extensions {
 }
 
 /**
- * @returns undefined for what is no certificate, is longer than `CERTIFICATE_BYTES_MAX`, or has more names than
- * `NAMES_MAX`
+ * @returns undefined when the bytes are not a certificate, exceed `CERTIFICATE_BYTES_MAX`, or have more names
+ * than `NAMES_MAX`
  */
 export function readCertificate(raw: Buffer): Certificate | undefined {
   if (raw.length > CERTIFICATE_BYTES_MAX) return undefined;
@@ -158,7 +161,7 @@ function extensionsOf(body: DerReader): Extensions {
     if (seen.has(name) || seen.size >= EXTENSIONS_MAX) list.refuse();
     seen.add(name);
     const isCritical = critical !== undefined && extension.hex(critical) !== '00';
-    // No code here obeys constraints of names, whether they are marked as critical or not.
+    // No code here checks name constraints, whether or not they are marked as critical.
     if (name === EXTENSION.nameConstraints || (isCritical && !READ.has(name)))
       found.hasUnknownConstraint = true;
     else readExtension(name, value, found);
@@ -184,7 +187,7 @@ function readExtension(name: string, value: DerReader, found: Extensions): void 
   } else if (name === EXTENSION.alternativeNames) found.names = namesOf(value.enter(TAG.sequence));
 }
 
-/** The first 16 bits. */
+/** The first 16 bits of a bit string. */
 function bitsOf({ bytes }: DerReader, { start, end }: DerValue): number {
   const at = (index: number): number => (start + index < end ? (bytes[start + index] as number) : 0);
   return (at(1) << 8) | at(2);
@@ -197,7 +200,7 @@ function namesOf(list: DerReader): AlternativeNames {
   for (let count = 1; !list.isAtEnd; count += 1) {
     if (count > NAMES_MAX) list.refuse();
     const value = list.takeAny();
-    // IA5String; a name with other characters stands for nothing that a rule could name.
+    // IA5String; a name with other characters cannot match a name in a rule.
     const text = list.bytes.toString('latin1', value.start, value.end);
     if (!/^[!-~]+$/.test(text)) continue;
     if (value.tag === NAME_TAG.uri) uris.push(text);

@@ -37,7 +37,7 @@ export class DerReader {
   readonly #end: number;
   #at: number;
 
-  /** @param state of the reader that this one belongs to */
+  /** @param state shared with the reader that created this one */
   constructor(bytes: Buffer, from = 0, end = bytes.length, state: State = { isBroken: false }) {
     this.bytes = bytes;
     this.#at = from;
@@ -53,7 +53,7 @@ export class DerReader {
     return this.isBroken || this.#at >= this.#end;
   }
 
-  /** Of the next value; -1 at the end. */
+  /** The tag of the next value; -1 at the end. */
   get nextTag(): number {
     return this.isAtEnd ? NO_TAG : (this.bytes[this.#at] as number);
   }
@@ -67,10 +67,10 @@ export class DerReader {
   takeAny(): DerValue {
     const { bytes } = this;
     const from = this.#at;
-    // A tag and a length of one byte each are the least.
+    // The shortest value has a tag and a length of one byte each.
     if (this.isAtEnd || from + 2 > this.#end) return this.#break();
     const tag = bytes[from] as number;
-    // Tags of several bytes do not occur in what is read here.
+    // No supported structure has tags of several bytes.
     if ((tag & 0x1f) === 0x1f) return this.#break();
     const first = bytes[from + 1] as number;
     const lengthBytes = first < 0x80 ? 0 : first & 0x7f;
@@ -99,12 +99,12 @@ export class DerReader {
     return this.nextTag === tag ? this.takeAny() : undefined;
   }
 
-  /** The document is not what it should be. */
+  /** Marks the document as invalid. */
   refuse(): void {
     this.#state.isBroken = true;
   }
 
-  /** Contents of a value in lower-case hexadecimal. */
+  /** The content of a value in lower-case hexadecimal digits. */
   hex({ start, end }: DerValue): string {
     return this.bytes.toString('hex', start, end);
   }

@@ -6,7 +6,7 @@
 import { isUtf8 } from 'node:buffer';
 import { TAG, type DerReader, type DerValue } from './der.ts';
 
-/** RFC 4514 section 3, and the two that client certificates also use. */
+/** The names of RFC 4514 section 3, and two more that are common in client certificates. */
 const SHORT_NAMES: Readonly<Record<string, string>> = {
   '550403': 'CN',
   '550407': 'L',
@@ -22,7 +22,7 @@ const SHORT_NAMES: Readonly<Record<string, string>> = {
 };
 const UTF8_STRING = 0x0c;
 const BMP_STRING = 0x1e;
-/** Printable, T61, IA5, visible: bytes that are mostly ASCII. */
+/** PrintableString, T61String, IA5String and VisibleString: their bytes are mostly ASCII. */
 const BYTE_STRINGS: ReadonlySet<number> = new Set([0x13, 0x14, 0x16, 0x1a, 0x12]);
 
 /** @param name the contents of a Name */
@@ -44,7 +44,7 @@ export function distinguishedName(name: DerReader): string {
 
 function valueText(reader: DerReader, value: DerValue): string {
   const bytes = reader.bytes.subarray(value.start, value.end);
-  // Text that is not well-formed would become the same as other text, by the characters that replace what is wrong.
+  // Invalid text is not decoded: replacement characters could make it equal to other text.
   if (value.tag === UTF8_STRING && isUtf8(bytes)) return escaped(bytes.toString('utf8'));
   if (BYTE_STRINGS.has(value.tag)) return escaped(bytes.toString('latin1'));
   if (value.tag === BMP_STRING && bytes.length % 2 === 0) {
@@ -55,7 +55,7 @@ function valueText(reader: DerReader, value: DerValue): string {
   return `#${value.tag.toString(16).padStart(2, '0')}${reader.hex(value)}`;
 }
 
-/** RFC 4514 section 2.4; control characters by their hexadecimal digits. */
+/** Escapes a value as RFC 4514 section 2.4 says; control characters become hexadecimal digits. */
 function escaped(text: string): string {
   let value = '';
   const characters = Array.from(text);

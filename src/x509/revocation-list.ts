@@ -8,9 +8,9 @@ import { KEY_USAGE, type Certificate } from './certificate.ts';
 import { isSigned, isStrongKey, signatureHash, type SignatureHash } from './signature.ts';
 
 export class RevocationList {
-  /** DER of the issuer's name, latin1. */
+  /** The issuer's name in DER, as latin1. */
   readonly issuer: string;
-  /** Unix milliseconds; Infinity: the list does not say. */
+  /** Unix milliseconds; Infinity when the list does not say. */
   readonly nextUpdateMs: number;
   readonly thisUpdateMs: number;
   readonly #serials: ReadonlySet<string>;
@@ -31,7 +31,7 @@ export class RevocationList {
     this.#signed = signed;
   }
 
-  /** Revoked certificates. */
+  /** The number of revoked certificates. */
   get size(): number {
     return this.#serials.size;
   }
@@ -61,10 +61,10 @@ export class RevocationList {
 const PEM_BEGIN = '-----BEGIN X509 CRL-----';
 const PEM_END = '-----END X509 CRL-----';
 const TIMES: ReadonlySet<number> = new Set([TAG.utcTime, TAG.generalizedTime]);
-/** Lists in one file. */
+/** Limit of the lists in one file. */
 const LISTS_MAX = 100;
 
-/** One list in DER, or any number of them in PEM; or what is wrong with them. */
+/** Reads one list in DER, or any number of lists in PEM. Returns a text when the file is invalid. */
 export function readRevocationLists(file: Buffer): readonly RevocationList[] | { readonly error: string } {
   const documents = file[0] === TAG.sequence ? [file] : pemDocuments(file.toString('latin1'));
   if (documents.length === 0) return { error: 'it has no revocation list' };
@@ -88,7 +88,7 @@ function pemDocuments(text: string): Buffer[] {
   return documents;
 }
 
-/** @returns a text for what it is not */
+/** @returns a text that says what is wrong */
 function readList(bytes: Buffer): RevocationList | string {
   const document = new DerReader(bytes);
   const whole = document.enter(TAG.sequence);
@@ -105,7 +105,7 @@ function readList(bytes: Buffer): RevocationList | string {
   while (revoked?.isAtEnd === false) {
     const entry = revoked.enter(TAG.sequence);
     serials.add(entry.hex(entry.take(TAG.integer)));
-    // The time of revocation does not matter; reading it would double the time that a long list takes.
+    // The time of revocation is not used, and parsing it would double the time for a long list.
     if (!TIMES.has(entry.takeAny().tag)) entry.refuse();
     if (entry.nextTag === TAG.sequence && hasCritical(entry.enter(TAG.sequence)))
       return 'is not of one issuer alone, which is not supported';
@@ -123,7 +123,7 @@ function readList(bytes: Buffer): RevocationList | string {
     thisUpdateMs,
     nextUpdateMs,
     serials,
-    // Behind the count of unused bits.
+    // The first byte of a bit string counts its unused bits.
     {
       body: bytes.subarray(bodyValue.from, bodyValue.end),
       signature: bytes.subarray(signature.start + 1, signature.end),
@@ -132,7 +132,7 @@ function readList(bytes: Buffer): RevocationList | string {
   );
 }
 
-/** Every critical extension of a list or an entry narrows what it tells. */
+/** Whether there is a critical extension: each of those narrows what the list or entry says. */
 function hasCritical(extensions: DerReader): boolean {
   let found = false;
   while (!extensions.isAtEnd) {

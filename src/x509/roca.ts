@@ -6,12 +6,12 @@
 
 const GENERATOR = 65_537;
 const PRIMES_MAX = 167;
-/** The powers of the generator, by prime. */
+/** The powers of 65537 modulo each prime. */
 const RESIDUES: readonly (readonly [prime: bigint, powers: ReadonlySet<number>])[] = oddPrimes().map(
   (prime) => [BigInt(prime), powersModulo(prime)],
 );
 
-/** Whether the modulus of an RSA key can be factored for this reason; the time grows with its length. */
+/** Whether the modulus of an RSA key has the mark of ROCA, and so can be factored; the time grows with its length. */
 export function hasRocaMark(modulus: bigint): boolean {
   return RESIDUES.every(([prime, powers]) => powers.has(Number(modulus % prime)));
 }

@@ -1,15 +1,15 @@
 /**
- * Which signatures on certificates and revocation lists are accepted: RSA (PKCS #1 and PSS) and ECDSA with SHA-2, and
- * the Edwards curves. Not SHA-1 and older, with which signatures can be forged. Keys of RSA have at least 2048 bits,
- * those of elliptic curves 256. Keys of RSA are also bounded above, since a client may send any: a signature takes
- * hundred times longer to verify with a long exponent. Those with factors of a known weak form (roca.ts) are refused.
- * Pure.
+ * Which signatures on certificates and revocation lists are accepted: RSA (PKCS #1 and PSS) and ECDSA with SHA-2,
+ * and the Edwards curves. SHA-1 and older hashes are not: signatures with them can be forged. RSA keys have at least
+ * 2048 bits, keys on elliptic curves 256. RSA keys also have an upper limit, since a client may send any key: with a
+ * long exponent, a signature takes a hundred times longer to verify. RSA keys with the mark of ROCA (roca.ts) are
+ * refused. Pure.
  */
 import { constants, verify, type KeyObject } from 'node:crypto';
 import { DerReader, TAG } from './der.ts';
 import { hasRocaMark } from './roca.ts';
 
-/** `none`: the algorithm of the key has a hash of its own. */
+/** `none`: the algorithm of the key includes a hash. */
 export interface SignatureHash {
   readonly hash: 'sha256' | 'sha384' | 'sha512' | 'none';
   readonly isPss: boolean;
@@ -38,14 +38,14 @@ const HASHES: Readonly<Record<string, SignatureHash['hash']>> = {
   '608648016503040203': 'sha512',
 };
 
-/** @param algorithm contents of an AlgorithmIdentifier. @returns undefined for one that is not accepted */
+/** @param algorithm contents of an AlgorithmIdentifier @returns undefined when the algorithm is not accepted */
 export function signatureHash(algorithm: DerReader): SignatureHash | undefined {
   const name = algorithm.hex(algorithm.take(TAG.oid));
   const hash = SIGNATURES[name];
   if (hash !== undefined) return { hash, isPss: false };
   if (name !== RSA_PSS || algorithm.nextTag !== TAG.sequence) return undefined;
   const parameters = algorithm.enter(TAG.sequence);
-  // RFC 4055 section 3.1: without the field it would be SHA-1.
+  // RFC 4055 section 3.1: the default is SHA-1.
   if (parameters.nextTag !== 0xa0) return undefined;
   const inner = parameters.enter(0xa0).enter(TAG.sequence);
   const named = HASHES[inner.hex(inner.take(TAG.oid))];
@@ -63,7 +63,10 @@ export function isStrongKey(key: KeyObject): boolean {
   return EDWARDS.has(type);
 }
 
-/** Of a key of RSA, by its SubjectPublicKeyInfo (RFC 8017 appendix A.1.1): keys for PSS have no other form in Node. */
+/**
+ * The modulus of an RSA key, from its SubjectPublicKeyInfo (RFC 8017 appendix A.1.1): Node exports PSS keys in no
+ * other form.
+ */
 function modulusOf(key: KeyObject): bigint {
   const spki = new DerReader(key.export({ type: 'spki', format: 'der' })).enter(TAG.sequence);
   spki.take(TAG.sequence);
@@ -73,7 +76,7 @@ function modulusOf(key: KeyObject): bigint {
   return BigInt(`0x${numbers.hex(numbers.take(TAG.integer)) || '0'}`);
 }
 
-/** Whether the key has signed the data; false for all that does not fit each other. */
+/** Whether the signature of the data is valid for the key; false also when key and algorithm do not match. */
 export function isSigned(
   data: Buffer,
   signature: Buffer,

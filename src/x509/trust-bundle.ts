@@ -8,11 +8,11 @@ import { readRevocationLists, type RevocationList } from './revocation-list.ts';
 
 const BUNDLE_CERTIFICATES_MAX = 1_000;
 
-/** The texts as they are read; sent to the workers. */
+/** The texts of the files of one bundle; sent to the workers. */
 export interface TrustFiles {
   /** PEM. */
   readonly certificates: string;
-  /** PEM or DER; undefined: there is no such file. */
+  /** PEM or DER; undefined when there is no such file. */
   readonly revocations: Uint8Array | undefined;
 }
 
@@ -20,14 +20,14 @@ export interface TrustBundle {
   readonly certificates: readonly Certificate[];
   readonly bySubject: ReadonlyMap<string, readonly Certificate[]>;
   readonly fingerprints: ReadonlySet<string>;
-  /** undefined: there is no file of lists. Empty: it cannot be read. */
+  /** undefined: there is no file of lists. Empty: the file is invalid. */
   readonly revocations: readonly RevocationList[] | undefined;
 }
 
 const BEGIN = '-----BEGIN CERTIFICATE-----';
 const END = '-----END CERTIFICATE-----';
 
-/** The certificates of a PEM text in their order, or what is wrong with it. Text between them is passed over. */
+/** The certificates of a PEM text in order, or a text that says what is wrong. Ignores text between certificates. */
 export function readPemCertificates(
   text: string,
   max: number,

@@ -1,17 +1,17 @@
 /**
- * The bundles of trusted certificates by name, as one thread reads them: text is read when a policy first asks for it.
- * Owns what was read; everything is replaced at once when files have changed.
+ * The bundles of trusted certificates of one thread, by name. A bundle is parsed when a policy first asks for it.
+ * Owns the parsed bundles; when files have changed, all are replaced at once.
  */
 import { readTrustBundle, type TrustBundle, type TrustFiles } from './trust-bundle.ts';
 
 export interface TrustDirectory {
-  /** undefined: there is no such bundle, or it cannot be read. */
+  /** undefined when there is no such bundle, or it is invalid. */
   find(name: string): TrustBundle | undefined;
-  /** Changes with every change of a bundle, so that what was decided by it can be dropped. */
+  /** Increases with every change of a bundle, so that cached decisions can be dropped. */
   readonly generation: number;
   /** A revocation list whose next update is overdue: `refuse` all certificates of its issuer, or `use` it. */
   readonly overdueCrls: 'refuse' | 'use';
-  /** A policy is compiled that verifies client certificates. */
+  /** Called when a policy that verifies client certificates is compiled. */
   noteUse(): void;
 }
 
@@ -27,7 +27,7 @@ export class TrustStore implements TrustDirectory {
     this.overdueCrls = overdueCrls;
   }
 
-  /** Whether any policy verifies client certificates, or did. */
+  /** Whether any policy verifies client certificates now, or did earlier. */
   get isUsed(): boolean {
     return this.#isUsed;
   }

@@ -34,14 +34,14 @@ export type ChainProblem =
 
 export interface ChainRefusal {
   readonly problem: ChainProblem;
-  /** The certificate that has the problem. */
+  /** The certificate with the problem. */
   readonly at: Certificate;
 }
 
 export interface VerifiedChain {
-  /** The client's own first, the trusted one last. */
+  /** The client's own certificate first, the trusted one last. */
   readonly chain: readonly Certificate[];
-  /** Unix milliseconds between which the verdict holds, unless certificates or lists are replaced. */
+  /** The verdict holds from and until these Unix milliseconds, unless certificates or lists are replaced. */
   readonly validFromMs: number;
   readonly expiresAtMs: number;
 }
@@ -61,7 +61,7 @@ interface Search extends ChainRules {
   signatures: number;
   /** Signatures that were verified, by the fingerprints of issuer and subject. */
   readonly known: Map<string, boolean>;
-  /** The most telling refusal so far. */
+  /** The most specific refusal so far. */
   refusal: ChainRefusal | undefined;
 }
 
@@ -88,7 +88,7 @@ export function verifyChain(
   return extend([leaf], search) ?? search.refusal ?? { problem: 'unknown_issuer', at: leaf };
 }
 
-/** Its issuer need not be trusted, so the list's signature is not checked. */
+/** A leaf that is itself trusted. Its issuer need not be, so the signature of the list is not checked. */
 function trustedItself(leaf: Certificate, { revocations = [] }: TrustBundle): VerifiedChain | ChainRefusal {
   const isRevoked = revocations.some((list) => list.issuer === leaf.issuer && list.has(leaf));
   return isRevoked ? { problem: 'revoked', at: leaf } : verified([leaf], Infinity);
@@ -123,7 +123,7 @@ function mayHaveIssued(issuer: Certificate, subject: Certificate, below: number,
     refuse(search, 'too_much_work', subject);
     return false;
   }
-  // Also compares key identifiers, which tell CAs of one name apart, and checks the key usage.
+  // This also compares key identifiers, which distinguish CAs of the same name, and checks the key usage.
   const mayBe = subject.x509.checkIssued(issuer.x509);
   const ofIssuer = issuerProblem(issuer, below);
   if (!mayBe && ofIssuer !== 'not_a_ca') return false;
@@ -132,7 +132,7 @@ function mayHaveIssued(issuer: Certificate, subject: Certificate, below: number,
   return problem === undefined;
 }
 
-/** @param chain its last certificate is trusted */
+/** @param chain ends with a trusted certificate */
 function isSignedFromEnd(chain: readonly Certificate[], search: Search): boolean {
   for (let index = chain.length - 2; index >= 0; index -= 1) {
     const [subject, issuer] = chain.slice(index) as [Certificate, Certificate];
@@ -185,7 +185,7 @@ function leafProblem({ keyUsage }: Certificate): ChainProblem | undefined {
   return maySign ? undefined : 'not_for_clients';
 }
 
-/** @param below certificates below it, the client's own included */
+/** @param below number of certificates below the issuer, including the client's own */
 function issuerProblem({ isCa, keyUsage, pathLength }: Certificate, below: number): ChainProblem | undefined {
   if (!isCa || (keyUsage !== undefined && (keyUsage & KEY_USAGE.certSign) === 0)) return 'not_a_ca';
   return below - 1 > pathLength ? 'path_too_long' : undefined;
@@ -217,7 +217,7 @@ function verified(chain: readonly Certificate[], untilMs: number): VerifiedChain
   };
 }
 
-/** Notes why a chain fails, unless a more telling reason is known. */
+/** Records why a chain fails, unless a more specific reason is known. */
 function refuse(search: Search, problem: ChainProblem, at: Certificate): undefined {
   const { refusal } = search;
   const isTelling = problem !== 'unknown_issuer' && refusal?.problem === 'unknown_issuer';

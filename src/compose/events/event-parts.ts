@@ -1,4 +1,4 @@
-/** Wires events and webhooks: what records them, what keeps them within their bounds, and what sends them. */
+/** Wires events and webhooks: recording, trimming and sending. */
 import { hostname } from 'node:os';
 import type { Clock } from '../../lib/clock.ts';
 import type { Egress } from '../../egress/egress.ts';
@@ -28,7 +28,7 @@ interface Needed {
   readonly log: Logger;
 }
 
-/** Nothing is sent before `sender.start`. */
+/** Sends nothing before `sender.start`. */
 export function createEvents({ settings, ...needed }: Needed): EventParts {
   const nodeName = settings.cluster.nodeName ?? hostname();
   const holder = leaseHolder(nodeName, randomHex(HOLDER_BYTES));
@@ -39,7 +39,7 @@ export function createEvents({ settings, ...needed }: Needed): EventParts {
   };
 }
 
-/** For metrics. */
+/** The facts about webhooks for metrics. */
 export async function eventFacts(
   { recorder, sender }: EventParts,
   repository: Repository,
@@ -49,7 +49,7 @@ export async function eventFacts(
   return { ...recorder.facts, sent: sender.sent, webhooks };
 }
 
-/** What waits is recorded last, so that the end of other parts can make events. */
+/** Records what still waits last, since stopping the other parts may add events. */
 export async function stopEvents({ recorder, sender, trimmer }: EventParts): Promise<void> {
   await Promise.all([sender.stop(), trimmer.stop(), recorder.stop()]);
 }

@@ -1,14 +1,14 @@
-/** Starts what sends events and what notices them, when everything else serves. */
+/** Starts the sender of webhooks and the sources of events, once everything else serves. */
 import type { Cluster } from '../../control/cluster/cluster.ts';
 import type { CertificateFacts } from '../../proxy/downstream/tls/tls-certificate.ts';
 import { orderedCertificateFacts } from '../acme.ts';
 import type { CertificateWatches } from '../listener-certificates.ts';
 import type { Parts } from '../parts.ts';
 
-/** Certificates by ACME whose ends are looked at: those that end first. */
+/** Limit of certificates by ACME whose expiry is watched; those that expire first are kept. */
 const ORDERED_MAX = 1_000;
 
-/** Webhooks are sent, and everything is looked at that can make events. */
+/** Starts the sender of webhooks and the sources of events. */
 export function startEvents(parts: Parts, watches: CertificateWatches, cluster: Cluster): void {
   parts.events.sender.start();
   const certificates = (): [string, readonly CertificateFacts[]][] => [

@@ -11,7 +11,7 @@ import {
 } from '../settings-values.ts';
 
 export const ACME_KEY_TYPES = ['ecdsa-p256', 'ecdsa-p384', 'rsa-2048'] as const;
-/** Short names of directories. */
+/** Short names for the URLs of directories. */
 export const ACME_DIRECTORIES: Readonly<Record<string, string>> = {
   letsencrypt: 'https://acme-v02.api.letsencrypt.org/directory',
   'letsencrypt-staging': 'https://acme-staging-v02.api.letsencrypt.org/directory',

@@ -1,4 +1,4 @@
-/** Settings of the database, and gateways that share one. */
+/** Settings of the database, and of gateways that share one. */
 import { KEY_TEXT } from '../../lib/secret-key-text.ts';
 import { HISTORY_DEFAULTS } from '../../model/history/config-history.ts';
 import { boolean, integer, text, type Setting } from '../settings-values.ts';

@@ -1,4 +1,4 @@
-/** Settings of how targets are discovered. */
+/** Settings of target discovery. */
 import { isIP } from 'node:net';
 import { integer, list, text, type Parsed, type Setting } from '../settings-values.ts';
 
@@ -56,7 +56,7 @@ function dnsServer(value: string): Parsed<string> {
   const family = address.includes('%') ? 0 : isIP(address);
   const port = isIP(value) === 0 ? parts?.[3] : undefined;
   const portFits = port === undefined || (Number(port) > 0 && Number(port) <= PORT_MAX);
-  // An IPv4 address in brackets is no address.
+  // An IPv4 address must not have brackets.
   const isWellFormed = family === 6 || (family === 4 && !value.startsWith('['));
   if (isWellFormed && portFits) return { value };
   return {

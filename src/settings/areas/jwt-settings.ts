@@ -1,4 +1,4 @@
-/** Settings of JWTs: what applies where a policy leaves it out. */
+/** Settings of JWTs: defaults for fields that a policy leaves out. */
 import { JWT_ALGORITHMS, type JwtAlgorithm } from '../../model/auth/jwt-algorithms.ts';
 import { integer, list, text, url, type Parsed, type Setting } from '../settings-values.ts';
 

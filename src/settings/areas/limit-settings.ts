@@ -13,7 +13,7 @@ const timeoutMs = { min: 1, max: 86_400_000 };
 /** Room for 1,000,000 callers with a full sliding window each. */
 const COUNTER_BYTES_DEFAULT = 2 * GIB;
 
-/** Half of the memory of the machine or the container. */
+/** Half of the memory of the machine or container. */
 function halfOfMemory(): number {
   return Math.floor(Math.min(totalmem(), process.constrainedMemory() || Infinity) / 2);
 }

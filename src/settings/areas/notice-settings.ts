@@ -1,4 +1,7 @@
-/** Settings of what the gateway notices by itself and tells as events: how long before an end, and what is unused. */
+/**
+ * Settings of the events that the gateway makes by itself: how long before an expiry they come, and when a key
+ * counts as unused.
+ */
 import { integer, list, type Parsed, type Setting } from '../settings-values.ts';
 
 const DAYS_MAX = 3_650;

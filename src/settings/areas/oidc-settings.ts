@@ -1,4 +1,4 @@
-/** Settings of signing in to the console with an OpenID provider. */
+/** Settings of the console's sign-in with an OpenID provider. */
 import { list, text, url, type Parsed, type Setting } from '../settings-values.ts';
 
 const scope = (value: string): Parsed<string> =>

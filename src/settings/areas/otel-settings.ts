@@ -1,19 +1,22 @@
-/** Settings of OpenTelemetry. Variables of the OpenTelemetry specification count where these are not set. */
+/** Settings of OpenTelemetry. The variables of its specification apply when these are not set. */
 import { integer, list, oneOf, text, url, type Parsed, type Setting } from '../settings-values.ts';
 import { otelPair } from '../otel/otel-pairs.ts';
 import { OTEL_TIMEOUT_MS, signalSettings } from '../otel/otel-signal-settings.ts';
 
-/** Kinds of exchanges that are kept beside those that are sampled. */
+/** Kinds of exchanges that are kept in addition to the sampled ones. */
 const KEEP_RULES = ['errors', 'denials', 'retries', 'slow'] as const;
 export type KeepRule = (typeof KEEP_RULES)[number];
 
 export const OTEL_SIGNALS = ['traces', 'metrics', 'logs'] as const;
 export type OtelSignal = (typeof OTEL_SIGNALS)[number];
-/** Logs are collected from standard output in most places; they would arrive twice. */
+/**
+ * Logs are not exported by default: in most places they are collected from standard output, and would arrive
+ * twice.
+ */
 export const DEFAULT_OTEL_SIGNALS: readonly OtelSignal[] = ['traces', 'metrics'];
 
 const RATIO = /^(?:0(?:\.\d{1,9})?|1(?:\.0{1,9})?)$/;
-/** Nothing that could end an attribute or begin a credential. */
+/** Excludes all characters that could end an attribute or begin a credential. */
 const TRACE_URL = /^https?:\/\/[\w.:[\]-]{1,255}\/[^\s"'<>{}\\]{0,1024}\{trace_id\}[^\s"'<>{}\\]{0,1024}$/;
 const otelSignal = (name: string): Parsed<OtelSignal | 'none'> => {
   const found = ([...OTEL_SIGNALS, 'none'] as const).find((candidate) => candidate === name);

@@ -1,4 +1,4 @@
-/** Settings of proxy threads, stopping, API key counts and recorded requests. */
+/** Settings of proxy threads, shutdown, API key counts and recorded requests. */
 import { availableParallelism } from 'node:os';
 import { boolean, integer, type Setting } from '../settings-values.ts';
 

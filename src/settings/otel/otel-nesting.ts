@@ -1,10 +1,10 @@
-/** The settings of OpenTelemetry as the gateway reads them: for each signal its own, or those of all. Pure. */
+/** The nested settings of OpenTelemetry: each signal has its own value or the common one. Pure. */
 import type { OtelSignal } from '../areas/otel-settings.ts';
 import { pairsOf } from './otel-pairs.ts';
 import type { SettingValues } from '../settings-table.ts';
 import type { OtelConnection, OtelSettings } from '../settings-types.ts';
 
-/** undefined: nothing is exported. */
+/** undefined when nothing is exported. */
 export function otelSettings(v: SettingValues): OtelSettings | undefined {
   const { GATEWAY_OTEL__ENDPOINT: base } = v;
   const urlOf = (signal: OtelSignal, whole: string | undefined): string | undefined => {
@@ -41,7 +41,7 @@ export function otelSettings(v: SettingValues): OtelSettings | undefined {
   };
 }
 
-/** The certificate and its key go together. */
+/** The certificate and its key are used as a pair. */
 function connectionOf(v: SettingValues, signal: Uppercase<OtelSignal>): OtelConnection {
   const headers = v[`GATEWAY_OTEL__${signal}_HEADERS`];
   const own = v[`GATEWAY_OTEL__${signal}_CLIENT_CERT_FILE`];

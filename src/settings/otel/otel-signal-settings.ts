@@ -1,10 +1,10 @@
-/** Settings of OpenTelemetry for one signal alone, such as traces that go to another collector than metrics. */
+/** Settings of OpenTelemetry for a single signal, such as another collector for traces than for metrics. */
 import { integer, list, oneOf, text, type Setting } from '../settings-values.ts';
 import { otelPair } from './otel-pairs.ts';
 
 export const OTEL_TIMEOUT_MS = { min: 100, max: 60_000 } as const;
 
-/** Absent values are those of all signals. */
+/** The settings of one signal; unset ones take the common value. */
 interface SignalRows {
   readonly HEADERS: Setting<readonly string[]>;
   readonly TIMEOUT_MS: Setting<number | undefined>;
@@ -18,7 +18,7 @@ type Prefixed<S extends string> = {
   readonly [K in keyof SignalRows as `GATEWAY_OTEL__${S}_${K}`]: SignalRows[K];
 };
 
-/** @param signal as it stands in names. @param what is exported */
+/** @param signal as it is spelled in names of variables @param what is exported, for descriptions */
 export function signalSettings<S extends 'TRACES' | 'METRICS' | 'LOGS'>(
   signal: S,
   what: string,

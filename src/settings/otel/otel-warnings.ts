@@ -1,6 +1,6 @@
 /**
- * Warnings about variables of the OpenTelemetry specification ("Environment Variable Specification", 1.4x) that ask for
- * what the export does not do. A value that asks for what is done anyway gets none. Pure.
+ * Warnings about variables of the OpenTelemetry specification ("Environment Variable Specification", 1.4x) that ask
+ * for something the export does not do. A value that asks for the usual behaviour gets no warning. Pure.
  */
 import type { OtelSignal } from '../areas/otel-settings.ts';
 import {
@@ -22,12 +22,12 @@ const PROTOCOLS = [
 
 interface Ignored {
   readonly names: readonly string[];
-  /** They mean nothing where none of these is exported. */
+  /** The variable has no effect when none of these signals is exported. */
   readonly signals: readonly OtelSignal[];
   readonly why: string;
 }
 
-/** Whatever their values are. */
+/** Variables that are ignored whatever their value is. */
 const IGNORED: readonly Ignored[] = [
   {
     names: ['OTEL_BSP_SCHEDULE_DELAY', 'OTEL_BSP_MAX_QUEUE_SIZE', 'OTEL_BSP_MAX_EXPORT_BATCH_SIZE'],
@@ -57,7 +57,7 @@ const IGNORED: readonly Ignored[] = [
   },
 ];
 
-/** @param otel what is exported; undefined: nothing, or it is not known since other settings are wrong */
+/** @param otel undefined when nothing is exported, or when other settings are wrong and it is not known */
 export function otelWarnings(env: Environment, otel: OtelSettings | undefined): string[] {
   const given = (name: string): string => (env[name] ?? '').trim();
   const warnings = PROTOCOLS.filter((name) => !['', 'http/protobuf'].includes(given(name))).map(
@@ -95,7 +95,7 @@ function traceWarnings(given: Given): string[] {
   const warnings: string[] = [];
   const propagators = given('OTEL_PROPAGATORS');
   const names = propagators.split(',').map((name) => name.trim());
-  // Baggage passes, as all header fields do.
+  // Baggage is forwarded like all header fields.
   const isDone =
     names.includes('tracecontext') && names.every((name) => ['tracecontext', 'baggage'].includes(name));
   if (propagators !== '' && !isDone)
