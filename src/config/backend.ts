@@ -11,18 +11,21 @@ import { sharedText } from './shared-text.ts';
 import type { CompiledBackend } from './types.ts';
 
 const DEFAULT_PORTS = { http: 80, https: 443 } as const;
-/** A socket has no name: what its backend gets as Host, and must have in its certificate unless TLS names another. */
+/**
+ * The host name of a backend on a Unix socket: its Host field, and the name that its certificate must have unless
+ * TLS names another.
+ */
 const SOCKET_NAME = 'localhost';
 
-/** Of a written target, only where it is. */
+/** The place of a target. */
 type Place = Pick<FoundTarget, 'host' | 'port' | 'foundAs' | 'service'>;
-/** What all targets of a revision have in common. */
+/** The fields that all targets of a revision share. */
 type Common = Pick<
   CompiledBackend,
   'scheme' | 'protocol' | 'basePath' | 'tls' | 'connectionsMax' | 'waitingMax'
 >;
 
-/** Whether the gateway asks the backend by itself how it is. */
+/** Whether the revision has a health check of its own. */
 export function hasHealthCheck({
   health_check_path: path,
   circuit_breaker: breaker,
@@ -51,11 +54,11 @@ export function compileBackend(
   };
   const backend = backendAt(common, target);
   if (revision.discovery?.type !== 'file' || revision.targets) return backend;
-  // It stands for all that the file lists: retry budgets are kept by it.
+  // This backend stands for all targets in the file: they share its retry budget.
   return { ...backend, poolKey: sharedText(`${scheme}+file://${revision.discovery.path}`) };
 }
 
-/** The backend at another place, with all that is the same for every target of its revision. */
+/** The backend at another place, with the fields that all targets of its revision share. */
 export function backendAt(common: Common, target: Place): CompiledBackend {
   const { scheme, protocol, basePath, connectionsMax, waitingMax } = common;
   const { port, foundAs } = target;
@@ -92,7 +95,7 @@ function authorityOf(scheme: CompiledBackend['scheme'], host: string, port: numb
   return port === DEFAULT_PORTS[scheme] ? uriHost : `${uriHost}:${port}`;
 }
 
-/** What a target is known by: where it is, and all that its connections depend on. */
+/** Identifies a target: its place, and everything that its connections depend on. */
 export function poolKeyOf(revision: Revision, target: Place): string {
   const protocol = protocolOf(revision);
   return keyAt({ scheme: revision.backend_scheme, protocol, tls: tlsOf(revision) }, target);
@@ -109,12 +112,12 @@ function lowerCasePlace({ host, port }: Place): string {
   return placeText(uriHostOf(withoutBrackets(host)).toLowerCase(), port);
 }
 
-/** What people see of a target: `host:port`, with an IPv6 address in brackets, or its socket. */
+/** A target as people see it: `host:port`, with an IPv6 address in brackets, or its socket. */
 export function shownPlace(host: string, port: number): string {
   return socketPathOf(host) === undefined ? placeText(uriHostOf(withoutBrackets(host)), port) : host;
 }
 
-/** A certificate is that of the service, not of the address at which it was found. */
+/** The certificate must have the name of the service, not of the address at which it was found. */
 function tlsAt(
   { scheme, tls }: Pick<Common, 'scheme' | 'tls'>,
   { host, service }: Place,
@@ -124,7 +127,7 @@ function tlsAt(
   return { ...tls, server_name: name };
 }
 
-/** Records that an earlier release wrote to a snapshot file have no such field. */
+/** Records in a snapshot file of an earlier release do not have this field. */
 function protocolOf({ backend_protocol: protocol }: Partial<Revision>): BackendProtocol {
   return protocol ?? 'http1';
 }

@@ -92,7 +92,7 @@ export class SnapshotHolder<P> {
     return new LiveSnapshot(configVersion, this.#index, this.keys, (version) => this.#takeIntoUse(version));
   }
 
-  /** A request asks for the version for the first time. */
+  /** Copies the version when a request asks for it for the first time. */
   #takeIntoUse(version: CompiledVersion<P>): CompiledVersion<P> {
     const copy = versionForUse(version);
     this.#versions.set(copy.id, copy);
@@ -160,7 +160,7 @@ export class SnapshotHolder<P> {
     const isGone = ({ id }: CompiledVersion<P>): boolean => reset || dropped.has(id) || versions.has(id);
     for (const version of versions.values()) {
       const { gatewayPath, app } = version;
-      // No host contains a slash, and every path but '' begins with one.
+      // No host contains a slash, and every path except '' begins with one.
       const places = app.hosts.length === 0 ? [gatewayPath] : app.hosts.map((host) => host + gatewayPath);
       let other = reset ? undefined : this.#index.conflicting(version, isGone);
       for (const place of places) {

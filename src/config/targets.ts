@@ -1,7 +1,7 @@
 /**
- * The targets of a revision that has several, and how requests are spread over them (docs/reference/targets.md). A
- * revision with one target has none of this: its backend is all there is. A revision with discovery has all of it,
- * whatever was found.
+ * The targets of a revision that has several, and how requests are distributed over them
+ * (docs/reference/targets.md). A revision with a single target has only its backend and none of this. A revision
+ * with discovery has all of it, however many targets were found.
  */
 import type { Discovery, FoundTarget, LoadBalancing, Revision } from '../model/resources.ts';
 import { backendAt, compileBackend, poolKeyOf } from './backend.ts';
@@ -30,7 +30,7 @@ export const EJECTION_DEFAULTS = Object.freeze({
   count_5xx: true,
 });
 
-/** undefined: the revision has a single target, and no other could be found. */
+/** undefined: the revision has a single target and no discovery. */
 export function compileTargets(revision: Revision): CompiledTargets | undefined {
   if (!isBalanced(revision)) return undefined;
   const { discovery, load_balancing: balancing } = revision;
@@ -38,13 +38,13 @@ export function compileTargets(revision: Revision): CompiledTargets | undefined 
   return { list: compiledList(revision), balancing: compileBalancing(balancing), source };
 }
 
-/** Whether it has several targets, or may have. */
+/** Whether the revision has several targets, or discovery. */
 export function isBalanced({ targets, discovery }: Revision): boolean {
-  // Records that an earlier release wrote to a snapshot file have no such fields.
+  // Records in a snapshot file of an earlier release do not have these fields.
   return (discovery ?? null) !== null || (targets?.length ?? 0) > 1;
 }
 
-/** What discovery has found, in place of what was found before. */
+/** The targets with the results of discovery in place of earlier results. */
 export function withFound(
   { balancing, source }: CompiledTargets,
   backend: CompiledBackend,
@@ -54,7 +54,7 @@ export function withFound(
   return { list, balancing, source };
 }
 
-/** In words, such as `dns billing.internal:443`. */
+/** The source of discovery in words, such as `dns billing.internal:443`. */
 export function sourceText(discovery: Discovery): string {
   switch (discovery.type) {
     case 'dns':
@@ -66,7 +66,7 @@ export function sourceText(discovery: Discovery): string {
   }
 }
 
-/** What the targets of a revision are known by, in order. */
+/** The keys of the targets of a revision, in order. */
 export function targetKeys(revision: Revision): string[] {
   return recordsOf(revision).map((target) => poolKeyOf(revision, target));
 }
@@ -81,7 +81,7 @@ function recordsOf({
   return discovery ? [] : [{ host, port, weight: 100 }];
 }
 
-/** All targets of a revision, also when it has a single one. */
+/** All targets of a revision, also when there is only one. */
 function compiledList(revision: Revision): CompiledTarget[] {
   return recordsOf(revision).map((target) => compiledTarget(compileBackend(revision, target), target));
 }

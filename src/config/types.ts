@@ -47,7 +47,7 @@ export interface CompiledVersion<P> {
   /** Canonical, without a trailing slash; `/` is the empty string. */
   readonly gatewayPath: string;
   readonly status: VersionStatus;
-  /** It is deprecated, or the date is set: responses have Deprecation and Sunset. */
+  /** Whether responses have Deprecation and Sunset: the version is deprecated, or its sunset date is set. */
   readonly announcesEnd: boolean;
   /** Unix seconds. */
   readonly deprecatedAtSecs: number | undefined;
@@ -62,7 +62,7 @@ export interface CompiledVersion<P> {
   readonly unmatched: P | undefined;
   /** Current revisions only, in order of creation. */
   readonly revisions: readonly CompiledRevision<P>[];
-  /** Of a version in use: its revision, if it has just one; requests need not look into the list. */
+  /** The revision of a version in use that has only one: requests need not look into the list. */
   readonly only: CompiledRevision<P> | undefined;
   /** The state of the weighted choice among `revisions`; undefined when at most one of them has a weight. */
   readonly choice: WeightedChoice | undefined;
@@ -75,30 +75,30 @@ export interface CompiledBackend {
   readonly protocol: BackendProtocol;
   readonly host: string;
   readonly port: number;
-  /** What people call it: host, with the port unless it is the scheme's default. */
+  /** The address as people write it: host, with the port unless it is the scheme's default. */
   readonly authority: string;
-  /** Value of Host towards the upstream: `authority`, or the service that it was found as a place of. */
+  /** Value of Host towards the upstream: `authority`, or the name of the service that discovery resolved to it. */
   readonly hostField: string;
-  /** The name that discovery has resolved to `host`: the rules of egress for names apply to it. */
+  /** The name that discovery has resolved to `host`; egress rules for names apply to it. */
   readonly foundAs: string | undefined;
   /** Without a trailing slash; `/` is the empty string. */
   readonly basePath: string;
   readonly tls: BackendTls | undefined;
   /** Identifies the pool: revisions with equal keys may share connections. */
   readonly poolKey: string;
-  /** Connections in use at once from one worker; undefined: as the settings say. */
+  /** Limit of connections in use at once from one worker; undefined: the limit of the settings. */
   readonly connectionsMax: number | undefined;
-  /** Requests of one worker that may wait for one; undefined: as the settings say. */
+  /** Limit of requests of one worker that wait for a connection; undefined: the limit of the settings. */
   readonly waitingMax: number | undefined;
 }
 
 /** When a target is ejected, and for how long (proxy/targets/). */
 export interface EjectionRules {
-  /** Infinity: never for this reason. */
+  /** Infinity: the number of failures never ejects a target. */
   readonly failuresInRow: number;
-  /** Ejected with this much more of failures than its peers, 0 to 1; Infinity: never for this reason. */
+  /** A target is ejected when its share of failures exceeds that of its peers by this, 0 to 1; Infinity: never. */
   readonly failureShare: number;
-  /** Attempts in the window that a share of failures needs. */
+  /** The number of attempts in the window below which the share of failures is ignored. */
   readonly attemptsMin: number;
   readonly baseMs: number;
   readonly maxMs: number;
@@ -115,7 +115,7 @@ export interface HashSource {
 
 export interface CompiledBalancing {
   readonly algorithm: 'least_requests' | 'round_robin' | 'hash';
-  /** With `hash`. */
+  /** Set when the algorithm is `hash`. */
   readonly hash: HashSource | undefined;
   readonly ejection: EjectionRules;
   readonly slowStartMs: number;
@@ -132,16 +132,16 @@ export interface CompiledTarget {
 
 /** The targets of a revision that has several, or whose targets are discovered. */
 export interface CompiledTargets {
-  /** Where they are discovered, none is known until the workers are told what was found. */
+  /** With discovery this is empty until the workers get its first results. */
   readonly list: readonly CompiledTarget[];
   readonly balancing: CompiledBalancing;
-  /** Where they are discovered, in words; undefined: they are as written. */
+  /** The source of discovery in words; undefined when the targets are written in the revision. */
   readonly source: string | undefined;
 }
 
 /** The targets of a revision as a worker balances them, as seen by the configuration. */
 export interface TargetsSlot {
-  /** Its memory was replaced, and it must be made again. */
+  /** The object was replaced and must be looked up again. */
   readonly isRemoved: boolean;
 }
 

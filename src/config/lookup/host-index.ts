@@ -22,7 +22,7 @@ interface Placed {
 }
 
 const DOT = 0x2e;
-/** Hosts whose indexes are remembered; clients may send any. */
+/** Limit of cached hosts: clients may send any. */
 const CANDIDATES_MAX = 2_048;
 
 export class HostIndex<V extends Placed> {
@@ -31,7 +31,7 @@ export class HostIndex<V extends Placed> {
   readonly #byName = new Map<string, VersionIndex<V>>();
   /** By the name after the star. */
   readonly #byWildcard = new Map<string, VersionIndex<V>>();
-  /** How many wildcards have a name of so many labels. */
+  /** The number of wildcards in use, by their number of labels. */
   readonly #wildcardsByLabels = new Uint32Array(HOST_LABELS_MAX + 1);
 
   /** Cached indexes by the host as written in requests. */
@@ -46,7 +46,10 @@ export class HostIndex<V extends Placed> {
     return this.#findNamed(path, authority) ?? this.#everyHost.find(path);
   }
 
-  /** A version that the same requests would reach: of the same path, with a host in common, or both without hosts. */
+  /**
+   * A version that serves some of the same requests: it has the same path, and a host in common, or both have no
+   * hosts.
+   */
   conflicting({ gatewayPath, app }: V, isGone: (version: V) => boolean): V | undefined {
     for (const index of this.#indexesOf(app.hosts)) {
       const held = index.at(gatewayPath);
@@ -72,7 +75,7 @@ export class HostIndex<V extends Placed> {
   }
 
   #findNamed(path: string, authority: string): V | undefined {
-    // As a rule the host is written as it is stored.
+    // Usually the host is written as it is stored.
     const found = this.#byName.get(authority)?.find(path);
     if (found !== undefined) return found;
     for (const index of this.#candidates.get(authority) ?? this.#resolve(authority)) {
@@ -82,7 +85,7 @@ export class HostIndex<V extends Placed> {
     return undefined;
   }
 
-  /** The indexes of a host, the first first; remembered for its next request. */
+  /** The indexes of a host in their order; cached for its next request. */
   #resolve(authority: string): readonly VersionIndex<V>[] {
     const host = canonicalHost(authority);
     const found: VersionIndex<V>[] = [];
@@ -92,7 +95,7 @@ export class HostIndex<V extends Placed> {
     for (let at = 0; at < host.length; at++) if (host.charCodeAt(at) === DOT) labels += 1;
     for (let dot = host.indexOf('.'); dot >= 0; dot = host.indexOf('.', dot + 1)) {
       labels -= 1;
-      // More labels than a name can have.
+      // No wildcard in use has this number of labels.
       if ((this.#wildcardsByLabels[labels] ?? 0) === 0) continue;
       const index = this.#byWildcard.get(host.slice(dot + 1));
       if (index !== undefined) found.push(index);
