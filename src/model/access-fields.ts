@@ -33,7 +33,7 @@ export type AccessField = (typeof ACCESS_FIELDS)[number];
 
 interface AccessFieldMeaning {
   readonly meaning: string;
-  /** When a line does not have the field; undefined: it is always present. */
+  /** In words, when a line lacks the field; undefined: every line has it. */
   readonly absent?: string;
 }
 

@@ -17,12 +17,12 @@ import {
 
 /** 128 bits in base64url. */
 export const BROUGHT_CHARS_MIN = 22;
-/** So that `Bearer ` and the value are cached as one text (policy/parts/auth/key-cache.ts). */
+/** With this limit, `Bearer ` and the value are cached as one text (policy/parts/auth/key-cache.ts). */
 export const BROUGHT_CHARS_MAX = 200;
 const BITS_MIN = 128;
 
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
-/** A JSON object in base64url and two more parts. */
+/** The form of a JWT: a JSON object in base64url and two more parts. */
 const JWT = /^eyJ[^.]*\.[^.]*\.[^.]*$/;
 const B64_TOKEN = new RegExp(B64_TOKEN_PATTERN);
 /** Characters are predictable when they repeat an earlier sequence of this length. */
@@ -64,7 +64,7 @@ export function broughtDisplayPrefix(token: string): string {
   return hashDisplayPrefix(tokenHash(token));
 }
 
-/** The same where only the hash of a value is known. */
+/** Like `broughtDisplayPrefix`, when only the hash of a value is known. */
 export function hashDisplayPrefix(hash: string): string {
   return `sha256:${hash.slice(0, DISPLAY_DIGITS)}`;
 }
@@ -106,7 +106,10 @@ function classesOf(text: string): {
   return { kinds, counted: text.length, alphabet: alphabet + new Set(signs).size };
 }
 
-/** How many characters follow from earlier ones: in runs such as `aaa`, `abc` and `321`, and in repetitions. */
+/**
+ * The number of characters that follow from earlier ones: in runs such as `aaa`, `abc` and `321`, and in
+ * repetitions.
+ */
 function foretold(text: string): number {
   const seen = new Set<string>();
   let count = 0;

@@ -72,15 +72,15 @@ function orNull(schema: JsonSchema): JsonSchema {
 const alternatives = new WeakMap<JsonSchema, readonly string[]>();
 
 /**
- * Fields of which an object needs one: what `required` cannot say, and `anyOf` says to generators of clients badly.
- * Known by schema object.
+ * Requires one of several fields of an object. `required` cannot express this, and generators of clients handle
+ * `anyOf` badly. Stored by schema object.
  */
 export function requireOneOf<T extends JsonSchema>(schema: T, names: readonly string[] | undefined): T {
   if (names !== undefined) alternatives.set(schema, names);
   return schema;
 }
 
-/** The fields of which a value of the schema needs one; undefined: of none. */
+/** The fields of which a value of the schema needs one; undefined when there is no such rule. */
 export function alternativesOf(schema: JsonSchema): readonly string[] | undefined {
   return alternatives.get(schema);
 }

@@ -21,7 +21,10 @@ export const HTTP_URL_PATTERN = '^https?://';
 export const LABEL_PATTERN = '^(?!\\.{1,2}$)[A-Za-z0-9._~-]{1,64}$';
 /** A DNS label (RFC 1123). */
 export const SLUG_PATTERN = '^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$';
-/** Nor marks that embed, override or isolate the direction of text (UAX #9): with them a name shows as another one. */
+/**
+ * Also excludes marks that embed, override or isolate the direction of text (UAX #9): they make a name appear as
+ * another one.
+ */
 export const NO_CONTROL_CHARACTERS_PATTERN =
   '^[^\\u0000-\\u001f\\u007f-\\u009f\\u2028-\\u202e\\u2066-\\u2069]*$';
 /** Databases do not store NUL. */
@@ -34,23 +37,23 @@ export const ONE_LINE_PATTERN = '^[^\\r\\n]*$';
 export const SUCCESSOR_PATTERN =
   "^(?:(?!\\.{1,2}$)[A-Za-z0-9._~-]{1,64}|(?:https?:/)?/[A-Za-z0-9._~:/?#@!$&'()*+,;=%-]*)$";
 export const PATH_PATTERN = '^/';
-/** A path and perhaps a query, in visible ASCII characters. */
+/** A path with an optional query, in visible ASCII characters. */
 export const REQUEST_PATH_PATTERN = '^/[!-"$-~]*$';
 export const STATUS_CLASS_PATTERN = '^[2-5]xx$';
-/** A name of two files; no path. */
+/** The common name of two files; not a path. */
 export const CERTIFICATE_NAME_PATTERN = '^[A-Za-z0-9][A-Za-z0-9._-]*$';
 /** SHA-256 in base64. */
 export const PIN_PATTERN = '^[A-Za-z0-9+/]{43}=$';
-/** Where a target stands. */
+/** The zone of a target. */
 export const ZONE_PATTERN = '^[A-Za-z0-9][A-Za-z0-9._-]*$';
 export const API_PATH_PATTERN = '^/api/v1/';
-/** Of an operation in a transaction. */
+/** The id of an operation in a transaction. */
 export const OPERATION_ID_PATTERN = '^[A-Za-z][A-Za-z0-9_-]{0,63}$';
-/** What can be GATEWAY_ADMIN_TOKEN or a stored admin token. */
+/** A value of GATEWAY_ADMIN_TOKEN or of a stored admin token. */
 export const ADMIN_TOKEN_PATTERN = '^[!-~]{1,512}$';
-/** RFC 9110 section 9.1, of a length that methods have. */
+/** A method (RFC 9110 section 9.1) of a realistic length. */
 export const METHOD_PATTERN = "^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,32}$";
-/** The target of a request as it is sent, RFC 9112 section 3.2.1. */
+/** The target of a request as it is sent (RFC 9112 section 3.2.1). */
 export const SENT_PATH_PATTERN = '^/[!-~]*$';
 export const VISIBLE_ASCII_PATTERN = '^[!-~]+$';
 export const DATE_PATTERN = '^[0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])$';

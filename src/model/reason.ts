@@ -10,9 +10,9 @@ export interface ReasonKind<Data, Code extends string = ErrorCode> {
   readonly code: Code;
   /** For operators: what was found, and what was expected. */
   detail(data: Data): string;
-  /** For the client, when it may not see all of `detail`. */
+  /** For the client, when it may not see everything in `detail`. */
   sentence?(data: Data): string;
-  /** The client must open another connection to be served: this one ends, if it is not shared by other requests. */
+  /** The client needs another connection to be served: this one is closed, unless other requests share it. */
   readonly endsConnection?: true;
   /** Header lines of the response, each `Name: value\r\n`; `Retry-After` is created from `retryAfterSecs`. */
   headerLines?(data: Data): string;
@@ -22,7 +22,7 @@ export interface ReasonKind<Data, Code extends string = ErrorCode> {
 
 export interface Reason<Data = unknown, Code extends string = ErrorCode> {
   readonly kind: ReasonKind<Data, Code>;
-  /** Plain data. */
+  /** Plain data that the functions of the kind format. */
   readonly data: Data;
 }
 

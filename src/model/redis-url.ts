@@ -8,7 +8,7 @@
  */
 
 interface HostAndPort {
-  /** Without the brackets of an IPv6 address. */
+  /** IPv6 addresses have no brackets. */
   readonly host: string;
   readonly port: number;
 }

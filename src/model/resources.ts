@@ -19,8 +19,8 @@ export interface App extends RecordBase {
   readonly slug: string;
   readonly gateway_path: string;
   /**
-   * Names that its requests are for, such as `api.example.com` and `*.example.com`, in the form of
-   * http/fields/host-name.ts; none: every host.
+   * Host names of its requests, such as `api.example.com` and `*.example.com`, in the form of
+   * http/fields/host-name.ts; empty: every host.
    */
   readonly hosts: readonly string[];
   readonly routing_mode: RoutingMode;
@@ -42,7 +42,7 @@ export interface Version extends RecordBase {
   readonly status: VersionStatus;
   /** When a deprecated version is to be removed (RFC 8594), RFC 3339. */
   readonly sunset_at: string | null;
-  /** When it was or will be deprecated (RFC 9745); null while this is undecided. */
+  /** When it was or will be deprecated (RFC 9745); null when that is not decided. */
   readonly deprecated_at: string | null;
   /** The successor (RFC 5829): the label of another version of the app, or a URI reference. */
   readonly successor: string | null;
@@ -53,7 +53,7 @@ export interface BackendTls {
   readonly server_name?: string;
   /** PEM certificates that are trusted instead of the system's. */
   readonly ca?: string;
-  /** What the gateway presents; see control/certificates/client-certificates.ts. */
+  /** The certificate that the gateway presents, by name; see control/certificates/client-certificates.ts. */
   readonly client_certificate?: string;
   /** SHA-256 of public keys, in base64. */
   readonly pins?: readonly string[];
@@ -68,12 +68,12 @@ export interface CircuitBreakerSettings {
   readonly probe?: ProbeSettings;
 }
 
-/** How the gateway checks the backend: a GET of `health_check_path`, or a call of gRPC. */
+/** How the gateway checks the backend: a GET of `health_check_path`, or a gRPC health check. */
 export interface ProbeSettings {
   readonly protocol?: 'http' | 'grpc';
-  /** With gRPC: the service that is asked for; '': the server as a whole. */
+  /** With gRPC: the service to check; '': the server as a whole. */
   readonly service?: string;
-  /** Also probes while the breaker is closed; without it only while it is not. */
+  /** Probe interval while the breaker is closed; absent: probes run only while it is not closed. */
   readonly interval_ms?: number;
   readonly timeout_ms?: number;
   readonly healthy_threshold?: number;
@@ -88,31 +88,34 @@ export interface Target {
   readonly port: number;
   /** Relative to the other targets; 0: no new requests. */
   readonly weight: number;
-  /** Where it stands, in words of the operator. */
+  /** Its location, in words of the operator. */
   readonly zone?: string;
 }
 
 /** A target that discovery has found (control/discovery/). */
 export interface FoundTarget extends Target {
-  /** The name that `host` is an address of, for the rules of egress; absent: `host` is as the source has it. */
+  /** The name that was resolved to `host`, for egress rules; absent: the source gave `host` itself. */
   readonly foundAs?: string;
-  /** The name of the service, for Host and for TLS; absent: `host`. */
+  /** The name of the service, for Host and TLS; absent: `host`. */
   readonly service?: string;
 }
 
-/** Where the targets of a revision are looked up, again and again. */
+/** Where the targets of a revision are looked up repeatedly. */
 export type Discovery =
-  /** All addresses of the name (A and AAAA). */
+  /** All addresses of a name (A and AAAA records). */
   | { readonly type: 'dns'; readonly host: string; readonly port: number }
-  /** The places of a service (RFC 2782). */
+  /** The targets of a service by its SRV records (RFC 2782). */
   | { readonly type: 'dns_srv'; readonly name: string }
-  /** A file with a list of targets, its path below GATEWAY_DISCOVERY__FOLDER. */
+  /** A file with a list of targets; the path is relative to GATEWAY_DISCOVERY__FOLDER. */
   | { readonly type: 'file'; readonly path: string };
 
 type BalancingAlgorithm = 'least_requests' | 'round_robin' | 'hash';
 type HashBy = 'header' | 'cookie' | 'claim' | 'path' | 'ip';
 
-/** How requests are spread over targets, and which of them get none. Absent: the default of the schema. */
+/**
+ * How requests are distributed over targets, and which targets are ejected. Absent fields have the default of the
+ * schema.
+ */
 export interface LoadBalancing {
   readonly algorithm?: BalancingAlgorithm;
   readonly hash?: { readonly by: HashBy; readonly name?: string; readonly ttl_secs?: number };
@@ -130,7 +133,7 @@ export interface LoadBalancing {
   readonly max_waiting?: number;
 }
 
-/** How requests are sent to a backend: `auto` lets it choose by ALPN. */
+/** The protocol towards a backend: `auto` lets the backend choose by ALPN. */
 export type BackendProtocol = 'http1' | 'h2' | 'auto';
 
 export interface Revision extends RecordBase {
@@ -149,9 +152,15 @@ export interface Revision extends RecordBase {
   readonly is_current: boolean;
   readonly backend_tls: BackendTls | null;
   readonly circuit_breaker: CircuitBreakerSettings | null;
-  /** null: the one target at `backend_host` and `backend_port`. Otherwise those are of the first target. */
+  /**
+   * null: the single target is `backend_host` and `backend_port`. Otherwise those two are copies of the first
+   * target.
+   */
   readonly targets: readonly Target[] | null;
-  /** null: the targets are as written. Otherwise `targets` is null, except where found ones were put in. */
+  /**
+   * null: the targets are written in the record. Otherwise `targets` is null, except in copies that contain the
+   * found targets.
+   */
   readonly discovery: Discovery | null;
   readonly load_balancing: LoadBalancing | null;
 }
@@ -227,25 +236,25 @@ export interface AuditEntry {
 /** A signed-in browser. The value of its cookie is not stored, only a hash of it. */
 export interface Session {
   readonly id: string;
-  /** What the session was made with. */
+  /** The kind of credential of the sign-in. */
   readonly kind: 'token' | 'environment' | 'oidc';
   /** The actor of its calls: id of an admin token, `environment`, or `oidc:` and the subject at the provider. */
   readonly actor_id: string;
-  /** For people. */
+  /** The name for people. */
   readonly actor_name: string;
   /** null unless `kind` is `token`. The session ends with its token. */
   readonly admin_token_id: string | null;
   /**
-   * What must be as it was at the sign-in: GATEWAY_ADMIN_TOKEN, keyed with the cookie's value, or the OpenID provider;
-   * null where `kind` is `token`.
+   * A value that must stay the same as at the sign-in: GATEWAY_ADMIN_TOKEN, keyed with the cookie's value, or
+   * the OpenID provider; null when `kind` is `token`.
    */
   readonly proof: string | null;
-  /** Groups at the provider that had a role at the sign-in; null unless `kind` is `oidc`. */
+  /** The groups at the provider that gave a role at the sign-in; null unless `kind` is `oidc`. */
   readonly groups: readonly string[] | null;
-  /** Of the client at the sign-in. */
+  /** The client's address at the sign-in. */
   readonly address: string;
   readonly user_agent: string | null;
-  /** RFC 3339, UTC, as the next ones. */
+  /** RFC 3339, UTC, like the next fields. */
   readonly created_at: string;
   /** Accurate to about a minute. */
   readonly last_used_at: string;
@@ -257,16 +266,16 @@ export interface StoredSession extends Session {
   readonly value_hash: string;
 }
 
-/** A session with its admin token as it is now. */
+/** A session with the current state of its admin token. */
 export interface FoundSession extends Session {
-  /** null: the session is not of a token. */
+  /** null when the session was not created with a token. */
   readonly token: { readonly role: AdminRole; readonly expires_at: string | null } | null;
 }
 
-/** Which sessions have not expired; RFC 3339, UTC. */
+/** The times that decide which sessions have expired; RFC 3339, UTC. */
 export interface SessionTimes {
-  /** Sessions that expire at this time or before are over. */
+  /** Sessions that expire at or before this time have ended. */
   readonly now: string;
-  /** Sessions that were last used at this time or before are over. */
+  /** Sessions that were last used at or before this time have ended. */
   readonly unusedSince: string;
 }

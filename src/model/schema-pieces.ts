@@ -1,7 +1,7 @@
 /** Parts of schemas that policies, explain and the management API share. */
 import { Type, type TLiteral, type TSchema, type TUnion } from 'typebox';
 
-/** For an object without other fields. */
+/** Options of a schema whose objects have no other fields. */
 export const closed = { additionalProperties: false } as const;
 
 export const nullable = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()]);

@@ -44,7 +44,7 @@ export function tokenHash(token: string): string {
   return hash('sha256', token, 'hex');
 }
 
-/** The same 32 bytes as latin1 text, for key look-ups: takes two thirds of the time. */
+/** The same hash as 32 characters of latin1, for key look-ups: takes two thirds of the time. */
 export function tokenDigest(token: string): string {
   return hash('sha256', token, 'binary');
 }

@@ -109,7 +109,7 @@ export function warning(code: keyof typeof RECORD_WARNINGS, pointer: string, wha
   return warningOf({ code, ...RECORD_WARNINGS[code] }, pointer, what);
 }
 
-/** The same with pointers that begin further up. */
+/** The same warnings with their pointers moved below `pointer`. */
 export function below(pointer: string, warnings: readonly Warning[]): Warning[] {
   return warnings.map((each) => ({ ...each, pointer: pointer + each.pointer }));
 }

@@ -1,16 +1,16 @@
 /**
- * Where events are recorded that are not part of a write: whatever notices something calls `record` and goes on. Events
- * of writes are stored in the transaction of the write instead (storage/sql/events/).
+ * The interface for recording events that are not part of a write: a part that notices something calls `record` and
+ * continues. Events of writes are stored in the transaction of the write instead (storage/sql/events/).
  */
 import type { EventData, EventSubject, EventType } from './events.ts';
 
-/** An event before it is stored: the store gives it an id, the log its time and its gateway. */
+/** An event before it is stored: the store adds an id, the log adds the time and the gateway. */
 export type NoticedEvent<T extends EventType = EventType> = {
   readonly [Type in T]: {
     readonly type: Type;
     /**
-     * Not recorded again while an event with the same key is kept, so that several gateways that notice one thing make
-     * one event. At most 200 characters.
+     * Ignored while an event with the same key is stored, so that several gateways that notice the same thing
+     * record one event. At most 200 characters.
      */
     readonly dedupe_key?: string;
     readonly app_id?: string;
@@ -21,8 +21,8 @@ export type NoticedEvent<T extends EventType = EventType> = {
 
 export interface EventLog {
   /**
-   * Never throws and never waits. While the database is away, events wait in memory, bounded; what does not fit is
-   * dropped and counted.
+   * Never throws and never waits. While the database is unavailable, events wait in bounded memory; beyond the
+   * bound they are dropped and counted.
    */
   record(event: NoticedEvent): void;
 }

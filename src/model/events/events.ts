@@ -1,12 +1,13 @@
 /**
- * The catalogue of events: what the gateway tells about itself, one row per type with the schema of its data. Events
- * are listed and streamed by the management API and sent to webhooks; docs/reference/events.md is generated from this
- * table. An event has no secret, and nothing of clients or requests that the role `viewer` may not see.
+ * The catalogue of events: what the gateway reports about itself, one row per type with the schema of its data.
+ * Events are listed and streamed by the management API and sent to webhooks; docs/reference/events.md is generated
+ * from this table. An event contains no secret, and nothing about clients or requests that the role `viewer` may not
+ * see.
  */
 import { Type, type Static, type TSchema } from 'typebox';
 import { closed, dateTime, nullable, oneOf } from '../schema-pieces.ts';
 
-/** `info`: as intended. `warning`: to be looked at soon. `error`: requests are failing, or soon will. */
+/** `info`: normal. `warning`: look at it soon. `error`: requests fail, or soon will. */
 const EVENT_LEVELS = ['info', 'warning', 'error'] as const;
 export type EventLevel = (typeof EVENT_LEVELS)[number];
 
@@ -265,14 +266,14 @@ export const EVENT_TYPES: ReadonlyMap<string, EventTypeRow> = new Map(
   EVENT_ROWS.map((found) => [found.type, found]),
 );
 
-/** What an event is about. */
+/** The record or part that an event is about. */
 export interface EventSubject {
   /**
    * `app`, `version`, `revision`, `endpoint`, `token`, `certificate`, `node`, `database`, `limits_store`, `webhook`, …
    */
   readonly kind: string;
   readonly id: string;
-  /** As people call it. */
+  /** The name that people know it by. */
   readonly name: string;
 }
 
@@ -283,29 +284,32 @@ export interface GatewayEvent {
   readonly type: EventType;
   /** When it happened, RFC 3339 in UTC. */
   readonly at: string;
-  /** The gateway that noticed it; null: not known. */
+  /** The gateway that noticed it; null when it is not known. */
   readonly node: string | null;
-  /** Only of events about one app and what is below it. */
+  /** Present only in events about one app or a record below it. */
   readonly app_id?: string;
   readonly subject: EventSubject;
   readonly data: Readonly<Record<string, unknown>>;
 }
 
-/** A type as a filter names it: exactly, or by its first word, such as `breaker.*`; `*` is every type. */
+/**
+ * Whether one of the patterns matches the type: exactly, or by its first word, such as `breaker.*`; `*` matches
+ * every type.
+ */
 export function matchesType(patterns: readonly string[], type: string): boolean {
   return patterns.some((pattern) =>
     pattern.endsWith('*') ? type.startsWith(pattern.slice(0, -1)) : type === pattern,
   );
 }
 
-/** Whether some type matches; so a mistyped filter is refused. */
+/** Whether the pattern matches any existing type, so that a mistyped filter can be refused. */
 export function isTypePattern(pattern: string): boolean {
   if (pattern === '*') return true;
   const isGroup = pattern.endsWith('.*');
   return EVENT_ROWS.some(({ type }) => (isGroup ? type.startsWith(pattern.slice(0, -1)) : type === pattern));
 }
 
-/** As the management API serves it. */
+/** An event in answers of the management API. */
 export const EventSchema = Type.Object(
   {
     id: Type.String({ description: 'Unique over all gateways. Ids sort in the order of recording.' }),

@@ -1,6 +1,6 @@
 /**
- * Secrets and signatures of webhooks, as Standard Webhooks has them: HMAC-SHA256 over `id.timestamp.body` with the
- * bytes behind `whsec_`, in base64 behind `v1,`; several signatures are separated by a space. Pure.
+ * Secrets and signatures of webhooks in the format of Standard Webhooks: HMAC-SHA256 over `id.timestamp.body`. The
+ * key is the bytes after `whsec_`; a signature is base64 after `v1,`, and several are separated by spaces. Pure.
  */
 import { createHmac } from 'node:crypto';
 
@@ -14,7 +14,7 @@ export function webhookSecret(bytes: Buffer): string {
   return PREFIX + bytes.toString('base64');
 }
 
-/** What is wrong with a secret that was given; undefined: nothing. */
+/** What is wrong with a secret that was given; undefined when it is valid. */
 export function webhookSecretError(secret: string): string | undefined {
   return keyOf(secret) === undefined
     ? `must be "${PREFIX}" and ${BYTES_MIN} to ${BYTES_MAX} bytes in base64`

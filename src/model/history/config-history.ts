@@ -1,18 +1,18 @@
 /**
- * The history of the configuration: what is kept of each config version, and the records that it changed. The
+ * The history of the configuration: what is stored for each config version, and the records that it changed. The
  * management API and the repository use the same types. Admin tokens are not part of it.
  */
 import type { AppTree } from '../config.ts';
 import type { App, Endpoint, Revision, StoredApiKey, Version } from '../resources.ts';
 
-/** Who made a config version, through which door, and why. */
+/** Who created a config version, through which interface, and why. */
 export interface VersionDescription {
-  /** Id of the admin token, `environment`, `anonymous`, or `system`; as in the audit log. */
+  /** Id of the admin token, `environment`, `anonymous`, or `system`, as in the audit log. */
   readonly actor: string;
   /** The client's address and the id of its request; null when there was none. */
   readonly address: string | null;
   readonly request_id: string | null;
-  /** The door: `api`, `cli`, `console`, `file`, `rollback`, `system`; a short text. */
+  /** The interface: `api`, `cli`, `console`, `file`, `rollback`, `system`; a short text. */
   readonly source: string;
   /** The Git commit that the configuration was taken from. */
   readonly git_commit: string | null;
@@ -30,7 +30,7 @@ export interface HistoryEntry extends VersionDescription {
   readonly changed_records: number;
   /** UTF-8 bytes of the kept records; 0 if they are not kept. */
   readonly bytes: number;
-  /** False: the write was larger than the bound, so its records are not kept, and no earlier version either. */
+  /** False: the write exceeded the bound, so neither its records nor earlier versions are kept. */
   readonly is_complete: boolean;
 }
 
@@ -63,7 +63,7 @@ export type RecordChange = {
   };
 }[HistoryRecordType];
 
-/** Which record a change is of, by names at that time. */
+/** Identifies the record of a change by its names at that time. */
 export type RecordName = Pick<RecordChange, 'type' | 'name' | 'parents'>;
 
 /** Selects versions that match all given values. Times are RFC 3339, UTC. */
@@ -72,7 +72,7 @@ export interface HistoryFilter {
   readonly source?: string;
   readonly action?: string;
   readonly git_commit?: string;
-  /** Versions that changed something of this app, which may be deleted. */
+  /** Versions that changed something in this app, which may be deleted since. */
   readonly app_id?: string;
   /** Inclusive. */
   readonly since?: string;
@@ -83,7 +83,7 @@ export interface HistoryFilter {
 /** An app with everything below it. */
 export interface AppState {
   readonly tree: AppTree;
-  /** Ordered by id. `last_used_at` is the present one: the use of a key is not part of the configuration. */
+  /** Ordered by id. `last_used_at` is the current value: the use of a key is not part of the configuration. */
   readonly keys: readonly StoredApiKey[];
 }
 
@@ -100,7 +100,7 @@ export const HISTORY_DEFAULTS: HistoryBounds = Object.freeze({
   maxBytes: 256 * 1024 * 1024,
 });
 
-/** What is kept at present. */
+/** The current size of the history. */
 export interface HistorySize {
   readonly versions: number;
   readonly bytes: number;
