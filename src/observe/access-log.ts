@@ -16,7 +16,7 @@ import type { LogOutput } from './log-output.ts';
 /** Small enough to be in the processor's cache when it is copied to the output. */
 const BATCH_BYTES = 8_192;
 const FLUSH_MS = 100;
-/** Longer texts are truncated and end in `...`. */
+/** Longer paths are truncated and end in `...`. */
 const PATH_CHARS_MAX = 1_024;
 const HOST_CHARS_MAX = 262;
 const DETAIL_CHARS_MAX = 512;
@@ -42,11 +42,11 @@ export interface AccessRecord {
   readonly requestId: string;
   /** undefined when no version was found. */
   readonly labels: PlaceLabels | undefined;
-  /** '' if the request could not be read this far. */
+  /** '' when the request was not read this far. */
   readonly method: string;
-  /** Host and port of the request; '' without them. */
+  /** Host and port of the request; '' when it has none. */
   readonly host: string;
-  /** Path without the query; canonical unless it was refused. '' if the request could not be read this far. */
+  /** Path without the query; canonical unless it was refused. '' when the request was not read this far. */
   readonly path: string;
   /** Protocol of the client: `HTTP/1.0`, `HTTP/1.1` or `HTTP/2`. */
   readonly protocol: string;
@@ -63,7 +63,7 @@ export interface AccessRecord {
   readonly clientIp: string;
   /** Code of the error response of the gateway. */
   readonly errorCode: string | undefined;
-  /** Details of the error; '' without any. */
+  /** Details of the error; '' when there are none. */
   readonly errorDetail: string;
   /** The client or the gateway aborted the exchange before the response was complete. */
   readonly isAborted: boolean;
@@ -71,9 +71,9 @@ export interface AccessRecord {
   readonly shadowDenials: readonly string[] | undefined;
   /** Absent while traces are not exported. */
   readonly traceId?: string | undefined;
-  /** To the backend, if it is not HTTP/1.1. */
+  /** Protocol to the backend, if it is not HTTP/1.1. */
   readonly upstreamProtocol?: string | undefined;
-  /** Of the latest attempt, where the revision has several; absent: it has one. */
+  /** Target of the latest attempt; absent when the revision has only one. */
   readonly target?: string | undefined;
   /** Attempts at the backend after the first; logged if there were any. */
   readonly retries: number;
@@ -110,7 +110,7 @@ const DURATION = ascii(',"duration_ms":');
 const UPSTREAM = ascii(',"upstream_ms":');
 const END = ascii(',"msg":"access"}\n');
 
-/** What a line may share with the last one, with the values it was built from. */
+/** Values that the next line may share with the last one, and the bytes that were built from them. */
 interface LastPlace {
   labels: PlaceLabels | undefined;
   method: string;
@@ -296,7 +296,7 @@ function addNumber(lines: LineBytes, name: Uint8Array, value: number): void {
   lines.number(value);
 }
 
-/** With three decimals; NaN and negative times are 0. */
+/** A time with three decimals; NaN and negative times are 0. */
 function addMilliseconds(lines: LineBytes, name: Uint8Array, ms: number): void {
   const micros = ms > 0 && ms < 1e12 ? Math.round(ms * 1000) : 0;
   const whole = Math.floor(micros / 1000);
@@ -324,8 +324,8 @@ function addPath(lines: LineBytes, path: string): void {
 const UNSAFE = /[^\x20\x21\x23-\x5b\x5d-\x7e]/;
 const SAFE_CODES = codesOf((character) => !UNSAFE.test(character));
 /**
- * Safe characters without those that all credentials have one of: `hgk_…`, `Bearer …`, `user:password@host`, `eyJ…`.
- * Few paths have any other.
+ * Safe characters, without the characters that every credential has at least one of: `hgk_…`, `Bearer …`,
+ * `user:password@host`, `eyJ…`. Few paths have other characters.
  */
 const PLAIN_PATH_CODES = codesOf((character) => !UNSAFE.test(character) && !'@J_ '.includes(character));
 

@@ -1,18 +1,18 @@
 /** Metrics of events and webhooks. */
 import type { Exposition } from './exposition.ts';
 
-/** What this gateway did with events, and how webhooks stand. */
+/** What this gateway did with events, and the state of all webhooks. */
 export interface EventUse {
-  /** Wait in memory for the database. */
+  /** Events that wait in memory for the database. */
   readonly waiting: number;
   readonly dropped: number;
-  /** Requests to receivers by how they ended, and events that were given up. */
+  /** Requests to receivers by their result, and events that were given up. */
   readonly sent: ReadonlyMap<string, number>;
-  /** undefined: the database does not answer. */
+  /** undefined when the database does not answer. */
   readonly webhooks: WebhookUse | undefined;
 }
 
-/** Of all webhooks. */
+/** Sums over all webhooks. */
 interface WebhookUse {
   readonly ok: number;
   readonly failing: number;

@@ -86,14 +86,14 @@ export class LineBytes {
     this.#length = at + this.#bytes.write(text, at);
   }
 
-  /** What was collected; valid until something is added. */
+  /** The collected bytes; valid until something is added. */
   take(): Buffer {
     const taken = this.#bytes.subarray(0, this.#length);
     this.#length = 0;
     return taken;
   }
 
-  /** Where bytes may be written, as many as asked for. */
+  /** The position of `bytes` free bytes; grows the buffer when needed. */
   #room(bytes: number): number {
     const at = this.#length;
     if (at + bytes > this.#bytes.length) this.#grow(at + bytes);

@@ -17,7 +17,7 @@ interface Block {
 export class LineQueue {
   #blocks: Block[] = [];
   readonly #spare: Buffer[] = [];
-  /** The block that ends with the piece taken last. */
+  /** The block that is empty once the taken piece is released. */
   #emptied: Buffer | undefined;
   #bytes = 0;
 

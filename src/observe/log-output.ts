@@ -34,7 +34,7 @@ const PIPE_PIECES_MAX = 16;
 export interface LogOutput {
   /** Accepts whole lines, each with its `\n`. Never throws and never blocks. */
   write(lines: string): void;
-  /** The same for lines as bytes, which are copied, and wait until they fill a write, or until `push`. */
+  /** Like `write`, for lines as bytes. They are copied, and wait until they fill a write, or until `push`. */
   append(lines: Uint8Array): void;
   /** Writes waiting lines. */
   push(): void;
@@ -59,10 +59,10 @@ export class FileOutput implements LogOutput {
   readonly #queueBytesMax: number;
   readonly #gapLine: ((lines: number) => string) | undefined;
   readonly #queue = new LineQueue();
-  /** Taken from the queue, to be written next or being written. */
+  /** The piece that is being written, or is written next. */
   #piece: Buffer | undefined;
   #isWriting = false;
-  /** Of the queued bytes, those that do not wait until they fill a write. */
+  /** The part of the queued bytes that must not wait until they fill a write. */
   #dueBytes = 0;
   #retry: NodeJS.Timeout | undefined;
   #droppedLines = 0;
@@ -138,7 +138,7 @@ export class FileOutput implements LogOutput {
     this.#pipe = undefined;
   }
 
-  /** There is something that does not wait for more lines: each write costs as much as formatting several of them. */
+  /** Whether bytes are queued that must not wait for more: each write costs as much as formatting several lines. */
   get #hasWork(): boolean {
     return this.#piece !== undefined || this.#dueBytes > 0 || this.#queue.bytes >= this.#pieceBytesMax;
   }

@@ -17,11 +17,11 @@ import {
 export const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'other'] as const;
 const OTHER_METHOD = METHODS.length - 1;
 const STATUSES = 1_000;
-/** Of keys, the first digits of statuses are below it. */
+/** Keys with a status below this stand for a class of statuses, such as 5 for 5xx. */
 const CLASSES_END = 10;
-/** Methods and statuses of a route that have counts of their own. */
+/** Limit of the methods and statuses of one route that have counts of their own. */
 export const SERIES_PER_ROUTE_MAX = 64;
-/** Of all routes of a worker. A page of metrics has some 3 KB for each. */
+/** The same for all routes of a worker. A page of metrics has some 3 KB for each. */
 export const SERIES_MAX = 30_000;
 
 const BYTES_IN = HISTOGRAM_LENGTH;
@@ -80,13 +80,13 @@ export function methodOf(key: number): string {
   return METHODS[Math.floor(key / STATUSES)] ?? 'other';
 }
 
-/** Such as `5xx` for what was counted beyond the bounds. */
+/** The status of a key; a class such as `5xx` for what was counted beyond the bounds. */
 export function statusOf(key: number): number | string {
   const status = key % STATUSES;
   return status > 0 && status < CLASSES_END ? `${status}xx` : status;
 }
 
-/** Whatever the method, by the first digit of the status. */
+/** The key for a class of statuses, for all methods. */
 function classKey(key: number): number {
   return seriesKey(OTHER_METHOD, Math.floor((key % STATUSES) / 100));
 }
@@ -123,7 +123,7 @@ interface Place {
 }
 
 const NO_PLACE: Place = { block: new Float64Array(0), at: 0 };
-/** All 0. */
+/** Places that are free; their counts are 0. */
 const freePlaces: Place[] = [];
 
 function takePlace(): Place {
@@ -144,7 +144,7 @@ function countsAt({ block, at }: Place, length: number): Float64Array {
   return block.slice(at, at + length);
 }
 
-/** How many series the routes of a worker have. */
+/** The number of series that the routes of a worker use. */
 export interface SeriesUse {
   count: number;
 }
@@ -249,7 +249,7 @@ interface MetricRecord<L, R> {
   continueIn(other: R): void;
 }
 
-/** One app may have so many times as many records as are free, so that others find some. */
+/** An app gets no more records once it has this many times the number of free ones, so that other apps find some. */
 const APP_SHARE = 9;
 
 /**
@@ -257,7 +257,7 @@ const APP_SHARE = 9;
  */
 export class RecordTable<L extends { readonly app: string }, R extends MetricRecord<L, R>> {
   readonly #byKey = new Map<string, R>();
-  /** Records of each app that has some. */
+  /** The number of records of each app. */
   readonly #byApp = new Map<string, number>();
   readonly #keyOf: (labels: L) => string;
   readonly #make: (labels: L) => R;

@@ -167,8 +167,8 @@ export class MetricsMerger {
   }
 
   /**
-   * The same, and returns the sums over all workers since the start.
-   * @param inUse keys of the configured revisions; the counts of others are dropped. Absent: all
+   * Like `note`; also returns the sums over all workers since the start.
+   * @param inUse keys of the configured revisions; the counts of others are dropped. Absent: all are kept
    */
   merge(samples: readonly WorkerSample[], inUse?: ReadonlySet<string>): MergedMetrics {
     this.note(samples);

@@ -68,7 +68,7 @@ export interface CounterSample {
 export interface ConnectionCounts {
   readonly downstream: number;
   readonly upstreamIdle: number;
-  /** Connections of HTTP/2, in use or not. */
+  /** Open HTTP/2 connections, whether or not they are in use. */
   readonly upstreamHttp2: number;
   /** Requests under way. */
   readonly exchanges: number;
@@ -202,7 +202,7 @@ export class WorkerMetrics {
     return this.#routes.of(labels);
   }
 
-  /** The record of a revision, likewise. */
+  /** The record of a revision; the same for equal labels. */
   revisionRecord(labels: RevisionLabels): RevisionRecord {
     return this.#revisions.of(labels);
   }
@@ -216,7 +216,7 @@ export class WorkerMetrics {
     this.#handshakes.add(reason);
   }
 
-  /** A load balancer's connection did not begin as it had to. */
+  /** A connection of a load balancer did not begin with a valid PROXY header. */
   proxyHeaderRefused(): void {
     this.#proxyHeadersRefused += 1;
   }

@@ -1,31 +1,31 @@
-/** What a profile of a running thread is, as the management API, the main thread and the workers tell each other. */
+/** Profiles of running threads: the types that the management API, the main thread and the workers exchange. */
 
 export interface ProfileTask {
-  /** Where the thread spends its time, or all that is in its memory. */
+  /** `cpu`: where the thread spends its time; `heap`: everything in its memory. */
   readonly kind: 'cpu' | 'heap';
-  /** Of a CPU profile. */
+  /** Duration of a CPU profile. */
   readonly seconds: number;
 }
 
-/** Takes a profile as it is made: text in pieces, then its end, once. */
+/** Receives a profile while it is created: pieces of text, then one end. */
 export interface ProfileSink {
   chunk(text: string): void;
-  /** @param problem why there is no profile, or no whole one; undefined: it is whole */
+  /** @param problem why there is no complete profile; undefined when it is complete */
   end(problem: string | undefined): void;
 }
 
-/** A profile that is being made. */
+/** A profile that is being created. */
 export interface RunningProfile {
-  /** Ends it as soon as the thread can; its sink is told so. */
+  /** Stops the profile as soon as the thread can; the sink receives the end. */
   stop(): void;
 }
 
 export const PROFILE_SECONDS_MAX = 60;
 
-/** `stopping`: no others are made. */
+/** `stopping`: the gateway stops, and no more profiles are created. */
 export type ProfileRefusal = 'running' | 'stopping' | 'no_worker';
 
-/** Makes at most one profile at a time. */
+/** Creates at most one profile at a time. */
 export interface ProfileSource {
   /** @param thread number of a worker; undefined: any worker */
   start(

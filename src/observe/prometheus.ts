@@ -82,27 +82,27 @@ interface CounterMemoryUse {
 interface LiveUse {
   readonly streams: number;
   readonly shown: number;
-  /** Seen and not shown, because of the rate of the stream. */
+  /** Exchanges that were seen and not shown, because of the rate limit of the stream. */
   readonly dropped: number;
-  /** Not sent, since the reader was too slow. */
+  /** Exchanges that were not sent, because the reader was too slow. */
   readonly lost: number;
   readonly refused: number;
 }
 
-/** Items of a signal that is exported, by what became of them. */
+/** Items of an exported signal by their result. */
 interface SignalUse {
   readonly exported: number;
-  /** There was no room for them. */
+  /** Items without room in memory. */
   readonly dropped: number;
-  /** The collector did not take them. */
+  /** Items that the collector did not accept. */
   readonly failed: number;
   readonly queuedBytes: number | undefined;
 }
 
-/** undefined: it is not exported. */
+/** A signal is undefined when it is not exported. */
 interface TraceUse {
   readonly traces: SignalUse | undefined;
-  /** In points. */
+  /** Counted in points. */
   readonly metrics: SignalUse | undefined;
   readonly logs: SignalUse | undefined;
 }
@@ -111,14 +111,14 @@ interface TraceUse {
 interface HistoryUse {
   readonly versions: number;
   readonly bytes: number;
-  /** Unix milliseconds; undefined: never since the start. */
+  /** Unix milliseconds; undefined when it has not failed since the start. */
   readonly failedAtMs: number | undefined;
 }
 
-/** How far the gateway may go, by its settings and its memory. */
+/** The limits of the node, from its settings and its memory. */
 export interface NodeBounds {
   readonly workers: number;
-  /** Of each worker. */
+  /** Limit of each worker. */
   readonly connections: number;
   readonly exchanges: number;
   readonly heapBytes: number;
@@ -133,7 +133,7 @@ interface ConfigFileFacts {
   /** RFC 3339. */
   readonly loadedAt: string;
   readonly problem: object | undefined;
-  /** By result. */
+  /** The number of reloads by result. */
   readonly reloads: Readonly<Record<string, number>>;
 }
 
@@ -144,19 +144,19 @@ export interface NodeFacts {
   readonly bounds?: NodeBounds | undefined;
   readonly keys?: KeyTableSize | undefined;
   readonly limitCounters?: CounterMemoryUse | undefined;
-  /** undefined: switched off. */
+  /** undefined when statistics are switched off. */
   readonly stats?: { readonly bytes: number; readonly bytesMax: number } | undefined;
   /** By listener, in the order of the setting. */
   readonly certificates?: Readonly<Record<string, readonly CertificateExpiry[] | undefined>>;
   readonly acme?: AcmeCounts | undefined;
-  /** Those by ACME that expire first. */
+  /** The certificates by ACME that expire first. */
   readonly orderedCertificates?: readonly CertificateExpiry[];
   /** Breakers of current revisions. */
   readonly breakers?: Iterable<BreakerFact> | undefined;
   readonly targets?: Iterable<TargetFact> | undefined;
   readonly discovery?: DiscoveryFacts | undefined;
   readonly database?: { readonly driver: string; readonly isUp: boolean } | undefined;
-  /** Files that the configuration comes from, in place of a database. */
+  /** The files that replace a database. */
   readonly configFile?: ConfigFileFacts | undefined;
   readonly history?: HistoryUse | undefined;
   /** Against that of PostgreSQL; undefined: not compared. */
@@ -287,7 +287,7 @@ function addLive(page: Exposition, { streams, shown, dropped, lost, refused }: L
   ]);
 }
 
-/** The families of spans are there whatever is exported. */
+/** The families of spans always exist, whichever signals are exported. */
 function addTraces(page: Exposition, { traces, metrics, logs }: TraceUse): void {
   const { exported = 0, dropped = 0, failed = 0, queuedBytes = 0 } = traces ?? {};
   page.family('counter', 'headgate_otel_spans_total', 'Spans of traces, by what became of them', [

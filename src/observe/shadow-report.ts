@@ -32,7 +32,7 @@ export interface ShadowReportBounds {
   readonly segmentCallers: number;
   readonly rows: number;
   readonly callers: number;
-  /** Named callers of a row. */
+  /** Limit of the named callers of one row. */
   readonly rowCallers: number;
 }
 

@@ -12,7 +12,7 @@ export interface TargetFact {
   readonly ejections: number;
 }
 
-/** What discovery has found for a revision. */
+/** The results of discovery for a revision. */
 export interface DiscoveryFact {
   readonly labels: RevisionLabels;
   readonly targets: number;
@@ -20,7 +20,7 @@ export interface DiscoveryFact {
 }
 
 export interface DiscoveryFacts {
-  /** Looks by outcome, by type of source. */
+  /** Look-ups by type of source and outcome. */
   readonly looks: ReadonlyMap<string, Readonly<Record<string, number>>>;
   readonly revisions: Iterable<DiscoveryFact>;
 }

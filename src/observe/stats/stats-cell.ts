@@ -1,6 +1,6 @@
 /**
- * One step in few bytes: the columns that are not 0, as variable-length integers (LEB128) of the distance to the column
- * before and of the value. Values are integers of at most 2^53.
+ * One step in few bytes: for each column that is not 0, the distance to the previous such column and the value, as
+ * variable-length integers (LEB128). Values are integers of at most 2^53.
  */
 import { addValue, type StepCounts } from './stats-columns.ts';
 

@@ -5,7 +5,7 @@
  * a machine that slept, leaves a gap.
  */
 
-/** A clock that is put back by less stands still instead. */
+/** A clock that is put back by less than this stands still instead. */
 const STANDS_STILL_SECS = 5;
 const MINUTE_SECS = 60;
 
@@ -34,7 +34,7 @@ export class StatsClock {
     return unixSecs + this.#shift;
   }
 
-  /** A second by the wall clock as it is now; Unix seconds. */
+  /** A second on the current wall clock; Unix seconds. */
   unixSecs(second: number): number {
     return second - this.#shift;
   }

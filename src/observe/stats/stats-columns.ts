@@ -1,6 +1,7 @@
 /**
- * The numbers that make up one step of a time series, as one array: gauges, counts, two histograms of durations, and
- * a count for each error code. Gauges of a longer step are the highest of it; everything else is summed.
+ * The numbers of one step of a time series, in one array: gauges, counts, two histograms of durations, and a count
+ * for each error code. When steps are combined into a longer one, gauges take the maximum; everything else is
+ * summed.
  */
 import { BUCKETS } from './stats-buckets.ts';
 
@@ -13,13 +14,16 @@ export const STATUS_2XX = 3;
 export const STATUS_3XX = 4;
 export const STATUS_4XX = 5;
 export const STATUS_5XX = 6;
-/** 1xx, and requests without a status. */
+/** Status 1xx, and requests without a status. */
 export const STATUS_OTHER = 7;
-/** Backends' answers of 5xx, and failures. */
+/** Responses of backends with 5xx, and failures. */
 export const ERRORS = 8;
-/** Errors whose answer the gateway made because a backend or the gateway failed. */
+/** Error responses that the gateway created because a backend or the gateway failed. */
 export const FAILURES = 9;
-/** Refused because of the request itself: a policy, no route, a malformed head. */
+/**
+ * Requests that were refused because of the request itself: by a policy, for lack of a route, or for a malformed
+ * head.
+ */
 export const DENIED = 10;
 export const RETRIES = 11;
 export const BYTES_IN = 12;
@@ -30,7 +34,7 @@ export const REASONS = UPSTREAM + BUCKETS;
 
 export type StepCounts = Float64Array;
 
-/** The columns of a build: the same in all of its threads. */
+/** The columns of a build; the same in all of its threads. */
 export class StatsColumns {
   /** Error codes, in the order of their columns. */
   readonly codes: readonly string[];
@@ -51,7 +55,7 @@ export class StatsColumns {
     return new Float64Array(this.length);
   }
 
-  /** undefined: no such code. */
+  /** undefined when there is no such code. */
   columnOf(code: string): number | undefined {
     return this.#columnOf.get(code);
   }
@@ -73,7 +77,7 @@ export function addValue(sums: StepCounts, column: number, value: number): void 
   else if (value > sums[column]!) sums[column] = value;
 }
 
-/** Adds the same step of another gateway: gauges are summed, too. */
+/** Adds the same step of another gateway; gauges are summed as well. */
 export function addNode(sums: StepCounts, counts: StepCounts): void {
   for (let column = 0; column < sums.length; column++) sums[column]! += counts[column] ?? 0;
 }

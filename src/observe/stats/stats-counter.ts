@@ -30,25 +30,25 @@ const KEYS_KEPT_MAX = 4_096;
 /** Once half of the places of a kind are taken, an app with more than this share of them gets no more. */
 const APP_SHARE = 1 / 8;
 
-/** What the counts need to know of an exchange that has ended. */
+/** The facts about an ended exchange that the counts need. */
 export interface CountedExchange {
   readonly status: number;
   readonly errorCode: string | undefined;
   readonly durationMs: number;
-  /** -1 without an answer of a backend. */
+  /** -1 when no backend responded. */
   readonly upstreamMs: number;
   readonly bytesIn: number;
   readonly bytesOut: number;
   readonly retries: number;
 }
 
-/** Where an exchange is counted. Make it once for a place and keep it. */
+/** Where an exchange is counted. Create it once per place and keep it. */
 export interface StatsTarget {
   readonly place: StatsPlace;
-  /** Takes the counts when there is no room. */
+  /** Counts the exchange when this place has no room. */
   readonly parent: StatsTarget | undefined;
   counts: StepCounts;
-  /** The report for which `counts` are its own. */
+  /** The number of the report in which `counts` belongs to this place. */
   report: number;
 }
 
@@ -65,7 +65,7 @@ export class StatsCounter {
   readonly #free: StepCounts[] = [];
   #used: { readonly place: StatsPlace; readonly counts: StepCounts }[] = [];
   #room: Record<StatsPlace['kind'], number> = { ...COUNTED_MAX };
-  /** How many places of a kind each app has, by both. */
+  /** The number of places of each kind and app, by both. */
   readonly #taken = new Map<string, number>();
   #report = 0;
   #connections = 0;
@@ -75,7 +75,7 @@ export class StatsCounter {
     this.#columns = columns;
   }
 
-  /** Where exchanges without an app are counted; the last parent of all targets. */
+  /** The target for exchanges without an app, and the last parent of all targets. */
   get gateway(): StatsTarget {
     return this.#gateway;
   }
@@ -84,7 +84,7 @@ export class StatsCounter {
     this.#add(target.report === this.#report ? target.counts : this.#countsOf(target), exchange);
   }
 
-  /** Counts it for the API key as well; not counted when too many keys are in use. */
+  /** Also counts the exchange for its API key, unless too many keys are in use. */
   countKey(id: string, name: string, appId: string, exchange: CountedExchange): void {
     let target = this.#keys.get(id);
     if (target === undefined) {
@@ -96,7 +96,7 @@ export class StatsCounter {
   }
 
   /**
-   * What was counted since the last report; undefined if nothing has moved.
+   * The counts since the last report; undefined when nothing has changed.
    * @param unixSecs the second that has ended
    */
   report(unixSecs: number, connections: number, inFlight: number): StatsReport | undefined {
@@ -141,7 +141,10 @@ export class StatsCounter {
     }
   }
 
-  /** No app can take the places of the others: half of them are for those that have few. */
+  /**
+   * Whether the place may have counts of its own. No app can take all places: half of them are reserved for apps
+   * that have few.
+   */
   #takeRoom(place: StatsPlace): boolean {
     const { kind } = place;
     if (this.#room[kind] === 0) return false;
@@ -156,7 +159,7 @@ export class StatsCounter {
     return true;
   }
 
-  /** Of its own, or those of the nearest parent with room. */
+  /** The counts of the target itself, or of the nearest parent with room. */
   #countsOf(target: StatsTarget): StepCounts {
     if (target.report === this.#report) return target.counts;
     if (this.#takeRoom(target.place)) {
@@ -168,7 +171,7 @@ export class StatsCounter {
   }
 }
 
-/** Appends how many columns are not 0, and each of them with its value; sets them to 0. */
+/** Appends the number of columns that are not 0, then each of them with its value, and resets them to 0. */
 function takeValues(counts: StepCounts, values: number[]): void {
   const start = values.push(0) - 1;
   for (let column = 0; column < counts.length; column++) {

@@ -1,9 +1,10 @@
 /**
- * The gateway's own time series, on the main thread: takes the workers' reports and keeps seconds and minutes for the
- * gateway and for the most used apps, versions, routes and API keys. In memory only; a restart begins anew.
+ * The gateway's own time series, on the main thread: takes the workers' reports and keeps seconds and minutes for
+ * the gateway and for the most used apps, versions, routes and API keys. In memory only; a restart begins anew.
  *
- * A second is closed a moment after its end. Reports that come later count in the oldest open second, so nothing is
- * lost. Bounded by bytes: beyond, the least used routes, versions and keys lose their series, then the least used apps.
+ * A second is closed a moment after its end. Later reports count in the oldest open second, so nothing is lost.
+ * Memory is bounded: beyond the bound, the least used routes, versions and keys lose their series, then the least
+ * used apps.
  */
 import { REQUESTS, type StatsColumns } from './stats-columns.ts';
 import { StatsClock } from './stats-clock.ts';
@@ -14,13 +15,13 @@ import { StatsTable, type TableBounds } from './stats-table.ts';
 /** A worker reports a second within this many seconds after its end. */
 const OPEN_SECS = 2;
 const KIB = 1_024;
-/** When the bytes are used up, the series are reduced to this share of them. */
+/** When the memory is used up, the series are reduced to this share of the bound. */
 const RELEASE_TO = 0.9;
 
 export type PlaceKind = 'app' | 'version' | 'route' | 'key';
 type Labelled = Exclude<StatsPlace, { kind: 'gateway' }>;
 
-/** The most series of each kind for this many bytes. */
+/** Limits of the series of each kind within this many bytes. */
 function seriesMax(bytesMax: number): Readonly<Record<PlaceKind, TableBounds>> {
   const places = (bytesEach: number): number => Math.max(16, Math.floor(bytesMax / bytesEach));
   const routes = places(16 * KIB);
@@ -83,12 +84,12 @@ export class StatsHistory {
     }
   }
 
-  /** The worker is gone: it has no connections any more. */
+  /** Removes a worker that has ended: it has no connections any more. */
   retire(worker: number): void {
     this.#gauges.delete(worker);
   }
 
-  /** Closes the seconds for which all reports are in. Call it at least once a second. */
+  /** Closes the seconds for which all reports have arrived. Call it at least once a second. */
   tick(): void {
     const now = this.clock.now();
     this.#noteGauges(now - 1);
@@ -149,7 +150,7 @@ export class StatsHistory {
     else touched.add(series);
   }
 
-  /** The workers' latest, for the second that has just ended. */
+  /** Stores the latest gauges of the workers for the second that has just ended. */
   #noteGauges(second: number): void {
     if (second <= this.#closed || second <= this.#gaugesAt) return;
     this.#gaugesAt = second;

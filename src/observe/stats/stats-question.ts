@@ -1,4 +1,4 @@
-/** Questions about the time series of one gateway, and how the answers of several are added up. */
+/** Questions about the time series of one gateway, and how the answers of several gateways are added up. */
 import { addNode, addStep, type StepCounts } from './stats-columns.ts';
 import type { PlaceKind, StatsHistory } from './stats-history.ts';
 import {
@@ -13,11 +13,11 @@ import {
 export interface StatsQuestion {
   readonly grid: StatsGrid;
   readonly subject: StatsSubject;
-  /** Also the most used places of a kind: of the app of the subject, if it is one. */
+  /** Also asks for the most used places of a kind; if the subject is an app, only for its places. */
   readonly rows?: { readonly kind: PlaceKind; readonly max: number };
 }
 
-/** What one gateway knows. */
+/** The findings of one gateway. */
 export interface StatsFindings extends SteppedSeries {
   readonly rows: readonly StatsRow[];
 }

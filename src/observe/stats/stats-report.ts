@@ -1,6 +1,9 @@
-/** What a worker tells the main thread once a second for the gateway's own time series. Survives a structured clone. */
+/**
+ * What a worker reports to the main thread once a second for the gateway's own time series. Survives a structured
+ * clone.
+ */
 
-/** The place whose traffic is counted. Names are those of the moment; ids stay when a record is renamed. */
+/** The place whose traffic is counted. Names are current ones; ids stay the same when a record is renamed. */
 export type StatsPlace =
   | { readonly kind: 'gateway' }
   | { readonly kind: 'app'; readonly appId: string; readonly app: string }

@@ -1,6 +1,6 @@
 /**
  * One series of steps: the seconds of the last quarter of an hour, the minutes of the last day, and the seconds that
- * are still open, for which workers may yet report. A minute is made from its seconds when it is over.
+ * are still open, for which workers may still report. A minute is built from its seconds once it is over.
  */
 import { addValue, type StatsColumns, type StepCounts } from './stats-columns.ts';
 import { cellBytesMax, writeCell } from './stats-cell.ts';
@@ -34,7 +34,7 @@ export class StatsSeries {
     this.#scoreMinute = Math.floor(sinceSecond / MINUTE_SECS);
   }
 
-  /** Memory that it takes, but for open seconds. */
+  /** The memory that it takes, without open seconds. */
   get bytes(): number {
     return SERIES_BYTES + this.#seconds.bytes + this.#minutes.bytes;
   }
@@ -43,12 +43,12 @@ export class StatsSeries {
     return this.#open.size === 0 && this.#seconds.isEmpty && this.#minutes.isEmpty;
   }
 
-  /** How much it was used lately. */
+  /** A measure of its recent use. */
   score(minute: number): number {
     return this.#score * 0.5 ** Math.max(0, minute - this.#scoreMinute);
   }
 
-  /** Adds to a second that is not closed. */
+  /** Adds values to a second that is not closed. */
   add(second: number, values: StepValues, requests: number): void {
     const open = this.#open.get(second);
     if (open === undefined) this.#open.set(second, [values]);
@@ -74,7 +74,7 @@ export class StatsSeries {
     return true;
   }
 
-  /** Writes the minute before this one, if it is not written yet, and drops what is too old. */
+  /** Writes the minute before this one, unless that is done, and drops values that are too old. */
   closeMinute(current: number): void {
     if (this.#minute >= 0 && this.#minute < current) {
       const sums = scratchFor(this.#columns);
@@ -92,7 +92,7 @@ export class StatsSeries {
     this.#seconds.addTo(from, to, sumsOf);
   }
 
-  /** The same by minutes; a minute that is not over has its closed seconds. */
+  /** Like `addSeconds`, by minutes; the current minute has its closed seconds. */
   addMinutes(from: number, to: number, sumsOf: (minute: number) => StepCounts): void {
     this.#minutes.addTo(from, to, sumsOf);
     const minute = this.#minute;
@@ -118,7 +118,7 @@ function scratchFor({ length }: StatsColumns): StepCounts {
   return scratch;
 }
 
-/** Valid until the next call. */
+/** The encoded step; valid until the next call. */
 function encoded(sums: StepCounts): Uint8Array {
   return cell.subarray(0, writeCell(sums, cell, 0));
 }

@@ -8,20 +8,20 @@ import { MINUTE_SECS, StatsSeries } from './stats-series.ts';
 
 /** Places without room whose requests are counted within a minute. */
 const WATCHED_MAX = 4_096;
-/** How many times as many requests a place needs to push out another. */
+/** A place needs this many times the requests of another to replace it. */
 const MARGIN = 2;
 
 export interface TableEntry<L> {
   readonly key: string;
   labels: L;
   readonly series: StatsSeries;
-  /** undefined: not of an app. */
+  /** undefined when the place does not belong to an app. */
   readonly owner: string | undefined;
 }
 
 export interface TableBounds {
   readonly max: number;
-  /** Of one owner, such as the routes of an app. */
+  /** Limit of series of one owner, such as the routes of an app. */
   readonly ownerMax: number;
 }
 
@@ -38,7 +38,7 @@ export class StatsTable<L> {
   readonly #entries = new Map<string, TableEntry<L>>();
   readonly #owned = new Map<string, number>();
   readonly #watched = new Map<string, Watched<L>>();
-  /** Whether a place was ever left out, so that a new series may have missed some. */
+  /** Whether a place was ever left out: a new series may then lack some of its requests. */
   #hasLeftOut = false;
 
   constructor(columns: StatsColumns, bounds: TableBounds, startSecond: number) {
@@ -63,7 +63,7 @@ export class StatsTable<L> {
     return this.#entries.values();
   }
 
-  /** The entry of a place; undefined if there is no room, and then its requests are watched. */
+  /** The entry of a place. Undefined when there is no room; its requests are then watched. */
   of(
     key: string,
     labels: L,
@@ -84,7 +84,7 @@ export class StatsTable<L> {
     return undefined;
   }
 
-  /** Once a minute: drops series without steps, and gives the place of little used ones to others. */
+  /** Once a minute: drops series without steps, and replaces little used places with more used ones. */
   turn(minute: number): void {
     for (const entry of this.#entries.values()) {
       entry.series.closeMinute(minute);
@@ -107,7 +107,7 @@ export class StatsTable<L> {
     this.#watched.clear();
   }
 
-  /** Drops the least used series until `bytes` are free; returns how many are. */
+  /** Drops the least used series until `bytes` are free; returns the number of freed bytes. */
   release(bytes: number, minute: number): number {
     let freed = 0;
     for (const entry of this.#byScore(minute)) {
@@ -119,7 +119,7 @@ export class StatsTable<L> {
     return freed;
   }
 
-  /** Least used first. */
+  /** The entries, least used first. */
   #byScore(minute: number): TableEntry<L>[] {
     const scored = [...this.#entries.values()].map((entry) => ({ entry, score: entry.series.score(minute) }));
     return scored.sort((a, b) => a.score - b.score).map(({ entry }) => entry);

@@ -19,13 +19,13 @@ export interface StatsGrid {
   readonly steps: number;
 }
 
-/** Whose steps are read. */
+/** The subject whose steps are read. */
 export type StatsSubject = { readonly kind: 'gateway' } | { readonly kind: PlaceKind; readonly key: string };
 
 export interface SteppedSeries {
-  /** Unix seconds from which on it was counted; undefined: it has no series of its own here. */
+  /** Unix seconds since which it is counted; undefined when it has no series of its own here. */
   readonly sinceSecs: number | undefined;
-  /** undefined: nothing was counted in the step. */
+  /** A step is undefined when nothing was counted in it. */
   readonly steps: readonly (StepCounts | undefined)[];
 }
 
@@ -38,7 +38,7 @@ export interface StatsRow {
   readonly requests: readonly number[];
 }
 
-/** Series that are read before other work gets its turn. */
+/** The number of series that are read between two pauses. */
 const SERIES_AT_ONCE = 16;
 
 /** The steps that end with the latest closed second. @param stepSecs a multiple of the window's unit */
@@ -59,7 +59,7 @@ function floorTo(secs: number, stepSecs: number): number {
   return Math.floor(secs / stepSecs) * stepSecs;
 }
 
-/** A subject without a series of its own was never used, unless there was no room for one. */
+/** The series of a subject. Without a series, the subject was never used, or there was no room for it. */
 export function readSeries(history: StatsHistory, subject: StatsSubject, grid: StatsGrid): SteppedSeries {
   const steps: (StepCounts | undefined)[] = Array.from({ length: grid.steps });
   const { clock, startSecond, tables } = history;
@@ -73,8 +73,8 @@ export function readSeries(history: StatsHistory, subject: StatsSubject, grid: S
 }
 
 /**
- * A row for each series of a kind that had requests; takes pauses, so that it does not hold up other work.
- * @param appId only of this app
+ * A row for each series of a kind that had requests. Pauses now and then, so that it does not delay other work.
+ * @param appId limits the rows to this app
  */
 export async function readRows(
   history: StatsHistory,

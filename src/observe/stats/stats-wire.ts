@@ -1,7 +1,7 @@
 /**
- * Questions and answers between gateways, as text. A question says no times except how far back the steps go, so that
- * the same question of several gateways within a moment has one answer. An answer is compressed; steps and rows have
- * only the columns that are not 0. Both come from another process: malformed ones are refused.
+ * Questions and answers between gateways, as text. A question contains no times except how far back the steps go, so
+ * that the same question to several gateways within a moment has one answer. Answers are compressed; steps and rows
+ * contain only the columns that are not 0. Both come from another process: malformed ones are refused.
  */
 import { promisify } from 'node:util';
 import { deflateRaw, inflateRaw } from 'node:zlib';
@@ -13,11 +13,11 @@ import { gridOf, WINDOWS, type StatsGrid, type StatsRow, type WindowName } from 
 const deflate = promisify(deflateRaw);
 const inflate = promisify(inflateRaw);
 
-/** Of an answer before it is compressed. */
+/** Limit of an answer before compression. */
 const TEXT_BYTES_MAX = 32 * 1_048_576;
 /** Number of steps in a question for the latest steps. */
 const LATEST_STEPS = 66;
-/** Two more than are shown, for clocks that differ a little. */
+/** Two more than are shown, because clocks differ a little. */
 const MORE_STEPS = 2;
 const STEPS_MAX = 2_000;
 const ROWS_MAX = 1_000;
@@ -27,7 +27,7 @@ const PLACES = ['app', 'version', 'route', 'key'];
 export interface WireQuestion extends Omit<StatsQuestion, 'grid'> {
   readonly window: WindowName;
   readonly stepSecs: number;
-  /** Only the latest steps. */
+  /** Asks only for the latest steps. */
   readonly latest: boolean;
 }
 
@@ -39,14 +39,14 @@ interface WireAnswer {
   readonly toSecs: number;
   readonly fromSecs: number;
   readonly sinceSecs: number | null;
-  /** Column after column with its value. */
+  /** For each step, columns and values alternate. */
   readonly steps: readonly (readonly number[] | null)[];
   readonly rows: readonly (Omit<StatsRow, 'total'> & { readonly total: readonly number[] })[];
 }
 
-/** What another gateway found. Steps are those of the question's length, from `fromSecs` on. */
+/** The findings of another gateway. Steps have the length in the question and begin at `fromSecs`. */
 export interface WireFindings {
-  /** Of the gateway. */
+  /** The name of the gateway. */
   readonly name: string;
   /** Unix seconds: since when it has counted, and the end of what it has counted. */
   readonly startSecs: number;
@@ -55,7 +55,7 @@ export interface WireFindings {
   readonly findings: StatsFindings;
 }
 
-/** The question to other gateways that covers the one that was asked. */
+/** A question to other gateways that covers the given one. */
 export function wireQuestion({ grid, subject, rows }: StatsQuestion): WireQuestion {
   const latest = grid.steps <= LATEST_STEPS - MORE_STEPS;
   const { window, stepSecs } = grid;
@@ -67,7 +67,7 @@ export function questionText(question: WireQuestion): string {
   return Buffer.from(JSON.stringify(question)).toString('base64url');
 }
 
-/** undefined: not a question that this program knows. */
+/** undefined for a question that this program does not know. */
 export function parseQuestion(text: string): WireQuestion | undefined {
   try {
     const value: unknown = JSON.parse(Buffer.from(text, 'base64url').toString());
@@ -106,7 +106,7 @@ function wireGrid(history: StatsHistory, { window, stepSecs, latest }: WireQuest
   return { ...whole, steps, fromSecs: whole.fromSecs + (whole.steps - steps) * stepSecs };
 }
 
-/** undefined: not an answer, or of a program that counts something else. */
+/** undefined for an invalid answer, or one with other columns. */
 export async function parseAnswer(text: string, columns: StatsColumns): Promise<WireFindings | undefined> {
   try {
     const json = await inflate(Buffer.from(text, 'base64'), { maxOutputLength: TEXT_BYTES_MAX });
@@ -127,7 +127,7 @@ export async function parseAnswer(text: string, columns: StatsColumns): Promise<
   }
 }
 
-/** The findings with the steps of another grid of the same step length. */
+/** The findings, moved to another grid of the same step length. */
 export function alignedTo(grid: StatsGrid, { fromSecs, findings }: WireFindings): StatsFindings {
   const shift = Math.round((grid.fromSecs - fromSecs) / grid.stepSecs);
   const moved = <T, U>(values: readonly T[], none: U): (T | U)[] =>
@@ -157,7 +157,7 @@ function dense(values: readonly number[], columns: StatsColumns): StepCounts {
 
 const namesOf = new WeakMap<StatsColumns, string>();
 
-/** Changes with the columns and their meaning. */
+/** A name that changes with the columns and their meaning. */
 function columnsName(columns: StatsColumns): string {
   let known = namesOf.get(columns);
   if (known === undefined) {

@@ -14,7 +14,7 @@ export class StepLog {
   #start = 0;
   #end = 0;
 
-  /** Of the memory that it holds. */
+  /** The memory that it holds. */
   get bytes(): number {
     return this.#bytes.byteLength;
   }
@@ -23,7 +23,7 @@ export class StepLog {
     return this.#start === this.#end;
   }
 
-  /** @param step above that of the entry before */
+  /** @param step above that of the previous entry */
   append(step: number, cell: Uint8Array): void {
     const needed = HEAD_BYTES + cell.byteLength;
     if (this.#end + needed > this.#bytes.byteLength) this.#resize(this.#end - this.#start + needed);
@@ -54,7 +54,7 @@ export class StepLog {
     }
   }
 
-  /** Moves the entries into a buffer with room for so many bytes and more. */
+  /** Moves the entries into a buffer with room for this many bytes and more. */
   #resize(needed: number): void {
     const live = this.#bytes.subarray(this.#start, this.#end);
     const next = needed === 0 ? 0 : Math.max(BYTES_MIN, needed + (needed >> 1));
