@@ -1,4 +1,4 @@
-/** Runs the command line for tests against a management API, and gives what it wrote and its exit code. */
+/** Runs the command line in tests against a management API, and returns its output and exit code. */
 import type { Command } from 'commander';
 import { ADMIN_TOKEN, type Fixture } from '../management/management.fixture.ts';
 import { NO_COMMANDS, NO_IO } from './idle-program.ts';

@@ -1,4 +1,7 @@
-/** Calls of the management API of a running gateway, for commands. A refusal becomes a `CliError` with all it says. */
+/**
+ * Calls of the management API of a running gateway, for commands. A refusal becomes a `CliError` with all its
+ * details.
+ */
 import type { IncomingMessage } from 'node:http';
 import {
   resolveConnection,
@@ -13,19 +16,19 @@ export type { ServerFlags } from './connection/server-flags.ts';
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
-/** What the gateway warns of, in its own words. */
+/** A warning of the gateway, in its own words. */
 export interface ShownWarning {
   readonly pointer: string;
   readonly code: string;
   readonly detail: string;
 }
 
-/** The envelope of a success. */
+/** The envelope of a successful answer. */
 export interface GatewayAnswer {
   readonly status: number;
   readonly message: string;
   readonly data: unknown;
-  /** Of a list. */
+  /** Present when the answer is a list. */
   readonly page: PageInfo | undefined;
   readonly warnings: readonly ShownWarning[];
 }
@@ -39,16 +42,16 @@ export interface GatewayClient {
   readonly server: string;
   /** @param path below `/api/v1` @returns `data` of the answer */
   call(method: Method, path: string, body?: unknown): Promise<unknown>;
-  /** The whole envelope. @throws RefusedCall */
+  /** Returns the whole envelope. @throws RefusedCall */
   ask(method: Method, path: string, body?: unknown): Promise<GatewayAnswer>;
-  /** As `ask`, with 503 as an answer: what a probe says of a gateway that is not well. @param path from the root */
+  /** Like `ask`, but 503 is an answer: that of a probe of an unhealthy gateway. @param path from the root */
   probe(path: string): Promise<GatewayAnswer>;
-  /** Plain text. @param path from the root */
+  /** Returns plain text. @param path from the root */
   text(path: string): Promise<string>;
   /**
-   * The answer with its body unread; its end is that of the connection.
+   * Returns the answer with an unread body; its end closes the connection.
    * @param path below `/api/v1`
-   * @param post what to send with POST in place of GET, and how much longer than usual the answer may take
+   * @param post sent with POST instead of GET; the answer may take this much longer than usual
    */
   open(
     path: string,
@@ -57,7 +60,7 @@ export interface GatewayClient {
   ): Promise<{ readonly body: IncomingMessage; readonly broken: (error: unknown) => CliError }>;
 }
 
-/** One wrong field, as a problem document (RFC 9457) lists it. */
+/** One invalid field in a problem document (RFC 9457). */
 export interface RemoteFieldError {
   readonly pointer: string;
   readonly detail: string;
@@ -74,17 +77,17 @@ export class RefusedCall extends CliError {
   }
 }
 
-/** Longest answer that is kept in memory: a dump of some 500,000 endpoints. */
+/** Limit of an answer in memory: a dump of some 500,000 endpoints. */
 const ANSWER_BYTES_MAX = 256 * 1024 * 1024;
 
-/** What the history of the configuration keeps of a write. */
+/** The note that the history of the configuration stores with a write. */
 export interface WriteNote {
   readonly source: 'cli' | 'import';
   /** Git commit. */
   readonly commit?: string | undefined;
 }
 
-/** @param access `public`: for calls that need no token @throws CliError when no call could be made */
+/** @param access `public` for calls that need no token @throws CliError when no call is possible */
 export function createClient(
   flags: ServerFlags,
   io: CliIo,
@@ -203,7 +206,7 @@ function parsed(server: string, response: IncomingMessage, text: string): Readon
   return value;
 }
 
-/** Another server, or something between. */
+/** The answer came from another server, or from a proxy in between. */
 function notGateway(server: string, { statusCode, headers }: IncomingMessage): string {
   const type = printable((headers['content-type'] ?? 'no type').split(';', 1)[0] ?? '');
   return `${server} does not answer as the management API of Headgate does (${statusCode}, ${type}); expected its address in --server`;

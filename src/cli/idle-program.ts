@@ -1,4 +1,4 @@
-/** The command line with nothing around it, for code that looks at the commands or replaces what a command uses. */
+/** The command line without a process around it, for code that reads the commands or replaces what they use. */
 import type { Command } from 'commander';
 import type { CliIo } from './io.ts';
 import { createProgram, type Commands } from './program.ts';

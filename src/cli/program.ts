@@ -1,7 +1,7 @@
 /**
- * The command line: `headgate` or `headgate start` runs the gateway, `headgate migrate` brings the database up to
- * date, `headgate copy` moves everything to another database, `headgate config` declares the configuration as files.
- * Parses only; what the commands do comes in as arguments.
+ * The command line: `headgate` or `headgate start` runs the gateway, `headgate migrate` updates the database,
+ * `headgate copy` moves everything to another database, `headgate config` declares the configuration as files. Only
+ * parses; the actions of the commands come in as arguments.
  */
 import { Command } from 'commander';
 import { addCompletionCommand } from './completion/completion-command.ts';
@@ -29,12 +29,12 @@ import { addEventsCommand } from './events/events-command.ts';
 import { addLiveCommand } from './live/live-command.ts';
 
 export interface StartFlags {
-  /** Take the place of the gateway that runs on the same database folder. */
+  /** Take over from the gateway that runs on the same database folder. */
   readonly takeOver?: true;
 }
 
 interface CopyFlags {
-  /** Database URLs; what is left out is that of GATEWAY_DATABASE_URL. */
+  /** Database URLs; default: GATEWAY_DATABASE_URL. */
   readonly from?: string;
   readonly to?: string;
 }
@@ -44,7 +44,7 @@ export interface Commands {
   migrate(): Promise<void>;
   copy(flags: CopyFlags): Promise<void>;
   restore(file: string, flags: RestoreFlags): Promise<void>;
-  /** What this machine and the settings lack. */
+  /** Finds problems of this machine and the settings. */
   examine(): Promise<readonly Finding[]>;
 }
 
@@ -62,7 +62,7 @@ export function createProgram(version: string, commands: Commands, io: CliIo): C
       '--take-over',
       'take the place of the gateway that runs on the same database, without a refused connection',
     )
-    // What is no command reaches this one, which is the default.
+    // This is the default command, and gets all words that are not a command.
     .allowExcessArguments()
     .action((flags: StartFlags, { args: [excess] }: Command) => {
       if (excess === undefined) return commands.start(flags);

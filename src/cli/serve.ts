@@ -16,7 +16,7 @@ export interface Running {
   stop(): Promise<void>;
 }
 
-/** A person who presses Ctrl-C this often means it. */
+/** Someone who presses Ctrl-C this often wants to stop at once. */
 const INTERRUPTS_TO_FORCE = 3;
 /** Signals that arrive this close together are one request to stop, sent twice. */
 const SAME_REQUEST_MS = 1_000;
@@ -26,9 +26,9 @@ export interface SignalOptions {
   readonly monotonicMs: () => number;
   /** The settings name files that SIGHUP reads again. */
   readonly hasFiles: boolean;
-  /** Absent: there is none. */
+  /** Absent when there is none. */
   readonly service?: ServiceManager;
-  /** How long the gateway may take to stop; it is told to the service manager. */
+  /** How long the gateway may take to stop, for the service manager. */
   readonly stopMs?: number;
 }
 
@@ -56,8 +56,8 @@ export async function runUntilSignal(
   process.on('SIGINT', onStop);
   let reload: Running['reload'];
   let isAskedToReload = false;
-  // Without anything to read again it stays what it is to every program: the terminal is gone. A service manager has
-  // none, and a unit may be asked to reload all the same.
+  // Without files to read again, SIGHUP keeps its usual effect: the terminal is gone. A service manager has no
+  // terminal, and may ask any unit to reload.
   if (hasFiles || service.isPresent)
     process.on('SIGHUP', () => {
       if (reload === undefined) isAskedToReload = true;

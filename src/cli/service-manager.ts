@@ -1,18 +1,18 @@
 /**
- * Tells systemd what the gateway does (sd_notify(3)): that it serves, reads files again or stops, and, for the
- * watchdog, that its main thread turns. Node.js has no datagram sockets of the Unix domain, so each message is one run
- * of systemd-notify, which comes with systemd; the unit needs NotifyAccess=all for that. Without NOTIFY_SOCKET it does
- * nothing. A message that cannot be sent is logged once; the gateway serves on.
+ * Reports to systemd (sd_notify(3)): ready, reloading, stopping, and, for the watchdog, that the main thread
+ * responds. Node.js has no Unix datagram sockets, so each message is one run of systemd-notify, which comes with
+ * systemd; the unit needs NotifyAccess=all for that. Does nothing without NOTIFY_SOCKET. A message that cannot be
+ * sent is logged once, and the gateway continues.
  */
 import { fstatSync } from 'node:fs';
 
 export interface ServiceManager {
-  /** Whether there is one: it may ask for a reload when there is nothing to read. */
+  /** Whether there is a service manager: it may ask for a reload even when there is nothing to read. */
   readonly isPresent: boolean;
-  /** From here on the watchdog gets its messages. */
+  /** Reports that the gateway is ready, and begins the messages for the watchdog. */
   ready(): void;
   reloading(): void;
-  /** @param stopMs how long the stop may take at most */
+  /** @param stopMs limit of the time that the stop takes */
   stopping(stopMs: number): void;
 }
 
@@ -30,11 +30,11 @@ export interface ServiceManagerOptions {
   readonly onFailure: (error: Error) => void;
 }
 
-/** A run that takes longer is ended, and the next message sent. */
+/** A run that takes longer is stopped, and the next message is sent. */
 const SEND_TIMEOUT_MS = 5_000;
-/** Messages that wait; further ones of the watchdog are left out. */
+/** Limit of waiting messages; further watchdog messages are dropped. */
 const WAITING_MAX = 8;
-/** A stop may take this much longer than its parts together. */
+/** A stop may take this much longer than the sum of its parts. */
 const STOP_MARGIN_MS = 10_000;
 
 export function createServiceManager({ env, pid, onFailure }: ServiceManagerOptions): ServiceManager {
@@ -70,8 +70,8 @@ export function createServiceManager({ env, pid, onFailure }: ServiceManagerOpti
 }
 
 /**
- * Whether the journal keeps what is written to a file descriptor (systemd.exec(5)).
- * @param stream value of JOURNAL_STREAM, which programs that a service starts with another output inherit, too
+ * Whether the journal records what is written to a file descriptor (systemd.exec(5)).
+ * @param stream value of JOURNAL_STREAM, which programs with another output may inherit from a service
  */
 export function isJournal(stream: string | undefined, fd: number): boolean {
   if (stream === undefined) return false;
@@ -79,7 +79,7 @@ export function isJournal(stream: string | undefined, fd: number): boolean {
   return stream === `${dev}:${ino}`;
 }
 
-/** Undefined when this process is not watched; sd_watchdog_enabled(3). */
+/** Undefined when no watchdog is set for this process; sd_watchdog_enabled(3). */
 function watchdogMs(env: ServiceManagerOptions['env'], pid: number): number | undefined {
   const microseconds = Number(env('WATCHDOG_USEC'));
   const watched = env('WATCHDOG_PID') ?? String(pid);

@@ -1,6 +1,6 @@
 /**
- * `headgate config backup FILE`: one file with everything, from a running gateway. The file appears when it is whole
- * and has been read back; `headgate config restore FILE` brings it into an empty database.
+ * `headgate config backup FILE` writes everything from a running gateway into one file, which appears when it is
+ * complete and has been read back. `headgate config restore FILE` loads it into an empty database.
  */
 import { existsSync, renameSync, rmSync } from 'node:fs';
 import { open, type FileHandle } from 'node:fs/promises';
@@ -13,11 +13,11 @@ import { addExamples, addOutputFlag, writeJson, type OutputFlags } from '../show
 import { withProgress, type Progress } from '../show/progress.ts';
 
 export interface RestoreFlags {
-  /** Database URL; what is left out is that of GATEWAY_DATABASE_URL. */
+  /** Database URL; default: GATEWAY_DATABASE_URL. */
   readonly to?: string;
 }
 
-/** Everything in it is a hash or encrypted; even so it is for its owner alone. */
+/** All secrets in the file are hashed or encrypted; even so only its owner may read it. */
 const MODE = 0o600;
 const MEBIBYTE = 1024 * 1024;
 
@@ -31,7 +31,7 @@ async function backup(path: string, flags: ServerFlags & OutputFlags, io: CliIo)
     try {
       await download(body, part, broken, progress);
       progress.tell('Reading it back');
-      // Loaded here: it makes a start longer.
+      // Loaded only here, because loading takes long.
       const { inspectBackup } = await import('../../storage/copy/backup-reader.ts');
       const found = await inspectBackup(part);
       if (exists()) throw new CliError(`Cannot write ${path}: it exists; expected a new file`);
@@ -49,7 +49,7 @@ async function backup(path: string, flags: ServerFlags & OutputFlags, io: CliIo)
 
 async function openPart(part: string): Promise<FileHandle> {
   try {
-    // One that was left by a command that was ended.
+    // An earlier command that was interrupted may have left one.
     rmSync(part, { force: true });
     return await open(part, 'wx', MODE);
   } catch (error) {
@@ -57,7 +57,7 @@ async function openPart(part: string): Promise<FileHandle> {
   }
 }
 
-/** @throws CliError when the answer breaks off, or the file cannot be written */
+/** @throws CliError when the answer is incomplete or the file cannot be written */
 async function download(
   body: AsyncIterable<Buffer>,
   part: string,
@@ -107,7 +107,7 @@ function show(path: string, { header, end }: BackupSummary, flags: OutputFlags, 
   io.out('The key of the secrets in policies is not in it: keep that, too, and apart.\n');
 }
 
-/** @param restore brings a file into the database of the settings */
+/** @param restore loads a file into the database of the settings */
 export function addBackupCommands(
   config: Command,
   restore: (file: string, flags: RestoreFlags) => Promise<void>,

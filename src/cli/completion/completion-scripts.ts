@@ -1,6 +1,6 @@
 /**
- * Completion scripts for bash, zsh and fish: the tree of commands as tables of the shell, and one function that walks
- * the words typed so far. Nothing is run while completing, so that it is quick and needs no gateway. Pure.
+ * Completion scripts for bash, zsh and fish: the tree of commands as tables of the shell, and one function that
+ * walks the words typed so far. Completion runs no other program, so it is quick and needs no gateway. Pure.
  */
 import type { CompletedCommand } from './completion-tree.ts';
 
@@ -18,7 +18,10 @@ export function completionScript(shell: Shell, tree: readonly CompletedCommand[]
   }
 }
 
-/** In single quotes, for any of the shells; fish knows `\'` inside of them, the others do not. */
+/**
+ * A text in single quotes for any of the shells. In fish, `\'` works inside of them; in the other shells it does
+ * not.
+ */
 function quoted(text: string, shell: Shell = 'bash'): string {
   const plain = text.replaceAll(/[\u0000-\u001F\u007F]/g, ' ');
   if (shell === 'fish') return `'${plain.replaceAll(/[\\']/g, String.raw`\$&`)}'`;
@@ -27,7 +30,7 @@ function quoted(text: string, shell: Shell = 'bash'): string {
 
 const names = ({ children }: CompletedCommand): string => children.map(({ name }) => name).join(' ');
 const flags = ({ options }: CompletedCommand): string => options.map(({ long }) => long).join(' ');
-/** `command path --option` of each option with a value. */
+/** `command path --option` for each option with a value. */
 const valued = (tree: readonly CompletedCommand[]) =>
   tree.flatMap(({ path, options }) =>
     options
@@ -35,7 +38,7 @@ const valued = (tree: readonly CompletedCommand[]) =>
       .map(({ long, choices }) => ({ key: `${path} ${long}`, choices: choices.join(' ') })),
   );
 
-/** The part that bash and zsh have in common: tables, and the path of the command that has been typed. */
+/** The part that bash and zsh share: tables, and the path of the command that has been typed. */
 function tables(tree: readonly CompletedCommand[], declare: string): string {
   const rows = (of: (command: CompletedCommand) => string): string =>
     tree.map((command) => `    [${quoted(`:${command.path}`)}]=${quoted(of(command))}`).join('\n');

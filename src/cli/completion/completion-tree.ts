@@ -15,7 +15,7 @@ interface CompletedOption {
   readonly long: string;
   readonly description: string;
   readonly takesValue: boolean;
-  /** The values that it may have; empty: any. */
+  /** The values that the option accepts; empty: any. */
   readonly choices: readonly string[];
 }
 

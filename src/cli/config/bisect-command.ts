@@ -1,6 +1,6 @@
 /**
- * `headgate config bisect METHOD URL`: since which config version a request is answered differently, and what that
- * version changed.
+ * `headgate config bisect METHOD URL`: finds the config version since which a request is answered differently, and
+ * what that version changed.
  */
 import type { Command } from 'commander';
 import type { BisectResult } from '../../management/routes/config-bisect.ts';
@@ -36,7 +36,7 @@ function versionFlag(name: 'good' | 'bad', text: string | undefined): Partial<Re
   return { [name]: Number(text) };
 }
 
-/** A status, an outcome, or an error code. */
+/** What `--expect` names: a status, an outcome, or an error code. */
 function expectation(text: string): object {
   if (/^\d{3}$/.test(text)) return { status: Number(text) };
   return ['forwarded', 'answered', 'denied', 'failed'].includes(text) ? { outcome: text } : { code: text };

@@ -1,6 +1,6 @@
 /**
- * Checks a declared configuration without a gateway: by the very schema of the API, and then by applying it to an empty
- * configuration in memory, so that every rule of the resources is asked. What only a gateway knows is left to its plan:
+ * Checks a declared configuration without a gateway: with the schema of the API, and then by applying it to an empty
+ * configuration in memory, so that every rule of the resources runs. Only the plan of a gateway can check the rest:
  * secrets behind handles, and where it may connect.
  */
 import { systemClock } from '../../lib/clock.ts';
@@ -14,13 +14,13 @@ import { DOCUMENT_SCHEMA } from '../../management/declaration/document-schema.ts
 import { SECRET_PLACES } from '../../policy/secret-places.ts';
 import { openSqlite } from '../../storage/sqlite/sqlite.ts';
 
-/** Long enough for every rule about secrets. */
+/** A stand-in for secrets, long enough for every rule. */
 const ANY_SECRET = 'x'.repeat(64);
 
 export interface OfflineCheck {
-  /** What is wrong, with pointers into the configuration. */
+  /** Errors, with pointers into the configuration. */
   readonly errors: readonly FieldError[];
-  /** What is valid and probably not intended, as far as it shows without a gateway. */
+  /** Values that are valid and probably not intended, as far as that can be seen without a gateway. */
   readonly warnings: readonly Warning[];
 }
 
@@ -53,7 +53,7 @@ export async function checkOffline(config: unknown): Promise<OfflineCheck> {
   }
 }
 
-/** What a limit leaves out may be in the settings of the gateway. */
+/** A stand-in for the default limit, which the settings of the gateway may contain. */
 const ANY_LIMIT = { requests: 1, windowSeconds: 1 };
 const ANYWHERE = { hostDenial: () => undefined };
 const NO_JWT = {

@@ -7,10 +7,13 @@ import { addBisectCommand } from './bisect-command.ts';
 import type { ApplyFlags, DumpFlags, PlanFlags } from './declared-commands.ts';
 import { addHistoryCommands } from './history-commands.ts';
 
-/** Loaded when one of them runs: with the rules of all resources, they take as long as all other commands together. */
+/**
+ * Loaded when one of them runs: with the rules of all resources, they take as long to load as all other commands
+ * together.
+ */
 const run = () => import('./declared-commands.ts');
 
-/** @returns the command that they are below */
+/** @returns the command `config`, which the others are below */
 export function addConfigCommands(program: Command, io: CliIo): Command {
   const config = program.command('config').description('the configuration as files, and its history');
   addBisectCommand(config, io);

@@ -1,6 +1,7 @@
 /**
- * What `headgate config validate | plan | apply | dump` do. Exit code 0: nothing differs; 2: a plan found differences;
- * 1: an error. Apply ends with 0 when it has done what it was asked. commands.ts has their names and options.
+ * The actions of `headgate config validate | plan | apply | dump`. Exit code 0: no differences; 2: a plan found
+ * differences; 1: an error. Apply exits with 0 when it has done what was asked. commands.ts has the names and
+ * options of these commands.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { writeYaml } from '../../declaration/yaml-writer.ts';
@@ -51,7 +52,7 @@ export interface DumpFlags extends ServerFlags {
   readonly output: 'yaml' | 'json';
 }
 
-/** A plan as a file: what is declared, not what it resolves to, so that it holds no secret. */
+/** A plan as a file: contains the declaration as written, without resolved references, so that it has no secrets. */
 interface PlanFile {
   readonly headgate_plan: 1;
   readonly base_version: number;
@@ -127,7 +128,7 @@ export async function dumpCommand(flags: DumpFlags, io: CliIo): Promise<void> {
   else writeFileSync(flags.out, text);
 }
 
-/** undefined when the problems have been told. */
+/** undefined when there were problems; they have been printed. */
 function declaredOrFail(
   read: DeclaredFiles | readonly Problem[],
   flags: OutputFlags,
@@ -155,7 +156,7 @@ function optionsOf({ adopt, prune, maxDeletes }: ChangeFlags): Record<string, un
   };
 }
 
-/** undefined when the gateway found something wrong with the files, which has been told then. */
+/** undefined when the gateway found problems in the files; they have been printed. */
 async function ask(
   client: GatewayClient,
   path: string,
@@ -179,7 +180,7 @@ async function ask(
   }
 }
 
-/** On standard error, in either form, each with its place in the files. */
+/** Writes warnings to standard error in both output formats, each with its place in the files. */
 function writePlacedWarnings(warnings: GatewayAnswer['warnings'], files: DeclaredFiles, io: CliIo): void {
   const placed = warnings.map(({ pointer, code, detail }) => {
     const inConfig = pointer.replace(/^\/config/, '');
@@ -193,7 +194,7 @@ function show(plan: ShownPlan, done: boolean, { output }: OutputFlags, io: CliIo
   else io.out(planText(plan, done, usesColour(io)));
 }
 
-/** The one file that is named, if it is a saved plan. */
+/** The plan, if the only path names a saved plan. */
 function savedPlan([path, ...more]: readonly string[]): PlanFile | undefined {
   if (path === undefined || more.length > 0 || !path.endsWith('.json')) return undefined;
   let value: unknown;
@@ -208,7 +209,7 @@ function savedPlan([path, ...more]: readonly string[]): PlanFile | undefined {
   return value as PlanFile;
 }
 
-/** Their places are those of the plan: the files may have changed since. */
+/** The documents of a plan with their places at that time: the files may have changed since. */
 function documentsOf({ documents }: PlanFile): DeclaredDocument[] {
   return documents.map(({ file, value }) => ({
     file,

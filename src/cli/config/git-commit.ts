@@ -8,7 +8,7 @@ const TIMEOUT_MS = 5_000;
 const COMMIT = /^[0-9a-f]{7,64}$/;
 
 /**
- * @param given on the command line
+ * @param given commit from the command line
  * @param paths of the files; the first one decides, and `-` stands for the working folder
  * @returns undefined without Git, or outside of a repository
  */

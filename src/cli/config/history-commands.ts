@@ -1,6 +1,6 @@
 /**
- * `headgate config history | show | diff | rollback`: what the configuration was, who changed it, and the way back.
- * Exit code 2: a difference, or a dry run that found something to change.
+ * `headgate config history | show | diff | rollback`: earlier configurations, who changed them, and the way back.
+ * Exit code 2: there is a difference, or a dry run found something to change.
  */
 import type { Command } from 'commander';
 import { addServerFlags } from '../connection/server-flags.ts';
@@ -48,7 +48,7 @@ interface RollbackFlags extends ServerFlags, OutputFlags {
   readonly message?: string;
 }
 
-/** Most items of a page of the API. */
+/** The largest page that the API returns. */
 const PAGE_LIMIT = 500;
 const CHANGES_SHOWN_MAX = 1_000;
 
@@ -131,7 +131,7 @@ function numberOf(text: string, what: string): number {
   throw new CliError(`${what} "${printable(text)}" must be a number from 0 on`);
 }
 
-/** @param itemsOf the items in `data` of an answer */
+/** @param itemsOf returns the items in `data` of an answer */
 async function readPages(
   client: GatewayClient,
   path: string,

@@ -1,4 +1,4 @@
-/** The history of the configuration for people: the list of versions, one version, a difference, a rollback. */
+/** Texts about the history of the configuration: the list of versions, one version, a difference, a rollback. */
 import { cellText, recordText, tableText, type Column } from '../show/text-table.ts';
 import { painter, usesColour } from '../show/colour.ts';
 import { printable, type CliIo } from '../io.ts';
@@ -74,7 +74,7 @@ const SHOWN_FIELDS = [
   'message',
 ] as const satisfies readonly (keyof ShownVersion)[];
 
-/** @param total of the changes, which may be more than are listed */
+/** @param total number of changes, which may exceed the listed ones */
 export function versionText(
   version: ShownVersion,
   changes: readonly ShownRecordChange[],

@@ -1,4 +1,4 @@
-/** A plan, or what an apply has done, as lines for people. */
+/** A plan, or the result of an apply, as lines for people. */
 
 import { printable } from '../io.ts';
 import { trafficText, type ShownTraffic } from './traffic-text.ts';
@@ -7,7 +7,7 @@ export interface ShownPlan {
   readonly base_version: number;
   readonly totals: Readonly<Record<'create' | 'update' | 'delete', number>>;
   readonly changes: readonly ShownChange[];
-  /** Of a plan; null when nothing would change. */
+  /** Only in plans; null when nothing would change. */
   readonly traffic?: ShownTraffic | null;
   readonly created_keys?: readonly { readonly app: string; readonly name: string; readonly token: string }[];
 }
@@ -26,7 +26,7 @@ const COLOURS = { create: 32, update: 33, delete: 31 } as const;
 const VALUE_CHARS_MAX = 100;
 const TYPE_WIDTH = 8;
 
-/** @param done whether it has been applied */
+/** @param done whether the plan has been applied */
 export function planText(plan: ShownPlan, done: boolean, colour: boolean): string {
   const { changes, totals, created_keys: keys = [] } = plan;
   const lines = changes.flatMap((change) => changeLines(change, colour));

@@ -1,4 +1,4 @@
-/** What a plan would do to the recent requests, as lines for people. */
+/** The effect of a plan on the recent requests, as lines for people. */
 import { printable } from '../io.ts';
 
 interface ShownSide {
@@ -27,7 +27,7 @@ export interface ShownTraffic {
 const THOUSANDS = new Intl.NumberFormat('en-US');
 const number = (value: number): string => THOUSANDS.format(value);
 
-/** '' where no request is recorded. */
+/** '' when no request is recorded. */
 export function trafficText(traffic: ShownTraffic): string {
   const { requests, recorded, changed, undecided, groups, groups_total: total, problem } = traffic;
   if (problem !== null) return `The recent requests could not be tried: ${printable(problem)}.\n`;

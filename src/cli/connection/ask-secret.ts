@@ -1,6 +1,6 @@
 /**
- * Reads one line from a terminal without showing it. Owns the raw mode of the terminal while it reads, and gives it
- * back however the reading ends.
+ * Reads one line from a terminal without showing it. Owns the raw mode of the terminal while it reads, and always
+ * restores it.
  */
 import { CliError } from '../io.ts';
 
@@ -15,7 +15,7 @@ export interface Terminal {
   readonly output: NodeJS.WritableStream;
 }
 
-/** @throws CliError when the person gives up (Ctrl-C, Ctrl-D) */
+/** @throws CliError when the user cancels (Ctrl-C, Ctrl-D) */
 export async function askSecret({ input, output }: Terminal, question: string): Promise<string> {
   output.write(question);
   input.setRawMode(true);

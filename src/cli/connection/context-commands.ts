@@ -54,7 +54,7 @@ function removeContext(name: string, io: CliIo): void {
   io.out(`Context ${name} is removed.${current === name ? ' No context is the current one.' : ''}\n`);
 }
 
-/** Tokens are never shown. */
+/** Lists the contexts without their tokens. */
 function listContexts({ output }: OutputFlags, io: CliIo): void {
   const { current, byName } = readContexts(io);
   const rows = [...byName].map(([name, { server, ca, token }]) => ({

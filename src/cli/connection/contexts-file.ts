@@ -1,6 +1,6 @@
 /**
- * The contexts of the command line: named gateways with their tokens, in one file that its owner alone may read.
- * Owns the file: it is replaced as a whole, so that a reader finds the old or the new content and never a part.
+ * The contexts of the command line: named gateways with their tokens, in one file that only its owner may read. Owns
+ * the file: replaces it as a whole, so that readers see the old or the new content and never a part.
  */
 import {
   closeSync,
@@ -33,11 +33,11 @@ export interface Contexts {
 const FORMAT = 1;
 const FILE_BYTES_MAX = 1024 * 1024;
 const CONTEXTS_MAX = 1_000;
-/** Permissions of the group and of others. */
+/** Permissions of the group and of other users. */
 const OTHERS = 0o077;
 export const CONTEXT_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/;
 
-/** By the XDG Base Directory Specification; undefined without a home folder. */
+/** The path by the XDG Base Directory Specification; undefined without a home folder. */
 function contextsPath({ env }: Pick<CliIo, 'env'>): string | undefined {
   const config = env('XDG_CONFIG_HOME');
   if (config !== undefined && config.startsWith('/')) return join(config, 'headgate', 'contexts.json');
@@ -47,7 +47,7 @@ function contextsPath({ env }: Pick<CliIo, 'env'>): string | undefined {
 
 /**
  * @returns no contexts when there is no file
- * @throws CliError when others may read the file, or when it has no contexts of this program
+ * @throws CliError when other users may read the file, or when it is invalid
  */
 export function readContexts(io: Pick<CliIo, 'env'>): Contexts {
   const path = contextsPath(io);
@@ -56,7 +56,7 @@ export function readContexts(io: Pick<CliIo, 'env'>): Contexts {
   return parse(path, text);
 }
 
-/** @throws CliError when the file cannot be written; the old one stays then */
+/** @throws CliError when the file cannot be written; the old one then stays */
 export function writeContexts(io: Pick<CliIo, 'env'>, { current, byName }: Contexts): string {
   const path = contextsPath(io);
   if (path === undefined)
@@ -71,7 +71,7 @@ export function writeContexts(io: Pick<CliIo, 'env'>, { current, byName }: Conte
   let made = false;
   try {
     mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
-    // One that an earlier process left when it ended.
+    // An earlier process may have left one.
     rmSync(next, { force: true });
     made = true;
     writeWhole(next, `${JSON.stringify(content, undefined, 2)}\n`);
@@ -94,7 +94,7 @@ function writeWhole(path: string, text: string): void {
   }
 }
 
-/** undefined when the file is not there. */
+/** undefined when there is no file. */
 function readPrivate(path: string): string | undefined {
   let file: number;
   try {
@@ -128,7 +128,7 @@ function parse(path: string, text: string): Contexts {
   try {
     value = JSON.parse(text);
   } catch {
-    // The message of the parser would show a piece of the file.
+    // The message of the parser would show a part of the file.
     throw wrong('it is not JSON');
   }
   if (!isObject(value) || value['headgate_contexts'] !== FORMAT || !isObject(value['contexts'])) {

@@ -1,7 +1,6 @@
 /**
- * Which gateway a command talks to, and with which token. What is said on the command line counts first, then the
- * environment, then the current context, then the default. A token of a context is sent to the server of that context
- * only.
+ * Which gateway a command calls, and with which token. The command line has priority, then the environment, then the
+ * current context, then the default. The token of a context is sent only to the server of that context.
  */
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
@@ -53,7 +52,7 @@ export function resolveConnection(flags: ServerFlags, io: CliIo): Connection {
   const direct = flags.server ?? (flags.context === undefined ? set(io, 'HEADGATE_SERVER') : undefined);
   const givenToken = flagToken(flags, io);
   const envToken = set(io, 'HEADGATE_TOKEN');
-  // The file of contexts is not read where nothing of it would be used.
+  // The file of contexts is not read when its content would not be used.
   const needed = direct === undefined || (givenToken ?? envToken) === undefined;
   const context = named ?? (needed ? currentContext(io) : undefined);
   const { server, loopback } = parseServer(
@@ -109,11 +108,11 @@ function currentContext(io: CliIo): Context | undefined {
   return current === undefined ? undefined : byName.get(current);
 }
 
-/** Of the management API on a Unix socket: `unix:/run/headgate/management.sock`. */
+/** The prefix of a management API on a Unix socket: `unix:/run/headgate/management.sock`. */
 const UNIX_PREFIX = 'unix:';
 const SOCKET_PATH_BYTES_MAX = 107;
 
-/** The path of a server that is a Unix socket; undefined for every other. */
+/** The path of a server on a Unix socket; undefined for any other server. */
 export function socketPathOf(server: string): string | undefined {
   return server.startsWith(UNIX_PREFIX) ? server.slice(UNIX_PREFIX.length) : undefined;
 }
@@ -159,7 +158,7 @@ export function parseServer(
   return { server: (url.origin + url.pathname).replace(/\/+$/, ''), loopback };
 }
 
-/** What stands before an @ may be a password. */
+/** The text without everything before an @, which may contain a password. */
 function withoutUser(text: string): string {
   return printable(text.slice(text.lastIndexOf('@') + 1).slice(0, 200));
 }
@@ -172,7 +171,7 @@ function flagToken({ token, tokenFile }: ServerFlags, io: CliIo): string | undef
   return token ?? (tokenFile === undefined ? undefined : readToken(tokenFile, io));
 }
 
-/** @param path `-` is standard input @throws CliError without a token in it */
+/** @param path `-` is standard input @throws CliError when the file contains no token */
 export function readToken(path: string, io: Pick<CliIo, 'readStdin'>): string {
   const from = path === '-' ? 'standard input' : path;
   const text =
@@ -182,7 +181,7 @@ export function readToken(path: string, io: Pick<CliIo, 'readStdin'>): string {
   return checkedToken(token);
 }
 
-/** Only what a header field can carry (RFC 9110, section 5.5). The message does not show the value. */
+/** The token, if a header field can contain it (RFC 9110 section 5.5). The message does not show the value. */
 export function checkedToken(token: string): string {
   if (/^[\u0021-\u007E]+$/.test(token) && token.length <= TOKEN_CHARS_MAX) return token;
   throw new CliError(

@@ -1,7 +1,7 @@
 /**
- * One HTTP exchange with the management API, over `node:http` or `node:https`, since `fetch` takes no private
- * authority. Owns the connection until the body has been read. Everything that can go wrong on the way becomes one
- * plain line; redirects are not followed, because they would carry the token elsewhere.
+ * One HTTP exchange with the management API, over `node:http` or `node:https`, because `fetch` cannot use a private
+ * authority. Owns the connection until the body has been read. Every failure becomes one plain line. Redirects are
+ * not followed: they would send the token elsewhere.
  */
 import type { IncomingMessage } from 'node:http';
 import { request as requestTls } from 'node:https';
@@ -12,21 +12,21 @@ import { CliError, printable } from '../io.ts';
 export interface Transport {
   readonly method: string;
   readonly url: URL;
-  /** For people. */
+  /** The name of the server in messages. */
   readonly server: string;
-  /** Of a Unix socket, in place of the host of the URL. */
+  /** Path of a Unix socket to connect to instead of the host of the URL. */
   readonly socketPath?: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string;
-  /** PEM certificates to trust instead of those of the system. */
+  /** PEM certificates to trust instead of the system's. */
   readonly ca?: string | undefined;
-  /** Longest silence; milliseconds. */
+  /** Limit of the time without data, in milliseconds. */
   readonly silenceMs: number;
-  /** For the whole answer, where there is such a limit; milliseconds. */
+  /** Limit of the time for the whole answer in milliseconds; absent: none. */
   readonly totalMs?: number;
 }
 
-/** @throws CliError when no answer comes, or one that no gateway gives */
+/** @throws CliError when no answer arrives, or one that does not come from a gateway */
 export async function send(transport: Transport): Promise<IncomingMessage> {
   const { url, server, socketPath, method, headers, body, ca, silenceMs, totalMs } = transport;
   const signal = totalMs === undefined ? undefined : AbortSignal.timeout(totalMs);
@@ -57,7 +57,7 @@ export async function send(transport: Transport): Promise<IncomingMessage> {
   return response;
 }
 
-/** @throws CliError when the answer breaks off, or is longer than `bytesMax` */
+/** @throws CliError when the answer is incomplete or longer than `bytesMax` */
 export async function readText(
   response: IncomingMessage,
   transport: Transport,
@@ -81,7 +81,7 @@ export async function readText(
   return Buffer.concat(chunks).toString('utf8');
 }
 
-/** The answer ended before its end. */
+/** The error for an answer that ended early. */
 function brokenOff(transport: Transport, error: unknown): CliError {
   return new CliError(`The answer of ${transport.server} broke off: ${reasonOf(error, transport)}`);
 }

@@ -1,4 +1,4 @@
-/** `headgate doctor`: what is wrong with this machine and these settings, and what to do. Prints only. */
+/** `headgate doctor`: finds problems of this machine and these settings, and says how to fix them. Only prints. */
 import type { Command } from 'commander';
 import type { Finding } from '../../control/doctor/finding.ts';
 import { EXIT_CODES } from '../exit-codes.ts';

@@ -1,6 +1,6 @@
 /**
- * `headgate events`: what happened to the gateways, a line each; with `--follow` as it happens. A stream that breaks
- * off is taken up where it was, by whichever gateway answers, so nothing is missed and nothing shown twice.
+ * `headgate events`: what happened to the gateways, a line each; with `--follow` as it happens. A broken stream is
+ * resumed at its last event, by whichever gateway answers, so that no event is missed or shown twice.
  */
 import type { IncomingMessage } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -18,7 +18,7 @@ import { addExamples, addOutputFlag, writeJson, type OutputFlags } from '../show
 const LIMIT_DEFAULT = 50;
 const LIMIT_MAX = 100_000;
 const AGAIN_MS = 1_000;
-/** In a row without an answer; then following ends. */
+/** Attempts in a row without an answer, after which following ends. */
 const TRIES_MAX = 120;
 const STYLES: Readonly<Record<string, 'green' | 'yellow' | 'red'>> = { warning: 'yellow', error: 'red' };
 
@@ -37,7 +37,7 @@ async function events(flags: EventsFlags, io: CliIo): Promise<void> {
   if (flags.count !== undefined) throw new CliError('--count is for --follow; --limit bounds a list');
   const limit = wholeNumber('limit', flags.limit, LIMIT_MAX) ?? LIMIT_DEFAULT;
   const { rows } = await listAll(client, `/events${queryOf(flags)}`, limit);
-  // The last ones, in the order in which they happened.
+  // The latest events, in the order in which they happened.
   const listed = [...rows].reverse();
   if (flags.output === 'json') return writeJson(listed, io);
   for (const event of listed) io.out(lineOf(event, io));
@@ -53,7 +53,7 @@ async function follow(client: GatewayClient, flags: EventsFlags, io: CliIo): Pro
     onId: (id: string): void => {
       lastEventId = id;
     },
-    /** True: enough. */
+    /** Returns true when enough events were shown. */
     show: (event: Json): boolean => {
       io.out(flags.output === 'json' ? `${JSON.stringify(event)}\n` : lineOf(event, io));
       written += 1;
@@ -69,7 +69,7 @@ async function follow(client: GatewayClient, flags: EventsFlags, io: CliIo): Pro
       triesLeft = TRIES_MAX;
       if (await readStream(body, heard, io)) return;
     } catch (error) {
-      // Refused: asking again changes nothing.
+      // The call was refused: repeating it changes nothing.
       if (error instanceof RefusedCall && error.status < 500) throw error;
       if (triesLeft <= 1) throw error;
     }
@@ -82,7 +82,7 @@ interface Heard {
   readonly show: (event: Json) => boolean;
 }
 
-/** True when enough was shown; false when the stream broke off. */
+/** Returns true when enough events were shown, false when the stream broke. */
 async function readStream(body: IncomingMessage, { onId, show }: Heard, io: CliIo): Promise<boolean> {
   const pieces = body.setEncoding('utf8') as AsyncIterable<string>;
   try {
@@ -91,7 +91,7 @@ async function readStream(body: IncomingMessage, { onId, show }: Heard, io: CliI
       if (event === 'event' && show(JSON.parse(data))) return true;
     }
   } catch {
-    // The caller asks again.
+    // The caller connects again.
   } finally {
     body.destroy();
   }

@@ -1,4 +1,4 @@
-/** `headgate webhooks …`: where events are sent, how that stands, and what was given up. */
+/** `headgate webhooks …`: the receivers of events, the state of deliveries, and events that were given up. */
 import { CliError, printable } from '../io.ts';
 import type { Column } from '../show/text-table.ts';
 import type { EverydayCommand, EverydayGroup, Json } from '../everyday/everyday-command.ts';

@@ -1,4 +1,7 @@
-/** Makes commands of the tables: arguments and options for commander, the call, and the answer in either form. */
+/**
+ * Creates commands from the tables: arguments and options for commander, the call, and the answer in both output
+ * formats.
+ */
 import type { Command } from 'commander';
 import { readBoundedFile } from '../../declaration/bounded-file.ts';
 import { addServerFlags } from '../connection/server-flags.ts';
@@ -99,7 +102,7 @@ async function run(
   }
 }
 
-/** A refusal names its first field; the others follow, one a line. */
+/** A refusal names its first field; this adds the other fields, one per line. */
 function withAllErrors(error: unknown): unknown {
   if (!(error instanceof RefusedCall) || error.errors.length < 2) return error;
   const more = error.errors.slice(1).map(({ pointer, detail }) => `\n  ${printable(`${pointer} ${detail}`)}`);
@@ -169,7 +172,7 @@ function queryOf(spec: EverydayCommand, flags: EverydayFlags, argument: unknown)
   return query.size === 0 ? '' : `?${query.toString()}`;
 }
 
-/** By the name that commander makes of `--long-flag <value>`. */
+/** The value of an option, under the name that commander derives from `--long-flag <value>`. */
 function optionValue(option: string, flags: EverydayFlags): unknown {
   const long = /--([a-z-]+)/.exec(option)?.[1] ?? '';
   return flags[long.replaceAll(/-([a-z])/g, (_match, letter: string) => letter.toUpperCase())];

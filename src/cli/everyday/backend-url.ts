@@ -1,9 +1,9 @@
-/** A backend as one URL, or the Unix socket of one, in place of its four fields. Pure. */
+/** A backend as one URL, or the path of its Unix socket, instead of its four fields. Pure. */
 import { CliError, printable } from '../io.ts';
 
-/** @throws CliError for what is no http or https URL of a host and a path */
+/** @throws CliError when the text is not an http or https URL of a host and a path */
 export function backendFields(text: string): Record<string, unknown> {
-  // As other proxies write it, a scheme may stand before the socket. Whether it is a path of one says the gateway.
+  // As in other proxies, a scheme may precede the socket. The gateway checks the path itself.
   const socket = /^(?:(https?):\/\/)?(unix:\/.*)$/i.exec(text);
   if (socket !== null || text.startsWith('unix:')) {
     return { backend_scheme: socket?.[1]?.toLowerCase() ?? 'http', backend_host: socket?.[2] ?? text };

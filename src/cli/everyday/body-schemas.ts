@@ -1,4 +1,4 @@
-/** The schemas that `field=value` is typed by. Loaded when a command needs one: they make a start noticeably longer. */
+/** The schemas that give `field=value` its types. Loaded when a command needs one: loading takes noticeably long. */
 import { DebugTokenInputSchema, SamplingInputSchema } from '../../explain/control/control-schema.ts';
 import { AdminTokenInputSchema } from '../../management/schemas/admin-token.ts';
 import { ApiKeyCreationSchema } from '../../management/schemas/api-key.ts';

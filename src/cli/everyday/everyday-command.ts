@@ -1,12 +1,12 @@
 /**
- * A command of the everyday jobs as data: one call of the management API, what it takes from the command line, and how
- * its answer is shown. add-command.ts makes a command of it. Which commands there are is in the tables beside.
+ * The description of an everyday command as data: one call of the management API, its arguments and options, and how
+ * its answer is shown. add-command.ts creates a command from it; the tables in this folder list the commands.
  */
 import type { Method } from '../gateway-client.ts';
 import type { CliIo } from '../io.ts';
 import type { Column } from '../show/text-table.ts';
 
-/** What `field=value` is typed by. */
+/** The schema that gives `field=value` its types. */
 export type BodySchema =
   | 'app'
   | 'version'
@@ -26,18 +26,18 @@ export type Json = any;
 export interface EverydayOption {
   readonly flags: string;
   readonly description: string;
-  /** Where the value goes; `body` makes fields of it. */
+  /** Where the value goes: into the query, or with `body` into fields of the body. */
   readonly query?: string;
   readonly body?: (value: Json, io: CliIo) => Record<string, unknown>;
   readonly default?: string;
 }
 
-/** How the answer is shown to people. Programs get `data` as it is. */
+/** How the answer is shown to people. Programs get `data` unchanged. */
 type Shown =
   | { readonly as: 'list'; readonly columns: readonly Column<Json>[]; readonly rows?: (data: Json) => Json[] }
   | { readonly as: 'record' }
   | { readonly as: 'text'; readonly text: (data: Json, io: CliIo) => string }
-  /** A value that is shown only now. */
+  /** A value that is shown only this once. */
   | { readonly as: 'secret'; readonly field: string }
   | { readonly as: 'done'; readonly text: string };
 
@@ -46,11 +46,11 @@ export interface EverydayCommand {
   readonly summary: string;
   readonly method: Method;
   /**
-   * Below `/api/v1`. Each `{name}` is an argument of the command; a key may be given by its name, an endpoint by its
-   * method and path.
+   * Below `/api/v1`. Each `{name}` is an argument of the command. A key may be given by its name, an endpoint
+   * by its method and path.
    */
   readonly path: string;
-  /** The last argument of a creation: what it is called, and the fields that it sets. */
+  /** The last argument of a creation: its name, and the fields that it sets. */
   readonly made?: {
     readonly argument: string;
     readonly description: string;
@@ -58,26 +58,26 @@ export interface EverydayCommand {
   };
   /** An argument that becomes a parameter of the query. */
   readonly argument?: { readonly name: string; readonly description: string; readonly query: string };
-  /** The command takes `field=value`, and `--file`. */
+  /** The command accepts `field=value` and `--file`. */
   readonly fields?: BodySchema;
-  /** Always part of the body. */
+  /** Fields that are always part of the body. */
   readonly body?: Readonly<Record<string, unknown>>;
   readonly options?: readonly EverydayOption[];
-  /** A list comes in pages. */
+  /** The list has pages. */
   readonly isPaged?: true;
   readonly takesDryRun?: true;
   readonly shown: Shown;
   readonly examples: readonly string[];
 }
 
-/** Commands about one kind of record, such as `headgate apps …`. */
+/** Commands for one kind of record, such as `headgate apps …`. */
 export interface EverydayGroup {
   readonly name: string;
   readonly summary: string;
   readonly commands: readonly EverydayCommand[];
 }
 
-/** What the arguments of a path are, by their names in it. */
+/** Descriptions of the arguments of a path, by their names in it. */
 export const ARGUMENTS: Readonly<Record<string, string>> = {
   app: 'slug or id of an app',
   version: 'label or id of a version',

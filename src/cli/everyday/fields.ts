@@ -1,25 +1,25 @@
 /**
- * `field=value` on a command line as a body of the management API. A dot leads into an object, and what a value is
- * follows from the schema of its field: `default_policy.rate_limit.requests=10` sets a number, `name=10` a text. Pure
- * but for files that a value names.
+ * Turns `field=value` on a command line into a body of the management API. A dot leads into an object, and the
+ * schema of a field decides the type of its value: `default_policy.rate_limit.requests=10` sets a number, `name=10`
+ * a text. Pure, except for files that a value names.
  */
 import { isObject } from '../../lib/is-object.ts';
 import type { JsonSchema } from '../../model/json-schema.ts';
 import { CliError, printable } from '../io.ts';
 
 export interface FieldReader {
-  /** Content of the file that `field=@file` names; `-` is standard input. */
+  /** Returns the content of the file that `field=@file` names; `-` is standard input. */
   readonly file: (path: string) => string;
 }
 
 type Fields = Record<string, unknown>;
 
-/** `policy.` stands for what policies are called on each level. */
+/** `policy.` stands for the policy field of each kind of record. */
 const POLICY_FIELDS = ['default_policy', 'policy_override'] as const;
-/** No field of a body has such a name. */
+/** Names that no field of a body has. */
 const REFUSED = new Set(['__proto__', 'constructor', 'prototype']);
 
-/** @throws CliError for text that is no assignment, and for one field given twice */
+/** @throws CliError for a text that is not an assignment, and for a field that is given twice */
 export function fieldsOf(assignments: readonly string[], schema: JsonSchema, reader: FieldReader): Fields {
   const fields: Fields = {};
   for (const assignment of assignments) {
@@ -74,7 +74,7 @@ function objectAt(target: Fields, key: string, path: readonly string[]): Fields 
   throw new CliError(`${printable(path.join('.'))} is given twice`);
 }
 
-/** A map of texts or numbers, not of objects. */
+/** A map of texts or numbers. */
 function holdsScalars(schema: JsonSchema | undefined): boolean {
   const object = variantsOf(schema).find(({ type }) => type === 'object');
   if (object?.patternProperties === undefined || object.properties !== undefined) return false;
@@ -97,12 +97,12 @@ function variantsOf(schema: JsonSchema | undefined): readonly JsonSchema[] {
   return schema.anyOf === undefined ? [schema] : schema.anyOf.flatMap(variantsOf);
 }
 
-/** What fits no type stays text: the gateway says what it expects. */
+/** A value that has no allowed type stays text: the gateway then says what it expects. */
 function typed(text: string, schema: JsonSchema | undefined): unknown {
   const variants = variantsOf(schema);
   const allows = (...types: readonly JsonSchema['type'][]): boolean =>
     variants.some(({ type }) => types.includes(type));
-  // Of a merge patch, null restores the default; only a field of mere text can be called so.
+  // In a merge patch, null restores the default. A field that only accepts texts keeps the text.
   if (text === 'null') return variants.length === 1 && allows('string') ? text : null;
   if (allows('boolean') && /^(?:true|false)$/.test(text)) return text === 'true';
   if (allows('integer', 'number') && /^-?(?:0|[1-9]\d{0,14})(?:\.\d{1,15})?$/.test(text)) return Number(text);
@@ -121,7 +121,7 @@ function json(text: string): unknown {
   }
 }
 
-/** @returns both, with the second one counting where both have a field */
+/** @returns the fields of both; where both have a field, the second one applies */
 export function merged(first: Fields, second: Readonly<Fields>): Fields {
   const both: Fields = { ...first };
   for (const [name, value] of Object.entries(second)) {

@@ -1,6 +1,6 @@
 /**
- * `headgate nodes | state | settings | tree | search | audit | shadow`: what is about the gateway as a whole, or about
- * the traffic of an app.
+ * `headgate nodes | state | settings | tree | search | audit | shadow`: commands about the gateway as a whole, or
+ * about the traffic of an app.
  */
 import type { CliIo } from '../io.ts';
 import { recordText, tableText, type Column } from '../show/text-table.ts';
@@ -247,7 +247,7 @@ const SHADOW_COLUMNS: readonly Column<Json>[] = [
   { title: 'CALLERS', value: ({ keys }) => keys.map(({ name, kind }: Json) => (name === '' ? kind : name)) },
 ];
 
-/** Certificates in files and by ACME. */
+/** Certificates from files and by ACME. */
 const CERTIFICATES: EverydayGroup = {
   name: 'certificates',
   summary: 'show certificates, and order new ones by ACME',

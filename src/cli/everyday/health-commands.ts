@@ -1,4 +1,4 @@
-/** `headgate health` and `headgate metrics`: for people and scripts that look after the gateway. */
+/** `headgate health` and `headgate metrics`: for people and scripts that monitor the gateway. */
 import type { Command } from 'commander';
 import { addServerFlags, type ServerFlags } from '../connection/server-flags.ts';
 import { EXIT_CODES } from '../exit-codes.ts';

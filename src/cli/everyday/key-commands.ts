@@ -189,7 +189,7 @@ const SESSION_COMMANDS: readonly EverydayCommand[] = [
       as: 'list',
       columns: [
         { title: 'WHO', value: ({ actor }) => actor.name },
-        // Without one the session has ended: the settings have changed since.
+        // Without a role the session has ended, because the settings have changed.
         { title: 'ROLE', value: ({ actor }) => actor.role ?? 'ended' },
         column('ADDRESS', 'address'),
         column('SIGNED IN', 'created_at'),
@@ -215,7 +215,7 @@ function secondsOf(text: string): number {
   throw new CliError(`--overlap "${printable(text)}" must be a whole number of seconds`);
 }
 
-/** The value is never on the command line, where other users of the machine see it. */
+/** Reads the value from a file, because other users of the machine can see a command line. */
 export function keyIn(path: string, io: CliIo): string {
   const key = textOf(path, io).trim();
   if (key !== '') return key;

@@ -1,6 +1,6 @@
 /**
- * Names of people in place of ids, where the management API takes ids alone: keys and admin tokens by their names,
- * endpoints by their methods and paths. Names of keys are not unique: two of one name are told apart by their ids.
+ * Finds ids by names where the management API accepts only ids: keys and admin tokens by name, endpoints by method
+ * and path. Names of keys are not unique: keys of the same name are distinguished by their ids.
  */
 import type { GatewayClient } from '../gateway-client.ts';
 import { CliError, printable } from '../io.ts';
@@ -8,7 +8,7 @@ import type { Json } from './everyday-command.ts';
 import { listAll } from './pages.ts';
 
 const ID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
-/** More records are not searched; an id finds any. */
+/** The search stops after this many records; an id finds any. */
 const SEARCHED_MAX = 100_000;
 
 const NAMES: Readonly<Record<string, { readonly what: string; readonly name: (record: Json) => string }>> = {
@@ -20,7 +20,7 @@ const NAMES: Readonly<Record<string, { readonly what: string; readonly name: (re
 
 /**
  * @param template such as `/apps/{app}/tokens/{key}`
- * @throws CliError when a name is of no record, or of several
+ * @throws CliError when a name fits no record, or several
  */
 export async function pathOf(
   template: string,
@@ -42,7 +42,7 @@ async function referenceOf(
   list: string,
   client: GatewayClient,
 ): Promise<string> {
-  // An empty segment, and a dot as one, would lead to another call.
+  // An empty segment or a dot segment would lead to another call.
   if (/^\.{0,2}$/.test(text)) throw new CliError(`"${text}" is not the name of a record`);
   const named = NAMES[argument];
   if (named === undefined || ID.test(text)) return text;

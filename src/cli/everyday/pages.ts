@@ -1,4 +1,4 @@
-/** Lists of the management API, which come in pages, as one; bounded. */
+/** Reads a list of the management API, which comes in pages, as a whole; bounded. */
 import type { GatewayClient } from '../gateway-client.ts';
 import type { Json } from './everyday-command.ts';
 
@@ -6,11 +6,11 @@ const PAGE_ROWS = 500;
 
 export interface Listed {
   readonly rows: readonly Json[];
-  /** Of all there are. */
+  /** The number of all items. */
   readonly total: number;
 }
 
-/** @param path with its query, if any */
+/** @param path may have a query */
 export async function listAll(client: GatewayClient, path: string, rowsMax: number): Promise<Listed> {
   const rows: Json[] = [];
   const separator = path.includes('?') ? '&' : '?';

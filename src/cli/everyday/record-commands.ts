@@ -7,13 +7,13 @@ import { backendFields } from './backend-url.ts';
 import type { EverydayCommand, EverydayGroup, EverydayOption, Json } from './everyday-command.ts';
 
 const column = (title: string, field: string): Column<Json> => ({ title, value: (row) => row[field] });
-/** A URL, or where the targets are looked up, such as `https by dns billing.internal:443`. */
+/** A URL, or the source of the targets, such as `https by dns billing.internal:443`. */
 const backendOf = (row: Json): string =>
   row.discovery ? `${row.backend_scheme} by ${sourceText(row.discovery)}` : urlOf(row);
 const urlOf = (row: Json): string =>
   `${row.backend_scheme}://${shownPlace(row.backend_host, row.backend_port)}${row.backend_base_path === '/' ? '' : row.backend_base_path}`;
 
-/** The path of an app, after the first of its hosts and the number of the others. */
+/** The path of an app, after its first host and the number of further hosts. */
 const placeOf = ({ hosts = [], gateway_path: path }: Json): string =>
   hosts.length === 0 ? path : `${hosts[0]}${hosts.length === 1 ? '' : ` +${hosts.length - 1}`} ${path}`;
 
@@ -31,7 +31,7 @@ const BACKEND: EverydayOption = {
 interface Kind {
   readonly name: string;
   readonly one: string;
-  /** Of the list, and the argument that names a record in it. */
+  /** The path of the list, and the argument that names a record in it. */
   readonly list: string;
   readonly argument: string;
   readonly schema: NonNullable<EverydayCommand['fields']>;
@@ -40,13 +40,13 @@ interface Kind {
   readonly options?: readonly EverydayOption[];
   readonly createOptions?: readonly EverydayOption[];
   readonly hasChildren: boolean;
-  /** Of the arguments before the record's own, and of the record. */
+  /** Examples of the arguments for the records above, and for the record itself. */
   readonly sample: readonly [parents: string, own: string];
   readonly createSample: string;
   readonly editSample: string;
 }
 
-/** What every kind of record has. */
+/** The commands that every kind of record has. */
 function recordCommands(kind: Kind): EverydayCommand[] {
   const { one, list, argument, schema, columns, made, sample, options = [], createOptions = [] } = kind;
   const path = `${list}/{${argument}}`;
@@ -235,7 +235,10 @@ const POLICY_COLUMNS: readonly Column<Json>[] = [
   { title: 'VALUE', value: ({ value }) => value },
 ];
 
-/** Beside the parts, limits that only the settings have, such as that of each client address. */
+/**
+ * The effective policy. Besides the parts it shows limits that exist only in the settings, such as the limit per
+ * client address.
+ */
 const policy = (path: string, example: string): EverydayCommand => ({
   ...read(
     'policy',

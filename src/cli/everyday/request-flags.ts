@@ -1,4 +1,4 @@
-/** The flags that describe a request, for every command that has one explained. */
+/** The flags that describe a request, for all commands that explain one. */
 import type { Command } from 'commander';
 import { CliError, printable, type CliIo } from '../io.ts';
 import { keyIn } from './key-commands.ts';
@@ -32,7 +32,7 @@ function collect(value: string, before: readonly string[]): readonly string[] {
   return [...before, value];
 }
 
-/** The body of the management API for it. */
+/** The body for the management API. */
 export function requestOf(
   method: string,
   url: string,
@@ -59,7 +59,10 @@ export function requestOf(
   };
 }
 
-/** A key is never sent: the gateway needs none, and a file that has one is mostly the wrong file. */
+/**
+ * Reads a certificate. Refuses a file with a private key: the gateway needs none, and the file is probably the
+ * wrong one.
+ */
 function certificateIn(path: string, io: CliIo): string {
   const text = textOf(path, io);
   if (/-----BEGIN [A-Z ]*PRIVATE KEY-----/.test(text)) {
@@ -71,7 +74,7 @@ function certificateIn(path: string, io: CliIo): string {
   return text;
 }
 
-/** A name that is given twice is sent as two fields. */
+/** A name that is given twice becomes two fields. */
 function headersOf(lines: readonly string[]): Record<string, string | string[]> {
   const values = new Map<string, string[]>();
   for (const line of lines) {

@@ -1,4 +1,4 @@
-/** `headgate stats`, `headgate stats top` and `headgate problems`: what the traffic does, and what is wrong. */
+/** `headgate stats`, `headgate stats top` and `headgate problems`: the traffic, and the current problems. */
 import type { Command } from 'commander';
 import { addServerFlags, type ServerFlags } from '../connection/server-flags.ts';
 import { EXIT_CODES } from '../exit-codes.ts';
@@ -21,7 +21,7 @@ const BARS = '▁▂▃▄▅▆▇█';
 /** Steps of a sparkline of `headgate stats`, in seconds. */
 const STEPS: Readonly<Record<string, string>> = { '15m': '15', '24h': '1440' };
 
-/** One bar a value, relative to the highest; a gap where nothing is known. */
+/** One bar per value, relative to the highest; a gap where no value is known. */
 function sparkline(values: readonly (number | null)[]): string {
   const highest = values.reduce<number>((most, value) => Math.max(most, value ?? 0), 0);
   return values
@@ -109,7 +109,7 @@ async function top({ app, by = 'app', window, limit, ...flags }: StatsFlags, io:
   if (other > 0) io.err(`Requests in no row: ${other}.\n`);
 }
 
-/** Exit code 1 when something is wrong. */
+/** Exit code 1 when there are problems. */
 async function problems(flags: ServerFlags & OutputFlags, io: CliIo): Promise<void> {
   const { data } = await createClient(flags, io).ask('GET', '/problems', undefined);
   const found = data as Json[];

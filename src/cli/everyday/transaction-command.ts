@@ -58,9 +58,9 @@ async function transactionCommand(path: string, flags: TransactionFlags, io: Cli
   else showAnswers(answer, io);
 }
 
-/** undefined when its problems have been told. */
+/** undefined when the file has problems; they have been printed. */
 async function readOperations(path: string, io: CliIo): Promise<DeclaredDocument | undefined> {
-  // Loaded here, as what is below: it makes every start longer.
+  // Loaded only here, like the imports below, because loading takes long.
   const { DOCUMENT_BYTES_MAX, readDocument } = await import('../../declaration/yaml-reader.ts');
   const file = path === '-' ? { bytes: io.readStdin() } : readBoundedFile(path, DOCUMENT_BYTES_MAX);
   if ('problem' in file) throw new CliError(`Cannot read ${path}: ${file.problem}`);
@@ -91,7 +91,7 @@ function showAnswers({ message, data }: GatewayAnswer, io: CliIo): void {
     );
 }
 
-/** What the record that was answered is called. */
+/** The name of the record in an answer. */
 function nameOf({ body }: ShownAnswer): string | undefined {
   const { slug, version, revision, method, path, name } = body?.data ?? {};
   const endpoint = method === undefined ? undefined : [method, path].join(' ');

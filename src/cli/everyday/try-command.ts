@@ -1,4 +1,4 @@
-/** `headgate try METHOD PATH`: one real request through the gateway, and what a client would have got. */
+/** `headgate try METHOD PATH`: sends one real request through the gateway and shows the response. */
 import type { Command } from 'commander';
 import { addServerFlags, type ServerFlags } from '../connection/server-flags.ts';
 import { EXIT_CODES } from '../exit-codes.ts';
@@ -18,7 +18,7 @@ interface TryFlags extends ServerFlags, OutputFlags {
   readonly timeoutMs?: string;
 }
 
-/** Exit code 1 when there was no answer; an answer is shown whatever its status is. */
+/** Exit code 1 when there was no response; a response is shown whatever its status is. */
 async function tryRequest(method: string, path: string, flags: TryFlags, io: CliIo): Promise<void> {
   const data = (await createClient(flags, io).call('POST', '/try', bodyOf(method, path, flags, io))) as Json;
   if (flags.output === 'json') writeJson(data, io);

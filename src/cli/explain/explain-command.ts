@@ -1,5 +1,5 @@
 /**
- * `headgate explain METHOD PATH` and `headgate explain REQUEST_ID`: what the gateway does with a request, or did, and
+ * `headgate explain METHOD PATH` and `headgate explain REQUEST_ID`: what the gateway does or did with a request, and
  * the one change that would let it pass.
  */
 import type { Command } from 'commander';
@@ -35,7 +35,7 @@ async function explain(
   else io.out(explanationText(data, io));
 }
 
-/** The same request with other config versions: each, or one as a whole. */
+/** Explains the same request at other config versions: a line for each, or one in full. */
 async function explainVersions(
   what: string,
   path: string | undefined,
@@ -95,7 +95,7 @@ function certificateText({ subject, fingerprint, ca, trusted, rule }: Json): str
   return `${subject === '' ? fingerprint : subject} (${ca}: ${leads}${named})`;
 }
 
-/** Of several targets, the one of the latest attempt, and why. */
+/** The target that was chosen last among several, and why. */
 function chosenText({ target, zone, reason, source }: Json): string {
   const place = zone === null ? target : `${target} in ${zone}`;
   return `${place}: ${reason}${source === null ? '' : `; found by ${source}`}`;
@@ -103,7 +103,7 @@ function chosenText({ target, zone, reason, source }: Json): string {
 
 function targetOf({ action, target, value }: Json): string {
   const where = target === null ? '' : ` (${target.type} ${target.id})`;
-  // The seconds of a wait are in its words.
+  // The texts of a wait contain its seconds.
   const isSaid = value === null || value === undefined || action === 'wait';
   return printable(isSaid ? where : `${where} ${JSON.stringify(value)}`);
 }

@@ -1,6 +1,6 @@
 /**
- * `headgate sampling | debug-tokens`: what is asked of explain beforehand, for some time. Served requests are kept, and
- * a client gets the decision of the gateway with its responses.
+ * `headgate sampling | debug-tokens`: preparations for explain that last for a while. The gateway keeps served
+ * requests, or sends a client its decisions with the responses.
  */
 import { recordText, type Column } from '../show/text-table.ts';
 import type { EverydayCommand, EverydayGroup, Json } from '../everyday/everyday-command.ts';

@@ -1,4 +1,4 @@
-/** Addresses of backends, by the rules that revisions have for them. */
+/** Addresses of backends, checked with the rules of revisions. */
 import { parseBasePath } from '../../config/path-patterns.ts';
 import { parseHost } from '../../management/write/rules/backend.ts';
 import type { Item } from './imported-route.ts';
@@ -11,7 +11,7 @@ export interface BackendAddress {
   readonly path: string;
 }
 
-/** Why no revision can have the address, as a sentence without its subject; undefined when one can. */
+/** Why no revision can have this address, as a sentence without its subject; undefined when one can. */
 export function addressProblem({ host, port, path }: BackendAddress): string | undefined {
   const parsed = parseHost(host);
   if ('error' in parsed) return `has the host "${host}", which ${parsed.error}`;
@@ -33,7 +33,7 @@ export function addressOfUrl(url: string): BackendAddress | undefined {
   };
 }
 
-/** Fields of a revision, without what is the default. */
+/** The fields of a revision, without defaults. */
 export function backendFields({ scheme, host, port, path }: BackendAddress): Item {
   const base = path.replace(/\/+$/, '');
   return {

@@ -1,6 +1,6 @@
 /**
- * A policy as the gateway takes it: what its own rules refuse is left out and reported, so that one value that has no
- * place here does not keep a whole document from being imported.
+ * Reduces a policy to what the gateway accepts: leaves out and reports what its rules refuse, so that a single
+ * unsupported value does not prevent the import of a whole document.
  */
 import { jsonSchema } from '../../model/json-schema.ts';
 import { validate } from '../../management/api/validate.ts';
@@ -11,16 +11,16 @@ import type { Item } from './imported-route.ts';
 import { isObject, type SourceNode } from './source.ts';
 
 const SCHEMA = jsonSchema(PolicySchema);
-/** Each round leaves something out. */
+/** Limit of rounds; each leaves something out. */
 const ROUNDS_MAX = 200;
 
 export interface CheckedPolicy {
   readonly parts: Item;
-  /** A part that keeps requests out was left out. */
+  /** A part that keeps requests out had to be left out. */
   readonly isWeaker: boolean;
 }
 
-/** @param node where the policy comes from, for the report */
+/** @param node the source of the policy, for the report */
 export function checkedPolicy(parts: Item, node: SourceNode): CheckedPolicy {
   let checked = parts;
   let isWeaker = false;

@@ -1,4 +1,7 @@
-/** What an import found, for people: alike findings are one line with their number; `--output json` has each. */
+/**
+ * The findings of an import, for people: similar findings are one line with their number; `--output json` has
+ * each of them.
+ */
 import { printable } from '../io.ts';
 import type { Finding, FindingKind } from './source.ts';
 
@@ -7,7 +10,7 @@ const TITLES: Readonly<Record<FindingKind, string>> = {
   changed: 'Carried over, and different here',
   no_effect: 'Without effect here',
 };
-/** Lines of one kind that people are shown. */
+/** Limit of the lines of one kind. */
 const LINES_MAX = 60;
 
 interface Group {
@@ -40,7 +43,7 @@ function kindText(kind: FindingKind, findings: readonly Finding[]): string {
   return `${TITLES[kind]} (${total}):\n${lines.join('\n')}\n\n`;
 }
 
-/** Alike: the same reason at the same kind of place. */
+/** Groups similar findings: the same reason at the same kind of place. */
 function grouped(findings: readonly Finding[]): Group[] {
   const groups = new Map<string, Group>();
   for (const finding of findings) {

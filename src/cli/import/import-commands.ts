@@ -1,4 +1,4 @@
-/** `headgate import`: configuration from the files of other programs. */
+/** `headgate import`: converts files of other programs into configuration. */
 import type { Command } from 'commander';
 import type { CliIo } from '../io.ts';
 import { addKongCommand } from './kong/kong-command.ts';

@@ -1,4 +1,4 @@
-/** What imports from other gateways are told on the command line; import-run.ts does it. */
+/** Options that all imports from other gateways share; import-run.ts implements them. */
 import type { Command } from 'commander';
 import { addServerFlags, type ServerFlags } from '../connection/server-flags.ts';
 import { addOutputFlag } from '../show/output-format.ts';
@@ -12,7 +12,7 @@ export interface ImportFlags extends ServerFlags {
   readonly output: 'text' | 'json';
 }
 
-/** The options that every import has. */
+/** Adds the options that every import has. */
 export function withImportOptions(command: Command, slug: string): Command {
   return addServerFlags(addOutputFlag(command))
     .option('--app <slug>', 'app that gets everything; made when it is not there', slug)

@@ -1,6 +1,6 @@
 /**
- * What the imports from other gateways have in common: they read the document strictly, translate it, plan or apply it
- * or write it to a file, and report everything that was found.
+ * The common steps of imports from other gateways: read the document strictly, translate it, plan or apply it or
+ * write it to a file, and report all findings.
  */
 import { closeSync, fchmodSync, fstatSync, openSync, writeFileSync } from 'node:fs';
 import { readBoundedFile } from '../../declaration/bounded-file.ts';
@@ -19,14 +19,14 @@ import type { Finding } from './source.ts';
 
 export interface ImportedApp {
   readonly app: Item;
-  /** One line of what the document has. */
+  /** One line about the content of the document. */
   readonly summary: string;
   readonly findings: readonly Finding[];
 }
 
 type Imported = ImportedApp | { readonly problem: string };
 
-/** @throws CliError with every problem of the document */
+/** @throws CliError with all problems of the document */
 export function readSource(path: string, io: CliIo): unknown {
   const file = path === '-' ? { bytes: io.readStdin() } : readBoundedFile(path, DOCUMENT_BYTES_MAX);
   if ('problem' in file) throw new CliError(`Cannot read ${path}: ${file.problem}`);
@@ -36,7 +36,7 @@ export function readSource(path: string, io: CliIo): unknown {
   throw new CliError(`Cannot read ${path}`);
 }
 
-/** @param source its name for messages */
+/** @param source name of the document in messages */
 export async function runImport(
   imported: Imported,
   source: string,
@@ -45,7 +45,7 @@ export async function runImport(
 ): Promise<void> {
   if ('problem' in imported) throw new CliError(`Cannot import ${source}: ${imported.problem}`);
   const config = { apps: { [flags.app]: imported.app } };
-  // It may hold values of keys.
+  // It may contain values of keys.
   if (flags.out !== undefined) writePrivate(flags.out, writeYaml(config));
   const plan = flags.out === undefined ? await planned(config, source, flags, io) : undefined;
   const { summary, findings } = imported;
@@ -58,7 +58,7 @@ export async function runImport(
   if (plan !== undefined && flags.apply !== true && plan.changes.length > 0) io.exit(EXIT_CODES.differs.code);
 }
 
-/** The mode of a file that is there already would stay: it is made private before anything is written to it. */
+/** Makes an existing file private before it writes anything, since a file keeps its mode. */
 function writePrivate(path: string, text: string): void {
   let file: number | undefined;
   try {

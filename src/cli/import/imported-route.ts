@@ -1,15 +1,15 @@
-/** A route of another gateway, in the words that all imports share. */
+/** A route of another gateway, in the terms that all imports share. */
 import type { Segments } from './route-patterns.ts';
 import type { SourceNode } from './source.ts';
 
 export type Item = Readonly<Record<string, unknown>>;
 
 export interface ImportedPattern {
-  /** From the root. With a final `*` the path before it matches as well, as prefixes do. */
+  /** Relative to the root. A final `*` also matches the path before it, as prefixes do. */
   readonly segments: Segments;
-  /** Leading segments that the backend does not get. */
+  /** The number of leading segments that the backend does not get. */
   readonly drop: number;
-  /** Routes are asked from the highest on; compared from left to right. */
+  /** Routes are tried from the highest priority on; compared from left to right. */
   readonly priority: readonly number[];
   readonly node: SourceNode;
 }
@@ -22,22 +22,22 @@ export interface ImportedBackend {
 
 export interface ImportedRoute {
   readonly label: string;
-  /** `*` alone, or methods that endpoints have. */
+  /** `*` alone, or methods that endpoints can have. */
   readonly methods: readonly string[];
   readonly patterns: readonly ImportedPattern[];
   readonly backends: readonly ImportedBackend[];
-  /** Further fields of its revisions. */
+  /** Further fields of the revisions. */
   readonly revision: Item;
   readonly isCurrent: boolean;
 }
 
-/** Requests of one method and pattern below a mount. */
+/** The requests of one method and pattern below a mount. */
 export interface Requests {
   readonly method: string;
   readonly segments: Segments;
 }
 
-/** What a route asks for below a mount. */
+/** The requests that a route matches below a mount. */
 export interface Entry extends Requests {
   readonly route: ImportedRoute;
   readonly pattern: ImportedPattern;

@@ -1,2 +1,2 @@
-/** Methods that endpoints may name; HEAD is served by the endpoint of GET. */
+/** Methods that endpoints may have. The endpoint of GET also serves HEAD. */
 export const ENDPOINT_METHODS: readonly string[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'];

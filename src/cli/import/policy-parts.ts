@@ -1,7 +1,7 @@
-/** Parts of a policy from several sources. */
+/** Combines parts of a policy from several sources. */
 import type { Item } from './imported-route.ts';
 
-/** The later ones replace the earlier ones, but for edits of headers, which come together. */
+/** Later parts replace earlier ones, except edits of headers, which are combined. */
 export function mergedParts(parts: Item, more: Item): Item {
   const { headers, ...others } = more;
   if (headers === undefined) return { ...parts, ...others };

@@ -1,8 +1,8 @@
-/** Labels of records from names of other gateways. */
+/** Derives labels of records from names in other gateways. */
 
 const LABEL_CHARS_MAX = 64;
 
-/** A label that the items do not have yet: the name in the characters of labels, numbered where it is taken. */
+/** A label that no item has yet: the name in the characters of labels, with a number when it is taken. */
 export function withLabel(items: Readonly<Record<string, unknown>>, name: string): string {
   const plain = name.replaceAll(/[^A-Za-z0-9._~-]+/g, '-').replaceAll(/^[-.]+|-+$/g, '') || 'x';
   const base = plain.slice(0, LABEL_CHARS_MAX);

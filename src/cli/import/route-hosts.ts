@@ -1,28 +1,28 @@
 /**
- * The hosts of an import: those of its app, where all routes ask for the same ones. An app has one list of hosts, so
- * where routes differ none is carried over, and each is reported.
+ * The hosts of an import: the hosts of its app, if all routes have the same ones. An app has one list of hosts; when
+ * routes differ, none is imported and each host is reported.
  */
 import { parseHostEntry } from '../../http/fields/host-name.ts';
 
-/** A host that a route asks for, as it is written. */
+/** A host of a route, as written. */
 export interface AskedHost {
   readonly text: string;
-  /** Reports that it has no effect. */
+  /** Reports that the host has no effect. */
   readonly lost: () => void;
 }
 
-/** What has its place elsewhere when hosts are lost. */
+/** The closest feature when hosts cannot be imported. */
 export const HOSTS_ELSEWHERE = '`hosts` of an app of its own';
 
 export class RouteHosts {
   readonly #routes: (readonly AskedHost[])[] = [];
 
-  /** @param hosts of one route that is carried over; none: it takes every host */
+  /** @param hosts of one imported route; empty: it matches every host */
   add(hosts: readonly AskedHost[]): void {
     this.#routes.push(hosts);
   }
 
-  /** The hosts of the app; empty where routes differ, which is reported then. */
+  /** The hosts of the app; empty when routes differ, which is reported. */
   settle(): readonly string[] {
     const lists = this.#routes.map(entriesOf);
     const [first] = lists;
@@ -33,7 +33,7 @@ export class RouteHosts {
   }
 }
 
-/** In order, each once; undefined if one is no host here. */
+/** The hosts in order, each once; undefined when one is not a valid host here. */
 function entriesOf(hosts: readonly AskedHost[]): readonly string[] | undefined {
   const entries = new Set<string>();
   for (const { text } of hosts) {

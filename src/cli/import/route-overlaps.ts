@@ -1,31 +1,32 @@
 /**
- * Which endpoints each route gets, where several routes match the same requests and the first in their order takes
- * them. Every set of requests that some routes share is one region; the region belongs to the first of them. A route
- * has an active endpoint for each region that is its own and a disabled one for each that it would match and is not,
- * so that of all endpoints that match a request the most specific one says whose it is.
+ * Decides which endpoints each route gets when several routes match the same requests. In other gateways the first
+ * route in order takes them. Every set of requests that some routes share is a region, which belongs to the first of
+ * these routes. A route has an active endpoint for each of its own regions, and a disabled endpoint for each region
+ * that it matches and that belongs to another route. The most specific endpoint that matches a request therefore
+ * decides which route serves it.
  */
 import type { Entry, ImportedRoute, Requests } from './imported-route.ts';
 import { intersection, isLiteral, pathOf, shapeOf } from './route-patterns.ts';
 
-/** By method and path; without an entry it is disabled. */
+/** By method and path; an endpoint without an entry is disabled. */
 export type Endpoints = readonly { readonly label: string; readonly entry: Entry | undefined }[];
 
 interface Region extends Requests {
   readonly key: string;
-  /** The first entry that matches all of it. */
+  /** The first entry that matches the whole region. */
   readonly owner: Entry;
-  /** Place of the owner in the order. */
+  /** Position of the owner in the order. */
   readonly rank: number;
-  /** Routes that match all of it. */
+  /** Routes that match the whole region. */
   readonly routes: Set<ImportedRoute>;
-  /** Some entry matches just these requests. */
+  /** An entry matches exactly these requests. */
   isEntry: boolean;
 }
 
-/** Regions of one mount; beyond them overlaps are left to the order of specificity. */
+/** Limit of the regions of a mount; beyond it, overlaps are decided by specificity alone. */
 const REGIONS_MAX = 20_000;
 
-/** The endpoints of each route that has any active one. */
+/** The endpoints of each route that has an active one. */
 export function endpointsOf(entries: readonly Entry[]): Map<ImportedRoute, Endpoints> {
   const regions = new Regions();
   for (const [rank, entry] of [...entries].sort(byPriority).entries()) regions.add(entry, rank);
@@ -47,7 +48,7 @@ export function endpointsOf(entries: readonly Entry[]): Map<ImportedRoute, Endpo
 function endpointsIn(route: ImportedRoute, regions: readonly Region[]): Endpoints {
   const isAlone = regions.every(({ owner }) => owner.route === route);
   const drops = new Set(regions.map(({ owner }) => owner.pattern.drop));
-  // Where nothing has to be kept apart, its own patterns say it all.
+  // When no other route overlaps, the patterns of the route are sufficient.
   const needed = isAlone && drops.size === 1 ? regions.filter(({ isEntry }) => isEntry) : regions;
   return needed.map(({ owner, method, segments }) => ({
     label: `${method} ${pathOf(segments)}`,
@@ -55,7 +56,10 @@ function endpointsIn(route: ImportedRoute, regions: readonly Region[]): Endpoint
   }));
 }
 
-/** Closed under intersection. Most entries differ in their first segment, and are not compared then. */
+/**
+ * A set of regions that is closed under intersection. Most entries differ in their first segment and are not
+ * compared.
+ */
 class Regions {
   readonly #byKey = new Map<string, Region>();
   readonly #byFirst = new Map<string, Region[]>();
@@ -110,7 +114,7 @@ class Regions {
     else same.push(region);
   }
 
-  /** Regions that may have requests in common with these. */
+  /** Regions that may share requests with these. */
   #near({ segments: [first = ''] }: Requests): Iterable<Region> {
     if (!isLiteral(first)) return [...this.#byKey.values()];
     return [...(this.#byFirst.get(first) ?? []), ...this.#open];

@@ -1,13 +1,16 @@
 /**
  * Paths of other gateways as segments: literals in canonical form, `{name}` for any one segment, and a final `*` for
- * any rest. Pure functions over such patterns: which requests two of them share, and what is left of one below a
- * prefix.
+ * any rest. Pure functions over such patterns: the requests that two patterns share, and the part of a pattern below
+ * a prefix.
  */
 import { canonicalPath, comparablePath } from '../../http/paths/canonical-path.ts';
 
 export type Segments = readonly string[];
 
-/** Segments of a literal path in the form in which requests are matched, or undefined where no request has it. */
+/**
+ * The segments of a literal path in the form in which requests are matched; undefined when no request has this
+ * path.
+ */
 export function literalSegments(path: string): string[] | undefined {
   if (!path.startsWith('/') || /[{}*?#]/.test(path)) return undefined;
   const canonical = canonicalPath(path);
@@ -25,7 +28,7 @@ export function isLiteral(segment: string): boolean {
   return segment !== '*' && !isParameter(segment);
 }
 
-/** What both match, or undefined. Names of parameters are those of `one`. */
+/** The pattern for the requests that both match, or undefined. Names of parameters are those of `one`. */
 export function intersection(one: Segments, other: Segments): Segments | undefined {
   const shared: string[] = [];
   for (let index = 0; ; index++) {
@@ -41,25 +44,25 @@ export function intersection(one: Segments, other: Segments): Segments | undefin
   }
 }
 
-/** Names that cannot be among those of another pattern. */
+/** The segments with parameter names that no other pattern uses. */
 function withNames(segments: Segments): string[] {
   return segments.map((segment, index) => (isParameter(segment) ? `{m${index}}` : segment));
 }
 
-/** Patterns of one shape match the same requests. */
+/** The pattern without names: patterns of the same shape match the same requests. */
 export function shapeOf(segments: Segments): string {
   return segments.map((segment) => (isParameter(segment) ? '{}' : segment)).join('/');
 }
 
-/** The literal segments that a pattern begins with. */
+/** The literal segments at the beginning of the pattern. */
 export function literalPrefix(segments: Segments): Segments {
   const end = segments.findIndex((segment) => !isLiteral(segment));
   return end < 0 ? segments : segments.slice(0, end);
 }
 
 /**
- * The part of a pattern below a literal prefix, or undefined where it matches nothing there. The prefix itself has one
- * empty segment below it, with and without a trailing slash.
+ * The part of a pattern below a literal prefix; undefined when it matches nothing there. The prefix itself has
+ * one empty segment below it, with and without a trailing slash.
  */
 export function below(segments: Segments, prefix: Segments): Segments | undefined {
   for (const [index, literal] of prefix.entries()) {
@@ -71,7 +74,7 @@ export function below(segments: Segments, prefix: Segments): Segments | undefine
   return rest.length === 0 ? [''] : rest;
 }
 
-/** Segments as a path; none is `/`. */
+/** The segments as a path; without segments `/`. */
 export function pathOf(segments: Segments): string {
   return `/${segments.join('/')}`;
 }

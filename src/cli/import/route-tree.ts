@@ -1,11 +1,11 @@
 /**
- * Makes versions, revisions and endpoints of the routes of another gateway. Each literal prefix becomes a version, each
- * route and backend a revision of it, each method and pattern an endpoint.
+ * Builds versions, revisions and endpoints from the routes of another gateway. Each literal prefix becomes a
+ * version, each route and backend a revision of it, each method and pattern an endpoint.
  *
- * Other gateways ask their routes in one order and take the first that matches; here the longest version is taken, and
- * then all revisions whose endpoints match. So a version also gets the routes of shorter prefixes that could match in
- * it, and a revision gets disabled endpoints for what a route before it takes. A route that never gets a request is
- * left out, and said.
+ * Other gateways try their routes in order, and the first match serves the request. This gateway selects the longest
+ * version, and then all revisions with a matching endpoint. So a version also gets the routes of shorter prefixes
+ * that could match in it, and a revision gets disabled endpoints for the requests of routes before it. A route that
+ * never gets a request is left out and reported.
  */
 import { REVISIONS_MAX } from '../../config/weights.ts';
 import type { Entry, ImportedPattern, ImportedRoute, Item } from './imported-route.ts';
@@ -14,10 +14,10 @@ import { endpointsOf, type Endpoints } from './route-overlaps.ts';
 import type { SourceNode } from './source.ts';
 import { withLabel } from './record-labels.ts';
 
-/** Exact paths that become endpoints of the version above them; with more, each becomes a version. */
+/** Limit of exact paths that become endpoints of the version above them; with more, each becomes a version. */
 const EXACT_PER_MOUNT_MAX = 100;
 
-/** Versions by label. Patterns that get no request, or do not fit, are reported. */
+/** Versions by label. Patterns that get no request or cannot be imported are reported. */
 export function versionsOf(routes: readonly ImportedRoute[]): Record<string, Item> {
   const mounts = mountsOf(routes);
   const versions: Record<string, Item> = {};
@@ -61,7 +61,7 @@ function mountsOf(routes: readonly ImportedRoute[]): Mounts {
       if ((exact.get(pathOf(prefix.slice(0, -1))) ?? 0) <= EXACT_PER_MOUNT_MAX) prefix = prefix.slice(0, -1);
       else node.changed('is also answered with a trailing slash');
     }
-    // A trailing slash belongs to what is below.
+    // A trailing slash belongs to the part below.
     while (prefix.at(-1) === '') prefix = prefix.slice(0, -1);
     const path = pathOf(prefix);
     const own = mounts.get(path);
@@ -79,14 +79,14 @@ function entriesOf(placed: readonly (readonly [ImportedRoute, ImportedPattern])[
   return placed.flatMap(([route, pattern]) => {
     const rest = below(pattern.segments, mount);
     if (rest === undefined) return [];
-    // At the mount itself, "/*" matches the bare mount as well.
+    // At the mount itself, "/*" also matches the bare mount.
     const isPrefix = rest.length > 1 && rest.at(-1) === '*';
     const ways = isPrefix ? [rest, rest.slice(0, -1)] : [rest];
     return route.methods.flatMap((method) => ways.map((segments) => ({ route, pattern, method, segments })));
   });
 }
 
-/** What routes of shorter prefixes match below the mount. */
+/** The entries of shorter prefixes that match below the mount. */
 function inherited(mounts: Mounts, mount: Segments): Entry[] {
   const entries: Entry[] = [];
   for (let length = mount.length - 1; length >= 0; length--) {
@@ -121,7 +121,7 @@ function revisionsOf(
       const label = withLabel(revisions, `${route.label}${suffix}`);
       revisions[label] = {
         ...backend.fields,
-        // Without stripping, a path reaches the backend as it is, a missing trailing slash included.
+        // Without stripping, the backend gets the path unchanged, even without a trailing slash.
         ...(!strips && mount.length > 0 && { strip_gateway_path: false }),
         ...route.revision,
         ...(route.isCurrent && { is_current: true }),
@@ -142,7 +142,7 @@ function endpointItems(endpoints: Endpoints, mount: Segments, strips: boolean): 
   const whole = endpoints.filter(({ label }) => label.endsWith(' /*'));
   if (!strips || !whole.some(({ entry }) => entry !== undefined && entry.pattern.drop < mount.length))
     return items;
-  // "/*" would give the bare mount a slash that the request does not have.
+  // "/*" would add a slash to the bare mount that the request does not have.
   for (const { label, entry } of whole) {
     const bare = label.slice(0, -1);
     items[bare] ??=

@@ -1,33 +1,33 @@
 /**
- * A document of another gateway, read so that nothing of it is lost in silence: a translation takes values through
- * these nodes, which write down what was taken. In the end each value was taken, was reported, or becomes a
- * report by itself. Places are JSON pointers (RFC 6901).
+ * A document of another gateway, read so that no value is ignored silently: a translation takes values through these
+ * nodes, which record each taken value. At the end, values that were neither taken nor reported are reported. Places
+ * are JSON pointers (RFC 6901).
  *
- * Owns what was taken and the findings. Values of secrets are never in a finding.
+ * Owns the taken values and the findings. Findings contain no secrets.
  */
 import { escapeToken } from '../../declaration/yaml-reader.ts';
 
 /**
- * - `lost`: it has no effect here.
- * - `changed`: it was carried over, and works differently.
- * - `no_effect`: it says nothing that a gateway would do: ids, times, what is the default anyway.
+ * - `lost`: the value has no effect here.
+ * - `changed`: it was imported, and works differently.
+ * - `no_effect`: it would not change the behaviour of a gateway: ids, times, defaults.
  */
 export type FindingKind = 'lost' | 'changed' | 'no_effect';
 
 export interface Finding {
   readonly kind: FindingKind;
-  /** Of the value, or of what holds all the values that are meant. */
+  /** Pointer to the value, or to the node that contains all values meant. */
   readonly pointer: string;
-  /** The same for people: names of items in place of their numbers. */
+  /** The same place for people: with names of items instead of numbers. */
   readonly place: string;
   readonly reason: string;
-  /** What comes nearest here. */
+  /** The closest feature of this gateway. */
   readonly nearest?: string;
 }
 
 export type SourceObject = Readonly<Record<string, unknown>>;
 
-/** Templates that other tools fill in before the document is used. */
+/** Placeholders that other tools replace before the document is used. */
 const UNFILLED = /\$\{\{|\{\{.*\}\}|^\{vault:\/\//;
 
 export class SourceLedger {
@@ -48,24 +48,24 @@ export class SourceLedger {
     this.#opened.add(pointer);
   }
 
-  /** Keeps that a value was there and could not be read: what it stands for may be wider without it. */
+  /** Records that a value could not be read: its record may be wider without it. */
   markUnread(pointer: string): void {
     for (let at = pointer; !this.#unread.has(at); at = at.slice(0, Math.max(0, at.lastIndexOf('/'))))
       this.#unread.add(at);
   }
 
-  /** Whether any value at or below the place could not be read. */
+  /** Whether a value at or below the place could not be read. */
   hasUnread(pointer: string): boolean {
     return this.#unread.has(pointer);
   }
 
-  /** The same finding twice is one. */
+  /** Adds a finding; ignores an equal one. */
   add(finding: Finding): void {
     this.#findings.set(`${finding.kind} ${finding.pointer} ${finding.reason}`, finding);
     if (finding.kind !== 'changed') this.#settled.add(finding.pointer);
   }
 
-  /** Reports what was neither taken nor reported, and answers everything that was found. */
+  /** Reports the values that were neither taken nor reported, and returns all findings. */
   conclude(root: SourceNode): readonly Finding[] {
     this.#sweep(root);
     return [...this.#findings.values()];
@@ -94,18 +94,18 @@ export class SourceNode {
     this.ledger = ledger;
   }
 
-  /** Whether the member is there and says anything. */
+  /** Whether the member exists and has content. */
   has(name: string): boolean {
     const value = this.#raw(name);
     return value !== undefined && value !== null;
   }
 
-  /** Names of the members of an object. */
+  /** The names of the members of an object. */
   get names(): readonly string[] {
     return isObject(this.value) ? Object.keys(this.value) : [];
   }
 
-  /** A member of an object, opened: its own members have to be taken. */
+  /** A member of an object, opened: the translation must take its members. */
   child(name: string): SourceNode | undefined {
     if (!this.has(name)) return undefined;
     const node = this.#at(name);
@@ -127,7 +127,7 @@ export class SourceNode {
     });
   }
 
-  /** A list of objects, opened. Items that are none are reported. */
+  /** A list of objects, opened. Other items are reported. */
   items(name: string): SourceNode[] {
     if (!this.has(name)) return [];
     const list = this.#at(name);
@@ -147,7 +147,7 @@ export class SourceNode {
     });
   }
 
-  /** Taken: a text, or a number as text. */
+  /** Takes a text, or a number as text. */
   text(name: string): string | undefined {
     return this.#take(name, 'is not a text', (value) => {
       if (typeof value === 'number') return String(value);
@@ -169,7 +169,7 @@ export class SourceNode {
     );
   }
 
-  /** A list of texts, or one text; items that are none are reported. */
+  /** Takes a list of texts, or one text; other items are reported. */
   texts(name: string): TextItem[] | undefined {
     if (!this.has(name)) return undefined;
     const list = this.#at(name);
@@ -198,12 +198,12 @@ export class SourceNode {
     });
   }
 
-  /** Says what becomes of a member, or of this node itself. */
+  /** Reports that a member, or this node, has no effect. */
   lost(reason: string, nearest?: string, name?: string): void {
     this.#find('lost', reason, nearest, name);
   }
 
-  /** Whether something at or below this node was there and could not be read. */
+  /** Whether a value at or below this node could not be read. */
   get hasUnread(): boolean {
     return this.ledger.hasUnread(this.pointer);
   }
@@ -221,7 +221,7 @@ export class SourceNode {
     for (const name of names) if (this.has(name)) this.#find('no_effect', reason, undefined, name);
   }
 
-  /** Members, or items, as nodes that are not opened. */
+  /** Members or items as nodes that are not opened. */
   members(): SourceNode[] {
     const { value } = this;
     if (Array.isArray(value)) return value.map((_item, index) => this.#at(String(index)));
@@ -280,7 +280,7 @@ function isUnfilled(text: string): boolean {
   return UNFILLED.test(text);
 }
 
-/** Keys are not shown: an item is named by what is no secret. */
+/** A name for an item from members that are not secret; keys are not shown. */
 function nameOf(value: unknown): string | undefined {
   if (!isObject(value)) return undefined;
   for (const member of ['name', 'username', 'custom_id', 'target', 'url', 'group']) {

@@ -1,16 +1,16 @@
-/** Reads server-sent events (WHATWG HTML section 9.2.6) from text that comes in pieces. Comments are left out. */
+/** Reads server-sent events (WHATWG HTML section 9.2.6) from pieces of text. Ignores comments. */
 
 export interface StreamEvent {
   readonly event: string;
   readonly data: string;
 }
 
-/** Longest line; the gateway sends none as long. */
+/** Limit of a line; the gateway sends no longer ones. */
 const LINE_MAX = 1_048_576;
 
 /**
- * @param onId hears the ids, after what they belong to was taken; also those without an event
- * @throws Error where a line never ends
+ * @param onId called with each id after its event was taken, and with ids that have no event
+ * @throws Error for a line that exceeds the limit
  */
 export async function* readEvents(
   pieces: AsyncIterable<string>,
@@ -37,7 +37,7 @@ export async function* readEvents(
   }
 }
 
-/** Lines end with CR, LF or both; the last one only counts when it has ended. */
+/** Lines end with CR, LF or both; a line counts once it has ended. */
 async function* linesOf(pieces: AsyncIterable<string>): AsyncGenerator<string> {
   let rest = '';
   for await (const piece of pieces) {

@@ -32,7 +32,7 @@ async function live(flags: LiveFlags, io: CliIo): Promise<void> {
   }
 }
 
-/** Until so many were written. @throws CliError when the stream ends before */
+/** Writes exchanges until there were `count` of them. @throws CliError when the stream ends earlier */
 async function follow(
   body: IncomingMessage,
   { output }: LiveFlags,

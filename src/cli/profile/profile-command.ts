@@ -1,6 +1,6 @@
 /**
- * `headgate profile`: a CPU profile or a heap snapshot of a thread of a running gateway, in a file for its owner alone.
- * The file appears when it is whole.
+ * `headgate profile`: writes a CPU profile or a heap snapshot of a thread of a running gateway into a file that only
+ * its owner may read. The file appears when it is complete.
  */
 import { existsSync, renameSync, rmSync } from 'node:fs';
 import { open } from 'node:fs/promises';
@@ -61,7 +61,7 @@ async function profile(flags: ProfileFlags, io: CliIo): Promise<void> {
   if (kind === 'heap') io.out('It holds secrets: delete it when you have read it.\n');
 }
 
-/** @returns the number of bytes @throws CliError when the answer breaks off, or the file cannot be written */
+/** @returns the number of bytes @throws CliError when the answer is incomplete or the file cannot be written */
 async function download(
   body: AsyncIterable<Buffer>,
   path: string,

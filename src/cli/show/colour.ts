@@ -1,4 +1,4 @@
-/** Colour for people: only on a terminal, and not against NO_COLOR (no-color.org) or TERM=dumb. */
+/** Colour for people: only on a terminal, and unless NO_COLOR (no-color.org) or TERM=dumb forbids it. */
 import type { CliIo } from '../io.ts';
 
 /** Parameters of SGR (ECMA-48). */
@@ -11,7 +11,7 @@ export function usesColour({ isTerminal, env }: CliIo): boolean {
   return isTerminal && (env('NO_COLOR') ?? '') === '' && env('TERM') !== 'dumb';
 }
 
-/** @returns the text as it is where colour is not used */
+/** @returns a function that leaves the text unchanged when colour is not used */
 export function painter(io: CliIo): Paint {
   if (!usesColour(io)) return (_style, text) => text;
   return (style, text) => `\u001B[${STYLES[style]}m${text}\u001B[0m`;

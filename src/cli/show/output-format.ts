@@ -1,4 +1,4 @@
-/** The two forms of every answer: text for people, and JSON for programs, which is `data` of the management API. */
+/** The two formats of every answer: text for people, and JSON for programs, which is `data` of the management API. */
 import { Option, type Command } from 'commander';
 import type { ShownWarning } from '../gateway-client.ts';
 import { printable, type CliIo } from '../io.ts';
@@ -19,24 +19,27 @@ export function writeJson(value: unknown, io: CliIo): void {
   io.out(`${JSON.stringify(value, undefined, 2)}\n`);
 }
 
-/** For what has many records, where the detail alone does not say which one it is. */
+/**
+ * A warning with its pointer, for answers about many records, where the detail alone does not identify the
+ * record.
+ */
 export function withPointer({ pointer, code, detail }: ShownWarning): ShownWarning {
   return { pointer, code, detail: pointer === '' ? detail : `${pointer}: ${detail}` };
 }
 
-/** What the gateway warns of, on standard error, in either form. */
+/** Writes the gateway's warnings to standard error, in both output formats. */
 export function writeWarnings(warnings: readonly Omit<ShownWarning, 'pointer'>[], io: CliIo): void {
   for (const { code, detail } of warnings) io.err(`warning: ${printable(detail)} (${printable(code)})\n`);
 }
 
 const EXAMPLES = new WeakMap<Command, readonly string[]>();
 
-/** The examples of a command, for the reference. */
+/** The examples of a command, for the reference docs. */
 export function examplesOf(command: Command): readonly string[] {
   return EXAMPLES.get(command) ?? [];
 }
 
-/** @param examples whole command lines, each with what it is for, as `headgate … # what for` */
+/** @param examples whole command lines with their purpose, as `headgate … # purpose` */
 export function addExamples(command: Command, ...examples: readonly string[]): Command {
   EXAMPLES.set(command, examples);
   return command.addHelpText('after', `\nExamples:\n${examples.map((line) => `  ${line}\n`).join('')}`);

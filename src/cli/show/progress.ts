@@ -1,6 +1,6 @@
 /**
- * A line about work that takes longer than a second, for people: on standard error, rewritten in place, and gone when
- * the work is done. Where standard error is no terminal nothing is written.
+ * A line of progress for work that takes longer than a second: on standard error, rewritten in place, and removed
+ * when the work is done. Writes nothing when standard error is not a terminal.
  */
 import type { CliIo } from '../io.ts';
 
@@ -31,7 +31,7 @@ export function startProgress(io: CliIo, first: string): Progress {
     timer = setInterval(draw, INTERVAL_MS);
     timer.unref();
   }, DELAY_MS);
-  // Work that ends by an error must not wait for the display.
+  // The display must not keep the process alive when the work fails.
   timer.unref();
   return {
     tell(next) {
@@ -45,7 +45,7 @@ export function startProgress(io: CliIo, first: string): Progress {
   };
 }
 
-/** Runs `work` with a line about it. */
+/** Runs `work` with a line of progress. */
 export async function withProgress<T>(
   io: CliIo,
   text: string,

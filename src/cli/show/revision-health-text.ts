@@ -1,6 +1,6 @@
 /**
- * What `headgate revisions health` shows: the breaker and the latest failure, what discovery has found, then tables of
- * the targets and of the latest changes of state. Programs get the answer as it is. Pure.
+ * The output of `headgate revisions health`: the breaker and the latest failure, the results of discovery, then
+ * tables of the targets and of the latest changes of state. Programs get the answer unchanged. Pure.
  */
 import { shownPlace } from '../../config/backend.ts';
 import type { CliIo } from '../io.ts';
@@ -28,7 +28,7 @@ function probeText(probe: Json): string | null {
   return `${probe.at} ${probe.ok ? 'good' : 'bad'}: ${answer}, ${probe.duration_ms} ms`;
 }
 
-/** What is not so, such as a doubt that there is not, is left out. */
+/** Leaves out facts that are not true, such as `stale: false`. */
 function discoveryFacts({ source, targets, looked_at, changed_at, ...rest }: Json): Record<string, unknown> {
   const { stale_since, error, doubted, left_out, notes } = rest;
   return {
@@ -43,7 +43,7 @@ function discoveryFacts({ source, targets, looked_at, changed_at, ...rest }: Jso
   };
 }
 
-/** Why it gets no requests, or only some. */
+/** Why the target gets no requests, or only some. */
 function whyText({ state, share, cause, ejected_until: until, last_probe: probe }: Json): string | null {
   switch (state) {
     case 'ejected':

@@ -1,6 +1,6 @@
 /**
- * Tables for people: columns as wide as their widest cell, the last one cut where the terminal ends. Cells are text of
- * others: what a terminal would obey is replaced. Pure.
+ * Tables for people: columns as wide as their widest cell; the last one is cut at the width of the terminal. Cells
+ * may contain foreign text: characters that control a terminal are replaced. Pure.
  */
 import { printable, type CliIo } from '../io.ts';
 import { painter } from './colour.ts';
@@ -14,7 +14,7 @@ export interface Column<T> {
 const GAP = '  ';
 const NARROWEST_LAST = 8;
 
-/** @returns lines with a title row, or one line where there is no row */
+/** @returns lines with a title row, or a single line when there are no rows */
 export function tableText<T>(columns: readonly Column<T>[], rows: readonly T[], io: CliIo): string {
   if (rows.length === 0) return 'None.\n';
   const paint = painter(io);
@@ -37,7 +37,7 @@ export function tableText<T>(columns: readonly Column<T>[], rows: readonly T[], 
   return `${[titles, ...cells.map(line)].join('\n')}\n`;
 }
 
-/** Names and values, one a line; objects as indented YAML would be too much: they are compact JSON. */
+/** Names and values, one per line; objects are compact JSON, since indented YAML would be too long. */
 export function recordText(fields: Readonly<Record<string, unknown>>, io: CliIo): string {
   const paint = painter(io);
   const names = Object.keys(fields);
@@ -56,7 +56,7 @@ export function cellText(value: unknown): string {
   return typeof value === 'number' ? String(value) : printable(JSON.stringify(value));
 }
 
-/** In code points, which is the width of all scripts but the wide ones. */
+/** The width in code points, which is correct for all scripts except wide ones. */
 function widthOf(text: string): number {
   return Array.from(text).length;
 }

@@ -1,6 +1,7 @@
 /**
- * Groups of consumers as scopes of keys. A policy asks for all of its scopes, and an `acl` for one of its groups: a
- * list of several groups, or of denied ones, becomes a scope of its own, which every key gets whose groups fit.
+ * Turns groups of consumers into scopes of keys. A policy requires all of its scopes, while an `acl` requires one of
+ * its groups: a list of several groups, or of denied groups, becomes a scope of its own, which every key with
+ * fitting groups gets.
  */
 import type { TextItem } from '../source.ts';
 
@@ -9,7 +10,7 @@ interface MadeScope {
   readonly fits: (groups: ReadonlySet<string>) => boolean;
 }
 
-/** Scopes of a key. */
+/** Limit of the scopes of a key. */
 const SCOPES_MAX = 200;
 
 export class AclScopes {
@@ -29,7 +30,7 @@ export class AclScopes {
     return this.#make(`none-of:${names.join(',')}`, (own) => !names.some((name) => own.has(name)));
   }
 
-  /** Scopes of a key whose consumer has these groups; undefined when they are more than a key can have. */
+  /** The scopes of a key whose consumer has these groups; undefined when there are more than a key can have. */
   scopesOf(groups: readonly string[]): string[] | undefined {
     const own = new Set(groups);
     const made = [...this.#made.values()].filter(({ fits }) => fits(own)).map(({ scope }) => scope);
@@ -38,7 +39,7 @@ export class AclScopes {
   }
 
   #make(name: string, fits: MadeScope['fits']): string {
-    // A scope has at most 256 characters; longer lists are told apart by a number.
+    // A scope has at most 256 characters; longer lists are distinguished by a number.
     const known = this.#made.get(name);
     if (known !== undefined) return known.scope;
     const scope = name.length <= 256 ? name : `${name.slice(0, 240)}…${this.#made.size + 1}`;

@@ -12,7 +12,7 @@ export interface ServiceBackends {
   readonly isEnabled: boolean;
 }
 
-/** Schemes of backends by Kong's protocols of gRPC, which HTTP/2 carries. */
+/** Schemes of backends for Kong's gRPC protocols, which use HTTP/2. */
 const GRPC_SCHEMES: ReadonlyMap<string, 'http' | 'https'> = new Map([
   ['grpc', 'http'],
   ['grpcs', 'https'],
@@ -22,7 +22,7 @@ const TARGET_PORT_DEFAULT = 8000;
 const RETRIES_MAX = 5;
 const WEIGHT_MAX = 1_000_000;
 
-/** undefined when the service has no address that this gateway can connect to, which is reported then. */
+/** undefined when the gateway cannot connect to the address of the service; this is reported. */
 export function backendsOf(service: KongService, document: KongDocument): ServiceBackends | undefined {
   const { node } = service;
   const address = addressOf(node);
@@ -57,7 +57,7 @@ export function backendsOf(service: KongService, document: KongDocument): Servic
       ...shared,
       ...(weight !== 100 && { traffic_weight: weight }),
       ...breaker,
-      // The name of the upstream is what Kong verifies and sends.
+      // Kong sends and verifies the name of the upstream.
       ...(address.scheme === 'https' &&
         serverNameError(address.host) === undefined && {
           backend_tls: { server_name: address.host, ...tls },
@@ -148,7 +148,7 @@ function targetsOf({ node, targets }: KongUpstream): Target[] {
   });
 }
 
-/** Active checks become probes of the breaker, passive ones its failures. */
+/** Active checks become probes of the breaker, passive ones its failure threshold. */
 function breakerOf(upstream: SourceNode): Item {
   const checks = upstream.child('healthchecks');
   const active = checks?.child('active');
@@ -221,7 +221,7 @@ function tlsOf(
   return Object.keys(tls).length === 0 ? undefined : tls;
 }
 
-/** Milliseconds there and here. */
+/** Both gateways use milliseconds. */
 function timeoutsOf(node: SourceNode): Item | undefined {
   const [connect, read, write] = ['connect_timeout', 'read_timeout', 'write_timeout'].map((name) => {
     const value = node.number(name);

@@ -16,7 +16,7 @@ export function addKongCommand(command: Command, io: CliIo): void {
     .argument('<file>', 'configuration in YAML or JSON; - is standard input')
     .option('--with-key-values', 'carry the values of keys over, which needs the role admin');
   withImportOptions(kong, 'kong').action(async (path: string, flags: KongFlags) => {
-    // Loaded here: it makes every start longer.
+    // Loaded only here, because loading takes long.
     const { readSource, runImport } = await import('../import-run.ts');
     const { importKong } = await import('./kong-tree.ts');
     const { app: slug, gatewayPath, withKeyValues } = flags;

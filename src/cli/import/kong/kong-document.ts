@@ -1,7 +1,7 @@
 /**
  * Reads a declarative document of Kong (formats 1.1, 2.1 and 3.0, as decK writes and Kong loads them): services,
- * routes, upstreams, consumers and plugins, nested below each other or at the top with references by name or id. Says
- * nothing about what they become here.
+ * routes, upstreams, consumers and plugins, nested or at the top with references by name or id. Does not translate
+ * them.
  */
 import { isObject, openSource, type SourceNode } from '../source.ts';
 
@@ -40,7 +40,7 @@ export interface KongConsumer {
 
 export interface KongDocument {
   readonly root: SourceNode;
-  /** Whether a path is a regular expression without `~` too. */
+  /** Whether paths without `~` may be regular expressions. */
   readonly regexWithoutTilde: boolean;
   readonly services: readonly KongService[];
   readonly upstreams: ReadonlyMap<string, KongUpstream>;
@@ -49,11 +49,11 @@ export interface KongDocument {
 }
 
 const FORMATS = ['1.1', '2.1', '3.0'];
-/** What says nothing about traffic. */
+/** Members that do not affect traffic. */
 const IDENTITY = ['id', 'created_at', 'updated_at', 'ws_id', 'tags'];
 const IDENTITY_REASON = 'names, dates or marks a record of the other gateway';
 
-/** @returns the document, or why it is none */
+/** @returns the document, or why it is invalid */
 export function readKong(value: unknown): KongDocument | { readonly problem: string } {
   if (!isObject(value)) return { problem: 'it is not an object' };
   const root = openSource(value);
@@ -86,19 +86,19 @@ export function readKong(value: unknown): KongDocument | { readonly problem: str
   };
 }
 
-/** Marks of every record. */
+/** Settles the members that every record has. */
 function settleRecord(node: SourceNode): void {
   node.noEffect(IDENTITY_REASON, ...IDENTITY);
 }
 
-/** Name, or what stands for it. */
+/** The name, or the fallback. */
 function nameOf(node: SourceNode, fallback: string): string {
   return node.text('name') ?? node.text('username') ?? node.text('custom_id') ?? fallback;
 }
 
 class References {
   readonly #root: SourceNode;
-  /** Top-level items by what they refer to. */
+  /** Top-level items by the record that they refer to. */
   readonly #routes: Map<string, SourceNode[]>;
   readonly #plugins: { readonly node: SourceNode; readonly of: Readonly<Record<string, string>> }[];
   readonly #used = new Set<SourceNode>();
@@ -199,7 +199,7 @@ class References {
       .flatMap(({ node }) => this.#plugin(node) ?? []);
   }
 
-  /** Items at the top that refer to a record by name or id. */
+  /** Takes the top-level items that refer to a record by name or id. */
   #take(items: Map<string, SourceNode[]>, node: SourceNode, name: string): SourceNode[] {
     const id = node.text('id');
     const found = [...(items.get(name) ?? []), ...(id === undefined ? [] : (items.get(id) ?? []))];
@@ -247,7 +247,7 @@ class References {
     return { name, node, config: this.#configOf(node) };
   }
 
-  /** Its own configuration, or the shared one that it names. */
+  /** The configuration of the plugin, or the shared one that it names. */
   #configOf(node: SourceNode): SourceNode | undefined {
     const shared = node.text('_config');
     if (shared === undefined) return node.child('config');

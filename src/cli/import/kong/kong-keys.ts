@@ -1,4 +1,4 @@
-/** Consumers of Kong as API keys: one for each credential, with the groups of the consumer as scopes. */
+/** Turns Kong's consumers into API keys: one for each credential, with the groups of the consumer as scopes. */
 import { broughtTokenError } from '../../../model/brought-token.ts';
 import { tokenHash } from '../../../model/token.ts';
 import type { Item } from '../imported-route.ts';
@@ -16,7 +16,7 @@ const OTHER_CREDENTIALS: Readonly<Record<string, string>> = {
 };
 const NAME_CHARS_MAX = 190;
 
-/** @param withValues carry the values of keys over */
+/** @param withValues also import the values of keys */
 export function keysOf(
   consumers: readonly KongConsumer[],
   acl: AclScopes,
@@ -99,7 +99,7 @@ function valueOf(credential: SourceNode, values: Set<string>, withValues: boolea
   return value;
 }
 
-/** Keys are named as their consumer, and numbered where it has several. */
+/** Keys are named like their consumer, and numbered when it has several. */
 function labelIn(keys: Readonly<Record<string, Item>>, name: string): string {
   const base = name.replaceAll(/[\u0000-\u001f\u007f]/g, '-').slice(0, NAME_CHARS_MAX);
   const label = base === '' || base === '__proto__' ? 'key' : base;

@@ -1,21 +1,21 @@
 /**
- * Paths of Kong's routes as patterns. A plain path is a prefix; one with `~` (before format 3.0: any with signs of a
- * regular expression) is a regular expression, anchored at the start only. Of these the plain ones have a pattern:
- * segments that are literal, or match any one segment.
+ * Turns paths of Kong's routes into patterns. A plain path is a prefix. A path with `~` (before format 3.0: any path
+ * with characters of a regular expression) is a regular expression that is anchored only at the start. The simple
+ * ones have an equivalent pattern of segments that are literal or match any one segment.
  */
 import { literalSegments, type Segments } from '../route-patterns.ts';
 
 export interface KongPath {
   readonly isRegex: boolean;
-  /** Segments each; several for one path where it may end in several ways. */
+  /** The segments of each pattern; a path that may end in several ways has several patterns. */
   readonly patterns: readonly Segments[];
-  /** How many leading segments `strip_path` takes off each pattern. */
+  /** The number of leading segments that `strip_path` removes from each pattern. */
   readonly stripped: number;
   /** How the patterns differ from the path. */
   readonly differences: readonly string[];
 }
 
-/** @returns why there is no pattern, as a sentence without its subject, if there is none */
+/** @returns the patterns, or why there are none, as a sentence without its subject */
 export function readKongPath(
   text: string,
   regexWithoutTilde: boolean,
@@ -41,7 +41,7 @@ function readPrefix(text: string): KongPath | { readonly problem: string } {
 }
 
 const ONE_SEGMENT = '[^/]+';
-/** One or more characters of one class, perhaps several such runs with dashes between them. */
+/** One or more characters of one class, optionally several such runs with dashes between them. */
 const CLASS = String.raw`(?:\\[dw]|\[(?:[^\]\\]|\\.)+\])`;
 const RUN = String.raw`${CLASS}(?:\+|\*|\{\d+(?:,\d*)?\})?`;
 const RUNS = new RegExp(`^${RUN}(?:(?:-|\\\\-|_|\\\\\\.)?${RUN})*$`);
@@ -75,7 +75,7 @@ function readRegex(source: string): KongPath | { readonly problem: string } {
 
 const NOT_PLAIN = 'is a regular expression that no path with {name} segments and a final * can say';
 
-/** At slashes outside of brackets and groups. */
+/** Splits at slashes outside of brackets and groups. */
 function splitSegments(source: string): string[] | undefined {
   const parts = [''];
   let depth = 0;
@@ -84,7 +84,7 @@ function splitSegments(source: string): string[] | undefined {
     const sign = source.charAt(index);
     if (sign === '\\') {
       const escaped = source.charAt(++index);
-      // `\/` is a slash as well.
+      // `\/` is also a slash.
       if (escaped === '/' && depth === 0 && !inClass) parts.push('');
       else parts[parts.length - 1] += `\\${escaped}`;
       continue;

@@ -1,7 +1,7 @@
 /**
- * Policies from plugins. Of several plugins of one name the most specific one counts, that of the route before that of
- * the service before the global one; so a policy is made of the plugins that count for a route, and says what is not in
- * the policy of the app already.
+ * Turns plugins into policies. Of several plugins with the same name the most specific one applies: that of the
+ * route, then of the service, then the global one. A policy is built from the plugins that apply to a route, without
+ * the parts that the app's policy already has.
  */
 import { isDeepStrictEqual } from 'node:util';
 import { checkedPolicy } from '../checked-policy.ts';
@@ -14,7 +14,7 @@ import type { PluginContext, TranslatedPlugin } from './plugins/plugin.ts';
 
 export interface RoutePolicy {
   readonly parts: Item;
-  /** Plugins that protect and could not be carried over in full. */
+  /** Plugins that protect and could not be imported in full. */
   readonly weaker: readonly KongPlugin[];
 }
 
@@ -68,7 +68,7 @@ export class KongPolicies {
       if (isWeaker) weaker.push(plugin);
       parts = mergedParts(parts, valid);
     }
-    // Parts of several plugins may not go together.
+    // Parts of several plugins may conflict.
     const last = plugins.at(-1);
     if (last === undefined) return { parts, weaker };
     const together = checkedPolicy(parts, last.node);
@@ -84,7 +84,7 @@ export class KongPolicies {
   }
 }
 
-/** Parts that a more specific level has to say. */
+/** The parts that a more specific level must set. */
 export function beyond(parts: Item, wider: Item): Item | undefined {
   const own = Object.fromEntries(
     Object.entries(parts).filter(([name, value]) => !isDeepStrictEqual(value, wider[name])),

@@ -1,4 +1,4 @@
-/** Routes of Kong as routes of the import: paths, methods, and what else decides which requests they take. */
+/** Turns Kong's routes into routes of the import: paths, methods, and other conditions. */
 import { ENDPOINT_METHODS } from '../methods.ts';
 import type { ImportedPattern } from '../imported-route.ts';
 import { HOSTS_ELSEWHERE, type AskedHost } from '../route-hosts.ts';
@@ -9,13 +9,13 @@ import type { KongRoute } from './kong-document.ts';
 export interface RouteMatch {
   readonly methods: readonly string[];
   readonly patterns: readonly ImportedPattern[];
-  /** Methods that endpoints do not have are allowed by policy. */
+  /** Methods that endpoints cannot have are allowed by a policy instead. */
   readonly allowedMethods: readonly string[] | undefined;
   readonly preserveHost: boolean;
   readonly hosts: readonly AskedHost[];
 }
 
-/** Conditions that a request here is not asked for; without them the route would take requests of others. */
+/** Conditions that this gateway does not check; without them the route would take requests of others. */
 const CONDITIONS: Readonly<Record<string, string>> = {
   headers: 'a path of its own, or `per: header:<name>` of limits',
   snis: 'a gateway of its own',
@@ -24,7 +24,7 @@ const CONDITIONS: Readonly<Record<string, string>> = {
   expression: 'a path of its own',
 };
 
-/** undefined when the route was reported as a whole. */
+/** undefined when the whole route was reported. */
 export function matchOf(
   { node }: KongRoute,
   index: number,
@@ -80,12 +80,12 @@ function isEmpty(node: SourceNode, name: string): boolean {
   );
 }
 
-/** Whether a list says something of which nothing could be read: the route would be wider without it. */
+/** Whether a list has content of which nothing could be read: without it, the route would be wider. */
 function isUnread(node: SourceNode, name: string): boolean {
   return node.has(name) && !isEmpty(node, name) && (node.texts(name) ?? []).length === 0;
 }
 
-/** undefined when there are methods and none that can be asked for: the route would take every method then. */
+/** undefined when there are methods but no supported one: the route would otherwise match every method. */
 function methodNames(node: SourceNode): string[] | undefined {
   const items = node.texts('methods') ?? [];
   const names = items.flatMap(({ text, node: item }) => {
@@ -98,7 +98,7 @@ function methodNames(node: SourceNode): string[] | undefined {
   return undefined;
 }
 
-/** gRPC is HTTP/2, which clients may speak on every route. */
+/** gRPC uses HTTP/2, which clients may speak on every route. */
 const HTTP_PROTOCOLS: ReadonlySet<string> = new Set(['http', 'https', 'grpc', 'grpcs']);
 
 function speaksHttp(node: SourceNode): boolean {
@@ -125,7 +125,10 @@ interface PathWork {
   readonly regexWithoutTilde: boolean;
 }
 
-/** The order of Kong: more kinds of conditions, regular expressions by priority, longer paths, earlier routes. */
+/**
+ * Patterns in Kong's order: more kinds of conditions first, then regular expressions by priority, longer paths,
+ * earlier routes.
+ */
 function patternsOf(node: SourceNode, work: PathWork): ImportedPattern[] {
   const { strips, regexPriority, categories, index, regexWithoutTilde } = work;
   const paths = node.texts('paths');

@@ -1,6 +1,6 @@
 /**
- * Makes a declared app of a document of Kong. All services are versions of one app, since a key opens one app and
- * consumers may call every service.
+ * Builds a declared app from a document of Kong. All services become versions of one app, because a key belongs to
+ * one app and Kong's consumers may call every service.
  */
 import { counted } from '../findings-text.ts';
 import type { ImportedRoute, Item } from '../imported-route.ts';
@@ -20,7 +20,7 @@ export interface KongOptions {
   readonly withKeyValues: boolean;
 }
 
-/** @returns the app and what was found, or why the document cannot be read */
+/** @returns the app and the findings, or why the document cannot be read */
 export function importKong(value: unknown, options: KongOptions): ImportedApp | { readonly problem: string } {
   const document = readKong(value);
   if ('problem' in document) return document;
@@ -83,7 +83,7 @@ interface RouteWork {
   readonly backends: ServiceBackends;
   readonly policy: RoutePolicy;
   readonly global: RoutePolicy;
-  /** Gets those of the route. */
+  /** Receives the hosts of the route. */
   readonly hosts: RouteHosts;
 }
 
@@ -124,7 +124,10 @@ function routeOf(
   };
 }
 
-/** A limit is counted under the level that has it: a plugin on several revisions is counted in each. */
+/**
+ * Counts where limits are. A limit is counted per level that has it: a plugin on several revisions is counted in
+ * each.
+ */
 class LimitPlaces {
   readonly #places = new Map<KongService['plugins'][number], number>();
 

@@ -1,4 +1,4 @@
-/** `headgate import openapi`: a plan from an OpenAPI description, applied when it is asked for. */
+/** `headgate import openapi`: makes a plan from an OpenAPI description, and applies it on request. */
 import { writeFileSync } from 'node:fs';
 import type { Command } from 'commander';
 import { readBoundedFile } from '../../../declaration/bounded-file.ts';
@@ -24,11 +24,11 @@ interface OpenApiFlags extends ServerFlags {
   readonly output: 'text' | 'json';
 }
 
-/** Notes of an import that people are shown; the rest is counted. */
+/** Limit of the notes that are shown; the others are counted. */
 const NOTES_SHOWN_MAX = 50;
 
 async function importOpenApi(path: string, flags: OpenApiFlags, io: CliIo): Promise<void> {
-  // Loaded here: they make every start longer.
+  // Loaded only here, because loading takes long.
   const { readForeign } = await import('../../../declaration/foreign-document.ts');
   const { FOREIGN_BYTES_MAX } = await import('../../../declaration/foreign-limits.ts');
   const { defaultVersion, readDescription } = await import('../../../management/import/openapi-document.ts');
@@ -48,7 +48,7 @@ async function importOpenApi(path: string, flags: OpenApiFlags, io: CliIo): Prom
     backend: flags.backend,
     security: flags.security === true,
   };
-  // A file needs no gateway: it says everything that the description does.
+  // Writing a file needs no gateway: the file has everything from the description.
   const note = { source: 'import', commit: gitCommit(undefined, [path]) } as const;
   const client = flags.out === undefined ? createClient(flags, io, 'authenticated', note) : undefined;
   const known = client && (await knownApp(client, flags.app));
@@ -69,11 +69,11 @@ async function importOpenApi(path: string, flags: OpenApiFlags, io: CliIo): Prom
 
 interface KnownApp {
   readonly app: Readonly<Record<string, unknown>>;
-  /** The config version that it was read from. */
+  /** The config version at which it was read. */
   readonly version: number;
 }
 
-/** The app without what an import does not touch. */
+/** The app without the parts that an import does not change. */
 async function knownApp(client: GatewayClient, slug: string): Promise<KnownApp | undefined> {
   try {
     const data = (await client.call('GET', `/config?app=${encodeURIComponent(slug)}`)) as {

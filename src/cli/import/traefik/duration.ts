@@ -1,9 +1,9 @@
-/** Durations as Go writes them: `1m30s`, `500ms`; a bare number is seconds. */
+/** Durations in Go's format: `1m30s`, `500ms`; a bare number means seconds. */
 import type { SourceNode } from '../source.ts';
 
 const UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 };
 
-/** Whole milliseconds; undefined where there is none, or none that can be read, which is reported. */
+/** Whole milliseconds; undefined when there is no duration, or an invalid one, which is reported. */
 export function durationMs(node: SourceNode, name: string): number | undefined {
   const text = node.text(name);
   if (text === undefined) return undefined;

@@ -1,14 +1,14 @@
-/** The middleware `headers` of Traefik: header fields, security headers and CORS. */
+/** Traefik's middleware `headers`: header fields, security headers and CORS. */
 import type { Item } from '../imported-route.ts';
 import type { SourceNode } from '../source.ts';
 
-/** Fields that say whether, and what they set then. */
+/** Members that switch a header field on, and the field that they set. */
 const SWITCHES: Readonly<Record<string, readonly [string, string]>> = {
   frameDeny: ['X-Frame-Options', 'DENY'],
   contentTypeNosniff: ['X-Content-Type-Options', 'nosniff'],
   browserXssFilter: ['X-XSS-Protection', '1; mode=block'],
 };
-/** Fields that say what they set. */
+/** Members that contain the value of a header field. */
 const VALUES: Readonly<Record<string, string>> = {
   customFrameOptionsValue: 'X-Frame-Options',
   customBrowserXSSValue: 'X-XSS-Protection',

@@ -1,4 +1,4 @@
-/** Middlewares of Traefik as parts of a policy, and as changes of the path. */
+/** Translates Traefik's middlewares into parts of a policy and changes of the path. */
 import type { Item } from '../imported-route.ts';
 import { blockOf } from '../kong/plugins/origin-plugins.ts';
 import { literalSegments, type Segments } from '../route-patterns.ts';
@@ -10,9 +10,9 @@ export interface TranslatedMiddleware {
   readonly parts: Item;
   readonly strip?: readonly Segments[];
   readonly prefix?: string;
-  /** Requests are answered otherwise than the backend would: the router is left out. */
+  /** Requests are not answered by the backend: the router is left out. */
   readonly replacesRouter?: true;
-  /** What it does cannot be done here, and its routers would do harm without it: they are not switched on. */
+  /** Its function does not exist here, and its routers would be unsafe without it: they are not activated. */
   readonly isWeaker?: true;
 }
 
@@ -32,7 +32,7 @@ const TRANSLATORS: Readonly<Record<string, Translator>> = {
   buffering,
 };
 
-/** Without these a router does no more than with them. */
+/** Without these middlewares a router does no more than with them. */
 const HARMLESS = ['headers', 'retry'];
 
 interface Refusal {
@@ -123,7 +123,7 @@ function rateLimit(node: SourceNode): TranslatedMiddleware {
     node.changed('has an average of 0, which is no limit');
     return NOTHING;
   }
-  // Windows are whole seconds here.
+  // Windows have whole seconds here.
   const seconds = Math.max(1, Math.round(periodMs / 1_000));
   const requests = Math.round((average * seconds * 1_000) / periodMs);
   if (!Number.isSafeInteger(requests) || requests < 1 || !Number.isInteger(burst) || burst < 1) {
@@ -169,7 +169,7 @@ function ipList(node: SourceNode): TranslatedMiddleware {
     return { ...NOTHING, isWeaker: true };
   }
   const access = { ip_access: { allow: [...new Set(allow)] } };
-  // Another address may be in the list: that of the proxy in front in place of the client's.
+  // The list may contain another address: that of the proxy in front instead of the client's.
   return node.has('ipStrategy') ? { parts: access, isWeaker: true } : { parts: access };
 }
 

@@ -1,6 +1,6 @@
 /**
- * Rules of Traefik's routers: matchers with `&&`, `||`, `!` and parentheses, as a list of alternatives, each of which
- * is a list of matchers that must all match. Pure.
+ * Parses rules of Traefik's routers: matchers with `&&`, `||`, `!` and parentheses, as a list of alternatives, each
+ * a list of matchers that must all match. Pure.
  */
 
 export interface Matcher {
@@ -13,7 +13,7 @@ const ALTERNATIVES_MAX = 64;
 const DEPTH_MAX = 50;
 const TOKEN = /\s*(?:(&&|\|\||!|\(|\))|([A-Za-z]+)\((\s*(?:(?:`[^`]*`|"(?:[^"\\]|\\.)*")(?:\s*,)?\s*)*)\))/y;
 
-/** @returns undefined when it cannot be read, or has too many alternatives */
+/** @returns undefined when the rule is invalid or has too many alternatives */
 export function readRule(text: string): readonly (readonly Matcher[])[] | undefined {
   const tokens = tokensOf(text);
   if (tokens === undefined) return undefined;
@@ -55,7 +55,7 @@ class Parser {
     return this.#at === this.#tokens.length;
   }
 
-  /** @param negated by De Morgan, what is negated as a whole swaps its operators */
+  /** @param negated by De Morgan's laws, negating an expression swaps its operators */
   either(depth: number, negated: boolean): Alternatives | undefined {
     let found = this.#both(depth, negated);
     while (found !== undefined && this.#tokens[this.#at] === '||') {

@@ -11,7 +11,7 @@ export function addTraefikCommand(command: Command, io: CliIo): void {
     )
     .argument('<files...>', 'configuration in YAML or JSON; - is standard input');
   withImportOptions(traefik, 'traefik').action(async (paths: string[], flags: ImportFlags) => {
-    // Loaded here: it makes every start longer.
+    // Loaded only here, because loading takes long.
     const { readSource, runImport } = await import('../import-run.ts');
     const { importTraefik } = await import('./traefik-tree.ts');
     const toml = paths.find((path) => path.endsWith('.toml'));

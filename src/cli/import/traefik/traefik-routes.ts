@@ -1,4 +1,4 @@
-/** Rules of routers as methods and patterns. What a rule asks for beside path and method is reported. */
+/** Turns rules of routers into methods and patterns. Other conditions of a rule are reported. */
 import { readKongPath } from '../kong/kong-paths.ts';
 import type { ImportedPattern } from '../imported-route.ts';
 import { ENDPOINT_METHODS } from '../methods.ts';
@@ -7,7 +7,7 @@ import { HOSTS_ELSEWHERE, type AskedHost } from '../route-hosts.ts';
 import type { SourceNode } from '../source.ts';
 import { readRule, type Matcher } from './rule.ts';
 
-/** Alternatives of a rule that take the same methods. */
+/** Alternatives of a rule with the same methods. */
 export interface RuleMatch {
   readonly methods: readonly string[];
   readonly patterns: readonly ImportedPattern[];
@@ -17,7 +17,7 @@ export interface RuleMatch {
 const NAMES_HOST = ['Host', 'HostHeader'];
 const WITHOUT_HOST = ['HostRegexp', 'HostSNI'];
 
-/** Empty when no alternative can be carried over, which is reported then. */
+/** Empty when no alternative can be imported, which is reported. */
 export function matchesOf(router: SourceNode, rule: string, priority: readonly number[]): RuleMatch[] {
   const alternatives = readRule(rule);
   if (alternatives === undefined) {
@@ -49,7 +49,7 @@ function matchOf(
       router.lost(`asks for ${shown}, and is served under every name`, HOSTS_ELSEWHERE, 'rule');
     };
     if (NAMES_HOST.includes(name) && hosts.length === 0) {
-      // One finding, whatever the number of names.
+      // One finding for all names.
       hosts.push(...args.map((text, index) => ({ text, lost: index === 0 ? lost : () => undefined })));
     } else if (NAMES_HOST.includes(name) || WITHOUT_HOST.includes(name)) {
       lost();
@@ -96,7 +96,7 @@ function patternsOf(name: string, arg: string, router: SourceNode): readonly Seg
   return [[...(segments.at(-1) === '' ? segments.slice(0, -1) : segments), '*']];
 }
 
-/** Literals, and the `{name}` and `{name:regexp}` of version 2. */
+/** Literal segments, and `{name}` and `{name:regexp}` of Traefik 2. */
 function templateSegments(path: string, router: SourceNode): Segments | undefined {
   const parts: string[] = [];
   for (const [index, part] of splitTemplate(path).entries()) {
@@ -118,7 +118,7 @@ function templateSegments(path: string, router: SourceNode): Segments | undefine
   return segments.length === 1 && segments[0] === '' ? [] : segments;
 }
 
-/** At slashes outside of braces. */
+/** Splits at slashes outside of braces. */
 function splitTemplate(path: string): string[] {
   return path.split(/\/(?![^{]*\})/);
 }

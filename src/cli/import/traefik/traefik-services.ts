@@ -1,4 +1,4 @@
-/** Services of Traefik as backends: servers with their weights, health checks and transports. */
+/** Turns Traefik's services into backends: servers with their weights, health checks and transports. */
 import { serverNameError } from '../../../management/write/rules/backend.ts';
 import { addressOfUrl, addressProblem, backendFields } from '../backend-address.ts';
 import type { ImportedBackend, Item } from '../imported-route.ts';
@@ -22,7 +22,7 @@ export class TraefikServices {
   readonly #services: ReadonlyMap<string, SourceNode>;
   readonly #transports: ReadonlyMap<string, SourceNode>;
   readonly #known = new Map<string, ServiceBackends | undefined>();
-  /** Transports. */
+  /** Names of the transports in use. */
   readonly #used = new Set<string>();
 
   constructor(services: ReadonlyMap<string, SourceNode>, transports: ReadonlyMap<string, SourceNode>) {
@@ -30,13 +30,13 @@ export class TraefikServices {
     this.#transports = transports;
   }
 
-  /** What no router leads to. */
+  /** Reports the services and transports that no router uses. */
   reportUnused(): void {
     for (const [name, node] of this.#services) if (!this.#known.has(name)) node.lost(UNUSED);
     for (const [name, node] of this.#transports) if (!this.#used.has(name)) node.lost(UNUSED);
   }
 
-  /** undefined when there is no such service, or it has no backend, which is reported at the service. */
+  /** undefined when the service does not exist or has no backend; the second is reported at the service. */
   of(name: string, depth = 0): ServiceBackends | undefined {
     if (depth > NESTED_MAX) return undefined;
     if (this.#known.has(name)) return this.#known.get(name);
@@ -97,7 +97,7 @@ export class TraefikServices {
     return backends.length === 0 ? undefined : { backends, preserveHost };
   }
 
-  /** Shares of services, spread over their servers. */
+  /** Distributes the shares of services over their servers. */
   #weighted(weighted: SourceNode, depth: number): ServiceBackends | undefined {
     if (weighted.has('sticky'))
       weighted.lost('keeps clients on one service, which weights do not', undefined, 'sticky');
@@ -143,7 +143,7 @@ export class TraefikServices {
   }
 }
 
-/** A revision for each backend; weights are left out where there is one. */
+/** A revision for each backend; without weights when there is only one. */
 export function revisionsOf({ backends }: ServiceBackends): ImportedBackend[] {
   if (backends.length === 1) return backends.map(({ label, fields }) => ({ label, fields }));
   return backends.map(({ label, fields, weight }) => ({
@@ -193,7 +193,7 @@ function probeOf(check: SourceNode | undefined): Item {
   };
 }
 
-/** Without the provider behind `@`. */
+/** The name without the provider after `@`. */
 export function bare(name: string): string {
   return name.replace(/@file$/, '');
 }

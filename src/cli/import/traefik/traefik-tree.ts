@@ -1,4 +1,4 @@
-/** Makes a declared app of the dynamic configuration of Traefik's file provider: one for all routers. */
+/** Builds a declared app from the dynamic configuration of Traefik's file provider: one app for all routers. */
 import { isDeepStrictEqual } from 'node:util';
 import { checkedPolicy } from '../checked-policy.ts';
 import { counted } from '../findings-text.ts';
@@ -23,7 +23,7 @@ export interface TraefikOptions {
   readonly gatewayPath: string | undefined;
 }
 
-/** Members of a document beside `http`, and what has their place here. */
+/** Members of a document other than `http`, and the closest feature here. */
 const ELSEWHERE: Readonly<Record<string, readonly [string, string?]>> = {
   tcp: ['the gateway speaks HTTP only'],
   udp: ['the gateway speaks HTTP only'],
@@ -117,7 +117,7 @@ class Middlewares {
     for (const [name, node] of this.#nodes) if (!this.#used.has(name)) node.lost(UNUSED);
   }
 
-  /** Chains are written out; a name that is not there is reported at the list. */
+  /** The middlewares in a list of names, with chains expanded; a name that does not exist is reported at the list. */
   namedIn(list: SourceNode, name: string, chains: readonly SourceNode[] = []): UsedMiddleware[] {
     const items = list.texts(name) ?? [];
     const { ledger, pointer } = list;
@@ -138,11 +138,11 @@ class Middlewares {
       this.#known.set(node.pointer, made);
       return [{ node, made }];
     });
-    // One that cannot be read may be the one that protects.
+    // A middleware that cannot be read may be the one that protects.
     return ledger.hasUnread(`${pointer}/${name}`) ? [...found, { node: list, made: WEAKER }] : found;
   }
 
-  /** Bounded for each router: chains of chains grow with every level. */
+  /** Bounded per router: nested chains multiply with every level. */
   #inChain(node: SourceNode, chain: SourceNode, chains: readonly SourceNode[]): UsedMiddleware[] {
     if (chains.length === 0) this.#chained = 0;
     this.#chained += 1;
@@ -158,9 +158,9 @@ interface Router {
   readonly name: string;
   readonly node: SourceNode;
   readonly index: number;
-  /** Whether the options of TLS that routers have by default ask clients for a certificate. */
+  /** Whether the default TLS options ask clients for a certificate. */
   readonly defaultAsks: boolean;
-  /** Gets those of its rule. */
+  /** Receives the hosts of the rule. */
   readonly hosts: RouteHosts;
 }
 
@@ -231,7 +231,7 @@ function asksByDefault(value: unknown): boolean {
   return isObject(options) && (options['clientAuth'] ?? options['clientCA']) !== undefined;
 }
 
-/** @returns whether clients may need a certificate, which they do not here */
+/** @returns whether clients may need a certificate there, which this gateway would not require */
 function settleListener(node: SourceNode, defaultAsks: boolean): boolean {
   if (node.has('entryPoints'))
     node.lost(
@@ -282,13 +282,13 @@ function policyOf(
   return { parts: together.parts, isWeaker: isWeaker || together.isWeaker };
 }
 
-/** The pattern itself, and the part of it below each prefix that is taken off. */
+/** The pattern itself, and its part below each prefix that is removed. */
 function stripped(pattern: ImportedPattern, strips: readonly (readonly string[])[]): ImportedPattern[] {
   const found = strips.flatMap((prefix, index) => {
     const both = intersection([...prefix, '*'], pattern.segments);
     const isBelow = both !== undefined && prefix.every((segment, at) => both[at] === segment);
     if (!isBelow) return [];
-    // The first prefix that fits is taken off.
+    // Only the first fitting prefix is removed.
     return [
       {
         ...pattern,

@@ -45,7 +45,7 @@ function anonymous(config: SourceNode | undefined): Item {
   return { required: false };
 }
 
-/** Whether the consumer for requests without a key has plugins: they refuse or limit such requests. */
+/** Whether the consumer for requests without a key has plugins that refuse or limit such requests. */
 function isBoundAnonymous(config: SourceNode | undefined, consumers: PluginContext['consumers']): boolean {
   const anonymousName = config?.text('anonymous') ?? '';
   if (anonymousName === '') return false;
@@ -102,7 +102,7 @@ function closed(optional: Item): TranslatedPlugin {
   return { parts: { auth: { auth_type: 'jwt', ...optional } }, isWeaker: true };
 }
 
-/** One issuer with one secret, or with public keys. */
+/** The keys of one issuer: a single secret, or public keys. */
 function keysOf(plugin: SourceNode, claim: string, consumers: PluginContext['consumers']): Item | undefined {
   const nearest = '`auth.jwt` with the issuer and `jwks_uri` of an identity provider';
   const credentials = consumers.flatMap(({ jwtSecrets }) => jwtSecrets);

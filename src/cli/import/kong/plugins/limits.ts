@@ -1,10 +1,10 @@
-/** `rate-limiting`, `rate-limiting-advanced` and `request-size-limiting`: how much. */
+/** `rate-limiting`, `rate-limiting-advanced` and `request-size-limiting`. */
 import type { Item } from '../../imported-route.ts';
 import type { SourceNode } from '../../source.ts';
 import type { KongPlugin } from '../kong-document.ts';
 import { NOTHING, type PluginContext, type TranslatedPlugin } from './plugin.ts';
 
-/** Seconds of the windows of Kong. */
+/** Lengths of Kong's windows in seconds. */
 const WINDOWS: Readonly<Record<string, number>> = {
   second: 1,
   minute: 60,
@@ -98,7 +98,7 @@ function limitOf(
   });
   const per = perOf(config, context);
   settleDetails(config);
-  // In the long run the one with the fewest requests per second binds.
+  // In the long run, the limit with the fewest requests per second applies.
   const [kept, ...others] = [...usable].sort((a, b) => a.requests / a.seconds - b.requests / b.seconds);
   if (kept === undefined) {
     node.lost('has no limit that can be kept');
@@ -121,7 +121,7 @@ function limitOf(
   };
 }
 
-/** Whose requests are counted together. */
+/** Which requests are counted together. */
 function perOf(config: SourceNode, { authType }: PluginContext): string {
   const name = config.has('limit_by') ? 'limit_by' : 'identifier';
   const by = config.text(name) ?? 'consumer';
@@ -178,7 +178,7 @@ export function requestSizeLimiting({ config }: KongPlugin): TranslatedPlugin {
   return NOTHING;
 }
 
-/** The limit of one consumer, as that of its keys. */
+/** The limit of a consumer, as a limit of its keys. */
 export function keyLimit(plugin: KongPlugin, context: PluginContext): Item | undefined {
   const { parts } = rateLimiting(plugin, context);
   const limit = parts['rate_limit'] as Item | undefined;

@@ -1,7 +1,8 @@
 /**
- * `mtls-auth`: callers by client certificates. Kong has the trusted certificates in its database; here they are files,
- * which the plan names and does not write: until they are there, such routes refuse every client. Kong finds a consumer
- * by an alternative name or the common name; here a rule for each of them says whose a certificate is.
+ * `mtls-auth`: callers with client certificates. Kong stores trusted certificates in its database. Here they are
+ * files, which the plan names and does not write: until they exist, such routes refuse every client. Kong finds a
+ * consumer by an alternative name or the common name of the certificate; here each of these names becomes a rule
+ * that names the caller.
  */
 import { createHash } from 'node:crypto';
 import type { Item } from '../../imported-route.ts';
@@ -23,7 +24,7 @@ const WITHOUT_EFFECT = [
 ];
 const CALLERS_MAX = 1_000;
 const FOLDER = 'GATEWAY_PROXY__CLIENT_CAS';
-/** Of RFC 4514; a star stands for anything in a rule. */
+/** Characters with a meaning in RFC 4514, and the star, which matches any text in a rule. */
 const SPECIAL = /[,+"\\<>;=#*\p{Cc}]/u;
 const DNS_NAME = /^(?:[A-Za-z0-9_-]+\.)+[A-Za-z0-9_-]+$/;
 
@@ -58,7 +59,7 @@ export function mtlsAuth({ config, node }: KongPlugin, { consumers }: PluginCont
   return { parts: { auth: { auth_type: 'mtls' } }, isWeaker: true };
 }
 
-/** The certificates of one plugin are one file. */
+/** The name for the certificates of one plugin, which are one file. */
 function trustName(ids: readonly string[]): string {
   const digest = createHash('sha256').update(ids.toSorted().join(' ')).digest('hex').slice(0, 12);
   return `kong-${digest}`;

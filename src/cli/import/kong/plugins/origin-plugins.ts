@@ -1,4 +1,4 @@
-/** `ip-restriction` and `cors`: from where. */
+/** `ip-restriction` and `cors`. */
 import { networkAddress, readBlock } from '../../../../http/address.ts';
 import { parseOrigin } from '../../../../policy/parts/cors/origin.ts';
 import type { Item } from '../../imported-route.ts';
@@ -29,7 +29,7 @@ export function ipRestriction({ config, node }: KongPlugin): TranslatedPlugin {
   return { parts: { ip_access: access }, ...(isWeaker && { isWeaker: true as const }) };
 }
 
-/** In the form that `ip_access` has: no bits after the prefix. */
+/** A block in the form that `ip_access` requires: no bits after the prefix. */
 export function blockOf({ text, node }: TextItem): string | undefined {
   const block = readBlock(text);
   if (block === undefined) {
@@ -88,7 +88,7 @@ function tokensOf(config: SourceNode | undefined, name: string): string[] | unde
   return tokens.includes('*') ? undefined : [...new Set(tokens)];
 }
 
-/** Regular expressions of the usual kinds: one name below a domain, with and without `s` of https. */
+/** Regular expressions of the usual kinds: any name below a domain, with an optional `s` in `https`. */
 function originsOf({ text, node }: TextItem): string[] {
   if (text === '*' || text === '.*') return ['*'];
   const plain = parseOrigin(text, true);

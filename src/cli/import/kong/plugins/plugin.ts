@@ -1,4 +1,4 @@
-/** What the translation of one plugin knows and answers. */
+/** What the translation of one plugin receives and returns. */
 import type { Item } from '../../imported-route.ts';
 import type { AclScopes } from '../acl-scopes.ts';
 import type { KongConsumer, KongPlugin } from '../kong-document.ts';
@@ -6,14 +6,14 @@ import type { KongConsumer, KongPlugin } from '../kong-document.ts';
 export interface PluginContext {
   readonly consumers: readonly KongConsumer[];
   readonly acl: AclScopes;
-  /** How callers of the routes are known. */
+  /** How the routes authenticate callers. */
   readonly authType: 'api_key' | 'jwt' | 'mtls' | undefined;
 }
 
 export interface TranslatedPlugin {
-  /** Parts of a policy. */
+  /** Parts of the policy. */
   readonly parts: Item;
-  /** The plugin protects, and what it became does not protect as much: its routes are not switched on. */
+  /** The plugin protects, and its translation protects less: its routes are not activated. */
   readonly isWeaker?: true;
 }
 

@@ -1,4 +1,4 @@
-/** Kong's plugins: those that become parts of a policy, and what is said of the others. */
+/** The supported plugins of Kong, and what is reported about the others. */
 import type { SourceNode } from '../../source.ts';
 import type { KongPlugin } from '../kong-document.ts';
 import { cors, ipRestriction } from './origin-plugins.ts';
@@ -26,7 +26,7 @@ const TRANSLATORS: Readonly<Record<string, PluginTranslator>> = {
   'correlation-id': correlationId,
 };
 
-/** Without these a route does no more than with them; without any other plugin it is not switched on. */
+/** Without these plugins a route does no more than with them; without any other plugin it is not activated. */
 const HARMLESS_TRANSLATORS = [
   'cors',
   'request-transformer',
@@ -36,7 +36,7 @@ const HARMLESS_TRANSLATORS = [
   'correlation-id',
 ];
 
-/** What comes nearest to plugins that keep requests out. */
+/** The closest features for plugins that keep requests out. */
 const PROTECTING: Readonly<Record<string, string>> = {
   'basic-auth': '`auth` with API keys',
   'hmac-auth': '`auth` with API keys',
@@ -60,7 +60,7 @@ const PROTECTING: Readonly<Record<string, string>> = {
 };
 
 const OBSERVING = 'the metrics, access log and traces of the settings';
-/** Plugins that let every request through. */
+/** The closest features for plugins that let every request pass. */
 const OPEN: Readonly<Record<string, string | undefined>> = {
   prometheus: 'the metrics at the management listener',
   'file-log': OBSERVING,
@@ -84,7 +84,7 @@ const OPEN: Readonly<Record<string, string | undefined>> = {
   'grpc-gateway': undefined,
 };
 
-/** Auth first: limits and groups depend on how callers are known. */
+/** Plugins for authentication come first: limits and groups depend on how callers authenticate. */
 export const AUTH_PLUGINS: readonly string[] = ['key-auth', 'key-auth-enc', 'jwt', 'mtls-auth'];
 
 export function translatePlugin(plugin: KongPlugin, context: PluginContext): TranslatedPlugin {
@@ -94,7 +94,7 @@ export function translatePlugin(plugin: KongPlugin, context: PluginContext): Tra
   return !isHarmless(plugin.name) && plugin.node.hasUnread ? { ...translated, isWeaker: true } : translated;
 }
 
-/** Whether a route is no wider without the plugin. What is not known may protect. */
+/** Whether a route is no wider without the plugin. An unknown plugin may protect. */
 export function isHarmless(name: string): boolean {
   return HARMLESS_TRANSLATORS.includes(name) || Object.hasOwn(OPEN, name);
 }

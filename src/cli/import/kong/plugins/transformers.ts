@@ -14,7 +14,7 @@ interface Edits {
 }
 
 const ENTRIES_MAX = 32;
-/** Members of an action beside `headers`, and what they would need. */
+/** Members of an action other than `headers`, and the closest feature. */
 const OTHER_PLACES: Readonly<Record<string, string>> = {
   body: 'bodies are passed on as they are',
   json: 'bodies are passed on as they are',
@@ -89,14 +89,14 @@ function take(edits: Edits, action: string, text: string, node: SourceNode, dire
   list[name] = value;
 }
 
-/** A field is edited once, in whatever spelling. */
+/** A field may be edited only once, however its name is spelled. */
 function isNamed({ set, add, rename, remove }: Edits, name: string): boolean {
   const plain = (text: string): string => text.toLowerCase().replaceAll(/[^a-z0-9]/g, '-');
   const names = [...Object.keys(set), ...Object.keys(add), ...Object.keys(rename), ...remove];
   return names.some((known) => plain(known) === plain(name));
 }
 
-/** `$(headers.name)` of requests; all else is text. */
+/** Translates `$(headers.name)` in requests; everything else is text. */
 function templateOf(given: string, direction: Direction): string | undefined {
   const escaped = given.replaceAll('${', '$${');
   if (direction === 'response') return escaped;
