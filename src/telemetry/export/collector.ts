@@ -1,6 +1,6 @@
 /**
- * Sends exports to a collector by OTLP over HTTP, again where the specification says so, for a bounded time. Owns the
- * connections.
+ * Sends exports to a collector by OTLP over HTTP. Repeats failed attempts when the specification says so, for a
+ * bounded time. Owns the connections.
  */
 import { Agent as HttpAgent, request as requestByHttp } from 'node:http';
 import { Agent as HttpsAgent, request as requestByHttps } from 'node:https';
@@ -21,13 +21,13 @@ import { ExportAttempt, type AttemptOptions, type AttemptOutcome } from './expor
 import { CALM, type ExportBody, type SendPace } from './export-body.ts';
 import type { ConnectionStart, ExportFailure, Signal } from './export-messages.ts';
 
-/** The words of messages for what is exported. */
+/** What the signals consist of, for messages. */
 const ITEMS = { traces: 'spans', metrics: 'points of metrics', logs: 'log records' } as const;
 
 export interface ExportOutcome {
-  /** Items that the collector did not take. */
+  /** Items that the collector did not accept. */
   readonly failed: number;
-  /** Why it did not take them; '' if it took all. */
+  /** Why it did not accept them; '' when it accepted all. */
   readonly problem: string;
 }
 
@@ -46,7 +46,7 @@ export class Collector {
   readonly #closed = new AbortController();
   #lastFailure: ExportFailure | undefined;
 
-  /** @param url whole */
+  /** @param url the complete URL */
   constructor(signal: Signal, url: string, connection: ConnectionStart) {
     const { headers, timeoutMs, compression, ca, cert, key } = connection;
     this.#signal = signal;
@@ -66,12 +66,12 @@ export class Collector {
     };
   }
 
-  /** The latest export of which not all was taken. */
+  /** The latest export that was not accepted in full. */
   get lastFailure(): ExportFailure | undefined {
     return this.#lastFailure;
   }
 
-  /** One at a time. Never rejects. @param pace of sending it */
+  /** Exports one body at a time. Never rejects. @param pace how fast the body is sent */
   async export(body: ExportBody, pace: () => SendPace = () => CALM): Promise<ExportOutcome> {
     const outcome = await this.#exportInTime(body, pace);
     const { problem } = outcome;
@@ -79,7 +79,7 @@ export class Collector {
     return outcome;
   }
 
-  /** Ends what is under way. */
+  /** Cancels the attempt under way. */
   close(): void {
     this.#closed.abort();
     this.#agent.destroy();
@@ -137,7 +137,7 @@ export class Collector {
     };
   }
 
-  /** False if `close` has ended the wait. */
+  /** Resolves with false when `close` ended the wait. */
   async #sleep(ms: number): Promise<boolean> {
     try {
       await sleep(ms, undefined, { signal: this.#closed.signal });

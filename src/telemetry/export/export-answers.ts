@@ -4,7 +4,7 @@
  */
 import { connectionText } from '../../lib/error-message.ts';
 
-/** Statuses of a collector that is busy or away for a moment: 429, and those of proxies in front of it. */
+/** Statuses of a temporarily unavailable collector: 429, and statuses of proxies in front of it. */
 const RETRYABLE_STATUSES: ReadonlySet<number> = new Set([429, 502, 503, 504]);
 const RETRYABLE_CODES: ReadonlySet<string> = new Set([
   'ECONNRESET',
@@ -20,7 +20,10 @@ const RETRIES_MAX = 5;
 const FIRST_PAUSE_MS = 1_000;
 const PAUSE_MS_MAX = 5_000;
 const PAUSE_GROWTH = 1.5;
-/** Of the pause, to either side, so that gateways which failed together do not come back together. */
+/**
+ * The share by which a pause may vary in both directions, so that gateways that failed together do not retry
+ * together.
+ */
 const JITTER = 0.2;
 const PROBLEM_CHARS_MAX = 300;
 
@@ -28,16 +31,16 @@ export function isRetryableStatus(status: number): boolean {
   return RETRYABLE_STATUSES.has(status);
 }
 
-/** Of an error of the connection. */
+/** Whether an error of the connection is worth another attempt. */
 export function isRetryableError(error: Error): boolean {
   return RETRYABLE_CODES.has(codeOf(error));
 }
 
 /**
- * Until the next attempt.
+ * The pause before the next attempt.
  * @param retry from 0
  * @param chance from 0 to 1
- * @returns milliseconds; undefined: none
+ * @returns milliseconds; undefined when there is no further attempt
  */
 export function retryPauseMs(retry: number, chance: number): number | undefined {
   if (retry >= RETRIES_MAX) return undefined;
@@ -45,7 +48,7 @@ export function retryPauseMs(retry: number, chance: number): number | undefined 
   return Math.min(PAUSE_MS_MAX, pauseMs);
 }
 
-/** Retry-After (RFC 9110 section 10.2.3) as milliseconds from now; undefined: it says nothing. */
+/** Retry-After (RFC 9110 section 10.2.3) as milliseconds from now; undefined when it is absent or invalid. */
 export function retryAfterMs(value: string | undefined, nowMs: number): number | undefined {
   if (value === undefined) return undefined;
   if (/^\s*\d+\s*$/.test(value)) return Number(value) * 1_000;
@@ -53,7 +56,7 @@ export function retryAfterMs(value: string | undefined, nowMs: number): number |
   return Number.isNaN(atMs) ? undefined : Math.max(0, atMs - nowMs);
 }
 
-/** For people; without the body of an answer, which can hold anything. */
+/** The error for people, without the body of an answer, which can contain anything. */
 export function problemOfError(error: Error): string {
   const [first] = error instanceof AggregateError ? (error.errors as readonly unknown[]) : [];
   const own = error.message && connectionText(error, 'GATEWAY_OTEL__CA_FILE');

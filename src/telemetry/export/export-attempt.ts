@@ -1,6 +1,7 @@
 /**
  * One request to a collector by OTLP over HTTP (OTLP 1.x, "OTLP/HTTP"). Its body is sent in steps with pauses in
- * between, so that the thread never keeps a processor for long that a worker wants. Owns the request until it is over.
+ * between, so that the thread never occupies for long a processor that a worker needs. Owns the request until it has
+ * ended.
  */
 import type { ClientRequest, IncomingMessage, RequestOptions } from 'node:http';
 import type { Writable } from 'node:stream';
@@ -17,7 +18,7 @@ export type AttemptOutcome =
   | { readonly error: Error };
 
 export interface AttemptOptions {
-  /** Of node:http or node:https. */
+  /** The `request` of node:http or node:https. */
   readonly request: (options: RequestOptions) => ClientRequest;
   readonly options: RequestOptions;
   readonly isCompressed: boolean;
@@ -53,17 +54,17 @@ export class ExportAttempt {
     this.#begin();
   }
 
-  /** Never rejects. */
+  /** The outcome; never rejects. */
   get outcome(): Promise<AttemptOutcome> {
     return this.#done.promise;
   }
 
-  /** Ends it, if it is not over. */
+  /** Cancels the request, if it has not ended. */
   cancel(reason: string): void {
     this.#end({ error: new Error(reason) });
   }
 
-  /** Making a request takes longer than a step: what is sent follows after a pause, unless it is little. */
+  /** Starting a request takes longer than a step: unless the body is short, it follows after a pause. */
   #begin(): void {
     const { stepBytes, pauseMs } = this.#steps();
     if (this.#body.length <= stepBytes) this.#send(0);
@@ -117,7 +118,7 @@ export class ExportAttempt {
     this.#isOver = true;
     clearTimeout(this.#timer as NodeJS.Timeout);
     clearImmediate(this.#timer as NodeJS.Immediate);
-    // A connection with a request under way cannot be used again.
+    // A connection whose request was cut off cannot be reused.
     if ('error' in outcome || !this.#request.writableFinished) this.#request.destroy();
     this.#gzip?.destroy();
     this.#done.resolve(outcome);

@@ -1,15 +1,18 @@
-/** What a request to a collector carries, and how fast it is sent. */
+/** The body of a request to a collector, and how fast it is sent. */
 
 export interface ExportBody {
   /** Bytes of the whole body. */
   readonly length: number;
   /** Spans, log records or points in the body. */
   readonly items: number;
-  /** Bytes as they are sent; those before `end` may be asked for again. Valid until the request has ended. */
+  /**
+   * The bytes from `start` to `end`. Those before `end` may be requested again. Valid until the request has
+   * ended.
+   */
   part(start: number, end: number): Uint8Array;
 }
 
-/** The pace is read before each step, because what waits changes meanwhile. */
+/** How fast a body is sent. Read before each step, because the amount of waiting data changes. */
 export interface SendPace {
   readonly stepBytes: number;
   /** Pause between two steps; 0: none. */
@@ -21,9 +24,9 @@ export interface SendPace {
  * longer. Most of a step is the system's copy of the bytes, so smaller ones would cost more and give little.
  */
 export const CALM: SendPace = { stepBytes: 196_608, pauseMs: 1 };
-/** The pace while more arrives than one export takes. */
+/** The pace while more arrives than one export carries. */
 export const HURRIED: SendPace = { stepBytes: 393_216, pauseMs: 1 };
-/** The pace when the gateway stops, or little room is left. */
+/** The pace while the gateway stops, or when little room is left. */
 export const AT_ONCE: SendPace = { stepBytes: 1_048_576, pauseMs: 0 };
 
 export function bodyOf(bytes: Uint8Array, items: number): ExportBody {

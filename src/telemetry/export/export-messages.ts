@@ -1,13 +1,13 @@
-/** What the main thread and the thread that exports (telemetry-worker.ts) tell each other. Plain data. */
+/** The messages between the main thread and the thread that exports (telemetry-worker.ts). Plain data. */
 import type { Temporality } from '../metrics/metric-deltas.ts';
 import type { BatchRing } from '../ring/batch-ring.ts';
 
-/** How the collector is reached. */
+/** How to connect to the collector. */
 export interface ConnectionStart {
   readonly headers: Readonly<Record<string, string>>;
   readonly timeoutMs: number;
   readonly compression: 'none' | 'gzip';
-  /** PEM of trusted certificates; undefined: those of Node.js. */
+  /** PEM of trusted certificates; undefined: the certificates of Node.js. */
   readonly ca: string | undefined;
   /** PEM of the certificate and key that the gateway presents to the collector. */
   readonly cert: string | undefined;
@@ -15,15 +15,15 @@ export interface ConnectionStart {
 }
 
 export type Signal = 'traces' | 'metrics' | 'logs';
-/** What is exported through rings. */
+/** The signals that are exported through rings. */
 export type RingSignal = Exclude<Signal, 'metrics'>;
 
 /** Start data of the thread. */
 export interface ExportStart {
-  /** The whole URL; undefined: this is not exported. */
+  /** The complete URL; undefined when the signal is not exported. */
   readonly urls: Readonly<Record<Signal, string | undefined>>;
   readonly connections: Readonly<Record<Signal, ConnectionStart>>;
-  /** Unix milliseconds: since when counters count. */
+  /** Unix milliseconds: the start of all counters. */
   readonly startMs: number;
   readonly temporality: Temporality;
   /** See MetricExporterOptions. */
@@ -31,49 +31,49 @@ export interface ExportStart {
   /** See RingExporterOptions. */
   readonly endedRingsMax: number;
   readonly underWay: Readonly<Record<RingSignal, Int32Array<SharedArrayBuffer>>>;
-  /** Of all that is exported. */
+  /** The attributes of the resource, for all exports. */
   readonly resource: Readonly<Record<string, string>>;
   readonly version: string;
 }
 
 export type ToExporter =
-  /** Of a worker, or the main thread. */
+  /** A ring of a worker or of the main thread. */
   | { readonly type: 'ring'; readonly signal: RingSignal; readonly id: number; readonly ring: BatchRing }
-  /** Its worker has ended. */
+  /** The worker of the ring has ended. */
   | { readonly type: 'ring_ended'; readonly signal: RingSignal; readonly id: number }
-  /** A ring fills. */
+  /** A ring fills up. */
   | { readonly type: 'wake' }
   /** The text of `GET /metrics`. @see MetricExporter */
   | { readonly type: 'metrics'; readonly text: string; readonly nowMs: number }
-  /** Exports what waits; the thread ends when that is done. */
+  /** Exports everything that waits; the thread then ends. */
   | { readonly type: 'finish' };
 
 export type FromExporter =
   | ExportState
-  /** A ring of a worker that has ended is empty. */
+  /** The ring of an ended worker is empty. */
   | { readonly type: 'ring_done'; readonly signal: RingSignal; readonly id: number };
 
 export interface ItemCounts {
-  /** The collector took them. */
+  /** Items that the collector accepted. */
   readonly exported: number;
-  /** Ended threads had left them, and they were given up; or they had no room. */
+  /** Items that had no room, or that ended threads left and that were given up. */
   readonly dropped: number;
-  /** Their export failed, or the collector refused them. */
+  /** Items whose export failed, or that the collector refused. */
   readonly failed: number;
 }
 
 export interface ExportFailure {
   /** Unix milliseconds. */
   readonly atMs: number;
-  /** No secrets. */
+  /** Contains no secrets. */
   readonly detail: string;
 }
 
-/** Of spans, points of metrics or log records. */
+/** The state of one signal: spans, points of metrics or log records. */
 export interface SignalState extends ItemCounts {
-  /** Of the latest failure since an export succeeded; '' for none. No secrets. */
+  /** The latest failure since the last successful export; '' when there is none. Contains no secrets. */
   readonly problem: string;
-  /** The latest, whether or not exports have succeeded since. */
+  /** The latest failure, even when later exports succeeded. */
   readonly lastFailure: ExportFailure | undefined;
 }
 

@@ -1,18 +1,19 @@
 /**
- * How long the exporting thread pauses: an export costs about as much as a thousand requests' spans in it, so with much
- * traffic one is made when nearly as much has come as a request takes; with little, at the interval. Pure.
+ * How long the exporting thread pauses. An export has a fixed cost of about a thousand requests' spans. With much
+ * traffic, an export is therefore made when almost a full request has arrived; with little traffic, at the interval.
+ * Pure.
  */
 
-/** Below what a request takes (ring-exporter.ts), as traffic is not even. */
+/** Less than the size of a request (ring-exporter.ts), because traffic varies. */
 const PACE_BYTES = 1_703_936;
 const PAUSE_MS_MIN = 2;
 
 export interface PaceFacts {
-  /** Bytes of the latest export. */
+  /** Bytes in the latest export. */
   readonly bytes: number;
-  /** Time since the export before it. */
+  /** Time since the previous export. */
   readonly sinceMs: number;
-  /** How long it took. */
+  /** Duration of the latest export. */
   readonly exportMs: number;
   /** The longest pause. */
   readonly intervalMs: number;

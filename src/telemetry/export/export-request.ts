@@ -10,12 +10,12 @@ const SCHEMA_URL = 'https://opentelemetry.io/schemas/1.45.0';
 
 export interface Origin {
   readonly resource: Readonly<Record<string, string>>;
-  /** Of this program. */
+  /** Version of this program. */
   readonly version: string;
 }
 
 /**
- * Writes a request. The messages of metrics and logs have the same fields.
+ * Writes a request. Metrics and logs have messages with the same fields.
  * @param writeRecords writes fields of ScopeSpans
  * @throws RangeError beyond 2 MiB
  */
@@ -35,7 +35,7 @@ export function writeRequest<T>(writer: ProtobufWriter, origin: Origin, writeRec
 
 /**
  * Begins a request whose records are written later.
- * @param recordsBytes of all of them
+ * @param recordsBytes length of all records together
  * @returns the length of the request
  * @throws RangeError beyond 2 MiB
  */
@@ -50,7 +50,7 @@ export function beginRequest(writer: ProtobufWriter, origin: Origin, recordsByte
   return writer.length + recordsBytes + 2 * schema.length;
 }
 
-/** Ends it, behind the records. */
+/** Writes the end of the request, after the records. */
 export function endRequest(writer: ProtobufWriter, origin: Origin): void {
   const { schema } = blocksOf(origin);
   writer.raw(schema);
@@ -60,11 +60,11 @@ export function endRequest(writer: ProtobufWriter, origin: Origin): void {
 interface Blocks {
   readonly resource: Uint8Array;
   readonly scope: Uint8Array;
-  /** The address of the conventions, of either message. */
+  /** The schema URL of the semantic conventions, as a field of each of the two messages. */
   readonly schema: Uint8Array;
 }
 
-/** The same in each request. */
+/** Cached: the same in each request. */
 const blocks = new WeakMap<Origin, Blocks>();
 
 function blocksOf(origin: Origin): Blocks {

@@ -1,6 +1,6 @@
 /**
- * Exports metrics, one reading at a time. A reading that comes while another one is being sent is left out, because the
- * next one includes it.
+ * Exports metrics, one reading at a time. A reading that arrives during an export is skipped, because the next one
+ * includes it.
  */
 import { MetricDeltas, type Temporality } from '../metrics/metric-deltas.ts';
 import { readFamilies } from '../metrics/metric-families.ts';
@@ -12,11 +12,11 @@ import type { Origin } from './export-request.ts';
 export interface MetricExporterOptions {
   readonly collector: Pick<Collector, 'export'>;
   readonly origin: Origin;
-  /** Unix milliseconds: since when counters count. */
+  /** Unix milliseconds: the start of all counters. */
   readonly startMs: number;
   readonly temporality: Temporality;
   /**
-   * Another exporter has exported before, and what it has exported is not known: deltas begin with the first reading,
+   * This exporter replaces another one, whose last exports are not known: deltas begin with the first reading,
    * so that nothing is counted twice.
    */
   readonly isReplacement: boolean;
@@ -38,7 +38,7 @@ export class MetricExporter {
     this.#isFirstLeftOut = isReplacement && temporality !== 'cumulative';
   }
 
-  /** Points that the collector took and did not take, and why not; '' after a success. */
+  /** Points that the collector accepted and did not accept, and the reason; '' after a success. */
   get state(): { readonly exported: number; readonly failed: number; readonly problem: string } {
     return { exported: this.#exported, failed: this.#failed, problem: this.#problem };
   }
@@ -48,7 +48,7 @@ export class MetricExporter {
     this.#underWay ??= this.#export(text, nowMs).finally(() => (this.#underWay = undefined));
   }
 
-  /** Resolves when nothing is under way. */
+  /** Resolves when no export is under way. */
   async finish(): Promise<void> {
     await this.#underWay;
   }

@@ -1,25 +1,25 @@
 /**
- * The body of an export of what waits in rings. What it has is settled when it begins, and so is its length; the bytes
- * leave the rings while they are sent, so that no step of the exporting thread is a long one. They are kept until the
- * next body, as an attempt that failed is repeated. Owns the buffer, which is used again.
+ * The body of an export from rings. Its content and its length are fixed at the start, but the bytes leave the rings
+ * only while they are sent, so that no step of the exporting thread is long. They are kept until the next body,
+ * because a failed attempt is repeated. Owns the buffer, which is reused.
  */
 import { ProtobufWriter } from '../otlp/protobuf-writer.ts';
 import type { BatchReader, Taken } from '../ring/batch-ring.ts';
 import type { ExportBody } from './export-body.ts';
 import { beginRequest, endRequest, type Origin } from './export-request.ts';
 
-/** Room for what is around the batches; more would only cost a copy. */
+/** Room for what surrounds the batches; more room would only cost a copy. */
 const FRAME_BYTES = 8_192;
 
 interface Share {
   readonly reader: BatchReader;
-  /** Bytes that were not taken yet. */
+  /** Bytes that have not been taken yet. */
   bytes: number;
 }
 
 export interface RingBodyOptions {
   readonly origin: Origin;
-  /** Called with the items that have left the rings since the body began. */
+  /** The number of items that have left the rings since the body began. */
   readonly onTaken: (items: number) => void;
 }
 
@@ -38,10 +38,10 @@ export class RingBody implements ExportBody {
   }
 
   /**
-   * Begins anew with the oldest of each ring, an equal share, so that a worker with much traffic does not hold up the
-   * others.
-   * @param bytesMax of all together, and a batch
-   * @returns what is in it
+   * Begins a new body with the oldest batches of each ring, in equal shares, so that a worker with much traffic
+   * does not delay the others.
+   * @param bytesMax limit for all rings together, plus one batch
+   * @returns what the body contains
    */
   begin(readers: Iterable<BatchReader>, bytesMax: number): Taken {
     const full = [...readers].filter((reader) => !reader.isEmpty);
@@ -76,7 +76,7 @@ export class RingBody implements ExportBody {
     return this.#writer.part(start, end);
   }
 
-  /** Takes all of it out of the rings. */
+  /** Takes the rest of the body out of the rings. */
   takeRest(): void {
     this.#fill(this.length);
   }

@@ -1,7 +1,7 @@
 /**
  * Exports what threads have put into their rings, spans or log records: one request at a time, with all items that
- * arrived since the last. Items of a failed export are lost and counted. The rings are bounded, so a collector that is
- * slow, dead or refuses costs no more memory than they have.
+ * have arrived since the last one. Items of a failed export are lost and counted. The rings are bounded, so a slow,
+ * dead or refusing collector uses no more memory than they have.
  */
 import { systemClock } from '../../lib/clock.ts';
 import { BatchReader, type BatchRing } from '../ring/batch-ring.ts';
@@ -13,11 +13,11 @@ import type { Origin } from './export-request.ts';
 import { RingBody } from './ring-body.ts';
 
 /**
- * A request has at most this and one batch, below the 2 MiB that its lengths can express; a collector takes at least 4
- * MiB.
+ * Limit of a request, to which one batch may be added: below the 2 MiB that its lengths can express; collectors
+ * accept at least 4 MiB.
  */
 const REQUEST_BYTES_MAX = 1_966_080;
-/** From one export to the next, so that small batches go together. */
+/** Interval of exports, so that small batches are combined. */
 const INTERVAL_MS = 1_000;
 /**
  * After a failure, the exporter probes the collector at this interval, so that the failure is cleared when it recovers.
@@ -27,11 +27,11 @@ const PROBE_MS = 30_000;
 export interface RingExporterOptions {
   readonly collector: Pick<Collector, 'export'>;
   readonly origin: Origin;
-  /** One word: items of the export under way, for the case that this thread ends. */
+  /** One word: the number of items in the export under way, in case this thread dies. */
   readonly underWay: Int32Array;
-  /** Rings of ended workers that are kept while they hold items; beyond it, the oldest are given up. */
+  /** Limit of the rings of ended workers that are kept while they hold items; beyond it, the oldest are given up. */
   readonly endedRingsMax: number;
-  /** A ring is empty, and nothing will come. */
+  /** Called when a ring is empty and receives nothing more. */
   readonly onRingDone: (id: number) => void;
   readonly intervalMs?: number;
   readonly probeMs?: number;
@@ -62,7 +62,7 @@ export class RingExporter {
     this.#running = this.#run();
   }
 
-  /** Totals, and the latest failure since an export succeeded. */
+  /** Totals, and the latest failure since the last successful export. */
   get state(): ItemCounts & { readonly problem: string } {
     return {
       exported: this.#exported,
@@ -76,7 +76,7 @@ export class RingExporter {
     this.#sources.set(id, { reader: new BatchReader(ring), isEnded: false });
   }
 
-  /** Marks a ring into which nothing more comes. */
+  /** Marks a ring that receives nothing more. */
   endRing(id: number): void {
     const source = this.#sources.get(id);
     if (source !== undefined) source.isEnded = true;
@@ -91,12 +91,12 @@ export class RingExporter {
     }
   }
 
-  /** A ring fills: exports without a pause. */
+  /** A ring fills up: exports without a pause. */
   wake(): void {
     this.#wake();
   }
 
-  /** Exports what is there without pauses. */
+  /** Exports everything without pauses. */
   async finish(): Promise<void> {
     this.#isFinishing = true;
     this.#wake();
@@ -118,7 +118,10 @@ export class RingExporter {
     while ([...this.#sources.values()].some(({ reader }) => !reader.isEmpty)) await this.#exportSome();
   }
 
-  /** What has come, and while that is sent all that should not wait. @returns bytes of it */
+  /**
+   * Exports everything that has arrived, and then whatever should not wait that arrived during it.
+   * @returns the number of bytes
+   */
   async #exportFilling(): Promise<number> {
     let bytes = 0;
     do bytes += await this.#exportSome();
@@ -126,14 +129,14 @@ export class RingExporter {
     return bytes;
   }
 
-  /** One request. @returns bytes that were taken */
+  /** Makes one request. @returns the number of bytes taken */
   async #exportSome(): Promise<number> {
     const body = this.#body;
     this.#removeEmpty();
     const { items, bytes } = body.begin(this.#readers(), REQUEST_BYTES_MAX);
     if (items === 0 && systemClock.monotonicMs() < this.#probeAtMs) return 0;
     const { failed, problem } = await this.#options.collector.export(body, () => this.#pace());
-    // Of an export that failed before all was sent.
+    // Takes the rest of an export that failed before all of it was sent.
     body.takeRest();
     Atomics.store(this.#options.underWay, 0, 0);
     this.#failed += failed;
@@ -141,7 +144,7 @@ export class RingExporter {
     this.#problem = problem;
     this.#probeAtMs =
       problem === '' ? Infinity : systemClock.monotonicMs() + (this.#options.probeMs ?? PROBE_MS);
-    // Of a request that was given up, the system may still read the bytes.
+    // The system may still read the bytes of a cancelled request.
     if (problem !== '') this.#body = this.#newBody();
     this.#removeEmpty();
     return bytes;
@@ -156,7 +159,7 @@ export class RingExporter {
     return [...this.#sources.values()].map(({ reader }) => reader);
   }
 
-  /** In small steps, as long as there is room for what comes meanwhile. */
+  /** Small steps, as long as there is room for what arrives meanwhile. */
   #pace(): SendPace {
     const readers = this.#readers();
     if (this.#isFinishing || readers.some(({ isNearlyFull }) => isNearlyFull)) return AT_ONCE;

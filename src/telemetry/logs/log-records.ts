@@ -1,12 +1,12 @@
 /**
- * Log lines as OTLP: LogRecord of opentelemetry/proto/logs/v1/logs.proto, 1.x. Takes lines as the logger has finished
- * them, with secrets masked.
+ * Log lines as OTLP: LogRecord of opentelemetry/proto/logs/v1/logs.proto, 1.x. Takes lines as the logger has
+ * finished them, with secrets masked.
  */
 import { attributeName } from '../metrics/metric-names.ts';
 import { attributeKey, writeAttribute } from '../otlp/attributes.ts';
 import type { ProtobufWriter } from '../otlp/protobuf-writer.ts';
 
-/** Field of ScopeLogs. */
+/** The number of the field in ScopeLogs. */
 const RECORDS = 2;
 const RECORD = {
   time: 1,
@@ -21,7 +21,7 @@ const RECORD = {
 const ANY_STRING = 1;
 const ANY_DOUBLE = 4;
 const ATTRIBUTE_VALUE = 2;
-/** SeverityNumber, the lowest of each range. */
+/** SeverityNumber: the lowest number of each range. */
 const SEVERITIES: Readonly<Record<string, number>> = {
   trace: 1,
   debug: 5,
@@ -34,7 +34,7 @@ const IDS = [
   ['trace_id', RECORD.traceId, /^[0-9a-f]{32}$/],
   ['span_id', RECORD.spanId, /^[0-9a-f]{16}$/],
 ] as const;
-/** Bounds of a record, so that it is far below what a collector takes in one request. */
+/** Limits of a record that keep it far below what a collector accepts in one request. */
 const LONG_CHARS_MAX = 16_384;
 const VALUE_CHARS_MAX = 4_096;
 const ATTRIBUTES_MAX = 32;
@@ -76,18 +76,18 @@ function fieldsOf(line: string): Fields {
     const parsed = JSON.parse(line) as unknown;
     if (typeof parsed === 'object' && parsed !== null) return parsed as Fields;
   } catch {
-    // Below.
+    // Handled below.
   }
   return { msg: line.trimEnd() };
 }
 
-/** Of a field of the log. */
+/** The name of the attribute for a field of the log. */
 function nameOf(field: string): string {
   const known = attributeName(field);
   return known.includes('.') ? known : `headgate.${field}`;
 }
 
-/** By the names of the conventions for exceptions. */
+/** Uses the names of the semantic conventions for exceptions. */
 function writeError(writer: ProtobufWriter, err: unknown): void {
   if (err === undefined || err === null) return;
   if (typeof err !== 'object') return writeValue(writer, 'exception.message', err);
@@ -116,7 +116,7 @@ function writeDouble(writer: ProtobufWriter, name: string, value: number): void 
   writer.end(start);
 }
 
-/** Lists and objects as JSON. */
+/** The value as text; lists and objects become JSON. */
 function textOf(value: unknown): string {
   return typeof value === 'string' ? value : JSON.stringify(value);
 }

@@ -1,22 +1,22 @@
 /**
- * A thread's side of exported logs: each line that its logger writes goes into a ring, from which the exporting thread
- * takes it. The line waits for nothing; where the ring has no room, it is counted as dropped.
+ * One thread's part of exporting logs: puts each line of its logger into a ring, from which the exporting thread
+ * takes it. Never waits; a line without room is counted as dropped.
  */
 import type { Clock } from '../../lib/clock.ts';
 import { ProtobufWriter } from '../otlp/protobuf-writer.ts';
 import { BatchWriter, createBatchRing, type BatchRing } from '../ring/batch-ring.ts';
 import { writeLogRecord } from './log-records.ts';
 
-/** Of each thread: some thousand lines. */
+/** The memory of each thread: some thousand lines. */
 const RING_BYTES = 1_048_576;
 
-/** Memory for the lines of a thread. */
+/** Creates the ring for the lines of a thread. */
 export function createLogRing(): BatchRing {
   return createBatchRing(RING_BYTES);
 }
 
 /**
- * What the logger calls with each line.
+ * Creates the function that the logger calls with each line.
  * @param onFilling called when the ring should be read soon; it may not log
  */
 export function createLogTap(

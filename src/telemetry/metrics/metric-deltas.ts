@@ -1,20 +1,20 @@
 /**
- * Sums as the increase since they were exported last (OTLP, delta temporality). Remembers what a collector has taken of
- * each series of the latest reading: the increase in a failed export, or in a reading that was left out, is part of the
- * next one.
+ * Sums as the increase since the last export (OTLP, delta temporality). Remembers what a collector has accepted for
+ * each series of the latest reading: the increase in a failed export, or in a skipped reading, is part of the next
+ * one.
  */
 import type { Family, HistogramPoint, Point } from './metric-families.ts';
 
 export type Temporality = 'cumulative' | 'delta' | 'lowmemory';
 
-/** Counters that the system keeps and this program only reads: `lowmemory` leaves them cumulative. */
+/** Counters that the system keeps and this program only reads; `lowmemory` keeps them cumulative. */
 const READ_ONLY = /^(?:process|nodejs)_/;
 /** Two sums of the same numbers in different orders differ by less than this. */
 const ROUNDING = 1e-9;
 
 interface Taken {
   readonly atMs: number;
-  /** The value; of a histogram its sum, and what its buckets have. */
+  /** The value; for a histogram, its sum and the counts of its buckets. */
   readonly values: readonly number[];
 }
 
@@ -30,18 +30,18 @@ export function isDelta(temporality: Temporality, { type, name }: Pick<Family, '
 
 export class MetricDeltas {
   readonly #temporality: Temporality;
-  /** By family and labels; series that the latest reading does not have are removed. */
+  /** By family and labels. Series that are missing in the latest reading are removed. */
   #series = new Map<string, Reading>();
-  /** Since when a series counts that the reading before did not have. */
+  /** The start of a series that was missing in the previous reading. */
   #sinceMs: number;
 
-  /** @param sinceMs Unix milliseconds: since when everything counts */
+  /** @param sinceMs Unix milliseconds: the start of all counters */
   constructor(temporality: Temporality, sinceMs: number) {
     this.#temporality = temporality;
     this.#sinceMs = sinceMs;
   }
 
-  /** The increase since the last export; points without one are left out. */
+  /** The increase since the last export; leaves out points without one. */
   read(families: readonly Family[]): Family[] {
     const before = this.#series;
     this.#series = new Map();
@@ -56,7 +56,7 @@ export class MetricDeltas {
     });
   }
 
-  /** The collector has taken these points of the reading made at `nowMs`. */
+  /** Records that the collector has accepted these points of the reading made at `nowMs`. */
   took(families: readonly Family[], nowMs: number): void {
     for (const family of families) {
       if (!isDelta(this.#temporality, family)) continue;
@@ -67,7 +67,7 @@ export class MetricDeltas {
     }
   }
 
-  /** The collector has taken all points of the reading. */
+  /** Records that the collector has accepted all points of the reading. */
   tookAll(nowMs: number): void {
     this.#sinceMs = nowMs;
   }
@@ -91,7 +91,7 @@ export class MetricDeltas {
 
   #base(key: string, values: readonly number[], before: ReadonlyMap<string, Reading>): Taken {
     const last = before.get(key)?.taken;
-    // A series that was removed and is there again counts from zero.
+    // A series that was removed and exists again counts from zero.
     const isAnew = last?.values.some((value, index) => (values[index] ?? 0) < value * (1 - ROUNDING)) ?? true;
     const taken = isAnew || last === undefined ? { atMs: last?.atMs ?? this.#sinceMs, values: [] } : last;
     this.#series.set(key, { taken, values });

@@ -8,15 +8,15 @@ export interface Point {
   /** Name, value, name, value … in the order of the text. */
   readonly labels: readonly (readonly [name: string, value: string])[];
   readonly value: number;
-  /** Unix milliseconds: since when it counts; absent: since the start of the gateway. */
+  /** Unix milliseconds: the start of the count; absent: the start of the gateway. */
   readonly startMs?: number;
 }
 
 export interface HistogramPoint {
   readonly labels: Point['labels'];
-  /** Upper bounds of all buckets but the last one, which has none. */
+  /** Upper bounds of all buckets except the last, which has none. */
   readonly bounds: readonly number[];
-  /** Observations of each bucket alone. */
+  /** Observations in each single bucket. */
   readonly counts: readonly number[];
   readonly sum: number;
   readonly startMs?: number;
@@ -30,7 +30,7 @@ export type Family = { readonly name: string; readonly help: string } & (
 const SAMPLE = /^([A-Za-z_:][\w:]*)(?:\{(.*)\})? (\S+)$/;
 const LABEL = /(\w+)="((?:[^"\\]|\\.)*)"/g;
 
-/** Families of other types, and values that are no numbers, are left out. */
+/** Leaves out families of other types, and values that are not numbers. */
 export function readFamilies(text: string): Family[] {
   const families: Family[] = [];
   let help = '';

@@ -1,12 +1,12 @@
 /**
- * Names of families and labels as OpenTelemetry has them. Where a semantic convention (1.45) means the same, its name
- * is used. Otherwise the prefix of the Prometheus name becomes a namespace, and its unit a field of its own, from which
- * a collector that writes for Prometheus makes the same name again. Pure.
+ * Names of families and labels in OpenTelemetry. A name of a semantic convention (1.45) is used where it has the
+ * same meaning. Otherwise the prefix of the Prometheus name becomes a namespace, and its unit a field of its own,
+ * from which a collector that writes for Prometheus restores the name. Pure.
  */
 
 export interface MetricName {
   readonly name: string;
-  /** UCUM; '' for none. */
+  /** Unit in UCUM; '' when there is none. */
   readonly unit: string;
   /** Attributes of all points. */
   readonly attributes: Readonly<Record<string, string>>;
@@ -23,7 +23,7 @@ const CONVENTIONS: Readonly<Record<string, Partial<MetricName> & Pick<MetricName
   process_resident_memory_bytes: { name: 'process.memory.usage', unit: 'By' },
   process_virtual_memory_bytes: { name: 'process.memory.virtual', unit: 'By' },
 };
-/** The same in another form. */
+/** Families that repeat another family in a different form. */
 const LEFT_OUT = new Set(['process_cpu_seconds_total', 'process_start_time_seconds']);
 const UNITS = [
   ['_seconds', 's'],
@@ -40,7 +40,7 @@ const ATTRIBUTES: Readonly<Record<string, string>> = {
   worker: 'headgate.worker',
 };
 
-/** undefined: it is not exported. */
+/** undefined when the family is not exported. */
 export function metricName(family: string): MetricName | undefined {
   if (LEFT_OUT.has(family)) return undefined;
   const known = CONVENTIONS[family];
@@ -51,7 +51,7 @@ export function metricName(family: string): MetricName | undefined {
   return { name: withoutUnit.replace('_', '.'), unit: unit?.[1] ?? '', attributes: {} };
 }
 
-/** @param label of a family of this program */
+/** @param label a label of this program's families */
 export function attributeName(label: string): string {
   return ATTRIBUTES[label] ?? label;
 }

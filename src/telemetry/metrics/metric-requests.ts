@@ -1,6 +1,6 @@
 /**
  * Metrics as OTLP (opentelemetry/proto/metrics/v1/metrics.proto, 1.x): counters as sums, gauges, and histograms with
- * their buckets. In several requests if there are many.
+ * their buckets. Split into several requests if there are many.
  */
 import { writeRequest, type Origin } from '../export/export-request.ts';
 import { writeAttribute } from '../otlp/attributes.ts';
@@ -9,7 +9,7 @@ import { isDelta, type Temporality } from './metric-deltas.ts';
 import type { Family, HistogramPoint, Point } from './metric-families.ts';
 import { attributeName, metricName, type MetricName } from './metric-names.ts';
 
-/** Field of ScopeMetrics. */
+/** The number of the field in ScopeMetrics. */
 const METRICS_FIELD = 2;
 const METRIC = { name: 1, description: 2, unit: 3, gauge: 5, sum: 7, histogram: 9 } as const;
 const DATA = { points: 1, temporality: 2, isMonotonic: 3 } as const;
@@ -17,7 +17,7 @@ const TEMPORALITY = { delta: 1, cumulative: 2 } as const;
 const NUMBER = { start: 2, time: 3, double: 4, attributes: 7 } as const;
 const HISTOGRAM = { start: 2, time: 3, count: 4, sum: 5, buckets: 6, bounds: 7, attributes: 9 } as const;
 const STATUS_CODE = 'http.response.status_code';
-/** Of a request; what is written at once comes to it. */
+/** Size at which a request is ended; the families written last may exceed it. */
 const REQUEST_BYTES = 524_288;
 const POINTS_AT_ONCE = 500;
 
@@ -30,7 +30,7 @@ export interface Times {
 export interface MetricRequest {
   readonly body: Uint8Array;
   readonly points: number;
-  /** What it has. */
+  /** The families in the request. */
   readonly families: readonly Family[];
 }
 

@@ -1,4 +1,4 @@
-/** Attributes as OTLP has them: KeyValue and AnyValue of opentelemetry/proto/common/v1/common.proto, 1.x. */
+/** Attributes in OTLP: KeyValue and AnyValue of opentelemetry/proto/common/v1/common.proto, 1.x. */
 import { ProtobufWriter } from './protobuf-writer.ts';
 
 const KEY_VALUE = { key: 1, value: 2 } as const;
@@ -6,11 +6,15 @@ const ANY_VALUE = { bool: 2 } as const;
 
 export type AttributeValue = string | number | boolean;
 
-/** Names are those of this program, and those of the resource in its settings. */
+/** Cached keys: their names come from this program and, for the resource, from its settings. */
 const keys = new Map<string, Uint8Array>();
 const keyWriter = new ProtobufWriter();
 
-/** Writes one attribute. @param field of the message that holds attributes. @param value a number must be an integer */
+/**
+ * Writes one attribute.
+ * @param field number of the field for attributes in the surrounding message
+ * @param value a number must be an integer
+ */
 export function writeAttribute(
   writer: ProtobufWriter,
   field: number,
@@ -28,7 +32,7 @@ export function writeAttribute(
   writer.end(start);
 }
 
-/** The key of an attribute as the writer's attributes take it. */
+/** The encoded key of an attribute, for the attribute functions of the writer. */
 export function attributeKey(name: string): Uint8Array {
   let key = keys.get(name);
   if (key === undefined) {

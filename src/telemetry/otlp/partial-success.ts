@@ -1,23 +1,23 @@
 /**
- * Reads what a collector answers to an export that it has taken, as protocol buffers
- * (https://protobuf.dev/programming-guides/encoding/): ExportTraceServiceResponse, 1.x; those of metrics and logs have
- * the same fields. Fields that are not known are passed over; the last of several counts. Pure.
+ * Reads the answer of a collector to an accepted export, in protocol buffers
+ * (https://protobuf.dev/programming-guides/encoding/): ExportTraceServiceResponse, 1.x; the answers for metrics and
+ * logs have the same fields. Unknown fields are skipped; of repeated fields the last one applies. Pure.
  */
 
 const PARTIAL_SUCCESS = 1;
 const FIELD = { rejected: 1, message: 2 } as const;
 const VARINT_BYTES_MAX = 10;
 const WireType = { varint: 0, fixed64: 1, delimited: 2, fixed32: 5 } as const;
-/** Of an int64 that is negative. */
+/** From this number on, an int64 is negative. */
 const NEGATIVE = 2 ** 63;
 
 export interface PartialSuccess {
-  /** Items that were not taken. */
+  /** Items that were not accepted. */
   readonly rejected: number;
   readonly message: string;
 }
 
-/** What is malformed tells nothing. */
+/** A malformed answer gives no information. */
 export function partialSuccess(answer: Uint8Array): PartialSuccess {
   const part = fieldsOf(answer)?.get(PARTIAL_SUCCESS);
   const fields = part instanceof Uint8Array ? fieldsOf(part) : undefined;
@@ -33,7 +33,7 @@ interface Reader {
   at: number;
 }
 
-/** Numbers of fields with their values; undefined if it is malformed. */
+/** Numbers of fields with their values; undefined when the message is malformed. */
 function fieldsOf(bytes: Uint8Array): Map<number, number | Uint8Array> | undefined {
   const fields = new Map<number, number | Uint8Array>();
   const reader = { bytes, at: 0 };
@@ -68,7 +68,7 @@ function readBytes(reader: Reader, length: number | undefined): Uint8Array | und
   return reader.bytes.subarray(start, reader.at);
 }
 
-/** Exact up to 2^53. */
+/** A varint; exact up to 2^53. */
 function readVarint(reader: Reader): number | undefined {
   let value = 0;
   for (let count = 0; count < VARINT_BYTES_MAX; count++) {

@@ -1,55 +1,55 @@
 /**
  * Writes protocol buffers (https://protobuf.dev/programming-guides/encoding/) into a buffer that grows. Fields are
- * written in the order of the calls; a message inside of another is written in place, and its length afterwards. Owns
- * the buffer, which is used again after `clear`.
+ * written in the order of the calls; a nested message is written in place, and its length afterwards. Owns the
+ * buffer, which is reused after `clear`.
  */
 
 const INITIAL_BYTES = 64 * 1024;
-/** Of a length that is not known yet: a varint of three bytes, the first two with their continuation bit. */
+/** Bytes for a length that is not known yet: a varint of three bytes, the first two with their continuation bit. */
 const LENGTH_BYTES = 3;
 const LENGTH_MAX = 2 ** 21 - 1;
-/** Of a varint of a number below 2^53. */
+/** Limit of a varint of a number below 2^53. */
 const VARINT_BYTES_MAX = 8;
 const TWO_32 = 2 ** 32;
 const NANOSECONDS = 1_000_000;
 
-/** Field number and wire type in one byte: field numbers up to 15. */
+/** Field number and wire type are one byte: field numbers go up to 15. */
 const VARINT = 0;
 const FIXED_64 = 1;
 const DELIMITED = 2;
-/** Tags inside of an attribute: the field of its value, and those of a text and an integer in that. */
+/** Tags inside an attribute: the field of its value, and in it the fields of a text and an integer. */
 const ATTRIBUTE_VALUE = (2 << 3) | DELIMITED;
 const ANY_STRING = (1 << 3) | DELIMITED;
 const ANY_INTEGER = (3 << 3) | VARINT;
 
 export class ProtobufWriter {
   #bytes = Buffer.allocUnsafeSlow(INITIAL_BYTES);
-  /** Of the same memory, for several bytes at once. */
+  /** A view of the same memory, for writing several bytes at once. */
   #view = new DataView(this.#bytes.buffer);
   #at = 0;
 
-  /** Bytes so far. */
+  /** Number of bytes written. */
   get length(): number {
     return this.#at;
   }
 
-  /** What was written; valid until something else is, or `clear`. */
+  /** The bytes written; valid until the next write or `clear`. */
   get bytes(): Uint8Array<ArrayBuffer> {
     return this.part(0, this.#at);
   }
 
-  /** A part of it. */
+  /** A part of the bytes written, valid as long. */
   part(start: number, end: number): Uint8Array<ArrayBuffer> {
     return new Uint8Array(this.#bytes.buffer, start, Math.min(end, this.#at) - start);
   }
 
-  /** Begins anew. @param expected bytes that will be written: the buffer does not have to grow for them */
+  /** Begins again. @param expected number of bytes that will be written, so that the buffer need not grow */
   clear(expected = 0): void {
     this.#at = 0;
     this.#reserve(expected);
   }
 
-  /** A field whose parts are written next. @returns for `end` */
+  /** Begins a field whose parts are written next. @returns the argument for `end` */
   begin(field: number): number {
     this.#reserve(1 + LENGTH_BYTES);
     this.#bytes[this.#at] = (field << 3) | DELIMITED;
@@ -69,7 +69,7 @@ export class ProtobufWriter {
     this.#bytes[start - 1] = length >> 14;
   }
 
-  /** Bytes that were written before, with their tags. */
+  /** Writes encoded fields, including their tags. */
   raw(bytes: Uint8Array): void {
     const { length } = bytes;
     this.#reserve(length);
@@ -77,7 +77,7 @@ export class ProtobufWriter {
     this.#at += length;
   }
 
-  /** The same, a part of a memory that may be shared: of that `set` would copy word by word. */
+  /** Like `raw`, for a part of a memory that may be shared: `set` would copy shared memory word by word. */
   rawPart(memory: Buffer, start: number, length: number): void {
     this.#reserve(length);
     this.#at += memory.copy(this.#bytes, this.#at, start, start + length);
@@ -107,7 +107,7 @@ export class ProtobufWriter {
     this.#at = this.#bytes.writeBigUInt64LE(BigInt(value), this.#at);
   }
 
-  /** Bytes, or numbers that are packed. */
+  /** Writes bytes, or packed numbers. */
   delimited(field: number, value: Uint8Array): void {
     const start = this.begin(field);
     this.raw(value);
@@ -126,7 +126,7 @@ export class ProtobufWriter {
     this.#at = at + 9;
   }
 
-  /** Fewer than 128 bytes. */
+  /** Writes a field of fewer than 128 bytes. */
   short(field: number, value: Uint8Array): void {
     this.#reserve(2 + value.length);
     this.#bytes[this.#at] = (field << 3) | DELIMITED;
@@ -134,7 +134,7 @@ export class ProtobufWriter {
     this.#at = copyShort(this.#bytes, this.#at + 2, value);
   }
 
-  /** Eight bytes, as two words of 32 bits. */
+  /** Writes eight bytes, as two words of 32 bits. */
   id64(field: number, first: number, second: number): void {
     this.#reserve(10);
     const at = this.#at;
@@ -145,7 +145,7 @@ export class ProtobufWriter {
     this.#at = at + 10;
   }
 
-  /** Sixteen bytes, as four words of 32 bits. */
+  /** Writes sixteen bytes, as four words of 32 bits. */
   id128(field: number, first: number, second: number, third: number, fourth: number): void {
     this.#reserve(18);
     const at = this.#at;
@@ -159,10 +159,10 @@ export class ProtobufWriter {
   }
 
   /**
-   * An attribute with a text (KeyValue of opentelemetry/proto/common/v1/common.proto). One that is short and ASCII, as
-   * nearly all are, is written without knowing its lengths later.
-   * @param key the field of the key, with its tag; see attributes.ts
-   * @param before what the text begins with, in ASCII
+   * Writes an attribute with a text (KeyValue of opentelemetry/proto/common/v1/common.proto). A short ASCII
+   * text, as nearly all are, needs no later correction of lengths.
+   * @param key the encoded field of the key, with its tag; see attributes.ts
+   * @param before an ASCII prefix of the text
    */
   textAttribute(field: number, key: Uint8Array, text: string, before = ''): void {
     const length = before.length + text.length;
@@ -171,7 +171,11 @@ export class ProtobufWriter {
       this.#longAttribute(field, key, before + text);
   }
 
-  /** An attribute with a number. @param key as above, of at most 100 bytes. @param value an integer from 0 to 2^53 */
+  /**
+   * Writes an attribute with a number.
+   * @param key as for `textAttribute`, at most 100 bytes
+   * @param value an integer from 0 to 2^53
+   */
   integerAttribute(field: number, key: Uint8Array, value: number): void {
     this.#reserve(key.length + 5 + VARINT_BYTES_MAX);
     const bytes = this.#bytes;
@@ -187,7 +191,7 @@ export class ProtobufWriter {
     bytes[start + 1] = this.#at - start - 2;
   }
 
-  /** False if it is not ASCII: then nothing is written. */
+  /** Returns false when the text is not ASCII; nothing is then written. */
   #shortAttribute(field: number, key: Uint8Array, before: string, text: string): boolean {
     const length = before.length + text.length;
     this.#reserve(6 + key.length + length);
@@ -214,7 +218,7 @@ export class ProtobufWriter {
     this.end(start);
   }
 
-  /** As UTF-8; a lone surrogate becomes U+FFFD. */
+  /** Writes UTF-8; a lone surrogate becomes U+FFFD. */
   string(field: number, text: string): void {
     const { length } = text;
     // At most three bytes for each code unit, and five for the length.
@@ -230,7 +234,7 @@ export class ProtobufWriter {
     this.#at += this.#bytes.write(text, this.#at, 'utf8');
   }
 
-  /** False if the text is not ASCII. */
+  /** Returns false when the text is not ASCII. */
   #ascii(text: string, at: number): boolean {
     const bytes = this.#bytes;
     for (let index = 0; index < text.length; index++) {
@@ -259,7 +263,7 @@ export class ProtobufWriter {
   }
 }
 
-/** For a few bytes, which a call of `set` would cost more. @returns the index after them */
+/** Copies a few bytes, faster than a call of `set`. @returns the index after them */
 function copyShort(target: Uint8Array, at: number, source: Uint8Array): number {
   const { length } = source;
   for (let index = 0; index < length; index++) target[at + index] = source[index] as number;

@@ -1,26 +1,26 @@
 /**
- * A queue of batches in shared memory, from one thread that writes to one that reads: no messages, nothing allocated,
- * and what is in it outlives either thread. A batch lies in one piece behind its length and the number of its items;
- * where it does not fit before the end of the memory, a mark sends the reader back to the beginning. What has no room
- * is dropped and counted.
+ * A queue of batches in shared memory, from one writing thread to one reading thread. It sends no messages and
+ * allocates nothing, and its content survives either thread. A batch is stored in one piece after its length and its
+ * number of items. When it does not fit before the end of the memory, a mark sends the reader back to the beginning.
+ * Batches without room are dropped and counted.
  */
 
-/** Words of the control part. */
+/** Words of the control memory. */
 const READ = 0;
 const WRITE = 1;
 const CONTROL_WORDS = 2;
 const HEADER_BYTES = 8;
-/** In place of a length: the next batch is at the beginning. */
+/** Stands in place of a length: the next batch is at the beginning. */
 const BACK_TO_START = -1;
 const RING_BYTES_MIN = 1_024;
 /**
- * When this many bytes wait, or a quarter of the ring, the reader should not wait any longer. Twice an export, because
- * the same amount arrives while one is sent.
+ * When this many bytes wait, or a quarter of the ring, the reader should stop waiting. Twice the size of an
+ * export, because as much arrives while one is sent.
  */
 const FILLING_BYTES = 3_145_728;
 
 export interface BatchRing {
-  /** Offsets into `bytes` where is read and written next; equal when there is nothing. */
+  /** Offsets into `bytes` of the next read and the next write; equal when the ring is empty. */
   readonly control: Int32Array<SharedArrayBuffer>;
   /** One counter: items that had no room. */
   readonly dropped: BigInt64Array<SharedArrayBuffer>;
@@ -37,23 +37,23 @@ export function createBatchRing(bytes: number): BatchRing {
   };
 }
 
-/** Bytes that wait, headers included; from any thread. */
+/** Bytes that wait, including headers. May be called by any thread. */
 export function queuedBytes({ control, bytes }: BatchRing): number {
   const used = Atomics.load(control, WRITE) - Atomics.load(control, READ);
   return used < 0 ? used + bytes.length : used;
 }
 
-/** Whether so much waits that it should be read now; from any thread. */
+/** Whether enough waits that it should be read now. May be called by any thread. */
 export function isFilling(ring: BatchRing): boolean {
   return queuedBytes(ring) >= Math.min(FILLING_BYTES, ring.bytes.length / 4);
 }
 
-/** Whether little room is left; from any thread. */
+/** Whether little room is left. May be called by any thread. */
 export function isNearlyFull(ring: BatchRing): boolean {
   return queuedBytes(ring) >= ring.bytes.length / 2;
 }
 
-/** Items that had no room; from any thread. */
+/** Items that had no room. May be called by any thread. */
 export function droppedItems({ dropped }: BatchRing): number {
   return Number(Atomics.load(dropped, 0));
 }
@@ -65,7 +65,7 @@ export class BatchWriter {
   readonly #onFilling: () => void;
   #wasFilling = false;
 
-  /** @param onFilling called when the reader should not wait any longer */
+  /** @param onFilling called when the reader should stop waiting */
   constructor(ring: BatchRing, onFilling: () => void = () => undefined) {
     this.#ring = ring;
     this.#words = new Int32Array(ring.bytes.buffer);
@@ -73,7 +73,7 @@ export class BatchWriter {
     this.#onFilling = onFilling;
   }
 
-  /** Appends a batch, if there is room. @param items in it */
+  /** Appends a batch, if there is room. @param items number of items in it */
   push(batch: Uint8Array, items: number): void {
     const { control, dropped, bytes } = this.#ring;
     const at = this.#placeFor(HEADER_BYTES + padded(batch.length));
@@ -84,7 +84,8 @@ export class BatchWriter {
     this.#words[at / 4] = batch.length;
     this.#words[at / 4 + 1] = items;
     const { byteOffset, length } = batch;
-    // From the whole memory, as `Buffer.copy` of all of a buffer is `set`, which copies shared memory word by word.
+    // Copies from the whole memory: `Buffer.copy` of a complete buffer uses `set`, which copies shared memory
+    // word by word.
     Buffer.from(batch.buffer).copy(this.#memory, at + HEADER_BYTES, byteOffset, byteOffset + length);
     const next = at + HEADER_BYTES + padded(batch.length);
     Atomics.store(control, WRITE, next === bytes.length ? 0 : next);
@@ -94,8 +95,8 @@ export class BatchWriter {
   }
 
   /**
-   * The offset at which this many bytes fit; -1: nowhere. Writing must not make the offsets equal, which would mean
-   * that the ring is empty.
+   * The offset at which this many bytes fit; -1 when there is none. A write must not make the two offsets
+   * equal, which would mean that the ring is empty.
    */
   #placeFor(needed: number): number {
     const { control, bytes } = this.#ring;
@@ -140,8 +141,8 @@ export class BatchReader {
 
   /**
    * Takes the oldest batches.
-   * @param bytesMax of all together, but for the first batch
-   * @param take gets each, as a part of the ring's memory; it is overwritten later
+   * @param bytesMax limit of all together; the first batch may exceed it
+   * @param take receives each as a part of the ring's memory, which is overwritten later
    */
   take(bytesMax: number, take: (memory: Buffer, start: number, length: number) => void): Taken {
     const { end, ...taken } = this.#walk(bytesMax, take);

@@ -1,10 +1,10 @@
 /**
- * The spans of an exchange as OTLP (opentelemetry/proto/trace/v1/trace.proto, 1.x): one of the server, one of the
- * client for each attempt at a backend, and events of what decided. Names are those of the semantic conventions for
- * HTTP (1.45); what they have no name for begins with `headgate.`. Texts of the client are cut, and masked where they
- * look like credentials; a query is never written.
+ * The spans of an exchange as OTLP (opentelemetry/proto/trace/v1/trace.proto, 1.x): a server span, a client span for
+ * each attempt at a backend, and events for the decisions. Names are those of the semantic conventions for HTTP
+ * (1.45); names without a convention begin with `headgate.`. Texts of the client are truncated, and masked where
+ * they look like credentials; a query is never written.
  *
- * What many exchanges share is in span-blocks.ts.
+ * Parts that many exchanges share are in span-blocks.ts.
  */
 import { randomWord } from '../../lib/ids.ts';
 import { maskCredentials } from '../../observe/log.ts';
@@ -16,7 +16,7 @@ import { attributeKey, writeAttribute, type AttributeValue } from '../otlp/attri
 import type { ProtobufWriter } from '../otlp/protobuf-writer.ts';
 import { cut, EVENT, isKnownMethod, SPAN, SpanBlocks, TEXT_CHARS_MAX } from './span-blocks.ts';
 
-/** Field of ScopeSpans: each span of a batch is one of its fields. */
+/** The number of the field in ScopeSpans: each span of a batch is one such field. */
 const SPANS_FIELD = 2;
 const PATH_CHARS_MAX = 1_024;
 const SPACE = 0x20;
@@ -38,14 +38,14 @@ const KEY = {
 
 export class ExchangeSpans {
   readonly #blocks = new SpanBlocks();
-  /** Of the server's span. */
+  /** Words of the server span's id. */
   #server0 = 0;
   #server1 = 0;
 
   /**
    * Appends the spans of an exchange that has ended.
    * @param epochMs Unix milliseconds when the monotonic clock was 0
-   * @returns how many
+   * @returns their number
    */
   write(writer: ProtobufWriter, exchange: ExchangeView, trace: ExchangeTrace, epochMs: number): number {
     const ids = trace.rootIds;
@@ -84,7 +84,7 @@ export class ExchangeSpans {
     writer.end(start);
   }
 
-  /** The stages that decided, or would have. */
+  /** Events for the stages that decided, or would have decided without shadow mode. */
   #writeEvents(writer: ProtobufWriter, exchange: ExchangeView, epochMs: number): void {
     const { evaluation, errorCode, startedMs, durationMs } = exchange;
     const { limit, deniedBy, shadowDenials } = evaluation;
@@ -111,7 +111,7 @@ export class ExchangeSpans {
       });
   }
 
-  /** Of one attempt: until it failed, or until the client had its response. */
+  /** The span of one attempt: it ends when the attempt failed, or when the client had its response. */
   #writeClient(
     writer: ProtobufWriter,
     exchange: ExchangeView,
@@ -137,7 +137,7 @@ export class ExchangeSpans {
   }
 }
 
-/** What differs from request to request. */
+/** Attributes that differ between requests. */
 function writeRequest(writer: ProtobufWriter, exchange: ExchangeView): void {
   const path = exchange.path || '/';
   writer.textAttribute(SPAN.attributes, KEY.path, masked(cut(path, PATH_CHARS_MAX)));
@@ -170,7 +170,10 @@ function masked(text: string): string {
   return mayHoldCredential(text) ? maskCredentials(text) : text;
 }
 
-/** Whether it has a character that every credential has that `maskCredentials` finds; most texts have none. */
+/**
+ * Whether the text has a character that occurs in every credential that `maskCredentials` finds; most texts have
+ * none.
+ */
 function mayHoldCredential(text: string): boolean {
   for (let index = 0; index < text.length; index++) {
     const code = text.charCodeAt(index);

@@ -1,7 +1,6 @@
 /**
- * Parts of spans that many exchanges share, as the bytes that are sent: what follows from route, method, status and
- * protocol; from the target; from the host and the configuration. Owns them; their number is bounded where clients
- * control the number of values.
+ * Encoded parts of spans that many exchanges share: attributes of route, method, status and protocol; of the target;
+ * of the host and the configuration. Owns them; their number is bounded where clients control the number of values.
  */
 import type { Caller } from '../../policy/stage.ts';
 import type { ExchangeView } from '../../proxy/interfaces/exchange-view.ts';
@@ -28,9 +27,9 @@ const STATUS_ERROR = 2;
 const KIND = { server: 2, client: 3 } as const;
 
 export const TEXT_CHARS_MAX = 256;
-/** The most parts of each kind; beyond it, all are made anew. */
+/** Limit of the parts of each kind; beyond it, all are dropped. */
 const KEPT_MAX = 512;
-/** Methods that are names of spans (semantic conventions, "HTTP request method"); all others are `_OTHER`. */
+/** Methods that may be names of spans (semantic conventions, "HTTP request method"); all others are `_OTHER`. */
 const METHODS = new Map(
   ['_OTHER', 'GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'CONNECT', 'TRACE', 'QUERY'].map(
     (name, index) => [name, index] as const,
@@ -51,23 +50,23 @@ export class SpanBlocks {
   readonly #writer = new ProtobufWriter();
   readonly #routes = new WeakMap<Route, Map<number | string, Uint8Array>>();
   readonly #unrouted = new Map<number | string, Uint8Array>();
-  /** By target. */
+  /** Parts by target. */
   readonly #clients = new Map<string, Map<number | string, ClientBlock>>();
   readonly #limits = new Map<number, Uint8Array>();
   readonly #hosts = new Map<string, Uint8Array>();
-  /** A caller is an object that lasts as long as the key or token is remembered. */
+  /** By caller: an object that lives as long as the key or token is cached. */
   readonly #callers = new WeakMap<Caller, Uint8Array>();
   #configVersion = -1;
-  /** Nearly always the value of the exchange before: a comparison is faster than a look-up. */
+  /** Nearly always equal to the value of the previous exchange: a comparison is faster than a look-up. */
   #lastAuthority = '';
   #lastPlace: Uint8Array | undefined;
 
-  /** Of the server's span: its name, kind, status, and the attributes that follow from route and outcome. */
+  /** The shared part of a server span: its name, kind, status, and the attributes of route and outcome. */
   server(exchange: ExchangeView): Uint8Array {
     const { route, status, connection, errorCode, isAborted } = exchange;
     const { protocol, isSecure } = connection;
     const method = spanMethod(exchange);
-    // Nearly all: a number is found faster than a text.
+    // Nearly all exchanges: a number is found faster than a text.
     const isPlain = errorCode === undefined && !isAborted;
     const key = isPlain
       ? ((METHODS.get(method) ?? 0) * STATUSES + status) * 8 + protocolNumber(protocol) * 2 + Number(isSecure)
@@ -76,7 +75,7 @@ export class SpanBlocks {
     return kept.get(key) ?? keep(kept, key, this.#makeServer(exchange, method));
   }
 
-  /** Attributes of the configuration and of the host that was asked for. @param authority of the request, or '' */
+  /** Attributes of the configuration and of the requested host. @param authority of the request, or '' */
   place(configVersion: number, authority: string): Uint8Array {
     if (configVersion !== this.#configVersion) {
       this.#hosts.clear();
@@ -98,7 +97,7 @@ export class SpanBlocks {
     return authority.length > TEXT_CHARS_MAX ? made : keep(this.#hosts, authority, made);
   }
 
-  /** Attributes of a caller that is known. */
+  /** Attributes of a known caller. */
   caller(caller: Caller): Uint8Array {
     let bytes = this.#callers.get(caller);
     if (bytes === undefined) {
@@ -111,7 +110,7 @@ export class SpanBlocks {
     return bytes;
   }
 
-  /** The event of a rate limit, without its time and what remains. */
+  /** The event of a rate limit, without its time and the remaining quota. */
   rateLimit(limit: number, admitted: boolean): Uint8Array {
     const key = admitted ? limit : -1 - limit;
     return (
@@ -128,7 +127,10 @@ export class SpanBlocks {
     );
   }
 
-  /** Of the span of an attempt: name, kind, status, and all attributes but `url.full` and the number of the attempt. */
+  /**
+   * The shared part of an attempt's span: name, kind, status, and all attributes except `url.full` and the number
+   * of the attempt.
+   */
   client(exchange: ExchangeView, attempt: TracedAttempt): ClientBlock {
     const { target, route, status, failure, failedMs } = attempt;
     const { scheme } = route.revision.backend;

@@ -1,6 +1,6 @@
 /**
- * The worker's side of traces: decides at the end of an exchange whether its trace is kept, and writes the spans of the
- * kept ones. Owns the batch, which goes into the memory that the exporting thread reads.
+ * A worker's part of traces: decides at the end of an exchange whether its trace is kept, and writes the spans of
+ * kept traces. Owns the batch, which goes into the memory that the exporting thread reads.
  */
 import type { ExchangeView } from '../../proxy/interfaces/exchange-view.ts';
 import { ProtobufWriter } from '../otlp/protobuf-writer.ts';
@@ -11,7 +11,7 @@ import type { Slowest } from './slowest.ts';
 const BATCH_BYTES = 32 * 1024;
 const SEND_MS = 200;
 
-/** Which exchanges are kept beside those that were sampled when they began. */
+/** Which exchanges are kept in addition to those that were sampled at their start. */
 export interface KeepRules {
   readonly errors: boolean;
   readonly denials: boolean;
@@ -21,9 +21,9 @@ export interface KeepRules {
 
 export interface TraceTapOptions {
   readonly keep: KeepRules;
-  /** Gets spans as fields of ScopeSpans; the bytes are valid during the call. */
+  /** Receives spans as fields of ScopeSpans; the bytes are valid during the call. */
   readonly send: (batch: Uint8Array, spans: number) => void;
-  /** Unix milliseconds when the monotonic clock was 0, as of now. */
+  /** Unix milliseconds when the monotonic clock was 0, by the current wall clock. */
   readonly epochMs: () => number;
 }
 
@@ -33,7 +33,7 @@ export class TraceTap {
   readonly #epochMs: () => number;
   readonly #spans = new ExchangeSpans();
   readonly #batch = new ProtobufWriter();
-  /** For all spans of a batch. */
+  /** The epoch for all spans of a batch. */
   #batchEpochMs = 0;
   #count = 0;
   #timer: NodeJS.Timeout | undefined;
@@ -44,7 +44,7 @@ export class TraceTap {
     this.#epochMs = epochMs;
   }
 
-  /** For each exchange at its end. @param slowest of its route; undefined without a route */
+  /** Call it at the end of each exchange. @param slowest of the exchange's route; undefined without a route */
   exchangeEnded(exchange: ExchangeView, slowest: Slowest | undefined): void {
     const isSlow = this.#keep.slow && slowest?.includes(exchange.durationMs) === true;
     if (!isSlow && exchange.trace?.isSampled !== true && !this.#isKept(exchange)) return;
@@ -53,11 +53,12 @@ export class TraceTap {
     if (this.#count === 0) this.#batchEpochMs = this.#epochMs();
     this.#count += this.#spans.write(this.#batch, exchange, trace, this.#batchEpochMs);
     if (this.#batch.length >= BATCH_BYTES) this.#push();
-    // The timer stays: at a high rate a new one for each batch would cost more than the one that finds little.
+    // The timer stays when the batch was sent: at a high rate, a new timer for each batch would cost more than a
+    // timer that finds little to do.
     this.#timer ??= setTimeout(() => this.flush(), SEND_MS).unref();
   }
 
-  /** Sends what was collected. */
+  /** Sends the collected spans. */
   flush(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
@@ -77,7 +78,7 @@ export class TraceTap {
     if (status >= 500 || isAborted) return errors;
     if (errorCode !== undefined) return denials;
     if (exchange.retries > 0) return retries;
-    // Answered by the gateway itself, so that nothing was asked when it began.
+    // The gateway answered the request itself, so that sampling was not decided at its start.
     return exchange.trace === undefined && exchange.traced()?.isSampled === true;
   }
 }
