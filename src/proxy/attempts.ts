@@ -56,7 +56,7 @@ export function startAttempts(exchange: Exchange): StageResult {
   }
 }
 
-/** Asks the breaker of the route's revision, which may admit the request as its trial. */
+/** Asks the breaker of the route's revision. It may admit the request as its trial. */
 function admit(exchange: Exchange, { revision }: Route, breaker: Breaker | undefined): Admission {
   if (breaker === undefined || breaker.isPristine) return ADMITTED;
   const { context, requestId } = exchange;
@@ -72,7 +72,7 @@ function refuse(exchange: Exchange, { revision }: Route, breaker: Breaker | unde
   return DONE;
 }
 
-/** Discovery has found none since the start. */
+/** Refuses the request because discovery has found no target since the start. */
 function refuseWithoutTargets(exchange: Exchange, { revision }: Route): StageResult {
   const source = revision.targets?.source ?? '';
   exchange.respondProblem({ kind: NO_TARGETS, data: { revision: revision.label, source } });
@@ -95,7 +95,7 @@ class Attempts implements ExchangeAttempts, ForwardingOwner, PermitWaiter {
   readonly report: BreakerReport;
   /** When the whole exchange must end; Infinity without a limit. */
   readonly endsAtMs: number;
-  /** By the policy; the client of gRPC may give it less. */
+  /** The same by the policy alone; a gRPC client may set an earlier end. */
   readonly #policyEndsAtMs: number;
   readonly #exchange: Exchange;
   #route: Route;
@@ -105,14 +105,14 @@ class Attempts implements ExchangeAttempts, ForwardingOwner, PermitWaiter {
   #forwarding: Forwarding | undefined;
   /** Created when an attempt fails. */
   #retries: RetryState | undefined;
-  /** Only if connections to a backend are limited. */
+  /** Set only when connections to a backend are limited. */
   #permit: UpstreamPermit | undefined;
   /** The next attempt must not use a pooled connection. */
   #isRetry = false;
   #isOver = false;
   /** undefined while the body has to be streamed, and once it is no longer needed. */
   #body: WholeBody | undefined;
-  /** Of a body that is streamed to a backend that can refuse a request without a look at it. */
+  /** The sent part of a streamed body, for a backend that can refuse a request without processing it. */
   #sentBody: SentBody | undefined;
 
   constructor(exchange: Exchange, route: Route, report: BreakerReport) {
@@ -133,8 +133,8 @@ class Attempts implements ExchangeAttempts, ForwardingOwner, PermitWaiter {
   }
 
   /**
-   * One iteration: an attempt, as soon as the backend has a permit for it.
-   * @param isResend to the same target as before
+   * One iteration: makes an attempt as soon as the backend has a permit for it.
+   * @param isResend whether it goes to the same target as before
    */
   #next(isResend = false): void {
     const { permits, options, deadlines } = this.#exchange.context;
@@ -148,7 +148,7 @@ class Attempts implements ExchangeAttempts, ForwardingOwner, PermitWaiter {
     this.#exchange.connection.deadlineMs = Math.min(queuedUntilMs, this.endsAtMs);
   }
 
-  /** Chooses the target of the next attempt. */
+  /** Chooses the target of the next attempt and returns its backend. */
   #aim(isResend: boolean): CompiledBackend {
     const { revision } = this.#route;
     if (revision.targets === undefined) return revision.backend;
@@ -165,7 +165,7 @@ class Attempts implements ExchangeAttempts, ForwardingOwner, PermitWaiter {
     return target.backend;
   }
 
-  /** The target has its most connections, and its queue is full: another one may have room. */
+  /** The target has its maximum of connections, and its queue is full: another target may have room. */
   #moveFromFull(): void {
     if (this.#aimed?.hasOther === true) this.#next();
     else this.#refuse('upstream_queue');
@@ -201,7 +201,7 @@ class Attempts implements ExchangeAttempts, ForwardingOwner, PermitWaiter {
     if (next?.isResend !== true) aimed?.failed(failure);
     if (next === undefined) return this.#fail(failure);
     const { connection } = this.#exchange;
-    // What is still to come waits for the next attempt.
+    // The next attempt sends the part that has not arrived yet.
     if (this.#sentBody?.hasBegun === true && !connection.body.complete) connection.pauseBody();
     if (next.route !== this.#route) {
       this.report.failed(failure);
@@ -228,7 +228,10 @@ class Attempts implements ExchangeAttempts, ForwardingOwner, PermitWaiter {
     return true;
   }
 
-  /** The backend knows the time of the call, too, and may reset the stream at its end, before the next sweep does. */
+  /**
+   * The backend also knows the deadline of a gRPC call, and may reset the stream at that moment, before the next
+   * sweep.
+   */
   #endsAsTold({ fault }: UpstreamFailure): boolean {
     if (fault !== 'stream_reset' || this.endsAtMs >= this.#policyEndsAtMs) return false;
     return this.#exchange.context.clock.monotonicMs() >= this.endsAtMs;

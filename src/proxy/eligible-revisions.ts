@@ -25,7 +25,7 @@ export type Ineligibility =
 
 /** By index of the revision in its version. Valid until the next call with the same object. */
 export interface EligibleRevisions<P> {
-  /** How many revisions are eligible. */
+  /** The number of eligible revisions. */
   count: number;
   /** 1: eligible. */
   readonly isEligible: Uint8Array;

@@ -14,16 +14,16 @@ export type OverloadReason =
   | 'upstream_queue'
   | 'upstream_queue_timeout';
 
-/** One app has as many as the limit says, or its share of what there is. */
+/** The limits that concern one app: its own, or its share of the free places. */
 export type AppOverload = Extract<OverloadReason, 'exchanges' | 'exchanges_of_app'>;
 
-/** Exchanges of one app. */
+/** The exchanges of one app. */
 export interface AppExchanges {
   count: number;
 }
 
 const APP_SHARE = 9;
-/** Apps without an exchange are forgotten when this many are known, or twice as many as have some. */
+/** Apps without an exchange are removed when this many apps are known, or twice as many as have one. */
 const APPS_KEPT_MIN = 1_024;
 
 export class ExchangeLimiter {
@@ -33,7 +33,7 @@ export class ExchangeLimiter {
   #inUse = 0;
   #appsKeptMax = APPS_KEPT_MIN;
 
-  /** @param permitsMax of one app */
+  /** @param permitsMax limit of one app */
   constructor(permitsMax: number) {
     this.#permitsMax = permitsMax;
     this.#permitsOfAll = permitsMax + Math.ceil(permitsMax / APP_SHARE);
@@ -56,9 +56,9 @@ export class ExchangeLimiter {
   }
 
   /**
-   * For an exchange that has its permit and has turned out to be for this app.
+   * For an exchange that has its permit and belongs to this app.
    * @param app its id
-   * @returns to be passed to `release`; why not, if the app has all that it may have
+   * @returns an object for `release`, or the limit that refuses it
    */
   tryAcquireFor(app: string): AppExchanges | AppOverload {
     const known = this.#byApp.get(app);
@@ -70,7 +70,7 @@ export class ExchangeLimiter {
     return known;
   }
 
-  /** @param app as `tryAcquireFor` returned it */
+  /** @param app the result of `tryAcquireFor` */
   release(app?: AppExchanges): void {
     this.#inUse -= 1;
     if (app !== undefined) app.count -= 1;

@@ -33,7 +33,7 @@ const REQUEST_ID_LENGTH_MAX = 128;
 
 /** The attempts at a backend as their exchange sees them; attempts.ts implements it. */
 export interface ExchangeAttempts {
-  /** Ends the attempt under way. The client is told nothing. */
+  /** Ends the current attempt. The client receives nothing. */
   cancel(): void;
   /** At the end of the exchange; may be called again. */
   release(): void;
@@ -73,9 +73,9 @@ export class Exchange implements AnswerableExchange {
   readonly rematches: number = 0;
   /** Only if the gateway waits for the body. */
   readonly buffer: RequestBuffer | undefined = undefined;
-  /** Of the latest attempt, where the revision has several. */
+  /** The target of the latest attempt, if the revision has several. */
   readonly target: ChosenTarget | undefined = undefined;
-  /** Of the latest attempt; undefined: HTTP/1.1, or none. */
+  /** The protocol of the latest attempt; undefined for HTTP/1.1, or without an attempt. */
   readonly upstreamProtocol: 'HTTP/2' | undefined = undefined;
   /** Attempts at the backend. */
   readonly attempts: ExchangeAttempts | undefined = undefined;
@@ -97,9 +97,9 @@ export class Exchange implements AnswerableExchange {
   readonly trace: ExchangeTrace | undefined = undefined;
   /** -1 until it is read. */
   #nowMs = -1;
-  /** It has a permit of the exchange limiter. */
+  /** Whether it has a permit of the exchange limiter. */
   #isCounted = false;
-  /** Where it counts for its app. */
+  /** The exchanges of its app that it is counted in. */
   #appExchanges: AppExchanges | undefined;
   #ended = false;
 
@@ -160,7 +160,7 @@ export class Exchange implements AnswerableExchange {
     return this.#isCounted;
   }
 
-  /** @returns why not, if the app has all that it may have */
+  /** @returns the limit that refuses it, if any */
   tryEnterApp(app: string): AppOverload | undefined {
     const entered = this.context.exchangeLimiter.tryAcquireFor(app);
     if (typeof entered === 'string') return entered;
@@ -192,7 +192,7 @@ export class Exchange implements AnswerableExchange {
     return this.context.decisionLine?.(this) ?? '';
   }
 
-  // What the stages find out.
+  // Results of the stages.
 
   /** @param query with its `?`, or '' */
   located(path: string, query: string, isPlain: boolean, hasEncodedSlash: boolean): void {
@@ -203,7 +203,7 @@ export class Exchange implements AnswerableExchange {
     self.hasEncodedSlash = hasEncodedSlash;
   }
 
-  /** @param suffixStart in `path`; the result's refers to the comparable spelling */
+  /** @param suffixStart index in `path`; the index in the result refers to the comparable spelling */
   matched(
     method: string,
     { version, route }: Pick<MatchResult<CompiledPolicy>, 'version' | 'route'>,
@@ -246,7 +246,11 @@ export class Exchange implements AnswerableExchange {
     );
   }
 
-  /** The client gets nothing of the latest attempt. @param status 0 without a response. @param failure cause, or '' */
+  /**
+   * The latest attempt failed, and the client receives nothing of it.
+   * @param status 0 without a response
+   * @param failure cause, or ''
+   */
   attemptFailed(status: number, failure: string): void {
     this.timeline?.attemptEnded(status, failure);
     this.trace?.attemptFailed(this.context.clock.monotonicMs(), status, failure);
@@ -256,12 +260,12 @@ export class Exchange implements AnswerableExchange {
     writable(this).retries += 1;
   }
 
-  /** An attempt goes to one of several targets. @param target undefined: to the only one of the revision */
+  /** An attempt goes to one of several targets. @param target undefined: the revision has only one */
   aimedAt(target: ChosenTarget | undefined): void {
     writable(this).target = target;
   }
 
-  /** The protocol of an attempt. @param protocol undefined: HTTP/1.1 */
+  /** Sets the protocol of an attempt. @param protocol undefined: HTTP/1.1 */
   askedIn(protocol: 'HTTP/2' | undefined): void {
     writable(this).upstreamProtocol = protocol;
   }
@@ -290,8 +294,8 @@ export class Exchange implements AnswerableExchange {
   }
 
   /**
-   * Answers with a problem document (RFC 9457), or to a client of gRPC with its form of an error; if a response has
-   * begun already, ends the connection instead.
+   * Answers with a problem document (RFC 9457), or for a gRPC client with a gRPC error. If a response has begun
+   * already, ends the connection instead.
    * @param mayPersist false if the start of the next request is unknown
    */
   respondProblem(reason: Reason, mayPersist = true): void {
@@ -328,8 +332,8 @@ export class Exchange implements AnswerableExchange {
   }
 
   /**
-   * For a defect that keeps the gateway from making an answer: 500 without body and without fields of the policy. If a
-   * response has begun already, ends the connection instead.
+   * Answers with 500, without a body and without the fields of the policy, when a defect prevents any other
+   * answer. If a response has begun already, ends the connection instead.
    */
   respondBare(): void {
     if (this.#ended) return;
@@ -379,13 +383,13 @@ export class Exchange implements AnswerableExchange {
     this.#finish();
   }
 
-  /** Logs and metrics have the status that the error has over HTTP. */
+  /** The status that the error has over HTTP is used in logs and metrics. */
   #writeGrpcError(type: string, status: number, reason: Reason, mayPersist: boolean): void {
     const fields = grpcErrorLines(type, status, clientSentence(reason)) + headerLines(reason);
     this.#write(status, fields, '', mayPersist, 200);
   }
 
-  /** @param sentStatus that the client gets, if it is another one than the logged one */
+  /** @param sentStatus the status that the client gets, if it differs from the logged one */
   #write(status: number, fields: string, body: string, mayPersist: boolean, sentStatus = status): void {
     this.attempts?.cancel();
     const persist = mayPersist && this.connection.canPersist();

@@ -67,12 +67,12 @@ async function runAfter(exchange: Exchange, stage: number, waiting: Promise<Stag
   }
 }
 
-/** First of all stages: refusing must cost less than serving. */
+/** The first of all stages: refusing must cost less than serving. */
 function enter(exchange: Exchange): StageResult {
   return exchange.tryEnter() ? NEXT : refuseFull(exchange, 'exchanges');
 }
 
-/** Before the policy is evaluated, which may ask a store. */
+/** Before the policy is evaluated, which may call a store. */
 function enterApp(exchange: Exchange): StageResult {
   const { version } = exchange;
   const full = version && exchange.tryEnterApp(version.app.id);
@@ -134,7 +134,10 @@ function waitForBody(exchange: Exchange): StageResult | Promise<StageResult> {
   });
 }
 
-/** A defect of the gateway. It may also be in what the answer is made of, such as the fields of the policy. */
+/**
+ * Handles a defect of the gateway. The defect may also be in what the answer is built from, such as the fields of
+ * the policy.
+ */
 function fail(exchange: Exchange, error: unknown): void {
   const { observer } = exchange.context;
   observer.internalError(error, exchange.requestId);

@@ -40,7 +40,7 @@ export type PathRefusal = 'encoded_slash' | 'encoded_slash_in_value' | 'climbs_o
 export interface MatchResult<P> {
   /** The error; undefined if `route` serves the request. Read it first. */
   code: MatchErrorCode | undefined;
-  /** With `bad_path`. */
+  /** Set with `bad_path`. */
   refusal: PathRefusal | undefined;
   /** With the refusal `ambiguous`: the route that a backend could read the path as; otherwise ''. */
   alike: string;

@@ -35,7 +35,7 @@ export interface ProxyOptions {
   readonly maxConcurrentExchanges: number;
   /** Client connections of one worker; beyond it an idle one is closed, or else the new one refused (503). */
   readonly maxConnections: number;
-  /** Of these, connections of one address or IPv6 network; 0 is unlimited (503). */
+  /** Limit of these connections for one address or IPv6 network; 0 is unlimited (503). */
   readonly maxConnectionsPerIp: number;
   /** Length of the prefix that identifies an IPv6 network. */
   readonly ipv6PrefixBits: number;

@@ -28,7 +28,7 @@ const HEAD_KINDS: Partial<Readonly<Record<HeadErrorStatus, ReasonKind<HeadError>
   505: headKind('http_version_not_supported'),
 };
 
-/** For a head or a body that cannot be parsed. */
+/** The reason for a head or a body that cannot be parsed. */
 export function malformed(error: HeadError): Reason<HeadError> {
   return { kind: HEAD_KINDS[error.status] ?? BAD_REQUEST, data: error };
 }
@@ -48,7 +48,7 @@ export const BODY_TOO_SLOW = plainReason({
   detail: () => 'The request body did not arrive in time',
 });
 
-/** The backend would reset the stream, which would look like its failure. */
+/** The backend would reset the stream, which would look like its own failure. */
 export const HEAD_OVER_BACKEND = plainReason({
   code: 'header_too_large',
   detail: () =>
@@ -83,7 +83,7 @@ const PATH_SENTENCES: Readonly<Record<PathRefusal, string>> = {
 export const PATH_REFUSED: ReasonKind<{
   readonly refusal: PathRefusal;
   readonly app: string;
-  /** With `ambiguous`: the route that a backend could read the path as. */
+  /** Set with `ambiguous`: the route that a backend could read the path as. */
   readonly other: string;
 }> = {
   code: 'bad_path',
@@ -193,9 +193,9 @@ function shown(path: string): string {
 /** The gateway has no room for the request. */
 export const OVERLOADED: ReasonKind<{
   readonly full: OverloadReason;
-  /** With `exchanges`: the setting. */
+  /** Set with `exchanges`: the value of the setting. */
   readonly max?: number;
-  /** With the queue of a backend. */
+  /** Set for the queue of a backend. */
   readonly authority?: string;
 }> = {
   code: 'overloaded',

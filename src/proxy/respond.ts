@@ -37,8 +37,8 @@ function escapeCharacter(character: string): string {
 }
 
 /**
- * Fields that the gateway puts on every response of the exchange that it writes itself, those that the policy adds
- * included; each line ends in CRLF.
+ * Fields that the gateway puts on every response that it creates itself, including those of the policy; each
+ * line ends in CRLF.
  * @param own lines of this response: the policy adds no field that is among them
  */
 export function responseFields(exchange: ExchangeView, own: string): string {
@@ -48,7 +48,7 @@ export function responseFields(exchange: ExchangeView, own: string): string {
   return start + linesBeside(own, added);
 }
 
-/** RFC 6797 section 7: over TLS only. '' if there is none. */
+/** The HSTS line (RFC 6797 section 7): only over TLS. '' if there is none. */
 export function hstsLine({ connection, context }: ExchangeView): string {
   const { hstsSecs } = context.options;
   return hstsSecs > 0 && connection.isSecure ? `Strict-Transport-Security: max-age=${hstsSecs}\r\n` : '';
@@ -58,7 +58,7 @@ function linesBeside(own: string, added: string): string {
   return added === '' || own === '' ? added : linesWithout(added, namesOfLines(own));
 }
 
-/** Those of the gateway's own that not every response has; they stand behind the request id. */
+/** The gateway's own fields that only some responses have; they come after the request id. */
 export function fieldsBehindId(exchange: ExchangeView): string {
   const { route, version, evaluation, target } = exchange;
   let fields = target === undefined ? '' : target.cookieLine;
@@ -70,7 +70,7 @@ export function fieldsBehindId(exchange: ExchangeView): string {
   return version === undefined ? fields : fields + endOfLifeLines(version);
 }
 
-/** Deprecation and sunset of a version; none for most. */
+/** Lines for deprecation and sunset of a version; '' for most versions. */
 function endOfLifeLines(version: Version): string {
   const { deprecatedAtSecs, sunsetAtSecs } = version;
   let lines = '';
@@ -114,7 +114,7 @@ export function connectionField(exchange: ExchangeView, persist: boolean): strin
   return exchange.connection.head.httpMinor === 0 ? 'Connection: keep-alive\r\n' : '';
 }
 
-/** Whether the request can have the field: one look at the kinds of its head. */
+/** Whether the request can have the field: one check of the kinds in its head. */
 function mayAskForDecision(exchange: ExchangeView): boolean {
   return exchange.connection.head.first(HeaderKind.headgate) >= 0;
 }

@@ -1,11 +1,11 @@
 /**
- * When an exchange passed which point of its way, for readers that explain it. Created only while an observer asks for
- * it (`ProxyObserver.timesStages`). Times are on the monotonic clock, in milliseconds; -1: not reached.
+ * When an exchange passed each point of its way, for readers that explain it. Created only while an observer
+ * requests it (`ProxyObserver.timesStages`). Times are on the monotonic clock, in milliseconds; -1: not reached.
  */
 import type { CompiledBackend } from '../config/types.ts';
 import type { Route } from './interfaces/route.ts';
 
-/** Exchanges have a handful; the bound is for settings that allow many. */
+/** Most exchanges have a handful; the limit is for settings that allow many. */
 const ATTEMPTS_MAX = 20;
 
 export interface TimedAttempt {
@@ -14,11 +14,11 @@ export interface TimedAttempt {
   /** Authority of the backend. */
   readonly target: string;
   readonly startedMs: number;
-  /** When the request was sent, on a connection that was there or is new. */
+  /** When the request was sent, on an existing or a new connection. */
   sentMs: number;
-  /** When it failed, or the head of its response came. */
+  /** When it failed, or the head of its response arrived. */
   endedMs: number;
-  /** Of the response; 0 without one. */
+  /** Status of the response; 0 without one. */
   status: number;
   /** Cause of the failure, or ''. */
   failure: string;
@@ -26,7 +26,7 @@ export interface TimedAttempt {
 
 export class ExchangeTimeline {
   readonly #nowMs: () => number;
-  /** The route was found, or that there is none. */
+  /** The route was found, or none was. */
   matchedMs = -1;
   /** The policy let the request pass. */
   decidedMs = -1;

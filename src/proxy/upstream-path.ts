@@ -1,7 +1,7 @@
 /**
- * Paths on the way to a backend: the path that the backend gets for a route, and the parts of the request's path that
- * go into it. Paths are canonical (http/paths/canonical-path.ts), so that what is put behind the backend's base path
- * holds no dot segments. Pure functions.
+ * Paths on the way to a backend: the path that the backend gets for a route, and the parts of the request's path
+ * that go into it. Paths are canonical (http/paths/canonical-path.ts), so that the part after the backend's base
+ * path contains no dot segments. Pure functions.
  */
 import { segmentStart } from '../config/path-trie.ts';
 import type { CompiledRoute } from '../config/types.ts';
@@ -39,12 +39,13 @@ export function suffixStartIn(path: string, comparable: string, suffixStart: num
 }
 
 /**
- * The path that the upstream sees, without the query: always under the backend's base path, since what is put
- * behind it is canonical and so holds no dot segments.
+ * The path that the upstream gets, without the query. It is always below the backend's base path, because the
+ * canonical rest contains no dot segments.
  *
- * - `backend_path`, if the endpoint has one: `{name}`s filled in; a final `*` takes what the endpoint's own `*`
- *   matched, and without one the path is used as it is.
- * - Else the path after the gateway path, `/` when there is none; with `strip_gateway_path: false` the full path.
+ * - `backend_path`, if the endpoint has one: `{name}`s are filled in, and a final `*` stands for what the
+ * endpoint's own `*` matched.
+ * - Otherwise the path after the gateway path, `/` when there is none; with `strip_gateway_path: false` the
+ * full path.
  */
 export function upstreamPath<P>(route: CompiledRoute<P>, path: string, suffixStart: number): string {
   const { revision, backendPath, backendParts } = route;

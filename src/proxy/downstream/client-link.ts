@@ -16,7 +16,7 @@ export abstract class ClientLink extends WaitingClient {
     return this.socket.writeText(text);
   }
 
-  /** Only for a stream of HTTP/2: `writeText` of the last text; these trailers follow the content. */
+  /** Only for an HTTP/2 stream: like `writeText` for the last text; these trailers follow the content. */
   writeEnd(text: string, trailers: string): boolean {
     return this.socket.writeEnd?.(text, trailers) ?? this.socket.writeText(text);
   }

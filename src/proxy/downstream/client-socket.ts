@@ -15,7 +15,7 @@ export interface ClientSocketEvents {
   onData(bytes: Buffer): void;
   /** After a write that returned false: everything is written. */
   onDrain(): void;
-  /** Only of a stream of HTTP/2: content without a length has ended. @param trailers lines, each with its CRLF */
+  /** Only for an HTTP/2 stream: content without a length has ended. @param trailers lines, each with its CRLF */
   onContentEnd?(trailers: string): void;
   /** The client has sent FIN; writing continues. */
   onEnd(): void;
@@ -39,7 +39,7 @@ export interface ClientSocket {
   writeBytes(bytes: Buffer, release?: () => void): boolean;
   /** Writes `bytes[from, to)`, which the caller may reuse afterwards. Without this method a copy is written. */
   writeCopy?(bytes: Buffer, from: number, to: number): boolean;
-  /** Only of a stream of HTTP/2: the text is the last, and what follows the content are these trailers. */
+  /** Only for an HTTP/2 stream: writes the last text; these trailers follow the content. */
   writeEnd?(text: string, trailers: string): boolean;
   /** Collects writes until `uncork`, so that they are sent together. */
   cork(): void;
@@ -71,7 +71,7 @@ export interface ClientSocket {
 
 /** A socket that carries frames. */
 export interface FrameSocket extends ClientSocket {
-  /** All that `step` writes goes out as one write, bytes too. */
+  /** All bytes that `step` writes, including `Buffer`s, are sent as one write. */
   together(step: () => void): void;
 }
 

@@ -56,7 +56,7 @@ export class Connection
   readonly clientTls: ClientTls | undefined;
   /** Lines for the backend if the peer is not trusted. */
   readonly forwarded: ForwardedFields;
-  /** One stream of an HTTP/2 connection (http2-client-socket.ts). */
+  /** The connection is one stream of an HTTP/2 connection (http2-client-socket.ts). */
   readonly isHttp2: boolean;
   /** The end of the connection ends the body of the current response. */
   endsByClosing = false;
@@ -68,7 +68,7 @@ export class Connection
   #exchange: Exchange | undefined;
   /** Between requests: the head of a client that has sent several requests. */
   #keptHead: ClientHead | undefined;
-  /** A request was answered. */
+  /** Whether a request was answered. */
   #hasServed = false;
   #pending: Buffer = EMPTY;
   readonly #headSearch = new HeadSearch();
@@ -94,7 +94,8 @@ export class Connection
     this.#onClosed = onClosed;
     this.context = context;
     this.peer = peer;
-    // Without a name, the bytes may be of any client, and so may the fields in them.
+    // When the client is not known, the connection may belong to any client, and its forwarded fields cannot be
+    // trusted.
     this.isTrustedPeer = isKnown && context.isTrustedProxy(peer);
     this.isSecure = isSecure;
     this.clientTls = tls;
@@ -267,7 +268,7 @@ export class Connection
     this.#guard(() => this.body.end(trailers));
   }
 
-  /** A stream of HTTP/2 whose exchange has ended: another one may follow on a new stream. */
+  /** Whether this HTTP/2 stream has ended and another exchange may follow on a new stream. */
   get isReusable(): boolean {
     return this.#phase === 'idle' && this.#pending.length === 0 && !this.#halfClosed;
   }
@@ -342,7 +343,7 @@ export class Connection
     this.#driving = false;
   }
 
-  /** False when more bytes are needed. */
+  /** Reads the next head. Returns false when more bytes are needed. */
   #readHead(): boolean {
     const { options, deadlines } = this.context;
     const buffer = this.#pending;
@@ -417,7 +418,7 @@ export class Connection
     this.resumeBody();
   }
 
-  /** Idle for long enough to release the kept head, or to close. */
+  /** The connection has been idle for long enough to release the kept head, or to close. */
   #rest(): void {
     const endsAtMs = this.#idleSinceMs + this.context.options.keepaliveTimeoutMs;
     if (this.#keptHead === undefined || this.context.deadlines.nowMs >= endsAtMs) return this.#linger();

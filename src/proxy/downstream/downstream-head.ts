@@ -48,7 +48,7 @@ export function downstreamResponseHead(
   return `${template.start}${exchange.requestId}\r\n${more}${template.endBehindMore}`;
 }
 
-/** A backend may have its own say. */
+/** The HSTS line of the settings; a backend may send its own instead. */
 function defaultHstsLine(exchange: ExchangeView, head: BackendHead): string {
   const line = hstsLine(exchange);
   return line === '' || head.get('strict-transport-security') !== undefined ? '' : line;

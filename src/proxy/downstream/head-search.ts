@@ -11,12 +11,13 @@ export class HeadSearch {
   /** Number of bytes already searched for the end of a head. */
   #searched = 0;
   #receivedBytes = 0;
-  /** Only for an incomplete head with a minimum pace. */
+  /** Set only for an incomplete head with a minimum pace. */
   #wait: HeadWait | undefined;
 
   /**
    * @param bytes received since the last head; the head begins at `from`
-   * @returns the index behind the head; -1 if more bytes are needed; an error if no further bytes could complete it
+   * @returns the index after the head; -1 if more bytes are needed; an error if no further bytes could complete
+   * it
    */
   find(bytes: Buffer, from: number, bytesMax: number): number | HeadError {
     const searched = this.#searched;

@@ -1,6 +1,6 @@
 /**
- * Sends clients that did not come over TLS to the same URL with `https`, where the settings ask for it. The method and
- * the body stay the same (RFC 9110 section 15.4.9).
+ * Redirects requests that came without TLS to the same URL with `https`, if the settings say so. The method and the
+ * body stay the same (RFC 9110 section 15.4.9).
  */
 import { clientScheme } from '../../http/fields/forwarded.ts';
 import type { Exchange } from '../exchange.ts';
@@ -22,13 +22,13 @@ export function redirectToHttps(exchange: Exchange): StageResult {
     return DONE;
   }
   const authority = host.replace(/:[0-9]+$/, '') + (port === HTTPS_PORT ? '' : `:${port}`);
-  // The answer depends on the connection, which caches do not know of.
+  // The answer depends on the connection, which caches do not know.
   const fields = `Location: https://${authority}${target}\r\nCache-Control: no-store\r\n`;
   exchange.respondFrom('https_redirect', 308, fields);
   return DONE;
 }
 
-/** As the proxies in front say, as far as they are trusted. */
+/** Whether the client used TLS, also by the word of trusted proxies in front. */
 export function cameOverTls({ connection: { isTrustedPeer, peer, head }, context }: ExchangeView): boolean {
   if (!isTrustedPeer) return false;
   const proto = head.combined('x-forwarded-proto');

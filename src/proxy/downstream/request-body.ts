@@ -1,7 +1,7 @@
 /**
- * The body of the request that a downstream connection is receiving: decodes its framing (RFC 9112 section 6; a stream
- * of HTTP/2 has none, and says itself when content of unknown length ends) and passes the bytes to a sink. Owns the
- * number of remaining bytes. Keeps no bytes.
+ * The body of the request that a downstream connection is receiving: decodes its framing (RFC 9112 section 6) and
+ * passes the bytes to a sink. An HTTP/2 stream has no framing, and reports the end of content of unknown length
+ * itself. Owns the number of remaining bytes. Keeps no bytes.
  */
 import {
   ChunkedDecoder,
@@ -45,9 +45,9 @@ export class RequestBody {
   /** Created for the first chunked body. */
   #decoder: ChunkedDecoder | undefined;
   #chunked = false;
-  /** Content of unknown length comes without a framing. */
+  /** Whether content of unknown length has no framing. */
   readonly #isUnframed: boolean;
-  /** Trailers of such content, which has ended; undefined before. */
+  /** The trailers of such content after its end; undefined before. */
   #ending: string | undefined;
   #sink: BodySink | undefined;
   #onChunk: ChunkedDataHandler | undefined;
@@ -95,7 +95,7 @@ export class RequestBody {
     this.complete = true;
   }
 
-  /** Needs a sink. @returns the index behind the body */
+  /** Needs a sink. @returns the index after the body */
   feed(buffer: Buffer, from: number, to: number): number {
     if (this.complete || this.failed) return from;
     if (this.#chunked)
@@ -119,7 +119,7 @@ export class RequestBody {
     this.finish();
   }
 
-  /** Tells the sink that it has ended, if all content was passed to it. */
+  /** Reports the end to the sink, if all content was passed to it. */
   finish(): void {
     const trailers = this.#ending;
     if (trailers === undefined || this.#sink === undefined || this.complete || this.failed) return;

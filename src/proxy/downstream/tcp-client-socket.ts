@@ -9,13 +9,13 @@ import { filledPart, SocketReader } from '../io/read-buffers.ts';
 import { SocketWriter } from '../io/socket-writer.ts';
 
 /* oxlint-disable no-underscore-dangle -- Node's names */
-/** What Node keeps of a connection. */
+/** Node's state of a connection. */
 interface ReadingHandle {
   reading: boolean;
   readStop(): void;
 }
 
-/** Connections of Unix sockets cannot be reset. */
+/** Connections to Unix sockets cannot be reset. */
 const canReset = (socket: Socket): boolean => socket.remoteAddress !== undefined;
 
 /** Internals of a Node socket: the connection itself, and the server that counts it. Not in its types. */
@@ -45,7 +45,7 @@ export function tcpClientSocket(accepted: Socket, early?: Buffer): FrameSocket {
   return socket;
 }
 
-/** So that the socket that takes it over begins to read anew. */
+/** Stops reading, so that the socket that takes over begins to read again. */
 function stopReading(handle: ReadingHandle): void {
   handle.readStop();
   handle.reading = false;
@@ -81,7 +81,7 @@ class TcpClientSocket implements FrameSocket {
       this.#reader.close();
       events.onClose();
     });
-    // Before anything that is read: that comes in a later phase of the loop.
+    // Before any data that is read now, which arrives in a later phase of the loop.
     if (this.#early !== undefined) process.nextTick(() => this.#deliverEarly(events));
   }
 
@@ -109,7 +109,7 @@ class TcpClientSocket implements FrameSocket {
     this.#socket.uncork();
   }
 
-  /** Text can wait unchanged for the bytes behind it. */
+  /** Waiting text needs no change to be sent with the bytes after it. */
   cork(): void {}
 
   uncork(): void {}
@@ -149,7 +149,7 @@ class TcpClientSocket implements FrameSocket {
 
   reset(): void {
     this.#writer.flush();
-    // By then the system has everything, and a reset is no longer possible.
+    // Everything has then been passed to the system, and a reset is no longer possible.
     if (this.#socket.writableEnded || !canReset(this.#socket)) this.#socket.destroy();
     else this.#socket.resetAndDestroy();
   }

@@ -8,22 +8,22 @@ import type { BodyBuffer } from '../io/body-buffer-pool.ts';
 import type { ForwardedFields } from '../upstream/forwarded-fields.ts';
 import type { BodySink, RequestBody } from '../downstream/request-body.ts';
 
-/** Whose connection it is. */
+/** The client of a connection. */
 export interface Client {
-  /** In canonical form; of the socket it may be that of a balancer. */
+  /** In canonical form; on a Unix socket it may be the address of a balancer. */
   readonly address: string;
-  /** False if a balancer passes the connection on and does not say whose it is: then the address is the balancer's. */
+  /** False when a balancer forwards the connection without saying whose it is: the address is then the balancer's. */
   readonly isKnown: boolean;
   /** undefined without TLS. */
   readonly tls?: ClientTlsState;
 }
 
 export interface ConnectionTraits {
-  /** One stream after the other of an HTTP/2 connection; default: false. */
+  /** Whether the connection carries HTTP/2 streams, one after the other; default: false. */
   readonly isHttp2?: boolean;
   /** See `Client`; default: true. */
   readonly isKnown?: boolean;
-  /** With TLS. */
+  /** Set with TLS. */
   readonly tls?: ClientTls | undefined;
 }
 
@@ -60,7 +60,7 @@ export interface ClientConnection {
 
   /** Text is latin1. False when the client reads too slowly; `Exchange.onClientWritable` follows. */
   writeText(text: string): boolean;
-  /** Only over HTTP/2: `writeText` of the last text; these trailers follow the content, whose length was not stated. */
+  /** Only over HTTP/2: like `writeText` for the last text; these trailers follow content of unstated length. */
   writeEnd(text: string, trailers: string): boolean;
   /** Writes `bytes[from, to)` of another socket. Without `release` they are copied. */
   writeFrom(bytes: Buffer, from: number, to: number, release: (() => void) | undefined): boolean;
@@ -78,7 +78,7 @@ export interface ClientConnection {
   abort(): void;
 }
 
-/** A tunnel as the client's side sees it. */
+/** A tunnel, seen from the client's side. */
 export interface TunnelOfClient {
   /** The bytes are valid only during the call. */
   onClientData(bytes: Buffer): void;

@@ -9,7 +9,7 @@ import type { Route, Version } from './route.ts';
 import type { ChosenTarget } from '../targets/target-view.ts';
 import type { SharedParts } from './shared-parts.ts';
 
-/** Stages that answer requests which no backend is to see, apart from preflights. */
+/** Stages that answer requests without a backend, apart from preflights. */
 export type AnsweringStage = 'acme_challenge' | 'https_redirect' | 'last_hop';
 
 export interface ExchangeView extends RequestFacts {
@@ -28,7 +28,7 @@ export interface ExchangeView extends RequestFacts {
   readonly hasEncodedSlash: boolean;
   /** True for a preflight that the gateway answered itself. */
   readonly preflight: boolean;
-  /** The stage in which the gateway itself gave an answer that is no error; undefined: none, or another stage. */
+  /** The stage in which the gateway itself sent a response that is not an error; undefined otherwise. */
   readonly answeredBy: AnsweringStage | undefined;
   /** With its `?`, or ''. */
   readonly query: string;
@@ -38,9 +38,9 @@ export interface ExchangeView extends RequestFacts {
   readonly route: Route | undefined;
   /** Index in `path` of the part after the gateway path. */
   readonly suffixStart: number;
-  /** Of the latest attempt, where the revision has several; see `backendOf`. */
+  /** The target of the latest attempt, if the revision has several; see `backendOf`. */
   readonly target: ChosenTarget | undefined;
-  /** Of the latest attempt; undefined: HTTP/1.1, or none. */
+  /** The protocol of the latest attempt; undefined for HTTP/1.1, or without an attempt. */
   readonly upstreamProtocol: 'HTTP/2' | undefined;
   /** undefined before the first attempt. */
   readonly attempts: object | undefined;
@@ -60,18 +60,18 @@ export interface ExchangeView extends RequestFacts {
   readonly durationMs: number;
   /** Attempts at the backend after the first. */
   readonly retries: number;
-  /** undefined while traces are not exported, and while nothing has asked for it. */
+  /** undefined while traces are not exported, and until it is first requested. */
   readonly trace: ExchangeTrace | undefined;
-  /** undefined unless an observer asked for it when the exchange began. */
+  /** undefined unless an observer requested it when the exchange began. */
   readonly timeline: ExchangeTimeline | undefined;
 
-  /** The same, made if it has not begun; undefined while traces are not exported. */
+  /** The trace, created if necessary; undefined while traces are not exported. */
   traced(): ExchangeTrace | undefined;
   /** A header line for a client that may see how its request was decided, or ''. */
   decisionLine(): string;
 }
 
-/** For code that may also end the exchange. */
+/** For code that may also answer or end the exchange. */
 export interface AnswerableExchange extends ExchangeView {
   /**
    * Answers with a problem document (RFC 9457); if a response has begun already, ends the connection instead.

@@ -1,6 +1,6 @@
 /**
- * What the writers of heads (upstream-head.ts, downstream-head.ts) leave with the fields that it was made from, and the
- * parsed heads that carry it.
+ * Texts that the writers of heads (upstream-head.ts, downstream-head.ts) cache together with the fields from which
+ * they were made, and the parsed heads that carry them.
  */
 import type { RequestHead } from '../../http/heads/request-head.ts';
 import type { ResponseHead } from '../../http/heads/response-head.ts';
@@ -14,28 +14,34 @@ export type BackendHead = ResponseHead<ResponseTemplate>;
  * usually its trace.
  */
 export interface RequestTemplate {
-  /** What the head depends on besides the fields, and besides the connection, which is the same for repeated fields. */
+  /**
+   * Besides the fields, the head depends on these values, and on the connection, which is the same for repeated
+   * fields.
+   */
   readonly requestHost: string;
   readonly callerLines: string;
   readonly managedHeaders: ReadonlySet<string> | undefined;
   readonly credentialPlace: CredentialPlace | undefined;
   readonly conditions: number;
-  /** From behind the host to the request id. */
+  /** From after the host to the request id. */
   readonly start: string;
-  /** Up to the value of traceparent, if that is another one in each request. */
+  /** Up to the value of traceparent, if each request has its own. */
   readonly middle: string;
   readonly end: string;
   readonly addsTrace: boolean;
-  /** The same parts for HTTP/2, made when they are first needed. */
+  /** The same parts for HTTP/2; created on first use. */
   fields?: RequestTemplateFields;
-  /** And encoded: from `:scheme` to the text of the request id, up to that of the trace, and the rest. */
+  /**
+   * The same parts encoded: from `:scheme` to the text of the request id, then up to that of the trace, then the
+   * rest.
+   */
   blocks?: RequestTemplateBlocks;
 }
 
 export interface RequestTemplateBlocks {
   readonly scheme: string;
   readonly host: string;
-  /** From `:scheme` on. */
+  /** The text from `:scheme` on. */
   readonly front: string;
   readonly start: string;
   readonly middle: string;
@@ -49,17 +55,17 @@ export interface RequestTemplateFields {
 }
 
 /**
- * A response head for a client, without the fields of the gateway's own, which are inserted between these two parts.
+ * A response head for a client, without the gateway's own fields, which are inserted between the two parts.
  */
 export interface ResponseTemplate {
-  /** What the parts depend on besides the fields. */
+  /** Besides the fields, the parts depend on these values. */
   readonly status: number;
   readonly reason: string;
   readonly conditions: number;
-  /** Up to the request id. */
+  /** The text up to the request id. */
   readonly start: string;
-  /** From the request id to the end. */
+  /** The text from the request id to the end. */
   readonly end: string;
-  /** The same, if more fields are inserted. */
+  /** The same when more fields are inserted. */
   readonly endBehindMore: string;
 }

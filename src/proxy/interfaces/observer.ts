@@ -40,8 +40,8 @@ export interface ProxyObserver {
   overloaded(reason: OverloadReason): void;
   /**
    * A client's TLS handshake has failed.
-   * @param peer address of the client; undefined if it has disconnected
-   * @param code of the error, which contains names only
+   * @param peer address of the client; undefined when it has disconnected
+   * @param code error code, which consists of names only
    */
   handshakeFailed(reason: HandshakeFailure, peer: string | undefined, code: string): void;
   /**

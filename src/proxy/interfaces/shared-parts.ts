@@ -43,9 +43,9 @@ export interface SharedParts {
   readonly shareOf: (revision: Revision) => number;
   isTrustedProxy(address: string): boolean;
   nextRequestId(): string;
-  /** undefined: traces are not exported. */
+  /** undefined when traces are not exported. */
   readonly tracing: Tracing | undefined;
-  /** undefined: the gateway orders no certificates. */
+  /** undefined when the gateway orders no certificates. */
   readonly ordered?: OrderedCertificates | undefined;
   isDraining(): boolean;
   /** Date of RFC 9110 section 5.6.7, at most a second old. */
@@ -55,8 +55,9 @@ export interface SharedParts {
 }
 
 /**
- * `shareOf` of a context: one function per worker, which reads the clock only for breakers that are not pristine.
- * @param targetsOf for revisions whose targets are discovered: until some are found, the share is 0
+ * Creates `shareOf` of a context: one function per worker, which reads the clock only for breakers that are not
+ * pristine.
+ * @param targetsOf for revisions with discovery, whose share is 0 until targets are found
  */
 export function shares(
   breakerOf: (revision: Revision) => Breaker | undefined,

@@ -1,7 +1,7 @@
 /**
- * What of a body waits for a peer of HTTP/2: for its windows, or until it reads. Owns the memory of the pieces. Small
- * pieces are put together, since the other side may send each byte on its own, and a piece takes far more memory than
- * that.
+ * The part of a body that waits for an HTTP/2 peer: for its windows, or until it reads. Owns the memory of the
+ * pieces. Small pieces are joined, because the other side may send each byte separately, and a piece takes far more
+ * memory than that.
  */
 import { joined } from '../../http/joined-bytes.ts';
 import { TEXT_BODY_BYTES_MAX } from '../options.ts';
@@ -12,14 +12,14 @@ interface Piece {
   bytes: Buffer;
   from: number;
   to: number;
-  /** undefined: copies, to which more may be added. */
+  /** undefined: the bytes are a copy, to which more may be added. */
   readonly release: (() => void) | undefined;
 }
 
 /** Sends `bytes[from, to)` and calls `release` when they are written or dropped, never from within. */
 export type SendPiece = (bytes: Buffer, from: number, to: number, release: () => void) => void;
 
-/** Nothing is added to a piece of this size. */
+/** No bytes are added to a piece of this size. */
 const JOINED_BYTES_MAX = TEXT_BODY_BYTES_MAX;
 const RELEASE_LATER = (): void => undefined;
 
@@ -30,14 +30,14 @@ export class BodyQueue {
     return this.#pieces.length === 0;
   }
 
-  /** @param memory that `bytes` are in */
+  /** @param memory the memory that contains `bytes` */
   push(bytes: Buffer, from: number, to: number, memory: BodyMemory): void {
     const release = to - from <= TEXT_BODY_BYTES_MAX ? undefined : memory.retain(bytes);
     if (release === undefined) this.pushCopy(bytes, from, to);
     else this.#pieces.push({ bytes, from, to, release });
   }
 
-  /** A copy, which counts in the write backlog. */
+  /** Queues a copy, which counts in the write backlog. */
   pushCopy(bytes: Buffer, from = 0, to = bytes.length): void {
     const length = to - from;
     addToBacklog(length);
@@ -49,17 +49,17 @@ export class BodyQueue {
       this.#pieces.push({ bytes: Buffer.from(added), from: 0, to: length, release: undefined });
       return;
     }
-    // Behind what may be on its way already.
+    // Added after bytes that may be on their way already.
     last.bytes = joined(last.bytes, added);
     last.to += length;
   }
 
-  /** Bytes that do not change. @param release called once when they are written or dropped */
+  /** Queues bytes that do not change. @param release called once when they are written or dropped */
   pushOwned(bytes: Buffer, release: () => void): void {
     this.#pieces.push({ bytes, from: 0, to: bytes.length, release });
   }
 
-  /** Sends up to `bytesMax` of the first piece. Writes end in their order, so that the last one releases it. */
+  /** Sends up to `bytesMax` of the first piece. Writes complete in order, so the last one releases it. */
   send(bytesMax: number, sendPiece: SendPiece): void {
     const piece = this.#pieces[0];
     if (piece === undefined) return;

@@ -1,6 +1,6 @@
 /**
- * What has come over a stream of HTTP/2 while its user did not read: at most a window of the stream. Owns copies of the
- * bytes; small pieces are put together, since a peer may send each byte on its own.
+ * Bytes that arrived over an HTTP/2 stream while its user did not read: at most a window of the stream. Owns copies
+ * of the bytes; small pieces are joined, because a peer may send each byte separately.
  */
 const CHUNK_BYTES_MIN = 4 * 1024;
 
@@ -27,7 +27,7 @@ export class HeldBytes {
     chunk.length += to - from;
   }
 
-  /** The oldest bytes. There are some. */
+  /** The oldest bytes; call it only when there are some. */
   shift(): Buffer {
     const { memory, length } = this.#chunks.shift() as Chunk;
     return memory.subarray(0, length);

@@ -38,8 +38,8 @@ export class ReceivePace {
 }
 
 /**
- * The pace that a request body has to keep; undefined where none is set.
- * @param bytesPerSec of the policy; undefined: the setting applies
+ * The pace that a request body must keep; undefined when none is set.
+ * @param bytesPerSec value of the policy; undefined: the setting applies
  */
 export function bodyPace(
   bytesPerSec: number | undefined,

@@ -121,7 +121,7 @@ export class RequestBuffer implements BodySink {
     return this.#exchange.connection.body.isChunked;
   }
 
-  /** Room for so many bytes more. Not for all that a head announces: a client may never send it. */
+  /** Reserves room for more bytes, but not for the whole announced length: a client may never send it. */
   #reserve(bytes: number): void {
     const needed = this.#length + bytes;
     const had = this.#memory.length;
@@ -133,7 +133,10 @@ export class RequestBuffer implements BodySink {
     this.#exchange.context.requestMemory.take(this.#app, memory.length - had);
   }
 
-  /** Not from within the connection's reading: the next stage may end the exchange. */
+  /**
+   * In a later step, because the next stage may end the exchange, which must not happen while the connection
+   * reads.
+   */
   #becomeReady(): void {
     this.#state = 'ready';
     queueMicrotask(() => {

@@ -1,12 +1,11 @@
 /**
- * What was sent of a body that is streamed to a backend of HTTP/2, as long as that may still say that it has not looked
- * at the request (GOAWAY, REFUSED_STREAM: RFC 9113 sections 6.8 and 8.7): then the request is sent again. Bodies of
- * clients of HTTP/2, such as calls of gRPC, arrive behind their heads and are streamed even if they are small. Owns the
- * bytes, which count in the worker's RequestMemory; keeps none once they are too many. Small pieces are put together,
- * since a client may send each byte on its own, and a piece takes far more memory than that.
+ * The sent part of a body that is streamed to an HTTP/2 backend, while the backend may still report that it has not
+ * processed the request (GOAWAY, REFUSED_STREAM: RFC 9113 sections 6.8 and 8.7): the request is then sent again.
+ * Bodies of HTTP/2 clients, such as gRPC calls, arrive after their heads and are streamed even if they are small.
+ * Owns the bytes, which count in the worker's RequestMemory; drops them when there are too many. Small pieces are
+ * joined, because a client may send each byte separately, and a piece takes far more memory than that.
  *
- *   kept → lost (too long, or no room left for the app)
- *        → released (a response has begun, or the exchange is over)
+ * kept → lost (too long, or no room left for the app) → released (a response has begun, or the exchange is over)
  */
 import type { ExchangeView } from '../interfaces/exchange-view.ts';
 import { upstreamTrailers } from '../upstream/upstream-head.ts';
@@ -15,7 +14,7 @@ import type { BodyMemory, Upstream } from '../upstream/upstream.ts';
 
 /** Each piece has its own memory. */
 const OWN_MEMORY: BodyMemory = { retain: () => () => undefined };
-/** Nothing is added to a piece of this size. */
+/** No bytes are added to a piece of this size. */
 const JOINED_BYTES_MAX = 8 * 1024;
 
 export class SentBody {
@@ -36,12 +35,12 @@ export class SentBody {
     this.#bytesMax = bytesMax;
   }
 
-  /** All that has come of the body is here. */
+  /** Whether all received bytes of the body are still kept. */
   get isKept(): boolean {
     return this.#isKept;
   }
 
-  /** Some of the body was sent. */
+  /** Whether a part of the body was sent. */
   get hasBegun(): boolean {
     return this.#bytes > 0 || this.#trailers !== undefined;
   }
@@ -59,7 +58,7 @@ export class SentBody {
     const added = buffer.subarray(from, to);
     const last = this.#pieces.at(-1);
     const isJoined = last !== undefined && last.length + bytes <= JOINED_BYTES_MAX;
-    // Behind what an attempt before may still be writing.
+    // Added after bytes that an earlier attempt may still be writing.
     if (isJoined) this.#pieces[this.#pieces.length - 1] = joined(last, added);
     else this.#pieces.push(Buffer.from(added));
     this.#bytes += bytes;
@@ -70,7 +69,7 @@ export class SentBody {
     this.#trailers = trailers;
   }
 
-  /** Writes what has come so far. */
+  /** Writes all bytes received so far. */
   writeTo(upstream: Upstream): void {
     const { isChunked } = this.#exchange.connection.body;
     for (const piece of this.#pieces) upstream.writeBody(piece, 0, piece.length, isChunked, OWN_MEMORY);

@@ -119,7 +119,7 @@ export class SocketWriter {
     return text;
   }
 
-  /** As text. */
+  /** The body as text. */
   #takeBody(): string {
     const body = this.#body;
     if (body === undefined) return '';
@@ -265,7 +265,7 @@ export class SocketWriter {
     return (this.#handle ??= handleOf(socket));
   }
 
-  /** True if the system has not accepted everything; also below. */
+  /** Returns true when the system has not accepted everything; the same applies to the next function. */
   #writeText(handle: TcpHandle, Made: new () => WriteRequest, text: string): boolean {
     const request = takeRequest(Made);
     return this.#isPending(handle, request, handle.writeLatin1String(request, text));

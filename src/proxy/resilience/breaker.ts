@@ -63,16 +63,16 @@ const STEP_MASK = 0xf;
 const TIME_SHIFT = 22n;
 const TIME_MS_MAX = 2 ** 42 - 1;
 const PRISTINE_MASK = 0x3ffff;
-/** Number of 32-bit words: the status takes two, the low one first. */
+/** Indexes of 32-bit words: the status takes two, the low one first. */
 const OPENINGS = 2;
 const NUMBER = 3;
 const WORDS = 4;
-/** Breakers in a block, with the place of its count. */
+/** Number of breakers in a block, including the place of its count. */
 const PLACES = 256;
 /** Index of the number of breakers that are not pristine. */
 const RESTLESS = 0;
 
-/** Minimum share of its traffic for a recovering revision. */
+/** The smallest share of its traffic for a recovering revision. */
 const RECOVERING_SHARE_MIN = 0.1;
 
 // The low half of the word is read separately; it is first on all platforms of Node.
@@ -90,7 +90,7 @@ interface Views {
   readonly halves: Int32Array;
 }
 
-/** Of each block that this thread knows. */
+/** Views of each block that this thread knows. */
 const views = new WeakMap<SharedArrayBuffer, Views>();
 
 let lastNumber = 0;
@@ -130,7 +130,7 @@ export interface BreakerView {
 export class Breaker {
   readonly #words: BigUint64Array;
   readonly #halves: Int32Array;
-  /** Index of its first half; that of its word is half of it. */
+  /** Index of its first 16-bit half; the index of its word is half of that. */
   readonly #at: number;
   /** Its revision was removed, or has another breaker now. */
   isRemoved = false;
@@ -150,7 +150,10 @@ export class Breaker {
     return copy;
   }
 
-  /** Closed, no failure since the last success, and not recovering: neither a request nor a success changes it. */
+  /**
+   * Whether it is closed, without a failure since the last success, and not recovering: neither a request nor a
+   * success changes it.
+   */
   get isPristine(): boolean {
     const halves = this.#halves;
     return halves[RESTLESS] === 0 || ((halves[this.#at] as number) & PRISTINE_MASK) === 0;
@@ -240,7 +243,7 @@ export class Breaker {
     return Atomics.load(this.#words, this.#at >> 1);
   }
 
-  /** False if another thread has changed the word. */
+  /** Returns false when another thread has changed the word. */
   #replace(before: bigint, word: bigint): boolean {
     const [wasPristine, isPristine] = [isPristineWord(before), isPristineWord(word)];
     if (wasPristine && !isPristine) Atomics.add(this.#halves, RESTLESS, 1);
@@ -303,7 +306,7 @@ export class Breaker {
   }
 }
 
-/** From the minimum share at the closing to 1 at the end of `recovery_secs`. */
+/** The share grows from the minimum when the breaker closes to 1 at the end of `recovery_secs`. */
 function recoveredShare(sinceMs: number, { recovery_secs }: BreakerRules, nowMs: number): number {
   const elapsedMs = nowMs - sinceMs;
   if (elapsedMs < 0 || elapsedMs >= recovery_secs * 1000) return 1;

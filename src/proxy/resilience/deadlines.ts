@@ -5,7 +5,7 @@
 import type { Clock } from '../../lib/clock.ts';
 
 const SWEEP_MS = 50;
-/** After this many at once other work can run: thousands may expire at the same moment. */
+/** After this many expired deadlines other work runs first: thousands may expire at the same moment. */
 const EXPIRED_PER_TURN_MAX = 200;
 
 export interface Expiring {

@@ -1,7 +1,7 @@
 /**
- * Which answers say that a backend fails, where answers of 5xx count. 501 (Not Implemented) and 505 (HTTP Version Not
- * Supported) refuse what a request asks for (RFC 9110 section 15.6): if they counted, any client could have a target
- * ejected, or a breaker opened, with a method that the backend does not have.
+ * Which responses mean that a backend fails, where 5xx counts as a failure. 501 (Not Implemented) and 505 (HTTP
+ * Version Not Supported) refuse what a request asks for (RFC 9110 section 15.6). If they counted, any client could
+ * have a target ejected or a breaker opened by using a method that the backend does not have.
  */
 const REFUSALS: ReadonlySet<number> = new Set([501, 505]);
 

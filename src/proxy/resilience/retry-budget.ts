@@ -7,13 +7,13 @@
 
 /** Retries per first attempt. */
 export const RETRY_SHARE = 0.2;
-/** Retries in `WINDOW_SECS` that are free. */
+/** The number of retries in `WINDOW_SECS` that are free. */
 export const RETRIES_FREE = 10;
 export const WINDOW_SECS = 10;
 /** With more backends than this, unused ones are removed. */
 const BACKENDS_SWEPT_AT = 1_000;
 
-/** For one backend: a sliding window of whole seconds. */
+/** The budget of one backend: a sliding window of whole seconds. */
 export class RetryBudget {
   readonly #firsts = new Float64Array(WINDOW_SECS);
   readonly #retries = new Float64Array(WINDOW_SECS);

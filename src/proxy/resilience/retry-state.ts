@@ -12,15 +12,15 @@ import type { AimedTarget } from '../targets/aimed-target.ts';
 import type { Upstream } from '../upstream/upstream.ts';
 import type { UpstreamCause } from '../upstream/upstream-failure.ts';
 
-/** Connections that may fail beyond `max`, while there are targets that were not tried. */
+/** Limit of failed connections beyond `max`, while there are targets that were not tried. */
 const MOVES_MAX = 5;
-/** Times that a request is sent again because the backend had not looked at it. */
+/** Limit of resends because the backend had not processed the request. */
 const RESENDS_MAX = 3;
 
 /** The next attempt of an exchange. */
 export interface NextAttempt {
   readonly route: Route;
-  /** On another connection to the same target; the failure was not the target's. */
+  /** On another connection to the same target, because the failure was not the target's. */
   readonly isResend: boolean;
 }
 
@@ -28,10 +28,10 @@ export class RetryState {
   readonly #exchange: Exchange;
   /** The whole body is available and can be sent again. */
   readonly #replayable: boolean;
-  /** What was sent of a body that is still to come, where that is kept. */
+  /** The sent part of an incomplete body, if it is kept. */
   readonly #sentBody: SentBody | undefined;
   readonly #tried: Revision[] = [];
-  /** Attempts that were connections to further targets. */
+  /** The number of attempts that only connected to further targets. */
   #moves = 0;
   #resends = 0;
 
@@ -42,10 +42,10 @@ export class RetryState {
   }
 
   /**
-   * After a connection has failed.
-   * @param upstream as it is after the attempt
+   * Called after a connection has failed.
+   * @param upstream its state after the attempt
    * @param target of the attempt, if the revision has several
-   * @returns the next attempt, perhaps on the same route; undefined for none
+   * @returns the next attempt, which may use the same route; undefined for none
    */
   afterFailure(
     route: Route,
@@ -63,8 +63,8 @@ export class RetryState {
   }
 
   /**
-   * Instead of a response with this status, of which the client has received nothing.
-   * @param hasInterim the client may have received an interim response
+   * Called instead of forwarding a response with this status.
+   * @param hasInterim whether the client may have received an interim response
    */
   afterStatus(
     route: Route,
@@ -86,7 +86,7 @@ export class RetryState {
     const { context, method } = exchange;
     const { condition } = failed;
     const hasOther = target?.hasOther === true;
-    // No target has got anything of the request: looking for one that does is no repetition.
+    // No target has received anything of the request: trying another one is not a repetition.
     const moves = hasOther && condition === 'connect' && failed.sent === 'nothing' && this.#moves < MOVES_MAX;
     const count = moves ? 1 : exchange.retries + 1 - this.#moves;
     const isKept = failed.sent === 'unsent' && this.#sentBody?.isKept === true;

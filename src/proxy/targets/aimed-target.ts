@@ -48,12 +48,15 @@ export class AimedTarget {
     return this.#target.backend;
   }
 
-  /** Some target in service has not been tried. */
+  /** Whether a target in service has not been tried. */
   get hasOther(): boolean {
     return this.group.chooseOther([...(this.#tried ?? []), this.#target.choice.index]) !== undefined;
   }
 
-  /** Moves to another target than the ones so far; false if there is none. The current one must have been released. */
+  /**
+   * Moves to a target that has not been tried; returns false if there is none. The current one must have been
+   * released.
+   */
   moveOn(): boolean {
     const tried = (this.#tried ??= []);
     tried.push(this.#target.choice.index);
@@ -65,8 +68,8 @@ export class AimedTarget {
   }
 
   /**
-   * Because all in service have been tried: moves to one that is only ejected, or else allows any target again, so that
-   * the next attempt may go to the current one, too.
+   * For a further attempt when all targets in service have been tried: moves to one that is only ejected, or
+   * else allows any target again, including the current one.
    */
   startOver(exchange: ExchangeView, route: Route): void {
     const tried = this.#tried ?? [];
@@ -81,7 +84,7 @@ export class AimedTarget {
     this.#hold();
   }
 
-  /** The head of a final response has come. */
+  /** The head of a final response has arrived. */
   answered(status: number): void {
     if (isFailedStatus(status) && this.group.compiled.balancing.ejection.counts5xx) this.#failed();
     else this.#isAnswered = true;

@@ -1,4 +1,4 @@
-/** Why an exchange was sent to which target, in words for operators. */
+/** Texts for operators: why an exchange was sent to its target. */
 import { LOAD_FACTOR } from './hash-choice.ts';
 import type { ChosenTarget } from './target-view.ts';
 
@@ -22,7 +22,7 @@ function zoneText({ zone: choice }: ChosenTarget): string {
   }
 }
 
-/** A request without the value goes where the fewest requests are under way. */
+/** A request without a value goes where the fewest requests are under way. */
 function unhashedText({ choice: { why }, targets }: ChosenTarget): string {
   const isByLoad = why === 'fewer_requests' || why === 'only_one';
   const { algorithm } = targets.balancing;

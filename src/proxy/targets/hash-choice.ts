@@ -11,7 +11,7 @@
 import { HotKeys } from './hot-keys.ts';
 import type { TargetChoice, TargetView } from './target-view.ts';
 
-/** The most requests under way that a target may have, as a multiple of its share. */
+/** The limit of requests under way at a target, as a multiple of its share. */
 export const LOAD_FACTOR = 1.25;
 
 /** FNV-1a with the finish of MurmurHash3: 32 bits, the same on every node and after every restart. */
@@ -29,22 +29,21 @@ function mixed(hash: number): number {
   return (value ^ (value >>> 16)) >>> 0;
 }
 
-/** Keys of one revision whose best targets are remembered by a worker; a power of two. */
+/** The number of keys of one revision whose best targets a worker caches; a power of two. */
 const REMEMBERED_KEYS = 4_096;
-/** Best targets of a remembered key. */
+/** The number of best targets that are cached for a key. */
 const RANKS = 4;
-/** With fewer targets, looking at all costs no more than remembering. */
+/** With fewer targets, checking all costs no more than caching. */
 const REMEMBERED_FROM = 6;
 
 export class HashChoice {
   readonly #seeds: Int32Array;
   readonly #weights: Float64Array;
   readonly #sum: number;
-  /** Targets with a weight. */
+  /** The number of targets with a weight. */
   readonly #count: number;
   /**
-   * Of keys that were asked for lately, by their last bits; created with the first. A word of 0 in `#keys` is a free
-   * place.
+   * Recently used keys, by their last bits; created with the first. A word of 0 in `#keys` is a free place.
    */
   #keys: Int32Array | undefined;
   /** By place: the best targets of the key whatever their state, best first. */
@@ -75,12 +74,13 @@ export class HashChoice {
     if (hasRoom(view, first, firstLoad, perWeight))
       return { index: first, why: 'hash', load: firstLoad, other: -1, otherLoad: 0 };
     const index = this.#best(view, key, perWeight);
-    // Cannot be: the bounds add up to more than the total. But counts of other threads change meanwhile.
+    // Impossible in theory, since the limits add up to more than the total. But other threads change their counts
+    // meanwhile.
     if (index < 0) return { index: first, why: 'hash', load: firstLoad, other: -1, otherLoad: 0 };
     return { index, why: 'hash_overflow', load: view.load(index), other: first, otherLoad: firstLoad };
   }
 
-  /** @param perWeight only targets with room are considered; 0: all in service */
+  /** @param perWeight only targets below this load per weight are considered; 0: all in service */
   #best(view: TargetView, key: number, perWeight: number): number {
     if (this.#count < REMEMBERED_FROM) return this.#bestOfAll(view, key, perWeight);
     const from = this.#placeOf(key) * RANKS;
@@ -108,7 +108,7 @@ export class HashChoice {
     return order.sort((a, b) => (scores[a] as number) - (scores[b] as number) || a - b);
   }
 
-  /** Looks only at the states of targets that are better than all before them. */
+  /** Checks the states only of targets that are better than all before them. */
   #bestOfAll(view: TargetView, key: number, perWeight: number): number {
     const seeds = this.#seeds;
     const weights = this.#weights;
@@ -126,7 +126,7 @@ export class HashChoice {
     return best;
   }
 
-  /** Where the key is remembered, from now on at least. */
+  /** The place of the key in the cache; adds it if necessary. */
   #placeOf(key: number): number {
     const keys = (this.#keys ??= new Int32Array(REMEMBERED_KEYS));
     const place = key & (REMEMBERED_KEYS - 1);
@@ -163,7 +163,7 @@ function uniformOf(key: number, seed: number): number {
   return (mixed(key ^ seed) + 1) / 2 ** 32;
 }
 
-/** In service, and with room for another request. */
+/** Whether the target is in service and has room for another request. */
 function isOpen(view: TargetView, index: number, perWeight: number): boolean {
   if (perWeight > 0) return hasRoom(view, index, view.load(index), perWeight);
   return view.isWhole || view.share(index) > 0;

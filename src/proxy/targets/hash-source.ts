@@ -14,7 +14,7 @@ import { hashKey } from './hash-choice.ts';
 const COOKIE_BYTES = 16;
 
 export interface RequestKey {
-  /** undefined: the request has none. */
+  /** undefined when the request has none. */
   readonly key: number | undefined;
   /** A field line for the response that sets the cookie, or ''. */
   readonly cookieLine: string;
@@ -63,13 +63,16 @@ function cookieKey(exchange: ExchangeView, route: Route, { name, ttlSecs }: Hash
   return { key: hashKey(value), cookieLine };
 }
 
-/** RFC 6265 section 5.4: pairs with `; ` between them. The first of a name counts; an empty value is none. */
+/**
+ * RFC 6265 section 5.4: pairs separated by `; `. The first pair with the name counts; an empty value counts as
+ * none.
+ */
 export function cookieValue(field: string | undefined, name: string): string | undefined {
   if (field === undefined) return undefined;
   for (let from = 0; from < field.length;) {
     let end = field.indexOf(';', from);
     if (end < 0) end = field.length;
-    // Not in the rest of the field, which has pairs without "=" in any number.
+    // A search of the rest of the field would also find a "=" of a later pair.
     const pair = field.slice(from, end);
     const equals = pair.indexOf('=');
     if (equals > 0 && pair.slice(0, equals).trim() === name) {

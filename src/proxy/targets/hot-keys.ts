@@ -1,7 +1,7 @@
 /**
- * The order of all targets for keys whose best targets are full again and again, so that the next target with room is
- * found without a look at every score. Bounded; a key has to come twice in a row at its place, because the order costs
- * more than a single look.
+ * The order of all targets for keys whose best targets are full repeatedly, so that the next target with room is
+ * found without computing every score. Bounded; a key must come twice in a row at its place, because sorting costs
+ * more than a single search.
  */
 const PLACES = 16;
 
@@ -19,7 +19,7 @@ export class HotKeys {
     this.#orderOf = orderOf;
   }
 
-  /** undefined: not hot yet. */
+  /** undefined when the key is not hot yet. */
   orderOf(key: number): Uint16Array | undefined {
     const at = key & (PLACES - 1);
     const place = this.#places[at];

@@ -6,14 +6,14 @@
 import { FastRandom } from '../../lib/fast-random.ts';
 import type { TargetChoice, TargetView } from './target-view.ts';
 
-/** Draws that may hit a target out of service before all targets are looked at. */
+/** Draws that may hit a target out of service before all targets are checked. */
 const DRAWS_MAX = 8;
 
 export class LeastRequests {
   readonly #random: FastRandom;
-  /** Weights summed up to and including each target. */
+  /** Sums of the weights up to and including each target. */
   readonly #sums: Float64Array;
-  /** All weights are the same. */
+  /** Whether all weights are equal. */
   readonly #isEven: boolean;
 
   constructor(weights: readonly number[], random = new FastRandom()) {
@@ -33,7 +33,7 @@ export class LeastRequests {
     if (second < 0) return { index: first, why: 'only_one', load, other: -1, otherLoad: 0 };
     const otherLoad = view.load(second);
     const isFirst = (load + 1) * weightOf(view, second) <= (otherLoad + 1) * weightOf(view, first);
-    // Without load, the draw decides, which was by weight already.
+    // Without load, the draw by weight decides.
     if (isFirst || (load === 0 && otherLoad === 0))
       return { index: first, why: 'fewer_requests', load, other: second, otherLoad };
     return { index: second, why: 'fewer_requests', load: otherLoad, other: first, otherLoad: load };
@@ -49,8 +49,8 @@ export class LeastRequests {
   }
 
   /**
-   * Another one to compare it with; -1 for none. One with a part of its share is often none, so that it does not win
-   * every comparison by having nothing to do.
+   * Another target to compare with; -1 for none. A warming target is drawn only in proportion to its share, so
+   * that it does not win every comparison because it has no requests.
    */
   #drawSecond(view: TargetView, first: number): number {
     for (let draw = 0; draw < DRAWS_MAX; draw++) {
@@ -59,7 +59,7 @@ export class LeastRequests {
       const share = view.share(index);
       if (share > 0) return this.#passes(share) ? index : -1;
     }
-    // Others weigh next to nothing, or most are out: any that is fully in service.
+    // The other weights are tiny, or most targets are out of service: takes any that is fully in service.
     for (let index = 0; index < view.count; index++)
       if (index !== first && view.weight(index) > 0 && view.share(index) === 1) return index;
     return -1;
@@ -82,7 +82,7 @@ export class LeastRequests {
     return chosen;
   }
 
-  /** By weight alone. */
+  /** Draws by weight alone. */
   #draw(): number {
     const sums = this.#sums;
     if (this.#isEven) return Math.floor(this.#random.next() * sums.length);

@@ -7,16 +7,16 @@
  */
 import type { TargetChoice, TargetView } from './target-view.ts';
 
-/** Steps that working out a cycle may take; a longer one is worked out turn by turn. */
+/** Limit of steps for computing a cycle; a longer cycle is computed turn by turn. */
 const CYCLE_STEPS_MAX = 100_000;
 
 export class RoundRobin {
   readonly #weights: Float64Array;
-  /** How far each target is ahead of its share (negative) or behind, while turns are worked out one by one. */
+  /** How far each target is ahead of its share (negative) or behind it, while turns are computed one by one. */
   readonly #credits: Float64Array;
-  /** Weights of the current choice, while some share is below 1. */
+  /** Weights of the current choice, when some share is below 1. */
   readonly #scratch: Float64Array;
-  /** The target of each turn; undefined before the first, null: too long. */
+  /** The target of each turn; undefined before the first choice, null when the cycle is too long. */
   #cycle: Uint16Array | null | undefined;
   #turn = 0;
 
@@ -27,7 +27,7 @@ export class RoundRobin {
   }
 
   /**
-   * Continues where another one is, as far as the targets are the same.
+   * Continues the state of another round-robin for the targets that both have.
    * @param placeOf index of a target there; negative if it is new
    */
   continue(other: RoundRobin, placeOf: (index: number) => number): void {
@@ -63,7 +63,7 @@ export class RoundRobin {
     return Uint16Array.from({ length }, () => this.#step(this.#weights, credits));
   }
 
-  /** One turn: each target gains its weight, and the first one pays the sum. */
+  /** One turn: each target gains its weight, and the chosen one pays the sum. */
   #step(weights: Float64Array, credits: Float64Array): number {
     let total = 0;
     let best = -1;

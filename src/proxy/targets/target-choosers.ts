@@ -1,4 +1,7 @@
-/** The ways in which one revision chooses among its targets, or among those of one zone: the others have no weight. */
+/**
+ * The algorithms with which one revision chooses among its targets, or among those of one zone: the other targets
+ * then have no weight.
+ */
 import { placeText } from '../../egress/unix-sockets.ts';
 import type { CompiledTargets } from '../../config/types.ts';
 import { HashChoice } from './hash-choice.ts';
@@ -6,7 +9,7 @@ import { LeastRequests } from './least-requests.ts';
 import { RoundRobin } from './round-robin.ts';
 
 export interface TargetChoosers {
-  /** By index; 0: not one of them. */
+  /** By index; 0 for targets that are not candidates. */
   readonly weights: readonly number[];
   readonly least: LeastRequests;
   readonly turns: RoundRobin | undefined;
@@ -14,7 +17,7 @@ export interface TargetChoosers {
 }
 
 /**
- * @param before of the targets that these replace: the round-robin continues
+ * @param before choosers of the replaced targets, whose round-robin continues
  * @param placeOf index of a target there; negative if it is new
  */
 export function createChoosers(

@@ -25,24 +25,24 @@ export class TargetGroup implements TargetView, TargetsSlot {
   readonly #all: TargetChoosers;
   /** undefined: zones make no difference. */
   readonly #zone: ZonePreference | undefined;
-  /** For the current choice: the candidates, the targets that must not be chosen, and the latest time. */
+  /** The candidates of the current choice, the targets that must not be chosen, and the latest time. */
   #among: TargetChoosers;
   #tried: readonly number[] = NONE_TRIED;
   #chosenAtMs = 0;
-  /** Every target counts with its whole weight: all are fully in service, or none is at all. */
+  /** Every candidate counts with its whole weight: all are fully in service, or none is. */
   #isWhole = false;
-  /** Every target counts that is not unhealthy, since none is in service. */
+  /** Every target that is not unhealthy is a candidate, because none is in service. */
   #countsEjected = false;
-  /** Count of changes at which `#isPristine` was computed. */
+  /** The count of changes for which `#isPristine` was computed. */
   #changes = -1;
-  /** All targets were fully in service. */
+  /** Whether all targets were fully in service. */
   #isPristine = false;
   #zoneChoice: ZoneChoice | undefined;
 
   /**
    * @param states by index of the target
    * @param nowMs the wall clock
-   * @param zone that of the gateway, whose targets come first
+   * @param zone the gateway's zone, whose targets are preferred
    * @param before the group that this one replaces: its round-robin continues
    */
   constructor(
@@ -76,7 +76,7 @@ export class TargetGroup implements TargetView, TargetsSlot {
     return this.#states.length;
   }
 
-  /** What the gateway's zone did to the latest choice; undefined: nothing. */
+  /** How the gateway's zone affected the latest choice; undefined when it did not. */
   get zoneChoice(): ZoneChoice | undefined {
     return this.#zoneChoice;
   }
@@ -89,7 +89,7 @@ export class TargetGroup implements TargetView, TargetsSlot {
     return this.stateOf(index).inFlight;
   }
 
-  /** Reads the clock only for targets that are not fully in service. */
+  /** The share of a target. Reads the clock only for targets that are not fully in service. */
   share(index: number): number {
     if (this.#tried !== NONE_TRIED && this.#tried.includes(index)) return 0;
     if (this.#isWhole) return 1;
@@ -110,9 +110,10 @@ export class TargetGroup implements TargetView, TargetsSlot {
   }
 
   /**
-   * The target of a request's first attempt. If none is in service, a request may still succeed: first those are
-   * treated as if they were that health checks do not find unhealthy, since an ejection is a guess, and then all.
-   * @param key of `hashKey`; undefined: the request has none, and goes where the fewest requests are under way
+   * The target of a request's first attempt. When none is in service, a request may still succeed: targets that
+   * are only ejected are then candidates, since an ejection is a guess, and after that all targets.
+   * @param key result of `hashKey`; undefined when the request has none, and goes where the fewest requests are
+   * under way
    */
   choose(key: number | undefined): TargetChoice {
     return (
@@ -141,9 +142,9 @@ export class TargetGroup implements TargetView, TargetsSlot {
   }
 
   /**
-   * The target of a further attempt when all in service have been tried: an ejection is a guess.
+   * The target of a further attempt when all in service have been tried, since an ejection is a guess.
    * @param tried indexes of targets that have failed the request
-   * @returns undefined if none is out of service that health checks do not find unhealthy
+   * @returns an ejected target that health checks do not find unhealthy; undefined if there is none
    */
   chooseEjected(tried: readonly number[]): TargetChoice | undefined {
     this.#countsEjected = true;
@@ -153,7 +154,8 @@ export class TargetGroup implements TargetView, TargetsSlot {
   }
 
   /**
-   * An attempt has failed: counts it, and ejects the target if that was one too many. @returns whether it is ejected
+   * Counts a failed attempt, and ejects the target when it has failed too often.
+   * @returns whether it is ejected
    */
   failed(index: number): boolean {
     const state = this.stateOf(index);
@@ -203,7 +205,7 @@ export class TargetGroup implements TargetView, TargetsSlot {
     return any && { ...any, why: 'none_in_service' };
   }
 
-  /** Not in turns: the targets that are left have no order. */
+  /** Without round-robin: the remaining targets have no order. */
   #chooseAmong(tried: readonly number[], among: TargetChoosers): TargetChoice | undefined {
     this.#prepare(tried, among, false);
     return among.least.choose(this);
@@ -216,7 +218,7 @@ export class TargetGroup implements TargetView, TargetsSlot {
     this.#isWhole = isWhole;
   }
 
-  /** Looks at the targets only after something has changed. */
+  /** Checks the targets only after something has changed. */
   #findChanges(): void {
     const changes = this.#total[this.#changesAt] as number;
     if (changes === this.#changes) return;

@@ -23,7 +23,7 @@ export const CAUSE = 6;
 /** Counts of threads that have ended. */
 const STARTED_BASE = 7;
 const FAILED_BASE = 8;
-/** The columns begin on a cache line of their own. */
+/** The first column is on a cache line of its own. */
 const COLUMNS_AT = 16;
 
 /** Bits of `FLAGS`; 0: in service with its full share. */
@@ -43,7 +43,7 @@ const KINDS = 3;
 export interface TargetsMemory {
   /** Threads that may use it at one time; each has a column. */
   readonly columns: number;
-  /** Requests under way at all targets, by column; the last word counts changes of what is in service. */
+  /** Requests under way at all targets, by column; the last word counts changes of the states of targets. */
   readonly total: SharedArrayBuffer;
   /** By key of the target (`CompiledTarget.key`). */
   readonly blocks: Map<string, SharedArrayBuffer>;
@@ -58,7 +58,7 @@ export function createTotal(columns: number): SharedArrayBuffer {
   return new SharedArrayBuffer((columns + 1) * Int32Array.BYTES_PER_ELEMENT);
 }
 
-/** Where the count of changes is. */
+/** The index of the count of changes. */
 export function changesAt(total: Int32Array): number {
   return total.length - 1;
 }
@@ -75,7 +75,7 @@ export interface TargetCounts {
   readonly failed: number;
 }
 
-/** Where a column's counts of requests under way are, and those of attempts. */
+/** The indexes of a column's counts: requests under way here, attempts in the next function. */
 export function inFlightAt(column: number): number {
   return COLUMNS_AT + IN_FLIGHT + column;
 }

@@ -20,9 +20,9 @@ interface TargetsHolder {
 
 interface Held {
   readonly memory: TargetsMemory;
-  /** What discovery has found; undefined: the targets are those of the revision. */
+  /** The results of discovery; undefined: the targets are those of the revision. */
   readonly found: readonly FoundTarget[] | undefined;
-  /** What `found` was compiled to, of which revision. */
+  /** The compiled form of `found`, and the targets that it was compiled for. */
   compiled?: { readonly of: CompiledTargets; readonly targets: CompiledTargets };
   group: TargetGroup | undefined;
 }
@@ -36,7 +36,7 @@ export class TargetRegistry {
   /**
    * @param column of this thread in all memories
    * @param nowMs the wall clock
-   * @param zone that of the gateway
+   * @param zone zone of the gateway
    */
   constructor(column: number, nowMs: () => number, zone?: string) {
     this.#column = column;
@@ -44,16 +44,16 @@ export class TargetRegistry {
     this.#nowMs = nowMs;
   }
 
-  /** undefined for a revision with a single target. It has no target where discovery has found none yet. */
+  /** undefined for a revision with a single target. The group is empty while discovery has found no target. */
   of(revision: TargetsHolder): TargetGroup | undefined {
     const { targetsSlot: slot } = revision;
     if (revision.targets === undefined) return undefined;
     if (slot instanceof TargetGroup && !slot.isRemoved) return slot;
     let held = this.#byId.get(revision.id);
     if (held === undefined) {
-      // Of a revision that is gone, an exchange may still need what was found.
+      // An exchange of a removed revision may still need the found targets.
       if (slot instanceof TargetGroup && slot.compiled.source !== undefined) return slot;
-      // Memory of its own, in a thread that shares none: for trials and tests.
+      // A thread that shares no memory has its own: in trials and tests.
       held = { memory: ownMemory(), found: undefined, group: undefined };
       this.#byId.set(revision.id, held);
     }
@@ -65,7 +65,7 @@ export class TargetRegistry {
   }
 
   /**
-   * Takes the memory of a revision, in place of what it had.
+   * Sets the memory of a revision, replacing what it had.
    * @param found by discovery, if the revision has it
    */
   set(revisionId: string, memory: TargetsMemory, found: readonly FoundTarget[] | undefined): void {
@@ -84,7 +84,7 @@ export class TargetRegistry {
     const total = new Int32Array(memory.total);
     const states = compiled.list.map(({ key }) => {
       let block = memory.blocks.get(key);
-      // Without memory of the main thread, or of a revision that was replaced while a request still uses it.
+      // The main thread has given no memory, or a request still uses a replaced revision.
       if (block === undefined) memory.blocks.set(key, (block = createTargetBlock(memory.columns)));
       return new TargetState(block, total, this.#column);
     });

@@ -32,9 +32,9 @@ import {
 const EJECTION_CAUSES = ['none', 'failures_in_a_row', 'more_failures_than_its_peers'] as const;
 export type EjectionCause = (typeof EJECTION_CAUSES)[number];
 
-/** Share of its weight with which a target returns; it grows to 1 over the slow start. */
+/** The share of its weight with which a target returns; it grows to 1 during the slow start. */
 const WARMING_SHARE_MIN = 0.1;
-/** Share of its weight for a target that fails and must stay in service. */
+/** The share of its weight for a target that fails and must stay in service. */
 const SUSPECT_SHARE = 0.05;
 
 export type TargetPhase = 'in_service' | 'warming' | 'ejected' | 'unhealthy';
@@ -87,7 +87,7 @@ export class TargetState {
     this.#total[this.#column] = (this.#total[this.#column] as number) - 1;
   }
 
-  /** The target has answered. */
+  /** The target has responded successfully. */
   succeeded(): void {
     const words = this.#words;
     if (words[FAILURES_IN_ROW] === 0 && ((words[FLAGS] as number) & SUSPECT) === 0) return;
@@ -106,7 +106,10 @@ export class TargetState {
     return this.#words[FLAGS] === 0;
   }
 
-  /** 0: gets nothing; 1: its whole weight; between while it warms up. Returns it when its ejection is over. */
+  /**
+   * 0: no requests; 1: its whole weight; between them while it warms up. Also returns the target to service when
+   * its ejection has ended.
+   */
   share(rules: EjectionRules, slowStartMs: number, nowMs: number): number {
     const words = this.#words;
     let flags = words[FLAGS] as number;
@@ -121,7 +124,7 @@ export class TargetState {
     return (flags & SUSPECT) === 0 ? share : Math.min(share, SUSPECT_SHARE);
   }
 
-  /** What `share` would find; changes nothing. */
+  /** The state that `share` would find; changes nothing. */
   phase(rules: EjectionRules, slowStartMs: number, nowMs: number): TargetPhase {
     const flags = this.#words[FLAGS] as number;
     if ((flags & UNHEALTHY) !== 0) return 'unhealthy';
@@ -139,7 +142,7 @@ export class TargetState {
     return Math.floor(nowMs / 10) * 10 + this.#remainingMs(nowMs);
   }
 
-  /** As `share` for a target that needs no change. */
+  /** Like `share`, for a target that needs no change. */
   isEjected(rules: EjectionRules, nowMs: number): boolean {
     return (this.#words[FLAGS]! & EJECTED) !== 0 && this.#isEjected(rules, nowMs);
   }
@@ -153,12 +156,12 @@ export class TargetState {
     const before = Atomics.load(words, EJECTED_UNTIL);
     if ((Atomics.load(words, FLAGS) & EJECTED) !== 0) return false;
     const now = centiseconds(nowMs);
-    // In service for longer than any ejection: it starts over.
+    // It was in service for longer than any ejection: the count starts again.
     const served = (now - before) | 0;
     const isNew = before === 0 || served < 0 || served * 10 > rules.maxMs;
     const row = isNew ? 0 : Atomics.load(words, EJECTIONS_IN_ROW);
     const lastsMs = Math.min(rules.maxMs, rules.baseMs * 2 ** Math.min(row, 20));
-    // 0 means never ejected.
+    // 0 is reserved for "never ejected".
     const until = (now + Math.ceil(lastsMs / 10)) | 0 || 1;
     if (Atomics.compareExchange(words, EJECTED_UNTIL, before, until) !== before) return false;
     Atomics.store(words, EJECTIONS_IN_ROW, row + 1);
@@ -170,7 +173,10 @@ export class TargetState {
     return true;
   }
 
-  /** It fails and must stay in service, since too many others are out: it gets little until it answers well. */
+  /**
+   * The target fails and must stay in service, because too many others are out: it gets little traffic until it
+   * succeeds.
+   */
   suspect(): void {
     if ((Atomics.or(this.#words, FLAGS, SUSPECT) & SUSPECT) === 0) this.#changed();
   }
@@ -183,7 +189,7 @@ export class TargetState {
     this.#changed();
   }
 
-  /** The verdict of the health checks. @returns whether it is new */
+  /** Sets the result of the health checks. @returns whether it has changed */
   setHealthy(isHealthy: boolean, slowStartMs: number, nowMs: number): boolean {
     if (!isHealthy) {
       const before = Atomics.or(this.#words, FLAGS, UNHEALTHY);
@@ -198,12 +204,12 @@ export class TargetState {
     return true;
   }
 
-  /** Neither ejected nor unhealthy. Its ejection may be over, as long as no worker has looked. */
+  /** Whether it is neither ejected nor unhealthy. Until a worker checks, it stays ejected after its time. */
   get isInService(): boolean {
     return ((this.#words[FLAGS] as number) & (UNHEALTHY | EJECTED)) === 0;
   }
 
-  /** In service, and does not fail. */
+  /** Whether it is in service and does not fail. */
   get isReliable(): boolean {
     return ((this.#words[FLAGS] as number) & (UNHEALTHY | EJECTED | SUSPECT)) === 0;
   }
@@ -212,7 +218,7 @@ export class TargetState {
     return ((this.#words[FLAGS] as number) & UNHEALTHY) !== 0;
   }
 
-  /** From now on its share grows. */
+  /** Its share grows from now on. */
   warm(slowStartMs: number, nowMs: number): void {
     if (slowStartMs === 0) return;
     Atomics.store(this.#words, WARM_SINCE, centiseconds(nowMs));
@@ -231,7 +237,10 @@ export class TargetState {
     return ((Atomics.load(this.#words, EJECTED_UNTIL) - centiseconds(nowMs)) | 0) * 10;
   }
 
-  /** A longer rest than any ejection means that the clock was set back, which must not keep a target out. */
+  /**
+   * A remaining time longer than any ejection means that the clock was set back, which must not keep a target
+   * out.
+   */
   #isEjected({ maxMs }: EjectionRules, nowMs: number): boolean {
     const remainingMs = this.#remainingMs(nowMs);
     return remainingMs > 0 && remainingMs <= maxMs + 1_000;
@@ -239,21 +248,21 @@ export class TargetState {
 
   #returnToService({ failuresInRow }: EjectionRules, slowStartMs: number, nowMs: number): void {
     const words = this.#words;
-    // Before it is seen in service: the first failure ejects it again, and its share begins small.
+    // Before others see it in service: the first failure ejects it again, and its share begins small.
     Atomics.store(words, FAILURES_IN_ROW, Math.max(0, failuresInRow - 1));
     this.warm(slowStartMs, nowMs);
     Atomics.and(words, FLAGS, ~EJECTED);
     this.#changed();
   }
 
-  /** After the change, so that a reader who sees the count sees the change, too. */
+  /** After the change, so that a reader who sees the count also sees the change. */
   #changed(): void {
     Atomics.add(this.#total, changesAt(this.#total), 1);
   }
 
   #warmedMs(nowMs: number): number {
     const elapsedMs = ((centiseconds(nowMs) - Atomics.load(this.#words, WARM_SINCE)) | 0) * 10;
-    // After the clock was set back.
+    // The clock was set back.
     return elapsedMs < -1_000 ? Infinity : Math.max(0, elapsedMs);
   }
 

@@ -1,12 +1,15 @@
-/** What the choosers see of the targets, and what they report of their choice. Targets are named by index. */
+/**
+ * What the choosers know about the targets, and what they report about their choice. Targets are identified by
+ * index.
+ */
 import type { CompiledBackend, CompiledTargets } from '../../config/types.ts';
 
 export interface TargetView {
   readonly count: number;
-  /** Every share is 1. */
+  /** Whether every share is 1. */
   readonly isWhole: boolean;
   weight(index: number): number;
-  /** 0: not now; 1: with its whole weight. */
+  /** 0: no requests now; 1: its whole weight. */
   share(index: number): number;
   /** Requests under way, over all workers. */
   load(index: number): number;
@@ -28,12 +31,12 @@ export interface TargetChoice {
   readonly why: ChoiceReason;
   /** Requests under way at the target before this one; with `turn`, 0. */
   readonly load: number;
-  /** The target that it was compared with, or that the key belongs to; -1 for none. */
+  /** The other target in the comparison, or the target that the key belongs to; -1 for none. */
   readonly other: number;
   readonly otherLoad: number;
 }
 
-/** What the zone of the gateway did to a choice. */
+/** How the gateway's zone affected a choice. */
 export interface ZoneChoice {
   /** The zone of the gateway. */
   readonly zone: string;
@@ -44,12 +47,12 @@ export interface ZoneChoice {
   readonly why: 'own' | 'too_few' | 'none_left';
 }
 
-/** Which target an exchange was sent to last, and why. */
+/** The target that an exchange was sent to last, and why. */
 export interface ChosenTarget {
   readonly backend: CompiledBackend;
   readonly choice: TargetChoice;
   readonly targets: CompiledTargets;
-  /** undefined: zones made no difference. */
+  /** undefined when zones made no difference. */
   readonly zone: ZoneChoice | undefined;
   /** Targets that had failed the request before. */
   readonly tried: number;

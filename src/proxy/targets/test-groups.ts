@@ -19,10 +19,10 @@ export interface TestGroupSetup {
   readonly settings?: LoadBalancing;
   readonly columns?: number;
   readonly column?: number;
-  /** Of another group, whose memory it shares. */
+  /** Another group whose memory it shares. */
   readonly shared?: TestGroup;
   readonly names?: readonly string[];
-  /** By target; and that of the gateway. */
+  /** By target; and the zone of the gateway. */
   readonly zones?: readonly (string | undefined)[];
   readonly zone?: string;
 }

@@ -1,7 +1,7 @@
 /**
- * Targets in the gateway's own zone come first, as long as at least half of their weight is in service: requests that
- * stay in a zone are faster and often cheaper. Otherwise all targets count by their weights, because the few that are
- * left would get more than they can bear. Owns the states that the last look has found.
+ * Prefers targets in the gateway's own zone, as long as at least half of their weight is in service: requests that
+ * stay in a zone are faster and often cheaper. Otherwise all targets are candidates by their weights, because the
+ * few remaining ones would be overloaded. Owns the states found at the last check.
  */
 import type { CompiledTargets } from '../../config/types.ts';
 import { createChoosers, type TargetChoosers } from './target-choosers.ts';
@@ -21,7 +21,7 @@ export class ZonePreference {
   #isPristine = false;
   #hasEnough = false;
 
-  /** undefined: no target, or every one, is in the zone. */
+  /** undefined when no target or every target is in the zone. */
   static of(
     compiled: CompiledTargets,
     zone: string | undefined,
@@ -44,17 +44,17 @@ export class ZonePreference {
     this.#weight = choosers.weights.reduce((sum, weight) => sum + weight, 0);
   }
 
-  /** Enough of its targets were in service to send requests to these alone. */
+  /** Whether enough of its targets were in service to send requests only to them. */
   get hasEnough(): boolean {
     return this.#hasEnough;
   }
 
-  /** All of its targets were fully in service. */
+  /** Whether all of its targets were fully in service. */
   get isPristine(): boolean {
     return this.#isPristine;
   }
 
-  /** @param states by index of the target, of all targets */
+  /** @param states of all targets, by index */
   look(states: readonly TargetState[]): void {
     let inService = 0;
     this.#isPristine = true;

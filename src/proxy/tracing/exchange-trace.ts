@@ -1,8 +1,8 @@
 /**
- * An exchange as a part of a trace (W3C Trace Context, Recommendation of 2021): of the trace that the client has begun,
- * or of a new one; with a span for each attempt at a backend, whose id the backend gets. Exists only while the gateway
- * exports traces (`SharedParts.tracing`); otherwise a trace passes as it came. Most are never exported, so ids are cut
- * out of values only when they are asked for.
+ * An exchange as a part of a trace (W3C Trace Context, Recommendation of 2021): it continues the client's trace or
+ * begins a new one, and each attempt at a backend has a span, whose id the backend gets. Exists only while the
+ * gateway exports traces (`SharedParts.tracing`); otherwise a trace is forwarded unchanged. Most are never exported,
+ * so ids are extracted only when they are needed.
  */
 import {
   isSampledTraceparent,
@@ -19,7 +19,7 @@ import {
   type TraceIds,
 } from './traceparents.ts';
 
-/** Exchanges have a handful; the bound is for settings that allow many. */
+/** Most exchanges have a handful; the limit is for settings that allow many. */
 const ATTEMPTS_MAX = 20;
 const NO_ATTEMPTS: readonly TracedAttempt[] = Object.freeze([]);
 
@@ -29,31 +29,31 @@ export interface Tracing {
 }
 
 export interface TracedAttempt {
-  /** What the backend gets. */
+  /** The value that the backend gets. */
   readonly traceparent: string;
   readonly route: Route;
   /** Authority of the backend. */
   readonly target: string;
   /** On the monotonic clock, at most a loop tick early. */
   readonly startedMs: number;
-  /** When it failed; -1: it has not. */
+  /** When it failed; -1 when it has not. */
   failedMs: number;
-  /** Of its response; 0 without one. */
+  /** Status of its response; 0 without one. */
   status: number;
   /** Cause of the failure, or ''. */
   failure: string;
 }
 
 export class ExchangeTrace {
-  /** Begins with the id of the trace. */
+  /** A value that begins with the id of the trace. */
   readonly #root: string;
   readonly #isContinued: boolean;
   /** Whether backends are told to record the trace; decided when the exchange begins. */
   readonly isSampled: boolean;
-  /** Of a trace that begins here and is sampled; others are read only if they are kept. */
+  /** The ids of a sampled trace that begins here; the ids of others are extracted only if they are kept. */
   readonly #ids: TraceIds | undefined;
   #attempts = NO_ATTEMPTS;
-  /** Of them. */
+  /** The latest attempt in `#attempts`. */
   #latest: TracedAttempt | undefined;
 
   /**
@@ -80,17 +80,17 @@ export class ExchangeTrace {
     return traceparentParts(this.#root).traceId;
   }
 
-  /** The id of the trace and, if it does not begin here, that of the client's span. */
+  /** The ids of the trace and, if the client began it, of the client's span. */
   get rootIds(): TraceIds {
     return this.#ids ?? idsOf(this.#root);
   }
 
-  /** The id of the trace and that of the span of an attempt. @param rootIds of this trace */
+  /** The ids of the trace and of the span of an attempt. @param rootIds of this trace */
   attemptIds({ traceparent }: TracedAttempt, rootIds: TraceIds): TraceIds {
     return traceparent === this.#root ? rootIds : idsOf(traceparent);
   }
 
-  /** Whether the client has begun it. */
+  /** Whether the client has begun the trace. */
   get isContinued(): boolean {
     return this.#isContinued;
   }
@@ -107,17 +107,18 @@ export class ExchangeTrace {
       failure: '',
     };
     this.#latest = attempt;
-    // Nearly all have one: an array of one takes a fraction of the memory of one that something is pushed to.
+    // Nearly all exchanges have one attempt: an array literal of one takes a fraction of the memory of an array
+    // that grows.
     if (this.#attempts === NO_ATTEMPTS) this.#attempts = [attempt];
     else this.#attempts = [...this.#attempts.slice(0, ATTEMPTS_MAX - 1), attempt];
   }
 
-  /** What the backend of the latest attempt gets. */
+  /** The value for the backend of the latest attempt. */
   get traceparent(): string {
     return this.#latest?.traceparent ?? this.#newValue();
   }
 
-  /** The latest attempt has got the response that the client gets. */
+  /** The latest attempt received the response that the client gets. */
   attemptAnswered(status: number): void {
     const attempt = this.#latest;
     if (attempt !== undefined) attempt.status = status;
@@ -134,7 +135,7 @@ export class ExchangeTrace {
     if (status !== 0) attempt.status = status;
   }
 
-  /** The first of a trace that begins here is as it was made. */
+  /** In a trace that begins here, the first attempt uses the original value. */
   #newValue(): string {
     if (!this.#isContinued && this.#latest === undefined) return this.#root;
     const { parentId } = traceparentParts(newTraceparent());

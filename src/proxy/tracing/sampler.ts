@@ -1,13 +1,13 @@
 /**
- * Draws a share of a stream at random. It draws once for each that is taken: how many come before the next one (the
- * geometric distribution), so that the others cost one subtraction. Pure but for the randomness.
+ * Samples a share of a stream at random. It draws only once for each sampled item: the number of items before the
+ * next one (the geometric distribution), so that other items cost one subtraction. Pure except for the randomness.
  */
 import { randomFraction } from '../../lib/ids.ts';
 import type { Tracing } from './exchange-trace.ts';
 
 export class Sampler implements Tracing {
   readonly #ratio: number;
-  /** How many are passed over before the next one. */
+  /** The number of items before the next sampled one. */
   #before: number;
 
   /** @param ratio 0 to 1 */

@@ -1,6 +1,6 @@
 /**
- * Values of `traceparent` for requests that begin a trace. Made in batches, as one text that is cut into values. Owns
- * the remaining values.
+ * Values of `traceparent` for requests that begin a trace. Created in batches, as one text that is cut into values.
+ * Owns the remaining values.
  */
 import { latin1Text } from '../../http/latin1.ts';
 import { makeTraceparent, PARENT_ID, TRACE_ID } from '../../http/fields/trace-context.ts';
@@ -10,14 +10,14 @@ const MADE_AT_ONCE = 128;
 const DIGITS = Buffer.from('0123456789abcdef', 'latin1');
 const RANDOM_BYTES = (TRACE_ID.digits + PARENT_ID.digits) / 2;
 
-/** The ids of a value as words of 32 bits: their digits would have to be read again to write them as bytes. */
+/** The ids of a value as 32-bit words: writing them as bytes would otherwise require parsing the digits again. */
 export interface TraceIds {
-  /** Of the trace, 128 bits. */
+  /** The id of the trace, 128 bits. */
   readonly trace0: number;
   readonly trace1: number;
   readonly trace2: number;
   readonly trace3: number;
-  /** Of the span, 64 bits. */
+  /** The id of the span, 64 bits. */
   readonly parent0: number;
   readonly parent1: number;
 }
@@ -48,7 +48,7 @@ class Traceparents {
     return this.#made.slice(start, start + this.#length);
   }
 
-  /** Of the value that `next` gave last. */
+  /** The ids of the last value that `next` returned. */
   ids(): TraceIds {
     const at = (this.#count - 1) * RANDOM_BYTES;
     const words = this.#words;
@@ -76,12 +76,12 @@ export function newSampledTraceparent(): string {
   return sampled.next();
 }
 
-/** Of the value that `newSampledTraceparent` gave last. */
+/** The ids of the last value that `newSampledTraceparent` returned. */
 export function newSampledIds(): TraceIds {
   return sampled.ids();
 }
 
-/** @param value valid */
+/** @param value must be valid */
 export function idsOf(value: string): TraceIds {
   return {
     trace0: wordAt(value, TRACE_ID.start),

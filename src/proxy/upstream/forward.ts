@@ -50,13 +50,13 @@ export interface ForwardingOwner {
    * @param hasInterim the client may have received an interim response
    */
   retriesStatus(status: number, hasInterim: boolean): boolean;
-  /** The backend has responded with this status, which reaches the client. */
+  /** The backend has responded with this status, which the client gets. */
   onAnswered(status: number): void;
   onDefect(error: unknown): void;
 }
 
 export class Forwarding implements UpstreamClient, RequestStreamOwner, RequestSource {
-  /** What earlier attempts have sent of a streamed body; undefined where that is not kept. */
+  /** What earlier attempts have sent of a streamed body; undefined when that is not kept. */
   readonly sentBody: SentBody | undefined;
   readonly #exchange: Exchange;
   readonly #route: Route;
@@ -69,9 +69,9 @@ export class Forwarding implements UpstreamClient, RequestStreamOwner, RequestSo
   #body: WholeBody | undefined;
   #upstream: Upstream | undefined;
   #phase: Phase = 'connecting';
-  /** Only for a streamed body. */
+  /** Set only for a streamed body. */
   #stream: RequestStream | undefined;
-  /** The expectation of the client is forwarded, since its body has not arrived. */
+  /** Whether the client's expectation is forwarded, because its body has not arrived. */
   #expectsContinue = false;
   #requestSent = false;
   /** The backend has sent 100 (Continue), or another response. */
@@ -124,7 +124,7 @@ export class Forwarding implements UpstreamClient, RequestStreamOwner, RequestSo
     return this.#phase === 'tunnel';
   }
 
-  /** The backend has to act: accept the connection, or begin its response. */
+  /** Whether the backend must act: accept the connection, or begin its response. */
   get isWaitingForBackend(): boolean {
     return this.#phase === 'connecting' || this.#phase === 'waiting';
   }
@@ -152,7 +152,7 @@ export class Forwarding implements UpstreamClient, RequestStreamOwner, RequestSo
       case 'responding':
         // A client that does not read is not the backend's fault.
         if (connection.writableNeedDrain) return this.#exchange.abort();
-        // Nor is one that sends nothing: a backend that answers message by message has nothing to answer.
+        // Nor is a client that sends nothing: a backend that answers each message then has nothing to answer.
         if (!connection.body.complete && !connection.bodyPaused)
           return this.#exchange.respondProblem(BODY_TOO_SLOW, false);
         return this.#giveUp({ cause: 'idle_timeout', fault: 'slow_body' });
@@ -168,7 +168,7 @@ export class Forwarding implements UpstreamClient, RequestStreamOwner, RequestSo
     this.#upstream?.resumeReading();
   }
 
-  // The request's way out.
+  // The path of the request.
 
   onUpstreamConnected(): void {
     if (this.#phase === 'connecting') this.#send();
@@ -198,7 +198,7 @@ export class Forwarding implements UpstreamClient, RequestStreamOwner, RequestSo
     this.#setDeadline(this.#timeouts?.firstByteMs ?? this.#exchange.context.options.firstByteTimeoutMs);
   }
 
-  // The response's way back.
+  // The path of the response.
 
   onInterim(head: BackendHead): void {
     const { connection } = this.#exchange;
@@ -279,7 +279,7 @@ export class Forwarding implements UpstreamClient, RequestStreamOwner, RequestSo
     this.#owner.onDefect(error);
   }
 
-  /** A protocol is switched on a connection of HTTP/1.1, whatever the backend speaks otherwise. */
+  /** Protocols are switched on an HTTP/1.1 connection, whatever the backend speaks otherwise. */
   #takeUpstream(fresh: boolean): Upstream {
     const { context, method } = this.#exchange;
     const { pool, permits } = context;
@@ -299,7 +299,7 @@ export class Forwarding implements UpstreamClient, RequestStreamOwner, RequestSo
     return pooled ?? pool.open(backend, permits.idleMax(backend));
   }
 
-  /** A call of gRPC-Web goes out as one of gRPC. */
+  /** Translates a gRPC-Web call to gRPC. */
   #translated(stream: Upstream): Upstream {
     const exchange = this.#exchange;
     const { policy } = this.#route;
@@ -381,7 +381,7 @@ export class Forwarding implements UpstreamClient, RequestStreamOwner, RequestSo
     const before = buffer ?? this.sentBody;
     before?.writeTo(upstream);
     connection.startBody(this.#stream);
-    // The body may have arrived while the connection was made.
+    // The body may have arrived while the connection was opened.
     if (before !== undefined && connection.body.complete && !this.#requestSent) this.onRequestSent();
   }
 

@@ -12,11 +12,11 @@ export interface PermitWaiter {
 }
 
 export interface PermitLimits {
-  /** Requests that a backend takes at once over HTTP/2; Infinity: without limit. */
+  /** The number of requests that a backend accepts at once over HTTP/2; Infinity: no limit. */
   readonly streamsMax?: (backend: CompiledBackend) => number;
-  /** Connections in use per backend; 0 is unlimited. */
+  /** Limit of connections in use per backend; 0 is unlimited. */
   readonly maxUpstreamConnections: number;
-  /** Waiting requests per backend. */
+  /** Limit of waiting requests per backend. */
   readonly maxUpstreamQueue: number;
 }
 
@@ -66,7 +66,7 @@ export class UpstreamPermits {
     return 'waiting';
   }
 
-  /** With HTTP/2 also no more than its sessions have room for. */
+  /** With HTTP/2, also limited by the room in its sessions. */
   #permitsMax(to: CompiledBackend): number {
     const configured = to.connectionsMax ?? this.#limits.maxUpstreamConnections;
     if (to.protocol === 'http1') return configured;

@@ -9,21 +9,21 @@ import { BackendSessions, type SessionsOptions } from './http2/backend-sessions.
 import { UpstreamConnection } from './upstream-connection.ts';
 import type { Upstream } from './upstream.ts';
 
-/** Ended pools that are remembered. A connection of an older one stays until its idle timeout. */
+/** Limit of remembered ended pools. A connection of a forgotten one stays until its idle timeout. */
 const ENDED_MAX = 10_000;
 
 export interface PoolOptions extends SessionsOptions {
-  /** Idle connections kept per backend. */
+  /** Limit of idle connections per backend. */
   readonly idleMax: number;
 }
 
 export class UpstreamPool {
-  /** Shared connections of HTTP/2. */
+  /** Shared HTTP/2 connections. */
   readonly http2: BackendSessions;
   readonly #deadlines: Deadlines;
   readonly #options: PoolOptions;
   readonly #idle = new Map<string, UpstreamConnection[]>();
-  /** When pools have ended, by key; connections that are older are not kept. */
+  /** When pools have ended, by key; older connections are not kept. */
   readonly #ended = new Map<string, number>();
   #opened = 0;
   #isClosed = false;
@@ -101,7 +101,7 @@ export class UpstreamPool {
     stack.push(connection);
   }
 
-  /** For a single request outside of the traffic. Ends with it. */
+  /** Opens a connection for a single request outside of the traffic; it ends with the request. */
   openApart(backend: CompiledBackend): Upstream {
     return backend.protocol === 'http1' ? this.open(backend) : this.http2.streamApart(backend);
   }

@@ -13,9 +13,9 @@ import type { Upstream } from './upstream.ts';
 import { upstreamTrailers } from './upstream-head.ts';
 
 export interface RequestStreamOwner {
-  /** undefined once the attempt is over; further bytes are kept for the next one, or dropped. */
+  /** undefined once the attempt has ended; further bytes are kept for the next one, or dropped. */
   readonly upstream: Upstream | undefined;
-  /** undefined where nothing is kept. */
+  /** undefined when no sent bytes are kept. */
   readonly sentBody: SentBody | undefined;
   /** A side has made progress: the idle timeout starts again. */
   extendIdle(): void;

@@ -18,7 +18,7 @@ export const ADDRESS_USE_MS = 15_000;
 const WAIT_MS = 1_000;
 /** Names that were unused for this long are dropped. */
 const FORGET_MS = 600_000;
-/** Names come from the configuration, which may change often. */
+/** Limit of the cached names: they come from the configuration, which may change often. */
 const NAMES_MAX = 10_000;
 
 export interface ResolverOptions {

@@ -14,23 +14,23 @@ import { TEXT_BODY_BYTES_MAX } from '../options.ts';
 import type { Upstream } from './upstream.ts';
 
 export class ResponseRelay {
-  /** The response is an error for which the backend does not need the whole request. */
+  /** Whether the response is an error for which the backend does not need the whole request. */
   readonly isRefusal: boolean;
-  /** The response is an error that ends with its connection. */
+  /** Whether the response is an error that ends with its connection. */
   readonly endsByReset: boolean;
-  /** The client's connection can serve another request afterwards. */
+  /** Whether the client's connection can serve another request afterwards. */
   readonly persist: boolean;
   readonly #exchange: Exchange;
   readonly #upstream: Upstream;
   readonly #framing: ClientFraming;
-  /** Content of unknown length for HTTP/2, which needs no chunks. */
+  /** Whether the content has unknown length and goes to HTTP/2, which needs no chunks. */
   readonly #isUnframed: boolean;
   #isComplete = false;
-  /** Of such content, at its end; undefined before. */
+  /** The trailers of such content, at its end; undefined before. */
   #trailers: string | undefined;
   #text: string;
 
-  /** @param isSent the system has accepted the whole request */
+  /** @param isSent whether the system has accepted the whole request */
   constructor(exchange: Exchange, upstream: Upstream, head: BackendHead, isSent: boolean) {
     this.#exchange = exchange;
     this.#upstream = upstream;

@@ -1,7 +1,8 @@
 /**
- * The connection after a 101 (RFC 9110 section 7.8, RFC 6455): bytes both ways, unread, with back-pressure, until
- * the backend ends or both are silent for the idle time. Begins only when the backend has switched; until then what
- * the client sends stays in its buffer. Owns the deadline of the connection while it lasts.
+ * The connection after a 101 (RFC 9110 section 7.8, RFC 6455): forwards bytes in both directions without parsing
+ * them, with back-pressure, until the backend ends or both sides are silent for the idle timeout. Begins only when
+ * the backend has switched; until then the client's bytes stay in its buffer. Owns the deadline of the connection
+ * meanwhile.
  */
 import type { ClientConnection, TunnelOfClient } from '../interfaces/client-connection.ts';
 import type { Exchange } from '../exchange.ts';
@@ -21,7 +22,7 @@ export class Tunnel implements TunnelOfClient {
     this.#idleTimeoutMs = idleTimeoutMs;
   }
 
-  /** From now on the client's bytes come here, also those that it sent too early. */
+  /** From now on the client's bytes arrive here, including bytes that it sent too early. */
   start(): void {
     this.#extend();
     this.#connection.startTunnel(this);
@@ -35,7 +36,7 @@ export class Tunnel implements TunnelOfClient {
     if (!this.#upstream.writeFrom(bytes, 0, bytes.length, release)) this.#connection.pauseBody();
   }
 
-  /** The client has ended its side. What the backend still sends is delivered. */
+  /** The client has ended its side. The rest of the backend's data is still delivered. */
   onClientEnd(): void {
     this.#upstream.endWriting();
   }
@@ -54,9 +55,9 @@ export class Tunnel implements TunnelOfClient {
   }
 
   /**
-   * The backend has ended its side, which ends the exchange. Both sides get what is on its way to them; nothing more is
-   * read from the client. Only a write could tell whether the backend still reads, and a permit would be held till
-   * then.
+   * The backend has ended its side, which ends the exchange. Both sides still get the bytes on their way;
+   * nothing more is read from the client. Only a write could show whether the backend still reads, and a permit
+   * would be held until then.
    */
   onUpstreamEnd(): void {
     this.#upstream.destroySoon(LINGER_MS);

@@ -41,16 +41,16 @@ export class UpstreamConnection extends UpstreamLink implements Upstream, Expiri
   idleSinceMs = 0;
   /** The pool's tick count at that time. */
   idleSinceTick = -1;
-  /** From then on it serves no further exchange: its backend may have another address. */
+  /** From this time on it serves no further exchange: its backend may have another address. */
   readonly renewAtMs: number;
   /** Number in the order in which its pool has opened connections. */
   number = 0;
-  /** Other requests to the backend go over HTTP/2. */
+  /** Whether other requests to the backend use HTTP/2. */
   readonly isSingleUse: boolean;
   /** Exchanges completed on it. */
   uses = 0;
 
-  /** Whether another client certificate has taken the place of the one that it was opened with, or none. */
+  /** Whether the client certificate that it was opened with has been replaced or removed. */
   readonly isOutdated: () => boolean;
 
   readonly #head: BackendHead = new ResponseHead();
@@ -194,7 +194,7 @@ export class UpstreamConnection extends UpstreamLink implements Upstream, Expiri
 
   #read(shared: Buffer, length: number): void {
     if (this.#state === 'unused' || this.#state === 'closed') return this.#lose();
-    // Bytes that arrive on an idle connection before the request was sent answer no request.
+    // Bytes that arrive on an idle connection before the request was sent are not a response to it.
     if (this.uses > 0 && this.isUnsent) return this.#fail({ cause: 'reset', fault: 'spoke_first' });
     const client = this.#client;
     this.#responseBegun = true;

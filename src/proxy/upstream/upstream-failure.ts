@@ -59,11 +59,11 @@ export interface UpstreamFailure {
   readonly fault: UpstreamFault;
   /** Code of the system call or of TLS, such as `ECONNREFUSED`. */
   readonly systemCode?: string;
-  /** Where the fault has no text of its own: the message of egress, the parser or the handshake. */
+  /** Set when the fault has no text of its own: the message of egress, the parser or the handshake. */
   readonly text?: string;
 }
 
-/** For operators. */
+/** The text for operators. */
 export function failureText({ fault, systemCode, text }: UpstreamFailure): string {
   const what = text ?? FAULTS[fault];
   return systemCode === undefined ? what : `${what} (${systemCode})`;
@@ -94,7 +94,7 @@ const KINDS: Readonly<Record<UpstreamCause, ReasonKind<FailedBackend>>> = {
   total_timeout: TIMEOUT,
 };
 
-/** @param authority of the backend */
+/** @param authority authority of the backend */
 export function upstreamFailed(authority: string, failure: UpstreamFailure): Reason<FailedBackend> {
   return { kind: KINDS[failure.cause], data: { authority, failure } };
 }

@@ -1,10 +1,10 @@
 /**
- * The request head that the backend gets: serialised again from parsed fields, without hop-by-hop fields (RFC 9110
- * section 7.6.1), and with fields that the gateway vouches for (design section 2 "Client IP"). What an untrusted client
- * says about the origin of a request is replaced; what a trusted proxy says is extended.
+ * The request head for the backend: serialised again from parsed fields, without hop-by-hop fields (RFC 9110 section
+ * 7.6.1), and with fields that the gateway vouches for (design section 2 "Client IP"). Claims of an untrusted client
+ * about the origin of a request are replaced; those of a trusted proxy are extended.
  *
- * What follows from the fields of the request is kept with them for as long as the client repeats them on its
- * connection (`isRepeated` of http/heads/field-section.ts), together with all else that it depends on.
+ * Texts that follow from the fields are cached with them as long as the client repeats them on its connection
+ * (`isRepeated` of http/heads/field-section.ts), together with everything else that they depend on.
  */
 import { foldedName } from '../../lib/folded-name.ts';
 import { BodyFraming } from '../../http/bodies/framing.ts';
@@ -38,7 +38,7 @@ import type { ExchangeView } from '../interfaces/exchange-view.ts';
 import { HeadTemplateCache } from '../../http/heads/head-template-cache.ts';
 import { newTraceparent } from '../tracing/traceparents.ts';
 
-/** The trailers that pass, as lines, without those that a backend could take for fields of the gateway. */
+/** The trailers to forward, as lines, without those that a backend could take for fields of the gateway. */
 export function upstreamTrailers(route: Route | undefined, trailers: string): string {
   if (trailers === '') return '';
   const withheld = route?.policy.withheldTrailers;
@@ -50,10 +50,10 @@ const REQUEST_ID = 'X-Request-Id: ';
 const TRACEPARENT = 'traceparent: ';
 
 /**
- * @param backend that gets it
+ * @param backend the receiver
  * @param path of the upstream request, without the query
  * @param upgrade the protocol that the backend is asked to switch to
- * @param expectContinue whether the client's expectation is forwarded, since its body has not arrived
+ * @param expectContinue whether the client's expectation is forwarded, because its body has not arrived
  */
 export function upstreamRequestHead(
   exchange: ExchangeView,
@@ -74,7 +74,7 @@ export function upstreamRequestHead(
 
 /**
  * The same request for HTTP/2 (RFC 9113 section 8.3): names and values alternating.
- * @param backend that gets it
+ * @param backend the receiver
  * @param path of the upstream request, without the query
  */
 export function upstreamRequestFields(
@@ -105,7 +105,7 @@ export function upstreamRequestFields(
   ];
 }
 
-/** `upstreamRequestFields`, encoded. */
+/** The encoded result of `upstreamRequestFields`. */
 export function upstreamRequestBlock(
   exchange: ExchangeView,
   route: Route,
@@ -130,7 +130,7 @@ export function upstreamRequestBlock(
   );
 }
 
-/** Flat texts: each is written with many requests. */
+/** Flat texts, because each is written with many requests. */
 function templateBlocks(template: RequestTemplate, scheme: string, host: string): RequestTemplateBlocks {
   const { start, middle, end } = (template.fields ??= templateFields(template));
   return {
@@ -147,7 +147,7 @@ function templateFields({ start, middle, end, addsTrace }: RequestTemplate): Req
   return {
     start: fieldsOfLines(start.slice(0, start.length - REQUEST_ID.length)),
     middle: fieldsOfLines(middle.slice(2, addsTrace ? middle.length - TRACEPARENT.length : undefined)),
-    // Without the ends of the trace's line and of the head.
+    // Without the line ends of the trace and of the head.
     end: fieldsOfLines(end.slice(addsTrace ? 2 : 0, -2)),
   };
 }
@@ -168,7 +168,7 @@ function templateFor(
     : makeTemplate(exchange, route, expectContinue, upgrade);
 }
 
-/** The additions of an editor differ from request to request. */
+/** Whether an editor adds fields, which differ between requests. */
 function isEdited({ policy }: Route): boolean {
   return policy.requestFields !== undefined;
 }
@@ -253,8 +253,8 @@ function ownTemplate(template: RequestTemplate): RequestTemplate {
 }
 
 /**
- * What passes as it is; on routes that put claims into headers, without what the client sent under those names, and on
- * routes with a place of their own for credentials, without what is to be kept back there.
+ * Fields that pass unchanged. Routes that write claims into headers omit the client's fields of those names,
+ * and routes with their own place for credentials omit the fields that must be kept back.
  */
 function ordinaryLines(exchange: ExchangeView, { policy }: Route): string {
   const { head } = exchange.connection;
@@ -275,7 +275,10 @@ function ordinaryLines(exchange: ExchangeView, { policy }: Route): string {
   return lines;
 }
 
-/** The credential if it is dropped, and always fields that a backend may take for it. */
+/**
+ * Whether a field is kept back: the credential if it is dropped, and always fields that a backend may take for
+ * it.
+ */
 function isKeptBack(name: string, place: CredentialPlace, dropped: boolean): boolean {
   if (foldedName(name) !== place.foldedName) return false;
   return dropped || name.toLowerCase() !== place.lowerName;
@@ -292,7 +295,7 @@ function managedLines(exchange: ExchangeView, route: Route, mayHaveTrailers: boo
   const { head } = exchange.connection;
   const { forwardsApiKeys, managedHeaders, credentialPlace, requestFields: editor } = route.policy;
   const trusted = exchange.connection.isTrustedPeer;
-  // An ordinary field if the credential is in another one.
+  // It is an ordinary field if the credential is in another one.
   const keepAuthorization = credentialPlace !== undefined || !exchange.evaluation.dropCredential;
   let lines = '';
   for (let index = 0; index < head.count; index++) {
@@ -304,7 +307,7 @@ function managedLines(exchange: ExchangeView, route: Route, mayHaveTrailers: boo
       case HeaderKind.forwarded:
       case HeaderKind.forwardedOther:
       case HeaderKind.realIp:
-        // A claim may be written to one of these; then even a trusted proxy's value is replaced.
+        // A claim may be written to one of these; even a trusted proxy's value is then replaced.
         if (trusted && managedHeaders?.has(foldedName(head.name(index))) !== true) lines += head.line(index);
         break;
       case HeaderKind.trailer:
@@ -334,7 +337,7 @@ function isTrailersRequest(head: RequestHead, index: number): boolean {
   return head.name(index).length === 2 && head.value(index).toLowerCase() === 'trailers';
 }
 
-/** What a trusted proxy says about the request's path, with the proxy as its last step. */
+/** A trusted proxy's fields about the request's path, extended by the proxy itself as the last step. */
 function continuedLines(connection: ClientConnection, head: RequestHead): string {
   const { peer, isSecure } = connection;
   const forwardedFor = forwardedForValue(peer, head.combined('x-forwarded-for'), true);
@@ -349,7 +352,7 @@ function isContinuedTrace(head: RequestHead): boolean {
   return given !== undefined && !head.repeated(HeaderKind.traceparent) && isValidTraceparent(given);
 }
 
-/** It belongs to the trace that goes on. */
+/** The tracestate field, if its trace continues. */
 function tracestateLine(head: RequestHead): string {
   if (head.first(HeaderKind.tracestate) < 0) return '';
   const state = head.combined('tracestate');

@@ -39,13 +39,13 @@ export abstract class UpstreamLink {
     else this.writer = new SocketWriter(this.socket, onDrain);
   }
 
-  /** More of a body or a tunnel will follow. */
+  /** Whether more of a body or a tunnel will follow. */
   protected abstract get expectsMore(): boolean;
   /** A read has filled `buffer[0, length)`, which is valid during the call only. Must not throw. */
   protected abstract onRead(buffer: Buffer, length: number): void;
   protected abstract onDrain(): void;
 
-  /** The backend accepts no more writes, which are dropped; its response is read to the end. */
+  /** Whether the backend accepts no more writes, which are then dropped; its response is read to the end. */
   protected get isDeaf(): boolean {
     return this.#isDeaf;
   }
@@ -60,14 +60,14 @@ export abstract class UpstreamLink {
   }
 
   /**
-   * Nothing of the current exchange has been passed to the kernel: the peer cannot have received it. Never true with
-   * TLS, which passes on everything at once.
+   * Whether the kernel has received nothing of the current exchange: the peer then has not received anything
+   * either. Never true with TLS, which passes on everything at once.
    */
   get isUnsent(): boolean {
     return this.writer?.departures === this.#departuresBefore;
   }
 
-  /** Everything written has been passed to the kernel. */
+  /** Whether everything written has been passed to the kernel. */
   get isFlushed(): boolean {
     return this.writer?.isFlushed ?? this.socket.writableLength === 0;
   }

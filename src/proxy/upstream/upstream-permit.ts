@@ -1,5 +1,5 @@
 /**
- * One exchange's permit for a connection to a backend (permits.ts): none, waiting, or held. Created only where
+ * One exchange's permit for a connection to a backend (permits.ts): none, waiting, or held. Created only when
  * connections are limited.
  */
 import type { CompiledBackend } from '../../config/types.ts';
@@ -27,7 +27,7 @@ export class UpstreamPermit {
     return result;
   }
 
-  /** False if it no longer waits; then the permit goes to the next waiter. */
+  /** Returns false if it no longer waits; the permit then goes to the next waiter. */
   onPermit(poolKey: string): boolean {
     if (this.#state === 'waiting' && this.#poolKey === poolKey) {
       this.#state = 'held';

@@ -25,7 +25,7 @@ type OnRead = NonNullable<net.TcpNetConnectOpts['onread']>;
 type SocketOptions = Pick<net.TcpNetConnectOpts, 'lookup' | 'onread'> & { readonly path?: string };
 
 const HTTP1 = ['http/1.1'] as const;
-/** RFC 8446 section 6.2. */
+/** Alerts that refuse a certificate (RFC 8446 section 6.2). */
 const CERTIFICATE_ALERT = /_ALERT_(?:BAD_CERTIFICATE|UNSUPPORTED_CERTIFICATE|CERTIFICATE_\w+|UNKNOWN_CA)$/;
 
 /**
@@ -54,7 +54,10 @@ export function connect(
   return connectTls(backend, own, protocols, clientCertificates);
 }
 
-/** As far as it is known before a name is resolved. An address that discovery has found counts with its name. */
+/**
+ * Why the connection is denied, as far as that is known before a name is resolved. An address that discovery has
+ * found counts with its name.
+ */
 export function backendDenial(egress: Egress, { host, port, foundAs }: CompiledBackend): string | undefined {
   const path = socketPathOf(host);
   if (path !== undefined) return egress.socketDenial(path);
@@ -76,7 +79,7 @@ function connectTls(
   }
 }
 
-/** A connection was not made. */
+/** The failure of a connection that was not made. */
 export function connectFailure(error: Error): UpstreamFailure {
   if (error instanceof EgressDenied) return { cause: 'denied', fault: 'egress_denied', text: error.message };
   if (error instanceof BackendTlsRefused) return { cause: 'tls', fault: error.fault, text: error.message };
@@ -90,7 +93,7 @@ export function connectFailure(error: Error): UpstreamFailure {
   return { cause: isTcp ? 'connect' : 'tls', fault, systemCode: code || error.message };
 }
 
-/** Mistakes that are common at the first try. */
+/** Common configuration mistakes. */
 const TLS_FAULTS: Readonly<Record<string, UpstreamFault>> = {
   // `https` is the default of backend_scheme.
   ERR_SSL_WRONG_VERSION_NUMBER: 'not_tls',
@@ -98,7 +101,10 @@ const TLS_FAULTS: Readonly<Record<string, UpstreamFault>> = {
   CERT_HAS_EXPIRED: 'expired',
 };
 
-/** With TLS 1.3 it comes when the client has sent its request, which the backend does not read. */
+/**
+ * Whether the backend refused the client certificate. With TLS 1.3 this arrives after the client has sent its
+ * request, which the backend does not read.
+ */
 export function isCertificateRefusal(error: Error): boolean {
   return CERTIFICATE_ALERT.test((error as NodeJS.ErrnoException).code ?? '');
 }
@@ -110,7 +116,10 @@ export function certificateRefused(error: Error): UpstreamFailure {
 
 const NEVER = (): boolean => false;
 
-/** Tells whether another client certificate has taken the place of that of a connection that is opened now, or none. */
+/**
+ * Returns a function that tells whether the client certificate of a connection opened now has been replaced or
+ * removed.
+ */
 export function outdating({ tls }: CompiledBackend, { clientCertificates }: ConnectionMeans): () => boolean {
   const name = tls?.client_certificate;
   if (name === undefined) return NEVER;

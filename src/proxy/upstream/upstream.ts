@@ -9,9 +9,9 @@ import type { UpstreamFailure } from './upstream-failure.ts';
 /** The user of an upstream. Calls come from socket events, never from within a write. */
 export interface UpstreamClient {
   onUpstreamConnected(): void;
-  /** Instead: the backend speaks HTTP/1.1 only, and the request needs a connection of that kind. */
+  /** Called instead of the others: the backend speaks only HTTP/1.1, and the request needs such a connection. */
   onOtherProtocol(): void;
-  /** 1xx. The head is valid only during the call. */
+  /** An interim (1xx) response. The head is valid only during the call. */
   onInterim(head: BackendHead): void;
   /** The head is valid only during the call. */
   onResponseHead(head: BackendHead): void;
@@ -49,28 +49,28 @@ export interface RequestSource {
   headText(): string;
   /** As HTTP/2 (RFC 9113 section 8.3): names and values alternating. */
   headFields(): string[];
-  /** The same, encoded (src/http/http2/hpack/encoder.ts), where that is cheaper than to encode the fields. */
+  /** The encoded fields (src/http/http2/hpack/encoder.ts), when that is cheaper than encoding them. */
   headBlock?(): string;
-  /** The length of the body is unknown, and trailers may follow it. */
+  /** Whether the length of the body is unknown; trailers may then follow it. */
   readonly isChunked: boolean;
 }
 
-/** Whose memory a piece of a body is in. */
+/** The owner of the memory of a piece of a body. */
 export interface BodyMemory {
   /** Keeps the bytes until the returned function is called; undefined if that is impossible. */
   retain(bytes: Buffer): (() => void) | undefined;
 }
 
 export interface Upstream {
-  /** A request can be sent at once. */
+  /** Whether a request can be sent at once. */
   readonly connected: boolean;
-  /** The peer cannot have received anything of the request. */
+  /** Whether the peer cannot have received anything of the request. */
   readonly isUnsent: boolean;
-  /** It has served other exchanges before, so that the peer may have closed it meanwhile. */
+  /** Whether it has served other exchanges before, so that the peer may have closed it meanwhile. */
   readonly wasReused: boolean;
-  /** A byte of the response, or of an interim one, has arrived. */
+  /** Whether a byte of the response, or of an interim one, has arrived. */
   readonly responseBegun: boolean;
-  /** Everything written has been passed to the kernel. */
+  /** Whether everything written has been passed to the kernel. */
   readonly isFlushed: boolean;
 
   /**
@@ -78,9 +78,7 @@ export interface Upstream {
    * @param upgrade the requested protocol, so that a 101 with its name is a response
    */
   acquire(client: UpstreamClient, requestMethod: string, upgrade: string | undefined): void;
-  /**
-   * Once it is connected: whether the backend takes a head of this size, as far as it has said; absent: it has not.
-   */
+  /** Once connected: whether the backend accepts a head of this size; absent: it has announced no limit. */
   takesHead?(source: RequestSource): boolean;
   /**
    * Sends the head of the request, with the whole body if it is known.

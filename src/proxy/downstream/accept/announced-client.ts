@@ -8,14 +8,14 @@ import { OpeningClient, type OpeningContext } from './opening-client.ts';
 
 export interface Announcement {
   /**
-   * @param client its address; undefined: the balancer itself
-   * @param early what has arrived behind the header
+   * @param client the client's address; undefined: the connection is from the balancer itself
+   * @param early bytes that have arrived after the header
    */
   announced(client: string | undefined, early: Buffer): void;
   /**
    * Called once instead of `announced`; the connection is closed.
-   * @param problem what was wrong; undefined: nothing, it was closed for want of room, or by the balancer, which tries
-   *   in this way whether the port is open
+   * @param problem what was wrong; undefined when nothing was: the connection was closed to make room, or by
+   * the balancer, which checks in this way whether the port is open
    */
   ended(problem: string | undefined): void;
 }

@@ -57,7 +57,8 @@ export async function closePort(server: net.Server, options: ClosePortOptions): 
 }
 
 /**
- * The same for a Unix socket, which other threads have too: its queue is theirs as well, and outlives this descriptor.
+ * Like `closePort` for a Unix socket, which other threads also listen on: they serve its queue, which outlives
+ * this descriptor.
  */
 export async function closeShared(server: net.Server, options: ClosePortOptions): Promise<void> {
   await untilQuiet(options, options.clock.monotonicMs() + options.patienceMs);

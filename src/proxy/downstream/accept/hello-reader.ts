@@ -35,7 +35,7 @@ export class HelloReader implements Expiring {
     deadlines.add(this);
     socket.on('readable', this.#onReadable);
     for (const event of ['end', 'error', 'close']) socket.on(event, this.#onGone);
-    // Bytes that were read behind a PROXY header make no event.
+    // Bytes that were read after a PROXY header cause no event.
     if (socket.readableLength > 0) this.#read();
   }
 

@@ -1,7 +1,7 @@
 /**
- * The traffic ports of one worker, one of which may be a Unix socket: accepts TCP or TLS connections, keeps the set of
- * them, and ends them in an orderly way during a drain. What is bounded is bounded over all ports together. Knows
- * nothing of HTTP.
+ * The traffic ports of one worker, one of which may be a Unix socket: accepts TCP or TLS connections, keeps the set
+ * of them, and ends them in an orderly way during a drain. All limits apply to all ports together. Knows nothing of
+ * HTTP.
  */
 import type * as net from 'node:net';
 import type { TLSSocket } from 'node:tls';
@@ -31,7 +31,7 @@ export interface ListenerOptions {
   readonly host: string;
   /** At least one. */
   readonly ports: readonly PortOptions[];
-  /** Whether connections of that address begin with a PROXY header, which then must be there; absent: none do. */
+  /** Whether connections from an address must begin with a PROXY header; absent: none must. */
   readonly isAnnounced?: (address: string) => boolean;
   /** Which clients are asked for a certificate; absent: none. */
   readonly certificateRequests?: CertificateRequests;
@@ -53,11 +53,14 @@ export class Listener {
   readonly #ports: readonly ListeningPort[];
   readonly #connections = new Set<Connection>();
   readonly #http2Connections = new Set<Http2Connection>();
-  /** That are under way. */
+  /** Handshakes under way. */
   readonly #handshakes = new Set<Handshake>();
-  /** Also of ended ones. By socket: connections to several of this machine's addresses may share the client's port. */
+  /**
+   * All handshakes, ended ones included. By socket: connections to several addresses of this machine may share
+   * the client's port.
+   */
   readonly #handshakeOf = new WeakMap<net.Socket, Handshake>();
-  /** Their first bytes, which decide what they are, have not arrived. */
+  /** Connections whose first bytes, which decide their protocol, have not arrived. */
   readonly #opening = new Set<OpeningClient>();
   readonly #addresses: AddressCounts;
   readonly #forget = (connection: Connection): void => {
@@ -174,7 +177,10 @@ export class Listener {
     this.#admit(socket, { address: peer, isKnown: true }, from);
   }
 
-  /** Whose connection it is, the balancer says first; only then it is counted for an address. */
+  /**
+   * Waits for the PROXY header, which says whose connection this is. Only then is the connection counted for an
+   * address.
+   */
   #awaitAnnouncement(socket: net.Socket, peer: string, from: ListeningPort): void {
     if (!this.#hasRoom()) return this.#refuse(socket, 'connections', from);
     const waiting: AnnouncedClient = new AnnouncedClient(socket, this.#context, {
@@ -190,7 +196,7 @@ export class Listener {
     this.#opening.add(waiting);
   }
 
-  /** @param early bytes that have been read of it */
+  /** @param early bytes of the connection that have been read */
   #admit(socket: net.Socket, client: Client, from: ListeningPort, early?: Buffer): void {
     if (!this.#addresses.enter(client.address)) return this.#refuse(socket, 'connections_per_ip', from);
     if (!this.#hasRoom()) {
@@ -245,7 +251,7 @@ export class Listener {
     );
   }
 
-  /** False if it has ended before. */
+  /** Returns false when the handshake has ended before. */
   #endHandshake(handshake: Handshake): boolean {
     this.#context.waiting.delete(handshake);
     return this.#handshakes.delete(handshake);
@@ -253,14 +259,14 @@ export class Listener {
 
   #acceptTls(socket: TLSSocket, accepted: net.Socket | undefined, wasAsked: boolean): void {
     const handshake = accepted && this.#handshakeOf.get(accepted);
-    // It has disconnected already.
+    // The client has disconnected already.
     if (handshake === undefined || !this.#endHandshake(handshake)) return void socket.destroy();
     const client = { ...handshake.client, tls: clientTlsOf(socket, wasAsked, this.#requests) };
     if (socket.alpnProtocol !== HTTP2) return this.#serve(streamClientSocket(socket), client, true);
     this.#serveHttp2(gatheredSocket(socket), client, true);
   }
 
-  /** HTTP/1.1; HTTP/2 only where that is allowed and the connection begins with its preface. */
+  /** Serves HTTP/1.1, or HTTP/2 where that is allowed and the connection begins with its preface. */
   #servePlain(socket: net.Socket, client: Client, allowsH2c: boolean, early?: Buffer): void {
     const isHttp2 = allowsH2c ? beginsHttp2(early ?? NOTHING) : false;
     if (isHttp2 !== undefined) return this.#serveAs(isHttp2, socket, client, early);

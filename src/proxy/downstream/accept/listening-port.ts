@@ -1,6 +1,6 @@
 /**
- * One port of a worker's listener, with TLS or without. Several workers, and during a takeover several processes, share
- * it through SO_REUSEPORT. Owns the listening socket; what becomes of a connection is decided by the listener.
+ * One port of a worker's listener, with TLS or without. Several workers, and during a takeover several processes,
+ * share it through SO_REUSEPORT. Owns the listening socket; the listener decides about the connections.
  */
 import * as net from 'node:net';
 import type { TLSSocket } from 'node:tls';
@@ -24,7 +24,7 @@ export interface PortTls {
 export interface PortOptions {
   /** 0 selects a free port. */
   readonly port: number;
-  /** Of a Unix socket that listens already, in place of a port; it is closed with the listener. */
+  /** A Unix socket that already listens, in place of a port; it is closed with the listener. */
   readonly unixDescriptor?: number | undefined;
   readonly tls: PortTls | undefined;
   /** Without TLS: whether clients may speak HTTP/2 with prior knowledge; absent: no. */
@@ -32,18 +32,18 @@ export interface PortOptions {
 }
 
 export interface PortEvents {
-  /** Accepted by the kernel; paused without TLS. */
+  /** A connection was accepted; it is paused without TLS. */
   accept(socket: net.Socket, from: ListeningPort): void;
   /**
-   * The handshake is complete.
-   * @param accepted the socket that `accept` got
+   * A TLS handshake is complete.
+   * @param accepted the socket that `accept` received
    * @param wasAsked whether the client was asked for a certificate
    */
   acceptTls(socket: TLSSocket, accepted: net.Socket | undefined, wasAsked: boolean): void;
   handshakeFailed(error: Error, accepted: net.Socket | undefined): void;
-  /** The kernel's queue has more than may be accepted. */
+  /** A connection was dropped because of the limit of the server. */
   dropped(): void;
-  /** Of accepting, such as no free descriptors: passes, and the port stays. */
+  /** Accepting failed, for example for lack of descriptors. This is temporary, and the port stays open. */
   failed(error: Error): void;
 }
 
@@ -90,7 +90,7 @@ export class ListeningPort {
     this.#server.on('drop', () => events.dropped());
   }
 
-  /** Its clients have no address. */
+  /** Whether this is a Unix socket, whose clients have no address. */
   get isUnix(): boolean {
     return this.#unixDescriptor !== undefined;
   }

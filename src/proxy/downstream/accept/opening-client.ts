@@ -1,7 +1,7 @@
 /**
- * A connection whose first bytes decide what becomes of it: a PROXY header, or the preface of HTTP/2. Owns the socket
- * and what was read of it until then. Bounded by the time for a head, and by `inspect`, which must not wait for more
- * than its longest beginning.
+ * A connection whose first bytes decide how it is served: a PROXY header, or the preface of HTTP/2. Until then, owns
+ * the socket and the bytes that were read. Limited by the time for a head; `inspect` must not wait for more bytes
+ * than the longest such beginning.
  */
 import type { Socket } from 'node:net';
 import type { SharedParts } from '../../interfaces/shared-parts.ts';
@@ -21,7 +21,7 @@ export abstract class OpeningClient extends WaitingClient implements Expiring {
   readonly #onReadable = (): void => this.#read();
   readonly #onGone = (): void => this.onGone();
 
-  /** @param received bytes that were read of it before */
+  /** @param received bytes that were read before */
   constructor(socket: Socket, received: Buffer, context: OpeningContext) {
     super();
     this.socket = socket;
@@ -57,10 +57,7 @@ export abstract class OpeningClient extends WaitingClient implements Expiring {
     if (this.#context.deadlines.nowMs - this.#sinceMs >= silentMs) this.abort();
   }
 
-  /**
-   * From here on, the socket belongs to another.
-   * @returns what was read; undefined if it is over already
-   */
+  /** Gives the socket away. @returns the bytes that were read; undefined when the client has already left */
   protected leave(): Buffer | undefined {
     if (this.#isOver) return undefined;
     this.#isOver = true;

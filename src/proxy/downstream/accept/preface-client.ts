@@ -1,14 +1,14 @@
 /**
- * A connection without TLS until its first bytes show whether its client speaks HTTP/2 with prior knowledge (RFC 9113
- * section 3.3): then it begins with the preface of section 3.4. What begins in any other way is served as HTTP/1.1, and
- * so is a client that stops within the preface, whose head is then late.
+ * A connection without TLS until its first bytes show whether its client speaks HTTP/2 with prior knowledge (RFC
+ * 9113 section 3.3): it then begins with the preface of section 3.4. Any other connection is served as HTTP/1.1. So
+ * is a client that stops within the preface; its head is then late.
  */
 import type { Socket } from 'node:net';
 import { OpeningClient, type OpeningContext } from './opening-client.ts';
 
 const PREFACE = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', 'latin1');
 
-/** Whether a connection that begins with these bytes speaks HTTP/2; undefined: it takes more bytes to know. */
+/** Whether a connection that begins with these bytes speaks HTTP/2; undefined when more bytes are needed. */
 export function beginsHttp2(bytes: Buffer): boolean | undefined {
   const known = Math.min(bytes.length, PREFACE.length);
   if (PREFACE.compare(bytes, 0, known, 0, known) !== 0) return false;
@@ -16,7 +16,7 @@ export function beginsHttp2(bytes: Buffer): boolean | undefined {
 }
 
 export interface Opening {
-  /** @param early all that was read of it */
+  /** @param early all bytes that were read */
   opened(isHttp2: boolean, early: Buffer): void;
   /** Called once instead of `opened`; the connection is closed. */
   ended(): void;
@@ -25,7 +25,7 @@ export interface Opening {
 export class PrefaceClient extends OpeningClient {
   readonly #end: Opening;
 
-  /** @param early bytes that were read of it; they must not decide it */
+  /** @param early bytes that were read before; they must not decide the protocol */
   constructor(socket: Socket, early: Buffer, context: OpeningContext, end: Opening) {
     super(socket, early, context);
     this.#end = end;

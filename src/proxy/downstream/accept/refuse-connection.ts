@@ -13,7 +13,7 @@ import { problemBody } from '../../respond.ts';
 /** Refused connections open at one time; more are closed without a response. */
 export const REFUSED_CONNECTIONS_MAX = 256;
 
-/** @param date as in the Date field */
+/** @param date value of the Date field */
 export function refuseConnection(
   socket: Socket,
   full: 'connections' | 'connections_per_ip',

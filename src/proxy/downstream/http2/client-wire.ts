@@ -35,21 +35,24 @@ import { listBytesMax, RequestSections, type ReadRequest, type SectionOptions } 
 
 /** SETTINGS_MAX_CONCURRENT_STREAMS. */
 export const STREAMS_MAX = 100;
-/** Bytes that one stream sends before the other waiting streams have their turn. */
+/** Bytes that one stream sends before the other waiting streams get their turn. */
 export const TURN_BYTES = 64 * 1024;
-/** Frames other than content for a client that does not read; beyond it, nothing more is read from it. */
+/**
+ * Limit of frames other than content that wait for a client that does not read; beyond it, no more of its frames
+ * are read.
+ */
 const BLOCKED_BYTES_MAX = 64 * 1024;
 const PING_BYTES = 8;
 const PREFACE_BYTES = Buffer.from(PREFACE, 'latin1');
 
-/** A stream; the numbers are written here. */
+/** A stream as this file sees it, which writes the numbers. */
 export interface WireStream {
   id: number;
   /** Bytes that the gateway may send. */
   window: number;
   /** Bytes that the client may send. */
   ownWindow: number;
-  /** Bytes that the client may send in addition, and was not told of yet. */
+  /** Bytes that the client may send in addition and has not been told of. */
   owed: number;
   /** END_STREAM has arrived. */
   readonly isEndSeen: boolean;
@@ -59,25 +62,25 @@ export interface WireStream {
   begin(request: ReadRequest, endStream: boolean): void;
   /** A piece of content, valid during the call. */
   onData(bytes: Buffer, from: number, to: number): void;
-  /** END_STREAM. @param trailers lines of HTTP/1.1 */
+  /** END_STREAM has arrived. @param trailers as HTTP/1.1 lines */
   onRequestEnd(trailers: string): void;
   /** The client, or the end of the connection, has ended the stream. */
   onGone(): void;
-  /** The client broke the protocol in this stream alone: ends it. */
+  /** The client broke the protocol in this stream only; ends the stream. */
   breakOff(code: number): void;
-  /** The stream may send again. @returns whether more waits */
+  /** The stream may send again. @returns whether it still has waiting data */
   onRoom(): boolean;
 }
 
-/** Receives what concerns the whole connection. */
+/** Receives events that concern the whole connection. */
 export interface WireOwner {
-  /** PING or SETTINGS have arrived. */
+  /** A PING or SETTINGS frame has arrived. */
   onControl(): void;
-  /** The header section of a request, or its trailers, has arrived. @param bytes of its encoded form */
+  /** The header section of a request, or its trailers, has arrived. @param bytes length of the encoded section */
   onSection(bytes: number): void;
-  /** The stream of a new request; undefined: none is served any more. */
+  /** The stream for a new request; undefined when no more requests are served. */
   seat(): WireStream | undefined;
-  /** The client has cut a stream short, or broken it. */
+  /** The client has reset a stream, or broken the protocol in it. */
   onReset(): void;
   /** The client will open no more streams. */
   onGoaway(): void;
@@ -101,18 +104,18 @@ export class ClientWire implements FrameReceiver {
   /** Bytes that the gateway may send. */
   #window = WINDOW_BYTES;
   readonly #requestWindow = new RequestWindow();
-  /** The table of the encoder has to be named empty in the next section. */
+  /** The next section must begin by setting the table size to 0. */
   #namesTable = true;
   #hasSettings = false;
-  /** The client knows the limit of streams. */
+  /** Whether the client has acknowledged the limit of streams. */
   #isAcknowledged = false;
   /** The stream whose DATA frame is being read; undefined: its content is dropped. */
   #target: WireStream | undefined;
-  /** Streams that wait, in the order of their turns. */
+  /** Streams that wait to send, in the order of their turns. */
   readonly #waiting = new Set<WireStream>();
-  /** A call of `pump` is scheduled. */
+  /** Whether a call of `pump` is scheduled. */
   #isPumping = false;
-  /** Frames written while the client does not read. */
+  /** Bytes of frames that were written while the client did not read. */
   #blockedBytes = 0;
   #isPaused = false;
 
@@ -132,7 +135,7 @@ export class ClientWire implements FrameReceiver {
     return this.#streams.values();
   }
 
-  /** The first frames (section 3.4). */
+  /** Sends the first frames (section 3.4). */
   start(): void {
     const settings: [number, number][] = [
       [Setting.maxConcurrentStreams, STREAMS_MAX],
@@ -156,7 +159,7 @@ export class ClientWire implements FrameReceiver {
     this.reader.read(bytes, from, bytes.length);
   }
 
-  /** Stops reading, and writes nothing more of streams. @returns the streams that were open */
+  /** Stops reading, and sends no more frames of streams. @returns the open streams */
   stop(): WireStream[] {
     this.reader.stop();
     const open = [...this.#streams.values()];
@@ -165,24 +168,24 @@ export class ClientWire implements FrameReceiver {
     return open;
   }
 
-  /** Releases what is kept for further requests. */
+  /** Releases what is cached for further requests. */
   rest(): void {
     this.#sections.rest();
   }
 
-  // What is sent.
+  // Sending.
 
   /** Bytes of a body that may be sent now. */
   roomFor(stream: WireStream): number {
     return this.isBlocked ? 0 : Math.min(this.#window, stream.window);
   }
 
-  /** The client reads too slowly. */
+  /** Whether the client reads too slowly. */
   get isBlocked(): boolean {
     return this.#socket.needsDrain;
   }
 
-  /** What `step` sends goes out as one write. */
+  /** Sends all frames that `step` writes as one write. */
   together(step: () => void): void {
     this.#socket.together(step);
   }
@@ -194,14 +197,14 @@ export class ClientWire implements FrameReceiver {
     this.#write(headersFrames(stream.id, whole, endStream, FRAME_BYTES_MAX));
   }
 
-  /** A small piece, for which there is room. */
+  /** Sends a small piece for which there is room. */
   sendText(stream: WireStream, text: string, endStream: boolean): void {
     this.#spend(stream, text.length);
     const flags = endStream ? Flag.endStream : 0;
     this.#socket.writeText(frameHead(text.length, FrameType.data, flags, stream.id) + text);
   }
 
-  /** A piece of up to a frame, for which there is room. @param release called when it is written or dropped */
+  /** Sends a piece of up to one frame for which there is room. @param release called when it is written or dropped */
   sendPiece(
     stream: WireStream,
     bytes: Buffer,
@@ -220,12 +223,12 @@ export class ClientWire implements FrameReceiver {
     stream.window -= bytes;
   }
 
-  /** END_STREAM, behind all content. */
+  /** Sends END_STREAM after all content. */
   sendEnd(stream: WireStream): void {
     this.#write(frameHead(0, FrameType.data, Flag.endStream, stream.id));
   }
 
-  /** `onRoom` of the stream is called when it may send again; if it may already, in a later tick. */
+  /** Calls `onRoom` of the stream when it may send again; in a later tick if it already may. */
   wait(stream: WireStream): void {
     this.#waiting.add(stream);
     if (this.#isPumping || this.roomFor(stream) <= 0) return;
@@ -244,7 +247,7 @@ export class ClientWire implements FrameReceiver {
       this.#isPaused = false;
       this.#socket.resume();
     }
-    // Those that go on waiting come last in the next round.
+    // Streams that continue to wait come last in the next round.
     const round = Array.from(this.#waiting);
     for (const stream of round) {
       if (this.isBlocked) return;
@@ -252,7 +255,7 @@ export class ClientWire implements FrameReceiver {
     }
   }
 
-  /** The stream is over, for both sides. */
+  /** Both sides of the stream have ended. */
   close(stream: WireStream, isReset = false): void {
     if (!this.#streams.delete(stream.id)) return;
     this.#closed.add(stream.id, isReset);
@@ -272,13 +275,13 @@ export class ClientWire implements FrameReceiver {
     if (code !== ErrorCode.none && code !== ErrorCode.internal) this.#owner.onReset();
   }
 
-  /** Ignores streams after those that have come. */
+  /** Sends GOAWAY, and ignores streams after the last one received. */
   goaway(code: number): void {
     this.#lastServedId = Math.min(this.#lastServedId, this.#lastId);
     this.#write(goawayFrame(code, this.#lastServedId));
   }
 
-  /** Frames other than content are not held back by windows. */
+  /** Sends a frame other than content, which windows do not limit. */
   #write(text: string): void {
     this.#socket.writeText(text);
     if (!this.isBlocked) return;
@@ -290,18 +293,18 @@ export class ClientWire implements FrameReceiver {
 
   // Windows of requests.
 
-  /** Bytes of a request wait in their stream. */
+  /** Counts bytes of a request that wait in their stream. */
   hold(bytes: number): void {
     this.#requestWindow.hold(bytes);
   }
 
-  /** These bytes no longer wait. */
+  /** Uncounts bytes that no longer wait. */
   unhold(bytes: number): void {
     this.#requestWindow.unhold(bytes);
     this.openWindow();
   }
 
-  /** This many bytes of a request were passed on. */
+  /** Counts bytes of a request that were forwarded. */
   passedOn(stream: WireStream, bytes: number): void {
     stream.owed += bytes;
     if (stream.owed < STREAM_WINDOW_BYTES / 2 || stream.isEndSeen || !this.#streams.has(stream.id)) return;
@@ -316,7 +319,7 @@ export class ClientWire implements FrameReceiver {
     if (update > 0) this.#write(windowUpdateFrame(0, update));
   }
 
-  // What the client sends.
+  // Receiving.
 
   onDataFrame(id: number, length: number, content: number): void {
     if (!this.#mayHaveFrames(id)) return;
@@ -362,7 +365,7 @@ export class ClientWire implements FrameReceiver {
     stream.onRequestEnd(trailers);
   }
 
-  /** Section 5.1.1: a skipped number cannot be used any more. */
+  /** Section 5.1.1: a skipped number can no longer be used. */
   #onStrayHead(id: number): void {
     const known = this.#closed.find(id);
     if (known === 'reset' || id > this.#lastServedId) return;
@@ -389,7 +392,7 @@ export class ClientWire implements FrameReceiver {
     stream.begin(request, endStream);
   }
 
-  /** Section 5.1.2: a client that knows the limit has broken it. */
+  /** Section 5.1.2: a client that knows the limit has exceeded it. */
   #onSurplus(id: number): void {
     if (this.#isAcknowledged) this.onFrameError(ErrorCode.protocol);
     else this.#refuse(id, ErrorCode.refusedStream);
@@ -400,7 +403,10 @@ export class ClientWire implements FrameReceiver {
     this.#reset(id, code);
   }
 
-  /** Whatever its code, which a client may choose; one that has its answer may keep the rest of its request. */
+  /**
+   * Counts the reset, whatever its code, which the client chooses. A client that has its response may cancel the
+   * rest of its request.
+   */
   onReset(id: number): void {
     if (!this.#mayHaveFrames(id)) return;
     const stream = this.#streams.get(id);
@@ -428,7 +434,7 @@ export class ClientWire implements FrameReceiver {
     }
   }
 
-  /** Section 6.9.2: streams that are open change too, also below zero. */
+  /** Section 6.9.2: the change also applies to open streams, whose windows may become negative. */
   #changeInitialWindow(bytes: number): void {
     if (bytes > WINDOW_BYTES_MAX) return this.onFrameError(ErrorCode.flowControl);
     const change = bytes - this.#initialWindow;
@@ -482,7 +488,10 @@ export class ClientWire implements FrameReceiver {
     this.#owner.onBroken(code);
   }
 
-  /** SETTINGS come first (section 3.4), and only streams that were opened have frames (section 5.1). */
+  /**
+   * Whether frames of a stream are allowed: SETTINGS come first (section 3.4), and only opened streams have
+   * frames (section 5.1).
+   */
   #mayHaveFrames(id: number): boolean {
     if (this.#hasSettings && (id === 0 || (id <= this.#lastId && id % 2 === 1))) return true;
     this.onFrameError(ErrorCode.protocol);

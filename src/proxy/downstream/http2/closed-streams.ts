@@ -3,11 +3,11 @@
  * may have been under way; a frame for another closed stream is an error. Owns their numbers.
  */
 
-/** More streams than may be open at once. */
+/** Must exceed the number of streams that may be open at once. */
 const KEPT_MAX = 128;
 
 export class ClosedStreams {
-  /** A ring of numbers, below zero for those that were reset here. */
+  /** A ring of numbers; numbers of streams that were reset here are negative. */
   readonly #ids = new Int32Array(KEPT_MAX);
   #next = 0;
   /** The greatest number that has left the ring. */
@@ -19,7 +19,10 @@ export class ClosedStreams {
     this.#next = (this.#next + 1) % KEPT_MAX;
   }
 
-  /** undefined: the stream was never open. A stream closed long ago counts as reset, because it may have been. */
+  /**
+   * undefined when the stream was never open. A stream that was closed long ago counts as reset, because it may
+   * have been.
+   */
   find(id: number): 'reset' | 'ended' | undefined {
     if (this.#ids.includes(-id)) return 'reset';
     if (this.#ids.includes(id)) return 'ended';

@@ -1,6 +1,6 @@
 /**
- * A TLS socket that carries frames: text is written at the end of the tick, so that the frames of all streams are
- * encrypted and sent together, as the writer of TCP does it without TLS. Owns the text that waits.
+ * A TLS socket that carries frames. Text is written at the end of the tick, so that the frames of all streams are
+ * encrypted and sent together, as the TCP writer does without TLS. Owns the waiting text.
  */
 import type { Duplex } from 'node:stream';
 import { streamClientSocket, type FrameSocket } from '../client-socket.ts';

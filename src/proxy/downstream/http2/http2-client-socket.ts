@@ -22,7 +22,10 @@ import type { ReadRequest } from './request-sections.ts';
 import { RESET_CONTENT, responseBlock, trailersBlock } from './response-block.ts';
 import { switchFields } from './websocket-key.ts';
 
-/** What is read of the response: its head, content of a length, content to its end, a WebSocket, nothing more. */
+/**
+ * What is expected next of the response: its head, content of known length, content until its end, a WebSocket,
+ * nothing.
+ */
 type Part = 'head' | 'length' | 'open' | 'tunnel' | 'complete';
 
 /** The connection as its streams see it. */
@@ -33,7 +36,7 @@ export interface StreamHost {
   retain(bytes: Buffer): (() => void) | undefined;
   /** The engine has written the whole response: `afterResponse` must be called once it has ended the exchange. */
   settle(stream: Http2ClientSocket): void;
-  /** The stream has ended well. @returns whether it may be used again */
+  /** The stream has ended well. @returns whether it may be reused */
   release(stream: Http2ClientSocket): boolean;
 }
 
@@ -47,21 +50,21 @@ export class Http2ClientSocket implements ClientSocket, WireStream {
   readonly #host: StreamHost;
   #events: ClientSocketEvents | undefined;
   #request: ReadRequest | undefined;
-  /** The stream is open on the connection. */
+  /** Whether the stream is open on the connection. */
   #isOpen = false;
   #isOver = false;
 
-  // The request's way in.
+  // The path of the request.
   #paused = false;
   #receivedBytes = 0;
   readonly #held = new HeldBytes();
   #heldBytes = 0;
-  /** Lines of trailers. */
+  /** Lines of the request's trailers. */
   #requestTrailers = '';
-  /** A call of `#deliver` is scheduled. */
+  /** Whether a call of `#deliver` is scheduled. */
   #isResuming = false;
 
-  // The response's way out.
+  // The path of the response.
   #part: Part = 'complete';
   #remaining = 0;
   #isBodiless = false;
@@ -69,7 +72,7 @@ export class Http2ClientSocket implements ClientSocket, WireStream {
   /** What follows the queue: encoded trailers, or '' for END_STREAM alone. */
   #end: string | undefined;
   #needsDrain = false;
-  /** The `Connection` ends with the stream. */
+  /** Whether the `Connection` ends with the stream. */
   #isLeaving = false;
 
   constructor(host: StreamHost) {
@@ -94,7 +97,7 @@ export class Http2ClientSocket implements ClientSocket, WireStream {
     this.#events?.onData(request.head);
   }
 
-  // What the `Connection` wants.
+  // Methods for the `Connection`.
 
   writeText(text: string): boolean {
     return this.#write(text, undefined);
@@ -134,7 +137,7 @@ export class Http2ClientSocket implements ClientSocket, WireStream {
     return this.writeBytes(held.copy, held.release);
   }
 
-  /** All writes of a tick go out together. */
+  /** All writes of a tick are sent together in any case. */
   cork(): void {}
 
   uncork(): void {}
@@ -156,7 +159,7 @@ export class Http2ClientSocket implements ClientSocket, WireStream {
     this.#paused = false;
     if (this.#heldBytes === 0 || this.#isResuming) return;
     this.#isResuming = true;
-    // In a later step, because the caller may first have to use bytes that it has.
+    // In a later step, because the caller may first need to use its bytes.
     process.nextTick(() => this.#deliver());
   }
 
@@ -166,9 +169,9 @@ export class Http2ClientSocket implements ClientSocket, WireStream {
 
   end(): void {
     if (this.#isOver) return;
-    // An idle one.
+    // The stream is idle.
     if (!this.#isOpen && this.isEndSent) return this.#leave();
-    // The end of a tunnel is the end of what it carries.
+    // The end of a tunnel is the end of its content.
     if (this.#part === 'tunnel') {
       this.#part = 'complete';
       this.#end = '';
@@ -194,7 +197,7 @@ export class Http2ClientSocket implements ClientSocket, WireStream {
     return this.#isOver;
   }
 
-  // The request's way in.
+  // The path of the request.
 
   onData(bytes: Buffer, from: number, to: number): void {
     const length = to - from;
@@ -260,9 +263,9 @@ export class Http2ClientSocket implements ClientSocket, WireStream {
     this.#events?.onClose();
   }
 
-  // The response's way out.
+  // The path of the response.
 
-  /** @param trailers encoded; undefined: the response goes on, or ends with its length */
+  /** @param trailers encoded; undefined when the response continues, or ends by its length */
   #write(text: string, trailers: string | undefined): boolean {
     if (!this.#mayWrite(text.length)) return true;
     let from = 0;
@@ -278,7 +281,7 @@ export class Http2ClientSocket implements ClientSocket, WireStream {
     return this.#afterWrite();
   }
 
-  /** False if the stream is over, or the response complete, so that there must be nothing more. */
+  /** Whether more may be written: not when the stream has ended, or the response is complete. */
   #mayWrite(length: number): boolean {
     if (this.#isOver || !this.#isOpen) return false;
     if (this.#part !== 'complete') return true;
@@ -286,7 +289,7 @@ export class Http2ClientSocket implements ClientSocket, WireStream {
     return false;
   }
 
-  /** A head at `from`. @returns the index behind it; -1 if it is none */
+  /** Reads a head at `from`. @returns the index after it; -1 when the text is not a head */
   #readHead(text: string, from: number, trailers: string | undefined): number {
     const end = text.indexOf('\r\n\r\n', from);
     const head = end < 0 ? undefined : responseBlock(text, from, end + 2);
@@ -313,7 +316,7 @@ export class Http2ClientSocket implements ClientSocket, WireStream {
     return to;
   }
 
-  /** RFC 8441 section 5: what is 101 in HTTP/1.1 is 200 here, and there is no key to answer. */
+  /** RFC 8441 section 5: a 101 of HTTP/1.1 becomes a 200, and there is no key to answer. */
   #switch(lines: string): boolean {
     const fields = switchFields(lines, this.#request?.websocketKey ?? '');
     if (fields === undefined) return false;
@@ -322,7 +325,7 @@ export class Http2ClientSocket implements ClientSocket, WireStream {
     return true;
   }
 
-  /** Counts content. @returns whether it is to be sent */
+  /** Counts content. @returns whether it must be sent */
   #take(length: number, trailers: string | undefined): boolean {
     if (this.#part === 'length') {
       this.#remaining -= length;
@@ -361,7 +364,7 @@ export class Http2ClientSocket implements ClientSocket, WireStream {
     return false;
   }
 
-  /** @returns whether something has to wait */
+  /** Sends what the windows allow. @returns whether data still waits */
   #send(): boolean {
     const { wire } = this.#host;
     if (!this.#isOpen) return false;
@@ -395,7 +398,7 @@ export class Http2ClientSocket implements ClientSocket, WireStream {
     return false;
   }
 
-  /** END_STREAM is sent. */
+  /** END_STREAM has been sent. */
   #ended(): void {
     this.isEndSent = true;
     if (this.#end === undefined) {
@@ -436,8 +439,9 @@ export class Http2ClientSocket implements ClientSocket, WireStream {
   }
 
   /**
-   * What the engine has written is no response, or too much of one: a defect, which ends the stream. The head of a
-   * WebSocket is none where the backend did not open it: then the client has made a request for nothing, as by a reset.
+   * The engine has written an invalid response or too much of one: a defect, which ends the stream. For a
+   * WebSocket that the backend did not open, the head is not forwarded; the client then made a request without
+   * an effect, which counts like a reset.
    */
   #breakResponse(): boolean {
     const isRefused = this.#part === 'head' && this.#request?.framing === 'tunnel';
@@ -449,13 +453,13 @@ export class Http2ClientSocket implements ClientSocket, WireStream {
     if (!this.#isOpen) return;
     this.#isOpen = false;
     const isOfClient = code !== ErrorCode.none && code !== ErrorCode.internal;
-    // What the client may still send before it learns of it.
+    // Allows for what the client may still send before it learns of the reset.
     if (!isOfClient && !this.isEndSeen) this.#host.guard.onBodyUnwanted(this.ownWindow);
     this.#host.wire.reset(this, code);
     this.#leave();
   }
 
-  /** Tells the `Connection`, in a later step. */
+  /** Notifies the `Connection`, in a later step. */
   #leave(): void {
     if (this.#isOver) return;
     this.#over();

@@ -21,10 +21,10 @@ import { ClientWire, type WireOwner, type WireStream } from './client-wire.ts';
 import { Http2ClientSocket, type StreamHost } from './http2-client-socket.ts';
 import { Http2Guard } from './http2-guard.ts';
 
-/** Received bytes, and an interval, after which frames without an effect are counted. */
+/** After this many received bytes, and at an interval, frames without an effect are counted. */
 const GUARD_BYTES = 256 * 1024;
 const GUARD_MS = 1_000;
-/** Ended streams that wait for a next request with their `Connection`, and for how long. */
+/** Limit of ended streams that wait for a next request with their `Connection`, and of their waiting time. */
 const IDLE_STREAMS_MAX = 16;
 const IDLE_STREAMS_MS = 2_000;
 
@@ -55,7 +55,7 @@ export class Http2Connection
   /** Number of frames before the awaited head. */
   #framesBefore = 0;
   #bytesRead = 0;
-  /** When frames without an effect were counted last. */
+  /** The number of bytes read when frames without an effect were last counted. */
   #bytesGuarded = 0;
   #lingerBytes = 0;
   #phase: 'open' | 'closing' | 'ended' | 'closed' = 'open';
@@ -84,12 +84,12 @@ export class Http2Connection
     this.wire.start();
   }
 
-  /** Requests under way. */
+  /** The number of requests under way. */
   get connectionCount(): number {
     return this.#busy.size;
   }
 
-  /** A body or a tunnel is under way. */
+  /** Whether a body or a tunnel is under way. */
   get expectsMore(): boolean {
     for (const { isEndSeen } of this.wire.streams) if (!isEndSeen) return true;
     return false;
@@ -133,7 +133,7 @@ export class Http2Connection
     this.#guarded(() => this.#check());
   }
 
-  // What happens to the socket.
+  // Events of the socket.
 
   onData(bytes: Buffer): void {
     this.#bytesRead += bytes.length;
@@ -154,7 +154,7 @@ export class Http2Connection
     if (this.#phase === 'open' || this.#phase === 'closing') this.#guarded(() => this.wire.pump());
   }
 
-  /** Streams have their own ends; a connection of which only one half is left is useless. */
+  /** Streams have ends of their own; a half-closed connection is useless. */
   onEnd(): void {
     if (this.#phase === 'closed') return;
     this.#end(ErrorCode.none);
@@ -175,7 +175,7 @@ export class Http2Connection
     this.#onClosed(this);
   }
 
-  // What the client says of the whole connection.
+  // Events of the whole connection.
 
   onControl(): void {
     if (!this.guard.allowsControl(this.#context.deadlines.nowMs)) this.#calm();
@@ -212,7 +212,7 @@ export class Http2Connection
     this.#busy.add(socket);
     this.#context.waiting.delete(this);
     this.#idleDeadlineMs = Infinity;
-    // Another connection of this client would be asked for a certificate.
+    // On another connection, the client would be asked for a certificate.
     if (this.#client.tls?.isOutdated === true) process.nextTick(() => this.closeWhenDone());
     return socket;
   }
@@ -263,14 +263,14 @@ export class Http2Connection
 
   #loseStreams(): void {
     for (const stream of this.wire.stop()) stream.onGone();
-    // Those whose responses are complete, and idle ones.
+    // Also notifies streams with complete responses, and idle streams.
     for (const socket of this.#connections.keys()) socket.onGone();
     this.#idle.length = 0;
   }
 
-  // The end.
+  // The end of the connection.
 
-  /** Tells the client, ends all streams, and closes the connection when that is written. */
+  /** Sends GOAWAY with the code, ends all streams, and closes the connection when that is written. */
   #end(code: number): void {
     if (this.#phase === 'ended' || this.#phase === 'closed') return;
     this.#phase = 'ended';
@@ -312,17 +312,17 @@ export class Http2Connection
 
   #guardBytes(): void {
     this.#bytesGuarded = this.#bytesRead;
-    // Content is counted when it arrives.
+    // Content was counted when it arrived.
     if (!this.guard.allowsBytes(this.#bytesRead, 0, this.#context.deadlines.nowMs)) this.#calm();
   }
 
-  /** Without requests for a while: releases what would serve the next ones faster. */
+  /** Releases what speeds up further requests after a while without any. */
   #restStreams(): void {
     this.wire.rest();
     for (const stream of this.#idle.splice(0)) stream.end();
   }
 
-  /** A head that has begun has one deadline, and may have a pace, also beside other streams. */
+  /** A head that has begun has one deadline and may have a minimum pace, also while other streams are active. */
   #awaitHead(bytes: number): void {
     const { reader } = this.wire;
     const { nowMs } = this.#context.deadlines;

@@ -5,7 +5,7 @@
  * disconnected with ENHANCE_YOUR_CALM. Owns the budgets of one connection.
  */
 
-/** A bucket of `burst` that refills with `perSecond`. */
+/** A token bucket of `burst` that refills with `perSecond`. */
 export class Budget {
   readonly #burst: number;
   readonly #perSecond: number;
@@ -19,7 +19,7 @@ export class Budget {
     this.#atMs = nowMs;
   }
 
-  /** False once more was spent than available. A negative cost is a refund. */
+  /** Returns false when more was spent than was available. A negative cost is a refund. */
   spend(cost: number, nowMs: number): boolean {
     const refill = ((nowMs - this.#atMs) * this.#perSecond) / 1000;
     this.#atMs = nowMs;
@@ -28,7 +28,7 @@ export class Budget {
     return this.#left >= 0;
   }
 
-  /** Gives back what use has earned. */
+  /** Refunds what useful traffic has earned. */
   earn(amount: number): void {
     this.#left = Math.min(this.#burst, this.#left + amount);
   }
@@ -53,7 +53,10 @@ export const IDLE_BYTES_PER_SECOND = 64 * 1024;
 const BYTES_PER_IDLE_BYTE = 16;
 /** Head of a frame (RFC 9113 section 4.1). */
 const FRAME_HEAD_BYTES = 9;
-/** The least that a stream of messages sends at once, of gRPC or a WebSocket; the heads of smaller frames count. */
+/**
+ * The smallest amount that a stream of messages (gRPC or WebSocket) sends at once; the headers of smaller frames
+ * count.
+ */
 const MESSAGE_BYTES_MIN = 5;
 /** Frame headers, priority, padding and a generous HPACK block of one request, in addition to its fields. */
 const REQUEST_BYTES = 1024;
@@ -64,7 +67,7 @@ export class Http2Guard {
   readonly #idleBytes: Budget;
   /** Bytes of requests and responses since the start. */
   #earnedBytes = 0;
-  /** Other bytes, as of the last check. */
+  /** Other bytes at the last check. */
   #idleSeen = 0;
 
   constructor(nowMs: number) {
@@ -73,7 +76,7 @@ export class Http2Guard {
     this.#idleBytes = new Budget(IDLE_BYTES_BURST, IDLE_BYTES_PER_SECOND, nowMs);
   }
 
-  /** A head or trailers arrived. @param bytes in their encoded form */
+  /** A head or trailers arrived. @param bytes length of their encoded form */
   onHead(bytes: number): void {
     this.#earnedBytes += REQUEST_BYTES + bytes;
     this.#control.earn(CONTROL_PER_MESSAGE);
@@ -90,12 +93,12 @@ export class Http2Guard {
     this.#control.earn(1 + bytes / BYTES_PER_CONTROL);
   }
 
-  /** The gateway does not read the rest of a body. @param bytes that may be on their way */
+  /** The gateway does not read the rest of a body. @param bytes number of bytes that may be on their way */
   onBodyUnwanted(bytes: number): void {
     this.#earnedBytes += bytes;
   }
 
-  /** This and the next two: false if the client has exceeded the budget. */
+  /** Each of these three methods returns false when the client has exceeded the budget. */
   allowsReset(nowMs: number): boolean {
     return this.#resets.spend(1, nowMs);
   }

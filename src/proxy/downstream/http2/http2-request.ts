@@ -17,7 +17,7 @@ export interface Http2Request {
   readonly text: string;
   readonly method: string;
   readonly framing: Http2BodyFraming;
-  /** Bytes, if `framing` is `length`. */
+  /** In bytes, if `framing` is `length`. */
   readonly contentLength: number;
   /** If `framing` is `tunnel`: the key of the handshake that the gateway makes (RFC 6455 section 4.1). */
   readonly websocketKey?: string;
@@ -32,7 +32,7 @@ export interface Http2Malformed {
 const CONTENT_METHODS: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH']);
 const CONTENT_LENGTH = /^(?:0|[1-9][0-9]{0,15})$/;
 
-/** By field-line.ts (sections 8.2.1 and 8.2.2), or a pseudo-field behind others. */
+/** A field that is invalid by field-line.ts (sections 8.2.1 and 8.2.2), or a pseudo-field after regular ones. */
 const MALFORMED_FIELD: Http2Malformed = { malformed: 'a field that no request may have' };
 
 const WEBSOCKET = 'websocket';
@@ -114,7 +114,7 @@ function websocketRequest(
 ): Http2Request | Http2Malformed {
   if (host === '') return { malformed: 'CONNECT without :authority' };
   if (regular.contentLength !== undefined) return { malformed: 'content-length of a tunnel' };
-  // Without a key of the client's: the backend must see the one that its answer is checked by.
+  // Without a key from the client: the backend must see the key that its answer is verified with.
   const lines = regular.lines.replaceAll(/^sec-websocket-key: .*\r\n/gm, '');
   const text =
     `GET ${target} HTTP/1.1\r\nHost: ${host}\r\n${lines}` +
@@ -150,7 +150,7 @@ function targetOf(pseudo: Pseudo): string | Http2Malformed {
   if (method === undefined || !isToken(method)) return { malformed: ':method is no token' };
   if (protocol !== undefined && method !== 'CONNECT') return { malformed: ':protocol without CONNECT' };
   if (protocol !== undefined && protocol.toLowerCase() !== WEBSOCKET) {
-    // Another one is not supported: the parser answers 501, as for CONNECT.
+    // The parser answers another method with 501, as for CONNECT.
     const isHost = authority !== undefined && isHostAndPort(authority);
     return isHost ? authority : { malformed: 'CONNECT without a sound :authority' };
   }

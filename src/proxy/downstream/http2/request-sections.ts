@@ -9,15 +9,15 @@ import type { ProxyOptions } from '../../options.ts';
 import { http1Request, http1Trailers, type Http2Malformed, type Http2Request } from './http2-request.ts';
 import { newWebsocketKey } from './websocket-key.ts';
 
-/** Requests kept for each connection, and the largest size of each, encoded and as text. */
+/** Limits of the requests kept for each connection: their number, and the size of each, encoded and as text. */
 const KEPT_MAX = 8;
 const KEPT_BLOCK_BYTES_MAX = 512;
 const KEPT_HEAD_BYTES_MAX = 2_048;
-/** After this many requests without a repetition, only some are kept, as a trial. */
+/** After this many requests without a repetition, only every few requests are kept, as a trial. */
 const MISSES_MAX = 8;
 const TRIED_EVERY = 16;
 
-/** A request, ready for the parser of HTTP/1.1. */
+/** A request in the form that the HTTP/1.1 parser reads. */
 export interface ReadRequest extends Http2Request {
   readonly head: Buffer;
 }
@@ -37,7 +37,7 @@ export class RequestSections {
   readonly #decoder: HpackDecoder;
   readonly #newKey: (() => string) | undefined;
   readonly #kept = new Map<string, ReadRequest>();
-  /** Of the decoder, when they were kept. */
+  /** The generation of the decoder when they were kept. */
   #generation = 0;
   #misses = 0;
 
@@ -68,7 +68,7 @@ export class RequestSections {
     const read = { ...request, head: Buffer.from(request.text, 'latin1') };
     this.#misses += 1;
     const isWorthIt = this.#misses <= MISSES_MAX || this.#misses % TRIED_EVERY === 0;
-    // A section that changes the table would be another one the next time, and each WebSocket has a key of its own.
+    // The same bytes would mean another request after a change of the table, and each WebSocket has its own key.
     const hasChanged = this.#generation !== before;
     if (hasChanged || !isShort || !isWorthIt || request.framing === 'tunnel') return read;
     if (read.head.length > KEPT_HEAD_BYTES_MAX) return read;
@@ -93,13 +93,13 @@ export class RequestSections {
     return true;
   }
 
-  /** Releases what is kept. */
+  /** Releases the kept requests. */
   rest(): void {
     this.#kept.clear();
   }
 }
 
-/** One character behind all, so that no section is another one with more bytes. */
+/** One more character at the end, so that no key is a longer section's key. */
 function keyOf(block: Buffer, from: number, to: number, endStream: boolean): string {
   return latin1Text(block, from, to) + (endStream ? '.' : '+');
 }

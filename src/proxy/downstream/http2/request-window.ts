@@ -12,7 +12,10 @@ export const STREAM_WINDOW_BYTES = 256 * 1024;
 const CONNECTION_WINDOW_BYTES = 1024 * 1024;
 /** Bytes that all streams of a connection may hold before its window stays closed. */
 const HELD_BYTES_MAX = 4 * 1024 * 1024;
-/** What all connections of this worker hold before they get the least window, and each may hold but one stream's. */
+/**
+ * Beyond this many bytes for all connections of this worker, windows are minimal, and each connection may hold
+ * only one stream's bytes.
+ */
 export const ALL_HELD_BYTES_MAX = 32 * 1024 * 1024;
 
 let heldByAll = 0;
@@ -20,10 +23,10 @@ let heldByAll = 0;
 export class RequestWindow {
   /** Bytes that the client may send. */
   #bytes = isScarce() ? WINDOW_BYTES : STREAM_WINDOW_BYTES;
-  /** The last one that was announced; half of it is enough. */
+  /** The window that was announced last; half of it suffices before it is renewed. */
   #whole = this.#bytes;
   #held = 0;
-  /** To be announced at the start, in addition to what every connection begins with. */
+  /** Announced at the start, in addition to the initial window of every connection. */
   readonly firstUpdate = this.#bytes - WINDOW_BYTES;
 
   /** DATA has arrived. @returns false if it is more than the client may send */

@@ -1,7 +1,7 @@
 /**
- * Response heads of the engine, which are text of HTTP/1.1, as header sections of HTTP/2 (RFC 9113 section 8.3.2):
- * names in lower case, without the fields of a connection (section 8.2.2). Names are encoded once; owns those that were
- * seen.
+ * Turns response heads of the engine, which are HTTP/1.1 text, into HTTP/2 header sections (RFC 9113 section 8.3.2):
+ * with names in lower case, and without connection-specific fields (section 8.2.2). Names are encoded once; owns the
+ * encoded names.
  */
 import { CONNECTION_FIELDS } from '../../../http/fields/field-lists.ts';
 import { encodeName, encodeStatus, encodeText } from '../../../http/http2/hpack/encoder.ts';
@@ -21,7 +21,7 @@ const NAMES_MAX = 1_024;
 const STATUS_LINE_START = 'HTTP/1.1 ';
 const STATUS_AT = STATUS_LINE_START.length;
 
-/** Names as they are written in lines. '' belongs to a connection. */
+/** Encoded names by their spelling in lines; '' for connection-specific fields. */
 const names = new Map<string, string>();
 
 /**
@@ -45,7 +45,7 @@ export function trailersBlock(lines: string): string | undefined {
 
 interface Facts {
   contentLength: number;
-  /** False: its length is left out, which a client would take for that of content to come. */
+  /** False: the length is omitted, because a client would expect that much content. */
   readonly hasContent: boolean;
 }
 
@@ -72,8 +72,8 @@ function encodeLines(text: string, start: number, facts: Facts): string | undefi
 }
 
 /**
- * Without the white space around it (RFC 9113 section 8.2.1); undefined if it has a character that the strict parsers
- * of responses let pass nowhere.
+ * The value without surrounding white space (RFC 9113 section 8.2.1); undefined when it has a character that
+ * the strict response parsers never accept.
  */
 function valueIn(text: string, start: number, end: number): string | undefined {
   let from = start;
@@ -84,13 +84,13 @@ function valueIn(text: string, start: number, end: number): string | undefined {
   return text.slice(from, to);
 }
 
-/** The name encoded, up to its value; undefined for text that is no name. */
+/** The encoded name, up to the value; undefined when the text is not a name. */
 function learn(name: string): string | undefined {
   if (!isToken(name)) return undefined;
   const lowerName = name.toLowerCase();
   const encoded = CONNECTION_FIELDS.has(lowerName) ? '' : encodeName(lowerName);
   if (names.size >= NAMES_MAX) names.clear();
-  // Not a slice, which would keep the whole text alive.
+  // A copy: a slice would keep the whole text alive.
   names.set(Buffer.from(name, 'latin1').toString('latin1'), encoded);
   return encoded;
 }

@@ -15,8 +15,8 @@ export const websocketAccept = (key: string): string =>
     .digest('base64');
 
 /**
- * The fields of a 101 that are those of a 200 over HTTP/2, where there is no key to answer; undefined if the key is not
- * answered.
+ * The fields of a 101 for a 200 over HTTP/2, where there is no key to answer; undefined when the backend's
+ * answer to the key is wrong.
  * @param lines each with its CRLF
  */
 export function switchFields(lines: string, key: string): string[] | undefined {

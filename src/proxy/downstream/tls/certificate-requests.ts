@@ -1,8 +1,8 @@
 /**
- * Decides which clients are asked for a certificate in their handshake: those whose server name may reach a route with
- * `auth_type: mtls`. An app with hosts concerns its hosts, and any other app every name; a client without a server name
- * is asked for what any app requires. Owns its findings about the configuration, which it reads again at the first
- * handshake or request after a change.
+ * Decides which clients are asked for a certificate during the handshake: those whose server name may reach a route
+ * with `auth_type: mtls`. An app with hosts concerns its hosts, any other app concerns every name; a client without
+ * a server name is asked if any app requires it. Owns what it has derived from the configuration, which it reads
+ * again at the first handshake or request after a change.
  */
 import type { PathTrie } from '../../../config/path-trie.ts';
 import { canonicalHost, isWildcardEntry, nameOfEntry } from '../../../http/fields/host-name.ts';
@@ -12,11 +12,11 @@ import type { Revision, Route, Version } from '../../interfaces/route.ts';
 type Names = ReadonlySet<string>;
 
 const NO_NAMES: Names = new Set();
-/** Server names that are remembered; clients may send any. */
+/** Limit of cached server names: clients may send any. */
 const REMEMBERED_MAX = 2_048;
 
 export interface RequestSource {
-  /** Any version in force. */
+  /** All versions in force. */
   versions(): Iterable<Version>;
   /** Whether any policy asks for certificates, or did. */
   isUsed(): boolean;
@@ -26,7 +26,7 @@ export class CertificateRequests {
   readonly #source: RequestSource;
   readonly #ofTrie = new WeakMap<PathTrie<Route>, Names>();
   #isOutdated = true;
-  /** Of apps without hosts. */
+  /** The names for apps without hosts. */
   #everywhere = new Set<string>();
   readonly #byHost = new Map<string, Set<string>>();
   readonly #byWildcard = new Map<string, Set<string>>();
@@ -36,7 +36,7 @@ export class CertificateRequests {
     this.#source = source;
   }
 
-  /** The configuration has changed. */
+  /** Called when the configuration has changed. */
   outdate(): void {
     this.#isOutdated = true;
   }
@@ -49,7 +49,7 @@ export class CertificateRequests {
     return this.#byHost.size + this.#byWildcard.size > 0 ? 'some' : 'none';
   }
 
-  /** Names of the trusted certificates that routes under this server name ask for. */
+  /** Names of the trusted certificates that routes under this server name require. */
   askedFor(serverName: string): Names {
     if (!this.#source.isUsed()) return NO_NAMES;
     this.#update();

@@ -1,26 +1,27 @@
 /**
- * The server name that a client asks for (RFC 6066 section 3), and whether it asks for the answer to an ACME challenge
- * (RFC 8737), read from the first bytes of its TLS connection (RFC 8446 sections 4.1.2 and 5.1), so that it is known
- * which handshake to make. Bytes that are no ClientHello have no name: the TLS library will refuse them. No I/O.
+ * Reads the server name that a client asks for (RFC 6066 section 3), and whether it expects the answer to an ACME
+ * challenge (RFC 8737), from the first bytes of its TLS connection (RFC 8446 sections 4.1.2 and 5.1), in order to
+ * choose the right handshake. Bytes that are not a ClientHello have no name: the TLS library will refuse them. No
+ * I/O.
  */
 import { joined } from '../../../http/joined-bytes.ts';
 import { canonicalHost } from '../../../http/fields/host-name.ts';
 import { ACME_TLS } from './ordered-certificates.ts';
 
-/** Bytes of a ClientHello that are waited for. */
+/** Limit of the bytes of a ClientHello. */
 export const HELLO_BYTES_MAX = 32_768;
-/** Records that it may be spread over; clients need two or three, and all of them are read again with each. */
+/** Limit of the records that contain it. Clients need two or three, and all are read again with each one. */
 const RECORDS_MAX = 64;
 
 export interface Hello {
   /** In lower case; '' without one. */
   readonly serverName: string;
-  /** The protocol of ACME challenges is the only one that it offers. */
+  /** Whether it offers only the protocol for ACME challenges. */
   readonly isChallenge: boolean;
 }
 
 export type ClientHello =
-  /** With fewer bytes than `wanted` in all it stays incomplete. */
+  /** It stays incomplete until `wanted` bytes have arrived in total. */
   { readonly kind: 'incomplete'; readonly wanted: number } | { readonly kind: 'read'; readonly hello: Hello };
 
 const NOTHING = Buffer.alloc(0);
@@ -41,17 +42,17 @@ const CHALLENGE_LIST = Buffer.from(
 );
 const HOST_NAME = 0;
 
-/** Collects the first bytes of a connection, however small the pieces are in which they arrive. */
+/** Collects the first bytes of a connection, however small their pieces are. */
 export class HelloBytes {
   #received: Buffer = NOTHING;
   #wanted = 0;
 
-  /** All that has arrived. */
+  /** All bytes that have arrived. */
   get received(): Buffer {
     return this.#received;
   }
 
-  /** @returns undefined: more is needed */
+  /** @returns undefined when more bytes are needed */
   add(bytes: Buffer): Hello | undefined {
     this.#received = this.#received.length === 0 ? bytes : joined(this.#received, bytes);
     if (this.#received.length < this.#wanted) return undefined;
@@ -64,7 +65,7 @@ export class HelloBytes {
 
 /** @param received all bytes so far */
 export function readClientHello(received: Buffer): ClientHello {
-  // The message, put together from its fragments, each copied once.
+  // The message, assembled from its fragments, each copied once.
   const known = Buffer.allocUnsafe(received.length);
   let length = 0;
   for (let [at, records] = [0, 0]; ; records += 1) {
@@ -73,7 +74,7 @@ export function readClientHello(received: Buffer): ClientHello {
     if (at >= HELLO_BYTES_MAX) return NAMELESS;
     if (at + RECORD_HEAD_BYTES > received.length) return incomplete(at + RECORD_HEAD_BYTES);
     const end = at + RECORD_HEAD_BYTES + received.readUInt16BE(at + 3);
-    // An empty record could be followed by any number of others.
+    // Empty records are refused: any number of them could follow.
     if (end === at + RECORD_HEAD_BYTES || end > HELLO_BYTES_MAX) return NAMELESS;
     if (end > received.length) return incomplete(end);
     length += received.copy(known, length, at + RECORD_HEAD_BYTES, end);
@@ -106,14 +107,14 @@ function helloIn(hello: Buffer): Hello {
   return { serverName, isChallenge };
 }
 
-/** Past a vector whose length has so many bytes. */
+/** The index after a vector whose length takes `lengthBytes`. */
 function skip(bytes: Buffer, at: number, lengthBytes: number): number {
   return at + lengthBytes > bytes.length
     ? bytes.length
     : at + lengthBytes + bytes.readUIntBE(at, lengthBytes);
 }
 
-/** A list with one name in it, of the only type there is. */
+/** The name in a list of one name, of the only existing type. */
 function hostIn(list: Buffer): string {
   if (list.length < 5 || list[2] !== HOST_NAME) return '';
   const length = list.readUInt16BE(3);

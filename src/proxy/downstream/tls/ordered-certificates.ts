@@ -1,8 +1,8 @@
 /**
- * What a worker has of certificates that the gateway orders by ACME: the certificates by exact name, and the answers to
- * challenges (RFC 8555 section 8.3, RFC 8737). The main thread sends both. A certificate is compiled for the handshake
- * that first needs it, since there may be thousands, and kept while it is among those used last; one that has expired
- * is not served. Owns the compiled contexts.
+ * A worker's copy of the certificates that the gateway orders by ACME: the certificates by exact name, and the
+ * answers to challenges (RFC 8555 section 8.3, RFC 8737). The main thread sends both. Since there may be thousands,
+ * a certificate is compiled at the first handshake that needs it, and kept while it is among the most recently used;
+ * an expired certificate is not served. Owns the compiled contexts.
  */
 import { createSecureContext, type SecureContext } from 'node:tls';
 import type { CertificatePair } from './tls-certificate.ts';
@@ -15,25 +15,25 @@ export interface OrderedCertificate extends CertificatePair {
 
 /** Plain data, for a structured clone. */
 export interface OrderedChange {
-  /** By name; undefined: there is none any more. */
+  /** By name; undefined: it was removed. */
   readonly certificates: readonly (readonly [name: string, certificate: OrderedCertificate | undefined])[];
-  /** All answers of http-01, by token. */
+  /** All answers for http-01, by token. */
   readonly httpAnswers: readonly (readonly [token: string, keyAuthorization: string])[];
-  /** All certificates that answer tls-alpn-01, by name. */
+  /** All certificates for tls-alpn-01, by name. */
   readonly alpnAnswers: readonly (readonly [name: string, certificate: CertificatePair])[];
 }
 
-/** The protocol of the challenge (RFC 8737 section 6.2): a connection with it ends after its handshake. */
+/** The protocol of the challenge (RFC 8737 section 6.2): a connection that uses it ends after its handshake. */
 export const ACME_TLS = 'acme-tls/1';
 
-/** Contexts that are kept; each takes some 40 KB. */
+/** Limit of compiled contexts; each takes some 40 KB. */
 export const CONTEXTS_MAX = 1_000;
 
 export class OrderedCertificates {
   readonly #nowMs: () => number;
   readonly #contextOf: (pair: CertificatePair) => SecureContext;
   readonly #certificates = new Map<string, OrderedCertificate>();
-  /** By name, the one that was used last at the end. */
+  /** By name, the most recently used at the end. */
   readonly #contexts = new Map<string, SecureContext>();
   #httpAnswers: ReadonlyMap<string, string> = new Map();
   #alpnAnswers: ReadonlyMap<string, CertificatePair> = new Map();
@@ -56,7 +56,7 @@ export class OrderedCertificates {
     this.#alpnAnswers = new Map(alpnAnswers);
   }
 
-  /** @param name lower case; undefined: there is none, or it has expired or cannot be used */
+  /** @param name lower case @returns undefined when there is none, or it has expired or cannot be used */
   select(name: string): SecureContext | undefined {
     const certificate = this.#certificates.get(name);
     if (certificate === undefined || this.#nowMs() >= certificate.expiresAtMs) return undefined;
@@ -82,7 +82,7 @@ export class OrderedCertificates {
     return this.#httpAnswers.get(token);
   }
 
-  /** Whether there are any. */
+  /** Whether there are any answers. */
   get hasHttpAnswers(): boolean {
     return this.#httpAnswers.size > 0;
   }

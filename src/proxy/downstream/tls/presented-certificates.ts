@@ -1,14 +1,14 @@
-/** What the handshake of a client has told, for the policies of its requests. */
+/** The facts of a client's handshake that the policies of its requests need. */
 import type { X509Certificate } from 'node:crypto';
 import type { TLSSocket } from 'node:tls';
 import { canonicalHost } from '../../../http/fields/host-name.ts';
 import type { ClientTls } from '../../../policy/stage.ts';
 import type { CertificateRequests } from './certificate-requests.ts';
 
-/** More are not taken from the TLS library: policies refuse so many. */
+/** Certificates beyond this number are not read from the TLS library: policies refuse that many. */
 const CERTIFICATES_MAX = 12;
 
-/** For connections over TLS. */
+/** The facts of a TLS connection. */
 export interface ClientTlsState extends ClientTls {
   /** Whether the client would be asked for a certificate now, and was not when it connected. */
   readonly isOutdated: boolean;
@@ -20,12 +20,12 @@ export function clientTlsOf(
   wasAsked: boolean,
   requests: CertificateRequests,
 ): ClientTlsState {
-  // It is false without a name.
+  // The value is false when there is no name.
   const name: unknown = Reflect.get(socket, 'servername');
   const serverName = typeof name === 'string' ? canonicalHost(name) : '';
   return Object.freeze({
     serverName,
-    // Nothing but the server name decides what is asked for, so the configuration of now counts.
+    // The server name alone decides what is asked for, so the current configuration applies.
     askedFor: { has: (ca: string): boolean => wasAsked && requests.askedFor(serverName).has(ca) },
     certificates: wasAsked ? certificatesOf(socket) : [],
     get isOutdated(): boolean {

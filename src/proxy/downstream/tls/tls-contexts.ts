@@ -51,7 +51,7 @@ export class TlsContexts {
     this.#ordered = ordered;
   }
 
-  /** All or nothing: if it throws, the old ones stay. */
+  /** Replaces all certificates; when it throws, the old ones stay. */
   replace(pairs: readonly CertificatePair[]): void {
     this.#compiled = compile(pairs);
   }
@@ -69,7 +69,7 @@ export class TlsContexts {
     return own ?? this.#ordered?.select(name) ?? fallback;
   }
 
-  /** What answers the challenge tls-alpn-01 for a name; undefined: there is none under way. */
+  /** The certificate for a tls-alpn-01 challenge of a name; undefined when none is under way. */
   alpnAnswer(serverName: string): SecureContext | undefined {
     return this.#ordered?.alpnAnswer(plainName(serverName));
   }
@@ -79,7 +79,7 @@ function plainName(serverName: string): string {
   return serverName.toLowerCase().replace(/\.$/, '');
 }
 
-/** Index after the first label. */
+/** The index after the first label. */
 function indexOfRest(name: string): number {
   const dot = name.indexOf('.');
   return dot <= 0 ? name.length : dot;

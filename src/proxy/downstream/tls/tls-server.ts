@@ -30,9 +30,9 @@ export interface TlsServerOptions {
 
 export interface TlsServer {
   readonly server: tls.Server;
-  /** Asks for a certificate of the client. Made when it is first needed. */
+  /** The server that asks clients for a certificate; created on first use. */
   readonly asking: tls.Server;
-  /** For connections that answer a challenge of ACME; undefined while none is under way. */
+  /** The server for connections that answer an ACME challenge; undefined while none is under way. */
   readonly challengeServer: tls.Server | undefined;
   /** @throws if one of them is unusable; then nothing has changed */
   replace(certificates: readonly CertificatePair[]): void;
@@ -41,7 +41,7 @@ export interface TlsServer {
 
 export const HTTP2 = 'h2';
 const TICKET_KEYS_BYTES = 48;
-/** Without tickets, nothing of a session is kept that could be resumed: Node's servers keep none by number. */
+/** Without tickets no session can be resumed, because Node's servers keep no sessions by id. */
 const ASKING: tls.TlsOptions = {
   requestCert: true,
   rejectUnauthorized: false,
@@ -98,7 +98,7 @@ export function createTlsServer(
       contexts.replace(certificates);
       const [next] = certificates;
       current = next;
-      // For clients without a server name, for which the callback is not called.
+      // The default for clients without a server name, for which the callback is not called.
       if (next === undefined) return;
       server.setSecureContext({ ...contextOptions(next), ticketKeys });
       asking?.setSecureContext({ ...contextOptions(next), ...ASKING });
@@ -134,8 +134,8 @@ function createChallengeServer(
 }
 
 /**
- * The TCP socket under a socket of the server. Node has no public name for it, and the addresses and ports of the two
- * sides are none: they are gone once the client has disconnected.
+ * The TCP socket below a socket of the server. Node has no public name for it. The addresses and ports of the
+ * connection cannot identify it: they are gone once the client has disconnected.
  */
 export function acceptedSocketOf(socket: tls.TLSSocket): Socket | undefined {
   const accepted: unknown = Reflect.get(socket, '_parent');

@@ -1,9 +1,9 @@
 /**
- * A call of gRPC-Web as a call of gRPC over HTTP/2: stands between an exchange and its stream, and translates both ways
- * as the bytes pass. Nothing is collected: a piece of a body is passed on as it comes, and back-pressure is that of the
- * stream. Owns the state of the Base64 of the request.
+ * A gRPC-Web call as a gRPC call over HTTP/2: stands between an exchange and its stream, and translates both
+ * directions while bytes pass. Nothing is collected: a piece of a body is forwarded as it arrives, and back-pressure
+ * is that of the stream. Owns the state of the request's Base64.
  *
- * A response in anything but gRPC passes as it is.
+ * A response that is not gRPC passes unchanged.
  */
 import { fieldsOfLines } from '../../../http/fields/field-lists.ts';
 import { Base64Decoder, base64Piece } from '../../../http/grpc/base64-stream.ts';
@@ -15,9 +15,9 @@ import { RESPONSE_HEADERS_MAX } from '../../options.ts';
 import type { BodyMemory, RequestSource, Upstream, UpstreamClient } from '../upstream.ts';
 
 const RELEASE_NOTHING = (): void => undefined;
-/** Every piece that is made here has its own memory. */
+/** Every piece that is created here has its own memory. */
 const OWN_MEMORY: BodyMemory = { retain: () => RELEASE_NOTHING };
-/** Replaced in the request; its length is another one in Base64. */
+/** These are replaced in the request; its length differs in Base64. */
 const REPLACED: ReadonlySet<string> = new Set(['content-type', 'te']);
 const REPLACED_IN_TEXT: ReadonlySet<string> = new Set([...REPLACED, 'content-length']);
 const REPLACED_IN_RESPONSE: ReadonlySet<string> = new Set([
@@ -30,9 +30,12 @@ const RESPONSE_LIMITS = { maxHeaders: RESPONSE_HEADERS_MAX + 2 };
 
 export interface GrpcWebOwner {
   readonly form: GrpcWebForm;
-  /** The request is not the Base64 that it says it is. Called once, in a later microtask; nothing more is sent. */
+  /**
+   * The request is not valid Base64 although it claims to be. Called once, in a later microtask; nothing more is
+   * sent.
+   */
   onBadBody(): void;
-  /** The trailers that the client may have. @param trailers lines, each ending in CRLF */
+  /** The trailers that the client may get. @param trailers lines, each ending in CRLF */
   passedTrailers(trailers: string): string;
 }
 
@@ -106,7 +109,7 @@ export class GrpcWebUpstream implements Upstream {
     this.#inner.resumeReading();
   }
 
-  /** A piece that was made here has its own memory, which the stream finds. */
+  /** A piece that was created here has its own memory; other bytes belong to the stream. */
   retain(bytes: Buffer): (() => void) | undefined {
     return this.#inner.retain(bytes);
   }
@@ -130,14 +133,14 @@ export class GrpcWebUpstream implements Upstream {
     return false;
   }
 
-  /** Not from within the reading of the body: the answer ends the exchange. */
+  /** Not while the body is being read, because the answer ends the exchange. */
   #refuse(): void {
     this.#isBad = true;
     queueMicrotask(() => this.#owner.onBadBody());
   }
 }
 
-/** The request as one of gRPC. */
+/** The request as a gRPC request. */
 class CallSource implements RequestSource {
   readonly #source: RequestSource;
   readonly #form: GrpcWebForm;
@@ -151,7 +154,7 @@ class CallSource implements RequestSource {
     return this.#form.isText || this.#source.isChunked;
   }
 
-  /** Only HTTP/2 can carry it. */
+  /** Never called: only HTTP/2 can carry the request. */
   headText(): string {
     throw new Error('A call of gRPC cannot be sent over HTTP/1.1');
   }
@@ -169,7 +172,7 @@ class CallSource implements RequestSource {
   }
 }
 
-/** The response as one of gRPC-Web. */
+/** The response as a gRPC-Web response. */
 class GrpcWebClient implements UpstreamClient {
   readonly #client: UpstreamClient;
   readonly #owner: GrpcWebOwner;
@@ -186,9 +189,9 @@ class GrpcWebClient implements UpstreamClient {
     const type = head.status === 200 ? head.get('content-type') : undefined;
     const webType = type === undefined ? undefined : webTypeOf(this.#owner.form, type);
     if (webType === undefined) return this.#client.onResponseHead(head);
-    // A response that consists of its head has its status there, where the client looks first.
+    // A response that consists only of a head has its status there, where the client looks first.
     const isWhole = head.contentLength === 0 && head.get('grpc-status') !== undefined;
-    // Nothing may stand behind the head of an answer to HEAD: a client would read it as its next response.
+    // Nothing may follow the head of a response to HEAD: a client would read it as its next response.
     this.#isTranslated = !isWhole && this.#method !== 'HEAD';
     let text = `HTTP/1.1 ${head.status} ${head.reason}\r\n`;
     for (let index = 0; index < head.count; index++)
@@ -209,12 +212,12 @@ class GrpcWebClient implements UpstreamClient {
   onResponseEnd(trailers: string): void {
     if (!this.#isTranslated) return this.#client.onResponseEnd(trailers);
     const lines = this.#owner.passedTrailers(trailers);
-    // Without any, the client has to see that the call was cut.
+    // Without any trailers, the client must see that the call was cut.
     if (fieldsOfLines(lines).length > 0) this.#pass(trailerMessage(lines));
     this.#client.onResponseEnd('');
   }
 
-  /** Bytes of gRPC that are still in the form of the backend. */
+  /** Forwards gRPC bytes, which may need encoding. */
   #pass(bytes: Buffer): void {
     const piece = this.#owner.form.wantsText ? base64Piece(bytes) : bytes;
     this.#client.onResponseData(piece, 0, piece.length);

@@ -36,15 +36,15 @@ export interface SessionOptions {
   readonly means: ConnectionMeans;
   readonly deadlines: Deadlines;
   readonly idleTimeoutMs: number;
-  /** Streams at once, if the backend allows as many. */
+  /** Limit of concurrent streams, if the backend allows as many. */
   readonly streamsMax: number;
   /** The session has one stream, and ends with it. */
   readonly isSingle: boolean;
-  /** The session takes no more streams. Called once. */
+  /** The session accepts no more streams. Called once. */
   onRetired(session: BackendSession): void;
   /** The session is closed. Called once, last. */
   onClosed(session: BackendSession): void;
-  /** The backend has chosen HTTP/1.1, where that is allowed. */
+  /** The backend has chosen HTTP/1.1, which is allowed. */
   onHttp1(session: BackendSession): void;
 }
 
@@ -61,20 +61,20 @@ export class BackendSession implements StreamHost, LinkOwner, WireOwner, Expirin
   readonly #link: SessionLink;
   readonly #renewAtMs: number;
   #phase: 'connecting' | 'open' | 'closed' = 'connecting';
-  /** The preface is sent. */
+  /** Whether the preface is sent. */
   #isGreeted = false;
   #isRetired = false;
   #failure: UpstreamFailure | undefined;
   readonly #streams = new Set<BackendStream>();
   /** Streams that wait for the session, or for the reply to a PING. */
   readonly #waiting = new Set<BackendStream>();
-  /** Streams that wait because the backend takes no more of them now. */
+  /** Streams that wait because the backend accepts no more of them now. */
   readonly #surplus = new Set<BackendStream>();
   /** Monotonic time at which the backend last sent something that was passed on. */
   #heardAtMs: number;
   #idleSinceMs: number;
   #pingAtMs = Infinity;
-  /** The backend has refused a stream, so that as many are open as it takes now. */
+  /** Whether the backend has refused a stream: it then has as many as it accepts. */
   #isFull = false;
 
   constructor(backend: CompiledBackend, number: number, options: SessionOptions) {
@@ -105,12 +105,12 @@ export class BackendSession implements StreamHost, LinkOwner, WireOwner, Expirin
     return this.#streams.size;
   }
 
-  /** It can take streams at once. */
+  /** Whether it can open streams at once. */
   get isOpen(): boolean {
     return this.#phase === 'open';
   }
 
-  /** Streams that the backend takes at once, as far as is known. */
+  /** The number of concurrent streams that the backend accepts, as far as is known. */
   get capacity(): number {
     return Math.max(1, Math.min(this.#options.streamsMax, this.wire.streamsMax));
   }
@@ -119,7 +119,7 @@ export class BackendSession implements StreamHost, LinkOwner, WireOwner, Expirin
     return !this.#isFull && this.#streams.size < this.capacity;
   }
 
-  /** The name of its backend may have another address by now. */
+  /** Whether the name of the backend may have another address by now. */
   get isOld(): boolean {
     return this.#renewAtMs <= this.#options.deadlines.nowMs;
   }
@@ -158,7 +158,7 @@ export class BackendSession implements StreamHost, LinkOwner, WireOwner, Expirin
     const { deadlines } = this.#options;
     if (code === ErrorCode.refusedStream) this.#isFull = this.#streams.size > 0;
     else this.#isFull = false;
-    // Backends end a connection with too many resets, and with it the requests of others.
+    // Backends close a connection with too many resets, which ends the requests of others.
     const isReset = code !== undefined && code !== ErrorCode.none;
     if (this.wire.isUsedUp || (isReset && !this.guard.allowsReset(deadlines.nowMs))) this.retire();
     this.#admitSurplus();
@@ -167,12 +167,12 @@ export class BackendSession implements StreamHost, LinkOwner, WireOwner, Expirin
     if (this.#phase === 'connecting' || this.#isRetired || this.#options.isSingle) this.#end();
   }
 
-  /** Takes no more streams, and ends with the last one. */
+  /** Accepts no more streams, and ends with the last one. */
   retire(): void {
     if (this.#isRetired || this.#phase === 'closed') return;
     this.#isRetired = true;
     this.#options.onRetired(this);
-    // While it connects, they have waited here for longer than they would elsewhere.
+    // While it connects, its streams have waited for longer here than they would elsewhere.
     if (this.#phase === 'open') this.#moveWaiting();
     if (this.#streams.size === 0) this.#end();
   }
@@ -190,7 +190,7 @@ export class BackendSession implements StreamHost, LinkOwner, WireOwner, Expirin
     const pingedForMs = nowMs - this.#pingAtMs;
     if (pingedForMs >= PING_TIMEOUT_MS) return this.#lose({ cause: 'reset', fault: 'no_ping_reply' });
     if (pingedForMs >= PING_PATIENCE_MS) this.retire();
-    // Content is counted when it arrives.
+    // Content was counted when it arrived.
     if (!this.guard.allowsBytes(this.#link.bytesRead, 0, nowMs)) return this.#stopFlood();
     if (this.#streams.size > 0) return;
     const isIdleOver = nowMs - this.#idleSinceMs >= this.#options.idleTimeoutMs;
@@ -202,7 +202,7 @@ export class BackendSession implements StreamHost, LinkOwner, WireOwner, Expirin
     return this.#options.deadlines.nowMs - this.#heardAtMs > FRESH_IDLE_MS;
   }
 
-  // What happens to the socket.
+  // Events of the socket.
 
   onConnect(): void {
     if (this.#phase === 'closed') return;
@@ -264,14 +264,14 @@ export class BackendSession implements StreamHost, LinkOwner, WireOwner, Expirin
     for (const stream of waiting) stream.onOtherProtocol();
   }
 
-  // What the backend says of the whole connection.
+  // Events of the whole connection.
 
   onControl(): void {
     this.heard();
     if (!this.guard.allowsControl(this.#options.deadlines.nowMs)) this.#stopFlood();
   }
 
-  /** RFC 9113 section 3.4: the first frame of the backend, so that it speaks HTTP/2. */
+  /** RFC 9113 section 3.4: SETTINGS are the first frame of the backend and show that it speaks HTTP/2. */
   onSettings(): void {
     if (this.#phase === 'open') return this.#admitSurplus();
     if (this.#phase === 'closed') return;
@@ -326,7 +326,7 @@ export class BackendSession implements StreamHost, LinkOwner, WireOwner, Expirin
     this.#lose({ cause: 'bad_response', fault: 'flood' });
   }
 
-  /** Streams that have sent nothing yet look for another session. */
+  /** Streams that have sent nothing look for another session. */
   #moveWaiting(): void {
     const waiting = [...this.#waiting, ...this.#surplus];
     this.#waiting.clear();

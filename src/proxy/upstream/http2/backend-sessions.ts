@@ -16,20 +16,20 @@ const HTTP1_MAX = 10_000;
 
 export interface SessionsOptions extends ConnectionMeans {
   readonly idleTimeoutMs: number;
-  /** Streams at once in one session, if the backend allows as many. */
+  /** Limit of concurrent streams in one session, if the backend allows as many. */
   readonly maxUpstreamHttp2Streams: number;
-  /** Sessions to one backend. */
+  /** Limit of sessions to one backend. */
   readonly maxUpstreamHttp2Connections: number;
 }
 
 export class BackendSessions {
   readonly #deadlines: Deadlines;
   readonly #options: SessionsOptions;
-  /** Sessions that take streams. */
+  /** Sessions that accept streams. */
   readonly #byKey = new Map<string, BackendSession[]>();
   /** All sessions, also those that drain. */
   readonly #all = new Set<BackendSession>();
-  /** Until when a backend counts as one of HTTP/1.1, by pool key. */
+  /** Until when a backend is treated as HTTP/1.1, by pool key. */
   readonly #http1 = new Map<string, number>();
   #opened = 0;
 
@@ -48,7 +48,10 @@ export class BackendSessions {
     return this.#http1.size === 0 || (this.#http1.get(poolKey) ?? -Infinity) <= this.#deadlines.nowMs;
   }
 
-  /** Streams that the backend takes at once from this worker, as far as is known; Infinity with HTTP/1.1. */
+  /**
+   * The number of concurrent streams that the backend accepts from this worker, as far as is known; Infinity with
+   * HTTP/1.1.
+   */
   capacityOf(backend: CompiledBackend): number {
     if (!this.serves(backend)) return Infinity;
     const { poolKey } = backend;
@@ -57,23 +60,23 @@ export class BackendSessions {
     return maxUpstreamHttp2Connections * (perSession ?? maxUpstreamHttp2Streams);
   }
 
-  /** @param isRepeatable the request may be sent again if its session turns out to be dead */
+  /** @param isRepeatable whether the request may be sent again if its session turns out to be dead */
   stream(backend: CompiledBackend, isRepeatable: boolean): BackendStream {
     return new BackendStream((stream) => this.#sessionFor(backend).attach(stream), !isRepeatable);
   }
 
-  /** A stream of a session of its own, which ends with it. */
+  /** A stream in a session of its own, which ends with it. */
   streamApart(backend: CompiledBackend): BackendStream {
     return new BackendStream((stream) => this.#open(backend, true).attach(stream), false);
   }
 
-  /** Sessions to the backend take no more streams, and end with their last one. */
+  /** Sessions to the backend accept no more streams, and end with their last one. */
   end(poolKey: string): void {
     this.#http1.delete(poolKey);
     for (const session of this.#byKey.get(poolKey) ?? []) session.retire();
   }
 
-  /** Sessions whose client certificate is no longer presented take no more streams. */
+  /** Sessions whose client certificate is no longer presented accept no more streams. */
   endOutdated(): void {
     for (const session of this.#all) if (session.isOutdated()) session.retire();
   }
@@ -95,7 +98,7 @@ export class BackendSessions {
       this.#byKey.set(poolKey, [...sessions, session]);
       return session;
     }
-    // The backend allows fewer streams than before; a session keeps those in excess until there is room.
+    // The backend may allow fewer streams than before; the session then keeps the excess until there is room.
     return sessions.reduce((least, session) => (session.streamCount < least.streamCount ? session : least));
   }
 

@@ -1,12 +1,12 @@
 /**
- * One exchange over HTTP/2: a stream (RFC 9113 section 5) of a session that other exchanges share. Waits for the
- * session if it is not ready, sends the request, and passes the response on as UpstreamConnection does: the head
- * through the same parser, the body as it is read, trailers as lines. Owns what is known of the response's end, so that
- * a part is never taken for the whole.
+ * One exchange over HTTP/2: a stream (RFC 9113 section 5) in a session that other exchanges share. Waits until the
+ * session is ready, sends the request, and forwards the response like UpstreamConnection: the head through the same
+ * parser, the body as it is read, trailers as lines. Owns the knowledge about the response's end, so that an
+ * incomplete response never counts as complete.
  *
- *   waiting (session) → ready → sent → done
+ * waiting (session) → ready → sent → done
  *
- * While it is paused it keeps what arrives and gives no flow-control window back, so that it holds at most a window of
+ * While it is paused it keeps what arrives and returns no flow-control window, so that it holds at most a window of
  * the response.
  */
 import { BodyFraming } from '../../../http/bodies/framing.ts';
@@ -33,11 +33,14 @@ export interface StreamHost {
   readonly bytesRead: number;
   /** The backend has sent something. */
   heard(): void;
-  /** A stream has received nothing for as long as its exchange would wait: the backend may be gone. */
+  /** A stream has received nothing for the whole patience of its exchange: the backend may be gone. */
   suspect(): void;
   /** See `Upstream.retain`. */
   retain(bytes: Buffer): (() => void) | undefined;
-  /** The stream no longer needs its place. @param code with which it ended; undefined: it was not opened */
+  /**
+   * The stream no longer needs its place.
+   * @param code the code that it ended with; undefined when it was not opened
+   */
   leave(stream: BackendStream, code: number | undefined): void;
 }
 
@@ -51,7 +54,7 @@ export class BackendStream implements Upstream, WireStream {
   connected = false;
   isUnsent = false;
   responseBegun = false;
-  /** The request must not be sent twice: a session that was quiet has to show first that it is alive. */
+  /** Whether the request must not be sent twice: a quiet session must first show that it is alive. */
   readonly needsProof: boolean;
   id = 0;
   window = 0;
@@ -62,7 +65,7 @@ export class BackendStream implements Upstream, WireStream {
   #client: UpstreamClient | undefined;
   #method = '';
   #host: StreamHost | undefined;
-  /** Of a request that is about to be sent, where the backend limits them; undefined: not made yet. */
+  /** The fields of the request about to be sent, when the backend limits them; undefined until they are created. */
   #headFields: readonly string[] | undefined;
   #isOpen = false;
   #moves = 0;
@@ -70,15 +73,15 @@ export class BackendStream implements Upstream, WireStream {
   #heardBefore = 0;
   #interims = 0;
   #framing: BodyFraming | undefined;
-  /** Announced bytes of content that have not come; Infinity: their number is unknown. */
+  /** Announced bytes of content that have not arrived; Infinity when the length is unknown. */
   #remaining = Infinity;
   #trailers: string | undefined;
-  /** The whole request is written. */
+  /** Whether the whole request is written. */
   #isSent = false;
-  /** The end of the body waits behind it: trailers as a header section. */
+  /** The end of the body, which waits behind it: trailers as a header section. */
   #end: string | undefined;
   readonly #queue = new BodyQueue();
-  /** What the user does not take; undefined until the first pause. */
+  /** Bytes that the user has not taken; undefined until the first pause. */
   #held: HeldBytes | undefined;
 
   constructor(findHost: FindHost, needsProof: boolean) {
@@ -115,7 +118,7 @@ export class BackendStream implements Upstream, WireStream {
     this.#guard(() => this.#client?.onUpstreamConnected());
   }
 
-  /** The session has ended before the stream was opened. @param mayMove another one may be better */
+  /** The session ended before the stream was opened. @param mayMove whether another session may be better */
   onHostLost(failure: UpstreamFailure, mayMove: boolean): void {
     this.#host = undefined;
     if (this.#client === undefined) return;
@@ -124,7 +127,7 @@ export class BackendStream implements Upstream, WireStream {
     if (this.#findHost(this)) this.onReady();
   }
 
-  /** The backend speaks HTTP/1.1 only, which is allowed. */
+  /** The backend speaks only HTTP/1.1, which is allowed. */
   onOtherProtocol(): void {
     const client = this.#client;
     this.#client = undefined;
@@ -164,7 +167,7 @@ export class BackendStream implements Upstream, WireStream {
 
   writeBody(bytes: Buffer, from: number, to: number, _isChunked: boolean, memory: BodyMemory): boolean {
     const host = this.#host;
-    // What a backend no longer reads is dropped; its response decides.
+    // Bytes that the backend no longer reads are dropped; its response decides.
     if (host === undefined || !this.#isOpen || this.#end !== undefined) return true;
     const { wire } = host;
     host.guard.onBodySent(to - from);
@@ -184,19 +187,20 @@ export class BackendStream implements Upstream, WireStream {
     const host = this.#host;
     if (host === undefined || !this.#isOpen || this.#end !== undefined) return;
     const fields = trailers === '' ? [] : fieldsOfLines(trailers);
-    // Trailers may be dropped (RFC 9110 section 6.5.1); the backend would reset the stream because of these.
+    // Trailers may be dropped (RFC 9110 section 6.5.1); the backend would otherwise reset the stream because of
+    // them.
     this.#end = host.wire.takes(fields) ? encodeFields(fields) : '';
     if (this.#send()) host.wire.wait(this);
   }
 
-  /** It may send again. @returns whether more waits */
+  /** The stream may send again. @returns whether data still waits */
   onRoom(): boolean {
     if (this.#send()) return true;
     if (this.#end === undefined) this.#guard(() => this.#client?.onUpstreamWritable());
     return false;
   }
 
-  /** @returns whether something has to wait */
+  /** @returns whether data still waits */
   #send(): boolean {
     const host = this.#host;
     if (host === undefined) return false;
@@ -227,7 +231,7 @@ export class BackendStream implements Upstream, WireStream {
     const held = this.#held;
     if (held === undefined || !held.isPaused) return;
     held.isPaused = false;
-    // Not from within the call of the user.
+    // In a later step than the user's call.
     if (!held.isEmpty) queueMicrotask(() => this.#guard(() => this.#passHeld(held)));
   }
 
@@ -235,7 +239,7 @@ export class BackendStream implements Upstream, WireStream {
     return this.#host === undefined ? RELEASE_NOTHING : this.#host.retain(bytes);
   }
 
-  /** A complete exchange needs no end; any other is cancelled. */
+  /** Ends the exchange: does nothing when it is complete, and cancels it otherwise. */
   destroy(): void {
     this.#client = undefined;
     this.#held = undefined;
@@ -251,14 +255,14 @@ export class BackendStream implements Upstream, WireStream {
     this.#close(ErrorCode.cancel);
   }
 
-  /** All that this read of the connection has brought was passed on. */
+  /** All bytes of this read of the connection were forwarded. */
   onTurnEnd(): void {
     this.#guard(() => this.#client?.onReadEnd());
   }
 
-  // What the backend sends.
+  // Receiving.
 
-  /** A header section. @param bytes of its encoded form */
+  /** A header section has arrived. @param bytes length of the encoded section */
   onSection(section: Section, bytes: number, endStream: boolean): void {
     const host = this.#host;
     if (host === undefined) return;
@@ -362,7 +366,7 @@ export class BackendStream implements Upstream, WireStream {
     const host = this.#host;
     if (host === undefined) return;
     this.#close(code);
-    // A response that has come whole stays whole.
+    // A complete response stays complete.
     if (this.isEndSeen) return;
     if (this.#framing !== undefined && this.#remaining === 0) {
       this.isEndSeen = true;
@@ -382,7 +386,7 @@ export class BackendStream implements Upstream, WireStream {
     if (!this.isEndSeen) this.#fail(failure);
   }
 
-  /** The backend broke the protocol in this stream alone. */
+  /** The backend broke the protocol in this stream only. */
   breakOff(code: number): void {
     this.#breakOff(code, failureOfCode(code));
   }
@@ -396,7 +400,7 @@ export class BackendStream implements Upstream, WireStream {
     this.#fail(failure);
   }
 
-  /** The stream is over; what is held is still passed on. */
+  /** The stream has ended; held bytes are still forwarded. */
   #close(code: number | undefined): void {
     const host = this.#host;
     this.#host = undefined;

@@ -21,12 +21,12 @@ import { malformed } from './stream-failure.ts';
 
 /** The announced SETTINGS_MAX_HEADER_LIST_SIZE. */
 export const LIST_BYTES_MAX = 2 * RESPONSE_HEAD_BYTES_MAX;
-/** A line is added for what HTTP/2 does not state. */
+/** One line is added for the framing that HTTP/2 does not state. */
 const RESPONSE_LIMITS = { maxHeaders: RESPONSE_HEADERS_MAX + 1 };
-/** Sections that are kept, and the size of each in its encoded form. */
+/** Limits of the cached sections: their number, and the encoded size of each. */
 const KEPT_MAX = 16;
 const KEPT_BYTES_MAX = 512;
-/** After this many sections without a repetition, only some are kept, as a trial. */
+/** After this many sections without a repetition, only every few sections are cached, as a trial. */
 const MISSES_MAX = 8;
 const TRIED_EVERY = 16;
 
@@ -44,12 +44,12 @@ export interface Section {
   /** The lines of its fields. */
   readonly lines: string;
   readonly hasLength: boolean;
-  /** Why it cannot be used. */
+  /** Why the section cannot be used. */
   readonly failure: UpstreamFailure | undefined;
-  /** It has come before; then it has a parser of its own. */
+  /** Whether it has occurred before; it then has a parser of its own. */
   isRepeated: boolean;
   readonly heads: Partial<Record<Added, ParsedHead>>;
-  /** Once they were asked for. */
+  /** Set once they were requested. */
   trailers?: string | UpstreamFailure;
 }
 
@@ -64,10 +64,10 @@ const TOO_LARGE: UpstreamFailure = { cause: 'bad_response', fault: 'head_too_lar
 
 export class ResponseSections {
   readonly #decoder = new HpackDecoder({ listBytesMax: LIST_BYTES_MAX, fieldsMax: 2 * RESPONSE_HEADERS_MAX });
-  /** Reads the heads that have not come before. */
+  /** Parses heads that have not occurred before. */
   readonly #head: BackendHead = new ResponseHead();
   readonly #kept = new Map<string, Section>();
-  /** Of the decoder, when they were kept. */
+  /** The generation of the decoder when they were cached. */
   #generation = 0;
   #misses = 0;
 
@@ -91,7 +91,7 @@ export class ResponseSections {
       this.#generation = this.#decoder.generation;
     }
     this.#misses += 1;
-    // One that changes the table would be another one the next time.
+    // The same bytes would mean another section after a change of the table.
     const isWorthIt = this.#misses <= MISSES_MAX || this.#misses % TRIED_EVERY === 0;
     if (hasChanged || !isShort || !isWorthIt || section.failure !== undefined) return section;
     if (kept.size >= KEPT_MAX) kept.clear();
@@ -120,7 +120,7 @@ export class ResponseSections {
     return head;
   }
 
-  /** Those that are passed on, as lines that each end in CRLF. */
+  /** The trailers to forward, as lines that each end in CRLF. */
   trailersOf(section: Section): string | UpstreamFailure {
     return (section.trailers ??= readTrailers(section));
   }
@@ -131,7 +131,7 @@ function isBodiless(status: string): boolean {
   return status === '204' || status === '304' || status < '200';
 }
 
-/** RFC 9113 section 8.3: `:status` stands first, and no other pseudo-field may be there. */
+/** RFC 9113 section 8.3: `:status` comes first, and no other pseudo-field is allowed. */
 function sectionOf(fields: readonly FieldLine[], isTooLong: boolean): Section {
   let status = '';
   let lines = '';

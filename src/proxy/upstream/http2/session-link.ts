@@ -1,7 +1,7 @@
 /**
- * The socket of an HTTP/2 connection to a backend. All frames of a tick go out together, with TLS too: as text, and
- * large content from the memory into which it was read. Owns the text that waits for the end of the tick (TLS only; the
- * writer of TCP has its own), and tells its session what happens to the socket.
+ * The socket of an HTTP/2 connection to a backend. All frames of a tick are sent together, also with TLS: as text,
+ * and large content from the memory into which it was read. Owns the text that waits for the end of the tick (TLS
+ * only; the TCP writer has its own), and reports the events of the socket to its session.
  */
 import type { CompiledBackend } from '../../../config/types.ts';
 import type { BodyBuffer } from '../../io/body-buffer-pool.ts';
@@ -14,7 +14,7 @@ const WAITING_CHARS_MAX = 16 * 1024;
 
 /** Calls come from socket events. */
 export interface LinkOwner {
-  /** More of a response will follow. */
+  /** Whether more of a response will follow. */
   readonly expectsMore: boolean;
   onConnect(): void;
   /** `bytes[0, length)` is valid during the call only. Must not throw. */
@@ -22,7 +22,7 @@ export interface LinkOwner {
   /** The backend reads again, after `isBlocked`. */
   onWritable(): void;
   onError(error: Error): void;
-  /** A write has failed: what the backend has sent before is read to its end. */
+  /** A write has failed: everything that the backend sent before is still read. */
   onDeaf(error: Error): void;
   /** No more bytes come. May be called twice. */
   onEnd(): void;
@@ -57,7 +57,7 @@ export class SessionLink extends UpstreamLink {
     });
   }
 
-  /** What was chosen by ALPN; undefined without TLS. */
+  /** The protocol chosen by ALPN; undefined without TLS. */
   get protocol(): string | undefined {
     const { alpnProtocol } = this.socket as { alpnProtocol?: string | false | null };
     return this.isTls ? String(alpnProtocol) : undefined;
@@ -67,7 +67,7 @@ export class SessionLink extends UpstreamLink {
     return this.socket.bytesRead;
   }
 
-  /** The backend reads too slowly; `onWritable` follows. */
+  /** Whether the backend reads too slowly; `onWritable` follows. */
   get isBlocked(): boolean {
     return this.writer?.needsDrain ?? this.socket.writableNeedDrain;
   }
@@ -85,7 +85,7 @@ export class SessionLink extends UpstreamLink {
     return this.writeText(text + body.text());
   }
 
-  /** Text and what is behind it. Bytes as for `writeFrom`. */
+  /** Writes text and bytes after it. Bytes as for `writeFrom`. */
   writeBoth(text: string, bytes: Buffer, from: number, to: number, release: () => void): void {
     this.cork();
     this.writeText(text);
@@ -102,7 +102,7 @@ export class SessionLink extends UpstreamLink {
     this.socket.uncork();
   }
 
-  /** Closes it when everything is written, which the owner has to limit in time. */
+  /** Closes it when everything is written; the owner must limit the time. */
   endSoon(): void {
     this.#flush();
     this.writer?.flush();

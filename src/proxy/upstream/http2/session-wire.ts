@@ -38,25 +38,25 @@ const SESSION_WINDOW_BYTES = 4 * 1024 * 1024;
 export const STREAM_WINDOW_BYTES = 128 * 1024;
 /** The payload of our own PING. */
 const PING_TEXT = 'headgate';
-/** What a field counts in a header list besides its name and value (section 6.5.2). */
+/** The size of a field in a header list in addition to its name and value (section 6.5.2). */
 const FIELD_OVERHEAD_BYTES = 32;
-/** Bytes that one stream sends before the other waiting streams have their turn. */
+/** Bytes that one stream sends before the other waiting streams get their turn. */
 export const TURN_BYTES = 64 * 1024;
 
-/** A stream; the numbers are written here. */
+/** A stream as this file sees it, which writes the numbers. */
 export interface WireStream {
   id: number;
   /** Bytes that the gateway may send. */
   window: number;
   /** Bytes that the backend may send. */
   ownWindow: number;
-  /** Bytes that the backend may send in addition, and was not told of yet. */
+  /** Bytes that the backend may send in addition and has not been told of. */
   owed: number;
   /** END_STREAM has arrived. */
   readonly isEndSeen: boolean;
-  /** More of the response's body will follow. */
+  /** Whether more of the response's body will follow. */
   readonly expectsMore: boolean;
-  /** A header section. @param bytes of its encoded form */
+  /** A header section has arrived. @param bytes length of the encoded section */
   onSection(section: Section, bytes: number, endStream: boolean): void;
   /** A piece of content, valid during the call. */
   onData(bytes: Buffer, from: number, to: number): void;
@@ -64,23 +64,23 @@ export interface WireStream {
   onEnd(): void;
   /** The backend has ended the stream, which closes it. */
   onReset(code: number): void;
-  /** The backend broke the protocol in this stream alone: ends it. */
+  /** The backend broke the protocol in this stream only; ends the stream. */
   breakOff(code: number): void;
-  /** The stream may send again. @returns whether more waits */
+  /** The stream may send again. @returns whether it still has waiting data */
   onRoom(): boolean;
-  /** All that a read of the connection has brought was passed on. */
+  /** All bytes of one read of the connection were forwarded. */
   onTurnEnd(): void;
 }
 
-/** Receives what concerns the whole connection. */
+/** Receives events that concern the whole connection. */
 export interface WireOwner {
-  /** PING or SETTINGS have arrived. */
+  /** A PING or SETTINGS frame has arrived. */
   onControl(): void;
   onSettings(): void;
   onPong(): void;
-  /** The backend takes no more streams. */
+  /** The backend accepts no more streams. */
   retire(): void;
-  /** Because of an error; streams above the last one have ended already. */
+  /** GOAWAY because of an error; streams above the last one have ended already. */
   onGoaway(code: number): void;
   /** The backend broke the protocol; GOAWAY is written. Nothing more is read. */
   onBroken(code: number): void;
@@ -102,14 +102,14 @@ export class SessionWire implements FrameReceiver {
   #window = WINDOW_BYTES;
   /** Bytes that the backend may send. */
   #ownWindow = SESSION_WINDOW_BYTES;
-  /** The table of the encoder has to be named empty in the next section. */
+  /** The next section must begin by setting the table size to 0. */
   #namesTable = true;
   #hasSettings = false;
   /** The stream whose DATA frame is being read; undefined: its content is dropped. */
   #target: WireStream | undefined;
-  /** Streams with bodies that wait, in the order of their turns. */
+  /** Streams with bodies that wait to send, in the order of their turns. */
   readonly #waiting = new Set<WireStream>();
-  /** A call of `pump` is scheduled. */
+  /** Whether a call of `pump` is scheduled. */
   #isPumping = false;
   /** Streams that received something in this read. */
   #touched: WireStream[] = [];
@@ -123,18 +123,18 @@ export class SessionWire implements FrameReceiver {
     return this.#streams.size;
   }
 
-  /** More of a response will follow. */
+  /** Whether more of a response will follow. */
   get expectsMore(): boolean {
     for (const stream of this.#streams.values()) if (stream.expectsMore) return true;
     return false;
   }
 
-  /** All numbers of streams are used. */
+  /** Whether all stream numbers are used up. */
   get isUsedUp(): boolean {
     return this.#lastId + 2 > STREAM_ID_MAX;
   }
 
-  /** The first frames (section 3.4). */
+  /** Sends the first frames (section 3.4). */
   start(): void {
     this.#link.writeText(
       PREFACE +
@@ -155,7 +155,7 @@ export class SessionWire implements FrameReceiver {
     for (const stream of touched) stream.onTurnEnd();
   }
 
-  /** Its `onTurnEnd` is called when all that was read is passed on. */
+  /** Registers the stream for `onTurnEnd`, which is called when everything read is forwarded. */
   touch(stream: WireStream): void {
     if (this.#touched.at(-1) !== stream) this.#touched.push(stream);
   }
@@ -166,8 +166,8 @@ export class SessionWire implements FrameReceiver {
   }
 
   /**
-   * Opens a stream, and sends its request, with the whole body if it fits into the windows.
-   * @param block without a change of the table
+   * Opens a stream and sends its request, with the whole body if it fits into the windows.
+   * @param block encoded without a change of the table
    * @param body '' for none; undefined: it follows
    * @returns whether the body was sent
    */
@@ -194,12 +194,12 @@ export class SessionWire implements FrameReceiver {
     return true;
   }
 
-  /** The backend has said how long a header section may be. */
+  /** Whether the backend has announced a limit for header sections. */
   get limitsSections(): boolean {
     return this.#listBytesMax !== Infinity;
   }
 
-  /** Whether the backend takes a header section (section 6.5.2). @param fields names and values alternating */
+  /** Whether the backend accepts a header section (section 6.5.2). @param fields names and values alternating */
   takes(fields: readonly string[]): boolean {
     let bytes = 0;
     for (const text of fields) bytes += text.length + FIELD_OVERHEAD_BYTES / 2;
@@ -215,20 +215,20 @@ export class SessionWire implements FrameReceiver {
     return this.#link.isBlocked;
   }
 
-  /** What `step` sends goes out as one write. */
+  /** Sends all frames that `step` writes as one write. */
   together(step: () => void): void {
     this.#link.cork();
     step();
     this.#link.uncork();
   }
 
-  /** A small piece, for which there is room. */
+  /** Sends a small piece for which there is room. */
   sendText(stream: WireStream, text: string): void {
     this.#spend(stream, text.length);
     this.#link.writeText(frameHead(text.length, FrameType.data, 0, stream.id) + text);
   }
 
-  /** A piece of up to a frame, for which there is room. @param release called when it is written or dropped */
+  /** Sends a piece of up to one frame for which there is room. @param release called when it is written or dropped */
   sendPiece(stream: WireStream, bytes: Buffer, from: number, to: number, release: () => void): void {
     this.#spend(stream, to - from);
     this.#link.writeBoth(frameHead(to - from, FrameType.data, 0, stream.id), bytes, from, to, release);
@@ -248,7 +248,7 @@ export class SessionWire implements FrameReceiver {
     );
   }
 
-  /** `onRoom` of the stream is called when it may send again; if it may already, in a later tick. */
+  /** Calls `onRoom` of the stream when it may send again; in a later tick if it already may. */
   wait(stream: WireStream): void {
     this.#waiting.add(stream);
     if (this.#isPumping || this.roomFor(stream) <= 0) return;
@@ -259,7 +259,7 @@ export class SessionWire implements FrameReceiver {
     });
   }
 
-  /** The stream is over, for both sides. */
+  /** Both sides of the stream have ended. */
   close(stream: WireStream): void {
     this.#streams.delete(stream.id);
     this.#waiting.delete(stream);
@@ -279,7 +279,7 @@ export class SessionWire implements FrameReceiver {
     this.#link.writeText(goawayFrame(code));
   }
 
-  /** This many bytes of a response were passed on. */
+  /** Counts bytes of a response that were forwarded. */
   passedOn(stream: WireStream, bytes: number): void {
     stream.owed += bytes;
     if (stream.owed < STREAM_WINDOW_BYTES / 2 || stream.isEndSeen || !this.#streams.has(stream.id)) return;
@@ -290,7 +290,7 @@ export class SessionWire implements FrameReceiver {
 
   /** The backend reads again, or a window has opened. */
   pump(): void {
-    // Those that go on waiting come last in the next round.
+    // Streams that continue to wait come last in the next round.
     const round = Array.from(this.#waiting);
     for (const stream of round) {
       if (this.#link.isBlocked) return;
@@ -298,7 +298,7 @@ export class SessionWire implements FrameReceiver {
     }
   }
 
-  // What the backend sends.
+  // Receiving.
 
   onDataFrame(id: number, length: number, content: number): void {
     if (!this.#mayHaveFrames(id)) return;
@@ -346,7 +346,7 @@ export class SessionWire implements FrameReceiver {
         this.#namesTable = true;
         return;
       case Setting.enablePush:
-        // Section 6.5.2: a server cannot allow it.
+        // Section 6.5.2: a server cannot enable it.
         if (value !== 0) this.onFrameError(ErrorCode.protocol);
         return;
       case Setting.maxConcurrentStreams:
@@ -365,7 +365,7 @@ export class SessionWire implements FrameReceiver {
     }
   }
 
-  /** Section 6.9.2: streams that are open change too, also below zero. */
+  /** Section 6.9.2: the change also applies to open streams, whose windows may become negative. */
   #changeInitialWindow(bytes: number): void {
     if (bytes > WINDOW_BYTES_MAX) return this.onFrameError(ErrorCode.flowControl);
     const change = bytes - this.#initialWindow;
@@ -426,7 +426,10 @@ export class SessionWire implements FrameReceiver {
     this.#owner.onBroken(code);
   }
 
-  /** SETTINGS come first (section 3.4), and only streams that were opened have frames (section 5.1). */
+  /**
+   * Whether frames of a stream are allowed: SETTINGS come first (section 3.4), and only opened streams have
+   * frames (section 5.1).
+   */
   #mayHaveFrames(id: number): boolean {
     if (this.#hasSettings && (id === 0 || (id <= this.#lastId && id % 2 === 1))) return true;
     this.onFrameError(ErrorCode.protocol);

@@ -1,7 +1,7 @@
-/** What the end of an HTTP/2 stream or session (RFC 9113 section 7) means as a failure of the backend. */
+/** Translates the end of an HTTP/2 stream or session (RFC 9113 section 7) into a failure of the backend. */
 import type { UpstreamFailure } from '../upstream-failure.ts';
 
-/** By code; RFC 9113 section 7. */
+/** Names by code (RFC 9113 section 7). */
 const ERROR_NAMES = [
   'NO_ERROR',
   'PROTOCOL_ERROR',
@@ -19,7 +19,7 @@ const ERROR_NAMES = [
   'HTTP_1_1_REQUIRED',
 ] as const;
 
-/** Codes of a stream whose message is malformed, or exceeds all limits. */
+/** Codes of streams whose message is malformed or exceeds a limit. */
 const MALFORMED: ReadonlySet<string> = new Set([
   'PROTOCOL_ERROR',
   'FLOW_CONTROL_ERROR',

@@ -10,12 +10,12 @@ import type { CertificatePair } from '../../downstream/tls/tls-certificate.ts';
 import type { UpstreamFault } from '../upstream-failure.ts';
 
 const MIN_VERSION = 'TLSv1.2';
-/** Certificates of a chain that are looked at for pins. */
+/** Limit of the certificates of a chain that are compared with pins. */
 const CHAIN_MAX = 10;
-/** Contexts of one certificate that are kept; each may hold 256 KiB of certificates to trust. */
+/** Limit of the cached contexts of one certificate; each may hold 256 KiB of trusted certificates. */
 const CONTEXTS_MAX = 16;
 
-/** Why the gateway itself does not go on with a handshake. */
+/** Thrown when the gateway itself refuses a handshake. */
 export class BackendTlsRefused extends Error {
   readonly fault: UpstreamFault;
 
@@ -28,14 +28,17 @@ export class BackendTlsRefused extends Error {
 /** The certificates that revisions name in `backend_tls.client_certificate`. */
 export class ClientCertificates {
   #pairs: ReadonlyMap<string, CertificatePair>;
-  /** A key is parsed once, not for each connection. By the certificates to trust, which are part of a context. */
+  /**
+   * Contexts by the trusted certificates, which are part of a context, so that a key is parsed once and not for
+   * each connection.
+   */
   readonly #contexts = new WeakMap<CertificatePair, Map<string | undefined, tls.SecureContext>>();
 
   constructor(pairs: ReadonlyMap<string, CertificatePair> = new Map()) {
     this.#pairs = pairs;
   }
 
-  /** For connections from now on. */
+  /** Replaces the certificates for new connections. */
   replace(pairs: ReadonlyMap<string, CertificatePair>): void {
     this.#pairs = pairs;
   }
@@ -97,9 +100,9 @@ export function backendTlsOptions(
 }
 
 /**
- * Whether none of the certificates of the chain has a key that is pinned. What the backend has sent besides its own
- * certificate proves nothing: a link counts only if the issuer's key has signed what is below it (RFC 7469 section
- * 2.6).
+ * Why no certificate of the chain has a pinned key; undefined if one has. Certificates that the backend sends
+ * besides its own prove nothing: one counts only if its key has signed the certificate below it (RFC 7469
+ * section 2.6).
  */
 function pinError(certificate: tls.PeerCertificate, pins: ReadonlySet<string>): Error | undefined {
   let each = certificate as tls.DetailedPeerCertificate;
@@ -117,7 +120,10 @@ function pinError(certificate: tls.PeerCertificate, pins: ReadonlySet<string>): 
   return new BackendTlsRefused('pin_mismatch', 'no certificate of the backend has a pinned key');
 }
 
-/** SHA-256 of the public key (SubjectPublicKeyInfo), in base64, as in RFC 7469 section 2.4. @param der certificate */
+/**
+ * SHA-256 of the public key (SubjectPublicKeyInfo), in base64, as in RFC 7469 section 2.4.
+ * @param der the certificate
+ */
 export function pinOf(der: Buffer): string {
   const key = new X509Certificate(der).publicKey.export({ type: 'spki', format: 'der' });
   return createHash('sha256').update(key).digest('base64');
