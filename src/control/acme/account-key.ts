@@ -1,6 +1,7 @@
 /**
- * Keys and signatures of ACME (RFC 8555 section 6.2): the account's key signs every request as a JWS, an external key
- * binds the account to another one (section 7.3.4), and the key's thumbprint is part of each answer to a challenge.
+ * Keys and signatures of ACME (RFC 8555 section 6.2): the account's key signs every request as a JWS, an external
+ * key binds the account to an account of the authority's own system (section 7.3.4), and the thumbprint of the key
+ * is part of each answer to a challenge.
  */
 import { createPrivateKey, createPublicKey, generateKeyPair, type KeyObject } from 'node:crypto';
 import { promisify } from 'node:util';
@@ -14,7 +15,7 @@ export interface AccountKey {
   readonly jwk: JWK;
   /** RFC 7638, base64url. */
   readonly thumbprint: string;
-  /** @param account URL of the account; undefined: the request has the key itself, as one for a new account */
+  /** @param account URL of the account; undefined: the request contains the key itself, as for a new account */
   sign(
     payload: string,
     header: { readonly nonce: string; readonly url: string },
@@ -27,7 +28,7 @@ export async function newAccountKey(): Promise<AccountKey> {
   return accountKey(privateKey.export({ type: 'pkcs8', format: 'pem' }).toString());
 }
 
-/** @throws for a text that is no P-256 key */
+/** @throws when the text is not a P-256 key */
 export async function accountKey(pem: string): Promise<AccountKey> {
   const key = createPrivateKey(pem);
   const jwk = await exportJWK(createPublicKey(key));
@@ -44,7 +45,7 @@ export async function accountKey(pem: string): Promise<AccountKey> {
   };
 }
 
-/** Proves that the account of another system agrees to the new one. */
+/** Proves that the owner of an account in the authority's system agrees to the new ACME account. */
 export async function externalBinding(
   { jwk }: AccountKey,
   { kid, hmacKey }: { readonly kid: string; readonly hmacKey: string },

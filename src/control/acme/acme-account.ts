@@ -1,6 +1,6 @@
 /**
- * The account at the directory. Its key is stored before the directory gets it, so there is only one account, whatever
- * ends in between.
+ * The account at the directory. Its key is stored before the directory receives it, so that there is only one
+ * account even if the gateway ends in between.
  */
 import { timestamp, type Clock } from '../../lib/clock.ts';
 import type { AcmeStore, AcmeWriter } from '../../storage/acme-store.ts';
@@ -16,7 +16,7 @@ export interface AccountParts {
 }
 
 /**
- * Finds or makes the account; the client signs with it from then on.
+ * Finds or creates the account, whose key then signs the requests of the client.
  * @throws DirectoryUnavailable, AcmeProblem, AcmeLeaseLost, StorageUnavailable
  */
 export async function prepareAccount(parts: AccountParts): Promise<AccountKey> {

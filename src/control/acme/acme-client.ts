@@ -29,12 +29,12 @@ import {
 
 const NONCES_MAX = 16;
 const NONCE = /^[A-Za-z0-9_-]{1,512}$/;
-/** Requests that the directory refuses for their nonce (RFC 8555 section 6.5). */
+/** Limit of retries when the directory refuses the nonce of a request (RFC 8555 section 6.5). */
 const BAD_NONCES_MAX = 12;
-/** Attempts of a request that changes nothing. */
+/** Limit of attempts of a request that changes nothing. */
 const ATTEMPTS_MAX = 6;
 const WAIT_MS = { first: 100, max: 1_000 };
-/** An address of the directory may change. */
+/** How long the directory's addresses are used without reading them again. */
 const DIRECTORY_MS = 3_600_000;
 const ORDER_PAGES_MAX = 20;
 /** The largest accepted difference between the clocks of this machine and of the directory. */
@@ -47,7 +47,7 @@ export interface AcmeClientOptions {
   readonly externalAccount: { readonly kid: string; readonly hmacKey: string } | undefined;
 }
 
-/** An answer, and when the directory wants to be asked again. */
+/** An answer, and when the directory wants the next request. */
 export interface Polled<T> {
   readonly value: T;
   readonly retryAfterMs: number | undefined;
@@ -64,7 +64,7 @@ export class AcmeClient {
   #key: AccountKey | undefined;
   #account: string | undefined;
   #answers = 0;
-  /** From the latest answer: the directory's time, and the monotonic time at which the answer came. */
+  /** From the latest answer: the directory's time, and the monotonic time at which the answer arrived. */
   #told: { readonly nowMs: number; readonly atMs: number } | undefined;
 
   constructor(options: AcmeClientOptions, http: DirectoryHttp, clock: Clock) {
@@ -79,7 +79,7 @@ export class AcmeClient {
     this.#account = account;
   }
 
-  /** How many signed requests have succeeded: whether the directory works. */
+  /** The number of signed requests that have succeeded, which shows whether the directory works. */
   get answers(): number {
     return this.#answers;
   }
@@ -95,7 +95,8 @@ export class AcmeClient {
   }
 
   /**
-   * With a wrong clock, certificates would seem to have expired, and each new one as well: no order is begun then.
+   * Checks this machine's clock against the directory's: with a wrong clock, every certificate would seem to
+   * have expired, so no order is begun.
    * @throws DirectoryUnavailable
    */
   async checkClock(): Promise<void> {
@@ -111,7 +112,7 @@ export class AcmeClient {
     );
   }
 
-  /** Makes the account, or finds the one that the key has; resolves with its URL. */
+  /** Creates the account, or finds the one that the key has; resolves with its URL. */
   async newAccount(): Promise<string> {
     const { newAccount, needsExternalAccount } = await this.directory();
     const { contact, externalAccount } = this.#options;
@@ -138,8 +139,8 @@ export class AcmeClient {
   }
 
   /**
-   * Orders a certificate. When it fails with DirectoryUnavailable, the directory may have the order.
-   * @param replaces the certificate that it renews, as RFC 9773 section 4.1 names it
+   * Orders a certificate. When this fails with DirectoryUnavailable, the directory may have received the order.
+   * @param replaces id of the certificate that it renews, as in RFC 9773 section 4.1
    */
   async newOrder(
     name: string,
@@ -172,7 +173,7 @@ export class AcmeClient {
     return this.#polled(await this.#post(url, undefined), readAuthorization);
   }
 
-  /** Tells the directory that it can check the answer to a challenge. */
+  /** Tells the directory that it can verify the answer to a challenge. */
   async respond(challengeUrl: string): Promise<void> {
     await this.#post(challengeUrl, {});
   }
@@ -188,7 +189,7 @@ export class AcmeClient {
     return (await this.#post(url, undefined, 'repeat', 'application/pem-certificate-chain')).text;
   }
 
-  /** The newest orders of the account, as far as the directory lists them; undefined: it does not. */
+  /** The newest orders of the account, as far as the directory lists them; undefined when it lists none. */
   async orders(max: number): Promise<readonly string[] | undefined> {
     const answer = await this.#post(this.#account ?? '', undefined);
     let next = readOrdersUrl(answer.text);
@@ -202,7 +203,7 @@ export class AcmeClient {
     return urls.slice(-max);
   }
 
-  /** When to renew a certificate (RFC 9773); undefined: the directory does not say. */
+  /** When to renew a certificate (RFC 9773); undefined when the directory does not say. */
   async renewalWindow(
     certificateId: string,
   ): Promise<Polled<{ readonly startMs: number; readonly endMs: number }> | undefined> {
@@ -278,7 +279,7 @@ export class AcmeClient {
     return nonce;
   }
 
-  /** A request without a signature. */
+  /** Sends a request without a signature. */
   async #repeated(request: HttpRequest): Promise<HttpAnswer> {
     for (let failed = 1; ; failed += 1) {
       const answer = await this.#attempt(request);
@@ -310,8 +311,8 @@ const waitMs = (failed: number): number => Math.min(WAIT_MS.first * 2 ** (failed
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
 /**
- * Adds a hint about the binding: an authority that refuses it, for example one used before, says so only in words of
- * its own.
+ * Adds a hint about external accounts: an authority that refuses a key, for example because it was used before,
+ * has its own wording for it.
  */
 function withBinding(error: unknown): unknown {
   if (!(error instanceof AcmeProblem) || error.type === 'rateLimited') return error;

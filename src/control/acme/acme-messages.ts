@@ -1,6 +1,6 @@
 /**
- * What an ACME directory answers (RFC 8555 sections 7.1 and 6.7), read strictly from text of the network: what is
- * needed is checked, the rest is ignored. Pure functions.
+ * Parses the answers of an ACME directory (RFC 8555 sections 7.1 and 6.7) strictly: required members are checked,
+ * others are ignored. Pure functions.
  */
 import { isObject } from '../../lib/is-object.ts';
 import { DirectoryUnavailable, shown, type HttpAnswer } from './directory-http.ts';
@@ -14,7 +14,7 @@ export interface Directory {
   readonly newNonce: string;
   readonly newAccount: string;
   readonly newOrder: string;
-  /** RFC 9773; undefined: it does not say when to renew. */
+  /** RFC 9773; undefined when the directory does not suggest renewals. */
   readonly renewalInfo: string | undefined;
   readonly needsExternalAccount: boolean;
 }
@@ -112,7 +112,7 @@ export function readAuthorization(text: string): Authorization {
   };
 }
 
-/** Empty for a kind that has no token. */
+/** Empty for a kind without a token. */
 function readChallenge(json: unknown): Challenge[] {
   if (!isObject(json)) return [];
   const { type, status, token } = json;
@@ -126,7 +126,7 @@ export function readOrderList(text: string): readonly string[] {
   return listIn(objectOf(text, 'list of orders'), 'orders').map((each) => checkedUrl(each, 'orders'));
 }
 
-/** The URL of the list of an account's orders; undefined: the directory does not list orders. */
+/** The URL of the list of an account's orders; undefined when the directory does not list orders. */
 export function readOrdersUrl(text: string): string | undefined {
   return optionalUrl(objectOf(text, 'account'), 'orders');
 }
@@ -141,7 +141,10 @@ export function readRenewalWindow(text: string): { readonly startMs: number; rea
   return { startMs, endMs };
 }
 
-/** The problem in an answer with an error status; an answer of a proxy is no ACME problem. */
+/**
+ * The problem in an answer with an error status. The answer may come from a proxy, and then is not an ACME
+ * problem.
+ */
 export function problemOf(answer: HttpAnswer, nowMs: number): AcmeProblem | DirectoryUnavailable {
   const retryAfterMs = retryAfter(answer.header('retry-after'), nowMs);
   const isProblem = answer.header('content-type').startsWith('application/problem+json');
@@ -160,7 +163,7 @@ export function problemOf(answer: HttpAnswer, nowMs: number): AcmeProblem | Dire
   );
 }
 
-/** Seconds or a date (RFC 9110 section 10.2.3); undefined: neither. */
+/** The time to wait by Retry-After, seconds or a date (RFC 9110 section 10.2.3); undefined when it is neither. */
 export function retryAfter(text: string, nowMs: number): number | undefined {
   const trimmed = text.trim();
   if (/^\d{1,9}$/.test(trimmed)) return Number(trimmed) * 1_000;

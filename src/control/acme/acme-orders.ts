@@ -37,7 +37,7 @@ const HOUR_MS = 3_600_000;
 const PRUNE_MS = HOUR_MS;
 const KEPT_MS = 7 * 24 * HOUR_MS;
 const DIRECTORY_WAIT_MS = { first: 1_000, max: 600_000 };
-/** An order has failed once the directory could not be asked about it for this long. */
+/** An order has failed when the directory could not be asked about it for this long. */
 const LOST_ORDER_MS = 2 * HOUR_MS;
 const PAUSE_MS = { usual: HOUR_MS, max: 24 * HOUR_MS };
 
@@ -51,12 +51,12 @@ export interface AcmeOrdersDeps {
   readonly client: AcmeClient;
   /** Names the process in the lease. */
   readonly holder: string;
-  /** How long other gateways wait for the lease of a gateway that was killed. */
+  /** How long other gateways wait for the lease of a killed gateway. */
   readonly leaseMs: number;
   readonly wanted: () => WantedNames;
-  /** Resolves when all gateways use what is stored. */
+  /** Resolves when all gateways use the stored state. */
   readonly announce: () => Promise<void>;
-  /** Why a name cannot be ordered now, such as one without an address; undefined: nothing is known against it. */
+  /** Why a name cannot be ordered now, for example because it has no address; undefined when no reason is known. */
   readonly check: (name: string) => Promise<string | undefined>;
   readonly clock: Clock;
   readonly log: Logger;
@@ -98,19 +98,19 @@ export class AcmeOrders {
     return this.#results;
   }
 
-  /** Why the directory cannot be used, if this gateway orders and it cannot. */
+  /** Why the directory cannot be used; undefined when it can, or when this gateway does not order. */
   get directoryProblem(): string | undefined {
     return this.#directoryProblem;
   }
 
-  /** The limit of orders an hour is reached, so names wait. */
+  /** Whether names wait because the hourly limit of orders is reached. */
   get isAtLimit(): boolean {
     return this.#isAtLimit;
   }
 
   /**
-   * When certificates whose keys do not open are ordered anew. Until then the gateway can be started again with the
-   * right secret key, and nothing is lost.
+   * When certificates whose keys cannot be decrypted are ordered again. Until then the gateway can be restarted
+   * with the right secret key, and nothing is lost.
    */
   get unopenedReplacedAtMs(): number {
     const { clock, settings } = this.#deps;
@@ -162,7 +162,7 @@ export class AcmeOrders {
     if (!(await this.#keepLease(nowMs))) return;
     if (nowMs < this.#waitUntilMs) return;
     await this.#startOrders();
-    // Not waited for: a directory that is silent would keep the lease from being renewed, and orders from being begun.
+    // Not awaited: a silent directory would delay the renewal of the lease and the start of orders.
     this.#asking ??= this.#askForWindows().finally(() => (this.#asking = undefined));
     await this.#prune(nowMs);
     this.#databaseProblem = '';
@@ -209,7 +209,7 @@ export class AcmeOrders {
     if (!this.#hasLease) return false;
     this.#leasedMs = nowMs;
     if (had) return true;
-    // The last holder may have done what seemed to be due, and may have made the account.
+    // The previous holder may have completed what seemed to be due, and may have created the account.
     this.#account = undefined;
     await view.refresh();
     return true;
@@ -228,7 +228,7 @@ export class AcmeOrders {
     const { store, settings, clock } = this.#deps;
     const nowMs = clock.nowMs();
     let left = settings.ordersPerHour - (await store().ordersBetween(nowMs - HOUR_MS, nowMs + HOUR_MS));
-    // Some of these orders are recorded already and count twice: fewer orders than allowed do no harm.
+    // Some of these orders are recorded already and count twice; fewer orders than allowed do no harm.
     for (const { isNew } of this.#jobs.values()) if (isNew) left -= 1;
     const wasAtLimit = this.#isAtLimit;
     this.#isAtLimit = false;
@@ -322,7 +322,7 @@ export class AcmeOrders {
     return this.#fail(name, messageOf(error));
   }
 
-  /** @param isOwn the authority was asked nothing */
+  /** @param isOwn whether the failure was found without a request to the authority */
   async #fail(name: string, reason: string, isOwn = false): Promise<void> {
     const { store, holder, settings, clock, log } = this.#deps;
     const writer = store().as(holder);
@@ -343,7 +343,7 @@ export class AcmeOrders {
     await this.#refreshed('failed');
   }
 
-  /** RFC 8555 section 6.6. */
+  /** Applies a refusal because of the authority's limits (RFC 8555 section 6.6). */
   async #pause(name: string, { message, retryAfterMs }: AcmeProblem): Promise<void> {
     const { store, holder, clock, log } = this.#deps;
     const nowMs = clock.nowMs();
@@ -356,7 +356,7 @@ export class AcmeOrders {
     const writer = store().as(holder);
     await writer.pause(untilMs, message);
     const row = await store().find(name);
-    // The directory has made no order.
+    // The directory has created no order.
     const order = row?.order_url === null ? NO_ORDER : {};
     await writer.change(name, {
       last_error: message,
@@ -371,7 +371,7 @@ export class AcmeOrders {
     await this.#refreshed('failed');
   }
 
-  /** The directory no longer knows the account, for example because it was set up anew. The key stays. */
+  /** The directory no longer knows the account, for example because it was set up again. The key stays. */
   async #forgetAccount(error: AcmeProblem): Promise<void> {
     const { store, holder, settings } = this.#deps;
     const account = await store().account(settings.directory);
@@ -397,7 +397,7 @@ export class AcmeOrders {
     const { clock, log } = this.#deps;
     // Orders that run at the same time fail together.
     const isNew = clock.monotonicMs() >= this.#waitUntilMs;
-    // A directory that answers some requests is not asked less and less.
+    // A directory that answers some requests is not asked less and less often.
     if (this.#deps.client.answers > this.#answersBefore) this.#directoryFailures = 0;
     this.#answersBefore = this.#deps.client.answers;
     if (isNew || this.#directoryFailures === 0) this.#directoryFailures += 1;
@@ -410,7 +410,7 @@ export class AcmeOrders {
     this.#directoryProblem = message;
   }
 
-  /** The next tick tries again. */
+  /** Logs the failure; the next tick tries again. */
   #tickFailed(error: unknown): void {
     if (error instanceof AcmeLeaseLost) {
       this.#hasLease = false;
@@ -446,7 +446,7 @@ export class AcmeOrders {
       else {
         const life = { validFromMs, expiresAtMs };
         const renewMs = renewInWindowMs(found.value, life, randomFraction());
-        // A chosen time of renewal stays as long as it is in the window.
+        // A chosen time of renewal stays as long as it is within the window.
         const { startMs, endMs } = found.value;
         const isIn = row.renew_at_ms !== null && row.renew_at_ms >= startMs && row.renew_at_ms <= endMs;
         change = {
@@ -455,14 +455,14 @@ export class AcmeOrders {
         };
       }
     } catch (error) {
-      // The renewal at two thirds of the life stays.
+      // The renewal after two thirds of the life stays.
       log.debug({ err: error, name }, 'the directory does not say when to renew');
     }
     await store().as(holder).change(name, change);
     await view.refresh();
   }
 
-  /** Removes rows of names that no app has any more, once they have nothing that could be served. */
+  /** Removes rows of names that no app has any more, once they have no certificate that could be served. */
   async #prune(nowMs: number): Promise<void> {
     const { view, wanted, store, holder, clock } = this.#deps;
     if (nowMs - this.#prunedMs < PRUNE_MS || this.#jobs.size > 0) return;

@@ -1,6 +1,6 @@
 /**
- * Certificates by ACME in one gateway: what it knows of them, which names it wants, and the orders, wired together.
- * Only loaded where the settings name a directory.
+ * Certificates by ACME in one gateway: wires together its view of them, the wanted names, and the orders. Loaded
+ * only when the settings name a directory.
  */
 import { withTimeout } from '../../lib/with-timeout.ts';
 import type { Egress } from '../../egress/egress.ts';
@@ -23,19 +23,22 @@ const RESOLVE_MS = 5_000;
 
 export interface AcmeServiceDeps {
   readonly settings: AcmeSettings;
-  /** PEM of authorities that may have issued the certificate of the directory; undefined: those of Node.js. */
+  /**
+   * PEM of authorities that may have issued the certificate of the directory; undefined: the authorities of
+   * Node.js.
+   */
   readonly ca: string | undefined;
   /** Throws StorageUnavailable while there is no database. */
   readonly store: () => AcmeStore;
   readonly holder: string;
   readonly leaseMs: number;
-  /** Grows when apps change. */
+  /** Increases when apps change. */
   readonly configVersion: () => number;
   readonly apps: () => Iterable<App>;
   /** Names of the certificates in files. */
   readonly namesInFiles: () => readonly string[];
   readonly publish: (change: OrderedChange) => Promise<void>;
-  /** Makes the other gateways look; resolves with the number of those that have not answered. */
+  /** Asks the other gateways to refresh; resolves with the number of gateways that have not answered. */
   readonly askOthers: () => Promise<number>;
   readonly egress: Egress;
   readonly clock: Clock;
@@ -89,7 +92,7 @@ export class AcmeService {
     return this.#orders.isAtLimit;
   }
 
-  /** The names for which there should be a certificate. */
+  /** The names that should have a certificate. */
   get wanted(): WantedNames {
     const { configVersion, apps, namesInFiles, settings } = this.#deps;
     const inFiles = namesInFiles();
@@ -105,7 +108,10 @@ export class AcmeService {
     return this.#view.whole;
   }
 
-  /** Reads what is stored, before there is traffic. Does not throw: without a database it is read when that is back. */
+  /**
+   * Reads the stored state before there is traffic. Does not throw: without a database it is read when the
+   * database returns.
+   */
   async load(): Promise<void> {
     await this.#view.refresh().catch((error: unknown) => {
       this.#deps.log.warn({ err: error }, 'certificates of ACME cannot be read yet; trying again');
@@ -117,18 +123,18 @@ export class AcmeService {
   }
 
   async stop(): Promise<void> {
-    // Requests under way would be waited for.
+    // Otherwise the stop would wait for requests under way.
     const stopped = this.#orders.stop();
     await this.#http.close();
     await stopped;
   }
 
-  /** Another gateway, or the management API, has changed something. */
+  /** Another gateway or the management API has changed something. */
   look(): Promise<void> {
     return this.#view.refresh();
   }
 
-  /** Resolves when all gateways use what is stored, or some have not answered in time. */
+  /** Resolves when all gateways use the stored state, or some have not answered in time. */
   async announce(): Promise<void> {
     const { clock, askOthers, log } = this.#deps;
     await this.#view.refresh();

@@ -1,6 +1,6 @@
 /**
- * What this gateway knows of certificates by ACME: a copy of their rows, updated by revision, and what its workers
- * serve of them. Each gateway makes its own answers to tls-alpn-01 here. Owns the copy.
+ * This gateway's view of certificates by ACME: a copy of their rows, updated by revision, and what its workers serve
+ * of them. Each gateway creates its own certificates for tls-alpn-01 here. Owns the copy.
  */
 import type { Clock } from '../../lib/clock.ts';
 import type { Logger } from '../../observe/log.ts';
@@ -67,7 +67,7 @@ export class AcmeView {
       this.#refreshing = this.#refresh().finally(() => (this.#refreshing = undefined));
       return this.#refreshing;
     }
-    // A refresh under way may have read before the call.
+    // A refresh under way may have read the database before the call.
     this.#again ??= this.#refreshing
       .catch(() => undefined)
       .then(() => {
@@ -82,7 +82,7 @@ export class AcmeView {
     if ((await this.#deps.store().revision()) !== this.#revision) await this.refresh();
   }
 
-  /** Forgets rows that were removed. */
+  /** Removes rows that were deleted. */
   forget(names: readonly string[]): void {
     for (const name of names) this.#rows.delete(name);
   }
@@ -90,7 +90,7 @@ export class AcmeView {
   async #refresh(): Promise<void> {
     const store = this.#deps.store();
     let changes = await store.changesSince(this.#revision);
-    // The database is another one, such as one from a backup.
+    // The database was replaced, for example by a backup.
     if (changes.revision < this.#revision) changes = await store.changesSince(0);
     if (changes.revision === this.#revision) return;
     await this.#take(changes);
@@ -121,7 +121,7 @@ export class AcmeView {
     this.#revision = revision;
   }
 
-  /** undefined: there is no certificate, or it cannot be used. */
+  /** undefined when there is no certificate, or it cannot be used. */
   #servable({ name, chain, private_key: key }: AcmeCertificate): Served[1] {
     if (chain === null || key === null) return undefined;
     const facts = certificateFacts({ cert: chain, key });

@@ -1,5 +1,6 @@
 /**
- * Certificates as operators see them: those in files, and the names for which certificates are ordered. Pure functions.
+ * Certificates as operators see them: those from files, and the names for which certificates are ordered. Pure
+ * functions.
  */
 import { timestamp } from '../../lib/clock.ts';
 import type { CertificateEntry } from '../../management/schemas/overview/certificate-schema.ts';
@@ -9,18 +10,18 @@ import { certificateState } from '../certificates/certificate-ends.ts';
 import { isRenewalUrgent, isUnopened } from './renewal.ts';
 import type { WantedNames } from './wanted-names.ts';
 
-/** What is known of names for which certificates are ordered. */
+/** The facts about names for which certificates are ordered. */
 export interface OrderedFacts {
   readonly wanted: WantedNames;
   readonly rows: ReadonlyMap<string, AcmeCertificate>;
   readonly directory: string;
-  /** When certificates whose keys do not open are ordered anew. */
+  /** When certificates whose keys cannot be decrypted are ordered again. */
   readonly unopenedReplacedAtMs: number;
 }
 
 type Listener = CertificateEntry['listener'];
 
-/** @param files certificates in files, by listener */
+/** @param files certificates from files, by listener */
 export function certificateEntries(
   files: Readonly<Record<string, readonly CertificateFacts[]>>,
   ordered: OrderedFacts | undefined,

@@ -8,28 +8,28 @@ import { connectionText, isUntrusted, textWithCode } from '../../lib/error-messa
 import type { Egress } from '../../egress/egress.ts';
 import { systemLookup } from '../../egress/name-queries.ts';
 
-/** A directory waits for others before some answers. */
+/** A directory may wait for other services before it answers. */
 const TIMEOUT_MS = 20_000;
 const CONNECT_TIMEOUT_MS = 10_000;
-/** The longest answers are chains of certificates and lists of orders. */
+/** The longest answers are certificate chains and lists of orders. */
 const RESPONSE_BYTES_MAX = 262_144;
 const HEAD_BYTES_MAX = 32_768;
 const HTTPS_PORT = 443;
 
 export interface HttpAnswer {
   readonly status: number;
-  /** '' if the field is missing; if there are several, the first. */
+  /** The first value of a field; '' if it is missing. */
   header(name: string): string;
   readonly headers: (name: string) => readonly string[];
   readonly text: string;
 }
 
 /**
- * The directory cannot be used now: it does not answer, or what it says is no ACME. The message is for people and names
- * no secret.
+ * The directory cannot be used now: it does not answer, or its answer is not ACME. The message is for people
+ * and contains no secret.
  */
 export class DirectoryUnavailable extends Error {
-  /** How long the directory asks to wait before the next request; undefined: it does not say. */
+  /** How long the directory asks to wait before the next request; undefined when it does not say. */
   readonly retryAfterMs: number | undefined;
   constructor(message: string, retryAfterMs?: number) {
     super(message);
@@ -48,11 +48,11 @@ export interface HttpRequest {
 export class DirectoryHttp {
   readonly #egress: Egress;
   readonly #ca: string | undefined;
-  /** By port, since the rules of egress are about addresses with ports. */
+  /** By port, because egress rules apply to addresses with ports. */
   readonly #agents = new Map<number, Agent>();
   #isClosed = false;
 
-  /** @param ca PEM of further authorities; undefined: those of Node.js alone */
+  /** @param ca PEM of further authorities; undefined: only the authorities of Node.js */
   constructor(egress: Egress, ca: string | undefined) {
     this.#egress = egress;
     this.#ca = ca;
@@ -60,7 +60,7 @@ export class DirectoryHttp {
 
   /** @throws DirectoryUnavailable */
   async send({ method, url, body, accept = '*/*' }: HttpRequest): Promise<HttpAnswer> {
-    // A retry at the end would open connections that nothing closes.
+    // A retry during shutdown would open connections that nothing closes.
     if (this.#isClosed) throw new DirectoryUnavailable('the gateway stops');
     const target = URL.parse(url);
     if (target?.protocol !== 'https:' || target.username + target.password !== '')
@@ -138,7 +138,7 @@ function reasonOf(error: unknown): string {
   return textWithCode(error.message, code);
 }
 
-/** Text of the network for a message: bounded, in one line. */
+/** Text from the network for a message: bounded, in one line. */
 export function shown(text: string): string {
   const [plain, max] = [text.replace(/[^\x20-\x7e]+/g, ' '), 300];
   return plain.length > max ? `${plain.slice(0, max)}…` : plain;

@@ -5,9 +5,9 @@
  */
 import type { DueReason } from './renewal.ts';
 
-/** Orders that run at once. */
+/** Limit of orders that run at once. */
 export const ORDERS_AT_ONCE = 5;
-/** Of these, orders for the names of one app. */
+/** Limit of these for the names of one app. */
 const OF_ONE_APP = ORDERS_AT_ONCE - 1;
 
 export interface DueName {
@@ -15,13 +15,16 @@ export interface DueName {
   /** Id of its app. */
   readonly app: string;
   readonly reason: DueReason;
-  /** End of the certificate that the name has; Unix milliseconds. */
+  /** Expiry of the certificate that the name has; Unix milliseconds. */
   readonly expiresAtMs: number;
-  /** The certificate that the name has ends soon. */
+  /** Whether the certificate of the name expires soon. */
   readonly isUrgent: boolean;
 }
 
-/** The order within an app: first what the authority already has, then what would be lost, then what is new. */
+/**
+ * The order within an app: first orders that the authority already has, then expiring certificates, then new
+ * names.
+ */
 function rankOf({ reason, isUrgent }: DueName): number {
   if (reason === 'under_way') return 0;
   if (isUrgent) return 1;
@@ -29,8 +32,8 @@ function rankOf({ reason, isUrgent }: DueName): number {
 }
 
 /**
- * The names to begin with now, the first first; there may be fewer places.
- * @param running apps of the orders that run
+ * The names to begin with now, in order; there may be fewer places.
+ * @param running apps of the running orders
  */
 export function nextOrders(due: readonly DueName[], running: Iterable<string>): readonly DueName[] {
   const places = new Map<string, number>();
@@ -48,14 +51,15 @@ export function nextOrders(due: readonly DueName[], running: Iterable<string>): 
     .map(({ each }) => each);
 }
 
-/** How long everything waits after an authority has refused an order for its limits, as long as it may say so. */
+/** How long all names wait after an authority has refused an order because of its limits, unless it asks for less. */
 const REFUSED_MS = 60_000;
 
 /**
- * Some limits are for one name or one domain, and answers do not say which. So the name waits as long as the answer
- * says; the others wait for a minute, doubling with each refusal that follows.
- * @param refusals in a row, this one included
- * @param toldMs that the authority wants to be left alone
+ * How long other names wait after a refusal because of limits. Some limits apply to one name or domain, and
+ * answers do not say which. So the refused name waits as long as the answer says; the others wait for a minute,
+ * doubling with each further refusal.
+ * @param refusals in a row, including this one
+ * @param toldMs how long the authority asks to wait
  */
 export function pauseMs(refusals: number, toldMs: number): number {
   return Math.min(toldMs, REFUSED_MS * 2 ** Math.min(refusals - 1, 20));

@@ -15,7 +15,7 @@ import { certificateRequest, newPrivateKey, renewalId, type KeyType } from './x5
 /** An order that takes longer has failed. */
 const ORDER_MS_MAX = 600_000;
 const POLL_MS = { first: 250, max: 5_000, retryAfterMax: 60_000 };
-/** The newest orders of the account, which are searched for an order whose answer was lost. */
+/** Limit of the newest orders of the account that are searched for an order whose answer was lost. */
 const ORDERS_LOOKED_AT = 50;
 
 /** The authority did not issue the certificate; the message is for the operator. */
@@ -32,11 +32,11 @@ export interface OrderParts {
   readonly clock: Clock;
   readonly directory: string;
   readonly keyType: KeyType;
-  /** The preferred kind first. */
+  /** The preferred kinds first. */
   readonly challenges: readonly ChallengeKind[];
   /** The thumbprint of the account's key. */
   readonly thumbprint: string;
-  /** Resolves when all gateways answer the challenges that are stored. */
+  /** Resolves when all gateways answer the stored challenges. */
   readonly announce: () => Promise<void>;
   /** Ends waiting. */
   readonly signal: AbortSignal;
@@ -48,7 +48,7 @@ export interface OrderParts {
 
 /**
  * Resolves when the certificate is stored.
- * @param row undefined: the name has none
+ * @param row undefined when the name has none
  * @throws OrderFailed, AcmeProblem, DirectoryUnavailable, AcmeLeaseLost, StorageUnavailable
  */
 export async function runOrder(
@@ -88,7 +88,7 @@ class OrderRun {
     await this.#order(key);
   }
 
-  /** Takes an order that the directory has already, or makes one. */
+  /** Finds an order that the directory already has, or creates one. */
   async adopt(key: string): Promise<void> {
     const { client, isTaken } = this.#parts;
     const urls = (await client.orders(ORDERS_LOOKED_AT)) ?? [];
@@ -144,7 +144,7 @@ class OrderRun {
     }
   }
 
-  /** After a failure the next kind of challenge is tried, if there are several. */
+  /** After a failure, tries the next kind of challenge if there are several. */
   #choose({ challenges }: Authorization): Challenge {
     const kinds = this.#parts.challenges;
     const first = (this.#row?.failures ?? 0) % kinds.length;

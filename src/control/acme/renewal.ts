@@ -1,14 +1,14 @@
-/** When certificates are ordered, renewed and tried again. Pure functions; times are Unix milliseconds. */
+/** When certificates are ordered, renewed and retried. Pure functions; times are Unix milliseconds. */
 import type { AcmeCertificate } from '../../storage/acme-store.ts';
 
 const DAY_MS = 86_400_000;
-/** Part of a certificate's life after which it is renewed. */
+/** The fraction of a certificate's life after which it is renewed. */
 const RENEW_AFTER = 2 / 3;
-/** Renewals of many certificates of one day are spread over this part of their life. */
+/** Renewals of certificates of the same day are spread over this fraction of their life. */
 const SPREAD = 1 / 30;
-/** Part of a certificate's life that is left at the renewal at least, whatever the directory suggests. */
+/** The fraction of a certificate's life that must be left at the renewal, whatever the directory suggests. */
 const LEFT_MIN = 1 / 20;
-/** Interval of asking for the window of a renewal, whatever the directory says. */
+/** Limits of the interval between requests for a renewal window, whatever the directory says. */
 const WINDOW_CHECK_MS = { min: 60_000, usual: 21_600_000, max: DAY_MS };
 
 export interface Life {
@@ -33,22 +33,22 @@ export function renewInWindowMs(
   return Math.round(Math.min(wantedMs, latestMs));
 }
 
-/** @param retryAfterMs as the directory said */
+/** @param retryAfterMs the directory's request, if any */
 export function nextWindowCheckMs(nowMs: number, retryAfterMs: number | undefined): number {
   const { min, usual, max } = WINDOW_CHECK_MS;
   return nowMs + Math.min(Math.max(retryAfterMs ?? usual, min), max);
 }
 
-/** When to try again after this many failures in a row, the last of them now. */
+/** The time of the next try after this many failures in a row, the last one now. */
 export function nextTryMs(nowMs: number, failures: number, firstMs: number, fraction: number): number {
   const waitMs = Math.min(firstMs * 2 ** Math.min(failures - 1, 30), Math.max(DAY_MS, firstMs));
   return Math.round(nowMs + waitMs * (1 + fraction / 10));
 }
 
-/** The longest wait for the next try; a later time was written by a machine with another clock. */
+/** The longest wait for a try; a later time was written by a machine with a wrong clock. */
 const TRY_MS_MAX = 1.2 * DAY_MS;
 
-/** Whether the time is still ahead. A time too far ahead was written by another clock, and does not count. */
+/** Whether the time is in the future. A time too far ahead was written with a wrong clock, and does not count. */
 export function isBefore(untilMs: number, nowMs: number): boolean {
   return untilMs > nowMs && untilMs - nowMs < TRY_MS_MAX;
 }
@@ -56,8 +56,8 @@ export function isBefore(untilMs: number, nowMs: number): boolean {
 export type DueReason = 'under_way' | 'missing' | 'renewal';
 
 /**
- * Why an order is to be made or continued now; undefined: nothing is to be done.
- * @param replacesUnopened whether certificates whose keys do not open are given up by now
+ * Why an order must be made or continued now; undefined when nothing is due.
+ * @param replacesUnopened whether certificates whose keys cannot be decrypted are replaced by now
  */
 export function dueNow(
   row: AcmeCertificate | undefined,
@@ -81,7 +81,7 @@ export function isUnopened(row: AcmeCertificate): boolean {
   return row.chain !== null && row.private_key === null;
 }
 
-/** More than half of the time between the renewal and the end has passed. */
+/** Whether more than half of the time between the planned renewal and the expiry has passed. */
 export function isRenewalUrgent(row: AcmeCertificate | undefined, nowMs: number): boolean {
   const [expiresAtMs, renewAtMs] = [row?.expires_at_ms ?? 0, row?.renew_at_ms ?? 0];
   // A renewal that was requested has the time 0.

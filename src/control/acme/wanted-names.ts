@@ -1,18 +1,18 @@
 /**
- * Decides for which names certificates are ordered: exact hosts of apps that the settings allow and that no certificate
- * in a file covers. The challenges that the gateway answers cannot prove a wildcard. Pure functions.
+ * Decides for which names certificates are ordered: exact hosts of apps that the settings allow and that no
+ * certificate from a file covers. The supported challenges cannot prove a wildcard. Pure functions.
  */
 import { isWildcardEntry } from '../../http/fields/host-name.ts';
 import type { App } from '../../model/resources.ts';
 
 export interface WantedRules {
-  /** Allowed names of the settings; none: every name. */
+  /** Names allowed by the settings; empty: every name. */
   readonly allowed: readonly string[];
-  /** Names of the certificates in files, with wildcards. */
+  /** Names in certificates from files, with wildcards. */
   readonly inFiles: readonly string[];
 }
 
-/** The names, each with the id of its app; if several apps have the name, of the first. */
+/** The names with the ids of their apps; a name of several apps belongs to the first one. */
 export type WantedNames = ReadonlyMap<string, string>;
 
 export function wantedNames(apps: Iterable<Pick<App, 'id' | 'hosts'>>, rules: WantedRules): WantedNames {
@@ -31,7 +31,7 @@ function isWanted(host: string, allowed: readonly string[], inFiles: ReadonlySet
   return isAllowed(host, allowed);
 }
 
-/** @param allowed names, and `*.` with a name behind it for all names below it; none: every name */
+/** @param allowed names, and `*.` followed by a name for all names below it; empty: every name */
 export function isAllowed(host: string, allowed: readonly string[]): boolean {
   if (allowed.length === 0) return true;
   return allowed.some((entry) => (entry.startsWith('*.') ? host.endsWith(entry.slice(1)) : entry === host));

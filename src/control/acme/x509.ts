@@ -1,6 +1,6 @@
 /**
- * Certificate requests (RFC 2986) for names of apps, certificates that answer tls-alpn-01 (RFC 8737), and the id of a
- * certificate in questions about its renewal (RFC 9773). The library is loaded on first use.
+ * Certificate requests (RFC 2986) for names of apps, certificates for tls-alpn-01 (RFC 8737), and the id of a
+ * certificate in requests about its renewal (RFC 9773). The library is loaded on first use.
  */
 import { createHash, createPrivateKey, generateKeyPair, webcrypto } from 'node:crypto';
 import { promisify } from 'node:util';
@@ -33,8 +33,8 @@ export async function newPrivateKey(type: KeyType): Promise<string> {
 }
 
 /**
- * A request for a certificate with one name, and no common name.
- * @param keyPem of the certificate
+ * A request for a certificate with one name and no common name.
+ * @param keyPem key of the certificate
  * @returns DER
  */
 export async function certificateRequest(name: string, keyPem: string): Promise<Uint8Array> {
@@ -48,7 +48,7 @@ export async function certificateRequest(name: string, keyPem: string): Promise<
   return new Uint8Array(request.rawData);
 }
 
-/** The certificate that answers tls-alpn-01: self-signed, with the digest of the key authorization. */
+/** The certificate for tls-alpn-01: self-signed, with the digest of the key authorization. */
 export async function challengeCertificate(
   name: string,
   keyAuthorization: string,
@@ -74,8 +74,8 @@ export async function challengeCertificate(
 }
 
 /**
- * RFC 9773 section 4.1: the key of the issuer and the serial number; undefined for a certificate that does not name the
- * key of its issuer.
+ * The id of RFC 9773 section 4.1: the key of the issuer and the serial number; undefined for a certificate that
+ * does not name the key of its issuer.
  * @param pem the certificate first
  */
 export async function renewalId(pem: string): Promise<string | undefined> {
@@ -124,8 +124,8 @@ async function load(): Promise<Library> {
 }
 
 /**
- * The library's container of parts wants metadata on classes (`Reflect.getMetadata`), which JavaScript does not have.
- * Three functions are all that it calls.
+ * The library's dependency container requires metadata on classes (`Reflect.getMetadata`), which JavaScript
+ * does not have. It calls only three functions.
  */
 function addMetadata(): void {
   const kept = new WeakMap<object, Map<unknown, unknown>>();

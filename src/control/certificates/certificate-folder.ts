@@ -1,6 +1,6 @@
 /**
- * What the two watches of certificate folders have in common: a check of the folder once a second, one check at a time,
- * and complaints that are logged once.
+ * The common parts of the two watches of certificate folders: a check of the folder once a second, one check at a
+ * time, and complaints that are logged once.
  */
 import { readdir, stat } from 'node:fs/promises';
 import { messageOf } from '../../lib/error-message.ts';
@@ -12,9 +12,9 @@ export const GONE = 'none';
 
 export interface CertificateFolderDeps {
   readonly folder: string;
-  /** Reads what has changed. */
+  /** Reads the files that have changed. */
   readonly look: () => Promise<void>;
-  /** @param subject what cannot be used; '' is the folder */
+  /** @param subject the unusable file; '' is the folder */
   readonly tell: (subject: string, reason: string) => void;
 }
 
@@ -44,7 +44,7 @@ export class CertificateFolder {
     await this.#looking;
   }
 
-  /** @param forget the state of all files, after a look under way */
+  /** @param forget clears the stored states of all files; called after a check under way */
   async reload(forget: () => void): Promise<void> {
     await this.#looking;
     forget();
@@ -71,8 +71,8 @@ export class CertificateFolder {
   }
 
   /**
-   * The names that are read. Names in use come first, so an additional file does not displace them.
-   * @param max further names are not read, because each is checked once a second
+   * The names to read. Names in use come first, so that additional files do not displace them.
+   * @param max limit, because each file is checked once a second
    */
   readNames(found: readonly string[], isInUse: (name: string) => boolean, max: number): readonly string[] {
     const sorted = found.toSorted();
@@ -84,7 +84,7 @@ export class CertificateFolder {
   }
 }
 
-/** Changes whenever the file does. */
+/** A text that changes whenever the file does. */
 export async function stampOf(path: string): Promise<string> {
   const found = await stat(path, { bigint: true }).catch(() => undefined);
   return found === undefined ? GONE : `${found.mtimeNs}:${found.ctimeNs}:${found.ino}:${found.size}`;

@@ -33,7 +33,7 @@ export interface LoadedCertificates {
 /** Interval of checks for changed files. */
 const POLL_MS = 1_000;
 
-/** Where the files of each listener are set. */
+/** The settings of each listener's files. */
 const SETTINGS = { traffic: 'GATEWAY_PROXY__TLS', management: 'GATEWAY_SERVER__TLS' } as const;
 
 /** All pairs, or an error that names the unusable file. */
@@ -107,7 +107,7 @@ export class CertificateWatch {
     return this.#loaded.facts;
   }
 
-  /** Problems with the validity periods, in words; undefined without any. */
+  /** A text about expired or not yet valid certificates; undefined when there are none. */
   get problem(): string | undefined {
     return problemText(certificateProblems(this.facts, this.#deps.clock.nowMs()), this.#deps.listener);
   }

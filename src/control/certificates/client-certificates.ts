@@ -1,8 +1,8 @@
 /**
- * The certificates that the gateway presents to backends: pairs of files `<name>.crt` and `<name>.key` of one folder.
- * The main thread reads them at the start, and again when one of them changes, is added or removed (checked once a
- * second by time, inode and size) or on request. A pair that cannot be used does not stop the start: it is logged once,
- * what was read of it before stays in use, and reading is retried. No message contains text of a key.
+ * The certificates that the gateway presents to backends: pairs of files `<name>.crt` and `<name>.key` in one
+ * folder. The main thread reads them at the start, and again when one of them changes, is added or removed (checked
+ * once a second by time, inode and size) or on request. An unusable pair does not stop the start: it is logged once,
+ * its previous content stays in use, and reading is retried. No message contains text of a key.
  */
 import { basename, join } from 'node:path';
 import { readBoundedFile } from '../../declaration/bounded-file.ts';
@@ -29,7 +29,7 @@ export interface ClientCertificateDeps {
   readonly log: Logger;
 }
 
-/** Hands the pairs on; resolves when new connections use them. */
+/** Sends the pairs to their users; resolves when new connections use them. */
 type Publish = (pairs: ReadonlyMap<string, CertificatePair>) => Promise<void>;
 
 interface Entry {
@@ -43,7 +43,7 @@ export class ClientCertificateWatch {
   readonly #deps: ClientCertificateDeps;
   readonly #reminder: CertificateReminder;
   readonly #entries = new Map<string, Entry>();
-  /** State of the files that could not be used, by name: they are read again when it changes. */
+  /** States of the unusable files, by name: they are read again when it changes. */
   readonly #unusable = new Map<string, string>();
   readonly #folder: CertificateFolder;
   #publish: Publish | undefined;
@@ -62,12 +62,12 @@ export class ClientCertificateWatch {
     return new Map([...this.#entries].map(([name, { pair }]) => [name, pair]));
   }
 
-  /** The name of the files is their only name. */
+  /** The name of its files is the only name of a certificate. */
   get facts(): readonly CertificateFacts[] {
     return [...this.#entries].map(([name, { facts }]) => ({ ...facts, names: [name] }));
   }
 
-  /** Problems with the validity periods, in words; undefined without any. */
+  /** A text about expired or not yet valid certificates; undefined when there are none. */
   get problem(): string | undefined {
     return problemText(certificateProblems(this.facts, this.#deps.clock.nowMs()), 'backends');
   }
@@ -89,7 +89,7 @@ export class ClientCertificateWatch {
     });
   }
 
-  /** Reads what has changed; never rejects. */
+  /** Reads the files that have changed; never rejects. */
   check(): Promise<void> {
     return this.#folder.check();
   }
@@ -130,7 +130,7 @@ export class ClientCertificateWatch {
     );
   }
 
-  /** Returns whether there is another pair now. */
+  /** Returns whether the pair has changed. */
   async #read(name: string): Promise<boolean> {
     const files = [CERT_END, KEY_END].map((end) => join(this.#deps.folder, name + end));
     // Before reading: the next check then sees a change made meanwhile.
@@ -167,7 +167,7 @@ export class ClientCertificateWatch {
   }
 }
 
-/** Never waits: a pipe is no regular file. */
+/** Never waits, because it refuses pipes. */
 function readPair(files: readonly string[]): CertificatePair | { readonly error: string } {
   const texts: string[] = [];
   for (const file of files) {

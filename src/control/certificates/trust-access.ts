@@ -8,7 +8,7 @@ import { TrustShare } from './trust-share.ts';
 export interface TrustAccess {
   /** Asks other gateways only while a policy verifies client certificates. */
   lacks(): Promise<readonly TrustLack[]>;
-  /** What this gateway lacks by itself. */
+  /** What this gateway lacks itself. */
   ownLacks(): readonly TrustLack[];
 }
 

@@ -1,6 +1,6 @@
 /**
- * What the configuration in force needs of the files that client certificates are verified with, and what gateways on
- * one database lack of them. Pure, except that the last result is kept until the configuration changes.
+ * Which files for the verification of client certificates the configuration in force needs, and what gateways on one
+ * database lack of them. Pure, except that the last result is kept until the configuration changes.
  */
 import { trustedFilesOf } from '../../policy/records/parts-of-records.ts';
 import type { PolicyValues } from '../../model/policy.ts';
@@ -21,11 +21,11 @@ export interface TrustOfGateway {
 
 export type TrustLack = { readonly name: string; readonly node: string } & (
   | { readonly what: 'certificates' | 'lists_required' | 'lists_of_others' }
-  /** Its files differ from those of the first gateway, by name, that has some. */
+  /** Its files differ from those of the first gateway by name that has any. */
   | { readonly what: 'same_files'; readonly other: string }
 );
 
-/** Reads the needs of a configuration once. */
+/** Returns a function that reads the needs of a configuration once. */
 export function trustNeedsReader(state: ConfigState): () => TrustNeeds {
   let known: { readonly version: string; readonly needs: TrustNeeds } | undefined;
   return () => {
@@ -36,7 +36,7 @@ export function trustNeedsReader(state: ConfigState): () => TrustNeeds {
   };
 }
 
-/** Levels that a level below replaces count as well: their files are missing all the same. */
+/** Also counts levels that a more specific level replaces: their files are missing all the same. */
 function readNeeds(state: ConfigState): TrustNeeds {
   const needs = new Map<string, boolean>();
   const note = (policy: PolicyValues | null): void => {
@@ -57,7 +57,7 @@ function readNeeds(state: ConfigState): TrustNeeds {
   return needs;
 }
 
-/** What gateways lack, by name of the certificates. */
+/** What gateways lack, by name of the trusted certificates. */
 export function trustLacks(needs: TrustNeeds, gateways: readonly TrustOfGateway[]): TrustLack[] {
   const lacks: TrustLack[] = [];
   for (const [name, needsLists] of needs) {
@@ -83,7 +83,7 @@ const byName = (a: TrustOfGateway, b: TrustOfGateway): number => (a.node < b.nod
 
 type Digests = TrustDigests[string];
 
-/** Missing lists are reported apart, so they make no difference here. */
+/** Missing lists are reported separately, so they make no difference here. */
 function isSame(own: Digests, other: Digests | undefined): boolean {
   if (own.certificates !== other?.certificates) return false;
   return own.lists === null || other.lists === null || own.lists === other.lists;

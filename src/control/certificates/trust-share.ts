@@ -1,7 +1,7 @@
 /**
- * What each gateway on one database has of the files that client certificates are verified with. Otherwise a gateway to
- * which a revocation list was not copied would accept what the others refuse, and only its clients would notice. An
- * answer is used again for a moment.
+ * Compares the files for the verification of client certificates of all gateways on one database. Otherwise a
+ * gateway without a copy of a revocation list would accept what the others refuse, and only its clients would
+ * notice. Answers are reused for a moment.
  */
 import { createHash } from 'node:crypto';
 import type { TrustFiles } from '../../x509/trust-bundle.ts';
@@ -22,7 +22,7 @@ export class TrustShare {
   readonly #deps: TrustShareDeps;
   readonly #questions: PeerQuestions;
   readonly #answers = new RecentResults<PeerAnswers>(REUSE_MS, 1);
-  /** Digests are made once for each state of the files. */
+  /** Digests are computed once for each state of the files. */
   readonly #digests = new WeakMap<object, string>();
 
   constructor(deps: TrustShareDeps) {
@@ -59,7 +59,7 @@ export class TrustShare {
   }
 }
 
-/** undefined: the answer comes from a gateway of another release. */
+/** undefined when the answer comes from a gateway of another release. */
 function decoded(text: string): TrustOfGateway | undefined {
   try {
     const { node, files } = JSON.parse(Buffer.from(text, 'base64url').toString('utf8')) as TrustOfGateway;

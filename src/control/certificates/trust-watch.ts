@@ -1,9 +1,10 @@
 /**
- * The certificates that client certificates are verified with: files `<name>.crt` of one folder, with revocation lists
- * in `<name>.crl`. The main thread reads them at the start, and again when one of them changes, is added or removed
- * (checked once a second by time, inode and size) or on request, and hands their text on. A file that cannot be used
- * does not stop the start: it is logged once, what was read of it before stays in use, and reading is retried. A list
- * stays in use when its file disappears, until its certificates go, so revoked certificates stay revoked.
+ * The certificates that client certificates are verified with: files `<name>.crt` in one folder, with revocation
+ * lists in `<name>.crl`. The main thread reads them at the start, and again when one of them changes, is added or
+ * removed (checked once a second by time, inode and size) or on request, and publishes their text. An unusable file
+ * does not stop the start: it is logged once, its previous content stays in use, and reading is retried. A list
+ * stays in use after its file disappears, until its certificates are removed, so that revoked certificates stay
+ * revoked.
  */
 import { join } from 'node:path';
 import { readBoundedFile } from '../../declaration/bounded-file.ts';
@@ -28,7 +29,7 @@ export interface TrustWatchDeps {
   readonly log: Logger;
 }
 
-/** Hands the files on; resolves when requests are decided by them. */
+/** Sends the files to their users; resolves when they decide requests. */
 type Publish = (files: ReadonlyMap<string, TrustFiles>) => Promise<void>;
 
 interface Entry {
@@ -43,7 +44,7 @@ export class TrustWatch {
   /** State of the files when they were read last, by name. */
   readonly #stamps = new Map<string, string>();
   readonly #overdue = new Set<string>();
-  /** Complaints are about files. */
+  /** Watches the folder and logs complaints about its files. */
   readonly #folder: CertificateFolder;
   #publish: Publish | undefined;
 
@@ -61,7 +62,7 @@ export class TrustWatch {
     return new Map([...this.#entries].map(([name, { files }]) => [name, files]));
   }
 
-  /** For each bundle the certificate that ends next; if all have ended, the one that ended last. */
+  /** For each bundle, the certificate that expires first; if all have expired, the one that expired last. */
   get facts(): readonly CertificateFacts[] {
     const nowMs = this.#deps.clock.nowMs();
     return [...this.#entries].map(([name, { bundle }]) => {
@@ -72,7 +73,7 @@ export class TrustWatch {
     });
   }
 
-  /** Problems with the files and their validity, in words; undefined without any. */
+  /** A text about invalid files and expired certificates; undefined when there are none. */
   get problem(): string | undefined {
     const found = [...this.#entries.keys()]
       .map((name) => this.problemOf(name))
@@ -80,7 +81,7 @@ export class TrustWatch {
     return found.length === 0 ? undefined : found.join('. ');
   }
 
-  /** Files that cannot be used, in words. */
+  /** Texts about unusable files. */
   get unusable(): readonly string[] {
     return [...this.#folder.complaints].map(([file, reason]) => unusableText(file, reason));
   }
@@ -94,14 +95,14 @@ export class TrustWatch {
     });
   }
 
-  /** When the first of the revocation lists of a bundle is to be replaced; undefined: it has none that says so. */
+  /** The earliest next update of a bundle's revocation lists; undefined when none has one. */
   nextUpdateMs(name: string): number | undefined {
     const ends = (this.#entries.get(name)?.bundle.revocations ?? []).map(({ nextUpdateMs }) => nextUpdateMs);
     const first = Math.min(...ends);
     return Number.isFinite(first) ? first : undefined;
   }
 
-  /** Problems with one bundle, in words; undefined without any. */
+  /** A text about problems with one bundle; undefined when there are none. */
   problemOf(name: string): string | undefined {
     const nowMs = this.#deps.clock.nowMs();
     const found: string[] = [];
@@ -132,7 +133,7 @@ export class TrustWatch {
     return this.#folder.reload(() => this.#stamps.clear());
   }
 
-  /** Reads what has changed; never rejects. */
+  /** Reads the files that have changed; never rejects. */
   check(): Promise<void> {
     return this.#folder.check();
   }
@@ -166,7 +167,7 @@ export class TrustWatch {
     return this.#folder.readNames(found, (name) => this.#entries.has(name), TRUST_BUNDLES_MAX);
   }
 
-  /** Returns whether something else is in use now. */
+  /** Returns whether the content in use has changed. */
   async #read(name: string): Promise<boolean> {
     const [cert, crl] = [CERT_END, CRL_END].map((end) => join(this.#deps.folder, name + end)) as [
       string,
@@ -183,7 +184,7 @@ export class TrustWatch {
     if (certificates === undefined) return false;
     const files = { certificates, revocations };
     const bundle = readTrustBundle(files);
-    // It was readable by itself.
+    // It was valid by itself.
     if ('error' in bundle) return false;
     const isSame =
       known?.files.certificates === certificates && isEqual(known.files.revocations, revocations);
@@ -225,7 +226,7 @@ export class TrustWatch {
     return new Uint8Array(read.bytes);
   }
 
-  /** When the first overdue list should have been replaced; undefined: none is overdue. */
+  /** When the first overdue list should have been replaced; undefined when none is overdue. */
   #overdueSince(name: string, nowMs: number): number | undefined {
     const first = this.nextUpdateMs(name);
     return first !== undefined && nowMs >= first ? first : undefined;

@@ -26,7 +26,7 @@ export interface ClusterDeps {
   readonly settings: ClusterSettings;
   readonly programVersion: string;
   readonly configSync: Pick<ConfigSync, 'position' | 'catchUp'>;
-  /** Where the management API listens, known by the time of `join`. */
+  /** The port of the management API, known when `join` is called. */
   readonly managementPort: () => number;
   /** Called at each heartbeat. */
   readonly onNodes: (place: NodePlace) => void;
@@ -86,7 +86,7 @@ export class Cluster {
     return this.#self.id;
   }
 
-  /** As the other nodes know it. */
+  /** The name by which other nodes know this one. */
   get name(): string {
     return this.#name();
   }
@@ -159,12 +159,12 @@ export class Cluster {
     return this.#peers;
   }
 
-  /** @param onMessage hears all that other gateways send, as others do; must not throw */
+  /** @param onMessage receives all messages of other gateways; must not throw */
   listen(onMessage: (text: string) => void): void {
     this.#hearers.add(onMessage);
   }
 
-  /** As `ClusterStore.send`; without other gateways it does nothing. */
+  /** Like `ClusterStore.send`; does nothing without other gateways. */
   async send(nodeId: string | undefined, texts: readonly string[]): Promise<void> {
     await this.#store?.send(nodeId, texts);
   }

@@ -20,8 +20,8 @@ import { DiscoveredTargets } from './discovered-targets.ts';
 import type { TargetMemories } from './target-memories.ts';
 
 /**
- * The memory of a revision with several targets, and the targets that discovery has found, if the revision has it;
- * without memory it has a single target.
+ * The memory of a revision with several targets, and the found targets if it has discovery; without memory it
+ * has a single target.
  */
 export type TargetsEntry = readonly [
   revisionId: string,
@@ -44,7 +44,7 @@ export class ConfigState {
   readonly #apps = new Map<string, AppEntry>();
   readonly #appOfVersion = new Map<string, AppEntry>();
   readonly #breakers = new Map<string, BreakerMemory>();
-  /** undefined before workers exist. */
+  /** undefined until workers exist. */
   #targets: TargetMemories | undefined;
   #removed: string[] = [];
   #endedPools: string[] = [];
@@ -83,7 +83,7 @@ export class ConfigState {
     return this.#removed;
   }
 
-  /** Everything as one change. */
+  /** The whole configuration as one change. */
   asChange(): ConfigChange {
     return { ...this.asWorkerChange(), keys: [...this.keys.all()] };
   }
@@ -128,13 +128,13 @@ export class ConfigState {
         for (const { revision } of revisions) yield { app, version, revision };
   }
 
-  /** Searches all revisions: for what happens rarely, such as a backend that begins to fail. */
+  /** Searches all revisions. For rare events, such as a backend that begins to fail. */
   placeOf(revisionId: string): { app: App; version: Version; revision: Revision } | undefined {
     for (const placed of this.revisions()) if (placed.revision.id === revisionId) return placed;
     return undefined;
   }
 
-  /** What log lines call a revision; without app and version when it has just been removed. */
+  /** The names of a revision in log lines; without app and version when it has just been removed. */
   logNamesOf({ id, revision }: Pick<Revision, 'id' | 'revision'>): Readonly<Record<string, string>> {
     const place = this.placeOf(id);
     const names = place === undefined ? {} : { app: place.app.slug, version: place.version.version };
@@ -158,7 +158,7 @@ export class ConfigState {
     return this.#endedPools;
   }
 
-  /** From now on there is memory for the targets of revisions. */
+  /** Provides memory for the targets of revisions from now on. */
   shareTargets(memories: TargetMemories): void {
     this.#targets = memories;
   }
@@ -173,8 +173,8 @@ export class ConfigState {
   }
 
   /**
-   * Takes what was found at a source in place of what it had.
-   * @returns by id of the revisions with this source, the pools whose target is gone
+   * Replaces the targets that were found at a source.
+   * @returns by revision with this source, the pools whose target is gone
    */
   setFound(key: string, targets: readonly FoundTarget[]): ReadonlyMap<string, readonly string[]> {
     const revisions = [...(this.discovered.find(key)?.revisions.values() ?? [])];
@@ -188,7 +188,7 @@ export class ConfigState {
     );
   }
 
-  /** The same as `targetsOf` for single revisions with discovery, of which some may be gone. */
+  /** Like `targetsOf` for single revisions with discovery, some of which may be gone. */
   discoveredEntries(revisionIds: readonly string[]): TargetsEntry[] {
     const memories = this.#targets;
     if (memories === undefined) return [];

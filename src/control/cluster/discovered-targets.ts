@@ -1,21 +1,21 @@
 /**
- * The revisions whose targets are discovered, by source, and the targets that were found last: what the main thread
- * knows of them. Revisions with the same source share what was found. Found targets are no part of the configuration:
- * `served` puts them into the record of a revision where it is used. Looks nothing up (control/discovery/).
+ * The main thread's knowledge of revisions with discovery, by source, and of the targets that were found last.
+ * Revisions with the same source share the found targets. They are not part of the configuration: `served` adds them
+ * to the record of a revision where it is used. Does no look-ups (control/discovery/).
  */
 import type { Discovery, FoundTarget, Revision } from '../../model/resources.ts';
 
 const NONE: readonly FoundTarget[] = [];
 
 export interface DiscoverySource {
-  /** The same for equal sources; not for people. */
+  /** Equal for equal sources; not for people. */
   readonly key: string;
   readonly discovery: Discovery;
-  /** With a file: the port of targets that name none. */
+  /** For a file: the port of targets without one. */
   readonly port: number;
   /** By id. */
   readonly revisions: ReadonlyMap<string, Revision>;
-  /** Empty until some were found. */
+  /** Empty until targets were found. */
   readonly targets: readonly FoundTarget[];
 }
 
@@ -34,7 +34,7 @@ export class DiscoveredTargets {
   readonly #sourceOf = new Map<string, Source>();
   readonly #served = new WeakMap<Revision, Served>();
 
-  /** Every source, also one that no revision has any more, until `forgetUnused`. */
+  /** Every source, including sources that no revision uses any more, until `forgetUnused`. */
   sources(): IterableIterator<DiscoverySource> {
     return this.#sources.values();
   }
@@ -78,7 +78,7 @@ export class DiscoveredTargets {
     this.#sourceOf.clear();
   }
 
-  /** Not at once, so that a configuration that is loaded anew keeps what was found. */
+  /** Called later than the change, so that a configuration that is loaded again keeps what was found. */
   forgetUnused(): void {
     for (const [key, { revisions }] of this.#sources) if (revisions.size === 0) this.#sources.delete(key);
   }
@@ -88,13 +88,13 @@ export class DiscoveredTargets {
     if (source !== undefined) source.targets = targets;
   }
 
-  /** Of a revision with discovery; undefined for others. */
+  /** The targets of a revision with discovery; undefined for others. */
   targetsOf(revision: Revision): readonly FoundTarget[] | undefined {
     const key = sourceKey(revision);
     return key === undefined ? undefined : (this.#sources.get(key)?.targets ?? NONE);
   }
 
-  /** The revision with the targets that requests may go to; the same object as long as neither changes. */
+  /** The revision with its current targets; the same object as long as neither changes. */
   served(revision: Revision): Revision {
     const targets = this.targetsOf(revision);
     if (targets === undefined) return revision;
@@ -107,7 +107,7 @@ export class DiscoveredTargets {
 }
 
 function sourceKey({ discovery, backend_port: port }: Revision): string | undefined {
-  // Records that an earlier release wrote to a snapshot file have no such field.
+  // Records in a snapshot file of an earlier release do not have this field.
   if (!discovery) return undefined;
   switch (discovery.type) {
     case 'dns':

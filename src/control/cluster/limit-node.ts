@@ -101,7 +101,7 @@ export class LimitNode {
     return this.#nodes;
   }
 
-  /** How long the last answer of the store took; undefined: there was none. */
+  /** How long the last answer of the store took; undefined when there was none. */
   get latencyMs(): number | undefined {
     return this.#latencyMs;
   }

@@ -1,4 +1,4 @@
-/** Puts together texts that arrive in parts, one from each sender. Parts that do not fit each other are dropped. */
+/** Assembles texts that arrive in parts, one text per sender. Parts that do not match are dropped. */
 const SENDERS_MAX = 1_000;
 
 interface Arriving {
@@ -10,14 +10,14 @@ export class MessageParts {
   readonly #partsMax: number;
   readonly #arriving = new Map<string, Arriving>();
 
-  /** @param partsMax of one text */
+  /** @param partsMax limit of the parts of one text */
   constructor(partsMax: number) {
     this.#partsMax = partsMax;
   }
 
   /**
    * @param index from 0
-   * @param count parts of the text, the same in each
+   * @param count number of parts, the same in each
    * @returns the whole text with its last part
    */
   add(sender: string, index: number, count: number, part: string): string | undefined {

@@ -1,41 +1,41 @@
 /**
- * Questions of one kind that a gateway puts to all others on its database, with one notification; each answers with
- * notifications to the asker alone. Nothing is sent or kept while nothing is asked.
+ * Questions of one kind that a gateway asks all others on its database, with one notification; each answers with
+ * notifications only to the asker. Nothing is sent or stored while no question is asked.
  *
- * An asker waits a bounded time. A gateway that misses it is in no answer, and is hardly waited for until it has
- * answered again, so one that hangs delays one question.
+ * An asker waits for a bounded time. A gateway that misses this time is left out, and is only waited for briefly
+ * until it has answered again, so that a hanging gateway delays only one question.
  */
 import { MESSAGE_LENGTH_MAX } from '../../storage/repository.ts';
 import type { Cluster, Peer } from './cluster.ts';
 import { MessageParts } from './message-parts.ts';
 
-/** The most that an asker waits for others. */
+/** Limit of the time that an asker waits. */
 const WAIT_MS = 500;
-/** The most that it waits for gateways that missed the last question. */
+/** The same for gateways that missed the last question. */
 const SHORT_WAIT_MS = 50;
-/** Answers of one gateway that are made at once. */
+/** Limit of the answers of one gateway under way at once. */
 const ANSWERS_MAX = 4;
-/** Text of an answer; a day by minutes of a busy gateway has a third. */
+/** Limit of the text of an answer: three times the size of a day by minutes from a busy gateway. */
 const ANSWER_LENGTH_MAX = 2_097_152;
-/** Room for what stands before a part of an answer. */
+/** Leaves room for the header of a part. */
 const PART_LENGTH = MESSAGE_LENGTH_MAX - 150;
 const PARTS_MAX = Math.ceil(ANSWER_LENGTH_MAX / PART_LENGTH);
 
 export interface PeerQuestionsDeps {
   readonly cluster: Pick<Cluster, 'selfId' | 'peers' | 'send' | 'listen'>;
-  /** In the names of its messages: a word. */
+  /** A word in the names of its messages. */
   readonly kind: string;
   /**
-   * This gateway's answer to a question of another, a text without spaces; undefined: there is none. What it throws
-   * counts as no answer.
+   * This gateway's answer to a question of another, a text without spaces; undefined for no answer. An
+   * exception counts as no answer.
    */
   readonly answer: (question: string) => Promise<string | undefined>;
 }
 
 export interface PeerAnswers {
-  /** Those that were asked. */
+  /** The gateways that were asked. */
   readonly peers: readonly Peer[];
-  /** Texts by id of their gateway; also of gateways that were not listed yet. */
+  /** Texts by gateway id; may include gateways that were not listed yet. */
   readonly texts: ReadonlyMap<string, string>;
 }
 
@@ -72,7 +72,7 @@ export class PeerQuestions {
     return { peers, texts };
   }
 
-  /** Resolves when all have answered, when the question cannot be sent, or when the time is over. */
+  /** Resolves when all have answered, when the question cannot be sent, or when the time has passed. */
   async #gather(question: string, peers: ReadonlySet<string>): Promise<ReadonlyMap<string, string>> {
     const { cluster, kind } = this.#deps;
     const id = String(++this.#questions);
@@ -106,7 +106,7 @@ export class PeerQuestions {
   }
 
   #hearAnswer(node: string, id: string, [index, count, part = '']: readonly string[]): void {
-    // Also when it comes too late: the next question waits for it.
+    // A late answer also counts: the next question waits for this gateway.
     this.#missed.delete(node);
     const asked = this.#asked.get(id);
     const text = asked?.parts.add(node, Number(index), Number(count), part);
@@ -115,7 +115,7 @@ export class PeerQuestions {
     asked.onAnswer();
   }
 
-  /** Never rejects. With too much to do it does not answer. */
+  /** Never rejects. Does not answer when it has too much to do. */
   async #answer(node: string, id: string, question: string): Promise<void> {
     if (this.#answering >= ANSWERS_MAX) return;
     this.#answering += 1;
@@ -131,7 +131,7 @@ export class PeerQuestions {
       });
       await cluster.send(node, parts);
     } catch {
-      // The database is away: the asker finds out by itself.
+      // The database is unavailable: the asker notices that itself.
     } finally {
       this.#answering -= 1;
     }

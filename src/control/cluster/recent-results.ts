@@ -1,17 +1,17 @@
-/** Uses the result of a piece of work again for a moment; calls that come while it is under way share it. */
+/** Reuses the result of a task for a moment; calls that arrive while it runs share it. */
 
 export class RecentResults<T> {
   readonly #forMs: number;
   readonly #max: number;
   readonly #results = new Map<string, Promise<T>>();
 
-  /** @param forMs counted from the begin of the work @param max results that are kept */
+  /** @param forMs counted from the start of the task @param max limit of cached results */
   constructor(forMs: number, max: number) {
     this.#forMs = forMs;
     this.#max = max;
   }
 
-  /** The result for the key; `work` runs if there is none that is recent. */
+  /** The result for the key; `work` runs if there is no recent one. */
   of(key: string, work: () => Promise<T>): Promise<T> {
     const recent = this.#results.get(key);
     if (recent !== undefined) return recent;

@@ -1,6 +1,6 @@
 /**
- * The states of all gateways on one database. An answer is used again for a moment, so that many browsers that show it
- * cost each gateway one answer in that time.
+ * The states of all gateways on one database. An answer is reused for a moment, so that any number of browsers cost
+ * each gateway only one answer in that time.
  */
 import type { GatewayState, NodeState } from '../../management/schemas/overview/state-schema.ts';
 import { decodedState, encodedState } from '../../management/schemas/overview/state-wire.ts';
@@ -12,9 +12,9 @@ const REUSE_MS = 1_000;
 
 export interface StateShareDeps {
   readonly cluster: Pick<Cluster, 'selfId' | 'name' | 'peers' | 'send' | 'listen'>;
-  /** Of this gateway. */
+  /** The state of this gateway. */
   readonly own: () => Promise<GatewayState>;
-  /** Names of gateways that have died lately, as far as this one knows. */
+  /** Names of recently dead gateways, as far as this one knows. */
   readonly vanished: () => readonly string[];
 }
 

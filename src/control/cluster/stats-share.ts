@@ -1,6 +1,6 @@
 /**
- * Time series of all gateways on one database. Answers are used again for a moment on both sides, so many browsers
- * that show the same cost each gateway one answer in that time.
+ * Time series of all gateways on one database. Answers are reused for a moment on both sides, so that any number of
+ * browsers cost each gateway only one answer in that time.
  */
 import { answerQuestion, type StatsQuestion, type StatsReply } from '../../observe/stats/stats-question.ts';
 import type { StatsHistory } from '../../observe/stats/stats-history.ts';
@@ -20,16 +20,16 @@ import type { Cluster } from './cluster.ts';
 import { PeerQuestions } from './peer-questions.ts';
 import { RecentResults } from './recent-results.ts';
 
-/** How long an answer is used again. */
+/** How long an answer is reused. */
 const REUSE_MS = 1_000;
 const RESULTS_MAX = 64;
-/** Steps by which the end of what is counted may differ between gateways; beyond, clocks differ. */
+/** Limit of the difference between the ends of the gateways' series; beyond it, clocks differ. */
 const LAG_SECS_MAX = 10;
 
 export interface StatsShareDeps {
   readonly cluster: Pick<Cluster, 'selfId' | 'name' | 'peers' | 'send' | 'listen'>;
   readonly stats: StatsHistory;
-  /** Names of gateways that have died lately, as far as this one knows. */
+  /** Names of recently dead gateways, as far as this one knows. */
   readonly vanished: () => readonly string[];
 }
 
@@ -52,7 +52,7 @@ export class StatsShare {
     this.#questions = new PeerQuestions({ cluster: deps.cluster, kind: 'stats', answer });
   }
 
-  /** Never takes much longer than others are waited for; those that do not answer have no findings. */
+  /** Never takes much longer than the wait for other gateways; those that do not answer have no findings. */
   async ask(question: StatsQuestion): Promise<SharedReplies> {
     const { cluster, stats } = this.#deps;
     const peers = await this.#askPeers(wireQuestion(question));
@@ -91,7 +91,7 @@ export class StatsShare {
     const found = await Promise.all([...texts.values()].map((text) => parseAnswer(text, stats.columns)));
     const answers = found.filter((answer) => answer !== undefined);
     const answered = new Set(answers.map(({ name }) => name));
-    // One that was started again has two ids for a while. One that has just started is not listed yet.
+    // A restarted gateway has two ids for a while. A gateway that has just started is not listed yet.
     const missing = new Set(peers.map(({ name }) => name).filter((name) => !answered.has(name)));
     return [
       ...answers.map((answer) => ({ name: answer.name, answer })),
@@ -112,7 +112,7 @@ function replyOf({ name, answer }: PeerReply, grid: StatsGrid): StatsReply {
   return { name, sinceSecs: answer.startSecs, findings: alignedTo(grid, answer) };
 }
 
-/** Without the steps that begin at `toSecs` or later. */
+/** Removes the steps that begin at `toSecs` or later. */
 function cutAt(grid: StatsGrid, toSecs: number): StatsGrid {
   const steps = Math.ceil((toSecs - grid.fromSecs) / grid.stepSecs);
   return { ...grid, steps: Math.max(0, Math.min(grid.steps, steps)) };

@@ -1,6 +1,6 @@
 /**
  * The shared memory of all revisions with several targets, on the main thread: created when a worker first needs it,
- * and kept for each target as long as it stays in its revision. What any other write changes does not touch it.
+ * and kept for each target as long as it stays in its revision. Other writes do not affect it.
  */
 import { compileBalancing, isBalanced, targetKeys } from '../../config/targets.ts';
 import type { Revision } from '../../model/resources.ts';
@@ -20,16 +20,13 @@ export class TargetMemories {
   readonly #nowMs: () => number;
   readonly #byId = new Map<string, TargetsMemory>();
 
-  /**
-   * @param columns threads that may use a memory at one time
-   * @param nowMs the wall clock
-   */
+  /** @param columns limit of threads that use a memory at one time @param nowMs the wall clock */
   constructor(columns: number, nowMs: () => number) {
     this.#columns = columns;
     this.#nowMs = nowMs;
   }
 
-  /** The memory of a revision as it is now, with found targets in it; undefined: it has a single target. */
+  /** The memory of a revision in its current form, including found targets; undefined when it has a single target. */
   memoryFor(revision: Revision): TargetsMemory | undefined {
     if (!isBalanced(revision)) {
       this.#byId.delete(revision.id);
@@ -44,7 +41,7 @@ export class TargetMemories {
       if (memory.blocks.has(key)) continue;
       const block = createTargetBlock(this.#columns);
       memory.blocks.set(key, block);
-      // The first targets of a revision begin together; one that is added begins slowly.
+      // The first targets of a revision start together; an added target starts slowly.
       if (!isFirst) this.#warm(revision, block, memory);
     }
     this.#byId.set(revision.id, memory);
@@ -63,7 +60,7 @@ export class TargetMemories {
     this.#byId.clear();
   }
 
-  /** A thread has ended: its requests are no longer under way. */
+  /** A thread has ended, and its requests with it. */
   releaseColumn(column: number): void {
     for (const memory of this.#byId.values()) releaseColumn(memory, column);
   }

@@ -1,7 +1,7 @@
 /**
- * Brings the configuration in memory to what the files declare: the same work, rules and checks as an apply by the
- * management API, in one transaction and one swap on all workers. Ids follow from the labels, so that counters, limits
- * and metrics of nodes with the same files agree, also after a restart.
+ * Changes the configuration in memory to what the files declare: with the same code, rules and checks as an apply
+ * through the management API, in one transaction and one swap on all workers. Ids are derived from labels, so that
+ * counters, limits and metrics of nodes with the same files agree, also after a restart.
  */
 import { namedId } from '../../lib/named-id.ts';
 import type { FieldError } from '../../model/errors.ts';
@@ -19,7 +19,7 @@ const ORIGIN: WriteOrigin = { actor: { id: 'system' }, address: null, requestId:
 type Applied =
   | {
       readonly totals: PresentedChanges['totals'];
-      /** About what has changed; pointers into the configuration. */
+      /** Warnings about the changes, with pointers into the configuration. */
       readonly warnings: readonly Warning[];
     }
   | 'unchanged'
@@ -27,10 +27,7 @@ type Applied =
 
 export type ApplyConfigFile = (config: FileConfig) => Promise<Applied>;
 
-/**
- * @param rules without a reader
- * @returns a function that rejects with StorageUnavailable
- */
+/** @param rules without a reader @returns a function that rejects with StorageUnavailable */
 export function configFileApply(write: WritePath, rules: Omit<RuleContext, 'reader'>): ApplyConfigFile {
   return async (config) => {
     let applied: Applied = 'unchanged';

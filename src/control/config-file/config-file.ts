@@ -1,10 +1,10 @@
 /**
- * Serves the configuration of files in place of a database. Owns what is known of the files: whether they are what is
- * served, since when, and what is wrong with them if not. Looks at them each second, sooner at a hint of the operating
- * system, and at `reload`. What cannot be used is reported once per change, and what was served before goes on.
+ * Serves the configuration from files instead of a database. Owns the state of the files: whether they are served,
+ * since when, and their problems. Checks them every second, sooner after a hint of the operating system, and on
+ * `reload`. Invalid files are reported once per change, and the previous configuration stays in force.
  *
- * A change is read when the files have rested for a moment, since an editor may write a file in pieces, and only if
- * they did not change while they were read, since a mounted ConfigMap may be replaced meanwhile.
+ * A change is read when the files have not changed for a moment, since an editor may write a file in pieces, and
+ * only if they did not change while they were read, since a mounted ConfigMap may be replaced meanwhile.
  */
 import { createHash } from 'node:crypto';
 import { basename } from 'node:path';
@@ -22,13 +22,13 @@ import { FolderWatch } from './folder-watch.ts';
 import { placed, readConfigFile, type FileConfig, type ReadConfigFile } from './read-config-file.ts';
 
 const POLL_MS = 1_000;
-/** Files that have not changed for so long are read. */
+/** Files are read when they have not changed for this long. */
 const SETTLE_MS = 200;
-/** A file with problems may be half written: it is reported when it has stayed so for this long. */
+/** A file with problems may be half written: it is reported when it has stayed unchanged for this long. */
 const PROBLEM_SETTLE_MS = 500;
-/** Rounds until the next poll tries again. */
+/** Rounds before the next poll tries again. */
 const ROUNDS_MAX = 10;
-/** More problems are counted and not listed. */
+/** Further problems are counted and not listed. */
 const PROBLEMS_SHOWN_MAX = 50;
 
 export interface ConfigFileDeps {
@@ -55,17 +55,17 @@ export class ConfigFile {
   readonly #reloads: Record<ReloadResult, number> = { applied: 0, unchanged: 0, refused: 0 };
   readonly #watch = new FolderWatch((name) => this.#hint(name));
   #referenced: readonly string[] = [];
-  /** Of the files when they were last read. */
+  /** Stamp of the files when they were last read. */
   #stamp = '';
-  /** SHA-256 of the configuration that is served. */
+  /** SHA-256 of the configuration in force. */
   #digest = '';
   #loadedAt = '';
   #problem: ConfigFileStatus['problem'];
-  /** The problems that the log has. */
+  /** The problems that were logged last. */
   #reported = '';
   #timer: NodeJS.Timeout | undefined;
   #looking: Promise<void> | undefined;
-  /** A look that was asked for while another was under way. */
+  /** A check that was requested while another one was running. */
   #next: Promise<void> | undefined;
   #isStopped = false;
 
@@ -97,12 +97,12 @@ export class ConfigFile {
     return problems === undefined ? undefined : linesOf(problems);
   }
 
-  /** From now on changes are taken. */
+  /** Applies changes from now on. */
   start(): void {
     this.#timer = setInterval(() => void this.#look(false), this.#deps.pollMs ?? POLL_MS);
   }
 
-  /** Also waits for a look that is under way. */
+  /** Also waits for a check under way. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     clearInterval(this.#timer);
@@ -117,7 +117,7 @@ export class ConfigFile {
     await this.#look(true);
   }
 
-  /** A folder may also hold what changes all the time, such as a log: that is left to the poll. */
+  /** A folder may also contain files that change constantly, such as a log: those are left to polling. */
   #hint(name: string | undefined): void {
     const isOurs =
       name === undefined ||
@@ -127,7 +127,7 @@ export class ConfigFile {
     if (isOurs) void this.#look(false);
   }
 
-  /** One at a time; a forced look begins after one that is under way. */
+  /** One check at a time; a forced check begins after one under way. */
   #look(isForced: boolean): Promise<void> {
     if (this.#isStopped) return Promise.resolve();
     if (this.#looking !== undefined) {
@@ -160,7 +160,7 @@ export class ConfigFile {
     else this.#refuse(problems);
   }
 
-  /** undefined: the files change all the time, and are looked at again at the next poll. */
+  /** undefined when the files keep changing; the next poll checks them again. */
   async #readAtRest(): Promise<Read | undefined> {
     let before = await stampOf(this.path, this.#referenced);
     for (let round = 0; round < ROUNDS_MAX; round++) {
@@ -168,7 +168,7 @@ export class ConfigFile {
       const isKnown = read.referenced.join('\n') === this.#referenced.join('\n');
       this.#referenced = read.referenced;
       const after = await stampOf(this.path, this.#referenced);
-      // A stamp without all files that are referred to says nothing about those.
+      // A stamp without all referenced files says nothing about the missing ones.
       if (isKnown && before.text === after.text) {
         this.#watch.follow(this.#isStopped ? [] : after.folders);
         return { ...read, stamp: after.text };

@@ -1,7 +1,7 @@
 /**
- * Tells whether the files of a configuration may have changed, by what the file system says of them, without reading
- * them: device, inode, size and times of each file behind all links. A write in place, a rename onto a file, and a link
- * that leads elsewhere, as in a mounted ConfigMap, each change something of that.
+ * Detects whether the files of a configuration may have changed, from their metadata and without reading them:
+ * device, inode, size and times of each file behind all links. A write in place, a rename onto a file, and a link
+ * that leads elsewhere, as in a mounted ConfigMap, each change some of these.
  */
 import { createHash } from 'node:crypto';
 import { readdir, stat } from 'node:fs/promises';
@@ -15,7 +15,7 @@ import {
 
 export interface FileStamp {
   readonly text: string;
-  /** Folders in which a change would show. */
+  /** Folders in which a change would be visible. */
   readonly folders: readonly string[];
 }
 
@@ -40,7 +40,7 @@ export async function stampOf(path: string, referenced: readonly string[]): Prom
       hash.update(`${at} ${dev} ${ino} ${size} ${mtimeNs} ${ctimeNs}\n`);
       return;
     }
-    // The files in a folder count and not its own times: an editor's temporary file changes those.
+    // The files in a folder count, but not its own times, which an editor's temporary file changes.
     hash.update(`${at} ${dev} ${ino}\n`);
     folders.add(at);
     folderCount += 1;

@@ -1,22 +1,23 @@
 /**
- * Hints of the operating system that something in a folder has changed, so that a change is seen at once. Only hints:
- * network file systems give none, and their number is limited. What cannot be watched is left to polling.
+ * Hints of the operating system that something in a folder has changed, so that a change is noticed at once. They
+ * are only hints: network file systems give none, and their number is limited. Folders that cannot be watched are
+ * left to polling.
  */
 import { watch, type FSWatcher } from 'node:fs';
 
-/** More folders are not watched. */
+/** Limit of watched folders. */
 const FOLDERS_MAX = 256;
 
 export class FolderWatch {
   readonly #onHint: (name: string | undefined) => void;
   #watchers = new Map<string, FSWatcher>();
 
-  /** @param onHint gets the name of what has changed in a folder, where that is known */
+  /** @param onHint receives the name of the changed file, if it is known */
   constructor(onHint: (name: string | undefined) => void) {
     this.#onHint = onHint;
   }
 
-  /** Watches these folders and no others. A folder that was replaced is noticed by its end, or by polling. */
+  /** Watches only these folders. A replaced folder is noticed by the end of its watch, or by polling. */
   follow(folders: readonly string[]): void {
     const wanted = new Set(folders.slice(0, FOLDERS_MAX));
     for (const [folder, watcher] of this.#watchers) {
@@ -42,7 +43,7 @@ export class FolderWatch {
       watcher.on('error', drop);
       this.#watchers.set(folder, watcher);
     } catch {
-      // Polling sees the change a little later.
+      // Polling notices the change a little later.
     }
   }
 }

@@ -1,7 +1,8 @@
 /**
- * Reads the files of `GATEWAY_CONFIG_FILE` into one declared configuration, or says what is wrong and where. Beyond
- * what any declared configuration must be, this one is all that there is: it says `apps`, so that a file that was
- * caught empty takes no route away, refers to no secret of a database, and each key has a value.
+ * Reads the files of `GATEWAY_CONFIG_FILE` into one declared configuration, or reports problems and their places. It
+ * must meet further conditions, because it is the whole configuration: it must contain `apps`, so that a file that
+ * is empty for a moment removes no route; it must not refer to secrets in a database; and each key must have a
+ * value.
  */
 import type { Place, Problem } from '../../declaration/yaml-reader.ts';
 import { validate } from '../../management/api/validate.ts';
@@ -15,11 +16,11 @@ import type { FieldError } from '../../model/errors.ts';
 
 export type FileConfig = DeclaredTree & { readonly owner?: string };
 
-/** Where a value stands, by its pointer. */
+/** Returns the place of a value by its pointer. */
 export type Locate = (pointer: string) => Place;
 
 export interface ReadConfigFile {
-  /** Absolute paths of the files that references name, whether or not they are there; sorted. */
+  /** Absolute paths of the referenced files, whether or not they exist; sorted. */
   readonly referenced: readonly string[];
   readonly result:
     | { readonly config: FileConfig; readonly locate: Locate }
@@ -42,7 +43,7 @@ export function readConfigFile(path: string, env: (name: string) => string | und
   return { referenced, result: { config, locate } };
 }
 
-/** Errors by their pointers as problems by their places. */
+/** Errors with pointers as problems with places. */
 export function placed(errors: readonly FieldError[], locate: Locate): Problem[] {
   return errors.map(({ pointer, detail }) => ({ ...locate(pointer), pointer, detail }));
 }

@@ -66,9 +66,9 @@ export async function copyDatabases({
 }
 
 /**
- * The database to write.
- * @param to undefined: that of GATEWAY_DATABASE_URL
- * @throws StorageRefused if it can be none
+ * The database to write to.
+ * @param to undefined: the one in GATEWAY_DATABASE_URL
+ * @throws StorageRefused when it cannot be a target
  */
 export function locateTarget(to: string | undefined, settings: Settings, clock: Clock): () => CopyTarget {
   const location = locate('--to', to, settings);

@@ -20,12 +20,12 @@ export interface DatabaseLocation {
   /** Absolute; undefined in memory and on a server. */
   readonly file: string | undefined;
   /**
-   * Absolute folder for the gateway's own files: that of the database or of the snapshot file; undefined: there is
-   * none.
+   * Absolute folder of the gateway's own files: the folder of the database or of the snapshot file; undefined
+   * when there is none.
    */
   readonly folder: string | undefined;
   readonly secretKey: Buffer | undefined;
-  /** undefined: switched off. */
+  /** undefined when it is switched off. */
   readonly snapshotFile: string | undefined;
 }
 
@@ -52,7 +52,7 @@ export function locateDatabase(settings: Settings): DatabaseLocation | { readonl
   };
 }
 
-/** Also for a configuration that comes from files: it is kept in memory then. */
+/** Also used for a configuration from files, which is kept in memory. */
 function inMemory(secretKey: Buffer | undefined): DatabaseLocation {
   const nothing = { file: undefined, folder: undefined, snapshotFile: undefined };
   return { kind: 'sqlite', path: MEMORY, secretKey, ...nothing };

@@ -1,7 +1,7 @@
 /**
- * Keeps the history of the configuration within its bounds, in the background: at an interval, piece by piece, with a
- * pause after each, so that a write waits for one piece at most. Every gateway of a database does this; where there is
- * nothing to remove it only reads. Between two rounds the history may exceed its bounds by what is written meanwhile.
+ * Keeps the history of the configuration within its bounds, in the background: at an interval, in small pieces with
+ * a pause after each, so that a write waits for one piece at most. Every gateway on a database does this; it only
+ * reads when there is nothing to remove. Between two rounds, new writes may exceed the bounds.
  */
 import type { Clock } from '../../lib/clock.ts';
 import type { HistorySize } from '../../model/history/config-history.ts';
@@ -22,7 +22,7 @@ export interface HistoryCompactorOptions {
 }
 
 export interface HistoryFacts extends HistorySize {
-  /** Unix milliseconds; undefined: no round has failed since the start. */
+  /** Unix milliseconds; undefined when no round has failed since the start. */
   readonly failedAtMs: number | undefined;
 }
 
@@ -42,12 +42,12 @@ export class HistoryCompactor {
     this.#schedule(0);
   }
 
-  /** As of the last round; undefined before the first that reached the database. */
+  /** The facts after the last round; undefined before the first round that reached the database. */
   get facts(): HistoryFacts | undefined {
     return this.#size && { ...this.#size, failedAtMs: this.#failedAtMs };
   }
 
-  /** Resolves when the piece under way is stored. */
+  /** Resolves when the current piece is stored. */
   async stop(): Promise<void> {
     this.#stopped = true;
     clearTimeout(this.#timer);

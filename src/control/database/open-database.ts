@@ -1,5 +1,6 @@
 /**
- * Opens the database of the settings, or only migrates its schema. What PostgreSQL takes is loaded where it is used.
+ * Opens the database of the settings, or only migrates its schema. The PostgreSQL client is loaded only when it is
+ * used.
  */
 import { hostname } from 'node:os';
 import type { Clock } from '../../lib/clock.ts';
@@ -71,7 +72,7 @@ export async function migrateDatabase(
 }
 
 /**
- * Makes the folder of the gateway's own files, for databases without a file.
+ * Creates the folder of the gateway's own files, for databases without a file.
  * @throws StorageRefused with a message for the operator
  */
 export function makeOwnFolder({ kind, folder }: DatabaseLocation): void {

@@ -28,16 +28,16 @@ import type { Look } from './look.ts';
 import { TargetPublisher, type Publish } from './target-publisher.ts';
 
 const TICK_MS = 100;
-/** A due look is overdue after this many of its pauses, and at least this much time. */
+/** A look-up is overdue after this many of its intervals, and at least this time. */
 const OVERDUE_PAUSES = 3;
 const OVERDUE_MS = 30_000;
 const FILE_INTERVAL_MS = 1_000;
 const FIRST_LOOKS_POLL_MS = 20;
 /** The first pause after a failure; each further one is twice as long. */
 const RETRY_MS = 1_000;
-/** Part by which pauses vary. */
+/** The fraction by which pauses vary. */
 const JITTER = 0.1;
-/** Names of targets in one log line. */
+/** Limit of target names in one log line. */
 const LOGGED_MAX = 20;
 
 const LOOK_OUTCOMES = ['changed', 'same', 'doubted', 'failed'] as const;
@@ -51,11 +51,11 @@ interface Watched extends InLane {
   readonly file: SeenFile;
   /** Monotonic. */
   nextMs: number;
-  /** From the last look to the next. */
+  /** The time from the last look-up to the next. */
   pauseMs: number;
-  /** Failed looks in a row. */
+  /** Failed look-ups in a row. */
   failures: number;
-  /** Wall clock; undefined: never. */
+  /** Wall clock; undefined when there was none. */
   lookedAtMs: number | undefined;
   changedAtMs: number | undefined;
   staleSinceMs: number | undefined;
@@ -71,7 +71,7 @@ export interface DiscoveryDeps {
   readonly log: Logger;
   readonly egress: Egress;
   readonly settings: DiscoverySettings;
-  /** What was found before a restart; undefined: it is not kept. */
+  /** The targets found before a restart; undefined when they are not stored. */
   readonly file?: FoundFile | undefined;
 }
 
@@ -79,7 +79,7 @@ export class DiscoveryWatch {
   readonly #deps: DiscoveryDeps;
   readonly #dns: DnsLook;
   readonly #watched = new Map<string, Watched>();
-  /** Files have a lane of their own, so that a DNS server that does not answer delays none. */
+  /** Files have a lane of their own, so that an unresponsive DNS server does not delay them. */
   readonly #dnsLane = new Lane<Watched>((watched) => this.#run(watched));
   readonly #fileLane = new Lane<Watched>((watched) => this.#run(watched));
   readonly #counts = new Map<Discovery['type'], Record<LookOutcome, number>>();
@@ -96,7 +96,7 @@ export class DiscoveryWatch {
     this.#dns = new DnsLook({ servers, timeoutMs, srvIntervalMs, egress, monotonicMs });
   }
 
-  /** @param publish tells the workers */
+  /** @param publish sends targets to the workers */
   start(publish: Publish): void {
     this.#publisher = new TargetPublisher(publish);
     this.#remembered = this.#deps.file?.read() ?? this.#remembered;
@@ -104,7 +104,7 @@ export class DiscoveryWatch {
     this.#tick();
   }
 
-  /** Resolves when every source was looked at once, or the time is over. */
+  /** Resolves when every source was looked up once, or the time has passed. */
   async firstLooks(timeoutMs: number): Promise<void> {
     const { state, clock } = this.#deps;
     const endMs = clock.monotonicMs() + timeoutMs;
@@ -123,12 +123,12 @@ export class DiscoveryWatch {
     await this.#deps.file?.stop();
   }
 
-  /** Looks since the start, by type of source. */
+  /** Look-ups since the start, by type of source. */
   get counts(): LookCounts {
     return this.#counts;
   }
 
-  /** undefined: the revision has no discovery. */
+  /** undefined when the revision has no discovery. */
   healthOf(revision: Revision): DiscoveryHealth | undefined {
     const { discovery } = revision;
     if (!discovery) return undefined;
@@ -210,7 +210,7 @@ export class DiscoveryWatch {
     return watched;
   }
 
-  /** Until the first look, the targets of an earlier run are used as if this run had found them. */
+  /** Until the first look-up, targets of an earlier run are used as if this run had found them. */
   #remember({ key, targets }: DiscoverySource): void {
     const found = this.#remembered.get(key);
     this.#remembered.delete(key);
@@ -236,7 +236,7 @@ export class DiscoveryWatch {
     }));
     const elapsedMs = this.#deps.clock.monotonicMs() - startedMs;
     watched.isSlow = look.kind === 'failed' || elapsedMs > this.#deps.settings.dnsTimeoutMs / 2;
-    // Not if the source was removed meanwhile, or the gateway stops.
+    // Not when the source was removed meanwhile, or the gateway stops.
     if (this.#watched.get(watched.source.key) === watched) this.#take(watched, look);
   }
 

@@ -1,9 +1,9 @@
 /**
- * Looks up targets in DNS: all addresses of a name (A and AAAA), or the places of a service (SRV, RFC 2782) with the
- * addresses of their names. Owns the resolver, and for each source the addresses that it found last: when one kind of
- * record cannot be read, the addresses of that kind stay.
+ * Looks up targets in DNS: all addresses of a name (A and AAAA), or the targets of a service (SRV, RFC 2782) with
+ * the addresses of their names. Owns the resolver, and for each source the last found addresses: when one kind of
+ * record cannot be read, its addresses stay.
  *
- * Only DNS servers are asked, without hosts file and search domains, so names must be complete.
+ * Asks only DNS servers, without hosts file and search domains, so names must be complete.
  */
 import type { SrvRecord } from 'node:dns';
 import { Resolver } from 'node:dns/promises';
@@ -17,11 +17,11 @@ import { permitted, type Look } from './look.ts';
 /** After this time, the servers of the system are read again. */
 const RESOLVER_AGE_MS = 30_000;
 const TRIES = 2;
-/** Names of one SRV answer that are resolved at one time. */
+/** Limit of concurrent look-ups for the names of one SRV answer. */
 const NAMES_AT_ONCE = 16;
-/** Time for all names of an SRV answer together, as a multiple of the time for one question. */
+/** Time limit for all names of an SRV answer together, as a multiple of the limit for one query. */
 const NAMES_TIMEOUTS = 2;
-/** About how many targets of one SRV answer are processed further. */
+/** Approximate limit of the targets of one SRV answer. */
 const SRV_TARGETS_MAX = 4 * FOUND_MAX;
 /**
  * The weight of an SRV record is divided among the addresses of its name; this factor keeps the shares exact enough.
@@ -29,7 +29,7 @@ const SRV_TARGETS_MAX = 4 * FOUND_MAX;
 const WEIGHT_SCALE = 10;
 
 export interface DnsLookOptions {
-  /** Addresses of DNS servers, with or without a port; none: the servers of the system. */
+  /** Addresses of DNS servers, with an optional port; empty: the servers of the system. */
   readonly servers: readonly string[];
   readonly timeoutMs: number;
   readonly srvIntervalMs: number;
@@ -38,11 +38,11 @@ export interface DnsLookOptions {
 }
 
 type Family = 4 | 6;
-/** What earlier looks at a source have learnt about its names. */
+/** What earlier look-ups of a source have learnt about its names. */
 export interface KnownNames {
   /** By name and family. */
   readonly addresses: Map<string, readonly string[]>;
-  /** Names that did not answer in time: they are asked for after the others. */
+  /** Names that did not answer in time: they are looked up after the others. */
   readonly silent: Set<string>;
 }
 
@@ -50,7 +50,7 @@ export const newKnownNames = (): KnownNames => ({ addresses: new Map(), silent: 
 
 interface Addresses {
   readonly addresses: readonly string[];
-  /** The TTL of the records; undefined: there are none. */
+  /** The TTL of the records; undefined when there are none. */
   readonly ttlMs: number | undefined;
   readonly notes: readonly string[];
   /** Why there are no records. */
@@ -68,7 +68,7 @@ export class DnsLook {
     this.#madeAtMs = options.monotonicMs();
   }
 
-  /** @param known of the source; changed */
+  /** @param known names of the source; this function changes it */
   async addressesOf({ host, port }: Discovery & { type: 'dns' }, known: KnownNames): Promise<Look> {
     const { egress } = this.#options;
     const { addresses, ttlMs, notes, error } = await this.#resolve(host, known);
@@ -79,7 +79,7 @@ export class DnsLook {
     return permitted(found, (target) => egress.denial(host, target.host, port), notes, ttlMs);
   }
 
-  /** @param known of the source; changed */
+  /** @param known names of the source; this function changes it */
   async placesOf({ name }: Discovery & { type: 'dns_srv' }, known: KnownNames): Promise<Look> {
     const { egress, srvIntervalMs } = this.#options;
     let records;
@@ -119,7 +119,7 @@ export class DnsLook {
       for (let name = line.shift(); name !== undefined && !isOver; name = line.shift()) {
         asked.add(name);
         const answer = await this.#resolve(name, known);
-        // After the end the result is already in use.
+        // After the time limit, the result is already in use.
         if (!isOver) resolved.set(name, answer);
       }
     };
@@ -155,7 +155,7 @@ export class DnsLook {
     const [error = `${name} has no address`] = failures;
     const addresses = answers.flatMap(({ family, addresses: found, isMissing }) => {
       const key = `${family} ${name}`;
-      // If a kind of record cannot be read now, its addresses stay; if it does not exist, there are none.
+      // If a kind of record cannot be read now, its addresses stay; if it does not exist, they are dropped.
       if (found.length === 0 && !(isMissing && fresh)) return known.get(key) ?? [];
       known.set(key, found);
       return found;
@@ -212,8 +212,8 @@ export class DnsLook {
 }
 
 /**
- * The records with the lowest priority, names in lower case; if there are too many, the same ones in any order of the
- * answer.
+ * The records with the lowest priority, with names in lower case; if there are too many, the same ones for any
+ * order of the answer.
  */
 function boundedPlaces(records: readonly SrvRecord[]) {
   const named = records.filter(({ name }) => name !== '' && name !== '.');
@@ -229,7 +229,7 @@ function targetsAt(
   service: string,
 ): { readonly found: FoundTarget[]; readonly cut: number } {
   const found: FoundTarget[] = [];
-  // Each of many places may have a name with thousands of addresses.
+  // Each of many targets may have a name with thousands of addresses.
   const most = Math.ceil(SRV_TARGETS_MAX / places.length);
   let cut = 0;
   for (const { name: foundAs, port, weight: placeWeight } of places) {

@@ -1,8 +1,8 @@
 /**
- * Looks at a file that lists targets, as JSON or YAML. Reads it only when the file system says that it has changed, and
- * only once it has stopped changing, so that no half-written file is read. Files lie below one folder after links are
- * resolved, so the management API cannot name any other file of the machine. The YAML reader is loaded with the first
- * file.
+ * Reads a file with a list of targets, as JSON or YAML. Reads it only when its metadata has changed, and only once
+ * it has stopped changing, so that no half-written file is read. Files must be below one folder after links are
+ * resolved, so that the management API cannot name any other file of the machine. The YAML reader is loaded with the
+ * first file.
  */
 import { constants } from 'node:fs';
 import { open, realpath, type FileHandle } from 'node:fs/promises';
@@ -12,22 +12,22 @@ import type { Look } from './look.ts';
 
 /** Longest file; 256 targets with every field on its own line need a quarter of it. */
 export const FILE_BYTES_MAX = 128 * 1_024;
-/** How soon to look again at a file that has just changed. */
+/** How soon to check a file again that has just changed. */
 const SETTLE_MS = 200;
 
 export interface SeenFile {
-  /** How the file system described it at the latest look; undefined: it could not be had. */
+  /** The metadata at the latest check; undefined when it could not be read. */
   stamp: string | undefined;
-  /** State of the file when it was read last, and the result. */
+  /** The metadata when it was read last, and the result. */
   read: { readonly stamp: string; readonly look: Look } | undefined;
 }
 
 export const newSeenFile = (): SeenFile => ({ stamp: undefined, read: undefined });
 
 /**
- * @param folder in which the files lie; undefined: no files are read
- * @param defaultPort of targets that name none
- * @param seen of this file; changed
+ * @param folder folder of the files; undefined: no files are read
+ * @param defaultPort port of targets without one
+ * @param seen state of this file; this function changes it
  */
 export async function lookAtFile(
   path: string,
@@ -88,7 +88,7 @@ async function lookInto(
   return look;
 }
 
-/** undefined: it is no regular file. */
+/** undefined when it is not a regular file. */
 async function stampOf(file: FileHandle): Promise<string | undefined> {
   const found = await file.stat({ bigint: true });
   if (!found.isFile()) return undefined;
@@ -96,7 +96,7 @@ async function stampOf(file: FileHandle): Promise<string | undefined> {
   return `${dev} ${ino} ${size} ${mtimeNs} ${ctimeNs}`;
 }
 
-/** undefined: it has more. */
+/** undefined when the file is longer. */
 async function readUpTo(file: FileHandle, bytesMax: number): Promise<Uint8Array | undefined> {
   const buffer = Buffer.allocUnsafe(64 * 1024);
   const chunks: Buffer[] = [];

@@ -1,8 +1,8 @@
 /**
- * Stores found targets in a file beside the snapshot file, so that a gateway that starts while DNS is away has the
- * targets that it had found before. The whole file is written a moment after a change, under another name first. Failed
- * reads and writes are logged and do no harm: the gateway looks everything up anyway. The file is no configuration: an
- * entry is used only where a revision has its source, and the rules of egress apply at each connection.
+ * Stores found targets in a file beside the snapshot file, so that a gateway that starts while DNS is unavailable
+ * has the targets that it had found before. The whole file is written a moment after a change, first under another
+ * name. Failed reads and writes are logged and do no harm: everything is looked up anyway. The file is not
+ * configuration: an entry is used only if a revision has its source, and egress rules apply at each connection.
  */
 import { rename, writeFile } from 'node:fs/promises';
 import { readBoundedFile } from '../../declaration/bounded-file.ts';
@@ -17,7 +17,7 @@ import type { FoundTarget } from '../../model/resources.ts';
 import type { Logger } from '../../observe/log.ts';
 
 const FILE_BYTES_MAX = 64 * 1_048_576;
-/** From a change to the write. */
+/** The time from a change to the write. */
 const PAUSE_MS = 500;
 
 const SCHEMA = jsonSchema(FoundTargetsSchema);
@@ -34,7 +34,7 @@ export class FoundFile {
   #sources: Sources | undefined;
   #timer: NodeJS.Timeout | undefined;
   #writing: Promise<void> = Promise.resolve();
-  /** The last write has failed, which was logged. */
+  /** Whether the last write has failed, which was logged. */
   #hasFailed = false;
 
   constructor(path: string, log: Logger) {
@@ -42,7 +42,7 @@ export class FoundFile {
     this.#log = log;
   }
 
-  /** By key of the source; empty without a file that can be read. */
+  /** By key of the source; empty without a readable file. */
   read(): Map<string, readonly FoundTarget[]> {
     const found = readBoundedFile(this.#path, FILE_BYTES_MAX);
     if ('problem' in found) {
@@ -73,7 +73,7 @@ export class FoundFile {
     }, PAUSE_MS).unref();
   }
 
-  /** Resolves when what has changed is written, or cannot be. */
+  /** Resolves when all changes are written, or cannot be. */
   async stop(): Promise<void> {
     const isPending = this.#timer !== undefined;
     clearTimeout(this.#timer);

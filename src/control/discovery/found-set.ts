@@ -1,23 +1,22 @@
 /**
- * Decides which set of found targets is used, from the set found and the set in use. A set that has shrunk by more than
- * half may as well mean that its source is failing as that the targets are: it is used once the next look finds the
- * same. Pure.
+ * Decides which set of targets is used, from the set found and the set in use. When a set shrinks by more than half,
+ * its source may be failing rather than the targets: it is used once the next look-up finds the same. Pure.
  */
 import type { FoundTarget } from '../../model/resources.ts';
 
-/** Targets of one source, as of a written list. */
+/** Limit of the targets of one source, as for a written list. */
 export const FOUND_MAX = 256;
 
 export type NextSet =
   | { readonly kind: 'same' }
   /** The found set is used from now on. */
   | { readonly kind: 'taken'; readonly targets: readonly FoundTarget[] }
-  /** The set in use stays until a second look finds this one again. */
+  /** The set in use stays until a second look-up finds this one again. */
   | { readonly kind: 'doubted'; readonly targets: readonly FoundTarget[] };
 
 /**
- * @param inUse empty before the first
- * @param doubted the set that the look before has found, if it was doubted
+ * @param inUse empty before the first look-up
+ * @param doubted the set that the previous look-up found, if it was doubted
  * @param found not empty
  */
 export function nextSet(
@@ -45,7 +44,7 @@ function textOf({ host, port, weight, zone, foundAs, service }: FoundTarget): st
   return JSON.stringify([host, port, weight, zone, foundAs, service]);
 }
 
-/** Each place once, in an order that does not depend on that of the answer, and no more than are allowed. */
+/** Each target once, in an order that does not depend on the answer, up to the limit. */
 export function boundedSet(found: readonly FoundTarget[]): {
   readonly targets: readonly FoundTarget[];
   readonly leftOut: number;
@@ -65,7 +64,7 @@ function placeOf({ host, port }: Pick<FoundTarget, 'host' | 'port'>): string {
   return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
 }
 
-/** Places that only one of the sets has. */
+/** Targets that only one of the sets has. */
 export function changedPlaces(
   before: readonly FoundTarget[],
   after: readonly FoundTarget[],

@@ -1,29 +1,29 @@
 /**
- * Runs looks within bounds: a limited number at once, and a limited number that begin in one tick. Sources that failed
- * or were slow the last time wait behind the others and have at most half of the places, so sources that never answer
- * do not delay the rest. A few places are theirs first, so they are looked at, too.
+ * Limits look-ups: a number at once, and a number that begin in one tick. Sources that failed or were slow the last
+ * time wait behind the others and get at most half of the places, so that unresponsive sources do not delay the
+ * rest. A few places are reserved for them, so that they are also looked up.
  */
 
-/** Looks under way at once. */
+/** Limit of look-ups under way. */
 export const LOOKS_MAX = 64;
-/** Of these, looks at sources that were slow the last time. */
+/** Limit of these for sources that were slow the last time. */
 export const SLOW_MAX = LOOKS_MAX / 2;
-/** Slow looks, under way and begun in one tick, that go before the others. */
+/** The number of slow look-ups, under way and begun in one tick, that come before the others. */
 const SLOW_FIRST = LOOKS_MAX / 8;
-/** Looks that begin in one tick. */
+/** Limit of look-ups that begin in one tick. */
 export const STARTS_MAX = 100;
 
 export interface InLane {
   phase: 'resting' | 'waiting' | 'running';
-  /** The last look failed or was slow. */
+  /** Whether the last look-up failed or was slow. */
   isSlow: boolean;
 }
 
 interface Line<T> {
-  /** Due entries, in order; an entry may have been removed, and then it no longer waits. */
+  /** Due entries in order. A removed entry may still be listed, and then no longer waits. */
   readonly waiting: T[];
   readonly running: Set<T>;
-  /** In this tick. */
+  /** The number begun in this tick. */
   started: number;
 }
 
@@ -34,18 +34,18 @@ export class Lane<T extends InLane> {
   readonly #fast = newLine<T>();
   readonly #slow = newLine<T>();
 
-  /** @param run must not be rejected */
+  /** @param run must not reject */
   constructor(run: (one: T) => Promise<void>) {
     this.#run = run;
   }
 
-  /** @param one that is resting */
+  /** @param one an entry that is at rest */
   add(one: T): void {
     one.phase = 'waiting';
     (one.isSlow ? this.#slow : this.#fast).waiting.push(one);
   }
 
-  /** Frees the place at once, even during a look; the end of that look is not awaited. */
+  /** Frees the place at once, even during a look-up, whose end is not awaited. */
   remove(one: T): void {
     one.phase = 'resting';
     this.#fast.running.delete(one);

@@ -9,12 +9,12 @@ import { jsonSchema } from '../../model/json-schema.ts';
 import type { FieldError } from '../../model/errors.ts';
 import { permitted, type Look } from './look.ts';
 
-/** Names, values and signs of a file; the same 256 targets need 4,609. The main thread reads it. */
+/** Limit of names, values and signs in a file; 256 targets with every field need 4,609. The main thread parses it. */
 const FILE_TOKENS_MAX = 6_144;
 
 const SCHEMA = jsonSchema(TargetsInputSchema);
 
-/** A list, or an object whose only member `targets` is one. */
+/** Parses a list, or an object whose only member `targets` is a list. */
 export function targetsIn(path: string, bytes: Uint8Array, defaultPort: number, egress: Egress): Look {
   const document = readDocument(path, bytes, FILE_TOKENS_MAX);
   if (!('value' in document)) return { kind: 'failed', error: problemText(document) };

@@ -1,8 +1,8 @@
-/** The result of one look at a source of targets, for every kind of source. */
+/** The result of one look-up of a source of targets, for every kind of source. */
 import { addressForms, blockList } from '../../egress/blocks.ts';
 import type { FoundTarget } from '../../model/resources.ts';
 
-/** The most reasons that one look reports. */
+/** Limit of the reasons that one look-up reports. */
 const NOTES_MAX = 8;
 
 /** Multicast, broadcast and the unspecified address: a connection to them reaches no host, or this one. */
@@ -17,14 +17,14 @@ export type Look =
       readonly againMs?: number;
       /** For people: what is not used, and why. */
       readonly notes: readonly string[];
-      /** The number of places that were found and not resolved, because there are too many. */
+      /** The number of targets that were not resolved, because there are too many. */
       readonly leftOut?: number;
     }
   /** The file is being written. */
   | { readonly kind: 'unsettled'; readonly againMs: number }
   | { readonly kind: 'failed'; readonly error: string };
 
-/** @param denialOf why the gateway must not connect to a target */
+/** @param denialOf returns why the gateway must not connect to a target */
 export function permitted(
   found: readonly FoundTarget[],
   denialOf: (target: FoundTarget) => string | undefined,

@@ -4,10 +4,10 @@
  * what a worker has. Owns the ids of the revisions that must be sent.
  */
 
-/** Revisions of one message. */
+/** Limit of the revisions in one message. */
 const REVISIONS_MAX = 200;
 
-/** By id of the revision: the pools whose target is gone. Resolves when every worker has taken it. */
+/** By revision id: the pools whose target is gone. Resolves when every worker has applied it. */
 export type Publish = (found: ReadonlyMap<string, readonly string[]>) => Promise<void>;
 
 export class TargetPublisher {

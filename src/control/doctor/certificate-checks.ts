@@ -1,4 +1,4 @@
-/** Whether the certificates of the listeners can be used, and how long. */
+/** Checks whether the certificates of the listeners can be used, and for how long. */
 import type { Clock } from '../../lib/clock.ts';
 import type { Settings } from '../../settings/settings.ts';
 import { certificateProblems, problemText, type ListenerName } from '../certificates/certificate-ends.ts';

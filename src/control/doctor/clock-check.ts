@@ -1,7 +1,7 @@
 /**
- * The clock of this machine, compared with itself: against the monotonic clock, and against the times of files that are
- * there. That of PostgreSQL is compared where the database is asked (server-checks.ts). Limits, tokens and certificates
- * go by it. Its time zone is of no importance.
+ * Checks the clock of this machine against the monotonic clock, and against the times of existing files;
+ * server-checks.ts compares it with the clock of PostgreSQL. Limits, tokens and certificates depend on it. The time
+ * zone does not matter.
  */
 import { statSync } from 'node:fs';
 import type { Clock } from '../../lib/clock.ts';
@@ -13,7 +13,7 @@ const JUMP_MS = 100;
 /** Two file systems may differ by this much. */
 const AHEAD_MS = 60_000;
 
-/** @param files of the program and of the gateway; those that cannot be seen are left out */
+/** @param files files of the program and of the gateway; unreadable ones are ignored */
 export async function clockChecks(
   clock: Clock,
   files: readonly string[],
@@ -34,7 +34,7 @@ export async function clockChecks(
   return [ok('clock', `${new Date(wallMs).toISOString()}, without a jump`)];
 }
 
-/** 0 where that cannot be seen, which is another check's finding. */
+/** 0 when the time cannot be read, which another check reports. */
 function writtenMsOf(path: string): number {
   try {
     return statSync(path).mtimeMs;

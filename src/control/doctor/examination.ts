@@ -1,6 +1,6 @@
 /**
- * `headgate doctor`: everything outside of the program that a gateway needs, looked at before a start or beside a
- * running gateway. Changes nothing, and connects to nothing but the servers of the settings.
+ * `headgate doctor`: checks everything outside of the program that a gateway needs, before a start or beside a
+ * running gateway. Changes nothing, and connects only to the servers of the settings.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -23,12 +23,12 @@ const NODE_MAJOR_MIN = 24;
 
 export interface ExaminationDeps {
   readonly settings: SettingsResult;
-  /** Of Headgate. */
+  /** Version of Headgate. */
   readonly version: string;
   readonly clock: Clock;
 }
 
-/** In the order in which an operator would look; a look that fails by itself is a finding, too. */
+/** Findings in the order in which an operator would look. A check that fails itself is also a finding. */
 export async function examine({ settings: result, version, clock }: ExaminationDeps): Promise<Finding[]> {
   const settings = 'settings' in result ? result.settings : undefined;
   const found = [versionCheck(version), ...settingChecks(result), ...machineChecks(settings, readText)];
@@ -69,7 +69,7 @@ async function settingsInPlace(
   return found;
 }
 
-/** The gateway that runs with these settings; undefined when there is none. */
+/** The pid of the gateway that runs with these settings; undefined when there is none. */
 function servingPidOf(
   { configFile, server }: Settings,
   { file, snapshotFile }: DatabaseLocation,

@@ -1,11 +1,11 @@
-/** What an examination of this machine finds: one finding for each thing that was looked at. */
+/** The findings of a check of this machine, one for each thing checked. */
 
 export interface Finding {
-  /** What was looked at, such as `ports`. */
+  /** What was checked, such as `ports`. */
   readonly check: string;
   readonly state: 'ok' | 'warning' | 'error';
   readonly detail: string;
-  /** What to do; only beside a warning or an error. */
+  /** How to fix it; only with a warning or an error. */
   readonly fix?: string;
 }
 

@@ -1,7 +1,7 @@
 /**
- * The limits of this machine, process and container that a gateway meets under load: file descriptors, memory, the
- * kernel's queues and ports. Reads proc(5) and cgroups(7) through a function, so that tests can say what is there;
- * what cannot be read is not judged.
+ * Checks the limits of this machine, process and container that a gateway meets under load: file descriptors,
+ * memory, the kernel's queues and ports. Reads proc(5) and cgroups(7) through a function, so that tests can replace
+ * them; what cannot be read is not judged.
  */
 import type { Settings } from '../../settings/settings.ts';
 import { error, ok, warning, type Finding } from './finding.ts';
@@ -9,11 +9,11 @@ import { error, ok, warning, type Finding } from './finding.ts';
 /** The text of a file; undefined when it cannot be read. */
 export type ReadText = (path: string) => string | undefined;
 
-/** The listener's queue that Node.js asks the kernel for. */
+/** The queue length that Node.js requests for a listener. */
 const BACKLOG = 511;
-/** Connections to one backend address need a port each; closed ones keep theirs for a minute. */
+/** Connections to one backend address need one port each; closed ones keep theirs for a minute. */
 const LOCAL_PORTS_MIN = 16_384;
-/** The main thread, files, and what is opened for a moment. */
+/** Descriptors of the main thread, of files, and of temporary uses. */
 const OWN_DESCRIPTORS = 128;
 const DESCRIPTORS_MIN = 1_024;
 const MIB = 1_048_576;
@@ -39,7 +39,7 @@ function descriptorChecks(settings: Settings | undefined, read: ReadText): Findi
     return [error('descriptors', detail, fix)];
   }
   if (settings === undefined) return [ok('descriptors', shown)];
-  // A client and its backend.
+  // One for the client and one for its backend.
   const { maxConnections } = settings.proxy;
   const wanted = 2 * settings.workers * maxConnections + OWN_DESCRIPTORS;
   if (limit >= wanted)
@@ -76,7 +76,7 @@ function memoryChecks(settings: Settings | undefined, read: ReadText): Finding[]
 
 const mib = (bytes: number): string => `${count(Math.floor(bytes / MIB))} MiB`;
 
-/** The smallest of this process's cgroup and those above it (version 2), or that of version 1. */
+/** The smallest limit of this process's cgroup and those above it (version 2), or the limit of version 1. */
 function cgroupLimit(read: ReadText): number | undefined {
   const limits: number[] = [];
   const add = (path: string): void => {

@@ -1,14 +1,14 @@
-/** Whether this user may read and write what the gateway keeps in files, and whether others may read it. */
+/** Checks whether this user may read and write the gateway's files, and whether others may read them. */
 import { accessSync, constants, statfsSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { messageOf } from '../../lib/error-message.ts';
 import type { DatabaseLocation } from '../database/database-location.ts';
 import { error, ok, warning, type Finding } from './finding.ts';
 
-/** A database of this size is not large; below it the disk may fill within a day of history. */
+/** Below this the disk may fill within a day of history. */
 const FREE_BYTES_WARN = 512 * 1_048_576;
 const FREE_BYTES_MIN = 16 * 1_048_576;
-/** Beside a database: what its owner alone may read. */
+/** Files beside a database that only their owner may read. */
 const SECRETS = ['admin-token', 'secret-key'];
 
 export function placeChecks({ file, snapshotFile, folder }: DatabaseLocation): Finding[] {
@@ -31,7 +31,7 @@ export function placeChecks({ file, snapshotFile, folder }: DatabaseLocation): F
   return [...(found.length > 0 ? found : [ok('files', folder)]), ...diskChecks(place)];
 }
 
-/** The folder, or the first one above it that is there: the start makes the rest. */
+/** The folder, or the closest existing folder above it: the start creates the rest. */
 function existing(folder: string): string {
   let place = folder;
   while (statSync(place, { throwIfNoEntry: false }) === undefined && dirname(place) !== place)

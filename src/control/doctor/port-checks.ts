@@ -1,10 +1,10 @@
-/** Whether the ports of the settings can be had, and who has them where not. */
+/** Checks whether the ports of the settings are free, and otherwise which process uses them. */
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import type { Settings } from '../../settings/settings.ts';
 import { listeningError } from '../takeover/free-address.ts';
 import { error, ok, type Finding } from './finding.ts';
 
-/** @param servingPid of the gateway that runs with these settings */
+/** @param servingPid pid of the gateway that runs with these settings */
 export async function portChecks(
   { server, proxy }: Settings,
   servingPid: number | undefined,
@@ -44,12 +44,12 @@ function fixOf({ code }: NodeJS.ErrnoException, setting: string): string {
   }
 }
 
-/** Processes that are looked through; of other users they tell nothing. */
+/** Limit of the processes that are searched; those of other users are not readable. */
 const PROCESSES_MAX = 10_000;
 /** `TCP_LISTEN` of Linux. */
 const LISTEN = '0A';
 
-/** The process that listens on a port, by proc(5); undefined when there is none, or it is another user's. */
+/** The process that listens on a port, by proc(5); undefined when there is none, or it belongs to another user. */
 function listenerOf(port: number): { readonly pid: number; readonly name: string } | undefined {
   const sockets = listeningSockets(port);
   if (sockets.size === 0) return undefined;
@@ -65,13 +65,13 @@ function listenerOf(port: number): { readonly pid: number; readonly name: string
       });
       if (holds) return { pid: Number(pid), name: readFileSync(`/proc/${pid}/comm`, 'utf8').trim() };
     } catch {
-      // It has ended, or is another user's.
+      // The process has ended, or belongs to another user.
     }
   }
   return undefined;
 }
 
-/** As links of descriptors name them, such as `socket:[1234]`. */
+/** The sockets as links of descriptors name them, such as `socket:[1234]`. */
 function listeningSockets(port: number): Set<string> {
   const suffix = `:${port.toString(16).toUpperCase().padStart(4, '0')}`;
   const found = new Set<string>();

@@ -1,4 +1,7 @@
-/** Whether the database and the limit store answer and are what this program needs. Changes nothing in either. */
+/**
+ * Checks whether the database and the limit store answer and meet the requirements of this program. Changes
+ * nothing in either.
+ */
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Clock } from '../../lib/clock.ts';
 import { messageOf } from '../../lib/error-message.ts';
@@ -15,7 +18,7 @@ import { error, ok, warning, type Finding } from './finding.ts';
 const MIGRATE = 'run headgate migrate, after a backup';
 const NEWER = 'run the version of Headgate that made it, or a later one; or restore a backup';
 
-/** @param servingPid of the gateway that has this database open */
+/** @param servingPid pid of the gateway that has this database open */
 export async function databaseChecks(
   database: DatabaseLocation,
   settings: Settings,
@@ -92,7 +95,7 @@ async function postgresChecks(
   }
 }
 
-/** Longer than an attempt to connect may take. */
+/** Added to the time that an attempt to connect may take. */
 const ANSWER_MARGIN_MS = 500;
 
 export async function storeChecks({ limits }: Settings): Promise<Finding[]> {

@@ -1,4 +1,4 @@
-/** Whether the Unix sockets of the settings can be had, and what is in the way where not. */
+/** Checks whether the Unix sockets of the settings can be created, and otherwise what prevents it. */
 import { accessSync, constants, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { messageOf } from '../../lib/error-message.ts';
@@ -6,7 +6,7 @@ import type { Settings } from '../../settings/settings.ts';
 import { unixSocketProblem } from '../unix-socket/unix-listener.ts';
 import { error, ok, type Finding } from './finding.ts';
 
-/** @param servingPid of the gateway that runs with these settings */
+/** @param servingPid pid of the gateway that runs with these settings */
 export async function socketChecks(
   { server, proxy }: Pick<Settings, 'server' | 'proxy'>,
   servingPid: number | undefined,
@@ -17,7 +17,7 @@ export async function socketChecks(
   ];
   const found: Finding[] = [];
   for (const { what, path, setting } of sockets) {
-    // The service manager looks after its own.
+    // The service manager creates its own socket.
     if (path === undefined || path === 'systemd') continue;
     found.push(await socketCheck(what, path, setting, servingPid));
   }

@@ -1,4 +1,4 @@
-/** Events of certificates that end soon, or have ended: those in files, and those that the gateway ordered. */
+/** Events of certificates that expire soon, or have expired: those from files, and those that the gateway ordered. */
 import { createHash } from 'node:crypto';
 import { timestamp } from '../../lib/clock.ts';
 import type { CertificateFacts } from '../../proxy/downstream/tls/tls-certificate.ts';
@@ -12,13 +12,13 @@ export class CertificateEvents {
   readonly #told: ToldOnce;
   readonly #days: readonly number[];
 
-  /** @param days before the end of a certificate at which an event is recorded */
+  /** @param days before the expiry of a certificate at which an event is recorded */
   constructor(told: ToldOnce, days: readonly number[]) {
     this.#told = told;
     this.#days = days;
   }
 
-  /** @param listener who presents them: `traffic`, `management`, `backends`, or `clients` for those of authorities */
+  /** @param listener where they are used: `traffic`, `management`, `backends`, or `clients` for authorities */
   look(listener: string, certificates: readonly CertificateFacts[], nowMs: number): void {
     if (this.#days.length === 0) return;
     for (const { names, expiresAtMs } of certificates) {

@@ -1,7 +1,7 @@
 /**
- * Records what parts of this gateway notice. Never makes them wait: events go through a bounded queue in memory, which
- * is written in batches and keeps them while the database is away. Owns the queue. Events of writes do not come here:
- * they are part of the write.
+ * Records what parts of this gateway notice. Never makes them wait: events go through a bounded queue in memory,
+ * which is written in batches and keeps them while the database is unavailable. Owns the queue. Events of writes are
+ * part of the write and do not come here.
  */
 import { timestamp, type Clock } from '../../lib/clock.ts';
 import { withTimeout } from '../../lib/with-timeout.ts';
@@ -27,9 +27,9 @@ export interface EventRecorderDeps {
 }
 
 export interface EventRecorderFacts {
-  /** Events that wait for the database. */
+  /** The number of events that wait for the database. */
   readonly waiting: number;
-  /** Events that were dropped since the start: too many waited, or the database refused one. */
+  /** The number of events dropped since the start: too many waited, or the database refused one. */
   readonly dropped: number;
 }
 
@@ -60,7 +60,7 @@ export class EventRecorder implements EventLog {
     if (this.#timer === undefined) this.#write();
   }
 
-  /** Writes what waits, for a bounded time. */
+  /** Writes the waiting events, for a bounded time. */
   async stop(): Promise<void> {
     clearTimeout(this.#timer);
     this.#timer = undefined;
@@ -74,14 +74,14 @@ export class EventRecorder implements EventLog {
     if (this.#isStopped) return;
     this.#writing ??= this.#writeAll().finally(() => {
       this.#writing = undefined;
-      // Recorded since the last batch was taken.
+      // Events may have been recorded since the last batch was taken.
       if (this.#queue.length > 0 && this.#timer === undefined) this.#write();
     });
   }
 
   /** Never rejects. */
   async #writeAll(): Promise<void> {
-    /** Of a batch that the database refused, and that is written one by one. */
+    /** A batch that the database refused is written one by one. */
     let single = 0;
     while (this.#queue.length > 0 && !this.#isStopped) {
       const batch = this.#queue.slice(0, single > 0 ? 1 : BATCH_EVENTS);
@@ -94,7 +94,7 @@ export class EventRecorder implements EventLog {
           single = batch.length;
           continue;
         }
-        // An event that the database refuses must not hold up the others for ever.
+        // An event that the database refuses must not delay the others forever.
         this.#drop(1, messageOf(error));
       }
       this.#queue.splice(0, batch.length);

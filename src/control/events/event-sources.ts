@@ -1,6 +1,6 @@
 /**
- * Everything that notices events other than writes of the configuration. It looks, at intervals, at what the main
- * thread has anyway. Workers are asked nothing: the only event that costs them something is the first one of a limit.
+ * Everything that notices events other than writes of the configuration. Checks at intervals what the main thread
+ * has anyway, and asks workers nothing: the only event that costs them anything is the first one of a limit.
  */
 import { withTimeout } from '../../lib/with-timeout.ts';
 import type { EventLog } from '../../model/events/event-log.ts';
@@ -32,7 +32,7 @@ const MINUTE_TICKS = 60;
 const PING_MS = 2_000;
 /** Shorter outages of a store make no event. */
 const AWAY = { awayMs: 5_000, backMs: 3_000 };
-/** Several gateways that notice the same within this time record one event. */
+/** Gateways that notice the same thing within this time record one event. */
 const SAME_MS = 10_000;
 
 export interface SourceParts {
@@ -126,7 +126,7 @@ export class EventSources {
     this.#paced.flush();
   }
 
-  /** @param address of a client with a wrong admin token */
+  /** @param address address of a client with a wrong admin token */
   loginRefused(address: string): void {
     this.#logins.refused(address);
   }
@@ -142,7 +142,7 @@ export class EventSources {
     if (app !== undefined && version !== undefined) this.#versions.called({ app, version }, clock.nowMs());
   }
 
-  /** At each heartbeat. */
+  /** Called at each heartbeat. */
   listed(live: readonly NodeRecord[]): void {
     this.#nodes.look(live);
   }
@@ -163,7 +163,7 @@ export class EventSources {
     this.#versions.look(versionsOf(state), clock.nowMs());
   }
 
-  /** Only on a database that others can share. */
+  /** Only on a database that other gateways can share. */
   #noteJoined(): void {
     if (this.#self !== undefined || this.#surroundings === undefined) return;
     if (this.#parts.repository.cluster === undefined) return;
@@ -207,7 +207,7 @@ export class EventSources {
   }
 }
 
-/** null: it answers. Names no path and no host. */
+/** null when it answers. Contains no path and no host. */
 async function pingProblem(repository: Pick<Repository, 'ping'>): Promise<string | null> {
   try {
     await repository.ping();

@@ -1,6 +1,6 @@
 /**
- * Keeps events within their bounds, in the background: at an interval, piece by piece, with a pause after each. Every
- * gateway of a database does this; where there is nothing to remove it only reads.
+ * Keeps events within their bounds, in the background: at an interval, in small pieces with a pause after each.
+ * Every gateway on a database does this; it only reads when there is nothing to remove.
  */
 import type { Logger } from '../../observe/log.ts';
 import type { EventSettings } from '../../settings/settings-types.ts';
@@ -28,7 +28,7 @@ export class EventTrimmer {
     this.#schedule(ROUND_MS);
   }
 
-  /** Resolves when the piece under way is stored. */
+  /** Resolves when the current piece is stored. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     clearTimeout(this.#timer);

@@ -1,8 +1,8 @@
 /**
- * Events of backends: circuit breakers that open and close, and targets that go out of service and come back. What
- * notices them is the health registry and the watch of targets, which get the reports of the workers; requests pay
- * nothing. Breakers and targets are each gateway's own: the same change on several gateways within some seconds is one
- * event, that of the first. Owns which breakers were reported as open.
+ * Events of backends: circuit breakers that open and close, and targets that go out of service and return. The
+ * health registry and the watch of targets notice them in the reports of the workers; requests pay nothing. Breakers
+ * and targets are each gateway's own: the same change on several gateways within some seconds is one event, that of
+ * the first. Owns the set of breakers that were reported as open.
  */
 import type { Clock } from '../../lib/clock.ts';
 import type { App, Revision, Version } from '../../model/resources.ts';
@@ -12,7 +12,10 @@ import { RecentMap } from './recent-map.ts';
 
 /** A change of a backend that several gateways notice within this time is one event. */
 const SAME_MS = 5_000;
-/** Targets of a revision that have a budget of their own in an hour; more share one, as DNS can name any number. */
+/**
+ * Limit of the targets of a revision with an hourly budget of their own; the others share one, because DNS can
+ * name any number.
+ */
 export const OWN_TARGETS_MAX = 100;
 const HOUR_MS = 3_600_000;
 const REVISIONS_MAX = 10_000;
@@ -27,7 +30,7 @@ export interface TargetChange {
   readonly revisionId: string;
   /** `host:port`. */
   readonly target: string;
-  /** Why it is out of service; undefined: it is back. */
+  /** Why it is out of service; undefined when it is back. */
   readonly reason: string | undefined;
 }
 
@@ -47,7 +50,7 @@ export class HealthEvents {
   readonly #deps: HealthEventsDeps;
   readonly #open = new Set<string>();
   readonly #ownTargets = new RecentMap<string, OwnTargets>(REVISIONS_MAX);
-  /** How often each change was noticed here in the present moment. */
+  /** How often each change was noticed here within the current period. */
   readonly #noticed = new Map<string, number>();
   #moment = 0;
 
@@ -57,7 +60,7 @@ export class HealthEvents {
 
   breakerMoved({ revisionId, move: { from, to }, detail }: MoveNote): void {
     if (to === 'closed') this.#closed(revisionId);
-    // A trial that fails goes back from half open to open: for clients nothing has changed.
+    // A failed trial goes from half open back to open: nothing has changed for clients.
     if (to !== 'open' || from !== 'closed') return;
     const place = this.#deps.placeOf(revisionId);
     if (place === undefined) return;

@@ -1,6 +1,6 @@
 /**
- * Events of API keys that reach a limit, from what workers note (limit-notes.ts): one for each key, limit and period,
- * and for each app no more than its budget. Callers without a key make no events: there may be any number of them.
+ * Events of API keys that reach a limit, from the notes of workers (limit-notes.ts): one for each key, limit and
+ * period, within a budget for each app. Callers without a key cause no events: there may be any number of them.
  */
 import { createHash } from 'node:crypto';
 import type { Clock } from '../../lib/clock.ts';
@@ -14,7 +14,7 @@ export interface KeyLookup {
   findApp(id: string): App | undefined;
 }
 
-/** What workers sent that is remembered, so that all workers make one event. */
+/** Limit of the remembered notes, which make one event of the notes of all workers. */
 const TOLD_MAX = 20_000;
 
 export class LimitEvents {
@@ -47,7 +47,7 @@ export class LimitEvents {
   }
 }
 
-/** Names a limit in the key that makes its event unique: an id can hold the name of a header field. */
+/** A digest for the key that makes the event unique: a limit's id can contain the name of a header field. */
 function digestOf(limitId: string): string {
   return createHash('sha256').update(limitId).digest('hex').slice(0, 16);
 }

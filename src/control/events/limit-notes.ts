@@ -1,19 +1,19 @@
 /**
- * In a worker: which limits API keys have reached lately. A request that a limit refuses costs one look into a map; a
- * message to the main thread goes out once for each key, limit and period. Requests that pass cost nothing. Owns what
- * was sent, of a bounded number of keys with their limits.
+ * In a worker: which limits API keys have reached recently. A request that a limit refuses costs one look-up in a
+ * map; one message per key, limit and period goes to the main thread. Admitted requests cost nothing. Owns the sent
+ * notes, for a bounded number of keys and limits.
  */
 import { RecentMap } from './recent-map.ts';
 import type { Reason } from '../../model/reason.ts';
 
-/** Limits with shorter windows are reported no more often than this. */
+/** Limits with shorter windows are reported at most once in this time. */
 export const PERIOD_MS_MIN = 3_600_000;
-/** Beyond it, what was sent first is forgotten: such a limit is sent again when its key reaches it again. */
+/** Beyond this, the oldest notes are dropped; such a limit is sent again when its key reaches it again. */
 const SENT_MAX = 20_000;
 
 export interface LimitReached {
   readonly keyId: string;
-  /** Names the limit among all, whatever its numbers are. */
+  /** Identifies the limit, whatever its numbers are. */
   readonly limitId: string;
   /** For people: the limit and who set it. */
   readonly limit: string;
@@ -21,24 +21,24 @@ export interface LimitReached {
   readonly windowSeconds: number | null;
 }
 
-/** What the reasons of limits have in common. */
+/** The data that reasons of all limits have. */
 interface LimitData {
   readonly limit?: string;
-  /** Names what is counted together. A rate limit and a cap of requests under way may have the same one. */
+  /** Identifies what is counted together. A rate limit and a concurrency limit may have the same id. */
   readonly id: string;
   readonly windowMs?: number;
 }
 
 export class LimitNotes {
   readonly #send: (reached: LimitReached) => void;
-  /** Until when what was sent holds, by key and limit. */
+  /** The end of the period of each sent note, by key and limit. */
   readonly #sent = new RecentMap<string, number>(SENT_MAX);
 
   constructor(send: (reached: LimitReached) => void) {
     this.#send = send;
   }
 
-  /** @param denial by a limit */
+  /** @param denial the denial by a limit */
   note(keyId: string, { kind, data }: Reason, nowMs: number): void {
     const { limit, id, windowMs = null } = data as LimitData;
     // A limit per client address is not a limit of the key.
@@ -58,7 +58,7 @@ export class LimitNotes {
   }
 }
 
-/** How long one event stands for, in milliseconds; periods begin at multiples of it since 1970. */
+/** The period that one event stands for, in milliseconds; periods begin at multiples of it since 1970. */
 export function periodOf(windowMs: number | null): number {
   return Math.max(PERIOD_MS_MIN, windowMs ?? 0);
 }

@@ -1,14 +1,14 @@
 /**
- * Events of wrong admin tokens that keep coming from one network. The audit log, which only admins read, has each
- * address; an event has its network: the first three numbers of an IPv4 address, the /64 of an IPv6 address. Owns
- * counts of a bounded number of networks.
+ * Events of repeated wrong admin tokens from one network. The audit log, which only admins read, has each address;
+ * an event has its network: the first three numbers of an IPv4 address, the /64 of an IPv6 address. Owns counts for
+ * a bounded number of networks.
  */
 import { isIP } from 'node:net';
 import { addressBlock } from '../../http/address.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { PacedEvents } from './paced-events.ts';
 
-/** This many within `WINDOW_MS` make an event. */
+/** This many within `WINDOW_MS` cause an event. */
 export const REFUSED_MIN = 5;
 const WINDOW_MS = 600_000;
 /** The least time between two events about one network. */

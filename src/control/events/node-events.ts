@@ -1,12 +1,12 @@
 /**
- * Events of gateways that share a database. A gateway records itself that it joins and that it stops; one that falls
- * silent is recorded by the others. The deduplication key comes from the database, so together they make one event.
+ * Events of gateways that share a database. A gateway records its own join and stop; one that falls silent is
+ * recorded by the others. The deduplication key comes from the database, so that together they record one event.
  */
 import type { EventLog } from '../../model/events/event-log.ts';
 import type { NodeRecord } from '../../storage/repository.ts';
 
 const SILENT_MAX = 100;
-/** Part of the time-out after which a gateway is silent; its row is still listed then. */
+/** The fraction of the time-out after which a gateway counts as silent; its row is then still listed. */
 const SILENT_SHARE = 0.5;
 
 interface SilentNode {

@@ -1,26 +1,27 @@
 /**
- * Keeps what flaps from flooding the event log. Each subject has a budget of events; beyond it only its latest event is
- * kept, and recorded when the budget has grown again, with the number of those that were left out. So the last event
- * of a subject always says how it was left. Owns the budgets, of a bounded number of subjects.
+ * Prevents subjects that change back and forth from flooding the event log. Each subject has a budget of events;
+ * beyond it only the latest event is kept, and recorded when the budget has grown again, with the number of skipped
+ * events. The last event of a subject therefore shows its final state. Owns the budgets, for a bounded number of
+ * subjects.
  */
 import type { Clock } from '../../lib/clock.ts';
 import type { EventLog, NoticedEvent } from '../../model/events/event-log.ts';
 import type { EventType } from '../../model/events/events.ts';
 
-/** Events about one subject at once. */
+/** The number of events about one subject at once. */
 export const BURST = 6;
-/** One more is allowed after each of these. */
+/** One more event is allowed after each such time. */
 export const EARN_MS = 300_000;
-/** Beyond it, the subject that was quiet for longest is forgotten. */
+/** Beyond this, the subject that was quiet for longest is dropped. */
 const SUBJECTS_MAX = 10_000;
 
-/** Events whose data can say how many were left out. */
+/** Events whose data can contain the number of skipped events. */
 export type PacedEvent = NoticedEvent & { readonly data: { readonly left_out?: number } };
 
 interface Subject {
   tokens: number;
   atMs: number;
-  /** Left out since the last one, by type. */
+  /** Skipped events since the last one, by type. */
   readonly leftOut: Map<EventType, number>;
   waiting: PacedEvent | undefined;
 }
@@ -36,7 +37,7 @@ export class PacedEvents {
     this.#clock = clock;
   }
 
-  /** @param pace what shares a budget: `breaker` and the id of a revision, for example */
+  /** @param pace identifies the budget, for example `breaker` and the id of a revision */
   record(pace: string, event: PacedEvent): void {
     const subject = this.#subject(pace);
     if (subject.waiting !== undefined) count(subject, subject.waiting.type);
@@ -52,7 +53,7 @@ export class PacedEvents {
     }
   }
 
-  /** At the end of the gateway: what waits is recorded. */
+  /** Called when the gateway stops: records the waiting events. */
   flush(): void {
     for (const pace of this.#waiting) {
       const subject = this.#subjects.get(pace);
@@ -61,7 +62,7 @@ export class PacedEvents {
     this.#waiting.clear();
   }
 
-  /** False: its budget is used up. */
+  /** Returns false when its budget is used up. */
   #flush(pace: string, subject: Subject): boolean {
     const { waiting } = subject;
     if (waiting === undefined) return true;

@@ -1,6 +1,7 @@
 /**
- * Whether something that the gateway needs answers, with a delay in both directions: it is away after it has failed for
- * some seconds without a break, and back after it has answered for some. Owns the state and its times.
+ * Whether a dependency of the gateway answers, with a delay in both directions: it counts as unavailable after some
+ * seconds of continuous failure, and as available after it has answered for some seconds. Owns the state and its
+ * times.
  */
 export interface ReachTimes {
   readonly awayMs: number;
@@ -26,10 +27,7 @@ export class ReachWatch {
     this.#news = news;
   }
 
-  /**
-   * @param problem why it does not answer; undefined: it does
-   * @param nowMs monotonic
-   */
+  /** @param problem why it does not answer; undefined when it does @param nowMs monotonic */
   look(problem: string | undefined, nowMs: number): void {
     if ((problem !== undefined) === this.#isAway) {
       this.#differsMs = undefined;

@@ -1,13 +1,13 @@
 /**
- * A map of a bounded size that forgets what was set long ago. It has two halves: when the newer one is full, it becomes
- * the older one, and what the older one had is forgotten at once. So setting costs the same however many are forgotten.
+ * A map of bounded size that drops old entries. It has two halves: when the newer one is full it becomes the older
+ * one, whose entries are dropped at once. Setting an entry therefore always costs the same.
  */
 export class RecentMap<Key, Value> {
   readonly #halfMax: number;
   #newer = new Map<Key, Value>();
   #older = new Map<Key, Value>();
 
-  /** @param max entries; at least the last half of them is remembered */
+  /** @param max limit of entries; at least the last half of them is kept */
   constructor(max: number) {
     this.#halfMax = Math.max(1, Math.floor(max / 2));
   }

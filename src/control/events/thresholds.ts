@@ -2,7 +2,7 @@
 
 export const DAY_MS = 86_400_000;
 
-/** The least threshold that is reached; undefined: the end is further away than all. Past the end, none is. */
+/** The smallest threshold that is reached; undefined when the end is further away, or has passed. */
 export function reachedThreshold(
   endMs: number,
   nowMs: number,
@@ -18,16 +18,17 @@ export function wholeDays(ms: number): number {
   return Math.trunc(ms / DAY_MS) + 0;
 }
 
-/** After `after`, and up to `upTo`; Unix milliseconds. */
+/** From after `after` up to and including `upTo`; Unix milliseconds. */
 export interface Span {
   readonly after: number;
   readonly upTo: number;
 }
 
 /**
- * Where the ends are that have come to a threshold, or have passed, since the last look. Each end is in one span only:
- * that of the least threshold it has come to.
- * @param sinceMs of the last look; undefined: there was none, and every end ahead within the thresholds counts
+ * The spans of ends that have reached a threshold, or have passed, since the last check. Each end is in one
+ * span only: that of the smallest threshold it has reached.
+ * @param sinceMs time of the last check; undefined: there was none, and every future end within the thresholds
+ * counts
  */
 export function crossedSpans(
   sinceMs: number | undefined,

@@ -1,13 +1,13 @@
 /**
- * What this process has recorded already, so that a lasting condition is not recorded at each look at it. The
- * `dedupe_key` in the database keeps other gateways and later processes from recording it again. Bounded: the oldest is
- * forgotten first.
+ * What this process has recorded already, so that a lasting condition is not recorded at each check. The
+ * `dedupe_key` in the database prevents other gateways and later processes from recording it again. Bounded: the
+ * oldest entry is dropped first.
  */
 import type { EventLog, NoticedEvent } from '../../model/events/event-log.ts';
 
 const TOLD_MAX = 100_000;
 
-/** An event of something that lasts. */
+/** An event of a lasting condition. */
 export type LastingEvent = NoticedEvent & { readonly dedupe_key: string };
 
 export class ToldOnce {
@@ -18,7 +18,7 @@ export class ToldOnce {
     this.#log = log;
   }
 
-  /** Whether it was new. */
+  /** Returns whether the event was new. */
   record(event: LastingEvent): boolean {
     if (this.#told.has(event.dedupe_key)) return false;
     this.#told.add(event.dedupe_key);

@@ -1,15 +1,15 @@
 /**
- * Events of versions on their way out: deprecated, close to their sunset, and called after it. Looks at the main
- * thread's copy of the configuration, and at the reports of calls of deprecated versions that workers send anyway.
+ * Events of versions that are being retired: deprecated, close to their sunset, and called after it. Checks the main
+ * thread's copy of the configuration, and the reports of calls of deprecated versions that workers send anyway.
  */
 import { utcDate } from '../../model/key-usage.ts';
 import type { App, Version } from '../../model/resources.ts';
 import { DAY_MS, reachedThreshold, wholeDays } from './thresholds.ts';
 import type { LastingEvent, ToldOnce } from './told-once.ts';
 
-/** An older deprecation makes no event, even if its event is no longer kept. */
+/** An older deprecation causes no event, even if its event is no longer stored. */
 const NEWS_MS = 7 * DAY_MS;
-/** Events of one look; further ones follow at the next looks. */
+/** Limit of the events of one check; further ones follow at the next checks. */
 const EVENTS_MAX = 500;
 
 export interface PlacedVersion {

@@ -87,7 +87,7 @@ function hostReads(state: ConfigState) {
         path,
         trees().filter(({ app }) => app.id === appId),
       ),
-    // Only for warnings of writes, which need the database.
+    // Needed only for warnings of writes, which need the database.
     findHostOverlap: async () => undefined,
   } satisfies Partial<ConfigReader>;
 }

@@ -1,6 +1,6 @@
 /**
- * A health check by the health service of gRPC (grpc.health.v1.Health/Check), over HTTP/2 whatever else the backend
- * speaks. Only a whole call that ends with SERVING is a good answer.
+ * A health check with the gRPC health service (grpc.health.v1.Health/Check), over HTTP/2 whatever else the backend
+ * speaks. Only a complete call that ends with SERVING is a good answer.
  * https://github.com/grpc/grpc/blob/master/doc/health-checking.md
  */
 import { fieldsOfLines } from '../../http/fields/field-lists.ts';
@@ -19,10 +19,10 @@ import {
 const CHECK_PATH = '/grpc.health.v1.Health/Check';
 /** An answer has two bytes. */
 const ANSWER_BYTES_MAX = 1_024;
-/** Of the backend's own words in an error. */
+/** Limit of the backend's own words in an error. */
 const WORDS_MAX = 200;
 const OK = '0';
-/** Codes with a meaning of their own here. */
+/** Codes with a special meaning in health checks. */
 const EXPLAINED: Readonly<Record<string, (service: string) => string>> = {
   UNIMPLEMENTED: () => 'the backend has no health service of gRPC',
   NOT_FOUND: (service) => `the backend does not know the service ${JSON.stringify(service)}`,
@@ -35,7 +35,7 @@ export function grpcQuestion(backend: CompiledBackend, rules: ProbeRules): Probe
     method: 'POST',
     body: grpcMessage(healthRequest(rules.service)).toString('latin1'),
     source: {
-      // Never asked for: the backend is only asked over HTTP/2.
+      // Never called: the backend is only asked over HTTP/2.
       headText: () => '',
       headFields: () => [
         ':method',
@@ -65,7 +65,7 @@ class GrpcAnswer implements AnswerReader {
   missing = 'answer';
   readonly #service: string;
   readonly #message = new OneMessage(ANSWER_BYTES_MAX);
-  /** Of a response that consists of its head. */
+  /** The status in a response that consists only of a head. */
   #status: string | undefined;
   #words: string | undefined;
 

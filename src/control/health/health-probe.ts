@@ -35,11 +35,11 @@ const JITTER = 0.1;
 interface Check {
   readonly memory: BreakerMemory;
   readonly breaker: Breaker;
-  /** Where it is among the checks. */
+  /** Its key among the checks. */
   readonly name: string;
   revision: Revision;
   backend: CompiledBackend;
-  /** undefined: the revision has a single target. */
+  /** undefined when the revision has a single target. */
   place: CheckedTarget | undefined;
   /** Monotonic; Infinity while no check is due. */
   nextMs: number;
@@ -209,7 +209,7 @@ export class HealthProbe {
     check.inARow = 0;
   }
 
-  /** The breaker stands above the targets: it opens with the last of them. */
+  /** Applies a result to the breaker above the targets: it opens with the last healthy target. */
   #moveTarget(check: Check, { watched, target }: CheckedTarget, result: ProbeResult): void {
     const { group, targets } = watched;
     target.state.setHealthy(result.ok, group.compiled.balancing.slowStartMs, this.#deps.clock.nowMs());
@@ -239,7 +239,7 @@ function backendOf(revision: Revision, place: CheckedTarget | undefined): Compil
   return watched.group.targetOf(watched.targets.indexOf(target)).backend;
 }
 
-/** Milliseconds between checks now; undefined for no checks. */
+/** Milliseconds between checks at present; undefined when there are none. */
 function intervalOf({ revision, breaker, place }: Check): number | undefined {
   const intervalMs = revision.circuit_breaker?.probe?.interval_ms;
   if (intervalMs !== undefined) return intervalMs;

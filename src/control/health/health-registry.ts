@@ -32,7 +32,7 @@ interface Entry {
   readonly history: { readonly atMs: number; readonly transition: RevisionTransition }[];
 }
 
-/** Hears what is also logged. */
+/** Receives the same events that are logged. */
 export interface HealthListener {
   breakerMoved(note: MoveNote): void;
   targetChanged(change: TargetChange): void;
@@ -55,7 +55,7 @@ export class HealthRegistry {
     this.targets = new TargetWatch(state, clock, log);
   }
 
-  /** For all that is noted from now on. */
+  /** Reports everything from now on to the listener. */
   listen(listener: HealthListener): void {
     this.#listener = listener;
     this.targets.listen((change) => listener.targetChanged(change));

@@ -1,18 +1,18 @@
 /**
- * Which health check begins next. Apps take turns, and one app has at most nine times the free places
- * (proxy/exchange-limiter.ts): checks of backends that do not answer leave room for those of every other app. Owns the
- * checks that wait, and the places.
+ * Decides which health check begins next. Apps take turns, and one app has at most nine times the free places
+ * (proxy/exchange-limiter.ts), so that checks of unresponsive backends leave room for those of every other app. Owns
+ * the waiting checks and the places.
  */
 import { ExchangeLimiter } from '../../proxy/exchange-limiter.ts';
 
-/** Checks under way at once, over all revisions. */
+/** Limit of checks under way, over all revisions. */
 export const PROBES_MAX = 256;
-/** Of one app; all apps may have a ninth more. */
+/** Limit for one app; all apps together may have a ninth more. */
 const PROBES_OF_APP_MAX = Math.floor(PROBES_MAX * 0.9);
 
 export class ProbeLine<T> {
   readonly #places = new ExchangeLimiter(PROBES_OF_APP_MAX);
-  /** By app; the app whose turn it is comes first. */
+  /** By app; the app whose turn is next comes first. */
   readonly #waiting = new Map<string, T[]>();
 
   add(app: string, one: T): void {
@@ -21,7 +21,7 @@ export class ProbeLine<T> {
     else line.push(one);
   }
 
-  /** @returns undefined: none waits that has a place; otherwise `end` must be called once */
+  /** @returns undefined when no check waits that has a place; otherwise `end` must be called once */
   next(): { readonly one: T; readonly end: () => void } | undefined {
     for (const [app, line] of this.#waiting) {
       if (!this.#places.tryAcquire()) return undefined;

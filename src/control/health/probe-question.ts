@@ -1,4 +1,4 @@
-/** What one health check asks, and how its answer is read; probe.ts sends it. */
+/** What one health check sends, and how its answer is judged; probe.ts sends it. */
 import type { ProbeSettings } from '../../model/resources.ts';
 import type { ResponseHead } from '../../http/heads/response-head.ts';
 import type { RequestSource } from '../../proxy/upstream/upstream.ts';
@@ -8,12 +8,12 @@ export type ProbeRules = Required<Omit<ProbeSettings, 'interval_ms'>>;
 
 export const USER_AGENT = 'headgate-health-check';
 
-/** The answer is known: what it was, or what is wrong with it, for people. */
+/** The result: what the answer was, or what is wrong with it, for people. */
 export type Verdict = { readonly answer: string } | { readonly error: string };
 
-/** Each method gives the verdict as soon as it is known; nothing follows it. */
+/** Each method returns the verdict as soon as it is known; nothing follows it. */
 export interface AnswerReader {
-  /** What has not come yet, for people. */
+  /** What has not arrived yet, for people. */
   readonly missing: string;
   /** The head is valid only during the call. */
   head(head: ResponseHead): Verdict | undefined;
@@ -23,11 +23,11 @@ export interface AnswerReader {
 }
 
 export interface ProbeQuestion {
-  /** Where to ask; its protocol may be another than that of the traffic. */
+  /** Where to send the check; its protocol may differ from that of the traffic. */
   readonly backend: CompiledBackend;
   readonly method: string;
   readonly source: RequestSource;
-  /** latin1. */
+  /** Text in latin1. */
   readonly body: string;
   reader(): AnswerReader;
 }

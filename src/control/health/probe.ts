@@ -1,6 +1,6 @@
 /**
  * One health check on its own connection, with the engine that sends requests (names, TLS, strict parsing of
- * responses): a GET, or a call of gRPC. Owns the connection until the answer is known. Decides whether the answer is
+ * responses): a GET or a gRPC call. Owns the connection until the answer is known. Decides whether the answer is
  * good; the caller acts on it.
  */
 import type { Clock } from '../../lib/clock.ts';
@@ -23,7 +23,7 @@ export const PROBE_DEFAULTS: ProbeRules = Object.freeze({
 
 export interface ProbeResult {
   readonly ok: boolean;
-  /** Of HTTP; undefined without a response. */
+  /** The HTTP status; undefined without a response. */
   readonly status: number | undefined;
   /** A good answer, for people: `200`, `SERVING`. */
   readonly answer: string | undefined;
@@ -33,10 +33,7 @@ export interface ProbeResult {
   readonly durationMs: number;
 }
 
-/**
- * Never rejects: every failure is a result.
- * @param path of the request; not used with gRPC
- */
+/** Never rejects: every failure is a result. @param path path of the request; not used with gRPC */
 export function probe(
   backend: CompiledBackend,
   path: string,

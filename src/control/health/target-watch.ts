@@ -1,10 +1,11 @@
 /**
- * The targets of revisions with several, as the main thread sees them: once a second it compares how often each has
- * failed in the last ten seconds with its peers and ejects what stands out, and logs every target that went out of
- * service or came back since. Ejections for failures in a row are made by the workers at once; all states are in the
- * shared memory (proxy/targets/target-memory.ts).
+ * The targets of revisions with several, on the main thread: once a second it compares the failures of each target
+ * in the last ten seconds with those of its peers, ejects outliers, and logs every target that went out of service
+ * or returned. Workers eject for failures in a row at once; all states are in shared memory
+ * (proxy/targets/target-memory.ts).
  *
- * Owns the counts of the last seconds and the last health check of each target; both go with the target's memory.
+ * Owns the counts of the last seconds and the last health check of each target; both are removed with the target's
+ * memory.
  */
 import { shownPlace } from '../../config/backend.ts';
 import { compileTargets } from '../../config/targets.ts';
@@ -30,7 +31,7 @@ export interface WatchedTarget {
   readonly block: SharedArrayBuffer;
   /** `host:port`. */
   readonly authority: string;
-  /** At the latest ticks, oldest first; at most one more than the window. */
+  /** Counts at the latest ticks, oldest first; at most one more than the window. */
   readonly counts: TargetCounts[];
   phase: TargetPhase;
 }
@@ -49,7 +50,7 @@ export class TargetWatch {
   readonly #log: Logger;
   readonly #watched = new Map<string, WatchedRevision>();
   readonly #checks = new WeakMap<SharedArrayBuffer, RevisionProbe>();
-  /** With a defect that was told. */
+  /** Revisions with a defect that was reported. */
   readonly #failed = new WeakSet<Revision>();
   #timer: NodeJS.Timeout | undefined;
   #hear: (change: TargetChange) => void = () => undefined;
@@ -60,7 +61,7 @@ export class TargetWatch {
     this.#log = log;
   }
 
-  /** @param hear is told of every target that goes out of service or comes back */
+  /** @param hear called for every target that goes out of service or returns */
   listen(hear: (change: TargetChange) => void): void {
     this.#hear = hear;
   }
@@ -76,7 +77,7 @@ export class TargetWatch {
 
   /**
    * undefined for a revision with a single target, and before a worker has its memory.
-   * @param written as it is in the configuration
+   * @param written the revision as configured
    */
   find(written: Revision): WatchedRevision | undefined {
     const revision = this.#state.discovered.served(written);
@@ -131,7 +132,7 @@ export class TargetWatch {
     });
   }
 
-  /** Of all current revisions with several. */
+  /** Numbers of targets by state, over all current revisions with several. */
   phaseCounts(): { readonly in_service: number; readonly ejected: number; readonly unhealthy: number } {
     const nowMs = this.#clock.nowMs();
     const counts = { in_service: 0, ejected: 0, unhealthy: 0 };
@@ -165,7 +166,7 @@ export class TargetWatch {
       if (this.#state.targetMemory(id) === undefined) this.#watched.delete(id);
   }
 
-  /** false: it is not watched. */
+  /** Returns false when it is not watched. */
   #tickOf(revision: Revision): boolean {
     const watched = this.find(revision);
     if (watched === undefined) return false;
@@ -192,7 +193,7 @@ export class TargetWatch {
       const peers = { started: all.started - own.started, failed: all.failed - own.failed };
       if (own.started < ejection.attemptsMin || peers.started < ejection.attemptsMin) return;
       if (shareOf(own) - shareOf(peers) < ejection.failureShare) return;
-      // What it has failed before does not count against it when it returns.
+      // Its earlier failures do not count when it returns.
       if (group.eject(index, 'more_failures_than_its_peers')) targets[index]?.counts.splice(0);
     });
   }
@@ -236,7 +237,7 @@ export class TargetWatch {
     const targets: WatchedTarget[] = [];
     for (const { key, backend } of compiled.list) {
       const block = memory.blocks.get(key);
-      // The memory is of the revision as it was, or will be, for a moment.
+      // For a moment, the memory may belong to the earlier or the next form of the revision.
       if (block === undefined) return undefined;
       const known = before?.targets.find((target) => target.block === block);
       const state = known?.state ?? new TargetState(block, total, NO_COLUMN);

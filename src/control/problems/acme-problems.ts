@@ -1,4 +1,4 @@
-/** Certificates that could not be ordered, and an authority that cannot be used. */
+/** Problems with ACME: certificates that could not be ordered, and an authority that cannot be used. */
 import type { CertificateEntry } from '../../management/schemas/overview/certificate-schema.ts';
 import { found, type FoundProblem } from './found-problem.ts';
 

@@ -1,4 +1,4 @@
-/** What is wrong with backends: breakers that are open, health checks that fail, and apps with many errors. */
+/** Problems with backends: open breakers, failing health checks, and apps with many errors. */
 import { hasHealthCheck } from '../../config/backend.ts';
 import { ERRORS as ERROR_COUNT, REQUESTS } from '../../observe/stats/stats-columns.ts';
 import type { StatsHistory } from '../../observe/stats/stats-history.ts';
@@ -12,7 +12,7 @@ import { found, percent, type FoundProblem } from './found-problem.ts';
 const REVISIONS_MAX = 50;
 const APPS_MAX = 20;
 const ERROR_WINDOW_SECS = 300;
-/** Fewer requests say little. */
+/** With fewer requests, the share of errors says little. */
 const REQUESTS_MIN = 20;
 const SHARE_WARNING = 0.05;
 const SHARE_CRITICAL = 0.5;
@@ -63,7 +63,7 @@ export function breakerProblems(state: ConfigState, health: HealthRegistry): Fou
   return problems;
 }
 
-/** Of the last minutes; most requests first. */
+/** Apps with many errors in the last minutes; most requests first. */
 export async function errorProblems(stats: StatsHistory): Promise<FoundProblem[]> {
   const sinceSecs = stats.clock.unixSecs(stats.closedSecond) - ERROR_WINDOW_SECS + 1;
   const grid = gridOf(stats, '15m', 60, sinceSecs);

@@ -1,4 +1,4 @@
-/** Certificates of the listeners, and those for backends, that have expired, expire soon, or are not valid yet. */
+/** Problems with certificates of the listeners and for backends: expired, expiring soon, or not valid yet. */
 import { certificateProblems, problemText, type CertificateUse } from '../certificates/certificate-ends.ts';
 import type { CertificateFacts } from '../../proxy/downstream/tls/tls-certificate.ts';
 import type { ConfigState } from '../cluster/config-state.ts';
@@ -39,7 +39,10 @@ export function certificatesToRenew(
   );
 }
 
-/** Of certificates for backends that current revisions name: without them, no request reaches the backend. */
+/**
+ * Certificates for backends that current revisions name and that are missing: without them, no request reaches
+ * the backend.
+ */
 export function clientCertificateProblems(
   state: Pick<ConfigState, 'revisions'>,
   names: readonly string[],
@@ -63,7 +66,7 @@ export function clientCertificateProblems(
     });
 }
 
-/** Of what client certificates are verified with, but for the ends of certificates. */
+/** Problems with the files for the verification of client certificates, except expired certificates. */
 export function trustProblems(watch: Pick<TrustWatch, 'unusable' | 'overdue'> | undefined): FoundProblem[] {
   if (watch === undefined) return [];
   const link = { kind: 'certificates', setting: SETTINGS.clients } as const;
@@ -76,7 +79,7 @@ export function trustProblems(watch: Pick<TrustWatch, 'unusable' | 'overdue'> | 
   ];
 }
 
-/** Of files that policies name, on this gateway and on the others. */
+/** Files that policies name and that are missing on this gateway or on others. */
 export function trustLackProblems(lacks: readonly TrustLack[]): FoundProblem[] {
   const problems = lacks.slice(0, LACKS_MAX).map((lack) => {
     const link = { kind: 'certificates', setting: SETTINGS.clients, node: lack.node } as const;

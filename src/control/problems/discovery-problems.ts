@@ -1,6 +1,4 @@
-/**
- * What is wrong with the discovery of targets: revisions without any, and those that have only what was found before.
- */
+/** Problems with discovery: revisions without targets, and revisions that only have earlier results. */
 import type { ConfigState } from '../cluster/config-state.ts';
 import type { DiscoveryWatch } from '../discovery/discovery-watch.ts';
 import { found, type FoundProblem } from './found-problem.ts';

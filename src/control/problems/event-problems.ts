@@ -1,8 +1,8 @@
-/** Webhooks that fail or have given up events, and events that could not be recorded. */
+/** Problems with webhooks that fail or have given up events, and events that could not be recorded. */
 import type { DeliveryState } from '../../storage/delivery-store.ts';
 import { found, type FoundProblem } from './found-problem.ts';
 
-/** A single failure that the next try repairs is none. */
+/** A single failure that the next try repairs is not a problem. */
 const FAILURES_MIN = 3;
 
 export function webhookProblems(states: readonly DeliveryState[]): FoundProblem[] {

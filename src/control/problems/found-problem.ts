@@ -1,4 +1,4 @@
-/** Makes problems of what a part of the gateway knows; the title follows from the code. */
+/** Creates problems from facts; the title follows from the code. */
 import { timestamp } from '../../lib/clock.ts';
 import { PROBLEMS, type Problem, type ProblemCode } from '../../management/stats/problem-schema.ts';
 

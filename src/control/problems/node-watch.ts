@@ -1,17 +1,17 @@
 /**
- * Notices gateways with the same database that stop without taking leave: their heartbeat ceases, and their row stays
- * until it is too old. A gateway that stops in order removes its row itself.
+ * Notices gateways on the same database that stop without leaving: their heartbeat ceases, and their row stays until
+ * it is too old. A gateway that stops normally removes its row itself.
  */
 import type { NodeRecord } from '../../storage/repository.ts';
 import { found, type FoundProblem } from './found-problem.ts';
 
-/** How long a vanished gateway is a problem, unless it comes back under its name. */
+/** How long a vanished gateway is a problem, unless one of its name returns. */
 const KEPT_MS = 3_600_000;
 const VANISHED_MAX = 100;
 
 export class NodeWatch {
   readonly #silentMs: number;
-  /** By name: when it was last seen. */
+  /** When each vanished gateway was last seen, by name. */
   readonly #vanished = new Map<string, number>();
 
   /** @param heartbeatMs interval of the heartbeats of all gateways */
@@ -21,7 +21,7 @@ export class NodeWatch {
 
   /** Call it every second or so with the rows of the gateways. */
   look(nodes: readonly NodeRecord[], selfId: string): void {
-    // By the clock of the database, as the times of the rows.
+    // By the clock of the database, which also sets the times of the rows.
     const latestMs = Math.max(...nodes.map(({ lastSeenAt }) => Date.parse(lastSeenAt)));
     for (const { id, name, lastSeenAt } of nodes) {
       const seenMs = Date.parse(lastSeenAt);
@@ -31,7 +31,7 @@ export class NodeWatch {
     for (const [name, seenMs] of this.#vanished) if (latestMs - seenMs > KEPT_MS) this.#vanished.delete(name);
   }
 
-  /** Names of gateways that vanished lately. */
+  /** Names of recently vanished gateways. */
   get vanished(): readonly string[] {
     return [...this.#vanished.keys()];
   }

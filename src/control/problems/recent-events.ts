@@ -1,8 +1,8 @@
-/** When something last happened that is a problem for a while after. */
+/** Remembers when something last happened that stays a problem for a while. */
 
 import { NodeWatch } from './node-watch.ts';
 
-/** How long. */
+/** How long it stays a problem. */
 export const RECENT_MS = 600_000;
 
 class RecentEvents {
@@ -19,14 +19,14 @@ class RecentEvents {
     this.#lastMs = nowMs;
   }
 
-  /** undefined: nothing lately. */
+  /** undefined when nothing happened recently. */
   recent(nowMs: number): { readonly count: number; readonly firstMs: number } | undefined {
     if (nowMs - this.#lastMs > RECENT_MS) return undefined;
     return { count: this.#count, firstMs: this.#firstMs };
   }
 }
 
-/** Notes by how much a counter has grown; one that shrinks began anew. */
+/** Notes increases of a counter; a decrease means that it started again. */
 export class GrowthWatch {
   readonly events = new RecentEvents();
   #last = 0;
@@ -37,7 +37,7 @@ export class GrowthWatch {
   }
 }
 
-/** What the gateway remembers of past trouble. */
+/** What the gateway remembers about past trouble. */
 export interface Troubles {
   readonly workersLost: RecentEvents;
   readonly logLines: GrowthWatch;

@@ -1,4 +1,7 @@
-/** What runs short: the disk, file descriptors, memory of workers and of limit counters. Thresholds only. */
+/**
+ * Problems with scarce resources: the disk, file descriptors, memory of workers and of limit counters. Contains
+ * only thresholds.
+ */
 import { found, percent, type FoundProblem } from './found-problem.ts';
 
 const DISK_WARNING = 0.05;
@@ -6,7 +9,7 @@ const DISK_CRITICAL = 0.01;
 const NEARLY = 0.9;
 const MIB = 1_048_576;
 
-/** @param disk of the folder of the database; undefined if unknown */
+/** @param disk disk of the database folder; undefined if unknown */
 export function diskProblems(
   disk: { readonly freeBytes: number; readonly totalBytes: number; readonly folder: string } | undefined,
 ): FoundProblem[] {
@@ -49,7 +52,7 @@ export function counterProblems(use: { readonly bytes: number; readonly bytesMax
   ];
 }
 
-/** @param use undefined: nothing is counted */
+/** @param use undefined when statistics are switched off */
 export function statsProblems(
   use: { readonly bytes: number; readonly bytesMax: number } | undefined,
 ): FoundProblem[] {

@@ -1,6 +1,6 @@
 /**
- * The profile that this gateway makes, of a worker or of the main thread: one at a time. It counts as running until its
- * thread has ended it, or has itself ended, even when its client has gone.
+ * Creates profiles of a worker or of the main thread, one at a time. A profile counts as running until its thread
+ * has ended it, or has itself ended, even when its client has gone.
  */
 import type {
   ProfileRefusal,
@@ -12,7 +12,7 @@ import type {
 import { profileThread } from './thread-profiler.ts';
 
 export interface ProfiledWorkers {
-  /** @param worker its number; undefined: any @returns undefined: there is none */
+  /** @param worker number of a worker; undefined: any @returns undefined when there is none */
   profile(worker: number | undefined, task: ProfileTask, sink: ProfileSink): RunningProfile | undefined;
 }
 
@@ -44,11 +44,14 @@ export class Profiles implements ProfileSource {
     const started = thread === 'main' ? profileThread(task, own) : this.#workers.profile(thread, task, own);
     this.#running = started;
     if (started === undefined) return 'no_worker';
-    // Once it has ended, its thread may make another.
+    // After its end, the thread may have started another one.
     return { stop: () => (this.#running === started ? started.stop() : undefined) };
   }
 
-  /** The gateway stops, or another process takes over: ends the profile, and allows no others until `reopen`. */
+  /**
+   * Called when the gateway stops or another process takes over: ends the profile, and allows no others until
+   * `reopen`.
+   */
   close(): void {
     this.#isClosed = true;
     if (typeof this.#running === 'object') this.#running.stop();

@@ -1,7 +1,7 @@
 /**
- * Makes a profile of the thread that it runs in, through Node's inspector, which is loaded at the first profile. A CPU
- * profile is taken while the thread works; a heap snapshot stops it until it is done. No port is opened, and nothing is
- * written to disk. One profile at a time, which the caller sees to.
+ * Creates a profile of its own thread with Node's inspector, which is loaded at the first profile. A CPU profile is
+ * taken while the thread works; a heap snapshot stops the thread until it is done. No port is opened, and nothing is
+ * written to disk. The caller ensures that there is one profile at a time.
  */
 import type { Session } from 'node:inspector/promises';
 import { once } from 'node:events';
@@ -9,13 +9,17 @@ import { messageOf } from '../../lib/error-message.ts';
 import type { ProfileSink, ProfileTask, RunningProfile } from '../../observe/profile.ts';
 
 const SAMPLE_INTERVAL_MICROS = 1_000;
-/** Deep stacks that are all different have long profiles. */
+/** Limit of a CPU profile: deep stacks that all differ make it long. */
 const CPU_PROFILE_CHARS_MAX = 64 * 1024 * 1024;
 /**
- * A snapshot of small objects was seen to take nine seconds for each 100 MiB, in which the thread does nothing else.
+ * Limit of the heap: a snapshot of small objects took nine seconds for each 100 MiB, in which the thread does
+ * nothing else.
  */
 const HEAP_BYTES_MAX = 256 * 1024 * 1024;
-/** Of the heap: V8 took fourteen times a heap of small objects; the text of the snapshot is almost twice the heap. */
+/**
+ * Memory for a snapshot as a multiple of the heap: V8 used fourteen times a heap of small objects; the text is
+ * almost twice the heap.
+ */
 const SNAPSHOT_FACTOR = 16;
 const MEBIBYTE = 1024 * 1024;
 
@@ -24,7 +28,7 @@ export interface ThreadMemory {
   readonly availableBytes: number;
 }
 
-/** Starts a profile of this thread. */
+/** Starts a profile of the current thread. */
 export function profileThread(task: ProfileTask, sink: ProfileSink): RunningProfile {
   const stopping = new AbortController();
   void run(task, sink, stopping.signal).then(
@@ -46,7 +50,7 @@ async function run(task: ProfileTask, sink: ProfileSink, stopping: AbortSignal):
     await snapshotHeap(session, sink);
     return undefined;
   } finally {
-    // Ends what still runs of it.
+    // Ends everything that still runs for it.
     session.disconnect();
   }
 }
@@ -90,7 +94,7 @@ async function threadMemory(): Promise<ThreadMemory> {
   return { heapBytes: getHeapStatistics().used_heap_size, availableBytes: process.availableMemory() };
 }
 
-/** Why a heap snapshot is not taken; undefined: it may be. */
+/** Why a heap snapshot is not taken; undefined when it can be. */
 export function snapshotProblem({ heapBytes, availableBytes }: ThreadMemory): string | undefined {
   const mebibytes = (bytes: number): string => `${Math.ceil(bytes / MEBIBYTE)} MiB`;
   if (heapBytes > HEAP_BYTES_MAX) {

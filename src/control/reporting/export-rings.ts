@@ -1,6 +1,6 @@
 /**
- * The rings from which one kind of items is exported, by the threads that write them, and how many items had no room.
- * Owns the rings: they outlive the threads on both sides.
+ * The rings of one exported signal, by writing thread, and the number of items without room. Owns the rings: they
+ * outlive the threads on both sides.
  */
 import type { RingSignal, ToExporter } from '../../telemetry/export/export-messages.ts';
 import { droppedItems, queuedBytes, type BatchRing } from '../../telemetry/ring/batch-ring.ts';
@@ -15,10 +15,10 @@ export class ExportRings {
   readonly #post: (message: ToExporter) => void;
   /** By the number of the worker; 0 is the main thread. */
   readonly #rings = new Map<number, ThreadRing>();
-  /** In rings that are gone. */
+  /** Items dropped in rings that were removed. */
   #dropped = 0;
 
-  /** @param post to the exporting thread */
+  /** @param post sends to the exporting thread */
   constructor(signal: RingSignal, post: (message: ToExporter) => void) {
     this.#signal = signal;
     this.#post = post;
@@ -37,7 +37,7 @@ export class ExportRings {
     this.#post({ type: 'ring', signal: this.#signal, id, ring });
   }
 
-  /** Nothing more comes into it. */
+  /** The ring receives nothing more. */
   end(id: number): void {
     const known = this.#rings.get(id);
     if (known === undefined) return;
@@ -45,14 +45,14 @@ export class ExportRings {
     this.#post({ type: 'ring_ended', signal: this.#signal, id });
   }
 
-  /** It is empty for good. */
+  /** The ring is empty for good. */
   remove(id: number): void {
     const known = this.#rings.get(id);
     this.#rings.delete(id);
     if (known !== undefined) this.#dropped += droppedItems(known.ring);
   }
 
-  /** Tells an exporting thread that has just started of all rings. */
+  /** Tells a new exporting thread about all rings. */
   announce(): void {
     for (const [id, { ring, isEnded }] of this.#rings) {
       this.#post({ type: 'ring', signal: this.#signal, id, ring });

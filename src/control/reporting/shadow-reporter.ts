@@ -46,7 +46,7 @@ export class ShadowReporter {
   }
 }
 
-/** A known key that would be refused is named, not counted as anonymous: its owner has to be told. */
+/** A known key that would be refused is named and not counted as anonymous: its owner must be informed. */
 function callerOf({ caller, refusedKeyId, refusedKeyName }: Evaluation, code: string): ShadowCaller {
   const { kind, id, name } = caller;
   return code === 'credentials_invalid' && kind === 'anonymous' && refusedKeyId !== ''

@@ -32,7 +32,7 @@ export class StatsReporter {
     this.#timer = this.#waitForSecond();
   }
 
-  /** Where the exchanges of a route are counted. Make it once for a route and keep it. */
+  /** Where the exchanges of a route are counted. Create it once per route and keep it. */
   targetOf({ version, method, template }: Route): StatsTarget {
     const { app } = version;
     const ids = { appId: app.id, app: app.slug, versionId: version.id, version: version.label };
@@ -40,7 +40,7 @@ export class StatsReporter {
     return statsTarget(place, this.#versionTarget(version));
   }
 
-  /** @param target of its route; undefined without one */
+  /** @param target target of its route; undefined without a route */
   exchangeEnded(exchange: ExchangeView, target: StatsTarget | undefined): void {
     const { version, evaluation } = exchange;
     const place = target ?? (version === undefined ? this.#counter.gateway : this.#versionTarget(version));

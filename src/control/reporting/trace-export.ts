@@ -1,7 +1,7 @@
 /**
- * The thread that exports (telemetry-worker.ts), as the main thread sees it: it reads the rings that workers fill, gets
- * readings of the metrics, tells how exports go, and starts again if it ends by itself. Meanwhile spans and log records
- * wait in the rings.
+ * The main thread's side of the exporting thread (telemetry-worker.ts): it reads the rings that workers fill,
+ * receives readings of the metrics, reports on exports, and is restarted if it ends by itself. Meanwhile spans and
+ * log records wait in the rings.
  */
 import { Worker } from 'node:worker_threads';
 import { systemClock } from '../../lib/clock.ts';
@@ -22,38 +22,38 @@ import type { WorkerRings } from '../workers/protocol.ts';
 import { ExportRings } from './export-rings.ts';
 
 const RESTART_MS = 5_000;
-/** For what is left at the end; a dead collector holds the stop up for no longer. */
+/** Time limit for the remaining items; a dead collector does not delay the stop further. */
 const FINISH_MS = 2_000;
-/** For the last reading of metrics. */
+/** Time limit for the last reading of metrics. */
 const READ_MS = 1_000;
 const MEBIBYTES_MAX = 128;
-/** Several batches. */
+/** Room for several batches. */
 const RING_BYTES_MIN = 262_144;
-/** Beyond those of all workers, which end together when the gateway stops. */
+/** In addition to the rings of all workers, which end together when the gateway stops. */
 const ENDED_RINGS_MAX = 4;
 const MAIN_THREAD = 0;
 
 export interface SignalFacts extends SignalState {
-  /** Whole. */
+  /** The complete URL. */
   readonly url: string;
-  /** undefined: nothing of it waits. */
+  /** undefined when nothing waits in memory for this signal. */
   readonly queuedBytes: number | undefined;
 }
 
-/** undefined: it is not exported. */
+/** A signal is undefined when it is not exported. */
 export type ExportFacts = Readonly<Record<Signal, SignalFacts | undefined>>;
 
 export interface TraceExportOptions {
-  /** Of the thread's program. */
+  /** The program of the thread. */
   readonly url: URL;
   readonly start: Omit<ExportStart, 'underWay' | 'endedRingsMax' | 'isReplacement'>;
-  /** Memory for spans that wait, of all workers together. */
+  /** Limit of memory for waiting spans, for all workers together. */
   readonly maxQueueBytes: number;
   readonly workers: number;
   readonly metricsIntervalMs: number;
-  /** Lines of the main thread; undefined: logs are not exported. */
+  /** Lines of the main thread; undefined when logs are not exported. */
   readonly mainLogs: BatchRing | undefined;
-  /** Not one whose lines are exported: they would tell of failed exports by further exports. */
+  /** Must not be a logger whose lines are exported: failed exports would cause further exports. */
   readonly log: Logger;
   readonly restartMs?: number;
 }
@@ -73,9 +73,9 @@ export class TraceExport {
   #hasStarted = false;
   #restart: NodeJS.Timeout | undefined;
   #reading: NodeJS.Timeout | undefined;
-  /** Reads metrics and has them exported. */
+  /** Reads metrics and exports them. */
   #readMetrics: () => Promise<void> = () => Promise.resolve();
-  /** Of threads that are gone. */
+  /** Totals of threads that have ended. */
   #ended = NONE;
   #current = NONE;
   #threadProblem = '';
@@ -94,7 +94,10 @@ export class TraceExport {
     };
   }
 
-  /** Of the latest failure since an export succeeded, with its signal unless it is traces; '' for none. No secrets. */
+  /**
+   * The latest failure since the last successful export, with its signal unless it is traces; '' when there is
+   * none. Contains no secrets.
+   */
   get problem(): string {
     if (this.#threadProblem !== '') return this.#threadProblem;
     const { traces, metrics, logs } = this.#current;
@@ -105,7 +108,7 @@ export class TraceExport {
     );
   }
 
-  /** Memory for what a worker that starts will export. */
+  /** Opens the rings of a worker that starts. */
   openRings(workerNumber: number): WorkerRings {
     const { maxQueueBytes, workers, start } = this.#options;
     const { urls } = start;
@@ -119,18 +122,18 @@ export class TraceExport {
     return { spans, logs };
   }
 
-  /** The worker has ended; what it left is exported. */
+  /** The worker has ended; what it left is still exported. */
   closeRings(workerNumber: number): void {
     this.#spans.end(workerNumber);
     this.#logs.end(workerNumber);
   }
 
-  /** A ring fills. */
+  /** A ring fills up. */
   wake(): void {
     this.#post({ type: 'wake' });
   }
 
-  /** From now on exports metrics. @param read gives the text of `GET /metrics` */
+  /** Exports metrics from now on. @param read returns the text of `GET /metrics` */
   readMetrics(read: () => Promise<string>): void {
     const { start, metricsIntervalMs, log } = this.#options;
     if (start.urls.metrics === undefined) return;
@@ -146,11 +149,11 @@ export class TraceExport {
     this.#reading = setInterval(() => void post(), metricsIntervalMs).unref();
   }
 
-  /** Exports what is there, for a bounded time. */
+  /** Exports everything that waits, for a bounded time. */
   async stop(): Promise<void> {
     clearTimeout(this.#restart);
     clearInterval(this.#reading);
-    // All that workers have counted.
+    // The final counts of all workers.
     await withTimeout(READ_MS, this.#readMetrics());
     const thread = this.#thread;
     this.#thread = undefined;
@@ -176,12 +179,12 @@ export class TraceExport {
         isReplacement: this.#hasStarted,
       } satisfies ExportStart,
       name: 'telemetry',
-      // What it needs is in its start data: the exporter's own variables must not change that.
+      // Its start data contains everything it needs; variables for OpenTelemetry SDKs must not affect it.
       env: {},
       resourceLimits: { maxOldGenerationSizeMb: MEBIBYTES_MAX },
     });
     thread.on('message', (message: FromExporter) => this.#told(message));
-    // An exit follows.
+    // The exit event follows.
     thread.on('error', (error) =>
       this.#options.log.error({ err: error }, 'the export to the collector has failed'),
     );

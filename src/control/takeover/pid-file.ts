@@ -27,16 +27,16 @@ export interface PidFile {
   claim(replace: 'any' | 'ended'): boolean;
   /** The process that the file names, if it is alive and not this one. */
   otherPid(): number | undefined;
-  /** The same, but only if that process has this very file open; false for a copied folder. */
+  /** Like `otherPid`, but only if that process has this very file open; undefined for a copied folder. */
   holder(): number | undefined;
   /** Removes the file if it still names this process. Throws the system's error when it cannot be removed. */
   release(): void;
 }
 
-/** Name in earlier versions, for every database of a folder. */
+/** The name in earlier versions, for every database of a folder. */
 const FORMER_NAME = 'headgate.pid';
 
-/** @param file of the gateway: its database, or else its snapshot file */
+/** @param file file of the gateway: its database, or else its snapshot file */
 export function pidFileOf(file: string): PidFile {
   const path = join(dirname(file), `${basename(file).replace(/\.(?:db|sqlite3?|snapshot)$/, '')}.pid`);
   const own = `${process.pid} ${startOf(process.pid) ?? 0}`;

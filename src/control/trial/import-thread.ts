@@ -1,6 +1,6 @@
 /**
- * Converts OpenAPI descriptions in a thread that lives for one of them (import-worker.ts), for a bounded time and with
- * bounded memory: no document can keep the main thread from its work.
+ * Converts OpenAPI descriptions in a thread of their own (import-worker.ts), with limited time and memory: no
+ * document can block the main thread.
  */
 import { Worker } from 'node:worker_threads';
 import { withTimeout } from '../../lib/with-timeout.ts';
@@ -10,7 +10,7 @@ const CONVERSION_MS_MAX = 15_000;
 const MEBIBYTES_MAX = 512;
 const TERMINATION_PATIENCE_MS = 2_000;
 
-/** @param url of the thread's program @param timeMs after which the thread is ended */
+/** @param url program of the thread @param timeMs time after which the thread is ended */
 export function importThreads(url: URL, timeMs = CONVERSION_MS_MAX): Convert {
   return async (job) => {
     const worker = new Worker(url, {

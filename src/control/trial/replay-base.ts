@@ -1,13 +1,10 @@
 /**
- * The part of the configuration in force that a replay needs: in full what a change touches and what the recorded
- * requests went to, and of everything else only its paths. Pure.
+ * The part of the configuration in force that a replay needs: everything that a change touches and that the recorded
+ * requests reached, and only the paths of everything else. Pure.
  */
 import type { ConfigChange, VersionTree } from '../../model/config.ts';
 
-/**
- * @param whole everything that is in force
- * @param versionIds of the versions that recorded requests went to
- */
+/** @param whole the whole configuration in force @param versionIds versions that recorded requests reached */
 export function replayBase(
   whole: ConfigChange,
   change: ConfigChange,
@@ -24,7 +21,7 @@ export function replayBase(
   const changedPaths = whole.apps.flatMap(({ versions }) =>
     versions.filter(isChanged).map(({ version }) => version.gateway_path),
   );
-  // Requests fall to a version above when the changed one moves away.
+  // Requests fall back to a version above when the changed one moves away.
   const isAbove = ({ version: { gateway_path: path } }: VersionTree): boolean =>
     changedPaths.some((changed) => changed.startsWith(path));
   const needed = (tree: VersionTree): boolean =>

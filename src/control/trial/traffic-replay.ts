@@ -1,6 +1,6 @@
 /**
- * Plan by traffic: gathers the recorded requests of the workers and what the replay needs of the configuration, and has
- * them tried in a thread of its own. Changes nothing, and no worker sees the planned configuration.
+ * Plan by traffic: collects the recorded requests of the workers and the part of the configuration that the replay
+ * needs, and replays them in a thread of its own. Changes nothing, and no worker sees the planned configuration.
  */
 import type { ConfigChange } from '../../model/config.ts';
 import type { StoredApiKey } from '../../model/resources.ts';
@@ -10,7 +10,7 @@ import type { ConfigState } from '../cluster/config-state.ts';
 import { replayBase } from './replay-base.ts';
 import { TRIALS_BUSY, type TrialThreads } from './trial-thread.ts';
 
-/** For asking about requests; the rest of the task has as long again and more. */
+/** Time limit for the replay; the rest of the task may take as long again and more. */
 const REPLAY_MS = 2_000;
 /** A large configuration has to be compiled first. */
 const TASK_MS = 10_000;
@@ -18,11 +18,11 @@ const TASK_MS = 10_000;
 export interface TrafficReplayDeps {
   readonly state: ConfigState;
   readonly trials: TrialThreads;
-  /** Of all workers. */
+  /** Recorded requests of all workers. */
   readonly trafficRecords: () => Promise<string[]>;
 }
 
-/** @param change as the workers would get it */
+/** @param change the change in the form that workers would receive */
 export async function replayTraffic(
   change: ConfigChange,
   { state, trials, trafficRecords }: TrafficReplayDeps,

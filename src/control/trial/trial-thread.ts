@@ -1,7 +1,7 @@
 /**
- * The thread that tries configurations that are not in force (replay-worker.ts), as the main thread sees it. It lives
- * for one task and not longer than the task may take, so that a trial cannot hold memory or a processor for long. There
- * is one at a time; a few tasks wait for it, further ones are refused.
+ * The thread that runs trials of configurations that are not in force (replay-worker.ts), from the main thread's
+ * side. It lives for one task and at most for the time of the task, so that a trial cannot occupy memory or a
+ * processor for long. Only one exists at a time; a few tasks wait for it, further ones are refused.
  */
 import { Worker } from 'node:worker_threads';
 import { withTimeout } from '../../lib/with-timeout.ts';
@@ -23,12 +23,12 @@ export interface TrialStart {
   readonly owner: number;
 }
 
-/** Tasks that may wait for the running one. */
+/** Limit of tasks that wait. */
 const WAITING_MAX = 4;
 
 export const TRIALS_BUSY = 'the gateway is busy with other plans';
 
-/** Asks the thread; undefined when it has ended, also because the time of its task is over. */
+/** Asks the thread; undefined when it has ended, for example because the time of its task is over. */
 export type AskTrial = (question: TrialQuestion) => Promise<TrialAnswer | undefined>;
 
 export class TrialThreads {
@@ -43,8 +43,8 @@ export class TrialThreads {
   }
 
   /**
-   * Runs a task with a thread of its own, when the tasks before it are done.
-   * @param timeMs after which the thread is ended
+   * Runs a task with a thread of its own, after earlier tasks.
+   * @param timeMs time after which the thread is ended
    * @returns undefined when too many tasks wait already
    */
   async run<T>(timeMs: number, task: (ask: AskTrial) => Promise<T>): Promise<T | undefined> {

@@ -1,12 +1,12 @@
 /**
- * Copies of the descriptor of a listening Unix socket, one for each worker to own and close. Node.js has no dup(2), but
- * passes descriptors to child processes and gets them from these by their channel (SCM_RIGHTS): so a short-lived child
- * makes the socket, or gets it, and sends as many copies as are asked for. It accepts no connection: a socket that it
- * makes has a name that no client knows yet, and of one that has clients it sends a single copy and ends within the
- * same turn of its event loop.
+ * Copies of the descriptor of a listening Unix socket, one for each worker to own and close. Node.js has no dup(2),
+ * but it passes descriptors to child processes and receives them over a channel (SCM_RIGHTS). So a short-lived child
+ * creates or receives the socket, and sends as many copies as requested. It accepts no connection: a socket that it
+ * creates has a name that no client knows yet; of an existing socket it sends a single copy and ends within the same
+ * turn of its event loop.
  */
 
-/** A copy of the descriptor, which no thread polls. It must be referenced as long as the process runs. */
+/** A copy of the descriptor, which no thread polls. It must stay referenced as long as the process runs. */
 export interface DescriptorCopy {
   readonly fd: number;
 }
@@ -14,9 +14,9 @@ export interface DescriptorCopy {
 const TIMEOUT_MS = 20_000;
 /** Connections that the kernel queues for all workers together, or `net.core.somaxconn` if that is less. */
 const BACKLOG = 4096;
-/** Its arguments: the path of a socket to make, or nothing for descriptor 4; and the number of copies. */
+/** Arguments: the path of a socket to create, or none to use descriptor 4; and the number of copies. */
 const PROGRAM = `
-// Until the file has its mode, no other user may connect.
+// Until the file has its final mode, no other user may connect.
 process.umask(0o177);
 const [path, count] = process.argv.slice(1);
 let left = Number(count);
@@ -35,7 +35,7 @@ process.on('disconnect', end);
 `;
 
 /**
- * @param source path of a socket to make, or a descriptor of one
+ * @param source path of a socket to create, or descriptor of an existing one
  * @throws Error with the system's message
  */
 export async function descriptorCopies(source: string | number, count: number): Promise<DescriptorCopy[]> {
@@ -64,7 +64,7 @@ export async function descriptorCopies(source: string | number, count: number): 
   });
 }
 
-/** Of libuv's pipes, which its Unix sockets are, not of its TCP sockets. */
+/** The copy is one of libuv's pipes, the type of its Unix sockets, and not a TCP socket. */
 const isCopy = (copy: unknown): boolean =>
   copy?.constructor.name === 'Pipe' &&
   typeof copy === 'object' &&

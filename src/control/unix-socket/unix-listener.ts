@@ -1,24 +1,24 @@
 /**
- * The Unix socket for traffic. It is made under another name, each worker gets a copy of it (descriptor-copies.ts), and
- * when they accept it is moved to its path. That replaces one that a crash has left, or that of the gateway from which
- * this one takes over: at no moment a client finds none. Owns the file, and removes it at the end if it is still its
- * own. A socket that the service manager has made (sd_listen_fds(3)) is neither moved nor removed, and clients wait in
- * it while there is no gateway.
+ * The Unix socket for traffic. It is created under another name, each worker gets a copy (descriptor-copies.ts), and
+ * once they accept, it is moved to its path. That replaces a socket left by a crash, or the socket of the gateway
+ * that this one takes over from, without a moment in which clients find none. Owns the file, and removes it at the
+ * end if it is still its own. A socket from the service manager (sd_listen_fds(3)) is neither moved nor removed, and
+ * clients wait in it while no gateway runs.
  */
 import { chmodSync, lstatSync, renameSync, rmSync } from 'node:fs';
 import * as net from 'node:net';
 import type { Logger } from '../../observe/log.ts';
 import { descriptorCopies, type DescriptorCopy } from './descriptor-copies.ts';
 
-/** Copies at hand for workers that replace others. */
+/** Copies kept ready for workers that replace others. */
 const SPARE_COPIES = 2;
 const NO_SOCKET = 'there is a file at this path that is no socket';
 
 export class UnixListener {
-  /** undefined: the service manager has made it. */
+  /** undefined when the service manager has created it. */
   readonly #file: { readonly path: string; readonly making: string; readonly inode: bigint } | undefined;
   readonly #log: Logger;
-  /** All copies ever made: libuv would close the descriptor of one that is collected. */
+  /** All copies ever created: libuv would close the descriptor of a garbage-collected copy. */
   readonly #copies: DescriptorCopy[];
   /** The first copy, from which others are made. */
   readonly #source: number;
@@ -33,8 +33,8 @@ export class UnixListener {
   }
 
   /**
-   * @param mode of the file, such as 0o660
-   * @param workers that will each take a copy
+   * @param mode mode of the file, such as 0o660
+   * @param workers number of workers that will each take a copy
    * @throws Error with the system's message
    */
   static async open(path: string, mode: number, workers: number, log: Logger): Promise<UnixListener> {
@@ -52,13 +52,10 @@ export class UnixListener {
     }
   }
 
-  /**
-   * @param fd that the service manager has passed
-   * @throws Error when it is no Unix socket that listens
-   */
+  /** @param fd descriptor from the service manager @throws Error when it is not a listening Unix socket */
   static async inherit(fd: number, workers: number, log: Logger): Promise<UnixListener> {
     const copies: DescriptorCopy[] = [];
-    // One by one: it has clients, which the program that copies it must not accept.
+    // One at a time: it has clients, which the copying program must not accept.
     while (copies.length < 1 + workers + SPARE_COPIES) copies.push(...(await descriptorCopies(fd, 1)));
     return new UnixListener(undefined, '', copies, log);
   }
@@ -68,7 +65,7 @@ export class UnixListener {
     if (this.#file !== undefined) renameSync(this.#file.making, this.#file.path);
   }
 
-  /** A descriptor that a worker listens on and closes; undefined if there is none at the moment. */
+  /** A descriptor for a worker to listen on and close; undefined if there is none at the moment. */
   take(): number | undefined {
     const copy = this.#copies[this.#next];
     if (copy === undefined) this.#log.error('a worker starts without the Unix socket');
@@ -77,7 +74,7 @@ export class UnixListener {
     return copy?.fd;
   }
 
-  /** No new client finds it. Connections that are queued are still accepted. */
+  /** Hides the socket from new clients. Queued connections are still accepted. */
   remove(): void {
     if (this.#file === undefined) return;
     const { path, making, inode } = this.#file;
@@ -102,7 +99,10 @@ export class UnixListener {
   }
 }
 
-/** Why the path cannot be had: another process listens there, or it is no socket. undefined: it can. */
+/**
+ * Why the path cannot be used: another process listens there, or it is not a socket. undefined when it can be
+ * used.
+ */
 export async function unixSocketProblem(path: string): Promise<string | undefined> {
   const stat = lstatSync(path, { throwIfNoEntry: false });
   if (stat === undefined) return undefined;
@@ -110,7 +110,7 @@ export async function unixSocketProblem(path: string): Promise<string | undefine
   return (await isListenedOn(path)) ? 'another process listens there' : undefined;
 }
 
-/** A socket that a process has left refuses connections. */
+/** A socket without a process refuses connections. */
 function isListenedOn(path: string): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = net.connect(path);
@@ -118,7 +118,7 @@ function isListenedOn(path: string): Promise<boolean> {
       socket.destroy();
       resolve(true);
     });
-    // A queue that is full is one that a process has.
+    // A full queue means that a process has the socket.
     socket.once('error', ({ code }: NodeJS.ErrnoException) => resolve(code === 'EAGAIN'));
   });
 }

@@ -28,18 +28,18 @@ export interface Posted {
 }
 
 /**
- * `delivered`: 2xx. `refused`: the receiver does not want this event. `unavailable`: it may want it later. `gone`: it
- * wants no more events. `aborted`: this gateway ended the request.
+ * `delivered`: 2xx. `refused`: the receiver rejects this event. `unavailable`: it may accept it later. `gone`:
+ * it wants no more events. `aborted`: this gateway ended the request.
  */
 export type SendResult = 'delivered' | 'refused' | 'unavailable' | 'gone' | 'aborted';
 
 export interface SendOutcome {
   readonly result: SendResult;
-  /** null: there was no answer. */
+  /** null when there was no answer. */
   readonly status: number | null;
   /** What went wrong, for people; '' when nothing did. */
   readonly error: string;
-  /** When the receiver asks for the next request; undefined: it does not say. */
+  /** When the receiver wants the next request; undefined when it does not say. */
   readonly retryAfterMs: number | undefined;
   readonly latencyMs: number;
 }
@@ -49,7 +49,7 @@ export class WebhookHttp {
   readonly #clock: Clock;
   readonly #timeoutMs: number;
   readonly #resolve: LookupFunction;
-  /** By port, since the rules of egress are about addresses with ports. */
+  /** By port, because egress rules apply to addresses with ports. */
   readonly #agents = new Map<number, Agent>();
 
   /** @param resolve for tests */
@@ -91,7 +91,7 @@ export class WebhookHttp {
         headers: { 'content-type': 'application/json', 'user-agent': 'headgate', ...headers },
         body,
       });
-      // What comes after the status decides nothing.
+      // Only the status counts; the rest of the answer is dropped.
       await answer.body.dump({ limit: ANSWER_BYTES_MAX }).catch(() => undefined);
       return this.#outcomeOf(answer.statusCode, answer.headers['retry-after']);
     } catch (error) {
@@ -147,7 +147,7 @@ const failed = (error: string): Omit<SendOutcome, 'latencyMs'> => ({
   retryAfterMs: undefined,
 });
 
-/** RFC 9110 section 10.2.3, bounded; undefined: it says nothing that can be used. */
+/** The time of Retry-After (RFC 9110 section 10.2.3), bounded; undefined when it is absent or unusable. */
 export function retryAfterOf(value: string, nowMs: number): number | undefined {
   const text = value.trim();
   const waitMs = /^[0-9]{1,9}$/.test(text) ? Number(text) * 1000 : Date.parse(text) - nowMs;

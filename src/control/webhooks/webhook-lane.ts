@@ -1,8 +1,8 @@
 /**
- * Sends what waits for one webhook, in order, as the holder of its lease: first dead letters that are to be sent again,
- * then the events after the last one delivered. Ends when nothing is left or the receiver fails; the time of the next
- * try is stored with the webhook. Progress is stored several times a second. After a gateway was killed, some events
- * are therefore sent again, with the same ids.
+ * Sends the waiting events of one webhook, in order, as the holder of its lease: first dead letters to send again,
+ * then the events after the last delivered one. Ends when nothing is left or the receiver fails; the time of the
+ * next try is stored with the webhook. Progress is stored several times a second, so after a gateway was killed some
+ * events are sent again, with the same ids.
  */
 import { timestamp, type Clock } from '../../lib/clock.ts';
 import { randomFraction } from '../../lib/ids.ts';
@@ -13,15 +13,15 @@ import type { Delivery, DeliveryStep, DeliveryStore } from '../../storage/delive
 import type { EventStore } from '../../storage/event-store.ts';
 import type { SendOutcome, SendResult, WebhookHttp } from './webhook-http.ts';
 
-/** Events of one webhook in memory. */
+/** Limit of events of one webhook in memory. */
 const PAGE_EVENTS = 50;
 const SAVE_MS = 250;
-/** Tries of an event that the receiver refuses, before it becomes a dead letter and the next one is sent. */
+/** Limit of tries of a refused event, which then becomes a dead letter, so that the next one can be sent. */
 const REFUSED_TRIES_MAX = 5;
 const DOUBLINGS_MAX = 30;
 
 interface LaneSettings {
-  /** Tries of an event while the receiver does not answer as it should. */
+  /** Limit of tries of an event while the receiver fails. */
   readonly maxTries: number;
   readonly retryMinMs: number;
   readonly retryMaxMs: number;
@@ -37,7 +37,7 @@ export interface LaneDeps {
   /** Switches off a webhook whose receiver wants no more events. */
   readonly disable: (webhook: StoredWebhook, reason: string) => Promise<void>;
   readonly onSent: (result: SendResult | 'given_up') => void;
-  /** The lane ends, and something is to be sent after this time. */
+  /** The lane ends, and something must be sent after this time. */
   readonly onWait: (ms: number) => void;
 }
 
@@ -54,14 +54,14 @@ export class WebhookLane {
   #arrived: string[] = [];
   #savedMs: number;
   /**
-   * When the monotonic clock was 0, by the clock of the database: receivers refuse requests whose time is not that of
-   * their own clock, and the clock of the gateway that sends may be wrong.
+   * When the monotonic clock was 0, by the clock of the database: receivers refuse requests whose time differs
+   * from their own clock, and the sending gateway's clock may be wrong.
    */
   readonly #epochMs: number;
 
   /**
    * @param from events up to this id are not for the webhook
-   * @param signal ends a request under way, and with it the lane
+   * @param signal ends the request under way and the lane
    * @param isStopping whether no further request may begin
    */
   constructor(
@@ -96,7 +96,7 @@ export class WebhookLane {
     }
   }
 
-  /** @returns false: the lane has ended, and the lease is given back */
+  /** @returns false when the lane has ended and the lease was returned */
   async #deliver(event: GatewayEvent): Promise<boolean> {
     const outcome = await this.#send(event);
     if (outcome === undefined) return false;
@@ -123,7 +123,7 @@ export class WebhookLane {
     return false;
   }
 
-  /** @returns false: the lane has ended, and the lease is given back */
+  /** @returns false when the lane has ended and the lease was returned */
   async #sendWanted(): Promise<boolean> {
     for (;;) {
       const letters = await this.#deps.deliveries().wanted(this.#webhook.id, PAGE_EVENTS);
@@ -149,7 +149,7 @@ export class WebhookLane {
     }
   }
 
-  /** undefined: the lane has ended, and the lease is given back. */
+  /** undefined when the lane has ended and the lease was returned. */
   async #send(event: GatewayEvent): Promise<SendOutcome | undefined> {
     const { http, clock, onSent } = this.#deps;
     if (!this.#isStopping() && !this.#signal.aborted) {
@@ -189,7 +189,10 @@ export class WebhookLane {
     return { event, tries, error, failed_at: timestamp(this.#deps.clock.nowMs()) };
   }
 
-  /** Doubles with each failure in a row; up to half of it is random, so that receivers are not met by all at once. */
+  /**
+   * Doubles with each failure in a row; up to half of it is random, so that receivers do not get all retries at
+   * once.
+   */
   #backoffMs(): number {
     const { retryMinMs, retryMaxMs } = this.#deps.settings;
     const wholeMs = retryMinMs * 2 ** Math.min(this.#progress.failures - 1, DOUBLINGS_MAX);

@@ -1,8 +1,8 @@
 /**
- * Sends events to webhooks: finds those that have something to send, takes their leases and runs a lane for each, so
- * that a slow or dead receiver holds up no other. Looks when a gateway records an event, and once a second while there
- * are webhooks. Owns the lanes under way. Every gateway on a database does this; the lease of a gateway that was killed
- * ends within seconds.
+ * Sends events to webhooks: finds those with waiting events, takes their leases and runs a lane for each, so that a
+ * slow or dead receiver delays no other. Checks when a gateway records an event, and once a second while there are
+ * webhooks. Owns the lanes under way. Every gateway on a database does this; the lease of a killed gateway ends
+ * within seconds.
  */
 import { timestamp, type Clock } from '../../lib/clock.ts';
 import { uuidv7 } from '../../lib/ids.ts';
@@ -17,10 +17,11 @@ import { WebhookHttp, type SendOutcome, type SendResult } from './webhook-http.t
 import { signedPost, WebhookLane, type LaneDeps } from './webhook-lane.ts';
 
 const LOOK_MS = 1_000;
-/** While there are no webhooks: connections to the database may close meanwhile. */
+/** Interval while there are no webhooks: connections to the database may close meanwhile. */
 const QUIET_LOOK_MS = 60_000;
 /**
- * How often the progress of a webhook without events is stored: the count of waiting events reads all events after it.
+ * How often the progress of a webhook without events is stored: counting its waiting events reads all later
+ * events.
  */
 export const QUIET_SAVE_MS = 300_000;
 const LEASE_MS = 6_000;
@@ -66,7 +67,7 @@ export class WebhookSender {
     this.#http = new WebhookHttp(deps.egress, deps.clock, deps.settings.timeoutMs);
   }
 
-  /** Requests since the start, by how they ended; `given_up` counts events, too. */
+  /** Requests since the start by result; `given_up` also counts events. */
   get sent(): ReadonlyMap<string, number> {
     return this.#sent;
   }
@@ -76,7 +77,7 @@ export class WebhookSender {
     this.look();
   }
 
-  /** Looks now; if a look is under way, once more after it. */
+  /** Checks now; if a check is under way, once more after it. */
   look(): void {
     if (this.#isStopping) return;
     if (this.#looking !== undefined) {
@@ -105,7 +106,7 @@ export class WebhookSender {
     await this.#http.close();
   }
 
-  /** Sends a test event at once, beside what waits. @throws StorageUnavailable */
+  /** Sends a test event at once, independent of waiting events. @throws StorageUnavailable */
   async test(
     webhook: StoredWebhook,
   ): Promise<{ readonly event: GatewayEvent; readonly outcome: SendOutcome }> {
@@ -123,7 +124,7 @@ export class WebhookSender {
     return { event, outcome };
   }
 
-  /** Resolves with when to look again; never rejects. */
+  /** Resolves with the time until the next check; never rejects. */
   async #lookOnce(): Promise<number> {
     const { repository, log } = this.#deps;
     try {
@@ -144,7 +145,10 @@ export class WebhookSender {
     }
   }
 
-  /** Avoids the lease, for some minutes, while new events are not for the webhook. */
+  /**
+   * Whether there is something to send. Avoids the lease, for some minutes, while new events are not for the
+   * webhook.
+   */
   async #hasSomething(webhook: DueWebhook): Promise<boolean> {
     const nowMs = this.#deps.clock.monotonicMs();
     const sinceMs = this.#quiet.get(keyOf(webhook))?.sinceMs ?? nowMs;
@@ -163,13 +167,13 @@ export class WebhookSender {
   #startLane(webhook: DueWebhook): void {
     const lane = this.#runLane(webhook).then((isDone) => {
       this.#lanes.delete(webhook.id);
-      // What the database has refused it would refuse again at once: that waits for the next regular look.
+      // An error of the database would occur again at once: wait for the next regular check.
       if (isDone) this.look();
     });
     this.#lanes.set(webhook.id, lane);
   }
 
-  /** @returns false: it was interrupted. Never rejects. */
+  /** @returns false when it was interrupted. Never rejects. */
   async #runLane(due: DueWebhook): Promise<boolean> {
     const { repository, holder, log } = this.#deps;
     const leaseLost = new AbortController();
@@ -186,7 +190,8 @@ export class WebhookSender {
       }, RENEW_MS);
       const signal = AbortSignal.any([leaseLost.signal, this.#abort.signal]);
       const from = keyOf(due) === keyOf(dueOf(due, delivery.webhook)) ? this.#fromOf(due) : due.cursor;
-      // If the webhook was changed or switched off, its lane ends before the next request; another lane reads it anew.
+      // When the webhook is changed or switched off, its lane ends before the next request; another lane reads it
+      // again.
       const isStopping = (): boolean => this.#isStopping || isChanged;
       const lane = new WebhookLane(this.#laneDeps(), delivery, from, signal, isStopping);
       await lane.run(delivery.hasWanted);
@@ -225,7 +230,7 @@ export class WebhookSender {
     this.#sent.set(result, (this.#sent.get(result) ?? 0) + 1);
   }
 
-  /** The audit log has it as a write of the gateway itself. */
+  /** Switches a webhook off. In the audit log this is a write of the gateway itself. */
   async #disable({ id }: StoredWebhook, reason: string): Promise<void> {
     const { repository, clock, log } = this.#deps;
     const nowMs = clock.nowMs();

@@ -18,7 +18,7 @@ export class DescriptorWatch {
   readonly #log: Logger;
   readonly #count: () => Descriptors | undefined;
   #timer: NodeJS.Timeout | undefined;
-  /** Checks until the next warning; 0: at once. */
+  /** Checks until the next warning; 0: warns at once. */
   #quiet = 0;
   #isShort = false;
 

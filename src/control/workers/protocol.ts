@@ -24,18 +24,18 @@ import type { LimitReached } from '../events/limit-notes.ts';
 import type { HealthMessage } from '../health/health-reporter.ts';
 import type { KeyUsageBatch } from '../../keys/usage-counter.ts';
 
-/** Where a worker takes traffic. */
+/** The ports on which a worker takes traffic. */
 export interface TrafficPorts {
   readonly main: number;
-  /** With TLS, beside a main port that then has none; undefined: there is only the main port. */
+  /** A port with TLS beside a main port without; undefined: there is only the main port. */
   readonly tls: number | undefined;
 }
 
-/** Where a worker puts what is exported. */
+/** Where a worker puts items to export. */
 export interface WorkerRings {
-  /** undefined: traces are not exported. */
+  /** undefined when traces are not exported. */
   readonly spans: BatchRing | undefined;
-  /** undefined: logs are not exported. */
+  /** undefined when logs are not exported. */
   readonly logs: BatchRing | undefined;
 }
 
@@ -44,9 +44,9 @@ export interface WorkerStart {
   /** 1, 2, …; never reused for another worker, since limit locks are owned by number. */
   readonly workerNumber: number;
   readonly settings: Settings;
-  /** Differ from settings of 0: all workers share the ports of the first. */
+  /** They differ from settings of 0: all workers share the ports of the first. */
   readonly ports: TrafficPorts;
-  /** A descriptor of the Unix socket, its own to close; undefined: there is none. */
+  /** A descriptor of the Unix socket, which the worker closes; undefined when there is none. */
   readonly unixDescriptor: number | undefined;
   readonly limitMemory: LimitMemory;
   /** See egress/own-listeners.ts. */
@@ -58,17 +58,17 @@ export interface WorkerStart {
   readonly heartbeat: HeartbeatMemory;
   /** Certificates of the traffic listener, read by the main thread; undefined without TLS. */
   readonly certificates: readonly CertificatePair[] | undefined;
-  /** Certificates that the gateway has ordered, and its answers to challenges; undefined: it orders none. */
+  /** Certificates that the gateway has ordered, and its answers to challenges; undefined when it orders none. */
   readonly ordered: OrderedChange | undefined;
-  /** What it may present to backends, by name. */
+  /** Certificates that it may present to backends, by name. */
   readonly clientCertificates: ReadonlyMap<string, CertificatePair>;
-  /** What client certificates are verified with, by name. */
+  /** The files that client certificates are verified with, by name. */
   readonly trusted: ReadonlyMap<string, TrustFiles>;
   /** See ticket-keys.ts. */
   readonly ticketKeys: Uint8Array;
-  /** Of this worker in the memory of targets (proxy/targets/target-memory.ts). */
+  /** The worker's column in the memory of targets (proxy/targets/target-memory.ts). */
   readonly targetColumn: number;
-  /** What it exports goes there; undefined: nothing is exported. */
+  /** Where the worker puts items to export; undefined when nothing is exported. */
   readonly exported: WorkerRings | undefined;
   /** Listens only when told to. */
   readonly isSpare: boolean;
@@ -86,7 +86,7 @@ export interface ApplyMessage {
   readonly removedRevisionIds: readonly string[];
 }
 
-/** What discovery has found for some revisions, in place of what it had found before. */
+/** Results of discovery for some revisions, replacing earlier ones. */
 export interface TargetsMessage {
   readonly type: 'targets';
   readonly id: number;
@@ -109,14 +109,14 @@ interface OrderedMessage {
   readonly change: OrderedChange;
 }
 
-/** All that there are, for future connections to backends. */
+/** All certificates for future connections to backends. */
 interface ClientCertificatesMessage {
   readonly type: 'client_certificates';
   readonly id: number;
   readonly pairs: ReadonlyMap<string, CertificatePair>;
 }
 
-/** All that there are, from the next request on. */
+/** All files for the verification of client certificates, from the next request on. */
 interface TrustedMessage {
   readonly type: 'trusted';
   readonly id: number;
@@ -141,10 +141,10 @@ export type ToWorker =
   | ExplainMessage
   | { readonly type: 'sample'; readonly id: number }
   | { readonly type: 'traffic_records'; readonly id: number }
-  /** Not while it makes another. */
+  /** Only while the worker creates no other profile. */
   | { readonly type: 'profile'; readonly task: ProfileTask }
   | { readonly type: 'end_profile' }
-  /** To a spare worker: another worker is lost. */
+  /** To a spare worker, when another worker is lost. */
   | { readonly type: 'listen' }
   /** From now on responses have `Connection: close`. */
   | { readonly type: 'drain' }
@@ -172,13 +172,13 @@ export type FromWorker =
     }
   | ExplainedMessage
   | LiveMessage
-  /** A ring of what is exported fills. */
+  /** A ring for export fills up. */
   | { readonly type: 'spans_wait' }
-  /** undefined: none. */
+  /** undefined when there are none. */
   | { readonly type: 'traffic_records'; readonly id: number; readonly records: PackedTexts | undefined }
   | { readonly type: 'profile_chunk'; readonly text: string }
-  /** With why there is no whole profile; undefined: it is whole. */
+  /** With the reason when the profile is incomplete; undefined when it is complete. */
   | { readonly type: 'profile_end'; readonly problem: string | undefined }
-  /** It accepts no more connections. */
+  /** The worker accepts no more connections. */
   | { readonly type: 'port_closed' }
   | { readonly type: 'drained' };

@@ -1,26 +1,26 @@
 /**
- * Gives back the room that V8 keeps for new objects. Reading a configuration makes V8 enlarge that room to its maximum,
- * since all that is read stays. A thread that has little to do afterwards keeps the room, tens of megabytes: V8 makes
- * it smaller only when it collects all garbage. One such collection takes the thread some milliseconds, more with a
- * large configuration. Owns a timer.
+ * Gives back the memory that V8 keeps for new objects. Reading a configuration makes V8 enlarge it to its maximum,
+ * because everything that is read stays. An otherwise idle thread keeps it, tens of megabytes: V8 only shrinks it
+ * during a full garbage collection. One such collection takes some milliseconds, more with a large configuration.
+ * Owns a timer.
  */
 import { getHeapSpaceStatistics, getHeapStatistics, setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { randomFraction } from '../../lib/ids.ts';
 
-/** Less is not worth a collection. */
+/** Less memory is not worth a collection. */
 const ROOM_BYTES_MIN = 4 * 1024 * 1024;
-/** To collect in a larger heap would hold its thread up for long, and the room is a small part of it. */
+/** In a larger heap, a collection would block the thread for long, and the memory is a small part of it. */
 const HEAP_BYTES_MAX = 256 * 1024 * 1024;
-/** Without another change, until it is given back. */
+/** Time without another change before the memory is given back. */
 export const QUIET_MS = 5_000;
 
-/** After another thread has collected at the same moment. */
+/** Used after another thread has collected at the same moment. */
 const RETRY_MS = 500;
 
 /**
- * @param isIdle whether the thread may be held up when the time has come
- * @returns to be called with each change that may have enlarged the room
+ * @param isIdle whether the thread may be blocked at that time
+ * @returns a function to call after each change that may have enlarged the memory
  */
 export function createHeapRelease(isIdle: () => boolean, quietMs = QUIET_MS): () => void {
   let timer: NodeJS.Timeout | undefined;
@@ -35,18 +35,18 @@ export function createHeapRelease(isIdle: () => boolean, quietMs = QUIET_MS): ()
   };
 }
 
-/** Memory that the space of new objects takes, in use or not. */
+/** Memory that the space of new objects takes, whether in use or not. */
 export function youngBytes(): number {
   const space = getHeapSpaceStatistics().find(({ space_name: name }) => name === 'new_space');
   return space?.physical_space_size ?? 0;
 }
 
 /**
- * V8 has a function for it, which new contexts get once it is asked for. Of its flavors, only this one always makes the
- * room smaller. The flag is taken back, since V8 keeps compiled code for each set of flags (inlining.ts).
+ * V8 has a function for this, which new contexts get while a flag is set. Of its variants, only this one always
+ * shrinks the memory. The flag is reset, because V8 caches compiled code per set of flags (inlining.ts).
  *
- * @returns false when another thread has taken the flag back before this one had the function: all threads of the
- *   process have the same flags
+ * @returns false when another thread has reset the flag before this one got the function: all threads of the
+ * process share their flags
  */
 export function collectGarbage(): boolean {
   setFlagsFromString('--expose-gc');

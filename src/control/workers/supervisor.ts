@@ -34,11 +34,11 @@ import { WorkerThread } from './worker-thread.ts';
 export interface SupervisorDeps {
   readonly settings: Settings;
   readonly clock: Clock;
-  /** Of the traffic listener; undefined without TLS. */
+  /** Certificates of the traffic listener; undefined without TLS. */
   readonly certificates: WorkerStart['certificates'];
   readonly clientCertificates: WorkerStart['clientCertificates'];
   readonly trusted: WorkerStart['trusted'];
-  /** All that a worker that starts gets; undefined: the gateway orders no certificates. */
+  /** Returns everything for a worker that starts; undefined when the gateway orders no certificates. */
   readonly ordered?: (() => OrderedChange) | undefined;
   readonly limitMemory: LimitMemory;
   /** See egress/own-listeners.ts. */
@@ -47,7 +47,7 @@ export interface SupervisorDeps {
   readonly viaName: string;
   readonly state: ConfigState;
   readonly log: Logger;
-  /** The Unix socket for traffic; undefined: there is none. */
+  /** The Unix socket for traffic; undefined when there is none. */
   readonly unixSocket?: { take(): number | undefined; remove(): void } | undefined;
   /** The program of a worker. */
   readonly workerUrl: URL;
@@ -58,7 +58,7 @@ export interface SupervisorDeps {
   onHealth(message: HealthMessage): void;
   onStats(workerNumber: number, report: StatsReport): void;
   onLive(message: LiveMessage): void;
-  /** For what a worker that starts will export; undefined: nothing is exported. */
+  /** Returns the rings of a worker that starts; undefined when nothing is exported. */
   openRings?(workerNumber: number): WorkerRings | undefined;
   onSpansWait(): void;
   /** The current explain setup for workers. */
@@ -75,8 +75,8 @@ const APPLY_TIMEOUT_MS = 10_000;
 const START_TIMEOUT_MS = 60_000;
 const WATCH_MS = 100;
 /**
- * Delay before a spare starts: long after a start, when other threads need the CPUs, and short after a loss, since
- * another may follow.
+ * Delay before a spare starts: long after the start of the gateway, when other threads need the CPUs, and short
+ * after a loss, since another may follow.
  */
 const SPARE_DELAY_MS = 1_000;
 const NEXT_SPARE_DELAY_MS = 50;
@@ -165,8 +165,9 @@ export class Supervisor {
   }
 
   /**
-   * Sends what discovery has found for some revisions to every worker; resolves when each uses it for new requests.
-   * @param endedPools of each revision, those whose target is gone
+   * Sends the results of discovery for some revisions to every worker; resolves when each uses them for new
+   * requests.
+   * @param endedPools pools of each revision whose target is gone
    */
   async setTargets(found: ReadonlyMap<string, readonly string[]>): Promise<void> {
     const targets = this.#deps.state.discoveredEntries([...found.keys()]);
@@ -189,7 +190,7 @@ export class Supervisor {
     );
   }
 
-  /** Sends the certificates for backends to every worker, including future ones; resolves as above. */
+  /** Sends the certificates for backends to every worker, including future ones; resolves like `setCertificates`. */
   async setClientCertificates(pairs: WorkerStart['clientCertificates']): Promise<void> {
     this.#clientCertificates = pairs;
     await this.#follow(
@@ -198,7 +199,10 @@ export class Supervisor {
     );
   }
 
-  /** Sends what client certificates are verified with to every worker, including future ones; resolves as above. */
+  /**
+   * Sends the files for the verification of client certificates to every worker, including future ones; resolves
+   * like `setCertificates`.
+   */
   async setTrusted(files: WorkerStart['trusted']): Promise<void> {
     this.#trusted = files;
     await this.#follow(
@@ -207,7 +211,7 @@ export class Supervisor {
     );
   }
 
-  /** Sends what has changed of ordered certificates to every worker; resolves when each uses it. */
+  /** Sends changes of ordered certificates to every worker; resolves when each uses them. */
   async setOrdered(change: OrderedChange): Promise<void> {
     await this.#follow(
       (id) => ({ type: 'ordered_certificates', id, change }),
@@ -215,7 +219,7 @@ export class Supervisor {
     );
   }
 
-  /** Sends session ticket keys to every worker, including future ones; resolves as above. */
+  /** Sends session ticket keys to every worker, including future ones; resolves like `setCertificates`. */
   async setTicketKeys(ticketKeys: Uint8Array): Promise<void> {
     this.#ticketKeys = ticketKeys;
     await this.#follow(
@@ -351,7 +355,7 @@ export class Supervisor {
     }
   }
 
-  /** While no worker loads its program (inlining.ts). */
+  /** Sets the flag while no worker loads its program (inlining.ts). */
   #inlineWhenLoaded(): void {
     if (this.#inlines || this.#all(({ isConfigured }) => !isConfigured).length > 0) return;
     this.#inlines = true;
@@ -393,7 +397,7 @@ export class Supervisor {
 
   #onExit(member: WorkerThread, code: number): void {
     this.#members.delete(member.number);
-    // A look at a million locks; after the last worker of a gateway that stops, no thread waits for them.
+    // This checks a million locks; after the last worker of a stopping gateway, no thread waits for them.
     if (!this.#stopping || this.#members.size > 0) releaseThread(this.#deps.limitMemory, member.number);
     this.#columns.release(member.number);
     this.#deps.onWorkerLost(member.number);

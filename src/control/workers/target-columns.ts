@@ -1,6 +1,6 @@
 /**
- * Which worker has which column in the shared memory of targets (proxy/targets/target-memory.ts). A column is taken
- * when a worker starts, and folded and free again when it has ended.
+ * Assigns columns in the shared memory of targets (proxy/targets/target-memory.ts) to workers. A column is taken
+ * when a worker starts, and folded and freed when it has ended.
  */
 import { assert } from '../../lib/assert.ts';
 import type { Clock } from '../../lib/clock.ts';
@@ -14,7 +14,7 @@ export class TargetColumns {
   readonly #owners = new Map<number, number>();
 
   constructor(state: ConfigState, workers: number, clock: Clock) {
-    // Besides the workers: a spare, and for every worker one more that is lost but not ended yet.
+    // Besides the workers: a spare, and one replaced worker each that has not ended yet.
     this.#columns = 2 * workers + 4;
     this.#memories = new TargetMemories(this.#columns, () => clock.nowMs());
     state.shareTargets(this.#memories);
@@ -28,7 +28,7 @@ export class TargetColumns {
     return column;
   }
 
-  /** The worker has ended. */
+  /** Call it when the worker has ended. */
   release(workerNumber: number): void {
     for (const [column, owner] of this.#owners) {
       if (owner !== workerNumber) continue;

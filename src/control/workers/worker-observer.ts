@@ -40,17 +40,17 @@ import { ShadowReporter } from '../reporting/shadow-reporter.ts';
 
 export interface WorkerObserverDeps {
   readonly metrics: WorkerMetrics;
-  /** undefined: switched off. */
+  /** undefined when it is switched off. */
   readonly accessLog: AccessLog | undefined;
   readonly log: Logger;
   readonly send: (message: FromWorker) => void;
   readonly recorder: ExchangeRecorder;
-  /** undefined: switched off. */
+  /** undefined when statistics are switched off. */
   readonly traffic: TrafficRecorder | undefined;
-  /** undefined: switched off. */
+  /** undefined when it is switched off. */
   readonly stats: StatsReporter | undefined;
   readonly live: LiveTap;
-  /** undefined: traces are not exported. */
+  /** undefined when traces are not exported. */
   readonly traces: TraceTap | undefined;
   readonly clock: Clock;
   breakerOf(revisionId: string): Breaker | undefined;
@@ -61,7 +61,7 @@ class RouteReport {
   readonly labels: RouteLabels;
   readonly record: RouteRecord;
   readonly upstream: RevisionRecord;
-  /** undefined: switched off. */
+  /** undefined when it is switched off. */
   readonly stats: StatsTarget | undefined;
   readonly slowest = new Slowest(SLOWEST_SHARE);
 
@@ -83,7 +83,7 @@ const LIMIT_OF: Readonly<Record<OverloadReason, string>> = {
   upstream_queue_timeout: 'upstream_queue_timeout_ms',
 };
 const NOTES_MS = 1_000;
-/** Of the requests of a route, whose traces are kept. */
+/** The share of a route's slowest requests whose traces are kept. */
 const SLOWEST_SHARE = 0.01;
 /** Least interval between log lines about one version; the first is written at once. */
 const DEPRECATION_MS = 10_000;
@@ -322,7 +322,7 @@ export class WorkerObserver implements ProxyObserver {
     this.#keys.flush();
   }
 
-  /** Of an exchange without a route. */
+  /** The labels of an exchange without a route. */
   #placeOf(version: Version | undefined): PlaceLabels | undefined {
     if (version === undefined) return undefined;
     let place = this.#places.get(version);

@@ -1,4 +1,4 @@
-/** What the workers are asked: for samples, explanations, recorded requests and profiles. Owns nothing. */
+/** Questions to the workers: for samples, explanations, recorded requests and profiles. Owns nothing. */
 import type { RecordedExchange } from '../../explain/explain-access.ts';
 import type { ExchangeName, ExplainSetup } from '../../explain/messages.ts';
 import type { ExplainInput, Explanation } from '../../explain/schema.ts';
@@ -13,9 +13,9 @@ const SAMPLE_TIMEOUT_MS = 2_000;
 const EXPLAIN_TIMEOUT_MS = 12_000;
 
 interface WorkerQuestionsDeps {
-  /** Those that are not lost. */
+  /** The workers that are not lost. */
   workers(fits?: (member: WorkerThread) => boolean): readonly WorkerThread[];
-  /** False for one that has ended. */
+  /** Returns false for a worker that has ended. */
   isThere(workerNumber: number): boolean;
   /** The current explain setup for workers. */
   explainSetup(): ExplainSetup;
@@ -64,7 +64,7 @@ export class WorkerQuestions {
     return packed.flatMap((texts) => (texts === undefined ? [] : unpackTexts(texts)));
   }
 
-  /** @param worker its number; undefined: any that serves @returns undefined: there is none */
+  /** @param worker number of a worker; undefined: any that serves @returns undefined when there is none */
   profile(worker: number | undefined, task: ProfileTask, sink: ProfileSink): RunningProfile | undefined {
     const [member] = this.#deps.workers(
       (each) => each.isListening && each.number === (worker ?? each.number),
@@ -83,7 +83,10 @@ export class WorkerQuestions {
     await Promise.all(answers);
   }
 
-  /** The answers of all workers but the spare, in their order; undefined for what does not come in time. */
+  /**
+   * The answers of all workers except the spare, in their order; undefined for an answer that does not arrive in
+   * time.
+   */
   #askServing(message: (id: number) => ToWorker): Promise<readonly (FromWorker | undefined)[]> {
     const serving = this.#deps.workers(({ isSpare }) => !isSpare);
     return Promise.all(serving.map((member) => member.ask(message, SAMPLE_TIMEOUT_MS)));

@@ -10,7 +10,7 @@ import { createHeartbeatMemory, HeartbeatWatch } from './heartbeat.ts';
 import type { FromWorker, ToWorker, TrafficPorts, WorkerStart } from './protocol.ts';
 
 export interface WorkerThreadOptions {
-  /** The program that it runs. */
+  /** The program of the thread. */
   readonly url: URL;
   readonly start: Omit<WorkerStart, 'heartbeat'>;
   readonly clock: Clock;
@@ -42,11 +42,11 @@ export class WorkerThread {
   isDrained = false;
   /** Changes that it was sent and has not answered. */
   applying = 0;
-  /** Monotonic: until then it takes a heap snapshot, which is no stall. */
+  /** Monotonic: until this time it takes a heap snapshot, which is not a stall. */
   snapshotUntilMs = -Infinity;
   /** Why it died, if known. */
   cause: Error | undefined;
-  /** Monotonic; Infinity before. */
+  /** Monotonic; Infinity before it listens. */
   listeningSinceMs = Infinity;
   /** Resolves with its ports; rejects if it ends before it listens. */
   readonly listening: Promise<TrafficPorts>;
@@ -112,7 +112,7 @@ export class WorkerThread {
     });
   }
 
-  /** Not while another of its profiles runs. The end of the thread ends it. */
+  /** Must not be called while another of its profiles runs. The end of the thread ends the profile. */
   profile(task: ProfileTask, sink: ProfileSink): RunningProfile {
     this.#profile = sink;
     if (task.kind === 'heap') this.snapshotUntilMs = this.#options.clock.monotonicMs() + SNAPSHOT_MS_MAX;

@@ -1,10 +1,10 @@
 /**
- * Keeps a bounded number of items of several groups. The room is shared evenly, and the others get what a group leaves
- * of its part, so that a group with many items takes no room from those with few. Counts what it does not keep.
+ * Keeps a bounded number of items of several groups. The room is shared evenly, and groups may use what others
+ * leave, so that a group with many items takes no room from small groups. Counts the items that it does not keep.
  */
 export interface Shared<Item> {
   readonly item: Item;
-  /** At the last item of its group: how many of the group are not kept. */
+  /** At the last item of its group: the number of items that were not kept. */
   readonly leftOut: number;
 }
 
@@ -16,11 +16,11 @@ interface Group<Item> {
 export class FairShare<Item> {
   readonly #max: number;
   readonly #groups = new Map<string, Group<Item>>();
-  /** Of one group. */
+  /** Limit for one group. */
   #keptMax: number;
   #kept = 0;
 
-  /** @param max items of all groups */
+  /** @param max limit for all groups */
   constructor(max: number) {
     this.#max = max;
     this.#keptMax = max;
@@ -35,7 +35,7 @@ export class FairShare<Item> {
     if (this.#kept > this.#max) this.#makeRoom(group);
   }
 
-  /** There are `count` more in the group, which are not kept. */
+  /** Counts `count` more items of the group that are not kept. */
   leaveOut(groupId: string, count: number): void {
     this.#group(groupId).found += count;
   }
@@ -47,7 +47,7 @@ export class FairShare<Item> {
         yield { item, leftOut: index === kept.length - 1 ? found - kept.length : 0 };
   }
 
-  /** The largest groups lose their last item; if each has one only, that is `newest`. */
+  /** The largest groups lose their last item; if each has only one, `newest` loses its item. */
   #makeRoom(newest: Group<Item>): void {
     const groups = [...this.#groups.values()];
     const largest = groups.reduce((most, { kept }) => Math.max(most, kept.length), 0);

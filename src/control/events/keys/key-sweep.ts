@@ -1,8 +1,8 @@
 /**
- * Looks for API keys that expire soon, that have expired, and that are no longer used, and records events. A sweep asks
- * the database only for keys that have reached a threshold since the last sweep of any gateway, so its cost depends on
- * the number of events. It records a bounded number of them, which apps share: keys of one app, however many end at
- * once, leave room for those of others. The last event of an app says how many of it were left out.
+ * Looks for API keys that expire soon, that have expired, and that are unused, and records events. A sweep asks the
+ * database only for keys that have reached a threshold since the last sweep of any gateway, so that its cost depends
+ * on the number of events. It records a bounded number, which apps share: keys of one app leave room for those of
+ * others, however many expire at once. The last event of an app contains the number of those left out.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { timestamp, type Clock } from '../../../lib/clock.ts';
@@ -18,15 +18,15 @@ const UNUSED_MS = DAY_MS;
 /** How often the gateway checks whether a sweep for unused keys is due. */
 const UNUSED_LOOK_MS = 600_000;
 const FIRST_MS = 1_000;
-/** Events of one type in one sweep. */
+/** Limit of the events of one type in one sweep. */
 export const KEYS_TOLD_MAX = 1_000;
-/** Keys that the database looks at in one go, and the rest after it, as a multiple of its time. */
+/** The number of keys that the database checks at once, and the pause afterwards as a multiple of its time. */
 const KEYS_PER_LOOK = 2_000;
 const REST_FACTOR = 4;
 const REST_MS_MIN = 5;
 /** A last sweep further in the future was stored by a wrong clock, and is ignored. */
 const AHEAD_MS_MAX = 3_600_000;
-/** Before all times. */
+/** Sorts before all times. */
 const NO_TIME = '';
 
 export interface KeySweepDeps {
@@ -34,7 +34,7 @@ export interface KeySweepDeps {
   readonly events: EventLog;
   readonly clock: Clock;
   readonly log: Logger;
-  /** Slug of an app; undefined: it is gone. */
+  /** Slug of an app; undefined when it is gone. */
   readonly slugOf: (appId: string) => string | undefined;
   /** Days before the expiry of a key at which an event is recorded. */
   readonly expiryDays: readonly number[];
@@ -80,7 +80,7 @@ export class KeySweep {
       await this.#sweepUnused();
       this.#unusedLookedMs = clock.monotonicMs();
     } catch (error) {
-      // Something else reports the outage of the database; the next sweep begins where this one did.
+      // The outage of the database is reported elsewhere; the next sweep continues here.
       const level = error instanceof StorageUnavailable ? 'debug' : 'warn';
       log[level]({ err: error }, 'cannot look for API keys that end');
     }
@@ -90,7 +90,7 @@ export class KeySweep {
     const { clock, expiryDays } = this.#deps;
     const nowMs = clock.nowMs();
     const sinceMs = await this.#sweptUntilMs('expiry', nowMs);
-    // Another gateway has just looked.
+    // Another gateway has just done a sweep.
     if (sinceMs !== undefined && nowMs - sinceMs < EXPIRY_MS / 2) return;
     const spans = crossedSpans(sinceMs, nowMs, expiryDays);
     const [over, ahead] = [true, false].map((isOver) =>
@@ -198,7 +198,7 @@ function about({ id, app_id, name }: SweptKey) {
 
 const UUID_TIME_DIGITS = 12;
 
-/** The least id of a record made at that time, without its end; ids are UUIDv7. */
+/** The smallest id of a record created at that time, without its random end; ids are UUIDv7. */
 function idBefore(ms: number): string {
   const digits = Math.max(0, ms).toString(16).padStart(UUID_TIME_DIGITS, '0');
   return `${digits.slice(0, 8)}-${digits.slice(8)}`;
