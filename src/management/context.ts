@@ -30,28 +30,31 @@ import type { StatsAccess } from './stats/stats-access.ts';
 import type { TrustFacts } from '../policy/part.ts';
 import type { WritePath } from './write/write.ts';
 
-/** The certificates of this gateway, in files and by ACME. */
+/** The certificates of this gateway, from files and by ACME. */
 export interface OwnCertificates {
-  /** By name. */
+  /** Sorted by name. */
   list(): readonly CertificateEntry[];
   /** Whether certificates are ordered at all. */
   readonly areOrdered: boolean;
-  /** Whether one is, or would be, ordered for a host. */
+  /** Whether a certificate is, or would be, ordered for a host. */
   isOrdered(host: string): boolean;
-  /** Takes what was just stored; does not wait for it. */
+  /** Applies what was just stored, without waiting. */
   look(): void;
 }
 
 export interface ManagementStatus {
   readonly dbDriver: string;
   uptimeSecs(): number;
-  /** What serves in place of a database that could not be used at start, in words; undefined when nothing does. */
+  /**
+   * What serves in place of a database that could not be used at the start, in words; undefined when the database
+   * is used.
+   */
   fallback(): string | undefined;
-  /** What the rate limits go by when the store that nodes share is unreachable; undefined when all is well. */
+  /** How rate limits work while the shared store is unreachable; undefined when it is reachable. */
   limits(): string | undefined;
   /** How wrong the clock is, in words; undefined when it is right, or cannot be compared. */
   clock(): string | undefined;
-  /** What is wrong with certificates that are served all the same; undefined when nothing is. */
+  /** Problems with certificates that are served nevertheless; undefined when there are none. */
   certificates(): string | undefined;
   /** The names of the certificates of the traffic listener; undefined when it does not speak TLS. */
   certificateNames(): readonly string[] | undefined;
@@ -60,31 +63,31 @@ export interface ManagementStatus {
   clientCertificateNames(): readonly string[];
   /** Whether this gateway reads files that list targets. */
   readonly readsTargetFiles: boolean;
-  /** What client certificates are verified with. */
+  /** The certificates that client certificates are verified with. */
   readonly trusted: TrustFacts;
   /** The files that the configuration comes from; undefined when it comes from a database. */
   configFile(): ConfigFileStatus | undefined;
-  /** Of everything but the database: whether the workers serve. */
+  /** Whether the workers serve; says nothing about the database. */
   ready(): { readonly ready: boolean; readonly reason: string | undefined };
   /** State of a revision's circuit breaker over all workers, as JSON; undefined when nothing is known of it. */
   breakerState(revisionId: string): unknown;
-  /** The same with its history, the last error and the last health check. */
+  /** The breaker state with its history, the last error and the last health check. */
   revisionHealth(revision: Revision): RevisionHealth;
   /** The gateway's own time series; undefined when they are switched off. */
   readonly stats: StatsAccess | undefined;
-  /** Of all gateways on the database, this one first. */
+  /** The states of all gateways on the database, this one first. */
   states(): Promise<readonly NodeState[]>;
-  /** What is wrong now, but for the database. */
+  /** The current problems, except those of the database. */
   problems(): Promise<readonly Problem[]>;
 }
 
-/** Files that the configuration comes from, in place of a database. */
+/** The files that replace a database. */
 export interface ConfigFileStatus {
-  /** Of the file or folder; only for admins. */
+  /** Path of the file or folder; only for admins. */
   readonly path: string;
   /** When the configuration in force was read; RFC 3339. */
   readonly loadedAt: string;
-  /** What is wrong with the files as they are now; undefined when they are what is served. Only for admins. */
+  /** Problems of the current files; undefined when they are in force. Only for admins. */
   readonly problem:
     | {
         /** RFC 3339. */
@@ -102,7 +105,7 @@ export interface ConfigFileStatus {
     | undefined;
 }
 
-/** The shadow report, with everything that happened before the call in it. */
+/** The shadow report, including everything that happened before the call. */
 export interface ShadowReports {
   read(appId: string, filter: ShadowReportFilter): Promise<ShadowReport>;
   reset(appId: string): Promise<void>;
@@ -110,14 +113,14 @@ export interface ShadowReports {
 
 /** The gateways with the same database. */
 export interface NodesAccess {
-  /** Of this one. */
+  /** The id of this gateway. */
   readonly selfId: string;
   readonly selfName: string;
   /** The live nodes. Throws StorageUnavailable. */
   list(): Promise<readonly NodeRecord[]>;
 }
 
-/** What backups are made of. */
+/** The data for backups. */
 interface BackupSource {
   readonly repository: Pick<Repository, 'backup'>;
   readonly programVersion: string;
@@ -142,18 +145,18 @@ interface WebhookTestOutcome {
 }
 
 export interface ManagementContext {
-  /** Throws StorageUnavailable while there has been no database since the start. */
+  /** Throws StorageUnavailable when there has been no database since the start. */
   readonly events: () => EventStore;
   readonly webhooks: WebhooksAccess;
   readonly egress: EgressCheck;
-  /** Reads go on from a copy while the database is away. */
+  /** Reads continue from a copy while the database is unavailable. */
   readonly repository: Reading;
   readonly served: ServedConfig;
   readonly backups: BackupSource;
   readonly database: DatabaseCheck;
   readonly nodes: NodesAccess;
   readonly write: WritePath;
-  /** The way of writes that take `dry_run`. */
+  /** The path for writes that accept `dry_run`. */
   readonly change: ChangePath;
   readonly clock: Clock;
   readonly policyGlobals: RateLimitGlobals | undefined;
@@ -169,7 +172,7 @@ export interface ManagementContext {
   readonly convertDescription: Convert;
   /** Where this gateway takes traffic; undefined while it does not. */
   readonly ownListener: () => Promise<OwnListener | undefined>;
-  /** Of the process, secrets masked; in the order of the docs. */
+  /** Settings of the process, with secrets masked; in the order of the docs. */
   readonly settings: readonly SettingView[];
   readonly metricsText: () => Promise<string>;
   /** Whether GATEWAY_ADMIN_TOKEN is set. If so, the last stored admin token may be deleted. */

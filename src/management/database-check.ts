@@ -1,8 +1,8 @@
 /**
- * Whether the database can be read and written, for health and readiness, and a line in the log whenever that
- * changes. Reads are tested every few seconds and on request; writes only on request or after a failed write, because
- * they wait for the disk. Slow writes are no problem of the database; refused writes are. An answer does not wait for a
- * long write of other callers: it has the last result, and a later answer has the new one.
+ * Whether the database can be read and written, for health and readiness, with a log line whenever that changes.
+ * Reads are tested every few seconds and on request; writes only on request or after a failed write, because they
+ * wait for the disk. Slow writes are not a problem of the database; refused writes are. An answer does not wait for
+ * long writes of other callers: it uses the last result, and a later answer uses the new one.
  */
 import type { Clock } from '../lib/clock.ts';
 import { withTimeout } from '../lib/with-timeout.ts';
@@ -11,17 +11,17 @@ import { StorageUnavailable, type Repository, unusableDatabase } from '../storag
 
 /** A database that has not answered by then is reported as down. */
 const PING_TIMEOUT_MS = 2_000;
-/** An answer waits no longer for a look at writing, which goes on; probes often wait a second. */
+/** An answer does not wait longer for a test write, which continues; probes often wait a second. */
 const WRITE_WAIT_MS = 500;
 const WATCH_MS = 5_000;
-/** A look at writing is good for so long, and a bad one for less. */
+/** A successful test write is valid for this time, a failed one for less. */
 const WRITABLE_MS = 5_000;
 const UNWRITABLE_MS = 500;
 
 export interface DatabaseProblem {
   /** `error`: it cannot be read. `degraded`: it cannot be written. */
   readonly db: 'error' | 'degraded';
-  /** For strangers: names no path and no host. */
+  /** For anonymous callers: contains no path and no host. */
   readonly reason: string;
 }
 
@@ -37,7 +37,7 @@ export class DatabaseCheck {
   #db: DatabaseProblem['db'] | 'ok' = 'ok';
   #unwritable: DatabaseProblem | undefined;
   #writableUntilMs = -Infinity;
-  /** The look at writing under way. */
+  /** The test write under way. */
   #writing: Promise<void> | undefined;
   #timer: NodeJS.Timeout | undefined;
 
@@ -62,18 +62,18 @@ export class DatabaseCheck {
     clearInterval(this.#timer);
   }
 
-  /** A write has failed. */
+  /** Call it after a failed write. */
   suspect(): void {
     this.#writableUntilMs = -Infinity;
     void this.problem();
   }
 
-  /** A write has succeeded: what was found before it counts no more. */
+  /** Call it after a successful write: earlier findings no longer count. */
   wrote(): void {
     if (this.#unwritable !== undefined) this.#writableUntilMs = -Infinity;
   }
 
-  /** undefined when all is well. Never rejects. */
+  /** undefined when the database works. Never rejects. */
   async problem(): Promise<DatabaseProblem | undefined> {
     return (await this.#look()) ?? (await this.#lookAtWriting());
   }
@@ -122,7 +122,7 @@ export class DatabaseCheck {
   }
 }
 
-/** null when it has succeeded. */
+/** null when it succeeded. */
 function outcomeOf(work: Promise<unknown>): Promise<unknown> {
   return work.then(
     () => null,

@@ -1,6 +1,6 @@
 /**
- * Fastify as the management API uses it: its limits, the log line of each request, the reader of bodies, and the
- * answers to what no operation serves.
+ * Fastify as the management API uses it: limits, the log line of each request, the reader of bodies, and the answers
+ * for paths without an operation.
  */
 import Fastify, {
   LogController,
@@ -31,7 +31,7 @@ const CONNECTIONS_MAX = 1_024;
 /** Called every few seconds by machines; logged at `info` only when the answer is not 200. */
 const PROBED: ReadonlySet<string> = new Set(['/healthz', '/readyz', '/metrics', `${API_PREFIX}/health`]);
 
-/** Why the database was not available to a call, for its log line. */
+/** Why the database was unavailable to a call, for its log line. */
 const outages = new WeakMap<FastifyRequest, string>();
 
 export function createFastify(
@@ -44,7 +44,7 @@ export function createFastify(
     headersTimeout: HEADERS_TIMEOUT_MS,
     maxHeaderSize: HEAD_BYTES_MAX,
     connectionsCheckingInterval: 5_000,
-    // Node's own refusal is no problem document.
+    // Node's own refusal is not a problem document.
     requireHostHeader: false,
   };
   const server = Fastify({

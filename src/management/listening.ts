@@ -1,7 +1,7 @@
 /**
- * The management port of a running server: opened, given to another process for a while or for good, closed. While
- * it is given away nothing is answered but 503, on whatever connections there still are: two processes that write
- * to one configuration would not know of each other's workers.
+ * The management port of a running server: opened, handed to another process temporarily or for good, and closed.
+ * While it is handed over, every remaining connection gets 503: two processes that write to one configuration would
+ * not know about each other's workers.
  */
 import { once } from 'node:events';
 import type { FastifyInstance } from 'fastify';
@@ -16,20 +16,20 @@ export interface CertificateTexts {
   readonly key: string;
 }
 
-/** Answers that go on until they are ended: closing does not wait for them. */
+/** Answers that continue until they are ended: closing does not wait for them. */
 export interface LastingStreams {
   /** Ends all, and allows no others until `reopen`. */
   close(): void;
   reopen(): void;
 }
 
-/** Fastify's server is one of node:https where the listener has a certificate. */
+/** Fastify's server is a node:https server when the listener has a certificate. */
 interface MaybeTlsServer {
   setSecureContext?(options: CertificateTexts & { readonly secureOptions: number }): void;
 }
 
 export interface ManagementListening {
-  /** Rejects when the address cannot be bound. @param port 0 for any free one */
+  /** Rejects when the address cannot be bound. @param port 0 for any free port */
   listen(host: string, port: number): Promise<{ readonly port: number }>;
   /**
    * Listens on a Unix socket as well, without TLS. Rejects with the system's error.
@@ -40,13 +40,13 @@ export interface ManagementListening {
   suspend(): Promise<void>;
   /** Opens the port again. Rejects when another process has it. */
   resume(): Promise<void>;
-  /** For new connections; without effect without TLS. */
+  /** Applies to new connections; has no effect without TLS. */
   renewCertificate(pair: CertificateTexts): void;
   /** Stops listening and closes idle connections; running requests get a moment to finish. */
   close(): Promise<void>;
 }
 
-/** @param closeGraceMs how long running requests may go on before they are cut off */
+/** @param closeGraceMs how long running requests may continue before they are cut off */
 export function managementListening(
   server: FastifyInstance,
   closeGraceMs: number,
@@ -102,7 +102,7 @@ export function managementListening(
       (http as MaybeTlsServer).setSecureContext?.({ ...pair, secureOptions: NO_RENEGOTIATION });
     },
     async close() {
-      // Fastify would fail to close a port that is closed.
+      // Fastify would fail to close a port that is already closed.
       streams.forEach((each) => each.close());
       const isOpen = http.listening || address === undefined;
       await withinGrace(Promise.all([isOpen ? server.close() : closePort(), unix.close()]));

@@ -1,4 +1,4 @@
-/** The Unix socket of the management API, beside its port: serves what that serves, without TLS. Owns its file. */
+/** The Unix socket of the management API, beside its port: serves the same, without TLS. Owns its file. */
 import { once } from 'node:events';
 import { chmodSync } from 'node:fs';
 import type { Server } from 'node:http';
@@ -6,12 +6,12 @@ import type { Socket } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 import { createServer } from '../lib/node-http.ts';
 
-/** Of a request, in bytes. */
+/** Limit of a request head in bytes. */
 export const HEAD_BYTES_MAX = 16_384;
 
 const clients = new WeakSet<Socket>();
 
-/** Whether a connection came through the Unix socket, and so from no address. */
+/** Whether a connection came through the Unix socket, and so has no address. */
 export const isUnixClient = (socket: Socket): boolean => clients.has(socket);
 
 export class ManagementSocket {
@@ -29,7 +29,7 @@ export class ManagementSocket {
     this.#made = { server, path, mode };
   }
 
-  /** After `close`; without effect where there was no `listen`. */
+  /** Called after `close`; has no effect when `listen` was not called. */
   async reopen(): Promise<void> {
     if (this.#made === undefined) return;
     const { server, path, mode } = this.#made;
@@ -64,12 +64,12 @@ function serverOf(fastify: FastifyInstance): Server {
   return server;
 }
 
-/** Until the file has its mode it is the owner's alone. */
+/** Until the file has its final mode, only its owner can connect. */
 async function listenWithMode(server: Server, path: string, mode: number): Promise<void> {
   const listening = once(server, 'listening');
   const before = process.umask(0o177);
   try {
-    // It is bound when this returns; what went wrong is told later.
+    // The socket is bound when this returns; errors are reported later.
     server.listen({ path });
   } finally {
     process.umask(before);

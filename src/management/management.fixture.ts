@@ -1,6 +1,6 @@
 /**
  * Starts the management API for tests: a real SQLite database in memory, real HTTP on a free loopback port, a clock
- * that the test moves. What would go to the workers is kept in `published`.
+ * that the test controls. What would be sent to the workers is kept in `published`.
  */
 import { LiveHub } from '../explain/live/live-hub.ts';
 import pino from 'pino';
@@ -54,7 +54,7 @@ interface CallOptions {
   /** null: without Authorization. */
   readonly token?: string | null;
   readonly headers?: Readonly<Record<string, string>>;
-  /** A string or buffer is sent as it is. */
+  /** A string or buffer is sent unchanged. */
   readonly body?: unknown;
 }
 
@@ -69,12 +69,12 @@ export interface Fixture {
   post(path: string, body?: unknown, options?: CallOptions): Promise<Reply>;
   patch(path: string, body: unknown, options?: CallOptions): Promise<Reply>;
   delete(path: string, options?: CallOptions): Promise<Reply>;
-  /** Back to an empty configuration at the first moment; only the audit log stays. */
+  /** Restores an empty configuration at the first moment; only the audit log stays. */
   reset(): Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-/** Of a backend that refuses connections. */
+/** The health of a backend that refuses connections. */
 export function sampleHealth({ id }: Revision): RevisionHealth {
   const at = timestamp(0);
   const detail = 'cannot connect (ECONNREFUSED)';
@@ -239,7 +239,7 @@ export async function startManagement(overrides: Partial<ManagementDependencies>
     },
     async [Symbol.asyncDispose]() {
       await server.close();
-      // One that the test brought along is the test's to close.
+      // A repository that the test provided is closed by the test.
       if (overrides.repository === undefined) await repository.close();
     },
   };
@@ -261,8 +261,9 @@ export async function createBilling(api: Fixture): Promise<{ app: Json; version:
 }
 
 /**
- * The management API that all tests of a file share, emptied before each of them; call it at the top of the file.
- * @param prepare makes what each test starts with
+ * The management API that all tests of a file share, emptied before each of them; call it at the top of the
+ * file.
+ * @param prepare creates what each test starts with
  */
 export async function sharedManagement(prepare?: (api: Fixture) => Promise<unknown>): Promise<Fixture> {
   const api = await startManagement();

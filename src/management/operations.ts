@@ -77,7 +77,7 @@ export function allOperations(context: ManagementContext): Operation[] {
     backupOperation(context),
     ...historyOperations(context),
     rollbackOperation(context),
-    // Before explainOperations: their paths are shorter than `/explain/{request_id}` is wide.
+    // Before explainOperations: their more general path `/explain/{request_id}` would match these.
     ...samplingOperations(context),
     ...debugTokenOperations(context),
     explainVersionsOperation(context),
@@ -98,7 +98,7 @@ export function allOperations(context: ManagementContext): Operation[] {
   return [...operations, transactionOperation(context, operations, transactionMembers)];
 }
 
-/** The operations that can be part of a transaction: those on records of the configuration, but for lists of them. */
+/** The operations that can be part of a transaction: those on records of the configuration, except lists. */
 function transactionMembers(context: ManagementContext): Operation[] {
   const members = [
     ...crud(apps, context),

@@ -1,6 +1,6 @@
 /**
- * How one operation is served: who calls, whether the call may go on, its place among calls that are bounded, its
- * query, body and note, and its answer. Owns the places of calls under way.
+ * Serves one operation: authentication, role, admission, query, body and note, and the answer. Owns the places of
+ * calls under way.
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { UNIX_PEER } from '../http/address.ts';

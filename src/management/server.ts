@@ -1,9 +1,9 @@
 /**
- * The management API on Fastify, put together from its parts. Owns the listener. Which operations there are is in
- * operations.ts, how each is served in serve-operation.ts, how a write is done in write.ts.
+ * The management API on Fastify, assembled from its parts. Owns the listener. operations.ts has the list of
+ * operations, serve-operation.ts serves each, write.ts does the writes.
  *
  * Fastify's own validation and serialisation are not used: a PATCH must be checked after it has been merged, inside
- * of the transaction, and every error must name its field by a pointer.
+ * the transaction, and every error must name its field by a pointer.
  */
 import type { FastifyBaseLogger } from 'fastify';
 import { StorageUnavailable, type ConfigReader } from '../storage/repository.ts';
@@ -45,9 +45,9 @@ export interface ManagementDependencies extends WriteDependencies {
   readonly authFailuresPerMinute: number;
   /** Hears the address of each wrong admin token. */
   readonly onRefusedLogin?: (address: string) => void;
-  /** Of browsers that sign in. */
+  /** Settings of browser sessions. */
   readonly sessions: SessionSettings;
-  /** With which browsers may sign in. */
+  /** The OpenID provider with which browsers may sign in. */
   readonly oidc?: OidcSettings | undefined;
   /** Proxies whose X-Forwarded-For is believed, for the audit log and for slowing down guesses. */
   readonly isTrustedProxy: (address: string) => boolean;
@@ -60,7 +60,7 @@ export interface ManagementDependencies extends WriteDependencies {
   readonly policyGlobals: ManagementContext['policyGlobals'];
   readonly limitSettings: ManagementContext['limitSettings'];
   readonly egress: EgressCheck;
-  /** Of the settings, for JWT policies that leave something out. */
+  /** Defaults of the settings for JWT policies that omit fields. */
   readonly jwtDefaults: ManagementContext['jwtDefaults'];
   /** The workers' configuration, for reads while the database is unavailable; absent: such reads fail. */
   readonly copy?: ConfigReader;
@@ -81,13 +81,13 @@ export interface ManagementDependencies extends WriteDependencies {
   /** Prometheus text format. */
   readonly metricsText: () => Promise<string>;
   readonly logger: FastifyBaseLogger;
-  /** Of Headgate, for the OpenAPI document. */
+  /** Version of Headgate, for the OpenAPI document. */
   readonly version: string;
   /** For tests; milliseconds. */
   readonly closeGraceMs?: number;
 }
 
-/** A configuration from files is in memory: a long change of it makes others wait, and is no outage. */
+/** A configuration from files is in memory: a long change makes others wait, and is not an outage. */
 const IN_MEMORY = { ping: async () => undefined, pingWrite: async () => undefined };
 
 export async function createManagementServer(
@@ -178,7 +178,7 @@ function contextOf(
   };
 }
 
-/** A write that the database refuses is a reason to look at it. */
+/** A write that the database refuses is a reason to test it. */
 function watchedWrites(write: WritePath, database: DatabaseCheck): WritePath {
   return async (...call) => {
     try {
@@ -193,7 +193,8 @@ function watchedWrites(write: WritePath, database: DatabaseCheck): WritePath {
 }
 
 /**
- * The document also describes its own operation. It is made when it is first asked for: a start does not wait for it.
+ * The document also describes its own operation. It is created when it is first requested, so that a start does
+ * not wait for it.
  */
 function openApiOperation(
   operations: readonly Operation[],

@@ -1,10 +1,10 @@
 /**
- * Authenticates calls of the management API: `Authorization: Bearer` with GATEWAY_ADMIN_TOKEN or a stored admin token,
- * and what the role allows. RFC 6750 section 3 for the challenges. Reads no other header: what a proxy says of a client
- * grants nothing. Only SHA-256 hashes are compared, in constant time for the environment's token. Wrong tokens are
- * slowed down per client address (login-guard.ts) and recorded (refused-logins.ts). While the database is away, tokens
- * that were known before are taken as they were (remembered.ts). Without `Authorization`, the cookie of a session
- * counts (sessions/session-auth.ts).
+ * Authenticates calls of the management API: `Authorization: Bearer` with GATEWAY_ADMIN_TOKEN or a stored admin
+ * token, and checks roles. RFC 6750 section 3 for the challenges. Reads no other header: claims of a proxy about a
+ * client grant nothing. Only SHA-256 hashes are compared, in constant time for the environment's token. Wrong tokens
+ * are slowed down per client address (login-guard.ts) and recorded (refused-logins.ts). While the database is
+ * unavailable, known tokens are accepted with their last state (remembered.ts). Without `Authorization`, the cookie
+ * of a session counts (sessions/session-auth.ts).
  */
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
@@ -22,12 +22,12 @@ import type { Remembered } from './remembered.ts';
 export interface Actor {
   /** Id of the admin token, `environment`, or `oidc:` and the subject at the OpenID provider. */
   readonly id: string;
-  /** For people. */
+  /** The name for people. */
   readonly name: string;
   readonly role: AdminRole;
-  /** As it was when the database was last there. */
+  /** Set when this is the last known state, because the database is unavailable. */
   readonly isRemembered?: true;
-  /** Of a browser; absent: the call has a token. */
+  /** Set for browsers; absent when the call has a token. */
   readonly session?: SessionFacts;
 }
 
@@ -60,14 +60,14 @@ export interface AdminAuthDependencies {
 export interface Presented {
   readonly method: string;
   readonly headers: IncomingHttpHeaders;
-  /** Of the client, in canonical form. */
+  /** The client's address in canonical form. */
   readonly address: string;
   readonly requestId: string;
-  /** The call was let in before, and its answer goes on: asking again is no use of a session. */
+  /** The call was admitted before, and its answer continues: checking it again is not a use of a session. */
   readonly isRenewal?: true;
 }
 
-/** A token, wherever it was sent. */
+/** Checks a token, wherever it was sent. */
 export type CheckToken = (
   token: string,
   from: Pick<Presented, 'address' | 'requestId'>,
@@ -84,7 +84,7 @@ export function createAdminAuth(dependencies: AdminAuthDependencies): CheckToken
   const recording = new Set<string>();
   const environmentHash = adminToken === undefined ? undefined : sha256(Buffer.from(adminToken, 'utf8'));
 
-  /** Not waited for: a read must not wait for the database's one writer. One at a time per token. */
+  /** Not awaited: a read must not wait for the database's single writer. One update at a time per token. */
   function recordUse(id: string, nowMs: number): void {
     if (recording.has(id)) return;
     recording.add(id);
@@ -108,7 +108,7 @@ export function createAdminAuth(dependencies: AdminAuthDependencies): CheckToken
   }
 
   async function check(token: string): Promise<TokenActor | Failure> {
-    // Node hands header octets over as latin1; this gives back what was sent.
+    // Node decodes header bytes as latin1; this restores them.
     const octets = Buffer.from(token, 'latin1');
     if (environmentHash !== undefined && timingSafeEqual(sha256(octets), environmentHash)) {
       return ENVIRONMENT;
@@ -137,23 +137,20 @@ export function createAdminAuth(dependencies: AdminAuthDependencies): CheckToken
   };
 }
 
-/** The token of `Authorization`. */
+/** The token in an `Authorization` field. */
 export function bearerToken(authorization: string): { readonly token: string } | Failure {
   const token = /^Bearer +(\S+)$/i.exec(authorization)?.[1];
   return token === undefined ? badToken('is not of the form "Bearer <token>"') : { token };
 }
 
-/** 401 for a call that proves nothing. */
+/** 401 for a call without credentials. */
 export const noCredentials = (): Failure =>
   challenge('An admin token is required: send "Authorization: Bearer <token>"', CHALLENGE);
 
-/** 401 for a cookie that is of no session. */
+/** 401 for a cookie without a session. */
 export const badSession = (problem: string): Failure => challenge(`Sign in again: ${problem}`, CHALLENGE);
 
-/**
- * 403 unless the actor's role is at least `needed`.
- * @param what needs it
- */
+/** 403 unless the actor's role is at least `needed`. @param what the action that needs the role */
 export function checkRole(actor: Actor, needed: AdminRole, what = 'This'): Failure | undefined {
   if (RANK[actor.role] >= RANK[needed]) return undefined;
   const credential = actor.session === undefined ? 'admin token' : 'session';
@@ -164,7 +161,7 @@ export function checkRole(actor: Actor, needed: AdminRole, what = 'This'): Failu
   };
 }
 
-/** As lists of admin tokens show it; undefined for what cannot be one. */
+/** The prefix that lists of admin tokens show; undefined when the text cannot be a token. */
 function prefixOf(token: string): string | undefined {
   return token.startsWith(ADMIN_TOKEN_PREFIX) && hasValidChecksum(token)
     ? tokenDisplayPrefix(token)

@@ -1,17 +1,17 @@
 /**
- * The file with the first admin token: `admin-token` in the folder of the database. Where there is one already it may
- * be that of another database, whose only copy it is: while another one lies in the folder it stays as it is, and the
- * new token goes into a file that has the name of its database. What no database in the folder can need is replaced.
+ * The file with the first admin token: `admin-token` in the folder of the database. An existing file may belong to
+ * another database and be its only copy: while another database is in the folder, the file stays, and the new token
+ * goes into a file named after its database. A file that no database in the folder can need is replaced.
  */
 import { lstat, open, readdir, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 
 const NAME = 'admin-token';
 
-/** Where the files of a database lie. */
+/** The folder with the files of a database. */
 export interface DatabaseFolder {
   readonly folder: string;
-  /** Absolute, of the files in it that are this database's own, by which it is known there: at least one. */
+  /** Absolute paths of this database's own files in the folder, by which it is recognised; at least one. */
   readonly files: readonly [string, ...string[]];
 }
 
@@ -21,7 +21,7 @@ export interface AdminTokenFile {
   readonly other: string | undefined;
 }
 
-/** Which file it is to be. Throws the system's error when the folder cannot be read. */
+/** Chooses the file. Throws the system's error when the folder cannot be read. */
 export async function adminTokenFile({ folder, files }: DatabaseFolder): Promise<AdminTokenFile> {
   const usual = join(folder, NAME);
   const isThere = (await stat(usual).catch(() => undefined)) !== undefined;
@@ -32,17 +32,17 @@ export async function adminTokenFile({ folder, files }: DatabaseFolder): Promise
 /** Writes a new file and renames it, so neither old content nor an old mode remains. */
 export async function writePrivateFile(path: string, content: string): Promise<void> {
   const temporary = `${path}.${process.pid}.new`;
-  // A start that was cut off may have left one; in a container the process id is the same every time.
+  // An interrupted start may have left one; in a container the process id is always the same.
   await rm(temporary, { force: true });
   await writeFile(temporary, content, { mode: 0o600, flag: 'wx' });
   await rename(temporary, path);
 }
 
-/** How files begin that a database consists of, or leaves behind: SQLite's, and the snapshot file of any. */
+/** How files of a database begin: SQLite's own, and the snapshot file of any database. */
 const BEGINNINGS = ['SQLite format 3\0', '{"format":"headgate snapshot'].map((text) => Buffer.from(text));
 const BEGINNING_BYTES_MAX = Math.max(...BEGINNINGS.map(({ length }) => length));
 
-/** What SQLite keeps beside a database. */
+/** Files that SQLite keeps beside a database. */
 const COMPANION = /-(?:wal|shm|journal)$/;
 
 async function holdsAnother(folder: string, own: readonly string[]): Promise<boolean> {
@@ -51,14 +51,15 @@ async function holdsAnother(folder: string, own: readonly string[]): Promise<boo
     const path = join(folder, name);
     const stats = await lstat(path).catch(() => undefined);
     if (stats?.isFile() !== true || COMPANION.test(name)) continue;
-    // Nor is any name of its own files opened: with the first one that is closed SQLite would lose its locks on them.
+    // Other names of its own files are not opened either: closing the first one would make SQLite lose its locks
+    // on them.
     if (ownFiles.some((file) => file?.ino === stats.ino && file.dev === stats.dev)) continue;
     if (await isOfDatabase(path)) return true;
   }
   return false;
 }
 
-/** Also where it cannot be told. */
+/** True also when it cannot be determined. */
 async function isOfDatabase(path: string): Promise<boolean> {
   try {
     await using file = await open(path);

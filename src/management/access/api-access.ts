@@ -1,6 +1,6 @@
 /**
- * Wires who may call the management API: bearer tokens with their guard against guessing, and sessions of browsers.
- * Owns what they remember and their timers, until `close`.
+ * Wires access to the management API: bearer tokens with their guard against guessing, and sessions of browsers.
+ * Owns their caches and timers, until `close`.
  */
 import type { Clock } from '../../lib/clock.ts';
 import type { Repository } from '../../storage/repository.ts';
@@ -26,7 +26,7 @@ export interface AccessDependencies {
   readonly isSecure: boolean;
   readonly oidc?: OidcSettings | undefined;
   readonly write: WritePath;
-  /** Hears the address of each wrong admin token. */
+  /** Called with the address of each wrong admin token. */
   readonly onRefusedLogin?: (address: string) => void;
   readonly logger: { warn(fields: object, text: string): void };
 }
@@ -34,7 +34,7 @@ export interface AccessDependencies {
 export interface ApiAccess {
   readonly authenticate: Authenticate;
   readonly signIn: SignInAccess;
-  /** After the deletion of an admin token was committed. */
+  /** Call it after the deletion of an admin token was committed. */
   revoke(adminTokenId: string): void;
   close(): void;
 }

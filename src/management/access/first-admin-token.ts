@@ -1,5 +1,5 @@
 /**
- * The first admin token: made at the first start when the operator brings none, so that there is no default
+ * The first admin token: created at the first start when the operator provides none, so that there is no default
  * password and no open API. Written to a file beside the database (admin-token-file.ts) before it is committed: a
  * token that works can always be read there.
  */
@@ -32,9 +32,9 @@ export interface FirstAdminToken {
 }
 
 /**
- * Creates the first admin token, unless there is one already (then undefined). Call only while GATEWAY_ADMIN_TOKEN
- * is unset. Throws when the file cannot be written; nothing is stored then.
- * @param place undefined: there is no folder, and no file is written
+ * Creates the first admin token, unless there is one already (then undefined). Call only while
+ * GATEWAY_ADMIN_TOKEN is unset. Throws when the file cannot be written; nothing is stored then.
+ * @param place undefined when there is no folder; no file is then written
  */
 export async function ensureFirstAdminToken(
   repository: Repository,
@@ -46,7 +46,7 @@ export async function ensureFirstAdminToken(
   let file: AdminTokenFile | undefined;
   const record = firstRecord(token, clock.nowMs());
   const committed = await repository.write<boolean>(async (writer) => {
-    // Looked at again inside of the transaction: another process may have started at the same time.
+    // Checked again inside the transaction: another process may have started at the same time.
     if ((await writer.listAdminTokens({ limit: 1, after: undefined })).total > 0) return { abort: false };
     if (place !== undefined) file = await writeToken(place, token);
     await writer.insertAdminToken(record);

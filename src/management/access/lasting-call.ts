@@ -1,6 +1,6 @@
 /**
- * A call whose answer goes on for as long as its client listens: it must notice that the client has gone, and that its
- * credential no longer holds.
+ * A call whose answer continues as long as its client listens: it must notice when the client has gone, and when its
+ * credential is no longer valid.
  */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { withBudget } from '../../lib/deadline-budget.ts';
@@ -9,15 +9,15 @@ import { isFailure, type Failure } from '../api/failure.ts';
 import type { Actor } from './admin-auth.ts';
 
 export interface LastingCall {
-  /** Of the client, where it resumes a stream of events. */
+  /** The last event that the client received, when it resumes a stream. */
   readonly lastEventId: string | undefined;
-  /** Asks again what was asked before the answer began. While the database cannot say, what was allowed stays so. */
+  /** Checks the call's permissions again. While the database cannot answer, the earlier decision stays. */
   stillAllowed(): Promise<boolean>;
   /** Called once, when the connection is closed or the answer complete. */
   onGone(listener: () => void): void;
 }
 
-/** @param admit authenticates the call again, and checks what its role may */
+/** @param admit authenticates the call again, and checks its role */
 export function lastingCall(
   request: FastifyRequest,
   reply: FastifyReply,

@@ -1,10 +1,10 @@
 /**
  * Slows down the guessing of admin tokens. Each client address may send a limited number of wrong tokens a minute;
- * beyond it, tokens are not checked at all, because the answer to a right one is what a guesser is after. A token that
- * was right from this address before is always let through, so other clients behind the same address cannot lock its
+ * beyond it, tokens are not checked at all, because a guesser needs the answer to a right one. A token that was
+ * right from this address before is always admitted, so that other clients behind the same address cannot lock its
  * user out. IPv6 clients count by their /64, because one client has all of it.
  *
- * Owns a bounded number of addresses and of such tokens (hashes); those used longest ago are forgotten first.
+ * Owns a bounded number of addresses and of such tokens (hashes); the least recently used are dropped first.
  */
 import { isIP } from 'node:net';
 import { addressGroups } from '../../http/address.ts';
@@ -14,10 +14,10 @@ const KNOWN_MAX = 1_000;
 const MINUTE_MS = 60_000;
 
 interface Budget {
-  /** Wrong tokens that may still come. */
+  /** The number of wrong tokens that are still allowed. */
   left: number;
   atMs: number;
-  /** Tokens that are being checked. Each is counted once, however many requests present it at the same time. */
+  /** Tokens that are being checked. Each counts once, however many requests present it at the same time. */
   readonly underWay: Set<string>;
 }
 
@@ -34,9 +34,9 @@ export class LoginGuard {
   }
 
   /**
-   * Whether a token may be looked at; then one of the next three is called.
+   * Whether a token may be checked; one of the next three methods is then called.
    * @param address in canonical form
-   * @returns 0, or the number of seconds after which one may be
+   * @returns 0, or the number of seconds to wait
    */
   admit(address: string, tokenHash: string): number {
     if (this.#failuresPerMinute === 0 || this.#known.has(pairOf(address, tokenHash))) return 0;
@@ -61,7 +61,7 @@ export class LoginGuard {
     this.#budgets.get(groupOf(address))?.underWay.delete(tokenHash);
   }
 
-  /** Nothing is known of the token: the database could not be asked. */
+  /** The token was not checked, because the database did not answer. */
   abandoned(address: string, tokenHash: string): void {
     const budget = this.#budgets.get(groupOf(address));
     if (budget?.underWay.delete(tokenHash) === true) budget.left += 1;

@@ -1,10 +1,10 @@
-/** The refusal of writes where the configuration comes from files: it is changed there. */
+/** Refuses writes when the configuration comes from files, which must be changed instead. */
 import { fail, type Failure } from '../api/failure.ts';
 import type { Operation } from '../api/operation.ts';
 import type { ConfigFileStatus } from '../context.ts';
 import type { Actor } from './admin-auth.ts';
 
-/** undefined when the operation may go on. Only admins learn the path. */
+/** undefined when the operation may continue. Only admins see the path. */
 export function readOnlyFailure(
   { isWrite }: Pick<Operation, 'isWrite'>,
   { role }: Actor,

@@ -1,7 +1,7 @@
 /**
- * Refused admin tokens, and refused sign-ins with the OpenID provider, in the log and in the audit log: the first from
- * an address at once, the following ones as a count once a minute. Beyond a budget of entries all addresses share one
- * entry a minute, so a flood fills neither log. Owns the counts that are still to be written.
+ * Records refused admin tokens and refused sign-ins with the OpenID provider in the log and in the audit log: the
+ * first from an address at once, further ones as a count once a minute. Beyond a budget of entries all addresses
+ * share one entry a minute, so that a flood fills neither log. Owns the pending counts.
  */
 import { timestamp, type Clock } from '../../lib/clock.ts';
 import { emptyAnswer } from '../api/failure.ts';
@@ -9,17 +9,17 @@ import { NOTHING_TOUCHED, type WritePath } from '../write/write.ts';
 
 const ADDRESSES_MAX = 1_000;
 const INTERVAL_MS = 60_000;
-/** Budget of entries; one more is added each minute. */
+/** Budget of entries; it grows by one each minute. */
 const ENTRIES_MAX = 60;
 
 export interface RefusedLogin {
   readonly address: string;
   readonly requestId: string;
-  /** In words. */
+  /** The reason in words. */
   readonly reason: string;
-  /** What lists of admin tokens show of a token; undefined for what cannot be one. */
+  /** The part of a token that lists show; undefined when it cannot be a token. */
   readonly tokenPrefix?: string | undefined;
-  /** Who the OpenID provider says it is; undefined where it says nothing. */
+  /** The subject named by the OpenID provider; undefined when it names none. */
   readonly subject?: string | undefined;
 }
 
@@ -38,7 +38,7 @@ export interface RefusedLoginsDependencies {
 
 export class RefusedLogins {
   readonly #deps: RefusedLoginsDependencies;
-  /** With 0 attempts: written lately, and nothing since. */
+  /** An entry with 0 attempts was written recently, and nothing has followed. */
   #counts = new Map<string, Refusals>();
   #others: (Refusals & { readonly addresses: number }) | undefined;
   #budget = ENTRIES_MAX;
@@ -63,7 +63,7 @@ export class RefusedLogins {
     }
   }
 
-  /** Writes what was counted; at the end of each minute, and of the server. */
+  /** Writes the counts; at the end of each minute, and of the server. */
   flush(): void {
     this.#budget = Math.min(ENTRIES_MAX, this.#budget + 1);
     const counts = this.#counts;
@@ -72,7 +72,7 @@ export class RefusedLogins {
     this.#others = undefined;
     for (const [address, refusals] of counts) {
       if (refusals.attempts === 0) continue;
-      // Counted on: the address is not new to the next minute.
+      // The address stays known for the next minute.
       this.#counts.set(address, { ...refusals, attempts: 0 });
       this.#report(refusals);
     }
@@ -87,7 +87,7 @@ export class RefusedLogins {
     clearInterval(this.#timer);
   }
 
-  /** @param requests from further addresses: they have no entry of their own */
+  /** @param requests number of requests from further addresses, which have no entry of their own */
   #report({ last, attempts, firstAtMs }: Refusals, requests?: number): void {
     const { log, write, clock } = this.#deps;
     const { address, requestId, reason, tokenPrefix, subject } = last;

@@ -1,10 +1,10 @@
 /**
- * Admin tokens and sessions that were used here lately, for the time in which the database is away: by their hashes,
- * as they were last read. While the database answers, each call reads its credential there. What is remembered is read
- * again every few seconds, so a credential that another gateway revoked is forgotten before an outage. One that was
- * revoked here is never accepted again.
+ * Recently used admin tokens and sessions, for times without a database: their hashes with their last known state.
+ * While the database answers, each call reads its credential there. Cached credentials are read again every few
+ * seconds, so that one revoked by another gateway is dropped before an outage. One that was revoked here is never
+ * accepted again.
  *
- * Owns a bounded number of them; what is used longest ago is forgotten first.
+ * Owns a bounded number of them; the least recently used are dropped first.
  */
 import { StorageUnavailable, type ConfigReader, type Repository } from '../../storage/repository.ts';
 
@@ -31,8 +31,8 @@ export class Remembered<T extends object> {
   }
 
   /**
-   * What the database says of a credential, or what it last said.
-   * @throws StorageUnavailable when the database is away and the credential is not known
+   * The current state of a credential in the database, or its last known state.
+   * @throws StorageUnavailable when the database is unavailable and the credential is not known
    */
   async lookUp(hash: string): Promise<{ readonly record: T | undefined; readonly isRemembered: boolean }> {
     const { repository, find } = this.#options;
@@ -47,7 +47,7 @@ export class Remembered<T extends object> {
     }
   }
 
-  /** After its deletion was committed: a look-up that began before may still bring it. */
+  /** Call it after the deletion was committed: an earlier look-up may still return the credential. */
   revoke(id: string): void {
     this.#revokedIds.add(id);
     const oldest = this.#revokedIds.values().next();
@@ -87,12 +87,12 @@ export class Remembered<T extends object> {
       });
       for (const [hash, record] of records) {
         if (!this.#byHash.has(hash)) continue;
-        // In its place: being read again is no use of it.
+        // Keeps its place: reading it again is not a use.
         if (record === undefined || this.#isRevoked(record)) this.#byHash.delete(hash);
         else this.#byHash.set(hash, record);
       }
     } catch (error) {
-      // Whatever else is wrong shows in the next call; this runs beside them.
+      // Other errors appear in the next call; this runs in the background.
       if (!(error instanceof StorageUnavailable)) this.#byHash.clear();
     } finally {
       this.#isRefreshing = false;

@@ -6,7 +6,7 @@ import { fail, type Failure } from './failure.ts';
 
 const RETRY_AFTER_SECS = 2;
 
-/** Gives the place back; more than once does nothing. */
+/** Returns the place; further calls do nothing. */
 export type Leave = () => void;
 
 export class Admission {

@@ -41,13 +41,13 @@ export function readBody(
   return 'error' in parsed ? fail('invalid_json', `The body ${parsed.error}`) : parsed;
 }
 
-/** What is wrong with the body of an operation, before its handler looks at it. */
+/** Checks the body of an operation before its handler gets it. */
 export function checkBody(body: OperationBody, value: unknown): Failure | undefined {
   if (value === undefined || (value === null && !body.required)) {
     return body.required ? fail('invalid_json', 'The body is empty, a JSON object is needed') : undefined;
   }
   const errors = validate(body.schema, value);
-  // The handler puts the stored secret back and checks the result.
+  // The handler restores the stored secret and checks the result.
   const wrong = body.keepsMaskedSecrets
     ? errors.filter((error) => !isMaskedAt(value, error.pointer))
     : errors;

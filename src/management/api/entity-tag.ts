@@ -9,7 +9,7 @@ const ENTITY_TAG_LIST =
   /^\s*(?:W\/)?"[\x21\x23-\x7e\x80-\xff]*"(?:\s*,\s*(?:W\/)?"[\x21\x23-\x7e\x80-\xff]*")*\s*$/;
 const ENTITY_TAG = /(?:W\/)?"[^"]*"/g;
 
-/** @param record the served form, without secrets */
+/** @param record in the served form, without secrets */
 export function entityTag(record: object): string {
   const { last_used_at: _ignored, ...rest } = record as Record<string, unknown>;
   return `"${createHash('sha256').update(sortedJson(rest)).digest('base64url').slice(0, 22)}"`;
@@ -30,7 +30,7 @@ export function isNotModified(header: string | undefined, current: string): bool
   return header.match(ENTITY_TAG)?.some((tag) => tag.replace(/^W\//, '') === current) === true;
 }
 
-/** JSON with the keys in order: the same record gives the same text, wherever it comes from. */
+/** JSON with sorted keys: equal records always give the same text. */
 function sortedJson(value: unknown): string {
   return JSON.stringify(value, (_key, member: unknown) => {
     if (typeof member !== 'object' || member === null || Array.isArray(member)) return member;

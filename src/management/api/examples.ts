@@ -1,5 +1,5 @@
 /**
- * Example answers for the OpenAPI document: one small service, "Billing". Tests validate each against its schema.
+ * Example answers for the OpenAPI document: a small service, "Billing". Tests validate each against its schema.
  */
 
 const CREATED = { created_at: '2026-03-02T09:15:00.000Z', updated_at: '2026-03-02T09:15:00.000Z' };
@@ -122,11 +122,11 @@ const AUDIT_ENTRY = {
 interface Example {
   readonly message: string;
   readonly data: unknown;
-  /** Of a list. */
+  /** Set for a list. */
   readonly page?: object;
 }
 
-/** @param shownOnce fields that only the creation shows */
+/** @param shownOnce fields that only the answer to the creation shows */
 function ofResource(
   [one, many]: readonly [string, string],
   [name, names]: readonly [string, string],

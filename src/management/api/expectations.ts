@@ -1,4 +1,7 @@
-/** What a schema expects, in words that follow the name of a field: "must be an integer from 1 to 9". Pure. */
+/**
+ * Describes what a schema expects, in words that follow the name of a field: "must be an integer from 1 to 9".
+ * Pure.
+ */
 import { PATTERN_WORDS } from '../../model/patterns.ts';
 import type { JsonSchema } from '../../model/json-schema.ts';
 
@@ -8,7 +11,7 @@ const FORMATS: Readonly<Record<string, string>> = {
   'date-time': 'must be an RFC 3339 date and time such as 2030-01-31T12:00:00Z',
 };
 
-/** @param keyword of JSON Schema, the one that the value failed */
+/** @param keyword the keyword of JSON Schema that the value violates */
 export function expectation(schema: JsonSchema, keyword: string): string {
   switch (keyword) {
     case 'minLength':

@@ -1,13 +1,13 @@
 /**
- * What the parts of the management API hand to each other: an answer, or a failure that becomes a problem document
- * (RFC 9457). Failures are values; only programmer errors and a failing database are thrown.
+ * The types that parts of the management API return: an answer, or a failure that becomes a problem document (RFC
+ * 9457). Failures are values; only programmer errors and a failing database are thrown.
  */
 import type { ErrorCode, FieldError } from '../../model/errors.ts';
 import type { Warning } from '../../model/warnings.ts';
 
 export interface Failure {
   readonly failure: ErrorCode;
-  /** For people: action, value, wanted state. Never a secret. */
+  /** For people: action, value, wanted state. Never contains a secret. */
   readonly detail: string;
   readonly errors?: readonly FieldError[];
   readonly headers?: Readonly<Record<string, string>>;
@@ -36,7 +36,7 @@ export function fail(failure: ErrorCode, detail: string, errors?: readonly Field
   return { failure, detail, ...(errors === undefined ? {} : { errors }) };
 }
 
-/** 422 for a list of field errors; the first one also makes the detail. */
+/** 422 for a list of field errors; the detail describes the first one. */
 export function invalid(errors: readonly FieldError[]): Failure {
   const first = errors[0];
   if (first === undefined) return fail('validation_failed', 'The body is not valid', errors);
@@ -64,7 +64,7 @@ export function answer(
   return { status, headers, body: { status, message, data } };
 }
 
-/** The same answer with what it warns of; one without a body says nothing. */
+/** The same answer with warnings; an answer without a body has none. */
 export function withWarnings(plain: Answer, warnings: readonly Warning[] = []): Answer {
   if (warnings.length === 0 || typeof plain.body !== 'object') return plain;
   return { ...plain, body: { ...plain.body, warnings } };

@@ -1,7 +1,7 @@
 /**
- * JSON Merge Patch (RFC 7396), throughout: objects merge at every depth, `null` removes a member, anything else,
- * arrays included, replaces what was there. Policies merge by whole parts between their levels only
- * (config/merge-policy.ts), not inside of a patch. Pure; the inputs are not changed.
+ * JSON Merge Patch (RFC 7396): objects merge at every depth, `null` removes a member, anything else, including
+ * arrays, replaces the old value. Whole parts are replaced only between the levels of policies
+ * (config/merge-policy.ts), not inside a patch. Pure; the inputs are not changed.
  */
 
 type JsonObject = Readonly<Record<string, unknown>>;

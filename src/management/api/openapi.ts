@@ -1,5 +1,5 @@
 /**
- * The OpenAPI 3.1 document, made from the list of operations that the server serves. Schemas with a title become
+ * The OpenAPI 3.1 document, created from the list of operations that the server serves. Schemas with a title become
  * components, so that generated clients get readable names; unions of constants become enums. Pure.
  */
 import { errorRow } from '../../policy/error-table.ts';
@@ -18,8 +18,8 @@ export type JsonObject = Record<string, unknown>;
 const PROBLEM_TYPE = 'application/problem+json';
 const DRY_RUN_ENVELOPE = jsonSchema(envelopeSchema('DryRunEnvelope', DryRunSchema));
 /**
- * Not among the 2xx responses: the answer of a dry run would become part of the type of every write, and generated
- * clients would need a cast to read a created record.
+ * Kept out of the 2xx responses: the answer of a dry run would become part of the type of every write, and
+ * generated clients would need a cast to read a created record.
  */
 const DRY_RUN_EXTENSION = 'x-headgate-dry-run';
 const DRY_RUN_NOTE =
@@ -58,7 +58,7 @@ const PARAMETERS: Readonly<Record<string, string>> = {
   live_id: 'Id of the exchange, as the stream gives it.',
 };
 
-/** @param version of Headgate */
+/** @param version version of Headgate */
 export function openApiDocument(operations: readonly Operation[], version: string): JsonObject {
   const components = new Map<string, JsonObject>();
   const paths: Record<string, JsonObject> = {};
@@ -172,7 +172,7 @@ function parameters(operation: Operation, components: Map<string, JsonObject>): 
   ];
 }
 
-/** What a caller says about a write, for the history. */
+/** A caller's note about a write, for the history. */
 const NOTE_HEADERS: readonly JsonObject[] = [
   {
     name: SOURCE_HEADER,
@@ -226,7 +226,7 @@ function responses(operation: Operation, components: Map<string, JsonObject>): J
 function successHeaders(operation: Operation): JsonObject {
   const { isWrite } = operation;
   const { status } = operation.success;
-  // A sign-in makes a session, which has no entity tag.
+  // A sign-in creates a session, which has no entity tag.
   const isCreation = status === 201 && operation.access !== 'public';
   const headers = {
     ...((operation.entityTag || isCreation) && status !== 204 && { ETag: textHeader('For If-Match.') }),
@@ -249,8 +249,8 @@ function successHeaders(operation: Operation): JsonObject {
 const textHeader = (description: string) => ({ description, schema: { type: 'string' } });
 
 /**
- * All errors of an operation as one response, since they are one document: which statuses and codes there are is in
- * the schema and in a list for people.
+ * All errors of an operation as one response, because they are one document: its statuses and codes are in the
+ * schema and in a list for people.
  */
 function problem(operation: Operation): JsonObject {
   const codes = failureCodes(operation);
@@ -272,7 +272,7 @@ function problem(operation: Operation): JsonObject {
   };
 }
 
-/** A schema as OpenAPI has it; one with a title becomes a component and is referred to. */
+/** A schema in the form of OpenAPI; one with a title becomes a component and is referenced. */
 function toOpenApi(schema: JsonSchema, components: Map<string, JsonObject>): JsonObject {
   const { title } = schema;
   if (title === undefined) return convert(schema, components);

@@ -1,6 +1,6 @@
 /**
- * One operation of the management API as data: input, role, answer and handler. server.ts serves the list of operations
- * and openapi.ts documents it, so that the two cannot differ.
+ * One operation of the management API as data: input, role, answer and handler. server.ts serves the list of
+ * operations and openapi.ts documents it, so that the two cannot differ.
  */
 import type { IncomingHttpHeaders } from 'node:http';
 import type { ErrorCode } from '../../model/errors.ts';
@@ -24,13 +24,13 @@ export interface Call extends WriteNote {
   readonly body: unknown;
   /** The authenticated caller; for public operations `ANONYMOUS`. */
   readonly actor: Actor;
-  /** Of the client, in canonical form. */
+  /** The client's address in canonical form. */
   readonly address: string;
   readonly requestId: string;
   readonly headers: IncomingHttpHeaders;
   readonly ifMatch: string | undefined;
   readonly ifNoneMatch: string | undefined;
-  /** For an answer that goes on; absent for a call that is part of another. */
+  /** Set for an answer that may continue; absent for a call within another one. */
   readonly lasting?: LastingCall;
 }
 
@@ -40,14 +40,14 @@ export interface OperationBody {
   readonly mergePatch: boolean;
   /** A masked secret in the body stands for the stored secret. */
   readonly keepsMaskedSecrets?: true;
-  /** Fields that only the gateway sets: a body must not have them. */
+  /** Fields that only the gateway sets: a body must not contain them. */
   readonly readOnly?: ReadonlySet<string>;
   readonly example?: unknown;
 }
 
 export interface Operation {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
-  /** Whole path, with `{name}` for parameters. */
+  /** The whole path, with `{name}` for parameters. */
   readonly path: string;
   readonly operationId: string;
   readonly tag: string;
@@ -56,15 +56,18 @@ export interface Operation {
   readonly access: 'public' | AdminRole;
   readonly query: JsonSchema;
   readonly body?: OperationBody;
-  /** Longest body, where that is more than usual; bytes. */
+  /** Limit of the body in bytes, when it is larger than usual. */
   readonly bodyBytesMax?: number;
-  /** How many calls of it the gateway takes at once; absent: any number. */
+  /** Limits the calls that run at once; absent: there is no limit. */
   readonly admission?: Admission;
-  /** In its place for callers with the role `viewer`. */
+  /** Replaces `admission` for callers with the role `viewer`. */
   readonly viewerAdmission?: Admission;
   /** Honours If-Match (writes) or If-None-Match (reads) and sends ETag. */
   readonly entityTag: boolean;
-  /** A write of the configuration: takes the headers of a write note, and the answer says how many gateways obey it. */
+  /**
+   * A write of the configuration: it accepts the headers of a write note, and its answer has the number of
+   * gateways that have applied it.
+   */
   readonly isWrite?: true;
   readonly success: {
     readonly status: 200 | 201 | 204;
@@ -73,7 +76,7 @@ export interface Operation {
     readonly contentType?: string;
     readonly example?: unknown;
   };
-  /** For probes and health: when the answer is 503 in the form of a success. */
+  /** For probes and health: the condition under which the answer is 503 in the form of a success. */
   readonly degraded?: string;
   /** Errors in addition to those that follow from the fields above. */
   readonly failures: readonly ErrorCode[];

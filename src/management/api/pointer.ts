@@ -1,7 +1,7 @@
 /** JSON pointers (RFC 6901) into bodies and records. Pure. */
 import { isObject } from './merge-patch.ts';
 
-/** What a value has at a pointer; undefined where it has nothing. */
+/** The value at a pointer; undefined when there is none. */
 export function valueAt(value: unknown, pointer: string): unknown {
   let found = value;
   for (const token of pointer.split('/').slice(1)) {

@@ -84,7 +84,7 @@ function convert(schema: JsonSchema, text: string): string | number | boolean {
   return text;
 }
 
-/** A moment in a query, in the form in which times are stored; undefined: it is not asked for. */
+/** A time in a query, in the form in which times are stored; undefined when it is absent. */
 export function queryTime(query: Query, name: string): string | undefined | Failure {
   const text = query[name];
   if (text === undefined) return undefined;

@@ -12,7 +12,7 @@ import { StorageUnavailable } from '../../storage/repository.ts';
 import { BODY_BYTES_MAX } from './body.ts';
 import { fail, type Answer, type Failure } from './failure.ts';
 
-/** Carries a failure through code of Fastify's that only knows errors. */
+/** Carries a failure through Fastify code that only knows errors. */
 export class RequestFailure extends Error {
   readonly failure: Failure;
   constructor(failure: Failure) {
@@ -29,7 +29,7 @@ export function sendAnswer(reply: FastifyReply, answer: Answer): FastifyReply {
   return reply.type('application/json; charset=utf-8').send(Buffer.from(JSON.stringify(answer.body)));
 }
 
-/** As bytes: Fastify adds a charset to strings, and application/problem+json has no charset. */
+/** As bytes: Fastify adds a charset to strings, and application/problem+json has none. */
 export function sendFailure(request: FastifyRequest, reply: FastifyReply, failure: Failure): FastifyReply {
   const instance = request.url.split('?', 1)[0] ?? '';
   const { failure: code, detail, errors } = failure;
@@ -42,14 +42,11 @@ export function sendFailure(request: FastifyRequest, reply: FastifyReply, failur
     .send(Buffer.from(JSON.stringify(document)));
 }
 
-/**
- * What a thrown value means to the client.
- * @param bodyBytesMax of the operation that was called
- */
+/** The failure for a thrown value. @param bodyBytesMax limit of the operation that was called */
 export function failureOf(error: unknown, bodyBytesMax = BODY_BYTES_MAX): Failure {
   if (error instanceof RequestFailure) return error.failure;
   if (error instanceof StorageUnavailable) {
-    // The reason of the error names no path and no host.
+    // The reason in the error contains no path and no host.
     const what = error.reason === undefined ? 'does not answer' : `cannot be used: ${error.reason}`;
     return fail('storage_unavailable', `The database ${what}; the proxy serves on as configured`);
   }
@@ -65,7 +62,7 @@ export function failureOf(error: unknown, bodyBytesMax = BODY_BYTES_MAX): Failur
   }
 }
 
-/** Errors of Fastify itself, such as a path with a broken percent-encoding. Their texts name no internals. */
+/** Errors of Fastify itself, such as a path with a broken percent-encoding. Their texts contain no internals. */
 function clientMistake(error: unknown): Failure | undefined {
   if (!(error instanceof Error) || !errorCode(error).startsWith('FST_ERR_')) return undefined;
   const isRefusal =
@@ -73,7 +70,7 @@ function clientMistake(error: unknown): Failure | undefined {
   return isRefusal ? fail('bad_request', error.message) : undefined;
 }
 
-/** Answers what Node could not read as HTTP, and closes the connection. */
+/** Answers bytes that Node could not parse as HTTP, and closes the connection. */
 export function refuseConnection(error: unknown, socket: Socket, requestId: string): void {
   if (errorCode(error) === 'ECONNRESET' || !socket.writable) {
     socket.destroy();

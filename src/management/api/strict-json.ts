@@ -1,8 +1,8 @@
 /**
- * A reader of JSON (RFC 8259) for configuration: refuses what parsers are known to disagree on. Beyond the grammar:
- * no duplicate keys, no key `__proto__`, no invalid UTF-8, no lone surrogates, no numbers that are not finite, and
- * a bounded depth. `JSON.parse` checks none of these, so this is a parser of its own; management bodies are small
- * and rare. Keeps no state.
+ * A strict JSON reader (RFC 8259) for configuration: refuses what parsers are known to disagree on. Beyond the
+ * grammar: no duplicate keys, no key `__proto__`, no invalid UTF-8, no lone surrogates, no numbers that are not
+ * finite, and a bounded depth. `JSON.parse` checks none of these, so this is a parser of its own; management bodies
+ * are small and rare. Keeps no state.
  */
 
 export const DEPTH_MAX = 64;
@@ -20,7 +20,7 @@ const WORDS: readonly (readonly [string, boolean | null])[] = [
   ['null', null],
 ];
 
-/** Reads one JSON text. Errors say what is wrong and where, as line and column. */
+/** Parses one JSON text. Errors say what is wrong and where, as line and column. */
 export function parseJson(bytes: Uint8Array): JsonResult {
   let text: string;
   try {
@@ -45,7 +45,7 @@ interface Cursor {
   position: number;
 }
 
-/** Leaves the recursion; never leaves this file. */
+/** Thrown to leave the recursion; never leaves this file. */
 class SyntaxFault extends Error {}
 
 function readValue(cursor: Cursor, depth: number): unknown {
@@ -134,7 +134,7 @@ function readScalar(cursor: Cursor): boolean | number | null {
   return number;
 }
 
-/** Skips white space, then the character if it is there. */
+/** Skips white space, then the character if it follows. */
 function consume(cursor: Cursor, character: string): boolean {
   skipSpace(cursor);
   if (cursor.text[cursor.position] !== character) return false;

@@ -1,15 +1,15 @@
 /**
- * Swagger UI at /swagger-ui/ (contract part 1), served from the package's own files. Its content security policy
- * is ours: the package's default upgrades requests to HTTPS, which leaves the page empty wherever the management
- * API is reached over plain HTTP on another address than loopback, and lets the page load styles, fonts and a
- * validation badge from elsewhere. The admin token that is entered stays in the page's memory.
+ * Swagger UI at /swagger-ui/ (contract part 1), served from the package's own files. It has our own content security
+ * policy: the package's default upgrades requests to HTTPS, which leaves the page empty when the management API is
+ * reached over plain HTTP on an address other than loopback, and lets the page load styles, fonts and a validation
+ * badge from elsewhere. An entered admin token stays in the page's memory.
  */
 import type { FastifyInstance } from 'fastify';
 import swagger from '@fastify/swagger';
 import swaggerUi from '@fastify/swagger-ui';
 import type { JsonObject } from './openapi.ts';
 
-/** Swagger UI styles parts of itself in line; scripts come from files only. */
+/** Swagger UI uses inline styles; its scripts are only in files. */
 const CONTENT_SECURITY_POLICY = [
   "default-src 'self'",
   "base-uri 'none'",
@@ -22,7 +22,8 @@ const CONTENT_SECURITY_POLICY = [
 
 const TITLE = 'Headgate management API';
 /**
- * The bar shows the logo of another project, and a field for documents of other hosts, which the policy above blocks.
+ * The bar shows another project's logo, and a field for documents of other hosts, which the policy above
+ * blocks.
  */
 const NO_TOP_BAR = '.swagger-ui .topbar { display: none }';
 

@@ -1,8 +1,9 @@
 /**
- * Checks a JSON value against a schema and says for each wrong field what was expected, in words for people. TypeBox
- * does the checking, with a function compiled once per schema; this file only turns its errors into field errors: one
- * per field, the one that was meant out of the alternatives of a union. Changes nothing in the value, fills in no
- * defaults and converts no types. Owns the compiled functions, and TypeBox's bound on errors, which is the process's.
+ * Checks a JSON value against a schema and describes for each wrong field what was expected, in words for people.
+ * TypeBox does the checking, with a function compiled once per schema; this file only converts its errors into field
+ * errors: one per field, and for a union only the alternative that was meant. Changes nothing in the value, fills in
+ * no defaults and converts no types. Owns the compiled functions, and sets TypeBox's limit of errors for the
+ * process.
  */
 import type { TSchema } from 'typebox';
 import { Compile, type Validator } from 'typebox/compile';
@@ -13,19 +14,19 @@ import type { FieldError } from '../../model/errors.ts';
 import { alternativesOf, type JsonSchema } from '../../model/json-schema.ts';
 import { expectation, unionExpectation } from './expectations.ts';
 
-/** More errors than these are not reported. */
+/** Limit of reported errors. */
 export const FIELD_ERRORS_MAX = 50;
-/** TypeBox errors to read; one field may have several. Far more than `FIELD_ERRORS_MAX` fields have. */
+/** Limit of TypeBox errors that are read; one field may have several. */
 const RAW_ERRORS_MAX = 1_000;
 /**
- * TypeBox takes quadratic time to find duplicates. No schema that forbids them allows this many items, so that too many
- * stay too many.
+ * TypeBox takes quadratic time to find duplicates. No schema that forbids them allows this many items, so an
+ * array that is too long stays too long when it is cut here.
  */
 const ITEMS_EXPLAINED_MAX = 1_001;
 
 Settings.Set({ maxErrors: RAW_ERRORS_MAX });
 
-/** Schemas are made when the program starts, so there are as many as there are operations and query parameters. */
+/** Schemas are created when the program starts, so their number is that of operations and query parameters. */
 const validators = new WeakMap<JsonSchema, Validator>();
 
 /** @returns one entry per wrong field in the order of the schema, at most `FIELD_ERRORS_MAX`; empty when valid */
@@ -46,7 +47,7 @@ export function validate(schema: JsonSchema, value: unknown): FieldError[] {
   return [...byPointer.values()].slice(0, FIELD_ERRORS_MAX);
 }
 
-/** One TypeBox error in words; undefined when another error of the same field says it better. */
+/** One TypeBox error in words; undefined when another error of the same field describes it better. */
 function fieldErrors(root: JsonSchema, raw: TLocalizedValidationError): FieldError[] {
   const found = locate(root, raw);
   if (found === undefined) return [];
@@ -85,7 +86,10 @@ function fieldErrors(root: JsonSchema, raw: TLocalizedValidationError): FieldErr
   }
 }
 
-/** Adds the name that was probably meant: a name that differs in at most a third, or the only name with this word. */
+/**
+ * Adds the name that was probably meant: one that differs in at most a third of its characters, or the only name
+ * that contains this word.
+ */
 function unknown(pointer: string, known: Readonly<Record<string, JsonSchema>>): string {
   const name = unescape(pointer.slice(pointer.lastIndexOf('/') + 1));
   const names = Object.keys(known);
@@ -95,22 +99,22 @@ function unknown(pointer: string, known: Readonly<Record<string, JsonSchema>>): 
   return meant === undefined ? 'is not a known field' : `is not a known field; did you mean "${meant}"?`;
 }
 
-/** `default_policy` for `policy`. */
+/** For example `default_policy` for `policy`. */
 function onlyOneWith(word: string, names: readonly string[]): string | undefined {
   const having = names.filter((name) => name.split('_').includes(word));
   return having.length === 1 ? having[0] : undefined;
 }
 
 interface Found {
-  /** Where the error arose; for an additional member the schema of the object. */
+  /** The schema where the error arose; for an additional member, the schema of the object. */
   readonly schema: JsonSchema;
   /** The outermost union around it for the same value, if there is one. */
   readonly union: JsonSchema | undefined;
 }
 
 /**
- * Follows an error's path through the schema. Undefined when it leads into an alternative that was not meant: of a
- * union the first that is not `null` is, and unions of constants are told as a whole.
+ * Follows an error's path through the schema. Undefined when it leads into an alternative that was not meant:
+ * in a union, the first alternative except `null` is meant, and unions of constants are described as a whole.
  */
 function locate(
   root: JsonSchema,
@@ -143,9 +147,9 @@ function locate(
 }
 
 /**
- * A copy in which no array is longer than is worth explaining: whole where its items may appear twice, as the
- * explaining takes no long then.
- * @param schemas of the value, with those of its alternatives; none for what no schema knows
+ * A copy with arrays cut to the length that is worth explaining. Arrays whose items may repeat stay whole,
+ * because explaining them is fast.
+ * @param schemas schemas of the value and of its alternatives; empty for a value that no schema describes
  */
 function shortened(value: unknown, schemas: readonly JsonSchema[]): unknown {
   if (typeof value !== 'object' || value === null) return value;
@@ -171,7 +175,7 @@ function withAlternatives(schema: JsonSchema): JsonSchema[] {
   return [schema, ...(schema.anyOf ?? []).flatMap(withAlternatives)];
 }
 
-/** Whether a schema or one inside of it has alternatives. */
+/** Whether a schema or a schema inside it has alternatives. */
 const leading = new WeakMap<JsonSchema, boolean>();
 
 /** An error for each object in `value` that has none of the fields of which it needs one. */
@@ -206,7 +210,7 @@ function membersOf(schema: JsonSchema, name: string): JsonSchema[] {
   return [...all, ...anyOf.flatMap((branch) => membersOf(branch, name))];
 }
 
-/** One reference token more on an RFC 6901 pointer. */
+/** The pointer (RFC 6901) with one more reference token. */
 function at(pointer: string, name: string): string {
   return `${pointer}/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`;
 }

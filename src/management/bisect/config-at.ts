@@ -1,4 +1,4 @@
-/** A kept config version as a whole configuration, for trying it. */
+/** Loads a stored config version as a whole configuration, for trials. */
 import { TrialFailed } from '../../explain/explain-access.ts';
 import type { ConfigChange } from '../../model/config.ts';
 import type { ManagementContext } from '../context.ts';

@@ -1,16 +1,16 @@
 /**
- * Finds a config version since which something is different, with about twice the logarithm of the number of versions
- * as questions. Pure but for `ask`.
+ * Finds a config version since which something is different. It asks about twice the logarithm of the number of
+ * versions. Pure except for `ask`.
  *
- * What is guaranteed whatever the history: the found version is `bad`, and the version before it is not. When the
- * history went back and forth, there are other such versions, and which of them is found depends on the versions that
- * were asked; without a given `good`, it is one close to `bad`.
+ * Guaranteed for any history: the found version is `bad`, and the version before it is not. When the history changed
+ * back and forth, there are several such versions, and the one found depends on the versions asked about; without a
+ * given `good`, it is one close to `bad`.
  */
 
 export interface SearchBounds {
   /** The oldest version that can be asked about. */
   readonly oldest: number;
-  /** A version that is known not to be bad, if any; not below `oldest`. */
+  /** A version that is known not to be bad, if any; at least `oldest`. */
   readonly good: number | undefined;
   /** A version that is bad; above `good`. */
   readonly bad: number;
@@ -26,7 +26,7 @@ export async function firstBad(
 ): Promise<number | undefined> {
   let low = good;
   let high = bad;
-  // In growing steps into the past, so that a recent change is found in a few.
+  // In growing steps into the past, so that a recent change is found in a few steps.
   for (let step = 1; low === undefined; step *= 2) {
     const next = Math.max(oldest, bad - step);
     if (next >= high) return undefined;

@@ -1,21 +1,23 @@
 /**
- * Divides a range of config versions into segments that answer alike, by asking about some of them. Pure but for `ask`.
+ * Divides a range of config versions into segments with equal answers, by asking about some of them. Pure except for
+ * `ask`.
  *
- * Between two candidates nothing changes, so a segment begins at a candidate. Differences are located first, then what
- * lies between equal answers is looked through, as long as there is time.
+ * Nothing changes between two candidates, so a segment begins at a candidate. Differences are located first; then
+ * the versions between equal answers are checked, as long as there is time.
  */
 
 export interface SegmentSearch<T> {
   /**
-   * Versions that may answer otherwise than the one before, ascending; the first and the last of the range among them.
+   * Versions whose answer may differ from that of the version before, ascending; includes the first and the
+   * last of the range.
    */
   readonly candidates: readonly number[];
-  /** Last version of the range. */
+  /** The last version of the range. */
   readonly to: number;
   readonly ask: (version: number) => Promise<T>;
   /** Equal for answers that count as the same. */
   readonly keyOf: (answer: T) => string;
-  /** False when no more may be asked; the first and the last candidate are asked in any case. */
+  /** Returns false when no more may be asked; the first and the last candidate are asked in any case. */
   readonly mayAsk: () => boolean;
 }
 
@@ -23,16 +25,16 @@ interface Segment<T> {
   readonly from: number;
   /** Inclusive. */
   readonly to: number;
-  /** At `from`. */
+  /** The answer at `from`. */
   readonly answer: T;
-  /** False: it may begin earlier, since not every candidate before it was asked. */
+  /** False: it may begin earlier, since not every candidate before it was asked about. */
   readonly isExact: boolean;
 }
 
 export interface Segments<T> {
-  /** In order, without a gap. */
+  /** In order, without gaps. */
   readonly segments: readonly Segment<T>[];
-  /** Every candidate was asked. */
+  /** Whether every candidate was asked about. */
   readonly isComplete: boolean;
 }
 
@@ -59,7 +61,10 @@ export async function findSegments<T>(search: SegmentSearch<T>): Promise<Segment
   };
 }
 
-/** The middle of the widest gap between known answers, those that differ first; undefined without a gap. */
+/**
+ * The middle of the widest gap between known answers, gaps between different answers first; undefined without a
+ * gap.
+ */
 function widestGap(known: readonly number[], keyAt: (index: number) => string): number | undefined {
   let best: { readonly width: number; readonly differs: boolean; readonly middle: number } | undefined;
   for (let at = 1; at < known.length; at++) {

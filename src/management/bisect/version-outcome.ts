@@ -1,16 +1,16 @@
-/** What one config version makes of a described request, as far as a search compares and shows it. Pure. */
+/** The result of a described request at one config version, as far as searches compare and show it. Pure. */
 import type { Explanation } from '../../explain/schema.ts';
 
 export interface VersionOutcome {
   readonly config_version: number;
   readonly outcome: Explanation['outcome'];
-  /** null: a backend answers. */
+  /** null when a backend answers. */
   readonly status: number | null;
   readonly code: string | null;
-  /** The stage that decided, and why; null where the request is forwarded. */
+  /** The stage that decided, and why; null when the request is forwarded. */
   readonly stage: string | null;
   readonly detail: string | null;
-  /** Where it is forwarded, one URL of several; null where the gateway answers. */
+  /** Where it is forwarded, one URL of several; null when the gateway answers. */
   readonly upstream_url: string | null;
 }
 
@@ -35,7 +35,8 @@ export function outcomeOn(configVersion: number, explanation: Explanation): Vers
 }
 
 /**
- * Equal for answers that a client cannot tell apart: which of several revisions the weighted choice takes is left out.
+ * Equal for answers that a client cannot tell apart: ignores which of several revisions the weighted choice
+ * selects.
  */
 export function answerKey({ outcome, code, response, upstream, candidates }: Explanation): string {
   const eligible = candidates.filter(({ candidate }) => candidate).map(({ id }) => id);

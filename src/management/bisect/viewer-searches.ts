@@ -1,4 +1,4 @@
-/** Searches through config versions that viewers have running: each keeps the others waiting, also for plans. */
+/** Limits the running searches of viewers: each delays the others, and plans. */
 import { Admission } from '../api/admission.ts';
 
 export const viewerSearches = new Admission(2);

@@ -1,6 +1,6 @@
 /**
- * The built console in memory: read once at the start, so that no name a client sends ever becomes a path, and a build
- * that is replaced on disk does not tear the pages of a running gateway apart.
+ * The built console in memory: read once at the start, so that no name from a client ever becomes a path, and a
+ * build that is replaced on disk does not break the pages of a running gateway.
  */
 import { createHash } from 'node:crypto';
 import { readdir, readFile, stat } from 'node:fs/promises';
@@ -10,7 +10,7 @@ export type ContentCoding = 'br' | 'gzip' | 'identity';
 
 export interface ConsoleFile {
   readonly type: string;
-  /** Its name has a hash of its content, so that it never changes. */
+  /** Its name contains a hash of its content, so that it never changes. */
   readonly isImmutable: boolean;
   readonly entityTag: string;
   readonly bytes: Readonly<Partial<Record<ContentCoding, Buffer>>> & { readonly identity: Buffer };
@@ -34,7 +34,7 @@ const CODINGS: readonly (readonly [ContentCoding, string])[] = [
 ];
 const BYTES_MAX = 64 * 1024 * 1024;
 
-/** @throws Error when the folder cannot be read, or does not hold a console */
+/** @throws Error when the folder cannot be read, or contains no console */
 export async function readConsoleFiles(folder: string): Promise<ConsoleFiles> {
   const names = (await readdir(folder, { recursive: true })).sort();
   const known = new Set(names);

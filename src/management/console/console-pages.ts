@@ -1,12 +1,13 @@
 /**
- * Serves the console at `/` of the management port. Its pages are drawn by one document, so every address that is no
- * file and no part of the API is that document for a browser that asks for a page, and stays a 404 for all else.
+ * Serves the console at `/` of the management port. One document draws all pages, so every address that is neither a
+ * file nor a part of the API gives that document to a browser that asks for a page, and stays a 404 for everything
+ * else.
  */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { isNotModified } from '../api/entity-tag.ts';
 import { INDEX_PATH, type ConsoleFile, type ConsoleFiles, type ContentCoding } from './console-files.ts';
 
-/** No scripts or styles in line, nothing from or to other hosts, in no frame. */
+/** Allows no inline scripts or styles, no other hosts, and no frames. */
 const SECURITY_POLICY = [
   "default-src 'none'",
   "base-uri 'none'",
@@ -30,19 +31,19 @@ const SECURITY_HEADERS = {
 };
 
 const IMMUTABLE = 'public, max-age=31536000, immutable';
-/** Preferred first. */
+/** The preferred ones first. */
 const CODINGS: readonly ContentCoding[] = ['br', 'gzip'];
-/** Never a page: what lies below answers with JSON or its own pages, also where it has nothing. */
+/** Never pages: addresses below these answer with JSON or pages of their own, even with a 404. */
 const OTHER_PATHS = /^\/(?:api|healthz|readyz|metrics|swagger-ui)(?:\/|$)/;
 
 const answered = new WeakSet<FastifyRequest>();
 
-/** Pages and their files are many, and change nothing: of no interest in the log. */
+/** Requests for pages and files are many and change nothing: they are not worth a log line. */
 export function isConsoleRequest(request: FastifyRequest): boolean {
   return answered.has(request);
 }
 
-/** @returns undefined: the console has nothing there */
+/** @returns undefined when the console has nothing there */
 export function sendConsole(
   files: ConsoleFiles,
   request: FastifyRequest,
@@ -78,7 +79,7 @@ function send(file: ConsoleFile, request: FastifyRequest, reply: FastifyReply): 
   return reply.send(request.method === 'HEAD' ? undefined : bytes);
 }
 
-/** RFC 9110 section 12.5.3; a coding that is not named is not used. */
+/** RFC 9110 section 12.5.3; a coding that is not listed is not used. */
 function accepts(header: string | string[] | undefined, coding: ContentCoding): boolean {
   return String(header ?? '')
     .toLowerCase()

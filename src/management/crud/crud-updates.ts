@@ -1,6 +1,6 @@
 /**
- * The changing operations of a resource: PATCH merges into the record (RFC 7396), PUT replaces it. Both make a whole
- * input, which passes the same checks as that of a creation, inside of the transaction.
+ * The changing operations of a resource: PATCH merges into the record (RFC 7396), PUT replaces it. Both create a
+ * whole input, which passes the same checks as for a creation, inside the transaction.
  */
 import { isDeepStrictEqual } from 'node:util';
 import { patchSchema } from '../../model/json-schema.ts';
@@ -20,14 +20,14 @@ import { nextUpdatedAt } from '../write/write.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** The two ways of a change. */
+/** The two kinds of a change. */
 interface ChangeKind {
   readonly method: 'PATCH' | 'PUT';
   /** Start of the operation id. */
   readonly verb: string;
   readonly summary: string;
   readonly description: string;
-  /** Makes the input of the record; absent: it is what was sent. */
+  /** Creates the input from the stored fields and the body; absent: the body is the input. */
   readonly mergesInto?: (writable: Fields, sent: unknown) => unknown;
 }
 
@@ -127,7 +127,7 @@ function changeOperation<S extends object, I, R extends StoredRecord>(
   };
 }
 
-/** The input that is to make the record: `sent` has its secrets again. */
+/** The input for the record: `sent` with its secrets restored. */
 function inputOf<S extends object, I, R extends StoredRecord>(
   { mergesInto }: ChangeKind,
   { patchBase }: Resource<S, I, R>,
@@ -167,7 +167,7 @@ function changedFields<R extends StoredRecord>(
   return changed;
 }
 
-/** Says of wrong fields that a patch did not name, but that the record has, how they are removed. */
+/** Explains wrong fields that the patch did not contain but the record has, and how to remove them. */
 function withLeftovers(failure: Failure, sent: unknown, input: unknown): Failure {
   if (failure.failure !== 'validation_failed' || failure.errors === undefined) return failure;
   return invalid(

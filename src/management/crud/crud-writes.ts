@@ -1,4 +1,4 @@
-/** Creation and deletion of a resource. All checks of a write run inside of its transaction. */
+/** Creation and deletion of a resource. All checks of a write run inside its transaction. */
 import { timestamp } from '../../lib/clock.ts';
 import { uuidv7 } from '../../lib/ids.ts';
 import { envelopeSchema } from '../schemas/envelope.ts';
@@ -82,7 +82,7 @@ export function createOperation<S extends object, I, R extends StoredRecord>(
   };
 }
 
-/** 403 for a field that the caller's role may not give. */
+/** 403 for a field that the caller's role may not set. */
 function fieldsForbidden(
   { adminFields = [] }: { readonly adminFields?: readonly string[] },
   { actor, body }: Call,

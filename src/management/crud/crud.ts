@@ -1,5 +1,5 @@
 /**
- * Makes the operations of a resource from its description: create, list, fetch, replace, change (RFC 7396) and
+ * Creates the operations of a resource from its description: create, list, fetch, replace, change (RFC 7396) and
  * delete, with ETags and preconditions.
  */
 import type { ManagementContext } from '../context.ts';

@@ -1,4 +1,4 @@
-/** The query of a list: its page, and which records are wanted. */
+/** The query of a list: its page and its filter. */
 import { Type, type TSchema } from 'typebox';
 import { timestamp } from '../../lib/clock.ts';
 import { jsonSchema, type JsonSchema } from '../../model/json-schema.ts';
@@ -35,12 +35,12 @@ const ORDER = oneOf(LIST_ORDERS, {
   description: 'A cursor is for the order that it was given in.',
 });
 
-/** Of a list that can be filtered. */
+/** The order of a list that can be filtered. */
 export function listOrder({ order }: Query): ListOrder {
   return order === 'newest_first' ? 'newest_first' : 'oldest_first';
 }
 
-/** @param table absent: the list cannot be filtered */
+/** @param table absent when the list cannot be filtered */
 export function listQuery(table: FilteredTable | undefined): JsonSchema {
   if (table === undefined) return PAGE_QUERY;
   const fields: Record<string, TSchema> = { ...PAGE_FIELDS, order: Type.Optional(ORDER) };
@@ -55,7 +55,7 @@ export function listQuery(table: FilteredTable | undefined): JsonSchema {
   return jsonSchema(Type.Object(fields, closed));
 }
 
-/** What a query selects; undefined where it selects nothing. */
+/** The filter of a query; undefined when it has none. */
 export function listFilter(query: Query, nowMs: number): ListFilter | Failure | undefined {
   const { label, q: text, status, updated_since: since } = query;
   if (label === undefined && text === undefined && status === undefined && since === undefined) {

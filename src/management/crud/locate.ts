@@ -1,4 +1,4 @@
-/** What the operations of all resources share: finding the record of a path, its place, its envelope, its fields. */
+/** Shared by the operations of all resources: finding the record of a path, its place, its envelope, its fields. */
 import { envelopeSchema } from '../schemas/envelope.ts';
 import { jsonSchema, type JsonSchema } from '../../model/json-schema.ts';
 import type { ConfigReader } from '../../storage/repository.ts';
@@ -46,7 +46,7 @@ export function rulesOf(context: ManagementContext, reader: ConfigReader): RuleC
   };
 }
 
-/** As summaries of operations name one of them: `an app`. */
+/** The singular with its article, for summaries of operations: `an app`. */
 export function oneOf({ names }: { readonly names: readonly [string, string] }): string {
   const name = names[0].toLowerCase();
   return `${/^[aeiou]/.test(name) ? 'an' : 'a'} ${name}`;
@@ -57,7 +57,7 @@ export function recordEnvelope({ schema }: { readonly schema: JsonSchema }): Jso
   return jsonSchema(envelopeSchema(`${schema.title ?? ''}Envelope`, schema));
 }
 
-/** What answers show beyond what a body may have. */
+/** Fields of answers that a body may not contain. */
 export function readOnlyNames(
   resource: { readonly schema: JsonSchema; readonly createdSchema?: JsonSchema },
   body: JsonSchema,
@@ -67,7 +67,7 @@ export function readOnlyNames(
   return new Set(shown.filter((name) => body.properties?.[name] === undefined));
 }
 
-/** A record without what every one has: for audit entries. */
+/** A record without the fields that every record has, for audit entries. */
 export function withoutBase(served: Readonly<Record<string, unknown>>): Record<string, unknown> {
   const { id: _id, created_at: _createdAt, updated_at: _updatedAt, ...rest } = served;
   return rest;

@@ -1,6 +1,6 @@
 /**
- * Reads of the configuration that go on while the database is away, from the copy that the workers serve by. The
- * answer to a call that was read from there says so in a header. Writes never come here.
+ * Reads of the configuration that continue while the database is unavailable, from the copy that the workers use. A
+ * header of the answer tells when that copy was used. Writes never use it.
  */
 import { currentBudget } from '../../lib/deadline-budget.ts';
 import { StorageUnavailable, type ConfigReader, type Repository } from '../../storage/repository.ts';
@@ -9,7 +9,7 @@ export const STALE_HEADER = 'Headgate-Stale';
 
 export type Reading = Pick<Repository, 'read'>;
 
-/** @param copy throws StorageUnavailable for what it has not */
+/** @param copy throws StorageUnavailable for data that it does not have */
 export function readingThroughOutages(repository: Reading, copy: ConfigReader): Reading {
   return {
     async read<T>(work: (reader: ConfigReader) => Promise<T>): Promise<T> {

@@ -1,6 +1,7 @@
 /**
- * The description of one kind of resource, from which crud.ts makes its operations. A description says where the
- * resource lives, how it is read and stored, and which rules turn an input into a record; it knows no HTTP.
+ * The description of one kind of resource, from which crud.ts creates its operations. A description says where the
+ * resource is found, how it is read and stored, and which rules turn an input into a record; it does not deal with
+ * HTTP.
  */
 import type { ChangeSet } from '../../model/config.ts';
 import type { Warning } from '../../model/warnings.ts';
@@ -21,7 +22,7 @@ export type RecordBase = StoredRecord;
 
 export interface Built<R> {
   readonly record: R;
-  /** Shown in the answer to the creation only: the token value. */
+  /** Fields shown only in the answer to the creation, such as the token value. */
   readonly shownOnce?: Readonly<Record<string, unknown>>;
 }
 
@@ -39,20 +40,20 @@ export interface Resource<S extends object, I, R extends StoredRecord> {
   readonly tag: string;
   /** Path of the collection below the API prefix, e.g. `/apps/{app_id}/versions`. */
   readonly collection: string;
-  /** Name of the item's path parameter. */
+  /** The name of the item's path parameter. */
   readonly parameter: string;
-  /** How its list can be filtered; absent: it cannot. */
+  /** How its list can be filtered; absent when it cannot. */
   readonly filteredAs?: FilteredTable;
-  /** Its writes take `dry_run`: requests are decided by it. */
+  /** Whether its writes accept `dry_run`, because requests depend on it. */
   readonly dryRun: boolean;
   readonly access: { readonly read: 'viewer' | 'admin'; readonly write: 'editor' | 'admin' };
   readonly inputSchema: JsonSchema;
   readonly schema: JsonSchema;
-  /** Body of the creation, if it takes more than `inputSchema`. */
+  /** The body of the creation, if it accepts more than `inputSchema`. */
   readonly creationSchema?: JsonSchema;
-  /** Fields of a creation that only the role `admin` may give. */
+  /** Fields of a creation that only the role `admin` may set. */
   readonly adminFields?: readonly string[];
-  /** Answer to the creation, where it shows more than `schema`. */
+  /** The answer to the creation, if it shows more than `schema`. */
   readonly createdSchema?: JsonSchema;
   readonly example: { readonly input: unknown; readonly patch?: unknown };
 
@@ -60,8 +61,8 @@ export interface Resource<S extends object, I, R extends StoredRecord> {
   list(reader: ConfigReader, scope: S, page: PageRequest): Promise<Page<R>>;
   find(reader: ConfigReader, scope: S, reference: string): Promise<R | undefined>;
   /**
-   * Applies defaults and the rules that a schema cannot say, uniqueness included.
-   * @param base id and times of the record to make
+   * Applies defaults and the rules that a schema cannot express, including uniqueness.
+   * @param base id and times of the new record
    * @param previous the record before a PATCH or PUT; undefined for a creation
    */
   build(
@@ -72,7 +73,7 @@ export interface Resource<S extends object, I, R extends StoredRecord> {
     rules: RuleContext,
   ): Promise<Built<R> | Failure>;
   insert(writer: ConfigWriter, record: R): Promise<void>;
-  /** What a creation does beyond its record, by fields that only `creationSchema` has. */
+  /** Further effects of a creation, for fields that only `creationSchema` has. */
   readonly complete?: (
     writer: ConfigWriter,
     scope: S,
@@ -88,22 +89,22 @@ export interface Resource<S extends object, I, R extends StoredRecord> {
     rules: RuleContext,
   ) => Promise<Failure | undefined>;
   remove(writer: ConfigWriter, record: R): Promise<boolean>;
-  /** Children that prevent a deletion, for example `2 versions`; empty when there are none. */
+  /** Children that prevent a deletion, such as `2 versions`; empty when there are none. */
   readonly children?: (writer: ConfigWriter, record: R) => Promise<readonly string[]>;
-  /** What an audit entry tells of what goes with a deleted record; asked before the deletion. */
+  /** What an audit entry says about records that are deleted with this one; called before the deletion. */
   readonly removedWith?: (writer: ConfigWriter, record: R) => Promise<Readonly<Record<string, unknown>>>;
   /** A refusal to delete for other reasons than children. */
   readonly keep?: (rules: RuleContext, record: R) => Promise<Failure | undefined>;
-  /** The input that would have made the record: what a PATCH is applied to. Absent fields are at their default. */
+  /** The input that would create the record: a PATCH is applied to it. Absent fields have their default. */
   writable(record: R): Readonly<Record<string, unknown>>;
-  /** What of `writable` a merge patch is applied to, where one field replaces another; absent: all of it. */
+  /** The part of `writable` to which a merge patch is applied, if some fields replace others; absent: all of it. */
   readonly patchBase?: (
     writable: Readonly<Record<string, unknown>>,
     sent: unknown,
   ) => Readonly<Record<string, unknown>>;
   /** The served form of a record, without secrets. */
   present(record: R): Readonly<Record<string, unknown>>;
-  /** What people call it: slug, label, method and path, or name. */
+  /** The name that people use: slug, label, method and path, or name. */
   nameOf(record: R): string;
   /** Warnings about a written record; runs inside the transaction. */
   readonly warnings?: (
@@ -112,10 +113,10 @@ export interface Resource<S extends object, I, R extends StoredRecord> {
     record: R,
     previous: R | undefined,
   ) => Promise<readonly Warning[]>;
-  /** The same about what a deletion leaves. */
+  /** The same for the state that a deletion leaves. */
   readonly removalWarnings?: (rules: RuleContext, scope: S, removed: R) => Promise<readonly Warning[]>;
-  /** What the workers must learn after a write. */
+  /** What the workers must load after a write. */
   touched(scope: S, record: R): ChangeSet;
-  /** The same for a deletion, asked before it, where more goes than `touched` says. */
+  /** The same for a deletion that removes more than `touched` says; called before it. */
   readonly touchedByRemoval?: (writer: ConfigWriter, scope: S, record: R) => Promise<ChangeSet>;
 }

@@ -1,8 +1,8 @@
 /**
- * Brings the configuration to a declared tree inside of one transaction: deletes first, then whatever gives a path up
- * is moved aside, so that paths and values of keys may be swapped and taken over, then creations and changes from the
- * top down. Everything goes through the resources' own rules. Apps that the tree does not name stay, unless they have
- * its owner.
+ * Changes the configuration to a declared tree inside one transaction. Deletes first; then moves every record that
+ * gives up a path aside, so that paths and values of keys may be swapped and taken over; then creates and changes
+ * records from the top down. Everything uses the resources' own rules. Apps that the tree does not contain stay,
+ * unless they have its owner.
  *
  * A plan is the same work, rolled back by the caller.
  */
@@ -32,27 +32,27 @@ import { storeVersions } from './store-versions.ts';
 import { declaredTokenHash } from '../routes/resources/tokens.ts';
 import { escape, OWNER_LABEL } from './tree.ts';
 
-/** Deletions that an apply makes without being allowed more. */
+/** The number of deletions that an apply may make by default. */
 export const DELETES_MAX_DEFAULT = 10;
 
 export interface ApplyOptions {
-  /** Only apps of this owner are touched, and the tree has all of them: one that it leaves out is deleted. */
+  /** Only apps of this owner are touched. The tree must contain all of them: others are deleted. */
   readonly owner: string | undefined;
   /** Takes over apps of another owner, or of none. */
   readonly adopt: boolean;
-  /** Without an owner: deletes apps without one that the tree leaves out. */
+  /** Without an owner: deletes apps without an owner that the tree does not contain. */
   readonly prune: boolean;
   readonly deletesMax: number;
   /**
-   * The tree is the whole configuration, and the id of each record follows from its place in it: whatever is left out
-   * is deleted, apps of other owners and keys included.
+   * The tree is the whole configuration, and the id of each record follows from its place in it: everything
+   * else is deleted, including apps of other owners and keys.
    */
   readonly whole?: { readonly idOf: IdOf };
   /** Only for a plan: stored secrets are not compared with declared ones. */
   readonly isBlind?: boolean;
 }
 
-/** @returns a failure with pointers into the tree; the caller rolls back then */
+/** @returns a failure with pointers into the tree; the caller then rolls back */
 export async function applyTree(
   writer: ConfigWriter,
   rules: RuleContext,
@@ -100,7 +100,7 @@ function deletesFailure({ changes }: DeclaredChanges, deletesMax: number): Failu
   );
 }
 
-/** A path that nothing else has, for the time until a record gets its own. */
+/** A path that no other record has, until the record gets its own. */
 const asidePath = (id: string): string => `/.moving/${id}`;
 
 async function moveAside(writer: ConfigWriter, app: DeclaredApp): Promise<void> {
@@ -113,10 +113,10 @@ async function moveAside(writer: ConfigWriter, app: DeclaredApp): Promise<void> 
   }
 }
 
-/** A hash that no value has, for the time until a key gets its own. */
+/** A hash that no value has, until the key gets its own. */
 const asideHash = (id: string): string => `moving:${id}`;
 
-/** What a declared app will have, as far as it can be read; the rules of the app say what is wrong with it. */
+/** The hosts that a declared app will have, as far as they can be read; the rules of the app report what is wrong. */
 function hostsOf(item: Item): readonly string[] {
   const hosts = item['hosts'];
   if (!Array.isArray(hosts)) return [];
@@ -141,7 +141,7 @@ async function movePathsAside(writer: ConfigWriter, { item, stored }: DeclaredAp
     if (declared === undefined) continue;
     const wanted = declared['gateway_path'] ?? defaultGatewayPath({ gateway_path: path }, version.version);
     if (wanted === version.gateway_path) continue;
-    // One that gets a path of its own no longer follows its app.
+    // A version that gets a path of its own no longer follows its app.
     const follows = version.gateway_path_is_default && declared['gateway_path'] === undefined;
     const moved = { ...version, gateway_path: asidePath(version.id), gateway_path_is_default: follows };
     await writer.updateVersion(moved);

@@ -1,13 +1,13 @@
-/** The audit entries of an apply or a rollback: one for each record that it changed. */
+/** The audit entries of an apply or a rollback: one for each changed record. */
 import type { ConfigWriter } from '../../storage/repository.ts';
 import { maskRecord } from '../write/policy-secrets-view.ts';
 import { auditEntry, type WriteOrigin } from '../write/write.ts';
 import type { DeclaredChange, DeclaredChanges } from './declared-changes.ts';
 
-/** Endpoints that are in the audit log one by one; of more there is the sum. */
+/** Limit of endpoints with audit entries of their own; beyond it there is a sum. */
 const AUDITED_ENDPOINTS_MAX = 1_000;
 
-/** Each change by the names of what it touched, as a write of that resource alone would have it. */
+/** Each change with the names of its record, like a write of that resource alone. */
 export async function auditChanges(
   { changes }: DeclaredChanges,
   writer: ConfigWriter,
@@ -32,7 +32,7 @@ export async function auditChanges(
   }
 }
 
-/** What went with a deleted record; null where nothing did. */
+/** What was deleted with a record; null when nothing was. */
 function removalOf(
   below: number,
   keys: DeclaredChange['keys'] = [],

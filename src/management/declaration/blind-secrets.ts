@@ -1,7 +1,8 @@
 /**
- * Stored secrets for callers that may not learn them. A plan says whether a declared value differs from the stored one,
- * which would confirm a guess. For such callers a stored secret is taken for a random value wherever the declared item
- * has a secret in the clear: that always counts as changed. A handle still stands for what is stored.
+ * Hides stored secrets from callers that may not learn them. A plan shows whether a declared value differs from the
+ * stored one, which would confirm a guess. For such callers a stored secret is replaced by a random value wherever
+ * the declared item has a secret in the clear, which then always counts as changed. A handle still stands for the
+ * stored secret.
  */
 import { randomHex } from '../../lib/ids.ts';
 import { replaceSecrets } from '../write/policy-secrets-view.ts';

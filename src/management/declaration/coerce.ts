@@ -1,11 +1,14 @@
-/** Numbers and booleans out of references: `backend_port: ${env:PORT}` gives a text where the schema wants a number. */
+/**
+ * Converts texts from references to numbers and booleans: `backend_port: ${env:PORT}` gives a text where the
+ * schema requires a number.
+ */
 import type { JsonSchema } from '../../model/json-schema.ts';
 import { isObject } from '../api/merge-patch.ts';
 import { escape } from './tree.ts';
 
 /**
- * @param whole pointers of texts that came from one reference each
- * @returns the value with those of them converted that the schema wants as something else, and that are such
+ * @param whole pointers of texts that each came from one reference
+ * @returns the value, with those texts converted for which the schema requires another type that they represent
  */
 export function coerceReferences(value: unknown, schema: JsonSchema, whole: ReadonlySet<string>): unknown {
   return whole.size === 0 ? value : coerce(value, schema, whole, '');

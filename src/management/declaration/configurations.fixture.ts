@@ -3,7 +3,7 @@
  */
 import fc from 'fast-check';
 
-/** Every secret in them. */
+/** The only secret in them. */
 export const SAMPLE_SECRET = 'a-secret-of-at-least-32-characters-here';
 const label = fc.constantFrom('v1', 'v2', '1.0', '2026-01-01', 'next');
 const policy = fc.option(

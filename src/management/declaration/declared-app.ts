@@ -1,4 +1,4 @@
-/** One app of a declared tree beside what is stored of it, and the rules of a tree that need no transaction. */
+/** One app of a declared tree beside its stored records, and the rules of a tree that need no transaction. */
 import type { AppTree } from '../../model/config.ts';
 import type { FieldError } from '../../model/errors.ts';
 import type { App, StoredApiKey } from '../../model/resources.ts';
@@ -15,21 +15,21 @@ export interface DeclaredTree {
 
 export interface DeclaredApp {
   readonly slug: string;
-  /** Pointer to it in the tree. */
+  /** Pointer to the app in the tree. */
   readonly pointer: string;
   readonly item: Item;
   readonly stored: AppTree | undefined;
-  /** None where the item does not name `keys`, which then stay as they are. */
+  /** Empty when the item does not name `keys`, which then stay unchanged. */
   readonly keys: MatchedKeys;
 }
 
-/** The id that a record has by its place in the tree. */
+/** The id that a record has because of its place in the tree. */
 export type IdOf = (type: LevelName, path: readonly string[]) => string;
 
 export interface LoadOptions {
   /** Becomes a label of the app. */
   readonly owner: string | undefined;
-  /** Keys are known by these ids, and those that are not declared go, also where the item does not name `keys`. */
+  /** Keys are identified by these ids, and undeclared keys are deleted, even when the item does not name `keys`. */
   readonly idOf: IdOf | undefined;
   readonly nowMs: number;
 }
@@ -65,7 +65,7 @@ export async function allApps(reader: ConfigReader): Promise<Map<string, App>> {
   return apps;
 }
 
-/** The keys of an app that have not expired: the others open nothing, and could not be declared again. */
+/** The keys of an app that have not expired: expired keys are useless, and could not be declared again. */
 export async function liveKeys(reader: ConfigReader, appId: string, nowMs: number): Promise<StoredApiKey[]> {
   const keys = await allKeys(reader, appId);
   return keys.filter((key) => isLive(key, nowMs));
@@ -95,7 +95,7 @@ async function* pages<T>(read: PageOf<T>): AsyncGenerator<T> {
   } while (after !== undefined);
 }
 
-/** An item of a collection; undefined where the tree does not have it. */
+/** An item of a collection; undefined when the tree does not contain it. */
 export function member(item: Item, collection: string, label: string): Item | undefined {
   const items = item[collection];
   if (!isObject(items) || !Object.hasOwn(items, label)) return undefined;
@@ -108,7 +108,7 @@ export function membersOf(item: Item, collection: string): (readonly [string, It
   return Object.entries(items).map(([label, declared]) => [label, (declared as Item | null) ?? {}] as const);
 }
 
-/** Apps that another owner declares; empty where all may be touched. */
+/** Errors for apps that another owner declares; empty when all may be changed. */
 export function ownerErrors(apps: readonly DeclaredApp[]): FieldError[] {
   return apps.flatMap(({ pointer, item, stored }) => {
     if (stored === undefined) return [];
@@ -120,7 +120,7 @@ export function ownerErrors(apps: readonly DeclaredApp[]): FieldError[] {
   });
 }
 
-/** A version names a version of its own app as its successor, or a URI. */
+/** Errors for successors: a version must name a version of its own app, or a URI. */
 export function successorErrors({ pointer, item }: DeclaredApp): FieldError[] {
   const versions = membersOf(item, 'versions');
   const labels = new Set(versions.map(([label]) => label));

@@ -1,4 +1,4 @@
-/** What an apply has changed so far: the list for people, and what the workers have to load. Owns both. */
+/** The changes of an apply so far: the list for people, and what the workers must load. Owns both. */
 import type { ChangeSet, TouchedEndpoint } from '../../model/config.ts';
 import type { StoredRecord } from '../crud/resource.ts';
 import type { CascadedKey } from '../write/audit-names.ts';
@@ -9,17 +9,17 @@ export interface DeclaredChange {
   readonly type: LevelName;
   /** Labels from the app down. */
   readonly path: readonly string[];
-  /** The item before and after, with secrets as they are stored; undefined where there is none. */
+  /** The item before and after, with secrets as stored; undefined when it does not exist. */
   readonly before: Item | undefined;
   readonly after: Item | undefined;
   readonly record: StoredRecord;
-  /** Records below that go with a deleted one. */
+  /** Records below that are deleted with it. */
   readonly below: number;
-  /** Of a deleted app: its keys, which go with it. */
+  /** For a deleted app: its keys, which are deleted with it. */
   readonly keys?: readonly CascadedKey[];
 }
 
-/** A key that was made, with its value, which is shown once. */
+/** A created key with its value, which is shown once. */
 export interface CreatedKey {
   readonly app: string;
   readonly name: string;
@@ -27,20 +27,20 @@ export interface CreatedKey {
   readonly token: string;
 }
 
-/** Where a record is, by the ids of what is above it. */
+/** The place of a record, by the ids of the records above it. */
 export interface RecordPlace {
   readonly appId?: string;
   readonly versionId?: string;
   readonly revisionId?: string;
 }
 
-/** With more changed endpoints of one version, the version is compiled as a whole, which is less work then. */
+/** With more changed endpoints of one version, compiling the whole version is less work. */
 const SINGLE_ENDPOINTS_MAX = 50;
 
 export class DeclaredChanges {
   readonly changes: DeclaredChange[] = [];
   readonly created: CreatedKey[] = [];
-  /** Where in `changes` the creation of a record is. */
+  /** The index in `changes` of each record's creation. */
   readonly #creations = new Map<string, number>();
   readonly #appIds = new Set<string>();
   readonly #versionIds = new Set<string>();
@@ -50,7 +50,7 @@ export class DeclaredChanges {
   add(change: DeclaredChange, place: RecordPlace): void {
     const created = this.#creations.get(change.record.id);
     if (created !== undefined) {
-      // It was made in two steps.
+      // It was created in two steps.
       this.changes[created] = { ...change, change: 'create', before: undefined };
       return;
     }
@@ -78,7 +78,7 @@ export class DeclaredChanges {
     };
   }
 
-  /** For what follows from a change and is none by itself. */
+  /** For changes that follow from others and are not listed themselves. */
   touch(type: LevelName, id: string, { versionId, revisionId }: RecordPlace): void {
     switch (type) {
       case 'app':

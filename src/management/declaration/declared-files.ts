@@ -1,4 +1,4 @@
-/** Reads the files of a configuration, and says what is wrong with them in places that an editor can open. */
+/** Reads the files of a configuration, and reports problems with places that an editor can open. */
 import { mergeDocuments, text } from '../../declaration/merge-documents.ts';
 import { readFiles, readReferenced, referencedPath } from '../../declaration/read-files.ts';
 import { resolveReferences } from '../../declaration/references.ts';
@@ -8,19 +8,19 @@ import { DOCUMENT_SCHEMA } from './document-schema.ts';
 import { literalKeyValues } from './key-values.ts';
 
 export interface DeclaredFiles {
-  /** As they are written, references included: what a plan may hold. */
+  /** As written, including references: a plan may contain them. */
   readonly documents: readonly DeclaredDocument[];
   /** Merged, with references resolved. */
   readonly config: Readonly<Record<string, unknown>>;
-  /** Where a value stands. */
+  /** Returns the place of a value. */
   locate(pointer: string): Place;
 }
 
-/** What files may refer to. */
+/** The sources of references in files. */
 export interface FileSources {
   readonly env: (name: string) => string | undefined;
   readonly readStdin: () => Uint8Array;
-  /** Told of each file that a reference names, whether or not it is there. */
+  /** Called with each file that a reference names, whether or not it exists. */
   readonly onReferenced?: (path: string) => void;
 }
 

@@ -1,4 +1,4 @@
-/** The deletions of an apply: records that the tree leaves out, where it declares what is above them. */
+/** The deletions of an apply: records that the tree does not contain although it declares the record above them. */
 import type { VersionTree } from '../../model/config.ts';
 import type { App } from '../../model/resources.ts';
 import type { ConfigWriter } from '../../storage/repository.ts';
@@ -28,7 +28,7 @@ function deletion(writer: ConfigWriter, log: DeclaredChanges): Delete {
   };
 }
 
-/** @param isOurs whether an app goes that is not declared */
+/** @param isOurs whether an undeclared app is deleted */
 export async function deleteApps(
   writer: ConfigWriter,
   log: DeclaredChanges,
@@ -48,7 +48,7 @@ export async function deleteApps(
   }
 }
 
-/** What is left out below an app that is declared. */
+/** Deletes undeclared records below a declared app. */
 export async function deleteBelow(
   writer: ConfigWriter,
   log: DeclaredChanges,
@@ -88,7 +88,7 @@ async function deleteBelowVersion(
   }
 }
 
-/** Records below a version. */
+/** The number of records below a version. */
 function sizeOf({ revisions }: VersionTree): number {
   return revisions.reduce((sum, { endpoints }) => sum + 1 + endpoints.length, 0);
 }

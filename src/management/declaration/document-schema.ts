@@ -1,6 +1,6 @@
 /**
- * The schema of a declared configuration, made of those of the resources: what a file may say, for the API, for
- * `headgate config validate` and for editors. Labels stand as member names, so they are not among the fields.
+ * The schema of a declared configuration, built from the schemas of the resources, for the API, for `headgate config
+ * validate` and for editors. Labels are member names, so they are not among the fields.
  */
 import { LABEL_PATTERN, SLUG_PATTERN } from '../../model/patterns.ts';
 import type { JsonSchema } from '../../model/json-schema.ts';
@@ -52,7 +52,7 @@ function itemSchema(name: LevelName, below: Readonly<Record<string, JsonSchema>>
   return requireOneOf(item, alternativesOf(schema));
 }
 
-/** An item without any field may be written as nothing at all. */
+/** An item without fields may be written as null. */
 function collection(name: LevelName, labelPattern: string, item: JsonSchema): JsonSchema {
   const mayBeEmpty = (item.required ?? []).length === 0 && alternativesOf(item) === undefined;
   return {

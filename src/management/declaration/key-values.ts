@@ -1,4 +1,4 @@
-/** Values that a declared configuration gives its API keys: which keys have one, and whether it stands in the file. */
+/** Values of API keys in a declared configuration: which keys have one, and whether it is written in the file. */
 import type { DeclaredDocument, Problem } from '../../declaration/yaml-reader.ts';
 import { isObject } from '../api/merge-patch.ts';
 import type { Item } from './levels.ts';
@@ -9,7 +9,7 @@ interface DeclaredKey {
   readonly item: Item;
 }
 
-/** The keys of a tree, which need not have the right form. */
+/** The keys of a tree, which may be malformed. */
 export function declaredKeys(tree: unknown): DeclaredKey[] {
   return membersIn(tree, 'apps').flatMap(([slug, app]) =>
     membersIn(app, 'keys').map(([label, key]) => ({
@@ -23,7 +23,10 @@ export function hasValue({ item }: DeclaredKey): boolean {
   return item['token'] !== undefined || item['token_sha256'] !== undefined;
 }
 
-/** Files are copied and kept for years: the value of a key stands elsewhere, and a file refers to it. */
+/**
+ * Problems for values of keys that are written in a file: files are copied and kept for years, so a value belongs
+ * elsewhere, and the file refers to it.
+ */
 export function literalKeyValues(document: DeclaredDocument): Problem[] {
   return declaredKeys(document.value).flatMap(({ pointer, item: { token } }) => {
     if (typeof token !== 'string' || /^\$\{(?:env|file):[^{}]*\}$/.test(token)) return [];

@@ -1,6 +1,7 @@
 /**
- * How the records of the configuration stand in a declared tree: under which label, with which fields, and with which
- * defaults left out. The one place that knows both the tree and the resources; everything else here goes by levels.
+ * How records of the configuration appear in a declared tree: under which label, with which fields, and with which
+ * defaults left out. The only place that knows both the tree and the resources; all other code here works with
+ * levels.
  */
 import { isDeepStrictEqual } from 'node:util';
 import { timestamp } from '../../lib/clock.ts';
@@ -27,29 +28,29 @@ import { nextUpdatedAt } from '../write/write.ts';
 export type LevelName = 'app' | 'version' | 'revision' | 'endpoint' | 'key';
 export type Item = Readonly<Record<string, unknown>>;
 
-/** A record that was made or changed, or is as it was. */
+/** A record that was created, changed, or is unchanged. */
 interface Stored {
   readonly record: StoredRecord;
-  /** undefined: nothing had to change. */
+  /** undefined when nothing had to change. */
   readonly change: 'create' | 'update' | undefined;
-  /** The value of a key that was made now. */
+  /** The value of a key that was created now. */
   readonly token: string | undefined;
 }
 
 export interface Level {
   readonly name: LevelName;
-  /** Member of the level above in which the items of this one are. */
+  /** The member of the level above that contains the items of this level. */
   readonly collection: string;
   /** Collections below an item. */
   readonly below: readonly string[];
   /** Fields of an item: those of the resource without its label. */
   readonly schema: JsonSchema;
   readonly description: string;
-  /** What a record is declared as, without what is at its default. */
+  /** The declaration of a record, without defaults. */
   itemOf(record: StoredRecord, label: string): Item;
-  /** The label that a record has by itself. */
+  /** The record's own label. */
   labelOf(record: StoredRecord): string;
-  /** Makes the record that an item declares, or changes `previous` into it. Pointers of failures begin at the item. */
+  /** Creates the declared record, or changes `previous` into it. Pointers of failures begin at the item. */
   store(
     writer: ConfigWriter,
     rules: RuleContext,
@@ -57,11 +58,11 @@ export interface Level {
     label: string,
     item: Item,
     previous: StoredRecord | undefined,
-    /** Of a record that is made; undefined: any. */
+    /** Id of a new record; undefined: any. */
     id: string | undefined,
   ): Promise<Stored | Failure>;
   remove(writer: ConfigWriter, record: StoredRecord): Promise<boolean>;
-  /** As the resource warns of a record that was written, and of what a deletion leaves. */
+  /** The resource's warnings about a written record, or about the state after a deletion. */
   warnings(
     rules: RuleContext,
     scope: object,
@@ -76,16 +77,16 @@ interface Labelling<I, R> {
   readonly collection: string;
   readonly description: string;
   readonly below: readonly string[];
-  /** Input fields that the label gives. */
+  /** Input fields that follow from the label. */
   readonly labelFields: readonly string[];
   readonly labelOf: (record: R) => string;
   /** The input of the resource for an item. */
   readonly inputOf: (label: string, item: Item) => I | Failure;
-  /** Fields that follow from the label, beside the schema's defaults. */
+  /** Default values that follow from the label, in addition to the schema's. */
   readonly defaultsOf?: (label: string) => Item;
-  /** Fields of an item that no dump shows, beside those of the input. */
+  /** Fields of an item that no dump shows, in addition to those of the input. */
   readonly hiddenFields?: Readonly<Record<string, JsonSchema>>;
-  /** In place of `Resource.writable`. */
+  /** Replaces `Resource.writable`. */
   readonly writable?: (record: R) => Item;
 }
 
@@ -143,7 +144,7 @@ function level<S extends object, I, R extends StoredRecord>(
         previous: previous as R | undefined,
         newId: id,
       });
-      // A value that the item brings is known already.
+      // A value from the item is already known.
       return isFailure(stored) || item['token'] === undefined ? stored : { ...stored, token: undefined };
     },
     remove: (writer, record) => resource.remove(writer, record as R),
@@ -191,7 +192,7 @@ async function storeRecord<S extends object, I, R extends StoredRecord>({
   return refused ?? { record, change: 'update', token: undefined };
 }
 
-/** Whether a field says what it would be without it. */
+/** Whether a field has its default. */
 function isDefault(value: unknown, schema: JsonSchema | undefined): boolean {
   if (value === undefined || value === null) return true;
   if (schema?.default !== undefined) return isDeepStrictEqual(value, schema.default);
@@ -272,7 +273,10 @@ function writableVersion(version: Version): Item {
   return { ...versions.writable(version), deprecated_at: version.deprecated_at };
 }
 
-/** One form of the targets: the short form if there is exactly one plain target; with a file, the port is included. */
+/**
+ * Only one form of the targets: the short form if there is exactly one plain target; with a file, the port is
+ * included.
+ */
 function writableRevision(revision: Revision): Item {
   const { targets: _targets, discovery, ...single } = revisions.writable(revision);
   if (!revision.targets && !revision.discovery) return single;
@@ -281,7 +285,7 @@ function writableRevision(revision: Revision): Item {
   return { ...rest, ...(revision.discovery.type === 'file' && { backend_port: port }), discovery };
 }
 
-/** Without what is at its default; the port of a Unix socket is at that. */
+/** A target without defaults; the port of a Unix socket is a default. */
 function declaredTarget({ port, weight, ...target }: Target): Item {
   return {
     ...target,
@@ -294,7 +298,7 @@ export function endpointLabel({ method, path }: Pick<Endpoint, 'method' | 'path'
   return `${method} ${path}`;
 }
 
-/** A label that one key has for as long as it exists: its name with the end of its id. */
+/** A label that only this key ever has: its name with the end of its id. */
 function ownLabel({ name, id }: StoredApiKey): string {
   return `${name} (${id.slice(-6)})`;
 }
@@ -319,8 +323,8 @@ export interface MatchedKeys {
 }
 
 /**
- * Which stored key each declared one is. A label that only one key can have comes first; then names decide, the oldest
- * key of a name first. So a key keeps its identity, and its value, while others come and go.
+ * Assigns declared keys to stored keys. A label that only one key can have comes first; then names decide, the
+ * oldest key of a name first. So a key keeps its identity and value while others are added or removed.
  */
 export function matchKeys(items: Item, keys: readonly StoredApiKey[]): MatchedKeys {
   const byOwnLabel = new Map(keys.map((key) => [ownLabel(key), key]));
@@ -346,7 +350,7 @@ export function matchKeys(items: Item, keys: readonly StoredApiKey[]): MatchedKe
   return { declared, undeclared: [...left] };
 }
 
-/** The same where the id of a key follows from its label. */
+/** The same when the id of a key follows from its label. */
 export function matchKeysById(
   items: Item,
   keys: readonly StoredApiKey[],

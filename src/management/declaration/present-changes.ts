@@ -1,10 +1,10 @@
-/** The changes of an apply as they are answered: what, where, and each field before and after, with secrets masked. */
+/** The changes of an apply in the answer: what, where, and each field before and after, with secrets masked. */
 import { isDeepStrictEqual } from 'node:util';
 import { maskRecord } from '../write/policy-secrets-view.ts';
 import type { DeclaredChange } from './declared-changes.ts';
 import type { Item } from './levels.ts';
 
-/** More changes are counted and not listed. */
+/** Further changes are counted and not listed. */
 export const CHANGES_SHOWN_MAX = 1_000;
 
 export interface PresentedChanges {
@@ -28,7 +28,7 @@ function presentChange({ change, type, path, before, after, below }: DeclaredCha
   };
 }
 
-/** What is compared is what is stored, so that a change of a secret shows as one, with both masked. */
+/** Compares stored values, so that a change of a secret is listed, with both values masked. */
 function changedFields(before: Item, after: Item): Record<string, object> {
   const [maskedBefore, maskedAfter] = [maskRecord(before), maskRecord(after)];
   const fields: Record<string, object> = {};

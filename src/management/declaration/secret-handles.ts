@@ -17,16 +17,16 @@ export function isHandle(value: unknown): boolean {
   return typeof value === 'string' && HANDLE.test(value);
 }
 
-/** Most items have none, and need no copy. */
+/** Most items have no handle, and need no copy. */
 function mentionsHandle(value: unknown): boolean {
   if (typeof value === 'string') return value.includes('${sealed:');
   return typeof value === 'object' && value !== null && Object.values(value).some(mentionsHandle);
 }
 
 /**
- * @param slug of the app that the item is in or below
- * @param stored that app as it is; undefined for a new one
- * @returns the item with its secrets, or what is wrong, with pointers that begin at the item
+ * @param slug slug of the app that contains the item
+ * @param stored the stored app; undefined for a new one
+ * @returns the item with its secrets, or errors with pointers that begin at the item
  */
 export function openHandles(
   item: Item,

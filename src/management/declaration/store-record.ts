@@ -1,4 +1,4 @@
-/** Brings one record to what its item says, by the rules of its resource, and writes down what has changed. */
+/** Changes one record to its item, by the rules of its resource, and records the change. */
 import { isDeepStrictEqual } from 'node:util';
 import type { StoredApiKey } from '../../model/resources.ts';
 import type { ConfigWriter } from '../../storage/repository.ts';
@@ -15,13 +15,13 @@ export interface Apply {
   readonly writer: ConfigWriter;
   readonly rules: RuleContext;
   readonly log: DeclaredChanges;
-  /** undefined: a record that is made gets a new id. */
+  /** undefined: a new record gets a random id. */
   readonly idOf: IdOf | undefined;
   /** See `blindSecrets`. */
   readonly isBlind: boolean;
 }
 
-/** One record to be brought to what its item says. */
+/** One record and the item that declares it. */
 export interface DeclaredRecord {
   readonly app: DeclaredApp;
   readonly level: Level;
@@ -33,7 +33,7 @@ export interface DeclaredRecord {
   readonly place: RecordPlace;
 }
 
-/** @returns the record as it is stored then */
+/** @returns the record in its new state */
 export async function store(
   { writer, rules, log, idOf, isBlind }: Apply,
   declared: DeclaredRecord,
@@ -77,7 +77,7 @@ export async function store(
   return record;
 }
 
-/** What a key that got another value shows of both: no more than its record. */
+/** The values of a key before and after a change: only as much as its record shows. */
 function changedValue(
   before: StoredRecord | undefined,
   after: StoredRecord,

@@ -36,7 +36,7 @@ export async function storeVersions(
     records.set(label, record as Version);
     return undefined;
   };
-  // All of them are there before one names another as its successor.
+  // All versions exist before one names another as its successor.
   for (const [label, { successor: _successor, ...item }] of declared) {
     const failure = records.has(label) ? undefined : await storeOne(label, item);
     if (failure !== undefined) return failure;

@@ -1,6 +1,6 @@
 /**
- * The declared tree of a configuration: what a file says and what a dump shows. Apps by slug, below them versions,
- * revisions and endpoints, each by its natural label; no ids, nothing that is at its default, secrets as handles.
+ * The declared tree of a configuration: the content of files and dumps. Apps by slug, below them versions, revisions
+ * and endpoints, each by its natural label; no ids, no defaults, secrets as handles.
  */
 import type { AppTree } from '../../model/config.ts';
 import type { StoredApiKey } from '../../model/resources.ts';
@@ -8,18 +8,18 @@ import { isObject } from '../api/merge-patch.ts';
 import { maskRecord, MASK } from '../write/policy-secrets-view.ts';
 import { compare, labelKeys, LEVELS, type Item, type LevelName } from './levels.ts';
 
-/** The label of an app that says which files declare it. */
+/** The label of an app that names the files that declare it. */
 export const OWNER_LABEL = 'owner';
 
 export interface StoredApp {
   readonly tree: AppTree;
-  /** Without those that have expired: they open nothing, and cannot be declared again. */
+  /** Without expired keys: they are useless, and could not be declared again. */
   readonly keys: readonly StoredApiKey[];
 }
 
 /**
- * Apps and everything below, each collection in the order of its labels, so that the same state gives the same tree.
- * @param owner of all of them: it is told once, and not by their labels
+ * Apps and everything below them, each collection sorted by label, so that equal states give equal trees.
+ * @param owner owner of all of them, which is then not written as their label
  */
 export function treeOf(declared: readonly StoredApp[], owner?: string): Item {
   const ordered = [...declared].sort((a, b) => compare(a.tree.app.slug, b.tree.app.slug));

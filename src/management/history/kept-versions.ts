@@ -1,4 +1,7 @@
-/** Reads what the history keeps, with an answer for versions that it does not: never made, or no longer kept. */
+/**
+ * Reads stored versions of the history, with an answer for versions that were never created or are no longer
+ * stored.
+ */
 import type { AppState } from '../../model/history/config-history.ts';
 import type { ConfigReader } from '../../storage/repository.ts';
 import { fail, isFailure, notFound, type Failure } from '../api/failure.ts';
@@ -7,14 +10,14 @@ import type { StoredApp } from '../declaration/tree.ts';
 
 const CONFIG_VERSION = /^(?:0|[1-9][0-9]{0,14})$/;
 
-/** The config version that a path names. */
+/** The config version in a path. */
 export function configVersionOf(text: string | undefined): number | Failure {
   return text !== undefined && CONFIG_VERSION.test(text)
     ? Number(text)
     : notFound('config version', text ?? '');
 }
 
-/** All apps as of a config version. */
+/** All apps at a config version. */
 export async function appsThen(
   reader: ConfigReader,
   configVersion: number,
@@ -30,7 +33,7 @@ export async function notKept(reader: ConfigReader, configVersion: number): Prom
   return fail('config_version_gone', whyNotKept(configVersion, await reader.historyFrom(), current));
 }
 
-/** The history knows the state of the version it begins with, and not what made it. */
+/** The history has the state of the first version it contains, but not the change that made it. */
 function whyNotKept(configVersion: number, from: number, current: number): string {
   if (configVersion >= from)
     return `What config version ${configVersion} changed is not kept; the history begins after it`;
@@ -39,7 +42,7 @@ function whyNotKept(configVersion: number, from: number, current: number): strin
   return `Config version ${configVersion} is not kept; the history ${kept}`;
 }
 
-/** The same as a dump of that time would show it: without the keys that had expired. */
+/** The state as a dump of that time would show it: without keys that had expired. */
 export async function declaredThen(
   reader: ConfigReader,
   configVersion: number,

@@ -1,4 +1,4 @@
-/** Changes between states as plans, applies and audit entries list them: labels, items before and after. */
+/** Changes between states in the form of plans, applies and audit entries: labels, items before and after. */
 import { isDeepStrictEqual } from 'node:util';
 import type { AppState } from '../../model/history/config-history.ts';
 import { DeclaredChanges, type DeclaredChange } from '../declaration/declared-changes.ts';
@@ -6,10 +6,7 @@ import { LEVELS, type Item } from '../declaration/levels.ts';
 import { KEYS_NAMED_MAX } from '../write/audit-names.ts';
 import { subjectOf, type PlacedRecord, type StateChange } from './state-changes.ts';
 
-/**
- * @param before the state that the changes start from
- * @returns the list, and what the workers have to load
- */
+/** @param before the state that the changes start from @returns the list, and what the workers must load */
 export function listedChanges(changes: readonly StateChange[], before: readonly AppState[]): DeclaredChanges {
   const log = new DeclaredChanges();
   for (const change of changes) {
@@ -19,7 +16,7 @@ export function listedChanges(changes: readonly StateChange[], before: readonly 
     log.touchKeys(keys.map(({ id }) => id));
     const named = keys.slice(0, KEYS_NAMED_MAX).map(({ id, name }) => ({ id, name }));
     const listed = { ...declaredChange(change), ...(isDeletedApp && { keys: named }) };
-    // Such as the path of a version that follows its app.
+    // For example the path of a version that follows its app.
     if (listed.change === 'update' && isDeepStrictEqual(listed.before, listed.after))
       log.touch(type, record.id, place);
     else log.add(listed, place);
@@ -51,7 +48,7 @@ function itemOf({ type, record, path }: PlacedRecord): Item {
   return LEVELS[type].itemOf(record, path.at(-1) ?? '');
 }
 
-/** Also what says which record it is: a change of it is a change. */
+/** Also includes the names that identify the record: a change of them is a change. */
 function itemWithNames(placed: PlacedRecord): Item {
   return { ...itemOf(placed), ...namesOf(placed) };
 }

@@ -1,4 +1,4 @@
-/** Whether the configuration is still what a plan was made on. */
+/** Whether the configuration is still the one that a plan was made for. */
 import type { AuditEntry } from '../../model/resources.ts';
 import type { ConfigReader } from '../../storage/repository.ts';
 import { fail, type Failure } from '../api/failure.ts';

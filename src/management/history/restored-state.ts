@@ -1,11 +1,11 @@
 /**
- * The state that a rollback brings about. Everything but keys is as it was. Of keys this holds, so that a rollback
- * never gives an old credential more than it has now:
+ * The state that a rollback restores. Everything except keys becomes what it was. For keys the following applies, so
+ * that a rollback never gives an old credential more rights than it has now:
  *
- * - A key that was deleted or has expired since does not come back, and one that was made since stays with its app.
- * - A key keeps its value, also when it was rotated since, and stays inactive where it is.
- * - It gets the scopes of then that it also has now, and the earlier end of the two.
- * - Its name and its rate limit are those of then.
+ * - A key that was deleted or has expired since does not come back, and a key created since stays with its app.
+ * - A key keeps its current value, also when it was rotated since, and stays inactive if it is.
+ * - It gets those of its former scopes that it also has now, and the earlier of the two expiries.
+ * - Its name and its rate limit are the former ones.
  *
  * Pure.
  */
@@ -13,7 +13,7 @@ import type { AppState } from '../../model/history/config-history.ts';
 import type { App, StoredApiKey } from '../../model/resources.ts';
 import { isLive } from '../declaration/declared-app.ts';
 
-/** Why a key is not as it was. */
+/** Why a key is not restored exactly. */
 type KeptBack = 'deleted' | 'expired' | 'value' | 'inactive' | 'scopes' | 'expires_at';
 
 export interface NotRestored {
@@ -24,16 +24,16 @@ export interface NotRestored {
 
 export interface RestoredState {
   readonly states: readonly AppState[];
-  /** Keys that are not as they were then. */
+  /** Keys that are not restored exactly. */
   readonly notRestored: readonly NotRestored[];
-  /** Keys that work or could work again, made since in apps that would go. Empty where such keys may be deleted. */
+  /**
+   * Keys that work or could work again, created since in apps that would be deleted. Empty when such keys may be
+   * deleted.
+   */
   readonly orphans: readonly { readonly app: App; readonly key: StoredApiKey }[];
 }
 
-/**
- * @param now the present state of the same apps
- * @param deletesKeys whether keys that were made since are deleted
- */
+/** @param now the present state of the same apps @param deletesKeys whether keys created since are deleted */
 export function restoredState(
   now: readonly AppState[],
   then: readonly AppState[],
@@ -81,7 +81,7 @@ function restoredKeys(
   return { keys, notRestored };
 }
 
-/** One key that exists then and now. It opens nothing that it does not open now. */
+/** One key that exists in both states, with no more rights than it has now. */
 function restoredKey(
   now: StoredApiKey,
   then: StoredApiKey,
@@ -104,7 +104,7 @@ function restoredKey(
   return { key, reasons };
 }
 
-/** An end that has passed meanwhile is not restored: the key was renewed, and would stop at once. */
+/** An expiry that has passed meanwhile is not restored: the key was renewed, and would stop working at once. */
 function earlierEnd(now: string | null, then: string | null, nowMs: number): string | null {
   if (then === null || Date.parse(then) <= nowMs) return now;
   return now === null || Date.parse(then) < Date.parse(now) ? then : now;

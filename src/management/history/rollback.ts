@@ -1,6 +1,6 @@
 /**
- * Brings the configuration, or one app, back to what it was in a kept config version: one write like any other, by the
- * identity of records. What comes back and what does not is in restored-state.ts.
+ * Restores the configuration, or one app, to a stored config version: one write like any other, by the identity of
+ * records. restored-state.ts decides what is restored.
  */
 import type { AppState } from '../../model/history/config-history.ts';
 import type { ConfigWriter } from '../../storage/repository.ts';
@@ -15,9 +15,9 @@ import { changesBetween } from './state-changes.ts';
 import { writeChanges } from './write-changes.ts';
 
 export interface RollbackOptions {
-  /** Slug or id of the only app to touch. */
+  /** Slug or id of the only app to restore. */
   readonly app: string | undefined;
-  /** Deletes keys that were made since. */
+  /** Whether keys created since are deleted. */
   readonly deletesKeys: boolean;
 }
 
@@ -26,7 +26,7 @@ export interface RolledBack {
   readonly notRestored: readonly NotRestored[];
 }
 
-/** @returns a failure when it must not be; the caller aborts the write then */
+/** @returns a failure when it is not allowed; the caller then aborts the write */
 export async function rollBack(
   writer: ConfigWriter,
   rules: RuleContext,
@@ -61,7 +61,7 @@ async function statesOf(
   const present = now.filter((state) => isNamed(state, app));
   const ids = new Set(present.map(({ tree }) => tree.app.id));
   const same = past.filter(({ tree }) => ids.has(tree.app.id));
-  // One that had this name and has been deleted since comes back in place of the present one.
+  // An app that had this name and was deleted since replaces the present one.
   const restorable = same.length > 0 ? same : past.filter((state) => isNamed(state, app));
   const elsewhere = now.find(({ tree }) => restorable.some((state) => state.tree.app.id === tree.app.id));
   if (same.length === 0 && present.length > 0 && elsewhere !== undefined) {
@@ -80,7 +80,7 @@ function isNamed({ tree: { app } }: AppState, reference: string): boolean {
   return app.id === reference || app.slug === reference;
 }
 
-/** Keys that a refusal names one by one. */
+/** Limit of the keys that a refusal names. */
 const ORPHANS_LISTED_MAX = 100;
 
 function orphansFailure({ orphans }: RestoredState, configVersion: number): Failure {

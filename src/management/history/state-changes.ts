@@ -1,6 +1,6 @@
 /**
- * What differs between two states of the configuration, by the identity of records: a renamed app is one change, not a
- * deletion and a creation. Times of changes and uses of keys do not count. Pure.
+ * The differences between two states of the configuration, by the identity of records: a renamed app is one change,
+ * not a deletion and a creation. Times of changes and uses of keys do not count. Pure.
  */
 import { isDeepStrictEqual } from 'node:util';
 import type { AppState } from '../../model/history/config-history.ts';
@@ -18,7 +18,7 @@ interface Records {
 
 export type RecordType = keyof Records;
 
-/** One record of a state, with where it stands. */
+/** One record of a state, with its place. */
 export type PlacedRecord = {
   readonly [Type in RecordType]: {
     readonly type: Type;
@@ -26,18 +26,18 @@ export type PlacedRecord = {
     /** Labels from the app down. */
     readonly path: readonly string[];
     readonly place: RecordPlace;
-    /** The records above it, as its resource wants them. */
+    /** The records above it, in the form that its resource needs. */
     readonly scope: object;
-    /** Undefined: an app. */
+    /** Undefined for an app. */
     readonly parentId: string | undefined;
   };
 }[RecordType];
 
-/** One record that differs; at least one of `before` and `after` is there, and both are of one type. */
+/** One record that differs; at least one of `before` and `after` exists, and both have the same type. */
 export interface StateChange {
   readonly before: PlacedRecord | undefined;
   readonly after: PlacedRecord | undefined;
-  /** Records below that go with a deleted one, and have no change of their own. */
+  /** Records below that are deleted with it, and have no change of their own. */
   readonly below: number;
 }
 
@@ -54,7 +54,7 @@ export function changesBetween(before: readonly AppState[], after: readonly AppS
   return changes;
 }
 
-/** The type, place and path of what a change is about: as it is after it, where it is still there. */
+/** The type, place and path of the record of a change: its state afterwards, or before if it was deleted. */
 export function subjectOf({ before, after }: StateChange): PlacedRecord {
   const subject = after ?? before;
   if (subject === undefined) throw new Error('A change has a record before or after it');
@@ -63,7 +63,7 @@ export function subjectOf({ before, after }: StateChange): PlacedRecord {
 
 type Placed = ReadonlyMap<string, PlacedRecord>;
 
-/** Parents before children. */
+/** Parents come before children. */
 function placedById(states: readonly AppState[]): Placed {
   const all = new Map<string, PlacedRecord>();
   const add = (placed: PlacedRecord): void => void all.set(placed.record.id, placed);
@@ -98,7 +98,7 @@ function placedById(states: readonly AppState[]): Placed {
 }
 
 function deletions(old: Placed, fresh: Placed): StateChange[] {
-  /** By the id of the topmost record that goes. */
+  /** By the id of the topmost deleted record. */
   const below = new Map<string, number>();
   const topOf = (placed: PlacedRecord): PlacedRecord => {
     let top = placed;
@@ -121,7 +121,7 @@ function isSame(a: PlacedRecord, b: PlacedRecord): boolean {
   return a.record === b.record || isDeepStrictEqual(lasting(a), lasting(b));
 }
 
-/** What of a record is configuration. */
+/** The part of a record that is configuration. */
 function lasting({ record }: PlacedRecord): object {
   const { updated_at: _updatedAt, ...rest } = record;
   if (!('last_used_at' in rest)) return rest;

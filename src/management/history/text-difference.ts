@@ -1,17 +1,17 @@
-/** What differs between two states as people read it: a unified diff of the files that would declare them. */
+/** The difference of two states for people: a unified diff of the files that would declare them. */
 import { writeYaml } from '../../declaration/yaml-writer.ts';
 import { unifiedDiff } from '../../lib/line-diff.ts';
 import { treeOf, type StoredApp } from '../declaration/tree.ts';
 
 const APPS_MAX = 100;
-/** Of the files of both states together. */
+/** Limit of the files of both states together. */
 const FILES_CHARS_MAX = 4_194_304;
 const TEXT_CHARS_MAX = 1_048_576;
 
 /**
- * @param appIds the apps that differ
- * @param versions the two config versions, for the heads
- * @returns null when it is too much to show
+ * @param appIds apps that differ
+ * @param versions the two config versions, for the headers
+ * @returns null when it is too long
  */
 export function textOfDifference(
   before: readonly StoredApp[],

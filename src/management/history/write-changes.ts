@@ -1,7 +1,7 @@
 /**
- * Writes the changes between two states, by the identity of records and by the rules of their resources. Deletions come
- * first; then every record that gives a unique name up is moved aside, so that names and paths may be swapped and taken
- * over; then everything gets what it shall have, from the top down.
+ * Writes the changes between two states, by the identity of records and by the rules of their resources. Deletions
+ * come first; then every record that gives up a unique name is moved aside, so that names and paths may be swapped
+ * and taken over; then everything gets its new state, from the top down.
  */
 import { isDeepStrictEqual } from 'node:util';
 import { isObject } from '../api/merge-patch.ts';
@@ -21,7 +21,7 @@ import type { RuleContext } from '../write/rule-context.ts';
 import { nextUpdatedAt } from '../write/write.ts';
 import type { PlacedRecord, RecordType, StateChange } from './state-changes.ts';
 
-/** @returns a failure with pointers into the state that was to be; the caller rolls back then */
+/** @returns a failure with pointers into the target state; the caller then rolls back */
 export async function writeChanges(
   writer: ConfigWriter,
   rules: RuleContext,
@@ -30,7 +30,7 @@ export async function writeChanges(
   for (const { before, after } of changes) {
     if (before !== undefined && after === undefined) await remove(writer, before.type, before.record.id);
   }
-  // From the bottom up: the history names what is above a record as it is then.
+  // From the bottom up: the history stores the current names of the records above.
   for (const { before, after } of changes.toReversed()) {
     const aside = before && after && movedAside(before, after);
     if (aside !== undefined) await update(writer, aside);
@@ -45,7 +45,7 @@ export async function writeChanges(
     await (before === undefined ? insert(writer, write) : update(writer, write));
     if (write.record !== record) named.push(record as Version);
   }
-  // All of them are there before one names another.
+  // All of them exist before one names another.
   for (const version of named) await writer.updateVersion(version);
   return undefined;
 }
@@ -62,8 +62,8 @@ function withoutSuccessor<R extends StoredRecord>(type: RecordType, record: R): 
 }
 
 /**
- * The present record with names that nothing else has, where they change; undefined where it keeps them. An id is
- * neither a path nor, to the rules of the API, a label.
+ * The present record with names that no other record has, if they change; undefined if it keeps them. An id is
+ * not a path, and by the rules of the API not a label either.
  */
 function movedAside(before: PlacedRecord, after: PlacedRecord): PlacedRecord | undefined {
   const { id } = before.record;
@@ -71,13 +71,13 @@ function movedAside(before: PlacedRecord, after: PlacedRecord): PlacedRecord | u
     (name) => !isDeepStrictEqual(Reflect.get(before.record, name), Reflect.get(after.record, name)),
   );
   if (names.length === 0) return undefined;
-  // A method is one of few; the path beside it is enough.
+  // There are few methods; the path alone is sufficient.
   const free = before.type === 'endpoint' ? ['path'] : names;
   const moved = Object.fromEntries(free.map((name) => [name, name === 'hosts' ? [id] : id]));
   return { ...before, record: { ...before.record, ...moved } } as PlacedRecord;
 }
 
-/** What has to be unique in the database, alone or within the parent. */
+/** Names that must be unique in the database, globally or within the parent. */
 const UNIQUE = {
   app: ['slug', 'gateway_path', 'hosts'],
   version: ['version', 'gateway_path'],
@@ -131,7 +131,7 @@ async function remove(writer: ConfigWriter, type: RecordType, id: string): Promi
   }
 }
 
-/** Why the rules of the resource do not allow the record today, with pointers that begin at it. */
+/** Why the current rules of the resource do not allow the record, with pointers that begin at it. */
 async function refusal(
   rules: RuleContext,
   after: PlacedRecord,
@@ -142,7 +142,7 @@ async function refusal(
     case 'app':
       return refusedBy(apps, rules, scope as never, after.record, before?.record as App | undefined);
     case 'version': {
-      // The label that it has now does not matter: everything that names it changes with it.
+      // Its current label does not matter: everything that refers to it changes with it.
       const previous = before && { ...(before.record as Version), version: after.record.version };
       return refusedBy(versions, rules, scope as never, { ...after.record, successor: null }, previous);
     }

@@ -1,13 +1,13 @@
 /**
  * The job of the thread that converts descriptions, and its answer. Kept apart from the conversion, whose packages
- * would make a start longer.
+ * take long to load.
  */
 
-/** YAML takes a hundred times as long to read as JSON. */
+/** YAML takes a hundred times as long to parse as JSON. */
 export const YAML_BYTES_MAX = 512 * 1024;
 export const NOTES_MAX = 1_000;
 
-/** What a client asks for, and what the gateway has. Plain data. */
+/** The client's request and the gateway's current state. Plain data. */
 export interface ConversionJob {
   readonly document: unknown;
   /** Slug. */
@@ -28,11 +28,11 @@ export interface Converted {
   readonly notes_total: number;
 }
 
-/** What is wrong, and the field of the job that it is about. */
+/** The problem, and the field of the job that it is about. */
 export interface NotConverted {
   readonly field: 'document' | 'backend';
   readonly problem: string;
 }
 
-/** Resolves with what is wrong also when the conversion takes too long. */
+/** Also resolves with a problem when the conversion takes too long. */
 export type Convert = (job: ConversionJob) => Promise<Converted | NotConverted>;

@@ -1,5 +1,5 @@
 /**
- * Converts an OpenAPI description for a client of the management API. A document can be made to take long, or much
+ * Converts an OpenAPI description for a client of the management API. A malicious document can take much time or
  * memory, so this runs in a thread of its own (import-worker.ts), which is ended in that case. Pure.
  */
 import { readForeign } from '../../declaration/foreign-document.ts';

@@ -1,7 +1,7 @@
 /**
- * `POST /api/v1/import/openapi`: the configuration that `headgate import openapi` would make of a description, and what
- * could not be carried over. Writes nothing: the client plans and applies the configuration. References to other
- * documents are not followed, so that nothing is fetched.
+ * `POST /api/v1/import/openapi`: the configuration that `headgate import openapi` would create from a description,
+ * and notes about what could not be imported. Writes nothing: the client plans and applies the configuration.
+ * References to other documents are not followed, so nothing is fetched.
  */
 import { Type, type Static } from 'typebox';
 import { FOREIGN_DEPTH_MAX } from '../../declaration/foreign-limits.ts';
@@ -19,7 +19,7 @@ import { NOTES_MAX, YAML_BYTES_MAX } from './conversion-job.ts';
 import { label, path } from '../schemas/common.ts';
 import { envelopeSchema } from '../schemas/envelope.ts';
 
-/** The command line converts larger ones, outside of the gateway. */
+/** The command line converts larger ones, outside the gateway. */
 const BODY_BYTES_MAX = 4 * 1024 * 1024;
 const IMPORTS_MAX = 4;
 
@@ -124,7 +124,7 @@ interface KnownApp {
   readonly version: number;
 }
 
-/** The app as it is declared, without its keys, which an import does not touch. */
+/** The app as it is declared, without its keys, which an import does not change. */
 async function knownApp(reader: ConfigReader, slug: string): Promise<KnownApp | undefined> {
   const found = await reader.findApp(slug);
   const tree = found?.slug === slug ? await reader.loadAppTree(found.id) : undefined;

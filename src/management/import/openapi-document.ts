@@ -1,7 +1,7 @@
 /**
- * What Headgate needs of an OpenAPI description (2.0, 3.0 or 3.1, brought to 3.1 first): its title, servers, operations
- * and what they require of callers. References inside of the document are followed. Other references are not: nothing
- * is fetched or read besides the document itself. What cannot be read becomes a note.
+ * The parts of an OpenAPI description that Headgate needs (2.0, 3.0 or 3.1, converted to 3.1 first): its title,
+ * servers, operations and their requirements for callers. References inside the document are followed. Other
+ * references are not: nothing besides the document is fetched or read. Unreadable parts become notes.
  */
 import { upgrade } from '@scalar/openapi-upgrader';
 import { isObject } from '../../lib/is-object.ts';
@@ -9,11 +9,11 @@ import { isObject } from '../../lib/is-object.ts';
 export interface OpenApiOperation {
   readonly method: string;
   readonly path: string;
-  /** Alternatives; undefined where the operation says nothing. */
+  /** Alternatives; undefined when the operation does not say. */
   readonly security: readonly SecurityRequirement[] | undefined;
 }
 
-/** Scheme names with the scopes that each of them needs; all together. */
+/** Scheme names with the scopes that each of them requires; all apply together. */
 export type SecurityRequirement = Readonly<Record<string, readonly string[]>>;
 
 export interface SecurityScheme {
@@ -38,7 +38,7 @@ export interface OpenApiDescription {
 type Json = Readonly<Record<string, unknown>>;
 
 const METHODS = ['get', 'post', 'put', 'patch', 'delete'] as const;
-/** Methods of path items that Headgate has no endpoint for. */
+/** Methods of path items for which Headgate has no endpoint. */
 const OTHER_METHODS: Readonly<Record<string, string>> = {
   head: 'HEAD is served by the endpoint of GET',
   options: 'OPTIONS has no endpoint; a `cors` policy answers preflights',
@@ -46,7 +46,7 @@ const OTHER_METHODS: Readonly<Record<string, string>> = {
 };
 const REFERENCES_MAX = 20;
 
-/** @returns the description, or why the document is none */
+/** @returns the description, or why the document is not one */
 export function readDescription(value: unknown): OpenApiDescription | { readonly problem: string } {
   if (!isObject(value)) return { problem: 'it is not an object' };
   const declared = value['openapi'] ?? value['swagger'];
@@ -76,7 +76,7 @@ export function readDescription(value: unknown): OpenApiDescription | { readonly
   };
 }
 
-/** undefined: the document is not what its version says. */
+/** undefined when the document does not conform to its version. */
 function upgraded(value: Json): Json | undefined {
   try {
     return upgrade(structuredClone(value), '3.1');
@@ -101,7 +101,7 @@ function operationsOf(path: string, item: Json, notes: string[]): OpenApiOperati
   });
 }
 
-/** The value itself, or what its internal reference leads to. */
+/** The value itself, or the target of its internal reference. */
 function followed(document: Json, given: unknown): Json | undefined {
   let value: unknown = given;
   for (let step = 0; step < REFERENCES_MAX && isObject(value); step++) {
@@ -114,7 +114,7 @@ function followed(document: Json, given: unknown): Json | undefined {
   return undefined;
 }
 
-/** As it is written where its percent-encoding is broken: such a token may still be the name. */
+/** A token with a broken percent-encoding is returned unchanged: it may still be the name. */
 function decodedToken(token: string): string {
   let text = token;
   try {
@@ -125,7 +125,7 @@ function decodedToken(token: string): string {
   return text.replaceAll('~1', '/').replaceAll('~0', '~');
 }
 
-/** With the defaults of their variables. */
+/** The URLs with the defaults of their variables. */
 function serverUrls(servers: unknown): string[] {
   if (!Array.isArray(servers)) return [];
   return servers.filter(isObject).flatMap((server) => {

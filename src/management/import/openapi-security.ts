@@ -16,7 +16,7 @@ interface ImportedPolicy {
 }
 
 export interface SecurityResult {
-  /** undefined: the description requires nothing of callers here. */
+  /** undefined when the description requires nothing from callers here. */
   readonly policy: ImportedPolicy | undefined;
   readonly note: string | undefined;
 }
@@ -25,7 +25,7 @@ const NAMED_MAX = 5;
 const NAME_CHARS_MAX = 64;
 const CERTIFICATE_NAME = new RegExp(CERTIFICATE_NAME_PATTERN);
 
-/** @param own of the operation; undefined: that of the document holds */
+/** @param own value of the operation; undefined: that of the document applies */
 export function securityOf(
   own: readonly SecurityRequirement[] | undefined,
   { security, schemes }: OpenApiDescription,
@@ -69,7 +69,7 @@ function policyOf(
   schemes: ReadonlyMap<string, SecurityScheme>,
 ): ImportedPolicy | undefined {
   const [entry, ...more] = Object.entries(requirement);
-  // Several schemes at once: one of them would be left to the backend, unseen.
+  // With several schemes at once, one of them would be left to the backend unnoticed.
   if (entry === undefined || more.length > 0) return undefined;
   const [name, scopes] = entry;
   const scheme = schemes.get(name);
@@ -82,7 +82,7 @@ function policyOf(
 const trustNote = (name: string): string =>
   `client certificates are verified with the file ${name}.crt in the folder of GATEWAY_PROXY__CLIENT_CAS, which you make`;
 
-/** The name of a scheme as that of a file. */
+/** The name of a scheme as the name of a file. */
 function trustName(scheme: string): string {
   const name = scheme.replaceAll(/[^A-Za-z0-9._-]/g, '-').slice(0, NAME_CHARS_MAX);
   return CERTIFICATE_NAME.test(name) ? name : 'clients';

@@ -1,6 +1,6 @@
 /**
- * Makes a declared configuration of an OpenAPI description, on top of what the gateway has: importing again changes
- * only what the description has changed, and an operation that is gone is disabled, not deleted. Pure.
+ * Creates a declared configuration from an OpenAPI description, on top of what the gateway has: importing again only
+ * changes what has changed in the description, and an operation that is gone is disabled, not deleted. Pure.
  */
 import { isDeepStrictEqual } from 'node:util';
 import { endpointShape, parseEndpointPath } from '../../config/path-patterns.ts';
@@ -14,13 +14,13 @@ export interface ImportOptions {
   readonly gatewayPath: string | undefined;
   /** URL of the backend; undefined: the first absolute server of the description. */
   readonly backend: string | undefined;
-  /** Carry `security` over to policies. */
+  /** Whether `security` becomes part of policies. */
   readonly security: boolean;
 }
 
 export interface ImportedTree {
   readonly app: Item;
-  /** What could not be carried over, with the reason. */
+  /** What could not be imported, with the reason. */
   readonly notes: readonly string[];
   readonly operations: number;
 }
@@ -28,8 +28,8 @@ export interface ImportedTree {
 type Item = Readonly<Record<string, unknown>>;
 
 /**
- * @param known the app as it is declared now; undefined when there is none
- * @returns a problem if the backend is not given and the description names none, or it is no URL
+ * @param known the declared app; undefined when there is none
+ * @returns a problem if no backend is given and the description names none, or if it is not a URL
  */
 export function importTree(
   description: OpenApiDescription,
@@ -69,7 +69,7 @@ export function importTree(
   };
 }
 
-/** Endpoints of the description, and those that it has no longer, disabled. */
+/** Endpoints of the description, and those that are no longer in it, disabled. */
 function endpointsOf(
   description: OpenApiDescription,
   common: SecurityResult | undefined,
@@ -108,7 +108,7 @@ function endpointsOf(
   return endpoints;
 }
 
-/** Parameters by names that endpoints can have: `{pet.id}` is `{pet_id}` here. */
+/** Parameters with names that endpoints can have: `{pet.id}` becomes `{pet_id}`. */
 function withPlainNames(path: string): string {
   return path.replaceAll(
     /\{([^{}/]+)\}/g,
@@ -116,7 +116,7 @@ function withPlainNames(path: string): string {
   );
 }
 
-/** The policy of one operation where it is not the common one; the rest of what is there stays. */
+/** The policy of an operation if it differs from the common one; other parts of the existing policy stay. */
 function overrideOf(
   operation: OpenApiOperation,
   description: OpenApiDescription,
@@ -124,7 +124,7 @@ function overrideOf(
   known: Item | undefined,
   notes: string[],
 ): Item | undefined {
-  // What the document says is worked out once, however long it is.
+  // The document's own requirements are computed once, however long it is.
   const isCommon = operation.security === undefined;
   const { policy, note } = isCommon
     ? { policy: common, note: commonNote }
@@ -158,7 +158,7 @@ function backendOf({ serverUrls }: OpenApiDescription, given: string | undefined
   };
 }
 
-/** A pattern such as `/+$` would take time that grows with the square of the length. */
+/** Not with a pattern such as `/+$`, whose time grows with the square of the length. */
 function withoutSlashesAtEnd(path: string): string {
   let end = path.length;
   while (path[end - 1] === '/') end -= 1;
@@ -167,7 +167,7 @@ function withoutSlashesAtEnd(path: string): string {
 
 function itemsOf(item: Item | undefined, collection: string): Readonly<Record<string, Item>> {
   const items = item?.[collection];
-  // Labels are the document's or the client's: none may find what all objects inherit.
+  // Labels come from the document or the client: they must not find inherited members of objects.
   const own = typeof items === 'object' && items !== null ? items : {};
   return Object.assign(Object.create(null) as Record<string, Item>, own);
 }

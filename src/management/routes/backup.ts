@@ -68,7 +68,7 @@ const AUDITED: Written = {
   },
 };
 
-/** @returns when the first page has been read: a database that is away is still an error of its own then */
+/** @returns when the first page has been read: an unavailable database is still an error response then */
 function started({ backups, clock }: ManagementContext, onEnd: () => void): Promise<Answer> {
   const gzip = createGzip();
   const createdAt = timestamp(clock.nowMs());
@@ -95,14 +95,14 @@ function started({ backups, clock }: ManagementContext, onEnd: () => void): Prom
         },
       )
       .finally(onEnd);
-    // Of a client that has gone, or of the database: the answer is cut off either way.
+    // The client has gone, or the database failed: the answer is cut off either way.
     gzip.on('error', () => undefined);
   });
 }
 
 async function writeTo(gzip: Gzip, text: string): Promise<void> {
   if (gzip.destroyed) throw new Error('the client has gone');
-  // Reading a page blocks the thread: other calls come in between.
+  // Reading a page blocks the thread: other calls run in between.
   if (gzip.write(text)) return void (await turn());
   await new Promise<void>((resolve, reject) => {
     const timer = setTimeout(() => gzip.destroy(new Error('the client takes too long')), STALL_MAX_MS);

@@ -1,4 +1,7 @@
-/** `POST /config/bisect`: since which config version a described request is answered differently. Changes nothing. */
+/**
+ * `POST /config/bisect`: the config version since which a described request is answered differently. Changes
+ * nothing.
+ */
 import { Type, type Static } from 'typebox';
 import { TrialFailed, type ExplainOn } from '../../explain/explain-access.ts';
 import { ExplainInputSchema, OUTCOMES, type Explanation } from '../../explain/schema.ts';
@@ -24,7 +27,7 @@ import type { ManagementContext } from '../context.ts';
 import { envelopeSchema } from '../schemas/envelope.ts';
 import { descriptionErrors } from './explain/explain.ts';
 
-/** Of a version that changed more, the first are looked through. */
+/** For a version that changed more, only the first changes are checked. */
 const CHANGES_READ_MAX = 500;
 const CHANGES_SHOWN_MAX = 50;
 

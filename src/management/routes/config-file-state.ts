@@ -1,4 +1,4 @@
-/** `GET /api/v1/config/file`: whether the files that the configuration comes from are what is served. */
+/** `GET /api/v1/config/file`: whether the configuration files are in force. */
 import { Type } from 'typebox';
 import { jsonSchema } from '../../model/json-schema.ts';
 import { closed, dateTime, nullable } from '../../model/schema-pieces.ts';

@@ -1,4 +1,4 @@
-/** The history of the configuration: its versions, what each changed, what differs between two, and the way back. */
+/** The history of the configuration: its versions, the changes of each, differences between two, and rollbacks. */
 import { Admission } from '../api/admission.ts';
 import { Type } from 'typebox';
 import type {
@@ -72,7 +72,7 @@ export function historyOperations(context: ManagementContext): Operation[] {
   return [listOperation(context), diffOperation(context), showOperation(context)];
 }
 
-/** Each loads the configuration of two versions. */
+/** Each request loads the configuration of two versions. */
 const DIFFS_MAX = 8;
 
 function listOperation(context: ManagementContext): Operation {

@@ -57,7 +57,7 @@ const BODY: JsonSchema = {
 
 const NOTHING_BEFORE: DryRun = { begin: async () => undefined, conclude: (real) => real };
 
-/** Rollbacks that wait or work at once: each holds two states of the whole configuration. */
+/** Limit of rollbacks that wait or run: each holds two states of the whole configuration. */
 const ROLLBACKS_MAX = 8;
 
 export function rollbackOperation(context: ManagementContext): Operation {

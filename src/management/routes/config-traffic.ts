@@ -1,6 +1,6 @@
 /**
- * The field `traffic` of a plan: how many of the recorded recent requests would be answered otherwise, in groups. The
- * answer of the plan does not depend on it: where it cannot be said, the field has the reason.
+ * The field `traffic` of a plan: how many of the recorded recent requests would be answered differently, in groups.
+ * The plan itself does not depend on it: when it cannot be determined, the field has the reason.
  */
 import { timestamp } from '../../lib/clock.ts';
 import type { ConfigTrials } from '../../explain/explain-access.ts';
@@ -19,7 +19,7 @@ export const TRAFFIC_FIELD: Readonly<Record<string, JsonSchema>> = {
 
 /**
  * Adds `traffic` to the answer of a plan.
- * @param change what the workers would get; undefined when nothing would change
+ * @param change the change in the form that workers would receive; undefined when nothing would change
  */
 export async function withTraffic(
   real: Answer,

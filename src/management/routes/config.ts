@@ -1,6 +1,6 @@
 /**
- * The whole configuration as one declared tree: read it, plan a change, apply it. An apply is one transaction and one
- * swap on all workers, or nothing.
+ * The whole configuration as one declared tree: read it, plan a change, apply it. An apply is one transaction and
+ * one swap on all workers, or nothing.
  */
 import { Type } from 'typebox';
 import { closed } from '../../model/schema-pieces.ts';
@@ -34,9 +34,12 @@ import type { Unchanged, WriteWork, Written } from '../write/write.ts';
 
 /** A declared configuration may be as large as a document of the command line, and is sent in one piece. */
 const CONFIG_BODY_BYTES_MAX = 32 * 1024 * 1024;
-/** Plans that are received, wait or work at once: each may be as large as a body. */
+/** Limit of plans that are received, wait or run: each may be as large as a body. */
 const PLANS_MAX = 8;
-/** The same of applies. Their places are their own, so that plans, which viewers may ask for, take none of them. */
+/**
+ * The same limit for applies. They have places of their own, so that plans, which viewers may request, take none
+ * of them.
+ */
 const APPLIES_MAX = 8;
 const DELETES_MAX_MAX = 10_000_000;
 const KEY_BLINDING_BYTES = 32;
@@ -152,7 +155,7 @@ async function storedApps(
   return stored;
 }
 
-/** The same as of a config version of the history. */
+/** The apps at a config version of the history. */
 async function keptApps(
   reader: ConfigReader,
   configVersion: number,
@@ -321,7 +324,7 @@ function belowConfig(failure: Failure): Failure {
   return { ...invalid(errors), failure: failure.failure };
 }
 
-/** A plan makes keys only to see that it can. */
+/** A plan creates keys only to check that it can. */
 function withoutTokens(real: Answer): Answer {
   const { body } = real;
   if (typeof body !== 'object' || !('data' in body)) return real;

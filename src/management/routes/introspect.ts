@@ -1,8 +1,8 @@
 /**
- * `POST /api/v1/tokens/introspect`: whose an API key is, and whether the proxy would take it now. After RFC 7662
- * (section 2.2), in this API's envelope: a value that does not exist is `active: false` and not an error. The value is
- * in the body, so that no log of paths has it; it is hashed at once, and neither logged nor answered. It is a read:
- * nothing is audited, and `last_used_at` stays.
+ * `POST /api/v1/tokens/introspect`: the owner of an API key, and whether the proxy would accept it now. Modelled on
+ * RFC 7662 (section 2.2), in this API's envelope: a value that does not exist is `active: false` and not an error.
+ * The value is in the body, so that no log of paths contains it; it is hashed at once, and neither logged nor
+ * returned. It is a read: nothing is audited, and `last_used_at` stays.
  */
 import { broughtTokenError } from '../../model/brought-token.ts';
 import type { App, StoredApiKey } from '../../model/resources.ts';
@@ -72,7 +72,7 @@ async function introspect(reader: ConfigReader, token: string, nowMs: number): P
   return describe(key, app, key.token_hash === hash, nowMs);
 }
 
-/** As src/policy/parts/auth/api-key.ts decides it. */
+/** The same decision as in src/policy/parts/auth/api-key.ts. */
 function describe(key: StoredApiKey, app: App, isCurrent: boolean, nowMs: number): Introspection {
   const overlapEndsAt = isCurrent ? null : key.previous_expires_at;
   const validUntil = earlier(key.expires_at, overlapEndsAt);
@@ -99,7 +99,7 @@ function inactiveReason(
   return validUntil === overlapEndsAt ? 'replaced' : 'expired';
 }
 
-/** Of two RFC 3339 times, where null is never. */
+/** The earlier of two RFC 3339 times, where null means never. */
 function earlier(one: string | null, other: string | null): string | null {
   if (one === null || other === null) return one ?? other;
   return Date.parse(other) <= Date.parse(one) ? other : one;

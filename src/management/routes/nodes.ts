@@ -1,4 +1,7 @@
-/** `GET /api/v1/nodes`: the gateways that share the database, and which of them obey its latest config version. */
+/**
+ * `GET /api/v1/nodes`: the gateways that share the database, and which of them have applied its latest config
+ * version.
+ */
 import { envelopeSchema } from '../schemas/envelope.ts';
 import { jsonSchema } from '../../model/json-schema.ts';
 import { NodesSchema } from '../schemas/nodes.ts';
@@ -26,7 +29,7 @@ export function nodesOperation({ nodes, repository }: ManagementContext): Operat
     },
     failures: [],
     handle: async () => {
-      // Reads the nodes after the version: they may obey a newer version, which must not look like a lag.
+      // Reads the nodes after the version: they may have applied a newer version, which must not look like a lag.
       const configVersion = await repository.read((reader) => reader.configVersion());
       const listed = await nodes.list();
       return answer(200, 'Nodes listed', {

@@ -1,7 +1,7 @@
 /**
- * `POST /profiles`: a CPU profile or a heap snapshot of a thread of this gateway, streamed as it comes. The answer
- * begins with the first piece, so that what fails before is an error of its own. Nothing is kept on disk; what the
- * client has not taken yet is in memory, and a client that takes nothing for too long is cut off.
+ * `POST /profiles`: a CPU profile or a heap snapshot of a thread of this gateway, streamed while it is created. The
+ * answer begins with the first piece, so that earlier failures are error responses. Nothing is stored on disk; data
+ * that the client has not read yet is in memory, and a client that reads nothing for too long is cut off.
  */
 import { Readable } from 'node:stream';
 import { Type, type Static } from 'typebox';
@@ -127,7 +127,7 @@ interface Wanted {
   readonly task: ProfileTask;
 }
 
-/** @returns with the first piece of the profile, or with why there is none */
+/** @returns with the first piece of the profile, or with the reason why there is none */
 function started(
   profiles: ProfileSource,
   { lasting }: Call,
@@ -135,7 +135,7 @@ function started(
 ): Promise<Answer | Failure> {
   const { promise, resolve } = Promise.withResolvers<Answer | Failure>();
   const text = new Readable({ read: () => undefined });
-  // Of a client that has gone: the answer is cut off.
+  // The client has gone: the answer is cut off.
   text.on('error', () => undefined);
   const answered: Answer = {
     status: 200,
@@ -164,7 +164,7 @@ function started(
   return promise;
 }
 
-/** Cuts off a client that takes nothing. */
+/** Cuts off a client that reads nothing. */
 function endWhenTaken(text: Readable): void {
   if (text.destroyed) return;
   text.push(null);

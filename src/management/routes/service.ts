@@ -1,6 +1,6 @@
 /**
- * The operations that are about the service itself: health (contract part 4), probes, metrics. Health and probes
- * need no token and tell nothing but whether the gateway works.
+ * The operations of the service itself: health (contract part 4), probes, metrics. Health and probes need no token
+ * and show only whether the gateway works.
  */
 import { Type } from 'typebox';
 import { envelopeSchema, HealthSchema, ReadinessSchema } from '../schemas/envelope.ts';
@@ -127,7 +127,7 @@ async function problemOf({ database, status }: ManagementContext): Promise<Datab
   return fallback === undefined ? problem : { db: 'error', reason: fallback };
 }
 
-/** What is wrong with the configuration files, without their names; undefined when nothing is. */
+/** What is wrong with the configuration files, without their names; undefined when they are in force. */
 function fileText({ status }: ManagementContext): string | undefined {
   const problem = status.configFile()?.problem;
   return (

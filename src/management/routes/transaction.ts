@@ -49,8 +49,9 @@ const EXAMPLE = {
 };
 
 /**
- * @param others all other operations of the API, to tell one that does not exist from one that cannot take part
- * @param membersOf the operations that can, made for a context
+ * @param others all other operations of the API, to distinguish one that does not exist from one that cannot
+ * take part
+ * @param membersOf creates the operations that can, for a context
  */
 export function transactionOperation(
   context: ManagementContext,
@@ -159,7 +160,7 @@ function summary(answers: readonly TransactionAnswer[]): Answer {
   return answer(200, `${count} operation${count === 1 ? '' : 's'} done`, { operations: answers });
 }
 
-/** By index of the operation. */
+/** Warnings by index of the operation. */
 async function warningsOf({ warnings }: TransactionScope): Promise<readonly (readonly Warning[])[]> {
   const found: Warning[][] = [];
   for (const { operation, find } of warnings) (found[operation] ??= []).push(...((await find()) ?? []));

@@ -1,4 +1,4 @@
-/** Admin token: what a client writes, and what it reads. It cannot be changed, only made and deleted. */
+/** Admin token: what a client writes and reads. It cannot be changed, only created and deleted. */
 import { Type, type Static } from 'typebox';
 import { closed, dateTime, nullable, oneOf } from '../../model/schema-pieces.ts';
 import { displayName, recordFields } from './common.ts';

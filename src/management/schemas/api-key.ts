@@ -6,7 +6,7 @@ import { closed, dateTime, nullable } from '../../model/schema-pieces.ts';
 import { ScopesSchema } from '../../policy/parts/scopes/schema.ts';
 import { displayName, id, NamedRateLimitSchema, recordFields } from './common.ts';
 
-/** Longest time that a rotated key may stay alive beside its successor: 30 days. */
+/** Limit of the time that a rotated value stays valid: 30 days. */
 const ROTATION_OVERLAP_SECS_MAX = 2_592_000;
 
 const name = displayName('Name of the key, for people.');
@@ -38,7 +38,7 @@ const broughtToken = Type.String({
     'An existing value for the key, from elsewhere, with at least 128 random bits. Needs the role `admin`. Without it the gateway generates a value.',
 });
 
-/** What a creation takes; a key that exists gets new values by rotation only. */
+/** The fields of a creation; an existing key gets new values only by rotation. */
 export const ApiKeyCreationSchema = Type.Object(
   { ...ApiKeyInputSchema.properties, token: Type.Optional(broughtToken) },
   { ...closed, title: 'TokenCreation' },
@@ -51,7 +51,7 @@ const REFERENCE_CHARS_MAX = 1_024;
 /** The value of a key in a declared configuration: by reference, or as its hash. */
 export const DeclaredKeyValueSchema = Type.Object(
   {
-    // No pattern: editors check files in which a reference stands here. `broughtTokenError` checks the value.
+    // No pattern: editors check files that contain a reference here. `broughtTokenError` checks the value.
     token: Type.Optional(
       Type.String({
         minLength: 1,

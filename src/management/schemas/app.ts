@@ -11,7 +11,7 @@ const routingMode = oneOf(['pass_through', 'managed_endpoint'], {
     '`pass_through` forwards every path below the versions; `managed_endpoint` only registered endpoints.',
 });
 
-/** Of one app. */
+/** Limit of the hosts of one app. */
 const HOSTS_MAX = 1_000;
 
 const hosts = (options: { readonly default?: readonly string[] } = {}) =>

@@ -1,4 +1,4 @@
-/** What a write with `dry_run=true` answers: what would change for which endpoints, and what the write would say. */
+/** The answer of a write with `dry_run=true`: what would change for which endpoints, and the answer of the write. */
 import { Type } from 'typebox';
 import { closed, nullable, oneOf } from '../../model/schema-pieces.ts';
 import { PART_NAMES } from '../../policy/registry.ts';

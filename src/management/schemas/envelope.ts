@@ -1,5 +1,5 @@
 /**
- * What surrounds the resources: the success envelope, lists, problems (RFC 9457), health, the audit log and
+ * The schemas around the resources: the success envelope, lists, problems (RFC 9457), health, the audit log and
  * effective policies.
  */
 import { Type, type TProperties, type TSchema } from 'typebox';
@@ -163,7 +163,7 @@ export const PolicySourceSchema = Type.Object(
   { ...closed, title: 'PolicySource' },
 );
 
-/** Parts first, then the limits beside them. */
+/** Parts first, then other limits. */
 function limitsOfSettings(): TProperties {
   const given = PARTS.flatMap(({ name, settings }) =>
     settings === undefined ? [] : [{ name, ...settings }],

@@ -1,4 +1,4 @@
-/** What `POST /api/v1/tokens/introspect` takes and answers. Member names are RFC 7662's where it has them. */
+/** The body and the answer of `POST /api/v1/tokens/introspect`. Member names are RFC 7662's if it defines them. */
 import { Type, type Static } from 'typebox';
 import { closed, dateTime, nullable, oneOf } from '../../model/schema-pieces.ts';
 import { ApiKeySchema } from './api-key.ts';

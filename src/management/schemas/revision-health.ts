@@ -44,7 +44,7 @@ const TransitionSchema = Type.Object(
   { ...closed, title: 'RevisionTransition' },
 );
 
-/** The state of a circuit breaker by itself. */
+/** The state of a circuit breaker alone. */
 export const BreakerSchema = Type.Object(
   {
     state: state('State of the circuit breaker.'),

@@ -246,7 +246,7 @@ export const RevisionInputSchema = Type.Object(
 );
 export type RevisionInput = Static<typeof RevisionInputSchema>;
 
-/** What only a creation takes. */
+/** Fields that only a creation has. */
 export const RevisionCreationSchema = Type.Object(
   { ...RevisionInputSchema.properties, copy_endpoints_from: Type.Optional(copyEndpointsFrom) },
   { ...closed, title: 'RevisionCreation' },

@@ -11,7 +11,7 @@ interface Kept<T> {
   readonly value: T;
 }
 
-/** What is found by one text. */
+/** The matches of one text. */
 export class BestMatches<T> {
   readonly #wanted: string;
   readonly #limit: number;
@@ -35,8 +35,8 @@ export class BestMatches<T> {
   }
 
   /**
-   * @param texts what the text may be in; the first one is the label, which comes first in the order of equal matches
-   * @param order of kinds, the smallest first
+   * @param texts texts that may match; the first is the label, which comes first among equal matches
+   * @param order order of kinds, the smallest first
    * @param valueOf called for matches that are kept
    */
   offer(texts: readonly (string | null)[], order: number, valueOf: () => T): void {

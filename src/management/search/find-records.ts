@@ -9,10 +9,10 @@ import type { Found } from '../schemas/overview/found-schema.ts';
 import { servedVersions, type ServedConfig } from '../served-config.ts';
 import { BestMatches } from './best-matches.ts';
 
-/** Records that one search looks at. */
+/** Limit of records that one search reads. */
 const RECORDS_MAX = 1_000_000;
 const SLICE_MS = 4;
-/** Records between two looks at the clock. */
+/** Records between two checks of the time. */
 const STEP = 256;
 
 const ORDER = { app: 0, version: 1, revision: 2, endpoint: 3, api_key: 4, admin_token: 5 } as const;

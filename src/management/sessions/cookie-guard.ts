@@ -20,7 +20,7 @@ export class CookieGuard {
   /** Monotonic milliseconds until which a cookie is refused unseen, by its hash; in the order of the refusals. */
   readonly #refused = new Map<string, number>();
 
-  /** @param failuresPerMinute of one address; 0: any number */
+  /** @param failuresPerMinute limit of one address; 0: no limit */
   constructor(failuresPerMinute: number, clock: Clock) {
     this.#clock = clock;
     this.#guard = new LoginGuard(failuresPerMinute, () => clock.monotonicMs());
@@ -28,8 +28,8 @@ export class CookieGuard {
 
   /**
    * Looks a cookie up, unless it was refused before or the address has sent too many.
-   * @param address of the client in canonical form
-   * @param hash of the cookie's value
+   * @param address the client's address in canonical form
+   * @param hash hash of the cookie's value
    */
   async run<T extends object>(
     address: string,

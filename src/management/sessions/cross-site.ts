@@ -13,12 +13,15 @@ const CSRF_HEADER = 'X-CSRF-Token';
 const SAFE_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS']);
 const OWN_SITES: ReadonlySet<string> = new Set(['same-origin', 'none']);
 
-/** @param value of the session's cookie */
+/** @param value value of the session's cookie */
 export function csrfTokenOf(value: string): string {
   return createHmac('sha256', value).update('headgate csrf token').digest('base64url');
 }
 
-/** 403 when a browser says that another site made the call; undefined when it does not, or is no browser. */
+/**
+ * 403 when a browser says that another site made the call; undefined when it does not, or the client is not a
+ * browser.
+ */
 export function crossSiteFailure(headers: IncomingHttpHeaders): Failure | undefined {
   const site = headers['sec-fetch-site'];
   if (site !== undefined && !OWN_SITES.has(site)) {
@@ -48,7 +51,7 @@ export function csrfFailure(
   );
 }
 
-/** Without the scheme: a proxy in front may end TLS. A default port may be left out. */
+/** Ignores the scheme, because a proxy in front may terminate TLS. A default port may be omitted. */
 function isOriginOf(origin: string, host: string): boolean {
   const scheme = /^(https?):\/\/[^/?#@\\\s]+$/i.exec(origin)?.[1];
   if (scheme === undefined || /[/?#@\\\s]/.test(host)) return false;

@@ -34,7 +34,7 @@ export function createAuthenticate(
   };
 }
 
-/** @param value of the cookie */
+/** @param value value of the cookie */
 export function actorOf({ session, role, idleExpiresAt, isRemembered }: LiveSession, value: string): Actor {
   const { id, actor_id, actor_name, created_at, expires_at } = session;
   return {

@@ -25,8 +25,8 @@ export function newCookieValue(): string {
 }
 
 /**
- * The values of a cookie in the order of the field. Names are compared with their case; values are taken as they are,
- * so that a quoted one is not that of the same name without quotes.
+ * The values of a cookie in the order of the field. Names are compared with their case; values are not
+ * unquoted, so that a quoted one differs from the same text without quotes.
  * @param field `Cookie`; several fields joined with "; " as Node does
  */
 export function cookieValues(field: string | undefined, { name }: CookieStyle): string[] {

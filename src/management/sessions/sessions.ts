@@ -1,10 +1,10 @@
 /**
- * Signed-in browsers: makes sessions, finds them by the value of their cookie, ends and removes them. Only a hash of
- * the value is stored. A session has the role that its admin token has now and ends with it; a session of
+ * Signed-in browsers: creates sessions, finds them by the value of their cookie, ends and removes them. Only a hash
+ * of the value is stored. A session has the current role of its admin token and ends with it; a session of
  * GATEWAY_ADMIN_TOKEN ends when that token changes.
  *
- * Owns when each session was last used here. That time is written to the database at intervals only, so that not every
- * read causes a write. Sessions are no configuration: they make no config version and are in no backup.
+ * Owns the time when each session was last used here, which is written to the database only at intervals, so that
+ * not every read causes a write. Sessions are not configuration: they create no config version and are in no backup.
  */
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { withBudget } from '../../lib/deadline-budget.ts';
@@ -82,7 +82,7 @@ export class Sessions {
   /** Unix milliseconds by session id; the sessions used longest ago are forgotten. */
   readonly #lastUsedMs = new Map<string, number>();
   readonly #storedUseMs = new Map<string, number>();
-  /** Of GATEWAY_ADMIN_TOKEN, once it was asked for. */
+  /** The mark of GATEWAY_ADMIN_TOKEN, once it was computed. */
   #tokenMark: string | undefined;
   readonly #idleMs: number;
   readonly #useIntervalMs: number;
@@ -110,10 +110,11 @@ export class Sessions {
   }
 
   /**
-   * Finds the session of a cookie. Fails when no session is in force, or the address has sent too many unknown cookies.
-   * @param address of the client in canonical form
-   * @param isUse false: a check of the gateway's own, which does not keep the session from going idle
-   * @throws StorageUnavailable when the database is away and the session is not known here
+   * Finds the session of a cookie. Fails when no session is in force, or the address has sent too many unknown
+   * cookies.
+   * @param address the client's address in canonical form
+   * @param isUse false for a check by the gateway itself, which does not count as use
+   * @throws StorageUnavailable when the database is unavailable and the session is not known here
    */
   async find(value: string, address: string, isUse = true): Promise<LiveSession | Failure> {
     const hash = tokenHash(value);
@@ -199,14 +200,14 @@ export class Sessions {
     return this.#deps.repository.read((reader) => reader.listSessions(page, this.#times(), actorId));
   }
 
-  /** As lists show it: what is known here may be newer than what is stored. */
+  /** The session for lists: times known here may be newer than stored ones. */
   shown(session: FoundSession): { role: AdminRole | null; lastUsedAt: string; idleExpiresAt: string } {
     const usedMs = Math.max(Date.parse(session.last_used_at), this.#lastUsedMs.get(session.id) ?? 0);
     const idleExpiresAt = this.#idleExpiry(session, usedMs);
     return { role: this.#roleOf(session) ?? null, lastUsedAt: timestamp(usedMs), idleExpiresAt };
   }
 
-  /** After the deletion of a session or an admin token was committed. */
+  /** Call it after the deletion of a session or an admin token was committed. */
   revoke(id: string): void {
     this.#remembered.revoke(id);
     this.#lastUsedMs.delete(id);
@@ -234,14 +235,14 @@ export class Sessions {
     await writer.deleteExpiredSessions(this.#times(2 * this.#useIntervalMs));
     const replaced = previous === undefined ? undefined : await writer.findSessionByHash(tokenHash(previous));
     if (replaced !== undefined) await writer.deleteSession(replaced.id);
-    // Of this actor only: signing in again and again signs out no other.
+    // Only of this actor: repeated sign-ins end no session of others.
     const surplus = await writer.deleteLeastUsedSessions(actorId, SESSIONS_PER_ACTOR_MAX - 1);
     return [...(replaced === undefined ? [] : [replaced.id]), ...surplus];
   }
 
   /**
-   * undefined: the session is not in force.
-   * @param value of the cookie; absent: `list` has been called, and the mark of the token says enough
+   * undefined when the session is not in force.
+   * @param value value of the cookie; absent: `list` was called, and the mark of the token is sufficient
    */
   #roleOf({ kind, token, groups, proof }: FoundSession, value?: string): AdminRole | undefined {
     const { adminToken, clock, oidc } = this.#deps;

@@ -1,14 +1,14 @@
 /**
- * A mark of GATEWAY_ADMIN_TOKEN, by which lists can tell that a session was begun with another token: the value of its
- * cookie, which proves it, is stored nowhere. The mark grants nothing. A guess of the token by the mark costs a slow
- * hash (scrypt), and the mark is too short to confirm a guess for certain.
+ * A mark of GATEWAY_ADMIN_TOKEN, by which lists recognise a session that was created with another token: the value
+ * of its cookie, which would prove it, is not stored. The mark grants nothing. Guessing the token from the mark
+ * costs a slow hash (scrypt) per guess, and the mark is too short to confirm a guess.
  */
 import { scrypt } from 'node:crypto';
 
 const MARK_BYTES = 4;
 const marks = new Map<string, Promise<string>>();
 
-/** Calculated once for each token; a process has one. '': there is none. */
+/** Computed once per token; a process has one. '' when there is none. */
 export function markOf(adminToken: string | undefined): Promise<string> {
   if (adminToken === undefined) return Promise.resolve('');
   const known = marks.get(adminToken);

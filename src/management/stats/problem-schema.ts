@@ -1,11 +1,11 @@
-/** What is wrong with a gateway now: an item of `GET /api/v1/problems`. */
+/** A current problem of a gateway: an item of `GET /api/v1/problems`. */
 import { Type, type Static } from 'typebox';
 import { closed, dateTime, nullable, oneOf } from '../../model/schema-pieces.ts';
 
 /** Most severe first. */
 const SEVERITIES = ['critical', 'warning', 'info'] as const;
 
-/** Every problem that is found, with the title that people see. */
+/** Every kind of problem, with the title that people see. */
 export const PROBLEMS = {
   database_unavailable: 'The database does not answer',
   database_unwritable: 'The database cannot be written',
@@ -102,7 +102,7 @@ export const ProblemsSchema = Type.Array(ProblemSchema, {
   description: 'Most severe first; empty when all is well.',
 });
 
-/** In the order in which they are shown; equal problems stay as they were. */
+/** In the order of display; equal problems keep their order. */
 export function bySeverity(problems: readonly Problem[]): Problem[] {
   const rank = ({ severity }: Problem): number => SEVERITIES.indexOf(severity);
   return [...problems].sort((a, b) => rank(a) - rank(b));

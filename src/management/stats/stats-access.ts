@@ -7,11 +7,11 @@ export interface StatsAccess {
    * The steps up to now. @param sinceSecs Unix seconds of which the step is the first
    */
   grid(window: WindowName, stepSecs: number, sinceSecs?: number): StatsGrid;
-  /** What this gateway and the others with the same database found. */
+  /** The findings of this gateway and of the others on the same database. */
   ask(question: StatsQuestion): Promise<SharedReplies>;
 }
 
-/** What gateways found, this one first. One that did not answer in time has no findings. */
+/** The findings of gateways, this one first. A gateway that did not answer in time has none. */
 export interface SharedReplies {
   /** The steps of the question that all who answered have counted. */
   readonly grid: StatsGrid;

@@ -40,9 +40,9 @@ import {
 import { reasonRows, rowView, seriesView, windowView } from './stats-view.ts';
 import type { SharedReplies, StatsAccess } from './stats-access.ts';
 
-/** Answers at once: each may read the series of a whole day. */
+/** Limit of answers at once: each may read the series of a whole day. */
 const AT_ONCE = 8;
-/** The most used places of which the answer is made. */
+/** Limit of the most used places in an answer. */
 const NODE_ROWS_MAX = 500;
 
 export function statsOperations(context: ManagementContext): Operation[] {
@@ -206,7 +206,7 @@ function topView(
   return { by, rows, rows_total: rowsTotal, other_requests: other, requests };
 }
 
-/** Nothing is counted: no steps. */
+/** Statistics are switched off: no steps. */
 function offView(
   { clock }: ManagementContext,
   window: WindowName,

@@ -1,8 +1,8 @@
 /**
- * References of an operation to what earlier ones of its transaction answered: `${app.id}` is the field `id` of the
- * record that the operation with the id `app` answered; `${app.labels.team}` goes deeper. `$${` stands for the text
- * `${`, so every text can be written. A text that is one reference and nothing else becomes the value itself, of any
- * type; within a longer text the value must be a text, a number or a boolean. Names of members are never references.
+ * References of an operation to answers of earlier operations in its transaction: `${app.id}` is the field `id` of
+ * the record in the answer of the operation `app`; `${app.labels.team}` goes deeper. `$${` stands for the text `${`,
+ * so that every text can be written. A text that is a single reference becomes the value itself, of any type; within
+ * a longer text the value must be a text, a number or a boolean. Names of members are never references.
  */
 import type { FieldError } from '../../model/errors.ts';
 import { isObject } from '../api/merge-patch.ts';
@@ -10,23 +10,23 @@ import { isObject } from '../api/merge-patch.ts';
 interface Reference {
   readonly id: string;
   readonly fields: readonly string[];
-  /** As it is written. */
+  /** The reference as written. */
   readonly text: string;
 }
 
 interface ParsedText {
   /** Texts and references in order. */
   readonly parts: readonly (string | Reference)[];
-  /** What is wrong with it; undefined when nothing is. */
+  /** What is wrong with it; undefined when it is valid. */
   readonly error: string | undefined;
 }
 
 const TOKEN = /\$\$\{|\$\{([^{}]*)\}?/g;
 const NAMED = /^([A-Za-z][A-Za-z0-9_-]{0,63})((?:\.[^.]+)+)$/;
 const INDEX = /^(?:0|[1-9]\d{0,8})$/;
-/** Of an operation's body after its references are replaced: they could make it grow without a bound. */
+/** Limit of an operation's body after its references are replaced, which could make it grow without bound. */
 const RESOLVED_CHARS_MAX = 1_048_576;
-/** What is shown of a text in an error. */
+/** Limit of a text shown in an error. */
 const SHOWN_CHARS_MAX = 100;
 
 /** The records that operations answered, by the ids of the operations. */
@@ -35,7 +35,7 @@ export type AnsweredRecords = ReadonlyMap<string, unknown>;
 /** Whether an id may be referred to; otherwise what is wrong with it. */
 export type IdCheck = (id: string) => string | undefined;
 
-/** What is wrong with the references in a value, with pointers that begin at it. Looks at no answer. */
+/** Errors of the references in a value, with pointers that begin at it. Reads no answer. */
 export function referenceErrors(value: unknown, check: IdCheck): FieldError[] {
   const errors: FieldError[] = [];
   mapTexts(value, '', (text, pointer) => {

@@ -5,7 +5,7 @@ import type { Operation } from '../api/operation.ts';
 export interface MatchedOperation {
   readonly operation: Operation;
   readonly params: Readonly<Record<string, string>>;
-  /** As `parseQuery` takes it: a repeated parameter is a list. */
+  /** In the form for `parseQuery`: a repeated parameter is a list. */
   readonly query: Readonly<Record<string, unknown>>;
 }
 

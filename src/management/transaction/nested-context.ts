@@ -16,9 +16,9 @@ export interface TransactionScope {
   readonly reader: ConfigReader;
   /** Absent: the transaction only reads. */
   readonly writer?: ConfigWriter;
-  /** Of each write so far. */
+  /** The change set of each write so far. */
   readonly touched: ChangeSet[];
-  /** To be asked when all operations are done. */
+  /** Called when all operations are done. */
   readonly warnings: { readonly operation: number; readonly find: FindWarnings }[];
   /** Index of the operation that is being done. */
   operation: number;

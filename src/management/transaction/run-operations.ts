@@ -1,6 +1,6 @@
 /**
- * The operations of one transaction: checks that need no database first, then one after the other by their own
- * handlers, until one fails. Failures name the operation and point into the transaction's body.
+ * Runs the operations of one transaction: checks that need no database first, then each with its own handler, until
+ * one fails. Failures name the operation and point into the transaction's body.
  */
 import { SecretKeyMissing, UniqueViolation } from '../../storage/repository.ts';
 import type { ErrorCode, FieldError } from '../../model/errors.ts';
@@ -15,7 +15,7 @@ import { referenceErrors, resolveBody, resolvePath, type IdCheck } from './answe
 
 /** Characters of all answers together: reads of large records could make them any size. */
 const ANSWER_CHARS_MAX = 32 * 1024 * 1024;
-/** Of a path, in the detail of an error. */
+/** Limit of a path in the detail of an error. */
 const PATH_SHOWN_CHARS_MAX = 200;
 
 /** Finds operations; one that cannot be part of a transaction is a failure. */
@@ -30,7 +30,7 @@ export function memberMatcher(members: MatchOperation, all: MatchOperation): Mat
   };
 }
 
-/** What is wrong with the ids and references of a transaction, before anything is done. */
+/** Errors of the ids and references of a transaction, before anything is done. */
 export function planErrors(operations: readonly TransactionOperation[]): FieldError[] {
   const places = new Map<string, number>();
   const errors: FieldError[] = [];
@@ -60,9 +60,9 @@ export function planErrors(operations: readonly TransactionOperation[]): FieldEr
 
 export interface OperationRun {
   readonly match: MatchOperation;
-  /** Of the transaction. */
+  /** The call of the transaction. */
   readonly call: Call;
-  /** Called before each operation that is no GET. */
+  /** Called before each operation other than GET. */
   readonly beforeWrite?: (params: Call['params'], index: number) => Promise<void>;
 }
 
@@ -132,7 +132,7 @@ async function runOne(
   return isFailure(answer) ? ofOperation(answer) : { answer, matched };
 }
 
-/** What the database refuses is a failure of the operation, as it is when the operation stands alone. */
+/** An error of the database is a failure of the operation, as for a single operation. */
 async function handled(operation: Operation, call: Call): Promise<Answer | Failure> {
   try {
     return await operation.handle(call);
@@ -158,7 +158,7 @@ function ofOperation(failure: Failure): Failure {
   return { ...failure, errors: [{ pointer, detail }] };
 }
 
-/** What failures without field errors are about; others are about the path. */
+/** What failures without field errors are about; all others are about the path. */
 const POINTERS: Readonly<Partial<Record<ErrorCode, string>>> = {
   precondition_failed: '/if_match',
   invalid_json: '/body',

@@ -1,7 +1,7 @@
-/** What several writes of one transaction have touched, as one change set. Pure. */
+/** Combines the change sets of several writes of one transaction. Pure. */
 import type { ChangeSet, TouchedEndpoint } from '../../model/config.ts';
 
-/** With more changed endpoints of one version, the version is compiled as a whole, which is less work then. */
+/** With more changed endpoints of one version, compiling the whole version is less work. */
 const SINGLE_ENDPOINTS_MAX = 50;
 
 export function touchedTogether(sets: readonly ChangeSet[]): ChangeSet {
@@ -20,7 +20,7 @@ export function touchedTogether(sets: readonly ChangeSet[]): ChangeSet {
   }
   const kept: TouchedEndpoint[] = [];
   for (const [versionId, endpoints] of single) {
-    // An app that is replaced brings its versions along, and no endpoint has to follow.
+    // A replaced app includes its versions, so no endpoint is listed.
     if (!whole.has(versionId) && appIds.size === 0 && endpoints.size <= SINGLE_ENDPOINTS_MAX) {
       kept.push(...endpoints.values());
     }

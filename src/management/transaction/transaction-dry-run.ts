@@ -1,6 +1,6 @@
 /**
- * The dry run of a transaction: what its operations would answer, and what would change for which endpoints and keys
- * of all apps that it touches. Of a key it is said that it changes, and not which endpoints it then opens.
+ * The dry run of a transaction: the answers of its operations, and what would change for which endpoints and keys of
+ * all apps that it touches. For a key it only says that it changes, not which endpoints it then opens.
  */
 import type { AppTree } from '../../model/config.ts';
 import type { StoredApiKey } from '../../model/resources.ts';
@@ -14,8 +14,8 @@ import type { DryRun } from '../write/write.ts';
 export interface TransactionDryRun {
   readonly dryRun: DryRun;
   /**
-   * Called before each operation that writes: keeps what it is about as it was before the transaction.
-   * @param created ids of apps that the transaction has made
+   * Called before each operation that writes: stores the state before the transaction.
+   * @param created ids of apps that the transaction has created
    */
   beforeWrite(
     reader: ConfigReader,

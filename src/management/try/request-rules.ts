@@ -1,6 +1,6 @@
 /**
- * What the schema of a tried request cannot say: fields that a client sets for its connection are not for callers,
- * since the gateway that sends the request sets them, and two of them could make two requests of one. Pure.
+ * Rules of a tried request that the schema cannot express: callers may not set the fields that a client sets for its
+ * connection, because the sending gateway sets them, and two of them could turn one request into two. Pure.
  */
 import { isHostAndPort } from '../../http/fields/host.ts';
 import type { FieldError } from '../../model/errors.ts';

@@ -1,6 +1,6 @@
 /**
- * Sends one request to the gateway's own listener over a connection of its own, and collects what comes back, up to a
- * bounded number of bytes and milliseconds. Never throws: a connection that fails is an outcome, as it is for a client.
+ * Sends one request to the gateway's own listener over its own connection, and collects the response, up to a
+ * limited number of bytes and milliseconds. Never throws: a failed connection is an outcome, as it is for a client.
  */
 import type { ClientRequest, IncomingMessage } from 'node:http';
 import { connect as connectPlain, isIP, type Socket } from 'node:net';
@@ -75,7 +75,7 @@ function open(
     ...(isBare ? [] : [['Content-Length', String(Buffer.byteLength(body ?? ''))]]),
   ];
   return request({
-    // Without an agent, which would connect by itself.
+    // Without an agent, which would open its own connection.
     createConnection: () => socket,
     method,
     path,
@@ -85,7 +85,7 @@ function open(
   });
 }
 
-/** What has arrived so far. */
+/** The bytes that have arrived so far. */
 class Collected {
   readonly #socket: Socket;
   #response: IncomingMessage | undefined;
@@ -140,7 +140,7 @@ class Collected {
   }
 }
 
-/** undefined: the bytes are no text. A cut may be within a character, whose part is left out. */
+/** undefined when the bytes are not text. A cut may be within a character, which is then left out. */
 function textOf(bytes: Buffer, isCut: boolean): string | undefined {
   try {
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes, { stream: isCut });

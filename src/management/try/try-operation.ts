@@ -56,7 +56,7 @@ export function tryOperation(context: ManagementContext): Operation {
   };
 }
 
-/** What explain has recorded of a request that the gateway itself refused or could not forward. */
+/** What explain has recorded about a request that the gateway itself refused or could not forward. */
 async function denialOf(
   { status, request_id: id }: Received,
   { explain }: ManagementContext,

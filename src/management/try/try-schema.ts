@@ -1,4 +1,4 @@
-/** One real request through the gateway's own listener: what `POST /api/v1/try` takes and answers. */
+/** One real request through the gateway's own listener: the body and the answer of `POST /api/v1/try`. */
 import { Type, type Static } from 'typebox';
 import {
   METHOD_PATTERN,
@@ -8,7 +8,7 @@ import {
 } from '../../model/patterns.ts';
 import { closed, nullable, oneOf } from '../../model/schema-pieces.ts';
 
-/** Of the body that is sent, in characters, and of the one that is shown, in bytes. */
+/** Limit of the sent body in characters, and of the shown one in bytes. */
 export const TRY_BODY_MAX = 65_536;
 const TRY_TIMEOUT_MAX_MS = 30_000;
 export const TRY_TIMEOUT_DEFAULT_MS = 10_000;

@@ -11,7 +11,7 @@ interface Parents {
   readonly revision?: Pick<Revision, 'revision'>;
 }
 
-/** @param scope of a resource: the records that a path names above the last one */
+/** @param scope scope of a resource: the records that a path names above the last one */
 export function parentNames(scope: object): ParentNames {
   const { app, version, revision } = scope as Parents;
   return {
@@ -27,7 +27,7 @@ export type CascadedKey = Pick<StoredApiKey, 'id' | 'name'>;
 /** Keys that one audit entry names. */
 export const KEYS_NAMED_MAX = 500;
 
-/** The first keys of an app that is to be deleted. */
+/** The first keys of an app that will be deleted. */
 export async function cascadedKeys(reader: ConfigReader, appId: string): Promise<readonly CascadedKey[]> {
   const { items } = await reader.listKeys(appId, { limit: KEYS_NAMED_MAX, after: undefined });
   return items.map(({ id, name }) => ({ id, name }));

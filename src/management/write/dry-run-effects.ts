@@ -1,7 +1,7 @@
 /**
- * What a change of an app's configuration means to its endpoints: every route before and after, and where their
- * effective policies differ, with the level that sets each part. A changed key is reported by the endpoints that now
- * treat its callers differently. Pure; compares plain records, in which untouched versions are the same objects.
+ * What a change of an app's configuration means for its endpoints: every route before and after, and where their
+ * effective policies differ, with the level that sets each part. A changed key is reported with the endpoints that
+ * now treat its callers differently. Pure; compares plain records, in which untouched versions are the same objects.
  */
 import { isDeepStrictEqual } from 'node:util';
 import type { AppTree, ConfigChange, RevisionTree, VersionTree } from '../../model/config.ts';
@@ -36,7 +36,7 @@ export interface RouteState {
   readonly endpointId: string | undefined;
   readonly method: string;
   readonly route: string;
-  /** Of the app; none: every host. */
+  /** The hosts of the app; empty: every host. */
   readonly hosts: readonly string[];
   readonly serves: boolean;
   readonly effective: EffectivePolicy;
@@ -47,7 +47,7 @@ export interface EndpointChange {
   readonly before: RouteState | undefined;
   readonly after: RouteState | undefined;
   readonly parts: readonly PartChange[];
-  /** Of a changed key: whether it opens the endpoint. */
+  /** For a changed key: whether it opens the endpoint. */
   readonly admits: { readonly before: boolean; readonly after: boolean } | undefined;
 }
 
@@ -89,7 +89,7 @@ export function endpointChanges(before: AppTree | undefined, after: AppTree | un
 
 /**
  * The endpoints of an app that treat the callers of a key differently: another limit, or another verdict.
- * @param nowMs for the expiry of the key
+ * @param nowMs decides whether the key has expired
  */
 export function keyChanges(
   tree: AppTree,
@@ -180,7 +180,7 @@ function routeOf(
   };
 }
 
-/** What the key has in place of the part, else what the route has. */
+/** The key's own value of the part, or else the route's. */
 function partForKey(
   { name, keys }: PolicyPart<PartName>,
   effective: EffectivePolicy,

@@ -32,7 +32,7 @@ export function createChangePath(write: WritePath, nowMs: () => number): ChangeP
     write(call, work, call.query['dry_run'] === true ? dryRun(call.params, nowMs) : undefined);
 }
 
-/** @param params of the path: which app, and which key, if it is about one */
+/** @param params parameters of the path: the app, and the key if the call is about one */
 function dryRun(params: Call['params'], nowMs: () => number): DryRun {
   let before: AppTree | undefined;
   let keyBefore: StoredApiKey | undefined;
@@ -66,7 +66,7 @@ function dryRun(params: Call['params'], nowMs: () => number): DryRun {
   };
 }
 
-/** Without the value of the token: a dry run creates no key. */
+/** The answer without the value of the token: a dry run creates no key. */
 export function presentAnswer({ status, body }: Answer): Record<string, unknown> {
   if (typeof body !== 'object' || !('data' in body)) return { status, message: 'No content', data: null };
   const { data } = body;
@@ -116,7 +116,7 @@ const presentState = (state: RouteState | undefined): unknown =>
 const presentPart = (name: string, state: PartState | undefined): unknown =>
   state === undefined ? null : { value: maskPart(name, state.value), source: state.source };
 
-/** @param before the keys that the write is about, as they were, by id */
+/** @param before former state of the keys that the write is about, by id */
 export function presentKeys(
   change: ConfigChange | undefined,
   before: ReadonlyMap<string, StoredApiKey>,

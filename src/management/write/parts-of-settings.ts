@@ -1,4 +1,7 @@
-/** What the settings give where no level of a policy does, and the limit that they give beside it. Pure. */
+/**
+ * The parts that the settings provide when no level of a policy has them, and further limits of the settings.
+ * Pure.
+ */
 import type { EffectivePolicy } from '../../model/policy.ts';
 import type { LimitSettings } from '../../policy/dependencies.ts';
 import { PARTS } from '../../policy/registry.ts';
@@ -10,7 +13,7 @@ export function partsOfSettings(settings: LimitSettings): Readonly<Record<string
   return given.length === 0 ? undefined : Object.fromEntries(given);
 }
 
-/** All that the settings give: parts, and the limits beside them; undefined: nothing. */
+/** Everything that the settings provide, parts and further limits; undefined when they provide nothing. */
 export function limitsOfSettings(settings: LimitSettings): Readonly<Record<string, unknown>> | undefined {
   const beside = PARTS.flatMap((part) => {
     const limit = part.settings?.beside;
@@ -23,7 +26,7 @@ export function limitsOfSettings(settings: LimitSettings): Readonly<Record<strin
 
 /**
  * Adds parts of the settings where no level has them.
- * @param appId of the app whose requests a limit of the settings counts
+ * @param appId app whose requests a limit of the settings counts
  */
 export function withPartsOfSettings(
   { policy, sources }: EffectivePolicy,

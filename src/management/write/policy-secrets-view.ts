@@ -1,7 +1,7 @@
 /**
- * Secrets inside of policies are write-only: they are served, and audited, as `********`. A PATCH or PUT that brings
- * the mask back keeps the stored value, so that a client can read a policy, change a part, and send the whole. The
- * parts say where their secrets are (policy/secret-places.ts). Pure.
+ * Secrets inside policies are write-only: answers and audit entries show them as `********`. A PATCH or PUT that
+ * contains the mask keeps the stored value, so that a client can read a policy, change a part, and send the whole.
+ * The parts define where their secrets are (policy/secret-places.ts). Pure.
  */
 import type { MaskedPlace } from '../../model/policy.ts';
 import { MASKED_PLACES } from '../../policy/secret-places.ts';

@@ -1,4 +1,4 @@
-/** What rules may look at while a record is built, inside of the transaction. */
+/** What rules can use while a record is built, inside the transaction. */
 import type { Clock } from '../../lib/clock.ts';
 import type { JwtDefaults, RateLimitGlobals } from '../../policy/dependencies.ts';
 import type { TrustFacts } from '../../policy/part.ts';
@@ -17,21 +17,21 @@ export interface RuleContext {
   readonly policyGlobals: RateLimitGlobals | undefined;
   readonly jwtDefaults: JwtDefaults;
   /**
-   * The DNS names of the certificates of the traffic listener; undefined while it does not speak TLS. Absent where
-   * warnings are not asked for.
+   * The DNS names of the certificates of the traffic listener; undefined while it does not speak TLS. Absent
+   * when warnings are not needed.
    */
   readonly certificateNames?: () => readonly string[] | undefined;
-  /** Which hosts have their certificates ordered. Absent where warnings are not asked for. */
+  /** The hosts with ordered certificates. Absent when warnings are not needed. */
   readonly ordered?: { readonly areOrdered: boolean; isOrdered(host: string): boolean };
-  /** The names of the certificates for backends. Absent where warnings are not asked for. */
+  /** The names of the certificates for backends. Absent when warnings are not needed. */
   readonly clientCertificateNames?: () => readonly string[];
-  /** Whether this gateway reads files that list targets. Absent where warnings are not asked for. */
+  /** Whether this gateway reads files that list targets. Absent when warnings are not needed. */
   readonly readsTargetFiles?: boolean;
-  /** What client certificates are verified with. Absent where warnings are not asked for. */
+  /** The certificates that client certificates are verified with. Absent when warnings are not needed. */
   readonly trusted?: TrustFacts;
   /**
-   * What is written was in force before, as when a configuration file is read at a start: times that had to lie in the
-   * future then may have passed.
+   * The values were in force before, as when a configuration file is read at a start: times that had to be in
+   * the future may have passed.
    */
   readonly isReplay?: true;
   /**

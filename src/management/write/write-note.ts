@@ -1,6 +1,6 @@
 /**
- * What a caller says about a write beside its body: where it comes from, which Git commit it applies, and why. It is
- * kept with the config version that the write makes. Grants nothing and proves nothing. Pure.
+ * A caller's note about a write: where it comes from, which Git commit it applies, and why. It is stored with the
+ * config version that the write creates. Grants nothing and proves nothing. Pure.
  */
 import type { JsonSchema } from '../../model/json-schema.ts';
 import { NO_NUL_PATTERN } from '../../model/patterns.ts';
@@ -13,7 +13,7 @@ export interface WriteNote {
   readonly source: WriteSource;
   /** Git commit, 7 to 64 lower-case hex digits; null where none is known. */
   readonly commit: string | null;
-  /** At most `MESSAGE_CHARS_MAX` characters; null where none was given. */
+  /** At most `MESSAGE_CHARS_MAX` characters; null when none was given. */
   readonly message: string | null;
 }
 

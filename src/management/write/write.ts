@@ -1,7 +1,8 @@
 /**
- * The one way of a write: a transaction with its audit entry, the check that the result compiles, and publishing
- * to the workers before the answer. A dry run goes the same way up to the commit. Owns the order of publishing:
- * changes reach `publish` in the order of their config versions, whatever the number of parallel requests.
+ * The single path of all writes: a transaction with its audit entry, the check that the result compiles, and
+ * publishing to the workers before the answer. A dry run takes the same path up to the commit. Owns the order of
+ * publishing: changes reach `publish` in the order of their config versions, whatever the number of parallel
+ * requests.
  *
  * A change that was committed but could not be published is answered with 500; it is stored, and `publish` is
  * responsible for bringing the workers up to date with it.
@@ -29,8 +30,8 @@ export interface WriteDependencies {
    */
   readonly publish: (change: ConfigChange) => Promise<void>;
   /**
-   * Throws when the change must not be made; the message is shown to the client, but for StorageUnavailable.
-   * @param missed what other gateways have written that this one has not seen yet
+   * Throws when the change must not be made; the message is shown to the client, except for StorageUnavailable.
+   * @param missed changes of other gateways that this one has not seen yet
    */
   readonly validateChange: (change: ConfigChange, missed?: ConfigChange) => void;
   /** The state that `publish` has brought to the workers; absent: no other gateway writes. */
@@ -40,14 +41,14 @@ export interface WriteDependencies {
   readonly clock: Clock;
 }
 
-/** What the audit log keeps of a write; secrets in `change` are masked on the way. */
+/** What the audit log stores about a write; secrets in `change` are masked. */
 export interface AuditNote {
   readonly action: string;
   readonly resourceType: string;
   readonly resourceId: string;
-  /** What it is called: slug, label, method and path, or name; null where there is none. */
+  /** The name of the record: slug, label, method and path, or name; null when there is none. */
   readonly resourceName: string | null;
-  /** What the records above it are called. */
+  /** The names of the records above it. */
   readonly parents: ParentNames;
   readonly change: Readonly<Record<string, unknown>> | null;
 }
@@ -55,7 +56,7 @@ export interface AuditNote {
 /** The actor and the request of a write; a `Call` is one. */
 export interface WriteOrigin {
   readonly actor: { readonly id: string };
-  /** Of the client, in canonical form. */
+  /** The client's address in canonical form. */
   readonly address: string | null;
   readonly requestId: string | null;
   /** Absent: the gateway itself writes. */
@@ -92,10 +93,10 @@ export interface DryRun {
   /** Inside of the transaction, before the work. */
   begin(reader: ConfigReader): Promise<void>;
   /**
-   * Makes the answer, after the transaction.
-   * @param real what would have been answered
-   * @param change what the workers would have got; undefined when nothing would have changed
-   * @param etag of the current record
+   * Creates the answer after the transaction.
+   * @param real the answer without the dry run
+   * @param change the change in the form that workers would receive; undefined when nothing would change
+   * @param etag tag of the current record
    */
   conclude(
     real: Answer,
@@ -202,7 +203,7 @@ async function runDry(
         if (!('touched' in result) || isNothing(result.touched)) return { abort: result };
         written = result;
         await writer.appendAudit(auditEntry(origin, result.audit, clock.nowMs()));
-        // The effects are told of whole versions.
+        // The effects are reported for whole versions.
         const { endpoints: _endpoints, ...touched } = result.touched;
         return { value: result as Result, touched };
       },
@@ -265,7 +266,7 @@ export function auditEntry(
   };
 }
 
-/** What the history says of the write. */
+/** The description of the write in the history. */
 function descriptionOf(
   { actor, address, requestId, source, commit = null, message = null }: WriteOrigin,
   { action }: AuditNote,

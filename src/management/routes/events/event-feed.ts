@@ -1,8 +1,8 @@
 /**
- * Streams of events to readers. The database is the queue: each reader has the id of the last event that it got, and
- * reads on from there when something was recorded, so nothing is lost or doubled, and a slow reader holds no more in
- * memory than one piece. What other gateways record is found by asking the database for its newest event, once for all
- * readers. Owns the readers, of which there is a bounded number.
+ * Streams of events to readers. The database is the queue: each reader has the id of the last event it received, and
+ * continues from there when something was recorded, so that nothing is lost or sent twice, and a slow reader holds
+ * no more in memory than one piece. Events of other gateways are found by asking the database for its newest event,
+ * once for all readers. Owns the readers, whose number is bounded.
  */
 import { asciiJson } from '../../../explain/live/live-events.ts';
 import type { EventFilter, EventStore } from '../../../storage/event-store.ts';
@@ -11,15 +11,18 @@ import type { GatewayEvent } from '../../../model/events/events.ts';
 
 export const STREAMS_MAX = 64;
 export const STREAMS_PER_ACTOR_MAX = 8;
-/** Before every id. */
+/** Sorts before every id. */
 export const NO_EVENT = '00000000-0000-0000-0000-000000000000';
-/** Events in memory of one reader. */
+/** Limit of events in memory for one reader. */
 const PIECE = 50;
-/** Only on a database with other gateways; else another process has the file for moments only. */
+/**
+ * The short interval is only for a database with other gateways; otherwise another process has the file only for
+ * moments.
+ */
 const POLL_MS = { postgres: 1_000, sqlite: 5_000 } as const;
 
 export interface FeedSink {
-  /** False: no room now. */
+  /** Returns false when there is no room now. */
   write(text: string): boolean;
   end(): void;
 }
@@ -27,16 +30,16 @@ export interface FeedSink {
 export interface FeedRequest {
   readonly actorId: string;
   readonly filter: EventFilter;
-  /** The id to go on after. */
+  /** The id to continue after. */
   readonly after: string;
 }
 
 export interface FeedReader {
-  /** Where a reader that comes back can go on. */
+  /** Where a returning reader can continue. */
   readonly reached: string;
-  /** There may be room, or something new. */
+  /** There may be room, or a new event. */
   wake(): void;
-  /** The reader is gone. */
+  /** The reader has gone. */
   leave(): void;
 }
 
@@ -45,7 +48,7 @@ interface Reader extends FeedReader {
   readonly sink: FeedSink;
 }
 
-/** Why there can be no further stream. */
+/** Why no further stream is possible. */
 export type FeedRefusal = 'all' | 'actor';
 
 export class EventFeed {
@@ -111,7 +114,7 @@ export class EventFeed {
       this.#newest = newest;
       this.#wakeAll();
     } catch {
-      // The database is away, which something else reports; the next poll asks again.
+      // The database is unavailable, which is reported elsewhere; the next poll asks again.
     }
   }
 
@@ -119,7 +122,7 @@ export class EventFeed {
     let reached = after;
     let isReading = false;
     let isWanted = false;
-    /** Read and not written yet; oldest first. */
+    /** Events that were read and not written yet; oldest first. */
     let held: readonly GatewayEvent[] = [];
     let heldReached = after;
     const writeHeld = (): boolean => {
@@ -141,7 +144,7 @@ export class EventFeed {
           isWanted = false;
           if (!writeHeld()) return;
           const batch = await this.store.after(reached, PIECE, filter);
-          // A reader that has left takes nothing more.
+          // A reader that has left receives nothing more.
           if (!this.#readers.has(reader)) return;
           held = batch.events;
           heldReached = batch.reached;
@@ -149,7 +152,7 @@ export class EventFeed {
           if (batch.events.length === PIECE) isWanted = true;
         }
       } catch {
-        // The database is away, which something else reports; the next wake reads on.
+        // The database is unavailable, which is reported elsewhere; the next wake continues.
       } finally {
         isReading = false;
       }
@@ -170,7 +173,7 @@ export class EventFeed {
   }
 }
 
-/** As a server-sent event (WHATWG HTML section 9.2). */
+/** The event as a server-sent event (WHATWG HTML section 9.2). */
 function eventText(event: GatewayEvent): string {
   return `id: ${event.id}\nevent: event\ndata: ${asciiJson(event)}\n\n`;
 }

@@ -1,4 +1,4 @@
-/** `GET /events`: what the gateway tells about itself, as a list, or as server-sent events (WHATWG HTML). */
+/** `GET /events`: the gateway's events as a list, or as server-sent events (WHATWG HTML). */
 import { Type } from 'typebox';
 import { HEARTBEAT, PREAMBLE } from '../../../explain/live/live-events.ts';
 import { EventSchema, EVENT_TYPES, isTypePattern } from '../../../model/events/events.ts';
@@ -107,7 +107,7 @@ async function watch(
   const isForeign = lastEventId !== undefined && lastEventId !== NO_EVENT && lastEventId > newest;
   const after = isForeign ? fromNow : (lastEventId ?? fromNow);
   const body = new EventStream(() => clock.monotonicMs());
-  // A reader that comes back before the first event goes on from here.
+  // A reader that returns before the first event continues from here.
   body.write(`${PREAMBLE}id: ${after}\n\n`);
   const isRemoved =
     lastEventId !== undefined &&
@@ -125,7 +125,7 @@ async function watch(
   };
 }
 
-/** Ends the stream when it may not go on, or its client has gone or does not read. */
+/** Ends the stream when it is no longer allowed, or its client has gone or does not read. */
 function follow(lasting: LastingCall, body: EventStream, reader: FeedReader): void {
   let told = reader.reached;
   const tick = async (): Promise<void> => {
@@ -136,7 +136,7 @@ function follow(lasting: LastingCall, body: EventStream, reader: FeedReader): vo
       return;
     }
     const { reached } = reader;
-    // The reader has also passed events that its filter leaves out.
+    // The reader has also passed events that its filter excludes.
     body.write(reached === told ? HEARTBEAT : `${HEARTBEAT.trimEnd()}\nid: ${reached}\n\n`);
     told = reached;
     reader.wake();

@@ -1,4 +1,4 @@
-/** How webhooks stand, their test, and the events that were given up: listed, sent again, removed. */
+/** The state of webhooks, their test, and events that were given up: listed, sent again, removed. */
 import { timestamp } from '../../../lib/clock.ts';
 import type { DeadLetter } from '../../../model/events/webhook.ts';
 import { jsonSchema } from '../../../model/json-schema.ts';
@@ -20,7 +20,7 @@ import {
 import { NOTHING_TOUCHED } from '../../write/write.ts';
 import { webhooks } from './webhooks.ts';
 
-/** Each waits for a receiver. */
+/** Limit of tests under way: each waits for a receiver. */
 const TESTS_MAX = 8;
 
 export function deliveryOperations(context: ManagementContext): Operation[] {

@@ -1,4 +1,4 @@
-/** Webhooks as records of the API: made, changed, rotated and deleted by admins, since they send data out. */
+/** Webhooks as records of the API: created, changed, rotated and deleted by admins, because they send data out. */
 import { timestamp } from '../../../lib/clock.ts';
 import { secretBytes } from '../../../lib/ids.ts';
 import { isLoopback } from '../../../lib/listeners.ts';
@@ -157,7 +157,7 @@ async function appIdsOf(
   return { ids: [...ids], errors };
 }
 
-/** `POST …/rotate`: a new secret; the old one signs as well for a while, so that a receiver can change over. */
+/** `POST …/rotate`: a new secret; the old one also signs for a while, so that a receiver can change over. */
 export function rotateWebhookOperation(context: ManagementContext): Operation {
   return {
     method: 'POST',

@@ -1,12 +1,12 @@
 /**
- * The body of an answer that is a stream of events. Holds a bounded text for a reader that is slow: what comes beyond
- * that is refused, so that a reader that never reads costs no memory.
+ * The body of an answer that is a stream of events. Holds a bounded text for a slow reader; more is refused, so that
+ * a reader that never reads costs no memory.
  */
 import { Readable } from 'node:stream';
 
-/** Held for a slow reader, besides the buffers of its socket. */
+/** Limit of the text held for a slow reader, in addition to the buffers of its socket. */
 const HELD_BYTES_MAX = 65_536;
-/** A reader that takes nothing of what is held for this long is cut off. */
+/** A reader that accepts nothing of the held text for this long is cut off. */
 const STALL_MS_MAX = 30_000;
 
 export class EventStream extends Readable {
@@ -15,14 +15,14 @@ export class EventStream extends Readable {
   #taken = 0;
   #takenAtMs: number;
   #isEnded = false;
-  /** Called when the reader has taken enough for more to be written. */
+  /** Called when the reader has read enough for more to be written. */
   onRoom: () => void = () => undefined;
 
   constructor(monotonicMs: () => number) {
     super({ highWaterMark: HELD_BYTES_MAX });
     this.#monotonicMs = monotonicMs;
     this.#takenAtMs = monotonicMs();
-    // Of a client that has gone.
+    // The client has gone.
     this.on('error', () => undefined);
   }
 
@@ -30,7 +30,10 @@ export class EventStream extends Readable {
     this.onRoom();
   }
 
-  /** @param text ASCII. False when the reader is too far behind, or gone. A text too long to hold passes alone. */
+  /**
+   * @param text ASCII. Returns false when the reader is too far behind, or gone. A text that is too long to hold
+   * passes alone.
+   */
   write(text: string): boolean {
     if (this.#isEnded || this.destroyed) return false;
     if (this.readableLength > 0 && this.readableLength + text.length > HELD_BYTES_MAX) return false;
@@ -45,7 +48,7 @@ export class EventStream extends Readable {
     this.push(null);
   }
 
-  /** Cuts a reader off that has stopped reading. Called every few seconds. */
+  /** Cuts off a reader that has stopped reading. Called every few seconds. */
   endIfStalled(): void {
     const nowMs = this.#monotonicMs();
     const taken = this.#pushed - this.readableLength;

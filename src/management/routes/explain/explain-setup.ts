@@ -1,7 +1,7 @@
 /**
- * What operators ask of explain beforehand: sampling, which keeps allowed exchanges for `GET /explain/{request_id}`,
- * and debug tokens, with which a client gets the decision as a header of its real responses. Neither outlives the
- * process. Both are audited.
+ * Preparations for explain: sampling, which keeps allowed exchanges for `GET /explain/{request_id}`, and debug
+ * tokens, with which a client gets the decision as a header of its real responses. Neither outlives the process.
+ * Both are audited.
  */
 import { Type, type TSchema } from 'typebox';
 import { nullable } from '../../../model/schema-pieces.ts';
@@ -152,7 +152,7 @@ export function debugTokenOperations(context: ManagementContext): Operation[] {
         const id = call.params['debug_token_id'] ?? '';
         const known = explain.listTokens().find((token) => token.id === id);
         if (!explain.deleteToken(id)) return notFound('debug token', id);
-        // Revoked first: a database that is away must not keep it in force.
+        // Revoked first: an unavailable database must not keep it in force.
         await explain.publish();
         const audited = await audit(
           context,
@@ -175,7 +175,7 @@ async function createDebugToken(context: ManagementContext, call: Call): Promise
   if (isFailure(appId)) return appId;
   const created = explain.createToken(appId.id, seconds);
   if (created === undefined) return fail('conflict', 'There are 100 debug tokens already; delete one first');
-  // Not in force before it is audited: no worker knows of it yet.
+  // It takes effect only after it is audited: no worker knows it yet.
   try {
     const change = { app_id: appId.id, expires_at: created.expires_at };
     const audited = await audit(context, call, 'debug_token.create', created.id, appId.slug, change);
@@ -202,7 +202,7 @@ async function appIdOf(
   return { id: app.id, slug: app.slug };
 }
 
-/** undefined: it was for all apps, or its app was deleted. */
+/** undefined when it was for all apps, or its app was deleted. */
 async function slugOf(
   { repository }: ManagementContext,
   appId: string | null | undefined,

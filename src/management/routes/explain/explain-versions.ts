@@ -1,7 +1,7 @@
 /**
- * `POST /config/explain`: how a request would go at other config versions, without serving them. The request is
- * described, or that of a recorded exchange, whose caller counts as authenticated. Everything runs in the thread that
- * tries configurations.
+ * `POST /config/explain`: the decision for a request at other config versions, without serving them. The request is
+ * described, or is that of a recorded exchange, whose caller counts as authenticated. Everything runs in the thread
+ * for trials.
  */
 import { Type, type Static } from 'typebox';
 import { TrialFailed, type ExplainOn, type TriedRequest } from '../../../explain/explain-access.ts';
@@ -21,10 +21,13 @@ import type { ManagementContext } from '../../context.ts';
 import { envelopeSchema } from '../../schemas/envelope.ts';
 import { descriptionErrors, masked } from './explain.ts';
 
-/** Most versions that are asked, and how long; the task may take longer by one of them. */
+/** Limits of the versions that are tried, and of the time; the task may take longer by one version. */
 const ASKS_MAX = 100;
 const ASK_MS_MAX = 15_000;
-/** Ranges up to this many versions are looked at whole; of longer ones, the versions that touched the apps. */
+/**
+ * Every version of a range up to this length is considered; of longer ranges, only the versions that touched the
+ * apps.
+ */
 const WHOLE_RANGE_MAX = 60;
 const CANDIDATES_MAX = 1_000;
 const PAGE_ITEMS = 200;
@@ -290,7 +293,7 @@ async function segmentsOf(context: ManagementContext, range: Range, { now, ask, 
 
 interface Candidates {
   readonly versions: readonly number[];
-  /** False: there are more than are looked at. */
+  /** False when there are more than are considered. */
   readonly areAll: boolean;
 }
 
@@ -302,7 +305,7 @@ async function candidatesOf(
 ): Promise<Candidates> {
   const appIds = new Set(tried.flatMap(({ explanation }) => explanation.app?.id ?? []));
   if (to - from < WHOLE_RANGE_MAX || appIds.size === 0) {
-    // Of a long range without an app, versions at even distances.
+    // For a long range without an app: versions at equal distances.
     const step = Math.max(1, Math.ceil((to - from) / CANDIDATES_MAX));
     const versions = Array.from(
       { length: Math.floor((to - from) / step) + 1 },

@@ -1,8 +1,8 @@
 /**
  * `POST /explain`: what the gateway does with a described request, and why, without sending, counting or consuming
- * anything; `GET /explain/{request_id}`: the same for a recent real exchange. The workers explain; what only the
- * database knows, revisions that are not current, is added here. The token of a described request is given back by
- * neither, nor are secrets of policies.
+ * anything. `GET /explain/{request_id}`: the same for a recent real exchange. The workers explain; facts that only
+ * the database has, about revisions that are not current, are added here. Neither returns the token of a described
+ * request, nor secrets of policies.
  */
 import { normaliseAddress } from '../../../http/address.ts';
 import { PAGE_LIMIT_MAX } from '../../schemas/common.ts';
@@ -90,7 +90,7 @@ function explainRecorded(context: ManagementContext): Operation {
   };
 }
 
-/** What the schema cannot say. */
+/** Errors that the schema cannot express. */
 export function descriptionErrors({
   token,
   headers = {},
@@ -120,7 +120,7 @@ export async function explained(
   return answer(200, summaryOf(completed), { ...masked(completed), fix });
 }
 
-/** Without secrets of policies. */
+/** The explanation without secrets of policies. */
 export function masked(explanation: Explanation): Explanation {
   const stages = explanation.stages.map((stage) => {
     const part = partOfStage(stage.stage);
@@ -133,7 +133,7 @@ function summaryOf({ outcome, code }: Explanation): string {
   return code === null ? `The request is ${outcome}` : `The request is ${outcome}: ${code}`;
 }
 
-/** Workers know current revisions only. */
+/** Adds revisions that are not current, which workers do not know. */
 async function withIdleRevisions(context: ManagementContext, explanation: Explanation): Promise<Explanation> {
   const { version, candidates, fix } = explanation;
   if (version === null) return explanation;
@@ -146,7 +146,7 @@ async function withIdleRevisions(context: ManagementContext, explanation: Explan
   };
 }
 
-/** None when the database is away: the rest of the explanation does not need it. */
+/** Empty when the database is unavailable: the rest of the explanation does not need it. */
 async function idleRevisions({ repository }: ManagementContext, versionId: string): Promise<Revision[]> {
   try {
     const request = { limit: PAGE_LIMIT_MAX, after: undefined };

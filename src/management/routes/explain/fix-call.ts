@@ -20,7 +20,7 @@ interface Place {
   readonly params: Readonly<Record<string, string>>;
 }
 
-/** The fix with its call; null in its place where no call can make the change. */
+/** The fix with its call; with null when no call can make the change. */
 export async function withCall(
   context: ManagementContext,
   explanation: Explanation,
@@ -39,7 +39,7 @@ async function callOf(
   if (place === undefined || !isBody(value)) return undefined;
   const common = { content_type: MERGE_PATCH_TYPE, role: 'editor' } as const;
   switch (action) {
-    // The operator has to say more than the gateway knows.
+    // The operator must supply more than the gateway knows.
     case 'create_revision':
       return undefined;
     case 'activate_revision': {
@@ -97,7 +97,7 @@ function placeOf(
   }
 }
 
-/** null where the record is gone, or the database away. */
+/** null when the record is gone, or the database unavailable. */
 async function tagOf({ get, params }: Place): Promise<string | null> {
   try {
     const found = await get.handle({ params, query: {} } as unknown as Call);

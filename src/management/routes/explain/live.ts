@@ -156,7 +156,10 @@ interface Following {
   readonly perSecond: number;
 }
 
-/** Tells the stream's state now and then, and ends it when it may not go on or its client has gone. */
+/**
+ * Writes the stream's state now and then, and ends the stream when it is no longer allowed or its client has
+ * gone.
+ */
 function follow(
   context: ManagementContext,
   lasting: LastingCall,
@@ -225,7 +228,7 @@ function refused(refusal: LiveRefusal): Failure {
   return { ...fail('overloaded', detail), headers: { 'Retry-After': String(RETRY_AFTER_SECS) } };
 }
 
-/** A database that is away does not end a stream. */
+/** An unavailable database does not end a stream. */
 async function nodesOf({ nodes }: ManagementContext): Promise<Pick<LiveStatus, 'node' | 'other_nodes'>> {
   const { selfId } = nodes;
   try {

@@ -20,9 +20,9 @@ import {
 import type { RevisionHealth } from '../../schemas/revision-health.ts';
 import { servedApp, servedVersions } from '../../served-config.ts';
 
-/** Of one version. */
+/** Limit of the revisions of one version. */
 const REVISIONS_MAX = 200;
-/** Of all versions on a page, which is shorter when it has so many. */
+/** Limit for all versions on a page, which is then shorter. */
 const PAGE_REVISIONS_MAX = 10_000;
 
 export function treeOperation(context: ManagementContext): Operation {

@@ -1,6 +1,6 @@
 /**
- * `GET /api/v1/certificates`: every name for which the gateway has a certificate or orders one, without keys; and the
- * wish for a new one. Answered from memory.
+ * `GET /api/v1/certificates`: every name for which the gateway has a certificate or orders one, without keys; and
+ * requests for new certificates. Answered from memory.
  */
 import { jsonSchema } from '../../../model/json-schema.ts';
 import { answer, fail, isFailure, listAnswer } from '../../api/failure.ts';

@@ -1,4 +1,4 @@
-/** `GET /api/v1/state`: database, store of limits, counters, certificates and breakers, of all gateways. */
+/** `GET /api/v1/state`: database, limit store, counters, certificates and breakers of all gateways. */
 import { jsonSchema } from '../../../model/json-schema.ts';
 import { answer } from '../../api/failure.ts';
 import { API_PREFIX, type Operation } from '../../api/operation.ts';
@@ -36,7 +36,7 @@ export function stateOperation(context: ManagementContext): Operation {
   };
 }
 
-/** This gateway has tried to write, too, so it knows more of its database than whether it answers. */
+/** This gateway has also tried to write, so it knows more about its database than whether it answers. */
 function withProblem(
   node: NodeState,
   problem: { readonly db: 'error' | 'degraded'; readonly reason: string } | undefined,

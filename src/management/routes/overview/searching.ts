@@ -71,7 +71,7 @@ export function searchOperation(context: ManagementContext): Operation {
   };
 }
 
-/** The oldest ones; there are few. None while the database is away. */
+/** The oldest admin tokens; there are few. Empty while the database is unavailable. */
 async function adminTokens({
   repository,
 }: ManagementContext): Promise<{ readonly list: readonly AdminToken[]; readonly isComplete: boolean }> {

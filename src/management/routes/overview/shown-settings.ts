@@ -1,4 +1,4 @@
-/** `GET /api/v1/settings`: the settings that the process was started with. What they are comes in from outside. */
+/** `GET /api/v1/settings`: the settings that the process was started with, which come in as data. */
 import { Type } from 'typebox';
 import { jsonSchema } from '../../../model/json-schema.ts';
 import { closed } from '../../../model/schema-pieces.ts';

@@ -1,6 +1,6 @@
 /**
- * Admin tokens: made and deleted, never changed. The last one with the role `admin` stays, unless there is
- * GATEWAY_ADMIN_TOKEN: without it the gateway could not be managed any more.
+ * Admin tokens: created and deleted, never changed. The last one with the role `admin` stays, unless
+ * GATEWAY_ADMIN_TOKEN is set: otherwise the gateway could not be managed any more.
  */
 import { secretBytes } from '../../../lib/ids.ts';
 import type { AdminToken, StoredAdminToken } from '../../../model/resources.ts';
@@ -25,7 +25,7 @@ import type { Built, RecordBase, Resource } from '../../crud/resource.ts';
 import { readExpiry } from '../../write/rules/times.ts';
 import { NOTHING_TOUCHED } from '../../write/write.ts';
 
-/** As read from the repository: lists leave the hash out. */
+/** As read from the repository: lists omit the hash. */
 type Listed = AdminToken & Partial<Pick<StoredAdminToken, 'token_hash'>>;
 
 export function adminTokens(hasEnvironmentToken: boolean): Resource<object, AdminTokenInput, Listed> {
@@ -89,7 +89,7 @@ async function buildAdminToken(
   };
 }
 
-/** One that does not expire: another that does could only put the lock-out off. */
+/** Whether another admin token exists that does not expire: an expiring one would only postpone the lock-out. */
 async function hasOtherAdmin({ reader }: RuleContext, id: string): Promise<boolean> {
   let after: string | undefined;
   do {

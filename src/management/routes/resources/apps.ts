@@ -135,7 +135,7 @@ async function updateApp(
   rules: RuleContext,
 ): Promise<Failure | undefined> {
   const isMoved = app.gateway_path !== previous.gateway_path;
-  // Within an app with hosts paths are unique by themselves: so they move while it has some.
+  // Within an app with hosts, paths are unique by themselves: so they move while it has some.
   if (isMoved && app.hosts.length === 0 && previous.hosts.length > 0) {
     await writer.updateApp({ ...app, hosts: previous.hosts });
     const refused = await moveDefaultPaths(writer, app, rules);
@@ -146,7 +146,7 @@ async function updateApp(
   return isMoved ? moveDefaultPaths(writer, app, rules) : undefined;
 }
 
-/** No two of the new paths can clash with each other or with an old one of the same app: their labels differ. */
+/** The new paths cannot conflict with each other or with an old one of the same app: their labels differ. */
 async function moveDefaultPaths(
   writer: ConfigWriter,
   app: App,

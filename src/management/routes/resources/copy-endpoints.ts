@@ -1,5 +1,6 @@
 /**
- * `copy_endpoints_from`: a new revision begins with the endpoints of another one, in the transaction that creates it.
+ * `copy_endpoints_from`: a new revision starts with the endpoints of another one, in the transaction that creates
+ * it.
  */
 import { timestamp, type Clock } from '../../../lib/clock.ts';
 import { uuidv7 } from '../../../lib/ids.ts';

@@ -1,4 +1,4 @@
-/** `GET …/effective-policy`: the merged policy of an app, revision or endpoint, and which level gave each part. */
+/** `GET …/effective-policy`: the merged policy of an app, revision or endpoint, and the level of each part. */
 import type { App, Endpoint, Revision } from '../../../model/resources.ts';
 import { EffectivePolicySchema, envelopeSchema } from '../../schemas/envelope.ts';
 import { jsonSchema } from '../../../model/json-schema.ts';

@@ -100,8 +100,8 @@ async function buildEndpoint(
 }
 
 /**
- * Another endpoint that matches exactly the same requests. `/a/{x}` and `/a/{y}` do, which no unique index knows of;
- * whatever does has the same text before its first parameter, so only those are compared, however many there are.
+ * Another endpoint that matches exactly the same requests. `/a/{x}` and `/a/{y}` do, which a unique index does
+ * not detect. Such paths have the same text before their first parameter, so only those are compared.
  */
 async function findSameRequests(
   reader: ConfigReader,

@@ -51,7 +51,7 @@ interface Scope {
   readonly version: Version;
 }
 
-/** The forms of where a revision runs; see rules/targets.ts. */
+/** The ways to say where a revision runs; see rules/targets.ts. */
 const BACKEND_FORMS = ['backend_host', 'targets', 'discovery'];
 
 export const revisions: Resource<Scope, RevisionInput, Revision> = {
@@ -169,7 +169,7 @@ async function buildRevision(
   };
 }
 
-/** Without TLS there is no ALPN by which a backend could choose. */
+/** Without TLS there is no ALPN, with which a backend could choose. */
 function protocolErrors({ backend_protocol: protocol, backend_scheme: scheme }: RevisionInput): FieldError[] {
   if (protocol !== 'auto' || scheme !== 'http') return [];
   return [{ pointer: '/backend_protocol', detail: 'is "auto", which needs the backend_scheme "https"' }];
@@ -288,7 +288,7 @@ export function breakerOperation(context: ManagementContext): Operation {
   };
 }
 
-/** `GET …/health`: the breaker with its history, as the node that answers sees it. */
+/** `GET …/health`: the breaker with its history, from the answering node. */
 export function healthOperation(context: ManagementContext): Operation {
   return {
     method: 'GET',

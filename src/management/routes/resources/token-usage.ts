@@ -1,4 +1,7 @@
-/** `GET …/tokens/{token_id}/usage`: what requests made of a key, per UTC day. Counted by src/keys/usage-counter.ts. */
+/**
+ * `GET …/tokens/{token_id}/usage`: the results of requests with a key, per UTC day. Counted by
+ * src/keys/usage-counter.ts.
+ */
 import { DAY_MS, sumUsage, utcDate } from '../../../model/key-usage.ts';
 import { envelopeSchema } from '../../schemas/envelope.ts';
 import { jsonSchema } from '../../../model/json-schema.ts';
@@ -55,7 +58,7 @@ function dateRange(query: Query, nowMs: number): DateRange | Failure {
   const to = typeof query['to'] === 'string' ? query['to'] : utcDate(nowMs);
   const toMs = dayStart(to);
   if (toMs === undefined) return notADay('to');
-  // A range must not begin before the first day that a date can name.
+  // A range must not begin before the first day that a date can express.
   const from =
     typeof query['from'] === 'string'
       ? query['from']

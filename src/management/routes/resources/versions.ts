@@ -54,7 +54,7 @@ export const versions: Resource<Scope, VersionInput, Version> = {
     ...(version.gateway_path_is_default ? {} : { gateway_path: version.gateway_path }),
     status: version.status,
     sunset_at: version.sunset_at,
-    // That of a deprecated version stays by itself, and goes with its status.
+    // The date of a deprecated version stays, and is removed with its status.
     ...(version.status === 'deprecated' ? {} : { deprecated_at: version.deprecated_at }),
     successor: version.successor,
   }),

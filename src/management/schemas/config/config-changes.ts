@@ -1,4 +1,4 @@
-/** What a plan and an apply of a declared configuration answer. */
+/** The answers of a plan and an apply of a declared configuration. */
 import { Type } from 'typebox';
 import { CALLER_KINDS } from '../../../model/auth/caller-kinds.ts';
 import { closed, dateTime, nullable, oneOf } from '../../../model/schema-pieces.ts';

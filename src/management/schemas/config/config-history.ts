@@ -1,4 +1,4 @@
-/** What the API answers about the history of the configuration. */
+/** The answers of the API about the history of the configuration. */
 import { Type } from 'typebox';
 import { closed, dateTime, nullable, oneOf } from '../../../model/schema-pieces.ts';
 import { listSchema, PageSchema } from '../envelope.ts';
@@ -89,7 +89,7 @@ export const ConfigVersionEnvelopeSchema = Type.Object(
   { ...closed, title: 'ConfigVersionEnvelope' },
 );
 
-/** As plans list them: the same in every answer about changes. */
+/** Changes in the form of plans: the same in every answer about changes. */
 const ListedChangesFields = {
   totals: Type.Object(
     { create: Type.Integer(), update: Type.Integer(), delete: Type.Integer() },

@@ -1,4 +1,4 @@
-/** Webhooks: what a client writes, what it reads, and how deliveries stand. */
+/** Webhooks: what a client writes and reads, and the state of deliveries. */
 import { Type, type Static } from 'typebox';
 import { closed, dateTime, nullable, oneOf } from '../../../model/schema-pieces.ts';
 import { EventSchema } from '../../../model/events/events.ts';

@@ -1,4 +1,4 @@
-/** The settings of the process as they are in force: what `GET /api/v1/settings` answers. */
+/** The settings of the process in force: the answer of `GET /api/v1/settings`. */
 import { Type, type Static } from 'typebox';
 import { closed, nullable, oneOf } from '../../../model/schema-pieces.ts';
 

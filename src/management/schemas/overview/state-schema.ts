@@ -1,4 +1,4 @@
-/** What gateways say of the parts that they stand on: what `GET /api/v1/state` answers. */
+/** The state of the parts that gateways depend on: the answer of `GET /api/v1/state`. */
 import { Type, type Static } from 'typebox';
 import { closed, dateTime, nullable, oneOf } from '../../../model/schema-pieces.ts';
 

@@ -7,7 +7,7 @@ const DISCOVERY_TYPES = ['dns', 'dns_srv', 'file'] as const;
 /** Longest path of a file with targets, in characters. */
 const PATH_MAX = 512;
 
-/** One flat object: which fields a type takes is said by write/rules/discovery.ts. */
+/** One flat object: write/rules/discovery.ts checks which fields a type has. */
 export const DiscoverySchema = Type.Object(
   {
     type: oneOf(DISCOVERY_TYPES, {
@@ -52,7 +52,7 @@ export const DiscoverySchema = Type.Object(
 );
 export type DiscoveryInput = Static<typeof DiscoverySchema>;
 
-/** Sources whose found targets outlive a restart; others are looked up after it. */
+/** Limit of sources whose found targets are stored over a restart; others are looked up after it. */
 export const FOUND_SOURCES_MAX = 10_000;
 export const FOUND_FORMAT = 1;
 

@@ -1,6 +1,6 @@
 /**
- * `fetch` for the calls to an OpenID provider: at most a MiB is read of an answer, since the package reads answers as a
- * whole. How long a call may take is the package's own affair.
+ * `fetch` for calls to an OpenID provider: reads at most a MiB of an answer, because the package reads answers as a
+ * whole. The package limits the time of a call itself.
  */
 const BYTES_MAX = 1_048_576;
 
@@ -21,7 +21,7 @@ export async function boundedFetch(url: string, options: FetchOptions): Promise<
   const response = await fetch(url, request);
   const { status, statusText, headers } = response;
   const bytes = await readAll(response);
-  // With these a body is not allowed, not even an empty one.
+  // These statuses allow no body, not even an empty one.
   const isEmpty = status === 204 || status === 205 || status === 304;
   return new Response(isEmpty ? null : bytes, { status, statusText, headers });
 }

@@ -22,7 +22,7 @@ export class CallbackGuard {
   /** Unix milliseconds after which the sign-in has ended anyway, by its state; in the order of the answers. */
   readonly #answered = new Map<string, number>();
 
-  /** @param failuresPerMinute of one address; 0: any number */
+  /** @param failuresPerMinute limit of one address; 0: no limit */
   constructor(failuresPerMinute: number, clock: Clock) {
     this.#clock = clock;
     this.#guard = new LoginGuard(failuresPerMinute, () => clock.monotonicMs());

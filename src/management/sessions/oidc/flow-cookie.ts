@@ -1,6 +1,7 @@
 /**
- * What a browser must bring back from the OpenID provider: sealed (AES-256-GCM) with a key of the client's secret, so
- * that every gateway with the same settings can open it, and no gateway keeps anything of a sign-in that never ends.
+ * What a browser must return from the OpenID provider: sealed (AES-256-GCM) with a key derived from the client's
+ * secret, so that every gateway with the same settings can open it, and no gateway stores anything about a sign-in
+ * that never ends.
  */
 import { createCipheriv, createDecipheriv, hkdfSync } from 'node:crypto';
 import { secretBytes } from '../../../lib/ids.ts';

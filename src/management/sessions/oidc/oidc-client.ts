@@ -31,7 +31,7 @@ const TIMEOUT_SECS = 5;
 const NAME_CHARS_MAX = 200;
 const RANKS: readonly AdminRole[] = ['admin', 'editor', 'viewer'];
 
-/** Those of a person's groups that have a role, each once: a provider may send any number. */
+/** The groups of a person that have a role, each once: a provider may send any number. */
 export function groupsWithRole({ roles }: OidcSettings, groups: readonly string[]): string[] {
   const held = new Set(groups);
   return [...new Set(roles.map(({ group }) => group))].filter((group) => held.has(group));
@@ -53,7 +53,7 @@ export class OidcClient {
     this.#clock = clock;
   }
 
-  /** Where the browser goes, and what it must bring back. Throws when the provider does not answer as it should. */
+  /** Where the browser goes, and what it must return. Throws when the provider does not answer correctly. */
   async start(redirectUri: string, returnTo: string): Promise<{ readonly url: string; readonly flow: Flow }> {
     const oidc = await import('openid-client');
     const configuration = await this.#discovered();

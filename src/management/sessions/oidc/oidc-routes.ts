@@ -171,12 +171,12 @@ function refuse(request: FastifyRequest, reply: FastifyReply, failure: Failure):
   return reply.header('Cache-Control', 'no-store').redirect(`/?sign_in=${code}`, 303);
 }
 
-/** Browsers tell it by Sec-Fetch-Mode where the origin is secure, and by what they accept everywhere. */
+/** Whether the call opens a page: by Sec-Fetch-Mode when the origin is secure, otherwise by Accept. */
 function isNavigation({ headers }: FastifyRequest): boolean {
   return headers['sec-fetch-mode'] === 'navigate' || headers.accept?.includes('text/html') === true;
 }
 
-/** What is wrong is in the log: the texts of providers are not for browsers. */
+/** The log has the details: texts of providers are not shown to browsers. */
 function providerFailed(request: FastifyRequest, error: unknown): Failure {
   request.log.warn({ err: error }, 'sign-in with the OpenID provider failed');
   return fail('identity_provider_failed', 'The OpenID provider did not answer as it should; see the log');

@@ -6,7 +6,7 @@ import type { DiscoveryInput } from '../../schemas/revision-parts/discovery.ts';
 import { PORT_DEFAULT } from '../../schemas/revision-parts/targets.ts';
 import { parseHost } from './backend.ts';
 
-/** What `backend_host` of a revision says whose targets a file lists: a name that cannot exist (RFC 2606). */
+/** The `backend_host` of a revision whose targets are listed in a file: a name that cannot exist (RFC 2606). */
 export const NO_HOST = 'targets-from-a-file.invalid';
 
 const FIELDS: Readonly<Record<Discovery['type'], readonly (keyof DiscoveryInput)[]>> = {
@@ -65,7 +65,7 @@ function nameOf(
   field: 'host' | 'name',
 ): { readonly name: string } | { readonly errors: readonly FieldError[] } {
   if (text === undefined) return wrong(field, 'is needed');
-  // A dot at the end only marks the name as whole, which it always is.
+  // A dot at the end only marks the name as complete.
   const parsed = parseHost(text.endsWith('.') ? text.slice(0, -1) : text);
   if ('error' in parsed) return wrong(field, parsed.error);
   if (isIP(parsed.host) !== 0)

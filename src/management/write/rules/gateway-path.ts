@@ -1,7 +1,7 @@
 /**
  * Rules of gateway paths over several records: each is unique over all versions, and over all apps, and no version
- * may take the path of another app, as far as the apps have a host in common, or both have none. The default path of a
- * version is made here. Asks the repository, stores nothing.
+ * may use the path of another app, if the apps have a host in common, or both have none. Also creates the default
+ * path of a version. Reads the repository, stores nothing.
  */
 import type { App, Version } from '../../../model/resources.ts';
 import type { FieldError } from '../../../model/errors.ts';
@@ -89,7 +89,7 @@ function takenByApp(path: string, app: App, owner: HostsOwner): Failure {
   return taken(path, `the app "${app.slug}"${atHost(app, owner)}`);
 }
 
-/** Which host is common; '' for apps without hosts. */
+/** The common host in words; '' for apps without hosts. */
 function atHost({ hosts }: App, owner: HostsOwner): string {
   const own = new Set(owner.hosts);
   const common = hosts.find((host) => own.has(host));

@@ -1,11 +1,8 @@
-/** Rules of the hosts of an app: each is a name or a wildcard, and stands there once. */
+/** Rules of the hosts of an app: each must be a name or a wildcard, and be listed once. */
 import { parseHostEntry } from '../../../http/fields/host-name.ts';
 import type { FieldError } from '../../../model/errors.ts';
 
-/**
- * The hosts in their stored form; what is wrong with them is added to the errors.
- * @param hosts as written
- */
+/** The hosts in their stored form; adds errors about them. @param hosts as written */
 export function readHosts(hosts: readonly string[], errors: FieldError[]): readonly string[] {
   const entries = new Set<string>();
   for (const [index, host] of hosts.entries()) {

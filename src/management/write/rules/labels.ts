@@ -1,4 +1,7 @@
-/** Natural labels stand for ids in paths, so they must not look like one, and bodies have them as keys. */
+/**
+ * Natural labels can replace ids in paths, so they must not look like ids; labels are also keys of objects in
+ * bodies.
+ */
 import { Format } from 'typebox/format';
 import type { FieldError } from '../../../model/errors.ts';
 

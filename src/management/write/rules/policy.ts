@@ -1,4 +1,4 @@
-/** Policies as they are stored: without parts that are null, and only when the rules over several fields hold. */
+/** The stored form of policies: without parts that are null, and only when the rules over several fields are met. */
 import type { FieldError } from '../../../model/errors.ts';
 import type { PolicyValues } from '../../../model/policy.ts';
 import { validatePolicy } from '../../../policy/policy-rules.ts';

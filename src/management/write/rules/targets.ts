@@ -1,6 +1,6 @@
 /**
- * Rules of a revision's targets that a schema cannot say: `targets` and its short form, `backend_host` with
- * `backend_port`, must agree; `discovery` stands in place of both; a patch of one form replaces the others. Pure.
+ * Rules of a revision's targets that a schema cannot express: `targets` and its short form, `backend_host` with
+ * `backend_port`, must agree; `discovery` replaces both; a patch of one form replaces the others. Pure.
  */
 import { isToken } from '../../../http/characters.ts';
 import type { FieldError } from '../../../model/errors.ts';
@@ -100,7 +100,7 @@ function shortFormError(
   };
 }
 
-/** One target as `backend_host` and `backend_port` say it too. */
+/** Whether the targets are a single one that `backend_host` and `backend_port` can express. */
 function isShortForm(targets: readonly Target[]): boolean {
   const [first] = targets;
   return targets.length === 1 && first?.weight === TARGET_WEIGHT_DEFAULT && first.zone === undefined;
@@ -128,7 +128,7 @@ export function readList(
   return errors.length > 0 ? { errors } : { targets: list };
 }
 
-/** All targets of a revision as it is written; of the short form, its one. What a file lists is not known here. */
+/** All targets of a revision in its body; for the short form, its one. Targets in a file are not known here. */
 function targetsOf({
   backend_host: host,
   backend_port: port,
@@ -140,8 +140,8 @@ function targetsOf({
 }
 
 /**
- * What a merge patch of one form leaves of the other. A form with other values than before replaces the other form;
- * one that says what is so already changes nothing; both together must agree (`placeBackend`).
+ * What a merge patch of one form leaves of the other. A form with new values replaces the other form; an
+ * unchanged one changes nothing; both together must agree (`placeBackend`).
  * @param writable the fields before the patch
  */
 export function withoutReplacedForm(
@@ -152,7 +152,7 @@ export function withoutReplacedForm(
   const has = (name: string): boolean => Object.hasOwn(sent, name);
   const gives = (name: string): boolean => has(name) && sent[name] !== null;
   const { backend_host: host, backend_port: port, targets: _targets, discovery, ...rest } = writable;
-  // Of a file, the port belongs to it as much as its path.
+  // For a file, the port belongs to it as much as its path.
   const keptWith = (found: Readonly<Record<string, unknown>>) => ({
     ...rest,
     discovery: found,

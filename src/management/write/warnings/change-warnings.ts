@@ -11,7 +11,7 @@ import { LEVELS } from '../../declaration/levels.ts';
 import { CHANGES_SHOWN_MAX } from '../../declaration/present-changes.ts';
 import { pointerOf } from '../../declaration/tree.ts';
 
-/** More are not answered: what is behind a hundred of them is the same mistake. */
+/** Limit of the answered warnings: beyond a hundred, they have the same cause. */
 export const WARNINGS_SHOWN_MAX = 100;
 
 /**
@@ -47,7 +47,7 @@ function warningsOf(
 ): Promise<readonly Warning[]> {
   const level = LEVELS[type];
   if (change === 'delete') return level.removalWarnings(rules, scope, record);
-  // Of the record before, the rules ask only whether it had traffic.
+  // The rules only ask whether the former record had traffic.
   const previous = before && { ...record, is_current: before['is_current'] === true };
   return level.warnings(rules, scope, record, previous);
 }
@@ -58,7 +58,7 @@ interface Scope {
   readonly revision?: Revision;
 }
 
-/** What is above changed records, each read once. */
+/** The records above changed records, each read once. */
 class Scopes {
   readonly #reader: ConfigReader;
   readonly #apps = new Map<string, Promise<App | undefined>>();

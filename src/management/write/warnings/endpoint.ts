@@ -24,7 +24,7 @@ export async function endpointWarnings(
   ];
 }
 
-/** What is left of a revision when one of its endpoints has been deleted. */
+/** Warnings about a revision after one of its endpoints was deleted. */
 export function endpointRemovalWarnings(
   { app, version, revision }: EndpointPlace,
   rules: RuleContext,

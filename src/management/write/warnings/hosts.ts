@@ -54,7 +54,7 @@ function firstOf(
   return [warning(code, `/hosts/${hosts.indexOf(first)}`, what + more)];
 }
 
-/** A wildcard of a certificate stands for one label (RFC 9525 section 6.3). */
+/** A wildcard of a certificate matches one label (RFC 9525 section 6.3). */
 function isCovered(host: string, names: readonly string[]): boolean {
   if (names.includes(host)) return true;
   if (isWildcardEntry(host)) return false;

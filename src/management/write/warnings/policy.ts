@@ -1,7 +1,7 @@
 /**
- * Warnings of policies. The rules are in the parts of policies; each looks at the policy that is in force at one level,
- * merged from the levels above, and speaks of what that level itself says: a warning of what is inherited belongs to
- * the write of the level above.
+ * Warnings about policies. The rules are in the parts; each gets the policy in force at one level, merged from the
+ * levels above, and reports only what that level itself says: a warning about an inherited value belongs to the
+ * write of the level above.
  */
 import { timestamp } from '../../../lib/clock.ts';
 import type { App, Endpoint, Revision } from '../../../model/resources.ts';
@@ -10,7 +10,7 @@ import { mergePolicy } from '../../../config/merge-policy.ts';
 import { warningsOfPolicy, type PolicyView } from '../../../policy/policy-warnings.ts';
 import type { RuleContext } from '../rule-context.ts';
 
-/** Of the policy that an app, a revision or an endpoint has been given; the most specific of those named. */
+/** Warnings for the policy of an app, a revision or an endpoint: the most specific record given. */
 export function policyWarnings(
   app: App,
   revision: Revision | undefined,

@@ -27,7 +27,7 @@ export async function revisionWarnings(
   ];
 }
 
-/** Of a split of a version's traffic, whose record has a field for each current revision. */
+/** Warnings about a traffic split, whose record has a field for each current revision. */
 export async function trafficWarnings(
   { app, version }: RevisionPlace,
   revisions: readonly Revision[],
@@ -51,7 +51,7 @@ export async function trafficWarnings(
   return found;
 }
 
-/** What is left of a version when one of its revisions has been deleted. */
+/** Warnings about a version after one of its revisions was deleted. */
 export function revisionRemovalWarnings(
   { version }: RevisionPlace,
   removed: Revision,
@@ -60,7 +60,7 @@ export function revisionRemovalWarnings(
   return weightWarnings(version, removed.is_current, rules, '');
 }
 
-/** Whether the app serves registered endpoints only, and the revision has none that is active. */
+/** Warns when the app serves only registered endpoints and the revision has no active one. */
 export async function endpointWarnings(
   app: App,
   version: Version,
@@ -78,7 +78,7 @@ function backendWarnings(app: App, revision: Revision, rules: RuleContext): Warn
   const { clientCertificateNames, readsTargetFiles } = rules;
   const { backend_scheme: scheme, backend_port: port, backend_tls: tls, discovery } = revision;
   const found: Warning[] = [];
-  // Other sources say the port of each target themselves.
+  // In other sources each target has its own port.
   const isPortUsed = discovery === null || discovery.type === 'dns';
   if (isPortUsed && ((scheme === 'https' && port === 80) || (scheme === 'http' && port === 443))) {
     const what = `The backend is spoken to with ${scheme} on port ${port}`;
