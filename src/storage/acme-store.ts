@@ -8,11 +8,14 @@
 export interface AcmeCertificate {
   /** Lower case, in A-labels. */
   readonly name: string;
-  /** URL of the directory that issued the certificate; null: there is none yet. So are the next six fields. */
+  /**
+   * URL of the directory that issued the certificate; null when there is none. The same applies to the next six
+   * fields.
+   */
   readonly directory: string | null;
   /** PEM, the certificate itself first. */
   readonly chain: string | null;
-  /** PEM of the private key; null beside a chain: it does not open, and `last_error` says why. */
+  /** PEM of the private key; null beside a chain when it cannot be decrypted, and `last_error` says why. */
   readonly private_key: string | null;
   readonly valid_from_ms: number | null;
   readonly expires_at_ms: number | null;
@@ -25,7 +28,7 @@ export interface AcmeCertificate {
   readonly failed_at_ms: number | null;
   /** No order begins before. */
   readonly next_try_ms: number;
-  /** Of the order under way; null: there is none. So are the next three fields. */
+  /** The current order; null when there is none. The same applies to the next three fields. */
   readonly order_directory: string | null;
   /** PEM of the private key for which a certificate was ordered. */
   readonly order_key: string | null;
@@ -56,13 +59,13 @@ interface AcmeAccount {
   readonly url: string | undefined;
 }
 
-/** What changed since a revision. */
+/** The changes since a revision. */
 export interface AcmeChanges {
   readonly revision: number;
   readonly certificates: readonly AcmeCertificate[];
-  /** All that there are. */
+  /** All current challenges. */
   readonly challenges: readonly AcmeChallenge[];
-  /** No order begins before; the directory asked for it. */
+  /** No order begins before this time, because the directory asked for it. */
   readonly pausedUntilMs: number;
   readonly pausedReason: string | undefined;
 }
@@ -94,9 +97,9 @@ export interface AcmeStore {
 
 export interface AcmeWriter {
   putAccount(account: AcmeAccount, createdAt: string): Promise<void>;
-  /** Makes the row if there is none. */
+  /** Creates the row if there is none. */
   change(name: string, change: AcmeCertificateChange): Promise<void>;
-  /** Records an order before the directory is asked for it. */
+  /** Records an order before the request to the directory. */
   beginOrder(id: string, name: string, change: AcmeCertificateChange, nowMs: number): Promise<void>;
   /** Replaces the answers to the challenges of a name. */
   setChallenges(name: string, challenges: readonly AcmeChallenge[]): Promise<void>;

@@ -20,24 +20,24 @@ export interface DueWebhooks {
   readonly active: number;
 }
 
-/** What the holder of a lease works on. */
+/** The work of the holder of a lease. */
 export interface Delivery {
   readonly webhook: StoredWebhook;
   readonly progress: DeliveryProgress;
-  /** Some dead letters are to be sent again. */
+  /** Whether some dead letters must be sent again. */
   readonly hasWanted: boolean;
   /** When the lease was taken. */
   readonly nowMs: number;
 }
 
-/** For lists: a webhook and how it stands. */
+/** A webhook and its state, for lists. */
 export interface DeliveryState {
   readonly webhook: Webhook;
   readonly progress: DeliveryProgress;
   /** Events that wait to be sent, at most `WAITING_COUNTED_MAX`. */
   readonly waiting: number;
   readonly deadLetters: number;
-  /** What the gateway that sends at this moment is called; null: none does. */
+  /** The name of the gateway that sends at this moment; null when none does. */
   readonly sender: string | null;
 }
 
@@ -49,7 +49,7 @@ export interface DeliverySummary {
   readonly deadLetters: number;
 }
 
-/** Names a process in leases: the name of its gateway, and what tells it from others of that name. */
+/** Names a process in leases: the name of its gateway, and a part that distinguishes processes of that name. */
 export function leaseHolder(nodeName: string, process: string): string {
   return `${nodeName} ${process}`;
 }
@@ -59,7 +59,7 @@ export function senderOf(holder: string): string {
 }
 
 export const WAITING_COUNTED_MAX = 10_000;
-/** Of one webhook; beyond it the oldest go. */
+/** Limit for one webhook; beyond it the oldest are removed. */
 export const DEAD_LETTERS_MAX = 10_000;
 
 /** Another gateway sends for this webhook now, or it is gone; what the caller was about to write is not written. */
@@ -70,7 +70,7 @@ export class DeliveryLeaseLost extends Error {
   }
 }
 
-/** What the holder of a lease writes at once. */
+/** What the holder of a lease stores at once. */
 export interface DeliveryStep {
   readonly progress: Partial<Omit<DeliveryProgress, 'next_try_ms' | 'delivered' | 'delivered_at_ms'>>;
   /** Deliveries to add to the count. */
@@ -99,9 +99,9 @@ export interface DeliveryStore {
   renew(webhookId: string, holder: string, ttlMs: number): Promise<string>;
   /** @throws DeliveryLeaseLost */
   save(webhookId: string, holder: string, step: DeliveryStep): Promise<void>;
-  /** Dead letters that are to be sent again, in the order of their events. */
+  /** Dead letters to send again, in the order of their events. */
   wanted(webhookId: string, limit: number): Promise<readonly DeadLetter[]>;
   states(): Promise<readonly DeliveryState[]>;
-  /** Of all webhooks. */
+  /** Sums over all webhooks. */
   summary(): Promise<DeliverySummary>;
 }

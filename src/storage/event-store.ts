@@ -24,7 +24,7 @@ export interface EventFilter {
 
 interface EventBatch {
   readonly events: readonly GatewayEvent[];
-  /** Nothing that matches is left out up to this id: pass it as `id` to go on. */
+  /** Up to this id nothing that matches is missing: pass it as `id` to continue. */
   readonly reached: string;
 }
 
@@ -36,7 +36,7 @@ export interface EventStore {
   after(id: string, limit: number, filter: EventFilter): Promise<EventBatch>;
   /** @param page `after` and `nextAfter` are ids of events */
   list(page: PageRequest, filter: EventFilter): Promise<Page<GatewayEvent>>;
-  /** The oldest and the newest id that are kept; '' where there is none. */
+  /** The oldest and the newest stored id; '' when there is none. */
   bounds(): Promise<{ readonly oldest: string; readonly newest: string }>;
   /**
    * The last event that was removed since there were too many, of those that a filter by type lets through; '' for
@@ -52,6 +52,6 @@ export interface EventStore {
 
 export interface EventBounds {
   readonly maxEvents: number;
-  /** By the clock of the database: a gateway whose clock is wrong must not remove what others have recorded. */
+  /** By the clock of the database: a gateway with a wrong clock must not remove events of others. */
   readonly maxAgeMs: number;
 }

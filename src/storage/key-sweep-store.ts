@@ -1,7 +1,7 @@
 /**
- * What a database finds out about many API keys: which of them end, and which are not used. The database looks for
- * them, so keys that are not meant are never read; and up to when has been looked is kept in it, so that a gateway that
- * was down, or another one, goes on from there. Switched-off keys are left out.
+ * Queries of a database about many API keys: which expire, and which are unused. The database selects them, so that
+ * other keys are never read. It also stores the end of the last sweep, so that a gateway that was down, or another
+ * one, continues there. Switched-off keys are skipped.
  */
 
 export interface SweptKey {
@@ -23,7 +23,7 @@ interface TimeSpan {
 export interface ExpiringKeys {
   /** Soonest first, in each app. */
   readonly keys: readonly SweptKey[];
-  /** Of apps of which some are missing in `keys`: how many. */
+  /** By app, the number of keys that are missing in `keys`. */
   readonly leftOut: ReadonlyMap<string, number>;
 }
 
@@ -32,13 +32,13 @@ export interface UnusedQuestion extends TimeSpan {
   readonly afterId: string;
   /** Only keys whose id is less. */
   readonly beforeId: string;
-  /** Keys to look at, so that the question takes a bounded time. */
+  /** Limit of the keys that one query checks, which limits its time. */
   readonly looked: number;
 }
 
 export interface UnusedAnswer {
   readonly keys: readonly SweptKey[];
-  /** Id of the last key that was looked at; undefined: there are no more. */
+  /** Id of the last key that was checked; undefined when there are no more. */
   readonly lastId: string | undefined;
 }
 
@@ -53,6 +53,6 @@ export interface KeySweepStore {
    * soonest.
    */
   expiring(span: TimeSpan, limit: number): Promise<ExpiringKeys>;
-  /** Of the next keys by id, those whose last use, or creation where there is none, is within the span. */
+  /** Of the next keys by id, those whose last use (or else creation) is within the span. */
   unused(question: UnusedQuestion): Promise<UnusedAnswer>;
 }

@@ -1,6 +1,6 @@
 /**
- * Which records of a list are wanted, and the plain meaning of it, for lists that are in memory; storage/sql says the
- * same to a database. A text is compared without regard to the case of the letters A to Z, and has no wildcards.
+ * The filter of a list, and its meaning for lists in memory; storage/sql implements the same in a database. Texts
+ * are compared without regard to the case of the letters A to Z, and have no wildcards.
  */
 import type { App, Endpoint, Revision, StoredApiKey, Version } from '../model/resources.ts';
 

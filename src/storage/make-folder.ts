@@ -6,8 +6,8 @@ import { existsSync, mkdirSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 
 /**
- * @param mode of new folders; existing folders keep theirs
- * @throws the error of the file system, or an error that names the folder in which nothing can be made
+ * @param mode mode of new folders; existing folders keep theirs
+ * @throws the error of the file system, or an error that names the folder in which nothing can be created
  */
 export function makeFolder(folder: string, mode: number): void {
   if (isFolder(folder)) return;
@@ -16,7 +16,7 @@ export function makeFolder(folder: string, mode: number): void {
   try {
     mkdirSync(folder, { mode });
   } catch (error) {
-    // Another start made it at the same time.
+    // Another start created it at the same time.
     if (isFolder(folder)) return;
     if (!(error instanceof Error && 'code' in error && error.code === 'ENOENT')) throw error;
     throw new Error(`nothing can be made in "${parent}"`, { cause: error });

@@ -129,7 +129,7 @@ export interface ConfigReader {
   findSessionByHash(hash: string): Promise<FoundSession | undefined>;
   /** Sessions that have not expired; `actorId`: of this actor only. */
   listSessions(page: PageRequest, times: SessionTimes, actorId?: string): Promise<Page<FoundSession>>;
-  /** With those that have expired and are not removed yet. */
+  /** Includes expired sessions that are not removed yet. */
   countSessions(): Promise<number>;
   listWebhooks(page: PageRequest): Promise<Page<StoredWebhook>>;
   findWebhook(id: string): Promise<StoredWebhook | undefined>;
@@ -227,7 +227,7 @@ export interface ConfigWriter extends ConfigReader {
     updatedAt: string,
   ): Promise<number>;
   /**
-   * What the history says of the config version that the write creates; without it, an action of `system`. The last
+   * The description of the config version that the write creates; without it, an action of `system`. The last
    * call counts. No effect on a write that creates no config version.
    */
   describeVersion(description: VersionDescription): void;
@@ -388,9 +388,9 @@ export interface ClusterStore {
 /** A notification of Postgres has less than 8,000 bytes. */
 export const MESSAGE_LENGTH_MAX = 7_900;
 
-/** What a backup says of where it comes from. */
+/** The origin of a backup. */
 export interface BackupOrigin {
-  /** Of the program that writes it. */
+  /** Version of the program that writes it. */
   readonly program_version: string;
   /** RFC 3339, UTC. */
   readonly created_at: string;
@@ -460,7 +460,7 @@ export interface Repository {
   readonly keySweeps: KeySweepStore;
   /** Certificates by ACME. Throws StorageUnavailable if the database has been unreachable since the start. */
   readonly acme: AcmeStore;
-  /** What the gateway tells about itself. Throws as `acme` does. */
+  /** The gateway's events. Throws like `acme`. */
   readonly events: EventStore;
   /** How far webhooks are. Throws as `acme` does. */
   readonly deliveries: DeliveryStore;

@@ -1,7 +1,7 @@
 /**
- * A backup file: gzip (RFC 1952) of lines of JSON. The first line says what the file is and of which schema; then each
+ * A backup file: gzip (RFC 1952) of lines of JSON. The first line identifies the file and its schema; then each
  * table has a line with its columns and one for each row; the last line has the number of rows and the SHA-256 of
- * everything before it. Rows are as they are stored: keys and admin tokens as hashes, secrets of policies encrypted.
+ * everything before it. Rows are copied as stored: keys and admin tokens as hashes, secrets of policies encrypted.
  * Writing needs the memory of one page. backup-reader.ts reads it.
  */
 import { createHash } from 'node:crypto';

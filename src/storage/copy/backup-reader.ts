@@ -1,7 +1,7 @@
 /**
- * Reads a backup file (backup-format.ts) page by page, and refuses what is none, what is cut off or damaged, and what
- * only a newer program understands. What it yields is known to be sound only when it has come to its end: read the file
- * once before anything is done with it.
+ * Reads a backup file (backup-format.ts) page by page, and refuses other files, incomplete or damaged ones, and
+ * those that only a newer program understands. The content is known to be valid only at its end: read the file once
+ * before using anything of it.
  */
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
@@ -27,7 +27,7 @@ export interface BackupSummary {
   readonly end: BackupEnd;
 }
 
-/** @throws StorageRefused unless the whole file is sound */
+/** @throws StorageRefused unless the whole file is valid */
 export async function inspectBackup(path: string): Promise<BackupSummary> {
   const pages = readBackup(path);
   for (;;) {
@@ -36,10 +36,7 @@ export async function inspectBackup(path: string): Promise<BackupSummary> {
   }
 }
 
-/**
- * @returns what the file says of itself, after its last page
- * @throws StorageRefused
- */
+/** @returns the description in the file, after its last page @throws StorageRefused */
 export async function* readBackup(path: string): AsyncGenerator<BackupPage, BackupSummary> {
   const refuse = (why: string, cause?: unknown): StorageRefused =>
     new StorageRefused(`Cannot use the backup ${path}: ${why}`, cause);
@@ -190,7 +187,7 @@ class BackupParser {
   }
 }
 
-/** The first line of a file that is none of ours may be anything. */
+/** The first line of a foreign file may be anything. */
 function parsedOr(line: string): unknown {
   try {
     return JSON.parse(line);
@@ -199,7 +196,7 @@ function parsedOr(line: string): unknown {
   }
 }
 
-/** zlib has one code for all data that it cannot read. Only its text tells a file that does not begin as gzip does. */
+/** zlib has one code for all invalid data. Only its text identifies a file without a gzip header. */
 const isWithoutGzipHead = ({ message }: Error): boolean => message.includes('header');
 
 function asRefusal(error: unknown, refuse: Refuse): unknown {

@@ -58,7 +58,7 @@ export interface CopyReport {
   /** Checksum of the rows that were read back from the target: the same. */
   readonly stored: Digest;
   readonly configVersion: number;
-  /** Encrypted secrets in policies; they are copied as they are, under the same key. */
+  /** Encrypted secrets in policies; they are copied unchanged, under the same key. */
   readonly secrets: number;
 }
 

@@ -1,7 +1,7 @@
 /**
- * `headgate config restore`: brings the content of a backup file into an empty database. The file is read to its end
- * before the target is touched. Then everything is written in one transaction and read back before the commit, so that
- * the target has all of it or nothing. Memory: one page of rows.
+ * `headgate config restore`: loads the content of a backup file into an empty database. The file is read to its end
+ * before the target is touched. Then everything is written in one transaction and read back before the commit, so
+ * that the target has all of it or nothing. Memory: one page of rows.
  */
 import { StorageRefused } from '../repository.ts';
 import { SECRET_KEY_SETTING } from '../secrets/secret-key.ts';
@@ -54,7 +54,7 @@ export async function restoreBackup(
       assertSame(sent, stored, target);
       return { header, stored, secrets: await at(target, () => assertSecretsOpen(inside)) };
     });
-    // Of an older schema: the rest as at the first start with this program.
+    // For an older schema: continues like the first start with this program.
     await at(target, () => target.migrate());
     return report;
   } finally {

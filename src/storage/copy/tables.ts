@@ -53,7 +53,7 @@ export const COPIED_TABLES: readonly CopiedTable[] = Object.entries(TABLES).flat
     typeof key === 'string' ? [] : [{ name: name as keyof Tables, key }],
 );
 
-/** A gateway that runs on an empty database fills it all the same; a copy replaces what is there. */
+/** A gateway also fills this table in an otherwise empty database; a copy replaces its content. */
 export const REPLACED_TABLE = 'event';
 
 /** The table that has one row after the first migration. */

@@ -1,4 +1,4 @@
-/** Audit entries record the client address and the name of what was touched, with indexes on both. */
+/** Audit entries record the client address and the name of the changed record, with indexes on both. */
 import type { Migration } from './migration.ts';
 
 export const auditContext: Migration = {

@@ -1,7 +1,7 @@
 /**
- * Hosts of apps. One path may be that of several apps, as long as they have no host in common: the unique indexes of
- * paths hold for apps without hosts, and within an app. `app_host` finds the apps of a host; it repeats what the app
- * says, with the labels of each name in reverse order, so that all names below a name stand together.
+ * Hosts of apps. Several apps may have the same path, as long as they have no host in common: the unique indexes of
+ * paths apply to apps without hosts, and within an app. `app_host` finds the apps of a host; it repeats the hosts of
+ * the apps, with the labels of each name in reverse order, so that all names below a name are adjacent.
  */
 import type { Migration } from './migration.ts';
 

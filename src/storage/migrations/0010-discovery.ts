@@ -1,4 +1,4 @@
-/** Where the targets of a revision are looked up: a JSON text. */
+/** Where the targets of a revision are looked up, as a JSON text. */
 import type { Migration } from './migration.ts';
 
 export const discovery: Migration = {

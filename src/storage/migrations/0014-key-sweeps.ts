@@ -1,7 +1,7 @@
 /**
- * Up to when sweeps have looked for API keys that end or are not used, and the index of those that end. The removal of
- * events keeps its marks in this table, too (trim-events.ts). The table has its name nevertheless: beside a gateway
- * that renames it, one of the version before would fail until it is upgraded.
+ * The end of the last sweeps for API keys that expire or are unused, and the index of keys that expire. The removal
+ * of events also stores its marks in this table (trim-events.ts). The table keeps its name nevertheless: if one
+ * gateway renamed it, gateways of the version before would fail until they are upgraded.
  */
 import type { Migration } from './migration.ts';
 

@@ -1,7 +1,7 @@
 /**
  * One client of the driver `pg` with its own timeouts: on a timeout it destroys the socket, so that a frozen or
- * unreachable server delays its caller for no longer. The only file that knows the driver. Reconnecting is the caller's
- * task.
+ * unreachable server does not delay its caller further. The only file that uses the driver. Reconnecting is the
+ * caller's task.
  */
 import { Socket } from 'node:net';
 import pg from 'pg';

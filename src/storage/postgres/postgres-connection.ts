@@ -46,7 +46,7 @@ export class PostgresConnection implements DatabaseConnection {
   }
 
   /**
-   * @param waits of the call that the operation belongs to; grows
+   * @param waits waits of the call that the operation belongs to; grows
    * @param sinceMs start of the operation, by the monotonic clock
    */
   startOperation(budget: DeadlineBudget, sinceMs: number): void {

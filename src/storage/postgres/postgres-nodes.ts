@@ -82,8 +82,8 @@ export interface Beat {
 }
 
 /**
- * One round trip that records a sign of life, removes dead gateways, and reads the state of the database. A crash of
- * the server may lose it without harm, so its commit does not wait for the disk.
+ * One round trip that records a heartbeat, removes dead gateways, and reads the state of the database. A crash
+ * of the server may lose it without harm, so its commit does not wait for the disk.
  */
 const beat = (first: string): string => `
   with quiet as (select set_config('synchronous_commit', 'off', true) as value),

@@ -30,7 +30,7 @@ const MIGRATION_DIALECT: MigrationDialect = {
 
 export interface PrepareOptions {
   readonly autoMigrate: boolean;
-  /** True: leave a database without tables as it is and throw `DatabaseEmpty`. */
+  /** True: leave a database without tables unchanged and throw `DatabaseEmpty`. */
   readonly mustExist?: boolean;
   readonly clock: Clock;
   readonly secretKey?: Buffer | undefined;

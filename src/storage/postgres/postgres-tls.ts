@@ -25,8 +25,8 @@ export interface PostgresAddress {
 }
 
 /**
- * @param caFile of the settings; the URI's `sslrootcert` takes precedence. The default mode is `verify-full` with a CA
- *   file and `disable` without
+ * @param caFile file from the settings; the URI's `sslrootcert` takes precedence. The default mode is
+ * `verify-full` with a CA file and `disable` without
  * @throws StorageRefused if parameters contradict each other or are unknown
  */
 export function postgresAddress(uri: string, caFile: string | undefined): PostgresAddress {

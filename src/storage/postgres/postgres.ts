@@ -65,7 +65,7 @@ export interface OpenPostgresOptions {
   readonly settings?: PostgresSettings;
   /** Absent: `HISTORY_DEFAULTS`. */
   readonly history?: HistoryBounds;
-  /** Of this gateway, in the events of its writes; absent: unknown. */
+  /** The name of this gateway in the events of its writes; absent: unknown. */
   readonly nodeName?: string | undefined;
 }
 

@@ -25,9 +25,9 @@ type OpenedSecret =
   | { readonly problem: 'other_key' | 'damaged' };
 
 export interface SecretBox {
-  /** Where the key comes from, for messages: the name of a setting or of a file. */
+  /** The source of the key, for messages: the name of a setting or of a file. */
   readonly keyName: string;
-  /** Identifies the key without revealing it; undefined: there is no key. */
+  /** Identifies the key without revealing it; undefined when there is no key. */
   readonly keyId: string | undefined;
   /** @param place what the value belongs to, such as the id of its record; required again to open it */
   seal(text: string, place: string): string;

@@ -117,13 +117,13 @@ interface ChangeRow {
   touched: string | null;
 }
 
-/** What is kept of one config version. */
+/** What is stored about one config version. */
 export interface HistoryRow extends RowOf<HistoryEntry> {
   /** The oldest version that can be rebuilt from this one, if all versions between them are kept. */
   from_version: number;
 }
 
-/** What one config version did to one record. */
+/** The change of one record in one config version. */
 export interface HistoryRecordRow {
   config_version: number;
   /** From 0, in the order of the first change. */

@@ -17,7 +17,7 @@ const ABOVE_ALL_IDS = '~';
 
 type Condition = RawBuilder<SqlBool>;
 
-/** Which list: the children of a record, or a whole table. */
+/** The list: the children of a record, or a whole table. */
 export interface Listed<Table extends FilteredTable> {
   readonly table: Table;
   /** Column and value that the rows have in common. */
@@ -25,8 +25,8 @@ export interface Listed<Table extends FilteredTable> {
 }
 
 /**
- * @param toRecord of a row of the table
- * @param partRows that one statement filters, at most
+ * @param toRecord converts a row of the table
+ * @param partRows limit of the rows that one statement filters
  */
 export async function listPage<Table extends FilteredTable, T extends { readonly id: string }>(
   db: Kysely<Tables>,

@@ -1,5 +1,5 @@
 /**
- * Loads what the snapshot is made of: trees of apps and versions, keys, and the `ConfigChange` of a write. The number
+ * Loads the content of the snapshot: trees of apps and versions, keys, and the `ConfigChange` of a write. The number
  * of queries does not depend on the size of the data. The whole configuration is read in batches, so that the thread
  * can handle other work between them.
  */
@@ -116,7 +116,7 @@ export async function loadChange(
     const rows = await db.selectFrom('api_key').selectAll().where('id', 'in', ids).orderBy('id').execute();
     keys.push(...rows.map(codecs.key.toRecord));
   }
-  // Skip versions below an app that is replaced as a whole: they would be applied twice.
+  // Versions below a replaced app are skipped: they would be applied twice.
   const covered = new Set(apps.map(({ app }) => app.id));
   return {
     configVersion,

@@ -1,4 +1,4 @@
-/** Pages of lists: the window of rows that a page needs, the page made of them, and the number of all rows. */
+/** Pages of lists: the window of rows that a page needs, the page itself, and the number of all rows. */
 import { sql, type Kysely, type RawBuilder, type SqlBool } from 'kysely';
 import { assert } from '../../lib/assert.ts';
 import type { Page, PageRequest } from '../repository.ts';
@@ -6,7 +6,7 @@ import type { Tables } from './kysely-tables.ts';
 
 const PAGE_LIMIT_MAX = 500;
 
-/** One more row than the page has: it only shows that there are more. */
+/** One row more than the page has, which only shows whether there are more. */
 export function window(page: PageRequest): { readonly after: string; readonly count: number } {
   assert(
     Number.isInteger(page.limit) && page.limit >= 1 && page.limit <= PAGE_LIMIT_MAX,

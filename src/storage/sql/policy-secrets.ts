@@ -1,7 +1,7 @@
 /**
- * The secrets inside of policies, sealed on the way into a row and opened on the way out, so that no other part of
- * the program meets a sealed value. Plain values are read as they are. Knows neither policies nor encryption: the
- * places of secrets come from the schemas of the parts (policy/secret-places.ts).
+ * The secrets inside policies, sealed when a row is written and opened when it is read, so that no other part of the
+ * program sees a sealed value. Plain values are read unchanged. Knows neither policies nor encryption: the places of
+ * secrets come from the schemas of the parts (policy/secret-places.ts).
  */
 import { sql, type Kysely } from 'kysely';
 import type { PolicyValues, SecretPlaces } from '../../model/policy.ts';
@@ -9,7 +9,7 @@ import { StorageUnavailable } from '../repository.ts';
 import { isSealed, type SecretBox } from '../secrets/secret-box.ts';
 import type { Tables } from './kysely-tables.ts';
 
-/** What it takes to seal policies: the key of the database, and where policies have secrets. */
+/** What sealing policies requires: the key of the database, and where policies have secrets. */
 export interface Sealing {
   readonly box: SecretBox;
   readonly places: SecretPlaces;

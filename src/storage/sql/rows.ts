@@ -1,8 +1,8 @@
 /**
- * Records ↔ rows, in one place for every SQL database. Most fields are stored as they are; the others are flags (0 or
- * 1), JSON texts, and policies, which are JSON texts with their secrets sealed. A codec names every field, and the
- * compiler checks that none is forgotten. A column without a name here belongs to a later version of the program, which
- * shares the database during an upgrade: it is neither shown nor written.
+ * Records ↔ rows, in one place for every SQL database. Most fields are stored unchanged; the others are flags (0 or
+ * 1), JSON texts, and policies, which are JSON texts with sealed secrets. A codec names every field, and the
+ * compiler checks that none is forgotten. A column without a name here belongs to a later version of the program
+ * that shares the database during an upgrade: it is neither shown nor written.
  */
 import type {
   App,
@@ -18,7 +18,7 @@ import { openPolicy, sealPolicy, type Sealing } from './policy-secrets.ts';
 import type { SecretBox } from '../secrets/secret-box.ts';
 import type { RowOf } from './kysely-tables.ts';
 
-/** How each field of `T` lies in its column: as it is, or in another way. */
+/** How each field of `T` is stored in its column. */
 type FieldKinds<T> = {
   readonly [K in keyof T]-?: T[K] extends string | number | null
     ? 'plain'
@@ -215,7 +215,7 @@ function codec<T extends { readonly id: string }>(secrets: Sealing, kinds: Field
   };
 }
 
-/** A copy with these fields only. As a rule there are no others, and a million rows are copied faster as a whole. */
+/** A copy with only these fields. Usually there are no others, and a million rows are copied faster as a whole. */
 function ofThese(names: readonly string[], fields: Fields): Fields {
   if (Object.keys(fields).length === names.length) return { ...fields };
   return Object.fromEntries(names.map((name) => [name, fields[name]]));

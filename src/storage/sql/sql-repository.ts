@@ -57,7 +57,7 @@ export interface SqlBackend {
   /** How long an operation waits for the database; absent: no bound. */
   readonly timeoutMs?: number | undefined;
   readonly history: HistoryBounds;
-  /** Of this gateway, in the events of its writes; absent: unknown. */
+  /** The name of this gateway in the events of its writes; absent: unknown. */
   readonly nodeName?: string | undefined;
   readonly clock: Clock;
 }
@@ -147,7 +147,7 @@ export function createSqlRepository(backend: SqlBackend): Repository {
   };
 }
 
-/** What has an interface of its own, and how listeners hear of events. */
+/** The stores with interfaces of their own, and how listeners receive events. */
 function createStores(backend: SqlBackend, inRead: InWrite, inWrite: InWrite) {
   const listeners: (() => void)[] = [];
   const onAppended = (): void => {
@@ -165,7 +165,7 @@ function createStores(backend: SqlBackend, inRead: InWrite, inWrite: InWrite) {
 }
 
 /**
- * Without a second attempt, since what has been sent cannot be taken back; and without a budget, since it takes as long
+ * Without a second attempt, since sent data cannot be taken back; and without a budget, since it takes as long
  * as the receiver does.
  */
 async function sendBackup(
@@ -235,7 +235,7 @@ async function write<T>(
   }
 }
 
-/** What other nodes wrote after `known`, if the change log covers it, as this transaction sees it. */
+/** Changes of other nodes after `known`, if the change log contains them, as seen by this transaction. */
 async function loadMissed(
   db: Kysely<Tables>,
   codecs: Codecs,

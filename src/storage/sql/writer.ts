@@ -36,7 +36,7 @@ export interface WriterOptions {
   readonly clock: Clock;
 }
 
-/** Of what a write does, kept for its events where there is no history. */
+/** Limit of the changes that are kept for the events of a write when there is no history. */
 const EVENTS_BYTES_MAX = 1024 * 1024;
 
 export interface TransactionWriter {
@@ -48,7 +48,7 @@ export interface TransactionWriter {
   readonly flush: (configVersion: number, at: string | undefined) => Promise<void>;
 }
 
-/** Of writes that nothing describes. */
+/** The description of writes without one. */
 const UNDESCRIBED: VersionDescription = {
   actor: 'system',
   address: null,
@@ -116,7 +116,7 @@ async function insertHosts(db: Kysely<Tables>, { id, hosts }: App): Promise<void
   }
 }
 
-/** Also of the versions, whose paths are unique over all apps without hosts. */
+/** Also replaces the hosts of the versions, whose paths are unique over all apps without hosts. */
 async function replaceHosts(db: Kysely<Tables>, app: App): Promise<void> {
   const stored = await db.selectFrom('app_host').select('host').where('app_id', '=', app.id).execute();
   const known = new Set(stored.map(({ host }) => host));

@@ -1,6 +1,6 @@
 /**
- * What a database file is, without opening it as a gateway does: nothing is made, locked or written. For files that no
- * process has open.
+ * Inspects a database file without opening it as a gateway does: creates, locks and writes nothing. For files that
+ * no process has open.
  */
 import { statSync } from 'node:fs';
 import { pathToFileURL } from 'node:url';
@@ -27,7 +27,7 @@ export function lookAtSqlite(path: string): SqliteLook {
   if (!stats.isFile()) return { state: 'unusable', reason: 'it is not a file' };
   if ((statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0) > 0) return { state: 'recovering' };
   const url = pathToFileURL(path);
-  // Else SQLite would make files beside it, of this user.
+  // Otherwise SQLite would create files beside it, owned by this user.
   url.searchParams.set('immutable', '1');
   try {
     using database = new DatabaseSync(url, { readOnly: true });

@@ -224,7 +224,7 @@ class NodeSqliteConnection implements DatabaseConnection {
       await new Promise((resolve) => setImmediate(resolve));
       this.#beginTurn();
     }
-    // Spread, never passed as they are: node:sqlite reads a leading object as named parameters.
+    // Spread, never passed as an array: node:sqlite reads a leading object as named parameters.
     const parameters = query.parameters as readonly SQLInputValue[];
     try {
       const cached = this.#prepare(query.sql);

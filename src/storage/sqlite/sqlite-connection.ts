@@ -93,7 +93,7 @@ function startError(path: string, reason: string, cause?: unknown): StorageUnava
   );
 }
 
-/** Converts an error of SQLite at start to one with the path; returns other errors as they are. */
+/** Converts an error of SQLite at start to one with the path; returns other errors unchanged. */
 export function asStartError(path: string, error: unknown): unknown {
   if (error instanceof StorageRefused) return error;
   const source = error instanceof StorageUnavailable && error.cause !== undefined ? error.cause : error;

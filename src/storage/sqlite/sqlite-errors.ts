@@ -1,6 +1,6 @@
 /**
- * What SQLite's result codes (https://sqlite.org/rescode.html) mean for callers: a duplicate, a database that
- * cannot be used now, or a programmer error, which passes through as it is.
+ * What SQLite's result codes (https://sqlite.org/rescode.html) mean for callers: a duplicate, a database that cannot
+ * be used now, or a programmer error, which is passed on unchanged.
  */
 import { UniqueViolation, unusableDatabase } from '../repository.ts';
 import { UNIQUE_CONSTRAINTS } from '../sql/kysely-tables.ts';

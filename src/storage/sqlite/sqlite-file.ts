@@ -31,7 +31,7 @@ export interface DatabaseFile {
 
 /**
  * Creates the folder (0700) and the file (0600) if they are missing.
- * @throws StorageUnavailable when either cannot be made, read or written, or is of another kind
+ * @throws StorageUnavailable when one cannot be created, read or written, or is of another kind
  */
 export function prepareDatabaseFile(path: string): DatabaseFile {
   const folder = dirname(path);

@@ -22,7 +22,7 @@ const READ_CONNECTIONS_MAX = 4;
 export interface OpenSqliteOptions extends PrepareSqliteOptions {
   /** Absent: `HISTORY_DEFAULTS`. */
   readonly history?: HistoryBounds;
-  /** Of this gateway, in the events of its writes; absent: unknown. */
+  /** The name of this gateway in the events of its writes; absent: unknown. */
   readonly nodeName?: string | undefined;
 }
 
@@ -99,7 +99,7 @@ async function connect({ path, clock }: Pick<OpenSqliteOptions, 'path' | 'clock'
   return { write, read, assertPresent: file.assertPresent };
 }
 
-/** At the start, so that the process has as many files open when nothing reads as when much does. */
+/** At the start, so that the process has the same number of open files whether or not it is reading. */
 async function openAll(db: Kysely<Tables>, count: number): Promise<void> {
   if (count > 0) await db.connection().execute(() => openAll(db, count - 1));
 }

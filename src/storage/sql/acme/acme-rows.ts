@@ -137,7 +137,10 @@ function createAcmeWriter(
   };
 }
 
-/** For a write that also has its audit entry: makes an order of the name due. False: there is no such row. */
+/**
+ * Makes an order of the name due, in a write that also has its audit entry. Returns false when there is no such
+ * row.
+ */
 export async function requestOrder(db: Kysely<Tables>, name: string): Promise<boolean> {
   const state = await db
     .updateTable('acme_state')
@@ -236,7 +239,7 @@ function sealed(name: string, change: AcmeCertificateChange, box: SecretBox): Ac
   return row;
 }
 
-/** A row whose key does not open has none, and says why, before what went wrong since. */
+/** A row whose key cannot be decrypted has none, and says so before any later error. */
 function opened({ revision: _revision, ...row }: CertificateRow, box: SecretBox): AcmeCertificate {
   const key = openKey(row.private_key, placeOf(row.name), box);
   const orderKey = openKey(row.order_key, placeOf(row.name), box);

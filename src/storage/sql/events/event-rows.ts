@@ -12,7 +12,7 @@ import { window } from '../page-window.ts';
 
 /** Greater than every id: ids contain only hexadecimal digits. */
 const ABOVE_ALL_IDS = '~';
-/** Of a UUIDv7, in hexadecimal. */
+/** The hexadecimal digits of the time in a UUIDv7. */
 const TIME_DIGITS = 12;
 
 const COLUMNS = [
@@ -28,7 +28,7 @@ const COLUMNS = [
   'dedupe_key',
 ] as const satisfies readonly (keyof EventRow)[];
 
-/** Without a query builder, which costs more than the query: each write has an event. */
+/** Without a query builder, which would cost more than the query: each write has an event. */
 const insertWith = (parameter: (index: number) => string): string =>
   `insert into event (${COLUMNS.join(', ')}) values (${COLUMNS.map((_, index) => parameter(index + 1)).join(', ')}) on conflict (dedupe_key) do nothing`;
 const INSERTS: Readonly<Record<Repository['driver'], string>> = {
@@ -62,20 +62,20 @@ export async function insertEvents(
 export function idAfter(last: string, nowMs: number): string {
   const id = uuidv7(nowMs);
   if (id > last) return id;
-  // Not by the generator: other ids of this process would run ahead, too.
+  // Not with the generator: other ids of this process would also run ahead.
   const time = (msOf(last) + 1).toString(16).padStart(TIME_DIGITS, '0');
   return `${time.slice(0, 8)}-${time.slice(8)}${id.slice(13)}`;
 }
 
 const msOf = (id: string): number => parseInt(id.slice(0, 8) + id.slice(9, 13), 16);
 
-/** The id of the newest event; '' where there is none. */
+/** The id of the newest event; '' when there is none. */
 export async function newestId(db: Kysely<Tables>): Promise<string> {
   const { rows } = await db.executeQuery<{ id: string }>(CompiledQuery.raw(NEWEST));
   return rows[0]?.id ?? '';
 }
 
-/** @param upTo the last id that is looked at: without it, a filter that nothing matches reads all that follow */
+/** @param upTo the last id to read: without it, a filter that nothing matches reads all further events */
 export async function eventsAfter(
   db: Kysely<Tables>,
   id: string,
@@ -89,7 +89,7 @@ export async function eventsAfter(
   return rows.map(toEvent);
 }
 
-/** At most `max`. */
+/** Counts up to `max`. */
 export async function countEvents(
   db: Kysely<Tables>,
   condition: RawBuilder<SqlBool>,

@@ -23,18 +23,19 @@ const ROOM_MADE = 'events ';
 
 /** What one transaction removes. */
 export interface Trimming {
-  /** Of one type; absent: of all. */
+  /** Limits the removal to one type; absent: all types. */
   readonly type?: EventRow['type'];
   /** The last id. */
   readonly upTo: string;
   /** RFC 3339, UTC. */
   readonly now: string;
-  /** Nothing else is beyond the bounds. */
+  /** Whether nothing else exceeds the bounds. */
   readonly isLast: boolean;
 }
 
 /**
- * What is to be removed next; undefined: nothing is beyond the bounds. The newest event stays: ids go on from it.
+ * What to remove next; undefined when nothing exceeds the bounds. The newest event stays, because ids continue
+ * from it.
  */
 export async function nextTrimming(
   db: Kysely<Tables>,
@@ -83,9 +84,9 @@ async function ofCommonestType(
 }
 
 /**
- * The most events of a type that may stay if there may be `max` of all: types with fewer leave the rest to the others.
- * At least one.
- * @param counts of each type, in descending order
+ * The limit for each type so that all types together have at most `max` events: types with fewer leave the rest
+ * to the others. At least one.
+ * @param counts events of each type, in descending order
  */
 export function roomOfEach(counts: readonly number[], max: number): number {
   let left = max;
@@ -112,7 +113,7 @@ export async function trimEvents(db: Kysely<Tables>, { type, upTo, now }: Trimmi
   );
 }
 
-/** The last event that made room, among those that a filter may match; '' if none did. */
+/** The last removed event among those that a filter may match; '' if there was none. */
 export async function lastThatMadeRoom(
   db: Kysely<Tables>,
   { types }: Pick<EventFilter, 'types'>,
@@ -168,7 +169,7 @@ async function giveUpType(
     if (row.is_active === 0 || !matchesType(filter.types ?? ['*'], type)) continue;
     const [next] = await eventsAfter(db, row.cursor, 1, filter, upTo);
     await giveUp(db, row, { ...filter, types: [type] }, upTo, now);
-    // What was tried so far is one of those that go.
+    // The candidate so far is among the removed events.
     if (next?.type === type) await moveOn(db, row.id, next.id);
   }
 }

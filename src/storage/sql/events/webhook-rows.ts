@@ -58,7 +58,7 @@ export function webhookWrites(db: Kysely<Tables>, box: SecretBox) {
     updateWebhook: async (webhook) => {
       const { id, ...fields } = toRow(webhook, box);
       await db.updateTable('webhook').set(fields).where('id', '=', id).execute();
-      // What was changed may be what made it fail.
+      // The change may have removed the cause of the failure.
       await db.updateTable('webhook_delivery').set({ next_try_ms: 0 }).where('webhook_id', '=', id).execute();
     },
     deleteWebhook: async (id) => {
@@ -102,7 +102,7 @@ const NEW_DELIVERY: Omit<Tables['webhook_delivery'], 'webhook_id' | 'cursor'> = 
 
 export type WebhookFilterRow = Pick<WebhookRow, 'events' | 'app_ids'>;
 
-/** Which events a webhook wants. */
+/** The filter for the events of a webhook. */
 export function filterOf({ events, app_ids }: WebhookFilterRow): EventFilter {
   return { types: JSON.parse(events) as string[], app_ids: JSON.parse(app_ids) as string[] };
 }

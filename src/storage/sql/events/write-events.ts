@@ -1,6 +1,6 @@
 /**
- * The events of one write of the configuration, made from what it did to records, to be stored in its own transaction:
- * a write that is on disk has its events. Pure.
+ * The events of one write of the configuration, derived from its changes and stored in its own transaction: a write
+ * on disk has its events. Pure.
  */
 import type { EventData, EventSubject } from '../../../model/events/events.ts';
 import type { VersionDescription } from '../../../model/history/config-history.ts';
@@ -10,7 +10,7 @@ import type { Captured, CapturedRecord } from '../history/capture.ts';
 
 export interface DescribedWrite {
   readonly description: VersionDescription;
-  /** What the write says of itself; the last entry is of the whole. */
+  /** The write's own description; the last entry is about the whole write. */
   readonly audit: readonly Pick<AuditEntry, 'resource_type' | 'resource_id' | 'resource_name'>[];
   readonly captured: Captured;
   readonly configVersion: number;
@@ -19,7 +19,7 @@ export interface DescribedWrite {
   readonly node: string | null;
 }
 
-/** The action of a write that brings back an earlier version of the configuration. */
+/** The action of a write that restores an earlier version of the configuration. */
 const ROLLBACK = 'config.rollback';
 const RECORDS_SHOWN_MAX = 20;
 const NAME_CHARS_MAX = 1_000;
@@ -86,7 +86,7 @@ interface Move {
   readonly isOn: boolean;
 }
 
-/** Which revisions became current; those that ceased to be so in the same version tell a rollback. */
+/** Which revisions became current; revisions of the same version that ceased to be current indicate a rollback. */
 function revisionEvents(write: DescribedWrite): NewEvent[] {
   const { captured, configVersion, at, node, description } = write;
   const moves = captured.records.flatMap(moveOf);

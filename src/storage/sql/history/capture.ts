@@ -44,7 +44,7 @@ export interface CaptureOptions {
   readonly driver: Repository['driver'];
   readonly db: Kysely<Tables>;
   readonly codecs: Codecs;
-  /** Of the history. */
+  /** The limit of the history. */
   readonly bytesMax: number;
 }
 
@@ -106,7 +106,7 @@ export class HistoryCapture {
     if (type === 'app') await this.#deletingBelow('token', 'app_id', [id]);
   }
 
-  /** Leaves out records that are as they were. */
+  /** Leaves out records that have not changed. */
   finish(): Captured {
     if (this.#excess !== undefined) {
       return { records: [], changedRecords: this.#excess.size, bytes: 0, isComplete: false };
@@ -169,7 +169,7 @@ export class HistoryCapture {
     return rows as unknown as ChildRow[];
   }
 
-  /** Without a query builder, which costs more than the query. */
+  /** Without a query builder, which would cost more than the query. */
   async #read(type: HistoryRecordType, id: string): Promise<{ readonly id: string } | undefined> {
     const { rows } = await this.#db.executeQuery<{ id: string }>(
       CompiledQuery.raw(`select * from "${RECORD_TABLES[type]}" where "id" = ${this.#parameter}`, [id]),

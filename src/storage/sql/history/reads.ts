@@ -1,6 +1,6 @@
 /**
- * Reads of the history: which versions are kept, who made them, and the records that they changed. rebuild.ts has the
- * states of the past.
+ * Reads of the history: which versions are stored, who made them, and the records that they changed. rebuild.ts
+ * rebuilds past states.
  */
 import type { Kysely } from 'kysely';
 import type {

@@ -101,7 +101,7 @@ export class RecordPlaces {
   }
 }
 
-/** What a record is called: slug, label, `GET /path`, or name. */
+/** The name of a record: slug, label, `GET /path`, or name. */
 export function nameOf({ type, row }: RecordRow): string {
   if (type === 'app') return row.slug;
   if (type === 'version') return row.version;

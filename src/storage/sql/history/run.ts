@@ -6,7 +6,7 @@ import type { Tables } from '../kysely-tables.ts';
 export interface KeptRun {
   /** The present config version. */
   readonly head: number;
-  /** The oldest version that can be rebuilt; what is stored of versions before it is to be deleted. */
+  /** The oldest version that can be rebuilt; records of earlier versions must be deleted. */
   readonly from: number;
 }
 

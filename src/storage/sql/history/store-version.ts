@@ -88,7 +88,7 @@ const insert = {
       await db.executeQuery(CompiledQuery.raw(INSERT_ONE, cellsOf(row)));
     }
   },
-  /** One parameter, whatever the number of rows. */
+  /** A single parameter, whatever the number of rows. */
   async postgres(db: Kysely<Tables>, rows: readonly HistoryRecordRow[]): Promise<void> {
     const names = sql.join(COLUMNS.map((column) => sql.ref(column)));
     await sql`
