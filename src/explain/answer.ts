@@ -27,7 +27,7 @@ export interface Described {
   readonly counterReads: CounterReads;
 }
 
-/** @param template of a page that shows a trace */
+/** @param template URL of a page that shows a trace */
 function traceOf(id: string, template: string | undefined): Pick<Explanation, 'trace_id' | 'trace_url'> {
   return { trace_id: id, ...(template !== undefined && { trace_url: template.replace('{trace_id}', id) }) };
 }

@@ -58,7 +58,10 @@ export function candidatesOf(
   });
 }
 
-/** As in weights.ts: by weight, except that recovering revisions give part of their share to the others. */
+/**
+ * The same rule as in weights.ts: by weight, except that recovering revisions give part of their share to the
+ * others.
+ */
 function sharesOf(
   shown: readonly { readonly revision: Revision; readonly reason: string }[],
   context: SharedParts,

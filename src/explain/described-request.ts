@@ -35,7 +35,7 @@ export function describedTls(input: ExplainInput): ClientTls {
   return {
     serverName: canonicalHost(input.host ?? splitUrl(input.url).authority ?? HOST_DEFAULT),
     askedFor: { has: () => true },
-    // What cannot be read is refused by the policy, as it would be on a connection.
+    // An unreadable certificate is refused by the policy, as on a connection.
     certificates: 'error' in read ? [Buffer.alloc(0)] : read.map(({ raw }) => raw),
   };
 }
@@ -47,13 +47,13 @@ export function fieldsOf({ headers = {} }: ExplainInput): [name: string, value: 
   );
 }
 
-/** Whether the request arrives over TLS, as far as its URL says so; undefined for a path alone. */
+/** Whether the request arrives over TLS according to its URL; undefined for a path alone. */
 export function isDescribedSecure({ url }: ExplainInput): boolean | undefined {
   const scheme = /^(https?):\/\//i.exec(url)?.[1];
   return scheme === undefined ? undefined : scheme.toLowerCase() === 'https';
 }
 
-/** Splits a whole URL into what a client puts into the request line and into Host; a fragment is not sent. */
+/** Splits a complete URL into the parts for the request line and for Host; a fragment is not sent. */
 function splitUrl(url: string): { readonly authority: string | undefined; readonly target: string } {
   const parts = /^https?:\/\/([^/?#]*)([^#]*)/i.exec(url);
   if (parts === null) return { authority: undefined, target: url };

@@ -6,9 +6,9 @@ import type { ReplayResult } from './replay/replay.ts';
 import type { ExplainControl } from './control/control.ts';
 import type { ExchangeName } from './messages.ts';
 
-/** What recorded requests would be answered on a planned configuration. */
+/** How recorded requests would be answered on a planned configuration. */
 export interface TrafficAnswer {
-  /** Why it cannot be said; undefined when it can, or when there is nothing to say. */
+  /** Why this is unknown; undefined when it is known, or when there are no differences. */
   readonly problem: string | undefined;
   /** undefined without recorded requests, and with a problem. */
   readonly result: ReplayResult | undefined;
@@ -16,7 +16,7 @@ export interface TrafficAnswer {
 
 /** Tries configurations that are not in force. */
 export interface ConfigTrials {
-  /** @param change of the configuration in force, as the workers would get it */
+  /** @param change of the configuration in force, in the form that workers would receive */
   replayTraffic(change: ConfigChange): Promise<TrafficAnswer>;
   /**
    * Runs a task that explains requests on whole configurations. Tasks run one after another, each for a bounded time.
@@ -30,7 +30,7 @@ export type TriedRequest = ExplainInput | { readonly recorded: string };
 
 export interface TriedExplanation {
   readonly explanation: Explanation;
-  /** The configuration asked for a credential that the record does not tell. */
+  /** The configuration requires a credential that the record does not contain. */
   readonly isGuessed: boolean;
 }
 
@@ -42,7 +42,7 @@ export class TrialFailed extends Error {}
 
 export interface RecordedExchange {
   readonly explanation: Explanation;
-  /** As traffic/traffic-record.ts has it; undefined if it cannot be run again. */
+  /** In the format of traffic/traffic-record.ts; undefined if it cannot be run again. */
   readonly request: string | undefined;
 }
 
@@ -58,7 +58,7 @@ export interface ExplainAccess {
   describe(input: ExplainInput): Promise<Explanation | undefined>;
   /** A recent real exchange; undefined when it was not recorded or was overwritten. */
   recorded(name: ExchangeName): Promise<Explanation | undefined>;
-  /** The same with the request, for running it again. */
+  /** Like `recorded`, with the request for running it again. */
   recordedRequest(name: ExchangeName): Promise<RecordedExchange | undefined>;
 
   sampling(): SamplingState | undefined;

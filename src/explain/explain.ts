@@ -45,7 +45,7 @@ export interface ExplainParts {
   readonly findKey: FindKey;
   /** Whether the traffic listener speaks TLS. */
   readonly isSecure: boolean;
-  /** Whether there is a port without TLS beside it: then the scheme of a described URL says which is meant. */
+  /** Whether there is a port without TLS beside it: the scheme of a described URL then says which is meant. */
   readonly hasPlainPort: boolean;
   /** In place of what the description says, with TLS. */
   readonly clientTls?: ClientTls;
@@ -86,7 +86,7 @@ interface Run extends Described {
   readonly facts: ExchangeFacts;
 }
 
-/** @param place as for `describedHead` */
+/** @param place see `describedHead` */
 async function runDescribed(
   input: ExplainInput,
   parts: ExplainParts,
@@ -179,7 +179,7 @@ function forwardedRun(exchange: ExchangeView, route: Route): Outcome {
   const backend = backendOf(exchange, route);
   const expects = head.expectContinue && !isWhole;
   const lines = upstreamRequestHead(exchange, route, backend, target, expects, upgrade);
-  // As for a backend that speaks HTTP/1.1 and adds no Via of its own; a 101 has no Via.
+  // Assumes a backend that speaks HTTP/1.1 and adds no Via of its own; a 101 has no Via.
   const via = upgrade === undefined ? viaLine(RESPONSE_VIA, 1, undefined) : '';
   const response = { status: null, headers: fieldsOfLines(via + responseFields(exchange, '')), body: null };
   const place = route.policy.credentialPlace?.foldedName;

@@ -1,7 +1,7 @@
 /**
- * What is kept of an exchange so that it can be explained, now or later: plain data and the policy that was run, but
- * not versions or routes, which would keep a replaced configuration alive. Created from the exchange after the engine
- * is done; answer.ts creates the explanation from these facts.
+ * The stored facts about an exchange that explain needs now or later: plain data and the policy that was run, but
+ * not versions or routes, which would keep a replaced configuration alive. Created from the exchange after the
+ * engine is done; answer.ts creates the explanation from these facts.
  */
 import { comparablePath } from '../http/paths/canonical-path.ts';
 import { canonicalHost, entryFor } from '../http/fields/host-name.ts';
@@ -33,14 +33,14 @@ import { BAD_MAX_FORWARDS, HTTPS_WITHOUT_HOST } from '../proxy/reasons.ts';
 export interface HttpsRedirect {
   /** `GATEWAY_PROXY__HTTPS_REDIRECT_PORT`. */
   readonly port: number;
-  /** Where the request came over TLS. */
+  /** Where TLS ended, if the request came over TLS. */
   readonly tls: 'none' | 'here' | 'at_proxy';
 }
 
 /** Why a browser keeps a response from its page: not an error, but what the response grants. */
 export interface BrowserRefusal {
   readonly part: PolicyPart;
-  /** Of the route, or that of responses without a route. */
+  /** The policy of the route, or of responses without a route. */
   readonly policy: CompiledPolicy;
   readonly reason: Reason<unknown, string>;
 }
@@ -93,7 +93,7 @@ export interface ExchangeFacts {
   readonly policy: CompiledPolicy | undefined;
   readonly evaluation: Evaluation;
   readonly maxBodyBytes: number;
-  /** From the settings. */
+  /** Values of the settings. */
   readonly timeoutDefaults: Pick<
     ProxyOptions,
     'connectTimeoutMs' | 'firstByteTimeoutMs' | 'idleTimeoutMs' | 'minBodyBytesPerSec'

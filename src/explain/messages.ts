@@ -2,7 +2,7 @@
 import type { LiveWatch } from './live/live-messages.ts';
 import type { ExplainInput, Explanation } from './schema.ts';
 
-/** Which successful exchanges are recorded too. */
+/** Which successful exchanges are also recorded. */
 export interface Sampling {
   /** undefined: of all apps. */
   readonly appId: string | undefined;
@@ -26,11 +26,14 @@ export interface DebugTokenEntry {
 export interface ExplainSetup {
   readonly sampling: Sampling | undefined;
   readonly debugTokens: readonly DebugTokenEntry[];
-  /** Of live traffic. */
+  /** The watches of live traffic. */
   readonly watches: readonly LiveWatch[];
 }
 
-/** Of a recorded exchange: by the id that its client knows, which need not be unique, or that of its live event. */
+/**
+ * Names a recorded exchange: by the id that its client knows, which need not be unique, or by that of its live
+ * event.
+ */
 export type ExchangeName = { readonly requestId: string } | { readonly liveId: string };
 
 export type ExplainMessage =
@@ -44,7 +47,10 @@ export interface ExplainedMessage {
   readonly id: number;
   /** undefined when there is nothing to explain. */
   readonly explanation: Explanation | undefined;
-  /** With a recorded exchange: its request as traffic/traffic-record.ts has it; undefined if it cannot be run again. */
+  /**
+   * For a recorded exchange: its request in the format of traffic/traffic-record.ts; undefined if it cannot be
+   * run again.
+   */
   readonly request?: string | undefined;
   readonly error: string | undefined;
 }

@@ -1,10 +1,10 @@
 /**
- * What was recorded last, with a bound for all, and so many records a second. Apps share both: what is refused or fails
- * very often in one, or reaches none, makes room of its own records, and does not keep those of others from being
- * recorded. Owns the records.
+ * The most recently recorded exchanges, with a limit for all and a limit per second. Apps share both: an app whose
+ * requests are refused or fail very often, and requests that reach no app, only replace their own records, and do
+ * not prevent those of others. Owns the records.
  */
 
-/** One app may have so many times as many records of a second as are free. */
+/** An app gets no more records of a second once it has this many times the number of free ones. */
 const APP_SHARE = 9;
 
 interface Entry<T> {

@@ -64,7 +64,7 @@ export class ExchangeRecorder {
     this.#recent.add(app, this.#recordOf(exchange));
   }
 
-  /** Records an exchange that is shown live. @param id of its event */
+  /** Records an exchange that is shown live. @param id id of its event */
   keepLive(id: string, exchange: ExchangeView): void {
     this.#live.add(id, this.#recordOf(exchange));
   }
@@ -108,7 +108,7 @@ export class ExchangeRecorder {
   }
 }
 
-/** @param id of the request, or of its trace */
+/** @param id id of the request, or of its trace */
 function isNamed({ requestId, traceId }: Recorded, id: string): boolean {
   return requestId === id || traceId === id;
 }
@@ -174,7 +174,7 @@ function compactField({ name, value }: HeaderField): HeaderField {
   return { name: copyOf(name), value: value === REDACTED ? value : copyOf(value, VALUE_CHARS_MAX) };
 }
 
-/** A truncated copy of the text: a slice would keep the whole head alive that it was cut from. */
+/** A truncated copy: a slice would keep the whole head alive. */
 function copyOf(text: string, charsMax: number = PATH_CHARS_MAX): string {
   const cut = text.length > charsMax ? `${text.slice(0, charsMax)}...` : text;
   return Buffer.from(cut, 'latin1').toString('latin1');

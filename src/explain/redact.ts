@@ -98,7 +98,8 @@ export function shownField(name: string, value: string, place?: string): HeaderF
 const REPEATED_CHARS_MIN = 8;
 
 /**
- * The same fields with every value masked that repeats one of `secrets`: a policy may write a field under another name.
+ * The same fields, with every value masked that repeats one of `secrets`: a policy may write a field under
+ * another name.
  */
 export function withoutRepeated(fields: readonly HeaderField[], secrets: readonly string[]): HeaderField[] {
   const repeats = (value: string): boolean =>

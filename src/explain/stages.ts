@@ -76,7 +76,7 @@ function detailOf(
   return ownAnswerDetail(stage, verdict, facts);
 }
 
-/** Of the stages whose answers the settings decide, or the request itself. */
+/** Details of stages whose answers depend on the settings or on the request itself. */
 function ownAnswerDetail(
   stage: StageName,
   verdict: Verdict,

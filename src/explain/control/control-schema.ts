@@ -1,4 +1,7 @@
-/** What operators ask of explain for some time, sampling and debug tokens, as the management API takes and tells it. */
+/**
+ * Temporary requests of operators to explain, sampling and debug tokens, in bodies and answers of the management
+ * API.
+ */
 import { Type, type Static } from 'typebox';
 import { closed, dateTime, nullable } from '../../model/schema-pieces.ts';
 

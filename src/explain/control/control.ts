@@ -29,7 +29,7 @@ export class ExplainControl {
     this.#clock = clock;
   }
 
-  /** Without the watches of live traffic, which live/live-hub.ts has. */
+  /** Without the watches of live traffic, which live/live-hub.ts adds. */
   get setup(): Omit<ExplainSetup, 'watches'> {
     this.#forgetOld();
     const sampling = this.#sampling;

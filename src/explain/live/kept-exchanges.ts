@@ -1,4 +1,4 @@
-/** What a worker keeps of the exchanges that it showed, so that they can be explained. A ring of bounded facts. */
+/** A worker's copies of the exchanges that it showed, so that they can be explained. A ring of bounded facts. */
 
 const KEPT_MAX = 1_000;
 

@@ -1,6 +1,6 @@
 /**
- * Which exchanges a watcher of live traffic asks for. Compiled from the query of a stream; asked in the workers about
- * every exchange, and on the main thread about nothing. Texts are compared as they are: none is a pattern. Pure.
+ * The filter of a watcher of live traffic, compiled from the query of a stream; applied in the workers to every
+ * exchange, and never on the main thread. Texts are compared literally: none is a pattern. Pure.
  */
 import type { Caller } from '../../policy/stage.ts';
 import type { ExchangeView } from '../../proxy/interfaces/exchange-view.ts';
@@ -11,7 +11,7 @@ type LiveCaller = Pick<Caller, 'kind' | 'id' | 'name'>;
 export interface LiveFilter {
   /** Id. */
   readonly appId?: string | undefined;
-  /** One of them must hold the status. */
+  /** One of them must contain the status. */
   readonly status?: readonly StatusRange[] | undefined;
   /** Id or name of an API key, or the subject of a JWT. */
   readonly key?: string | undefined;
@@ -83,7 +83,7 @@ export function liveCaller({ evaluation }: ExchangeView): LiveCaller {
     : caller;
 }
 
-/** The canonical path; of a target that matches none, the path as it was sent, without a query. */
+/** The canonical path; for a target without one, the path as it was sent, without a query. */
 export function livePath({ path, connection }: ExchangeView): string {
   if (path !== '') return path;
   const { target } = connection.head;

@@ -1,7 +1,7 @@
 /**
- * Live traffic on the main thread: who watches, and what they get of what the workers report. The streams themselves
- * are the management API's. A stream that breaks off is kept for some seconds with its latest events, so that its
- * reader can go on where it was.
+ * Live traffic on the main thread: the watchers, and what they get of the workers' reports. The management API owns
+ * the streams themselves. A stream that breaks is kept for some seconds with its latest events, so that its reader
+ * can continue where it was.
  */
 import type { Clock } from '../../lib/clock.ts';
 import { randomHex } from '../../lib/ids.ts';
@@ -22,7 +22,7 @@ export interface LiveRequest {
   readonly actorId: string;
   readonly filter: LiveFilter;
   readonly perSecond: number;
-  /** As an event's `id` was; undefined for a new stream. */
+  /** The `id` of an event; undefined for a new stream. */
   readonly lastEventId: string | undefined;
 }
 
@@ -48,7 +48,7 @@ export interface LiveStream {
   leave(mayResume: boolean): void;
 }
 
-/** What the metrics tell. */
+/** The facts for metrics. */
 export interface LiveFacts {
   readonly streams: number;
   readonly shown: number;
@@ -62,10 +62,10 @@ export type LiveRefusal = 'all' | 'actor';
 
 interface Watcher {
   readonly watch: LiveWatch;
-  /** Not to be guessed: begins the ids of its events. */
+  /** Unguessable; begins the ids of its events. */
   readonly token: string;
   readonly actorId: string;
-  /** To tell whether a reader that comes back asks for the same. */
+  /** Compared with the query of a returning reader. */
   readonly asked: string;
   readonly pace: Pace;
   readonly counts: { seen: number; shown: number; dropped: number; lost: number };
@@ -82,11 +82,11 @@ export interface LiveHubOptions {
   readonly resumableMs?: number;
 }
 
-/** What there is only after the workers have started. */
+/** Parts that exist only after the workers have started. */
 export interface LiveSurroundings {
-  /** Of this gateway. */
+  /** The id of this gateway. */
   readonly nodeId: string;
-  /** Has the workers know the watches. */
+  /** Sends the watches to the workers. */
   publish(): void;
 }
 
@@ -144,7 +144,7 @@ export class LiveHub {
     return this.#stream(watcher, sink, false);
   }
 
-  /** What a worker has seen. */
+  /** Takes the report of a worker. */
   report({ records, counts }: LiveMessage): void {
     for (const { watch, seen, dropped } of counts) {
       const watcher = this.#watchers.get(watch);
@@ -157,7 +157,7 @@ export class LiveHub {
       for (const id of record.watches) {
         const watcher = this.#watchers.get(id);
         if (watcher === undefined) continue;
-        // Every worker has the whole rate, so that what is rare is seen wherever it happens.
+        // Every worker has the whole rate, so that rare exchanges are seen wherever they happen.
         if (!watcher.pace.admits(nowMs)) this.#drop(watcher, 1);
         else {
           const number = watcher.nextNumber++;

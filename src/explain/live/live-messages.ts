@@ -1,8 +1,8 @@
-/** What the main thread tells the workers about live traffic, and what they report. Plain data. */
+/** Messages between the main thread and the workers about live traffic. Plain data. */
 import type { CallerKind } from '../../model/auth/caller-kinds.ts';
 import type { LiveFilter } from './live-filter.ts';
 
-/** One watcher, as a worker knows it. */
+/** One watcher in the form that workers need. */
 export interface LiveWatch {
   readonly id: number;
   readonly filter: LiveFilter;
@@ -10,11 +10,11 @@ export interface LiveWatch {
   readonly perSecond: number;
 }
 
-/** An exchange that at least one watcher asked for. Texts are cut and hold no credentials. */
+/** An exchange that matches at least one watcher. Texts are truncated and contain no credentials. */
 export interface LiveRecord {
   /** Unique while the gateway runs: number of the worker, and of its record. */
   readonly id: string;
-  /** Ids of the watches that asked for it. */
+  /** Ids of the matching watches. */
   readonly watches: readonly number[];
   readonly requestId: string;
   /** null while traces are not exported. */
@@ -46,7 +46,7 @@ export interface LiveRecord {
   readonly bytesOut: number;
 }
 
-/** What became of the exchanges that passed a watch's filter since the last report. */
+/** What happened to the exchanges that matched a watch since the last report. */
 export interface LiveCount {
   readonly watch: number;
   readonly seen: number;

@@ -1,4 +1,4 @@
-/** What a worker reports of an exchange to live streams: no query, no field value but User-Agent. */
+/** A worker's report of an exchange for live streams: no query, and no field value except User-Agent. */
 import { maskCredentials } from '../../observe/log.ts';
 import type { ExchangeView } from '../../proxy/interfaces/exchange-view.ts';
 import { liveCaller, livePath } from './live-filter.ts';
@@ -10,7 +10,7 @@ const METHOD_CHARS_MAX = 64;
 const NAME_CHARS_MAX = 256;
 const USER_AGENT_CHARS_MAX = 256;
 
-/** @param id of the record. @param watches that asked for it */
+/** @param id id of the record @param watches watches that match */
 export function liveRecord(exchange: ExchangeView, id: string, watches: readonly number[]): LiveRecord {
   const { version, route, connection, attempts } = exchange;
   const { head } = connection;

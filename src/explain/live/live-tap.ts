@@ -57,7 +57,7 @@ export class LiveTap {
     return false;
   }
 
-  /** From now on these watch; those that stay keep their counts. */
+  /** Replaces the watches; those that stay keep their counts. */
   watch(watches: readonly LiveWatch[]): void {
     const known = new Map(this.#watching.map((each) => [each.watch.id, each]));
     this.#watching = watches.map((watch) => ({
@@ -86,14 +86,14 @@ export class LiveTap {
     this.#options.keep(id, exchange);
   }
 
-  /** Sends what was collected, and no more. */
+  /** Sends what was collected, and stops. */
   stop(): void {
     clearInterval(this.#timer);
     this.#timer = undefined;
     this.#report();
   }
 
-  /** One whose stages were not timed is shown only where there is little to show. */
+  /** An exchange without timed stages is shown only when there is little to show. */
   #isNext({ pace, fair }: Watching, { timeline }: ExchangeView, endMs: number): boolean {
     if (!pace.isOpen(endMs) || (timeline === undefined && !pace.isIdle(endMs))) return false;
     if (!this.#pace.isOpen(endMs) && !fair.admits(endMs)) return false;

@@ -19,7 +19,7 @@ export function stageTimes(timeline: ExchangeTimeline, { startedMs, endMs }: Spa
     ['earlier_attempts', first === last ? -1 : (first?.startedMs ?? -1)],
     ['connect', last?.startedMs ?? -1],
     ['first_byte', last?.sentMs ?? -1],
-    // Of an attempt that failed, what follows is the gateway's answer.
+    // After a failed attempt, the answer comes from the gateway.
     ['body', last?.endedMs ?? -1],
   ];
   const groups: Record<string, number | null> = {};

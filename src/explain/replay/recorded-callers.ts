@@ -1,8 +1,8 @@
 /**
- * Lets recorded requests authenticate without their credentials: each recorded credential has a stand-in, which is sent
- * in its field, and which the directory of keys and the verifiers of tokens here recognise. A key is looked up as it is
- * in the configuration that is asked; a JWT that was verified counts as verified, and is only held against issuer and
- * audience. If no policy had asked for a credential when it was recorded, its validity is unknown (`wasGuessed`).
+ * Lets recorded requests authenticate without their credentials: each recorded credential has a stand-in, which is
+ * sent in its field, and which the directory of keys and the verifiers of tokens here recognise. A key is looked up
+ * in the configuration that is tried; a JWT that was verified counts as verified, and is only compared with issuer
+ * and audience. If no policy had required a credential when it was recorded, its validity is unknown (`wasGuessed`).
  */
 import type { StoredApiKey } from '../../model/resources.ts';
 import { API_KEY_PREFIX, createToken, SECRET_BYTES, tokenDigest } from '../../model/token.ts';
@@ -27,9 +27,9 @@ export function recordedTls(): ClientTls {
 export type FindKeyById = (id: string) => StoredApiKey | undefined;
 
 export class RecordedCallers implements KeyDirectory, JwtVerifiers {
-  /** As keys change with every configuration that is asked. */
+  /** Keys change with every configuration that is tried. */
   generation = 0;
-  /** A policy has asked for a credential of which only the field is known. Reset by the reader. */
+  /** A policy required a credential of which only the field is known. Reset by the reader. */
   wasGuessed = false;
   /** Certificates are not recorded. */
   readonly trust: TrustDirectory = {
@@ -48,13 +48,13 @@ export class RecordedCallers implements KeyDirectory, JwtVerifiers {
   readonly #byDigest = new Map<string, Credential>();
   readonly #tokens = new Map<string, string>();
 
-  /** From now on, the configuration in force is asked, with these keys. */
+  /** From now on, the configuration in force is tried, with these keys. */
   askInForce(findKey: FindKeyById): void {
     this.#isInForce = true;
     this.#useKeys(findKey);
   }
 
-  /** From now on, the planned configuration is asked, with these keys. */
+  /** From now on, the planned configuration is tried, with these keys. */
   askPlanned(findKey: FindKeyById): void {
     this.#isInForce = false;
     this.#useKeys(findKey);
@@ -92,7 +92,7 @@ export class RecordedCallers implements KeyDirectory, JwtVerifiers {
     return 'token_not_compact';
   }
 
-  /** A token that was refused is refused again by settings that are in force. An API key is no JWT. */
+  /** A refused token is refused again by unchanged settings. An API key is not a JWT. */
   #mayBeValid(credential: Credential, verification: JwtVerification): boolean {
     if (credential.kind !== 'refused_jwt')
       return credential.kind === 'unread' || (credential.kind === 'bearer' && !credential.isOwn);

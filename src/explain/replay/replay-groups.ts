@@ -13,7 +13,7 @@ interface GroupSide {
   /** null: a backend answers, and did not when the request was recorded. */
   readonly status: number | null;
   readonly code: string | null;
-  /** Where it goes; empty where the gateway answers. */
+  /** The backends that may get it; empty when the gateway answers. */
   readonly backends: readonly string[];
   /** Whether a browser keeps the answer from the page that asked. */
   readonly cors_refused: boolean;

@@ -1,7 +1,7 @@
 /**
- * What a configuration makes of a recorded request: the gateway's own answer, or the backends that it may go to. Two
- * outcomes are the same when a client could not tell them apart by the gateway's doing: which of several revisions the
- * weighted choice takes, breakers and what a counter has left do not count.
+ * The outcome of a recorded request on a configuration: the gateway's own answer, or the backends that it may go to.
+ * Two outcomes are equal when a client could not distinguish the gateway's decisions: the choice among several
+ * revisions, breakers and the state of counters do not count.
  */
 import type { CallerKind } from '../../model/auth/caller-kinds.ts';
 import { comparablePath } from '../../http/paths/canonical-path.ts';
@@ -29,7 +29,7 @@ export interface ReplayOutcome {
   readonly caller: ReplayCaller;
   /** Slug; null when no version has the path. */
   readonly app: string | null;
-  /** A credential was asked for that the record does not tell. */
+  /** A credential was required that the record does not contain. */
   readonly isGuessed: boolean;
 }
 
@@ -77,7 +77,7 @@ function backendsOf({ path, matchedMethod, method, suffixStart }: ExchangeView, 
   for (const [index, { backend, targets }] of version.revisions.entries()) {
     const eligible = found.routes[index];
     if (found.isEligible[index] !== 1 || eligible === undefined) continue;
-    // What discovery finds is not known here, and not what a change of the configuration changes.
+    // Results of discovery are not known here, and no change of the configuration changes them.
     const list = targets?.source === undefined ? targets?.list : undefined;
     const backends = list?.filter(({ weight }) => weight > 0).map((target) => target.backend) ?? [backend];
     for (const { scheme, authority } of backends)

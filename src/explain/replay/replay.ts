@@ -1,7 +1,7 @@
 /**
- * Asks two configurations about the same recorded requests: the one in force, and the one that a change would make of
- * it. Both are asked now, with the counters as they are, so that only the change makes a difference. Runs in a thread
- * of its own (replay-worker.ts): nothing in here is served.
+ * Tries the same recorded requests on two configurations: the one in force, and the one after a change. Both are
+ * tried now, with the current counters, so that only the change makes a difference. Runs in a thread of its own
+ * (replay-worker.ts): nothing here is served.
  */
 import type { ConfigChange } from '../../model/config.ts';
 import type { StoredApiKey } from '../../model/resources.ts';
@@ -16,9 +16,9 @@ export interface ReplayJob {
   /** Everything that is in force, with `reset` and without keys. */
   readonly base: ConfigChange;
   readonly change: ConfigChange;
-  /** As `recordOf` made them, in any order. */
+  /** Results of `recordOf`, in any order. */
   readonly records: readonly string[];
-  /** Those of the records, as they are in force. */
+  /** The keys of the records, in their current state. */
   readonly keys: readonly StoredApiKey[];
   /** The last requests that fit into this time are asked about. */
   readonly timeMs: number;
@@ -28,7 +28,7 @@ export interface ReplayResult {
   /** Requests that were tried, the latest of those recorded. */
   readonly requests: number;
   readonly recorded: number;
-  /** Start of the earliest that was tried, Unix milliseconds; undefined without one. */
+  /** Start of the earliest request that was tried, Unix milliseconds; undefined without one. */
   readonly sinceMs: number | undefined;
   readonly changed: number;
   /** Excluded from `changed`: the record lacks a value that the planned configuration needs. */
@@ -69,7 +69,7 @@ function keysAfter(keys: ReadonlyMap<string, StoredApiKey>, change: ConfigChange
   return (id) => changed.get(id) ?? (removed.has(id) ? undefined : keys.get(id));
 }
 
-/** Of as many requests as fit into the time. */
+/** Outcomes of as many requests as fit into the time. */
 async function outcomes(
   requests: readonly string[],
   { run, clock }: ReplayParts,

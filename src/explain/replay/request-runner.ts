@@ -1,7 +1,7 @@
 /**
  * Runs recorded requests through the engine as explain runs described ones: from a socket without a network, with
- * policies that look at counters and take nothing, and with the request to the backend noted instead of sent. One
- * request at a time.
+ * policies that only read counters, and with the request to the backend recorded instead of sent. One request at a
+ * time.
  */
 import type { AnswerableExchange, ExchangeView } from '../../proxy/interfaces/exchange-view.ts';
 import type { ProxyContext } from '../../proxy/interfaces/proxy-context.ts';
@@ -14,7 +14,7 @@ import { QUIET_OBSERVER } from './quiet-observer.ts';
 import { recordedTls, type RecordedCallers } from './recorded-callers.ts';
 import { outcomeOf, type ReplayOutcome } from './replay-outcome.ts';
 
-/** @param request as in `TrafficRecord` */
+/** @param request in the format of `TrafficRecord` */
 export type RunRequest = (request: string) => Promise<ReplayOutcome>;
 
 /**

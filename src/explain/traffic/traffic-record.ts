@@ -1,8 +1,8 @@
 /**
- * What is kept of a recent request so that a planned configuration can be asked about it (replay/): what decides the
- * answer, and nothing else. Not kept: queries, bodies, credentials, and values of fields other than those in
- * `KEPT_VALUES`. A credential is kept as whose it is: the id of an API key, or subject, issuer, audience, scopes and
- * the names of claims of a verified JWT.
+ * The record of a recent request, from which a planned configuration can be tried (replay/): only what decides the
+ * answer. Not stored: queries, bodies, credentials, and values of fields other than those in `KEPT_VALUES`. A
+ * credential is stored as its owner: the id of an API key, or subject, issuer, audience, scopes and the names of
+ * claims of a verified JWT.
  *
  * A record is one text of lines, so that it fits into a reused buffer (traffic-ring.ts) and equal requests are equal
  * texts. Pure.
@@ -15,17 +15,17 @@ import { mayCarryCredential } from '../../policy/parts/auth/credential-header.ts
 import type { Caller } from '../../policy/stage.ts';
 import type { ExchangeView } from '../../proxy/interfaces/exchange-view.ts';
 
-/** Whose credential a field has. */
+/** The credential in a field, by its owner. */
 export type Credential =
   | { readonly kind: 'key'; readonly id: string }
   | { readonly kind: 'jwt'; readonly token: VerifiedToken }
-  /** A bearer token that is no key of this gateway; `isOwn`: it has the form of one. */
+  /** A bearer token that is not a key of this gateway; `isOwn`: it has the form of one. */
   | { readonly kind: 'bearer'; readonly isOwn: boolean }
   /** A bearer token that a policy refused as a JWT. */
   | { readonly kind: 'refused_jwt' }
-  /** Of another scheme than Bearer. */
+  /** A scheme other than Bearer. */
   | { readonly kind: 'foreign' }
-  /** A value that no policy asked for. */
+  /** A value that no policy required. */
   | { readonly kind: 'unread' };
 
 export interface VerifiedToken {
@@ -43,7 +43,7 @@ type RecordedField =
 
 export interface RecordedRequest {
   readonly method: string;
-  /** '' without one. */
+  /** '' when there is none. */
   readonly host: string;
   /** Canonical, without a query. */
   readonly path: string;
@@ -60,7 +60,7 @@ export interface TrafficRecord {
   readonly forwarded: boolean;
   /** Id of the version that served it; '' for none. */
   readonly versionId: string;
-  /** The lines of the request: equal for requests that cannot be told apart. */
+  /** The lines of the request: equal for requests that are not distinguished. */
   readonly request: string;
 }
 
@@ -78,7 +78,7 @@ const ANSWER_LINES = 5;
 const REQUEST_LINES = 5;
 
 export interface FindKeyId {
-  /** @param digest as `tokenDigest` returns it */
+  /** @param digest result of `tokenDigest` */
   (digest: string): string | undefined;
 }
 
@@ -127,7 +127,7 @@ function isCarrier(name: string): boolean {
   return answer;
 }
 
-/** One character for the kind, and what is known of it. */
+/** One character for the kind, and the known facts. */
 function credentialText(
   { evaluation: { caller, refusedKeyId }, route }: ExchangeView,
   isAsked: boolean,
@@ -183,7 +183,7 @@ export function keyIdsOf(records: readonly string[]): Set<string> {
   return ids;
 }
 
-/** @param request as in `TrafficRecord` */
+/** @param request in the format of `TrafficRecord` */
 export function readRequest(request: string): RecordedRequest {
   const lines = request.split('\n');
   const [method = '', host = '', path = '', clientIp = '', bodyBytes] = lines;

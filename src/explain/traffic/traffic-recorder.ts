@@ -8,7 +8,7 @@ import { recordOf, type FindKeyId } from './traffic-record.ts';
 import { TrafficRing, type PackedTexts } from './traffic-ring.ts';
 
 export interface TrafficOptions {
-  /** Of this worker, above 0. */
+  /** Limit of this worker, above 0. */
   readonly recordsMax: number;
   readonly recordsPerSecondMax: number;
   readonly findKeyId: FindKeyId;
@@ -42,7 +42,7 @@ export class TrafficRecorder {
   }
 }
 
-/** What each of so many workers records, of a number for the whole gateway. */
+/** The part of a number for the whole gateway that each worker records. */
 export function shareOfWorker(
   { records, recordsPerSec }: { readonly records: number; readonly recordsPerSec: number },
   workers: number,

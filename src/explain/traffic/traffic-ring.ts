@@ -31,7 +31,7 @@ export class TrafficRing {
   /** Slot of the oldest text. */
   #first = 0;
   #count = 0;
-  /** Where the next text goes. */
+  /** The position of the next text. */
   #end = 0;
 
   /** @param textsMax above 0; memory is for texts of 512 bytes on average, longer ones leave room for fewer */
