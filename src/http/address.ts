@@ -4,7 +4,7 @@
  */
 import { isIP, isIPv4 } from 'node:net';
 
-/** In place of an address: a client of a Unix socket has none. */
+/** Stands in place of an address: a client on a Unix socket has none. */
 export const UNIX_PEER = 'unix';
 
 const GROUPS = 8;

@@ -4,22 +4,23 @@
  * for the gateway alone: what reads a request there never sees them. Pure.
  */
 
-/** Of a session. */
+/** The cookie of a session. */
 export const SESSION_COOKIE = 'headgate_session';
-/** Of a sign-in with an OpenID provider that is under way. */
+/** The cookie of a sign-in with an OpenID provider that is under way. */
 export const SIGN_IN_COOKIE = 'headgate_oidc';
-/** With which browsers accept a cookie only over TLS and from the host itself. */
+/** With this prefix, browsers accept a cookie only over TLS and from the host itself. */
 export const HOST_PREFIX = '__Host-';
 
 const NAMES: ReadonlySet<string> = new Set(
   [SESSION_COOKIE, SIGN_IN_COOKIE].flatMap((name) => [name, HOST_PREFIX + name]),
 );
-/** What all of the names contain. */
+/** A text that all names contain. */
 const COMMON = 'headgate_';
 
 /**
- * A value of `Cookie` without those cookies; the others stay as they are. Names count with their case, as where the
- * management API reads them. @returns undefined: there is none of them in it
+ * A value of `Cookie` without those cookies; the others stay unchanged. Names are compared with their case, as
+ * in the management API.
+ * @returns undefined when it contains none of them
  */
 export function withoutConsoleCookies(value: string): string | undefined {
   if (!value.includes(COMMON)) return undefined;
@@ -28,7 +29,7 @@ export function withoutConsoleCookies(value: string): string | undefined {
   return others.length === pairs.length ? undefined : others.join(';').trim();
 }
 
-/** Without the white space around it. A pair without "=" is a name alone. */
+/** The name without white space around it. A pair without "=" is only a name. */
 function cookieName(pair: string): string {
   const equals = pair.indexOf('=');
   return (equals < 0 ? pair : pair.slice(0, equals)).trim();

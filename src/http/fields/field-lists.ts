@@ -1,6 +1,6 @@
 /**
- * Fields of HTTP/2 (RFC 9113 section 8.2): names and values alternating, names in lower case, one character per byte;
- * and how they are made from lines of HTTP/1.1. Pure functions.
+ * Fields of HTTP/2 (RFC 9113 section 8.2): names and values alternating, names in lower case, one character per
+ * byte; and their conversion from lines of HTTP/1.1. Pure functions.
  */
 
 /** RFC 9113 section 8.2.2: these belong to connections of HTTP/1.1. */

@@ -44,7 +44,7 @@ export function clientScheme(
 
 interface FoundClient {
   readonly address: string;
-  /** Of its member, from the right; 0 also if the client is the peer. */
+  /** Position of its member, from the right; 0 also if the client is the peer. */
   readonly place: number;
 }
 

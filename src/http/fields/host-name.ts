@@ -7,7 +7,7 @@
  */
 import { domainToASCII, domainToUnicode } from 'node:url';
 
-/** Of a name in A-labels, without the dot at the end (RFC 1035 section 2.3.4). */
+/** Limit of a name in A-labels, without the dot at the end (RFC 1035 section 2.3.4). */
 const HOST_NAME_LENGTH_MAX = 253;
 /** Labels of a name, at most. */
 export const HOST_LABELS_MAX = 127;
@@ -44,8 +44,8 @@ export function reversedLabels(entry: string): string {
 }
 
 /**
- * The entry that a host is served under: its own name, else the longest wildcard; undefined if no entry fits.
- * @param host as `canonicalHost` returns it
+ * The entry that serves a host: its own name, or else the longest wildcard; undefined if no entry fits.
+ * @param host result of `canonicalHost`
  */
 export function entryFor(entries: readonly string[], host: string): string | undefined {
   let longest: string | undefined;
@@ -72,7 +72,7 @@ export function parseHostEntry(text: string): { readonly entry: string } | { rea
   return wrong === undefined ? { entry: isWildcard ? WILDCARD + name : name } : { error: wrong };
 }
 
-/** What is surely something other than a name, with an error that says what. */
+/** An error for a text that is certainly not a name, saying what it is. */
 function spellingError(text: string): string | undefined {
   if (text === '') return 'must be a name, such as "api.example.com" or "*.example.com"';
   if (text.includes('*')) return 'may have one "*", as its whole first label, such as "*.example.com"';
@@ -90,13 +90,13 @@ function spellingError(text: string): string | undefined {
 
 const A_LABEL = /(^|\.)xn--/;
 
-/** In lower case and A-labels; undefined for what is no name in the sense of UTS #46. */
+/** In lower case and A-labels; undefined when it is not a name by UTS #46. */
 function asciiName(text: string): string | undefined {
   const lower = text.toLowerCase();
   // oxlint-disable-next-line no-control-regex
   if (/^[\u0000-\u007f]*$/.test(lower) && !A_LABEL.test(lower)) return lower;
   const name = domainToASCII(lower);
-  // Some characters stand for one of ASCII that no name has, such as U+1FEF for "`".
+  // Some characters are mapped to ASCII characters that no name has, such as U+1FEF to "`".
   if (!/^[a-z0-9._-]+$/.test(name)) return undefined;
   // An A-label that stands for nothing stays as it is.
   return A_LABEL.test(domainToUnicode(name)) ? undefined : name;

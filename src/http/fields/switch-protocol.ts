@@ -14,8 +14,8 @@ export function tunnelledProtocol(upgrade: string | undefined): string | undefin
 }
 
 /**
- * Whether a 101 names the protocol that was asked for, since no other may be switched to (RFC 9110 section 7.8). Names
- * are compared without regard to case; a version counts where both sides give one.
+ * Whether a 101 names the requested protocol, since no other is allowed (RFC 9110 section 7.8). Names are
+ * compared without regard to case; a version counts when both sides give one.
  */
 export function isProtocolAskedFor(asked: string | undefined, named: string | undefined): boolean {
   if (asked === undefined || named === undefined || !PROTOCOL.test(named)) return false;

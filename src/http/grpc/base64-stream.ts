@@ -1,10 +1,10 @@
 /**
- * Base64 (RFC 4648 section 4) that comes in pieces, as the text form of gRPC-Web has it: a quantum may be cut by the
- * end of a piece, and padding may stand behind any quantum, since senders flush whenever they want.
+ * Base64 (RFC 4648 section 4) that arrives in pieces, as in the text form of gRPC-Web: a quantum may be cut by the
+ * end of a piece, and padding may follow any quantum, since senders flush at any time.
  */
 
 const PAD = 0x3d;
-/** Value of a character; -1 for all that are none. */
+/** Value of a character; -1 for all others. */
 const VALUES = new Int8Array(256).fill(-1);
 const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/';
 for (let value = 0; value < ALPHABET.length; value++) VALUES[ALPHABET.charCodeAt(value)] = value;
@@ -20,7 +20,7 @@ export class Base64Decoder {
     return this.#count === 0;
   }
 
-  /** @returns memory of its own; undefined if this is no Base64, whatever follows */
+  /** @returns memory of its own; undefined if this is not Base64, whatever follows */
   write(bytes: Buffer, from: number, to: number): Buffer | undefined {
     const decoded = Buffer.allocUnsafe(3 * Math.ceil((this.#count + to - from) / 4));
     let length = 0;
@@ -48,7 +48,7 @@ export class Base64Decoder {
   }
 }
 
-/** A piece by itself, with its padding. */
+/** A single piece, with its padding. */
 export function base64Piece(bytes: Buffer): Buffer {
   return Buffer.from(bytes.toString('base64'), 'latin1');
 }

@@ -7,7 +7,7 @@
 /** Flag and length. */
 const MESSAGE_HEAD_BYTES = 5;
 
-/** By code; doc/statuscodes.md. */
+/** Names by code; doc/statuscodes.md. */
 const CODE_NAMES = [
   'OK',
   'CANCELLED',
@@ -33,7 +33,7 @@ export function grpcCodeName(status: string): string | undefined {
   return /^(?:[0-9]|1[0-6])$/.test(status) ? CODE_NAMES[Number(status)] : undefined;
 }
 
-/** A message with its head. @param flag 0: as it is; 1: compressed; 0x80: trailers of gRPC-Web */
+/** A message with its header. @param flag 0: unchanged; 1: compressed; 0x80: trailers of gRPC-Web */
 export function grpcMessage(message: Uint8Array, flag = 0): Buffer {
   const bytes = Buffer.allocUnsafe(MESSAGE_HEAD_BYTES + message.length);
   bytes.writeUInt8(flag, 0);
@@ -47,7 +47,7 @@ export class OneMessage {
   readonly #bytesMax: number;
   #bytes: Buffer = Buffer.alloc(0);
 
-  /** @param bytesMax of the message */
+  /** @param bytesMax limit of the message */
   constructor(bytesMax: number) {
     this.#bytesMax = bytesMax;
   }
@@ -62,7 +62,7 @@ export class OneMessage {
     return this.#bytes.length > MESSAGE_HEAD_BYTES + length ? 'it has more than one message' : undefined;
   }
 
-  /** undefined if there is none, or only a part. */
+  /** undefined if there is no message, or only a part. */
   get whole(): Buffer | undefined {
     const length = this.#length;
     if (length === undefined || this.#bytes.length !== MESSAGE_HEAD_BYTES + length) return undefined;

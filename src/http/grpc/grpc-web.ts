@@ -8,7 +8,7 @@ import { grpcMessage } from './grpc-messages.ts';
 export interface GrpcWebForm {
   /** The request is in Base64. */
   readonly isText: boolean;
-  /** The response is to be in Base64. */
+  /** Whether the client wants the response in Base64. */
   readonly wantsText: boolean;
   /** How messages are written, such as `+proto`; may be empty. */
   readonly suffix: string;
@@ -19,7 +19,7 @@ const GRPC_TYPE = /^application\/grpc(\+[a-z0-9._-]+)?[ \t]*(?:;|$)/i;
 const WANTS_TEXT = /(?:^|,)[ \t]*application\/grpc-web-text(?:[+; \t,]|$)/i;
 const TRAILERS = 0x80;
 
-/** @returns undefined if this is no gRPC-Web */
+/** @returns undefined if this is not gRPC-Web */
 export function grpcWebForm(
   contentType: string | undefined,
   accept: string | undefined,
@@ -34,13 +34,13 @@ export function grpcWebForm(
   };
 }
 
-/** Of the call that the backend gets. */
+/** The content type of the call for the backend. */
 export const grpcTypeOf = ({ suffix }: GrpcWebForm): string => `application/grpc${suffix}`;
 
 /**
- * Of the response that the client gets.
+ * The content type of the response for the client.
  * @param backendType undefined: the response is the gateway's own
- * @returns undefined if the backend has not answered in gRPC
+ * @returns undefined if the backend has not answered with gRPC
  */
 export function webTypeOf(form: GrpcWebForm, backendType?: string): string | undefined {
   const match = backendType === undefined ? undefined : GRPC_TYPE.exec(backendType);

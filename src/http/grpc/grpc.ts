@@ -45,9 +45,9 @@ export function isGrpc({ connection }: GrpcRequest): boolean {
 }
 
 /**
- * The fields of an error of the gateway, each line ending in CRLF.
+ * The fields of a gateway error, each line ending in CRLF.
  * @param contentType of gRPC, or gRPC-Web
- * @param status that the error has over HTTP
+ * @param status status of the error over HTTP
  * @param message for people
  */
 export function grpcErrorLines(contentType: string, status: number, message: string): string {
@@ -55,7 +55,7 @@ export function grpcErrorLines(contentType: string, status: number, message: str
   return `Content-Type: ${contentType}\r\ngrpc-status: ${code}\r\ngrpc-message: ${percentEncoded(message)}\r\n`;
 }
 
-/** All but printable ASCII, and `%`, by the bytes of UTF-8. */
+/** Encodes the UTF-8 bytes of everything except printable ASCII, and `%`. */
 function percentEncoded(text: string): string {
   let encoded = '';
   for (const byte of Buffer.from(text, 'utf8')) {

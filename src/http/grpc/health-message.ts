@@ -16,7 +16,7 @@ const STATUS_FIELD = 1;
 const VARINT_BYTES_MAX = 10;
 const WireType = { varint: 0, fixed64: 1, delimited: 2, fixed32: 5 } as const;
 
-/** HealthCheckRequest. @param service '' asks for the server as a whole */
+/** HealthCheckRequest. @param service '' for the server as a whole */
 export function healthRequest(service: string): Buffer {
   if (service === '') return Buffer.alloc(0);
   const name = Buffer.from(service, 'utf8');
@@ -48,7 +48,7 @@ interface Read {
   readonly end: number;
 }
 
-/** The value of a field; of what is no number only the end counts. Groups are not read. */
+/** The end of a field and its value, if it is a number. Groups are not supported. */
 function valueAt(message: Uint8Array, at: number, wireType: number): Read | undefined {
   if (wireType === WireType.varint) return varintAt(message, at);
   let end = at;

@@ -20,7 +20,7 @@ const INITIAL_FIELDS = 16;
 /** A longer section is not kept. */
 const KEPT_BYTES_MAX = 1024;
 const KEPT_BYTES_STEP = 128;
-/** After this many sections without a repetition, only some are kept, as a trial. */
+/** After this many sections without a repetition, only every few sections are cached, as a trial. */
 const MISSES_MAX = 8;
 const TRIED_EVERY = 16;
 const CR = 0x0d;
@@ -35,7 +35,7 @@ const COOKIE_HASH = Buffer.from(COOKIE).reduce(
   HASH_SEED,
 );
 
-/** `Template`: what heads of other messages that a reader has made from the fields are kept as. */
+/** `Template`: the cached form of heads of other messages that a reader has made from the fields. */
 export class FieldSection<Template = unknown> {
   /** Number of fields. */
   count = 0;
@@ -119,7 +119,7 @@ export class FieldSection<Template = unknown> {
     return value;
   }
 
-  /** As `combined`, but a field that `Connection` nominates is absent, as it is for the next recipient. */
+  /** Like `combined`, but a field that `Connection` nominates is absent, as it is for the next recipient. */
   combinedPassing(lowerName: string): string | undefined {
     const index = this.#find(lowerName, 0);
     return index < 0 || this.isNominated(index) ? undefined : this.combined(lowerName);
@@ -279,7 +279,7 @@ export class FieldSection<Template = unknown> {
 
   /**
    * Replaces values of `Cookie` fields. A field whose value becomes empty is not forwarded.
-   * @param edit the value in place of another, not longer; undefined: it stays
+   * @param edit returns the new value, which must not be longer; undefined: no change
    */
   protected editCookies(edit: (value: string) => string | undefined): void {
     if (!this.#mayHaveCookies) return;

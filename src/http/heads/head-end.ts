@@ -108,7 +108,7 @@ function isHttp2(buffer: Buffer, start: number, to: number): boolean {
   return buffer[start + 3] === SETTINGS_FRAME && buffer.readUInt32BE(start + 5) === 0;
 }
 
-/** Checks the status line, up to the byte after the status, as far as it is in `buffer[from, to)`. */
+/** Checks the status line up to the byte after the status, as much of it as `buffer[from, to)` contains. */
 function statusLineError(buffer: Buffer, start: number, from: number, to: number): string | undefined {
   for (let at = Math.max(start, from); at < to && at < start + STATUS_LINE_BYTES; at++) {
     const byte = buffer[at] as number;

@@ -1,8 +1,8 @@
 /**
- * Heads that the proxy has made from fields (upstream-head.ts, downstream-head.ts), kept with those fields
- * (`FieldSection.templates`) for the messages that repeat them on a connection. A head depends on more than the fields,
- * such as the route, so there may be several at a time. Each takes as much memory as the fields, so few are kept; and a
- * connection that keeps changing between more routes stops caching after `COUNT_MAX`.
+ * Heads that the proxy has created from fields (upstream-head.ts, downstream-head.ts), cached with those fields
+ * (`FieldSection.templates`) for messages that repeat them on a connection. A head depends on more than the fields,
+ * such as the route, so there may be several at a time. Each takes as much memory as the fields, so few are cached;
+ * a connection that keeps changing between more routes stops caching after `COUNT_MAX`.
  */
 
 /** Cached at one time. */

@@ -16,7 +16,7 @@ export type ProxyHeader =
   | { readonly kind: 'malformed'; readonly problem: string }
   | {
       readonly kind: 'complete';
-      /** Of the header, bytes. */
+      /** Length of the header in bytes. */
       readonly length: number;
       /** The client, in canonical form; undefined where the balancer speaks for itself, such as in a health check. */
       readonly client: string | undefined;
@@ -41,7 +41,7 @@ const TLV_CRC32C = 0x03;
 
 const INCOMPLETE: ProxyHeader = { kind: 'incomplete' };
 
-/** @param bytes of the connection from its start; more than the header may have arrived */
+/** @param bytes bytes of the connection from its start; more than the header may have arrived */
 export function readProxyHeader(bytes: Buffer): ProxyHeader {
   if (startsLike(bytes, SIGNATURE)) {
     return bytes.length < FIXED_BYTES ? INCOMPLETE : readBinary(bytes);
@@ -50,7 +50,7 @@ export function readProxyHeader(bytes: Buffer): ProxyHeader {
   return malformed('it does not begin with a PROXY header');
 }
 
-/** As far as both go. */
+/** Compares the bytes that both have. */
 function startsLike(bytes: Buffer, start: Buffer): boolean {
   const length = Math.min(bytes.length, start.length);
   return bytes.subarray(0, length).equals(start.subarray(0, length));
@@ -65,7 +65,7 @@ function readText(bytes: Buffer): ProxyHeader {
   }
   const [, family, ...members] = latin1Text(line, 0, end).split(' ');
   const length = end + 2;
-  // What stands behind it must be ignored.
+  // The rest must be ignored.
   if (family === 'UNKNOWN') return { kind: 'complete', length, client: undefined };
   const version = family === 'TCP4' ? 4 : family === 'TCP6' ? 6 : undefined;
   if (version === undefined || members.length !== 4) return malformed('its line has other parts');
@@ -106,7 +106,7 @@ function readBinary(bytes: Buffer): ProxyHeader {
   return { kind: 'complete', length, client: sourceOf(header, family) };
 }
 
-/** Undefined for sockets of a machine, and where there is none. */
+/** Undefined for sockets of a machine, and without addresses. */
 function sourceOf(header: Buffer, family: number): string | undefined {
   if (family === FAMILIES.ipv4) return [...header.subarray(16, 20)].join('.');
   if (family !== FAMILIES.ipv6) return undefined;
@@ -124,7 +124,7 @@ function isIntact(header: Buffer, from: number): boolean {
     const start = position + TLV_HEAD_BYTES;
     const end = start + header.readUInt16BE(position + 1);
     if (end > header.length) return false;
-    // Each costs a look at the whole header.
+    // Each checksum costs a pass over the whole header.
     if (type === TLV_CRC32C && (++checksums > 1 || !hasChecksum(header, start, end))) return false;
     position = end;
   }

@@ -37,7 +37,7 @@ const DOT = 0x2e;
 const SLASH = 0x2f;
 const QUESTION_MARK = 0x3f;
 
-/** Also the answer to a client that begins HTTP/2 where that is off. */
+/** Also the answer to a client that begins HTTP/2 when that is off. */
 const NO_HTTP2 =
   'The gateway speaks HTTP/1.1 and HTTP/1.0 here. HTTP/2 needs TLS, or GATEWAY_PROXY__H2C and a client that begins with it.';
 
@@ -136,8 +136,8 @@ export class RequestHead<Template = unknown> extends FieldSection<Template> {
   }
 
   /**
-   * For the log of a refused head: sets method and target, as far as they can be seen, when `parse` did not reach them.
-   * The target may have any form and may be incomplete.
+   * For the log of a refused head: sets method and target, as far as they are readable, when `parse` did not
+   * reach them. The target may have any form and may be incomplete.
    */
   noteFirstLine(bytes: Buffer, from: number, to: number): void {
     const methodMax = Math.min(to, from + METHOD_BYTES_MAX);

@@ -38,7 +38,7 @@ export class ResponseHead<Template = unknown> extends FieldSection<Template> {
   reason = '';
   httpMinor: 0 | 1 = 1;
   framing: BodyFraming = BodyFraming.none;
-  /** The Content-Length that was sent, also where no body follows it (HEAD, 304); -1 without one. */
+  /** The Content-Length that was sent, even when no body follows it (HEAD, 304); -1 without one. */
   contentLength = -1;
   /** Whether the upstream connection can serve another request once the body has ended. */
   persistent = true;

@@ -63,7 +63,7 @@ export class FrameReader {
   #blockBytes = 0;
   #blockEndsStream = false;
 
-  /** @param blockBytesMax of a header section in all its frames; a longer one ends the connection */
+  /** @param blockBytesMax limit of a header section in all its frames; a longer one ends the connection */
   constructor(receiver: FrameReceiver, blockBytesMax = BLOCK_BYTES_MAX) {
     this.#receiver = receiver;
     this.#blockBytesMax = Math.max(blockBytesMax, BLOCK_BYTES_MAX);
@@ -74,7 +74,7 @@ export class FrameReader {
     return this.#partial.length > 0 || this.#blockStream !== 0;
   }
 
-  /** Nothing more is passed on; also within a call of the receiver. */
+  /** Stops passing frames on; may be called within a call of the receiver. */
   stop(): void {
     this.#isStopped = true;
   }
@@ -105,7 +105,7 @@ export class FrameReader {
     }
   }
 
-  /** @returns where to go on; `at` if more bytes are needed */
+  /** @returns where to continue; `at` if more bytes are needed */
   #readFrame(buffer: Buffer, at: number, to: number): number {
     if (to - at < FRAME_HEAD_BYTES) return at;
     const length =

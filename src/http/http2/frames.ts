@@ -1,6 +1,7 @@
 /**
- * Frames of HTTP/2 (RFC 9113 sections 4 and 6): their numbers, and how they are written, as text of one character
- * per byte, so that all that a connection sends in a tick is put together like the heads of HTTP/1.1. Pure functions.
+ * Frames of HTTP/2 (RFC 9113 sections 4 and 6): their numbers, and functions that write them as text of one
+ * character per byte, so that everything that a connection sends in a tick is joined like the heads of HTTP/1.1.
+ * Pure functions.
  */
 
 export const FrameType = {
@@ -76,7 +77,7 @@ function number32(value: number): string {
 }
 
 /**
- * A header section: HEADERS, and CONTINUATION for what does not fit.
+ * A header section: HEADERS, and CONTINUATION for the rest.
  * @param block as hpack/encoder.ts writes it
  * @param frameBytesMax SETTINGS_MAX_FRAME_SIZE of the peer
  */
@@ -107,7 +108,7 @@ export function settingsFrame(settings: readonly (readonly [id: number, value: n
 
 export const SETTINGS_ACK = frameHead(0, FrameType.settings, Flag.ack, 0);
 
-/** @param payload of 8 bytes */
+/** @param payload 8 bytes */
 export function pingFrame(payload: string, isAck: boolean): string {
   return frameHead(8, FrameType.ping, isAck ? Flag.ack : 0, 0) + payload;
 }

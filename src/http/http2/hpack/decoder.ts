@@ -17,7 +17,7 @@ const STATIC: readonly FieldLine[] = STATIC_FIELDS.map(([name, value]) => fieldL
 const NUMBER_MAX = 2 ** 24;
 
 export interface DecoderLimits {
-  /** Of a section, by the sizes of RFC 7541 section 4.1 (RFC 9113 section 6.5.2). */
+  /** Limit of a section, by the sizes of RFC 7541 section 4.1 (RFC 9113 section 6.5.2). */
   readonly listBytesMax: number;
   readonly fieldsMax: number;
 }
@@ -47,7 +47,7 @@ export class HpackDecoder {
 
   /**
    * Decodes the section in `block[from, to)` into `fields`.
-   * @returns false if it is none; then the connection cannot be used any more (COMPRESSION_ERROR)
+   * @returns false if it is invalid; the connection then cannot be used any more (COMPRESSION_ERROR)
    */
   decode(block: Buffer, from: number, to: number): boolean {
     this.#block = block;

@@ -25,7 +25,7 @@ for (const [at, [name, value]] of STATIC_FIELDS.entries()) {
   INDEX_OF_FIELD.set(`${name}:${value}`, at + 1);
 }
 
-/** Section 5.1. @param mask of the bits that the number has in its first byte */
+/** An integer of section 5.1. @param mask mask of the bits that the number has in its first byte */
 function numberText(first: number, mask: number, value: number): string {
   if (value < mask) return String.fromCharCode(first | value);
   let text = String.fromCharCode(first | mask);
@@ -46,7 +46,7 @@ export function encodeField(name: string, value: string): string {
   return encodeName(name) + encodeText(value);
 }
 
-/** The pseudo-field of a response. @param status of three digits */
+/** The pseudo-field of a response. @param status three digits */
 export function encodeStatus(status: string): string {
   const index = INDEX_OF_FIELD.get(`:status:${status}`);
   return index === undefined ? `\x08${encodeText(status)}` : String.fromCharCode(0x80 | index);

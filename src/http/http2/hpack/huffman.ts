@@ -1,11 +1,12 @@
 /**
- * The Huffman code of HPACK (RFC 7541 section 5.2, appendix B). The code is canonical, so it follows from its lengths
- * alone. Text is decoded four bits at a time, by a table of states that is made with the first text: 257 inner nodes of
- * the code's tree, with 16 steps each. A step brings at most one byte, because no code has fewer than five bits.
+ * The Huffman code of HPACK (RFC 7541 section 5.2, appendix B). The code is canonical, so it follows from its
+ * lengths alone. Text is decoded four bits at a time, by a table of states that is built for the first text: 257
+ * inner nodes of the code's tree, with 16 steps each. A step produces at most one byte, because no code has fewer
+ * than five bits.
  */
 import { latin1Text } from '../../latin1.ts';
 
-/** Of the codes of 0 to 255, and of the end of the string (EOS). */
+/** Lengths of the codes of 0 to 255, and of the end of the string (EOS). */
 const LENGTHS: readonly number[] = [
   [13, 23, 28, 28, 28, 28, 28, 28, 28, 24, 30, 28, 28, 30, 28, 28],
   [28, 28, 28, 28, 28, 28, 30, 28, 28, 28, 28, 28, 28, 28, 28, 28],
@@ -51,7 +52,7 @@ export function huffmanCodes(): readonly HuffmanCode[] {
 /** The next state is in the low bits; a step that no code has leads nowhere. */
 const STATE_BITS = 9;
 const STATE_MASK = (1 << STATE_BITS) - 1;
-/** The step brings the byte in the bits above. */
+/** The step produces the byte in the bits above. */
 const HAS_BYTE = 1 << STATE_BITS;
 const BYTE_SHIFT = STATE_BITS + 1;
 const NOWHERE = -1;
@@ -98,7 +99,7 @@ function step(tree: readonly number[][], start: number, nibble: number): number 
 let decoded = Buffer.allocUnsafeSlow(4 * 1024);
 
 /**
- * The text of `bytes[from, to)`, one character per byte; undefined if it is none: EOS, or padding that is not allowed.
+ * The text of `bytes[from, to)`, one character per byte; undefined if it is invalid: EOS, or invalid padding.
  */
 export function huffmanText(bytes: Buffer, from: number, to: number): string | undefined {
   if (!isFilled) fillSteps();
