@@ -25,7 +25,7 @@ export const BLOCK_BYTES = 8 * BLOCK_CELLS;
 export const BUCKET_CELLS = 2;
 export const LATEST_MS = 1;
 
-/** Where the index begins, after the head. */
+/** The cell after the head at which the index begins. */
 export const HEAD_CELLS = 64;
 
 /** Cells of an account (accounts.ts), and the limit of accounts. */

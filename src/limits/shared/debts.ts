@@ -8,7 +8,7 @@ import type { Lease } from './lease.ts';
 
 /** Limit of reports under way; a thread may owe for very many counters. */
 const CALLS_MAX = 256;
-/** As many as a thread has leases. Beyond it, the oldest is reported with its next request. */
+/** The number of leases of a thread. Beyond it, the oldest debt is reported with its next request. */
 const LEASES_MAX = 65_536;
 
 export class Debts {

@@ -64,7 +64,7 @@ export class Lease {
   #nextWindow = 0;
   #left = 0;
   #resetAtMs = 0;
-  /** From then on no earlier grant counts any more. */
+  /** From this time on no earlier grant counts. */
   #overAtMs = 0;
   #refusedUntilMs = -Infinity;
   #freeAtMs = 0;
@@ -179,7 +179,7 @@ export class Lease {
     return { ...this.takeUnused(rule), ...owed };
   }
 
-  /** As `takeReport`, for a second call beside the one that reports the debt. */
+  /** Like `takeReport`, for a second call beside the one that reports the debt. */
   takeUnused({ algorithm }: LimitRule): Report {
     const window = algorithm === 'fixed_window' ? this.#window : this.#unusedWindow;
     const unused = window === this.#unusedWindow ? this.#unused : 0;
