@@ -33,7 +33,7 @@ export function fieldLine(name: string, text: string): string {
   return value.length > FIELD_VALUE_CHARS_MAX ? '' : `${name}: ${value}\r\n`;
 }
 
-/** What `fieldText` leaves as it is: nearly every name and id. */
+/** What `fieldText` leaves unchanged: nearly every name and id. */
 const PLAIN = /^[!-$&-~](?:[ -$&-~]*[!-$&-~])?$/;
 
 /** Encodes any text as a field value: reversible by percent-decoding, spaces inside kept, those at the ends not. */
@@ -51,8 +51,9 @@ export function fieldText(text: string): string {
 }
 
 /**
- * `X-Headgate-Scopes` with as many whole scopes as fit: fewer scopes than the caller has can only withhold.
- * Texts that are no scope-token (RFC 6749 section 3.3) cannot be listed with spaces between and are left out.
+ * `X-Headgate-Scopes` with as many whole scopes as fit: fewer scopes than the caller has can only withhold
+ * rights. Texts that are not a scope-token (RFC 6749 section 3.3) cannot be separated by spaces and are left
+ * out.
  */
 export function scopesLine(scopes: Iterable<string>): string {
   let value = '';

@@ -15,7 +15,7 @@ import { readOnlyDependencies, type CounterReads } from './trial/read-only-conte
 import { PARTS } from './registry.ts';
 import type { CompiledPolicy, FieldEditor, NamedStage, PolicyData } from './stage.ts';
 
-/** What the engine reads where no part says otherwise. */
+/** The data for the engine when no part provides any. */
 const NO_DATA: PolicyData = Object.freeze({
   cors: undefined,
   maxBodyBytes: 0,
@@ -45,8 +45,8 @@ export function createPolicyCompiler(
 export interface PolicyCompilers {
   readonly compile: PolicyCompiler<CompiledPolicy>;
   /**
-   * The same policies, which decide the same but only look: they count, take and report nothing, and note in `reads`
-   * which counters they asked. Verified tokens and key sets are those of `compile`.
+   * The same policies with the same decisions, which only read: they count, take and report nothing, and record
+   * in `reads` which counters they asked. They use the verified tokens and key sets of `compile`.
    */
   readOnly(reads: CounterReads): (effective: EffectivePolicy, app: AppName) => CompiledPolicy;
 }

@@ -1,6 +1,6 @@
 /**
- * What the policy stages need from outside; gateway.ts brings it, once per worker. Plain functions and data, so
- * that the same compiler serves the proxy, the check before a commit and explain.
+ * What the policy stages need from outside; worker.ts provides it once per worker. Plain functions and data, so that
+ * the same compiler serves the proxy, the check before a commit and explain.
  */
 import type { Egress } from '../egress/egress.ts';
 import type { Clock } from '../lib/clock.ts';
@@ -19,7 +19,7 @@ export interface RateLimitGlobals {
 /** The limits of the settings. */
 export interface LimitSettings {
   readonly globals: RateLimitGlobals | undefined;
-  /** Of each client address, beside any other limit. */
+  /** The limit of each client address, in addition to any other limit. */
   readonly perIp: { readonly requests: number; readonly windowSecs: number } | undefined;
   /** 0: unlimited. */
   readonly maxBodyBytes: number;
@@ -29,7 +29,7 @@ export interface LimitSettings {
 export interface KeyDirectory {
   /** @param digest SHA-256 of a token, 32 characters of latin1; matches a key's present and previous value */
   findPresentedKey(digest: string): PresentedKey | undefined;
-  /** Changes with every change of any key, so that what was remembered about keys can be dropped. */
+  /** Increases with every change of any key, so that cached results about keys can be dropped. */
   readonly generation: number;
 }
 
@@ -65,13 +65,13 @@ export interface PolicyDependencies {
   readonly concurrency: ConcurrencyStore;
   readonly keys: KeyDirectory;
   readonly jwtDefaults: JwtDefaults;
-  /** What client certificates are verified with. */
+  /** The certificates that client certificates are verified with. */
   readonly trust: TrustDirectory;
   /** Global default, per app where no level has a rate_limit; also fills in what an enabled one leaves out. */
   readonly globals: RateLimitGlobals | undefined;
   /** Limit per client address over all apps. */
   readonly perIp: { readonly requests: number; readonly windowSecs: number } | undefined;
-  /** Of an IPv6 address, as much as names its network: clients are counted by it. */
+  /** The length of the prefix that identifies an IPv6 network: clients are counted by it. */
   readonly ipv6PrefixBits: number;
   /** 0: off. */
   readonly authFailuresPerMinute: number;

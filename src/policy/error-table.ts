@@ -1,4 +1,4 @@
-/** The whole table of errors: those of the gateway and those that policy parts add. */
+/** The whole table of errors: the gateway's own and those that policy parts add. */
 import { GATEWAY_ERRORS, type ErrorCode, type ErrorRow } from '../model/errors.ts';
 import { StatsColumns } from '../observe/stats/stats-columns.ts';
 import type { PolicyPart } from './part.ts';
@@ -14,7 +14,7 @@ export function errorsOf(parts: readonly PolicyPart[]): Record<string, ErrorRow>
   return table;
 }
 
-/** Every `ErrorCode` has a row: it is one of the gateway's, or `partError` made it for a part of the registry. */
+/** Every `ErrorCode` has a row: it is one of the gateway's, or `partError` created it for a part of the registry. */
 export function errorRow(code: ErrorCode): ErrorRow {
   return ERRORS[code] ?? GATEWAY_ERRORS.internal_error;
 }

@@ -26,9 +26,9 @@ export function newEvaluation(): Evaluation {
 }
 
 /**
- * @param evaluation filled by the stages; of no meaning to a second call
- * @returns undefined when the request may go on, else the first denial. Expected failures never reject; a
- *   rejected promise means a defect (or a limit store that broke its contract), and the caller answers 500.
+ * @param evaluation filled by the stages; must be new
+ * @returns undefined when the request may continue, else the first denial. Expected failures never reject; a
+ * rejected promise means a defect (or a limit store that broke its contract), and the caller answers 500.
  */
 export function evaluate(
   policy: CompiledPolicy,

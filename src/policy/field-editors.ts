@@ -1,7 +1,7 @@
 /** Several editors of the fields of one message as one. */
 import type { FieldEditor } from './stage.ts';
 
-/** A name that one editor gives is what the next one sees; the added lines stand in the order of the editors. */
+/** The next editor sees the name that an editor returns; the added lines have the order of the editors. */
 export function combinedEditor(editors: readonly FieldEditor[]): FieldEditor | undefined {
   const [first] = editors;
   if (editors.length < 2) return first;

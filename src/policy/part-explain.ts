@@ -1,7 +1,7 @@
 /**
- * What a part says of itself when a request is explained. `src/explain/` goes over the registry: for each declared
- * stage it asks `decider` which value decided, and after a denial asks the part that denied for the one change that
- * would let the request pass. The hooks get what the exchange left behind; they run after it and may not change it.
+ * A part's contribution to the explanation of a request. `src/explain/` uses the registry: for each declared stage
+ * it asks `decider` which value decided, and after a denial asks the part that denied for the one change that would
+ * let the request pass. The hooks get the state that the exchange left; they run after it and may not change it.
  */
 import type { LimitDecision } from '../limits/store.ts';
 import type { ErrorCode } from '../model/errors.ts';
@@ -11,12 +11,12 @@ import type { RateLimitGlobals } from './dependencies.ts';
 import type { CounterReads } from './trial/read-only-context.ts';
 import type { CompiledPolicy, Evaluation, RequestFacts } from './stage.ts';
 
-/** What the settings say where no record does. */
+/** The settings that apply when no record says otherwise. */
 export interface ExplainSettings {
   readonly globals: RateLimitGlobals | undefined;
   readonly perIp: { readonly requests: number; readonly windowSecs: number } | undefined;
   readonly authFailuresPerMinute: number;
-  /** Of a page that shows a trace, with `{trace_id}`. */
+  /** The URL of a page that shows a trace, with `{trace_id}`. */
   readonly traceUrl?: string | undefined;
 }
 
@@ -28,7 +28,7 @@ interface CarryDefaults {
   readonly minBodyBytesPerSec: number;
 }
 
-/** Which level set the value that decided, and the value without secrets. */
+/** The level that set the deciding value, and the value without secrets. */
 export interface Decider {
   readonly level: 'app' | 'revision' | 'endpoint' | 'global' | 'key' | null;
   readonly sourceId: string | null;
@@ -41,7 +41,7 @@ interface ExplainSubject {
   readonly clientIp: string;
   readonly appId: string | null;
   readonly settings: ExplainSettings;
-  /** Of the settings; 0: unlimited. */
+  /** The limit of the settings; 0: unlimited. */
   readonly maxBodyBytes: number;
   /** The level that set the part, with its value; undefined where no level has it or it is off. */
   readonly own: Decider | undefined;
@@ -63,7 +63,7 @@ export interface DeniedRequest {
 
 export type FindKey = (tokenHash: string) => StoredApiKey | undefined;
 
-/** What a fix does; `detail` says it in words. */
+/** What a fix changes; `detail` describes it in words. */
 export const FIX_ACTIONS = [
   'correct_request',
   'shorten_request',
@@ -95,7 +95,7 @@ export interface PartFix {
   readonly detail: string;
   /** The record or setting to change; a part: the level that set it, whose name is added to `detail`. Absent: none. */
   readonly target?: { readonly type: 'token' | 'setting'; readonly id: string } | { readonly part: string };
-  /** What to set, in the words of the management API. */
+  /** The new value, in the terms of the management API. */
   readonly value?: unknown;
 }
 
@@ -106,7 +106,7 @@ type ShownLimitKind = (typeof LIMIT_KINDS)[number];
 /** A counter that a described request has asked. */
 export interface AskedCounter {
   readonly store: keyof CounterReads;
-  /** Of the rule or cap. */
+  /** The id of the rule or cap. */
   readonly id: string;
   readonly subject: string;
 }
@@ -135,18 +135,19 @@ export interface PartExplain<Value> {
    */
   decider?(stage: string, value: Value | undefined, subject: ExplainSubject): Decider | undefined;
   /**
-   * How the part has the request carried to the backend, for a part that denies nothing; undefined: nothing to tell.
+   * How the part changes the request on its way to the backend, for a part that denies nothing; undefined when
+   * it does not.
    */
   carrying?(
     value: Value | undefined,
     policy: CompiledPolicy,
     defaults: CarryDefaults,
   ): Readonly<Record<string, unknown>> | undefined;
-  /** The stage that a denial belongs to, where another stage has asked for it. */
+  /** The stage that a denial belongs to, when another stage returned it. */
   stageOf?(denial: Reason): string | undefined;
-  /** True for a stage that was not asked, although it stands before the one that denied. */
+  /** True for a stage that was not asked although it precedes the one that denied. */
   wasSkipped?(stage: string, stoppedAt: string | undefined, evaluation: Evaluation): boolean;
-  /** Why a browser keeps the response from the page that asked for it; undefined where it does not. */
+  /** Why a browser withholds the response from the page that made the request; undefined when it does not. */
   browserRefusal?(policy: CompiledPolicy, facts: RequestFacts): Reason<unknown, string> | undefined;
   /** SHA-256 of the credential, where the part has refused it with this code. */
   refusedTokenHash?(code: ErrorCode, policy: CompiledPolicy, facts: RequestFacts): string | undefined;

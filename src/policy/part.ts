@@ -1,6 +1,6 @@
 /**
- * What a part of a policy is: everything that the gateway knows of one top-level key. Each part has a folder in
- * parts/ and a line in registry.ts; all else goes over the registry. CONTRIBUTING.md says how to add one.
+ * The definition of a policy part: everything that the gateway knows about one top-level key. Each part has a folder
+ * in parts/ and a line in registry.ts; all other code uses the registry. CONTRIBUTING.md says how to add one.
  *
  * A part never imports the registry. It reads another part only through that part's schema or helper.
  */
@@ -28,7 +28,7 @@ export interface PolicyPart<
    * served masked.
    */
   readonly schema: Schema;
-  /** Places inside of the value that are served masked like a secret, and stored as they are. */
+  /** Places inside the value that are served masked like a secret, and stored unencrypted. */
   readonly masked?: readonly MaskedPlace[];
   readonly docs: PartDocs;
   /** The value that switches an inherited part off; absent where no value does. */
@@ -39,16 +39,16 @@ export interface PolicyPart<
   readonly stages?: readonly StageDeclaration[];
   /** Errors that this part adds to the table; its denials have their codes. */
   readonly errors?: readonly PartError[];
-  /** What a write may be warned of. */
+  /** Warnings about values of the part. */
   readonly warnings?: readonly WarningRule<Static<Schema>>[];
   readonly explain?: PartExplain<Static<Schema>>;
-  /** Rules that the schema cannot say. Pure; looks at the policy of one level. */
+  /** Rules that the schema cannot express. Pure; gets the policy of one level. */
   rules?(value: Static<Schema>, context: RulesContext): readonly FieldError[];
   readonly settings?: PartOfSettings<Static<Schema>>;
   readonly keys?: PartOfKeys<Static<Schema>>;
-  /** What the write of a revision is warned of because of the part in force; a row of model/warnings.ts. */
+  /** A warning about a revision because of the part in force; returns a row of model/warnings.ts. */
   revisionWarnings?(value: Static<Schema> | undefined, revision: Revision): readonly Warning[];
-  /** What the part verifies client certificates with. */
+  /** The files with which the part verifies client certificates. */
   trustedFiles?(value: Static<Schema>): TrustedFiles | undefined;
   /** The part keeps requests out: a policy that is imported without it protects less. */
   readonly isProtective?: true;
@@ -63,7 +63,7 @@ export interface PolicyPart<
   marksUnmatched?(value: Static<Schema>): boolean;
   /**
    * What all policies of a worker share, such as a cache.
-   * @param original for policies that only look, so that explain changes nothing: what the real ones share
+   * @param original for policies that only read, so that explain changes nothing: what the real policies share
    */
   share?(dependencies: PolicyDependencies, original: Shared | undefined): Shared;
   /**
@@ -94,7 +94,7 @@ export interface CompileContext<Shared> {
 export interface PartContribution {
   /** Each by the name of a declared stage. */
   readonly stages?: readonly NamedStage[];
-  /** What the engine reads; no two parts give the same field. */
+  /** Data for the engine; no two parts provide the same field. */
   readonly data?: Partial<PolicyData>;
   /** Edits of the fields that the backend gets, and of those that the client gets; several parts may have some. */
   readonly requestFields?: FieldEditor;
@@ -103,7 +103,7 @@ export interface PartContribution {
 
 interface PartOff<Value> {
   readonly example: Value;
-  /** What then applies, in a few words; absent: nothing. */
+  /** What applies instead, in a few words; absent: nothing. */
   readonly note?: string;
   is(value: Value): boolean;
 }
@@ -132,11 +132,11 @@ export interface RulesContext {
   readonly globals: RateLimitGlobals | undefined;
   /** Names of the parameters in the endpoint's path; undefined on other levels. */
   readonly endpointParameters?: readonly string[];
-  /** Why the gateway may not connect, as far as the host tells; undefined when it may. */
+  /** Why the gateway may not connect, as far as the host decides; undefined when it may. */
   readonly hostDenial?: (host: string, port: number) => string | undefined;
 }
 
-/** A look at the policy in force at one level; speaks of what that level itself says. */
+/** A check of the policy in force at one level; reports only what that level itself says. */
 export interface WarningRule<Value> extends WarningRow {
   /** Stable; two rules may have the same one. */
   readonly code: string;
@@ -152,12 +152,12 @@ interface WarningView {
   readonly app: AppName;
   readonly endpoint: Endpoint | undefined;
   readonly effective: EffectivePolicy;
-  /** Whether the level that is looked at says the part itself, or another one. */
+  /** Whether the level itself sets the part. */
   readonly isOwn: boolean;
   readonly isOwnPart: (part: string) => boolean;
   /** RFC 6901 pointer of the part, such as `/default_policy/auth`. */
   readonly pointer: string;
-  /** Of the whole policy. */
+  /** The pointer to the whole policy. */
   readonly policyPointer: string;
 }
 
@@ -166,11 +166,11 @@ export interface WarningFacts {
   readonly policyGlobals: RateLimitGlobals | undefined;
   /** undefined: not known here. */
   readonly trusted: TrustFacts | undefined;
-  /** undefined: there are too many keys to tell. */
+  /** undefined when there are too many keys to check. */
   someKeyHasScopes(appId: string, scopes: readonly string[]): Promise<boolean | undefined>;
 }
 
-/** What the node knows of the certificates that client certificates are verified with. */
+/** The node's facts about the certificates that client certificates are verified with. */
 export interface TrustFacts {
   names(): readonly string[];
   /** In words; undefined: none. */
@@ -182,6 +182,6 @@ export interface TrustFacts {
 export interface FoundWarning {
   /** RFC 6901 pointer into the record. */
   readonly pointer: string;
-  /** What is the case, with names; the advice of the rule follows. */
+  /** The situation, with names; the advice of the rule follows. */
   readonly what: string;
 }

@@ -5,23 +5,23 @@
  */
 
 export const PHASES = [
-  /** What the connection tells: the address of the client. */
+  /** Checks of the connection: the address of the client. */
   'address',
-  /** What a browser will make of the answer; noted, never denied. */
+  /** What a browser will make of the response; recorded, never denied. */
   'browser',
   /** Who calls. */
   'authentication',
   /** What the caller may do. */
   'authorization',
-  /** What the head says of the body. */
+  /** Checks of the body that the head announces. */
   'message',
-  /** What takes a place or a permit: last, so that a request that is refused before takes nothing. */
+  /** Stages that take a place or a permit: last, so that a request that is refused before takes nothing. */
   'quota',
 ] as const;
 type Phase = (typeof PHASES)[number];
 
 export interface StageDeclaration {
-  /** That of the part, where it has one stage. */
+  /** The name of the part, if it has a single stage. */
   readonly name: string;
   readonly phase: Phase;
 }

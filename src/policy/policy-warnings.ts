@@ -1,11 +1,11 @@
-/** Warnings of policies: the whole table, and the walk over the rules of the parts. */
+/** Warnings about policies: the whole table, and the walk over the rules of the parts. */
 import type { EffectivePolicy } from '../model/policy.ts';
 import type { AppName, Endpoint } from '../model/resources.ts';
 import { RECORD_WARNINGS, warningOf, type Warning, type WarningRow } from '../model/warnings.ts';
 import type { WarningFacts } from './part.ts';
 import { PARTS } from './registry.ts';
 
-/** Of policies first, then of records. */
+/** Warnings about policies first, then about records. */
 export const WARNINGS: Readonly<Record<string, WarningRow>> = {
   ...Object.fromEntries(
     PARTS.flatMap(({ warnings = [] }) =>
@@ -25,7 +25,7 @@ export interface PolicyView {
   readonly pointer: string;
 }
 
-/** What the parts of the policy in force at one level say of what that level itself says. */
+/** The warnings of the parts about the policy in force at one level, limited to what that level itself says. */
 export async function warningsOfPolicy(view: PolicyView, facts: WarningFacts): Promise<Warning[]> {
   const found: Warning[] = [];
   const { app, endpoint, effective, isOwn, pointer } = view;

@@ -1,6 +1,4 @@
-/**
- * What a scope may look like on the wire.
- */
+/** The form of a scope in header fields. */
 
 /** RFC 6749 section 3.3 `scope-token`: visible ASCII without `"` and `\`. */
 export function isScopeToken(text: string): boolean {

@@ -1,6 +1,6 @@
 /**
- * Where secrets lie inside of policies, as the parts say. Storage seals those that a schema marks (`writeOnly: true`).
- * The management API masks them, and what a part lists in `masked`.
+ * Where policies contain secrets, as the parts declare it. Storage seals those that a schema marks (`writeOnly:
+ * true`). The management API masks them, and what a part lists in `masked`.
  */
 import type { JsonSchema } from '../model/json-schema.ts';
 import { jsonSchema } from '../model/json-schema.ts';
@@ -22,7 +22,7 @@ function maskedPlaces(parts: readonly PolicyPart[]): readonly MaskedPlace[] {
   ];
 }
 
-/** Objects alone: a secret in a list or under a free name could not be told from its neighbours. */
+/** Objects only: a secret in a list or under a free name could not be distinguished from its neighbours. */
 function placesIn({ writeOnly, properties, anyOf }: JsonSchema, place: readonly string[]): SecretPlaces {
   if (writeOnly === true) return [place];
   return [

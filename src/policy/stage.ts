@@ -1,7 +1,7 @@
 /**
- * The one function type of policy evaluation. A stage looks at the facts of a request and lets it go on or
- * denies it; the proxy, explain and shadow mode all call the same stages through evaluate.ts. Stages send
- * nothing and know no sockets. Beside its stages a compiled policy has the data that the engine reads.
+ * The single function type of policy evaluation. A stage reads the facts of a request and lets it continue or denies
+ * it; the proxy, explain and shadow mode all call the same stages through evaluate.ts. Stages send nothing and know
+ * no sockets. Besides its stages a compiled policy has the data that the engine reads.
  */
 import type { CallerKind } from '../model/auth/caller-kinds.ts';
 import type { ErrorCode } from '../model/errors.ts';
@@ -14,7 +14,7 @@ import type { RetryCondition } from './parts/retries/schema.ts';
 
 export type { RetryCondition };
 
-/** What a stage may know of the request. */
+/** What a stage may know about the request. */
 export interface RequestFacts {
   readonly method: string;
   /** Canonical path, without the query. */
@@ -29,15 +29,15 @@ export interface RequestFacts {
   readonly clientTls: ClientTls | undefined;
   /** First field value of a lower-case name. */
   header(lowerName: string): string | undefined;
-  /** All field values of a lower-case name, with ", " between them. */
+  /** All field values of a lower-case name, joined with ", ". */
   combined(lowerName: string): string | undefined;
 }
 
-/** What the handshake of a client's TLS connection has told; one object for all requests of the connection. */
+/** The facts of a client's TLS handshake; one object for all requests of the connection. */
 export interface ClientTls {
-  /** As the client has sent it (RFC 6066 section 3), in lower case; '' without one. */
+  /** As the client sent it (RFC 6066 section 3), in lower case; '' without one. */
   readonly serverName: string;
-  /** Names of the trusted certificates (`auth.mtls.ca`) for which a certificate of the client was asked for. */
+  /** Names of the trusted certificates (`auth.mtls.ca`) for which the client was asked for a certificate. */
   readonly askedFor: { has(ca: string): boolean };
   /** DER, the client's own first; empty: it has presented none. Nothing of it is verified but the client's key. */
   readonly certificates: readonly Buffer[];
@@ -52,7 +52,10 @@ export interface Caller {
   readonly scopes: ReadonlySet<string>;
   readonly claims: Readonly<Record<string, unknown>> | undefined;
   readonly keyRateLimit: RateLimitPolicy | null;
-  /** Header lines (`Name: value\r\n`…) that tell the upstream who calls; made once per key or token. */
+  /**
+   * Header lines (`Name: value\r
+   * `…) that identify the caller for the upstream; created once per key or token.
+   */
   readonly upstreamHeaderLines: string;
 }
 
@@ -81,7 +84,7 @@ export interface ShadowDenial {
   readonly denial: Reason<unknown, ErrorCode | 'cors_refused'>;
 }
 
-/** What evaluation finds out; one per exchange, filled by the stages. */
+/** The results of an evaluation; one object per exchange, filled by the stages. */
 export interface Evaluation {
   caller: Caller;
   /** True when the field with the credential (`CompiledPolicy.credentialPlace`) must not reach the upstream. */
@@ -95,11 +98,11 @@ export interface Evaluation {
   /** Id of an API key that was sent and does not hold here: disabled, expired or another app's; '' otherwise. */
   refusedKeyId: string;
   refusedKeyName: string;
-  /** The client certificate that a policy has looked at; undefined: none has. */
+  /** The client certificate that a policy has checked; undefined when none has. */
   certificate: SeenCertificate | undefined;
   /** Why a credential that was sent does not hold, where authentication is optional and let the request pass. */
   authFailure: Denial | undefined;
-  /** Where the request holds `permit` under a concurrency cap; undefined when it holds none. */
+  /** The store of `permit`, held under a concurrency limit; undefined when the request holds none. */
   permitStore: ConcurrencyStore | undefined;
   permit: number;
   /** Name of the stage that denied the request. */
@@ -112,7 +115,7 @@ export type StageResult = Denial | undefined;
 export type Stage = (facts: RequestFacts, evaluation: Evaluation) => StageResult | Promise<StageResult>;
 
 export interface NamedStage {
-  /** As the part declares it; mostly the name of the part. */
+  /** The name that the part declares; mostly that of the part. */
   readonly part: string;
   readonly run: Stage;
   /** A denial is noted and not obeyed. */
@@ -140,42 +143,42 @@ export interface CompiledRetries {
   readonly on: ReadonlySet<RetryCondition>;
 }
 
-/** What values that are written into fields may be made from. */
+/** The sources of values that are written into fields. */
 export interface FieldSubject extends RequestFacts {
   readonly requestId: string;
   readonly evaluation: Evaluation;
-  /** As `combined`, but undefined for a field that `Connection` nominates: the backend does not get it either. */
+  /** Like `combined`, but undefined for a field that `Connection` nominates: the backend does not get it either. */
   combinedPassing(lowerName: string): string | undefined;
-  /** The segment of the canonical path that a `{name}` of the endpoint stands for, percent-encoded. */
+  /** The segment of the canonical path that matches a `{name}` of the endpoint, percent-encoded. */
   pathParameter(name: string): string | undefined;
 }
 
-/** Edits of the fields of a message, made in the pass that writes them. */
+/** Edits the fields of a message while they are written. */
 export interface FieldEditor {
   /**
-   * Read for each field that would pass. The name under which a field is passed on: undefined: as it is; '': not at
-   * all.
+   * Called for each field that would be forwarded. Returns its new name; undefined: unchanged; '': the field is
+   * dropped.
    */
   nameOf(name: string): string | undefined;
   /** Lines to add, each `Name: value\r\n`. Nothing from outside may end a line early. */
   lines(subject: FieldSubject): string;
 }
 
-/** Where a route's credential is, when that is another field than `Authorization`. */
+/** Where a route's credential is, if it is in a field other than `Authorization`. */
 export interface CredentialPlace {
   /** As it is configured. */
   readonly name: string;
   readonly lowerName: string;
-  /** As `foldedName` gives it: no field that may be read as the credential's passes beside it. */
+  /** As `foldedName` returns it: no field that may be read as the credential's is forwarded beside it. */
   readonly foldedName: string;
 }
 
-/** What parts of a policy tell the engine; see `NO_DATA` in compile-policy.ts for where they say nothing. */
+/** Data of policy parts for the engine; `NO_DATA` in compile-policy.ts has the defaults. */
 export interface PolicyData {
   readonly cors: CompiledCors | undefined;
   /** 0: the global setting alone applies. */
   readonly maxBodyBytes: number;
-  /** The same in shadow mode: a longer body is only noted. 0: none. */
+  /** The same in shadow mode: a longer body is only recorded. 0: none. */
   readonly shadowBodyBytes: number;
   /** So much of a request body is waited for before the backend is asked; 0: it is streamed. */
   readonly bufferRequestBytes: number;

@@ -1,4 +1,4 @@
-/** What the tests of this folder share: an app, keys, facts and dependencies with a clock that stands still. */
+/** Shared by the tests of this folder: an app, keys, facts and dependencies with a fixed clock. */
 import { randomBytes } from 'node:crypto';
 import { Egress } from '../egress/egress.ts';
 import { createOwnPorts, OwnListeners } from '../egress/own-listeners.ts';

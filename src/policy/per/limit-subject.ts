@@ -1,9 +1,9 @@
-/** Whose requests a limit or cap counts together: the `per` of a policy as a function of the request. */
+/** Which requests a limit counts together: the `per` of a policy as a function of the request. */
 import { addressBlock } from '../../http/address.ts';
 import { ownClaim } from '../caller.ts';
 import type { Evaluation, RequestFacts } from '../stage.ts';
 
-/** Tells callers under one limit apart; `''` is the one counter of everybody. */
+/** Distinguishes callers under one limit; `''` is the one counter for all of them. */
 export type SubjectOf = (facts: RequestFacts, evaluation: Evaluation) => string;
 
 /**
@@ -33,7 +33,7 @@ export function subjectOf(per: string, ipv6PrefixBits: number): SubjectOf {
       if (caller.kind === 'api_key') return caller.id;
       // The subject of a token, which its holder may have chosen, is not the caller of a certificate of that name.
       if (caller.kind === 'mtls') return `mtls:${caller.id}`;
-      // Callers of whom nothing is known are told apart by address.
+      // Unknown callers are distinguished by address.
       return caller.id === '' ? `ip:${ofAddress(facts)}` : `sub:${caller.id}`;
     };
   }

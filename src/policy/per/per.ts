@@ -7,7 +7,7 @@ import type { PolicyValues } from '../../model/policy.ts';
 import { authOf, givenAuth } from '../parts/auth/auth-of.ts';
 import type { WarningRule } from '../part.ts';
 
-/** @param policy of the same level, which may say how callers are known */
+/** @param policy policy of the same level, which may say how callers authenticate */
 export function perErrors(per: string | undefined, policy: PolicyValues, pointer: string): FieldError[] {
   const auth = givenAuth(policy);
   if (per?.startsWith('claim:') !== true || auth === undefined || auth.auth_type === 'jwt') return [];

@@ -1,6 +1,6 @@
 /**
- * What a part has to do with records and settings beside policies: API keys, files with trusted certificates, limits of
- * the settings. Code outside of src/policy/ goes over the registry and asks.
+ * How a part relates to other records and to settings: API keys, files with trusted certificates, limits of the
+ * settings. Code outside src/policy/ asks the registry.
  */
 import type { TSchema } from 'typebox';
 import type { PolicyValues } from '../../model/policy.ts';
@@ -8,23 +8,23 @@ import type { AppName, StoredApiKey } from '../../model/resources.ts';
 import type { Warning } from '../../model/warnings.ts';
 import type { LimitSettings } from '../dependencies.ts';
 
-/** What the part makes of an API key. */
+/** How the part applies to API keys. */
 export interface PartOfKeys<Value> {
   /** True where callers send API keys. */
   takesKeys?(policy: PolicyValues): boolean;
-  /** What the key has in place of the part; undefined: the part applies. */
+  /** The key's own value of the part; undefined: the part of the policy applies. */
   valueFor?(key: StoredApiKey): Value | undefined;
   /** Whether the caller of the key may pass. @param value undefined where no level has the part */
   admits?(value: Value | undefined, key: StoredApiKey): boolean;
-  /** What the write of a key is warned of, by the policy of its app alone. */
+  /** Warnings about the write of a key, by the policy of its app alone. */
   warnings?(value: Value | undefined, key: StoredApiKey, view: KeyView): Promise<readonly Warning[]>;
 }
 
 interface KeyView {
   readonly app: AppName;
-  /** Of the app. */
+  /** The policy of the app. */
   readonly policy: PolicyValues;
-  /** undefined: there are too many keys to tell. */
+  /** undefined when there are too many keys to check. */
   someKeyHasScopes(scopes: readonly string[]): Promise<boolean | undefined>;
 }
 
@@ -35,13 +35,13 @@ export interface TrustedFiles {
   readonly needsLists: boolean;
 }
 
-/** What the settings give in place of the part, or beside it. */
+/** What the settings provide in place of the part, or in addition to it. */
 export interface PartOfSettings<Value> {
-  /** Of the value, as it is served. */
+  /** The schema of the value in answers. */
   readonly schema: TSchema;
-  /** What applies where no level has the part; undefined: nothing. */
+  /** The value that applies when no level has the part; undefined when there is none. */
   of(settings: LimitSettings): Value | undefined;
-  /** A limit that applies beside the part, whatever the levels say. */
+  /** A limit that applies in addition to the part, whatever the levels say. */
   readonly beside?: {
     readonly name: string;
     readonly schema: TSchema;

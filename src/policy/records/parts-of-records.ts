@@ -1,4 +1,4 @@
-/** The walks over the parts for records beside policies (part-records.ts). */
+/** The walks over the parts for other records (part-records.ts). */
 import type { PolicyValues } from '../../model/policy.ts';
 import type { StoredApiKey } from '../../model/resources.ts';
 import type { TrustedFiles } from './part-records.ts';

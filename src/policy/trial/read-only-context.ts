@@ -7,7 +7,7 @@ import { REFUSED, type ConcurrencyCap, type ConcurrencyStore } from '../../limit
 import type { LimitDecision, LimitRule, LimitStore } from '../../limits/store.ts';
 import type { PolicyDependencies } from '../dependencies.ts';
 
-/** One look at a counter. */
+/** One reading of a counter. */
 export interface LimitRead {
   readonly rule: LimitRule;
   readonly subject: string;

@@ -1,4 +1,4 @@
-/** The parts of a policy for a replay: recorded callers vouch for tokens in place of what verifies them. */
+/** The parts of a policy for a replay: recorded callers replace the verification of tokens. */
 import type { PolicyPart } from '../part.ts';
 import { AUTH } from '../parts/auth/part.ts';
 import type { SharedAuth } from '../parts/auth/auth.ts';

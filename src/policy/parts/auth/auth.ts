@@ -1,19 +1,19 @@
 /**
- * Authentication of a route: which credential it takes, what happens without one or with a bad one, and whether the
- * credential goes on to the upstream.
+ * Authentication of a route: which credential it accepts, what happens without one or with a bad one, and whether
+ * the upstream gets the credential.
  *
  * - `required` (the default): 401. Not required: a valid credential identifies the caller, anything else is
- *   anonymous; what was wrong is kept for the scopes, which may refuse an anonymous caller.
+ * anonymous; the reason is kept for the scopes, which may refuse an anonymous caller.
  * - `required_scopes` without any `auth` implies `api_key`.
  * - An API key, valid or not, never reaches the upstream unless `forward_credentials` is true; a verified JWT does
- *   unless that is false. On a JWT route a bearer token that did not verify is not passed on as if it had; on an
- *   API-key route a bearer token that is no API key is the upstream's business.
- * - A JWT that cannot be judged, since no key set could be fetched yet: 503, also where authentication is not required.
- *   To take such a caller for an anonymous one would answer as if the credential had not been sent.
- * - In shadow mode the request passes as it came: only API keys are taken out.
- * - Where `auth.in` names another field than Authorization, it holds the bare token (a `Bearer` before it is passed
- *   over), and whatever it holds is a credential of the gateway: of an API-key route it never reaches the upstream
- *   unless `forward_credentials` is true. More than one such field is a bad credential.
+ * unless that is false. On a JWT route an unverified bearer token is not forwarded as if it were verified; on an
+ * API-key route a bearer token that is not an API key is left to the upstream.
+ * - A JWT that cannot be judged, because no key set could be fetched yet: 503, also when authentication is not
+ * required. Treating such a caller as anonymous would answer as if the credential had not been sent.
+ * - In shadow mode the request is forwarded unchanged, except that API keys are removed.
+ * - If `auth.in` names a field other than Authorization, it contains the bare token (a leading `Bearer` is ignored),
+ * and any value is a credential for the gateway: on an API-key route it never reaches the upstream unless
+ * `forward_credentials` is true. More than one such field is a bad credential.
  */
 import { foldedName } from '../../../lib/folded-name.ts';
 import { isApiKey, type ApiKeys } from './api-key.ts';
@@ -86,7 +86,7 @@ export function compileAuth(
     : compileUsed(auth, vouched, context);
 }
 
-/** No field carries the credential, and guessing certificates is not possible: there is no guard. */
+/** No field carries the credential, and certificates cannot be guessed: there is no guard. */
 function compileCertificates(
   auth: AuthPolicy,
   vouched: ReadonlySet<string> | undefined,
@@ -171,7 +171,7 @@ function authStage(context: AuthContext): Stage {
   };
 }
 
-/** The same if the credential is in another field than Authorization, whose whole value is the credential. */
+/** The same when the credential is in a field other than Authorization, whose whole value is the credential. */
 function placedStage(context: AuthContext, { lowerName }: CredentialPlace): Stage {
   const { auth, identify, missing, onAuth } = context;
   const required = auth.required ?? true;
@@ -251,7 +251,7 @@ function refuse(
   const required = auth.required ?? true;
   const isKey = isMeantAsKey(context, evaluation, authorization);
   if (!required && !isKey && auth.auth_type === 'api_key') {
-    // Another bearer token, which the upstream may understand.
+    // A bearer token of another kind, which the upstream may understand.
     onAuth('anonymous');
     return undefined;
   }

@@ -1,4 +1,4 @@
-/** What the reference says of `auth`. Links are relative to docs/reference/. */
+/** The reference text of `auth`. Links are relative to docs/reference/. */
 import type { PartDocs } from '../../part.ts';
 
 const TEXT = `- \`auth_type\` is \`api_key\` ([API keys](api-keys.md)), \`jwt\` ([JWT](jwt.md)), \`mtls\` ([client certificates](tls-and-http2.md#client-certificates)) or \`none\`.

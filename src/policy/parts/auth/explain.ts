@@ -1,4 +1,4 @@
-/** What explain says of authentication: the value that decided, and how a refused credential is put right. */
+/** Explains authentication: the value that decided, and how to fix a refused credential. */
 import { isKind, operatorDetail, type Reason } from '../../../model/reason.ts';
 import type { StoredApiKey } from '../../../model/resources.ts';
 import { tokenHash } from '../../../model/token.ts';

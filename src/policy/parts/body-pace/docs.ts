@@ -1,4 +1,4 @@
-/** What the reference says of `min_body_bytes_per_sec`. Links are relative to docs/reference/. */
+/** The reference text of `min_body_bytes_per_sec`. Links are relative to docs/reference/. */
 import type { PartDocs } from '../../part.ts';
 
 const TEXT = `- A request body that comes more slowly gets 408 \`request_timeout\`, and both connections are closed. The backend is not blamed.

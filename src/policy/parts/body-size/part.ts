@@ -77,7 +77,7 @@ function compileBodySize(
   };
 }
 
-/** Of a body that turned out longer than a limit in shadow mode. */
+/** The denial of a body that turned out longer than a limit in shadow mode. */
 export function bodyShadowDenial(bytesMax: number): ShadowDenial {
   return { part: BODY_SIZE.name, denial: { kind: BODY_TOO_LARGE, data: { bytesMax } } };
 }

@@ -1,4 +1,4 @@
-/** What the reference says of `concurrency`. Links are relative to docs/reference/. */
+/** The reference text of `concurrency`. Links are relative to docs/reference/. */
 import type { PartDocs } from '../../part.ts';
 
 const TEXT = `- At most \`max\` requests are under way at once. One more gets 429 \`concurrency_limited\` with \`Retry-After: 1\`. \`per\` is as for \`rate_limit\`. There is one count under the level that set the cap.

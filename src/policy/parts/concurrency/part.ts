@@ -1,11 +1,11 @@
 /**
- * The policy part `concurrency`: a cap on requests under way at once. A request that is admitted holds a place from
- * here until its exchange ends, however it ends; an upgraded connection is under way for as long as it is open.
+ * The policy part `concurrency`: a limit of requests under way at once. An admitted request holds a place from here
+ * until its exchange ends, in whatever way; an upgraded connection is under way as long as it is open.
  *
- * Comes before the rate limits: a request over the cap is charged to no limit, and one over a limit gives its place
- * back when it is answered, so that a refused request takes nothing of either. A count belongs to the level that
- * set the cap, as with rate limits. In shadow mode a request over the cap passes without a place, so that what is
- * counted is what would have been let through.
+ * Runs before the rate limits: a request over this limit is counted by no rate limit, and a request over a rate
+ * limit returns its place when it is answered, so that a refused request takes nothing of either. A count belongs to
+ * the level that set the limit, as with rate limits. In shadow mode a request over the limit passes without a place,
+ * so that the count is that of the requests that would have been admitted.
  */
 import { Type, type Static } from 'typebox';
 import { type ConcurrencyCap, REFUSED } from '../../../limits/concurrency.ts';

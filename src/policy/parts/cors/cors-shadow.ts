@@ -1,14 +1,15 @@
 /**
- * `cors` in shadow mode: the route answers as if it had no `cors` part (preflights and CORS fields are the
- * backend's business), and this stage notes each request that a browser would have refused to let a page make, or
- * whose answer it would have kept from the page, had the policy been in force.
+ * `cors` in shadow mode: the route answers as if it had no `cors` part (preflights and CORS fields are left to the
+ * backend), and this stage records each request that a browser would have prevented, or whose response it would have
+ * withheld from the page, if the policy had been in force.
  *
- * Reads the policy's own header lines the way a browser does (Fetch standard, "CORS check" and "CORS-preflight
- * fetch"), so that it cannot disagree with what the policy would send. A browser asks first (preflight) and then
- * makes the request; both are looked at, since a backend may answer the first by itself. Requests that are not
- * subject to CORS are passed over: no `Origin`, the gateway's own origin, navigations, WebSockets.
+ * Reads the policy's own header lines like a browser (Fetch standard, "CORS check" and "CORS-preflight fetch"), so
+ * that it cannot disagree with what the policy would send. A browser first sends a preflight and then the request;
+ * both are checked, since a backend may answer the first itself. Requests that are not subject to CORS are ignored:
+ * without `Origin`, from the gateway's own origin, navigations, WebSockets.
  *
- * What it cannot see: fields of the page's own beyond Authorization and Content-Type, unless a preflight names them.
+ * It cannot see fields that the page sets itself, other than Authorization and Content-Type, unless a preflight
+ * names them.
  */
 import type { ReasonKind } from '../../../model/reason.ts';
 import type { CompiledCors, Evaluation, NamedStage, RequestFacts } from '../../stage.ts';
@@ -22,10 +23,10 @@ const SAFE_TYPES: ReadonlySet<string> = new Set([
 ]);
 const NAMES_CHARS_MAX = 4096;
 
-/** What a browser would refuse, and the field of the policy that would have to grant it. */
+/** What a browser would refuse, and the field of the policy that would have to allow it. */
 export interface CorsRefusal {
   readonly field: 'allowed_origins' | 'allowed_methods' | 'allowed_headers' | 'allow_credentials';
-  /** What the field lacks; empty where no value could be added. */
+  /** What the field lacks; empty when no value could be added. */
   readonly lacks: readonly string[];
 }
 
@@ -69,7 +70,7 @@ export function refusal(cors: CompiledCors, facts: RequestFacts): CorsRefusal | 
   }
   const fields = fieldsOf(cors.responseLines(origin));
   if (!grantsOrigin(fields, origin)) return originRefusal(origin);
-  // Only credentialed requests bring cookies to another origin.
+  // Only requests with credentials send cookies to another origin.
   if (facts.header('cookie') !== undefined && !grantsCredentials(fields)) {
     return { field: 'allow_credentials', lacks: [] };
   }

@@ -2,20 +2,20 @@
  * Cross-origin resource sharing (Fetch standard, section "CORS protocol"): the header lines of actual responses and
  * of the 204 that answers a preflight.
  *
- * - Origins are compared whole, scheme and host without regard to case and with default ports left out; `*` alone
- *   is any origin; `https://*.example.com` is every name below example.com. The sender's own spelling is echoed.
- * - `allowed_methods` or `allowed_headers` left out, or with `*` in it: what the preflight asks for is granted by
- *   name. The wildcard itself is not sent, because browsers read it literally with credentials and never let it
- *   cover `Authorization`.
+ * - Origins are compared whole, scheme and host without regard to case and without default ports; `*` alone is any
+ * origin; `https://*.example.com` is every name below example.com. The sender's own spelling is echoed.
+ * - `allowed_methods` or `allowed_headers` absent, or with `*`: what the preflight asks for is allowed by name. The
+ * wildcard itself is not sent, because browsers read it literally with credentials and never apply it to
+ * `Authorization`.
  * - `Vary: Origin` is on every response whose lines depend on the origin, also when it is absent or refused.
- * - `null` is granted where it is listed, but never with credentials: every page can send it (a sandboxed frame).
- * - `Access-Control-Request-Private-Network` is not answered: a page of the public network gets no leave to call into
- *   a private one through the gateway (docs/explanation/decisions/cors.md).
+ * - `null` is allowed when it is listed, but never with credentials: every page can send it (a sandboxed frame).
+ * - `Access-Control-Request-Private-Network` is not answered: a page of the public network may not call into a
+ * private one through the gateway (docs/explanation/decisions/cors.md).
  *
- * The lines of a response are a function of the origin alone, and nearly all requests come from a few origins: the
- * latest ones are remembered with their lines, in a small table of fixed size.
+ * The lines of a response depend only on the origin, and nearly all requests come from a few origins: the latest
+ * ones are cached with their lines, in a small table of fixed size.
  *
- * Refuses nothing: it is the browser that keeps a page from reading what these lines do not grant.
+ * Refuses nothing: the browser prevents a page from reading what these lines do not allow.
  */
 import { ownText } from '../../../http/latin1.ts';
 import { parseOrigin, type ParsedOrigin } from './origin.ts';
@@ -97,7 +97,7 @@ function remembering(make: (origin: string) => string): (origin: string) => stri
     const place = (length + origin.charCodeAt(8) + origin.charCodeAt(length - 1)) & (REMEMBERED - 1);
     if (origins[place] === origin) return results[place]!;
     if (length > REMEMBERED_CHARS_MAX) return make(origin);
-    // A copy: the origin is a slice of a whole request head, which must not be kept alive by it.
+    // A copy: the origin is a slice of a whole request head, which would stay in memory.
     const own = ownText(origin);
     // In one piece: it is written with every response.
     const result = ownText(make(own));
@@ -118,7 +118,7 @@ function withNames(list: readonly string[], names: readonly string[]): readonly 
   return [...list, ...names.filter((name) => !has.has(name.toLowerCase()))];
 }
 
-/** The line of a configured list, '' for an empty one; undefined when whatever is asked for is granted. */
+/** The line of a configured list, '' for an empty one; undefined when everything requested is allowed. */
 function fixedList(
   name: string,
   list: readonly string[] | undefined,

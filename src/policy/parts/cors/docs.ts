@@ -1,4 +1,4 @@
-/** What the reference says of `cors`. Links are relative to docs/reference/. */
+/** The reference text of `cors`. Links are relative to docs/reference/. */
 import type { PartDocs } from '../../part.ts';
 
 const TEXT = `- Origins are compared whole. The case of scheme and host and default ports do not matter. \`["*"]\` is any origin and excludes \`allow_credentials\` (422). \`https://*.example.com\` is every name below \`example.com\`, with this scheme and port; a star anywhere else gets 422. \`null\` may be listed, but not with \`allow_credentials\` (422).

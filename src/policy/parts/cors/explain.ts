@@ -1,4 +1,4 @@
-/** What a browser refuses, granted where the policy can grant it. */
+/** Explains what a browser refuses, and offers a fix where the policy can allow it. */
 import { isKind } from '../../../model/reason.ts';
 import type { PartExplain } from '../../part-explain.ts';
 import { isValidCors } from './cors-rules.ts';

@@ -1,8 +1,7 @@
 /**
- * Web origins as CORS lists name them (RFC 6454 section 6.1, the Fetch standard's `Origin` header) and their
- * normal form: scheme and host in lower case, the scheme's default port left out. Also the wildcard form
- * `https://*.example.com`, which stands for every name below `example.com`, with this scheme and port, and for
- * nothing else.
+ * Web origins in CORS lists (RFC 6454 section 6.1, the Fetch standard's `Origin` header) and their normal form:
+ * scheme and host in lower case, without the scheme's default port. Also the wildcard form `https://*.example.com`,
+ * which stands for every name below `example.com` with this scheme and port.
  */
 
 const DEFAULT_PORTS: Readonly<Record<string, string>> = { http: '80', https: '443', ws: '80', wss: '443' };
@@ -19,7 +18,7 @@ export interface ParsedOrigin {
 /**
  * Parses one origin. No path, query, user information or trailing slash: an origin with any of these never
  * equals what a browser sends, so that accepting it would configure something that cannot match.
- * @returns undefined when the text is no origin
+ * @returns undefined when the text is not an origin
  */
 export function parseOrigin(origin: string, allowWildcard: boolean): ParsedOrigin | undefined {
   const separator = origin.indexOf('://');

@@ -1,4 +1,4 @@
-/** What the reference says of `grpc_web`. Links are relative to docs/reference/. */
+/** The reference text of `grpc_web`. Links are relative to docs/reference/. */
 import type { PartDocs } from '../../part.ts';
 
 const TEXT = `- A request with a \`content-type\` of \`application/grpc-web\` or \`application/grpc-web-text\` (Base64), with or without \`+proto\` and the like, goes to the backend as a call of \`application/grpc\`, over HTTP/2. The client may speak HTTP/1.1 or HTTP/2. Unary calls and streams from the server pass; each piece goes on as it comes.

@@ -14,7 +14,7 @@ type Line = string | { readonly start: string; readonly value: FieldValue };
 export interface Withheld {
   /** Folded names of fields that the edits leave alone. */
   readonly edited: ReadonlySet<string>;
-  /** Folded names of request fields that no value may be made of. */
+  /** Folded names of request fields that values must not contain. */
   readonly read: ReadonlySet<string>;
 }
 

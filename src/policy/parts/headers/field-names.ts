@@ -26,7 +26,7 @@ const MANAGED: ReadonlySet<HeaderKind> = new Set([
   HeaderKind.date,
   HeaderKind.headgate,
 ]);
-/** Of requests: what the gateway says of the way of the request, and what it never passes on. */
+/** In requests: fields in which the gateway describes the way of the request, and fields that it never forwards. */
 const MANAGED_IN_REQUESTS: ReadonlySet<HeaderKind> = new Set([
   HeaderKind.forwarded,
   HeaderKind.forwardedFor,
@@ -36,7 +36,7 @@ const MANAGED_IN_REQUESTS: ReadonlySet<HeaderKind> = new Set([
   HeaderKind.realIp,
   HeaderKind.targetOverride,
 ]);
-/** Without a kind of their own: how content is coded and cut, and what the gateway counts down. */
+/** Names without a kind of their own: fields about the coding and range of content, and a counter of the gateway. */
 const MANAGED_NAMES: ReadonlySet<string> = new Set(['content-encoding', 'content-range', 'max-forwards']);
 const HANDSHAKE_PREFIX = 'sec-websocket-';
 
@@ -89,8 +89,8 @@ export function sourceNameError(name: string): string | undefined {
 }
 
 /**
- * Fields, as `foldedName` gives them, that some `auth` reads the credential from or writes claims to: only that part
- * writes them, and no other field is made of them.
+ * Fields, as `foldedName` returns them, from which some `auth` reads the credential or to which it writes
+ * claims: only that part writes them, and no other field may contain them.
  */
 export function vouchedNames(auths: readonly (AuthPolicy | null | undefined)[]): ReadonlySet<string> {
   const names = new Set<string>();

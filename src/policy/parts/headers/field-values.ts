@@ -1,7 +1,7 @@
 /**
- * The value that a template has for a request. Nothing that a client, a token or a key brings ends a line: texts of
- * keys and claims are encoded as in the gateway's own fields (caller.ts), and of the others only characters of field
- * values stay (RFC 9110 section 5.5), obs-text included. No state.
+ * The value of a template for a request. Nothing from a client, a token or a key can end a line: texts of keys and
+ * claims are encoded as in the gateway's own fields (caller.ts), and of other texts only characters of field values
+ * remain (RFC 9110 section 5.5), including obs-text. No state.
  */
 import { FIELD_TEXT, isBlank } from '../../../http/characters.ts';
 import { FIELD_VALUE_CHARS_MAX, fieldText, ownClaim } from '../../caller.ts';
@@ -13,7 +13,7 @@ export type FieldValue = (subject: FieldSubject) => string | undefined;
 /** '' for what is absent. */
 type Read = (subject: FieldSubject) => string;
 
-/** @param isWithheld of the folded name of a request field: the template must not read it */
+/** @param isWithheld whether the template must not read a request field, by its folded name */
 export function compileTemplate(
   template: Template,
   isWithheld: (name: string) => boolean,
@@ -58,18 +58,18 @@ function readerOf(source: Source, isWithheld: (name: string) => boolean): Read {
   }
 }
 
-/** Text, number or truth value as they are; lists and objects as JSON. */
+/** Texts, numbers and booleans unchanged; lists and objects as JSON. */
 function claimText(value: unknown): string {
   if (value === undefined) return '';
   return encoded(typeof value === 'string' ? value : JSON.stringify(value));
 }
 
-/** A text that is too long stays too long, and is not encoded whole. */
+/** A text that is too long stays too long when it is encoded in part. */
 function encoded(text: string): string {
   return fieldText(text.length > FIELD_VALUE_CHARS_MAX ? text.slice(0, FIELD_VALUE_CHARS_MAX + 1) : text);
 }
 
-/** The characters of a text that may stand in a field value. */
+/** The characters of a text that a field value may contain. */
 function fieldCharacters(text: string): string {
   let kept = '';
   let from = 0;

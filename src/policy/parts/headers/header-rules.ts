@@ -1,4 +1,4 @@
-/** What a `headers` part must hold beside its schema: names that may be edited, each once, and templates that parse. */
+/** Rules of a `headers` part beyond its schema: names that may be edited, each once, and templates that parse. */
 import { isToken } from '../../../http/characters.ts';
 import { foldedName } from '../../../lib/folded-name.ts';
 import type { FieldError } from '../../../model/errors.ts';

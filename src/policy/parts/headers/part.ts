@@ -47,7 +47,7 @@ function isOff(headers: HeadersPolicy): boolean {
   );
 }
 
-/** Without the values: what the messages have shows with their fields. */
+/** Without the values: the fields of the messages show them. */
 function namesIn(headers: HeadersPolicy): Record<string, unknown> {
   const names = ({ set = {}, add = {}, remove = [], rename = {} }: FieldEdits) => ({
     set: Object.keys(set),

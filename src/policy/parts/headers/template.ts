@@ -1,5 +1,5 @@
 /**
- * Value templates: text with `${source}`, where `$${` stands for the text `${`. Read when a policy is written and
+ * Value templates: text with `${source}`, where `$${` stands for the text `${`. Parsed when a policy is written and
  * again when it is compiled, never per request. Pure.
  */
 import { isToken } from '../../../http/characters.ts';
@@ -79,7 +79,7 @@ function parseSource(text: string): Source | TemplateError {
     : { error: `cannot have "\${${text}}": ${error}` };
 }
 
-/** Text of the policy is sent as it is written, so that it must be a field value (RFC 9110 section 5.5). */
+/** Text of the policy is sent unchanged, so it must be a valid field value (RFC 9110 section 5.5). */
 function literalError(parts: Template): string | undefined {
   if (parts.some((part) => typeof part === 'string' && !/^[\t\x20-\x7e]*$/.test(part)))
     return 'must be of visible ASCII characters, spaces and tabs';

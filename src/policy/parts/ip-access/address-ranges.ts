@@ -13,13 +13,13 @@ export interface AddressRange {
   /** Keys of its first and last address. */
   readonly first: string;
   readonly last: string;
-  /** As the policy has it. */
+  /** As written in the policy. */
   readonly entry: string;
 }
 
 const GROUP_MAX = 0xffff;
 
-/** @param address in canonical form; undefined for what is no IP address */
+/** @param address in canonical form @returns undefined when it is not an IP address */
 export function addressKey(address: string): string | undefined {
   return isIP(address) === 0 ? undefined : keyOf(address, addressGroups(address));
 }
@@ -43,7 +43,7 @@ export function rangeOf(entry: string): AddressRange | undefined {
   return { first: keyOf(address, first), last: keyOf(address, last), entry };
 }
 
-/** Of entries that are valid: sorted, each once, without those that lie within another. */
+/** The ranges of valid entries: sorted, each once, without those that lie within another. */
 export function rangesOf(entries: readonly string[]): readonly AddressRange[] {
   const sorted = entries
     .map(rangeOf)
@@ -52,7 +52,7 @@ export function rangesOf(entries: readonly string[]): readonly AddressRange[] {
   const kept: AddressRange[] = [];
   for (const range of sorted) {
     const before = kept.at(-1);
-    // Two blocks are apart, or one contains the other.
+    // Two blocks are disjoint, or one contains the other.
     if (before === undefined || range.first > before.last) kept.push(range);
   }
   return kept;
@@ -84,7 +84,7 @@ export function coversRange(ranges: readonly AddressRange[], { first, last }: Ad
   }
 }
 
-/** Of a key that is not the last of its family. */
+/** The next key; not for the last one of its family. */
 function nextKey(key: string): string {
   let end = key.length - 1;
   while (key.charCodeAt(end) === GROUP_MAX) end--;

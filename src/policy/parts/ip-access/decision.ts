@@ -1,4 +1,4 @@
-/** What `ip_access` says of one address, for the stage and for explain. Pure. */
+/** The decision of `ip_access` about one address, for the stage and for explain. Pure. */
 import { addressKey, findRange, rangesOf, type AddressRange } from './address-ranges.ts';
 import type { IpAccessPolicy, ListName } from './schema.ts';
 

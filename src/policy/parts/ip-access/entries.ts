@@ -1,10 +1,10 @@
-/** Which entries the lists of `ip_access` may have: addresses and blocks without host bits, each once. */
+/** The valid entries of `ip_access` lists: addresses and blocks without host bits, each once. */
 import type { FieldError } from '../../../model/errors.ts';
 import { networkAddress, readBlock } from '../../../http/address.ts';
 import type { RulesContext } from '../../part.ts';
 import { LISTS, type IpAccessPolicy } from './schema.ts';
 
-/** Most that are told of one list. */
+/** Limit of the errors reported for one list. */
 const ERRORS_MAX = 100;
 
 export function entryErrors(policy: IpAccessPolicy, { pointer }: RulesContext): FieldError[] {
@@ -22,7 +22,7 @@ function listErrors(entries: readonly string[], pointer: string): FieldError[] {
   return errors;
 }
 
-/** @param places of the entries before, by their canonical form */
+/** @param places indexes of the earlier entries, by their canonical form */
 function entryError(entry: string, index: number, places: Map<string, number>): string | undefined {
   const block = readBlock(entry);
   if (block === undefined) {

@@ -1,4 +1,4 @@
-/** Which entry of `ip_access` decided, and what to change for an address that is refused. */
+/** Explains which entry of `ip_access` decided, and what to change for a refused address. */
 import { isKind } from '../../../model/reason.ts';
 import type { PartExplain, PartFix } from '../../part-explain.ts';
 import { accessTable, decide } from './decision.ts';

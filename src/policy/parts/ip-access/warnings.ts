@@ -3,7 +3,7 @@ import type { WarningRule } from '../../part.ts';
 import { coversRange, rangeOf, rangesOf } from './address-ranges.ts';
 import type { IpAccessPolicy } from './schema.ts';
 
-/** What an empty `allow` allows. */
+/** Entries that allow every address, like an absent `allow`. */
 const ALL = ['0.0.0.0/0', '::/0'];
 
 export const ipDeniesAllAllowed: WarningRule<IpAccessPolicy> = {

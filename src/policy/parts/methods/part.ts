@@ -22,7 +22,7 @@ const METHOD_NOT_ALLOWED: ReasonKind<readonly string[]> = {
   headerLines: (allowed) => `Allow: ${allowed.join(', ')}\r\n`,
 };
 
-/** Of an endpoint's method, whatever level says what is allowed. */
+/** The warning about an endpoint's method, whichever level sets the allowed methods. */
 const endpointMethodNotAllowed: WarningRule<readonly string[]> = {
   code: 'endpoint_method_not_allowed',
   title: 'The policy in force does not allow the method of the endpoint: every request is 405',

@@ -1,4 +1,4 @@
-/** What the reference says of `rate_limit`. Links are relative to docs/reference/. */
+/** The reference text of `rate_limit`. Links are relative to docs/reference/. */
 import type { PartDocs } from '../../part.ts';
 
 const TEXT = `| algorithm | admits |

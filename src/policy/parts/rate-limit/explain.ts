@@ -1,4 +1,7 @@
-/** Which limit decided: that of the client's address, the plan of the key, the policy's, or the global default. */
+/**
+ * Explains which limit decided: that of the client's address, the plan of the key, the policy's, or the global
+ * default.
+ */
 import { isKind } from '../../../model/reason.ts';
 import { ofSettings, type PartExplain, type ShownCounter } from '../../part-explain.ts';
 import { ADDRESS_RULE, KEY_RULE, RATE_LIMITED } from './rate-limit.ts';
@@ -46,7 +49,7 @@ export const rateLimitExplain: PartExplain<RateLimitPolicy> = {
     stage === 'ip_rate_limit' && stoppedAt === 'rate_limit' && bothLimitsRefuse,
 };
 
-/** The plan of a key: the key stands first in the subject. */
+/** The counter of a key's plan: the subject begins with the key. */
 function planCounter(id: string, subject: string): ShownCounter {
   const [keyId = ''] = subject.split(' ', 1);
   const per = id.indexOf(' ');

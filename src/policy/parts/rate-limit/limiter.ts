@@ -1,6 +1,6 @@
 /**
- * One limit as it applies to requests: the rule for the store, whose requests are counted together, and the texts of
- * its header fields (draft-ietf-httpapi-ratelimit-headers), all made once.
+ * One limit in its compiled form: the rule for the store, which requests are counted together, and the texts of its
+ * header fields (draft-ietf-httpapi-ratelimit-headers), all created once.
  */
 import { ownText } from '../../../http/latin1.ts';
 import type { LimitKind, LimitRule } from '../../../limits/store.ts';
@@ -12,7 +12,7 @@ import type { Evaluation } from '../../stage.ts';
 export interface Limiter {
   readonly kind: LimitKind;
   readonly rule: LimitRule;
-  /** Seconds in which `limit` of a decision can be had, the `w` of RateLimit-Policy. */
+  /** The seconds for `limit` requests, the `w` of RateLimit-Policy. */
   readonly windowSecs: number;
   readonly subjectOf: SubjectOf;
   /** Start of the RateLimit header lines, up to what remains; it depends on the rule only. */
@@ -64,8 +64,8 @@ export function createLimiter(
 }
 
 /**
- * The header lines of the decision that the evaluation holds (RateLimit-Policy, RateLimit and the X-RateLimit
- * fields; times in whole seconds from now); '' when no limit was asked.
+ * The header lines of the decision in the evaluation (RateLimit-Policy, RateLimit and the X-RateLimit fields;
+ * times in whole seconds from now); '' when no limit was asked.
  */
 export function limitHeaderLines(evaluation: Evaluation): string {
   const { limit: decision, limiter } = evaluation;
@@ -75,7 +75,10 @@ export function limitHeaderLines(evaluation: Evaluation): string {
   return `${limiter.fieldsStart}${remaining}${middle}${remaining}${end}`;
 }
 
-/** What the time until the reset adds: fewer pieces make a head cheaper, and the time changes once a second. */
+/**
+ * Texts that depend on the time until the reset: fewer pieces make a head cheaper, and the time changes once a
+ * second.
+ */
 interface ResetTexts {
   readonly resetSecs: number;
   readonly middle: string;

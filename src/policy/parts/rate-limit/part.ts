@@ -63,7 +63,7 @@ export const RATE_LIMIT = definePart({
   compile: compileRateLimits,
 });
 
-/** Checks a rate limit by itself: that of a policy, or the plan of an API key. */
+/** Checks a single rate limit: that of a policy, or the plan of an API key. */
 export function rateLimitErrors(
   rateLimit: RateLimitPolicy,
   globals: RateLimitGlobals | undefined,

@@ -25,11 +25,11 @@ import type { Caller, Evaluation, NamedStage, RequestFacts, Stage, StageResult }
 export { limitHeaderLines };
 
 export const RATE_LIMITED: ReasonKind<{
-  /** Which limit refused. */
+  /** The limit that refused. */
   readonly limit: LimitKind;
   /** Names what is counted together, with the record that set the limit. */
   readonly id: string;
-  /** That set it. */
+  /** The level that set it. */
   readonly level: string;
   readonly requests: number;
   readonly windowMs: number;
@@ -108,8 +108,8 @@ function withPlans(
   app: AppName,
   dependencies: PolicyDependencies,
 ): (caller: Caller) => Limiter | undefined {
-  // By plan object, which keys with equal plans share (presented-key.ts): with many keys in use, each request has a new
-  // caller. The keys of an app share one rule, and so what memory there is.
+  // By plan object, which keys with equal plans share (presented-key.ts): with many keys in use, each request has
+  // a new caller. The keys of an app share one rule, and so its memory.
   const plans = new WeakMap<RateLimitPolicy, Limiter | 'exempt' | 'none'>();
   const compiled = (plan: RateLimitPolicy): Limiter | 'exempt' | 'none' => {
     if (plan.enabled === false) return 'exempt';
@@ -128,7 +128,7 @@ function withPlans(
   };
 }
 
-/** Counts each key by itself: its id is the subject, or stands before the subject of the plan and a space. */
+/** Counts each key separately: its id is the subject, or precedes the subject of the plan and a space. */
 function perKey(limiter: Limiter, per: string): Limiter {
   const ofKey: SubjectOf = (_facts, { caller }) => caller.id;
   const ofBoth: SubjectOf = (facts, evaluation) =>
@@ -212,7 +212,7 @@ function chargeBoth(
   return outcome ?? takeOne(context, second, facts, evaluation);
 }
 
-/** `Retry-After` holds only when neither refuses then: where both do, the longer wait is told. */
+/** `Retry-After` is the time at which neither limit refuses: the longer wait if both refuse. */
 function concludeBoth(
   context: LimitContext,
   first: Limiter,

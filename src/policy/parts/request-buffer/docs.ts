@@ -1,4 +1,4 @@
-/** What the reference says of `buffer_request_bytes`. Links are relative to docs/reference/. */
+/** The reference text of `buffer_request_bytes`. Links are relative to docs/reference/. */
 import type { PartDocs } from '../../part.ts';
 
 const TEXT = `By default bodies are streamed: the backend is asked when the head has come, and a slow client holds one of its connections. With this part the gateway waits for the body first, at most 64 MiB of it.

@@ -1,4 +1,4 @@
-/** What the reference says of `retries`. Links are relative to docs/reference/. */
+/** The reference text of `retries`. Links are relative to docs/reference/. */
 import type { PartDocs } from '../../part.ts';
 
 const TEXT = `\`max\` (0 to 5, default 1) is the number of attempts beyond the first. \`on\` (default \`["connect", "reset"]\`) says after what:

@@ -6,7 +6,7 @@ import { RetriesSchema, type RetriesPolicy, type RetryCondition } from './schema
 
 const DEFAULT_MAX = 1;
 const DEFAULT_ON: ReadonlySet<RetryCondition> = new Set(['connect', 'reset']);
-/** Where no level says anything; one object, which most routes share. */
+/** The default when no level sets the part; one object, which most routes share. */
 export const DEFAULT_RETRIES: CompiledRetries = Object.freeze({ max: DEFAULT_MAX, on: DEFAULT_ON });
 
 export const RETRIES = definePart({

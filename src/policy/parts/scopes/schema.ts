@@ -5,13 +5,13 @@ import type { PolicyValues } from '../../../model/policy.ts';
 
 const scope = Type.String({ pattern: SCOPE_PATTERN, maxLength: 256 });
 
-/** Of a policy, or of an API key. */
+/** The scopes of a policy, or of an API key. */
 const scopesSchema = (description: string) =>
   Type.Array(scope, { maxItems: 200, uniqueItems: true, description });
 
 export const ScopesSchema = scopesSchema('Scopes that a caller must hold, all of them (403).');
 
-/** What a policy requires; empty where it says nothing. */
+/** The scopes that a policy requires; empty when it sets none. */
 export function requiredScopes(policy: PolicyValues): readonly string[] {
   return (policy['required_scopes'] as readonly string[] | null | undefined) ?? [];
 }

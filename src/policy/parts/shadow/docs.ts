@@ -1,4 +1,4 @@
-/** What the reference says of `shadow`. Links are relative to docs/reference/. */
+/** The reference text of `shadow`. Links are relative to docs/reference/. */
 import type { PartDocs, PolicyPart } from '../../part.ts';
 
 const BEFORE = `\`"shadow": ["rate_limit"]\` tries a part in production: it is evaluated, what it would have denied is noted, and the request passes. \`shadow\` is a part itself and merges like one: the most specific level that names any names all. [Try a policy in shadow](../how-to/shadow.md) has the steps.`;

@@ -1,4 +1,4 @@
-/** What the reference says of `timeouts`. Links are relative to docs/reference/. */
+/** The reference text of `timeouts`. Links are relative to docs/reference/. */
 import type { PartDocs } from '../../part.ts';
 
 const TEXT = `| field | from … to | then | without it |

@@ -28,9 +28,9 @@ export type KeySet = ReturnType<typeof createLocalJWKSet>;
 export interface KeySource {
   /** Changes with the keys: a token that was verified with earlier keys must be verified again. */
   readonly generation: number;
-  /** undefined if there are none. */
+  /** undefined when there are no keys. */
   readonly keySet: KeySet | undefined;
-  /** Why there are none: undefined if they are part of a policy, otherwise the seconds until the next fetch. */
+  /** Why there are no keys: undefined if they are part of a policy, otherwise the seconds until the next fetch. */
   retryAfterSecs(): number | undefined;
   /** Refreshes the keys if necessary; returns a promise if the caller has to wait. Never rejects. */
   freshen(): Promise<void> | undefined;

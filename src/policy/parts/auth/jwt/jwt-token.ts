@@ -1,8 +1,8 @@
 /**
  * Strictly parses a JWT (RFC 7519 as a JWS in compact form, RFC 7515 section 7.1), as far as possible without a key.
- * Refuses what parsers are known to disagree on: other than three parts, base64url that is not the canonical encoding
- * of its bytes, duplicate members, `crit`, and types other than access and identity tokens. Nothing in the header
- * selects an algorithm or a key source; `jku`, `x5u`, `x5c` and `jwk` are ignored.
+ * Refuses what parsers are known to disagree on: a number of parts other than three, base64url that is not the
+ * canonical encoding of its bytes, duplicate members, `crit`, and types other than access and identity tokens.
+ * Nothing in the header selects an algorithm or a key source; `jku`, `x5u`, `x5c` and `jwk` are ignored.
  */
 import { JWT_CHARS_MAX, type CredentialProblem } from '../auth-reasons.ts';
 

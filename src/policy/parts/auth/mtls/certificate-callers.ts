@@ -1,11 +1,11 @@
-/** Whose certificate it is: the rules of `auth.mtls.callers`. Pure. */
+/** Identifies the caller of a certificate by the rules of `auth.mtls.callers`. Pure. */
 import type { FieldError } from '../../../../model/errors.ts';
 import type { Certificate } from '../../../../x509/certificate.ts';
 import type { CertificateCaller } from './mtls-schema.ts';
 
 type From = CertificateCaller['from'];
 
-/** What a `*` does not stand for; undefined: it has no meaning. */
+/** Characters that a `*` does not match; undefined: the star has no meaning. */
 const SEPARATORS: Readonly<Record<From, string | undefined>> = {
   san_uri: '/',
   san_dns: '.',
@@ -15,7 +15,7 @@ const SEPARATORS: Readonly<Record<From, string | undefined>> = {
 };
 
 export interface FoundCaller {
-  /** Index of the rule; undefined: there are none. */
+  /** Index of the rule; undefined when no rule applies. */
   readonly rule: number | undefined;
   /** The value of the certificate. */
   readonly value: string;
@@ -65,11 +65,11 @@ function fits(value: string, pattern: string, separator: string | undefined): bo
   const star = separator === undefined ? -1 : pattern.indexOf('*');
   if (separator === undefined || star < 0) return value === pattern;
   const [start, end] = [pattern.slice(0, star), pattern.slice(star + 1)];
-  // At least one character for the star.
+  // The star stands for at least one character.
   if (value.length <= start.length + end.length || !value.startsWith(start) || !value.endsWith(end))
     return false;
   const middle = value.slice(start.length, value.length - end.length);
-  // The comma of `CN=a\,O=b` is part of a name: what follows it is no attribute.
+  // The comma of `CN=a\,O=b` is part of a name: no attribute follows it.
   return !(separator === ',' && endsWithinEscape(middle)) && !middle.includes(separator);
 }
 
@@ -80,7 +80,7 @@ function endsWithinEscape(text: string): boolean {
   return count % 2 === 1;
 }
 
-/** @param pointer of `callers` */
+/** @param pointer pointer to `callers` */
 export function callerErrors(rules: readonly CertificateCaller[], pointer: string): FieldError[] {
   return rules.flatMap(({ from, value }, index) => {
     const detail = valueProblem(from, value);

@@ -76,7 +76,7 @@ export interface InvalidCertificate extends Realm {
   readonly problem: CertificateProblem;
   /** Name of the trusted certificates. */
   readonly ca: string;
-  /** Of the certificate that the problem is about, and of the client's own; '' where they cannot be read. */
+  /** Names of the certificate with the problem, and of the client's own; '' when they cannot be read. */
   readonly at: string;
   readonly subject: string;
 }

@@ -1,10 +1,10 @@
-/** What the schema of `auth` cannot say of client certificates, and what surely is not meant. */
+/** Rules and warnings about client certificates that the schema of `auth` cannot express. */
 import type { FieldError } from '../../../../model/errors.ts';
 import type { FoundWarning, WarningRule } from '../../../part.ts';
 import type { AuthPolicy } from '../schema.ts';
 import { callerErrors } from './certificate-callers.ts';
 
-/** @param pointer of `auth` */
+/** @param pointer pointer to `auth` */
 export function mtlsErrors({ auth_type: type, mtls }: AuthPolicy, pointer: string): FieldError[] {
   if (type !== 'mtls') {
     if (mtls === undefined) return [];

@@ -35,7 +35,7 @@ const SENT_MAX = 10;
 /** A refusal is remembered for so long: a certificate may become valid with any second. */
 const REFUSAL_MS = 1_000;
 
-/** What is known of a connection by one policy. */
+/** The result of one policy for a connection. */
 interface Verdict {
   readonly generation: number;
   /** Unix milliseconds: outside of these the certificate is verified again. */
