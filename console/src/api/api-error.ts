@@ -1,4 +1,4 @@
-/** What can go wrong with a call of the management API, as the console tells it. */
+/** The errors of a call of the management API, as the console shows them. */
 import { words } from '../text/words.ts';
 import type { FieldError, Problem } from './schema.ts';
 
@@ -8,7 +8,7 @@ export class ApiError extends Error {
   readonly code: Problem['code'] | 'unknown';
   readonly requestId: string;
   readonly fields: readonly FieldError[];
-  /** The whole document, for members that one code alone has. */
+  /** The whole document, for members that only one code has. */
   readonly problem: Readonly<Record<string, unknown>>;
 
   constructor(status: number, problem: Partial<Problem>) {
@@ -42,14 +42,14 @@ export class GatewayUnreachable extends Error {
   }
 }
 
-/** What was asked may be answered when the gateway, or its database, is back. */
+/** Whether the call may succeed once the gateway, or its database, is back. */
 export function isAway(error: unknown): boolean {
   return (
     error instanceof GatewayUnreachable || (error instanceof ApiError && error.code === 'storage_unavailable')
   );
 }
 
-/** Another write came first: the record is no longer what this page has read (RFC 9110 section 13.1.1). */
+/** Another write came first: the record has changed since this page read it (RFC 9110 section 13.1.1). */
 export function isConflictOfVersions(error: unknown): error is ApiError {
   return error instanceof ApiError && error.status === 412;
 }

@@ -15,14 +15,14 @@ type BodyOf<Name extends OperationName> = Operations[Name]['body'] extends undef
 export type CallOptions<Name extends OperationName> = PathOf<Name> &
   BodyOf<Name> & {
     readonly query?: Operations[Name]['query'] | undefined;
-    /** ETag of the record that is to be changed: it is refused with 412 when that has moved. */
+    /** ETag of the record to change: the call is refused with 412 when the record has changed since. */
     readonly ifMatch?: string | undefined;
     /** Why, for the history of the configuration. */
     readonly message?: string | undefined;
     readonly signal?: AbortSignal | undefined;
   };
 
-/** What any call takes; `call` narrows it by the name of the operation. */
+/** The options of any call; `call` narrows them by the name of the operation. */
 export interface AnyCallOptions {
   readonly path?: Readonly<Record<string, string>> | undefined;
   readonly query?: Readonly<Record<string, unknown>> | undefined;
@@ -55,7 +55,7 @@ export function call<Name extends OperationName>(
 }
 
 /**
- * The same for an operation that is only known when it runs.
+ * The same for an operation whose name is only known at run time.
  * @param name such as `PATCH /apps/{app_id}`
  */
 export async function callByName<Result>(name: string, options: AnyCallOptions): Promise<Answer<Result>> {

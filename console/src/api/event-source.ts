@@ -1,7 +1,7 @@
 /**
- * A stream of server-sent events (WHATWG HTML section 9.2). The browser reconnects by itself after a lost connection;
- * after an answer that is no stream it gives up, so this asks why and tries again where that can help: after a restart,
- * and when a session that has ended was renewed.
+ * A stream of server-sent events (WHATWG HTML section 9.2). The browser reconnects itself after a lost connection,
+ * but gives up after an answer that is not a stream. This then finds the reason and tries again where that can help:
+ * after a restart, and when an ended session was renewed.
  */
 import { ApiError, GatewayUnreachable } from './api-error.ts';
 import type { Problem } from './schema.ts';
@@ -69,7 +69,7 @@ export function openStream(url: string, listener: StreamListener): OpenStream {
     timer = setTimeout(connect, RETRY_MS);
     return undefined;
   };
-  // What was tried in vain while the session had ended is tried at once when it is there again.
+  // A stream that failed because the session had ended is opened again at once when the session is renewed.
   let hadEnded = connectionState().hasSessionEnded;
   const unsubscribe = subscribeToConnection(() => {
     const { hasSessionEnded } = connectionState();
@@ -93,7 +93,7 @@ export function openStream(url: string, listener: StreamListener): OpenStream {
   };
 }
 
-/** Events do not tell why there are none. An answer that is a stream after all is closed unread. */
+/** An event source does not say why it failed. If the answer now is a stream, it is closed unread. */
 async function reasonOf(url: string): Promise<ApiError | GatewayUnreachable | undefined> {
   const abort = new AbortController();
   try {

@@ -1,5 +1,6 @@
 /**
- * The API in React: reads that stay fresh, lists page by page, and writes after which everything shown is read anew.
+ * The API in React: reads that stay fresh, lists page by page, and writes after which everything shown is read
+ * again.
  */
 import {
   keepPreviousData,
@@ -15,7 +16,7 @@ import { call, type Answer, type CallOptions, type OperationName } from './call.
 import type { Operations } from './schema.ts';
 
 interface ReadOptions {
-  /** Read again after so many milliseconds while the page is looked at. */
+  /** Read again at this interval in milliseconds while the page is visible. */
   readonly everyMs?: number | undefined;
   readonly enabled?: boolean | undefined;
   /** Show the answer before while another is read, as when typing into a search. */
@@ -27,7 +28,7 @@ export function queryKey(name: OperationName, options: object): readonly unknown
   return [name, path ?? null, query ?? null, body ?? null];
 }
 
-/** One read; also a POST that only asks, such as a plan. */
+/** A read; also a POST that changes nothing, such as a plan. */
 export function useRead<Name extends OperationName>(
   name: Name,
   options: CallOptions<Name>,
@@ -82,7 +83,7 @@ export function usePages<Name extends ListName>(
   });
 }
 
-/** A write; everything that is shown is read again when it has been made. */
+/** A write; everything that is shown is read again afterwards. */
 export function useWrite<Name extends OperationName>(
   name: Name,
 ): UseMutationResult<Answer<Operations[Name]['result']>, Error, CallOptions<Name>> {

@@ -1,4 +1,7 @@
-/** What the calls share: the CSRF token of the session, whether it has ended, and whether the gateway answers. */
+/**
+ * State that all calls share: the CSRF token of the session, whether it has ended, and whether the gateway
+ * answers.
+ */
 export interface ConnectionState {
   readonly hasSessionEnded: boolean;
   readonly isUnreachable: boolean;
@@ -12,7 +15,7 @@ export function csrfToken(): string {
   return token;
 }
 
-/** After a sign-in, or when the page finds the session that it has. */
+/** After a sign-in, or when the page finds an existing session. */
 export function startSession(csrf: string): void {
   token = csrf;
   change({ hasSessionEnded: false });

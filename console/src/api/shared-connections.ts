@@ -1,7 +1,7 @@
 /**
- * Windows that share the connections of their browser. Over HTTP/1.1 a browser has six to a host, so six windows with a
- * stream each would leave none for any page. A window that is not seen gives its stream up when another opens one, and
- * of those that are seen the ones that opened theirs last keep it. A window that is looked at again opens its own.
+ * Shares the connections of a browser among its windows. Over HTTP/1.1 a browser has six to a host, so six windows
+ * with a stream each would leave none for any page. A hidden window closes its stream when another window opens one;
+ * among visible windows, the most recent streams stay. A window that becomes visible again opens its own.
  */
 export interface SharedConnection {
   /** Call it before a stream is opened. */
@@ -12,7 +12,7 @@ export interface SharedConnection {
 export interface ConnectionUse {
   /** Other windows need the connection. */
   readonly onGiveUp: () => void;
-  /** The window is looked at again. */
+  /** The window is visible again. */
   readonly onSeen: () => void;
 }
 
@@ -22,7 +22,7 @@ interface Message {
 }
 
 const CHANNEL = 'headgate streams';
-/** Of all windows together: the rest of a browser's six connections is for pages. */
+/** Limit for all windows together: the rest of a browser's six connections is for pages. */
 const STREAMS_MAX = 4;
 
 export function shareConnections({ onGiveUp, onSeen }: ConnectionUse): SharedConnection {

@@ -30,7 +30,7 @@ export function AccountMenu(): ReactNode {
 async function signOut(): Promise<void> {
   try {
     await call('DELETE /session', {});
-    // Nothing of what was read stays in the page.
+    // A full load, so that no data stays in the page.
     window.location.assign('/');
   } catch (error) {
     showToast({ title: (error as Error).message, tone: 'bad' });

@@ -1,4 +1,4 @@
-/** The console: what all pages stand in. */
+/** The console: what surrounds all pages. */
 import { CSPProvider } from '@base-ui/react/csp-provider';
 import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
 import { RouterProvider } from '@tanstack/react-router';
@@ -9,7 +9,7 @@ import { router } from './router.tsx';
 import { SignInGate } from './sign-in-gate.tsx';
 
 const RETRIES_MAX = 3;
-/** A database that is away is away for longer; the pages are read anew when it is back. */
+/** A database is usually unavailable for longer; the pages are read again when it is back. */
 const RETRIES_WITHOUT_DATABASE = 1;
 
 const client = new QueryClient({
@@ -18,7 +18,7 @@ const client = new QueryClient({
       staleTime: 2_000,
       // A browser without a network still reaches a gateway on its own machine.
       networkMode: 'always',
-      // What the API refuses it refuses again; without an answer the gateway may be starting.
+      // A refused call would be refused again; without an answer the gateway may be starting.
       retry: (count, error) => count < retriesFor(error),
     },
     mutations: { retry: false, networkMode: 'always' },

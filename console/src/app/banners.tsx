@@ -1,4 +1,4 @@
-/** What concerns every page: the gateway does not answer, or its database is away. */
+/** Messages that concern every page: the gateway does not answer, or its database is unavailable. */
 import { useQueryClient } from '@tanstack/react-query';
 import { useEffect, useRef, useSyncExternalStore, type ReactNode } from 'react';
 import { useRead } from '../api/queries.ts';
@@ -24,7 +24,7 @@ export function Banners(): ReactNode {
   );
 }
 
-/** What could not be read without it is read when it is back. */
+/** Reads again what could not be read without the database, once it is back. */
 function useReturnOfDatabase(isAway: boolean): void {
   const client = useQueryClient();
   const wasAway = useRef(false);
@@ -34,7 +34,7 @@ function useReturnOfDatabase(isAway: boolean): void {
   }, [isAway, client]);
 }
 
-/** Asks until the gateway answers again; then everything shown is read anew. */
+/** Calls the gateway until it answers again; then everything shown is read again. */
 function useReturn(isUnreachable: boolean): void {
   const client = useQueryClient();
   useEffect(() => {

@@ -15,14 +15,14 @@ export function PageNotFound(): ReactNode {
   );
 }
 
-/** What browsers and the loader of the pages say when a file does not come. */
+/** Errors of browsers and of the loader of the pages when a file cannot be loaded. */
 const FILE_AWAY = /dynamically imported module|Importing a module|preload/i;
 
 function isFileAway(error: unknown): boolean {
   return error instanceof Error && FILE_AWAY.test(error.message);
 }
 
-/** Also where a page's files are gone because the gateway was updated: the new ones come with the page. */
+/** Also shown when a page's files are gone because the gateway was updated: a reload gets the new ones. */
 export function PageFailed({ error }: ErrorComponentProps): ReactNode {
   return (
     <Stack>

@@ -1,4 +1,4 @@
-/** Which entry of the navigation an address belongs to. */
+/** The entry of the navigation that an address belongs to. */
 const IN_SECTION: readonly (readonly [address: RegExp, section: string])[] = [
   [/^\/apps\/[^/]+\/keys(\/|$)/, '/keys'],
   // Ways to make and change apps.

@@ -1,6 +1,6 @@
 /**
- * Lets nothing be seen before the sign-in. A session that ends later is renewed in a dialog over the page, which stays
- * as it is, with everything that was typed.
+ * Shows nothing before the sign-in. A session that ends later is renewed in a dialog over the page, which keeps
+ * everything that was typed.
  */
 import { useQueryClient, type QueryClient } from '@tanstack/react-query';
 import { useCallback, useEffect, useState, useSyncExternalStore, type ReactNode } from 'react';
@@ -54,7 +54,7 @@ async function isSignedOut(client: QueryClient): Promise<boolean> {
     const { body } = await client.fetchQuery(SIGN_IN_WAYS);
     return !body.data.signed_in;
   } catch {
-    // The question for the session fails likewise, and is what the page tells of.
+    // Reading the session fails in the same way, and the page shows that.
     return false;
   }
 }

@@ -12,7 +12,7 @@ interface SignInProps {
   readonly onDone: () => void;
 }
 
-/** One question for the page and its gate. */
+/** One query for the page and its gate. */
 export const SIGN_IN_WAYS = queryOptions({
   queryKey: ['sign-in'],
   queryFn: () => call('GET /sign-in', {}),
@@ -23,7 +23,7 @@ const FAILURE = 'sign_in';
 
 export function SignInPage({ onDone }: SignInProps): ReactNode {
   const [failure] = useState(() => new URLSearchParams(window.location.search).get(FAILURE));
-  // It is told once: not again after a reload, nor to those who get the address.
+  // Shown only once: not again after a reload, nor to others who get the address.
   useEffect(() => withoutFailure(), []);
   return (
     <main className={styles['page']}>

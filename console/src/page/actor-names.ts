@@ -8,7 +8,7 @@ import { useMay } from './session.ts';
 const TOKENS_NAMED = 500;
 
 export interface ActorNames {
-  /** As the API has them, by id; only admins may know. */
+  /** Names by id from the API; only admins may read them. */
   readonly known: readonly { readonly id: string; readonly name: string }[];
   /** Undefined where the id is all there is. */
   readonly nameOf: (actor: string) => string | undefined;

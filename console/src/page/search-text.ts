@@ -17,7 +17,7 @@ export function stringifySearch(search: Readonly<Record<string, unknown>>): stri
   return text === '' ? '' : `?${text}`;
 }
 
-/** One value of the address, and how to change it; the fallback stands for its absence. */
+/** One value of the address, and a function to change it; the fallback is used when it is absent. */
 export function useSearchText(name: string, fallback = ''): readonly [string, (value: string) => void] {
   const search = useSearch({ strict: false }) as PageSearch;
   const navigate = useNavigate();

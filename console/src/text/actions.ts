@@ -1,4 +1,4 @@
-/** What was done, as a sentence: the actions of the audit log and of the history. */
+/** Sentences for the actions of the audit log and of the history. */
 
 /** Kinds of records: how a sentence calls one, and how many names lead to it from the app down. */
 const KINDS: Readonly<Record<string, { readonly noun: string; readonly depth?: number }>> = {
@@ -38,7 +38,7 @@ const WHOLE: Readonly<Record<string, (name: string) => string>> = {
   'transaction.run': () => 'Made several changes at once',
 };
 
-/** Every action that has words, for suggestions. */
+/** Every action with a sentence, for suggestions. */
 export const KNOWN_ACTIONS: readonly string[] = [
   ...Object.keys(KINDS).flatMap((kind) => ['create', 'update', 'delete'].map((verb) => `${kind}.${verb}`)),
   'revision.activate',

@@ -366,14 +366,14 @@ export const healthWords = {
   columns: { at: 'When', change: 'Change', why: 'Why', request: 'Request' },
 } as const;
 
-/** Of `backend_protocol`. */
+/** Texts for `backend_protocol`. */
 export const backendProtocols = {
   http1: 'HTTP/1.1',
   h2: 'HTTP/2',
   auto: 'as the backend chooses (https)',
 } as const;
 
-/** By `circuit_breaker.probe.protocol`. */
+/** Texts for `circuit_breaker.probe.protocol`. */
 export const probeProtocols = { '': 'HTTP (default)', http: 'HTTP', grpc: 'gRPC' } as const;
 
 export const balancingWords = {

@@ -14,7 +14,7 @@ const days = (data: Data, name = 'days_left'): string => {
 const list = (data: Data, name: string): string => (Array.isArray(data[name]) ? data[name].join(', ') : '');
 const because = (data: Data): string => (text(data, 'reason') === '' ? '' : `: ${text(data, 'reason')}`);
 
-/** What has happened to the subject, which stands before it. */
+/** What happened to the subject, which precedes the text. */
 const SENTENCES: Readonly<Record<string, (data: Data) => string>> = {
   'config.changed': (data) => actionText(text(data, 'action'), []) || 'The configuration was changed',
   'revision.activated': () => 'Takes traffic now',
@@ -72,7 +72,7 @@ export function eventLevel(type: string): 'info' | 'warning' | 'error' {
   return WARNINGS.has(type) ? 'warning' : 'info';
 }
 
-/** What filters and webhooks choose by. */
+/** The groups that filters and webhooks offer. */
 export const EVENT_GROUPS: readonly { readonly value: string; readonly label: string }[] = [
   { value: 'config.*', label: 'Configuration' },
   { value: 'revision.*', label: 'Revisions' },
@@ -88,7 +88,7 @@ export const EVENT_GROUPS: readonly { readonly value: string; readonly label: st
   { value: 'login.*', label: 'Sign-ins' },
 ];
 
-/** Of a group or a type, as a webhook has it. */
+/** The text for a group or a type in a webhook. */
 export function eventChoiceText(pattern: string): string {
   return EVENT_GROUPS.find(({ value }) => value === pattern)?.label ?? pattern;
 }

@@ -46,7 +46,7 @@ export const signInWords = {
   signInWith: (name: string): string => `Sign in with ${name}`,
   ended: 'Your session has ended. Sign in again: what you typed is still there.',
   or: 'or',
-  /** By the code of the error. */
+  /** By error code. */
   failures: {
     sign_in_failed: 'The sign-in was cancelled or refused at the provider, or took too long. Try it again.',
     sign_in_forbidden:

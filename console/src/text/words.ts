@@ -1,4 +1,4 @@
-/** English words that many pages use. What one feature alone says is in the file of that feature, beside this one. */
+/** English words that many pages use. Texts of a single feature are in a file of that feature, beside this one. */
 export const words = {
   add: 'Add',
   cancel: 'Cancel',

@@ -1,4 +1,4 @@
-/** Admin tokens: made here and shown once, and deleted by name. */
+/** Admin tokens: created here and shown once, and deleted by name. */
 import { useState, type ReactNode } from 'react';
 import { usePages, useWrite } from '../../api/queries.ts';
 import type { AdminToken } from '../../api/schema.ts';

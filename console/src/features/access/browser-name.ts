@@ -17,7 +17,7 @@ const SYSTEMS: readonly (readonly [name: string, mark: RegExp])[] = [
   ['Linux', /Linux/],
 ];
 
-/** Of anything else its first word, such as `curl/8.9.1`. */
+/** For other clients the first word, such as `curl/8.9.1`. */
 export function browserOf(userAgent: string): string {
   const found = BROWSERS.map(([name, mark]) => [name, mark.exec(userAgent)?.[1]] as const).find(
     ([, version]) => version !== undefined,

@@ -22,7 +22,7 @@ const EXPIRIES = (['never', '1', '30', '90', '365'] as const).map((value) => ({
 
 interface Expiry {
   readonly choice: (typeof EXPIRIES)[number]['value'];
-  /** Counted from the choice on: what is sent is what was shown. */
+  /** Counted from the choice on, so that the time sent is the time shown. */
   readonly at: string | null;
 }
 

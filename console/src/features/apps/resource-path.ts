@@ -1,4 +1,4 @@
-/** Where a record stands below the apps: by natural labels, as in the address of its page. Pure. */
+/** The place of a record below the apps, by natural labels, as in the address of its page. Pure. */
 import type { Found } from '../../api/schema.ts';
 
 export interface ResourcePath {
@@ -41,7 +41,7 @@ export function apiPath({ app, version, revision, endpoint }: ResourcePath): Rec
   };
 }
 
-/** What a search has found, if it is of the tree. Labels have no spaces, so that the path can be taken apart. */
+/** The place of a search result, if it is in the tree. Labels have no spaces, so that the path can be split. */
 export function pathOfFound(found: Found): ResourcePath | undefined {
   if (found.kind === 'api_key' || found.kind === 'admin_token') return undefined;
   const [app = '', version, revision] = found.path.split(' / ');

@@ -1,4 +1,4 @@
-/** A revision: its backend, its health, its endpoints; activated, cloned, taken out of traffic. */
+/** A revision: its backend, its health, its endpoints; it can be activated, cloned, and taken out of traffic. */
 import { useNavigate, useParams } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import type { Answer } from '../../api/call.ts';

@@ -1,4 +1,4 @@
-/** The filters of the audit log: in the address of the page as they were typed, to the API as it takes them. */
+/** The filters of the audit log: in the address of the page as typed, and in the form of the API. */
 import { useSearchText } from '../../page/search-text.ts';
 import type { Operations } from '../../api/schema.ts';
 import { apiTime } from './api-time.ts';

@@ -1,6 +1,6 @@
 /**
- * One entry of the audit log. The log has what was written; what stood there before is in the history, as long as that
- * keeps the version.
+ * One entry of the audit log. The log has the new values; the history has the former ones, as long as it keeps the
+ * version.
  */
 import type { ReactNode } from 'react';
 import { useRead } from '../../api/queries.ts';
@@ -55,7 +55,7 @@ export function EntryDetails({ entry, names, onClose }: EntryDetailsProps): Reac
   );
 }
 
-/** With the moment of the entry as a filter, so that it is found among however many. */
+/** With the time of the entry as a filter, so that it is found among any number of entries. */
 function linkTo({ id, at }: AuditEntry): string {
   const search = stringifySearch({ open: id, since: localTime(at), until: localTime(at, 1) });
   return `${window.location.origin}/audit${search}`;

@@ -1,15 +1,15 @@
-/** What the table of the audit log and the details of an entry share. */
+/** Shared by the table of the audit log and the details of an entry. */
 import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import type { AuditEntry } from '../../api/schema.ts';
 import { actionText } from '../../text/actions.ts';
 
-/** With the names of what it is in, from the app down. */
+/** With the names of the records above it, from the app down. */
 export function recordOf(entry: AuditEntry): string {
   return pathOf(entry).join(' / ');
 }
 
-/** What was done, as a sentence. */
+/** The action, as a sentence. */
 export function deedOf(entry: AuditEntry): string {
   return actionText(entry.action, pathOf(entry));
 }

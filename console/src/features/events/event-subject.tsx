@@ -1,4 +1,4 @@
-/** What an event is about, as a link to its page where it has one. */
+/** The subject of an event, as a link to its page if it has one. */
 import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import type { Event } from '../../api/schema.ts';

@@ -60,7 +60,7 @@ function EventLog({ query }: { readonly query: EventQuery }): ReactNode {
   const { refetch } = pages;
   const readAgain = useCallback(() => void refetch(), [refetch]);
   const { fresh, state, hasGap, clear, resume } = useEventStream(query, readAgain);
-  // Those that came last are on the first page then.
+  // The newest events are then on the first page.
   useEffect(() => {
     if (fresh.length < FRESH_MAX) return;
     clear();

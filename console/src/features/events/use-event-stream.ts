@@ -1,10 +1,10 @@
-/** Follows the stream of events: what has come since the page was opened, and how the stream stands. */
+/** Follows the stream of events: events since the page was opened, and the state of the stream. */
 import { useCallback, useEffect, useRef, useState } from 'react';
 import { urlOf } from '../../api/call.ts';
 import { openStream, type OpenStream, type StreamState } from '../../api/event-source.ts';
 import type { Event, Operations } from '../../api/schema.ts';
 
-/** Beyond it the page reads its list again. */
+/** Beyond this number, the page reads its list again. */
 export const FRESH_MAX = 200;
 /** Rows are drawn so often at most. */
 const DRAW_MS = 250;
@@ -22,7 +22,7 @@ export interface EventStreamView {
   readonly resume: () => void;
 }
 
-/** @param onOpen what was shown before may have a gap up to now */
+/** @param onOpen called because events before may be missing from the page */
 export function useEventStream(query: EventQuery, onOpen: () => void): EventStreamView {
   const key = JSON.stringify(query);
   const [fresh, setFresh] = useState<readonly Event[]>([]);

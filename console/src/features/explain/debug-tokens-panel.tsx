@@ -1,4 +1,4 @@
-/** Debug tokens: made here and shown once, and revoked. Only admins may see them. */
+/** Debug tokens: created here and shown once, and revoked. Only admins see them. */
 import { useState, type FormEvent, type ReactNode } from 'react';
 import { useRead, useWrite } from '../../api/queries.ts';
 import type { DebugToken } from '../../api/schema.ts';

@@ -31,7 +31,7 @@ export interface Unclear {
   readonly errors: FormErrors;
 }
 
-/** Only these may stand in an address: no list knows how an API calls its keys. */
+/** Only these may be in an address: the names of other fields may be those of keys. */
 const LINKED_HEADERS = new Set([
   'accept',
   'accept-encoding',
@@ -112,7 +112,7 @@ export function linkOf(form: DescribedForm): PageSearch {
   };
 }
 
-/** What is surely no secret: a name or an address, and a port. */
+/** A text that is certainly not a secret: a name or an address, and a port. */
 const hostForLink = (host: string): string =>
   /^[\w.:[\]-]{1,255}$/.test(host) && !/hg[ka]_/.test(host) ? host : '';
 
@@ -137,8 +137,9 @@ const WHOLE_URL = /^https?:\/\/(?:[^/?#]*@)?([^/?#]*)(.*)$/is;
 const REDACTED = '********';
 
 /**
- * The same request to be sent for real.
- * @param explained header fields of the explanation: they tell the field that the route reads the credential from
+ * The same request, to be sent for real.
+ * @param explained header fields of the explanation: they contain the field from which the route reads the
+ * credential
  */
 export function tryInputOf(form: DescribedForm, explained: readonly HeaderField[], body: string): TryInput {
   const fields = headerLines(form.headers);

@@ -1,4 +1,4 @@
-/** A request as the gateway explains it: what came of it, the fix, its way, its time, and what was said to whom. */
+/** The explanation of a request: its outcome, the fix, its way, its time, and the messages for each side. */
 import { useState, type ReactNode } from 'react';
 import type { Explanation } from '../../api/schema.ts';
 import { explainWords } from '../../text/explain.ts';

@@ -16,7 +16,7 @@ const API_PREFIX = '/api/v1';
 interface FixPanelProps {
   readonly fix: Fix;
   readonly source: ExplainSource;
-  /** A described request is explained anew after a change; a recorded one stays as it went. */
+  /** A described request is explained again after a change; a recorded one does not change. */
   readonly isRecorded: boolean;
   readonly onApplied: () => void;
 }

@@ -8,7 +8,7 @@ import { Panel } from '../../ui/display/panel.tsx';
 import styles from './explain.module.css';
 
 interface RecordedFormProps {
-  /** Of the request that is shown; empty: none. */
+  /** The id of the shown request; empty: none. */
   readonly requestId: string;
 }
 

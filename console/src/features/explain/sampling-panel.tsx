@@ -47,7 +47,7 @@ export function SamplingPanel(): ReactNode {
   );
 }
 
-/** As it was typed: 12.5 is not 13. */
+/** As typed: 12.5 is not rounded to 13. */
 const percentOf = (rate: number): string => `${Number((rate * 100).toFixed(4))} %`;
 
 function InForce({ sampling }: { readonly sampling: Sampling }): ReactNode {

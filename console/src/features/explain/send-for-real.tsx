@@ -14,7 +14,7 @@ import { tryInputOf, type DescribedForm } from './described-request.ts';
 import { Headers } from './exchange-facts.tsx';
 import styles from './explain.module.css';
 
-/** What the API takes. */
+/** The limit of the API. */
 const CONTENT_CHARS_MAX = 65_536;
 
 interface SendForRealProps {

@@ -1,4 +1,4 @@
-/** What the forms of sampling and of debug tokens have in common: for which app, and for how long. */
+/** Shared by the forms of sampling and of debug tokens: the app, and the duration. */
 import type { ReactNode } from 'react';
 import { ApiError } from '../../api/api-error.ts';
 import { useRead } from '../../api/queries.ts';
@@ -6,10 +6,10 @@ import { setupWords as say } from '../../text/explain-setup.ts';
 import { TextField } from '../../ui/controls/field.tsx';
 
 const MINUTE_SECS = 60;
-/** Of the fields that show what was refused of them. */
+/** Pointers of the fields that show their own errors. */
 export const SETUP_POINTERS = ['/app', '/seconds', '/rate'];
 
-/** As they are typed. */
+/** The values as typed. */
 export interface Scope {
   readonly app: string;
   readonly minutes: string;
@@ -20,7 +20,7 @@ export const secondsOf = ({ minutes }: Scope): number => Math.round(Number(minut
 /** Something that a call can say; what is wrong with it, the API says. */
 export const isDuration = (scope: Scope): boolean => secondsOf(scope) > 0;
 
-/** Nothing typed is every app. */
+/** An empty text means every app. */
 export const appOf = ({ app }: Scope): { readonly app?: string } =>
   app.trim() === '' ? {} : { app: app.trim() };
 

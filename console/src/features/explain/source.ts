@@ -1,4 +1,4 @@
-/** Which request is explained: one that was recorded, or one that was described. */
+/** The request that is explained: a recorded one, or a described one. */
 import type { ExplainInput, Explanation, OutcomeAtVersion } from '../../api/schema.ts';
 import { explainWords } from '../../text/explain.ts';
 import type { Tone } from '../../ui/display/badge.tsx';
@@ -17,7 +17,7 @@ export function outcomeTone(outcome: string): Tone {
   return outcome === 'failed' ? 'bad' : 'warn';
 }
 
-/** Such as "Denied: insufficient_scope (403)". */
+/** For example "Denied: insufficient_scope (403)". */
 export function outcomeText({
   outcome,
   code,

@@ -72,7 +72,7 @@ function Decision({ stage, explanation }: DecisionProps): ReactNode {
   );
 }
 
-/** To the view of the record where the value stands. */
+/** A link to the view of the record that has the value. */
 function LevelLink({ stage: { stage, level, source_id: id }, explanation }: DecisionProps): ReactNode {
   if (level === null) return null;
   const words = explainWords.levels[level];
@@ -112,7 +112,7 @@ function LevelLink({ stage: { stage, level, source_id: id }, explanation }: Deci
     <Link
       to="/apps/$app/versions/$version/revisions/$revision"
       params={params}
-      // A breaker is none of its policy.
+      // A breaker is not a part of its policy.
       search={stage === 'circuit_breaker' ? EDIT : POLICY}
     >
       {words}

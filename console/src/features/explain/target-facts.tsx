@@ -1,4 +1,4 @@
-/** Which target of its revision an explained request went to, why, and how the others stood. */
+/** The target of an explained request, why it was chosen, and the state of the other targets. */
 import type { ReactNode } from 'react';
 import type { ExplainedTarget, ExplainedTargetState } from '../../api/schema.ts';
 import { targetWords } from '../../text/apps.ts';

@@ -164,7 +164,7 @@ function SegmentView({
   );
 }
 
-/** What the version changed that made the answer another. */
+/** The changes of the version that changed the answer. */
 function Boundary({ version }: { readonly version: number }): ReactNode {
   const { data } = useRead('GET /config/versions/{config_version}', {
     path: { config_version: String(version) },

@@ -1,6 +1,6 @@
 /** The value that a stage decided by, a line for each of its fields. */
 
-/** Several parts with a level each are told by their values; where they come from is in the policy of the route. */
+/** Several parts with a level each are shown by their values; the policy of the route shows where they come from. */
 export function valueLines(value: unknown): string[] {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return [textOf(value)];
   return Object.entries(value).map(([name, part]) => `${name}: ${textOf(ofLevel(part))}`);

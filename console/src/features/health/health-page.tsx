@@ -1,6 +1,6 @@
 /**
- * Health of the revisions that get traffic, app by app, a page of apps at a time; what fails stands first, whichever
- * app it belongs to.
+ * Health of the revisions that get traffic, app by app, a page of apps at a time; failures come first, whichever app
+ * they belong to.
  */
 import type { ReactNode } from 'react';
 import { usePages } from '../../api/queries.ts';

@@ -1,4 +1,4 @@
-/** Since which version of the configuration a request is answered as it is now. */
+/** Finds the config version since which a request is answered as it is now. */
 import { Link } from '@tanstack/react-router';
 import { useState, type ReactNode, type SubmitEvent } from 'react';
 import { call } from '../../api/call.ts';

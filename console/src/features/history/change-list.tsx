@@ -1,4 +1,4 @@
-/** Changes of records, readable: what was done to which record, and each field before and after. */
+/** Changes of records for people: the kind of change, the record, and each field before and after. */
 import { useState, type ReactNode } from 'react';
 import type { ListedChange, RecordChange } from '../../api/schema.ts';
 import { historyWords } from '../../text/history.ts';
@@ -31,7 +31,7 @@ const TONES: Readonly<Record<ShownChange['change'], Tone>> = {
   update: 'info',
   delete: 'bad',
 };
-/** What is shown at once. */
+/** The number of changes shown at first. */
 const CHANGES_FIRST = 50;
 const FOLDED_CHARS = 200;
 

@@ -1,6 +1,6 @@
 /** Reads `12-15` of an address. Pure. */
 
-/** @returns at most two config versions, in the order of the text; what is no number is left out */
+/** @returns at most two config versions, in the order of the text; ignores everything that is not a number */
 export function chosenVersions(text: string): readonly number[] {
   return text
     .split('-')

@@ -1,4 +1,4 @@
-/** One version of the configuration: who made it, what it changed, and the way back to it. */
+/** One version of the configuration: its author, its changes, and the rollback to it. */
 import { Link, useParams } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { useRead } from '../../api/queries.ts';

@@ -4,7 +4,7 @@ import { isFields, withValueAt, type Fields } from '../save/merge-patch.ts';
 /**
  * @param before the declared tree of the version
  * @param now the declared tree in force
- * @param deletesKeys whether keys that were made since go
+ * @param deletesKeys whether keys created since are deleted
  */
 export function declaredRollBack(before: Fields, now: Fields, deletesKeys: boolean): Fields {
   const then = fieldsAt(before, 'apps');

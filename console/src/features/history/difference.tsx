@@ -1,4 +1,4 @@
-/** What differs between two versions of the configuration. */
+/** The difference between two versions of the configuration. */
 import type { ReactNode } from 'react';
 import { useRead } from '../../api/queries.ts';
 import type { ConfigDiff } from '../../api/schema.ts';

@@ -1,6 +1,6 @@
-/** What differs between two states of a record, field by field, as text. Pure. */
+/** The differences between two states of a record, field by field, as text. Pure. */
 export interface FieldDifference {
-  /** With dots where a field is inside of another: `default_policy.rate_limit.requests`. */
+  /** With dots for nested fields: `default_policy.rate_limit.requests`. */
   readonly name: string;
   /** undefined: not set. */
   readonly before: string | undefined;

@@ -1,4 +1,7 @@
-/** The versions of the configuration: who made which change, the difference of any two, and the search for a cause. */
+/**
+ * The versions of the configuration: who made which change, the difference of any two, and the search for a
+ * cause.
+ */
 import type { ReactNode } from 'react';
 import { useSearchText } from '../../page/search-text.ts';
 import { historyWords } from '../../text/history.ts';

@@ -1,4 +1,7 @@
-/** Back to a version: shows first what would change and which keys would not be as they were, then does it. */
+/**
+ * A rollback to a version: first shows what would change and which keys would not be restored exactly, then does
+ * it.
+ */
 import { useQueryClient, type UseQueryResult } from '@tanstack/react-query';
 import { useState, type ReactNode } from 'react';
 import { call, type Answer } from '../../api/call.ts';
@@ -20,7 +23,7 @@ import styles from './history.module.css';
 
 const OPERATION = 'POST /config/versions/{config_version}/rollback';
 
-/** What going back to a version would do now. */
+/** What a rollback to a version would change now. */
 export function useRollBackPlan(
   version: number,
   chosen: { readonly delete_keys?: true },
@@ -109,7 +112,7 @@ function useRollBack(version: number, onDone: () => void): RollBackState {
     } finally {
       setBusy(false);
     }
-    // Also after a refusal: another write may have come between, and the plan is made anew.
+    // Also after a refusal: another write may have come first, and a new plan is needed.
     await client.invalidateQueries();
   };
   return { apply, isBusy, error };

@@ -1,4 +1,4 @@
-/** What the recent requests would get after going back to a version. */
+/** How the recent requests would be answered after a rollback to a version. */
 import { useQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import { call } from '../../api/call.ts';

@@ -3,7 +3,7 @@ import { useSearchText } from '../../page/search-text.ts';
 import { chosenVersions } from './chosen-versions.ts';
 
 interface Compared {
-  /** None, one, or the two: first the one to start from. */
+  /** None, one, or two; the first is the one to start from. */
   readonly chosen: readonly number[];
   readonly choose: (version: number, isChosen: boolean) => void;
   readonly swap: () => void;

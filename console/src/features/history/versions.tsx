@@ -174,7 +174,7 @@ function columnsOf(
   ];
 }
 
-/** All there is for those who may not know the names. */
+/** The id alone, for readers who may not see the names. */
 function ActorId({ id }: { readonly id: string }): ReactNode {
   return (
     <code className={styles['actor']} title={id}>
@@ -183,7 +183,7 @@ function ActorId({ id }: { readonly id: string }): ReactNode {
   );
 }
 
-/** What a version did, as a sentence. */
+/** The change of a version, as a sentence. */
 export function deedOf({ action, first_record: first }: ConfigVersion): string {
   return actionText(action, first?.path ?? []);
 }

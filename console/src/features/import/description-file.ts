@@ -18,7 +18,7 @@ export async function readDescription(file: Pick<File, 'name' | 'size' | 'text'>
   }
 }
 
-/** A slug out of the title of a description, as a suggestion; empty where none can be made. */
+/** A slug from the title of a description, as a suggestion; empty when there is none. */
 export function suggestedSlug(text: string): string {
   return titleOf(text)
     .normalize('NFKD')
@@ -30,7 +30,7 @@ export function suggestedSlug(text: string): string {
     .replace(/-+$/, '');
 }
 
-/** Of JSON that of its `info`; of YAML, which takes a parser of its own, the first one. */
+/** In JSON the title of `info`; in YAML, which would need a parser, the first title. */
 function titleOf(text: string): string {
   if (text.trimStart().startsWith('{')) {
     try {

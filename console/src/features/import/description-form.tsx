@@ -9,7 +9,7 @@ import { Panel } from '../../ui/display/panel.tsx';
 import { readDescription, suggestedSlug } from './description-file.ts';
 import styles from './import.module.css';
 
-/** As the API takes it; empty texts are left out. */
+/** In the form of the API; empty texts are left out. */
 export interface Description {
   readonly document: string;
   readonly app: string;

@@ -1,4 +1,4 @@
-/** What an import would change, and what of the description it cannot carry over. */
+/** What an import would change, and which parts of the description it cannot import. */
 import type { ReactNode } from 'react';
 import { importWords } from '../../text/import.ts';
 import { Button } from '../../ui/controls/button.tsx';
@@ -18,7 +18,7 @@ interface ImportPlanProps {
   readonly isBusy: boolean;
   readonly onApply: () => void;
   readonly onBack: () => void;
-  /** The same as curl, command and YAML. */
+  /** The same change as curl, command and YAML. */
   readonly same: ReactNode;
 }
 

@@ -1,4 +1,4 @@
-/** What an import and a plan answer, as far as the page shows it. Pure. */
+/** The parts of the answers of an import and a plan that the page shows. Pure. */
 import type { Configuration, OpenApiImport } from '../../api/schema.ts';
 import type { PlanAnswer, PlannedChange } from '../save/plan-types.ts';
 

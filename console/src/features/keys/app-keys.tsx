@@ -20,7 +20,7 @@ interface AppKeysProps {
   readonly status: StatusFilter;
   /** The only app that is shown: it says what to do when it has no key. */
   readonly isAlone: boolean;
-  /** Without keys it shows nothing itself, unless it is alone. */
+  /** Shows nothing when there are no keys, unless it is the only app. */
   readonly onTotal: (slug: string, total: number) => void;
 }
 

@@ -1,5 +1,5 @@
 /**
- * A form that makes or changes something with a secret: its fields, what was refused, its buttons, and the same change
+ * A form that creates or changes something with a secret: its fields, the errors, its buttons, and the same change
  * elsewhere.
  */
 import type { ReactNode } from 'react';
@@ -12,18 +12,18 @@ import { Refusal } from './refusal.tsx';
 import styles from './keys.module.css';
 
 interface CreationFormProps {
-  /** The fields, beside each other; `message` is what was refused of one. */
+  /** The fields, side by side; `message` returns the error of a field. */
   readonly children: (message: (pointer: string) => string | undefined) => ReactNode;
-  /** What stands below the fields. */
+  /** What is shown below the fields. */
   readonly below?: ReactNode;
   readonly error: Error | null;
-  /** Of the fields: what was refused of them is shown there. */
+  /** Pointers of the fields that show their own errors. */
   readonly pointers: readonly string[];
   readonly isBusy: boolean;
   readonly isComplete: boolean;
-  /** What is sent once it is complete. */
+  /** The write, once it is complete. */
   readonly write: Pick<Change, 'operation' | 'options'>;
-  /** What the button says; default: Create. */
+  /** The text of the button; default: Create. */
   readonly action?: string;
   readonly onCreate: () => void;
   readonly onCancel: () => void;

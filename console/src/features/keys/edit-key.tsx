@@ -1,4 +1,4 @@
-/** The form that changes a key: sends only what was changed. */
+/** The form that changes a key: sends only the edits. */
 import { useQueryClient } from '@tanstack/react-query';
 import { useState, type ReactNode, type SubmitEvent } from 'react';
 import { call, type Answer } from '../../api/call.ts';
@@ -26,7 +26,7 @@ interface FoundConflict {
 }
 
 export function EditKey({ app, answer, onEnd }: EditKeyProps): ReactNode {
-  // As it was when the form was opened: a change that comes meanwhile is found by its entity tag.
+  // The key when the form was opened: its entity tag detects later changes.
   const [read, setRead] = useState(answer);
   const key = read.body.data;
   const [draft, setDraft] = useState(() => draftOf(key));
@@ -35,7 +35,7 @@ export function EditKey({ app, answer, onEnd }: EditKeyProps): ReactNode {
   const save = useSave();
   const client = useQueryClient();
   const isUnchanged = Object.keys(patchOf(draft, key, 0)).length === 0;
-  // What the other write made of it is read, and what was typed is put on top.
+  // Reads the result of the other write, and applies the edits on top.
   const rebase = async (): Promise<void> => {
     try {
       const path = { app_id: app, token_id: key.id };

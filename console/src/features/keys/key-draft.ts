@@ -1,4 +1,4 @@
-/** What the form of a key holds, as text, and the writes that come of it. Pure. */
+/** The content of the form of a key, as text, and the writes that it leads to. Pure. */
 import type { Token, TokenCreation, TokenPatch } from '../../api/schema.ts';
 
 export type ExpiryChoice = 'never' | '30' | '90' | '365' | 'at';
@@ -6,7 +6,7 @@ export type LimitChoice = 'policy' | 'own' | 'none';
 
 export interface KeyDraft {
   readonly name: string;
-  /** One per line: a scope may have spaces and commas. */
+  /** One per line: a scope may contain spaces and commas. */
   readonly scopes: string;
   readonly expiry: ExpiryChoice;
   /** Local time as of `<input type="datetime-local">`, where `expiry` is `at`. */
@@ -52,7 +52,7 @@ export function creationOf(draft: KeyDraft, nowMs: number): TokenCreation {
   };
 }
 
-/** Only what differs from the key as it was read; empty when nothing does. */
+/** Only what differs from the key that was read; empty when nothing does. */
 export function patchOf(draft: KeyDraft, key: Token, nowMs: number): TokenPatch {
   const before = draftOf(key);
   const isLimitChanged =
@@ -80,13 +80,13 @@ export function scopesOf(text: string): string[] {
 }
 
 export interface Rebased {
-  /** What only they have changed is theirs, the rest mine. */
+  /** Fields that only they have changed are theirs, the rest mine. */
   readonly draft: KeyDraft;
   /** Fields that both have changed, to different values. */
   readonly conflicts: readonly (keyof KeyDraft)[];
 }
 
-/** Puts what was typed on top of what another write has made of the key meanwhile. */
+/** Applies the edits on top of another write's result. */
 export function rebased(base: KeyDraft, mine: KeyDraft, theirs: KeyDraft): Rebased {
   const fields = Object.keys(base) as (keyof KeyDraft)[];
   const draft = Object.fromEntries(
@@ -96,7 +96,7 @@ export function rebased(base: KeyDraft, mine: KeyDraft, theirs: KeyDraft): Rebas
   return { draft, conflicts };
 }
 
-/** RFC 3339. A time that was not typed in full is sent as it is: the API says what it must be. */
+/** RFC 3339. An incomplete time is sent unchanged: the API says what it must be. */
 function expiryOf({ expiry, expiresAt }: KeyDraft, nowMs: number): string | null {
   if (expiry === 'never') return null;
   if (expiry !== 'at') return new Date(nowMs + Number(expiry) * DAY_MS).toISOString();
@@ -127,7 +127,7 @@ function changedLimit(draft: KeyDraft, before: KeyDraft): TokenPatch['rate_limit
   };
 }
 
-/** What is no number is sent as it was typed, so that the API names it. */
+/** Text in place of a number is sent unchanged, so that the API names the field. */
 function numberOf(name: string, text: string): Readonly<Record<string, number>> {
   const trimmed = text.trim();
   if (trimmed === '') return {};

@@ -7,7 +7,7 @@ import type { ExpiryChoice, KeyDraft, LimitChoice } from './key-draft.ts';
 import styles from './keys.module.css';
 
 interface KeyFieldsProps {
-  /** Fields that stand before these. */
+  /** Fields that come before these. */
   readonly children?: ReactNode;
   readonly draft: KeyDraft;
   readonly onDraft: (draft: KeyDraft) => void;
@@ -23,7 +23,7 @@ const LIMITS = (['policy', 'own', 'none'] as const).map((value) => ({
   label: keysWords.limits[value],
 }));
 const ZONE = new Intl.DateTimeFormat().resolvedOptions().timeZone;
-/** Pointers that have a field here; what is refused elsewhere stands above the form. */
+/** Pointers of the fields in this form; other errors are shown above the form. */
 export const KEY_POINTERS = ['/name', '/scopes', '/expires_at', '/rate_limit'];
 
 export function KeyFields({ children, draft, onDraft, refused }: KeyFieldsProps): ReactNode {

@@ -1,4 +1,4 @@
-/** One key: what it is, how it is used, and everything that can be done with it. */
+/** One key: its properties, its use, and everything that can be done with it. */
 import { Link, useNavigate, useParams } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import type { Answer } from '../../api/call.ts';

@@ -1,4 +1,4 @@
-/** What a key is at a moment, and what it carries, in words. Pure. */
+/** The state of a key at a time, and its rights, in words. Pure. */
 import type { RateLimit, Token } from '../../api/schema.ts';
 import { keysWords } from '../../text/keys.ts';
 import type { Tone } from '../../ui/display/badge.tsx';

@@ -1,4 +1,4 @@
-/** API keys: of one app or of all, made here, and found by a value that has leaked. */
+/** API keys of one app or of all apps: created here, and found by a leaked value. */
 import { Link } from '@tanstack/react-router';
 import { useCallback, useDeferredValue, useState, type ReactNode } from 'react';
 import { usePages, type Pages } from '../../api/queries.ts';
@@ -162,7 +162,7 @@ function Keyless({ apps, isFiltered }: KeylessProps): ReactNode {
   );
 }
 
-/** Also of an address that names an app which is not among those that were read. */
+/** Also for an address that names an app which is not among the loaded ones. */
 function appNamed(apps: readonly App[], reference: string): Pick<App, 'slug' | 'name'> {
   return (
     apps.find(({ slug, id }) => slug === reference || id === reference) ?? {

@@ -1,11 +1,11 @@
-/** What the API refused, as far as no field of a form shows it. */
+/** Errors of the API that no field of a form shows. */
 import type { ReactNode } from 'react';
 import { ApiError } from '../../api/api-error.ts';
 import { ErrorNote } from '../../ui/display/notes.tsx';
 
 interface RefusalProps {
   readonly error: Error | undefined;
-  /** Of the fields that show their message themselves. */
+  /** Pointers of the fields that show their own errors. */
   readonly pointers: readonly string[];
 }
 

@@ -12,9 +12,9 @@ interface ShownOnceProps {
   /** undefined: there is nothing to show. */
   readonly value: string | undefined;
   readonly name: string;
-  /** What it is for; default: that of an API key. */
+  /** What it is used for; default: the use of an API key. */
   readonly use?: string;
-  /** What else is to be known, such as until when an old value works. */
+  /** Further information, such as how long an old value works. */
   readonly children?: ReactNode;
   readonly onStored: () => void;
 }

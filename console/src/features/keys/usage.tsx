@@ -16,7 +16,7 @@ const RANGES = (['7', '30', '90', '365'] as const).map((value) => ({
   label: keysWords.usageRanges[value],
 }));
 const REFRESH_MS = 10_000;
-/** Of the width of a day, which the bar takes. */
+/** The fraction of a day's width that its bar takes. */
 const BAR_SHARE = 0.8;
 
 interface UsageProps {

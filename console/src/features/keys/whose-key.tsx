@@ -1,6 +1,6 @@
 /**
- * Finds the key that a value belongs to. The value is held by this form alone, and goes to the gateway in the body of a
- * call: not into the address, the storage of the browser or the cache of what was read.
+ * Finds the key that a value belongs to. Only this form holds the value, which goes to the gateway in the body of a
+ * call: not into the address, the storage of the browser or the cache of responses.
  */
 import { Link } from '@tanstack/react-router';
 import { useState, type ReactNode, type SubmitEvent } from 'react';

@@ -1,4 +1,4 @@
-/** One exchange of live traffic: its way, its time, its fix, and how it would go at other config versions. */
+/** One exchange of live traffic: its way, its time, its fix, and its outcome at other config versions. */
 import { Link, useParams } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { ApiError } from '../../api/api-error.ts';

@@ -1,4 +1,4 @@
-/** The filters of live traffic. They stand in the address; what is typed counts a moment later, or with Enter. */
+/** The filters of live traffic. They are in the address; typed text applies a moment later, or with Enter. */
 import { useEffect, useId, useState, type ReactNode } from 'react';
 import { useRead } from '../../api/queries.ts';
 import { useSearchText } from '../../page/search-text.ts';
@@ -59,7 +59,7 @@ export function LiveFilters({
 }
 
 interface TypedFilterProps {
-  /** Of the value in the address. */
+  /** The name of the value in the address. */
   readonly name: string;
   readonly label: string;
   readonly hint?: string;
@@ -68,7 +68,7 @@ interface TypedFilterProps {
   readonly list?: string;
 }
 
-/** What is typed counts a moment later, or with Enter. */
+/** Typed text applies a moment later, or with Enter. */
 export function TypedFilter({ name, ...rest }: TypedFilterProps): ReactNode {
   const [value, setValue] = useSearchText(name);
   const [typed, setTyped] = useState(value);

@@ -31,7 +31,7 @@ export function LiveList({ rows, isNarrow, onHold }: LiveListProps): ReactNode {
     getItemKey: (index) => rows[index]?.id ?? index,
     overscan: OVERSCAN,
   });
-  // With the rows what was looked at is gone.
+  // The row that the reader looked at is gone with the others.
   useEffect(() => () => onHold(false), [onHold]);
   const tell = (part: Partial<typeof isWithin.current> = {}): void => {
     isWithin.current = { ...isWithin.current, ...part };
@@ -109,7 +109,7 @@ function Row({ row }: { readonly row: LiveExchange }): ReactNode {
   );
 }
 
-/** From row to row; the box scrolls along. */
+/** Moves from row to row; the box scrolls along. */
 function step(event: KeyboardEvent<HTMLDivElement>): void {
   const by = event.key === 'ArrowDown' ? 1 : event.key === 'ArrowUp' ? -1 : 0;
   if (by === 0) return;

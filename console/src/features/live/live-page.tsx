@@ -63,7 +63,7 @@ export function LivePage(): ReactNode {
   );
 }
 
-/** What the API says of a query parameter, which is a field here. */
+/** The API's error about a query parameter, which is a field here. */
 function fieldErrorOf(error: Error | undefined, name: string): string | undefined {
   const quoted = `"${name}"`;
   if (error?.message.includes(quoted) !== true) return undefined;

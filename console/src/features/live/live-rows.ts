@@ -23,7 +23,7 @@ export function withExchanges(rows: LiveRows, fresh: readonly LiveExchange[], is
   return isHeld ? held : released(held);
 }
 
-/** What waited is shown. */
+/** Shows the waiting rows. */
 export function released(rows: LiveRows): LiveRows {
   const { shown, waiting } = rows;
   if (waiting.length === 0 && rows.waitingTotal === 0) return rows;

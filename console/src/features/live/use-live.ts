@@ -1,4 +1,4 @@
-/** Follows a stream of live traffic: its rows, how it stands, and what the gateway counts of it. */
+/** Follows a stream of live traffic: its rows, its state, and the gateway's counts. */
 import { useCallback, useEffect, useRef, useState } from 'react';
 import type { ApiError } from '../../api/api-error.ts';
 import { openLiveStream, type LiveQuery, type LiveStream, type StreamState } from '../../api/live-stream.ts';
@@ -20,7 +20,7 @@ export interface Live {
   readonly resume: () => void;
 }
 
-/** What was shown last, for a reader who comes back from one of the rows. */
+/** The rows shown last, for a reader who returns from one of them. */
 let kept = { key: '', rows: NO_ROWS };
 
 /** @param isHeld new rows wait */
@@ -56,7 +56,7 @@ export function useLive(query: LiveQuery, isHeld: boolean): Live {
       onStatus: (status) => setTold({ key, status }),
       onState: (next, why) => {
         setState({ state: next, error: why });
-        // The workers of a stream that is opened again do not watch before it tells so.
+        // When a stream is opened again, the workers do not watch until it says so.
         if (next !== 'open') setTold(undefined);
       },
     });
@@ -76,7 +76,7 @@ export function useLive(query: LiveQuery, isHeld: boolean): Live {
   const clear = useCallback(() => setRows(NO_ROWS), []);
   const release = useCallback(() => setRows(released), []);
   const resume = useCallback(() => stream.current?.resume(), []);
-  // What another stream has told says nothing of this one.
+  // The status of another stream does not apply to this one.
   const status = told?.key === key ? told.status : undefined;
   return { rows, state, error, status, clear, release, resume };
 }

@@ -1,6 +1,6 @@
 /**
- * A CPU profile of the gateway that answers, saved as a file. Heap snapshots are left to curl and the command line,
- * whose calls stand here.
+ * A CPU profile of the gateway that answers, saved as a file. Heap snapshots need curl or the command line; the
+ * panel shows both calls.
  */
 import { useState, type FormEvent, type ReactNode } from 'react';
 import { useWrite } from '../../api/queries.ts';

@@ -6,7 +6,7 @@ import type { Health } from '../../api/schema.ts';
 
 export interface GatewayHealth {
   readonly health: Health;
-  /** What the gateway says of itself, such as `ok`. */
+  /** The status that the gateway reports, such as `ok`. */
   readonly message: string;
 }
 

@@ -1,4 +1,4 @@
-/** The first page: what is wrong stands first, then traffic over time, the most used, and the state of the gateway. */
+/** The first page: problems first, then traffic over time, the most used, and the state of the gateway. */
 import type { ReactNode } from 'react';
 import { useRead } from '../../api/queries.ts';
 import { useSearchText } from '../../page/search-text.ts';

@@ -1,4 +1,7 @@
-/** What each gateway stands on, with figures: database, store of limits, counter memory; and all certificates. */
+/**
+ * The parts that each gateway depends on, with figures: database, limit store, counter memory; and all
+ * certificates.
+ */
 import type { ReactNode } from 'react';
 import type { GatewayState, ListenerCertificate, NodeState } from '../../api/schema.ts';
 import { partsWords } from '../../text/overview.ts';

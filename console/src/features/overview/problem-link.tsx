@@ -4,7 +4,7 @@ import type { ProblemLink } from '../../api/schema.ts';
 import { problemWords } from '../../text/overview.ts';
 import { ButtonLink } from '../../ui/controls/button.tsx';
 
-/** Of problems that settings bear on, what to search for among them. */
+/** For problems that depend on settings: the search text for these settings. */
 const SETTINGS_OF: Readonly<Partial<Record<ProblemLink['kind'], string>>> = {
   database: 'DATABASE',
   limits: 'LIMIT',

@@ -1,4 +1,4 @@
-/** What is wrong now, in words, most severe first, each with the page where one acts on it. */
+/** The current problems in words, most severe first, each with the page where it can be fixed. */
 import { useState, type ReactNode } from 'react';
 import { useRead } from '../../api/queries.ts';
 import type { CurrentProblem } from '../../api/schema.ts';

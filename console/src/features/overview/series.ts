@@ -7,7 +7,7 @@ export type WindowName = Stats['window'];
 
 interface WindowFacts {
   readonly secs: number;
-  /** What the figures are made of: the last so many seconds. */
+  /** The figures cover the last seconds, of this number. */
   readonly recentSecs: number;
   /** How often the page asks. */
   readonly everyMs: number;
@@ -130,7 +130,7 @@ function percentiles(stats: Stats, p50: Column, p95: Column, p99: Column): Chart
   return { times: timesOf(stats), series };
 }
 
-/** More would not be told apart. */
+/** More could not be distinguished. */
 const REASONS_MAX = 5;
 
 /** Per second by reason: those that occur most, and the rest together. */
@@ -150,7 +150,7 @@ export function reasonsChart(stats: Stats, name: 'denials' | 'failures'): ChartD
 
 const sum = (column: Column): number => column.reduce<number>((total, value) => total + (value ?? 0), 0);
 
-/** Without the last step while it goes on: it would look like a fall. */
+/** Without the last step while it is incomplete: it would look like a drop. */
 function wholeSteps({ points, to, step_secs: stepSecs }: Stats): number {
   const endSecs = Date.parse(to) / 1_000;
   let { length } = points.time;

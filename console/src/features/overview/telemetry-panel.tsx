@@ -1,4 +1,4 @@
-/** What each gateway exports to a collector: traces, metrics and logs, with what was lost and the last failure. */
+/** What each gateway exports to a collector: traces, metrics and logs, with losses and the last failure. */
 import type { ReactNode } from 'react';
 import type { NodeState, TelemetrySignal, TelemetryState } from '../../api/schema.ts';
 import { partsWords } from '../../text/overview.ts';

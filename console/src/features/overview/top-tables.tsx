@@ -18,7 +18,7 @@ type By = 'app' | 'route' | 'reason' | 'key';
 const EVERY_MS: Readonly<Record<WindowName, number>> = { '15m': 10_000, '24h': 60_000 };
 const ROWS = 10;
 
-/** Of keys and apps there are no figures by app, and no table of a route alone. */
+/** There are no figures of keys and apps for one app, and no table for a single route. */
 export function TopTables({ subject }: { readonly subject: Subject }): ReactNode {
   if (subject.route !== '') return null;
   const shown: readonly By[] = subject.app === '' ? ['app', 'route', 'reason', 'key'] : ['route', 'reason'];

@@ -1,4 +1,4 @@
-/** What the overview shows: the time, one app, one of its routes. All of it stands in the address. */
+/** The selection of the overview: the time, one app, one of its routes. All of it is in the address. */
 import type { ReactNode } from 'react';
 import { useRead } from '../../api/queries.ts';
 import { useSetSearchTexts } from '../../page/search-text.ts';
@@ -61,7 +61,7 @@ interface Option {
   readonly label: string;
 }
 
-/** A choice of the address stands in the list, also when it has no traffic. */
+/** The choice in the address is listed even when it has no traffic. */
 function withChosen(all: Option, options: readonly Option[], chosen: Option): Option[] {
   const isListed = chosen.value === '' || options.some(({ value }) => value === chosen.value);
   return [all, ...options, ...(isListed ? [] : [chosen])];

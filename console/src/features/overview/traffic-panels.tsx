@@ -78,7 +78,7 @@ function figuresOf(figures: RecentFigures): Figure[] {
     { label: overviewWords.p99, value: textOf(totals.p99_ms, formatMs) },
     { label: overviewWords.upstream, value: textOf(totals.upstream_p95_ms, formatMs) },
   ];
-  // Only of the whole gateway.
+  // Only for the whole gateway.
   if (inFlight !== null) shown.push({ label: overviewWords.inFlight, value: formatNumber(inFlight) });
   if (connections !== null)
     shown.push({ label: overviewWords.connections, value: formatNumber(connections) });

@@ -1,13 +1,13 @@
 /**
- * The time series of the overview: the whole window once, then only its last steps, and only while the page is looked
- * at. A page that was hidden for longer reads the window again.
+ * The time series of the overview: the whole window once, then only its last steps, and only while the page is
+ * visible. A page that was hidden for longer reads the window again.
  */
 import { useQuery, type UseQueryResult } from '@tanstack/react-query';
 import { call } from '../../api/call.ts';
 import type { Stats } from '../../api/schema.ts';
 import { WINDOWS, withRecent, type WindowName } from './series.ts';
 
-/** What the overview is about; an empty text is any. */
+/** The subject of the overview; an empty text means any. */
 export interface Subject {
   readonly window: WindowName;
   readonly app: string;

@@ -5,10 +5,10 @@ import { CHECKED_CHARS_MAX, valueOfYaml } from '../../ui/editor/yaml-places.ts';
 import { isFields, isSame, type Fields } from '../save/merge-patch.ts';
 
 export interface ConfigDraft {
-  /** As it was read, and the config version that it was read at. */
+  /** The configuration as read, and its config version. */
   readonly base: Fields;
   readonly version: number;
-  /** The text of `base` where it was made for this draft: a text that is the same need not be read. */
+  /** The text of `base` that this draft began with: an unchanged text need not be parsed. */
   readonly baseText?: string;
   readonly text: string;
 }
@@ -27,7 +27,7 @@ export function configText(tree: Fields): string {
   return stringify(tree, { lineWidth: 0 });
 }
 
-/** The same answer for the same text, which several ask for. */
+/** Caches the answer for the same text, which several callers ask for. */
 let lastRead: { readonly text: string; readonly read: ReadConfig } | undefined;
 
 export function readConfig(text: string): ReadConfig {
@@ -42,7 +42,7 @@ function parsed(text: string): ReadConfig {
 }
 
 /**
- * As `readConfig` of its text, but for one that is known, or too long to be read after each change.
+ * Like `readConfig` for its text, except for a known one, or one that is too long to parse after each change.
  * @returns undefined for such a long text
  */
 export function readDraft({ base, baseText, text }: ConfigDraft): ReadConfig | undefined {
@@ -59,7 +59,7 @@ export function isEdited(draft: ConfigDraft): boolean {
 const storageKey = (app: string): string => `headgate.config:${app}`;
 /** Secrets are handles until one is typed; values of keys are secrets as well. */
 const SECRET = /^\s*["']?(?:secret|value)["']?\s*:\s*(?!["']?\$\{sealed:)\S/m;
-/** What a browser keeps for a page is some megabytes. */
+/** A browser stores only some megabytes for a page. */
 const KEPT_CHARS_MAX = 1_000_000;
 
 /** So that a reload of the page loses nothing that was typed. */

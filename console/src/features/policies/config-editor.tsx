@@ -32,7 +32,7 @@ import styles from './policies.module.css';
 interface ConfigEditorProps {
   /** Slug of the app; '' is all of them. */
   readonly app: string;
-  /** As it is stored now. */
+  /** The currently stored tree. */
   readonly tree: Fields;
   readonly version: number;
   readonly schema: JsonSchema | undefined;
@@ -137,7 +137,7 @@ function usePlan() {
   });
 }
 
-/** The draft itself, or, of a long text, as it was when the reader last paused. */
+/** The draft itself; a long text only changes when the reader pauses. */
 function useSettled(draft: ConfigDraft): ConfigDraft {
   const [paused, setPaused] = useState(draft);
   const isLong = draft.text.length > LONG_CHARS;
@@ -174,7 +174,7 @@ interface MovedProps {
   readonly onMerged: (draft: ConfigDraft) => void;
 }
 
-/** Others have changed the same configuration: both sides are put together before a plan is made. */
+/** Others have changed the same configuration: both sides are merged before a plan is made. */
 function Moved({ draft, read, tree, version, onMerged }: MovedProps): ReactNode {
   const [isOpen, setOpen] = useState(false);
   const mine = useMemo(

@@ -1,6 +1,6 @@
 /**
- * An edit of a policy that is not saved yet: one value, seen as a form and as YAML. What the YAML says counts as soon
- * as it can be read; until then the value stays as it was, and the text is kept as it was typed. Pure.
+ * An unsaved edit of a policy: one value, shown as a form and as YAML. The YAML counts as soon as it can be parsed;
+ * until then the value stays unchanged, and the text is kept as typed. Pure.
  */
 import { stringify } from 'yaml';
 import { editorWords } from '../../text/editor.ts';
@@ -8,7 +8,7 @@ import { valueOfYaml } from '../../ui/editor/yaml-places.ts';
 import { isFields, isSame, mergePatchOf, withValueAt, type Fields } from '../save/merge-patch.ts';
 
 export interface Draft {
-  /** As it was read, and the ETag of the record that had it. */
+  /** The policy as read, and the ETag of its record. */
   readonly base: Fields;
   readonly etag: string | undefined;
   readonly value: Fields;
@@ -33,7 +33,7 @@ export function withText(draft: Draft, text: string): Draft {
   return { ...draft, text, value: withoutNulls(value), problem: undefined };
 }
 
-/** One part with another value; undefined inherits it again. */
+/** Sets one part to another value; undefined inherits it again. */
 export function withPart(draft: Draft, part: string, value: unknown): Draft {
   return withValue(draft, withValueAt(draft.value, [part], value));
 }

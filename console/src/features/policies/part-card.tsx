@@ -1,4 +1,4 @@
-/** One part of a policy: where its value comes from, its form, and whether it is only tried. */
+/** One part of a policy: where its value comes from, its form, and whether it is in shadow mode. */
 import { stringify } from 'yaml';
 import { useId, type ReactNode } from 'react';
 import { policyWords } from '../../text/policies.ts';
@@ -156,7 +156,7 @@ function PartAction({
 }
 
 interface InheritedValueProps {
-  /** Of the part. */
+  /** The title of the part. */
   readonly title: string;
   readonly value: unknown;
 }

@@ -70,7 +70,7 @@ export function PartList(props: PartListProps): ReactNode {
   ));
 }
 
-/** At the value itself what is wrong with it as a whole, at a field also what is wrong inside of it. */
+/** At the value itself, errors of the whole value; at a field, also the errors inside it. */
 function messageAt(problems: readonly Problem[], part: string, pointer: string): string | undefined {
   const at = `${part}${pointer}`;
   const found =

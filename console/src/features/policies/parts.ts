@@ -1,4 +1,4 @@
-/** Which parts a policy shows, and the list of those that are only tried. Pure. */
+/** The parts that a policy shows, and the list of those in shadow mode. Pure. */
 import { variantsOf, type JsonSchema } from '../../ui/editor/json-schema.ts';
 import { isSame, type Fields } from '../save/merge-patch.ts';
 

@@ -1,6 +1,6 @@
 /**
- * The policy of an app, a revision or an endpoint: a form for each part, beside it the same as YAML, both of one edit
- * that is not saved yet. What is saved is only what changed.
+ * The policy of an app, a revision or an endpoint: a form for each part, and the same as YAML beside it, both for
+ * one unsaved edit. Only changes are saved.
  */
 import { useState, type ReactNode } from 'react';
 import type { ApiError } from '../../api/api-error.ts';
@@ -122,7 +122,7 @@ interface Refused {
   readonly value: Fields;
 }
 
-/** What the gateway refused, for as long as the value at the place is the one it refused. */
+/** The gateway's errors, as long as the value at the place is the one it refused. */
 function standing(refused: Refused | undefined, draft: Draft, field: string): readonly Problem[] {
   if (refused === undefined) return [];
   return refused.error.fields

@@ -1,4 +1,4 @@
-/** Where a policy stands: the record of its level, and the level from which it inherits. */
+/** The place of a policy: the record of its level, and the level from which it inherits. */
 import { useQuery, useQueryClient, type UseQueryResult } from '@tanstack/react-query';
 import { callByName, type Answer, type OperationName } from '../../api/call.ts';
 import { queryKey, useRead } from '../../api/queries.ts';
@@ -40,7 +40,7 @@ export interface Inherited {
   readonly level: string;
 }
 
-/** Puts the record of an answer in place of the one that was read, so that nothing older is shown meanwhile. */
+/** Replaces the record that was read with that of an answer, so that nothing older is shown meanwhile. */
 export function useKeepRecord(
   level: PolicyLevel,
   path: PolicyPath,
@@ -52,12 +52,12 @@ export function useKeepRecord(
 
 interface InheritedPolicy {
   readonly parts: Readonly<Record<string, Inherited>>;
-  /** Of each client address, beside any limit of the policy: only the settings have it. */
+  /** The limit of each client address, in addition to any limit of the policy: only the settings have it. */
   readonly perAddress: LimitOfAddress | undefined;
   readonly error: Error | null;
 }
 
-/** What the policy inherits, part by part: from the level above, of an app from the settings. */
+/** What the policy inherits, part by part: from the level above, or for an app from the settings. */
 export function useInherited(level: PolicyLevel, path: PolicyPath): InheritedPolicy {
   const above = level === 'endpoint' ? REVISION : '/apps/{app_id}';
   const { data, error } = useAny<EffectivePolicyEnvelope>(`GET ${above}/effective-policy`, path, true);
@@ -70,7 +70,7 @@ export function useInherited(level: PolicyLevel, path: PolicyPath): InheritedPol
   return { parts, perAddress, error };
 }
 
-/** What the gateway finds remarkable in the policy in force. */
+/** The gateway's warnings about the policy in force. */
 export function useWarnings(level: PolicyLevel, path: PolicyPath): readonly Warning[] {
   const { record } = PLACES[level];
   const effective = useAny<EffectivePolicyEnvelope>(`GET ${record}/effective-policy`, path, level !== 'app');
@@ -107,7 +107,7 @@ function useAny<Result>(name: string, given: PolicyPath, enabled: boolean): UseQ
 const keyOf = (name: string, given: PolicyPath): readonly unknown[] =>
   queryKey(name as OperationName, { path: pathOf(name, given) });
 
-/** What the operation takes of a path that may lead further. */
+/** The parameters that the operation needs from a longer path. */
 function pathOf(name: string, given: PolicyPath): PolicyPath {
   const names = [...name.matchAll(/\{(\w+)\}/g)].map((match) => match[1] ?? '');
   return Object.fromEntries(names.map((one) => [one, given[one] ?? '']));

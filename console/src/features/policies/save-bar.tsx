@@ -1,4 +1,4 @@
-/** What has changed and is not saved yet, with the ways on and back. */
+/** The unsaved changes, and buttons to save or discard them. */
 import type { ReactNode } from 'react';
 import type { ApiError } from '../../api/api-error.ts';
 import { policyWords } from '../../text/policies.ts';

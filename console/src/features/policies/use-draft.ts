@@ -12,14 +12,11 @@ export interface Drafting {
   readonly isRestored: boolean;
 }
 
-/**
- * @param key of the record
- * @param policy as the record has it now
- */
+/** @param key identifies the record @param policy the record's current policy */
 export function useDraft(key: string, policy: unknown, etag: string | undefined): Drafting {
   const [kept] = useState(() => keptDraft(key));
   const [draft, setDraft] = useState(() => kept ?? draftOf(policy, etag));
-  // Without a change of the reader's own, the page shows what others save.
+  // Without unsaved edits, the page shows what others save.
   if (!isDirty(draft) && draft.etag !== etag) setDraft(draftOf(policy, etag));
   useEffect(() => keepDraft(key, draft), [key, draft]);
   const change = useCallback((next: (draft: Draft) => Draft) => setDraft(next), []);

@@ -1,7 +1,7 @@
-/** Which settings match what is searched for, and their groups. Pure. */
+/** The settings that match a search, and their groups. Pure. */
 import type { Setting } from '../../api/schema.ts';
 
-/** Every word of the search must stand in the name, the text, the group or the value; case does not matter. */
+/** Every word of the search must occur in the name, the text, the group or the value; case does not matter. */
 export function matching(settings: readonly Setting[], search: string, onlySet: boolean): Setting[] {
   const wanted = search.toLowerCase().split(/\s+/).filter(Boolean);
   return settings.filter((setting) => {

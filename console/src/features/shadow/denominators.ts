@@ -7,7 +7,7 @@ export type Window = (typeof WINDOWS)[number];
 const WINDOW_MS: Readonly<Record<Window, number>> = { '15m': 900_000, '24h': 86_400_000 };
 const MINUTE_MS = 60_000;
 
-/** Where a report of the window begins, at a full minute, so that the same question has the same words for a while. */
+/** The start of the window, at a full minute, so that the same query has the same text for a while. */
 export function windowStart(window: Window, nowMs: number): string {
   return new Date(Math.floor((nowMs - WINDOW_MS[window]) / MINUTE_MS) * MINUTE_MS).toISOString();
 }

@@ -1,4 +1,4 @@
-/** Where a part of a policy was put in shadow mode, and the write that takes it out: one press, whatever the level. */
+/** Finds the level that put a part in shadow mode, and the write that takes it out. */
 import { call, type Answer, type AnyCallOptions } from '../../api/call.ts';
 import type { Policy, ShadowRow } from '../../api/schema.ts';
 import { shadowWords } from '../../text/shadow.ts';
@@ -14,7 +14,7 @@ interface Place {
   readonly policy: Policy | null;
 }
 
-/** @returns undefined where the part is no longer in shadow mode */
+/** @returns undefined when the part is no longer in shadow mode */
 export async function enforceChange(
   app: string,
   row: ShadowRow,

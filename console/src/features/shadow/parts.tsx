@@ -5,7 +5,7 @@ import { shadowWords } from '../../text/shadow.ts';
 import { Badge } from '../../ui/display/badge.tsx';
 import styles from './shadow.module.css';
 
-/** Such as "Rate limit"; a part that this console does not know has its own name. */
+/** For example "Rate limit"; a part that this console does not know has its own name. */
 export function partTitle(part: string): string {
   const titles: Readonly<Record<string, { readonly title: string }>> = policyWords.parts;
   return titles[part]?.title ?? part;

@@ -37,7 +37,7 @@ export function ReportRows({ report, top, onEnforce }: ReportRowsProps): ReactNo
 
 interface Listed {
   readonly row: ShadowRow;
-  /** All of the route; null where they are not known. */
+  /** All requests of the route; null when they are not known. */
   readonly requests: number | null;
   readonly onEnforce: ((row: ShadowRow) => void) | undefined;
 }

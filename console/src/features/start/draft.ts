@@ -65,7 +65,7 @@ export function pathOf(draft: Draft): string {
   return draft.path.trim() === '' ? `/${slugOf(draft)}` : draft.path.trim();
 }
 
-/** Where the first version answers. */
+/** The path of the first version. */
 export function servedPath(draft: Draft): string {
   return `${pathOf(draft).replace(/\/$/, '')}/${FIRST_VERSION}/`;
 }
@@ -102,7 +102,7 @@ export function parseBackend(text: string): Backend | { readonly problem: string
   };
 }
 
-/** Of `unix:/run/orders.sock`, also with the scheme that the console shows before it. */
+/** The fields for `unix:/run/orders.sock`, also with the scheme that the console shows before it. */
 function socketBackend([, scheme = 'http', host = '']: RegExpExecArray): Backend {
   return { backend_scheme: scheme.toLowerCase() === 'https' ? 'https' : 'http', backend_host: host };
 }
@@ -202,10 +202,10 @@ export function problemsFrom(error: unknown): DraftProblems | undefined {
   return found;
 }
 
-/** Messages of the API go on after the name of the field. */
+/** Messages of the API continue after the name of the field. */
 const sentence = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
 
-/** The value of the key that the transaction has made, which no later answer has. */
+/** The value of the key that the transaction has created; no later answer contains it. */
 export function madeKey(
   operations: readonly { readonly id: string | null; readonly body: unknown }[],
 ): string {

@@ -1,4 +1,4 @@
-/** In place of a list of apps, or of traffic, where there is none yet: leads to the first app. */
+/** Shown in place of a list of apps, or of traffic, when there is none yet: leads to the first app. */
 import type { ReactNode } from 'react';
 import { useMay } from '../../page/session.ts';
 import { firstStepsWords } from '../../text/start.ts';

@@ -1,4 +1,4 @@
-/** The app that was made: how it is called, its key, a test request, and where to go from here. */
+/** The created app: its names, its key, a test request, and where to go next. */
 import { Link, type LinkProps } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import type { App, RateLimit, Revision, Version } from '../../api/schema.ts';
@@ -17,7 +17,7 @@ interface MadeAppProps {
   readonly app: App;
   readonly version: Version;
   readonly revision: Revision;
-  /** Of the key that was just made; empty: there is none, or it was shown before. */
+  /** The value of the key that was just created; empty: there is none, or it was shown before. */
   readonly keyValue: string;
   readonly onAnother: () => void;
 }
@@ -79,7 +79,7 @@ function limitText({ enabled, requests, window_seconds: seconds, per }: RateLimi
   return tryWords.limitOf(requests, seconds ?? 0, per ?? 'scope');
 }
 
-/** As it was typed: with the port and path that are not those of the scheme. */
+/** As typed: with the port and path that are not the defaults of the scheme. */
 function backendText(revision: Revision): string {
   const {
     backend_scheme: scheme,
@@ -95,7 +95,7 @@ function backendText(revision: Revision): string {
 
 interface NextStepsProps {
   readonly slug: string;
-  /** That clients call. */
+  /** The path that clients call. */
   readonly path: string;
 }
 

@@ -1,17 +1,17 @@
-/** What the answer to a test request means for one who sees the gateway for the first time. Pure. */
+/** The meaning of the answer to a test request, for readers who see the gateway for the first time. Pure. */
 import type { TryOutcome } from '../../api/schema.ts';
 import { quoted } from '../save/shell-words.ts';
 
 export type Meaning =
   | 'works'
-  /** 401 to a request without the key that is asked for. */
+  /** 401 to a request without the required key. */
   | 'refused as meant'
   | 'refused'
   | 'backend away'
   | 'backend refuses'
   | 'no answer';
 
-/** Of the answers of the gateway in place of a backend, beside those that say so by their first word. */
+/** Codes of answers in place of a backend, in addition to those that begin with a word for it. */
 const AWAY: ReadonlySet<string> = new Set(['circuit_open', 'no_targets']);
 
 /** @param lacksKey the request was sent without the key that the app asks for */
@@ -27,15 +27,15 @@ export function meaningOf(
 }
 
 /**
- * For a shell, with the address of the proxy as the reader's machine most probably knows it: the host by which the
- * console was reached.
- * @param url that the gateway has sent the request to
- * @param key that was sent; empty: none
+ * A command for a shell, with the most likely address of the proxy for the reader's machine: the host by which
+ * the console was reached.
+ * @param url URL that the gateway has sent the request to
+ * @param key key that was sent; empty: none
  */
 export function curlText(url: string, key: string, host: string): string {
   const target = new URL(url);
   target.hostname = host;
-  // Without, curl makes many requests of a path such as /[1-9999].
+  // Without this option, curl makes many requests of a path such as /[1-9999].
   const options = /[[\]{}]/.test(target.pathname + target.search) ? '-i -g' : '-i';
   return [
     `curl ${options} ${quoted(target.href)}`,
@@ -43,7 +43,7 @@ export function curlText(url: string, key: string, host: string): string {
   ].join(' \\\n  ');
 }
 
-/** JSON as people read it; anything else as it is. */
+/** Formatted JSON; other texts unchanged. */
 export function readableBody(text: string): string {
   if (!/^\s*[[{]/.test(text)) return text;
   try {

@@ -1,4 +1,4 @@
-/** What a test request got: the answer, what it means, what to do about it, and the same with curl. */
+/** The outcome of a test request: the answer, its meaning, what to do, and the same with curl. */
 import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import type { TryOutcome } from '../../api/schema.ts';
@@ -73,7 +73,7 @@ function MeaningText({
   revision,
 }: OutcomeProps & { readonly meaning: Meaning }): ReactNode {
   const { status, problem, denial, request_id: id } = outcome;
-  // Of a test request the gateway tells the id of the request, not one of live traffic.
+  // For a test request the gateway returns the id of the request, not that of live traffic.
   const why = id !== null && (
     <Link to="/explain" search={{ request_id: id } as never}>
       {tryWords.why}

@@ -29,7 +29,7 @@ const CHOICES = (['api_key', 'none'] as const).map((value) => ({
 }));
 
 interface StartFormProps {
-  /** @param key value of the key that was made; empty when everyone may call */
+  /** @param key value of the created key; empty when the app needs none */
   readonly onMade: (slug: string, key: string) => void;
 }
 
@@ -42,7 +42,7 @@ export function StartForm({ onMade }: StartFormProps): ReactNode {
   const change = (part: Partial<Draft>): void => {
     setDraft({ ...draft, ...part });
     const [field] = Object.keys(part) as (keyof Draft)[];
-    // What is proposed from the name is corrected with it.
+    // Errors of fields proposed from the name disappear with it.
     const gone = field === 'name' ? (['name', 'slug', 'path'] as const) : [field];
     setProblems(Object.fromEntries(Object.entries(problems).filter(([key]) => !gone.includes(key as never))));
   };
@@ -79,7 +79,7 @@ export function StartForm({ onMade }: StartFormProps): ReactNode {
   );
 }
 
-/** Tries the write first, so that what is wrong is told at its field, and then shows what it would do. */
+/** Dry-runs the write first, so that errors appear at their fields, and then shows what it would do. */
 function useMake(onMade: StartFormProps['onMade']): (draft: Draft) => Promise<void> {
   const save = useSave();
   return async (draft) => {
@@ -145,7 +145,7 @@ function Fields({ draft, problems, onChange }: FieldsProps): ReactNode {
   );
 }
 
-/** Opens by itself when something in it is wrong. */
+/** Opens automatically when it contains an error. */
 function Address({ draft, problems, onChange }: FieldsProps): ReactNode {
   const [isOpen, setOpen] = useState(false);
   const isWrong = problems.slug !== undefined || problems.path !== undefined;

@@ -1,6 +1,6 @@
 /**
- * The first app in four fields, then a test request. Which app stands in the address (`?app=orders`), so that the page
- * can be opened again. The value of its key is kept as long as the browser does not load the console anew.
+ * The first app in four fields, then a test request. The app is in the address (`?app=orders`), so that the page can
+ * be opened again. The value of its key is kept until the browser loads the console again.
  */
 import { useQueryClient } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
@@ -44,12 +44,12 @@ export function StartPage(): ReactNode {
 }
 
 interface MadeKeys {
-  /** Empty where none was made since the console was loaded. */
+  /** Empty when no key was created since the console was loaded. */
   of(app: string): string;
   keep(app: string, value: string): void;
 }
 
-/** In memory only, so that a look at another page does not lose a value that nothing can show again. */
+/** In memory only, so that visiting another page does not lose a value that cannot be shown again. */
 function useMadeKeys(): MadeKeys {
   const client = useQueryClient();
   const keyOf = (app: string) => ['made key', app];
@@ -68,7 +68,7 @@ interface MadeProps {
   readonly onAnother: () => void;
 }
 
-/** Reads what was made, as it may have been changed meanwhile. */
+/** Reads the created app, which may have been changed meanwhile. */
 function Made({ app, keyValue, onAnother }: MadeProps): ReactNode {
   const path = { app_id: app, version_id: FIRST_VERSION, revision_id: FIRST_REVISION };
   const record = useRead('GET /apps/{app_id}', { path: { app_id: app } });

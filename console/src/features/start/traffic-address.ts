@@ -1,10 +1,10 @@
-/** Where clients reach the gateway, as far as its settings tell. */
+/** The address at which clients reach the gateway, as far as its settings show. */
 import { useRead } from '../../api/queries.ts';
 import type { Setting } from '../../api/schema.ts';
 
 /**
- * Such as `http://gateway.example.com:8080`; empty where the port is not known.
- * @param host by which the console was reached: most probably the gateway has the same name for its clients
+ * For example `http://gateway.example.com:8080`; empty when the port is not known.
+ * @param host the host by which the console was reached: clients most probably use the same name
  */
 export function trafficOrigin(settings: readonly Setting[], host: string): string {
   const valueOf = (name: string): Setting['value'] =>

@@ -8,7 +8,7 @@ import { lonePoints, type Values } from './series-facts.ts';
 
 export interface ChartSeries {
   readonly label: string;
-  /** As long as the times; null leaves a gap. */
+  /** As many as there are times; null leaves a gap. */
   readonly values: Values;
 }
 
@@ -19,11 +19,11 @@ export interface ChartData {
 }
 
 export interface ChartView {
-  /** The same series with other values. */
+  /** Shows other values of the same series. */
   readonly show: (data: ChartData) => void;
   /** @param width CSS pixels */
   readonly resize: (width: number) => void;
-  /** After a change of the colour scheme. */
+  /** Called after a change of the colour scheme. */
   readonly recolour: () => void;
   readonly remove: () => void;
 }
@@ -39,14 +39,14 @@ const AXIS_WIDTH_MIN_PX = 44;
 const CHARACTER_PX = 7;
 /** Charts with it move their pointers together. */
 const SYNC_KEY = 'headgate';
-/** Of the times below a chart, which have seconds where the steps are short. */
+/** The space for a time below a chart; times have seconds when the steps are short. */
 const TIME_SPACE_MIN_PX = 70;
 const TIMES_MAX = 16;
 const FONT = '12px system-ui, sans-serif';
-/** As many as tokens `--series-…`. */
+/** The number of tokens `--series-…`. */
 const COLOURS = 6;
 
-/** @param index of the series */
+/** @param index index of the series */
 const colourToken = (index: number): string => `--series-${(index % COLOURS) + 1}`;
 
 export function drawChart(place: HTMLElement, data: ChartData, { format, onPoint }: ChartOptions): ChartView {

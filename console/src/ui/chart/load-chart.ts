@@ -3,8 +3,8 @@
 import type { drawChart } from './chart-view.ts';
 
 /**
- * uPlot formats numbers by `navigator.language` as it is loaded, and fails with a tag that is none: browsers in the
- * POSIX locale have `en-US@posix`.
+ * uPlot formats numbers by `navigator.language` when it is loaded, and fails with an invalid tag: browsers in
+ * the POSIX locale have `en-US@posix`.
  */
 export function loadChart(): Promise<{ readonly drawChart: typeof drawChart }> {
   try {

@@ -1,4 +1,4 @@
-/** What a chart shows, as figures, and where its lines have lone points. Pure. */
+/** The content of a chart as figures, and where its lines have lone points. Pure. */
 
 export type Values = readonly (number | null)[];
 
@@ -8,7 +8,7 @@ export interface SeriesFacts {
   readonly highest: number | null;
 }
 
-/** null: there is no value. The latest is the last one that is known. */
+/** null when there is no value. The latest is the last known value. */
 export function factsOf(values: Values): SeriesFacts {
   let latest: number | null = null;
   let lowest: number | null = null;

@@ -45,7 +45,7 @@ export function TimeChart({ title, times, series, format }: TimeChartProps): Rea
   );
 }
 
-/** As many as tokens `--series-…`. */
+/** The number of tokens `--series-…`. */
 const SERIES_COLOURS = 6;
 
 interface SummaryTableProps {
@@ -91,7 +91,7 @@ function textOf(value: number | null, format: (value: number) => string): string
   return value === null ? chartWords.none : format(value);
 }
 
-/** Draws into the place: anew when there are other series, otherwise only the values. */
+/** Draws the chart: again when the series change, otherwise only the values. */
 function useChart(
   data: ChartData,
   format: (value: number) => string,

@@ -8,7 +8,7 @@ export type ButtonLook = 'normal' | 'main' | 'plain' | 'danger';
 interface ButtonProps extends ComponentProps<'button'> {
   readonly look?: ButtonLook;
   readonly isSmall?: boolean;
-  /** Work goes on: the button stays where it is, and cannot be pressed again. */
+  /** Work is under way: the button keeps its place, and cannot be pressed. */
   readonly isBusy?: boolean;
 }
 

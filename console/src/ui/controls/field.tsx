@@ -4,9 +4,9 @@ import styles from './field.module.css';
 
 interface FieldProps {
   readonly label: string;
-  /** What the field is for, or in which unit. */
+  /** The purpose of the field, or its unit. */
   readonly hint?: ReactNode;
-  /** What is wrong with the value. */
+  /** The error of the value. */
   readonly error?: string | undefined;
   /** Stands behind the label: a level, a switch. */
   readonly aside?: ReactNode;
@@ -167,7 +167,7 @@ interface CheckFieldProps extends Omit<FieldProps, 'aside'>, Omit<Control<'input
   readonly onChecked: (checked: boolean) => void;
 }
 
-/** One box with its label behind it. */
+/** A single box followed by its label. */
 export function CheckField({ label, hint, error, checked, onChecked, ...rest }: CheckFieldProps): ReactNode {
   const id = useId();
   return (

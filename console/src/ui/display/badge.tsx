@@ -1,4 +1,4 @@
-/** A short state, told by its word; the colour only helps. */
+/** A short state as a word; the colour only supports it. */
 import type { ReactNode } from 'react';
 import styles from './badge.module.css';
 

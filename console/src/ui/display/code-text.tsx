@@ -1,4 +1,4 @@
-/** A text in which code stands in backquotes, as the descriptions of the API have it. */
+/** Text with code in backquotes, as in descriptions of the API. */
 import type { ReactNode } from 'react';
 
 export function CodeText({ text }: { readonly text: string }): ReactNode {

@@ -10,15 +10,15 @@ import styles from './data-table.module.css';
 export interface Column<Row> {
   readonly head: string;
   readonly cell: (row: Row) => ReactNode;
-  /** Numbers stand at the right, in digits of one width. */
+  /** Numbers are right-aligned, with digits of equal width. */
   readonly isNumber?: boolean;
   /** The first column of a row that names it, for screen readers. */
   readonly isRowHead?: boolean;
-  /** Of CSS; where all columns have one, tables of a page that list the same stand in line. */
+  /** A CSS width; when all columns have one, similar tables of a page are aligned. */
   readonly width?: string;
 }
 
-/** As many stand side by side on the narrowest screen. */
+/** The number of columns that fit on the narrowest screen. */
 const COLUMNS_ALWAYS = 2;
 
 /** A list that is read page by page. */
@@ -29,12 +29,12 @@ export interface PagedQuery {
 }
 
 interface DataTableProps<Row> {
-  /** What the table lists, for screen readers. */
+  /** A description of the table for screen readers. */
   readonly caption: string;
   readonly columns: readonly Column<Row>[];
   readonly rows: readonly Row[];
   readonly keyOf: (row: Row) => string;
-  /** All columns fit side by side on the narrowest screen. */
+  /** Whether all columns fit on the narrowest screen. */
   readonly isSlim?: boolean;
   readonly empty?: ReactNode;
   readonly more?: {

@@ -1,4 +1,4 @@
-/** What a page says in place of data: nothing yet, loading, an error, a remark. */
+/** Messages in place of data: nothing yet, loading, an error, a remark. */
 import type { ReactNode } from 'react';
 import { ApiError, GatewayUnreachable } from '../../api/api-error.ts';
 import { words } from '../../text/words.ts';
@@ -8,7 +8,7 @@ import styles from './notes.module.css';
 
 interface EmptyStateProps {
   readonly title: string;
-  /** What it is for and what to do, for a reader who has not seen it before. */
+  /** The purpose and the next step, for a reader who sees it for the first time. */
   readonly children: ReactNode;
   readonly actions?: ReactNode;
 }

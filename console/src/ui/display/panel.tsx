@@ -50,7 +50,7 @@ interface PageHeadProps {
   readonly actions?: ReactNode;
 }
 
-/** Also names the browser's tab. */
+/** Also sets the title of the browser's tab. */
 export function PageHead({ title, trail, summary, actions }: PageHeadProps): ReactNode {
   useEffect(() => {
     document.title = `${title} · Headgate`;

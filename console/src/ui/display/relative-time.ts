@@ -11,8 +11,8 @@ const STEPS: readonly (readonly [Intl.RelativeTimeFormatUnit, number])[] = [
 ];
 
 /**
- * @param mayBeAhead false: it has happened, and is told as now at the latest, also where the clock of the gateway is
- *   ahead of the reader's, or `nowMs` was read before it happened
+ * @param mayBeAhead false: it is in the past, and is shown as now at the latest, also when the clock of the
+ * gateway is ahead of the reader's, or `nowMs` was read earlier
  */
 export function relativeTime(atMs: number, nowMs: number, mayBeAhead: boolean): string {
   const apart = Math.round((atMs - nowMs) / 1_000);

@@ -7,7 +7,7 @@ const HEIGHT = 28;
 
 interface SparklineProps {
   readonly values: readonly (number | null)[];
-  /** What it shows and how it ends, for screen readers. */
+  /** A description with the last value, for screen readers. */
   readonly label: string;
 }
 

@@ -8,7 +8,8 @@ interface TimeProps {
   /** RFC 3339, or milliseconds since 1970. */
   readonly at: string | number;
   /**
-   * `ago`: it has happened; `either`: it may also lie ahead, such as an expiry. Without it the moment itself is told.
+   * `ago`: it is in the past; `either`: it may also be in the future, such as an expiry. Without it the time
+   * itself is shown.
    */
   readonly relative?: 'ago' | 'either';
 }

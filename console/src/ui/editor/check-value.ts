@@ -1,4 +1,4 @@
-/** Checks a value against a schema, to tell early what the API would refuse. The API has the last word. Pure. */
+/** Checks a value against a schema, to show early what the API would refuse. The API has the last word. Pure. */
 import { editorWords as say } from '../../text/editor.ts';
 import { literalsOf, matches, variantsOf, type JsonSchema } from './json-schema.ts';
 
@@ -8,7 +8,7 @@ export interface Problem {
   readonly message: string;
 }
 
-/** More would help no reader. */
+/** More would not help a reader. */
 const PROBLEMS_MAX = 100;
 
 export function checkValue(value: unknown, schema: JsonSchema, pointer = ''): readonly Problem[] {
@@ -73,7 +73,7 @@ function checkNumber(value: number, { minimum, maximum }: JsonSchema, report: Re
   if (maximum !== undefined && value > maximum) report(say.atMost(maximum));
 }
 
-/** How the API serves a secret; sent back, it stays as it is stored. */
+/** A secret in answers of the API; when it is sent back, the stored value stays. */
 const MASK = '********';
 
 function checkText(value: string, schema: JsonSchema, report: Report): void {

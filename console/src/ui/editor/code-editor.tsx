@@ -78,7 +78,7 @@ export function CodeEditor({
       <div ref={host} />
       {view === undefined && error === undefined && <p role="status">{editorWords.loading}</p>}
       {error !== undefined && (
-        // Without the editor, a text field does.
+        // While the editor is not loaded, a text field replaces it.
         <textarea
           className={styles['plain']}
           aria-label={label}

@@ -39,7 +39,7 @@ export interface CodeView {
   destroy(): void;
 }
 
-/** Of the reader, after which a long text is checked. */
+/** The reader's pause after which a long text is checked. */
 const PAUSE_MS = 600;
 
 const THEME = EditorView.theme({
@@ -109,7 +109,7 @@ const HIGHLIGHT = HighlightStyle.define([
 export function createCodeView(host: HTMLElement, options: CodeViewOptions): CodeView {
   const root = host.shadowRoot ?? host.attachShadow({ mode: 'open', delegatesFocus: true });
   const writing = new Compartment();
-  // A text that is set from outside is no typing.
+  // A text that is set from outside does not count as typing.
   let isSetting = false;
   let waiting: ReturnType<typeof setTimeout> | undefined;
   const view = new EditorView({
@@ -177,7 +177,7 @@ function writable(mayWrite: boolean): Extension {
   return [EditorState.readOnly.of(!mayWrite), EditorView.editable.of(mayWrite)];
 }
 
-/** What stays at the start and the end is left alone, so that the cursor and the scroll position are. */
+/** The equal text at the start and the end stays untouched, which keeps the cursor and the scroll position. */
 function smallestChange(old: string, fresh: string): { from: number; to: number; insert: string } {
   let from = 0;
   const most = Math.min(old.length, fresh.length);

@@ -1,4 +1,4 @@
-/** What the console reads of the JSON Schemas (2020-12) that the gateway publishes. Pure. */
+/** The parts of JSON Schema (2020-12) in the gateway's schemas that the console reads. Pure. */
 export interface JsonSchema {
   readonly type?: string;
   readonly title?: string;
@@ -31,7 +31,7 @@ export function variantsOf(schema: JsonSchema | undefined): readonly JsonSchema[
   return variants.filter(({ type }) => type !== 'null');
 }
 
-/** The schema without the choice of null; what is said of both counts. */
+/** The schema without the alternative null; keywords of both apply. */
 export function plainOf(schema: JsonSchema): JsonSchema {
   const variants = variantsOf(schema);
   const [only] = variants;
@@ -74,7 +74,7 @@ export function schemaAt(
   );
 }
 
-/** The first schema with a title, wherever it stands. */
+/** The first schema with a title, at any depth. */
 export function schemaTitled(schema: unknown, title: string): JsonSchema | undefined {
   if (typeof schema !== 'object' || schema === null) return undefined;
   if ((schema as JsonSchema).title === title) return schema;

@@ -1,6 +1,6 @@
 /**
- * Lines that are longer than the editor is wide go on further in than they begin: in YAML the place where a line begins
- * says what it belongs to. By classes, since the content security policy refuses styles in line.
+ * Indents the wrapped parts of lines that are longer than the editor is wide: in YAML the indent has a meaning. Uses
+ * classes, because the content security policy refuses inline styles.
  */
 import type { Extension, Range } from '@codemirror/state';
 import {
@@ -12,7 +12,7 @@ import {
   type ViewUpdate,
 } from '@codemirror/view';
 
-/** Deeper lines go on as these do, so that something of them fits beside the indent. */
+/** Deeper lines are indented like these, so that some of their text fits. */
 const INDENT_MAX = 16;
 const FURTHER = 2;
 

@@ -1,6 +1,6 @@
 /**
- * What can be typed at a place of a YAML text, by the schema. Goes by indentation, so it works in text that is not yet
- * YAML. Pure.
+ * Completions at a place of a YAML text, by the schema. Uses indentation, so it works in text that is not valid YAML
+ * yet. Pure.
  */
 import { literalsOf, plainOf, schemaAt, variantsOf, type JsonSchema } from './json-schema.ts';
 
@@ -12,7 +12,7 @@ interface Suggestion {
 }
 
 export interface Suggestions {
-  /** Where the word that is being typed begins. */
+  /** The start of the word that is being typed. */
   readonly from: number;
   readonly options: readonly Suggestion[];
 }
@@ -20,7 +20,7 @@ export interface Suggestions {
 const LINE = /^(\s*)((?:-\s+)*)(?:(?:"([^"]*)"|'([^']*)'|([^\s:#'"-][^:#]*?))\s*:(?=\s|$))?/;
 
 interface Line {
-  /** Of the name, behind dashes. */
+  /** The indent of the name, after dashes. */
   readonly indent: number;
   readonly dashes: number;
   readonly name: string | undefined;
@@ -74,7 +74,7 @@ function pathOf(above: readonly string[], place: Line): (string | number)[] {
     if (/^\s*(?:#.*)?$/.test(text)) continue;
     const line = readLine(text);
     const outer = line.indent - (line.dashes > 0 ? 2 : 0);
-    // An item of a list may stand as far left as the name of the list.
+    // An item of a list may have the same indent as the name of the list.
     const isParent =
       line.name !== undefined && (line.indent < limit || (place.dashes > 0 && line.indent <= limit - 2));
     if (line.dashes > 0 && line.indent === limit && place.dashes === 0) {

@@ -1,4 +1,4 @@
-/** Where in a YAML text the value at a pointer stands, and what keeps the text from being YAML. Pure. */
+/** The place of the value at a pointer in a YAML text, and the errors of the text. Pure. */
 import { isMap, isPair, isScalar, isSeq, parseDocument, type Document, type Node } from 'yaml';
 import { stepsOf } from './check-value.ts';
 
@@ -16,14 +16,14 @@ export interface ReadYaml {
   readonly problems: readonly SyntaxProblem[];
 }
 
-/** From this length on, reading takes so long that it waits until the reader pauses. */
+/** From this length on, parsing takes so long that it waits until the reader pauses. */
 export const LONG_CHARS = 100_000;
-/** A longer text would hold up the page for seconds: it is read when that is asked for. */
+/** A longer text would block the page for seconds: it is parsed only on request. */
 export const CHECKED_CHARS_MAX = 1_000_000;
 
 let last: { readonly text: string; readonly read: ReadYaml } | undefined;
 
-/** The same answer for the same text, which several ask for after each change. */
+/** Caches the answer for the same text, which several callers ask for after each change. */
 export function readYaml(text: string): ReadYaml {
   if (last?.text !== text) last = { text, read: parsed(text) };
   return last.read;
@@ -40,11 +40,11 @@ function parsed(text: string): ReadYaml {
   return { document, problems };
 }
 
-/** More would be a text that grows without end when it is read. */
+/** More aliases could make the text grow without end. */
 const ALIASES_MAX = 100;
 
 export interface ValueOfYaml {
-  /** Not there where there is a problem; a text without content is undefined. */
+  /** Absent when there is a problem; undefined for a text without content. */
   readonly value?: unknown;
   readonly problem?: string;
 }

@@ -1,4 +1,4 @@
-/** What a menu is given: menu.tsx draws its button, menu-parts.tsx all of it. */
+/** The properties of a menu: menu.tsx draws its button, menu-parts.tsx the rest. */
 import type { ReactNode } from 'react';
 import type { ButtonLook } from '../controls/button.tsx';
 

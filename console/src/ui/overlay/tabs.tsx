@@ -1,4 +1,4 @@
-/** Views of one thing; which is open stands in the address of the page. */
+/** Views of one thing; the open one is in the address of the page. */
 import { Tabs as Base } from '@base-ui/react/tabs';
 import type { ReactNode } from 'react';
 import styles from './tabs.module.css';

@@ -23,7 +23,7 @@ export function showToast(message: Message): void {
   for (const listener of listeners) listener();
 }
 
-/** What has waited comes first. @returns what ends it */
+/** Waiting messages come first. @returns a function that ends it */
 export function showMessagesWith(next: (message: Message) => void): () => void {
   show = next;
   for (const message of waiting) next(message);

@@ -26,7 +26,7 @@ export function EndpointFields({ form }: { readonly form: FormState }): ReactNod
 }
 
 interface CreateProps {
-  /** Of the revision. */
+  /** The path of the revision. */
   readonly path: ResourcePath;
   readonly onCreated: (id: string) => void;
   readonly onCancel: () => void;

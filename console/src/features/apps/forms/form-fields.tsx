@@ -20,7 +20,7 @@ interface BoundProps {
 const ROWS_MIN = 3;
 const ROWS_MAX = 12;
 
-/** What is written is seen, as far as there is room. */
+/** Shows the whole text, as far as there is room. */
 const rowsOf = (text: string): number => Math.max(ROWS_MIN, Math.min(ROWS_MAX, text.split('\n').length + 1));
 
 /** The control that the kind of the field asks for. */
@@ -98,7 +98,7 @@ export function FormGroup({
 /** The dialog that was refused gives the focus back to the button first. */
 const DIALOG_GONE_MS = 150;
 
-/** A form may be longer than the screen: what was refused is brought into view. */
+/** A form may be longer than the screen: scrolls the refused field into view. */
 function showRefusal(form: HTMLFormElement | null): void {
   const wrong =
     form?.querySelector<HTMLElement>('[aria-invalid="true"]') ??
@@ -111,7 +111,7 @@ interface RecordFormProps {
   readonly form: FormState;
   /** Names the form, for screen readers. */
   readonly label: string;
-  /** Of the button; default: save. */
+  /** The text of the button; default: save. */
   readonly action?: string;
   readonly onCancel?: () => void;
   readonly children: ReactNode;

@@ -1,5 +1,6 @@
 /**
- * A new revision: a label, the URL of its backend and its share of the traffic; all else can stay as it is proposed.
+ * A new revision: a label, the URL of its backend and its share of the traffic; everything else may keep the
+ * proposed values.
  */
 import { useState, type ReactNode } from 'react';
 import type { Revision } from '../../../api/schema.ts';
@@ -15,13 +16,13 @@ import { BackendFields, HealthFields, TargetFields, TlsFields, type CreateProps 
 import { useCreateForm, type FormState } from './use-record-form.ts';
 
 interface NewRevisionProps extends CreateProps {
-  /** Those that the version has. */
+  /** The existing revisions of the version. */
   readonly siblings: readonly Revision[];
 }
 
 export function CreateRevisionForm(props: NewRevisionProps): ReactNode {
   const { app, version, siblings, onCreated, onCancel } = props;
-  // Without its policy and endpoints a second revision would answer otherwise than the first.
+  // Without the policy and endpoints of the first, a second revision would answer differently.
   const [likeLabel, setLike] = useState(() => (siblings.find(isServing) ?? siblings[0])?.revision ?? '');
   const like = siblings.find(({ revision }) => revision === likeLabel);
   const isFirst = siblings.length === 0;
@@ -79,7 +80,7 @@ interface BackendUrlProps {
   readonly like: Revision | undefined;
 }
 
-/** One field for what the API has in four. */
+/** One field for what are four fields in the API. */
 function BackendUrl({ form, like }: BackendUrlProps): ReactNode {
   const [text, setText] = useState('');
   const parsed = parseBackend(text);
@@ -133,7 +134,7 @@ function TrafficFields({ form, siblings }: TrafficFieldsProps): ReactNode {
   );
 }
 
-/** Opens by itself when the API has something to say of a field in it. */
+/** Opens automatically when the API reports an error in one of its fields. */
 function FurtherFields({ form }: { readonly form: FormState }): ReactNode {
   const [isOpen, setOpen] = useState(false);
   return (

@@ -1,14 +1,14 @@
 /**
- * What is typed into the form of a record, and the smallest change that it means. Fields are named by JSON pointer
- * (RFC 6901); what the form does not know is never sent, so it is never lost. Pure.
+ * The edits in the form of a record, and the smallest change that makes them. Fields are named by JSON pointer (RFC
+ * 6901); fields that the form does not know are never sent, so they are never lost. Pure.
  */
 import { readTargets, targetLines, type TypedTarget } from './target-lines.ts';
 
 export type FieldKind = 'text' | 'number' | 'flag' | 'list' | 'time' | 'labels' | 'targets' | 'variant';
-/** A `variant` says what kind of object it is in: without it, there is no such object. */
+/** A `variant` decides the kind of the object that contains it: without it, the object does not exist. */
 export type FieldKinds = Readonly<Record<string, FieldKind>>;
 export type Typed = string | boolean;
-/** By pointer: only what was changed by hand. */
+/** By pointer: only fields that were changed by hand. */
 export type Edits = Readonly<Record<string, Typed>>;
 type Json = Readonly<Record<string, unknown>>;
 
@@ -45,8 +45,8 @@ export function patchOf(record: Json, edits: Edits, kinds: FieldKinds): Json | u
 }
 
 /**
- * The body of a creation: what was typed; fields left empty take their default.
- * @param empty whether fields that were emptied are left out, or null, as in a merge patch over a body
+ * The body of a creation: the edits; empty fields take their default.
+ * @param empty whether emptied fields are left out, or null, as in a merge patch over a body
  */
 export function bodyOf(
   edits: Edits,
@@ -63,7 +63,7 @@ export function bodyOf(
   return body;
 }
 
-/** What is typed of an object whose variant was emptied goes with it. */
+/** Edits inside an object whose variant was emptied are dropped with it. */
 function removeEmptied(changed: Record<string, unknown>, kinds: FieldKinds): void {
   for (const [pointer, kind] of Object.entries(kinds)) {
     if (kind === 'variant' && valueAt(changed, pointer) === null)
@@ -71,7 +71,7 @@ function removeEmptied(changed: Record<string, unknown>, kinds: FieldKinds): voi
   }
 }
 
-/** What both sides have changed to different values since `base` was read. */
+/** The fields that both sides have changed to different values since `base` was read. */
 export function conflictsOf(base: Json, theirs: Json, edits: Edits, kinds: FieldKinds): FieldConflict[] {
   return Object.entries(edits).flatMap(([pointer, mine]) => {
     const kind = kinds[pointer] ?? 'text';
@@ -81,7 +81,10 @@ export function conflictsOf(base: Json, theirs: Json, edits: Edits, kinds: Field
   });
 }
 
-/** Null puts a field back to its default. A number that is none goes as text, and the API says what is wrong. */
+/**
+ * Null resets a field to its default. Text in place of a number is sent unchanged, and the API says what is
+ * wrong.
+ */
 function typedValue(typed: Typed, kind: FieldKind): unknown {
   if (typeof typed === 'boolean') return typed;
   const text = kind === 'text' ? typed : typed.trim();
@@ -100,7 +103,7 @@ function numberOr(text: string): number | string {
 const listItem = (part: string): (number | string)[] =>
   part === '' ? [] : [/^\d+$/.test(part) ? Number(part) : part];
 
-/** As `datetime-local` wants it, in the reader's zone. */
+/** The form for `datetime-local`, in the reader's time zone. */
 function localTime(text: string): string {
   const date = new Date(text);
   if (Number.isNaN(date.getTime())) return text;
@@ -119,7 +122,7 @@ function labelLines(labels: Json): string {
     .join('\n');
 }
 
-/** One label a line; a line without "=" is a label without a value. */
+/** One label per line; a line without "=" is a label without a value. */
 export function readLabels(text: string): Record<string, string> {
   const lines = text.split('\n').map((line) => line.trim());
   const pairs = lines

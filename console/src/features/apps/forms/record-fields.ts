@@ -80,7 +80,7 @@ export const ENDPOINT_FIELDS: FieldKinds = {
   '/is_active': 'flag',
 };
 
-/** What a new record has where nothing is typed; shown in the form, not sent. */
+/** Defaults of a new record for empty fields; shown in the form, not sent. */
 export const DEFAULTS = {
   app: { routing_mode: 'pass_through', allow_encoded_slashes: false },
   version: { status: 'active' },
@@ -101,7 +101,7 @@ export const DEFAULTS = {
 
 type ShownRevision = Partial<Pick<Revision, 'backend_tls' | 'load_balancing'>>;
 
-/** With the flags that are on unless a record says that they are not. */
+/** The revision with flags set that are true unless a record says otherwise. */
 export function shownRevision(revision: ShownRevision): object {
   const { backend_tls: tls, load_balancing: balancing } = revision;
   const { backend_tls: shownTls, load_balancing: shownBalancing } = DEFAULTS.revision;
@@ -141,7 +141,10 @@ function isSameType(before: unknown, typed: unknown): boolean {
   return type(typed) === undefined || type(typed) === type(before);
 }
 
-/** What a copy of a revision has in common with it: all that is not its own, also what the forms do not know. */
+/**
+ * The fields that a copy of a revision takes over: all except its own, including those that the forms do not
+ * know.
+ */
 export function copyOfRevision(revision: Revision): Readonly<Record<string, unknown>> {
   const {
     id: _id,

@@ -80,7 +80,7 @@ export function BackendFields({ form }: { readonly form: FormState }): ReactNode
   );
 }
 
-/** Several places for the revision, written or looked up, in place of the one of its backend. */
+/** Several targets for the revision, written or looked up, in place of the one of its backend. */
 export function TargetFields({ form }: { readonly form: FormState }): ReactNode {
   const source = String(form.value('/discovery/type'));
   const isHashed = form.value('/load_balancing/algorithm') === 'hash';
@@ -176,12 +176,12 @@ export interface CreateProps {
 }
 
 interface CloneProps extends CreateProps {
-  /** What the clone gets: the revision without what is its own. */
+  /** The fields for the clone: the revision without its own fields. */
   readonly original: Readonly<Record<string, unknown>>;
   readonly label: string;
 }
 
-/** Only the label is asked for; everything else can be changed on the page of the clone. */
+/** Asks only for the label; everything else can be changed on the page of the clone. */
 export function CloneRevisionForm({
   app,
   version,
@@ -207,7 +207,7 @@ export function CloneRevisionForm({
       <p>{cloneWords.hint}</p>
       <FieldGrid>
         <FormField form={form} at="/revision" required />
-        {/* Several targets are one list, or looked up, which the page of the clone changes. */}
+        {/* Several targets, or looked-up ones, can be changed on the page of the clone. */}
         {hasOnePlace && <FormField form={form} at="/backend_host" />}
         {hasOnePlace && <FormField form={form} at="/backend_port" />}
       </FieldGrid>

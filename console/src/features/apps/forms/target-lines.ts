@@ -1,6 +1,6 @@
 /**
- * The targets of a revision as text: one a line, `host:port`, with `weight=50` and `zone=eu-1a` behind it where they
- * are not left out. What cannot be read goes to the API as it is, which says what is wrong. Pure.
+ * The targets of a revision as text: one per line, `host:port`, optionally followed by `weight=50` and `zone=eu-1a`.
+ * Unreadable lines are sent to the API unchanged, which says what is wrong. Pure.
  */
 export interface TypedTarget {
   readonly host: string;

@@ -1,6 +1,6 @@
 /**
- * The state of the form of a record: what was typed, what the API said of it, and what another write has changed
- * meanwhile. Typed text stays until it is saved or discarded; leaving the page asks first.
+ * The state of the form of a record: the edits, the errors of the API, and what another write has changed meanwhile.
+ * Edits stay until they are saved or discarded; leaving the page asks first.
  */
 import { useBlocker } from '@tanstack/react-router';
 import { useRef, useState } from 'react';
@@ -45,12 +45,12 @@ interface EditTarget {
   readonly path: Readonly<Record<string, string>>;
   readonly words: FieldWords;
   readonly kinds: FieldKinds;
-  /** As the form shows it. */
+  /** The record as the form shows it. */
   readonly record: Json;
   readonly etag: string | undefined;
   /** Makes what the form shows of what the API has. */
   readonly shown?: (record: never) => object;
-  /** With the record as it is now. */
+  /** Called with the current record. */
   readonly onSaved?: (record: Json) => void;
 }
 
@@ -59,22 +59,22 @@ interface Base {
   readonly etag: string | undefined;
 }
 
-/** What a save of this form has made of the record, until the page has read it. */
+/** The record after a save of this form, until the page has read it. */
 interface Saved extends Base {
-  /** Of the record that the page showed when it was saved. */
+  /** ETag of the record that the page showed when it was saved. */
   readonly before: string | undefined;
 }
 
-/** Changes a record: sends what was changed, on the condition that the record is the one that was read. */
+/** Changes a record: sends the edits, on the condition that the record is the one that was read. */
 export function useEditForm(target: EditTarget): FormState {
   const save = useSave();
   const [edits, setEdits] = useState<Edits>({});
-  // The record as it was when typing began: what others write later must not be overwritten unseen.
+  // The record when editing began: later writes of others must not be overwritten unseen.
   const [base, setBase] = useState<Base>();
   const [saved, setSaved] = useState<Saved>();
   const [error, setError] = useState<ApiError>();
   const [conflicts, setConflicts] = useState<readonly FieldConflict[]>();
-  // What is typed before the page has read the record again is typed over what was saved, not over what was before.
+  // Edits made before the page has read the record again apply to the saved record, not to the one before.
   const latest: Base = saved !== undefined && saved.before === target.etag ? saved : target;
   const { record, etag } = base ?? latest;
   const patch = patchOf(record, edits, target.kinds);
@@ -142,7 +142,7 @@ function baseOf({ shown }: EditTarget, { body, etag }: Answer<Envelope>): Base {
 
 interface CreateTarget {
   readonly title: string;
-  /** Such as `/apps`. */
+  /** For example `/apps`. */
   readonly operation: string;
   readonly path?: Readonly<Record<string, string>>;
   readonly words: FieldWords;
@@ -154,7 +154,7 @@ interface CreateTarget {
   readonly onCreated: (record: Json) => void;
 }
 
-/** Makes a record of what was typed; the rest is left to the defaults of the API. */
+/** Creates a record from the edits; other fields take the defaults of the API. */
 export function useCreateForm(target: CreateTarget): FormState {
   const save = useSave();
   const [edits, setEdits] = useState<Edits>({});
@@ -191,7 +191,7 @@ export function useCreateForm(target: CreateTarget): FormState {
   };
 }
 
-/** What was typed, over what is sent anyway; a field that was emptied is left to the default of the API. */
+/** The edits, over the constant fields; an emptied field takes the default of the API. */
 function createdBody({ constants, kinds }: CreateTarget, edits: Edits): Json {
   const typed = bodyOf(edits, kinds, 'with nulls');
   return applyPatch(withoutReplacedForm(constants ?? {}, typed), typed) as Json;

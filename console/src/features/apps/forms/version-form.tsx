@@ -10,7 +10,7 @@ const STATUSES = Object.entries(appsWords.status).map(([value, label]) => ({ val
 
 interface VersionFieldsProps {
   readonly form: FormState;
-  /** What an empty path becomes. */
+  /** The path for an empty field. */
   readonly defaultPath: string;
 }
 

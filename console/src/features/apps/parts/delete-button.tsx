@@ -11,7 +11,7 @@ import { pageLink } from './resource-link.tsx';
 
 interface DeleteButtonProps {
   readonly path: ResourcePath;
-  /** Has to be typed. */
+  /** The name to type. */
   readonly name: string;
   readonly etag: string | undefined;
 }

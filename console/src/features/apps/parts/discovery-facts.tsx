@@ -1,4 +1,4 @@
-/** What this gateway has found for a revision whose targets are looked up. */
+/** What this gateway has found for a revision with discovery. */
 import type { ReactNode } from 'react';
 import type { DiscoveryHealth } from '../../../api/schema.ts';
 import { discoveryWords as say } from '../../../text/apps.ts';

@@ -18,7 +18,7 @@ import { DiscoveryFacts } from './discovery-facts.tsx';
 import { TargetTable } from './target-table.tsx';
 
 const REFRESH_MS = 5_000;
-/** Of the breaker, shown at first. */
+/** The number of breaker changes shown at first. */
 const CHANGES_MAX = 8;
 
 interface HealthPanelProps {
@@ -39,7 +39,7 @@ function useHealth(path: ResourcePath) {
   );
 }
 
-/** Of a revision with several targets; they need the whole width. */
+/** The targets of a revision with several; they need the whole width. */
 export function TargetsPanel({ path }: HealthPanelProps): ReactNode {
   const targets = useHealth(path).data?.body.data.targets;
   // Discovery may have found none yet, which the health says.

@@ -1,4 +1,4 @@
-/** What the policy of a record says, part by part, and the way to where it is changed. */
+/** The policy of a record, part by part, and a link to its editor. */
 import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import type { Policy } from '../../../api/schema.ts';

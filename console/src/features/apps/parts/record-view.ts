@@ -1,11 +1,11 @@
-/** Which view of a record is open, and whether something is being made on its page; both stand in the address. */
+/** Which view of a record is open, and whether something is being created on its page; both are in the address. */
 import { useSearchText } from '../../../page/search-text.ts';
 import { useMay } from '../../../page/session.ts';
 
 interface RecordView {
   readonly tab: string;
   readonly setTab: (tab: string) => void;
-  /** Such as `version`; empty when nothing is being made. */
+  /** For example `version`; empty when nothing is being created. */
   readonly making: string;
   readonly setMaking: (what: string) => void;
   readonly mayEdit: boolean;

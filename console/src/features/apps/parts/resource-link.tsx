@@ -32,7 +32,7 @@ export function ResourceLink({ path, children, isInTree = false }: ResourceLinkP
   );
 }
 
-/** Where the page stands; the page itself is its title. */
+/** The path to the page; its title is the page itself. */
 export function Trail({ path }: { readonly path: ResourcePath }): ReactNode {
   const { app, version, revision, endpoint } = path;
   const steps: (readonly [string, ResourcePath])[] = [];

@@ -1,4 +1,4 @@
-/** A revision as it is, in words. */
+/** A revision in words. */
 import type { ReactNode } from 'react';
 import type { Revision } from '../../../api/schema.ts';
 import { appsWords, backendProtocols, probeProtocols } from '../../../text/apps.ts';
@@ -31,13 +31,13 @@ export function RevisionFacts({ revision }: { readonly revision: Revision }): Re
   );
 }
 
-/** A revision outside of the split keeps a weight, which means nothing until it is put in. */
+/** A revision outside the split keeps a weight, which has no effect until it is added. */
 function weightText({ is_current: isCurrent, traffic_weight: weight }: Revision): string {
   const text = weight.toLocaleString('en');
   return isCurrent ? text : appsWords.weightUnused(text);
 }
 
-/** undefined: there is none. */
+/** undefined when there is no health check. */
 function healthCheckText({
   health_check_path: path,
   circuit_breaker: breaker,

@@ -13,7 +13,7 @@ import { ResourceLink } from './resource-link.tsx';
 import { backendText } from './state-badges.tsx';
 
 interface RevisionTableProps {
-  /** Of the version. */
+  /** The path of the version. */
   readonly path: ResourcePath;
   readonly revisions: readonly Revision[];
 }

@@ -41,7 +41,7 @@ export function backendText(revision: Revision): string {
   return others > 0 ? targetWords.andOthers(first, others) : first;
 }
 
-/** As the API calls it in the health of the revision. */
+/** The source in the form that the health of the revision has. */
 function sourceText({ type, host, port, name, path }: NonNullable<Revision['discovery']>): string {
   if (type === 'dns') return `dns ${host}:${port}`;
   return type === 'dns_srv' ? `dns_srv ${name}` : `file ${path}`;

@@ -1,4 +1,4 @@
-/** To a request that can be explained and sent: to the first endpoint of an app, or of one version of it. */
+/** A link to a request that can be explained and sent: to the first endpoint of an app, or of one version of it. */
 import type { ReactNode } from 'react';
 import { usePages, useRead } from '../../../api/queries.ts';
 import type { TreeVersion } from '../../../api/schema.ts';
@@ -12,7 +12,7 @@ interface TryLinkProps {
   readonly version?: string;
 }
 
-/** Nothing where no version could answer. */
+/** Shows nothing when no version could answer. */
 export function TryLink({ app, version: label }: TryLinkProps): ReactNode {
   const versions = usePages('GET /apps/{app_id}/tree', { path: { app_id: app } }, { everyMs: 10_000 });
   const version = versions.data?.items.find(

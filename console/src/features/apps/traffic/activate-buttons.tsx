@@ -9,12 +9,12 @@ import { OPERATIONS, apiPath, type ResourcePath } from '../resource-path.ts';
 import { formerRevision, weightsOf } from './split.ts';
 
 interface TrafficButtonProps {
-  /** Of the version. */
+  /** The path of the version. */
   readonly path: ResourcePath;
   readonly revisions: readonly Revision[];
 }
 
-/** The write that brings the present split back; none where nothing gets traffic. */
+/** The write that restores the present split; undefined when no revision gets traffic. */
 function undoOf(path: ResourcePath, revisions: readonly Revision[]): object {
   const current = revisions.filter((one) => one.is_current);
   if (current.length === 0) return {};

@@ -91,7 +91,7 @@ function Border({ bar, shares, index, onChange }: BorderProps): ReactNode {
   );
 }
 
-/** One per cent by arrows, ten by pages, all by Home and End. */
+/** One per cent by arrow keys, ten by page keys, everything by Home and End. */
 function weightByKey(key: string, weight: number, most: number, total: number): number | undefined {
   const step = Math.max(1, Math.round(total / 100));
   switch (key) {

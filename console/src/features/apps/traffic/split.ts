@@ -12,7 +12,7 @@ const FINE = 100;
 export const totalOf = (shares: readonly Share[]): number =>
   shares.reduce((sum, { weight }) => sum + weight, 0);
 
-/** Of the whole, from 0 to 1. */
+/** The fraction of the whole, from 0 to 1. */
 export function shareOf(shares: readonly Share[], index: number): number {
   const total = totalOf(shares);
   return total === 0 ? 0 : (shares[index]?.weight ?? 0) / total;
@@ -37,8 +37,8 @@ export function withFineWeights(shares: readonly Share[]): readonly Share[] {
 }
 
 /**
- * Moves the border behind the share at `index`; the two beside it keep their sum.
- * @param toWeight of the share before the border
+ * Moves the border after the share at `index`; the sum of the two shares beside it stays the same.
+ * @param toWeight weight of the share before the border
  */
 export function moveBorder(shares: readonly Share[], index: number, toWeight: number): readonly Share[] {
   const [left, right] = [shares[index], shares[index + 1]];
@@ -51,7 +51,7 @@ export function moveBorder(shares: readonly Share[], index: number, toWeight: nu
   });
 }
 
-/** @param weights as `GET …/traffic` has them */
+/** @param weights as in `GET …/traffic` */
 export const sharesOf = (weights: Readonly<Record<string, number>>): readonly Share[] =>
   Object.entries(weights).map(([revision, weight]) => ({ revision, weight }));
 
@@ -69,7 +69,7 @@ interface Deployed {
 }
 
 /**
- * The revision to go back to: of a split the oldest one, else the one made just before the one that is current.
+ * The revision to go back to: the oldest one of a split, or else the one created just before the current one.
  * @param revisions oldest first
  */
 export function formerRevision(revisions: readonly Deployed[]): string | undefined {

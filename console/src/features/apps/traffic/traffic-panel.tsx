@@ -1,4 +1,4 @@
-/** How the traffic of a version is split, and changing it: dragged, typed, or with revisions added and taken out. */
+/** The traffic split of a version, and its editor: dragging, typing, adding and removing revisions. */
 import { useState, type ReactNode } from 'react';
 import { isConflictOfVersions, type ApiError } from '../../../api/api-error.ts';
 import type { Answer } from '../../../api/call.ts';
@@ -18,7 +18,7 @@ import { isSameSplit, shareOf, sharesOf, totalOf, weightsOf, withFineWeights, ty
 import styles from './traffic.module.css';
 
 interface TrafficPanelProps {
-  /** Of the version. */
+  /** The path of the version. */
   readonly path: ResourcePath;
   readonly revisions: readonly Revision[];
 }
@@ -45,7 +45,7 @@ export function TrafficPanel({ path, revisions }: TrafficPanelProps): ReactNode 
 
 interface Draft {
   readonly shares: readonly Share[];
-  /** Of the split that it began with. */
+  /** ETag of the split that editing began with. */
   readonly etag: string | undefined;
 }
 
@@ -82,7 +82,7 @@ function SplitEditor({ path, answer, revisions, onStale }: SplitEditorProps): Re
       onRefused: setError,
       onConflict: (refusal) => {
         setError(refusal);
-        // What was made of the split stays, on top of the one that is read now.
+        // The edits stay, on top of the split that is read now.
         setDraft({ shares, etag: undefined });
         onStale();
       },
@@ -192,7 +192,7 @@ function WeightFields({ shares, revisions, onChange }: WeightFieldsProps): React
   );
 }
 
-/** As the revisions were made, so that a share stays in its place. */
+/** In the order of creation, so that each share keeps its place. */
 function inOrder(shares: readonly Share[], revisions: readonly Revision[]): readonly Share[] {
   const places = new Map(revisions.map(({ revision }, index) => [revision, index]));
   return shares.toSorted((a, b) => (places.get(a.revision) ?? 0) - (places.get(b.revision) ?? 0));

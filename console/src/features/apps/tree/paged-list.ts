@@ -1,7 +1,7 @@
 /**
- * A long list that is read page by page as far as it is looked at, from its first item on or, where the list can be
- * asked for its last items first, from the nearer end. Cursors lead on only: a place in the middle is reached over all
- * pages before it, one after another. Owns what was read.
+ * A long list that is read page by page as far as it is visible, from its first item on or, if the list supports it,
+ * from the nearer end. Cursors only lead forward: a place in the middle is reached over all pages before it. Owns
+ * the pages read.
  */
 export interface ListPage<T> {
   readonly items: readonly T[];
@@ -29,9 +29,9 @@ export class PagedList<T> {
   #error: Error | undefined;
 
   /**
-   * @param total as far as it is known before the first page
-   * @param onChange after each page, and after a failure
-   * @param readsFromEnd whether `fetchPage` can give the last items first
+   * @param total if it is known before the first page
+   * @param onChange called after each page, and after a failure
+   * @param readsFromEnd whether `fetchPage` can return the last items first
    */
   constructor(fetchPage: FetchPage<T>, total: number, onChange: () => void, readsFromEnd = false) {
     this.#fetchPage = fetchPage;
@@ -55,7 +55,7 @@ export class PagedList<T> {
     return index < this.#items.length ? this.#items[index] : this.#tail[this.total - 1 - index];
   }
 
-  /** Of the whole list, read or not. */
+  /** The length of the whole list, read or not. */
   get total(): number {
     return this.#isComplete
       ? this.#items.length
@@ -66,7 +66,7 @@ export class PagedList<T> {
     return this.#isComplete;
   }
 
-  /** Why reading stopped; `retry` goes on. */
+  /** Why reading stopped; `retry` continues. */
   get error(): Error | undefined {
     return this.#error;
   }
@@ -107,7 +107,7 @@ export class PagedList<T> {
     if (this.#isComplete) return undefined;
     const [head, tail] = [this.#items.length, this.#tail.length];
     const [from, to] = this.#wanted;
-    // Where the list ends is known with its first page.
+    // The length of the list is known with its first page.
     if (head === 0) return to < 0 ? undefined : false;
     const first = Math.max(from, head);
     const last = Math.min(to, this.total - 1 - tail);
@@ -116,7 +116,7 @@ export class PagedList<T> {
   }
 
   #add({ items, next, total }: ListPage<T>, fromEnd: boolean): void {
-    // Others have changed the list: what was read from its end may stand elsewhere now.
+    // Others have changed the list: items read from its end may have moved.
     if (total !== this.#total && this.#tail.length > 0) {
       this.#tail = [];
       this.#tailCursor = undefined;
@@ -136,7 +136,7 @@ export class PagedList<T> {
     }
   }
 
-  /** @param all of the list; empty: `items` has all */
+  /** @param all the whole list; empty: `items` has all of it */
   #complete(all: readonly T[]): void {
     for (const [index, item] of all.entries()) this.#items[index] = item;
     this.#tail = [];

@@ -1,4 +1,4 @@
-/** How much traffic apps, versions and endpoints had lately, for the rows of the tree; the most used ones only. */
+/** Recent traffic of apps, versions and endpoints, for the rows of the tree; only of the most used ones. */
 import { useMemo } from 'react';
 import { useRead } from '../../../api/queries.ts';
 import type { StatsRow } from '../../../api/schema.ts';

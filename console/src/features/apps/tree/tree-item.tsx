@@ -1,4 +1,4 @@
-/** One row of the tree: what it is, its path or backend, and its state. */
+/** One row of the tree: its name, its path or backend, and its state. */
 import type { ReactNode } from 'react';
 import type { StatsRow, TreeRevision, TreeVersion } from '../../../api/schema.ts';
 import { appsWords } from '../../../text/apps.ts';
@@ -16,7 +16,7 @@ interface TreeItemProps {
   readonly row: TreeRow;
   /** In pixels, from the top of the tree. */
   readonly top: number;
-  /** Lately; undefined where there is none, or not among the most used. */
+  /** Recent traffic; undefined when there is none, or the row is not among the most used. */
   readonly traffic: StatsRow | undefined;
   readonly isActive: boolean;
   readonly onToggle: (isOpen: boolean) => void;

@@ -1,4 +1,4 @@
-/** What the keys do in a tree (WAI-ARIA, tree view pattern). Pure. */
+/** Keyboard navigation in a tree (WAI-ARIA, tree view pattern). Pure. */
 import { findByPrefix, type Rows } from './tree-layout.ts';
 import type { TreeRow } from './tree-store.ts';
 
@@ -7,10 +7,7 @@ export type TreeMove =
   | { readonly kind: 'toggle'; readonly row: TreeRow; readonly isOpen: boolean }
   | { readonly kind: 'enter'; readonly row: TreeRow };
 
-/**
- * @param key of the keyboard event
- * @param page rows that are seen at once
- */
+/** @param key key of the keyboard event @param page number of visible rows */
 export function treeMove(
   rows: Rows<TreeRow>,
   active: number,
@@ -52,13 +49,13 @@ function openOrDown(row: TreeRow, active: number, go: Go): TreeMove | undefined 
 
 function closeOrUp(rows: Rows<TreeRow>, row: TreeRow, active: number, go: Go): TreeMove | undefined {
   if ('isOpen' in row && row.isOpen) return { kind: 'toggle', row, isOpen: false };
-  // Siblings stand in between, and what is open below them.
+  // Siblings and their open children are in between.
   let index = active - (row.kind === 'endpoint' || row.kind === 'waiting' ? row.position : 1);
   while (index >= 0 && (rows.at(index)?.depth ?? 0) >= row.depth) index -= 1;
   return index < 0 ? undefined : go(index);
 }
 
-/** What is read out and found by typing. */
+/** The text that is read out and matched by typing. */
 export function rowLabel(row: TreeRow): string | undefined {
   switch (row.kind) {
     case 'app':
@@ -74,7 +71,7 @@ export function rowLabel(row: TreeRow): string | undefined {
   }
 }
 
-/** What was typed, as long as the letters come in quick succession. */
+/** The typed text, as long as the letters follow each other quickly. */
 export class TypeAhead {
   #text = '';
   #lastMs = -Infinity;

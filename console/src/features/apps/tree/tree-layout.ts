@@ -70,7 +70,7 @@ export function findByPrefix<Row>(
   labelOf: (row: Row) => string | undefined,
 ): number | undefined {
   const wanted = prefix.toLowerCase();
-  // One letter goes on to the next such row; more letters may stay where they fit.
+  // A single letter moves on to the next matching row; with more letters, the current row may stay if it matches.
   const first = prefix.length === 1 ? 1 : 0;
   for (let step = first; step < rows.count + first; step++) {
     const index = (from + step) % rows.count;

@@ -1,6 +1,6 @@
 /**
- * The tree of everything: apps, their versions with revisions, and endpoints, each list read as far as it is looked at.
- * Owns what was read, and tells listeners of changes; which nodes are open is told from outside.
+ * The tree of everything: apps, their versions with revisions, and endpoints, each list read as far as it is
+ * visible. Owns the loaded data, and notifies listeners of changes; the set of open nodes comes from outside.
  */
 import { call } from '../../../api/call.ts';
 import type { App, Endpoint, TreeRevision, TreeVersion } from '../../../api/schema.ts';
@@ -10,15 +10,15 @@ import { RowsBuilder, type Rows } from './tree-layout.ts';
 
 const PAGE = 100;
 const ENDPOINT_PAGE = 500;
-/** Read ahead of what is looked at. */
+/** Rows read ahead of the visible ones. */
 const AHEAD = 100;
 
 interface Place {
   /** Labels joined by `/`: unique, and what the address of the page has for open nodes. */
   readonly key: string;
-  /** From 0. */
+  /** Depth from 0. */
   readonly depth: number;
-  /** From 1, and of how many. */
+  /** Position from 1, and the number of siblings. */
   readonly position: number;
   readonly siblings: number;
   readonly list?: PagedList<unknown> | undefined;
@@ -43,7 +43,7 @@ export type TreeRow = Place &
         readonly kind: 'endpoint';
         readonly endpoint: Endpoint;
         readonly path: ResourcePath;
-        /** As the figures of the traffic name it. */
+        /** The route in the form of the traffic figures. */
         readonly route: string;
       }
     | { readonly kind: 'waiting' }
@@ -85,7 +85,7 @@ export class TreeStore {
     this.#announce();
   }
 
-  /** Forgets everything; what is looked at is read again. */
+  /** Drops everything; visible rows are read again. */
   reload(): void {
     this.#apps = this.#appList();
     this.#versions = new Map();
@@ -233,7 +233,7 @@ export class TreeStore {
   }
 }
 
-/** Rows that stand for what is not read yet, so that the length of the tree does not jump. */
+/** Placeholder rows for data that is not loaded yet, so that the length of the tree does not jump. */
 function addWaiting<T>(
   builder: RowsBuilder<TreeRow>,
   above: string,
@@ -267,7 +267,7 @@ function kept<T>(lists: Map<string, T>, key: string, make: () => T): T {
   return list;
 }
 
-/** The `order` of a list; undefined: as it is usual. */
+/** The `order` of a list; undefined: the default. */
 export function orderOf(fromEnd: boolean): 'newest_first' | undefined {
   return fromEnd ? 'newest_first' : undefined;
 }

@@ -1,4 +1,4 @@
-/** The endpoints of a revision as a list that is read as far as it is looked at, and anew after each write. */
+/** The endpoints of a revision as a list that is read as far as it is visible, and again after each write. */
 import { useQuery } from '@tanstack/react-query';
 import { useEffect, useMemo, useReducer } from 'react';
 import { call } from '../../../api/call.ts';
@@ -30,7 +30,7 @@ interface Listed {
   readonly version: string;
   readonly revision: string;
   readonly text: string;
-  /** After each write the list is another one. */
+  /** Changes with each write, and then the list is a new one. */
   readonly mark: number | undefined;
 }
 

@@ -1,4 +1,4 @@
-/** The tree store in React: read again whenever a write was made, with the open nodes in the address of the page. */
+/** The tree store in React: read again after every write, with the open nodes in the address of the page. */
 import { useEffect, useMemo, useRef, useState, useSyncExternalStore } from 'react';
 import { useSearchText } from '../../../page/search-text.ts';
 import type { Rows } from './tree-layout.ts';

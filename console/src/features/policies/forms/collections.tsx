@@ -131,7 +131,7 @@ interface RawYamlProps {
   readonly error?: string | undefined;
 }
 
-/** Any value as YAML. What is not yet YAML stays as it was typed, and changes nothing. */
+/** Any value as YAML. Text that is not YAML yet is kept as typed, and changes nothing. */
 export function RawYaml({ label, hint, value, onValue, error }: RawYamlProps): ReactNode {
   const [typed, setTyped] = useState('');
   const read = readYaml(typed);

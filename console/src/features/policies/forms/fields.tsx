@@ -40,7 +40,7 @@ export function boundField({ form, name }: FieldAtProps): BoundField | undefined
 
 function hintOf(schema: JsonSchema, isPart: boolean): ReactNode {
   const bounds = policyWords.bounds(schema.minimum, schema.maximum);
-  // The description of a part stands above its form.
+  // The description of a part is above its form.
   const description = isPart ? undefined : wordsOf(schema);
   if (description === undefined && bounds === '') return undefined;
   return (
@@ -77,7 +77,7 @@ export function NumberAt(props: FieldAtProps): ReactNode {
       inputMode="numeric"
       placeholder={textOf(schema.default)}
       value={textOf(value)}
-      // A part that is a number stays open while it is typed anew.
+      // A part that is a number stays open while it is being retyped.
       onValue={(text) => set(numberOf(text) ?? (props.name === '' ? '' : undefined))}
     />
   );

@@ -1,4 +1,4 @@
-/** What a form of a part gets: the part's schema and value, and a way to change it. */
+/** The properties of a part's form: the part's schema and value, and a way to change it. */
 import type { JsonSchema } from '../../../ui/editor/json-schema.ts';
 import { isFields, type Fields } from '../../save/merge-patch.ts';
 
@@ -8,7 +8,7 @@ export interface PartForm {
   readonly schema: JsonSchema;
   readonly value: unknown;
   readonly onValue: (value: unknown) => void;
-  /** What is wrong at a pointer below the value, or with the value itself (''). */
+  /** The error at a pointer below the value, or of the value itself (''). */
   readonly errorAt: (pointer: string) => string | undefined;
 }
 
@@ -40,7 +40,7 @@ export function formBelow(form: PartForm, name: string, schema: JsonSchema): Par
   };
 }
 
-/** `12` as a number; text that is no number stays text, so that it can be seen and fixed. */
+/** `12` as a number; other text stays text, so that it can be seen and corrected. */
 export function numberOf(text: string): unknown {
   if (text.trim() === '') return undefined;
   return /^-?(?:0|[1-9]\d{0,14})$/.test(text.trim()) ? Number(text) : text;

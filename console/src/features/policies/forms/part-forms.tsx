@@ -11,7 +11,7 @@ import { fieldsOf, formBelow, type PartForm } from './part-form.ts';
 
 interface Part {
   readonly Form: (props: { readonly form: PartForm }) => ReactNode;
-  /** What "set here" begins with, where no wider level has the part. */
+  /** The first value of "set here", when no wider level has the part. */
   readonly start: unknown;
 }
 
