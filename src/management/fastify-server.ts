@@ -21,12 +21,12 @@ import type { ConsoleFiles } from './console/console-files.ts';
 import { isConsoleRequest, sendConsole } from './console/console-pages.ts';
 import type { CertificateTexts } from './listening.ts';
 import type { Actors } from './serve-operation.ts';
+import { keepRoom } from './connection-room.ts';
 import { HEAD_BYTES_MAX } from './management-socket.ts';
 
 const REQUEST_TIMEOUT_MS = 30_000;
 const HEADERS_TIMEOUT_MS = 10_000;
 const KEEPALIVE_TIMEOUT_MS = 72_000;
-const CONNECTIONS_MAX = 1_024;
 
 /** Called every few seconds by machines; logged at `info` only when the answer is not 200. */
 const PROBED: ReadonlySet<string> = new Set(['/healthz', '/readyz', '/metrics', `${API_PREFIX}/health`]);
@@ -70,7 +70,7 @@ export function createFastify(
       void sendFailure(request, nameExchange(request, reply), failureOf(error));
     },
   });
-  server.server.maxConnections = CONNECTIONS_MAX;
+  keepRoom(server.server);
   server.addHook('onRequest', async (request, reply) => {
     nameExchange(request, reply);
     const { headers, httpVersion } = request.raw;

@@ -5,6 +5,7 @@ import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 import { createServer } from '../lib/node-http.ts';
+import { keepRoom } from './connection-room.ts';
 
 /** Limit of a request head in bytes. */
 export const HEAD_BYTES_MAX = 16_384;
@@ -58,7 +59,7 @@ function serverOf(fastify: FastifyInstance): Server {
   const server = createServer({ ...limits, requireHostHeader: false }, (request, response) =>
     fastify.routing(request, response),
   );
-  server.maxConnections = http.maxConnections;
+  keepRoom(server);
   server.on('connection', (socket) => void clients.add(socket));
   server.on('clientError', (error, socket) => void http.emit('clientError', error, socket));
   return server;
