@@ -181,6 +181,11 @@ const pool = new UpstreamPool(deadlines, {
   maxUpstreamHttp2Streams: options.maxUpstreamHttp2Streams,
   maxUpstreamHttp2Connections: options.maxUpstreamHttp2Connections,
   egress,
+  onStray: ({ authority }) =>
+    log.warn(
+      { backend: authority },
+      'a backend has sent bytes that answer no request; its connections are not used again for a minute',
+    ),
   lookup: createLookup({
     resolve: askSystem,
     monotonicMs: () => clock.monotonicMs(),

@@ -7,6 +7,7 @@ import type { CompiledBackend } from '../../config/types.ts';
 import type { Deadlines } from '../resilience/deadlines.ts';
 import { BackendSessions, type SessionsOptions } from './http2/backend-sessions.ts';
 import { UpstreamConnection } from './upstream-connection.ts';
+import { Strays } from './strays.ts';
 import type { Upstream } from './upstream.ts';
 
 /** Limit of remembered ended pools. A connection of a forgotten one stays until its idle timeout. */
@@ -15,6 +16,8 @@ const ENDED_MAX = 10_000;
 export interface PoolOptions extends SessionsOptions {
   /** Limit of idle connections per backend. */
   readonly idleMax: number;
+  /** A backend has sent bytes that answer no request; its connections are not used again for a while. */
+  readonly onStray?: (backend: CompiledBackend) => void;
 }
 
 export class UpstreamPool {
@@ -25,6 +28,7 @@ export class UpstreamPool {
   readonly #idle = new Map<string, UpstreamConnection[]>();
   /** When pools have ended, by key; older connections are not kept. */
   readonly #ended = new Map<string, number>();
+  readonly #strays = new Strays();
   #opened = 0;
   #isClosed = false;
   /** Counts the loop ticks in which connections became idle. */
@@ -67,7 +71,8 @@ export class UpstreamPool {
   /** @param idleMax number of idle connections to the backend that may stay beside it */
   open(backend: CompiledBackend, idleMax = Infinity): UpstreamConnection {
     if (idleMax < Infinity) this.#trim(backend.poolKey, idleMax);
-    const connection = new UpstreamConnection(backend, this.#deadlines, this.#options);
+    const onStray = (): void => this.#noteStray(backend);
+    const connection = new UpstreamConnection(backend, this.#deadlines, this.#options, onStray);
     connection.number = ++this.#opened;
     return connection;
   }
@@ -87,7 +92,11 @@ export class UpstreamPool {
     const { nowMs } = this.#deadlines;
     const isFull = (stack?.length ?? 0) >= this.#options.idleMax;
     const isOver =
-      this.#isClosed || connection.isSingleUse || this.#isEnded(connection) || connection.isOutdated();
+      this.#isClosed ||
+      connection.isSingleUse ||
+      this.#isEnded(connection) ||
+      connection.isOutdated() ||
+      this.#strays.has(connection.poolKey, nowMs);
     if (isOver || !connection.reusable || isFull || connection.renewAtMs <= nowMs) {
       connection.destroy();
       return;
@@ -150,6 +159,12 @@ export class UpstreamPool {
       for (const connection of stack) connection.destroy();
     }
     this.#idle.clear();
+  }
+
+  #noteStray(backend: CompiledBackend): void {
+    const isNew = this.#strays.note(backend.poolKey, this.#deadlines.nowMs);
+    this.#trim(backend.poolKey, 0);
+    if (isNew) this.#options.onStray?.(backend);
   }
 
   /** Closes the connections to a backend that were idle longest, until `idleMax` are left. */

@@ -18,6 +18,7 @@ import { INTERIM_RESPONSES_MAX, RESPONSE_HEAD_BYTES_MAX, RESPONSE_HEADERS_MAX } 
 import { isProtocolAskedFor } from '../../http/fields/switch-protocol.ts';
 import type { BodyBuffer } from '../io/body-buffer-pool.ts';
 import type { RequestSource, Upstream, UpstreamClient } from './upstream.ts';
+import { isStray } from './strays.ts';
 import type { UpstreamCause, UpstreamFailure } from './upstream-failure.ts';
 import { UpstreamLink } from './upstream-link.ts';
 import {
@@ -56,6 +57,7 @@ export class UpstreamConnection extends UpstreamLink implements Upstream, Expiri
   readonly #head: BackendHead = new ResponseHead();
   readonly #decoder = new ChunkedDecoder();
   readonly #deadlines: Deadlines;
+  readonly #onStray: () => void;
   #client: UpstreamClient | undefined;
   #state: ReadState = 'unused';
   #connected = false;
@@ -71,13 +73,15 @@ export class UpstreamConnection extends UpstreamLink implements Upstream, Expiri
   #onIdleLost: ((connection: UpstreamConnection) => void) | undefined;
   readonly #onChunk: (buffer: Buffer, from: number, to: number) => void;
 
-  constructor(backend: CompiledBackend, deadlines: Deadlines, means: ConnectionMeans) {
+  /** @param onStray called when the backend has sent bytes that answer no request */
+  constructor(backend: CompiledBackend, deadlines: Deadlines, means: ConnectionMeans, onStray: () => void) {
     super(backend, means);
     this.poolKey = backend.poolKey;
     this.isSingleUse = backend.protocol === 'h2';
     this.renewAtMs = net.isIP(backend.host) === 0 ? deadlines.nowMs + means.ageMsMax : Infinity;
     this.isOutdated = outdating(backend, means);
     this.#deadlines = deadlines;
+    this.#onStray = onStray;
     deadlines.add(this);
     this.#onChunk = (buffer, from, to) => this.#client?.onResponseData(buffer, from, to);
     const { socket } = this;
@@ -193,9 +197,16 @@ export class UpstreamConnection extends UpstreamLink implements Upstream, Expiri
   }
 
   #read(shared: Buffer, length: number): void {
-    if (this.#state === 'unused' || this.#state === 'closed') return this.#lose();
+    if (this.#state === 'closed') return this.#lose();
+    if (this.#state === 'unused') {
+      this.#noteStray(shared, 0, length);
+      return this.#lose();
+    }
     // Bytes that arrive on an idle connection before the request was sent are not a response to it.
-    if (this.uses > 0 && this.isUnsent) return this.#fail({ cause: 'reset', fault: 'spoke_first' });
+    if (this.uses > 0 && this.isUnsent) {
+      this.#noteStray(shared, 0, length);
+      return this.#fail({ cause: 'reset', fault: 'spoke_first' });
+    }
     const client = this.#client;
     this.#responseBegun = true;
     let buffer = shared;
@@ -216,9 +227,16 @@ export class UpstreamConnection extends UpstreamLink implements Upstream, Expiri
     }
     // Bytes after the response belong to no request: the connection can no longer be trusted. After a full read, more
     // bytes may be waiting.
-    if (this.#state === 'ended' && (from < to || this.reader.wasFull)) this.#reusable = false;
+    if (this.#state === 'ended' && (from < to || this.reader.wasFull)) {
+      this.#reusable = false;
+      this.#noteStray(buffer, from, to);
+    }
     // A user that retries this response already has another connection.
     if (this.#client === client) client?.onReadEnd();
+  }
+
+  #noteStray(bytes: Buffer, from: number, to: number): void {
+    if (isStray(bytes, from, to)) this.#onStray();
   }
 
   /** Returns where to continue; `to` if more bytes are needed. */

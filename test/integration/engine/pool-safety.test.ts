@@ -38,9 +38,9 @@ it('a response that a backend sends on an idle connection answers no request', a
     socket.write(ok('right'));
   });
   closers.push(() => origin.close());
-  const proxy = await startProxy(oneRoute({ backendPort: origin.port }));
-  closers.push(() => proxy.close());
   for (let count = 1; count <= 10; count++) {
+    const proxy = await startProxy(oneRoute({ backendPort: origin.port }));
+    closers.push(() => proxy.close());
     expect((await sendRaw(proxy.port, 'GET /a/v1/x HTTP/1.1\r\nHost: a\r\n\r\n')).body).toBe('right');
     expect(proxy.pool.idleCount).toBe(1);
     sockets.at(-1)?.write(ok('wrong'));
@@ -103,6 +103,63 @@ it('what a TLS backend sends behind its response answers no request, also when t
   closers.push(async () => client.end());
   client.write('GET /a/v1/x HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(2));
   expect([(await client.response()).body, (await client.response()).body]).toEqual(['first', 'right']);
-  await settled(() => proxy.pool.idleCount === 1);
-  expect(proxy.pool.idleCount).toBe(1);
+
+  expect(proxy.pool.idleCount).toBe(0);
+});
+
+it('after a response that no request asked for, no later one of that backend can reach another client', async () => {
+  const ok = (text: string): string => `HTTP/1.1 200 OK\r\nContent-Length: ${text.length}\r\n\r\n${text}`;
+  let turns = 0;
+  // Answers every request, and a moment later once more: between two requests, or while the next one waits.
+  const origin = await startRawOrigin((socket) => {
+    socket.write(ok('right'));
+    setTimeout(() => socket.write(ok('wrong')), turns++ % 3);
+  });
+  const steady = await startRawOrigin((socket) => void socket.write(ok('right')));
+  closers.push(
+    () => origin.close(),
+    () => steady.close(),
+  );
+  const proxy = await startProxy(oneRoute({ backendPort: origin.port }));
+  const other = await startProxy(oneRoute({ backendPort: steady.port }));
+  closers.push(
+    () => proxy.close(),
+    () => other.close(),
+  );
+  const get = async (port: number): Promise<string> =>
+    (await sendRaw(port, 'GET /a/v1/x HTTP/1.1\r\nHost: a\r\n\r\n')).body;
+  await get(proxy.port);
+  await settled(() => proxy.pool.idleCount === 0);
+  const bodies = await Promise.all(
+    Array.from({ length: 20 }, async () => {
+      const own: string[] = [];
+      for (let count = 0; count < 10; count++) own.push(await get(proxy.port));
+      return own;
+    }),
+  );
+  expect(new Set(bodies.flat())).toEqual(new Set(['right']));
+  expect(origin.connections()).toBe(201);
+  for (let count = 0; count < 10; count++) expect(await get(other.port)).toBe('right');
+  expect(steady.connections()).toBe(1);
+});
+
+it.each([
+  ['an empty line', '\r\n'],
+  ['a 408', 'HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\nConnection: close\r\n\r\n'],
+])('%s on an idle connection ends that connection alone', async (_name, text) => {
+  const sockets: Socket[] = [];
+  const origin = await startRawOrigin((socket) => {
+    sockets.push(socket);
+    socket.write('HTTP/1.1 204 No Content\r\n\r\n');
+  });
+  closers.push(() => origin.close());
+  const proxy = await startProxy(oneRoute({ backendPort: origin.port }));
+  closers.push(() => proxy.close());
+  const get = (): Promise<unknown> => sendRaw(proxy.port, 'GET /a/v1/x HTTP/1.1\r\nHost: a\r\n\r\n');
+  await get();
+  sockets.at(-1)?.write(text);
+  await settled(() => proxy.pool.idleCount === 0);
+  await get();
+  await get();
+  expect(origin.connections()).toBe(2);
 });
