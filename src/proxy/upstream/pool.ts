@@ -12,6 +12,8 @@ import type { Upstream } from './upstream.ts';
 
 /** Limit of remembered ended pools. A connection of a forgotten one stays until its idle timeout. */
 const ENDED_MAX = 10_000;
+/** With more backends than this, those without idle connections are forgotten. */
+const BACKENDS_SWEPT_AT = 1_000;
 
 export interface PoolOptions extends SessionsOptions {
   /** Limit of idle connections per backend. */
@@ -30,6 +32,7 @@ export class UpstreamPool {
   readonly #ended = new Map<string, number>();
   readonly #strays = new Strays();
   #opened = 0;
+  #sweepAt = BACKENDS_SWEPT_AT;
   #isClosed = false;
   /** Counts the loop ticks in which connections became idle. */
   #tick = 0;
@@ -71,6 +74,7 @@ export class UpstreamPool {
   /** @param idleMax number of idle connections to the backend that may stay beside it */
   open(backend: CompiledBackend, idleMax = Infinity): UpstreamConnection {
     if (idleMax < Infinity) this.#trim(backend.poolKey, idleMax);
+    if (this.#idle.size >= this.#sweepAt) this.#sweep();
     const onStray = (): void => this.#noteStray(backend);
     const connection = new UpstreamConnection(backend, this.#deadlines, this.#options, onStray);
     connection.number = ++this.#opened;
@@ -119,6 +123,11 @@ export class UpstreamPool {
     let count = 0;
     for (const stack of this.#idle.values()) count += stack.length;
     return count;
+  }
+
+  /** Backends that have idle connections, or had some lately. */
+  get backendCount(): number {
+    return this.#idle.size;
   }
 
   /**
@@ -173,6 +182,12 @@ export class UpstreamPool {
     if (stack === undefined || stack.length <= idleMax) return;
     for (const connection of stack.splice(0, stack.length - idleMax)) connection.destroy();
     if (stack.length === 0) this.#idle.delete(poolKey);
+  }
+
+  /** The stack of a backend stays when its last connection is taken, which mostly comes back. */
+  #sweep(): void {
+    for (const [poolKey, stack] of this.#idle) if (stack.length === 0) this.#idle.delete(poolKey);
+    this.#sweepAt = Math.max(BACKENDS_SWEPT_AT, 2 * this.#idle.size);
   }
 
   #remove(connection: UpstreamConnection): void {

@@ -7,12 +7,37 @@
 import type { AddressInfo, Socket } from 'node:net';
 import * as tls from 'node:tls';
 import { expect, it } from 'vitest';
+import { compileBackend } from '../../../src/config/backend.ts';
+import type { UpstreamConnection } from '../../../src/proxy/upstream/upstream-connection.ts';
+import type { UpstreamClient } from '../../../src/proxy/upstream/upstream.ts';
 import { closeAfterEach } from '../../support/closers.ts';
 import { TLS_PAIR } from '../../support/clients/http2-client.ts';
 import { startRawOrigin } from '../../support/backends/origin.ts';
-import { oneRoute, startProxy } from '../../support/proxy.ts';
+import { oneRoute, revisionOf, startProxy } from '../../support/proxy.ts';
 import { connectRaw, sendRaw } from '../../support/clients/raw-client.ts';
 import { CALM, settled, storm } from '../../scenarios/storm-scenario.ts';
+
+/** A connection whose request was answered. */
+function answered(connection: UpstreamConnection): Promise<void> {
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  const request = { headText: () => 'GET / HTTP/1.1\r\nHost: a\r\n\r\n', headFields: () => [], isChunked: false };
+  const nothing = (): void => undefined;
+  const client: UpstreamClient = {
+    onUpstreamConnected: () => connection.sendRequest(request, undefined),
+    onOtherProtocol: nothing,
+    onInterim: nothing,
+    onResponseHead: nothing,
+    onSwitch: nothing,
+    onResponseData: nothing,
+    onResponseEnd: nothing,
+    onReadEnd: resolve,
+    onUpstreamWritable: nothing,
+    onUpstreamFailure: reject,
+    onDefect: reject,
+  };
+  connection.acquire(client, 'GET', undefined);
+  return promise;
+}
 
 const SEED = Number(process.env['STORM_SEED'] ?? Math.floor(Math.random() * 2 ** 31));
 
@@ -162,4 +187,21 @@ it.each([
   await get();
   await get();
   expect(origin.connections()).toBe(2);
+});
+
+it('backends that are used no more leave nothing in the pool', async () => {
+  const origin = await startRawOrigin((socket) => void socket.write('HTTP/1.1 204 No Content\r\n\r\n'));
+  closers.push(() => origin.close());
+  const { pool, close } = await startProxy(oneRoute({ backendPort: origin.port }));
+  closers.push(() => close());
+  const backend = compileBackend(revisionOf('v', origin.port));
+  // Targets come and go: each has a key of its own, and its last connection is lost while it is in use.
+  for (let index = 0; index < 2_000; index++) {
+    const target = { ...backend, poolKey: `${backend.poolKey}#${index}` };
+    const connection = pool.open(target);
+    await answered(connection);
+    pool.put(connection);
+    pool.take(target)?.destroy();
+  }
+  expect(pool.backendCount).toBeLessThanOrEqual(1_000);
 });
