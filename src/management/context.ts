@@ -129,6 +129,8 @@ interface BackupSource {
 /** Webhooks beyond their records. All throw StorageUnavailable. */
 interface WebhooksAccess {
   states(): Promise<readonly DeliveryState[]>;
+  /** By the clock of the database; Unix milliseconds. */
+  nowMs(): Promise<number>;
   /** Sends a test event now. Does not throw. */
   test(webhook: StoredWebhook): Promise<WebhookTestOutcome>;
 }

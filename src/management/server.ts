@@ -164,6 +164,7 @@ function contextOf(
     events: () => repository.events,
     webhooks: {
       states: async () => repository.deliveries.states(),
+      nowMs: async () => repository.deliveries.nowMs(),
       test: dependencies.testWebhook,
     },
     eventFeed: new EventFeed(repository),

@@ -15,8 +15,10 @@ const toLoopback: LookupFunction = (_host, _options, callback) =>
 let origin: Origin;
 beforeAll(async () => {
   origin = await startOrigin((request, response) => {
-    const status = Number(request.url?.slice(1));
-    response.writeHead(status, { 'retry-after': '2' });
+    const status = Number(request.url?.slice(1, 4));
+    // It has a clock of its own.
+    const dated = { date: 'Thu, 01 Jan 1970 00:00:00 GMT', 'retry-after': 'Thu, 01 Jan 1970 00:00:07 GMT' };
+    response.writeHead(status, request.url?.endsWith('dated') === true ? dated : { 'retry-after': '2' });
     // More than is read of an answer.
     if (status === 200) for (let part = 0; part < 64; part += 1) response.write(Buffer.alloc(16_384));
     response.end();
@@ -48,6 +50,10 @@ describe('an answer', () => {
     [503, 'unavailable', 2_000],
   ])('%i is %s', async (status, result, retryAfterMs) => {
     expect(await send(`/${status}`)).toMatchObject({ status, result, retryAfterMs });
+  });
+
+  it('asks for a later time by the clock of the receiver', async () => {
+    expect(await send('/503dated')).toMatchObject({ result: 'unavailable', retryAfterMs: 7_000 });
   });
 
   it.each([

@@ -4,7 +4,7 @@
  * client library is loaded with the first event: most gateways have no webhooks.
  */
 import type { LookupFunction } from 'node:net';
-import type { Agent } from 'undici';
+import type { Agent, Dispatcher } from 'undici';
 import { connectionText, isUntrusted } from '../../lib/error-message.ts';
 import type { Egress } from '../../egress/egress.ts';
 import { systemLookup } from '../../egress/name-queries.ts';
@@ -20,6 +20,8 @@ const PORTS: Readonly<Record<string, number>> = { 'http:': 80, 'https:': 443 };
 /** Statuses after which the receiver may accept the same event later. */
 const TEMPORARY_STATUSES: ReadonlySet<number> = new Set([408, 421, 425, 429]);
 const GONE = 410;
+
+type Answered = Dispatcher.ResponseData;
 
 export interface Posted {
   readonly url: string;
@@ -93,7 +95,7 @@ export class WebhookHttp {
       });
       // Only the status counts; the rest of the answer is dropped.
       await answer.body.dump({ limit: ANSWER_BYTES_MAX }).catch(() => undefined);
-      return this.#outcomeOf(answer.statusCode, answer.headers['retry-after']);
+      return this.#outcomeOf(answer.statusCode, answer.headers);
     } catch (error) {
       if (signal.aborted) return { ...failed('the gateway ended the request'), result: 'aborted' };
       return failed(this.#reasonOf(error));
@@ -102,7 +104,7 @@ export class WebhookHttp {
 
   #outcomeOf(
     status: number,
-    retryAfter: string | readonly string[] | undefined,
+    { 'retry-after': retryAfter, date }: Answered['headers'],
   ): Omit<SendOutcome, 'latencyMs'> {
     const none = { status, retryAfterMs: undefined };
     if (status >= 200 && status < 300) return { ...none, result: 'delivered', error: '' };
@@ -112,7 +114,12 @@ export class WebhookHttp {
       return { ...none, result: 'refused', error: `${error}; redirects are not followed` };
     const isTemporary = status >= 500 || TEMPORARY_STATUSES.has(status);
     if (!isTemporary) return { ...none, result: 'refused', error };
-    const retryAfterMs = retryAfterOf(String(retryAfter ?? ''), this.#clock.nowMs());
+    // By the clock of the receiver, where it tells it: that of this gateway may be wrong.
+    const nowMs = Date.parse(String(date));
+    const retryAfterMs = retryAfterOf(
+      String(retryAfter ?? ''),
+      Number.isNaN(nowMs) ? this.#clock.nowMs() : nowMs,
+    );
     return { status, retryAfterMs, result: 'unavailable', error };
   }
 

@@ -151,10 +151,9 @@ export class WebhookLane {
 
   /** undefined when the lane has ended and the lease was returned. */
   async #send(event: GatewayEvent): Promise<SendOutcome | undefined> {
-    const { http, clock, onSent } = this.#deps;
+    const { http, onSent } = this.#deps;
     if (!this.#isStopping() && !this.#signal.aborted) {
-      const nowMs = this.#epochMs + clock.monotonicMs();
-      const outcome = await http.send(signedPost(this.#webhook, event, nowMs), this.#signal);
+      const outcome = await http.send(signedPost(this.#webhook, event, this.#nowMs()), this.#signal);
       if (outcome.result !== 'aborted') {
         onSent(outcome.result);
         return outcome;
@@ -182,11 +181,16 @@ export class WebhookLane {
   }
 
   #problem(error: string) {
-    return { last_error: error, failed_at_ms: this.#deps.clock.nowMs() };
+    return { last_error: error, failed_at_ms: this.#nowMs() };
   }
 
   #letter(event: GatewayEvent, tries: number, error: string): Omit<DeadLetter, 'is_wanted'> {
-    return { event, tries, error, failed_at: timestamp(this.#deps.clock.nowMs()) };
+    return { event, tries, error, failed_at: timestamp(this.#nowMs()) };
+  }
+
+  /** By the clock of the database. */
+  #nowMs(): number {
+    return Math.round(this.#epochMs + this.#deps.clock.monotonicMs());
   }
 
   /**
@@ -222,7 +226,7 @@ export class WebhookLane {
   }
 }
 
-const UNREADABLE_SECRET =
+export const UNREADABLE_SECRET =
   'its secret cannot be read: it was encrypted with another key, or is damaged; rotate it';
 
 /** The request of Standard Webhooks: signed with the current secret, and the previous one while it is valid. */

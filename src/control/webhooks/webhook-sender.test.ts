@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { sql } from 'kysely';
 import { afterEach, expect, test } from 'vitest';
 import { startWebhookReceiver } from '../../../test/support/backends/webhook-receiver.ts';
-import { at, change } from '../../../test/contract/records.ts';
+import { at, change, FIRST } from '../../../test/contract/records.ts';
 import { makeWebhook, noticed } from '../../../test/contract/repository-events.ts';
 import { until } from '../../../test/support/measure/until.ts';
 import { memoryDatabase, memoryRepository } from '../../../test/support/programs/memory-database.ts';
@@ -90,6 +90,34 @@ test('a gateway whose clock is wrong sends the time of the database, which recei
     ({ headers }) => Number(headers['webhook-timestamp']) - systemClock.nowMs() / 1_000,
   );
   expect(offsets.filter((seconds) => Math.abs(seconds) < 300)).toHaveLength(2);
+  await receiver.close();
+});
+
+test('the times of failures and dead letters are those of the database', async () => {
+  const receiver = await startWebhookReceiver(() => 500);
+  const webhook = makeWebhook({ url: `http://127.0.0.1:${receiver.port}/` });
+  const { repository, sender } = await start(webhook, { aheadMs: HOUR_MS });
+  await repository.events.append([noticed('a')]);
+  sender.start();
+  const letter = await until(async () => {
+    const { items } = await repository.read((reader) => reader.listDeadLetters(webhook.id, FIRST));
+    return items[0];
+  });
+  const [state] = await repository.deliveries.states();
+  for (const ms of [Date.parse(letter.failed_at), state?.progress.failed_at_ms ?? 0])
+    expect(Math.abs(ms - systemClock.nowMs())).toBeLessThan(HOUR_MS / 2);
+  await receiver.close();
+});
+
+test('a webhook whose secret cannot be read sends no test, which would not be signed', async () => {
+  const receiver = await startWebhookReceiver();
+  const webhook = makeWebhook({ url: `http://127.0.0.1:${receiver.port}/`, secret: null });
+  const { sender } = await start(webhook);
+  expect((await sender.test(webhook)).outcome).toMatchObject({
+    result: 'unavailable',
+    error: expect.stringContaining('rotate it'),
+  });
+  expect(receiver.all).toEqual([]);
   await receiver.close();
 });
 

@@ -14,7 +14,7 @@ import type { WebhookSettings } from '../../settings/settings-types.ts';
 import { DeliveryLeaseLost, type DueWebhook } from '../../storage/delivery-store.ts';
 import { StorageUnavailable, type Repository } from '../../storage/repository.ts';
 import { WebhookHttp, type SendOutcome, type SendResult } from './webhook-http.ts';
-import { signedPost, WebhookLane, type LaneDeps } from './webhook-lane.ts';
+import { signedPost, UNREADABLE_SECRET, WebhookLane, type LaneDeps } from './webhook-lane.ts';
 
 const LOOK_MS = 1_000;
 /** Interval while there are no webhooks: connections to the database may close meanwhile. */
@@ -120,6 +120,8 @@ export class WebhookSender {
       subject: { kind: 'webhook', id: webhook.id, name: webhook.name },
       data: { message: 'A test of this webhook' },
     };
+    // Nothing is sent unsigned.
+    if (webhook.secret === null) return { event, outcome: UNSENT };
     const outcome = await this.#http.send(signedPost(webhook, event, nowMs), this.#abort.signal);
     return { event, outcome };
   }
@@ -257,6 +259,14 @@ export class WebhookSender {
     if (name !== undefined) log.warn({ webhook: name, reason }, 'a webhook was switched off');
   }
 }
+
+const UNSENT: SendOutcome = {
+  result: 'unavailable',
+  status: null,
+  error: UNREADABLE_SECRET,
+  retryAfterMs: undefined,
+  latencyMs: 0,
+};
 
 const keyOf = ({ id, filter }: Pick<DueWebhook, 'id' | 'filter'>): string =>
   `${id} ${JSON.stringify(filter)}`;

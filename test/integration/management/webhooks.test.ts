@@ -3,7 +3,7 @@
  * arrives, in which order, signed with what; what becomes of the rest; and that a gateway that is killed forgets none.
  */
 import { mkdirSync, readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import {
   startWebhookReceiver,
@@ -14,6 +14,7 @@ import {
 import { startGateway, type TestGateway } from '../../support/gateway.ts';
 import { until } from '../../support/measure/until.ts';
 
+const SKEWED_CLOCK = resolve(import.meta.dirname, '../../support/measure/skewed-clock.cjs');
 const ENV = {
   GATEWAY_WEBHOOKS__TIMEOUT_MS: '400',
   GATEWAY_WEBHOOKS__MAX_TRIES: '6',
@@ -102,6 +103,22 @@ describe('a delivery', () => {
     await remove(id);
   });
 
+  it('has both signatures for as long as was asked for, also where the gateway has a wrong clock', async () => {
+    const env = { ...ENV, NODE_OPTIONS: `--require=${SKEWED_CLOCK}`, TEST_CLOCK_SKEW_MS: '-3600000' };
+    const late = await startGateway({ env });
+    const to = await receiver();
+    try {
+      const url = `http://127.0.0.1:${to.port}/in`;
+      const { id, secret: old } = await late.must('POST', '/webhooks', { name: 'hook', url, events });
+      await late.must('POST', `/webhooks/${id}/rotate`, { overlap_secs: 60 });
+      await late.must('POST', '/apps', { name: 'late', slug: 'late', gateway_path: '/late' });
+      await until(() => to.taken.length > 0);
+      expect(to.taken[0]?.isSignedWith(old, 1)).toBe(true);
+    } finally {
+      await late.stop();
+    }
+  });
+
   it('comes for the wanted types and apps only', async () => {
     const to = await receiver();
     const one = await app();
@@ -122,8 +139,12 @@ describe('a receiver that', () => {
     const { id } = await webhook(to);
     const names = Array.from({ length: 60 }, () => `o${++made}`);
     for (const name of names) await app(name);
-    await until(() => to.taken.length >= names.length);
-    expect(to.taken.map(({ event }) => event.subject.name)).toEqual(names);
+    // In the order in which each came first: an answer that comes too late on a busy machine has its event come again.
+    const arrived = (): string[] => [
+      ...new Map(to.taken.map(({ id: eventId, event }) => [eventId, event.subject.name])).values(),
+    ];
+    await until(() => arrived().length >= names.length);
+    expect(arrived()).toEqual(names);
     expect(to.all.length).toBeGreaterThan(names.length);
     expect(new Set(to.all.map((delivery) => delivery.id)).size).toBe(names.length);
     await remove(id);

@@ -183,8 +183,10 @@ export function rotateWebhookOperation(context: ManagementContext): Operation {
       schema: jsonSchema(envelopeSchema('CreatedWebhookEnvelope', CreatedWebhookSchema)),
     },
     failures: [],
-    handle: (call) =>
-      context.write(call, async (writer) => {
+    handle: async (call) => {
+      // Whichever gateway sends: what it sends goes by the clock of the database.
+      const nowMs = await context.webhooks.nowMs();
+      return context.write(call, async (writer) => {
         const located = await locate(webhooks, writer, call.params);
         if (isFailure(located)) return located;
         const { record: previous } = located;
@@ -194,7 +196,6 @@ export function rotateWebhookOperation(context: ManagementContext): Operation {
           (call.body as WebhookRotation | undefined) ?? {};
         const weakness = given === undefined ? undefined : webhookSecretError(given);
         if (weakness !== undefined) return invalid([{ pointer: '/secret', detail: weakness }]);
-        const nowMs = context.clock.nowMs();
         const secret = given ?? webhookSecret(secretBytes(WEBHOOK_SECRET_BYTES));
         const keeps = overlapSecs > 0 && previous.secret !== null;
         const webhook: StoredWebhook = {
@@ -202,7 +203,7 @@ export function rotateWebhookOperation(context: ManagementContext): Operation {
           secret,
           previous_secret: keeps ? previous.secret : null,
           previous_secret_expires_at: keeps ? timestamp(nowMs + overlapSecs * 1000) : null,
-          updated_at: nextUpdatedAt(previous.updated_at, nowMs),
+          updated_at: nextUpdatedAt(previous.updated_at, context.clock.nowMs()),
         };
         await writer.updateWebhook(webhook);
         const served = presentWebhook(webhook);
@@ -218,6 +219,7 @@ export function rotateWebhookOperation(context: ManagementContext): Operation {
             change: { overlap_secs: overlapSecs },
           },
         };
-      }),
+      });
+    },
   };
 }
