@@ -33,7 +33,9 @@ async function start(isSecure: boolean) {
     socket.on('error', () => undefined);
     socket.on('data', (bytes: Buffer) => (client.received += bytes.toString('latin1')));
     socket.on('close', () => (client.isClosed = true));
-    await new Promise((done) => socket.once(isSecure ? 'secureConnect' : 'connect', done).once('close', done));
+    await new Promise((done) =>
+      socket.once(isSecure ? 'secureConnect' : 'connect', done).once('close', done),
+    );
     socket.write(text);
     closers.push(async () => void socket.destroy());
     return client;

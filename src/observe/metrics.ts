@@ -155,7 +155,8 @@ export class WorkerMetrics {
   readonly #overload = new LabelledCounter();
   #idleConnectionsClosed = 0;
   #proxyHeadersRefused = 0;
-  readonly #delay = monitorEventLoopDelay({ resolution: DELAY_RESOLUTION_MS });
+  /** undefined until it is measured: Node.js ends the process over one that was never enabled and is collected. */
+  #delay: ReturnType<typeof monitorEventLoopDelay> | undefined;
   #internalErrors = 0;
   #logLinesDropped = 0;
   #configVersion = 0;
@@ -192,8 +193,9 @@ export class WorkerMetrics {
     );
   }
 
-  /** Begins to measure how late the event loop is. It wakes the thread 50 times a second: not for one that stands by. */
+  /** Begins to measure how late the event loop is, which wakes the thread 50 times a second. */
   measureEventLoop(): void {
+    this.#delay ??= monitorEventLoopDelay({ resolution: DELAY_RESOLUTION_MS });
     this.#delay.enable();
   }
 
@@ -297,7 +299,7 @@ export class WorkerMetrics {
 
   /** Stops measuring the event loop. */
   close(): void {
-    this.#delay.disable();
+    this.#delay?.disable();
   }
 
   /**
@@ -346,14 +348,15 @@ export class WorkerMetrics {
 
   #eventLoop(): WorkerSample['eventLoop'] {
     const utilization: EventLoopUtilization = performance.eventLoopUtilization();
+    const delay = this.#delay;
     const sample = {
-      delayP50Secs: delaySecs(this.#delay.percentile(50)),
-      delayP99Secs: delaySecs(this.#delay.percentile(99)),
-      delayMaxSecs: this.#delay.count === 0 ? 0 : delaySecs(this.#delay.max),
+      delayP50Secs: delaySecs(delay?.percentile(50) ?? 0),
+      delayP99Secs: delaySecs(delay?.percentile(99) ?? 0),
+      delayMaxSecs: delay === undefined || delay.count === 0 ? 0 : delaySecs(delay.max),
       activeSecs: utilization.active / 1000,
       idleSecs: utilization.idle / 1000,
     };
-    this.#delay.reset();
+    delay?.reset();
     return sample;
   }
 }

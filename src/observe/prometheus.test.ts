@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { heapBytes } from '../../test/support/measure/garbage.ts';
 import { WorkerMetrics } from './metrics.ts';
 import { METRICS_CONTENT_TYPE, MetricsMerger, renderMetrics } from './prometheus.ts';
 
@@ -219,5 +220,11 @@ describe('other numbers', () => {
     );
     expect(types.get('headgate_event_loop_delay_seconds')).toBe('gauge');
     expect(samples.filter(({ name }) => name === 'headgate_event_loop_seconds_total')).toHaveLength(2);
+  });
+
+  it('can be rendered after the metrics of a worker were given up', () => {
+    for (let count = 0; count < 20; count++) new WorkerMetrics();
+    heapBytes();
+    return expect(renderMetrics(new MetricsMerger().merge([]), NODE)).resolves.toContain('nodejs_');
   });
 });

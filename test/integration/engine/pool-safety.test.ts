@@ -20,7 +20,11 @@ import { CALM, settled, storm } from '../../scenarios/storm-scenario.ts';
 /** A connection whose request was answered. */
 function answered(connection: UpstreamConnection): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
-  const request = { headText: () => 'GET / HTTP/1.1\r\nHost: a\r\n\r\n', headFields: () => [], isChunked: false };
+  const request = {
+    headText: () => 'GET / HTTP/1.1\r\nHost: a\r\n\r\n',
+    headFields: () => [],
+    isChunked: false,
+  };
   const nothing = (): void => undefined;
   const client: UpstreamClient = {
     onUpstreamConnected: () => connection.sendRequest(request, undefined),
