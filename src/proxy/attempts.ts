@@ -175,8 +175,16 @@ class Attempts implements ExchangeAttempts, ForwardingOwner, PermitWaiter {
     return this.#aimed?.backend ?? this.#route.revision.backend;
   }
 
+  get app(): string {
+    return this.#route.version.app.id;
+  }
+
   onPermit(poolKey: string): void {
     if (this.#permit?.onPermit(poolKey) === true) this.#forward();
+  }
+
+  onDisplaced(poolKey: string): void {
+    if (this.#permit?.onDisplaced(poolKey) === true) this.#moveFromFull();
   }
 
   #forward(): void {

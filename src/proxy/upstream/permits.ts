@@ -1,13 +1,21 @@
 /**
- * Limits the connections that a worker uses at once to one backend. A request without a permit waits in a bounded FIFO
+ * Limits the connections that a worker uses at once to one backend. A request without a permit waits in a bounded
  * queue, until the deadline of its exchange. Owns the counts and the queues, per backend (pool key). Opens no
  * connections. Counts nothing without a limit.
+ *
+ * Several apps may have the same backend. A free permit goes to the app that has the fewest, of those that wait. In a
+ * full queue, a newcomer takes the place of the last request of the app with the most, if its own app has fewer. Of the
+ * many streams that a backend takes over HTTP/2, one app leaves a tenth to others.
  */
 import type { CompiledBackend } from '../../config/types.ts';
 
 export interface PermitWaiter {
+  /** Id of the app. */
+  readonly app: string;
   /** The waiter now has a permit and must release it. Never called from within `tryAcquire` or `release`. */
   onPermit(poolKey: string): void;
+  /** The waiter has lost its place in the queue. Likewise. */
+  onDisplaced(poolKey: string): void;
   onDefect(error: unknown): void;
 }
 
@@ -20,10 +28,22 @@ export interface PermitLimits {
   readonly maxUpstreamQueue: number;
 }
 
+/** Of one app at one backend. */
+interface AppUse {
+  inUse: number;
+  /** Waiting requests, the first one first, with the backend as they asked for it. */
+  readonly queue: Map<PermitWaiter, CompiledBackend>;
+}
+
 interface Backend {
   inUse: number;
-  readonly queue: Set<PermitWaiter>;
+  waiting: number;
+  readonly apps: Map<string, AppUse>;
 }
+
+/** With at least as many streams at once, an app has at most nine times the free ones. */
+const SHARED_FROM = 100;
+const APP_SHARE = 9;
 
 export class UpstreamPermits {
   readonly #limits: PermitLimits;
@@ -52,18 +72,51 @@ export class UpstreamPermits {
 
   tryAcquire(to: CompiledBackend, waiter: PermitWaiter): 'acquired' | 'waiting' | 'full' {
     const { poolKey } = to;
-    const permitsMax = this.#permitsMax(to);
     const waitingMax = to.waitingMax ?? this.#limits.maxUpstreamQueue;
     let backend = this.#backends.get(poolKey);
-    if (backend === undefined) this.#backends.set(poolKey, (backend = { inUse: 0, queue: new Set() }));
-    if (backend.inUse < permitsMax) {
+    if (backend === undefined)
+      this.#backends.set(poolKey, (backend = { inUse: 0, waiting: 0, apps: new Map() }));
+    let own = backend.apps.get(waiter.app);
+    if (own === undefined) backend.apps.set(waiter.app, (own = { inUse: 0, queue: new Map() }));
+    if (this.#hasRoom(backend, own, to)) {
       backend.inUse += 1;
+      own.inUse += 1;
       return 'acquired';
     }
-    if (backend.queue.size >= waitingMax) return 'full';
-    backend.queue.add(waiter);
+    if (backend.waiting >= waitingMax && !this.#displace(poolKey, backend, own)) {
+      this.#forget(poolKey, backend, waiter.app, own);
+      return 'full';
+    }
+    own.queue.set(waiter, to);
+    backend.waiting += 1;
     this.#waiting += 1;
     return 'waiting';
+  }
+
+  #hasRoom(backend: Backend, own: AppUse, to: CompiledBackend): boolean {
+    const permitsMax = this.#permitsMax(to);
+    const free = permitsMax - backend.inUse;
+    if (free <= 0) return false;
+    if (this.#isSet(to) || permitsMax < SHARED_FROM || permitsMax === Infinity) return true;
+    return own.inUse < APP_SHARE * free;
+  }
+
+  /** Such a limit can be used whole by one app; that of HTTP/2 is what there happens to be. */
+  #isSet(to: CompiledBackend): boolean {
+    return (to.connectionsMax ?? this.#limits.maxUpstreamConnections) > 0;
+  }
+
+  /** Makes room in a full queue. @returns false if no app has more waiting requests than this one would have */
+  #displace(poolKey: string, backend: Backend, own: AppUse): boolean {
+    let most: AppUse | undefined;
+    for (const app of backend.apps.values())
+      if (most === undefined || app.queue.size > most.queue.size) most = app;
+    if (most === undefined || most === own || most.queue.size <= own.queue.size + 1) return false;
+    const last = [...most.queue.keys()].at(-1);
+    if (last === undefined) return false;
+    this.#leave(backend, most, last);
+    setImmediate(() => tell(last, () => last.onDisplaced(poolKey)));
+    return true;
   }
 
   /** With HTTP/2, also limited by the room in its sessions. */
@@ -76,28 +129,70 @@ export class UpstreamPermits {
 
   /** Removes a waiter from the queue; does nothing if it is not there. */
   cancel(poolKey: string, waiter: PermitWaiter): void {
-    if (this.#backends.get(poolKey)?.queue.delete(waiter) === true) this.#waiting -= 1;
+    const backend = this.#backends.get(poolKey);
+    const own = backend?.apps.get(waiter.app);
+    if (backend === undefined || own?.queue.has(waiter) !== true) return;
+    this.#leave(backend, own, waiter);
+    this.#forget(poolKey, backend, waiter.app, own);
   }
 
-  /** Passes the permit to the next waiter, if there is one. */
-  release(poolKey: string): void {
+  /** The permit goes to a request that waits, if there is one. @param app that has had it */
+  release(poolKey: string, app: string): void {
     const backend = this.#backends.get(poolKey);
-    if (backend === undefined) return;
-    for (const next of backend.queue) {
-      backend.queue.delete(next);
-      this.#waiting -= 1;
-      // In a later tick: the caller has work to finish, and TLS connections return to the pool one tick later.
-      setImmediate(() => grant(poolKey, next));
-      return;
-    }
+    const own = backend?.apps.get(app);
+    if (backend === undefined || own === undefined) return;
     backend.inUse -= 1;
-    if (backend.inUse === 0) this.#backends.delete(poolKey);
+    own.inUse -= 1;
+    let isGranted = backend.waiting > 0 && this.#grantNext(poolKey, backend, true);
+    while (isGranted && backend.waiting > 0) isGranted = this.#grantNext(poolKey, backend, false);
+    this.#forget(poolKey, backend, app, own);
+  }
+
+  /**
+   * To the first request of the app that has the fewest permits, of those that may have one more.
+   * @param isPassedOn another request has just had it: a limit that was set has room
+   */
+  #grantNext(poolKey: string, backend: Backend, isPassedOn: boolean): boolean {
+    let next: PermitWaiter | undefined;
+    let fewest: AppUse | undefined;
+    for (const app of backend.apps.values()) {
+      if (fewest !== undefined && fewest.inUse <= app.inUse) continue;
+      for (const [first, to] of app.queue) {
+        if (!(isPassedOn && this.#isSet(to)) && !this.#hasRoom(backend, app, to)) break;
+        next = first;
+        fewest = app;
+        break;
+      }
+    }
+    if (next === undefined || fewest === undefined) return false;
+    const waiter = next;
+    this.#leave(backend, fewest, waiter);
+    backend.inUse += 1;
+    fewest.inUse += 1;
+    // Of several with as few, the next one has its turn.
+    backend.apps.delete(waiter.app);
+    backend.apps.set(waiter.app, fewest);
+    // In a later tick: the caller has work to finish, and TLS connections return to the pool one tick later.
+    setImmediate(() => tell(waiter, () => waiter.onPermit(poolKey)));
+    return true;
+  }
+
+  #leave(backend: Backend, own: AppUse, waiter: PermitWaiter): void {
+    own.queue.delete(waiter);
+    backend.waiting -= 1;
+    this.#waiting -= 1;
+  }
+
+  #forget(poolKey: string, backend: Backend, app: string, own: AppUse): void {
+    if (own.inUse > 0 || own.queue.size > 0) return;
+    backend.apps.delete(app);
+    if (backend.apps.size === 0) this.#backends.delete(poolKey);
   }
 }
 
-function grant(poolKey: string, waiter: PermitWaiter): void {
+function tell(waiter: PermitWaiter, step: () => void): void {
   try {
-    waiter.onPermit(poolKey);
+    step();
   } catch (error) {
     waiter.onDefect(error);
   }

@@ -33,15 +33,22 @@ export class UpstreamPermit {
       this.#state = 'held';
       return true;
     }
-    this.#permits.release(poolKey);
+    this.#permits.release(poolKey, this.#waiter.app);
     return false;
+  }
+
+  /** False if it no longer waits. */
+  onDisplaced(poolKey: string): boolean {
+    if (this.#state !== 'waiting' || this.#poolKey !== poolKey) return false;
+    this.#state = 'none';
+    return true;
   }
 
   /** May be called again. */
   release(): void {
     const state = this.#state;
     this.#state = 'none';
-    if (state === 'held') this.#permits.release(this.#poolKey);
+    if (state === 'held') this.#permits.release(this.#poolKey, this.#waiter.app);
     else if (state === 'waiting') this.#permits.cancel(this.#poolKey, this.#waiter);
   }
 }

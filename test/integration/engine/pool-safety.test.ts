@@ -196,8 +196,9 @@ it.each([
 it('backends that are used no more leave nothing in the pool', async () => {
   const origin = await startRawOrigin((socket) => void socket.write('HTTP/1.1 204 No Content\r\n\r\n'));
   closers.push(() => origin.close());
-  const { pool, close } = await startProxy(oneRoute({ backendPort: origin.port }));
-  closers.push(() => close());
+  const proxy = await startProxy(oneRoute({ backendPort: origin.port }));
+  closers.push(() => proxy.close());
+  const { pool } = proxy;
   const backend = compileBackend(revisionOf('v', origin.port));
   // Targets come and go: each has a key of its own, and its last connection is lost while it is in use.
   for (let index = 0; index < 2_000; index++) {
