@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { withoutConsoleCookies } from './console-cookies.ts';
+import { setsConsoleCookie, withoutConsoleCookies } from './console-cookies.ts';
 
 const VALUE = 'a'.repeat(43);
 const CONSOLE = ['headgate_session', '__Host-headgate_session', 'headgate_oidc', '__Host-headgate_oidc'];
@@ -38,5 +38,24 @@ describe('withoutConsoleCookies', () => {
         expect(withoutConsoleCookies(value) ?? value).toBe(others.join('; '));
       }),
     );
+  });
+});
+
+describe('setsConsoleCookie', () => {
+  it.each([
+    [`headgate_session=${VALUE}`, true],
+    [`__Host-headgate_session=${VALUE}; Path=/; Secure`, true],
+    ['headgate_oidc=; Max-Age=0', true],
+    ['\theadgate_oidc\t=x', true],
+    ['headgate_session', true],
+    ['=headgate_session=x', true],
+    ['= = headgate_session=x', true],
+    ['a=headgate_session=x', false],
+    ['a=1; Path=/headgate_session=', false],
+    ['headgate_sessions=1', false],
+    ['Headgate_Session=1', false],
+    ['', false],
+  ])('%j: %s', (value, expected) => {
+    expect(setsConsoleCookie(value)).toBe(expected);
   });
 });

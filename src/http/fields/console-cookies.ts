@@ -1,7 +1,8 @@
 /**
  * The cookies with which browsers are signed in to the management API (RFC 6265). A cookie belongs to a host and not to
  * a port, so a browser that is signed in sends them to the traffic port of the same host as well. They are credentials
- * for the gateway alone: what reads a request there never sees them. Pure.
+ * for the gateway alone: what reads a request there never sees them. And a backend could set them, which would sign the
+ * browser in as someone else or out: no response sets them there. Pure.
  */
 
 /** The cookie of a session. */
@@ -27,6 +28,17 @@ export function withoutConsoleCookies(value: string): string | undefined {
   const pairs = value.split(';');
   const others = pairs.filter((pair) => !NAMES.has(cookieName(pair)));
   return others.length === pairs.length ? undefined : others.join(';').trim();
+}
+
+/**
+ * Whether a value of `Set-Cookie` sets one of those cookies. Of a cookie without a name, browsers send the value alone,
+ * which then reads as a name and its value.
+ */
+export function setsConsoleCookie(value: string): boolean {
+  if (!value.includes(COMMON)) return false;
+  const end = value.indexOf(';');
+  const pair = end < 0 ? value : value.slice(0, end);
+  return NAMES.has(cookieName(pair.replace(/^[=\s]+/, '')));
 }
 
 /** The name without white space around it. A pair without "=" is only a name. */

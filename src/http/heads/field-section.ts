@@ -30,10 +30,9 @@ const SP = 0x20;
 const HTAB = 0x09;
 const DEL = 0x7f;
 const COOKIE = 'cookie';
-const COOKIE_HASH = Buffer.from(COOKIE).reduce(
-  (hash, byte) => hashStep(hash, TOKEN[byte] as number),
-  HASH_SEED,
-);
+const COOKIE_HASH = hashOf(COOKIE);
+const SET_COOKIE = 'set-cookie';
+const SET_COOKIE_HASH = hashOf(SET_COOKIE);
 
 /** `Template`: the cached form of heads of other messages that a reader has made from the fields. */
 export class FieldSection<Template = unknown> {
@@ -60,6 +59,8 @@ export class FieldSection<Template = unknown> {
   #origin: string | undefined;
   /** Whether there may be a field `Cookie`: a hash says so. */
   #mayHaveCookies = false;
+  /** The same for `Set-Cookie`. */
+  #maySetCookies = false;
   /** The bytes of a section that was kept; the memory is reused. */
   #kept: Buffer | undefined;
   /** 0 when no section is kept. */
@@ -207,6 +208,7 @@ export class FieldSection<Template = unknown> {
     this.#repeated = 0;
     this.#nominated = undefined;
     this.#mayHaveCookies = false;
+    this.#maySetCookies = false;
   }
 
   /** Whether the section was kept, is within the limit, and equals `bytes[from, to)`. */
@@ -264,6 +266,7 @@ export class FieldSection<Template = unknown> {
       bounds[index * 4 + 2] = valueStart - from;
       bounds[index * 4 + 3] = valueEnd - from;
       if (hash === COOKIE_HASH) this.#mayHaveCookies = true;
+      else if (hash === SET_COOKIE_HASH) this.#maySetCookies = true;
       this.#add(index, classifyName(bytes, nameStart, nameEnd, hash, bits));
     }
     return undefined;
@@ -297,6 +300,13 @@ export class FieldSection<Template = unknown> {
       if (value === '') this.#kinds[index] = HeaderKind.hopByHop;
     }
     if (copied > 0) this.text = ownText(text + this.text.slice(copied));
+  }
+
+  /** Keeps back `Set-Cookie` fields with such a value: they are not forwarded. */
+  protected dropSetCookies(isDropped: (value: string) => boolean): void {
+    if (!this.#maySetCookies) return;
+    for (let index = this.#find(SET_COOKIE, 0); index >= 0; index = this.#find(SET_COOKIE, index + 1))
+      if (isDropped(this.value(index))) this.#kinds[index] = HeaderKind.hopByHop;
   }
 
   #add(index: number, kind: HeaderKind): void {
@@ -352,6 +362,10 @@ export class TrailerSection extends FieldSection {
       return headError(400, 'bad_header_line', 'The trailer section is incomplete.');
     return this.scan(scratchBytes(text), 0, text.length, maxHeaders);
   }
+}
+
+function hashOf(lowerName: string): number {
+  return Buffer.from(lowerName).reduce((hash, byte) => hashStep(hash, TOKEN[byte] as number), HASH_SEED);
 }
 
 function tooManyHeaders(maxHeaders: number): HeadError {

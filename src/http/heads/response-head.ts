@@ -3,6 +3,7 @@
  * upstream connection has one instance. Every refusal is a 502 with its own detail, and the upstream connection must
  * not be used again. Interim (1xx) heads are parsed like any other; the caller counts them and decides about 101.
  */
+import { setsConsoleCookie } from '../fields/console-cookies.ts';
 import { FIELD_TEXT } from '../characters.ts';
 import type { ConnectionOptions } from '../fields/connection-options.ts';
 import { FieldSection } from './field-section.ts';
@@ -128,6 +129,7 @@ export class ResponseHead<Template = unknown> extends FieldSection<Template> {
     if (typeof length === 'object') return length;
     if (chunked && length >= 0)
       return upstreamError('The response has both Content-Length and Transfer-Encoding.');
+    this.dropSetCookies(setsConsoleCookie);
     this.#facts = { options, chunked, length };
     return undefined;
   }

@@ -3,6 +3,7 @@
  * is signed in to the console sends them to the apps of the gateway, too: a backend could sign in with them.
  */
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { startHttp2Backend } from '../../support/backends/http2-backend.ts';
 import { startOrigin, startRawOrigin, type Origin } from '../../support/backends/origin.ts';
 import { connectHttp2, request as requestHttp2, TLS_PAIR } from '../../support/clients/http2-client.ts';
 import { connectRaw } from '../../support/clients/raw-client.ts';
@@ -115,6 +116,44 @@ describe('a backend gets no session of the console', () => {
     const response = await requestHttp2(client, { ':path': '/a/v1/x', cookie });
     expect(cookieLines(JSON.parse(response.body.toString()).rawHeaders)).toEqual(['a=1; b=2']);
   });
+});
+
+it.each([
+  ['HTTP/1.1', false],
+  ['HTTP/2', true],
+])('a backend of %s sets no cookie of the console, and all others', async (_name, isHttp2) => {
+  const own = ['headgate_session=evil; Path=/', '__Host-headgate_session=evil; Path=/; Secure'];
+  const odd = [
+    'headgate_oidc = evil',
+    '=headgate_session=evil',
+    '= =__Host-headgate_oidc=evil; Path=/api/v1',
+  ];
+  const others = [
+    'a=headgate_session=1',
+    'headgate_sessions=1; Path=/',
+    'Headgate_Session=1',
+    'b="headgate_oidc"',
+  ];
+  const cookies = [others[0] ?? '', ...own, ...odd, ...others.slice(1)];
+  const lines = cookies.map((cookie) => `Set-Cookie: ${cookie}\r\n`).join('');
+  const backend = isHttp2
+    ? await startHttp2Backend((stream) => {
+        stream.respond({ ':status': 200, 'set-cookie': cookies });
+        stream.end();
+      })
+    : await startRawOrigin(
+        (socket) => void socket.write(`HTTP/1.1 200 OK\r\nContent-Length: 0\r\n${lines}\r\n`),
+      );
+  onTestFinished(() => backend.close());
+  const slug = isHttp2 ? 'setting-h2' : 'setting';
+  await createService(gateway, slug, backend.port, isHttp2 ? { revision: { backend_protocol: 'h2' } } : {});
+  const client = await connectRaw(gateway.proxyPort);
+  onTestFinished(() => client.end());
+  // The second and the third have the fields of the one before.
+  for (let count = 0; count < 3; count += 1) {
+    client.write(`GET /${slug}/v1/x HTTP/1.1\r\nHost: a\r\n\r\n`);
+    expect((await client.response()).headers['set-cookie']).toBe(others.join(', '));
+  }
 });
 
 it('explain shows the request without it, and nothing of it is in the log', async () => {
