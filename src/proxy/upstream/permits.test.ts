@@ -47,7 +47,7 @@ describe('streams of a backend that two apps have', () => {
   });
 
   it('come back to an app that is alone again', async () => {
-    const { ask, fill, release } = setUp({ streamsMax: () => 200 });
+    const { fill, release } = setUp({ streamsMax: () => 200 });
     expect(fill('a', 1_000)).toBe(180);
     expect(fill('b', 18)).toBe(18);
     for (let count = 0; count < 18; count++) expect(await release('b')).toEqual([]);
