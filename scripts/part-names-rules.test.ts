@@ -13,6 +13,12 @@ describe('a part of a policy', () => {
     ['const value = policy.rate_limit;', '1: "rate_limit"'],
     ['const { rate_limit: limit } = policy;', '1: "rate_limit"'],
     ['interface A { readonly rate_limit: number }', '1: "rate_limit"'],
+    ['const value = policy.cors;', '1: "cors"'],
+    ['const value = app.default_policy?.headers.request;', '1: "headers"'],
+    ['const value = (ownPolicy as Policy).cors;', '1: "cors"'],
+    ['const value = effective.policy!.cors;', '1: "cors"'],
+    ['const { cors, ...rest } = policy;', '1: "cors"'],
+    ['const a = ({ policy: { headers } }: App) => headers;', '1: "headers"'],
     ["import { a } from '../policy/parts/cors/cors.ts';", '1: "cors"'],
     ["import type { A } from '../policy/parts/rate-limit/schema.ts';", '1: "rate-limit"'],
   ])('is named by %s', (body, message) => {
@@ -23,10 +29,19 @@ describe('a part of a policy', () => {
     "import { PARTS } from '../policy/registry.ts';",
     'const { headers } = request;',
     'send({ headers: answer.headers });',
+    'const { headers } = answerOf(policy);',
+    'send(policyRequest.headers);',
+    'const answer = { policy: { headers: 1 } };',
     "const text = 'the headers of a request';",
     '// A comment may name cors and rate_limit.',
   ])('is not named by %s', (body) => {
     expect(messagesOf('src/explain/a.ts', body)).toEqual([]);
+  });
+
+  it('may be a member of a compiled policy, which the engine reads', () => {
+    const body = 'const value = route.policy.cors;';
+    expect(messagesOf('src/proxy/respond.ts', body)).toEqual([]);
+    expect(messagesOf('src/explain/answer.ts', body)).toEqual(['1: "cors"']);
   });
 
   it('may be named in src/policy, and where an exception has a reason', () => {

@@ -1,8 +1,8 @@
 /**
  * The rule that only src/policy/ names a part of a policy: all other code goes over the registry. A file names a part
- * when it imports from the folder of one, or has the name of a part or of a stage as a text; a name of several words
- * also counts as an identifier or a member, which one of a single word, such as `headers`, mostly is by chance. Pure;
- * layering.ts runs it over src/.
+ * when it imports from the folder of one, or has the name of a part or of a stage as a text. A name of several words
+ * also counts as an identifier or a member. One of a single word, such as `headers`, mostly is that by chance, so it
+ * counts only as a member of something that is called a policy. Pure; layering.ts runs it over src/.
  */
 import { posix } from 'node:path';
 import { parseAst } from 'rolldown/parseAst';
@@ -70,6 +70,10 @@ export const EXCEPTIONS: readonly Exception[] = [
 ];
 
 const PARTS_FOLDER = 'src/policy/parts/';
+/** Its policies are compiled ones, whose members are data for the engine (`PolicyData` in src/policy/stage.ts). */
+const ENGINE_FOLDER = 'src/proxy/';
+/** Such as `policy`, `policies`, `ownPolicy` and `default_policy`. */
+const POLICY = /(?:^|_)(?:policy|policies)(?:_|$)|(?:Policy|Policies)$/;
 
 /** @param names of parts and stages, as policies and explanations have them */
 export function checkPartNames(path: string, source: string, names: ReadonlySet<string>): Violation[] {
@@ -95,11 +99,47 @@ function nameIn(node: Node, path: string, names: ReadonlySet<string>): string | 
     const target = posix.join(posix.dirname(path), specifier);
     return target.startsWith(PARTS_FOLDER) ? target.slice(PARTS_FOLDER.length).split('/')[0] : undefined;
   }
+  const member = path.startsWith(ENGINE_FOLDER)
+    ? undefined
+    : membersOfPolicies(node).find((name) => names.has(name) && !name.includes('_'));
+  if (member !== undefined) return member;
   const text =
     node.type === 'Literal' ? node['value'] : node.type === 'Identifier' ? node['name'] : undefined;
   if (typeof text !== 'string' || !names.has(text)) return undefined;
   return node.type === 'Literal' || text.includes('_') ? text : undefined;
 }
+
+/** The members that a node takes out of a policy: `policy.cors`, or a pattern that takes one apart. */
+function membersOfPolicies(node: Node): string[] {
+  const child = (name: string): Node | undefined => node[name] as Node | undefined;
+  switch (node.type) {
+    case 'MemberExpression':
+      return isPolicy(child('object')) ? [child('property')].flatMap(nameOf) : [];
+    case 'VariableDeclarator':
+      return isPolicy(child('init')) ? keysOf(child('id')) : [];
+    case 'Property':
+      return isPolicy(child('key')) ? keysOf(child('value')) : [];
+    default:
+      return [];
+  }
+}
+
+/** Whether an expression, or the key of a property, is called a policy. */
+function isPolicy(node: Node | undefined): boolean {
+  const inner = (node?.['expression'] ?? node?.['property']) as Node | undefined;
+  return inner === undefined ? nameOf(node).some((name) => POLICY.test(name)) : isPolicy(inner);
+}
+
+/** The keys of an object pattern; none for any other node. */
+function keysOf(node: Node | undefined): string[] {
+  if (node?.type !== 'ObjectPattern') return [];
+  return (node['properties'] as readonly Node[]).flatMap((property) =>
+    nameOf(property['key'] as Node | undefined),
+  );
+}
+
+const nameOf = (node: Node | undefined): string[] =>
+  node?.type === 'Identifier' && typeof node['name'] === 'string' ? [node['name']] : [];
 
 const isAllowed = (path: string, name: string): boolean =>
   EXCEPTIONS.some(

@@ -41,7 +41,7 @@ export function SplitBar({ shares, onChange }: SplitBarProps): ReactNode {
 interface BorderProps {
   readonly bar: { readonly current: HTMLDivElement | null };
   readonly shares: readonly Share[];
-  /** Of the share before the border. */
+  /** The index of the share before the border. */
   readonly index: number;
   readonly onChange: (shares: readonly Share[]) => void;
 }
