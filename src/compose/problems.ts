@@ -106,7 +106,7 @@ function databaseProblems(parts: Parts, { configFile }: ProblemParts): FoundProb
   const refused = configFile?.status.problem;
   if (refused !== undefined) {
     const [first] = refused.problems;
-    const detail = `${refused.total} problems in the files; the first: ${first?.file}:${first?.line} ${first?.detail}. What they said before is served`;
+    const detail = `${refused.total} problems in the files; the first: ${first?.file}:${first?.line} ${first?.detail}. The previous configuration is served`;
     const sinceMs = Date.parse(refused.since);
     problems.push(found('critical', 'config_file_refused', detail, { kind: 'config_file' }, sinceMs));
   }

@@ -63,7 +63,7 @@ export const RECORD_WARNINGS = {
     advice: 'Set `backend_scheme` to `https`',
   },
   grpc_web_without_http2: {
-    title: '`grpc_web` is true for a backend that is asked over HTTP/1.1: its calls pass as they are',
+    title: '`grpc_web` is true for a backend that is asked over HTTP/1.1: its calls are passed on unchanged',
     advice: 'Set `backend_protocol`, whose default is `http1`, to `h2` or `auto`, or `grpc_web` to false',
   },
   client_certificate_missing: {

@@ -29,7 +29,7 @@ const COUNTERS: Readonly<Record<CounterName, string>> = {
     'Requests for which no route was found or that could not be read, by error code and status',
   deleted_requests: 'Requests that were counted for a route that is gone, by status',
   tls_handshake_failures: 'TLS handshakes of clients that failed, by reason',
-  proxy_headers_refused: 'Connections of load balancers that were closed for want of a PROXY header',
+  proxy_headers_refused: 'Connections of load balancers that were closed because their PROXY header was missing or malformed',
   upstream_retries: 'Attempts at a backend that were made again, by why the one before failed',
   upstream_retries_refused: 'Attempts that were not made again because the retry budget was used up',
   rate_limit_decisions: 'Decisions of the rate limiters, by kind of limit',
@@ -39,7 +39,7 @@ const COUNTERS: Readonly<Record<CounterName, string>> = {
   limit_store_waits: 'Requests that waited for the store of limits',
   limit_store_fallbacks:
     'Decisions of rate limiters while the store of limits was unreachable, by on_store_failure',
-  overload_refusals: 'Requests and connections that were refused for want of room',
+  overload_refusals: 'Requests and connections that were refused because the gateway was at a limit',
   idle_connections_closed:
     'Connections of clients between requests that were closed to make room for new ones',
   internal_errors: 'Errors inside the gateway itself',
@@ -252,7 +252,7 @@ function addClock(page: Exposition, aheadMs: number): void {
 function addConfigFile(page: Exposition, { loadedAt, problem, reloads }: ConfigFileFacts): void {
   page.gauge(
     'headgate_config_file_ok',
-    'Whether the configuration files are what is served',
+    'Whether the configuration files are in force',
     problem === undefined ? 1 : 0,
   );
   page.gauge(

@@ -57,7 +57,7 @@ export function addDiscovery(page: Exposition, { looks, revisions }: DiscoveryFa
   const values = [...looks].flatMap(([type, counts]) =>
     Object.entries(counts).map(([outcome, value]) => ({ labels: { type, outcome }, value })),
   );
-  const help = 'How often targets were looked up, by type of source and by what came of it';
+  const help = 'Look-ups of targets, by type of source and result';
   page.family('counter', 'headgate_discovery_looks_total', help, values);
   page.family(
     'gauge',

@@ -133,7 +133,7 @@ export function addEventsCommand(program: Command, io: CliIo): void {
   const command = program
     .command('events')
     .description('show what happened to the gateways, a line each')
-    .option('--follow', 'go on with what happens from now on')
+    .option('--follow', 'continue with what happens from now on')
     .option(
       '--type <types>',
       'only these: a type, a group such as "breaker.*", or several with commas between',

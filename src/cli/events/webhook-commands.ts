@@ -15,7 +15,7 @@ const switched = (name: 'pause' | 'resume', isActive: boolean, summary: string):
   body: { is_active: isActive },
   shown: {
     as: 'done',
-    text: isActive ? '{webhook} gets what waits.' : 'Nothing more is sent to {webhook}.',
+    text: isActive ? '{webhook} gets the waiting events.' : 'Nothing more is sent to {webhook}.',
   },
   examples: [`headgate webhooks ${name} on-call`],
 });
@@ -113,7 +113,7 @@ const COMMANDS: readonly EverydayCommand[] = [
     examples: ['headgate webhooks test on-call'],
   },
   switched('pause', false, 'send nothing more to a webhook; events wait as long as they are kept'),
-  switched('resume', true, 'send to a webhook again, what waits first'),
+  switched('resume', true, 'send to a webhook again, waiting events first'),
   {
     name: 'delete',
     summary: 'delete a webhook and its dead letters',

@@ -197,7 +197,7 @@ const AUDIT: EverydayCommand = {
     filter('actor', 'id of an admin token, environment, anonymous or system'),
     filter('action', 'such as app.delete or login.refused'),
     filter('resource_type', 'such as app'),
-    filter('resource_name', 'slug, label, method and path, or name of what was touched'),
+    filter('resource_name', 'slug, label, method and path, or name of the changed record'),
     {
       flags: '--since <time>',
       description: 'from this moment on, such as 2030-01-31T00:00:00Z',

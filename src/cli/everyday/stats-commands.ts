@@ -145,7 +145,7 @@ export function addStatsCommands(program: Command, io: CliIo): void {
   );
   addExamples(
     addOutputFlag(addServerFlags(program.command('problems')))
-      .description('say what is wrong now, most severe first; exit code 1 when something is')
+      .description('list what is wrong now, most severe first; exit code 1 when something is')
       .action((flags: ServerFlags & OutputFlags) => problems(flags, io)),
     'headgate problems',
   );

@@ -143,7 +143,7 @@ export class AcmeService {
       const missing = await askOthers();
       if (missing === 0) return;
       if (clock.monotonicMs() >= endMs) {
-        log.warn({ missing }, 'some gateways do not answer; an order goes on without them');
+        log.warn({ missing }, 'some gateways do not answer; an order continues without them');
         return;
       }
     }

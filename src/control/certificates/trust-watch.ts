@@ -215,7 +215,7 @@ export class TrustWatch {
     }
     const read = isThere
       ? readBoundedFile(path, FILE_BYTES_MAX)
-      : { problem: 'it is gone; what was read of it stays' };
+      : { problem: 'it is gone; its previous content stays in use' };
     const lists = 'problem' in read ? { error: read.problem } : readRevocationLists(Buffer.from(read.bytes));
     if ('problem' in read || 'error' in lists) {
       this.#folder.complain(file, (lists as { readonly error: string }).error);
@@ -251,7 +251,7 @@ export class TrustWatch {
   #tell(file: string, reason: string): void {
     const { log, folder } = this.#deps;
     if (file === '') log.error({ folder, reason }, 'cannot read all of the trusted certificates for clients');
-    else log.error({ file, reason }, 'cannot use a file of trusted certificates; what was read before stays');
+    else log.error({ file, reason }, 'cannot use a file of trusted certificates; its previous content stays in use');
   }
 }
 

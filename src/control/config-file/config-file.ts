@@ -207,7 +207,7 @@ export class ConfigFile {
       const lines = linesOf(placed(warnings, locate));
       this.#deps.log.warn(
         { file: this.path, warnings: lines },
-        'the configuration of the files has what is probably not intended',
+        'the configuration files contain something that is probably not intended',
       );
     }
     return undefined;
@@ -229,7 +229,7 @@ export class ConfigFile {
         total: problems.length,
         problems: lines,
       },
-      'the configuration files cannot be used; what was served before is served on',
+      'the configuration files cannot be used; the previous configuration stays in force',
     );
   }
 

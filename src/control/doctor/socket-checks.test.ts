@@ -31,7 +31,7 @@ function settingsOf(env: Readonly<Record<string, string>>): Settings {
 it.each<[string, string, number | undefined, string]>([
   ['free', 'new', undefined, 'ok management on @/new is free'],
   ['in no folder', 'none/new', undefined, 'error management on @/none/new: there is no folder "@/none"'],
-  ['a file', 'file', undefined, 'error management on @/file: there is a file at this path that is no socket'],
+  ['a file', 'file', undefined, 'error management on @/file: the file at this path is not a socket'],
   ['taken', 'live', undefined, 'error management on @/live: another process listens there'],
   ['of the gateway', 'live', 7, 'ok management on @/live: the running gateway (process 7), as it seems'],
 ])('a socket that is %s', async (_what, name, servingPid, wanted) => {

@@ -12,7 +12,7 @@ import { descriptorCopies, type DescriptorCopy } from './descriptor-copies.ts';
 
 /** Copies kept ready for workers that replace others. */
 const SPARE_COPIES = 2;
-const NO_SOCKET = 'there is a file at this path that is no socket';
+const NO_SOCKET = 'the file at this path is not a socket';
 
 export class UnixListener {
   /** undefined when the service manager has created it. */

@@ -70,7 +70,7 @@ function readText(bytes: Buffer): ProxyHeader {
   const version = family === 'TCP4' ? 4 : family === 'TCP6' ? 6 : undefined;
   if (version === undefined || members.length !== 4) return malformed('its line has other parts');
   const [source = '', destination = '', sourcePort = '', destinationPort = ''] = members;
-  if (!isPort(sourcePort) || !isPort(destinationPort)) return malformed('a port is no number up to 65535');
+  if (!isPort(sourcePort) || !isPort(destinationPort)) return malformed('a port is not a number up to 65535');
   if (familyOf(source) !== version || familyOf(destination) !== version)
     return malformed('an address is not of its family');
   return { kind: 'complete', length, client: normaliseAddress(source) };

@@ -19,7 +19,7 @@ const FIELDS = {
   actor: equals('Id of an admin token, `environment`, `anonymous` or `system`.'),
   action: equals('For example `app.delete` or `login.refused`.'),
   resource_type: equals('For example `app`.'),
-  resource_id: equals('Id of what was touched, also after it was deleted.'),
+  resource_id: equals('Id of the changed record, also after it was deleted.'),
   resource_name: equals('What it was called: slug, label, method and path (`GET /x`), or name.'),
 };
 

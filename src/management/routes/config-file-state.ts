@@ -24,7 +24,7 @@ const ConfigFileSchema = Type.Object(
     path: nullable(Type.String({ description: 'GATEWAY_CONFIG_FILE as an absolute path.' })),
     state: Type.String({
       description:
-        '`current`: the files are what is served. `refused`: they have problems, and what was served before is served on. `none`: the configuration comes from a database.',
+        '`current`: the files are in force. `refused`: they have problems, and the previous configuration stays in force. `none`: the configuration comes from a database.',
     }),
     loaded_at: nullable(dateTime('When the configuration in force was read from the files.')),
     problem_since: nullable(dateTime('Since when the files have problems. null: they have none.')),

@@ -92,7 +92,7 @@ export const ACME_SETTINGS = {
     {
       default: 900,
       description:
-        'Seconds until the next order for a name after one that failed. They double with each failure, up to a day. So long after a start, certificates whose private keys do not open with the secret key are ordered anew.',
+        'Seconds until the next order for a name after one that failed. They double with each failure, up to a day. This long after a start, certificates whose private keys cannot be decrypted with the secret key are ordered again.',
     },
   ),
   GATEWAY_ACME__SELF_CHECK: boolean({

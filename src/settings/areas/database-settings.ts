@@ -81,7 +81,7 @@ export const DATABASE_SETTINGS = {
     {
       default: HISTORY_DEFAULTS.maxVersions,
       description:
-        'Config versions of which the history keeps who made them and what they changed. 0: keep no history, and remove what there is.',
+        'Number of config versions in the history, with their authors and changes. 0: keep no history, and remove the existing one.',
     },
   ),
   GATEWAY_HISTORY__MAX_BYTES: integer(

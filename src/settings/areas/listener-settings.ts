@@ -35,7 +35,7 @@ export const LISTENER_SETTINGS = {
   GATEWAY_PROXY__UNIX_SOCKET_MODE: text('octal digits', {
     default: '660',
     description:
-      'Permissions of `GATEWAY_PROXY__UNIX_SOCKET`: clients need the one to write. Owner and group are those of the gateway, or the group of the folder where that has the setgid bit.',
+      'Permissions of `GATEWAY_PROXY__UNIX_SOCKET`: clients need write permission. Owner and group are those of the gateway; a folder with the setgid bit gives the socket its group.',
     pattern: SOCKET_MODE,
     expected: 'three octal digits, such as 660 or 666',
   }),

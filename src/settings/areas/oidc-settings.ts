@@ -32,7 +32,7 @@ export const OIDC_SETTINGS = {
   GATEWAY_OIDC__REDIRECT_URL: url(['https:', 'http:'], {
     default: undefined,
     defaultText: '`/api/v1/session/oidc/callback` of the host that the browser asked for',
-    description: 'Where the provider sends browsers back, as it is registered there.',
+    description: 'URL to which the provider sends browsers back, as it is registered there.',
   }),
   GATEWAY_OIDC__SCOPES: list('scopes, comma-separated', scope, {
     default: ['openid', 'profile', 'email'],

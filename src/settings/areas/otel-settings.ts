@@ -127,7 +127,7 @@ export const OTEL_SETTINGS = {
   GATEWAY_OTEL__SERVICE_NAME: text('text', {
     default: 'headgate',
     otherName: 'OTEL_SERVICE_NAME',
-    description: '`service.name` of what is exported.',
+    description: '`service.name` of all exports.',
   }),
   GATEWAY_OTEL__RESOURCE_ATTRIBUTES: list('name=value, comma-separated', otelPair, {
     default: [],

@@ -91,7 +91,7 @@ class BackupParser {
 
   /** @returns a page when one is full */
   take(line: string): BackupPage | undefined {
-    if (this.#end !== undefined) throw this.#refuse('it is damaged: it goes on after its end');
+    if (this.#end !== undefined) throw this.#refuse('it is damaged: it continues after its end');
     const value: unknown = this.#header === undefined ? parsedOr(line) : JSON.parse(line);
     if (this.#header === undefined) {
       this.#header = this.#headerOf(value);

@@ -28,7 +28,7 @@ afterAll(() => rig.end());
 const messages = (gateway: TestGateway): string[] => gateway.logs().map(({ msg }) => String(msg));
 const countOf = (gateway: TestGateway, message: string): number =>
   messages(gateway).filter((text) => text === message).length;
-const REFUSED = 'the configuration files cannot be used; what was served before is served on';
+const REFUSED = 'the configuration files cannot be used; the previous configuration stays in force';
 
 // oxlint-disable-next-line typescript/no-explicit-any -- a declared app
 const r1Of = (app: any): object => app.versions.v1.revisions.r1;

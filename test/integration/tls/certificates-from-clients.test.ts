@@ -383,7 +383,7 @@ describe('files', { timeout: 60_000 }, () => {
     await until(() => gateway.output().includes('cannot use a file of trusted certificates'));
     expect(await own.call()).toBe('401 certificate_invalid');
     rmSync(join(folder, 'partners.crl'));
-    await until(() => gateway.output().includes('it is gone; what was read of it stays'));
+    await until(() => gateway.output().includes('it is gone; its previous content stays in use'));
     expect(await own.call()).toBe('401 certificate_invalid');
     const { stages } = await explain(gateway, {
       method: 'GET',

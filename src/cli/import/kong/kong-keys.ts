@@ -33,7 +33,7 @@ export function keysOf(
         ...(value !== undefined && { token_sha256: tokenHash(value) }),
       };
       if (credential.has('ttl'))
-        credential.lost('is no end that a key can have', '`expires_at` of the key', 'ttl');
+        credential.lost('is not an expiry that a key can have', '`expires_at` of the key', 'ttl');
     }
     if (consumer.keys.length === 0 && consumer.acls.length > 0)
       consumer.node.lost('has no key that could have its groups as scopes', 'an API key', 'acls');

@@ -29,7 +29,7 @@ const WITHOUT_SLASH = 'is also answered without the slash at its end';
 
 function readPrefix(text: string): KongPath | { readonly problem: string } {
   const segments = literalSegments(text);
-  if (segments === undefined) return { problem: 'is no path that a request can have here' };
+  if (segments === undefined) return { problem: 'is not a path that a request can have here' };
   const endsWithSlash = segments.at(-1) === '';
   const prefix = endsWithSlash ? segments.slice(0, -1) : segments;
   return {

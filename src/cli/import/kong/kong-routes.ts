@@ -53,7 +53,7 @@ export function matchOf(
     if (node.boolean(buffering) === true)
       node.changed('is false here: bodies are streamed', '`buffer_request_bytes`', buffering);
   }
-  node.noEffect('is for redirects, of which there are none', 'https_redirect_status_code');
+  node.noEffect('is for redirects, which this gateway does not have', 'https_redirect_status_code');
   const strips = node.boolean('strip_path') ?? true;
   const regexPriority = node.number('regex_priority') ?? 0;
   const categories = [hosts.length > 0, given.length > 0, node.has('paths')].filter(Boolean).length;
@@ -61,7 +61,7 @@ export function matchOf(
   const { methods, allowedMethods } = methodsOf(given, node, hasCors);
   const asked = hosts.map(({ text, node: host }) => ({
     text,
-    lost: () => host.lost('is no condition here: the route is served under every name', HOSTS_ELSEWHERE),
+    lost: () => host.lost('is not a condition here: the route is served under every name', HOSTS_ELSEWHERE),
   }));
   return {
     methods,
@@ -90,7 +90,7 @@ function methodNames(node: SourceNode): string[] | undefined {
   const items = node.texts('methods') ?? [];
   const names = items.flatMap(({ text, node: item }) => {
     if (/^[A-Za-z-]+$/.test(text)) return [text.toUpperCase()];
-    item.lost('is no method');
+    item.lost('is not a method');
     return [];
   });
   if (names.length > 0 || !node.has('methods') || isEmpty(node, 'methods')) return names;
@@ -108,7 +108,7 @@ function speaksHttp(node: SourceNode): boolean {
     node.lost(`speaks ${foreign.map(({ text }) => text).join(', ')}, and this gateway speaks HTTP only`);
     return false;
   }
-  for (const { node: item } of foreign) item.lost('is no protocol of this gateway');
+  for (const { node: item } of foreign) item.lost('is not a protocol of this gateway');
   const [only, ...others] = protocols.filter((item) => !foreign.includes(item));
   if (only !== undefined && others.length === 0 && only.text === 'https')
     only.node.changed('is one of both: HTTP is not refused', 'only a listener with TLS');

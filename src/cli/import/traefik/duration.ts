@@ -9,7 +9,7 @@ export function durationMs(node: SourceNode, name: string): number | undefined {
   if (text === undefined) return undefined;
   if (/^\d+(?:\.\d+)?$/.test(text)) return Math.round(Number(text) * 1_000);
   if (!/^(?:\d+(?:\.\d+)?(?:ms|s|m|h))+$/.test(text)) {
-    node.lost('is no duration', undefined, name);
+    node.lost('is not a duration', undefined, name);
     return undefined;
   }
   let total = 0;

@@ -59,11 +59,11 @@ const REFUSED: Readonly<Record<string, Refusal>> = {
   redirectScheme: { reason: 'the gateway redirects nothing', effect: 'replacesRouter' },
   redirectRegex: { reason: 'the gateway redirects nothing', effect: 'replacesRouter' },
   circuitBreaker: { reason: 'a breaker counts failures', nearest: '`circuit_breaker` of the revision' },
-  compress: { reason: 'bodies are passed on as they are', nearest: 'compression by the backend' },
-  errors: { reason: 'answers of backends are passed on as they are' },
+  compress: { reason: 'bodies are passed on unchanged', nearest: 'compression by the backend' },
+  errors: { reason: 'answers of backends are passed on unchanged' },
   passTLSClientCert: { reason: 'clients have no certificates' },
-  contentType: { reason: 'a content type is passed on as it is' },
-  grpcWeb: { reason: 'bodies are passed on as they are' },
+  contentType: { reason: 'a content type is passed on unchanged' },
+  grpcWeb: { reason: 'bodies are passed on unchanged' },
   plugin: { reason: 'no plugin of another gateway runs here', effect: 'isWeaker' },
 };
 
@@ -96,7 +96,7 @@ function stripPrefix(node: SourceNode): TranslatedMiddleware {
   const strip = prefixes.flatMap(({ text, node: item }) => {
     const segments = literalSegments(text);
     if (segments === undefined) {
-      item.lost('is no path that a request can have here');
+      item.lost('is not a path that a request can have here');
       return [];
     }
     return [segments.at(-1) === '' ? segments.slice(0, -1) : segments];
@@ -110,7 +110,7 @@ function addPrefix(node: SourceNode): TranslatedMiddleware {
   const segments = prefix === undefined ? undefined : literalSegments(prefix);
   if (segments !== undefined)
     return { parts: {}, prefix: `/${segments.filter((part) => part !== '').join('/')}` };
-  node.lost('is no path that a backend can have here');
+  node.lost('is not a path that a backend can have here');
   return { ...NOTHING, isWeaker: true };
 }
 
@@ -120,14 +120,14 @@ function rateLimit(node: SourceNode): TranslatedMiddleware {
   const burst = node.number('burst') ?? 1;
   const per = perOf(node, 'ip');
   if (average === 0) {
-    node.changed('has an average of 0, which is no limit');
+    node.changed('has an average of 0, which is not a limit');
     return NOTHING;
   }
   // Windows have whole seconds here.
   const seconds = Math.max(1, Math.round(periodMs / 1_000));
   const requests = Math.round((average * seconds * 1_000) / periodMs);
   if (!Number.isSafeInteger(requests) || requests < 1 || !Number.isInteger(burst) || burst < 1) {
-    node.lost('is no number of requests that a limit can have');
+    node.lost('is not a number of requests that a limit can have');
     return { ...NOTHING, isWeaker: true };
   }
   const limit = { enabled: true, requests, window_seconds: seconds, algorithm: 'token_bucket', burst };

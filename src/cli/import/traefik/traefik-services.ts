@@ -79,7 +79,7 @@ export class TraefikServices {
       const weight = weightOf(server, 1);
       const keepsPath = server.boolean('preservePath') === true;
       if (address === undefined || addressProblem(address) !== undefined) {
-        server.lost('is no http or https URL of a backend');
+        server.lost('is not an http or https URL of a backend');
         return [];
       }
       if (!keepsPath && address.path !== '/')
@@ -138,7 +138,7 @@ export class TraefikServices {
     const given = node.text('serverName');
     const isName = given !== undefined && serverNameError(given) === undefined;
     const serverName = isName ? given : undefined;
-    if (given !== undefined && !isName) node.lost('is no host name', undefined, 'serverName');
+    if (given !== undefined && !isName) node.lost('is not a host name', undefined, 'serverName');
     return { ...(!verify && { verify }), ...(serverName !== undefined && { server_name: serverName }) };
   }
 }
@@ -164,7 +164,7 @@ function wholeWeights(backends: readonly WeightedBackend[]): WeightedBackend[] {
 function weightOf(node: SourceNode, fallback: number): number {
   const weight = node.number('weight') ?? fallback;
   if (Number.isInteger(weight) && weight >= 0 && weight <= WEIGHT_MAX) return weight;
-  node.lost('is no weight', undefined, 'weight');
+  node.lost('is not a weight', undefined, 'weight');
   return fallback;
 }
 
@@ -176,11 +176,11 @@ function probeOf(check: SourceNode | undefined): Item {
   const status = check.number('status');
   const isPath = /^\/[!-"$-~]*$/.test(path);
   if (!isPath) {
-    check.lost('is no path that a probe can have', undefined, 'path');
+    check.lost('is not a path that a probe can have', undefined, 'path');
     return {};
   }
   const isStatus = status !== undefined && Number.isInteger(status) && status >= 200 && status <= 599;
-  if (status !== undefined && status !== 0 && !isStatus) check.lost('is no status', undefined, 'status');
+  if (status !== undefined && status !== 0 && !isStatus) check.lost('is not a status', undefined, 'status');
   return {
     health_check_path: path,
     circuit_breaker: {

@@ -88,7 +88,7 @@ function testOperation(context: ManagementContext): Operation {
     tag: webhooks.tag,
     summary: 'Send a test event to a webhook now',
     description:
-      'Signed and sent like any event, beside those that wait, also when the webhook is not active. The answer says what the receiver answered; nothing is sent again.',
+      'Signed and sent like any event, beside those that wait, also when the webhook is not active. The result has the receiver’s answer; nothing is sent again.',
     access: 'admin',
     query: NO_QUERY,
     admission: new Admission(TESTS_MAX),
@@ -169,7 +169,7 @@ function letterOperation(
       : `Forget ${noun} that a webhook did not get`,
     ...(resends && {
       description:
-        'With the same ids, in the order of the events, before those that wait. What the receiver refuses again stays a dead letter.',
+        'With the same ids, in the order of the events, before waiting events. An event that the receiver refuses again stays a dead letter.',
     }),
     access: 'admin',
     query: NO_QUERY,

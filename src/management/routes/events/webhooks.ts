@@ -115,7 +115,7 @@ function urlErrors(text: string, { egress }: RuleContext): FieldError[] {
   if (url === null || port === undefined)
     return [{ pointer, detail: 'must be an absolute URL with https:// or http://' }];
   if (url.username + url.password !== '')
-    return [{ pointer, detail: 'must not have a user name or a password; what is sent is signed' }];
+    return [{ pointer, detail: 'must not have a user name or a password; requests are signed instead' }];
   if (url.hash !== '') return [{ pointer, detail: 'must not have a fragment: it would not be sent' }];
   const denial = egress.hostDenial(url.hostname, Number(url.port) || port);
   return denial === undefined ? [] : [{ pointer, detail: `is denied: ${denial}` }];
@@ -134,7 +134,7 @@ function patternErrors(patterns: readonly string[] = []): FieldError[] {
       : [
           {
             pointer: `/events/${index}`,
-            detail: `"${pattern}" is no type of event, nor a group such as key.*`,
+            detail: `"${pattern}" is not a type of event or a group such as key.*`,
           },
         ],
   );

@@ -73,7 +73,7 @@ const ListenerCertificateSchema = Type.Object(
     }),
     crl_update_due_at: nullable(
       dateTime(
-        'Of `clients`: when the first of its revocation lists is to be replaced by a newer one. null: there is no list that says so.',
+        'For `clients`: the earliest next update of its revocation lists. null: no list has one.',
       ),
     ),
   },
@@ -112,10 +112,10 @@ const TelemetrySignalSchema = Type.Object(
       Type.String({ description: 'URL without user, password and parameters. null: it is off.' }),
     ),
     exported: count('What the collector took since the start: spans, points of metrics or log records.'),
-    dropped: count('What was lost since the start for want of room. Of metrics, nothing is.'),
+    dropped: count('Lost since the start because there was no room. Always 0 for metrics.'),
     failed: count('What the collector did not take, since the start.'),
     waiting_bytes: nullable(
-      count('Memory of what waits for the collector. null: nothing ever waits, as of metrics, or it is off.'),
+      count('Memory of items that wait for the collector. null: metrics, which never wait, or the export is off.'),
     ),
     last_failure: Type.Union(
       [

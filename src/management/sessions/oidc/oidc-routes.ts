@@ -81,7 +81,7 @@ export function addOidcRoutes(server: FastifyInstance, dependencies: OidcRoutesD
       return refuse(request, reply, fail('sign_in_failed', detail));
     }
     const own = redirectUri(request, dependencies);
-    if (!URL.canParse(own)) return refuse(request, reply, fail('bad_request', 'Host is no host'));
+    if (!URL.canParse(own)) return refuse(request, reply, fail('bad_request', 'Host is not a valid host'));
     const url = new URL(own);
     url.search = request.url.split('?').slice(1).join('?');
     if (url.searchParams.get('state') !== flow.state) {

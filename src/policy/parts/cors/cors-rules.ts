@@ -32,7 +32,7 @@ export function corsErrors(cors: CorsPolicy, pointer: string): FieldError[] {
   if (cors.allow_credentials === true && cors.expose_headers?.includes('*')) {
     errors.push({
       pointer: `${pointer}/expose_headers`,
-      detail: '"*" is no wildcard when allow_credentials is true; list the headers',
+      detail: '"*" is not a wildcard when allow_credentials is true; list the headers',
     });
   }
   origins.forEach((origin, index) => {

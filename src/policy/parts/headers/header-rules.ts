@@ -59,7 +59,7 @@ class EditsCheck {
     if (!isToken(name) || name.length > NAME_CHARS_MAX) {
       this.#add(
         at,
-        `cannot use the name "${name}": it is no field name of at most ${NAME_CHARS_MAX} characters`,
+        `cannot use the name "${name}": it is not a field name of at most ${NAME_CHARS_MAX} characters`,
       );
       return false;
     }

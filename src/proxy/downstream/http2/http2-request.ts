@@ -73,7 +73,7 @@ export function http1Request(
   if (typeof host === 'object') return host;
   const length = regular.contentLength;
   if (length !== undefined && !CONTENT_LENGTH.test(length))
-    return { malformed: 'content-length is no number' };
+    return { malformed: 'content-length is not a number' };
   if (endStream && length !== undefined && length !== '0')
     return { malformed: 'content-length announces content that does not come' };
   if (newKey !== undefined && pseudo[':protocol']?.toLowerCase() === WEBSOCKET)
@@ -147,7 +147,7 @@ function readPseudo(fields: readonly FieldLine[], pseudo: Pseudo): number | Http
 function targetOf(pseudo: Pseudo): string | Http2Malformed {
   const { ':method': method, ':scheme': scheme, ':path': path, ':authority': authority } = pseudo;
   const protocol = pseudo[':protocol'];
-  if (method === undefined || !isToken(method)) return { malformed: ':method is no token' };
+  if (method === undefined || !isToken(method)) return { malformed: ':method is not a token' };
   if (protocol !== undefined && method !== 'CONNECT') return { malformed: ':protocol without CONNECT' };
   if (protocol !== undefined && protocol.toLowerCase() !== WEBSOCKET) {
     // The parser answers another method with 501, as for CONNECT.
@@ -163,7 +163,7 @@ function targetOf(pseudo: Pseudo): string | Http2Malformed {
   if (scheme !== 'https' && scheme !== 'http') return { malformed: ':scheme is neither https nor http' };
   if (path === undefined || path === '') return { malformed: ':path is missing' };
   if (path === '*' ? method !== 'OPTIONS' : path.charCodeAt(0) !== 0x2f)
-    return { malformed: ':path is no absolute path' };
+    return { malformed: ':path is not an absolute path' };
   for (let index = 0; index < path.length; index++) {
     const code = path.charCodeAt(index);
     if (code <= 0x20 || code >= 0x7f || code === 0x23)
@@ -178,7 +178,7 @@ function hostOf(pseudo: Pseudo, field: string | undefined): string | Http2Malfor
   if (authority === undefined) {
     return field === undefined || isHostAndPort(field) ? (field ?? '') : { malformed: 'host is no host' };
   }
-  if (!isHostAndPort(authority)) return { malformed: ':authority is no host' };
+  if (!isHostAndPort(authority)) return { malformed: ':authority is not a host' };
   if (field !== undefined && field.toLowerCase() !== authority.toLowerCase())
     return { malformed: ':authority and host differ' };
   return authority;

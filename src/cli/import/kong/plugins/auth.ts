@@ -20,7 +20,7 @@ export function keyAuth({ config, node }: KongPlugin, { consumers }: PluginConte
     const which = inQuery === undefined ? undefined : 'key_in_query';
     (config ?? node).changed('takes no key from the query', 'a header', which);
   }
-  if (inBody === true) config?.lost('is no place of a key', 'a header', 'key_in_body');
+  if (inBody === true) config?.lost('is not a place for a key', 'a header', 'key_in_body');
   const realm = config?.text('realm');
   if (realm !== undefined) config?.changed('is the slug of the app', undefined, 'realm');
   config?.noEffect('preflights need no key', 'run_on_preflight');
@@ -41,7 +41,7 @@ export function keyAuth({ config, node }: KongPlugin, { consumers }: PluginConte
 function anonymous(config: SourceNode | undefined): Item {
   const consumer = config?.text('anonymous');
   if (consumer === undefined || consumer === '') return {};
-  config?.changed('is no consumer here: the backend gets no identity', undefined, 'anonymous');
+  config?.changed('is not a consumer here: the backend gets no identity', undefined, 'anonymous');
   return { required: false };
 }
 
@@ -73,7 +73,7 @@ export function jwt({ config, node }: KongPlugin, { consumers }: PluginContext):
   if (longest !== undefined && longest !== 0)
     config?.lost('no part of a policy bounds how long tokens live', undefined, 'maximum_expiration');
   for (const list of ['uri_param_names', 'cookie_names']) {
-    for (const item of config?.texts(list) ?? []) item.node.lost('is no place of a token', 'a header');
+    for (const item of config?.texts(list) ?? []) item.node.lost('is not a place for a token', 'a header');
   }
   const [header, ...headers] = config?.texts('header_names') ?? [];
   for (const other of headers) other.node.lost('is a second place of the token: a route reads one header');

@@ -93,7 +93,7 @@ function limitOf(
       Number.isInteger(seconds) &&
       seconds >= 1 &&
       seconds <= WINDOW_SECONDS_MAX;
-    if (!fits) report('is no number of requests and seconds that a limit can have here');
+    if (!fits) report('is not a number of requests and seconds that a limit can have here');
     return fits;
   });
   const per = perOf(config, context);
@@ -174,7 +174,7 @@ export function requestSizeLimiting({ config }: KongPlugin): TranslatedPlugin {
   if (config?.boolean('require_content_length') === true)
     config.lost('bodies of unknown length are counted as they come', undefined, 'require_content_length');
   if (bytes >= 1 && Number.isSafeInteger(bytes)) return { parts: { max_body_bytes: bytes } };
-  config?.lost(`is no size that a body can have here (${size} ${unit})`, undefined, 'allowed_payload_size');
+  config?.lost(`is not a size that a body can have here (${size} ${unit})`, undefined, 'allowed_payload_size');
   return NOTHING;
 }
 

@@ -33,7 +33,7 @@ export function ipRestriction({ config, node }: KongPlugin): TranslatedPlugin {
 export function blockOf({ text, node }: TextItem): string | undefined {
   const block = readBlock(text);
   if (block === undefined) {
-    node.lost('is no address and no block of addresses');
+    node.lost('is neither an address nor a block of addresses');
     return undefined;
   }
   const whole = block.address.includes(':') ? 128 : 32;
@@ -82,7 +82,7 @@ function tokensOf(config: SourceNode | undefined, name: string): string[] | unde
   if (items === undefined || items.length === 0) return undefined;
   const tokens = items.flatMap(({ text, node }) => {
     if (/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(text)) return [text];
-    node.lost('is no name of a header or method');
+    node.lost('is not the name of a header or method');
     return [];
   });
   return tokens.includes('*') ? undefined : [...new Set(tokens)];
@@ -109,6 +109,6 @@ function originsOf({ text, node }: TextItem): string[] {
     node.changed(`is ${origins.join(' and ')}`);
     return origins;
   }
-  node.lost('is no origin', 'each origin by itself');
+  node.lost('is not an origin', 'each origin by itself');
   return [];
 }

@@ -16,10 +16,10 @@ interface Edits {
 const ENTRIES_MAX = 32;
 /** Members of an action other than `headers`, and the closest feature. */
 const OTHER_PLACES: Readonly<Record<string, string>> = {
-  body: 'bodies are passed on as they are',
-  json: 'bodies are passed on as they are',
-  json_types: 'bodies are passed on as they are',
-  querystring: 'query strings are passed on as they are',
+  body: 'bodies are passed on unchanged',
+  json: 'bodies are passed on unchanged',
+  json_types: 'bodies are passed on unchanged',
+  querystring: 'query strings are passed on unchanged',
   uri: 'paths are changed at endpoints',
 };
 const NEAREST: Readonly<Record<string, string>> = { uri: '`backend_path` of an endpoint' };
@@ -37,7 +37,7 @@ export function transformer(direction: Direction): (plugin: KongPlugin) => Trans
       for (const { text, node } of given.texts('headers') ?? []) take(edits, action, text, node, direction);
     }
     if (config.text('http_method') !== undefined)
-      config.lost('the method is passed on as it is', undefined, 'http_method');
+      config.lost('the method is passed on unchanged', undefined, 'http_method');
     const { set, add, rename, remove } = edits;
     const kept: Item = {
       ...(Object.keys(set).length > 0 && { set }),

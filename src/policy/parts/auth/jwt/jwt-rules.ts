@@ -119,7 +119,7 @@ function publicKeyError(jwk: Readonly<Record<string, unknown>>): string | undefi
     if (!fitsAlgorithm(jwk)) return 'is of a kind that none of the algorithms verifies with';
     return rsaWeakness(jwk);
   } catch {
-    return 'is no public key of a known type (RSA, EC or OKP)';
+    return 'is not a public key of a known type (RSA, EC or OKP)';
   }
 }
 
