@@ -85,6 +85,21 @@ describe('the chart', () => {
     expect(value('GATEWAY_LIMITS__NODES')).toBe('2');
   });
 
+  it('takes names that YAML would read as numbers', () => {
+    const objects = renderer.chart({
+      ...EVERYTHING,
+      existingSecret: '0123',
+      secretKeys: { GATEWAY_ADMIN_TOKEN: 'on' },
+      serviceAccount: { name: '99' },
+    });
+    expect(renderer.problems(objects)).toBeUndefined();
+    expect(podOf(objects).serviceAccountName).toBe('99');
+    expect(podOf(objects).containers[0].env).toContainEqual({
+      name: 'GATEWAY_ADMIN_TOKEN',
+      valueFrom: { secretKeyRef: { name: '0123', key: 'on' } },
+    });
+  });
+
   it('renders objects that Kubernetes takes, with files in place of a database', () => {
     const objects = renderer.chart(FILES);
     expect(renderer.problems(objects)).toBeUndefined();

@@ -14,15 +14,15 @@
 {{- end -}}
 
 {{- define "headgate.selectorLabels" -}}
-app.kubernetes.io/name: {{ include "headgate.name" . }}
-app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/name: {{ include "headgate.name" . | quote }}
+app.kubernetes.io/instance: {{ .Release.Name | quote }}
 {{- end -}}
 
 {{- define "headgate.labels" -}}
 {{ include "headgate.selectorLabels" . }}
 app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
-app.kubernetes.io/managed-by: {{ .Release.Service }}
-helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
+app.kubernetes.io/managed-by: {{ .Release.Service | quote }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | quote }}
 {{- end -}}
 
 {{- define "headgate.serviceAccountName" -}}
@@ -122,8 +122,8 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 - name: {{ $name }}
   valueFrom:
     secretKeyRef:
-      name: {{ $.Values.existingSecret }}
-      key: {{ $key }}
+      name: {{ $.Values.existingSecret | quote }}
+      key: {{ $key | quote }}
 {{- end }}
 {{- end }}
 {{- with .Values.extraEnv }}
