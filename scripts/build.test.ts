@@ -65,6 +65,41 @@ describe('a start from a checkout', () => {
     expect(bundled).not.toMatch(/Why|[\u0080-\uffff]/);
   });
 
+  it('makes one file of the modules that are loaded together, and commands do without those of a start', () => {
+    for (const name of ['cli', 'compose', 'part']) mkdirSync(join(root, 'src', name));
+    const write = (name: string, text: string): void => writeFileSync(join(root, `src/${name}.ts`), text);
+    const parts = ['a', 'b', 'c', 'd'];
+    for (const name of parts) write(`part/${name}`, `export const ${name} = 'part-${name}';`);
+    const tell = (...names: string[]): string =>
+      `${names.map((name) => `import { ${name} } from '../part/${name}.ts';`).join('')}
+process.stdout.write([${names.join()}].join());export const told = true;`;
+    write('cli/first', tell('a'));
+    write('compose/gateway', `${tell('a', 'b', 'c', 'd')}export const later = () => import('../part/c.ts');`);
+    write('cli/program', tell('a', 'b'));
+    write(
+      'main',
+      `await import('./cli/first.ts');
+if (process.argv[2] === 'command') await import('./cli/program.ts');
+else { const { later } = await import('./compose/gateway.ts'); await later(); }`,
+    );
+    const { program, output } = start();
+    expect(output).toBe('part-apart-a,part-b,part-c,part-d');
+    expect(spawnSync(process.execPath, [program, 'command'], { encoding: 'utf8' }).stdout).toBe(
+      'part-apart-a,part-b',
+    );
+    const files = readdirSync(join(program, '..')).map((name) =>
+      parts
+        .filter((part) => readFileSync(join(program, '..', name), 'utf8').includes(`"part-${part}"`))
+        .join(''),
+    );
+    expect(
+      files
+        .toSorted((one, other) => one.localeCompare(other))
+        .join(' ')
+        .trim(),
+    ).toBe('a b cd');
+  });
+
   it('bundles the sources once and runs the bundle', () => {
     const first = start();
     expect(first).toMatchObject({ output: 'first' });

@@ -19,11 +19,8 @@ process.env['UV_THREADPOOL_SIZE'] ??= String(Math.min(36 * (availableParallelism
 enableCompileCache();
 
 // The gateway is loaded later, so that a wrong setting is reported at once.
-const { EXIT_CODES } = await import('./cli/exit-codes.ts');
-const { runUntilSignal } = await import('./cli/serve.ts');
-const { createServiceManager, isJournal } = await import('./cli/service-manager.ts');
-const { systemClock } = await import('./lib/clock.ts');
-const { readSettings } = await import('./settings/settings.ts');
+const { createServiceManager, EXIT_CODES, isJournal, readSettings, runUntilSignal, systemClock } =
+  await import('./cli/first.ts');
 
 const version = (
   JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as { version: string }
@@ -57,8 +54,7 @@ const commands: Commands = {
     });
     // Ignored until `runUntilSignal` handles it: no file has been read so far.
     if (hasFiles || service.isPresent) process.on('SIGHUP', () => undefined);
-    const { startGateway } = await import('./compose/gateway.ts');
-    const { createLogging } = await import('./compose/telemetry.ts');
+    const { createLogging, startGateway } = await import('./compose/gateway.ts');
     const logging = createLogging(settings);
     process.on('unhandledRejection', (error) =>
       logging.log.error({ err: error }, 'a defect: unhandled rejection'),

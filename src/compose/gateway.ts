@@ -63,6 +63,7 @@ import { ClientCertificates } from '../proxy/upstream/tls/backend-tls.ts';
 import type { Repository } from '../storage/repository.ts';
 
 export { migrateDatabase } from './database.ts';
+export { createLogging } from './telemetry.ts';
 
 export interface Gateway {
   /** SIGUSR2: another process requests or returns the management port (control/takeover/takeover.ts). */

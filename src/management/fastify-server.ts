@@ -31,6 +31,15 @@ const KEEPALIVE_TIMEOUT_MS = 72_000;
 /** Called every few seconds by machines; logged at `info` only when the answer is not 200. */
 const PROBED: ReadonlySet<string> = new Set(['/healthz', '/readyz', '/metrics', `${API_PREFIX}/health`]);
 
+/**
+ * Operations check their bodies themselves (api/body.ts), and no route has a schema: Fastify would load its compilers
+ * all the same, which is a good part of a start.
+ */
+const noCompiler = (): never => {
+  throw new Error('A route has a schema, and Fastify no compiler for it');
+};
+const NO_COMPILERS = { buildValidator: () => noCompiler, buildSerializer: () => noCompiler };
+
 /** Why the database was unavailable to a call, for its log line. */
 const outages = new WeakMap<FastifyRequest, string>();
 
@@ -65,6 +74,7 @@ export function createFastify(
             handshakeTimeout: HEADERS_TIMEOUT_MS,
           },
         }),
+    schemaController: { compilersFactory: NO_COMPILERS },
     clientErrorHandler: (error, socket) => refuseConnection(error, socket, nextRequestId()),
     frameworkErrors: (error, request, reply) => {
       void sendFailure(request, nameExchange(request, reply), failureOf(error));

@@ -1,0 +1,6 @@
+/** What the program needs before it knows what it is to do: one file of a bundle (scripts/build.ts). */
+export { EXIT_CODES } from './exit-codes.ts';
+export { runUntilSignal } from './serve.ts';
+export { createServiceManager, isJournal } from './service-manager.ts';
+export { systemClock } from '../lib/clock.ts';
+export { readSettings } from '../settings/settings.ts';
