@@ -125,7 +125,7 @@ const io: CliIo = {
 async function run([name = 'start', ...rest]: readonly string[]): Promise<void> {
   if (name === 'start' && rest.length === 0) return commands.start({});
   const { createProgram } = await import('./cli/program.ts');
-  await createProgram(version, commands, io).parseAsync(process.argv);
+  await createProgram(version, commands, io, name).parseAsync(process.argv);
 }
 
 try {

@@ -48,4 +48,25 @@ describe('the command line', () => {
       for (const line of [/^ {2}start /m, /^ {2}migrate /m, /^ {2}copy /m]) expect(errors).toMatch(line);
     },
   );
+
+  it('has the same commands and options, whichever of them it is made for', () => {
+    const helpOf = (asked: string | undefined, path: readonly string[]): string => {
+      let command = createProgram('1', NO_COMMANDS, NO_IO, asked);
+      for (const name of path) {
+        const [found] = command.commands.filter((one) => one.name() === name);
+        if (found === undefined) throw new Error(`${asked} has no ${path.join(' ')}`);
+        command = found;
+      }
+      return command.helpInformation();
+    };
+    const whole = createProgram('1', NO_COMMANDS, NO_IO);
+    for (const parent of whole.commands) {
+      const name = parent.name();
+      expect(helpOf(name, [])).toBe(helpOf(undefined, []));
+      for (const path of [[name], ...parent.commands.map((command) => [name, command.name()])])
+        expect(helpOf(name, path)).toBe(helpOf(undefined, path));
+    }
+    for (const asked of ['help', 'completion', '--help'])
+      expect(helpOf(asked, ['apps', 'list'])).toBe(helpOf(undefined, ['apps', 'list']));
+  });
 });

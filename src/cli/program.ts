@@ -48,7 +48,11 @@ export interface Commands {
   examine(): Promise<readonly Finding[]>;
 }
 
-export function createProgram(version: string, commands: Commands, io: CliIo): Command {
+/** These look at all commands. */
+const ABOUT_OTHERS = /^(?:help|completion|-.*)$/;
+
+/** @param asked the first argument: groups that it does not name stay empty, as making them all takes time */
+export function createProgram(version: string, commands: Commands, io: CliIo, asked = 'help'): Command {
   const program = new Command('headgate')
     .description(
       'An API gateway. All settings come from GATEWAY_* variables; see docs/reference/settings.md.',
@@ -93,7 +97,8 @@ export function createProgram(version: string, commands: Commands, io: CliIo): C
   addBackupCommands(config, (file, flags) => commands.restore(file, flags), io);
   addImportCommands(program, io);
   const groups = [RESOURCE_GROUPS, ACCESS_GROUPS, EVENT_GROUPS, EXPLAIN_GROUPS, GATEWAY_GROUPS].flat();
-  for (const group of groups) addGroup(program, group, io);
+  const needed = (name: string): boolean => name === asked || ABOUT_OTHERS.test(asked);
+  for (const group of groups) addGroup(program, needed(group.name) ? group : { ...group, commands: [] }, io);
   for (const spec of GATEWAY_COMMANDS) addCommand(program, spec, io);
   addTransactionCommand(program, io);
   addExplainCommand(program, io);

@@ -24,8 +24,7 @@ export interface ShownTraffic {
   readonly problem: string | null;
 }
 
-const THOUSANDS = new Intl.NumberFormat('en-US');
-const number = (value: number): string => THOUSANDS.format(value);
+const number = (value: number): string => value.toLocaleString('en-US');
 
 /** '' when no request is recorded. */
 export function trafficText(traffic: ShownTraffic): string {
