@@ -69,5 +69,5 @@ find "$TREE/usr" -type f -perm /111 -exec chmod 755 {} +
 find "$TREE/usr" -type f ! -perm /111 -exec chmod 644 {} +
 find "$TREE" -exec touch -h -d "@$SOURCE_DATE_EPOCH" {} +
 PACKAGE="$FOLDER/headgate_${VERSION}_$ARCHITECTURE.deb"
-dpkg-deb --root-owner-group -Zxz -z1 --build "$TREE" "$PACKAGE" >&2
+dpkg-deb --root-owner-group "-Z${DPKG_DEB_COMPRESSOR_TYPE:-xz}" -z1 --build "$TREE" "$PACKAGE" >&2
 echo "$PACKAGE"
