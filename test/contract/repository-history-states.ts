@@ -31,7 +31,7 @@ async function presentState(reader: ConfigReader): Promise<AppState[]> {
   return states;
 }
 
-export function earlierStatesContract(current: () => Repository, open: Open): void {
+export function earlierStatesContract(current: () => Repository): void {
   test('the present, an earlier and an unknown version; one app alone', async () => {
     const { app, key } = await seed(current());
     const before = await read(current(), presentState);
@@ -91,33 +91,39 @@ export function earlierStatesContract(current: () => Repository, open: Open): vo
       { tree: { app: { name: 'unnoticed' } } },
     ]);
   });
+}
 
-  test('after random writes each version is what it was', async () => {
-    const step = fc.record({ kind: fc.nat(11), pick: fc.nat(30), steps: fc.integer({ min: 1, max: 4 }) });
-    await fc.assert(
-      fc.asyncProperty(fc.array(step, { minLength: 10, maxLength: 30 }), async (steps) => {
-        const repository = await open();
-        try {
-          const states: AppState[][] = [[]];
-          for (const one of steps) {
-            await randomWrite(repository, one);
-            states.push(await read(repository, presentState));
-          }
-          for (const [version, state] of states.entries()) {
-            expect(await read(repository, (reader) => reader.appsAt(version))).toEqual(state);
-            for (const each of state) {
-              const { id } = each.tree.app;
-              expect(await read(repository, (reader) => reader.appsAt(version, id))).toEqual([each]);
+export function randomStatesContract(open: Open, numRuns: number, timeoutMs: number): void {
+  test(
+    'after random writes each version is what it was',
+    async () => {
+      const step = fc.record({ kind: fc.nat(11), pick: fc.nat(30), steps: fc.integer({ min: 1, max: 4 }) });
+      await fc.assert(
+        fc.asyncProperty(fc.array(step, { minLength: 10, maxLength: 30 }), async (steps) => {
+          const repository = await open();
+          try {
+            const states: AppState[][] = [[]];
+            for (const one of steps) {
+              await randomWrite(repository, one);
+              states.push(await read(repository, presentState));
             }
+            for (const [version, state] of states.entries()) {
+              expect(await read(repository, (reader) => reader.appsAt(version))).toEqual(state);
+              for (const each of state) {
+                const { id } = each.tree.app;
+                expect(await read(repository, (reader) => reader.appsAt(version, id))).toEqual([each]);
+              }
+            }
+            expect(await read(repository, (reader) => reader.historyFrom())).toBe(0);
+          } finally {
+            await repository.close();
           }
-          expect(await read(repository, (reader) => reader.historyFrom())).toBe(0);
-        } finally {
-          await repository.close();
-        }
-      }),
-      { numRuns: 8 },
-    );
-  }, 120_000);
+        }),
+        { numRuns },
+      );
+    },
+    timeoutMs,
+  );
 }
 
 /** One write of some changes, each of what the changes before it have left. */

@@ -23,7 +23,11 @@ import {
 import { applyChange, emptyModel, modelOf } from './replay.ts';
 import { catchUpContract } from './repository-catch-up.ts';
 import { historyContract } from './repository-history.ts';
-import { earlierStatesContract, historyBoundsContract } from './repository-history-states.ts';
+import {
+  earlierStatesContract,
+  historyBoundsContract,
+  randomStatesContract,
+} from './repository-history-states.ts';
 import { eventsContract } from './repository-events.ts';
 import { filtersContract } from './repository-filters.ts';
 import { keySweepsContract } from './repository-key-sweeps.ts';
@@ -32,11 +36,11 @@ import { readsContract } from './repository-reads.ts';
 import { sessionsContract } from './repository-sessions.ts';
 import { writesContract } from './repository-writes.ts';
 
-/** @param open opens a new, empty database; the suite closes it */
-export function repositoryContract(
-  name: string,
-  open: (history?: HistoryBounds) => Promise<Repository>,
-): void {
+/** Opens a new, empty database, which the suite closes. */
+export type OpenRepository = (history?: HistoryBounds) => Promise<Repository>;
+
+/** @param runs of random writes, which take most of the time */
+export function repositoryContract(name: string, open: OpenRepository, runs = 3): void {
   describe(`Repository: ${name}`, () => {
     let repository: Repository;
     const current = (): Repository => repository;
@@ -68,17 +72,26 @@ export function repositoryContract(
     describe('readers that missed writes', () => {
       catchUpContract(current);
     });
-    describe('the changes of all writes, replayed', () => {
-      replayContract(open);
-    });
+    randomWritesContract(open, runs);
     describe('the history', () => {
       historyContract(current);
-      earlierStatesContract(current, open);
+      earlierStatesContract(current);
       historyBoundsContract(open);
     });
     describe('the end', () => {
       closeContract(current);
     });
+  });
+}
+
+/** What random writes leave; `npm run test:soak` has more of them. */
+export function randomWritesContract(open: OpenRepository, runs: number): void {
+  const timeoutMs = 120_000 + runs * 10_000;
+  describe('the changes of all writes, replayed', () => {
+    replayContract(open, runs, timeoutMs);
+  });
+  describe('the history', () => {
+    randomStatesContract(open, runs, timeoutMs);
   });
 }
 
@@ -182,36 +195,40 @@ function usageContract(current: () => Repository): void {
 /** What a replay may do next: numbers choose the kind of step and what it works on. */
 const stepArbitrary = fc.record({ kind: fc.nat(7), pick: fc.nat(1000), throws: fc.boolean() });
 
-function replayContract(open: () => Promise<Repository>): void {
-  test('give the same configuration as loading it, and as loading now and then what was missed', async () => {
-    const steps = fc.array(fc.tuple(stepArbitrary, fc.boolean()), { minLength: 5, maxLength: 40 });
-    await fc.assert(
-      fc.asyncProperty(steps, async (each) => {
-        const repository = await open();
-        const [model, late] = [emptyModel(), emptyModel()];
-        let known = await repository.position();
-        const catchUp = async (): Promise<void> => {
-          const missed = await repository.loadSince(known);
-          if (missed === undefined) return;
-          applyChange(late, missed);
-          known = { configVersion: missed.configVersion, changeId: missed.changeId };
-        };
-        try {
-          for (const [step, looks] of each) {
-            await randomWrite(repository, step, (loaded) => applyChange(model, loaded));
-            if (looks) await catchUp();
+function replayContract(open: OpenRepository, numRuns: number, timeoutMs: number): void {
+  test(
+    'give the same configuration as loading it, and as loading now and then what was missed',
+    async () => {
+      const steps = fc.array(fc.tuple(stepArbitrary, fc.boolean()), { minLength: 5, maxLength: 40 });
+      await fc.assert(
+        fc.asyncProperty(steps, async (each) => {
+          const repository = await open();
+          const [model, late] = [emptyModel(), emptyModel()];
+          let known = await repository.position();
+          const catchUp = async (): Promise<void> => {
+            const missed = await repository.loadSince(known);
+            if (missed === undefined) return;
+            applyChange(late, missed);
+            known = { configVersion: missed.configVersion, changeId: missed.changeId };
+          };
+          try {
+            for (const [step, looks] of each) {
+              await randomWrite(repository, step, (loaded) => applyChange(model, loaded));
+              if (looks) await catchUp();
+            }
+            await catchUp();
+            const everything = modelOf(await repository.loadAll());
+            expect(model).toEqual(everything);
+            expect(late).toEqual(everything);
+          } finally {
+            await repository.close();
           }
-          await catchUp();
-          const everything = modelOf(await repository.loadAll());
-          expect(model).toEqual(everything);
-          expect(late).toEqual(everything);
-        } finally {
-          await repository.close();
-        }
-      }),
-      { numRuns: 8 },
-    );
-  }, 60_000);
+        }),
+        { numRuns },
+      );
+    },
+    timeoutMs,
+  );
 }
 
 const done = (ids: Partial<ChangeSet>) => ({ value: 0, touched: touched(ids) });
