@@ -110,7 +110,7 @@ export interface Traffic {
 }
 
 /** Clients through each of the nodes, with requests one after the other and a short pause, until it is stopped. */
-export function traffic(nodes: readonly TestGateway[], pauseMs = 2, clients = 1): Traffic {
+export function traffic(nodes: readonly TestGateway[], pauseMs = 10, clients = 1): Traffic {
   let stopped = false;
   let requests = 0;
   const failed: string[] = [];

@@ -23,6 +23,8 @@ import { startTcpRelay, type TcpRelay } from '../../support/backends/tcp-relay.t
 import { awakeMs } from '../../support/measure/steady.ts';
 
 const TIMEOUT_MS = 180_000;
+/** Through one and the other by turns; nodes.soak.ts makes a thousand. */
+const WRITES = 80;
 const WRITE_WAIT_MS = 1_500;
 const NODE_TIMEOUT_MS = 3_000;
 const CLUSTER = {
@@ -64,9 +66,9 @@ describe('two gateways', () => {
     'see each other, and a write is obeyed by both when it is answered, whatever the load',
     async () => {
       expect(await listNodes(b)).toMatchObject({ a: { state: 'live' }, b: { state: 'live' } });
-      const result = await alternate([a, b], 200, 10);
-      expect(result).toMatchObject({ writes: 200, stale: 0, unapplied: [], failed: [] });
-      expect(result.requests).toBeGreaterThan(200);
+      const result = await alternate([a, b], WRITES, 10);
+      expect(result).toMatchObject({ writes: WRITES, stale: 0, unapplied: [], failed: [] });
+      expect(result.requests).toBeGreaterThan(WRITES);
       const { config_version: latest } = await b.must('GET', '/nodes');
       expect(await listNodes(a)).toEqual({
         a: { state: 'live', config_version: latest },
@@ -125,7 +127,7 @@ describe('two gateways', () => {
       expect((await a.api('DELETE', `/apps/svc/tokens/${id}`)).headers.get(NODES_APPLIED)).toBe('2/2');
       expect([await asked(a), await asked(b)]).toEqual([401, 401]);
       await b.must('PATCH', '/apps/svc', { default_policy: null });
-      expect(await readNumber(a)).toBe(200);
+      expect(await readNumber(a)).toBe(WRITES);
       await b.must('DELETE', '/apps/many-1?cascade=true');
       expect((await a.api('GET', '/apps/many-1')).status).toBe(404);
     },
@@ -148,7 +150,7 @@ describe('two gateways', () => {
       expect(awakeMs() - refusedMs).toBeLessThan(2_000);
       await expect.poll(() => listNodes(a).then(Object.keys)).toEqual(['a']);
       expect((await writeNumber(a, 1_002)).applied).toBe('1/1');
-      expect(await readNumber(b), 'what it had').toBe(200);
+      expect(await readNumber(b), 'what it had').toBe(WRITES);
       relay.heal();
       await expect.poll(() => readNumber(b)).toBe(1_002);
       await expect.poll(async () => (await writeNumber(b, 1_003)).applied).toBe('2/2');
