@@ -9,6 +9,8 @@ const UNITS = [
   'src/**/!(part-with-secret).test.ts',
   'console/src/**/*.test.ts',
   'scripts/*-rules.test.ts',
+  'scripts/test-report.test.ts',
+  'scripts/{docs,package,site}/*.test.ts',
   'test/{conformance,scenarios,support}/**/*.test.ts',
 ];
 /** Tests that look at a started gateway from outside may share one, too: what they keep in it is their own clients. */
@@ -27,6 +29,7 @@ const ENGINE = [
   'test/integration/engine/!(linear-time*).test.ts',
   'test/integration/explain/agrees.test.ts',
   'test/integration/http2/!(abuse).test.ts',
+  'test/integration/http2-upstream/!(fault-matrix).test.ts',
 ];
 /** One browser for many files, each with a gateway, pages and records of its own. */
 const BROWSER = ['test/browser/*.test.ts'];
