@@ -29,7 +29,8 @@ const COUNTERS: Readonly<Record<CounterName, string>> = {
     'Requests for which no route was found or that could not be read, by error code and status',
   deleted_requests: 'Requests that were counted for a route that is gone, by status',
   tls_handshake_failures: 'TLS handshakes of clients that failed, by reason',
-  proxy_headers_refused: 'Connections of load balancers that were closed because their PROXY header was missing or malformed',
+  proxy_headers_refused:
+    'Connections of load balancers that were closed because their PROXY header was missing or malformed',
   upstream_retries: 'Attempts at a backend that were made again, by why the one before failed',
   upstream_retries_refused: 'Attempts that were not made again because the retry budget was used up',
   rate_limit_decisions: 'Decisions of the rate limiters, by kind of limit',

@@ -163,7 +163,10 @@ export class ClientCertificateWatch {
     const { log, folder } = this.#deps;
     if (name === '') log.error({ folder, reason }, 'cannot read all of the client certificates');
     else
-      log.error({ certificate: name, reason }, 'cannot use a client certificate; the previous one stays in use');
+      log.error(
+        { certificate: name, reason },
+        'cannot use a client certificate; the previous one stays in use',
+      );
   }
 }
 

@@ -251,7 +251,11 @@ export class TrustWatch {
   #tell(file: string, reason: string): void {
     const { log, folder } = this.#deps;
     if (file === '') log.error({ folder, reason }, 'cannot read all of the trusted certificates for clients');
-    else log.error({ file, reason }, 'cannot use a file of trusted certificates; its previous content stays in use');
+    else
+      log.error(
+        { file, reason },
+        'cannot use a file of trusted certificates; its previous content stays in use',
+      );
   }
 }
 

@@ -72,9 +72,7 @@ const ListenerCertificateSchema = Type.Object(
       description: '`expires_soon`: within 14 days.',
     }),
     crl_update_due_at: nullable(
-      dateTime(
-        'For `clients`: the earliest next update of its revocation lists. null: no list has one.',
-      ),
+      dateTime('For `clients`: the earliest next update of its revocation lists. null: no list has one.'),
     ),
   },
   { ...closed, title: 'ListenerCertificate' },
@@ -115,7 +113,9 @@ const TelemetrySignalSchema = Type.Object(
     dropped: count('Lost since the start because there was no room. Always 0 for metrics.'),
     failed: count('What the collector did not take, since the start.'),
     waiting_bytes: nullable(
-      count('Memory of items that wait for the collector. null: metrics, which never wait, or the export is off.'),
+      count(
+        'Memory of items that wait for the collector. null: metrics, which never wait, or the export is off.',
+      ),
     ),
     last_failure: Type.Union(
       [

@@ -174,7 +174,11 @@ export function requestSizeLimiting({ config }: KongPlugin): TranslatedPlugin {
   if (config?.boolean('require_content_length') === true)
     config.lost('bodies of unknown length are counted as they come', undefined, 'require_content_length');
   if (bytes >= 1 && Number.isSafeInteger(bytes)) return { parts: { max_body_bytes: bytes } };
-  config?.lost(`is not a size that a body can have here (${size} ${unit})`, undefined, 'allowed_payload_size');
+  config?.lost(
+    `is not a size that a body can have here (${size} ${unit})`,
+    undefined,
+    'allowed_payload_size',
+  );
   return NOTHING;
 }
 

@@ -41,11 +41,16 @@ export function mtlsAuth({ config, node }: KongPlugin, { consumers }: PluginCont
     'ca_certificates',
   );
   const isOptional = (config.text('anonymous') ?? '') !== '';
-  if (isOptional) config.changed('is not a consumer here: the backend gets no identity', undefined, 'anonymous');
+  if (isOptional)
+    config.changed('is not a consumer here: the backend gets no identity', undefined, 'anonymous');
   const isOpen = config.boolean('skip_consumer_lookup') === true;
   const callers = isOpen ? undefined : callersOf(config, consumers);
   if ((config.text('default_consumer') ?? '') !== '')
-    config.lost('is not a caller: certificates without a consumer are refused', undefined, 'default_consumer');
+    config.lost(
+      'is not a caller: certificates without a consumer are refused',
+      undefined,
+      'default_consumer',
+    );
   config.noEffect('is worked out of the certificate, or not asked for, here', ...WITHOUT_EFFECT);
   const lists = revocationOf(config, ca);
   const auth: Item = {
