@@ -7,6 +7,7 @@ import { words } from '../text/words.ts';
 import { Button } from '../ui/controls/button.tsx';
 import { AccountMenu, SchemeMenu } from './account-menu.tsx';
 import { Banners } from './banners.tsx';
+import { keepLostFocus } from '../page/lost-focus.ts';
 import { sectionOf } from './section-of.ts';
 import styles from './shell.module.css';
 
@@ -51,6 +52,7 @@ export function Shell(): ReactNode {
   const { pathname } = useLocation();
   const main = useRef<HTMLElement>(null);
   const isFirst = useRef(true);
+  useEffect(keepLostFocus, []);
   // A new page is read from its beginning, by screen readers too.
   useEffect(() => {
     setOpen(false);

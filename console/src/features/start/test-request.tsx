@@ -120,12 +120,12 @@ function Buttons({ isKeyed, hasKey, busy, onSend }: ButtonsProps): ReactNode {
       <Button
         look="main"
         isBusy={busy === 'key'}
-        disabled={!hasKey || busy !== undefined}
+        disabled={!hasKey || busy === 'nothing'}
         onClick={() => onSend('key')}
       >
         {tryWords.sendWithKey}
       </Button>
-      <Button isBusy={busy === 'nothing'} disabled={busy !== undefined} onClick={() => onSend('nothing')}>
+      <Button isBusy={busy === 'nothing'} disabled={busy === 'key'} onClick={() => onSend('nothing')}>
         {tryWords.sendWithoutKey}
       </Button>
     </div>

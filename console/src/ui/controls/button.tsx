@@ -1,6 +1,6 @@
 /** A button, and a link that looks like one. */
 import { Link, type LinkProps } from '@tanstack/react-router';
-import type { ComponentProps, ReactNode } from 'react';
+import type { ComponentProps, MouseEvent, ReactNode } from 'react';
 import styles from './button.module.css';
 
 export type ButtonLook = 'normal' | 'main' | 'plain' | 'danger';
@@ -8,7 +8,7 @@ export type ButtonLook = 'normal' | 'main' | 'plain' | 'danger';
 interface ButtonProps extends ComponentProps<'button'> {
   readonly look?: ButtonLook;
   readonly isSmall?: boolean;
-  /** Work is under way: the button keeps its place, and cannot be pressed. */
+  /** Work goes on: the button stays where it is and keeps the focus, and cannot be pressed again. */
   readonly isBusy?: boolean;
 }
 
@@ -17,7 +17,7 @@ export function Button({
   isSmall = false,
   isBusy = false,
   className,
-  disabled,
+  onClick,
   children,
   ...rest
 }: ButtonProps): ReactNode {
@@ -26,12 +26,19 @@ export function Button({
       type="button"
       {...rest}
       className={buttonClass(look, isSmall, className)}
-      disabled={disabled === true || isBusy}
+      // A button that is disabled loses the focus, and with it the place of a reader who works with the keyboard.
+      aria-disabled={isBusy || undefined}
       aria-busy={isBusy || undefined}
+      onClick={isBusy ? refusePress : onClick}
     >
       {children}
     </button>
   );
+}
+
+/** Also the press that Enter in a field of its form is. */
+function refusePress(event: MouseEvent): void {
+  event.preventDefault();
 }
 
 type ButtonLinkProps = LinkProps & {
