@@ -45,7 +45,12 @@ export default defineConfig(({ command }) => {
           codeSplitting: {
             groups: [
               { name: 'frame', tags: ['$initial'], priority: 3 },
-              { name: 'overlay', test: /[\\/]ui[\\/]overlay[\\/]|@base-ui|@floating-ui/, priority: 2 },
+              // What asks before a write is small, and a part of many pages that open no dialog at first.
+              {
+                name: 'overlay',
+                test: /[\\/]ui[\\/]overlay[\\/](?!confirm\.)|@base-ui|@floating-ui/,
+                priority: 2,
+              },
               { name: 'parts', test: /[\\/]src[\\/]/, minShareCount: 4, maxModuleSize: 20_000, priority: 1 },
             ],
           },

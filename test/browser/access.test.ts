@@ -22,7 +22,7 @@ it('makes an admin token, which works until it is deleted; the audit log has bot
   await form.getByLabel('Name').fill('pipeline');
   await form.getByLabel('Role').selectOption('editor');
   await form.getByLabel('Expires').selectOption('In 30 days');
-  await form.getByText('The same change as curl, command or YAML').click();
+  await form.getByText('The same as curl or command').click();
   await form.getByText(/^headgate admin-tokens create pipeline role=editor expires_at=\d{4}-/).waitFor();
   await form.getByRole('button', { name: 'Create' }).click();
   const shown = page.getByRole('dialog', { name: 'The value of pipeline' });
@@ -36,7 +36,7 @@ it('makes an admin token, which works until it is deleted; the audit log has bot
 
   await page.getByRole('button', { name: 'Delete pipeline' }).click();
   const deletion = page.getByRole('dialog', { name: 'Delete the admin token pipeline?' });
-  await deletion.getByText('The same change as curl, command or YAML').click();
+  await deletion.getByText('The same as curl or command').click();
   await deletion.getByText(/^headgate admin-tokens delete [\da-f-]{36}$/).waitFor();
   await screenshot(page, 'access-delete');
   await deletion.getByLabel('Type pipeline to confirm').fill('pipeline');
@@ -62,7 +62,7 @@ it('signs out another browser', async () => {
   const { page, refused, expectNoProblems } = await console.open('/access', 'admin');
   await page.getByRole('button', { name: 'Sign out test viewer' }).click();
   const dialog = page.getByRole('dialog', { name: 'Sign out test viewer?' });
-  await dialog.getByText('The same change as curl, command or YAML').click();
+  await dialog.getByText('The same as curl or command').click();
   await dialog.getByText(/^headgate sessions revoke [\da-f-]{36}$/).waitFor();
   await dialog.getByRole('button', { name: 'Sign out' }).click();
   await page.getByRole('button', { name: 'Sign out test viewer' }).waitFor({ state: 'detached' });

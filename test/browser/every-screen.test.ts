@@ -28,7 +28,12 @@ const LONG_WORD = 'Verbraucherschutzbeauftragtenverwaltungsschnittstelle'.repeat
 
 let console: TestConsole;
 let origin: Origin;
-let made: { readonly endpoint: string; readonly key: string; readonly version: number };
+let made: {
+  readonly endpoint: string;
+  readonly key: string;
+  readonly version: number;
+  readonly webhook: string;
+};
 
 beforeAll(async () => {
   [console, origin] = await Promise.all([startConsole(), startOrigin()]);
@@ -51,7 +56,14 @@ beforeAll(async () => {
     scopes: ['items:read', 'x'.repeat(60)],
   });
   const nodes = (await gateway.must('GET', '/nodes')) as { readonly config_version: number };
-  made = { endpoint: endpoint.id, key: (token as { readonly id: string }).id, version: nodes.config_version };
+  const hook = { name: LONG_WORD, url: `https://hooks.test/${LONG_WORD}`, is_active: false };
+  const webhook = (await gateway.must('POST', '/webhooks', hook)) as { readonly id: string };
+  made = {
+    endpoint: endpoint.id,
+    key: (token as { readonly id: string }).id,
+    version: nodes.config_version,
+    webhook: webhook.id,
+  };
   for (let count = 0; count < 12; count++) {
     await request(gateway, `/shop/v1/items/${count}`);
     await request(gateway, '/broken/v1/x');
@@ -70,7 +82,7 @@ function visitsOf(address: Exclude<Address, '/live/$id'>): readonly string[] {
     .replace('$revision', 'r1')
     .replace('$endpoint', made.endpoint)
     .replace('$key', made.key);
-  return QUERIES[address].map((query) => path + query);
+  return QUERIES[address].map((query) => path + query.replace('$webhook', made.webhook));
 }
 
 /** For each tab and panel that the page has. */
@@ -98,7 +110,7 @@ const QUERIES: Readonly<Record<Exclude<Address, '/live/$id'>, readonly string[]>
   '/history/$version': [''],
   '/audit': [''],
   '/events': [''],
-  '/webhooks': ['', '?open=create'],
+  '/webhooks': ['', '?open=create', '?open=$webhook', '?open=$webhook&tab=edit', '?open=nothing'],
   '/health': [''],
   '/nodes': [''],
   '/access': ['', '?open=create'],

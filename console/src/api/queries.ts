@@ -15,6 +15,9 @@ import {
 import { call, type Answer, type CallOptions, type OperationName } from './call.ts';
 import type { Operations } from './schema.ts';
 
+/** How long a write waits until everything that is shown was read again. */
+const READ_AGAIN_MS = 1_000;
+
 interface ReadOptions {
   /** Read again at this interval in milliseconds while the page is visible. */
   readonly everyMs?: number | undefined;
@@ -83,13 +86,23 @@ export function usePages<Name extends ListName>(
   });
 }
 
-/** A write; everything that is shown is read again afterwards. */
+/**
+ * A write; everything that is shown is read again afterwards.
+ *
+ * @param leave leaves the page of a record that the write deletes, before that is read again
+ */
 export function useWrite<Name extends OperationName>(
   name: Name,
+  leave?: () => Promise<void>,
 ): UseMutationResult<Answer<Operations[Name]['result']>, Error, CallOptions<Name>> {
   const client = useQueryClient();
   return useMutation({
     mutationFn: (options: CallOptions<Name>) => call(name, options),
-    onSuccess: () => client.invalidateQueries(),
+    onSuccess: async () => {
+      await leave?.();
+      // Reads that fail are tried again for a while: what was made is told before.
+      const passed = new Promise((done) => setTimeout(done, READ_AGAIN_MS));
+      await Promise.race([client.invalidateQueries(), passed]);
+    },
   });
 }

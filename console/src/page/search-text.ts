@@ -34,14 +34,17 @@ export function useSearchText(name: string, fallback = ''): readonly [string, (v
   return [search[name] ?? fallback, set];
 }
 
-/** Changes several values of the address at once; an empty text takes one away. */
-export function useSetSearchTexts(): (values: PageSearch) => void {
+/**
+ * Changes several values of the address at once; an empty text takes one away. What changes them resolves when the page
+ * shows the new values.
+ */
+export function useSetSearchTexts(): (values: PageSearch) => Promise<void> {
   const navigate = useNavigate();
   return useCallback(
     (values: PageSearch) => {
       const search = (before: PageSearch): PageSearch =>
         Object.entries(values).reduce((after, [name, value]) => withValue(after, name, value), before);
-      void navigate({ to: '.', replace: true, search } as never);
+      return navigate({ to: '.', replace: true, search } as never);
     },
     [navigate],
   );

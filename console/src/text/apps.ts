@@ -250,7 +250,6 @@ export const appsWords = {
   endpointCount: (total: number): string => plural(total, 'endpoint', 'endpoints'),
   nothingMatches: 'No endpoint has that in its method or path.',
   notSaved: 'Not saved:',
-  unsavedLeave: 'What you typed on this page is not saved. Leave it?',
   discard: 'Discard changes',
   conflictTitle: 'Another write has changed this record',
   conflictNone: 'It changed other fields than you. Look at them, then save again.',

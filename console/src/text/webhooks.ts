@@ -66,6 +66,8 @@ export const webhooksWords = {
   enabled: (name: string): string => `Webhook ${name} switched on`,
   edit: 'Edit',
   editOf: (name: string): string => `Edit the webhook ${name}`,
+  editTitle: 'Edit the webhook',
+  isGone: 'There is no such webhook: the address may be mistyped, or the webhook may have been deleted.',
   otherEvents: (types: string): string => `Also chosen, through the API, and kept: ${types}.`,
   changed: (name: string): string => `Webhook ${name} changed`,
   delete: 'Delete',

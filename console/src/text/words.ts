@@ -20,8 +20,11 @@ export const words = {
   tryAgain: 'Try again',
   undo: 'Undo',
   unreachable: 'The gateway does not answer. Nothing that you typed is lost: try again when it is back.',
+  otherSession:
+    'Another person has signed in, in another tab of this browser. Nothing was changed. See who is signed in now, then try again.',
   requestId: (id: string): string => `Request id ${id}`,
   shownOf: (shown: number, total: number): string => `${shown} of ${total} shown`,
   typeToConfirm: (name: string): string => `Type ${name} to confirm`,
+  unsavedLeave: 'What you typed on this page is not saved. Leave it?',
   unexpected: (message: string): string => `The console met an error: ${message}`,
 } as const;

@@ -1,6 +1,6 @@
 /** Admin tokens: created here and shown once, and deleted by name. */
 import { useState, type ReactNode } from 'react';
-import { usePages, useWrite } from '../../api/queries.ts';
+import { usePages } from '../../api/queries.ts';
 import type { AdminToken } from '../../api/schema.ts';
 import { useSearchText } from '../../page/search-text.ts';
 import { accessWords } from '../../text/access.ts';
@@ -11,13 +11,9 @@ import { DataTable, type Column } from '../../ui/display/data-table.tsx';
 import { Loaded } from '../../ui/display/notes.tsx';
 import { Panel } from '../../ui/display/panel.tsx';
 import { Time, useNow } from '../../ui/display/time.tsx';
-import { ConfirmDialog } from '../../ui/overlay/confirm.tsx';
-import { showToast } from '../../ui/overlay/toasts.tsx';
-import { SameChange } from '../save/same-change-view.tsx';
+import { ConfirmedWrite } from '../save/confirmed-write.tsx';
 import { CreateAdminToken } from './create-admin-token.tsx';
 import styles from './access.module.css';
-
-const DELETION = 'DELETE /admin/tokens/{admin_token_id}';
 
 export function AdminTokens(): ReactNode {
   const [open, setOpen] = useSearchText('open');
@@ -49,36 +45,20 @@ export function AdminTokens(): ReactNode {
           )}
         </Loaded>
       </Panel>
-      {leaving !== undefined && <DeleteToken token={leaving} onClose={() => setLeaving(undefined)} />}
+      {leaving !== undefined && (
+        <ConfirmedWrite
+          operation="DELETE /admin/tokens/{admin_token_id}"
+          options={{ path: { admin_token_id: leaving.id } }}
+          title={accessWords.deleteTitle(leaving.name)}
+          name={leaving.name}
+          action={words.delete}
+          done={accessWords.deleted(leaving.name)}
+          onClose={() => setLeaving(undefined)}
+        >
+          {accessWords.deleteText}
+        </ConfirmedWrite>
+      )}
     </>
-  );
-}
-
-function DeleteToken({
-  token,
-  onClose,
-}: {
-  readonly token: AdminToken;
-  readonly onClose: () => void;
-}): ReactNode {
-  const { id, name } = token;
-  const path = { admin_token_id: id };
-  const deletion = useWrite(DELETION);
-  return (
-    <ConfirmDialog
-      isOpen
-      onClose={onClose}
-      title={accessWords.deleteTitle(name)}
-      name={name}
-      action={words.delete}
-      below={<SameChange operation={DELETION} options={{ path }} />}
-      onConfirm={async () => {
-        await deletion.mutateAsync({ path });
-        showToast({ title: accessWords.deleted(name) });
-      }}
-    >
-      {accessWords.deleteText}
-    </ConfirmDialog>
   );
 }
 

@@ -1,6 +1,7 @@
 /** The form that makes an admin token, and its value afterwards. */
 import { useState, type ReactNode } from 'react';
 import { useWrite } from '../../api/queries.ts';
+import { useLeaveQuestion } from '../../page/leave-question.ts';
 import type { Role } from '../../page/session.ts';
 import { accessWords } from '../../text/access.ts';
 import { SelectField, TextField } from '../../ui/controls/field.tsx';
@@ -36,6 +37,11 @@ export function CreateAdminToken({ onEnd }: { readonly onEnd: () => void }): Rea
   const [role, setRole] = useState<Role>('viewer');
   const [expiry, setExpiry] = useState<Expiry>({ choice: 'never', at: null });
   const creation = useWrite(OPERATION);
+  const leave = useLeaveQuestion(name !== '', ['open']);
+  const end = (): void => {
+    leave.allow();
+    onEnd();
+  };
   const options = { body: { name: name.trim(), role, expires_at: expiry.at } };
   return (
     <Panel title={accessWords.create}>
@@ -46,7 +52,7 @@ export function CreateAdminToken({ onEnd }: { readonly onEnd: () => void }): Rea
         isComplete={name.trim() !== ''}
         write={{ operation: OPERATION, options }}
         onCreate={() => creation.mutate(options)}
-        onCancel={onEnd}
+        onCancel={end}
       >
         {(message) => (
           <>
@@ -83,7 +89,7 @@ export function CreateAdminToken({ onEnd }: { readonly onEnd: () => void }): Rea
         name={name.trim()}
         onStored={() => {
           creation.reset();
-          onEnd();
+          end();
         }}
       />
     </Panel>

@@ -1,6 +1,6 @@
 /** The browsers that are signed in: admins see all, others their own. Each can be signed out. */
 import { useState, type ReactNode } from 'react';
-import { usePages, useWrite } from '../../api/queries.ts';
+import { usePages } from '../../api/queries.ts';
 import type { Session } from '../../api/schema.ts';
 import { actorLabel } from '../../page/actor-names.ts';
 import { accessWords } from '../../text/access.ts';
@@ -10,13 +10,10 @@ import { DataTable, type Column } from '../../ui/display/data-table.tsx';
 import { Loaded } from '../../ui/display/notes.tsx';
 import { Panel } from '../../ui/display/panel.tsx';
 import { Time } from '../../ui/display/time.tsx';
-import { ConfirmDialog } from '../../ui/overlay/confirm.tsx';
-import { showToast } from '../../ui/overlay/toasts.tsx';
-import { SameChange } from '../save/same-change-view.tsx';
+import { ConfirmedWrite } from '../save/confirmed-write.tsx';
 import { browserOf } from './browser-name.ts';
 import styles from './access.module.css';
 
-const REVOCATION = 'DELETE /sessions/{session_id}';
 const REFRESH_MS = 15_000;
 
 export function Sessions(): ReactNode {
@@ -43,30 +40,24 @@ export function Sessions(): ReactNode {
 }
 
 function EndSession({
-  session,
+  session: { id, actor, address },
   onClose,
 }: {
   readonly session: Session;
   readonly onClose: () => void;
 }): ReactNode {
-  const { id, address } = session;
-  const name = actorLabel(session.actor.name);
-  const path = { session_id: id };
-  const revocation = useWrite(REVOCATION);
+  const name = actorLabel(actor.name);
   return (
-    <ConfirmDialog
-      isOpen
-      onClose={onClose}
+    <ConfirmedWrite
+      operation="DELETE /sessions/{session_id}"
+      options={{ path: { session_id: id } }}
       title={accessWords.endTitle(name)}
       action={accessWords.end}
-      below={<SameChange operation={REVOCATION} options={{ path }} />}
-      onConfirm={async () => {
-        await revocation.mutateAsync({ path });
-        showToast({ title: accessWords.ended(name) });
-      }}
+      done={accessWords.ended(name)}
+      onClose={onClose}
     >
       {accessWords.endText(address)}
-    </ConfirmDialog>
+    </ConfirmedWrite>
   );
 }
 

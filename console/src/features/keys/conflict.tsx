@@ -34,8 +34,11 @@ export function Conflict({ fields, theirs, mine, onTheirs, onMine }: ConflictPro
                 isRowHead: true,
                 cell: (field) => keysWords.draftFields[field],
               },
-              { head: keysWords.theirs, cell: (field) => theirs[field] },
-              { head: keysWords.mine, cell: (field) => mine[field] },
+              {
+                head: keysWords.theirs,
+                cell: (field) => sideText(theirs[field]),
+              },
+              { head: keysWords.mine, cell: (field) => sideText(mine[field]) },
             ]}
           />
           <div className={styles['buttons']}>
@@ -50,4 +53,8 @@ export function Conflict({ fields, theirs, mine, onTheirs, onMine }: ConflictPro
       )}
     </Note>
   );
+}
+
+function sideText(text: string): ReactNode {
+  return <div className={styles['side']}>{text}</div>;
 }

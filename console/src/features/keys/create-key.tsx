@@ -2,6 +2,7 @@
 import { useState, type ReactNode, type SubmitEvent } from 'react';
 import type { ApiError } from '../../api/api-error.ts';
 import type { App, CreatedTokenEnvelope } from '../../api/schema.ts';
+import { useLeaveQuestion } from '../../page/leave-question.ts';
 import { useMay } from '../../page/session.ts';
 import { keysWords } from '../../text/keys.ts';
 import { words } from '../../text/words.ts';
@@ -30,6 +31,11 @@ export function CreateKey({ apps, app, onEnd }: CreateKeyProps): ReactNode {
   const [brought, setBrought] = useState('');
   const mayBring = useMay('admin');
   const save = useSave();
+  const leave = useLeaveQuestion(draft !== NEW_KEY || brought !== '', ['open']);
+  const end = (): void => {
+    leave.allow();
+    onEnd();
+  };
   const create = async (event: SubmitEvent): Promise<void> => {
     event.preventDefault();
     setRefused(undefined);
@@ -72,10 +78,10 @@ export function CreateKey({ apps, app, onEnd }: CreateKeyProps): ReactNode {
           <Button look="main" type="submit" disabled={draft.name.trim() === ''}>
             {keysWords.create}
           </Button>
-          <Button onClick={onEnd}>{words.cancel}</Button>
+          <Button onClick={end}>{words.cancel}</Button>
         </div>
       </form>
-      <ShownOnce value={value} name={draft.name.trim()} onStored={onEnd} />
+      <ShownOnce value={value} name={draft.name.trim()} onStored={end} />
     </Panel>
   );
 }

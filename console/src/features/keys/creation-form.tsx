@@ -60,7 +60,7 @@ export function CreationForm({
         </Button>
         <Button onClick={onCancel}>{words.cancel}</Button>
       </div>
-      {isComplete && <SameChange {...write} />}
+      {isComplete && <SameChange {...write} isConfiguration={false} />}
     </form>
   );
 }

@@ -3,6 +3,7 @@ import { useQueryClient } from '@tanstack/react-query';
 import { useState, type ReactNode, type SubmitEvent } from 'react';
 import { call, type Answer } from '../../api/call.ts';
 import type { TokenEnvelope } from '../../api/schema.ts';
+import { useLeaveQuestion } from '../../page/leave-question.ts';
 import { keysWords } from '../../text/keys.ts';
 import { words } from '../../text/words.ts';
 import { Button } from '../../ui/controls/button.tsx';
@@ -35,6 +36,11 @@ export function EditKey({ app, answer, onEnd }: EditKeyProps): ReactNode {
   const save = useSave();
   const client = useQueryClient();
   const isUnchanged = Object.keys(patchOf(draft, key, 0)).length === 0;
+  const leave = useLeaveQuestion(!isUnchanged, ['open']);
+  const end = (): void => {
+    leave.allow();
+    onEnd();
+  };
   // Reads the result of the other write, and applies the edits on top.
   const rebase = async (): Promise<void> => {
     try {
@@ -66,7 +72,7 @@ export function EditKey({ app, answer, onEnd }: EditKeyProps): ReactNode {
       onRefused: setRefused,
       onConflict: () => void rebase(),
     });
-    if (saved !== undefined) onEnd();
+    if (saved !== undefined) end();
   };
   return (
     <Panel title={keysWords.editTitle(key.name)}>
@@ -90,7 +96,7 @@ export function EditKey({ app, answer, onEnd }: EditKeyProps): ReactNode {
           <Button look="main" type="submit" disabled={isUnchanged}>
             {words.save}
           </Button>
-          <Button onClick={onEnd}>{words.cancel}</Button>
+          <Button onClick={end}>{words.cancel}</Button>
           {isUnchanged && <span className={styles['soft']}>{keysWords.nothingChanged}</span>}
         </div>
       </form>

@@ -28,7 +28,7 @@ export function TrafficFilters({ subject }: { readonly subject: Subject }): Reac
         label={overviewWords.window}
         value={window}
         choices={WINDOW_CHOICES}
-        onValue={(value) => set({ window: value === '15m' ? '' : value })}
+        onValue={(value) => void set({ window: value === '15m' ? '' : value })}
       />
       <SelectField
         label={overviewWords.app}
@@ -39,7 +39,7 @@ export function TrafficFilters({ subject }: { readonly subject: Subject }): Reac
           { value: app, label: app },
         )}
         hint={more > 0 ? overviewWords.otherApps(more) : undefined}
-        onValue={(value) => set({ app: value, version: '', route: '' })}
+        onValue={(value) => void set({ app: value, version: '', route: '' })}
       />
       {app !== '' && (
         <SelectField
@@ -49,7 +49,7 @@ export function TrafficFilters({ subject }: { readonly subject: Subject }): Reac
             value: route === '' ? '' : routeValue(version, route),
             label: `${version} ${route}`,
           })}
-          onValue={(value) => set(routeOf(value))}
+          onValue={(value) => void set(routeOf(value))}
         />
       )}
     </div>

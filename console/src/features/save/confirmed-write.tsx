@@ -17,8 +17,13 @@ interface ConfirmedWriteProps<Name extends OperationName> {
   readonly action: string;
   /** Default: of what does harm. */
   readonly look?: ButtonLook;
+  /** Must be typed; absent: a press is enough. */
+  readonly name?: string;
   /** Shown when it was made. */
-  readonly done: string | ((result: Operations[Name]['result']) => string);
+  readonly done?: string | ((result: Operations[Name]['result']) => string);
+  readonly onMade?: (result: Operations[Name]['result']) => void;
+  /** Goes away from what is gone with it, before that is read again. */
+  readonly leave?: () => Promise<void>;
   readonly onClose: () => void;
 }
 
@@ -30,10 +35,13 @@ export function ConfirmedWrite<Name extends OperationName>({
   children,
   action,
   look,
+  name,
   done,
+  onMade,
+  leave,
   onClose,
 }: ConfirmedWriteProps<Name>): ReactNode {
-  const write = useWrite(operation);
+  const write = useWrite(operation, leave);
   return (
     <ConfirmDialog
       isOpen
@@ -41,10 +49,12 @@ export function ConfirmedWrite<Name extends OperationName>({
       title={title}
       action={action}
       {...(look !== undefined && { look })}
+      {...(name !== undefined && { name })}
       below={<SameChange operation={operation} options={options} isConfiguration={false} />}
       onConfirm={async () => {
         const { body } = await write.mutateAsync(options);
-        showToast({ title: typeof done === 'string' ? done : done(body) });
+        onMade?.(body);
+        if (done !== undefined) showToast({ title: typeof done === 'string' ? done : done(body) });
       }}
     >
       {children}

@@ -51,18 +51,35 @@ function Sides({ options, base, onGoOn, now }: ConflictProps & { readonly now: S
       { ...options, ifMatch: now.etag, ...(isFields(options.body) && { body: mergePatchOf(theirs, both) }) },
       theirs,
     );
+  return <ConflictSides base={base && read} mine={mine} theirs={theirs} at={now.updatedAt} onGoOn={goOn} />;
+}
+
+interface ConflictSidesProps {
+  /** What both began with, where it is known. */
+  readonly base: Fields | undefined;
+  readonly mine: Fields;
+  readonly theirs: Fields;
+  /** When the other write was made. */
+  readonly at: string | undefined;
+  readonly onGoOn: (both: Fields) => void;
+}
+
+/** What was read, what is stored now and what was typed, with a choice for each field. */
+export function ConflictSides({ base, mine, theirs, at, onGoOn }: ConflictSidesProps): ReactNode {
   return (
     <section className={styles['block']} aria-label={say.conflict}>
       <Note tone="warn">
-        <strong>{say.conflict}</strong>
-        <span>{isSame(mine, theirs) ? say.conflictNone : say.conflictAbout}</span>
-        {now.updatedAt !== undefined && (
+        <div role="alert">
+          <strong>{say.conflict}</strong>{' '}
+          <span>{isSame(mine, theirs) ? say.conflictNone : say.conflictAbout}</span>
+        </div>
+        {at !== undefined && (
           <span>
-            {say.conflictAt} <Time at={now.updatedAt} relative="ago" />
+            {say.conflictAt} <Time at={at} relative="ago" />
           </span>
         )}
       </Note>
-      <BothSides base={base && read} mine={mine} theirs={theirs} onGoOn={goOn} />
+      <BothSides base={base} mine={mine} theirs={theirs} onGoOn={onGoOn} />
     </section>
   );
 }

@@ -50,7 +50,9 @@ function SettingsList({ settings }: { readonly settings: readonly Setting[] }): 
         <Panel isFlush>
           <EmptyState
             title={settingsWords.noneFound}
-            actions={<Button onClick={() => set({ q: '', changed: '' })}>{settingsWords.showAll}</Button>}
+            actions={
+              <Button onClick={() => void set({ q: '', changed: '' })}>{settingsWords.showAll}</Button>
+            }
           >
             <p>{settingsWords.noneFoundDetail}</p>
           </EmptyState>

@@ -1,21 +1,29 @@
 /** The form that makes a webhook, and its secret afterwards. */
 import { useState, type ReactNode } from 'react';
 import { useWrite } from '../../api/queries.ts';
+import { useLeaveQuestion } from '../../page/leave-question.ts';
 import { webhooksWords } from '../../text/webhooks.ts';
 import { Panel } from '../../ui/display/panel.tsx';
 import { CreationForm } from '../keys/creation-form.tsx';
 import { ShownOnce } from '../keys/shown-once.tsx';
-import { bodyOf, isComplete, WEBHOOK_POINTERS, type WebhookDraft } from './webhook-draft.ts';
+import { bodyOf, FORM_PLACES, isComplete, WEBHOOK_POINTERS, type WebhookDraft } from './webhook-draft.ts';
 import { EventGroups, WebhookFields } from './webhook-fields.tsx';
 
 const OPERATION = 'POST /webhooks';
 
+const EMPTY: WebhookDraft = { name: '', url: '', events: [], apps: '' };
+
 /** @param onEnd gets the id of the new webhook; '' if there is none */
 export function CreateWebhook({ onEnd }: { readonly onEnd: (id: string) => void }): ReactNode {
-  const [draft, setDraft] = useState<WebhookDraft>({ name: '', url: '', events: [], apps: '' });
+  const [draft, setDraft] = useState<WebhookDraft>(EMPTY);
   const creation = useWrite(OPERATION);
   const options = { body: bodyOf(draft) };
   const made = creation.data?.body.data;
+  const leave = useLeaveQuestion(draft !== EMPTY, FORM_PLACES);
+  const end = (id: string): void => {
+    leave.allow();
+    onEnd(id);
+  };
   return (
     <Panel title={webhooksWords.create}>
       <CreationForm
@@ -25,7 +33,7 @@ export function CreateWebhook({ onEnd }: { readonly onEnd: (id: string) => void 
         isComplete={isComplete(draft)}
         write={{ operation: OPERATION, options }}
         onCreate={() => creation.mutate(options)}
-        onCancel={() => onEnd('')}
+        onCancel={() => end('')}
         below={<EventGroups draft={draft} onDraft={setDraft} />}
       >
         {(message) => <WebhookFields draft={draft} onDraft={setDraft} message={message} />}
@@ -34,7 +42,7 @@ export function CreateWebhook({ onEnd }: { readonly onEnd: (id: string) => void 
         value={made?.secret}
         name={draft.name.trim()}
         use={webhooksWords.secretShown}
-        onStored={() => onEnd(made?.id ?? '')}
+        onStored={() => end(made?.id ?? '')}
       />
     </Panel>
   );

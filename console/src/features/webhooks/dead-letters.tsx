@@ -18,16 +18,14 @@ const LOOK_MS = 5_000;
 interface LettersProps {
   readonly webhook: Webhook;
   readonly isAdmin: boolean;
-  /** The webhook is being deleted. */
-  readonly isLeaving: boolean;
 }
 
-export function DeadLetters({ webhook, isAdmin, isLeaving }: LettersProps): ReactNode {
+export function DeadLetters({ webhook, isAdmin }: LettersProps): ReactNode {
   const path = { webhook_id: webhook.id };
   const letters = usePages(
     'GET /webhooks/{webhook_id}/dead-letters',
     { path, query: { limit: 50 } },
-    { everyMs: LOOK_MS, enabled: !isLeaving },
+    { everyMs: LOOK_MS },
   );
   const [asked, setAsked] = useState<AskedOfLetters>();
   if (letters.data?.items.length === 0) {

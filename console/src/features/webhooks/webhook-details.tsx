@@ -9,38 +9,34 @@ import { KeyValues, row } from '../../ui/display/key-values.tsx';
 import { ErrorNote, Note } from '../../ui/display/notes.tsx';
 import { Panel } from '../../ui/display/panel.tsx';
 import { Time } from '../../ui/display/time.tsx';
+import { ShownOnce } from '../keys/shown-once.tsx';
 import { DeadLetters } from './dead-letters.tsx';
-import { EditWebhook } from './edit-webhook.tsx';
-import { DeleteDialog, RotateDialog, SwitchDialog, type DialogProps } from './webhook-dialogs.tsx';
+import { WebhookDialog, type AskedOfWebhook } from './webhook-dialogs.tsx';
 import { chosenEvents, LastDelivery, State } from './webhook-parts.tsx';
 import styles from './webhooks.module.css';
 
 interface DetailsProps {
   readonly webhook: Webhook;
   readonly delivery: WebhookDelivery | undefined;
-  readonly onGone: () => void;
+  readonly onEdit: () => void;
+  readonly onGone: () => Promise<void>;
 }
 
-export function WebhookDetails({ webhook, delivery, onGone }: DetailsProps): ReactNode {
+export function WebhookDetails({ webhook, delivery, onEdit, onGone }: DetailsProps): ReactNode {
   const isAdmin = useMay('admin');
   const { name } = webhook;
-  const [isLeaving, setLeaving] = useState(false);
-  const [isEdited, setEdited] = useState(false);
   return (
     <>
-      {isEdited && <EditWebhook webhook={webhook} onEnd={() => setEdited(false)} />}
       <Panel title={webhooksWords.detailsOf(name)}>
         <div className={styles['details']}>
           {webhook.disabled_reason !== null && (
             <Note tone="warn">{webhooksWords.disabledWhy(webhook.disabled_reason)}</Note>
           )}
           <KeyValues rows={rowsOf(webhook, delivery)} />
-          {isAdmin && (
-            <Deeds webhook={webhook} onEdit={() => setEdited(true)} onGone={onGone} onLeaving={setLeaving} />
-          )}
+          {isAdmin && <Deeds webhook={webhook} onEdit={onEdit} onGone={onGone} />}
         </div>
       </Panel>
-      <DeadLetters webhook={webhook} isAdmin={isAdmin} isLeaving={isLeaving} />
+      <DeadLetters webhook={webhook} isAdmin={isAdmin} />
     </>
   );
 }
@@ -87,23 +83,13 @@ function rowsOf(webhook: Webhook, delivery: WebhookDelivery | undefined): Return
   return rows;
 }
 
-type Asked = 'switch' | 'rotate' | 'delete';
+type DeedsProps = Pick<DetailsProps, 'webhook' | 'onEdit' | 'onGone'>;
 
-interface DeedsProps extends Pick<DetailsProps, 'webhook' | 'onGone'> {
-  readonly onEdit: () => void;
-  /** Nothing below it is asked for while it is deleted. */
-  readonly onLeaving: (isLeaving: boolean) => void;
-}
-
-function Deeds({ webhook, onEdit, onGone, onLeaving }: DeedsProps): ReactNode {
-  const [asked, setAsked] = useState<Asked>();
+function Deeds({ webhook, onEdit, onGone }: DeedsProps): ReactNode {
+  const [asked, setAsked] = useState<AskedOfWebhook>();
+  const [secret, setSecret] = useState<string>();
   const test = useWrite('POST /webhooks/{webhook_id}/test');
   const tested = test.data?.body.data;
-  const dialogOf = (which: Asked): DialogProps => ({
-    webhook,
-    isOpen: asked === which,
-    onClose: () => setAsked(undefined),
-  });
   return (
     <>
       <div className={styles['buttons']}>
@@ -114,12 +100,12 @@ function Deeds({ webhook, onEdit, onGone, onLeaving }: DeedsProps): ReactNode {
         >
           {webhooksWords.test}
         </Button>
-        <Button onClick={() => setAsked('switch')}>
+        <Button onClick={() => setAsked({ deed: 'switch', webhook })}>
           {webhook.is_active ? webhooksWords.disable : webhooksWords.enable}
         </Button>
         <Button onClick={onEdit}>{webhooksWords.edit}</Button>
-        <Button onClick={() => setAsked('rotate')}>{webhooksWords.rotate}</Button>
-        <Button look="danger" onClick={() => setAsked('delete')}>
+        <Button onClick={() => setAsked({ deed: 'rotate', webhook })}>{webhooksWords.rotate}</Button>
+        <Button look="danger" onClick={() => setAsked({ deed: 'delete', webhook })}>
           {webhooksWords.delete}
         </Button>
       </div>
@@ -133,9 +119,20 @@ function Deeds({ webhook, onEdit, onGone, onLeaving }: DeedsProps): ReactNode {
         )}
       </div>
       {test.error !== null && <ErrorNote error={test.error} />}
-      <SwitchDialog {...dialogOf('switch')} />
-      <RotateDialog {...dialogOf('rotate')} />
-      <DeleteDialog {...dialogOf('delete')} onGone={onGone} onLeaving={onLeaving} />
+      {asked !== undefined && (
+        <WebhookDialog
+          asked={asked}
+          onSecret={setSecret}
+          onGone={onGone}
+          onClose={() => setAsked(undefined)}
+        />
+      )}
+      <ShownOnce
+        value={secret}
+        name={webhook.name}
+        use={webhooksWords.secretShown}
+        onStored={() => setSecret(undefined)}
+      />
     </>
   );
 }

@@ -1,98 +1,70 @@
-/** What is asked before a webhook is switched, gets a new secret or is deleted, each with the same change elsewhere. */
+/**
+ * What is asked before a webhook is switched, gets a new secret or is deleted, each with the same elsewhere. They are
+ * about the webhook as it was when they were opened: what another person does meanwhile turns no question around.
+ */
 import type { ReactNode } from 'react';
-import { useWrite } from '../../api/queries.ts';
 import type { Webhook } from '../../api/schema.ts';
-import { webhooksWords } from '../../text/webhooks.ts';
-import { ConfirmDialog } from '../../ui/overlay/confirm.tsx';
-import { showToast } from '../../ui/overlay/toasts.tsx';
-import { ShownOnce } from '../keys/shown-once.tsx';
-import { SameChange } from '../save/same-change-view.tsx';
+import { webhooksWords as say } from '../../text/webhooks.ts';
+import { ConfirmedWrite } from '../save/confirmed-write.tsx';
 
-const CHANGE = 'PATCH /webhooks/{webhook_id}';
-const ROTATION = 'POST /webhooks/{webhook_id}/rotate';
-const DELETION = 'DELETE /webhooks/{webhook_id}';
-
-export interface DialogProps {
+export interface AskedOfWebhook {
+  readonly deed: 'switch' | 'rotate' | 'delete';
   readonly webhook: Webhook;
-  readonly isOpen: boolean;
+}
+
+interface DialogProps {
+  readonly asked: AskedOfWebhook;
+  readonly onSecret: (secret: string) => void;
+  /** Goes away from a webhook that is deleted. */
+  readonly onGone: () => Promise<void>;
   readonly onClose: () => void;
 }
 
-export function SwitchDialog({ webhook, isOpen, onClose }: DialogProps): ReactNode {
+export function WebhookDialog({ asked, onSecret, onGone, onClose }: DialogProps): ReactNode {
+  const { deed, webhook } = asked;
   const { id, name, is_active: isActive } = webhook;
-  const options = { path: { webhook_id: id }, body: { is_active: !isActive } };
-  const change = useWrite(CHANGE);
-  return (
-    <ConfirmDialog
-      isOpen={isOpen}
-      onClose={onClose}
-      title={isActive ? webhooksWords.disableTitle(name) : webhooksWords.enableTitle(name)}
-      action={isActive ? webhooksWords.disable : webhooksWords.enable}
-      look="main"
-      below={<SameChange operation={CHANGE} options={options} />}
-      onConfirm={async () => {
-        await change.mutateAsync(options);
-        showToast({ title: isActive ? webhooksWords.disabled(name) : webhooksWords.enabled(name) });
-      }}
-    >
-      {isActive ? webhooksWords.disableText : webhooksWords.enableText}
-    </ConfirmDialog>
-  );
-}
-
-export function RotateDialog({ webhook: { id, name }, isOpen, onClose }: DialogProps): ReactNode {
-  const options = { path: { webhook_id: id }, body: {} };
-  const rotation = useWrite(ROTATION);
-  return (
-    <>
-      <ConfirmDialog
-        isOpen={isOpen}
-        onClose={onClose}
-        title={webhooksWords.rotateTitle(name)}
-        action={webhooksWords.rotate}
-        below={<SameChange operation={ROTATION} options={options} />}
-        onConfirm={() => rotation.mutateAsync(options)}
-      >
-        {webhooksWords.rotateText}
-      </ConfirmDialog>
-      <ShownOnce
-        value={rotation.data?.body.data.secret}
-        name={name}
-        use={webhooksWords.secretShown}
-        onStored={() => rotation.reset()}
-      />
-    </>
-  );
-}
-
-interface DeleteProps extends DialogProps {
-  readonly onGone: () => void;
-  readonly onLeaving: (isLeaving: boolean) => void;
-}
-
-export function DeleteDialog({ webhook, isOpen, onClose, onGone, onLeaving }: DeleteProps): ReactNode {
-  const { id, name } = webhook;
   const path = { webhook_id: id };
-  const deletion = useWrite(DELETION);
+  if (deed === 'switch') {
+    return (
+      <ConfirmedWrite
+        operation="PATCH /webhooks/{webhook_id}"
+        options={{ path, body: { is_active: !isActive } }}
+        title={isActive ? say.disableTitle(name) : say.enableTitle(name)}
+        action={isActive ? say.disable : say.enable}
+        look="main"
+        done={isActive ? say.disabled(name) : say.enabled(name)}
+        onClose={onClose}
+      >
+        {isActive ? say.disableText : say.enableText}
+      </ConfirmedWrite>
+    );
+  }
+  if (deed === 'rotate') {
+    return (
+      <ConfirmedWrite
+        operation="POST /webhooks/{webhook_id}/rotate"
+        options={{ path, body: {} }}
+        title={say.rotateTitle(name)}
+        action={say.rotate}
+        onMade={({ data }) => onSecret(data.secret)}
+        onClose={onClose}
+      >
+        {say.rotateText}
+      </ConfirmedWrite>
+    );
+  }
   return (
-    <ConfirmDialog
-      isOpen={isOpen}
-      onClose={onClose}
-      title={webhooksWords.deleteTitle(name)}
+    <ConfirmedWrite
+      operation="DELETE /webhooks/{webhook_id}"
+      options={{ path }}
+      title={say.deleteTitle(name)}
       name={name}
-      action={webhooksWords.delete}
-      below={<SameChange operation={DELETION} options={{ path }} />}
-      onConfirm={async () => {
-        onLeaving(true);
-        await deletion.mutateAsync({ path }).catch((cause: unknown) => {
-          onLeaving(false);
-          throw cause;
-        });
-        showToast({ title: webhooksWords.deleted(name) });
-        onGone();
-      }}
+      action={say.delete}
+      done={say.deleted(name)}
+      leave={onGone}
+      onClose={onClose}
     >
-      {webhooksWords.deleteText}
-    </ConfirmDialog>
+      {say.deleteText}
+    </ConfirmedWrite>
   );
 }

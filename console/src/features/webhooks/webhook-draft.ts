@@ -1,5 +1,7 @@
 /** What is typed into the form of a webhook, and what is sent for it. Pure. */
 
+/** The values of the address that a form of a webhook stands at. */
+export const FORM_PLACES = ['open', 'tab'];
 export const WEBHOOK_POINTERS = ['/name', '/url', '/app_ids'];
 const EVERYTHING = '*';
 
@@ -31,6 +33,11 @@ export function bodyOf({ name, url, events, apps }: WebhookDraft): WebhookBody {
 
 export function draftOf({ name, url, events, app_ids: apps }: WebhookBody): WebhookDraft {
   return { name, url, events: events.filter((type) => type !== EVERYTHING), apps: apps.join(', ') };
+}
+
+/** A webhook as the form would send it. */
+export function storedBody({ name, url, events, app_ids: apps }: WebhookBody): WebhookBody {
+  return bodyOf(draftOf({ name, url, events, app_ids: apps }));
 }
 
 export const isComplete = ({ name, url }: WebhookDraft): boolean => name.trim() !== '' && url.trim() !== '';

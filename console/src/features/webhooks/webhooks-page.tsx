@@ -2,38 +2,48 @@
 import type { ReactNode } from 'react';
 import { usePages, useRead } from '../../api/queries.ts';
 import type { Webhook, WebhookDelivery } from '../../api/schema.ts';
-import { useSearchText } from '../../page/search-text.ts';
+import { useSearchText, useSetSearchTexts } from '../../page/search-text.ts';
 import { useMay } from '../../page/session.ts';
 import { webhooksWords } from '../../text/webhooks.ts';
 import { Button } from '../../ui/controls/button.tsx';
 import { DataTable, type Column } from '../../ui/display/data-table.tsx';
-import { EmptyState, Loaded } from '../../ui/display/notes.tsx';
+import { EmptyState, Loaded, Note } from '../../ui/display/notes.tsx';
 import { PageHead, Panel, Stack } from '../../ui/display/panel.tsx';
 import { CreateWebhook } from './create-webhook.tsx';
+import { EditWebhook } from './edit-webhook.tsx';
 import { WebhookDetails } from './webhook-details.tsx';
 import { chosenEvents, LastDelivery, State } from './webhook-parts.tsx';
 import styles from './webhooks.module.css';
 
 const LOOK_MS = 5_000;
+const CREATE = 'create';
+const EDIT = 'edit';
 
 export function WebhooksPage(): ReactNode {
-  const [open, setOpen] = useSearchText('open');
+  const [open] = useSearchText('open');
+  const [tab] = useSearchText('tab');
+  const setAddress = useSetSearchTexts();
+  const setOpen = (id: string): Promise<void> => setAddress({ open: id, tab: '' });
   const isAdmin = useMay('admin');
-  const webhooks = usePages('GET /webhooks', { query: { limit: 100 } });
+  const webhooks = usePages('GET /webhooks', { query: { limit: 100 } }, { everyMs: LOOK_MS });
   const deliveries = useRead('GET /webhook-deliveries', {}, { everyMs: LOOK_MS });
   const states = new Map(deliveries.data?.body.data.map((state) => [state.webhook_id, state]));
   const chosen = webhooks.data?.items.find(({ id }) => id === open);
+  const isOfOne = open !== '' && open !== CREATE;
+  const isEdited = isOfOne && tab === EDIT && isAdmin;
+  const isMissing = isOfOne && webhooks.data !== undefined && chosen === undefined;
   return (
     <>
       <PageHead title={webhooksWords.title} summary={webhooksWords.summary} />
       <Stack>
-        {open === 'create' && isAdmin && <CreateWebhook onEnd={setOpen} />}
+        {open === CREATE && isAdmin && <CreateWebhook onEnd={(id) => void setOpen(id)} />}
+        {isEdited && <EditWebhook key={`${EDIT} ${open}`} id={open} onEnd={() => void setOpen(open)} />}
         <Panel
           title={webhooksWords.list}
           isFlush
           actions={
             isAdmin && (
-              <Button look="main" isSmall onClick={() => setOpen('create')}>
+              <Button look="main" isSmall onClick={() => void setOpen(CREATE)}>
                 {webhooksWords.create}
               </Button>
             )
@@ -46,7 +56,7 @@ export function WebhooksPage(): ReactNode {
                 caption={webhooksWords.list}
                 rows={items}
                 keyOf={({ id }) => id}
-                columns={columnsOf(states, setOpen)}
+                columns={columnsOf(states, (id) => void setOpen(id))}
                 empty={<EmptyState title={webhooksWords.emptyTitle}>{webhooksWords.empty}</EmptyState>}
               />
             )}
@@ -57,9 +67,11 @@ export function WebhooksPage(): ReactNode {
             key={chosen.id}
             webhook={chosen}
             delivery={states.get(chosen.id)}
+            onEdit={() => void setAddress({ tab: EDIT })}
             onGone={() => setOpen('')}
           />
         )}
+        {isMissing && <Note tone="warn">{webhooksWords.isGone}</Note>}
       </Stack>
     </>
   );

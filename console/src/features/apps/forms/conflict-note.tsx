@@ -4,6 +4,7 @@ import { appsWords } from '../../../text/apps.ts';
 import { Button } from '../../../ui/controls/button.tsx';
 import { DataTable, type Column } from '../../../ui/display/data-table.tsx';
 import { Note } from '../../../ui/display/notes.tsx';
+import styles from './forms.module.css';
 import type { FieldConflict, Typed } from './record-draft.ts';
 import type { FormState } from './use-record-form.ts';
 
@@ -68,7 +69,7 @@ function Side({ value, action, onChoose }: SideProps): ReactNode {
   const text = typeof value === 'boolean' ? (value ? appsWords.yes : appsWords.no) : value;
   return (
     <>
-      <div>{text === '' ? appsWords.emptyValue : text}</div>
+      <div className={styles['side']}>{text === '' ? appsWords.emptyValue : text}</div>
       <Button isSmall onClick={onChoose}>
         {action}
       </Button>

@@ -71,6 +71,40 @@ function removeEmptied(changed: Record<string, unknown>, kinds: FieldKinds): voi
   }
 }
 
+/**
+ * What was typed, with what it was typed beside: another write may have changed a value without which a field that was
+ * typed does not count. That value is a part of what was meant.
+ *
+ * @param decidersOf the pointers of these values
+ */
+export function withDeciders(
+  base: Json,
+  theirs: Json,
+  edits: Edits,
+  kinds: FieldKinds,
+  decidersOf: (pointer: string) => readonly string[],
+): Edits {
+  const deciders = Object.keys(edits).flatMap(decidersOf);
+  const moved = deciders.flatMap((pointer): [string, Typed][] => {
+    const kind = kinds[pointer];
+    if (kind === undefined) return [];
+    const before = shownValue(base, pointer, kind);
+    return shownValue(theirs, pointer, kind) === before ? [] : [[pointer, before]];
+  });
+  return { ...Object.fromEntries(moved), ...edits };
+}
+
+/** What is left of it when another value of `pointer` counts than the one that it was typed beside. */
+export function withoutDecided(
+  edits: Edits,
+  pointer: string,
+  decidersOf: (pointer: string) => readonly string[],
+): Edits {
+  return Object.fromEntries(
+    Object.entries(edits).filter(([name]) => name !== pointer && !decidersOf(name).includes(pointer)),
+  );
+}
+
 /** The fields that both sides have changed to different values since `base` was read. */
 export function conflictsOf(base: Json, theirs: Json, edits: Edits, kinds: FieldKinds): FieldConflict[] {
   return Object.entries(edits).flatMap(([pointer, mine]) => {

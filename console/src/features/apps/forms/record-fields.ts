@@ -73,6 +73,20 @@ export const REVISION_FIELDS: FieldKinds = {
   '/circuit_breaker/probe/expected_statuses': 'list',
 };
 
+const SOURCE = ['/discovery/type'];
+const ALGORITHM = '/load_balancing/algorithm';
+const HASHED_BY = '/load_balancing/hash/by';
+const EJECTS = '/load_balancing/ejection/enabled';
+
+/** What decides whether a field of a revision counts: it is asked for only beside certain values of these. */
+export function decidersOf(pointer: string): readonly string[] {
+  if (/^\/(?:targets$|backend_(?:host|port)$|discovery\/(?!type$))/.test(pointer)) return SOURCE;
+  if (pointer === HASHED_BY) return [ALGORITHM];
+  if (pointer.startsWith('/load_balancing/hash/')) return [ALGORITHM, HASHED_BY];
+  if (pointer.startsWith('/load_balancing/ejection/') && pointer !== EJECTS) return [EJECTS];
+  return pointer.startsWith('/backend_tls/') ? ['/backend_scheme'] : [];
+}
+
 export const ENDPOINT_FIELDS: FieldKinds = {
   '/method': 'text',
   '/path': 'text',

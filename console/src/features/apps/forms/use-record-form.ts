@@ -2,19 +2,21 @@
  * The state of the form of a record: the edits, the errors of the API, and what another write has changed meanwhile.
  * Edits stay until they are saved or discarded; leaving the page asks first.
  */
-import { useBlocker } from '@tanstack/react-router';
-import { useRef, useState } from 'react';
+import { useState } from 'react';
 import type { ApiError } from '../../../api/api-error.ts';
 import { callByName, type Answer } from '../../../api/call.ts';
+import { useLeaveQuestion } from '../../../page/leave-question.ts';
 import { appsWords, type FieldWords } from '../../../text/apps.ts';
 import { applyPatch } from '../../save/merge-patch.ts';
-import { withoutReplacedForm } from './record-fields.ts';
+import { decidersOf, withoutReplacedForm } from './record-fields.ts';
 import { useSave } from '../../save/save-context.ts';
 import {
   bodyOf,
   conflictsOf,
   patchOf,
   shownValue,
+  withDeciders,
+  withoutDecided,
   type Edits,
   type FieldConflict,
   type FieldKinds,
@@ -87,7 +89,9 @@ export function useEditForm(target: EditTarget): FormState {
   };
   const showBothSides = async (): Promise<void> => {
     const theirs = await readRecord(target);
-    setConflicts(conflictsOf(record, theirs.record, edits, target.kinds));
+    const meant = withDeciders(record, theirs.record, edits, target.kinds, decidersOf);
+    setEdits(meant);
+    setConflicts(conflictsOf(record, theirs.record, meant, target.kinds));
     setBase(theirs);
   };
   const submit = async (): Promise<void> => {
@@ -120,16 +124,14 @@ export function useEditForm(target: EditTarget): FormState {
       setEdits((before) => ({ ...before, [pointer]: value }));
     },
     choose: (conflict, side) => {
-      if (side === 'theirs') setEdits((before) => without(before, conflict.pointer));
-      setConflicts((before) => before?.filter((one) => one !== conflict));
+      const left = side === 'theirs' ? withoutDecided(edits, conflict.pointer, decidersOf) : edits;
+      setEdits(left);
+      setConflicts((before) => before?.filter((one) => one !== conflict && Object.hasOwn(left, one.pointer)));
     },
     discard,
     submit: () => void submit(),
   };
 }
-
-const without = (edits: Edits, pointer: string): Edits =>
-  Object.fromEntries(Object.entries(edits).filter(([name]) => name !== pointer));
 
 async function readRecord(target: EditTarget): Promise<Base> {
   const { operation, path } = target;
@@ -195,23 +197,4 @@ export function useCreateForm(target: CreateTarget): FormState {
 function createdBody({ constants, kinds }: CreateTarget, edits: Edits): Json {
   const typed = bodyOf(edits, kinds, 'with nulls');
   return applyPatch(withoutReplacedForm(constants ?? {}, typed), typed) as Json;
-}
-
-/** Asks before the page is left while something typed on it is not saved. */
-function useLeaveQuestion(isOn: boolean): { readonly allow: () => void } {
-  const isAllowed = useRef(false);
-  useBlocker({
-    shouldBlockFn: ({ current, next }) =>
-      isOn &&
-      !isAllowed.current &&
-      current.pathname !== next.pathname &&
-      // oxlint-disable-next-line no-alert -- the browser asks the same when a tab is closed
-      !window.confirm(appsWords.unsavedLeave),
-    enableBeforeUnload: () => isOn && !isAllowed.current,
-  });
-  return {
-    allow: () => {
-      isAllowed.current = true;
-    },
-  };
 }
