@@ -7,6 +7,7 @@ import { useEffect, useEffectEvent, useState, type ReactNode } from 'react';
 import { ApiError, isAway, isConflictOfVersions } from '../../api/api-error.ts';
 import { callByName, type Answer } from '../../api/call.ts';
 import type { DryRunEnvelope } from '../../api/schema.ts';
+import { isNameTyped } from '../../ui/controls/typed-name.ts';
 import { saveWords } from '../../text/save.ts';
 import { words } from '../../text/words.ts';
 import { Button } from '../../ui/controls/button.tsx';
@@ -69,7 +70,8 @@ export default function SaveDialog({ change, onEnd }: SaveDialogProps): ReactNod
     setMade({ options: next, base });
   };
   const isConflict = isConflictOfVersions(problem);
-  const isAllowed = trial.isSuccess && !isConflict && (confirmName === undefined || typed === confirmName);
+  const isAllowed =
+    trial.isSuccess && !isConflict && (confirmName === undefined || isNameTyped(typed, confirmName));
   return (
     <Dialog
       isOpen

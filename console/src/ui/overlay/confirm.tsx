@@ -1,5 +1,6 @@
 /** Asks before what cannot be undone: the name of the thing has to be typed. */
 import { useState, type ReactNode } from 'react';
+import { isNameTyped } from '../controls/typed-name.ts';
 import { words } from '../../text/words.ts';
 import { Button, type ButtonLook } from '../controls/button.tsx';
 import { TextField } from '../controls/field.tsx';
@@ -43,6 +44,7 @@ export function ConfirmDialog({
   };
   const confirm = async (): Promise<void> => {
     setBusy(true);
+    setError(undefined);
     try {
       await onConfirm();
       close();
@@ -63,7 +65,7 @@ export function ConfirmDialog({
           <Button
             look={look}
             isBusy={isBusy}
-            disabled={name !== undefined && typed !== name}
+            disabled={name !== undefined && !isNameTyped(typed, name)}
             onClick={() => void confirm()}
           >
             {action}
