@@ -16,7 +16,7 @@ import { methodTable } from './api/allowed-methods.ts';
 import { BODY_BYTES_MAX, readBody } from './api/body.ts';
 import { fail, isFailure } from './api/failure.ts';
 import { API_PREFIX, JSON_TYPE, MERGE_PATCH_TYPE, type Operation } from './api/operation.ts';
-import { failureOf, refuseConnection, RequestFailure, sendFailure } from './api/send.ts';
+import { failureOf, NO_PAGE, refuseConnection, RequestFailure, sendFailure } from './api/send.ts';
 import type { ConsoleFiles } from './console/console-files.ts';
 import { isConsoleRequest, sendConsole } from './console/console-pages.ts';
 import type { CertificateTexts } from './listening.ts';
@@ -110,8 +110,9 @@ export function createFastify(
   return server;
 }
 
+/** What every answer has, errors too. Those that are pages say more in place of the policy here. */
 function nameExchange(request: FastifyRequest, reply: FastifyReply): FastifyReply {
-  return reply.header('X-Request-Id', request.id).header('X-Content-Type-Options', 'nosniff');
+  return reply.headers({ 'X-Request-Id': request.id, ...NO_PAGE });
 }
 
 export function addBodyReader(server: FastifyInstance): void {

@@ -2,7 +2,14 @@
 import { shellWords } from '../text/shell.ts';
 import { ApiError, GatewayUnreachable } from './api-error.ts';
 import type { NoFields, Operations } from './schema.ts';
-import { announceSessionEnd, announceUnreachable, csrfToken } from './session-state.ts';
+import {
+  announceSessionEnd,
+  announceUnreachable,
+  connectionState,
+  csrfToken,
+  startSession,
+  type Role,
+} from './session-state.ts';
 
 export type OperationName = keyof Operations;
 type PathOf<Name extends OperationName> = NoFields extends Operations[Name]['path']
@@ -59,6 +66,43 @@ export function call<Name extends OperationName>(
  * @param name such as `PATCH /apps/{app_id}`
  */
 export async function callByName<Result>(name: string, options: AnyCallOptions): Promise<Answer<Result>> {
+  try {
+    return await callOnce(name, options);
+  } catch (error) {
+    // Another tab of the browser has signed in since: nothing was done yet, and it may well be the same person.
+    if (!isOfOtherSession(error) || !(await isSamePerson())) throw error;
+    return callOnce(name, options);
+  }
+}
+
+/** The browser has another session than the page has begun with. */
+export function isOfOtherSession(error: unknown): boolean {
+  return error instanceof ApiError && error.code === 'csrf_token_invalid';
+}
+
+/** Goes on with the session that the browser has now. @returns whether it is of the same person in the same role */
+async function isSamePerson(): Promise<boolean> {
+  const { session: before } = connectionState();
+  await readSession();
+  const { session: now } = connectionState();
+  return before !== undefined && now?.id === before.id && now.role === before.role;
+}
+
+interface CurrentSession {
+  readonly data: {
+    readonly actor: { readonly id: string; readonly name: string; readonly role: Role };
+    readonly csrf_token: string | null;
+  };
+}
+
+/** Who is signed in, and the CSRF token of the session, from now on. */
+export async function readSession(): Promise<void> {
+  const { body } = await callOnce<CurrentSession>('GET /session', {});
+  const { actor, csrf_token: csrf } = body.data;
+  startSession(csrf ?? '', { id: actor.id, name: actor.name, role: actor.role });
+}
+
+async function callOnce<Result>(name: string, options: AnyCallOptions): Promise<Answer<Result>> {
   // A browser would take these as parts of a path, and so call another operation.
   if (Object.values(options.path ?? {}).some((text) => text === '.' || text === '..'))
     throw new ApiError(404, { code: 'not_found', detail: shellWords.notFound });

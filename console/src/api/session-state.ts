@@ -1,8 +1,20 @@
 /**
- * State that all calls share: the CSRF token of the session, whether it has ended, and whether the gateway
+ * State that all calls share: whose session it is, its CSRF token, whether it has ended, and whether the gateway
  * answers.
  */
+
+export type Role = 'viewer' | 'editor' | 'admin';
+
+export interface Session {
+  /** Of the actor. */
+  readonly id: string;
+  readonly name: string;
+  readonly role: Role;
+}
+
 export interface ConnectionState {
+  /** Absent before the first sign-in. */
+  readonly session?: Session;
   readonly hasSessionEnded: boolean;
   readonly isUnreachable: boolean;
 }
@@ -16,9 +28,9 @@ export function csrfToken(): string {
 }
 
 /** After a sign-in, or when the page finds an existing session. */
-export function startSession(csrf: string): void {
+export function startSession(csrf: string, session: Session): void {
   token = csrf;
-  change({ hasSessionEnded: false });
+  change({ session, hasSessionEnded: false });
 }
 
 export function announceSessionEnd(): void {
@@ -41,7 +53,10 @@ export function subscribeToConnection(listener: () => void): () => void {
 
 function change(part: Partial<ConnectionState>): void {
   const next = { ...state, ...part };
-  if (next.hasSessionEnded === state.hasSessionEnded && next.isUnreachable === state.isUnreachable) return;
+  const isSame = Object.keys(part).every((name) =>
+    Object.is(Reflect.get(next, name), Reflect.get(state, name)),
+  );
+  if (isSame) return;
   state = next;
   for (const listener of listeners) listener();
 }

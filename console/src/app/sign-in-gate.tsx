@@ -3,36 +3,40 @@
  * everything that was typed.
  */
 import { useQueryClient, type QueryClient } from '@tanstack/react-query';
-import { useCallback, useEffect, useState, useSyncExternalStore, type ReactNode } from 'react';
+import { useCallback, useEffect, useRef, useState, useSyncExternalStore, type ReactNode } from 'react';
 import { ApiError } from '../api/api-error.ts';
-import { call } from '../api/call.ts';
-import { connectionState, startSession, subscribeToConnection } from '../api/session-state.ts';
+import { readSession } from '../api/call.ts';
+import { connectionState, subscribeToConnection } from '../api/session-state.ts';
 import { signInWords } from '../text/shell.ts';
 import { ErrorNote, Loading } from '../ui/display/notes.tsx';
 import { Dialog } from '../ui/overlay/dialog.tsx';
 import { SessionContext, type Session } from '../page/session.ts';
 import { SIGN_IN_WAYS, SignInForm, SignInPage } from './sign-in.tsx';
 
-type Known = 'asking' | 'none' | Session | Error;
+type Known = 'asking' | 'none' | 'signed in' | Error;
 
 export function SignInGate({ children }: { readonly children: ReactNode }): ReactNode {
   const [known, setKnown] = useState<Known>('asking');
   const client = useQueryClient();
-  const { hasSessionEnded } = useSyncExternalStore(subscribeToConnection, connectionState);
+  const { session, hasSessionEnded } = useSyncExternalStore(subscribeToConnection, connectionState);
   const ask = useCallback(async () => {
-    setKnown((await isSignedOut(client)) ? 'none' : await readSession());
+    setKnown((await isSignedOut(client)) ? 'none' : await foundSession());
   }, [client]);
-  const renew = async (): Promise<void> => {
-    setKnown(await readSession());
+  const renew = useCallback(async () => {
+    const found = await foundSession();
+    // What is typed on the page stays, also where the gateway is away just now: the dialog stays, too.
+    setKnown((before) => (before === 'signed in' ? before : found));
     await client.invalidateQueries();
-  };
+  }, [client]);
   useEffect(() => void ask(), [ask]);
+  useOtherTabs(hasSessionEnded, renew);
+  usePersonChange(session);
 
   if (known === 'asking') return <Loading />;
   if (known instanceof Error) return <ErrorNote error={known} onRetry={() => void ask()} />;
-  if (known === 'none') return <SignInPage onDone={() => void renew()} />;
+  if (known === 'none' || session === undefined) return <SignInPage onDone={() => void renew()} />;
   return (
-    <SessionContext value={known}>
+    <SessionContext value={session}>
       {children}
       <Dialog
         isOpen={hasSessionEnded}
@@ -48,23 +52,57 @@ export function SignInGate({ children }: { readonly children: ReactNode }): Reac
   );
 }
 
-/** Asked first, as an answer of 401 would be an error in the browser's console. */
-async function isSignedOut(client: QueryClient): Promise<boolean> {
+/** Who comes back from another tab that has signed in need not sign in here, too. */
+function useOtherTabs(hasSessionEnded: boolean, renew: () => Promise<void>): void {
+  const client = useQueryClient();
+  useEffect(() => {
+    if (!hasSessionEnded) return undefined;
+    const ended = new AbortController();
+    const look = async (): Promise<void> => {
+      await client.invalidateQueries({ queryKey: SIGN_IN_WAYS.queryKey, refetchType: 'none' });
+      if (document.visibilityState === 'visible' && !(await isSignedOut(client, true))) await renew();
+    };
+    for (const [target, event] of [
+      [window, 'focus'],
+      [document, 'visibilitychange'],
+    ] as const)
+      target.addEventListener(event, () => void look(), { signal: ended.signal });
+    return () => ended.abort();
+  }, [hasSessionEnded, renew, client]);
+}
+
+/** What another person has read is not shown on. */
+function usePersonChange(session: Session | undefined): void {
+  const client = useQueryClient();
+  const id = session?.id;
+  const role = session?.role;
+  const before = useRef<string>(undefined);
+  useEffect(() => {
+    const now = id === undefined ? undefined : `${role} ${id}`;
+    if (before.current !== undefined && before.current !== now) void client.invalidateQueries();
+    before.current = now;
+  }, [id, role, client]);
+}
+
+/**
+ * Asked first, as an answer of 401 would be an error in the browser's console.
+ *
+ * @param isUnknown what it is without an answer
+ */
+async function isSignedOut(client: QueryClient, isUnknown = false): Promise<boolean> {
   try {
     const { body } = await client.fetchQuery(SIGN_IN_WAYS);
     return !body.data.signed_in;
   } catch {
     // Reading the session fails in the same way, and the page shows that.
-    return false;
+    return isUnknown;
   }
 }
 
-async function readSession(): Promise<'none' | Session | Error> {
+async function foundSession(): Promise<'none' | 'signed in' | Error> {
   try {
-    const { body } = await call('GET /session', {});
-    const { actor, csrf_token: csrf } = body.data;
-    startSession(csrf ?? '');
-    return { name: actor.name, role: actor.role };
+    await readSession();
+    return 'signed in';
   } catch (error) {
     if (error instanceof ApiError && error.status === 401) return 'none';
     return error as Error;

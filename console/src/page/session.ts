@@ -1,12 +1,8 @@
 /** Who is signed in, for all pages. */
 import { createContext, useContext } from 'react';
+import type { Role, Session } from '../api/session-state.ts';
 
-export type Role = 'viewer' | 'editor' | 'admin';
-
-export interface Session {
-  readonly name: string;
-  readonly role: Role;
-}
+export type { Role, Session };
 
 const RANK: Readonly<Record<Role, number>> = { viewer: 0, editor: 1, admin: 2 };
 

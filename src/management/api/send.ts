@@ -12,6 +12,16 @@ import { StorageUnavailable } from '../../storage/repository.ts';
 import { BODY_BYTES_MAX } from './body.ts';
 import { fail, type Answer, type Failure } from './failure.ts';
 
+/**
+ * Headers of an answer that is no page of ours: a browser that is led to it runs nothing in it, shows it in no frame,
+ * and does not take it for another type than it says.
+ */
+export const NO_PAGE = {
+  'Content-Security-Policy': "default-src 'none'; frame-ancestors 'none'",
+  'X-Content-Type-Options': 'nosniff',
+  'X-Frame-Options': 'DENY',
+} as const;
+
 /** Carries a failure through Fastify code that only knows errors. */
 export class RequestFailure extends Error {
   readonly failure: Failure;
@@ -80,9 +90,10 @@ export function refuseConnection(error: unknown, socket: Socket, requestId: stri
   const row = errorRow(code);
   const { status, title } = row;
   const body = JSON.stringify(problemDocument(code, row, title, '', requestId));
+  const fields = Object.entries(NO_PAGE).map(([name, value]) => `${name}: ${value}\r\n`);
   socket.end(
-    `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}\r\nX-Request-Id: ${requestId}\r\n` +
-      'X-Content-Type-Options: nosniff\r\nCache-Control: no-store\r\nContent-Type: application/problem+json\r\n' +
+    `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}\r\nX-Request-Id: ${requestId}\r\n${fields.join('')}` +
+      'Cache-Control: no-store\r\nContent-Type: application/problem+json\r\n' +
       `Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
   );
 }

@@ -1,6 +1,7 @@
 /** Messages in place of data: nothing yet, loading, an error, a remark. */
 import type { ReactNode } from 'react';
 import { ApiError, GatewayUnreachable } from '../../api/api-error.ts';
+import { isOfOtherSession } from '../../api/call.ts';
 import { words } from '../../text/words.ts';
 import { Button } from '../controls/button.tsx';
 import type { Tone } from './badge.tsx';
@@ -78,6 +79,7 @@ export function ErrorNote({ error, onRetry }: ErrorNoteProps): ReactNode {
 
 function messageOf(error: Error): string {
   if (error instanceof GatewayUnreachable) return words.unreachable;
+  if (isOfOtherSession(error)) return words.otherSession;
   return error instanceof ApiError ? error.message : words.unexpected(error.message);
 }
 
