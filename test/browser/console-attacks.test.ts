@@ -162,10 +162,21 @@ async function sendPayloads(): Promise<void> {
             referer: text,
             'x-request-id': text,
             authorization: `Bearer ${text}`,
+            traceparent: text,
+            tracestate: text,
+            'x-headgate-debug': text,
           },
         },
       ).then((answer) => answer.arrayBuffer());
     }
+    // As a gRPC client: the last two parts of the path are a service and its method.
+    await fetch(
+      `${console.gateway.proxy}/target/v1/x.${encodeURIComponent(payload)}/${encodeURIComponent(payload)}`,
+      {
+        method: 'POST',
+        headers: { 'content-type': 'application/grpc', te: 'trailers', 'grpc-message': text },
+      },
+    ).then((answer) => answer.arrayBuffer());
   }
 }
 
@@ -193,6 +204,8 @@ describe('what others have written and sent', () => {
     await gateway.must('POST', '/apps/target/versions', { version: 'v1' });
     await gateway.must('POST', '/apps/target/versions/v1/revisions', { ...revision('r1'), is_current: true });
     const key = await gateway.must('POST', '/apps/target/tokens', { name: PAYLOADS[0] });
+    const hook = { name: PAYLOADS[0], url: 'http://webhook.test/', is_active: false };
+    const webhook = await gateway.must('POST', '/webhooks', hook);
     // Names of apps, API keys, admin tokens and webhooks take any text but such as turns its direction; descriptions
     // do.
     expect(await writePayloads()).toBeGreaterThanOrEqual(5 * PAYLOADS.length - 4);
@@ -236,6 +249,8 @@ describe('what others have written and sent', () => {
       '/audit',
       '/events',
       '/webhooks',
+      `/webhooks?open=${webhook.id}`,
+      `/webhooks?open=${webhook.id}&tab=edit`,
       '/health',
       '/nodes',
       '/access',
