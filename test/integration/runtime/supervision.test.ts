@@ -118,7 +118,7 @@ describe('a defect on the main thread', () => {
       return switchesOf(running, 'proxy-2') - before;
     };
     // It tells ten times a second that it lives. What belongs to its start may still be under way.
-    await until(async () => (await inSecond()) < 30, 20_000);
+    expect(await until(async () => (await inSecond()) < 30, 20_000)).toBe(true);
   });
 });
 
