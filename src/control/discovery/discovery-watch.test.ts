@@ -84,23 +84,24 @@ async function server(): Promise<DnsServer> {
   return dns;
 }
 
-it('asks for ten thousand names one after another, and for each of them', { timeout: 60_000 }, async () => {
+it('asks for ten thousand names one after another, and for each of them', { timeout: 180_000 }, async () => {
   const dns = await server();
   for (let index = 0; index < COUNT; index++) dns.setA(`n${index}.test`, ['10.0.0.1'], 3_600);
   const { state, startedMs } = start({
     dns,
+    // A question is sent again when its answer is late, as it is where other programs have the processors.
+    dnsTimeoutMs: 60_000,
     discovery: (index) => ({ type: 'dns', host: `n${index}.test`, port: 80 }),
   });
   // A thousand a second, with A and AAAA for each.
-  await until(() => dns.questions.length > 2_000, 10_000);
+  await until(() => dns.questions.length > 2_000);
   const elapsedMs = performance.now() - startedMs;
   expect(dns.questions.length / 2).toBeLessThanOrEqual((elapsedMs / 1_000 + 0.2) * 1_000);
   const found = (): number =>
     [...state.discovered.sources()].filter(({ targets }) => targets.length > 0).length;
   // Counting ten thousand is work that would hold up what is counted.
-  await until(() => found() === COUNT, 50_000, 200);
+  await until(() => found() === COUNT, 140_000, 200);
   expect(new Set(dns.questions).size).toBe(2 * COUNT);
-  // A question is sent again when its answer is late, as it is where other programs have the processors.
   expect(dns.questions.length).toBeLessThan(2.2 * COUNT);
 });
 
