@@ -200,8 +200,16 @@ describe('a frame that ends its stream', () => {
     const { backend, proxy, url } = await start((connection, { type, stream }) => {
       if (type !== FRAME.headers) return;
       if (stream > 1) return connection.send(whole(stream));
-      const piece = data(stream, Buffer.alloc(16_000));
-      connection.send(headers(stream, OK, 0), ...Array.from({ length: 1_000 }, () => piece));
+      connection.send(headers(stream, OK, 0));
+      const pieces = Array.from({ length: 4 }, () => data(stream, Buffer.alloc(16_000)));
+      // Until it is told so: who goes on for a megabyte floods the connection, which ends.
+      const sendMore = (left: number): void => {
+        const isReset = backend.connections[0]?.frames.some(({ type: kind }) => kind === FRAME.rstStream);
+        if (isReset === true || left === 0) return;
+        connection.send(...pieces);
+        setImmediate(sendMore, left - 1);
+      };
+      sendMore(1_000);
     });
     const slow = await connectRaw(proxy.port);
     closers.push(() => slow.socket.destroy());
