@@ -169,14 +169,22 @@ async function sendPayloads(): Promise<void> {
         },
       ).then((answer) => answer.arrayBuffer());
     }
-    // As a gRPC client: the last two parts of the path are a service and its method.
-    await fetch(
-      `${console.gateway.proxy}/target/v1/x.${encodeURIComponent(payload)}/${encodeURIComponent(payload)}`,
-      {
-        method: 'POST',
-        headers: { 'content-type': 'application/grpc', te: 'trailers', 'grpc-message': text },
+  }
+}
+
+/** As a gRPC client: the last two parts of the path are a service and its method. */
+async function callPayloads(): Promise<void> {
+  for (const payload of PAYLOADS) {
+    const name = encodeURIComponent(payload);
+    const answer = await fetch(`${console.gateway.proxy}/target/v1/rpc.${name}/${name}`, {
+      method: 'POST',
+      headers: {
+        'content-type': 'application/grpc',
+        te: 'trailers',
+        'grpc-message': Buffer.from(payload).toString('latin1'),
       },
-    ).then((answer) => answer.arrayBuffer());
+    });
+    await answer.arrayBuffer();
   }
 }
 
@@ -280,6 +288,9 @@ describe('what others have written and sent', () => {
         .filter({ hasText: encodeURIComponent(payload) })
         .first()
         .waitFor();
+    await expectHarmless(opened, '/live');
+    await callPayloads();
+    await requests.filter({ hasText: '/rpc.' }).first().waitFor();
     await expectHarmless(opened, '/live');
     await requests.first().click();
     await opened.page.waitForURL(/\/live\/./);
