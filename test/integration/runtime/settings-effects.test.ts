@@ -10,7 +10,7 @@ import * as https from 'node:https';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startGateway, type TestGateway } from '../../support/gateway.ts';
+import { MAIN, startGateway, type TestGateway } from '../../support/gateway.ts';
 import { startOrigin, startRawOrigin, type Origin, type RawOrigin } from '../../support/backends/origin.ts';
 import { connectRaw, type RawClient } from '../../support/clients/raw-client.ts';
 import { createService, problem, request } from '../../support/traffic.ts';
@@ -221,7 +221,7 @@ describe('design 3: GATEWAY_PROXY__TLS__CERT_FILE and KEY_FILE', { timeout: 60_0
 describe('design 3: GATEWAY_LOG__FORMAT=text', { timeout: 60_000 }, () => {
   it('writes lines for people', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'headgate-text-'));
-    const child = spawn(process.execPath, [resolve(import.meta.dirname, '../../../src/main.ts')], {
+    const child = spawn(process.execPath, [MAIN], {
       env: {
         GATEWAY_DATABASE_URL: `sqlite://${folder}/headgate.db`,
         GATEWAY_SERVER__PORT: '0',
