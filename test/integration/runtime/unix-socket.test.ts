@@ -155,7 +155,7 @@ describe('the file', () => {
     expect((await ask()).status).toBe(200);
     await running.pop()?.stop();
     writeFileSync(path, 'mine');
-    expect(await refusal()).toEqual([1, expect.stringContaining('that is no socket')]);
+    expect(await refusal()).toEqual([1, expect.stringContaining('the file at this path is not a socket')]);
     rmSync(path);
   });
 });

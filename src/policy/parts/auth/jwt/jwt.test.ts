@@ -95,10 +95,10 @@ describe('issuer, audience and times', () => {
     ['expired to the second', { ...good, exp: NOW - 30 }, 'expired'],
     ['not yet valid within the leeway', { ...good, nbf: NOW + 30 }, undefined],
     ['not yet valid by a second', { ...good, nbf: NOW + 31 }, 'not valid yet'],
-    ['an exp that is a text', { ...good, exp: '9999999999' }, 'exp is no number'],
-    ['an exp that is null', { ...good, exp: null }, 'exp is no number'],
-    ['an nbf that is a list', { ...good, nbf: [] }, 'nbf is no number'],
-    ['an iat that is a text', { ...good, iat: 'now' }, 'iat is no number'],
+    ['an exp that is a text', { ...good, exp: '9999999999' }, 'exp is not a number'],
+    ['an exp that is null', { ...good, exp: null }, 'exp is not a number'],
+    ['an nbf that is a list', { ...good, nbf: [] }, 'nbf is not a number'],
+    ['an iat that is a text', { ...good, iat: 'now' }, 'iat is not a number'],
     ['an exp with a fraction', { ...good, exp: NOW + 0.5 }, undefined],
   ])('%s', async (_name, claims, reason) => {
     const { denial } = await judge(withSecret(settings), rawToken({ alg: 'HS256' }, claims));
