@@ -1,7 +1,7 @@
 /**
  * Each dialog that asks before it writes, by keyboard alone: it opens with the focus inside, keeps it there, ends with
  * Escape, and gives it back to the button that opened it. A gateway that is away when the write is made takes neither
- * the dialog nor what was typed, and after the write the reader is still at the place in the page.
+ * the dialog nor what was typed (tried with some), and after the write the reader is still at the place in the page.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -98,6 +98,8 @@ interface Asked {
   readonly before?: () => Promise<unknown>;
   /** What is shown once, in a dialog that comes next. */
   readonly next?: RegExp;
+  /** The gateway is away when it is pressed first. Not for all of them, as each time a gateway starts. */
+  readonly outage?: true;
 }
 
 const webhook = (): string => paths.webhook;
@@ -108,7 +110,7 @@ const VERSION = '/apps/shop/versions/v1';
 const ASKED: readonly Asked[] = [
   { path: webhook, button: /^Switch off$/, title: /^Switch off pager/, action: /^Switch off$/ },
   { path: webhook, button: /^Switch on$/, title: /^Switch on pager/, action: /^Switch on$/ },
-  { path: webhook, button: /^Forget:/, title: /^Forget that pager/, action: /^Forget$/ },
+  { path: webhook, button: /^Forget:/, title: /^Forget that pager/, action: /^Forget$/, outage: true },
   { path: webhook, button: /^Send again:/, title: /^Send it to pager/, action: /^Send again$/ },
   { path: webhook, button: /^Send all again$/, title: /^Send pager again/, action: /^Send all again$/ },
   { path: webhook, button: /^Forget all$/, title: /^Forget what pager/, action: /^Forget all$/ },
@@ -118,6 +120,7 @@ const ASKED: readonly Asked[] = [
     title: /^Give pager a new secret/,
     action: /^New secret$/,
     next: /^The value of pager/,
+    outage: true,
   },
   {
     path: webhook,
@@ -165,6 +168,7 @@ const ASKED: readonly Asked[] = [
     path: VERSION,
     button: /^Send all traffic to r2$/,
     title: /^Send all traffic to r2/,
+    outage: true,
     action: /^Send all traffic$/,
   },
   {
@@ -175,7 +179,7 @@ const ASKED: readonly Asked[] = [
   },
   { path: key, button: /^Disable/, title: /^Disable/, action: /^Disable/ },
   { path: key, button: /^Rotate/, title: /^Rotate/, action: /^Rotate/, next: /^The value of partner/ },
-  { path: key, button: /^Delete$/, title: /^Delete/, action: /^Delete$/, name: 'partner' },
+  { path: key, button: /^Delete$/, title: /^Delete/, action: /^Delete$/, name: 'partner', outage: true },
   { path: '/apps/shop', button: /^Delete$/, title: /^Delete/, action: /^Delete$/, name: 'shop' },
 ];
 
@@ -211,7 +215,7 @@ async function stopsOf(page: Page): Promise<readonly string[]> {
   throw new Error(`There is no end of ${stops.join(', ')}`);
 }
 
-it.each(ASKED)('$title', async ({ path, button, title, action, name, before, next }) => {
+it.each(ASKED)('$title', async ({ path, button, title, action, name, before, next, outage }) => {
   await before?.();
   const { page } = await console.open(typeof path === 'string' ? path : path(), 'admin');
   const opener = page.getByRole('button', { name: button }).first();
@@ -243,13 +247,15 @@ it.each(ASKED)('$title', async ({ path, button, title, action, name, before, nex
   if (name !== undefined) await page.keyboard.type(name);
   await deed.and(page.locator(':enabled')).waitFor();
   await deed.focus();
-  await gateway.kill();
-  isAway = true;
-  await page.keyboard.press('Enter');
-  await dialog.getByText('Nothing that you typed is lost').waitFor();
-  expect(await activeOf(page)).toMatchObject({ name: deedName, isInDialog: true });
-  if (typed !== undefined) expect(await typed.inputValue()).toBe(name);
-  await beBack();
+  if (outage) {
+    await gateway.kill();
+    isAway = true;
+    await page.keyboard.press('Enter');
+    await dialog.getByText('Nothing that you typed is lost').waitFor();
+    expect(await activeOf(page)).toMatchObject({ name: deedName, isInDialog: true });
+    if (typed !== undefined) expect(await typed.inputValue()).toBe(name);
+    await beBack();
+  }
   await page.keyboard.press('Enter');
   await dialog.waitFor({ state: 'hidden' });
   if (next !== undefined) {

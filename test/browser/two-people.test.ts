@@ -43,6 +43,12 @@ const press = (scope: Page | Locator, name: string): Promise<void> =>
   scope.getByRole('button', { name, exact: true }).first().click();
 const formOf = (page: Page): Locator => page.getByRole('form', { name: 'Save r1' });
 
+/** Whether it is on the screen as it is scrolled. */
+async function isSeen(page: Page, place: Locator): Promise<boolean> {
+  const { y = -1, height = 0 } = (await place.boundingBox()) ?? {};
+  return y >= 0 && y + height <= (page.viewportSize()?.height ?? 0);
+}
+
 async function save(page: Page): Promise<void> {
   await press(formOf(page), 'Save');
   const dialog = page.getByRole('dialog', { name: 'Save r1' });
@@ -65,6 +71,8 @@ it('who change targets both see the two lists, a target a line', async () => {
   await press(formOf(page), 'Save');
   const conflict = page.getByRole('row', { name: /^Targets/ });
   await conflict.waitFor();
+  // The form is longer than the screen, and its button at the end.
+  await expect.poll(() => isSeen(page, conflict)).toBe(true);
   const texts = await conflict.getByRole('cell').allInnerTexts();
   expect(texts[0]).toContain(theirs);
   expect(texts[1]).toContain(mine);

@@ -19,8 +19,8 @@ afterEach(async () => {
   await gateway.stop();
 });
 
-async function watch(token = ADMIN_TOKEN): Promise<EventClient> {
-  const client = await openEvents(`${gateway.base}/api/v1/live?per_second=200`, token);
+async function watch(token = ADMIN_TOKEN, perSecond = 200): Promise<EventClient> {
+  const client = await openEvents(`${gateway.base}/api/v1/live?per_second=${perSecond}`, token);
   open.push(client);
   if (client.status === 200) await until(() => client.of('status').length > 0);
   return client;
@@ -62,7 +62,9 @@ describe('streams of live traffic', () => {
   });
 
   it('leave each of them its part, however much the others ask for', async () => {
-    const greedy = await Promise.all(Array.from({ length: 5 }, () => watch()));
+    await Promise.all(Array.from({ length: 5 }, () => watch()));
+    // On a slow machine, too, it is offered more than it asks for.
+    const modest = await watch(ADMIN_TOKEN, 5);
     const rare = await openEvents(`${gateway.base}/api/v1/live?per_second=100&path=/rare`, ADMIN_TOKEN);
     open.push(rare);
     await until(() => rare.of('status').length > 0);
@@ -72,6 +74,6 @@ describe('streams of live traffic', () => {
     }
     await until(() => rare.of('status').at(-1)?.seen === 30);
     expect(rare.of('exchange')).toHaveLength(30);
-    expect(greedy[0]?.of('status').at(-1)?.dropped).toBeGreaterThan(0);
+    await until(() => (modest.of('status').at(-1)?.dropped ?? 0) > 0);
   });
 });

@@ -267,9 +267,10 @@ describe('debug tokens', () => {
       },
     });
     try {
-      const client = await connectHttp2(secure.proxyPort);
       await createService(secure, 'open', origin.port);
       const { token } = await secure.must('POST', '/explain/debug-tokens', { seconds: 60 });
+      // Last, since a connection without a request is closed after a while.
+      const client = await connectHttp2(secure.proxyPort);
       const ask = (path: string) => requestHttp2(client, { ':path': path, 'x-headgate-debug': token });
       const allowed = await ask('/open/v1/x');
       expect([allowed.status, allowed.headers['x-headgate-decision']]).toEqual([

@@ -68,6 +68,7 @@ it('has the address of each part without a password, and how long it took to ans
     state: 'ok',
     detail: null,
     latency_ms: expect.any(Number),
+    clock_ahead_ms: null,
   });
   expect(store).toEqual({
     kind: 'single',

@@ -47,7 +47,7 @@ export async function suiteDatabase(folder: string): Promise<SuiteDatabase> {
       GATEWAY_DATABASE_URL: urlOf(server, name),
       GATEWAY_SECRET_KEY: SECRET_KEY,
       // Machines that run tests may stand still for a moment; what a slow database leads to has tests of its own.
-      GATEWAY_DATABASE__TIMEOUT_MS: '10000',
+      GATEWAY_DATABASE__TIMEOUT_MS: '60000',
       // What lies beside an SQLite database lies in the same folder then.
       GATEWAY_SNAPSHOT_FILE: join(folder, 'headgate.db.snapshot'),
     },

@@ -87,7 +87,7 @@ function columnsOf(
     { head: columns.url, cell: ({ url }) => <code className={styles['url']}>{url}</code> },
     {
       head: columns.events,
-      cell: (webhook) => <div className={styles['name']}>{chosenEvents(webhook)}</div>,
+      cell: (webhook) => <div className={styles['events']}>{chosenEvents(webhook)}</div>,
     },
     { head: columns.state, cell: ({ id }) => <State delivery={states.get(id)} /> },
     {

@@ -98,7 +98,7 @@ export function FormGroup({
 /** The dialog that was refused gives the focus back to the button first. */
 const DIALOG_GONE_MS = 150;
 
-/** A form may be longer than the screen: scrolls the refused field into view. */
+/** A form may be longer than the screen: scrolls the refused field, or the note on a conflict, into view. */
 function showRefusal(form: HTMLFormElement | null): void {
   const wrong =
     form?.querySelector<HTMLElement>('[aria-invalid="true"]') ??
@@ -119,11 +119,12 @@ interface RecordFormProps {
 
 export function RecordForm({ form, label, action, onCancel, children }: RecordFormProps): ReactNode {
   const element = useRef<HTMLFormElement>(null);
+  const isOvertaken = form.conflicts !== undefined;
   useEffect(() => {
-    if (form.error === undefined) return undefined;
+    if (form.error === undefined && !isOvertaken) return undefined;
     const timer = setTimeout(() => showRefusal(element.current), DIALOG_GONE_MS);
     return () => clearTimeout(timer);
-  }, [form.error]);
+  }, [form.error, isOvertaken]);
   return (
     <form
       ref={element}
