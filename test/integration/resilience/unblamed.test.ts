@@ -19,7 +19,7 @@ const closers = closeAfterEach();
 const TIMES = 6;
 
 /** Of a call that gets its first message in time, also on a busy machine. */
-const CALL_MS = 300;
+const CALL_MS = 600;
 
 interface Setup {
   readonly maxHeaderListSize?: number;
