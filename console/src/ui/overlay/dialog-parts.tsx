@@ -1,11 +1,20 @@
 /** What a dialog is made of; dialog.tsx loads it when one is opened. */
 import { Dialog as Base } from '@base-ui/react/dialog';
-import { useSyncExternalStore, type ReactNode } from 'react';
+import { useEffect, useSyncExternalStore, type ReactNode } from 'react';
 import { connectionState, subscribeToConnection } from '../../api/session-state.ts';
 import { words } from '../../text/words.ts';
 import { Button } from '../controls/button.tsx';
 import styles from './dialog.module.css';
 import type { DialogProps } from './dialog-props.ts';
+
+/**
+ * The ends of a dialog hand the focus to its other end at the next frame. A second Tab within the same frame would take
+ * the focus to the page behind the dialog.
+ */
+function stayAtTheEnd(event: KeyboardEvent): void {
+  const isAtTheEnd = event.target instanceof Element && event.target.matches('[data-base-ui-focus-guard]');
+  if (event.key === 'Tab' && isAtTheEnd) event.preventDefault();
+}
 
 export default function DialogParts({
   isOpen,
@@ -22,6 +31,11 @@ export default function DialogParts({
   const { hasSessionEnded } = useSyncExternalStore(subscribeToConnection, connectionState);
   // Makes room for the sign-in, whichever of them was opened first, and comes back as it was.
   const isHeld = hasClose && hasSessionEnded;
+  useEffect(() => {
+    if (!isOpen) return undefined;
+    document.addEventListener('keydown', stayAtTheEnd, true);
+    return () => document.removeEventListener('keydown', stayAtTheEnd, true);
+  }, [isOpen]);
   const classes = [styles['popup'], isWide && styles['wide'], isSteady && styles['steady']]
     .filter(Boolean)
     .join(' ');
