@@ -19,6 +19,7 @@ import { backendProtocol } from './migrations/0011-backend-protocol.ts';
 import { acme } from './migrations/0012-acme.ts';
 import { events } from './migrations/0013-events.ts';
 import { keySweeps } from './migrations/0014-key-sweeps.ts';
+import { eventCounts } from './migrations/0015-event-counts.ts';
 import type { Migration } from './migrations/migration.ts';
 import { StorageRefused } from './repository.ts';
 import type { Tables } from './sql/kysely-tables.ts';
@@ -39,6 +40,7 @@ export const MIGRATIONS: readonly Migration[] = [
   acme,
   events,
   keySweeps,
+  eventCounts,
 ];
 
 const HISTORY_TABLE = `create table if not exists schema_migration (

@@ -89,16 +89,17 @@ export async function eventsAfter(
   return rows.map(toEvent);
 }
 
-/** Counts up to `max`. */
+/**
+ * Counts up to `max`. In no order: to sort what indexes find, or to read the events in their order, would take ten
+ * times as long.
+ */
 export async function countEvents(
   db: Kysely<Tables>,
   condition: RawBuilder<SqlBool>,
   max: number,
 ): Promise<number> {
   const { rows } = await sql<{ n: number }>`
-    select count(*) as n from (select id from event where ${condition} order by id limit ${max}) as found`.execute(
-    db,
-  );
+    select count(*) as n from (select id from event where ${condition} limit ${max}) as found`.execute(db);
   return rows[0]?.n ?? 0;
 }
 
