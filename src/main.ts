@@ -19,12 +19,17 @@ process.env['UV_THREADPOOL_SIZE'] ??= String(Math.min(36 * (availableParallelism
 enableCompileCache();
 
 // The gateway is loaded later, so that a wrong setting is reported at once.
-const { createServiceManager, EXIT_CODES, isJournal, readSettings, runUntilSignal, systemClock } =
-  await import('./cli/first.ts');
+const {
+  createServiceManager,
+  EXIT_CODES,
+  isJournal,
+  programVersion,
+  readSettings,
+  runUntilSignal,
+  systemClock,
+} = await import('./cli/first.ts');
 
-const version = (
-  JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as { version: string }
-).version;
+const version = programVersion(import.meta.url);
 
 function complain(text: string): void {
   process.stderr.write(`${text}\n`);

@@ -14,6 +14,7 @@ import { httpDate, systemClock } from './lib/clock.ts';
 import { requestIds } from './lib/ids.ts';
 import { messageOf } from './lib/error-message.ts';
 import { policySettings } from './control/workers/policy-settings.ts';
+import { requireVersion } from './control/workers/program-version.ts';
 import { SharedConcurrencyStore } from './limits/concurrency.ts';
 import { SharedMemoryLimitStore } from './limits/local/local-store.ts';
 import type { ConfigChange } from './model/config.ts';
@@ -51,7 +52,8 @@ import type { TrialStart } from './control/trial/trial-thread.ts';
 
 const port = parentPort;
 if (port === null) throw new Error('replay-worker.ts runs as a worker thread only');
-const { settings, limitMemory, ownPorts, viaName, isSecure, owner } = workerData as TrialStart;
+const { version, settings, limitMemory, ownPorts, viaName, isSecure, owner } = workerData as TrialStart;
+requireVersion(import.meta.url, version);
 const clock = systemClock;
 const egress = new Egress(settings.egress, new OwnListeners(ownPorts, clock));
 const nothing = (): void => undefined;

@@ -4,6 +4,7 @@
  * workers nor the main thread wait for one. Exists only where a collector is set.
  */
 import { parentPort, workerData } from 'node:worker_threads';
+import { requireVersion } from './control/workers/program-version.ts';
 import { Collector } from './telemetry/export/collector.ts';
 import type {
   ExportStart,
@@ -23,6 +24,7 @@ const port = parentPort;
 if (port === null) throw new Error('telemetry-worker.ts runs as a worker thread only');
 const start = workerData as ExportStart;
 const { urls, connections, resource, version, underWay, endedRingsMax } = start;
+requireVersion(import.meta.url, version);
 void lowerPriority();
 const send = (message: FromExporter): void => port.postMessage(message);
 const origin = { resource, version };

@@ -2,6 +2,7 @@
  * The program of a proxy worker thread: wires the traffic path, applies configuration changes and answers the
  * supervisor. compose/gateway.ts does the same for the main thread.
  */
+import { closeSync } from 'node:fs';
 import { createSecureContext } from 'node:tls';
 import { parentPort, workerData } from 'node:worker_threads';
 import { peerList } from './egress/blocks.ts';
@@ -13,6 +14,7 @@ import { httpDate, systemClock } from './lib/clock.ts';
 import { requestIds } from './lib/ids.ts';
 import { messageOf } from './lib/error-message.ts';
 import { policySettings } from './control/workers/policy-settings.ts';
+import { requireVersion } from './control/workers/program-version.ts';
 import { SharedConcurrencyStore } from './limits/concurrency.ts';
 import { createAccessLog } from './observe/access-log.ts';
 import { createLogger, gapLine } from './observe/log.ts';
@@ -84,6 +86,7 @@ const FAILED_EXIT_MS = 2_000;
 const port = parentPort;
 if (port === null) throw new Error('worker.ts runs as a worker thread only');
 const {
+  version,
   settings,
   workerNumber,
   limitMemory,
@@ -102,6 +105,12 @@ const {
   ownPorts,
   viaName,
 } = workerData as WorkerStart;
+try {
+  requireVersion(import.meta.url, version);
+} catch (error) {
+  if (unixDescriptor !== undefined) closeSync(unixDescriptor);
+  throw error;
+}
 
 const clock = systemClock;
 const send = (message: FromWorker): void => port.postMessage(message);

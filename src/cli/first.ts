@@ -2,5 +2,6 @@
 export { EXIT_CODES } from './exit-codes.ts';
 export { runUntilSignal } from './serve.ts';
 export { createServiceManager, isJournal } from './service-manager.ts';
+export { programVersion } from '../control/workers/program-version.ts';
 export { systemClock } from '../lib/clock.ts';
 export { readSettings } from '../settings/settings.ts';

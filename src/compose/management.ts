@@ -251,14 +251,22 @@ function inThreads(
 
 /** Trials of configurations that are not in force run in a thread of their own. */
 function configTrials(
-  { settings, state, limitMemory, ownPorts }: Parts,
+  { settings, version, state, limitMemory, ownPorts }: Parts,
   supervisor: Supervisor,
   url: URL,
 ): ConfigTrials {
   const { viaName = 'headgate-trial' } = settings.proxy;
   const isSecure = servesTls(settings);
   const owner = TRIAL_THREAD_OWNER;
-  const trials = new TrialThreads(url, { settings, limitMemory, ownPorts, viaName, isSecure, owner });
+  const trials = new TrialThreads(url, {
+    version,
+    settings,
+    limitMemory,
+    ownPorts,
+    viaName,
+    isSecure,
+    owner,
+  });
   const trafficRecords = (): Promise<string[]> => supervisor.questions.trafficRecords();
   return {
     replayTraffic: (change) => replayTraffic(change, { state, trials, trafficRecords }),

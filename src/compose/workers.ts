@@ -65,9 +65,10 @@ export function createSupervisor(
   workerUrl: URL,
   unixSocket: UnixListener | undefined,
 ): Supervisor {
-  const { settings, clock, log, state, limitMemory, metrics, keyUsage, deprecations } = parts;
+  const { settings, version, clock, log, state, limitMemory, metrics, keyUsage, deprecations } = parts;
   const { shadowLog, shadowHistory, ownPorts } = parts;
   return new Supervisor({
+    version,
     settings,
     clock,
     certificates: certificates.traffic?.pairs ?? (servesTls(settings) ? [] : undefined),

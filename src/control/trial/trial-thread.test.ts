@@ -12,6 +12,7 @@ parentPort.on('message', () => { ${what}; parentPort.postMessage({ type: 'failed
   const settings = readSettings({});
   if (!('settings' in settings)) throw new Error(settings.errors.join());
   return new TrialThreads(new URL(`data:text/javascript,${encodeURIComponent(source)}`), {
+    version: '0.0.0',
     settings: settings.settings,
     limitMemory: createLimitMemory(),
     ownPorts: createOwnPorts(),

@@ -12,6 +12,8 @@ import type { Settings } from '../../settings/settings.ts';
 
 /** Start data of the thread. */
 export interface TrialStart {
+  /** Of the main thread. */
+  readonly version: string;
   readonly settings: Settings;
   readonly limitMemory: LimitMemory;
   /** See egress/own-listeners.ts. */

@@ -41,6 +41,8 @@ export interface WorkerRings {
 
 /** Start data of a worker. */
 export interface WorkerStart {
+  /** Of the main thread. */
+  readonly version: string;
   /** 1, 2, …; never reused for another worker, since limit locks are owned by number. */
   readonly workerNumber: number;
   readonly settings: Settings;

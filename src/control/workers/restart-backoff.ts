@@ -1,17 +1,21 @@
 /**
  * How fast dead workers are restarted: at once, unless they die again soon after they begin to serve. Then the delay
- * doubles, up to a maximum that still restores a worker within a second.
+ * doubles, up to a maximum that still restores a worker within a second. Those that cannot even start are tried less
+ * and less often: a start takes a third of a second of a processor, and what prevents it may last until an operator
+ * sees to it.
  */
 import type { Clock } from '../../lib/clock.ts';
 
 const DELAY_MS = 100;
 const DELAY_MS_MAX = 800;
+const START_DELAY_MS_MAX = 12_800;
 /** A worker that served this long is stable; its death does not increase the delay. */
 const STABLE_MS = 500;
 
 export class RestartBackoff {
   readonly #clock: Clock;
   #deathsInARow = 0;
+  #delayMsMax = DELAY_MS_MAX;
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -21,10 +25,13 @@ export class RestartBackoff {
   noteDeath(listeningSinceMs: number): void {
     const isStable = this.#clock.monotonicMs() - listeningSinceMs >= STABLE_MS;
     this.#deathsInARow = isStable ? 0 : this.#deathsInARow + 1;
+    this.#delayMsMax = listeningSinceMs === Infinity ? START_DELAY_MS_MAX : DELAY_MS_MAX;
   }
 
   /** Delay before the next start. */
   get delayMs(): number {
-    return this.#deathsInARow === 0 ? 0 : Math.min(DELAY_MS * 2 ** (this.#deathsInARow - 1), DELAY_MS_MAX);
+    return this.#deathsInARow === 0
+      ? 0
+      : Math.min(DELAY_MS * 2 ** (this.#deathsInARow - 1), this.#delayMsMax);
   }
 }

@@ -84,6 +84,7 @@ function supervise(
   const lost: number[] = [];
   const lines: string[] = [];
   const supervisor = new Supervisor({
+    version: '0.0.0',
     settings: settings.settings,
     clock: systemClock,
     certificates: undefined,

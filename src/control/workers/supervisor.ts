@@ -32,6 +32,7 @@ import { WorkerQuestions } from './worker-questions.ts';
 import { WorkerThread } from './worker-thread.ts';
 
 export interface SupervisorDeps {
+  readonly version: string;
   readonly settings: Settings;
   readonly clock: Clock;
   /** Certificates of the traffic listener; undefined without TLS. */
@@ -294,13 +295,14 @@ export class Supervisor {
   /** Starts one worker and sends it the configuration. */
   #spawn(isSpare: boolean): WorkerThread {
     const { settings, clock, limitMemory, state, workerUrl, startTimeoutMs = START_TIMEOUT_MS } = this.#deps;
-    const { ownPorts, viaName } = this.#deps;
+    const { ownPorts, viaName, version } = this.#deps;
     const workerNumber = this.#nextNumber++;
     if (this.#inlines) inlineAsUsual();
     this.#inlines = false;
     const member: WorkerThread = new WorkerThread({
       url: workerUrl,
       start: {
+        version,
         workerNumber,
         settings,
         ports: this.#ports,
