@@ -128,7 +128,8 @@ class Attempts implements ExchangeAttempts, ForwardingOwner, PermitWaiter {
     this.#body = buffer === undefined ? connection.takeWholeBody(REPLAYABLE_BYTES_MAX) : buffer.takeWhole();
     if (this.#body === undefined && buffer === undefined && context.pool.http2.serves(this.#backend))
       this.#sentBody = new SentBody(this.#exchange, this.#route.version.app.id, REPLAYABLE_BYTES_MAX);
-    context.retryBudgets.noteFirst(this.#route.revision.backend.poolKey, context.deadlines.nowMs);
+    const { revision, version } = this.#route;
+    context.retryBudgets.noteFirst(revision.backend.poolKey, version.app.id, context.deadlines.nowMs);
     this.#next();
   }
 

@@ -99,8 +99,9 @@ export class RetryState {
       return { route, isResend: true };
     }
     const next = hasOther ? route : this.#failOver(route);
+    const { poolKey } = next.revision.backend;
     if (moves) this.#moves += 1;
-    else if (!context.retryBudgets.take(next.revision.backend.poolKey, context.deadlines.nowMs)) {
+    else if (!context.retryBudgets.take(poolKey, next.version.app.id, context.deadlines.nowMs)) {
       context.observer.retryRefused(condition);
       return undefined;
     }
