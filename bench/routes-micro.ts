@@ -111,7 +111,7 @@ function caseOf({ holder, breakers }: Served, used: number, endpoints: number): 
     if (breakerOf(route.revision)?.isPristine !== true) throw new Error('the breaker is open');
     const { backend } = route.revision;
     pools.set(backend.poolKey, pools.get(backend.poolKey) ?? 0);
-    budgets.noteFirst(backend.poolKey, facts.nowMs);
+    budgets.noteFirst(backend.poolKey, route.version.app.id, facts.nowMs);
     const head = `GET ${upstreamPath(route, path, suffixStart)} HTTP/1.1\r\nHost: ${backend.authority}\r\n\r\n`;
     const lines = limitHeaderLines(evaluation) + (route.policy.cors?.responseLines(ORIGIN) ?? '');
     sum += head.length + lines.length;

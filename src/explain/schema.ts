@@ -160,7 +160,8 @@ const TargetSchema = Type.Object(
   {
     ...closed,
     title: 'ExplainedTarget',
-    description: 'Of a revision with several targets: the one of the latest attempt. Absent: it has one.',
+    description:
+      'Target of the latest attempt, for a revision with several targets. Absent: the revision has only one.',
   },
 );
 export type ExplainedTarget = Static<typeof TargetSchema>;
@@ -223,7 +224,7 @@ const FixSchema = Type.Object(
             if_match: nullable(
               Type.String({
                 description:
-                  'Entity tag of the record as it is now, for `If-Match`; null: there is none yet.',
+                  'Entity tag of the record as it is now, for `If-Match`; null: the record does not exist yet.',
               }),
             ),
             role: oneOf(['editor', 'admin'], { description: 'Least role that may make the call.' }),
@@ -246,7 +247,9 @@ const milliseconds = (description: string) => nullable(Type.Number({ description
 
 const TimesSchema = Type.Object(
   {
-    total: Type.Number({ description: 'From the head of the request to the last byte of the response.' }),
+    total: Type.Number({
+      description: 'Time from the head of the request to the last byte of the response.',
+    }),
     groups: Type.Object(
       {
         matching: milliseconds('Reading the path and finding the route.'),
@@ -255,7 +258,7 @@ const TimesSchema = Type.Object(
           'For the body, where the policy asks for it, and for a connection that is free.',
         ),
         earlier_attempts: milliseconds('Attempts before the last one.'),
-        connect: milliseconds('Of the last attempt, until the request was sent.'),
+        connect: milliseconds('Time of the last attempt until the request was sent.'),
         first_byte: milliseconds('Until the head of its response.'),
         body: milliseconds('Until the last byte was written to the client.'),
       },
@@ -350,7 +353,7 @@ export const ExplanationSchema = Type.Object(
         {
           id: Type.String(),
           method: Type.String(),
-          path: Type.String({ description: 'With the gateway path of the version.' }),
+          path: Type.String({ description: 'Path, which begins with the gateway path of the version.' }),
           backend_path: nullable(Type.String()),
           parameters: Type.Record(Type.String(), Type.String()),
         },

@@ -246,7 +246,7 @@ function addDatabase(page: Exposition, { driver, isUp }: { driver: string; isUp:
 
 function addClock(page: Exposition, aheadMs: number): void {
   const help =
-    'By how much the clock of the gateway is ahead of that of PostgreSQL, when last compared; negative: behind';
+    'Time by which the clock of the gateway was ahead of that of PostgreSQL when they were last compared; negative: behind';
   page.gauge('headgate_clock_ahead_seconds', help, aheadMs / 1000);
 }
 

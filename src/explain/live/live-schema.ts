@@ -12,7 +12,7 @@ export const LiveExchangeSchema = Type.Object(
     id: Type.String({
       description: 'Unique on this gateway; `GET /api/v1/live/{id}` explains the exchange.',
     }),
-    request_id: Type.String({ description: 'As in `X-Request-Id` of the response.' }),
+    request_id: Type.String({ description: 'Request id, as in `X-Request-Id` of the response.' }),
     trace_id: nullable(Type.String({ description: 'null while traces are not exported.' })),
     time: dateTime('When the exchange began.'),
     node: Type.String({ description: 'Id of the gateway.' }),
@@ -20,7 +20,7 @@ export const LiveExchangeSchema = Type.Object(
     protocol: text,
     method: Type.String({ description: 'Empty when the request could not be read that far.' }),
     host: text,
-    path: Type.String({ description: 'Without the query, which is not shown.' }),
+    path: Type.String({ description: 'Path without the query, which is not shown.' }),
     status: nullable(Type.Integer({ description: 'null: none was sent. 499: the client went away before.' })),
     code: nullable(Type.String({ description: 'Why it was denied or failed.' })),
     app: labelled('slug'),
@@ -46,7 +46,9 @@ export const LiveExchangeSchema = Type.Object(
     aborted: Type.Boolean({ description: 'It ended before its response was complete.' }),
     duration_ms: Type.Number(),
     upstream_ms: nullable(
-      Type.Number({ description: 'From sending the request to the head of the response of the backend.' }),
+      Type.Number({
+        description: 'Time from sending the request to the head of the response of the backend.',
+      }),
     ),
     attempts: Type.Integer({ minimum: 0, description: 'At a backend.' }),
     bytes_in: count,

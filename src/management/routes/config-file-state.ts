@@ -11,8 +11,8 @@ import { envelopeSchema } from '../schemas/envelope.ts';
 const FileProblemSchema = Type.Object(
   {
     file: Type.String({ description: 'The file, below or equal to `path`.' }),
-    line: Type.Integer({ minimum: 1, description: 'From 1.' }),
-    column: Type.Integer({ minimum: 1, description: 'From 1.' }),
+    line: Type.Integer({ minimum: 1, description: 'Line number, counted from 1.' }),
+    column: Type.Integer({ minimum: 1, description: 'Column number, counted from 1.' }),
     pointer: Type.String({ description: 'RFC 6901 pointer to the value; empty for the whole file.' }),
     detail: Type.String({ description: 'What is wrong, for people.' }),
   },

@@ -203,7 +203,7 @@ function diffOperation(context: ManagementContext): Operation {
     tag: 'Configuration',
     summary: 'What differs between two versions of the configuration',
     description:
-      'By the identity of records: a renamed app is one change. The list is that of a plan; the text is for people. One works at a time; when several wait, 503 with `Retry-After`.',
+      'Records are compared by their identity: a renamed app is one change. The list has the form of a plan; the text is for people. One comparison runs at a time; when several wait, the answer is 503 with `Retry-After`.',
     access: 'viewer',
     admission: diffs,
     query: DIFF_QUERY,

@@ -53,7 +53,7 @@ const APP_QUERY = jsonSchema(
         Type.Integer({
           minimum: 0,
           maximum: Number.MAX_SAFE_INTEGER,
-          description: 'As of this config version, which the history still has; 410 when not.',
+          description: 'Config version to show. 410 when the history does not have it any more.',
         }),
       ),
     },
@@ -67,7 +67,7 @@ const PLAN_FIELDS: Readonly<Record<string, JsonSchema>> = {
   prune: {
     type: 'boolean',
     default: false,
-    description: 'Without an `owner`: delete the apps without one that `config` leaves out.',
+    description: 'When `owner` is absent: delete the apps that have no owner and that `config` leaves out.',
   },
   max_deletes: {
     type: 'integer',
@@ -102,7 +102,7 @@ function readOperation(context: ManagementContext): Operation {
     tag: 'Configuration',
     summary: 'The configuration as a declared tree',
     description:
-      'By natural labels, without ids and without what is at its default. Secrets are handles, which an apply turns back into what is stored. Values of API keys are never shown.',
+      'Everything is named by its natural label, without ids and without values that are the default. Secrets are handles, which an apply turns back into what is stored. Values of API keys are never shown.',
     access: 'viewer',
     query: APP_QUERY,
     entityTag: false,
@@ -180,7 +180,7 @@ function schemaOperation(): Operation {
     operationId: 'getConfigSchema',
     tag: 'Configuration',
     summary: 'JSON Schema of declared configurations',
-    description: 'For editors, and for checks without a gateway.',
+    description: 'The JSON Schema of a configuration file, for editors and for checks without a gateway.',
     access: 'viewer',
     query: NO_QUERY,
     entityTag: false,

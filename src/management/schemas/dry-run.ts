@@ -25,7 +25,7 @@ const StateSchema = nullable(
     {
       route: Type.String({ description: 'Gateway path and endpoint path.' }),
       hosts: Type.Optional(
-        Type.Array(Type.String(), { description: 'Of the app. Absent: it answers for every host.' }),
+        Type.Array(Type.String(), { description: 'Hosts of the app. Absent: it answers for every host.' }),
       ),
       serves: Type.Boolean({ description: 'Whether requests reach the endpoint.' }),
     },

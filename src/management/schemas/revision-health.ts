@@ -109,7 +109,7 @@ const DiscoveryHealthSchema = Type.Object(
   {
     ...closed,
     title: 'DiscoveryHealth',
-    description: 'Of a revision with discovery: what the gateway that answers has found.',
+    description: 'What the gateway that answers has discovered, for a revision with discovery.',
   },
 );
 export type DiscoveryHealth = Static<typeof DiscoveryHealthSchema>;
@@ -134,7 +134,7 @@ export const RevisionHealthSchema = Type.Object(
     history: Type.Array(TransitionSchema, { description: 'Changes of state, latest first, at most 32.' }),
     targets: Type.Optional(
       Type.Array(TargetHealthSchema, {
-        description: 'Of a revision with several targets or with discovery: each of them.',
+        description: 'Each target of a revision with several targets or with discovery.',
       }),
     ),
     discovery: Type.Optional(DiscoveryHealthSchema),

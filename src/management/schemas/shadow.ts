@@ -63,7 +63,7 @@ export const ShadowReportSchema = Type.Object(
       description: 'Sums by part of the policy.',
     }),
     rows_total: count('Number of rows, including those that `limit` left out.'),
-    rows: Type.Array(RowSchema, { description: 'By endpoint and part, highest counts first.' }),
+    rows: Type.Array(RowSchema, { description: 'One row for each endpoint and part, highest counts first.' }),
   },
   { ...closed, title: 'ShadowReport' },
 );

@@ -12,7 +12,7 @@ const TransactionOperationSchema = Type.Object(
     id: Type.Optional(
       Type.String({
         pattern: OPERATION_ID_PATTERN,
-        description: 'By which later operations refer to the answer of this one, as in `${app.id}`.',
+        description: 'Name by which later operations refer to the answer of this one, as in `${app.id}`.',
       }),
     ),
     method: oneOf(METHODS, { description: 'Method of the operation.' }),
@@ -41,7 +41,7 @@ export const TransactionSchema = Type.Object(
     operations: Type.Array(TransactionOperationSchema, {
       minItems: 1,
       maxItems: OPERATIONS_MAX,
-      description: 'In the order in which they are done.',
+      description: 'The operations, in the order in which they are done.',
     }),
   },
   { ...closed, title: 'Transaction' },

@@ -91,7 +91,7 @@ export const SignInOptionsSchema = Type.Object(
     oidc: nullable(
       Type.Object(
         {
-          name: Type.String({ description: 'Of the provider, for a button.' }),
+          name: Type.String({ description: 'Name of the provider, for a button.' }),
           start_url: Type.String({ description: 'Where a browser goes to sign in; takes `return_to`.' }),
         },
         { ...closed, title: 'OpenIdSignIn', description: 'null: there is no OpenID provider.' },

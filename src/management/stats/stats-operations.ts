@@ -99,7 +99,7 @@ function readTop(context: ManagementContext, admission: Admission): Operation {
     operationId: 'getStatsTop',
     tag: 'Traffic',
     summary: 'Most used apps, versions, routes and keys, and most frequent reasons',
-    description: `Of the traffic of all gateways with the same database, as with \`GET /api/v1/stats\`; of at most the ${NODE_ROWS_MAX} most used places of each.`,
+    description: `Covers the traffic of all gateways with the same database, as \`GET /api/v1/stats\` does, and of each gateway at most the ${NODE_ROWS_MAX} most used places.`,
     access: 'viewer',
     admission,
     query: jsonSchema(StatsTopQuerySchema),

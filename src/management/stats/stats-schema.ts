@@ -126,7 +126,7 @@ const StatsNodeSchema = Type.Object(
     answered: Type.Boolean({
       description: 'false: it did not answer in time, and its traffic is missing in this answer.',
     }),
-    since: nullable(dateTime('From when on it has counted; null: not known.')),
+    since: nullable(dateTime('Time from which it has counted; null: not known.')),
   },
   { ...closed, title: 'StatsNode' },
 );
@@ -135,7 +135,7 @@ const shared = {
   enabled: Type.Boolean({
     description: 'false: `GATEWAY_STATS__MAX_BYTES` is 0, and nothing is counted.',
   }),
-  window: oneOf(['15m', '24h'], { description: 'As asked for.' }),
+  window: oneOf(['15m', '24h'], { description: 'The window that was asked for.' }),
   from: dateTime('Begin of the first step.'),
   to: dateTime(
     'End of what all of these gateways have counted: some two or three seconds ago. The last step may be over later.',
@@ -189,8 +189,8 @@ const StatsRowSchema = Type.Object(
   {
     ...rowNames,
     requests: count('Requests that ended; of a reason, those that ended with it.'),
-    errors: count('As in `GET /api/v1/stats`.'),
-    denied: count('As in `GET /api/v1/stats`.'),
+    errors: count('Failed requests, counted as in `GET /api/v1/stats`.'),
+    denied: count('Denied requests, counted as in `GET /api/v1/stats`.'),
     error_share: nullable(
       Type.Number({ minimum: 0, maximum: 1, description: 'Errors by requests; null without requests.' }),
     ),
@@ -206,7 +206,9 @@ const StatsRowSchema = Type.Object(
 export const StatsTopSchema = Type.Object(
   {
     ...shared,
-    by: oneOf(['app', 'version', 'route', 'reason', 'key'], { description: 'As asked for.' }),
+    by: oneOf(['app', 'version', 'route', 'reason', 'key'], {
+      description: 'The grouping that was asked for.',
+    }),
     rows: Type.Array(StatsRowSchema, { description: 'Those with most requests first.' }),
     rows_total: count('Rows that there would be without `limit`.'),
     other_requests: count(

@@ -77,7 +77,7 @@ export const TryOutcomeSchema = Type.Object(
         description: 'Why there is no answer, or not all of it. null: all is there, or was cut.',
       }),
     ),
-    duration_ms: Type.Number({ minimum: 0, description: 'From connecting to the end of the answer.' }),
+    duration_ms: Type.Number({ minimum: 0, description: 'Time from connecting to the end of the answer.' }),
     request_id: nullable(
       Type.String({ description: 'Id of the exchange, as in the access log and for explain.' }),
     ),

@@ -59,7 +59,7 @@ export const EVENT_ROWS = [
     Type.Object(
       {
         config_version: count('The version that the write made.'),
-        action: text('As in the audit log, such as `app.create`.'),
+        action: text('Action, as the audit log names it, such as `app.create`.'),
         actor: text('Id of the admin token, `environment`, `anonymous` or `system`.'),
         source: text('The door: `api`, `cli`, `console`, `import` or `system`.'),
         git_commit: nullable(text('The Git commit that the configuration was taken from.')),
@@ -211,7 +211,7 @@ export const EVENT_ROWS = [
     'node.joined',
     'info',
     'A gateway joined the others on the database.',
-    Type.Object({ program_version: text('Of the gateway.') }, closed),
+    Type.Object({ program_version: text('Version of the gateway program.') }, closed),
   ),
   row(
     'node.left',
@@ -321,7 +321,7 @@ export const EventSchema = Type.Object(
       {
         kind: Type.String({ description: 'What it is about, such as `revision`.' }),
         id: Type.String(),
-        name: Type.String({ description: 'As people call it.' }),
+        name: Type.String({ description: 'Its name, as people know it.' }),
       },
       closed,
     ),

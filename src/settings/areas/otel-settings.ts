@@ -75,7 +75,7 @@ export const OTEL_SETTINGS = {
     {
       default: 60_000,
       otherName: 'OTEL_METRIC_EXPORT_INTERVAL',
-      description: 'From one export of metrics to the next.',
+      description: 'Time from one export of metrics to the next.',
     },
   ),
   GATEWAY_OTEL__METRICS_TEMPORALITY: oneOf(['cumulative', 'delta', 'lowmemory'], {

@@ -34,7 +34,7 @@ const EVENT_QUERY = jsonSchema(
       order: Type.Optional(
         oneOf(['oldest_first', 'newest_first'], {
           default: 'newest_first',
-          description: 'Of the list. A cursor is for the order that it was given in.',
+          description: 'Order of the list. A cursor is valid for the order that it was given in.',
         }),
       ),
       type: Type.Optional(
@@ -157,7 +157,7 @@ async function filterOf({ repository }: ManagementContext, query: Query): Promis
     const unknown = types.find((pattern) => !isTypePattern(pattern));
     if (unknown !== undefined || types.length > TYPES_MAX) {
       const known = [...EVENT_TYPES.keys()].join(', ');
-      const what = unknown === undefined ? `at most ${TYPES_MAX} types` : `types; "${unknown}" is none`;
+      const what = unknown === undefined ? `at most ${TYPES_MAX} types` : `types; "${unknown}" is not a type`;
       return fail('invalid_query', `The query parameter "type" must name ${what}. Types are ${known}`);
     }
     if (!types.includes('*')) filter.types = types;
@@ -168,7 +168,7 @@ async function filterOf({ repository }: ManagementContext, query: Query): Promis
     // The events of a deleted app are kept.
     const id = found?.id ?? (ID_PATTERN.test(ref) ? ref : undefined);
     if (id === undefined)
-      return fail('invalid_query', `The query parameter "app" must name an app; "${ref}" is none`);
+      return fail('invalid_query', `The query parameter "app" must name an app; there is no app "${ref}"`);
     filter.app_ids = [id];
   }
   return addPeriod(query, filter) ?? filter;

@@ -123,7 +123,7 @@ function listDeadLetters(context: ManagementContext): Operation {
     operationId: 'listDeadLetters',
     tag: webhooks.tag,
     summary: 'List the events that a webhook did not get',
-    description: 'In the order of the events.',
+    description: 'Dead letters are listed in the order of their events.',
     access: 'viewer',
     query: PAGE_QUERY,
     entityTag: false,

@@ -40,10 +40,10 @@ const BodySchema = Type.Object(
   {
     request: Type.Optional(ExplainInputSchema),
     request_id: Type.Optional(
-      Type.String({ minLength: 1, maxLength: 128, description: 'Of a recorded exchange.' }),
+      Type.String({ minLength: 1, maxLength: 128, description: 'Request id of a recorded exchange.' }),
     ),
     live_id: Type.Optional(
-      Type.String({ minLength: 1, maxLength: 64, description: 'Of an event of live traffic.' }),
+      Type.String({ minLength: 1, maxLength: 64, description: 'Id of an event of live traffic.' }),
     ),
     version: Type.Optional(configVersion('Only this version, with the whole explanation.')),
     from: Type.Optional(configVersion('First version of the range; the oldest that is kept when left out.')),
@@ -80,7 +80,7 @@ const who = {
 
 const ResultSchema = Type.Object(
   {
-    config_version: Type.Integer({ description: 'In force.' }),
+    config_version: Type.Integer({ description: 'The config version that is in force.' }),
     kept_from: Type.Integer({ description: 'The oldest version that can be asked.' }),
     now: OutcomeSchema,
     version: nullable(
@@ -92,7 +92,7 @@ const ResultSchema = Type.Object(
           ...who,
           explanation: ExplanationSchema,
         },
-        { ...closed, description: 'With `version` in the body.' },
+        { ...closed, description: 'Present with `version` in the body.' },
       ),
     ),
     segments: Type.Array(
@@ -111,7 +111,7 @@ const ResultSchema = Type.Object(
           description: 'Versions that answer alike, and who made the first.',
         },
       ),
-      { description: 'In order, without a gap. Empty with `version` in the body.' },
+      { description: 'The versions in order, without a gap. Empty with `version` in the body.' },
     ),
     tried: Type.Integer({ description: 'Versions that were asked.' }),
     complete: Type.Boolean({

@@ -108,7 +108,7 @@ function explainLive(context: ManagementContext): Operation {
     tag: 'Explain',
     summary: 'Explain an exchange of a stream',
     description:
-      'As `GET /api/v1/explain/{request_id}` does, by the `id` of an event: a request id may be a client’s own choice. ' +
+      'Answers as `GET /api/v1/explain/{request_id}` does, for the `id` of an event: a request id may be a client’s own choice. ' +
       'Each worker keeps the last 1,000 exchanges that it showed.',
     access: 'viewer',
     query: NO_QUERY,
@@ -209,7 +209,7 @@ async function filterOf({ repository }: ManagementContext, query: Query): Promis
   const { app, status, key, path, method, reason } = query as Readonly<Record<string, string | undefined>>;
   const found = app === undefined ? undefined : await repository.read((reader) => reader.findApp(app));
   if (app !== undefined && found === undefined)
-    return fail('invalid_query', `The query parameter "app" must name an app; "${app}" is none`);
+    return fail('invalid_query', `The query parameter "app" must name an app; there is no app "${app}"`);
   return {
     appId: found?.id,
     status: status === undefined ? undefined : statusRanges(status),

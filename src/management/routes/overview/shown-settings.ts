@@ -27,7 +27,7 @@ export function settingsOperation(context: ManagementContext): Operation {
     tag: 'Service',
     summary: 'The settings in force',
     description:
-      'Of the node that answers. Settings are read at its start: a change of the environment needs a restart. Secrets and credentials in URLs are masked, paths of files are not.',
+      'Shows the settings of the node that answers. Settings are read at its start: a change of the environment needs a restart. Secrets and credentials in URLs are masked, paths of files are not.',
     access: 'viewer',
     query: QUERY,
     entityTag: false,

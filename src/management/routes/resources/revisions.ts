@@ -297,7 +297,7 @@ export function healthOperation(context: ManagementContext): Operation {
     tag: revisions.tag,
     summary: 'Health of a revision’s backend',
     description:
-      'As the node that answers sees it, over all of its workers. `last_error` follows within a second. Nothing of it outlives a restart, or a change of the backend.',
+      'The health as the node that answers sees it, over all of its workers. `last_error` follows within a second. Nothing of it outlives a restart, or a change of the backend.',
     access: 'viewer',
     query: NO_QUERY,
     entityTag: false,

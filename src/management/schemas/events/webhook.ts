@@ -123,7 +123,9 @@ export const WebhookDeliverySchema = Type.Object(
     delivered: Type.Integer({ minimum: 0, description: 'Deliveries since the webhook was made.' }),
     dead_letters: Type.Integer({ minimum: 0, description: 'Events that were given up.' }),
     failures: Type.Integer({ minimum: 0, description: 'Failed tries in a row.' }),
-    last_error: nullable(Type.String({ description: 'Of the last failed try since the last delivery.' })),
+    last_error: nullable(
+      Type.String({ description: 'Error of the last failed try since the last delivery.' }),
+    ),
     last_failed_at: nullable(dateTime('When a try failed last.')),
     last_delivered_at: nullable(dateTime('When an event arrived last.')),
     next_try_at: nullable(dateTime('When it is tried again. null: now, or when there is an event.')),

@@ -14,10 +14,10 @@ export const CertificateSchema = Type.Object(
     }),
     state: oneOf(['valid', 'expires_soon', 'expired', 'not_valid_yet', 'missing'], {
       description:
-        '`expires_soon`: within 14 days; of one by ACME, when its renewal is late. `missing`: there is none yet. A certificate by ACME is not served once it has expired.',
+        '`expires_soon`: within 14 days; for a certificate by ACME, when its renewal is late. `missing`: it does not exist yet. A certificate by ACME is not served once it has expired.',
     }),
-    valid_from: nullable(dateTime('Begin of its validity. null: there is none.')),
-    expires_at: nullable(dateTime('End of its validity. null: there is none.')),
+    valid_from: nullable(dateTime('Start of its validity. null: there is no certificate.')),
+    expires_at: nullable(dateTime('End of its validity. null: there is no certificate.')),
     order: oneOf(['none', 'under_way', 'waiting'], {
       description:
         '`under_way`: an order of this name is being made; `waiting`: one is due and begins at `next_try_at`.',

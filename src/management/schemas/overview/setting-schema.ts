@@ -15,18 +15,18 @@ const SettingSchema = Type.Object(
     value: value(
       'Value in force. null: unset. `***`: a secret that is set; credentials in URLs are masked in the same way.',
     ),
-    default: value('null: there is none, or `default_text` says what it is.'),
+    default: value('Default value. null: the setting has none, or `default_text` describes it.'),
     default_text: nullable(Type.String({ description: 'The default in words. null: `default` says it.' })),
     source: oneOf(['default', 'environment'], { description: 'Where the value comes from.' }),
     secret: Type.Boolean({ description: 'Whether the value is never shown.' }),
-    unit: nullable(Type.String({ description: 'For example `milliseconds`. null: it has none.' })),
+    unit: nullable(Type.String({ description: 'Unit, for example `milliseconds`. null: it has none.' })),
     doc: Type.String({ description: 'What it does, for people; code is in backquotes.' }),
   },
   { ...closed, title: 'Setting' },
 );
 
 export const SettingsSchema = Type.Object(
-  { items: Type.Array(SettingSchema, { description: 'In the order of the docs.' }) },
+  { items: Type.Array(SettingSchema, { description: 'All settings, in the order of the docs.' }) },
   { ...closed, title: 'Settings' },
 );
 

@@ -23,7 +23,7 @@ const DatabaseStateSchema = Type.Object(
     clock_ahead_ms: nullable(
       Type.Integer({
         description:
-          'By how much the clock of the gateway was ahead of that of PostgreSQL when last compared; negative: behind. null: it never was compared, as with SQLite.',
+          'Time by which the clock of the gateway was ahead of that of PostgreSQL when they were last compared; negative: behind. null: they were never compared, as with SQLite.',
       }),
     ),
   },
@@ -32,7 +32,9 @@ const DatabaseStateSchema = Type.Object(
 
 const LimitStoreStateSchema = Type.Object(
   {
-    kind: oneOf(['single', 'cluster', 'sentinel'], { description: 'As the setting names it.' }),
+    kind: oneOf(['single', 'cluster', 'sentinel'], {
+      description: 'Kind of server, as the setting names it.',
+    }),
     address: Type.String({ description: '`GATEWAY_REDIS_URL` without user and password.' }),
     connected: Type.Boolean({ description: 'Whether it has answered in the last two seconds.' }),
     latency_ms: ms('How long its last answer took. null: it has not answered since the start.'),
@@ -148,11 +150,11 @@ export const GatewayStateSchema = Type.Object(
     ),
     database: DatabaseStateSchema,
     limit_store: Type.Union([LimitStoreStateSchema, Type.Null()], {
-      description: 'The store that gateways share their limits through. null: there is none.',
+      description: 'The store that gateways share their limits through. null: they share none.',
     }),
     limit_counters: LimitCountersSchema,
     certificates: Type.Array(ListenerCertificateSchema, {
-      description: 'Of the listeners with TLS, in the order of the settings.',
+      description: 'Certificates of the listeners with TLS, in the order of the settings.',
     }),
     breakers: BreakerCountsSchema,
     targets: TargetCountsSchema,

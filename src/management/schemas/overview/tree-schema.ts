@@ -26,7 +26,7 @@ const TreeRevisionSchema = Type.Object(
       Type.Pick(RevisionHealthSchema, ['consecutive_failures', 'probing', 'last_error', 'last_probe'], {
         ...closed,
         title: 'TreeRevisionHealth',
-        description: 'As in its health. null: it is not current.',
+        description: 'State of its health. null: it is not current.',
       }),
     ),
     backend: Type.String({
@@ -57,7 +57,7 @@ export const TreeVersionSchema = Type.Object(
     id: id('Id of the version.'),
     version: Type.String({ description: 'Label of the version.' }),
     gateway_path: Type.String({ description: 'Path prefix of the version.' }),
-    status: oneOf(['active', 'deprecated', 'retired'], { description: 'As in the version.' }),
+    status: oneOf(['active', 'deprecated', 'retired'], { description: 'Status of the version.' }),
     sunset_at: nullable(dateTime('When it will be removed.')),
     deprecated_at: nullable(dateTime('When it was or will be deprecated.')),
     successor: nullable(Type.String({ description: 'Its replacement.' })),

@@ -13,7 +13,7 @@ const milliseconds = (description: string) =>
 const TimeoutsSchema = Type.Object(
   {
     connect_ms: milliseconds('To connect to the backend, TLS handshake included (502).'),
-    first_byte_ms: milliseconds('From the end of the request to the head of the response (504).'),
+    first_byte_ms: milliseconds('Time from the end of the request to the head of the response (504).'),
     idle_ms: milliseconds('Longest silence inside a message or an upgraded connection.'),
     total_ms: milliseconds(
       'The whole exchange, from the head of the request to the last byte of the response (504, or the end of the ' +
