@@ -32,7 +32,7 @@ export function addConfigCommands(program: Command, io: CliIo): Command {
   );
   addExamples(
     withChange(config.command('plan'))
-      .description('say what an apply would change; exit code 2 when anything')
+      .description('show what an apply would change; exit code 2 when it would change anything')
       .argument('<paths...>', files)
       .option('-o, --out <file>', 'keep the plan in a file, for apply')
       .option('--no-traffic', 'do not try the recent requests on it')
@@ -58,7 +58,7 @@ export function addConfigCommands(program: Command, io: CliIo): Command {
       .option('--owner <owner>', 'only apps of this owner')
       .option('--at <version>', 'as of this config version; see config history')
       .option('-o, --out <file>', 'write to a file')
-      .option('--output <format>', 'yaml or json', 'yaml')
+      .option('--output <format>', 'YAML or JSON', 'yaml')
       .action(async (flags: DumpFlags) => (await run()).dumpCommand(flags, io)),
     'headgate config dump --app billing > billing.yaml',
   );

@@ -156,7 +156,7 @@ export function addHistoryCommands(config: Command, io: CliIo): void {
   addExamples(
     command('history')
       .description('list the versions of the configuration, newest first')
-      .option('--limit <count>', 'most versions to list', '20')
+      .option('--limit <count>', 'maximum number of versions to list', '20')
       .option('--app <slug>', 'only versions that changed this app; of a deleted one its id')
       .option('--actor <id>', 'only versions by this admin token')
       .option('--source <source>', 'only versions from api, cli, console, import or system')
@@ -172,9 +172,11 @@ export function addHistoryCommands(config: Command, io: CliIo): void {
     .action((text: string, flags: ServerFlags & OutputFlags) => showCommand(text, flags, io));
   addExamples(
     command('diff')
-      .description('show what differs between two versions of the configuration; exit code 2 when anything')
+      .description(
+        'show what differs between two versions of the configuration; exit code 2 when there is a difference',
+      )
       .argument('<from>', version)
-      .argument('[to]', 'the other one; default: the one in force')
+      .argument('[to]', 'number of the other config version; default: the one in force')
       .option('--app <slug>', 'only this app')
       .action((from: string, to: string | undefined, flags: Parameters<typeof diffCommand>[2]) =>
         diffCommand(from, to, flags, io),
@@ -188,7 +190,7 @@ export function addHistoryCommands(config: Command, io: CliIo): void {
       .argument('<version>', version)
       .option('--app <slug>', 'only this app')
       .option('--delete-keys', 'delete the API keys that were made since')
-      .option('--dry-run', 'say what would change, and change nothing; exit code 2 when anything')
+      .option('--dry-run', 'show what would change, and change nothing; exit code 2 when there is any change')
       .option('-m, --message <text>', 'why, for the history')
       .action((text: string, flags: RollbackFlags) => rollbackCommand(text, flags, io)),
     'headgate config rollback 12 --dry-run',

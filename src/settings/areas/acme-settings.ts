@@ -51,7 +51,7 @@ export const ACME_SETTINGS = {
     default: [],
     defaultText: 'the exact hosts of all apps',
     description:
-      'Orders are made only for hosts of apps that are in this list. `*.` with a name behind it stands for all names below it.',
+      'Orders are made only for hosts of apps that are in this list. `*.example.com` stands for all names below `example.com`.',
   }),
   GATEWAY_ACME__CHALLENGES: list('http-01, tls-alpn-01', challenge, {
     default: ['http-01'],
@@ -78,13 +78,13 @@ export const ACME_SETTINGS = {
   GATEWAY_ACME__EAB_HMAC_KEY: text('base64url', {
     default: undefined,
     secret: true,
-    description: 'The key that belongs to it.',
+    description: 'The HMAC key that belongs to `GATEWAY_ACME__EAB_KID`.',
   }),
   GATEWAY_ACME__ORDERS_PER_HOUR: integer(
     { min: 1, max: 10_000 },
     {
       default: 80,
-      description: 'Most orders that all gateways on the database begin in an hour.',
+      description: 'Maximum number of orders that all gateways on the database begin in an hour.',
     },
   ),
   GATEWAY_ACME__RETRY_SECS: integer(
@@ -92,7 +92,7 @@ export const ACME_SETTINGS = {
     {
       default: 900,
       description:
-        'Seconds until the next order for a name after one that failed. They double with each failure, up to a day. This long after a start, certificates whose private keys cannot be decrypted with the secret key are ordered again.',
+        'Seconds until the next order for a name whose order failed. The time doubles with each failure, up to a day. Certificates whose private keys cannot be decrypted with the secret key are ordered again this long after a start.',
     },
   ),
   GATEWAY_ACME__SELF_CHECK: boolean({

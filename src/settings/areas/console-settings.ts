@@ -11,6 +11,6 @@ export const CONSOLE_SETTINGS = {
   GATEWAY_CONSOLE__SESSION_MAX_SECS: integer(secs, {
     default: 43_200,
     description:
-      'A browser is signed out this long after its sign-in, whatever it does; seconds. At the latest it is when its admin token expires.',
+      'A browser is signed out this long after its sign-in, whatever it does, and no later than its admin token expires; seconds.',
   }),
 } as const satisfies Record<string, Setting<unknown>>;

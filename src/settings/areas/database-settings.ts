@@ -89,7 +89,7 @@ export const DATABASE_SETTINGS = {
     {
       default: HISTORY_DEFAULTS.maxBytes,
       description:
-        'Bytes of changed records that the history keeps. The oldest versions are removed beyond it. A single write that changes more than this, or more than 64 MiB, is made, but it ends the history before it.',
+        'Bytes of changed records that the history keeps. Beyond it, the oldest versions are removed. A single write that changes more than this, or more than 64 MiB, is made, but the history then begins with it.',
     },
   ),
   GATEWAY_CLUSTER__NODE_NAME: text('text', {

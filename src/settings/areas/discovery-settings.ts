@@ -30,7 +30,8 @@ export const DISCOVERY_SETTINGS = {
     { min: 100, max: 86_400_000 },
     {
       default: 300_000,
-      description: 'The longest, however long the TTL is, and however often DNS has failed.',
+      description:
+        'The longest time in milliseconds from one answer of DNS to the next question, however long the TTL is, and however often DNS has failed.',
     },
   ),
   GATEWAY_DISCOVERY__SRV_INTERVAL_MS: integer(
@@ -38,7 +39,7 @@ export const DISCOVERY_SETTINGS = {
     {
       default: 10_000,
       description:
-        'Milliseconds between questions for SRV records, whose TTL is not known here. Less where the TTL of an address is shorter.',
+        'Milliseconds between questions for SRV records, whose TTL the gateway does not get. It asks earlier where the TTL of an address is shorter.',
     },
   ),
   GATEWAY_DISCOVERY__FOLDER: text('path', {

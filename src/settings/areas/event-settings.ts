@@ -7,12 +7,12 @@ export const EVENT_SETTINGS = {
     {
       default: 100_000,
       description:
-        'Most events that are kept; of too many, the oldest of the types that have most go first. Those that a webhook still waits for become dead letters of it.',
+        'Maximum number of events that are kept. Beyond it, the oldest events of the most frequent types are removed first. Those that a webhook still waits for become its dead letters.',
     },
   ),
   GATEWAY_EVENTS__MAX_DAYS: integer(
     { min: 1, max: 3_650 },
-    { default: 30, description: 'Events are kept for so many days at most.' },
+    { default: 30, description: 'Maximum number of days for which events are kept.' },
   ),
   GATEWAY_WEBHOOKS__TIMEOUT_MS: integer(
     { min: 100, max: 60_000 },
@@ -23,7 +23,7 @@ export const EVENT_SETTINGS = {
     {
       default: 20,
       description:
-        'How often an event is sent to a receiver that does not answer as it should, before it becomes a dead letter. One that a receiver refuses (a status of 3xx or 4xx, but for 408, 421, 425 and 429) is sent 5 times at most.',
+        'How often an event is sent to a receiver that does not answer as it should, before it becomes a dead letter. An event that a receiver refuses (a status of 3xx or 4xx other than 408, 421, 425 and 429) is sent 5 times at most.',
     },
   ),
   GATEWAY_WEBHOOKS__RETRY_MIN_MS: integer(
@@ -31,7 +31,7 @@ export const EVENT_SETTINGS = {
     {
       default: 1_000,
       description:
-        'Wait after the first failure of a receiver; it doubles with each failure in a row. Up to half of it is left out at random.',
+        'Wait after the first failure of a receiver. It doubles with each failure in a row, and up to half of it is left out at random.',
     },
   ),
   GATEWAY_WEBHOOKS__RETRY_MAX_MS: integer(

@@ -73,7 +73,7 @@ export const LISTENER_SETTINGS = {
     default: [],
     defaultText: 'none',
     description:
-      'Load balancers that begin each connection with the client’s address (PROXY protocol, version 1 or 2). Their connections must begin so, else they are closed; from all other addresses such a header is not read. `unix`: clients of `GATEWAY_PROXY__UNIX_SOCKET`.',
+      'Load balancers that begin each connection with the client’s address (PROXY protocol, version 1 or 2). A connection of theirs that begins otherwise is closed. From all other addresses such a header is not read. `unix`: clients of `GATEWAY_PROXY__UNIX_SOCKET`.',
   }),
   GATEWAY_PROXY__CLIENT_CAS: text('path', {
     default: undefined,
@@ -143,7 +143,7 @@ export const LISTENER_SETTINGS = {
   GATEWAY_PROXY__MAX_CONCURRENT_EXCHANGES: integer(countMax, {
     default: 10_000,
     description:
-      'Maximum number of requests of one app under way in each worker, HTTP/2 streams and tunnels included; all apps together may have a ninth more, which one alone leaves to the others. Beyond it: 503 `overloaded` with `Retry-After`.',
+      'Maximum number of requests of one app under way in each worker, HTTP/2 streams and tunnels included; all apps together may have a ninth more, which no app can use up alone. Beyond it: 503 `overloaded` with `Retry-After`.',
   }),
   GATEWAY_PROXY__MAX_CONNECTIONS: integer(countMax, {
     default: 20_000,

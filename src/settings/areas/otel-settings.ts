@@ -82,7 +82,7 @@ export const OTEL_SETTINGS = {
     default: 'cumulative',
     otherName: 'OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE',
     description:
-      'Whether counters and histograms are exported as what they have counted since the start of the gateway (`cumulative`), or since the export before (`delta`); `lowmemory`: as `delta`, but for counters of the process and of Node.js.',
+      'Whether counters and histograms are exported as what they have counted since the start of the gateway (`cumulative`), or since the export before (`delta`); `lowmemory`: as `delta`, except counters of the process and of Node.js, which are cumulative.',
   }),
   GATEWAY_OTEL__HEADERS: list('name=value, comma-separated', otelPair, {
     default: [],
@@ -95,7 +95,7 @@ export const OTEL_SETTINGS = {
   GATEWAY_OTEL__TIMEOUT_MS: integer(OTEL_TIMEOUT_MS, {
     default: 10_000,
     otherName: 'OTEL_EXPORTER_OTLP_TIMEOUT',
-    description: 'How long an export may take, attempts after the first included. Later its spans are lost.',
+    description: 'How long an export may take, repeated attempts included. After that, its items are lost.',
   }),
   GATEWAY_OTEL__COMPRESSION: oneOf(['none', 'gzip'], {
     default: 'none',
@@ -106,7 +106,8 @@ export const OTEL_SETTINGS = {
     default: undefined,
     defaultText: 'those of Node.js',
     otherName: 'OTEL_EXPORTER_OTLP_CERTIFICATE',
-    description: 'File with the certificates (PEM) of the authorities that the collector is trusted by.',
+    description:
+      'File with the certificates (PEM) of the authorities that may have issued the certificate of the collector.',
   }),
   GATEWAY_OTEL__CLIENT_CERT_FILE: text('path', {
     default: undefined,

@@ -67,7 +67,7 @@ export const PROCESS_SETTINGS = {
     {
       default: 67_108_864,
       description:
-        'Most memory for the time series of traffic that the gateway keeps itself (`GET /api/v1/stats`): the last 15 minutes by seconds, the last day by minutes. When it is used up, the least used routes, keys and versions lose theirs, then the least used apps. 0: none are kept.',
+        'Maximum memory for the time series of traffic that the gateway keeps itself (`GET /api/v1/stats`): the last 15 minutes by seconds, the last day by minutes. When it is used up, the least used routes, keys and versions lose theirs, then the least used apps. 0: no time series are kept.',
     },
   ),
 } as const satisfies Record<string, Setting<unknown>>;
