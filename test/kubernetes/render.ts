@@ -2,7 +2,7 @@
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { parseAllDocuments, stringify } from 'yaml';
+import { parseAllDocuments } from 'yaml';
 import { madePackages } from '../support/programs/made-package.ts';
 import { goProgram } from '../support/programs/go-tools.ts';
 import { writeSchemas } from './schemas.ts';
@@ -45,8 +45,9 @@ export interface Renderer {
   problems(objects: readonly KubernetesObject[]): string | undefined;
 }
 
+/** Read as Kubernetes does: `on` and `0123` without quotes are no texts. */
 const documents = (text: string): KubernetesObject[] =>
-  parseAllDocuments(text)
+  parseAllDocuments(text, { version: '1.1' })
     .map((document) => (document as { toJS(): KubernetesObject }).toJS())
     .filter((object) => object !== null);
 
@@ -59,7 +60,8 @@ export function prepareRenderer(folder: string): Renderer {
   const [chartPath = ''] = madePackages(folder, 'chart');
   const template = (values: object): Output => {
     const file = join(mkdtempSync(join(folder, 'values-')), 'values.yaml');
-    writeFileSync(file, stringify(values));
+    // JSON, since these programs read more texts as numbers and truth values than YAML 1.2 does.
+    writeFileSync(file, JSON.stringify(values));
     return run(helm, ['template', 'headgate', chartPath, '--kube-version', KUBERNETES_VERSION, '-f', file]);
   };
   const rendered = ({ code, stdout, stderr }: Output): KubernetesObject[] => {
@@ -73,7 +75,7 @@ export function prepareRenderer(folder: string): Renderer {
     chart: (values) => rendered(template(values)),
     kustomize: (path) => rendered(run(kustomize, ['build', join(KUSTOMIZE, path)])),
     problems: (objects) => {
-      const text = objects.map((object) => stringify(object)).join('---\n');
+      const text = objects.map((object) => JSON.stringify(object)).join('\n---\n');
       const { code, stdout, stderr } = run(
         kubeconform,
         ['-strict', '-summary', '-schema-location', location],
