@@ -52,6 +52,9 @@ export interface StatsTarget {
   report: number;
 }
 
+/** Kinds of places that belong to an app. */
+type OwnedKind = 'route' | 'version' | 'key';
+
 const NO_COUNTS: StepCounts = new Float64Array(0);
 
 export function statsTarget(place: StatsPlace, parent: StatsTarget | undefined): StatsTarget {
@@ -65,8 +68,12 @@ export class StatsCounter {
   readonly #free: StepCounts[] = [];
   #used: { readonly place: StatsPlace; readonly counts: StepCounts }[] = [];
   #room: Record<StatsPlace['kind'], number> = { ...COUNTED_MAX };
-  /** The number of places of each kind and app, by both. */
-  readonly #taken = new Map<string, number>();
+  /** The number of places of each app, by kind. */
+  readonly #taken: Readonly<Record<OwnedKind, Map<string, number>>> = {
+    route: new Map(),
+    version: new Map(),
+    key: new Map(),
+  };
   #report = 0;
   #connections = 0;
   #inFlight = 0;
@@ -88,6 +95,8 @@ export class StatsCounter {
   countKey(id: string, name: string, appId: string, exchange: CountedExchange): void {
     let target = this.#keys.get(id);
     if (target === undefined) {
+      // With many keys, making a target for each would cost more than all else that is counted.
+      if (!this.#hasRoom('key', appId)) return;
       if (this.#keys.size >= KEYS_KEPT_MAX) this.#keys.clear();
       this.#keys.set(id, (target = statsTarget({ kind: 'key', id, name, appId }, undefined)));
     }
@@ -108,7 +117,7 @@ export class StatsCounter {
     this.#used = [];
     this.#report += 1;
     this.#room = { ...COUNTED_MAX };
-    this.#taken.clear();
+    for (const taken of Object.values(this.#taken)) taken.clear();
     const values: number[] = [];
     for (const { counts } of used) {
       takeValues(counts, values);
@@ -142,19 +151,23 @@ export class StatsCounter {
   }
 
   /**
-   * Whether the place may have counts of its own. No app can take all places: half of them are reserved for apps
-   * that have few.
+   * Whether one more place of the app may have counts of its own. No app can take all places: half of them are reserved
+   * for apps that have few.
    */
+  #hasRoom(kind: OwnedKind, appId: string): boolean {
+    const max = COUNTED_MAX[kind];
+    const room = this.#room[kind];
+    if (room > max / 2) return true;
+    return room > 0 && (this.#taken[kind].get(appId) ?? 0) < max * APP_SHARE;
+  }
+
   #takeRoom(place: StatsPlace): boolean {
     const { kind } = place;
-    if (this.#room[kind] === 0) return false;
-    if (kind === 'route' || kind === 'version' || kind === 'key') {
-      const owner = `${kind} ${place.appId}`;
-      const taken = this.#taken.get(owner) ?? 0;
-      const max = COUNTED_MAX[kind];
-      if (this.#room[kind] <= max / 2 && taken >= max * APP_SHARE) return false;
-      this.#taken.set(owner, taken + 1);
-    }
+    if (kind !== 'app' && kind !== 'gateway') {
+      if (!this.#hasRoom(kind, place.appId)) return false;
+      const taken = this.#taken[kind];
+      taken.set(place.appId, (taken.get(place.appId) ?? 0) + 1);
+    } else if (this.#room[kind] === 0) return false;
     this.#room[kind] -= 1;
     return true;
   }
