@@ -1,5 +1,5 @@
 /** Problems with webhooks that fail or have given up events, and events that could not be recorded. */
-import type { DeliveryState } from '../../storage/delivery-store.ts';
+import { WAITING_COUNTED_MAX, type DeliveryState } from '../../storage/delivery-store.ts';
 import { found, type FoundProblem } from './found-problem.ts';
 
 /** A single failure that the next try repairs is not a problem. */
@@ -10,10 +10,10 @@ export function webhookProblems(states: readonly DeliveryState[]): FoundProblem[
   const problems: FoundProblem[] = [];
   for (const { webhook, progress, waiting } of states) {
     if (webhook.disabled_reason !== null) {
-      const detail = `${webhook.name} was switched off: ${webhook.disabled_reason}. ${waiting} events wait`;
+      const detail = `${webhook.name} was switched off: ${webhook.disabled_reason}. ${waitText(waiting)}`;
       problems.push(found('warning', 'webhook_failing', detail, link, progress.failed_at_ms ?? undefined));
     } else if (webhook.is_active && progress.failures >= FAILURES_MIN) {
-      const detail = `${webhook.name} failed ${progress.failures} times in a row: ${progress.last_error}. ${waiting} events wait`;
+      const detail = `${webhook.name} failed ${progress.failures} times in a row: ${progress.last_error}. ${waitText(waiting)}`;
       problems.push(found('warning', 'webhook_failing', detail, link, progress.failed_at_ms ?? undefined));
     }
   }
@@ -26,4 +26,8 @@ export function webhookProblems(states: readonly DeliveryState[]): FoundProblem[
     problems.push(found('info', 'events_given_up', detail, link));
   }
   return problems;
+}
+
+function waitText(waiting: number): string {
+  return `${waiting}${waiting === WAITING_COUNTED_MAX ? ' or more' : ''} events wait`;
 }

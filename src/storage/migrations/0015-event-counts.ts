@@ -1,10 +1,11 @@
-/**
- * The index by which events of some types are found also has their apps, so that those that wait for a webhook are
- * counted without reading them.
- */
+/** Indexes by which events of apps and types are counted without their rows. */
 import type { Migration } from './migration.ts';
 
 export const eventCounts: Migration = {
   name: '0015-event-counts',
-  statements: [`drop index event_type_id`, `create index event_type_id_app_id on event (type, id, app_id)`],
+  statements: [
+    `create index event_app_id_id_type on event (app_id, id, type)`,
+    `drop index event_app_id_id`,
+    `create index event_of_any_app on event (type, id, app_id) where app_id is null`,
+  ],
 };

@@ -17,7 +17,7 @@ import type { SecretBox } from '../../secrets/secret-box.ts';
 import { databaseNow, readDatabaseNow } from './database-clock.ts';
 import type { DeliveryRow, Tables, WebhookRow } from '../kysely-tables.ts';
 import { countRows } from '../page-window.ts';
-import { conditionOf, countEvents, newestId } from './event-rows.ts';
+import { countEvents, newestId } from './event-rows.ts';
 import { filterOf, putDeadLetter, toDeadLetter, toWebhook, type WebhookFilterRow } from './webhook-rows.ts';
 
 type InTransaction = <T>(work: (db: Kysely<Tables>) => Promise<T>) => Promise<T>;
@@ -182,12 +182,11 @@ async function readStates(db: Kysely<Tables>, box: SecretBox, now: Time): Promis
     order by webhook.id`.execute(db);
   const states: DeliveryState[] = [];
   for (const row of rows) {
-    const waits = sql<SqlBool>`id > ${row.cursor} and ${conditionOf(filterOf(row))}`;
     const { secret: _secret, previous_secret: _previous, ...webhook } = toWebhook(webhookOf(row), box);
     states.push({
       webhook,
       progress: toProgress(row),
-      waiting: await countEvents(db, waits, WAITING_COUNTED_MAX),
+      waiting: await countEvents(db, filterOf(row), WAITING_COUNTED_MAX, row.cursor),
       deadLetters: await countRows(db, 'webhook_dead_letter', 'webhook_id', row.id),
       sender: row.holder === null ? null : senderOf(row.holder),
     });

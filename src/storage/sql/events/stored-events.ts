@@ -5,15 +5,7 @@ import type { EventStore } from '../../event-store.ts';
 import type { Repository } from '../../repository.ts';
 import type { Tables } from '../kysely-tables.ts';
 import { toPage } from '../page-window.ts';
-import {
-  conditionOf,
-  countEvents,
-  eventsAfter,
-  insertEvents,
-  listRows,
-  newestId,
-  toEvent,
-} from './event-rows.ts';
+import { countEvents, eventsAfter, insertEvents, listRows, newestId, toEvent } from './event-rows.ts';
 import { readDatabaseNow } from './database-clock.ts';
 import { lastThatMadeRoom, nextTrimming, trimEvents } from './trim-events.ts';
 
@@ -48,7 +40,7 @@ export function createEventStore({ driver, inRead, inWrite, clock, onAppended }:
       }),
     list: (page, filter) =>
       inRead(async (db) => {
-        const total = countEvents(db, conditionOf(filter), COUNTED_MAX);
+        const total = countEvents(db, filter, COUNTED_MAX);
         return toPage(page, listRows(db, page, filter), total, toEvent);
       }),
     bounds: () =>
