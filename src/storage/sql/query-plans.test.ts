@@ -234,3 +234,27 @@ test('events that wait for webhooks, and those of a list, are counted without re
   expect(ofEvents.filter((step) => !step.startsWith('SEARCH event USING COVERING INDEX'))).toEqual([]);
   await repository.close();
 });
+
+test('the first events of some apps are found without sorting all of theirs', async () => {
+  const connection = new DatabaseSync(':memory:');
+  const reads: string[] = [];
+  const db = memoryDatabase(connection, ({ query: { sql, parameters } }) => {
+    if (!/select \* from event /.test(sql)) return;
+    const plan = connection.prepare(`explain query plan ${sql}`).all(...(parameters as string[]));
+    reads.push(plan.map((row) => String(row['detail'])).join('; '));
+  });
+  const { events } = await memoryRepository(db);
+  for (const filter of [
+    { app_ids: ['a'] },
+    { app_ids: ['a', 'b'] },
+    { app_ids: ['a'], types: ['breaker.*'] },
+  ]) {
+    await events.list({ ...FIRST, order: 'newest_first' }, filter);
+    await events.after('', 10, filter);
+  }
+  expect(reads.length).toBe(6);
+  // Only what the parts found, at most the limit of each, is sorted: the last step of the plan.
+  const within = reads.map((plan) => plan.replace(/SCAN found.*$/s, ''));
+  expect(within.filter((plan) => /MULTI-INDEX|TEMP B-TREE/.test(plan))).toEqual([]);
+  expect(within.filter((plan) => !/SEARCH event USING INDEX event_app_id/.test(plan))).toEqual([]);
+});

@@ -12,6 +12,8 @@ import { window } from '../page-window.ts';
 
 /** Greater than every id: ids contain only hexadecimal digits. */
 const ABOVE_ALL_IDS = '~';
+/** Apps of a filter that are each read by themselves. A statement has a limited number of parts. */
+const APART_MAX = 100;
 /** The hexadecimal digits of the time in a UUIDv7. */
 const TIME_DIGITS = 12;
 
@@ -83,10 +85,33 @@ export async function eventsAfter(
   filter: EventFilter,
   upTo = ABOVE_ALL_IDS,
 ): Promise<GatewayEvent[]> {
-  const { rows } = await sql<EventRow>`
-    select * from event where id > ${id} and id <= ${upTo} and ${conditionOf(filter)}
-    order by id limit ${limit}`.execute(db);
+  const rows = await firstRows(db, filter, sql`id > ${id} and id <= ${upTo}`, sql`asc`, limit);
   return rows.map(toEvent);
+}
+
+/**
+ * The first rows in the order of their ids. Each way to match is read in that order by an index of its own and ends at
+ * the limit: a database would else collect and sort every match.
+ */
+async function firstRows(
+  db: Kysely<Tables>,
+  filter: EventFilter,
+  range: RawBuilder<unknown>,
+  direction: RawBuilder<unknown>,
+  limit: number,
+): Promise<EventRow[]> {
+  const end = sql`order by id ${direction} limit ${limit}`;
+  const { app_ids: appIds = [] } = filter;
+  const matches =
+    appIds.length > APART_MAX
+      ? [sql`select * from event where ${range} and ${conditionOf(filter)}`]
+      : alternatives(filter, true).map(
+          (conditions) =>
+            sql`select * from (select * from event where ${range} and ${sql.join(conditions, sql` and `)} ${end}) as found`,
+        );
+  const { rows } = await sql<EventRow>`
+    select * from (${sql.join(matches, sql` union all `)}) as found ${end}`.execute(db);
+  return rows;
 }
 
 /**
@@ -114,15 +139,10 @@ export async function listRows(
 ): Promise<EventRow[]> {
   const { count } = window(page);
   const isNewestFirst = page.order === 'newest_first';
-  const start = isNewestFirst
+  const range = isNewestFirst
     ? sql<SqlBool>`id < ${page.after ?? ABOVE_ALL_IDS}`
     : sql<SqlBool>`id > ${page.after ?? ''}`;
-  const direction = isNewestFirst ? sql`desc` : sql`asc`;
-  const { rows } = await sql<EventRow>`
-    select * from event where ${start} and ${conditionOf(filter)} order by id ${direction} limit ${count}`.execute(
-    db,
-  );
-  return rows;
+  return firstRows(db, filter, range, isNewestFirst ? sql`desc` : sql`asc`, count);
 }
 
 /** A write that touched several apps has no app of its own: a filter by app lets it through. */
@@ -134,7 +154,10 @@ export function conditionOf(filter: EventFilter): RawBuilder<SqlBool> {
 }
 
 /** An event matches by all conditions of one alternative; none matches by two of them. */
-function alternatives({ types, app_ids, since, until }: EventFilter): RawBuilder<unknown>[][] {
+function alternatives(
+  { types, app_ids, since, until }: EventFilter,
+  isEachAppApart = false,
+): RawBuilder<unknown>[][] {
   const always: RawBuilder<unknown>[] = [sql`id > ${''}`];
   if (since !== undefined) always.push(sql`at >= ${since}`);
   if (until !== undefined) always.push(sql`at < ${until}`);
@@ -146,9 +169,10 @@ function alternatives({ types, app_ids, since, until }: EventFilter): RawBuilder
     chosen.length === 0 ? sql`1 = 0` : sql`type in (${sql.join([...chosen])})`;
   const byType = wanted === undefined ? [] : [ofTypes(wanted)];
   if (app_ids === undefined || app_ids.length === 0) return [[...always, ...byType]];
-  const ofApps = [sql`app_id in (${sql.join([...app_ids])})`, ...byType, ...always];
+  const apps = isEachAppApart ? [...new Set(app_ids)].map((id) => [id]) : [app_ids];
+  const ofApps = apps.map((ids) => [sql`app_id in (${sql.join([...ids])})`, ...byType, ...always]);
   const ofAny = TYPES_OF_ANY_APP.filter((type) => wanted?.includes(type) ?? true);
-  return ofAny.length === 0 ? [ofApps] : [ofApps, [sql`app_id is null`, ofTypes(ofAny), ...always]];
+  return ofAny.length === 0 ? ofApps : [...ofApps, [sql`app_id is null`, ofTypes(ofAny), ...always]];
 }
 
 function toRow({ subject, data, app_id, ...event }: GatewayEvent): Omit<EventRow, 'dedupe_key'> {
