@@ -128,7 +128,7 @@ const connections: readonly Panel[] = [
   }),
   perWorker('headgate_request_buffer_bytes', {
     title: 'Held request bodies',
-    description: 'Memory in which request bodies are held until they are whole.',
+    description: 'Memory used by request bodies that are buffered until they are complete.',
     unit: 'bytes',
   }),
   counted(

@@ -26,13 +26,17 @@ export function addEvents(page: Exposition, { waiting, dropped, sent, webhooks }
     { labels: {}, value: dropped },
   ]);
   const sends = [...sent].map(([result, value]) => ({ labels: { result }, value }));
-  const help = 'Requests of this gateway to webhooks by result, and events that it gave up';
+  const help = 'Requests that this gateway sent to webhooks, by result, and events that it stopped sending';
   page.family('counter', 'headgate_webhook_sends_total', help, sends);
   if (webhooks === undefined) return;
   const states = (['ok', 'failing', 'disabled'] as const).map((state) => ({
     labels: { state },
     value: webhooks[state],
   }));
-  page.family('gauge', 'headgate_webhooks', 'Webhooks, by how their deliveries stand', states);
-  page.gauge('headgate_webhook_dead_letters', 'Events that webhooks did not get', webhooks.deadLetters);
+  page.family('gauge', 'headgate_webhooks', 'Webhooks, by the state of their deliveries', states);
+  page.gauge(
+    'headgate_webhook_dead_letters',
+    'Events that could not be delivered to webhooks',
+    webhooks.deadLetters,
+  );
 }

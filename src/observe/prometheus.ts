@@ -27,12 +27,12 @@ export const METRICS_CONTENT_TYPE = Registry.PROMETHEUS_CONTENT_TYPE;
 const COUNTERS: Readonly<Record<CounterName, string>> = {
   unrouted_requests:
     'Requests for which no route was found or that could not be read, by error code and status',
-  deleted_requests: 'Requests that were counted for a route that is gone, by status',
+  deleted_requests: 'Requests to routes that have since been deleted, by status',
   tls_handshake_failures: 'TLS handshakes of clients that failed, by reason',
   proxy_headers_refused:
     'Connections of load balancers that were closed because their PROXY header was missing or malformed',
-  upstream_retries: 'Attempts at a backend that were made again, by why the one before failed',
-  upstream_retries_refused: 'Attempts that were not made again because the retry budget was used up',
+  upstream_retries: 'Retries of requests to a backend, by the reason why the previous attempt failed',
+  upstream_retries_refused: 'Retries that were not made because the retry budget was used up',
   rate_limit_decisions: 'Decisions of the rate limiters, by kind of limit',
   auth_decisions: 'Outcomes of authentication',
   shadow_denials: 'Requests that a part of a policy in shadow mode would have denied',
@@ -225,7 +225,7 @@ function addAcme(
 ): void {
   const values = (counts: ReadonlyMap<string, number>, label: string) =>
     [...counts].map(([name, value]) => ({ labels: { [label]: name }, value }));
-  const ordersHelp = 'Orders for certificates by ACME that this gateway has ended, by result';
+  const ordersHelp = 'Finished orders of this gateway for certificates by ACME, by result';
   page.family('counter', 'headgate_acme_orders_total', ordersHelp, values(orders, 'result'));
   const statesHelp = 'Names for which certificates are ordered by ACME, by the state of their certificate';
   page.family('gauge', 'headgate_acme_certificates', statesHelp, values(states, 'state'));
@@ -291,28 +291,23 @@ function addLive(page: Exposition, { streams, shown, dropped, lost, refused }: L
 /** The families of spans always exist, whichever signals are exported. */
 function addTraces(page: Exposition, { traces, metrics, logs }: TraceUse): void {
   const { exported = 0, dropped = 0, failed = 0, queuedBytes = 0 } = traces ?? {};
-  page.family('counter', 'headgate_otel_spans_total', 'Spans of traces, by what became of them', [
+  page.family('counter', 'headgate_otel_spans_total', 'Spans of traces, by result of their export', [
     { labels: { result: 'exported' }, value: exported },
     { labels: { result: 'dropped' }, value: dropped },
     { labels: { result: 'failed' }, value: failed },
   ]);
   page.gauge('headgate_otel_queue_bytes', 'Bytes of spans that wait for the collector', queuedBytes);
   if (logs !== undefined)
-    page.family(
-      'counter',
-      'headgate_otel_log_records_total',
-      'Lines of the log that were exported, by what became of them',
-      [
-        { labels: { result: 'exported' }, value: logs.exported },
-        { labels: { result: 'dropped' }, value: logs.dropped },
-        { labels: { result: 'failed' }, value: logs.failed },
-      ],
-    );
+    page.family('counter', 'headgate_otel_log_records_total', 'Lines of the log, by result of their export', [
+      { labels: { result: 'exported' }, value: logs.exported },
+      { labels: { result: 'dropped' }, value: logs.dropped },
+      { labels: { result: 'failed' }, value: logs.failed },
+    ]);
   if (metrics === undefined) return;
   page.family(
     'counter',
     'headgate_otel_metric_points_total',
-    'Points of metrics that were exported, by what became of them',
+    'Points of metrics, by result of their export',
     [
       { labels: { result: 'exported' }, value: metrics.exported },
       { labels: { result: 'failed' }, value: metrics.failed },
@@ -366,7 +361,7 @@ function addRevisions(
   const errors = revisions.flatMap(({ labels, errors: own }) =>
     [...own].map(([cause, value]) => ({ labels: { ...labels, cause }, value })),
   );
-  const errorsHelp = 'Failed attempts to get an answer from a backend, by revision and cause';
+  const errorsHelp = 'Failed attempts to get a response from a backend, by revision and cause';
   page.family('counter', 'headgate_upstream_errors_total', errorsHelp, errors);
   const states = [...breakers].map(({ labels, state }) => ({
     labels: { ...labels },
@@ -397,7 +392,7 @@ function addWorkers(page: Exposition, workers: readonly WorkerSample[]): void {
   );
   perWorker(
     'request_buffer_bytes',
-    'Memory in which request bodies are held until they are whole',
+    'Memory used by request bodies that are buffered until they are complete',
     (s) => s.connections.requestBufferBytes,
   );
   perWorker('config_version', 'Version of the configuration that is served', (s) => s.configVersion);
@@ -413,7 +408,7 @@ function addWorkers(page: Exposition, workers: readonly WorkerSample[]): void {
     { labels: { worker, state: 'active' }, value: eventLoop.activeSecs },
     { labels: { worker, state: 'idle' }, value: eventLoop.idleSecs },
   ]);
-  const timesHelp = 'Time the event loop has worked and waited';
+  const timesHelp = 'Time that the event loop spent working and waiting';
   page.family('counter', 'headgate_event_loop_seconds_total', timesHelp, times);
 }
 
@@ -427,25 +422,25 @@ function addBounds(page: Exposition, { workers, connections, exchanges, heapByte
 
 function addKeys(page: Exposition, { size, bytes }: KeyTableSize): void {
   page.gauge('headgate_keys', 'API keys that are known', size);
-  const help = 'Shared memory that the API keys take, once for all workers';
+  const help = 'Shared memory used by the API keys, counted once for all workers';
   page.gauge('headgate_key_table_bytes', help, bytes);
 }
 
 function addStats(page: Exposition, { bytes, bytesMax }: NonNullable<NodeFacts['stats']>): void {
-  page.gauge('headgate_stats_memory_bytes', 'Memory that the time series of the gateway itself take', bytes);
-  const help = 'The most that the time series of the gateway itself may take';
+  page.gauge('headgate_stats_memory_bytes', 'Memory used by the time series of the gateway itself', bytes);
+  const help = 'Maximum memory for the time series of the gateway itself';
   page.gauge('headgate_stats_memory_bytes_max', help, bytesMax);
 }
 
 function addLimitCounters(page: Exposition, use: CounterMemoryUse): void {
   page.gauge('headgate_limit_counters', 'Counters of rate limits', use.counters);
-  page.gauge('headgate_limit_memory_bytes', 'Shared memory that the counters of rate limits take', use.bytes);
-  const peakHelp = 'The most that the counters of rate limits have taken since the start';
+  page.gauge('headgate_limit_memory_bytes', 'Shared memory used by the counters of rate limits', use.bytes);
+  const peakHelp = 'Highest shared memory use of the counters of rate limits since the start';
   page.gauge('headgate_limit_memory_bytes_peak', peakHelp, use.bytesPeak);
-  const maxHelp = 'The most that the counters of rate limits may take';
+  const maxHelp = 'Maximum shared memory for the counters of rate limits';
   page.gauge('headgate_limit_memory_bytes_max', maxHelp, use.bytesMax);
   const evictions = [...use.evictions].map(([level, value]) => ({ labels: { level }, value }));
-  const help = 'Counters in use that made room for others, by the level that set their limit';
+  const help = 'Counters in use that were removed to make room for others, by the level that set their limit';
   page.family('counter', 'headgate_limit_evictions_total', help, evictions);
 }
 
