@@ -7,12 +7,12 @@ export const EVENT_SETTINGS = {
     {
       default: 100_000,
       description:
-        'Maximum number of events that are kept. Beyond it, the oldest events of the most frequent types are removed first. Those that a webhook still waits for become its dead letters.',
+        'Maximum number of events that are kept. Beyond it, the oldest events of the most frequent types are removed first; those that were still to be sent to a webhook become its dead letters.',
     },
   ),
   GATEWAY_EVENTS__MAX_DAYS: integer(
     { min: 1, max: 3_650 },
-    { default: 30, description: 'Maximum number of days for which events are kept.' },
+    { default: 30, description: 'Maximum age in days of the events that are kept.' },
   ),
   GATEWAY_WEBHOOKS__TIMEOUT_MS: integer(
     { min: 100, max: 60_000 },
@@ -23,7 +23,7 @@ export const EVENT_SETTINGS = {
     {
       default: 20,
       description:
-        'How often an event is sent to a receiver that does not answer as it should, before it becomes a dead letter. An event that a receiver refuses (a status of 3xx or 4xx other than 408, 421, 425 and 429) is sent 5 times at most.',
+        'How often an event is sent to a receiver that fails, before the event becomes a dead letter. An event that a receiver refuses (a status of 3xx or 4xx, but for 408, 421, 425 and 429) is sent 5 times at most.',
     },
   ),
   GATEWAY_WEBHOOKS__RETRY_MIN_MS: integer(
@@ -31,7 +31,7 @@ export const EVENT_SETTINGS = {
     {
       default: 1_000,
       description:
-        'Wait after the first failure of a receiver. It doubles with each failure in a row, and up to half of it is left out at random.',
+        'Wait after the first failure of a receiver; it doubles with each failure in a row. Each wait is shortened at random by up to half.',
     },
   ),
   GATEWAY_WEBHOOKS__RETRY_MAX_MS: integer(

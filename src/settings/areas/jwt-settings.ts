@@ -14,12 +14,12 @@ function algorithm(name: string): Parsed<JwtAlgorithm> {
 export const JWT_SETTINGS = {
   GATEWAY_JWT__ISSUER: text('text', {
     default: undefined,
-    description: 'Required `iss` of a JWT, where the policy sets none.',
+    description: 'Required `iss` of a JWT, where the policy does not set it.',
   }),
   GATEWAY_JWT__AUDIENCES: list('texts, comma-separated', anyText, {
     default: [],
     defaultText: 'any',
-    description: 'Accepted values of `aud` of a JWT, where the policy sets none.',
+    description: 'Accepted values of `aud` of a JWT, where the policy does not set it.',
   }),
   GATEWAY_JWT__JWKS_URI: url(['https:', 'http:'], {
     default: undefined,
@@ -36,13 +36,13 @@ export const JWT_SETTINGS = {
   GATEWAY_JWT__ALGORITHMS: list('names, comma-separated', algorithm, {
     default: [],
     defaultText: 'all that fit the kind of key',
-    description: 'Accepted signature algorithms, where the policy sets none. The token never chooses.',
+    description: 'Accepted signature algorithms, where the policy does not set it. The token never chooses.',
   }),
   GATEWAY_JWT__LEEWAY_SECS: integer(
     { min: 0, max: 600 },
     {
       default: 30,
-      description: 'Tolerance for `exp` and `nbf` in seconds, where the policy sets none.',
+      description: 'Tolerance for `exp` and `nbf` in seconds, where the policy does not set it.',
     },
   ),
 } as const satisfies Record<string, Setting<unknown>>;

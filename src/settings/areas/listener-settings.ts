@@ -28,7 +28,7 @@ export const LISTENER_SETTINGS = {
     default: undefined,
     defaultText: 'none',
     description:
-      'Unix socket for traffic without TLS, beside the ports: an absolute path whose folder exists. A socket that is there and on which no process listens is replaced. `systemd`: the one socket that the service manager passes (socket activation).',
+      'Unix socket for traffic without TLS, beside the ports: an absolute path whose folder exists. An existing socket on which no process listens is replaced. `systemd`: the one socket that the service manager passes (socket activation).',
     pattern: { test: (value) => value === 'systemd' || SOCKET_PATH.test(value) },
     expected: 'an absolute path of at most 96 bytes, or systemd',
   }),

@@ -13,14 +13,14 @@ export const MANAGEMENT_SETTINGS = {
     default: undefined,
     defaultText: 'none',
     description:
-      'Unix socket for the management API without TLS, beside the port: an absolute path whose folder exists. A socket that is there and on which no process listens is replaced.',
+      'Unix socket for the management API without TLS, beside the port: an absolute path whose folder exists. An existing socket on which no process listens is replaced.',
     pattern: SOCKET_PATH,
     expected: 'an absolute path of at most 96 bytes',
   }),
   GATEWAY_SERVER__UNIX_SOCKET_MODE: text('octal digits', {
     default: '600',
     description:
-      'Permissions of `GATEWAY_SERVER__UNIX_SOCKET`: clients need the one to write. A client that may connect still needs an admin token.',
+      'Permissions of `GATEWAY_SERVER__UNIX_SOCKET`: clients need write permission. A client that may connect still needs an admin token.',
     pattern: SOCKET_MODE,
     expected: 'three octal digits, such as 600 or 660',
   }),

@@ -75,7 +75,7 @@ export const OTEL_SETTINGS = {
     {
       default: 60_000,
       otherName: 'OTEL_METRIC_EXPORT_INTERVAL',
-      description: 'Time from one export of metrics to the next.',
+      description: 'Interval between two exports of metrics.',
     },
   ),
   GATEWAY_OTEL__METRICS_TEMPORALITY: oneOf(['cumulative', 'delta', 'lowmemory'], {
@@ -95,7 +95,8 @@ export const OTEL_SETTINGS = {
   GATEWAY_OTEL__TIMEOUT_MS: integer(OTEL_TIMEOUT_MS, {
     default: 10_000,
     otherName: 'OTEL_EXPORTER_OTLP_TIMEOUT',
-    description: 'How long an export may take, repeated attempts included. After that, its items are lost.',
+    description:
+      'How long an export may take, including retries. Spans that are not exported by then are lost.',
   }),
   GATEWAY_OTEL__COMPRESSION: oneOf(['none', 'gzip'], {
     default: 'none',
@@ -107,14 +108,14 @@ export const OTEL_SETTINGS = {
     defaultText: 'those of Node.js',
     otherName: 'OTEL_EXPORTER_OTLP_CERTIFICATE',
     description:
-      'File with the certificates (PEM) of the authorities that may have issued the certificate of the collector.',
+      'File with the certificates (PEM) of the authorities that may sign the certificate of the collector.',
   }),
   GATEWAY_OTEL__CLIENT_CERT_FILE: text('path', {
     default: undefined,
     defaultText: 'none',
     otherName: 'OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE',
     description:
-      'File with the certificate (PEM) that the collector gets. Needs `GATEWAY_OTEL__CLIENT_KEY_FILE`.',
+      'File with the client certificate (PEM) for the collector. Needs `GATEWAY_OTEL__CLIENT_KEY_FILE`.',
   }),
   GATEWAY_OTEL__CLIENT_KEY_FILE: text('path', {
     default: undefined,
@@ -142,12 +143,12 @@ export const OTEL_SETTINGS = {
     pattern: RATIO,
     expected: 'a number from 0 to 1 with a point, such as 0.01',
     description:
-      'Share of the requests that are traced, and of which backends are told so (`traceparent`), beside those of `GATEWAY_OTEL__KEEP`. Trusted proxies (`GATEWAY_TRUSTED_PROXY_IPS`) decide this for their requests themselves. Without it, `OTEL_TRACES_SAMPLER` and `OTEL_TRACES_SAMPLER_ARG` count.',
+      'Share of the requests that are traced and announced as such to backends (`traceparent`), in addition to those of `GATEWAY_OTEL__KEEP`. Trusted proxies (`GATEWAY_TRUSTED_PROXY_IPS`) decide this for their requests themselves. Without it, `OTEL_TRACES_SAMPLER` and `OTEL_TRACES_SAMPLER_ARG` count.',
   }),
   GATEWAY_OTEL__KEEP: list('names, comma-separated', keepRule, {
     default: KEEP_RULES,
     description:
-      'Requests that are traced whatever the ratio, decided when they end: `errors` (5xx, or ended early), `denials`, `retries`, `slow` (the slowest 1 % of each route); or `none`.',
+      'Requests that are traced regardless of the ratio, as decided when they end: `errors` (5xx, or ended early), `denials`, `retries`, `slow` (the slowest 1 % of each route); or `none`.',
   }),
   GATEWAY_OTEL__MAX_QUEUE_BYTES: integer(
     { min: 1_048_576, max: 1_073_741_824 },

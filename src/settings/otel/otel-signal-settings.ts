@@ -52,7 +52,7 @@ export function signalSettings<S extends 'TRACES' | 'METRICS' | 'LOGS'>(
     CLIENT_CERT_FILE: text('path', {
       default: undefined,
       ...like('CLIENT_CERT_FILE', 'CLIENT_CERTIFICATE'),
-      description: `File with the certificate (PEM) that the collector of ${what} gets. Needs \`GATEWAY_OTEL__${signal}_CLIENT_KEY_FILE\`.`,
+      description: `File with the client certificate (PEM) for the collector of ${what}. Needs \`GATEWAY_OTEL__${signal}_CLIENT_KEY_FILE\`.`,
     }),
     CLIENT_KEY_FILE: text('path', {
       default: undefined,
