@@ -78,7 +78,7 @@ export function warningsPage(): string {
   ]);
   return page(
     'Warnings',
-    `A write that is valid but probably not meant succeeds, and its answer has \`warnings\` beside \`data\`. So do the
+    `A write that is valid but probably a mistake succeeds, and its answer has \`warnings\` beside \`data\`. So do the
 answers of a dry run (\`?dry_run=true\`, also of a deletion), of \`effective-policy\`, and of a plan, an apply, a rollback and a
 transaction. Without warnings the field is absent. The command line writes them to standard error; configuration files
 that a gateway reads itself have theirs in its log.
@@ -87,11 +87,11 @@ that a gateway reads itself have theirs in its log.
 | --- | --- |
 | \`pointer\` | the field, as in RFC 6901: in the record that was written, in what \`effective-policy\` shows, in the body of a plan, an apply or a transaction, or, of a rollback, in the declared configuration; empty: the record as a whole |
 | \`code\` | the stable name of the warning, for programs |
-| \`detail\` | what was found, and what was probably meant |
+| \`detail\` | what was found, and what the intention probably was |
 
 Warnings are about the record after the write and the traffic that the write changes. A part that a record inherits is
 checked where it is written, and by \`effective-policy\`. A deletion answers 204 without a body, so only its dry run
-can warn. A plan, an apply and a rollback warn of the first 1,000 records that they change, at most 100 times, and a
+can return warnings. A plan, an apply and a rollback warn of the first 1,000 records that they change, at most 100 times, and a
 transaction of its operations, when all of it is done: a revision is not empty whose endpoints come with it. Scopes are looked up in the newest 1,000 keys of an app; if the app has more keys, a missing scope is not reported.`,
     table(['Code', 'Meaning', 'What to do'], rows),
   );

@@ -61,7 +61,7 @@ export const GATEWAY_ERRORS = {
   upstream_denied: row(502, 'The gateway may not connect to the backend', 'gateway', 'never'),
   upstream_reset: row(502, 'The backend closed the connection', 'upstream', 'idempotent'),
   upstream_bad_response: row(502, 'The backend sent an invalid response', 'upstream', 'idempotent'),
-  circuit_open: row(503, 'The backend is failing and given time to recover', 'upstream', 'safe'),
+  circuit_open: row(503, 'The backend is failing and is given time to recover', 'upstream', 'safe'),
   no_targets: row(503, 'No target of the backend is known', 'gateway', 'safe'),
   jwt_keys_unavailable: row(503, 'The keys that verify tokens are not available', 'gateway', 'safe'),
   overloaded: row(503, 'The gateway is overloaded', 'gateway', 'safe'),

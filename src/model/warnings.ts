@@ -15,18 +15,18 @@ export interface WarningRow {
 export const RECORD_WARNINGS = {
   // Apps
   host_without_certificate: {
-    title: 'No certificate of the traffic listener has the name of a host: its clients refuse the connection',
+    title: 'The traffic listener has no certificate for a host: clients of this host refuse the connection',
     advice: 'Add a certificate to `GATEWAY_PROXY__TLS__CERT_FILE`, or correct the host',
   },
   host_wildcard_without_certificate: {
     title:
-      'No certificate has the name of a wildcard host, and none is ordered: ACME gives none for wildcards with http-01 and tls-alpn-01',
-    advice: 'Add a certificate to `GATEWAY_PROXY__TLS__CERT_FILE`, or write the names as hosts of their own',
+      'There is no certificate for a wildcard host, and ACME cannot order one: http-01 and tls-alpn-01 do not support wildcards',
+    advice: 'Add a certificate to `GATEWAY_PROXY__TLS__CERT_FILE`, or list each name as a host',
   },
   host_shadowed: {
     title:
-      'A host of one app lies within a wildcard of another, at the same path: the longer name gets the requests',
-    advice: 'If that is not meant, give the two apps other hosts or other paths',
+      'A host of one app matches a wildcard of another, at the same path: the app with the longer host name gets the requests',
+    advice: 'If you do not want this, give the two apps different hosts or paths',
   },
   // Versions
   sunset_in_past: {
@@ -34,7 +34,7 @@ export const RECORD_WARNINGS = {
     advice: 'Set a later `sunset_at`, or `status` to `retired`',
   },
   sunset_not_deprecated: {
-    title: 'A sunset is announced for deprecated versions only: nothing is sent',
+    title: '`sunset_at` is set, but the version is not deprecated: clients are not told of it',
     advice: 'Set `status` to `deprecated`',
   },
   // Revisions
@@ -55,11 +55,11 @@ export const RECORD_WARNINGS = {
     advice: 'Set the `status` of the version to `active` or `deprecated`',
   },
   scheme_and_port_differ: {
-    title: 'The port is the usual one of the other scheme: connecting will probably fail',
+    title: 'The port is the default port of the other scheme: connecting will probably fail',
     advice: 'Set `backend_scheme`, whose default is `https`, or `backend_port`',
   },
   tls_settings_unused: {
-    title: '`backend_tls` is set for a backend that is connected to without TLS',
+    title: '`backend_tls` is set, but the gateway connects to the backend without TLS',
     advice: 'Set `backend_scheme` to `https`',
   },
   grpc_web_without_http2: {
@@ -71,13 +71,13 @@ export const RECORD_WARNINGS = {
     advice: 'Put its two files into the folder of `GATEWAY_PROXY__CLIENT_CERTIFICATES` on every node',
   },
   discovery_folder_not_set: {
-    title: 'Targets are to come from a file, and this gateway reads none: every request gets 503',
+    title: 'The targets come from a file, but this gateway reads no such files: every request gets 503',
     advice: 'Set `GATEWAY_DISCOVERY__FOLDER` on every node, and start it again',
   },
   // Endpoints
   endpoint_repeats_gateway_path: {
-    title: 'The path begins with the gateway path of the version, which it is relative to',
-    advice: 'Leave the gateway path out',
+    title: 'The path begins with the gateway path of the version, but paths of endpoints are relative to it',
+    advice: 'Remove the gateway path from the path',
   },
   // API keys
   key_expired: {

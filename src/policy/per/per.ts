@@ -18,7 +18,8 @@ export function perErrors(per: string | undefined, policy: PolicyValues, pointer
 /** Asked of endpoints only: below an app or a revision another level may still say who calls. */
 export const limitWithoutCaller: WarningRule<{ readonly per?: string }> = {
   code: 'limit_without_caller',
-  title: 'A limit counts per key or claim where the route knows none: it counts per client address',
+  title:
+    'A limit counts per key or claim, but the route does not identify callers by it: it counts per client address',
   advice: 'Let the route authenticate, or count per `ip`',
   find: (value, { effective, endpoint, isOwn, pointer }) => {
     if (endpoint === undefined || !isOwn) return [];

@@ -29,7 +29,7 @@ const PRIVATE_JWK_MEMBERS = ['k', 'd', 'p', 'q', 'dp', 'dq', 'qi', 'oth'];
 
 const jwtWithoutKeys: WarningRule<AuthPolicy> = {
   code: 'jwt_without_keys',
-  title: 'No JWT can be verified, since there are no keys: every token is refused',
+  title: 'There are no keys to verify JWTs with: every token is refused',
   advice: 'Set `jwks_uri`, `jwks` or `secret`, here or in the settings (`GATEWAY_JWT__JWKS_URI`)',
   find: (auth, { isOwn, pointer }, { jwtDefaults }) => {
     if (auth.auth_type !== 'jwt' || !isOwn) return [];

@@ -115,7 +115,7 @@ describe('preflights', () => {
         'OPTIONS',
       );
     expect(asked('x-any')).toBeUndefined();
-    expect(asked('x'.repeat(5_000))).toBe('Too many header fields are asked for');
+    expect(asked('x'.repeat(5_000))).toBe('Too many header fields are requested');
     expect(asked('no token')).toBe('The header field "no token" is not allowed');
   });
 

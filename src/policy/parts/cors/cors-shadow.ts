@@ -42,7 +42,7 @@ export const CORS_REFUSED: ReasonKind<CorsRefusal, 'cors_refused'> = {
         return `The method ${shown(first)} is not allowed`;
       case 'allowed_headers':
         return first === ''
-          ? 'Too many header fields are asked for'
+          ? 'Too many header fields are requested'
           : `The header field ${shown(first)} is not allowed`;
     }
   },

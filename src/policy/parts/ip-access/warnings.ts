@@ -8,8 +8,8 @@ const ALL = ['0.0.0.0/0', '::/0'];
 
 export const ipDeniesAllAllowed: WarningRule<IpAccessPolicy> = {
   code: 'ip_access_denies_all',
-  title: '`ip_access.deny` covers all that `allow` allows: every request is 403',
-  advice: 'Remove from `deny` what may call: it wins over `allow`',
+  title: '`ip_access.deny` covers all addresses in `allow`: every request gets 403',
+  advice: 'Remove the allowed addresses from `deny`, which takes precedence over `allow`',
   find: ({ allow = [], deny = [] }, { isOwn, pointer }) => {
     if (!isOwn || deny.length === 0) return [];
     const denied = rangesOf(deny);

@@ -25,7 +25,7 @@ const METHOD_NOT_ALLOWED: ReasonKind<readonly string[]> = {
 /** The warning about an endpoint's method, whichever level sets the allowed methods. */
 const endpointMethodNotAllowed: WarningRule<readonly string[]> = {
   code: 'endpoint_method_not_allowed',
-  title: 'The policy in force does not allow the method of the endpoint: every request is 405',
+  title: 'The policy in force does not allow the method of the endpoint: every request gets 405',
   advice: 'Add the method to `allowed_methods`, or override it at the endpoint',
   find: (allowed, { effective, isOwn, pointer, endpoint }) => {
     if (endpoint === undefined || endpoint.method === '*' || allowed.includes('*')) return [];

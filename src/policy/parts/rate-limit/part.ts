@@ -54,7 +54,7 @@ export const RATE_LIMIT = definePart({
       name: 'ip_rate_limit',
       schema: Type.Object(
         { requests: Type.Integer(), window_seconds: Type.Integer() },
-        { ...closed, description: 'Limit for each client address, in addition to any `rate_limit`.' },
+        { ...closed, description: 'Applies to each client address, in addition to any `rate_limit`.' },
       ),
       of: ({ perIp }) => perIp && { requests: perIp.requests, window_seconds: perIp.windowSecs },
     },

@@ -6,7 +6,7 @@ import type { PartOfKeys } from '../../records/part-records.ts';
 
 export const scopesWithoutHolder: WarningRule<readonly string[]> = {
   code: 'scopes_without_holder',
-  title: 'Scopes are required that no active API key of the app has: every key is refused',
+  title: 'A required scope is missing from every active API key of the app: every key is refused',
   advice: 'Give the scopes to a key, or correct their spelling',
   find: async (scopes, { app, effective, isOwn, pointer }, facts) => {
     if (scopes.length === 0 || !isOwn) return [];

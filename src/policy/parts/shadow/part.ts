@@ -30,7 +30,7 @@ export function shadowPart<Name extends string>(parts: readonly PolicyPart<Name>
 function shadowOfNothing(parts: readonly PolicyPart[]): WarningRule<readonly string[]> {
   return {
     code: 'shadow_part_not_set',
-    title: 'A part is in `shadow` that no level sets: there is nothing to try',
+    title: '`shadow` names a part that no level sets: there is nothing to try',
     advice: 'Set the part, or correct its name',
     find: (shadow, { effective: { policy }, endpoint, isOwn, pointer }, { policyGlobals }) => {
       if (endpoint === undefined || !isOwn) return [];

@@ -22,7 +22,7 @@ export const CERTIFICATE_INVALID_ERROR = partError('certificate_invalid', {
 
 export const MISDIRECTED_ERROR = partError('misdirected_request', {
   status: 421,
-  title: 'The connection is not one for this host',
+  title: 'The connection may not be used for this host',
   source: 'downstream',
   retry: 'safe',
 });

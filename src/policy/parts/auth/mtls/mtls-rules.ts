@@ -29,7 +29,8 @@ function ofOwn(what: (ca: string, facts: Parameters<Find>[2]) => string | undefi
 export const trustWarnings: readonly WarningRule<AuthPolicy>[] = [
   {
     code: 'trusted_certificates_missing',
-    title: 'A policy names trusted certificates that are not here: every client certificate is refused',
+    title:
+      'A policy names trusted certificates that this gateway does not have: every client certificate is refused',
     advice: 'Put the file into the folder of `GATEWAY_PROXY__CLIENT_CAS` on each node',
     find: ofOwn((ca, { trusted }) =>
       trusted === undefined || trusted.names().includes(ca)
