@@ -117,7 +117,7 @@ function json(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    throw new CliError('A value that begins with { or [ must be JSON, and one given is not');
+    throw new CliError('A value that begins with { or [ must be valid JSON');
   }
 }
 

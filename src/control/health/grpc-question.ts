@@ -77,7 +77,7 @@ class GrpcAnswer implements AnswerReader {
     this.missing = 'end of the call';
     const type = head.get('content-type');
     if (head.status !== 200)
-      return { error: `status ${head.status} is none of gRPC, which answers with 200` };
+      return { error: `status ${head.status} is not valid for gRPC, which always answers with 200` };
     if (type === undefined || !/^application\/grpc(?:$|[+;])/i.test(type))
       return { error: 'the content-type of the answer is not application/grpc' };
     this.#status = head.get('grpc-status');

@@ -32,7 +32,7 @@ const UPDATED_SINCE = Type.String({
 
 const ORDER = oneOf(LIST_ORDERS, {
   default: 'oldest_first',
-  description: 'A cursor is for the order that it was given in.',
+  description: 'A cursor is valid only with the order that it was returned for.',
 });
 
 /** The order of a list that can be filtered. */

@@ -30,7 +30,7 @@ const AUDIT_QUERY = jsonSchema(
       order: Type.Optional(
         oneOf(['oldest_first', 'newest_first'], {
           default: 'oldest_first',
-          description: 'A cursor is for the order that it was given in.',
+          description: 'A cursor is valid only with the order that it was returned for.',
         }),
       ),
       ...FIELDS,

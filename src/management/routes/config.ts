@@ -74,7 +74,7 @@ const PLAN_FIELDS: Readonly<Record<string, JsonSchema>> = {
     minimum: 0,
     maximum: DELETES_MAX_MAX,
     default: DELETES_MAX_DEFAULT,
-    description: 'Records that may be deleted, those below deleted ones included.',
+    description: 'Maximum number of records that may be deleted, including the records below them.',
   },
 };
 

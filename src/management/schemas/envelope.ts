@@ -16,7 +16,7 @@ const WarningSchema = Type.Object(
       title: 'WarningCode',
       description: 'Stable; programs may depend on it.',
     }),
-    detail: Type.String({ description: 'What is probably not meant, for people.' }),
+    detail: Type.String({ description: 'What is probably a mistake, for people.' }),
   },
   { ...closed, title: 'Warning', description: 'Something that is valid but probably not meant.' },
 );

@@ -205,7 +205,7 @@ const weight = Type.Integer({
   minimum: 0,
   maximum: TRAFFIC_WEIGHT_MAX,
   default: 100,
-  description: 'Share of the traffic relative to the other current revisions of the version. 0: none.',
+  description: 'Share of the traffic relative to the other current revisions of the version. 0: no traffic.',
 });
 const healthCheckPath = nullable(
   Type.String({

@@ -76,7 +76,7 @@ export const SessionSchema = Type.Object(
     last_used_at: dateTime('Last call of the session, accurate to about a minute.'),
     expires_at: expiresAt,
     idle_expires_at: idleExpiresAt,
-    current: Type.Boolean({ description: 'Whether this call is of the session.' }),
+    current: Type.Boolean({ description: 'Whether this call was made in this session.' }),
   },
   { ...closed, title: 'Session' },
 );

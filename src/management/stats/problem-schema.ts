@@ -42,7 +42,7 @@ export const PROBLEMS = {
   log_lines_dropped: 'Log lines were dropped',
   traces_not_exported: 'Telemetry does not reach its collector',
   webhook_failing: 'A webhook fails',
-  events_given_up: 'Events were given up that webhooks did not get',
+  events_given_up: 'Events could not be delivered to webhooks',
   events_dropped: 'Events were not recorded',
   management_without_tls: 'The management API has no TLS',
 } as const;

@@ -15,7 +15,7 @@ export function problemsOperation(context: ManagementContext): Operation {
     tag: 'Traffic',
     summary: 'What is wrong now',
     description:
-      'What this gateway knows to be wrong, with itself and with its backends. Others with the same database have problems of their own.',
+      'Problems that this gateway knows of, in itself and in its backends. Other gateways with the same database report their own.',
     access: 'viewer',
     query: NO_QUERY,
     entityTag: false,

@@ -75,7 +75,7 @@ const COUNTS = {
   status_3xx: 'Answers with a status from 300 to 399.',
   status_4xx: 'Answers with a status from 400 to 499; 499 is a client that left before its answer.',
   status_5xx: 'Answers with a status from 500 to 599.',
-  status_other: 'Other answers, such as 101.',
+  status_other: 'Other statuses, such as 101.',
   errors:
     'Answers of backends with a status of 5xx, and answers that the gateway made because a backend or the gateway failed.',
   failures: 'The errors whose answer the gateway made.',
@@ -121,7 +121,7 @@ const StatsNodeSchema = Type.Object(
   {
     name: Type.String({ description: 'Name of the gateway, as in `GET /api/v1/nodes`.' }),
     complete: Type.Boolean({
-      description: 'Whether it answered and has counted over the whole window.',
+      description: 'Whether it answered and has counted for the whole window.',
     }),
     answered: Type.Boolean({
       description: 'false: it did not answer in time, and its traffic is missing in this answer.',

@@ -154,7 +154,7 @@ class References {
       for (const node of nodes) {
         if (this.#used.has(node)) continue;
         const what = owner.startsWith('consumer_group ')
-          ? 'applies to a group of consumers, which is nothing here'
+          ? 'applies to a group of consumers, which Headgate does not have'
           : `applies to the ${owner}, which is not there`;
         node.lost(what, 'the `rate_limit` of each key');
       }

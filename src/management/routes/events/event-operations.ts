@@ -34,7 +34,7 @@ const EVENT_QUERY = jsonSchema(
       order: Type.Optional(
         oneOf(['oldest_first', 'newest_first'], {
           default: 'newest_first',
-          description: 'Order of the list. A cursor is valid for the order that it was given in.',
+          description: 'Of the list. A cursor is valid only with the order that it was returned for.',
         }),
       ),
       type: Type.Optional(
@@ -99,7 +99,7 @@ async function watch(
   if (lasting === undefined) return fail('bad_request', 'A stream cannot be part of another call');
   const { lastEventId } = lasting;
   if (lastEventId !== undefined && !ID_PATTERN.test(lastEventId)) {
-    return fail('bad_request', 'Last-Event-ID must be the id of an event, as the stream has given it');
+    return fail('bad_request', 'Last-Event-ID must be the id of an event, as sent by the stream');
   }
   const { oldest, newest } = await events.store.bounds();
   const fromNow = query['since'] === undefined && newest !== '' ? newest : NO_EVENT;
@@ -157,7 +157,10 @@ async function filterOf({ repository }: ManagementContext, query: Query): Promis
     const unknown = types.find((pattern) => !isTypePattern(pattern));
     if (unknown !== undefined || types.length > TYPES_MAX) {
       const known = [...EVENT_TYPES.keys()].join(', ');
-      const what = unknown === undefined ? `at most ${TYPES_MAX} types` : `types; "${unknown}" is not a type`;
+      const what =
+        unknown === undefined
+          ? `at most ${TYPES_MAX} types`
+          : `types of events; there is no type "${unknown}"`;
       return fail('invalid_query', `The query parameter "type" must name ${what}. Types are ${known}`);
     }
     if (!types.includes('*')) filter.types = types;

@@ -65,7 +65,9 @@ const OutcomeSchema = Type.Object(
     detail: nullable(text),
     backend: nullable(Type.String({ description: 'URL, one of several; null when the gateway answers.' })),
     app: nullable(Type.String({ description: 'Slug.' })),
-    guessed: Type.Boolean({ description: 'A credential was asked for that the record does not tell.' }),
+    guessed: Type.Boolean({
+      description: 'The request needs a credential that the record does not contain.',
+    }),
   },
   { ...closed, title: 'OutcomeAtVersion' },
 );

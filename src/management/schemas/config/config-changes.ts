@@ -16,7 +16,7 @@ const DeclaredChangeSchema = Type.Object(
       Type.String(),
       Type.Object(
         {
-          before: Type.Unknown({ description: 'Value of the field before; null where it had none.' }),
+          before: Type.Unknown({ description: 'Previous value of the field; null if it had none.' }),
           after: Type.Unknown({ description: 'The same after.' }),
         },
         { ...closed, title: 'FieldChange' },

@@ -150,7 +150,7 @@ export const GatewayStateSchema = Type.Object(
     ),
     database: DatabaseStateSchema,
     limit_store: Type.Union([LimitStoreStateSchema, Type.Null()], {
-      description: 'The store that gateways share their limits through. null: they share none.',
+      description: 'The store that gateways share their limits through. null: no store is used.',
     }),
     limit_counters: LimitCountersSchema,
     certificates: Type.Array(ListenerCertificateSchema, {

@@ -23,7 +23,7 @@ export const TargetSchema = Type.Object(
       minimum: 0,
       maximum: WEIGHT_MAX,
       default: TARGET_WEIGHT_DEFAULT,
-      description: 'Share of the requests relative to the other targets. 0: no new ones.',
+      description: 'Share of the requests relative to the other targets. 0: no new requests.',
     }),
     zone: Type.Optional(
       Type.String({
@@ -155,7 +155,7 @@ export const LoadBalancingSchema = Type.Object(
         maximum: 3_600,
         default: 10,
         description:
-          'Seconds over which the share of a target grows that was added, or has returned. 0: at once.',
+          'Seconds over which the share of a target that was added or has recovered grows to its full size. 0: at once.',
       }),
     ),
     max_connections: Type.Optional(

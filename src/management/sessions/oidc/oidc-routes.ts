@@ -85,7 +85,7 @@ export function addOidcRoutes(server: FastifyInstance, dependencies: OidcRoutesD
     const url = new URL(own);
     url.search = request.url.split('?').slice(1).join('?');
     if (url.searchParams.get('state') !== flow.state) {
-      const failure = fail('sign_in_failed', 'The answer is of another sign-in; start again');
+      const failure = fail('sign_in_failed', 'The answer belongs to another sign-in; start again');
       note(request, failure);
       return sendFailure(request, reply, failure);
     }
