@@ -263,7 +263,7 @@ const reporting: readonly Panel[] = [
   }),
   counted(
     'headgate_otel_spans_total',
-    { title: 'Spans', description: 'Spans of traces, a second, by what became of them.' },
+    { title: 'Spans', description: 'Spans of traces per second, by result of their export.' },
     'result',
   ),
   perNode('headgate_otel_queue_bytes', {
@@ -319,13 +319,13 @@ const events: readonly Panel[] = [
     'headgate_webhook_sends_total',
     {
       title: 'Sent to webhooks',
-      description: 'Requests a second, by result, and events that were given up.',
+      description: 'Requests per second, by result, and events that are no longer sent.',
     },
     'result',
   ),
   {
     title: 'Webhooks',
-    description: 'By how their deliveries stand; and the events that they did not get.',
+    description: 'Webhooks by the state of their deliveries, and events that could not be delivered.',
     unit: 'none',
     queries: [
       { expr: `headgate_webhooks{${OF_NODE}}`, legend: `${NODE} {{state}}` },

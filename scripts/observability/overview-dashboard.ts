@@ -196,10 +196,15 @@ const backends: readonly Panel[] = [
       },
     ],
   },
-  counted('Retries', 'Attempts that were made again, a second.', 'headgate_upstream_retries_total', 'reason'),
+  counted(
+    'Retries',
+    'Retries of requests to backends, per second.',
+    'headgate_upstream_retries_total',
+    'reason',
+  ),
   counted(
     'Retries refused',
-    'Attempts that were not made again because the retry budget was used up, a second.',
+    'Retries that were not made because the retry budget was used up, per second.',
     'headgate_upstream_retries_refused_total',
     'reason',
   ),
