@@ -108,7 +108,7 @@ it('opens an exchange: stages, fix as a button, and how it went at other config 
   expect(denied.status).toBe(403);
   await row(page, '/billing/v1/orders').click();
   await page.getByRole('heading', { level: 1, name: 'GET /billing/v1/orders' }).waitFor();
-  const way = page.getByRole('list', { name: 'Its way through the gateway' });
+  const way = page.getByRole('list', { name: 'Its path through the gateway' });
   const scopes = way.getByRole('listitem').filter({ hasText: 'Scopes' });
   await scopes.getByText('denied', { exact: true }).waitFor();
   await scopes.getByRole('link', { name: 'set by the app' }).waitFor();
@@ -219,7 +219,7 @@ it('offers a viewer no button that would be refused', async () => {
   await page.getByRole('heading', { name: 'What would let it pass' }).waitFor();
   expect(await page.getByRole('button', { name: 'Try and apply …' }).count()).toBe(0);
   await page.goto('/explain?url=/trial/v1/x');
-  await page.getByRole('heading', { name: 'Its way through the gateway' }).waitFor();
+  await page.getByRole('heading', { name: 'Its path through the gateway' }).waitFor();
   expect(await page.getByRole('button', { name: 'Send it for real' }).count()).toBe(0);
   expectNoProblems();
 });

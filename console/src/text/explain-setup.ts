@@ -17,7 +17,7 @@ export const setupWords = {
   replace: 'Replace',
   stop: 'Stop sampling',
   stopTitle: 'Stop sampling?',
-  stopText: 'Of served requests, only those of the last moments are kept from then on.',
+  stopText: 'From then on, only the most recent served requests are kept.',
   stopped: 'Sampling is off',
 
   tokens: 'Debug tokens',

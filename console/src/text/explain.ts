@@ -39,7 +39,7 @@ export const explainWords = {
   sentFrom: (address: string, duration: string): string =>
     `Policies saw the client address ${address}. It took ${duration}.`,
   truncated: 'The body is longer; this is its beginning.',
-  base64: 'The body is no text; it is shown in Base64.',
+  base64: 'The body is not text; it is shown in Base64.',
   emptyBody: 'No body',
   copyLink: 'Copy link (without key and query)',
 
@@ -79,7 +79,7 @@ export const explainWords = {
     skipped: 'not reached',
     not_applicable: 'does not apply',
   },
-  way: 'Its way through the gateway',
+  way: 'Its path through the gateway',
   notApplicable: (names: string): string => `Not configured here: ${names}.`,
   levels: {
     app: 'set by the app',
@@ -108,7 +108,7 @@ export const explainWords = {
     earlier_attempts: 'that failed',
     connect: 'until the request was sent',
     first_byte: 'until the head of the response',
-    body: 'until the last byte was with the client',
+    body: 'until the client had the last byte',
   },
   timeBar: (parts: string): string => `Time spent: ${parts}`,
   attempts: 'Attempts at backends',

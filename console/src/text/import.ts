@@ -18,7 +18,7 @@ export const importWords = {
     app: ['App', 'Slug of the app that gets the endpoints. Created if there is none.'],
     version: ['Version', 'Empty: v1, v2 and so on, by the version of the description.'],
     revision: ['Revision', 'Empty: r1.'],
-    gatewayPath: ['Gateway path', 'Of a new app. Empty: a slash and the slug.'],
+    gatewayPath: ['Gateway path', 'For a new app. Empty: a slash and the slug.'],
     backend: ['Backend', 'URL. Empty: the first server of the description.'],
   },
   security: 'Make policies from its security',

@@ -1,7 +1,7 @@
 /** Words of the overview: what is wrong, traffic over time, the most used, and the state of the gateway. */
 export const overviewWords = {
   title: 'Overview',
-  summary: 'What goes through the gateway, and what is wrong now.',
+  summary: 'The traffic of the gateway, and what is wrong now.',
   filters: 'What is shown',
   window: 'Time',
   windows: { '15m': 'Last 15 minutes', '24h': 'Last day' },

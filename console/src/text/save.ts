@@ -97,7 +97,7 @@ export const saveWords = {
   conflict: 'Meanwhile this was changed by another write',
   conflictAbout:
     'Nothing of yours is lost. Below are the fields in which yours and what is stored now differ: take a side for each, then go on.',
-  conflictNone: 'What is stored now does not stand in the way of your change.',
+  conflictNone: 'The stored values do not conflict with your change.',
   bothSides: 'Both sides, field by field',
   conflictAt: 'Changed',
   field: 'Field',

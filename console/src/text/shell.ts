@@ -27,7 +27,7 @@ export const shellWords = {
   toOverview: 'Go to the overview',
   pageFailed: 'This page met an error',
   fileAway:
-    'A file of this page did not come: the gateway does not answer, or has another version now. Load the page again.',
+    'A file of this page could not be loaded: the gateway does not answer, or now runs another version. Load the page again.',
   reload: 'Load the page again',
   stale: 'The database is away: what you see is the configuration in force, and nothing can be changed now.',
   unreachable: 'The gateway does not answer. Trying again …',

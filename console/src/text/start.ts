@@ -42,8 +42,7 @@ export const startWords = {
       `"${text}" is not a URL. A URL has a scheme, a host and perhaps a port: http://127.0.0.1:3000`,
     scheme: (scheme: string): string =>
       `The scheme is "${scheme}". The gateway calls backends by http:// or https://`,
-    credentials:
-      'Leave user name and password out of the URL: the gateway has a place of its own for credentials',
+    credentials: 'Remove the user name and password from the URL: it must not contain credentials',
     query: 'Leave out what follows "?" or "#": only the path is put before that of each request',
     port: 'The port is a number from 1 to 65535',
     limit: 'Give a whole number of at least 1, or leave it empty',
@@ -90,7 +89,7 @@ export const tryWords = {
   headers: (count: number): string => `${count} headers`,
   body: 'Body',
   emptyBody: 'The body is empty.',
-  bytesBody: 'The body is no text; here it is in base64.',
+  bytesBody: 'The body is not text; it is shown in Base64.',
   cutBody: 'The rest of the body is not shown.',
   refusedBy: 'The gateway refused it',
   unreachable: 'The backend does not answer',
