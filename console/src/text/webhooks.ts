@@ -76,7 +76,7 @@ export const webhooksWords = {
   deleted: (name: string): string => `Webhook ${name} deleted`,
   deadLetters: 'Not delivered',
   deadLettersText:
-    'Events that could not be delivered after many attempts. They are kept until they are sent again or deleted.',
+    'Events that could not be delivered after many attempts. They are kept until you send them again or forget them.',
   noDeadLetters: 'Every event has arrived or waits.',
   letterColumns: { at: 'Event of', what: 'Event', error: 'Last error', tries: 'Tries', actions: 'Actions' },
   letterOf: (sentence: string, name: string): string => `${sentence} (${name})`,
