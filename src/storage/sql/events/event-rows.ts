@@ -116,7 +116,8 @@ async function firstRows(
 
 /**
  * Counts up to `max` events after an id. Without times in the filter it reads only indexes. Not ordered, and the two
- * ways in which a filter by app matches are counted apart: a database would otherwise collect and sort every match first.
+ * ways in which a filter by app matches are counted apart: a database would otherwise collect and sort every match
+ * first.
  */
 export async function countEvents(
   db: Kysely<Tables>,
