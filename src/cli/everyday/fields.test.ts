@@ -55,7 +55,7 @@ describe('field=value', () => {
     ['=x', '"=x" is not field=value'],
     ['a..b=1', '"a..b" is not the name of a field'],
     ['__proto__.x=1', '"__proto__.x" is not the name of a field'],
-    ['policy.rate_limit={x', 'must be JSON'],
+    ['policy.rate_limit={x', 'must be valid JSON'],
   ])('%s is refused', (assignment, message) => {
     expect(() => app(assignment)).toThrow(message);
   });

@@ -1,29 +1,25 @@
 /**
  * Limits retries, so that they do not multiply an outage: in any ten seconds the retries that one worker sends to one
- * backend are at most 20 % of its first attempts there, plus a few so that a service with little traffic can retry at
- * all. A retry is charged to the backend that receives it, which protects backends that take over for another.
- *
- * Several apps may have the same backend. Each retries within the same limits by its own first attempts, so that one
- * whose requests all fail leaves the retries of the others. The few that are free are free for each of them, up to a
- * number of apps. Owns the counts by backend and app; drops unused ones.
+ * backend for an app are at most 20 % of the app's first attempts there, plus a few so that an app with little traffic
+ * can retry at all. Those few are for all apps of the backend: an app can have as many as it leaves to others. A retry
+ * is charged to the backend that receives it, which protects backends that take over for another. Owns the counts by
+ * backend and app; drops unused ones.
  */
 
 /** Retries per first attempt. */
 export const RETRY_SHARE = 0.2;
-/** The number of retries in `WINDOW_SECS` that are free. */
+/** The number of retries in `WINDOW_SECS` that are free, for an app whose backend has no other one. */
 export const RETRIES_FREE = 10;
 export const WINDOW_SECS = 10;
-/** Apps of one backend that have free retries of their own. */
-export const FREE_APPS_MAX = 10;
-/** With more counts than this, unused ones are removed. */
-const COUNTS_SWEPT_AT = 1_000;
+/** For all apps of a backend: one leaves as many as it has. */
+const RETRIES_FREE_TOTAL = 2 * RETRIES_FREE;
+/** With more budgets than this, unused ones are removed. */
+const BUDGETS_SWEPT_AT = 1_000;
 
-/** The budget of one app at one backend, or of a whole backend: a sliding window of whole seconds. */
-export class RetryBudget {
-  readonly #firsts = new Float64Array(WINDOW_SECS);
-  readonly #retries = new Float64Array(WINDOW_SECS);
-  #firstsTotal = 0;
-  #retriesTotal = 0;
+/** Counts events in the last `WINDOW_SECS`, by whole seconds. */
+class RecentCount {
+  readonly #counts = new Float64Array(WINDOW_SECS);
+  #total = 0;
   #second: number;
 
   /** @param nowMs monotonic; also below */
@@ -31,115 +27,130 @@ export class RetryBudget {
     this.#second = Math.floor(nowMs / 1000);
   }
 
-  noteFirst(nowMs: number): void {
-    const slot = this.#slotAt(nowMs);
-    this.#firsts[slot]! += 1;
-    this.#firstsTotal += 1;
+  add(nowMs: number): void {
+    this.#moveTo(Math.floor(nowMs / 1000));
+    this.#counts[this.#second % WINDOW_SECS]! += 1;
+    this.#total += 1;
   }
 
-  /** Whether one more retry is within the budget. */
-  allows(nowMs: number, free = RETRIES_FREE): boolean {
-    this.#slotAt(nowMs);
-    return this.#retriesTotal + 1 <= free + this.#firstsTotal * RETRY_SHARE;
-  }
-
-  noteRetry(nowMs: number): void {
-    const slot = this.#slotAt(nowMs);
-    this.#retries[slot]! += 1;
-    this.#retriesTotal += 1;
-  }
-
-  /** No attempt is within the window. */
-  isForgotten(nowMs: number): boolean {
-    return Math.floor(nowMs / 1000) - this.#second >= WINDOW_SECS;
-  }
-
-  #slotAt(nowMs: number): number {
-    const second = Math.floor(nowMs / 1000);
-    if (second !== this.#second) this.#moveTo(second);
-    return second % WINDOW_SECS;
+  total(nowMs: number): number {
+    this.#moveTo(Math.floor(nowMs / 1000));
+    return this.#total;
   }
 
   #moveTo(second: number): void {
+    if (second === this.#second) return;
     const passed = Math.min(second - this.#second, WINDOW_SECS);
     for (let back = 0; back < passed; back++) {
       const slot = (second - back) % WINDOW_SECS;
-      this.#firstsTotal -= this.#firsts[slot] ?? 0;
-      this.#retriesTotal -= this.#retries[slot] ?? 0;
-      this.#firsts[slot] = 0;
-      this.#retries[slot] = 0;
+      this.#total -= this.#counts[slot] ?? 0;
+      this.#counts[slot] = 0;
     }
     this.#second = second;
   }
 }
 
-interface BackendBudget {
-  readonly whole: RetryBudget;
-  readonly apps: Map<string, RetryBudget>;
+/** The budget of one app at one backend. */
+class AppBudget {
+  readonly firsts: RecentCount;
+  /** Retries that its own first attempts pay for. */
+  readonly #earned: RecentCount;
+  readonly #free: RecentCount;
+  /** The same of all apps of the backend. */
+  readonly #freeOfAll: RecentCount;
+
+  constructor(freeOfAll: RecentCount, nowMs: number) {
+    this.firsts = new RecentCount(nowMs);
+    this.#earned = new RecentCount(nowMs);
+    this.#free = new RecentCount(nowMs);
+    this.#freeOfAll = freeOfAll;
+  }
+
+  /** Whether one more retry is within the budget; counts it if so. */
+  take(nowMs: number): boolean {
+    const earnedMax = this.firsts.total(nowMs) * RETRY_SHARE;
+    const earned = this.#earned.total(nowMs);
+    const free = this.#free.total(nowMs);
+    if (earned + free + 1 > RETRIES_FREE + earnedMax) return false;
+    if (earned + 1 <= earnedMax) {
+      this.#earned.add(nowMs);
+      return true;
+    }
+    if (free + 1 > RETRIES_FREE_TOTAL - this.#freeOfAll.total(nowMs)) return false;
+    this.#free.add(nowMs);
+    this.#freeOfAll.add(nowMs);
+    return true;
+  }
+
+  /** No attempt is within the window. */
+  isForgotten(nowMs: number): boolean {
+    return this.firsts.total(nowMs) + this.#earned.total(nowMs) + this.#free.total(nowMs) === 0;
+  }
+}
+
+/** The budgets of one backend. */
+interface Backend {
+  readonly free: RecentCount;
+  readonly byApp: Map<string, AppBudget>;
 }
 
 /** The budgets of all backends of one worker. */
 export class RetryBudgets {
-  readonly #byBackend = new Map<string, BackendBudget>();
-  /** Number of apps at all backends. */
+  readonly #byBackend = new Map<string, Backend>();
   #size = 0;
-  #sweepAt = COUNTS_SWEPT_AT;
-  /** The last ones used: consecutive requests often have the same backend and app. */
+  #sweepAt = BUDGETS_SWEPT_AT;
+  /** The last one used: consecutive requests often have the same app and backend. */
   #lastKey = '';
   #lastApp = '';
-  #backend: BackendBudget | undefined;
-  #own: RetryBudget | undefined;
+  #last: AppBudget | undefined;
 
-  /** @param poolKey identifies the backend @param app its id */
+  /**
+   * @param poolKey identifies the backend
+   * @param app its id
+   */
   noteFirst(poolKey: string, app: string, nowMs: number): void {
-    const own = this.#find(poolKey, app, nowMs);
-    own.noteFirst(nowMs);
-    this.#backend?.whole.noteFirst(nowMs);
+    this.#of(poolKey, app, nowMs).firsts.add(nowMs);
   }
 
-  /** Whether one more retry is within the budgets; counts it if so. */
   take(poolKey: string, app: string, nowMs: number): boolean {
-    const own = this.#find(poolKey, app, nowMs);
-    const backend = this.#backend;
-    if (backend === undefined || !own.allows(nowMs)) return false;
-    const free = RETRIES_FREE * Math.min(backend.apps.size, FREE_APPS_MAX);
-    if (!backend.whole.allows(nowMs, free)) return false;
-    own.noteRetry(nowMs);
-    backend.whole.noteRetry(nowMs);
-    return true;
+    return this.#of(poolKey, app, nowMs).take(nowMs);
   }
 
+  /** The number of apps at all backends. */
   get size(): number {
     return this.#size;
   }
 
-  /** Sets `#backend`. @returns the budget of the app there */
-  #find(poolKey: string, app: string, nowMs: number): RetryBudget {
-    if (this.#own !== undefined && poolKey === this.#lastKey && app === this.#lastApp) return this.#own;
-    let backend = this.#byBackend.get(poolKey);
-    let own = backend?.apps.get(app);
-    if (own === undefined) {
-      if (this.#size >= this.#sweepAt) this.#sweep(nowMs);
-      backend = this.#byBackend.get(poolKey) ?? { whole: new RetryBudget(nowMs), apps: new Map() };
-      this.#byBackend.set(poolKey, backend);
-      own = new RetryBudget(nowMs);
-      backend.apps.set(app, own);
-      this.#size += 1;
-    }
+  #of(poolKey: string, app: string, nowMs: number): AppBudget {
+    if (this.#last !== undefined && poolKey === this.#lastKey && app === this.#lastApp) return this.#last;
+    const budget = this.#byBackend.get(poolKey)?.byApp.get(app) ?? this.#add(poolKey, app, nowMs);
     this.#lastKey = poolKey;
     this.#lastApp = app;
-    this.#backend = backend;
-    this.#own = own;
-    return own;
+    this.#last = budget;
+    return budget;
+  }
+
+  #add(poolKey: string, app: string, nowMs: number): AppBudget {
+    if (this.#size >= this.#sweepAt) this.#sweep(nowMs);
+    let backend = this.#byBackend.get(poolKey);
+    if (backend === undefined)
+      this.#byBackend.set(poolKey, (backend = { free: new RecentCount(nowMs), byApp: new Map() }));
+    const budget = new AppBudget(backend.free, nowMs);
+    backend.byApp.set(app, budget);
+    this.#size += 1;
+    return budget;
   }
 
   #sweep(nowMs: number): void {
-    for (const [poolKey, { apps }] of this.#byBackend) {
-      for (const [app, budget] of apps) {
-        if (budget.isForgotten(nowMs) && apps.delete(app)) this.#size -= 1;
+    this.#last = undefined;
+    for (const [poolKey, { byApp }] of this.#byBackend) {
+      for (const [app, budget] of byApp) {
+        if (!budget.isForgotten(nowMs)) continue;
+        byApp.delete(app);
+        this.#size -= 1;
       }
-      if (apps.size === 0) this.#byBackend.delete(poolKey);
+      if (byApp.size === 0) this.#byBackend.delete(poolKey);
     }
-    this.#sweepAt = Math.max(COUNTS_SWEPT_AT, this.#size * 2);
+    this.#sweepAt = Math.max(BUDGETS_SWEPT_AT, this.#size * 2);
   }
 }

@@ -333,6 +333,34 @@ describe('the budget', () => {
     expect(proxy.refusedRetries).not.toEqual([]);
     expect((await sendRaw(proxy.port, GET.replace('v1', 'v2'))).status).toBe(200);
   });
+
+  it('is of each app: one whose requests all fail takes nothing from another at the same backend', async () => {
+    let lost = 0;
+    const origin = await rawOrigin((socket, received) => {
+      // The app `a` asks for what always fails; of `b`, each first attempt does.
+      const isLost = !received.includes(' /b/') || lost++ % 2 === 0;
+      if (isLost) socket.destroy();
+      else socket.write(OK);
+    });
+    const revision = { ...STEADY, strip_gateway_path: false };
+    const change = oneRoute({ backendPort: origin.port, policy: policyOf({ max: 5 }), revision });
+    const [first] = change.apps;
+    if (first === undefined) throw new Error('no app');
+    const other = {
+      app: { ...first.app, id: 'app-2', slug: 'b', gateway_path: '/b' },
+      versions: first.versions.map(({ version }) => ({
+        version: { ...version, id: 'ver-2', app_id: 'app-2', gateway_path: '/b/v1' },
+        revisions: [
+          { revision: revisionOf('ver-2', origin.port, { id: 'rev-2', ...revision }), endpoints: [] },
+        ],
+      })),
+    };
+    const proxy = await proxyOf({ ...change, apps: [first, other] });
+    for (let n = 0; n < 40; n++) expect((await sendRaw(proxy.port, GET)).status).toBe(502);
+    expect(proxy.refusedRetries).not.toEqual([]);
+    for (let n = 0; n < 5; n++)
+      expect((await sendRaw(proxy.port, GET.replace('/a/', '/b/'))).status).toBe(200);
+  });
 });
 
 describe('another revision', () => {
