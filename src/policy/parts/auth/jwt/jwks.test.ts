@@ -189,6 +189,99 @@ describe('a storm of unknown key ids', () => {
   });
 });
 
+describe('many key sets of others', () => {
+  const jwk = { kty: 'EC', crv: 'P-256', x: 'x', y: 'y' };
+  const large = JSON.stringify({ keys: Array.from({ length: 500 }, (_, n) => ({ ...jwk, kid: `k${n}` })) });
+
+  /** A policy for each of so many key sets, which `answer` serves; the key of `/jwks` is good. */
+  async function policies(count: number, answer: RequestListener) {
+    const key = await signingKey('good');
+    respond = (request, response) => {
+      if (request.url === '/jwks') serve(key)(request, response);
+      else answer(request, response);
+    };
+    const others = Array.from({ length: count }, (_, n) =>
+      gateway.compile({ auth: { auth_type: 'jwt', jwt: { jwks_uri: `${uri}/${n}` } } }),
+    );
+    return { others, good: await tokenOf(key) };
+  }
+
+  it('that are large are refused, and a small one has room', async () => {
+    const { others, good } = await policies(30, (_request, response) => response.end(large));
+    const facts = testFacts(bearer(await tokenOf(await signingKey('other'))));
+    const details: string[] = [];
+    for (const other of others) details.push((await run(other, facts)).denial?.detail ?? '');
+    const refused = details.filter((text) => text.includes('No key set'));
+    expect(refused.length).toBeGreaterThan(10);
+    expect(refused.length).toBeLessThan(30);
+    expect(gateway.jwksFailures).toHaveLength(refused.length);
+    expect(gateway.jwksFailures.at(-1)).toMatch(
+      /^http:.*\/29: the key sets of a worker may hold 64 MiB together, and this is the largest$/,
+    );
+    expect(await reason(good)).toBeUndefined();
+  });
+
+  it('make room when they are no longer used, without a word', async () => {
+    const { others } = await policies(22, (_request, response) => response.end(large));
+    const facts = testFacts(bearer(await tokenOf(await signingKey('other'))));
+    for (const other of others.slice(0, 11)) await run(other, facts);
+    gateway.time.monotonicMs += TTL_MS;
+    for (const other of others.slice(11)) await run(other, facts);
+    expect(gateway.jwksFailures).toEqual([]);
+  });
+
+  it('that are large for what is not a key are kept without that', async () => {
+    const key = await signingKey('padded');
+    const padded = JSON.stringify({
+      keys: [{ ...key.jwk, x5c: ['c'.repeat(900_000)] }],
+      more: 'm'.repeat(90_000),
+    });
+    const { others } = await policies(80, (_request, response) => response.end(padded));
+    const facts = testFacts(bearer(await tokenOf(key)));
+    for (const other of others) expect((await run(other, facts)).denial).toBeUndefined();
+    expect(gateway.jwksFailures).toEqual([]);
+  });
+
+  it('that hang half-way take no room for good', async () => {
+    let hanging = 0;
+    const { others, good } = await policies(80, (_request, response) => {
+      response.write('x'.repeat(1_000_000));
+      hanging++;
+    });
+    const facts = testFacts(bearer(await tokenOf(await signingKey('other'))));
+    const runs = others.map((other) => run(other, facts));
+    await until(() => hanging === 80 && gateway.jwksFailures.length > 0);
+    expect(gateway.jwksFailures[0]).toContain('may hold 64 MiB together');
+    expect(await reason(good)).toBeUndefined();
+    await Promise.all(runs);
+  }, 30_000);
+});
+
+describe('a key that is not used', () => {
+  it.each<[string, object, string]>([
+    ['private', { d: 'secret' }, 'is a private key'],
+    ['malformed', { kid: { deep: [] } }, 'a member kid that is no string'],
+    ['for what is no list', { key_ops: 'verify' }, 'key_ops that is no list of strings'],
+  ])('since it is %s is named in the log', async (_name, change, text) => {
+    const [key, good] = [await signingKey('bad'), await signingKey('good')];
+    const keys = [{ ...key.jwk, ...change }, good.jwk];
+    respond = (_request, response) => response.end(JSON.stringify({ keys }));
+    expect(await reason(await tokenOf(key, 'bad'))).toContain('unknown key');
+    expect(await reason(await tokenOf(good))).toBeUndefined();
+    expect(gateway.jwksFailures).toHaveLength(1);
+    expect(gateway.jwksFailures[0]).toContain(text);
+    expect(gateway.jwksFailures[0]).not.toContain('secret');
+  });
+
+  it('is one of few that are named, however many there are', async () => {
+    const keys = Array.from({ length: 500 }, (_, n) => ({ kty: 'RSA', n: 'AQAB', e: 'AQAB', kid: `k${n}` }));
+    respond = (_request, response) => response.end(JSON.stringify({ keys }));
+    await reason(await tokenOf(await signingKey('x')));
+    expect(gateway.jwksFailures).toHaveLength(10);
+    expect(gateway.jwksFailures[0]).toContain('one of 500 unused keys');
+  });
+});
+
 describe('an outage of the key server', () => {
   const failures: [string, RequestListener][] = [
     ['answers 500', status(500)],

@@ -6,19 +6,24 @@
  * failed fetch keeps the last good set and is not repeated before `RETRY_MS`. Until a fetch succeeds again, requests
  * that can use the last good set do not wait, so that a server that hangs costs one wait and not one per interval. An
  * unknown key id fetches once more, at least `RETRY_MS` after the last attempt: however many unknown ids arrive, there
- * is one request per interval, which all of them wait for. No timers: an unused source does nothing.
+ * is one request per interval, which all of them wait for. No timers: an unused source does nothing. What all sets hold
+ * together is bounded (jwks-memory.ts); a set that has no room there counts as failed.
  */
+import { createHash } from 'node:crypto';
 import { createLocalJWKSet, type JSONWebKeySet } from 'jose';
 import type { Egress } from '../../../../egress/egress.ts';
 import { connectionText } from '../../../../lib/error-message.ts';
 import { rsaWeakness } from './rsa-weakness.ts';
 import type { Clock } from '../../../../lib/clock.ts';
 import { keySetFetch } from './jwks-fetch.ts';
+import { readKeySet } from './jwks-keys.ts';
+import { NO_ROOM, type KeyHolder, type KeySetMemory } from './jwks-memory.ts';
 
 export const TTL_MS = 300_000;
 export const REFRESH_AHEAD_MS = 240_000;
 export const RETRY_MS = 10_000;
-const KEYS_MAX = 500;
+/** Limit for the unused keys of a set in the log. */
+const SKIPPED_SHOWN_MAX = 10;
 /** Limit for the id of a key in the log. */
 const KID_CHARS_MAX = 200;
 
@@ -67,26 +72,30 @@ export interface RemoteKeysDependencies {
   readonly onJwksKeySkipped: (uri: string, kid: string, reason: string) => void;
 }
 
-export class RemoteKeys implements KeySource {
+export class RemoteKeys implements KeySource, KeyHolder {
   readonly #uri: string;
+  readonly #memory: KeySetMemory;
   readonly #clock: Clock;
   readonly #fetchText: (uri: string) => Promise<string>;
   readonly #onFailure: (uri: string, reason: string) => void;
   readonly #onKeySkipped: RemoteKeysDependencies['onJwksKeySkipped'];
   #generation = 0;
   #keySet: KeySet | undefined;
-  #text = '';
+  /** Of the text that the keys came from. */
+  #digest = '';
+  #usedAtMs = -Infinity;
   #fetchedAtMs = -Infinity;
   #attemptedAtMs = -Infinity;
   #failing = false;
   #pending: Promise<void> | undefined;
 
-  constructor(uri: string, { clock, egress, onJwksFailure, onJwksKeySkipped }: RemoteKeysDependencies) {
+  constructor(uri: string, memory: KeySetMemory, dependencies: RemoteKeysDependencies) {
     this.#uri = uri;
-    this.#clock = clock;
-    this.#fetchText = keySetFetch(egress);
-    this.#onFailure = onJwksFailure;
-    this.#onKeySkipped = onJwksKeySkipped;
+    this.#memory = memory;
+    this.#clock = dependencies.clock;
+    this.#fetchText = keySetFetch(dependencies.egress, memory);
+    this.#onFailure = dependencies.onJwksFailure;
+    this.#onKeySkipped = dependencies.onJwksKeySkipped;
   }
 
   get generation(): number {
@@ -103,7 +112,8 @@ export class RemoteKeys implements KeySource {
   }
 
   freshen(): Promise<void> | undefined {
-    const ageMs = this.#clock.monotonicMs() - this.#fetchedAtMs;
+    this.#usedAtMs = this.#clock.monotonicMs();
+    const ageMs = this.#usedAtMs - this.#fetchedAtMs;
     if (ageMs < REFRESH_AHEAD_MS) return undefined;
     const pending = this.refetch();
     const canWait = ageMs >= TTL_MS && !(this.#failing && this.#keySet !== undefined);
@@ -121,35 +131,44 @@ export class RemoteKeys implements KeySource {
     return this.#pending;
   }
 
+  isUnused(): boolean {
+    return this.#clock.monotonicMs() - this.#usedAtMs >= TTL_MS;
+  }
+
+  giveWay(isUnused: boolean): void {
+    this.#keySet = undefined;
+    this.#digest = '';
+    this.#fetchedAtMs = -Infinity;
+    this.#generation++;
+    if (!isUnused) this.#onFailure(shownUri(this.#uri), NO_ROOM);
+  }
+
+  #use(text: string, digest: string): void {
+    const read = readKeySet(text);
+    const keySet = read && keySetOf({ keys: read.keys });
+    if (read === undefined || keySet === undefined) throw new Error('the response is no JWK set');
+    if (!this.#memory.resize(this, read.bytes)) throw new Error(NO_ROOM);
+    this.#showSkipped(read.skipped);
+    this.#keySet = keySet;
+    this.#digest = digest;
+    this.#generation++;
+  }
+
   /** A weak key does not affect the others: it is skipped and logged. */
-  #parse(text: string): KeySet | undefined {
-    const value = JSON.parse(text) as { readonly keys?: unknown } | null;
-    if (!Array.isArray(value?.keys) || value.keys.length > KEYS_MAX) return undefined;
-    const keys = value.keys.filter((key: unknown) => {
-      if (typeof key !== 'object' || key === null) return true;
-      const { kid } = key as { readonly kid?: unknown };
-      const weakness = rsaWeakness(key as Readonly<Record<string, unknown>>);
-      if (weakness === undefined) return true;
-      this.#onKeySkipped(
-        shownUri(this.#uri),
-        typeof kid === 'string' ? kid.slice(0, KID_CHARS_MAX) : '',
-        weakness,
-      );
-      return false;
-    });
-    return keySetOf({ keys });
+  #showSkipped(skipped: readonly { readonly kid: unknown; readonly reason: string }[]): void {
+    const shown = skipped.slice(0, SKIPPED_SHOWN_MAX);
+    for (const { kid, reason } of shown) {
+      const others = shown.length < skipped.length ? ` (one of ${skipped.length} unused keys)` : '';
+      const id = typeof kid === 'string' ? kid.slice(0, KID_CHARS_MAX) : '';
+      this.#onKeySkipped(shownUri(this.#uri), id, reason + others);
+    }
   }
 
   async #fetch(): Promise<void> {
     try {
       const text = await this.#fetchText(this.#uri);
-      if (text !== this.#text) {
-        const keySet = this.#parse(text);
-        if (keySet === undefined) throw new Error('the response is no JWK set');
-        this.#keySet = keySet;
-        this.#text = text;
-        this.#generation++;
-      }
+      const digest = createHash('sha256').update(text).digest('base64');
+      if (digest !== this.#digest) this.#use(text, digest);
       this.#fetchedAtMs = this.#clock.monotonicMs();
       this.#failing = false;
     } catch (error) {

@@ -11,6 +11,7 @@ import { BoundedCache } from '../bounded-cache.ts';
 import type { PolicyDependencies } from '../../../dependencies.ts';
 import type { CredentialProblem } from '../auth-reasons.ts';
 import { inlineKeys, RemoteKeys, type KeySource } from './jwks.ts';
+import { KeySetMemory } from './jwks-memory.ts';
 import { callerOf, checkClaims, timeRefusal, type Validity } from './jwt-claims.ts';
 import type { JwtVerification } from './jwt-settings.ts';
 import { readClaims, readHeader } from './jwt-token.ts';
@@ -54,9 +55,10 @@ type TokenCache = BoundedCache<readonly RememberedToken[]>;
 export function createJwtVerifiers(dependencies: PolicyDependencies): JwtVerifiers {
   const tokens: TokenCache = new BoundedCache(TOKENS_MAX, TOKEN_CHARS_TOTAL_MAX);
   const sources = new Map<string, KeySource>();
+  const memory = new KeySetMemory();
   const verifiers = new Map<string, JwtVerifier>();
   const sourceFor = (uri: string): KeySource =>
-    shared(sources, uri, SOURCES_MAX, () => new RemoteKeys(uri, dependencies));
+    shared(sources, uri, SOURCES_MAX, () => new RemoteKeys(uri, memory, dependencies));
   return Object.freeze({
     verifierFor: (verification: JwtVerification): JwtVerifier =>
       shared(verifiers, JSON.stringify(verification), VERIFIERS_MAX, () => {
