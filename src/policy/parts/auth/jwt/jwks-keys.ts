@@ -46,7 +46,7 @@ function usedMembers(jwk: Readonly<Record<string, unknown>>): PublicKey | string
   if (jwk['d'] !== undefined) return 'is a private key, with which others can sign';
   const kept: Record<string, unknown> = {};
   for (const name of STRINGS) {
-    if (jwk[name] === undefined) continue;
+    if (jwk[name] === undefined || jwk[name] === null) continue;
     if (typeof jwk[name] !== 'string') return `has a member ${name} that is no string`;
     kept[name] = jwk[name];
   }

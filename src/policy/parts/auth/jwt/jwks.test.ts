@@ -273,6 +273,14 @@ describe('a key that is not used', () => {
     expect(gateway.jwksFailures[0]).not.toContain('secret');
   });
 
+  it('is none whose members without a value are null', async () => {
+    const key = await signingKey('bare');
+    respond = (_request, response) =>
+      response.end(JSON.stringify({ keys: [{ ...key.jwk, x5u: null, use: null }] }));
+    expect(await reason(await tokenOf(key))).toBeUndefined();
+    expect(gateway.jwksFailures).toEqual([]);
+  });
+
   it('is one of few that are named, however many there are', async () => {
     const keys = Array.from({ length: 500 }, (_, n) => ({ kty: 'RSA', n: 'AQAB', e: 'AQAB', kid: `k${n}` }));
     respond = (_request, response) => response.end(JSON.stringify({ keys }));
