@@ -12,26 +12,46 @@ const closers = closeAfterEach();
 const HEAD = 'POST /slow HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\n';
 const GET = 'GET / HTTP/1.1\r\nHost: a\r\n\r\n';
 
-/** A server with room for three; what it is asked for at `/slow` waits for its body, and at `/hang` for ever. */
+/** More than the system keeps for a client that reads nothing. */
+const LONG = Buffer.alloc(16 * 1024 * 1024, 'x');
+const GET_LONG = 'GET /long HTTP/1.1\r\nHost: a\r\n\r\n';
+const GET_LATE = 'GET /late HTTP/1.1\r\nHost: a\r\n\r\n';
+const STALL_MS_MAX = 500;
+
+/**
+ * A server with room for three; what it is asked for at `/slow` waits for its body, and at `/hang` for ever; at `/late`
+ * it takes longer than a client that does not read has.
+ */
 async function start(isSecure: boolean) {
   const answer: http.RequestListener = (request, response) => {
     if (request.url === '/hang') return;
+    if (request.url === '/long') return void response.end(LONG);
+    if (request.url === '/late') return void setTimeout(() => response.end('late'), 3 * STALL_MS_MAX);
     request.resume().on('end', () => response.end('ok'));
   };
   const server = isSecure ? https.createServer(TLS_PAIR, answer) : http.createServer(answer);
-  keepRoom(server, 3);
+  keepRoom(server, 3, STALL_MS_MAX);
   await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
   closers.push(async () => {
     server.closeAllConnections();
     await new Promise<void>((done) => void server.close(() => done()));
   });
   const { port } = server.address() as AddressInfo;
-  return async (text: string) => {
+  const connections = new Set<Socket>();
+  server.on('connection', (socket: Socket) => {
+    connections.add(socket);
+    socket.once('close', () => connections.delete(socket));
+  });
+  /** @param isDeaf it reads nothing after the first bytes */
+  const open = async (text: string, isDeaf = false) => {
     const plain = connect(port, '127.0.0.1');
     const socket: Socket = isSecure ? tls.connect({ socket: plain, rejectUnauthorized: false }) : plain;
-    const client = { socket, received: '', isClosed: false };
-    socket.on('error', () => undefined);
-    socket.on('data', (bytes: Buffer) => (client.received += bytes.toString('latin1')));
+    const client = { socket, received: '', isClosed: false, error: '' };
+    socket.on('error', (error: NodeJS.ErrnoException) => (client.error = error.code ?? ''));
+    socket.on('data', (bytes: Buffer) => {
+      client.received += bytes.toString('latin1');
+      if (isDeaf && client.received.length === bytes.length) socket.pause();
+    });
     socket.on('close', () => (client.isClosed = true));
     await new Promise((done) =>
       socket.once(isSecure ? 'secureConnect' : 'connect', done).once('close', done),
@@ -40,6 +60,7 @@ async function start(isSecure: boolean) {
     closers.push(async () => void socket.destroy());
     return client;
   };
+  return Object.assign(open, { connections });
 }
 
 it.each([
@@ -67,6 +88,38 @@ it('a connection is idle from its last response on', async () => {
   await open(GET);
   await until(() => second.isClosed);
   expect([first.isClosed, third.isClosed]).toEqual([false, false]);
+});
+
+it.each([
+  ['TCP', false],
+  ['TLS', true],
+])('over %s a client that does not read makes room for a newcomer, in its turn', async (_name, isSecure) => {
+  const open = await start(isSecure);
+  const deaf = [];
+  for (let count = 0; count < 3; count++) {
+    const client = await open(GET_LONG, true);
+    await until(() => client.received !== '');
+    deaf.push(client);
+  }
+  await new Promise((done) => setTimeout(done, 100));
+  const newcomer = await open(GET);
+  await until(() => newcomer.received.endsWith('ok'));
+  expect(newcomer.isClosed).toBe(false);
+});
+
+it.each([
+  ['TCP', false],
+  ['TLS', true],
+])('over %s a client that reads nothing is cut off, and one that waits is not', async (_name, isSecure) => {
+  const open = await start(isSecure);
+  const [deaf, waiting] = [await open(GET_LONG, true), await open(GET_LATE)];
+  await until(() => waiting.received.endsWith('late'), 10_000);
+  await until(() => open.connections.size === 1, 10_000);
+  deaf.socket.resume();
+  await until(() => deaf.isClosed);
+  expect(deaf.received.length).toBeLessThan(LONG.length);
+  // With what the system would have kept for it.
+  expect(deaf.error).toBe('ECONNRESET');
 });
 
 it('requests that are being answered keep their places', async () => {

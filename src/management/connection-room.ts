@@ -1,8 +1,9 @@
 /**
  * Room for newcomers at a management port. Probes, Prometheus and operators connect to it, and so can everybody else on
- * its network; a client that only opens connections must not keep them out. When there are as many connections as there
- * may be, the one that has waited longest for its client is closed: idle, or with a request that has not arrived whole.
- * Only when all of them are being answered, the newcomer is refused.
+ * its network; a client that only opens connections, or does not read its answers, must not keep them out. When there
+ * are as many connections as there may be, the one that has waited longest for its client is closed: idle, or with a
+ * request that has not arrived whole; else one whose answer the client has not read. Only when the server works for all
+ * of them, the newcomer is refused. A client that reads nothing of an answer for a while is cut off in any case.
  */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
@@ -10,16 +11,20 @@ import type { Socket } from 'node:net';
 export const CONNECTIONS_MAX = 1_024;
 /** Connections that have been closed may not have ended yet. */
 const ENDING_MAX = 256;
+/** A client that takes nothing of an answer for this long is cut off. */
+const STALL_MS_MAX = 30_000;
 
 interface Guest {
-  /** With TLS, that of the system until the handshake is done. */
+  /** That of the system. */
+  readonly plain: Socket;
+  /** With TLS, once the handshake is done, the one over `plain`; else the same. */
   socket: Socket;
   /** Requests without a whole response. */
   readonly requests: Set<IncomingMessage>;
 }
 
 /** @param server over TLS or not; does not listen yet */
-export function keepRoom(server: Server, connectionsMax = CONNECTIONS_MAX): void {
+export function keepRoom(server: Server, connectionsMax = CONNECTIONS_MAX, stallMsMax = STALL_MS_MAX): void {
   server.maxConnections = connectionsMax + ENDING_MAX;
   /** Those that have waited longest come first. */
   const guests = new Set<Guest>();
@@ -28,7 +33,7 @@ export function keepRoom(server: Server, connectionsMax = CONNECTIONS_MAX): void
   const byPeer = new Map<string, Guest>();
   server.prependListener('connection', (socket: Socket) => {
     if (guests.size >= connectionsMax && !closeLongestWaiting(guests)) return void socket.destroy();
-    const guest: Guest = { socket, requests: new Set() };
+    const guest: Guest = { plain: socket, socket, requests: new Set() };
     const peer = peerOf(socket);
     guests.add(guest);
     bySocket.set(socket, guest);
@@ -54,16 +59,35 @@ export function keepRoom(server: Server, connectionsMax = CONNECTIONS_MAX): void
       if (guests.delete(guest)) guests.add(guest);
     });
   });
+  // Nothing was read or written for so long, or the time of an idle connection is over.
+  server.setTimeout(stallMsMax, (socket) => {
+    const guest = bySocket.get(socket);
+    if (guest === undefined || guest.requests.size === 0) socket.destroy();
+    else if (isUnread(guest)) cutOff(guest);
+  });
 }
 
 function closeLongestWaiting(guests: Set<Guest>): boolean {
-  for (const guest of guests) {
-    if ([...guest.requests].some(({ complete }) => complete)) continue;
-    guests.delete(guest);
-    guest.socket.destroy();
-    return true;
-  }
-  return false;
+  const all = [...guests];
+  const guest = all.find(isWaitingForRequest) ?? all.find(isUnread);
+  if (guest === undefined) return false;
+  guests.delete(guest);
+  cutOff(guest);
+  return true;
 }
+
+function cutOff({ plain, socket }: Guest): void {
+  if (isUnread({ socket }) && plain.remoteAddress !== undefined) {
+    // Else the system would offer the client the rest of the answer for minutes.
+    plain.resetAndDestroy();
+  }
+  socket.destroy();
+}
+
+const isWaitingForRequest = ({ requests }: Guest): boolean =>
+  [...requests].every(({ complete }) => !complete);
+
+/** The system has no room for more of the answer, since the client does not read it or has a slow line. */
+const isUnread = ({ socket }: Pick<Guest, 'socket'>): boolean => socket.writableLength > 0;
 
 const peerOf = ({ remoteAddress, remotePort }: Socket): string => `${remoteAddress} ${remotePort}`;

@@ -201,7 +201,8 @@ function openApiOperation(
   operations: readonly Operation[],
   version: string,
 ): { readonly operation: Operation; readonly document: () => JsonObject } {
-  let text: string | undefined;
+  // Bytes, of which all connections that wait for their client have the same.
+  let text: Buffer | undefined;
   const operation: Operation = {
     method: 'GET',
     path: `${API_PREFIX}/openapi.json`,
@@ -214,7 +215,7 @@ function openApiOperation(
     success: { status: 200, description: 'An OpenAPI 3.1 document', schema: { type: 'object' } },
     failures: [],
     handle: async () => {
-      text ??= JSON.stringify(document());
+      text ??= Buffer.from(JSON.stringify(document()));
       return { status: 200, headers: { 'Content-Type': JSON_TYPE }, body: text };
     },
   };

@@ -16,7 +16,7 @@ export interface Failure {
 export interface Answer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
-  /** An object is sent as JSON, a string and a stream unchanged; undefined sends no body. */
+  /** An object is sent as JSON; a string, bytes and a stream unchanged; undefined sends no body. */
   readonly body: object | string | undefined;
   /** Values of `Set-Cookie`. */
   readonly cookies?: readonly string[];

@@ -34,9 +34,11 @@ export class RequestFailure extends Error {
 export function sendAnswer(reply: FastifyReply, answer: Answer): FastifyReply {
   reply.code(answer.status).header('Cache-Control', 'no-store').headers(answer.headers);
   if (answer.cookies !== undefined) reply.header('Set-Cookie', answer.cookies);
-  if (answer.body === undefined) return reply.send();
-  if (typeof answer.body === 'string' || answer.body instanceof Readable) return reply.send(answer.body);
-  return reply.type('application/json; charset=utf-8').send(Buffer.from(JSON.stringify(answer.body)));
+  const { body } = answer;
+  if (body === undefined) return reply.send();
+  if (typeof body === 'string' || body instanceof Uint8Array || body instanceof Readable)
+    return reply.send(body);
+  return reply.type('application/json; charset=utf-8').send(Buffer.from(JSON.stringify(body)));
 }
 
 /** As bytes: Fastify adds a charset to strings, and application/problem+json has none. */
