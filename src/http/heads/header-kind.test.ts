@@ -44,6 +44,7 @@ const named: ReadonlyArray<readonly [string, keyof typeof HeaderKind]> = [
   ['X-Original-URL', 'targetOverride'],
   ['X-HTTP-Method-Override', 'targetOverride'],
   ['X-Original-Method', 'targetOverride'],
+  ['Proxy', 'targetOverride'],
 ];
 
 describe('headerKindOf', () => {

@@ -50,7 +50,10 @@ export const HeaderKind = Object.freeze({
   rateLimit: 28,
   date: 29,
   server: 30,
-  /** Names with which some frameworks replace the matched path or method, such as `X-Original-URL`. */
+  /**
+   * Names with which some frameworks replace the matched path or method, such as `X-Original-URL`, or the servers that
+   * they call.
+   */
   targetOverride: 31,
 } as const);
 
@@ -115,6 +118,8 @@ const names: ReadonlyArray<readonly [name: string, kind: HeaderKind]> = [
   ['x-http-method', HeaderKind.targetOverride],
   ['x-http-method-override', HeaderKind.targetOverride],
   ['x-method-override', HeaderKind.targetOverride],
+  // Programs run by CGI read it as HTTP_PROXY, the proxy for their own requests (CVE-2016-5385).
+  ['proxy', HeaderKind.targetOverride],
 ];
 
 const prefixes: ReadonlyArray<readonly [prefix: string, kind: HeaderKind]> = [

@@ -127,6 +127,10 @@ describe('from an untrusted client', () => {
   });
 });
 
+it('what a CGI program would take for its proxy setting (CVE-2016-5385) reaches no backend', async () => {
+  expect((await seenBy(direct, { Proxy: 'http://proxy.test' })).headers).not.toHaveProperty('proxy');
+});
+
 describe('from a trusted proxy', () => {
   it('design 2: X-Forwarded-For is appended to; -Proto, -Host and the request id are continued', async () => {
     const response = await request(behind, '/who/v1/x', {
