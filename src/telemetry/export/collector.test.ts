@@ -122,6 +122,14 @@ describe('a collector', () => {
     expect(got).toHaveLength(1);
   });
 
+  it('that answers what is no status of a final answer has accepted nothing', async () => {
+    const server = createServer(
+      ({ socket }) => void socket.end('HTTP/1.1 000 X\r\nContent-Length: 0\r\n\r\n'),
+    );
+    const outcome = { failed: 9, problem: 'the collector answers 0' };
+    expect(await collectorOf(`http://127.0.0.1:${await listen(server)}`).export(BODY)).toEqual(outcome);
+  });
+
   it('that takes a part says so', async () => {
     const answer = new ProtobufWriter();
     const start = answer.begin(1);

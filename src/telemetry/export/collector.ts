@@ -124,7 +124,7 @@ export class Collector {
       return isRetryableError(error) ? { ...failed, retry: { afterMs: undefined } } : failed;
     }
     const { status, answer, retryAfter } = outcome;
-    if (status >= 300) {
+    if (status < 200 || status >= 300) {
       const failed = { failed: items, problem: `the collector answers ${status}` };
       const afterMs = retryAfterMs(retryAfter, systemClock.nowMs());
       return isRetryableStatus(status) ? { ...failed, retry: { afterMs } } : failed;
