@@ -1,9 +1,10 @@
 /**
- * Room for newcomers at a management port. Probes, Prometheus and operators connect to it, and so can everybody else on
- * its network; a client that only opens connections, or does not read its answers, must not keep them out. When there
- * are as many connections as there may be, the one that has waited longest for its client is closed: idle, or with a
- * request that has not arrived whole; else one whose answer the client has not read. Only when the server works for all
- * of them, the newcomer is refused. A client that reads nothing of an answer for a while is cut off in any case.
+ * Room for newcomers at a management port. Probes, Prometheus and operators connect to it, and so can every program on
+ * its network. A client that only opens connections, or does not read its answers, must not keep them out. When there
+ * are as many connections as there may be, the connection that has waited longest for its client is closed: idle, or
+ * with a request that has not arrived whole. If there is none, a connection whose client has not read its answer is
+ * closed. The newcomer is refused only when the server works for all of them. A client that reads nothing of an answer
+ * for a while is cut off in any case.
  */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
@@ -15,9 +16,9 @@ const ENDING_MAX = 256;
 const STALL_MS_MAX = 30_000;
 
 interface Guest {
-  /** That of the system. */
+  /** The socket of the system. */
   readonly plain: Socket;
-  /** With TLS, once the handshake is done, the one over `plain`; else the same. */
+  /** The TLS socket over `plain`, once the handshake is done; `plain` itself without TLS. */
   socket: Socket;
   /** Requests without a whole response. */
   readonly requests: Set<IncomingMessage>;
@@ -78,7 +79,7 @@ function closeLongestWaiting(guests: Set<Guest>): boolean {
 
 function cutOff({ plain, socket }: Guest): void {
   if (isUnread({ socket }) && plain.remoteAddress !== undefined) {
-    // Else the system would offer the client the rest of the answer for minutes.
+    // Otherwise the system would offer the client the rest of the answer for minutes.
     plain.resetAndDestroy();
   }
   socket.destroy();

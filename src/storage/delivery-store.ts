@@ -58,7 +58,7 @@ export function senderOf(holder: string): string {
   return holder.slice(0, holder.lastIndexOf(' '));
 }
 
-export const WAITING_COUNTED_MAX = 5_000;
+export const WAITING_COUNTED_MAX = 10_000;
 /** Limit for one webhook; beyond it the oldest are removed. */
 export const DEAD_LETTERS_MAX = 10_000;
 

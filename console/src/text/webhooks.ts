@@ -46,7 +46,7 @@ export const webhooksWords = {
     oldSecret: 'The old secret signs as well',
   },
   waiting: (count: number): string =>
-    count === 0 ? 'none' : count >= 5_000 ? '5,000 or more' : String(count),
+    count === 0 ? 'none' : count >= 10_000 ? '10,000 or more' : String(count),
   failuresInARow: (count: number): string => `${count} in a row`,
   until: 'until',
   disabledWhy: (why: string): string => `The gateway switched it off: ${why}`,

@@ -427,12 +427,16 @@ export class Supervisor {
       this.#filling ??= setTimeout(() => {
         this.#filling = undefined;
         this.#spawnMissing();
-      }, this.#backoff.delayMs);
+      }, this.#startDelayMs);
     }
     if (settings.workerSpare && (isCalled || spare === undefined)) {
-      this.#prepareSpare(Math.max(NEXT_SPARE_DELAY_MS, this.#backoff.delayMs));
+      this.#prepareSpare(Math.max(NEXT_SPARE_DELAY_MS, this.#startDelayMs));
     }
     return isCalled ? spare : undefined;
+  }
+
+  get #startDelayMs(): number {
+    return this.#backoff.delayMs(this.#all(({ isListening }) => isListening).length > 0);
   }
 
   #spawnMissing(): void {

@@ -1,8 +1,8 @@
 /**
  * Limits retries, so that they do not multiply an outage: in any ten seconds the retries that one worker sends to one
  * backend for an app are at most 20 % of the app's first attempts there, plus a few so that an app with little traffic
- * can retry at all. Those few are for all apps of the backend: an app can have as many as it leaves to others. A retry
- * is charged to the backend that receives it, which protects backends that take over for another. Owns the counts by
+ * can retry at all. All apps of a backend share the few: an app can take as many as it leaves to the others. A retry is
+ * charged to the backend that receives it, which protects backends that take over for another. Owns the counts by
  * backend and app; drops unused ones.
  */
 
@@ -11,7 +11,7 @@ export const RETRY_SHARE = 0.2;
 /** The number of retries in `WINDOW_SECS` that are free, for an app whose backend has no other one. */
 export const RETRIES_FREE = 10;
 export const WINDOW_SECS = 10;
-/** For all apps of a backend: one leaves as many as it has. */
+/** Free retries of all apps of a backend. An app may take at most half of those that are left. */
 const RETRIES_FREE_TOTAL = 2 * RETRIES_FREE;
 /** With more budgets than this, unused ones are removed. */
 const BUDGETS_SWEPT_AT = 1_000;

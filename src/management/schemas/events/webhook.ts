@@ -119,7 +119,7 @@ export const WebhookDeliverySchema = Type.Object(
       description: '`failing`: the last try failed. `disabled`: nothing is sent.',
     }),
     sender: nullable(Type.String({ description: 'The gateway that sends at this moment. null: none.' })),
-    waiting: Type.Integer({ minimum: 0, description: 'Events that wait; 5,000 may be more.' }),
+    waiting: Type.Integer({ minimum: 0, description: 'Events that wait; 10,000 may be more.' }),
     delivered: Type.Integer({ minimum: 0, description: 'Deliveries since the webhook was made.' }),
     dead_letters: Type.Integer({
       minimum: 0,

@@ -91,7 +91,7 @@ export async function eventsAfter(
 
 /**
  * The first rows in the order of their ids. Each way to match is read in that order by an index of its own and ends at
- * the limit: a database would else collect and sort every match.
+ * the limit: a database would otherwise collect and sort every match.
  */
 async function firstRows(
   db: Kysely<Tables>,
