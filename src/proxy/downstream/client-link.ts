@@ -1,14 +1,28 @@
 /** The client socket as exchanges and bodies see it: writing, pausing and resuming. Owns the pause. */
 import { writeFrom, type ClientSocket } from './client-socket.ts';
+import type { AnsweredClient } from './unread-clients.ts';
 import { WaitingClient } from './waiting-clients.ts';
 
-export abstract class ClientLink extends WaitingClient {
+export abstract class ClientLink extends WaitingClient implements AnsweredClient {
+  abstract readonly isSecure: boolean;
+  /** No request is under way; the client may not have read all answers yet. */
+  abstract readonly isAnswered: boolean;
   protected readonly socket: ClientSocket;
   #paused = false;
 
   constructor(socket: ClientSocket) {
     super();
     this.socket = socket;
+  }
+
+  get isUnread(): boolean {
+    return this.isAnswered && !this.socket.isFlushed;
+  }
+
+  cutOff(): void {
+    // Otherwise the system would offer the client the rest for minutes.
+    if (this.isSecure) this.socket.destroy();
+    else this.socket.reset();
   }
 
   /** Text is latin1. False when the client reads too slowly; `Exchange.onClientWritable` follows. */

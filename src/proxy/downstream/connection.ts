@@ -224,6 +224,10 @@ export class Connection
     return true;
   }
 
+  get isAnswered(): boolean {
+    return this.#phase !== 'exchange' && this.#phase !== 'tunnel' && this.#phase !== 'closed';
+  }
+
   /** Closes the connection if it has been idle for this long. */
   closeIfIdle(idleMs: number): void {
     if (this.#phase !== 'idle') return;

@@ -148,7 +148,7 @@ export const LISTENER_SETTINGS = {
   GATEWAY_PROXY__MAX_CONNECTIONS: integer(countMax, {
     default: 20_000,
     description:
-      'Maximum number of client connections to each worker. A further connection replaces the connection that has waited longest for a request. If none is waiting, it gets 503 `overloaded` and is closed; over TLS it is closed without an answer.',
+      'Maximum number of client connections to each worker. A further connection replaces the connection that has waited longest for a request, or one whose client does not read its answers. If there is none, it gets 503 `overloaded` and is closed; over TLS it is closed without an answer.',
   }),
   GATEWAY_PROXY__MAX_CONNECTIONS_PER_IP: integer(
     { min: 0, max: 1_000_000 },

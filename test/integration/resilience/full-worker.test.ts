@@ -10,6 +10,7 @@ import type { OverloadReason } from '../../../src/proxy/exchange-limiter.ts';
 import type { ProxyOptions } from '../../../src/proxy/options.ts';
 import { startHoldingOrigin, type HoldingOrigin } from '../../support/backends/holding-origin.ts';
 import { CA, connectHttp2, request, TLS_PAIR } from '../../support/clients/http2-client.ts';
+import { UNREAD_MS } from '../../../src/proxy/downstream/unread-clients.ts';
 import { oneRoute, startProxy, type TestProxy, type TestProxyOptions } from '../../support/proxy.ts';
 import { connectRaw, type RawClient } from '../../support/clients/raw-client.ts';
 import { untilHolds } from '../../support/measure/until.ts';
@@ -138,6 +139,73 @@ describe('a newcomer on a full worker', () => {
     await untilHolds(isDelivered, 'all of it is delivered');
     expect(answers()).toBe(count);
   });
+});
+
+describe('clients that read none of their answers', { timeout: 30_000 }, () => {
+  const deaf: readonly [string, TestProxyOptions, (setup: Setup) => Promise<void>][] = [
+    [
+      'over TCP',
+      {},
+      async (setup) => {
+        const client = await connect(setup);
+        client.socket.pause();
+        // More than the system takes without the client reading it.
+        client.write('GET /none HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(30_000));
+      },
+    ],
+    [
+      'over HTTP/2',
+      { tls: TLS_PAIR },
+      async ({ proxy }) => {
+        const client = await connectHttp2(proxy.port, { settings: { initialWindowSize: 0 } });
+        closers.push(() => client.close());
+        void request(client, { ':path': '/none' });
+      },
+    ],
+  ];
+  it.each(deaf)('make room after a while, those %s', async (_name, more, open) => {
+    const setup = await start({ maxConnections: 4 }, more);
+    for (let count = 0; count < 3; count++) await open(setup);
+    // A request under way is not cut off.
+    const { answer } = await heldRequest(setup, more);
+    const startedMs = performance.now();
+    while (!(await isServed(setup, more))) await new Promise((done) => setTimeout(done, 200));
+    expect(performance.now() - startedMs).toBeGreaterThan(UNREAD_MS);
+    expect(setup.gaveWay()).toBeGreaterThan(0);
+    setup.origin.answerAll();
+    expect((await answer).status).toBe(200);
+  });
+
+  /** The answer to a request that the backend holds. */
+  async function heldRequest(setup: Setup, { tls: isSecure }: TestProxyOptions) {
+    if (isSecure === undefined) {
+      const client = await busy(setup);
+      return { answer: client.response({ timeoutMs: 20_000 }) };
+    }
+    const client = await connectHttp2(setup.proxy.port);
+    closers.push(() => client.close());
+    const answer = request(client, { ':path': '/a/v1/x' });
+    await untilHolds(() => setup.origin.waiting === 1, 'the request waits');
+    return { answer };
+  }
+
+  async function isServed(setup: Setup, { tls: isSecure }: TestProxyOptions): Promise<boolean> {
+    if (isSecure === undefined) {
+      const client = await connect(setup);
+      client.write(ANSWER);
+      const status = await client.response().then(
+        (response) => response.status,
+        () => 0,
+      );
+      client.end();
+      return status === 200;
+    }
+    const client = await connectHttp2(setup.proxy.port).catch(() => undefined);
+    if (client === undefined) return false;
+    const { status } = await request(client, { ':path': '/a/v1/x', 'x-do': 'answer' });
+    await client.close();
+    return status === 200;
+  }
 });
 
 describe('over TLS', () => {

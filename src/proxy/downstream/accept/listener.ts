@@ -20,6 +20,7 @@ import { refuseConnection, REFUSED_CONNECTIONS_MAX } from './refuse-connection.t
 import type { OpeningClient } from './opening-client.ts';
 import { beginsHttp2, PrefaceClient } from './preface-client.ts';
 import { tcpClientSocket } from '../tcp-client-socket.ts';
+import { UnreadClients, type AnsweredClient } from '../unread-clients.ts';
 import { WaitingClient } from '../waiting-clients.ts';
 import { CertificateRequests } from '../tls/certificate-requests.ts';
 import { clientTlsOf } from '../tls/presented-certificates.ts';
@@ -62,6 +63,7 @@ export class Listener {
   readonly #handshakeOf = new WeakMap<net.Socket, Handshake>();
   /** Connections whose first bytes, which decide their protocol, have not arrived. */
   readonly #opening = new Set<OpeningClient>();
+  readonly #unread = new UnreadClients(() => this.#served());
   readonly #addresses: AddressCounts;
   readonly #forget = (connection: Connection): void => {
     this.#connections.delete(connection);
@@ -209,11 +211,16 @@ export class Listener {
     this.#beginHandshake(socket, client, from.tls);
   }
 
-  /** If there is no room, the client that has been idle longest is closed. */
+  *#served(): Iterable<AnsweredClient> {
+    yield* this.#connections;
+    yield* this.#http2Connections;
+  }
+
+  /** If there is no room, the client that has been idle longest is closed, or one that does not read its answers. */
   #hasRoom(): boolean {
-    const { options, waiting, observer } = this.#context;
+    const { options, waiting, observer, deadlines } = this.#context;
     if (this.connectionCount < options.maxConnections) return true;
-    if (!waiting.makeRoom()) return false;
+    if (!waiting.makeRoom() && !this.#unread.makeRoom(deadlines.nowMs)) return false;
     observer.gaveWay();
     return true;
   }

@@ -16,6 +16,7 @@ import type { ProxyContext } from '../../interfaces/proxy-context.ts';
 import type { Expiring } from '../../resilience/deadlines.ts';
 import { HeadWait } from '../head-wait.ts';
 import { LINGER_BYTES_MAX, LINGER_MS } from '../../options.ts';
+import type { AnsweredClient } from '../unread-clients.ts';
 import { WaitingClient } from '../waiting-clients.ts';
 import { ClientWire, type WireOwner, type WireStream } from './client-wire.ts';
 import { Http2ClientSocket, type StreamHost } from './http2-client-socket.ts';
@@ -30,7 +31,7 @@ const IDLE_STREAMS_MS = 2_000;
 
 export class Http2Connection
   extends WaitingClient
-  implements Expiring, ClientSocketEvents, WireOwner, StreamHost
+  implements Expiring, ClientSocketEvents, WireOwner, StreamHost, AnsweredClient
 {
   deadlineMs: number;
   readonly wire: ClientWire;
@@ -113,6 +114,18 @@ export class Http2Connection
     this.#end(ErrorCode.none);
     this.#socket.destroySoon();
     return true;
+  }
+
+  get isUnread(): boolean {
+    for (const socket of this.#busy) if (this.#connections.get(socket)?.isAnswered !== true) return false;
+    return this.#phase !== 'closed' && (this.#busy.size > 0 || !this.#socket.isFlushed);
+  }
+
+  cutOff(): void {
+    if (this.#phase === 'closed') return;
+    this.#end(ErrorCode.none);
+    if (this.#isSecure) this.#socket.destroy();
+    else this.#socket.reset();
   }
 
   /** Ends tunnels in an orderly way; false if there is none. */
