@@ -102,9 +102,12 @@ it.each([
     deaf.push(client);
   }
   await new Promise((done) => setTimeout(done, 100));
-  const newcomer = await open(GET);
-  await until(() => newcomer.received.endsWith('ok'));
-  expect(newcomer.isClosed).toBe(false);
+  // Before newcomers that have not sent their requests yet.
+  const newcomers = [await open(''), await open('')];
+  await new Promise((done) => setTimeout(done, 100));
+  for (const newcomer of newcomers) newcomer.socket.write(GET);
+  await until(() => newcomers.every(({ received }) => received.endsWith('ok')));
+  expect(newcomers.map(({ isClosed }) => isClosed)).toEqual([false, false]);
 });
 
 it.each([

@@ -2,16 +2,19 @@
  * Room for newcomers at a management port. Probes, Prometheus and operators connect to it, and so can every program on
  * its network. A client that only opens connections, or does not read its answers, must not keep them out. When there
  * are as many connections as there may be, the connection that has waited longest for its client is closed: idle, or
- * with a request that has not arrived whole. If there is none, a connection whose client has not read its answer is
- * closed. The newcomer is refused only when the server works for all of them. A client that reads nothing of an answer
- * for a while is cut off in any case.
+ * with a request that has not arrived whole. If there is none, or it has just come, a connection whose client has not
+ * read its answer is closed instead. The newcomer is refused only when the server works for all of them. A client that
+ * reads nothing of an answer for a while is cut off in any case.
  */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import { systemClock } from '../lib/clock.ts';
 
 export const CONNECTIONS_MAX = 1_024;
 /** Connections that have been closed may not have ended yet. */
 const ENDING_MAX = 256;
+/** A client that waits for less than this does not give way while there are others. */
+const YOUNG_MS = 1_000;
 /** A client that takes nothing of an answer for this long is cut off. */
 const STALL_MS_MAX = 30_000;
 
@@ -22,6 +25,8 @@ interface Guest {
   socket: Socket;
   /** Requests without a whole response. */
   readonly requests: Set<IncomingMessage>;
+  /** Since its last response, or since it came. */
+  waitsSinceMs: number;
 }
 
 /** @param server over TLS or not; does not listen yet */
@@ -34,7 +39,8 @@ export function keepRoom(server: Server, connectionsMax = CONNECTIONS_MAX, stall
   const byPeer = new Map<string, Guest>();
   server.prependListener('connection', (socket: Socket) => {
     if (guests.size >= connectionsMax && !closeLongestWaiting(guests)) return void socket.destroy();
-    const guest: Guest = { plain: socket, socket, requests: new Set() };
+    const waitsSinceMs = systemClock.monotonicMs();
+    const guest: Guest = { plain: socket, socket, requests: new Set(), waitsSinceMs };
     const peer = peerOf(socket);
     guests.add(guest);
     bySocket.set(socket, guest);
@@ -57,6 +63,7 @@ export function keepRoom(server: Server, connectionsMax = CONNECTIONS_MAX, stall
     response.once('close', () => {
       guest.requests.delete(request);
       // It waits from now on.
+      guest.waitsSinceMs = systemClock.monotonicMs();
       if (guests.delete(guest)) guests.add(guest);
     });
   });
@@ -70,7 +77,10 @@ export function keepRoom(server: Server, connectionsMax = CONNECTIONS_MAX, stall
 
 function closeLongestWaiting(guests: Set<Guest>): boolean {
   const all = [...guests];
-  const guest = all.find(isWaitingForRequest) ?? all.find(isUnread);
+  const oldest = all.find(isWaitingForRequest);
+  const isYoung = oldest !== undefined && systemClock.monotonicMs() - oldest.waitsSinceMs < YOUNG_MS;
+  // A client that has just come is about to send its request.
+  const guest = oldest === undefined || isYoung ? (all.find(isUnread) ?? oldest) : oldest;
   if (guest === undefined) return false;
   guests.delete(guest);
   cutOff(guest);

@@ -64,7 +64,7 @@ export class Connection
   readonly #onClosed: (connection: Connection) => void;
   #phase: Phase = 'idle';
   /** On the scale of `Deadlines.nowMs`. */
-  #idleSinceMs = -Infinity;
+  waitsSinceMs = -Infinity;
   #exchange: Exchange | undefined;
   /** Between requests: the head of a client that has sent several requests. */
   #keptHead: ClientHead | undefined;
@@ -102,8 +102,8 @@ export class Connection
     this.forwarded = new ForwardedFields(peer, isSecure);
     this.isHttp2 = isHttp2;
     this.body = new RequestBody(isHttp2);
-    this.#idleSinceMs = context.deadlines.nowMs;
-    this.deadlineMs = this.#idleSinceMs + context.options.headTimeoutMs;
+    this.waitsSinceMs = context.deadlines.nowMs;
+    this.deadlineMs = this.waitsSinceMs + context.options.headTimeoutMs;
     if (!isHttp2) context.waiting.add(this);
     socket.attach(this);
   }
@@ -231,7 +231,7 @@ export class Connection
   /** Closes the connection if it has been idle for this long. */
   closeIfIdle(idleMs: number): void {
     if (this.#phase !== 'idle') return;
-    if (this.context.deadlines.nowMs - this.#idleSinceMs >= idleMs) this.#linger();
+    if (this.context.deadlines.nowMs - this.waitsSinceMs >= idleMs) this.#linger();
   }
 
   onDeadline(): void {
@@ -406,16 +406,16 @@ export class Connection
   #becomeIdle(): void {
     const { options, deadlines } = this.context;
     this.#phase = 'idle';
-    this.#idleSinceMs = deadlines.nowMs;
+    this.waitsSinceMs = deadlines.nowMs;
     if (!this.isHttp2) this.context.waiting.add(this);
     if (this.#hasServed) {
       this.head.rest();
       this.#keptHead = this.head;
-      this.deadlineMs = this.#idleSinceMs + Math.min(options.keepaliveTimeoutMs, HEAD_RETAINED_MS);
+      this.deadlineMs = this.waitsSinceMs + Math.min(options.keepaliveTimeoutMs, HEAD_RETAINED_MS);
     } else {
       releaseHead(this.head);
       this.#hasServed = true;
-      this.deadlineMs = this.#idleSinceMs + options.keepaliveTimeoutMs;
+      this.deadlineMs = this.waitsSinceMs + options.keepaliveTimeoutMs;
     }
     this.head = NO_HEAD;
     if (this.#halfClosed && this.#pending.length === 0) return this.#linger();
@@ -424,7 +424,7 @@ export class Connection
 
   /** The connection has been idle for long enough to release the kept head, or to close. */
   #rest(): void {
-    const endsAtMs = this.#idleSinceMs + this.context.options.keepaliveTimeoutMs;
+    const endsAtMs = this.waitsSinceMs + this.context.options.keepaliveTimeoutMs;
     if (this.#keptHead === undefined || this.context.deadlines.nowMs >= endsAtMs) return this.#linger();
     this.#releaseHead();
     this.deadlineMs = endsAtMs;

@@ -1,11 +1,11 @@
 /**
- * Finds clients that do not read their answers, for a worker without room for a new client: each request is answered,
- * so that no limit of requests counts them, and they are not idle, since closing them would cut an answer. Only those
- * that were so for a while give way. Looks at all clients, at most once a second. Owns what it has found.
+ * Finds clients that do not read their answers, for a worker without room for a new client. All their requests are
+ * answered, so no limit of requests counts them; they are not idle either, since closing them would cut an answer off.
+ * Such a client gives way after a while. Looks at all clients, at most once a second. Owns what it has found.
  */
 
 const LOOK_MS = 1_000;
-/** A client that has been seen so for this long may be cut off. */
+/** A client whose answers have been unread for this long may be cut off. */
 export const UNREAD_MS = 5_000;
 /** After a longer pause between two looks, the earlier ones say nothing. */
 const PAUSE_MS_MAX = 60_000;
@@ -21,7 +21,7 @@ export interface AnsweredClient {
 
 export class UnreadClients {
   readonly #clients: () => Iterable<AnsweredClient>;
-  /** When a client was first seen with unread answers, since when no look has seen it without. */
+  /** When a client was first seen with unread answers; every look since then has seen it with some. */
   #sinceMs = new WeakMap<AnsweredClient, number>();
   #lookedAtMs = -Infinity;
   readonly #found: AnsweredClient[] = [];

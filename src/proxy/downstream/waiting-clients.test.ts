@@ -6,6 +6,7 @@ class Client extends WaitingClient {
   readonly name: number;
   readonly log: number[];
   mayGo = true;
+  waitsSinceMs = 0;
 
   constructor(name: number, log: number[]) {
     super();
@@ -55,4 +56,15 @@ it('agrees with an array: the longest idle client first, and clients that cannot
       }
     }),
   );
+});
+
+it('clients that have just begun to wait can be left alone', () => {
+  const log: number[] = [];
+  const list = new WaitingClients();
+  const [old, young] = [new Client(1, log), new Client(2, log)];
+  young.waitsSinceMs = 900;
+  list.add(old);
+  list.add(young);
+  expect([list.makeRoom(500), list.makeRoom(500), list.makeRoom()]).toEqual([true, false, true]);
+  expect(log).toEqual([1, 2]);
 });

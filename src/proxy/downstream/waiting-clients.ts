@@ -12,11 +12,16 @@ export abstract class WaitingClient {
   before: WaitingClient | undefined = undefined;
   after: WaitingClient | undefined = undefined;
 
+  /** Monotonic. */
+  abstract readonly waitsSinceMs: number;
+
   /** Closes the connection at once, without harm to a request; false if that is impossible. Must not throw. */
   abstract giveWay(): boolean;
 }
 
 class Ends extends WaitingClient {
+  readonly waitsSinceMs = Infinity;
+
   giveWay(): boolean {
     return false;
   }
@@ -52,11 +57,14 @@ export class WaitingClients {
     client.after = undefined;
   }
 
-  /** Closes the client that has been idle longest; false if none can be closed. */
-  makeRoom(): boolean {
+  /**
+   * Closes the client that has been idle longest; false if none can be closed.
+   * @param untilMs only clients that wait since then or earlier
+   */
+  makeRoom(untilMs = Infinity): boolean {
     for (let asked = 0; asked < ASKED_MAX; asked++) {
       const longest = this.#ends.after;
-      if (longest === undefined || longest === this.#ends) return false;
+      if (longest === undefined || longest === this.#ends || longest.waitsSinceMs > untilMs) return false;
       this.delete(longest);
       if (longest.giveWay()) return true;
       this.add(longest);

@@ -171,10 +171,21 @@ describe('clients that read none of their answers', { timeout: 30_000 }, () => {
     const startedMs = performance.now();
     while (!(await isServed(setup, more))) await new Promise((done) => setTimeout(done, 200));
     expect(performance.now() - startedMs).toBeGreaterThan(UNREAD_MS);
+    await newcomersAreServed(setup, more);
     expect(setup.gaveWay()).toBeGreaterThan(0);
     setup.origin.answerAll();
     expect((await answer).status).toBe(200);
   });
+
+  /** Also those that have not sent their request when the next one comes. */
+  async function newcomersAreServed(setup: Setup, { tls: isSecure }: TestProxyOptions): Promise<void> {
+    if (isSecure !== undefined) return;
+    await untilHolds(() => setup.proxy.listener.connectionCount === 3, 'the one before has gone');
+    const [first, second] = [await connect(setup), await connect(setup)];
+    await new Promise((done) => setTimeout(done, 100));
+    await expectServed(first);
+    await expectServed(second);
+  }
 
   /** The answer to a request that the backend holds. */
   async function heldRequest(setup: Setup, { tls: isSecure }: TestProxyOptions) {

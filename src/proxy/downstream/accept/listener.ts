@@ -43,6 +43,8 @@ export interface ListenerOptions {
  */
 const DRAIN_IDLE_MS = 500;
 const DRAIN_POLL_MS = 25;
+/** A client that waits for less than this does not give way while there are others. */
+const YOUNG_MS = 1_000;
 /** After the deadline: time for clients of tunnels to end their side. */
 const TUNNEL_END_MS = 1_000;
 const NOTHING = Buffer.alloc(0);
@@ -220,7 +222,10 @@ export class Listener {
   #hasRoom(): boolean {
     const { options, waiting, observer, deadlines } = this.#context;
     if (this.connectionCount < options.maxConnections) return true;
-    if (!waiting.makeRoom() && !this.#unread.makeRoom(deadlines.nowMs)) return false;
+    const { nowMs } = deadlines;
+    // A client that has just come is about to send its request.
+    const isMade = waiting.makeRoom(nowMs - YOUNG_MS) || this.#unread.makeRoom(nowMs) || waiting.makeRoom();
+    if (!isMade) return false;
     observer.gaveWay();
     return true;
   }
@@ -235,7 +240,7 @@ export class Listener {
 
   /** Its handshake is not complete, but the client would see a failure if it were closed now. */
   #beginHandshake(socket: net.Socket, client: Client, tls: TlsServer): void {
-    const handshake = new Handshake(socket, client);
+    const handshake = new Handshake(socket, client, this.#context.deadlines.nowMs);
     this.#handshakes.add(handshake);
     this.#handshakeOf.set(socket, handshake);
     this.#context.waiting.add(handshake);
@@ -321,12 +326,14 @@ const NO_REQUESTS = new CertificateRequests({ versions: () => [], isUsed: () => 
 /** A client during its TLS handshake. */
 class Handshake extends WaitingClient {
   readonly client: Client;
+  readonly waitsSinceMs: number;
   readonly #socket: net.Socket;
 
-  constructor(socket: net.Socket, client: Client) {
+  constructor(socket: net.Socket, client: Client, nowMs: number) {
     super();
     this.#socket = socket;
     this.client = client;
+    this.waitsSinceMs = nowMs;
   }
 
   giveWay(): boolean {

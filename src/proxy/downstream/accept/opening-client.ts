@@ -16,7 +16,7 @@ export abstract class OpeningClient extends WaitingClient implements Expiring {
   protected received: Buffer;
   readonly #context: OpeningContext;
   /** On the scale of `Deadlines.nowMs`. */
-  readonly #sinceMs: number;
+  readonly waitsSinceMs: number;
   #isOver = false;
   readonly #onReadable = (): void => this.#read();
   readonly #onGone = (): void => this.onGone();
@@ -27,8 +27,8 @@ export abstract class OpeningClient extends WaitingClient implements Expiring {
     this.socket = socket;
     this.received = received;
     this.#context = context;
-    this.#sinceMs = context.deadlines.nowMs;
-    this.deadlineMs = this.#sinceMs + context.options.headTimeoutMs;
+    this.waitsSinceMs = context.deadlines.nowMs;
+    this.deadlineMs = this.waitsSinceMs + context.options.headTimeoutMs;
     context.deadlines.add(this);
     context.waiting.add(this);
     socket.on('readable', this.#onReadable);
@@ -54,7 +54,7 @@ export abstract class OpeningClient extends WaitingClient implements Expiring {
   /** Closes the connection if it was opened this long ago and has sent nothing. */
   closeIfSilent(silentMs: number): void {
     if (this.received.length > 0) return;
-    if (this.#context.deadlines.nowMs - this.#sinceMs >= silentMs) this.abort();
+    if (this.#context.deadlines.nowMs - this.waitsSinceMs >= silentMs) this.abort();
   }
 
   /** Gives the socket away. @returns the bytes that were read; undefined when the client has already left */

@@ -51,7 +51,7 @@ export class Http2Connection
   readonly #settle = (): void => this.#afterResponses();
   /** When the idle connection ends; Infinity during a request. */
   #idleDeadlineMs: number;
-  #idleSinceMs: number;
+  waitsSinceMs: number;
   #headWait: HeadWait | undefined;
   /** Number of frames before the awaited head. */
   #framesBefore = 0;
@@ -77,7 +77,7 @@ export class Http2Connection
     this.#onClosed = onClosed;
     this.guard = new Http2Guard(nowMs);
     this.wire = new ClientWire(socket, this, context.options);
-    this.#idleSinceMs = nowMs;
+    this.waitsSinceMs = nowMs;
     this.#idleDeadlineMs = nowMs + context.options.headTimeoutMs;
     this.deadlineMs = Math.min(this.#idleDeadlineMs, nowMs + GUARD_MS);
     context.waiting.add(this);
@@ -299,7 +299,7 @@ export class Http2Connection
   #touch(): void {
     const { deadlines, options } = this.#context;
     if (this.#phase !== 'ended' && this.#busy.size > 0) return;
-    this.#idleSinceMs = deadlines.nowMs;
+    this.waitsSinceMs = deadlines.nowMs;
     if (this.#phase === 'closing') this.#socket.end();
     const isOpen = this.#phase === 'open';
     this.#idleDeadlineMs = deadlines.nowMs + (isOpen ? options.keepaliveTimeoutMs : LINGER_MS);
@@ -319,7 +319,7 @@ export class Http2Connection
     if (this.#busy.size > 0) this.wire.openWindow();
     const headDeadlineMs = this.#headWait?.deadlineMs ?? Infinity;
     if (nowMs >= headDeadlineMs) return this.#calm();
-    if (this.#busy.size === 0 && nowMs - this.#idleSinceMs >= IDLE_STREAMS_MS) this.#restStreams();
+    if (this.#busy.size === 0 && nowMs - this.waitsSinceMs >= IDLE_STREAMS_MS) this.#restStreams();
     this.deadlineMs = Math.min(this.deadlineMs, this.#idleDeadlineMs, headDeadlineMs);
   }
 
