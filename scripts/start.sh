@@ -15,4 +15,5 @@ esac
 # Compiled modules are kept from start to start, for the workers as well.
 NODE_COMPILE_CACHE="${NODE_COMPILE_CACHE:-$ROOT/node_modules/.cache/compiled}"
 export NODE_COMPILE_CACHE
-exec "$NODE" --disable-warning=ExperimentalWarning "$PROGRAM" "$@"
+# How V8 collects garbage: docs/explanation/decisions/workers.md.
+exec "$NODE" --disable-warning=ExperimentalWarning --single-threaded-gc --no-memory-reducer "$PROGRAM" "$@"

@@ -287,7 +287,7 @@ const listener = new Listener(context, {
   certificateRequests,
 });
 
-const releaseHeap = createHeapRelease(() => listener.connectionCount === 0);
+const releaseHeap = createHeapRelease(() => listener.connectionCount === 0 && !observer.isWarm);
 
 port.on('message', (message: ToWorker) => {
   switch (message.type) {

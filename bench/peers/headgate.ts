@@ -3,7 +3,7 @@
  * API long (a hundred thousand endpoints, a million keys) lies in the database before the start: see database.ts.
  */
 import { execFileSync } from 'node:child_process';
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Policy } from '../../src/policy/registry.ts';
@@ -108,8 +108,19 @@ async function untilExists(path: string): Promise<void> {
 function commandOf({ checkout, nodeArguments = [] }: HeadgateOptions): readonly string[] {
   if (checkout === undefined && nodeArguments.length === 0) return ['sh', join(CHECKOUT, 'scripts/start.sh')];
   const bundle = nodeArguments.length === 0 && checkout !== undefined ? bundleOf(checkout) : undefined;
-  const main = bundle ?? join(checkout ?? CHECKOUT, 'src/main.ts');
-  return [process.execPath, '--disable-warning=ExperimentalWarning', ...nodeArguments, main];
+  const root = checkout ?? CHECKOUT;
+  return [process.execPath, ...flagsOf(root), ...nodeArguments, bundle ?? join(root, 'src/main.ts')];
+}
+
+/** Flags of Node.js with which the checkout starts itself. */
+function flagsOf(checkout: string): readonly string[] {
+  const script = join(checkout, 'scripts/start.sh');
+  const text = existsSync(script) ? readFileSync(script, 'utf8') : '';
+  return (
+    /^exec "\$NODE" (--.*) "\$PROGRAM"/m.exec(text)?.[1]?.split(' ') ?? [
+      '--disable-warning=ExperimentalWarning',
+    ]
+  );
 }
 
 const bundles = new Map<string, string>();

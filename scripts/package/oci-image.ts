@@ -30,6 +30,9 @@ const COMPRESSION = 6;
 const HEADGATE = [
   `${IMAGE_HOME}/node/bin/node`,
   '--disable-warning=ExperimentalWarning',
+  // How V8 collects garbage: docs/explanation/decisions/workers.md.
+  '--single-threaded-gc',
+  '--no-memory-reducer',
   `${IMAGE_HOME}/program/main.js`,
 ];
 

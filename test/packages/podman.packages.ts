@@ -19,7 +19,12 @@ import { run } from '../support/programs/programs.ts';
 import { createService, request } from '../support/traffic.ts';
 
 const DATABASE = 'sqlite:///var/lib/headgate/headgate.db';
-const NODE = ['/opt/headgate/node/bin/node', '--disable-warning=ExperimentalWarning'];
+const NODE = [
+  '/opt/headgate/node/bin/node',
+  '--disable-warning=ExperimentalWarning',
+  '--single-threaded-gc',
+  '--no-memory-reducer',
+];
 const HEALTH = [...NODE, '/opt/headgate/program/main.js', 'health', '--timeout', '3'];
 const USER = 10_001;
 const SLOW_MS = 2_000;

@@ -2,7 +2,8 @@
  * Gives back the memory that V8 keeps for new objects. Reading a configuration makes V8 enlarge it to its maximum,
  * because everything that is read stays. An otherwise idle thread keeps it, tens of megabytes: V8 only shrinks it
  * during a full garbage collection. One such collection takes some milliseconds, more with a large configuration.
- * Owns a timer.
+ * It also discards compiled code that knows objects which are gone, such as those of closed connections: where traffic
+ * has made V8 optimise the engine, the next requests would wait until that is done again. Owns a timer.
  */
 import { getHeapSpaceStatistics, getHeapStatistics, setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
@@ -19,7 +20,7 @@ export const QUIET_MS = 5_000;
 const RETRY_MS = 500;
 
 /**
- * @param isIdle whether the thread may be blocked at that time
+ * @param isIdle whether the thread may be blocked at that time, and has no optimised code to lose
  * @returns a function to call after each change that may have enlarged the memory
  */
 export function createHeapRelease(isIdle: () => boolean, quietMs = QUIET_MS): () => void {

@@ -103,8 +103,12 @@ interface FailedHandshake {
   readonly code: string;
 }
 
+/** Requests after which V8 has optimised the code that they pass. */
+const WARM_EXCHANGES = 10_000;
+
 export class WorkerObserver implements ProxyObserver {
   readonly timesUpstream = true;
+  #exchanges = 0;
   readonly #deps: WorkerObserverDeps;
   readonly #keys: UsageCounter;
   readonly #limits: LimitNotes;
@@ -141,6 +145,11 @@ export class WorkerObserver implements ProxyObserver {
     this.#timer = setInterval(() => this.#tick(), NOTES_MS);
   }
 
+  /** Whether the code on the way of a request is optimised, which a full collection of garbage would undo. */
+  get isWarm(): boolean {
+    return this.#exchanges >= WARM_EXCHANGES;
+  }
+
   timesStages(nowMs: number): boolean {
     return this.#deps.live.mayReport(nowMs);
   }
@@ -157,6 +166,7 @@ export class WorkerObserver implements ProxyObserver {
   }
 
   exchangeEnded(exchange: ExchangeView): void {
+    this.#exchanges++;
     const { metrics, accessLog, recorder, traffic, stats, live, traces, clock } = this.#deps;
     const { route, evaluation } = exchange;
     const report = route === undefined ? undefined : this.#reportOf(route);
