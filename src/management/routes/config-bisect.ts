@@ -131,7 +131,7 @@ export function bisectOperation(context: ManagementContext): Operation {
     entityTag: false,
     success: {
       status: 200,
-      description: 'The version, or that there is none',
+      description: 'The version that made the difference, or null if none did',
       schema: jsonSchema(envelopeSchema('ConfigBisectEnvelope', ResultSchema)),
     },
     failures: ['overloaded'],

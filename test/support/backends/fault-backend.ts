@@ -151,7 +151,7 @@ export const FAULTS: readonly Fault[] = [
     misbehave: (socket) => thenEnd(socket, `${CHUNKED}3\r\nabc\r\n`),
   },
   {
-    name: 'a chunk size that is none',
+    name: 'a chunk size that is not a number',
     outcome: 'cut',
     cause: 'bad_response',
     // Two reads: a head that comes with the defect never leaves the gateway.

@@ -162,7 +162,7 @@ const OTHER_RECORDS: Readonly<Record<string, readonly [string, string?]>> = {
   keys: ['keys of tokens are in policies', '`auth.jwt.jwks`'],
   key_sets: ['keys of tokens are in policies', '`auth.jwt.jwks`'],
   filter_chains: ['no filter runs here'],
-  licenses: ['there is none'],
+  licenses: ['Headgate needs no licence'],
   basicauth_credentials: ['callers have API keys or JWTs', 'an API key'],
   hmacauth_credentials: ['callers have API keys or JWTs', 'an API key'],
   oauth2_credentials: ['callers have API keys or JWTs', 'an API key'],
