@@ -1,7 +1,8 @@
 /**
  * This checkout against others, for before and after: `node bench/compare.ts <checkout …> [--load policy] [--rounds 9]
- * [--seconds 3] [--nginx]`. Loads as in bench/profile.ts, also several, such as `keys-few,keys`, to see what one costs
- * above the other; with `--nginx`, nginx does the same beside them. Prints figures and ratios to the first one; writes
+ * [--seconds 3] [--log] [--nginx]`. Loads as in bench/profile.ts, also several, such as `keys-few,keys`, to see what
+ * one costs above the other; with `--log`, all write an access log to a file, as Headgate does by default; with
+ * `--nginx`, nginx does the same beside them. Prints figures and ratios to the first one; writes
  * nothing. A folder with its own `src` and a `node_modules` link is checkout enough; one with `scripts/build.ts` runs
  * as a bundle, as `npm start` runs it.
  */
@@ -24,6 +25,7 @@ const { values, positionals } = parseArgs({
     load: { type: 'string', default: 'policy' },
     rounds: { type: 'string', default: '9' },
     seconds: { type: 'string', default: '3' },
+    log: { type: 'boolean', default: false },
     nginx: { type: 'boolean', default: false },
   },
 });
@@ -61,7 +63,7 @@ assertPrograms();
 const cores = coresFor(1);
 stayOffProxy(cores);
 const origin = await startOrigin(cores);
-const setup = { originPort: origin.port, cores, workers: 1, accessLog: false };
+const setup = { originPort: origin.port, cores, workers: 1, accessLog: values.log };
 const pace = { rounds: Number(values.rounds), seconds: Number(values.seconds), warmUpSeconds: 10 };
 const contestants = [
   ...(values.nginx ? [nginx] : []),

@@ -1,8 +1,9 @@
 /**
  * What traces cost a request, of the whole process: `node bench/traces.ts [checkout …] [--cases off,sampled,all,dead]
- * [--rounds 9] [--seconds 2]`. The load of `policy`, without traces, with 1 % and all of them kept, and with all of
- * them kept for a collector that is dead, hangs or refuses. The others run beside the load. Prints figures and ratios
- * to the first case of the first checkout; writes nothing.
+ * [--rounds 9] [--seconds 2] [--log]`. The load of `policy`, without traces, with 1 % and all of them kept, and with
+ * all of them kept for a collector that is dead, hangs or refuses; with `--log`, each request has a line of the access
+ * log too, as by default. The others run beside the load. Prints figures and ratios to the first case of the first
+ * checkout; writes nothing.
  */
 import { basename, join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -33,6 +34,7 @@ const { values, positionals } = parseArgs({
     cases: { type: 'string', default: 'off,sampled,all' },
     rounds: { type: 'string', default: '9' },
     seconds: { type: 'string', default: '2' },
+    log: { type: 'boolean', default: false },
   },
 });
 const cases = values.cases.split(',') as CaseName[];
@@ -78,7 +80,7 @@ const collector = await startCollector(cores);
 const urls = { ...collector.urls, dead: `http://127.0.0.1:${await freePort()}` };
 const figures = await contest(
   checkouts.flatMap((checkout) => cases.map((name) => contestant(checkout, name))),
-  { originPort: origin.port, cores, workers: 1, accessLog: false },
+  { originPort: origin.port, cores, workers: 1, accessLog: values.log },
   { rounds: Number(values.rounds), seconds: Number(values.seconds), warmUpSeconds: 4 },
   () => undefined,
 );

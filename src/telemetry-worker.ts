@@ -23,7 +23,7 @@ const STATE_MS = 1_000;
 const port = parentPort;
 if (port === null) throw new Error('telemetry-worker.ts runs as a worker thread only');
 const start = workerData as ExportStart;
-const { urls, connections, resource, version, underWay, endedRingsMax } = start;
+const { urls, connections, resource, version, endedRingsMax } = start;
 requireVersion(import.meta.url, version);
 void lowerPriority();
 const send = (message: FromExporter): void => port.postMessage(message);
@@ -45,7 +45,6 @@ function ringExporter(signal: RingSignal): RingExporter {
   return new RingExporter({
     collector: collectors[signal],
     origin,
-    underWay: underWay[signal],
     endedRingsMax,
     onRingDone: (id) => send({ type: 'ring_done', signal, id }),
   });

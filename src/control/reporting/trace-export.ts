@@ -46,7 +46,7 @@ export type ExportFacts = Readonly<Record<Signal, SignalFacts | undefined>>;
 export interface TraceExportOptions {
   /** The program of the thread. */
   readonly url: URL;
-  readonly start: Omit<ExportStart, 'underWay' | 'endedRingsMax' | 'isReplacement'>;
+  readonly start: Omit<ExportStart, 'endedRingsMax' | 'isReplacement'>;
   /** Limit of memory for waiting spans, for all workers together. */
   readonly maxQueueBytes: number;
   readonly workers: number;
@@ -66,7 +66,6 @@ const ENDED = 'the thread that exports has ended; it starts again';
 
 export class TraceExport {
   readonly #options: TraceExportOptions;
-  readonly #underWay = { traces: oneWord(), logs: oneWord() };
   readonly #spans = new ExportRings('traces', (message) => this.#post(message));
   readonly #logs = new ExportRings('logs', (message) => this.#post(message));
   #thread: Worker | undefined;
@@ -174,7 +173,6 @@ export class TraceExport {
     const thread = new Worker(url, {
       workerData: {
         ...start,
-        underWay: this.#underWay,
         endedRingsMax: workers + ENDED_RINGS_MAX,
         isReplacement: this.#hasStarted,
       } satisfies ExportStart,
@@ -228,9 +226,8 @@ export class TraceExport {
   #lost(): void {
     const lastFailure = { atMs: systemClock.nowMs(), detail: ENDED };
     const lost = (signal: Signal): SignalState => {
-      const failed = signal === 'metrics' ? 0 : Atomics.exchange(this.#underWay[signal], 0, 0);
       const counts = added(this.#ended[signal], this.#current[signal]);
-      return { ...counts, failed: counts.failed + failed, problem: '', lastFailure };
+      return { ...counts, problem: '', lastFailure };
     };
     this.#ended = { traces: lost('traces'), metrics: lost('metrics'), logs: lost('logs') };
     this.#current = NONE;
@@ -246,8 +243,4 @@ function added(first: ItemCounts, second: ItemCounts): ItemCounts {
     dropped: first.dropped + second.dropped,
     failed: first.failed + second.failed,
   };
-}
-
-function oneWord(): Int32Array<SharedArrayBuffer> {
-  return new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
 }

@@ -85,16 +85,21 @@ export class ExportAttempt {
     if (this.#isOver) return;
     const { stepBytes, pauseMs } = this.#steps();
     const end = Math.min(this.#body.length, start + stepBytes);
-    const part = this.#body.part(start, end);
+    const parts = this.#body.parts(start, end);
+    const isLast = end === this.#body.length;
     const target: Writable = this.#gzip ?? this.#request;
-    if (end === this.#body.length) {
-      target.end(part);
-      return;
+    // All parts are one system call.
+    target.cork();
+    for (const [index, part] of parts.entries()) {
+      if (isLast || index < parts.length - 1) target.write(part);
+      else
+        target.write(part, (error) => {
+          // Otherwise the error event reports it.
+          if (!this.#isOver && !(error instanceof Error)) this.#sendAfter(pauseMs, end);
+        });
     }
-    target.write(part, (error) => {
-      // Otherwise the error event reports it.
-      if (!this.#isOver && !(error instanceof Error)) this.#sendAfter(pauseMs, end);
-    });
+    if (isLast) target.end();
+    target.uncork();
   }
 
   #answered(response: IncomingMessage): void {

@@ -5,11 +5,8 @@ export interface ExportBody {
   readonly length: number;
   /** Spans, log records or points in the body. */
   readonly items: number;
-  /**
-   * The bytes from `start` to `end`. Those before `end` may be requested again. Valid until the request has
-   * ended.
-   */
-  part(start: number, end: number): Uint8Array;
+  /** The bytes from `start` to `end`, in pieces that are valid until the request has ended. */
+  parts(start: number, end: number): readonly Uint8Array[];
 }
 
 /** How fast a body is sent. Read before each step, because the amount of waiting data changes. */
@@ -30,5 +27,5 @@ export const HURRIED: SendPace = { stepBytes: 393_216, pauseMs: 1 };
 export const AT_ONCE: SendPace = { stepBytes: 1_048_576, pauseMs: 0 };
 
 export function bodyOf(bytes: Uint8Array, items: number): ExportBody {
-  return { length: bytes.length, items, part: (start, end) => bytes.subarray(start, end) };
+  return { length: bytes.length, items, parts: (start, end) => [bytes.subarray(start, end)] };
 }

@@ -30,7 +30,6 @@ export interface ExportStart {
   readonly isReplacement: boolean;
   /** See RingExporterOptions. */
   readonly endedRingsMax: number;
-  readonly underWay: Readonly<Record<RingSignal, Int32Array<SharedArrayBuffer>>>;
   /** The attributes of the resource, for all exports. */
   readonly resource: Readonly<Record<string, string>>;
   readonly version: string;

@@ -1,102 +1,91 @@
 /**
- * The body of an export from rings. Its content and its length are fixed at the start, but the bytes leave the rings
- * only while they are sent, so that no step of the exporting thread is long. They are kept until the next body,
- * because a failed attempt is repeated. Owns the buffer, which is reused.
+ * The body of an export from rings. The batches are sent from the memory of the rings, where they stay until the
+ * export has ended: they are copied nowhere, a failed attempt can be repeated, and another thread can send what this
+ * one leaves when it dies.
  */
 import { ProtobufWriter } from '../otlp/protobuf-writer.ts';
-import type { BatchReader, Taken } from '../ring/batch-ring.ts';
+import type { BatchReader, Seen } from '../ring/batch-ring.ts';
 import type { ExportBody } from './export-body.ts';
 import { beginRequest, endRequest, type Origin } from './export-request.ts';
 
-/** Room for what surrounds the batches; more room would only cost a copy. */
-const FRAME_BYTES = 8_192;
-
-interface Share {
+/** The part of the body that comes from one ring. */
+interface Share extends Seen {
   readonly reader: BatchReader;
-  /** Bytes that have not been taken yet. */
-  bytes: number;
-}
-
-export interface RingBodyOptions {
-  readonly origin: Origin;
-  /** The number of items that have left the rings since the body began. */
-  readonly onTaken: (items: number) => void;
 }
 
 export class RingBody implements ExportBody {
   readonly #origin: Origin;
-  readonly #onTaken: (items: number) => void;
-  readonly #writer = new ProtobufWriter();
+  readonly #frame = new ProtobufWriter();
   #shares: Share[] = [];
-  #taken = 0;
+  #pieces: Uint8Array[] = [];
   length = 0;
   items = 0;
 
-  constructor({ origin, onTaken }: RingBodyOptions) {
+  constructor(origin: Origin) {
     this.#origin = origin;
-    this.#onTaken = onTaken;
   }
 
   /**
    * Begins a new body with the oldest batches of each ring, in equal shares, so that a worker with much traffic
    * does not delay the others.
    * @param bytesMax limit for all rings together, plus one batch
-   * @returns what the body contains
+   * @returns the number of bytes in the batches
    */
-  begin(readers: Iterable<BatchReader>, bytesMax: number): Taken {
+  begin(readers: Iterable<BatchReader>, bytesMax: number): number {
     const full = [...readers].filter((reader) => !reader.isEmpty);
-    const share = bytesMax / Math.max(1, full.length);
+    const fairBytes = bytesMax / Math.max(1, full.length);
     let left = bytesMax;
-    const planned: ({ readonly reader: BatchReader } & Taken)[] = [];
+    const shares: Share[] = [];
     for (const reader of full) {
       if (left <= 0) break;
-      const measured = reader.measure(Math.min(share, left));
-      left -= measured.bytes;
-      planned.push({ reader, ...measured });
+      const seen = reader.look(Math.min(fairBytes, reader.shareBytes, left));
+      left -= seen.bytes;
+      shares.push({ reader, ...seen });
     }
     // Uses what other rings leave of their shares.
-    for (const [index, { reader, bytes }] of planned.entries()) {
+    for (const [index, { reader, bytes }] of shares.entries()) {
       if (left <= 0) break;
-      const measured = reader.measure(bytes + left);
-      left -= measured.bytes - bytes;
-      planned[index] = { reader, ...measured };
+      const seen = reader.look(Math.min(reader.shareBytes, bytes + left));
+      left -= seen.bytes - bytes;
+      shares[index] = { reader, ...seen };
     }
-    const bytes = sum(planned, 'bytes');
-    this.#shares = planned.map((each) => ({ reader: each.reader, bytes: each.bytes }));
-    this.#taken = 0;
-    this.#writer.clear(bytes + FRAME_BYTES);
-    this.length = beginRequest(this.#writer, this.#origin, bytes);
-    this.items = sum(planned, 'items');
-    if (bytes === 0) endRequest(this.#writer, this.#origin);
-    return { bytes, items: this.items };
+    const bytes = sum(shares, 'bytes');
+    this.items = sum(shares, 'items');
+    this.#shares = shares;
+    this.#compose(bytes);
+    return bytes;
   }
 
-  part(start: number, end: number): Uint8Array {
-    this.#fill(end);
-    return this.#writer.part(start, end);
+  parts(start: number, end: number): Uint8Array[] {
+    const parts: Uint8Array[] = [];
+    let offset = 0;
+    for (const piece of this.#pieces) {
+      const [from, to] = [Math.max(0, start - offset), Math.min(piece.length, end - offset)];
+      if (from < to) parts.push(piece.subarray(from, to));
+      offset += piece.length;
+    }
+    return parts;
   }
 
-  /** Takes the rest of the body out of the rings. */
-  takeRest(): void {
-    this.#fill(this.length);
+  /** The batches leave their rings. @param only the ring to release; by default, all of them */
+  release(only?: BatchReader): void {
+    for (const { reader, end } of this.#shares)
+      if (only === undefined || reader === only) reader.release(end);
+    this.#shares = only === undefined ? [] : this.#shares.filter(({ reader }) => reader !== only);
   }
 
-  #fill(end: number): void {
-    const writer = this.#writer;
-    if (writer.length >= end || this.#shares.length === 0) return;
-    while (writer.length < end) {
-      const [share] = this.#shares;
-      if (share === undefined) break;
-      const { reader } = share;
-      const taken = reader.take(Math.min(share.bytes, end - writer.length), (memory, start, length) =>
-        writer.rawPart(memory, start, length),
+  #compose(bytes: number): void {
+    const frame = this.#frame;
+    frame.clear();
+    this.length = beginRequest(frame, this.#origin, bytes);
+    const headBytes = frame.length;
+    endRequest(frame, this.#origin);
+    const batches: Uint8Array[] = [];
+    for (const share of this.#shares)
+      share.reader.look(share.bytes, (memory, start, length) =>
+        batches.push(memory.subarray(start, start + length)),
       );
-      this.#taken += taken.items;
-      share.bytes -= taken.bytes;
-      if (share.bytes <= 0 || taken.bytes === 0) this.#shares.shift();
-    }
-    if (this.#shares.length === 0) endRequest(writer, this.#origin);
-    this.#onTaken(this.#taken);
+    this.#pieces = [frame.part(0, headBytes), ...batches, frame.part(headBytes, frame.length)];
   }
 }
 

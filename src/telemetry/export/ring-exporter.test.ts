@@ -44,7 +44,6 @@ async function start(
   const exporter = new RingExporter({
     collector: connection,
     origin: { resource: {}, version: '1' },
-    underWay: new Int32Array(1),
     endedRingsMax: 1,
     onRingDone: (id) => done.push(id),
     intervalMs: 10,
@@ -97,6 +96,25 @@ it('asks a collector that has failed again, with nothing in it, until it takes e
   expect(collector.requests.slice(0, length).at(-1)?.bytes).toBeLessThan(200);
   expect(exporter.state).toMatchObject({ exported: 0, failed: 10, dropped: 0 });
   connection.close();
+});
+
+it('leaves what it sends in the ring until the collector has it, so that another thread can send it', async () => {
+  const { exporter, connection } = await start(60_000);
+  collector.behave(() => undefined);
+  const ring = createBatchRing(RING_BYTES);
+  exporter.addRing(1, ring);
+  new BatchWriter(ring).push(batchOf(), 10);
+  await until(() => collector.requests.length === 1);
+  const hanging = collector;
+  // As if the thread had died now.
+  const next = await start();
+  next.exporter.addRing(1, ring);
+  await next.exporter.finish();
+  expect(next.exporter.state).toMatchObject({ exported: 10, failed: 0, dropped: 0 });
+  expect(queuedBytes(ring)).toBe(0);
+  connection.close();
+  next.connection.close();
+  await hanging.close();
 });
 
 describe('rings of workers that have ended', () => {

@@ -27,8 +27,6 @@ const PROBE_MS = 30_000;
 export interface RingExporterOptions {
   readonly collector: Pick<Collector, 'export'>;
   readonly origin: Origin;
-  /** One word: the number of items in the export under way, in case this thread dies. */
-  readonly underWay: Int32Array;
   /** Limit of the rings of ended workers that are kept while they hold items; beyond it, the oldest are given up. */
   readonly endedRingsMax: number;
   /** Called when a ring is empty and receives nothing more. */
@@ -45,7 +43,7 @@ interface Source {
 export class RingExporter {
   readonly #options: RingExporterOptions;
   readonly #sources = new Map<number, Source>();
-  #body: RingBody;
+  readonly #body: RingBody;
   #dropped = 0;
   #exported = 0;
   #failed = 0;
@@ -58,7 +56,7 @@ export class RingExporter {
 
   constructor(options: RingExporterOptions) {
     this.#options = options;
-    this.#body = this.#newBody();
+    this.#body = new RingBody(options.origin);
     this.#running = this.#run();
   }
 
@@ -85,8 +83,9 @@ export class RingExporter {
       0,
       Math.max(0, ended.length - this.#options.endedRingsMax),
     )) {
-      this.#body.takeRest();
-      this.#dropped += reader.take(Infinity, () => undefined).items;
+      // What is being sent is counted when that has ended.
+      this.#body.release(reader);
+      this.#dropped += reader.take(Infinity).items;
       this.#remove(oldest);
     }
   }
@@ -129,30 +128,22 @@ export class RingExporter {
     return bytes;
   }
 
-  /** Makes one request. @returns the number of bytes taken */
+  /** Makes one request. @returns the number of bytes in it */
   async #exportSome(): Promise<number> {
     const body = this.#body;
     this.#removeEmpty();
-    const { items, bytes } = body.begin(this.#readers(), REQUEST_BYTES_MAX);
+    const bytes = body.begin(this.#readers(), REQUEST_BYTES_MAX);
+    const { items } = body;
     if (items === 0 && systemClock.monotonicMs() < this.#probeAtMs) return 0;
     const { failed, problem } = await this.#options.collector.export(body, () => this.#pace());
-    // Takes the rest of an export that failed before all of it was sent.
-    body.takeRest();
-    Atomics.store(this.#options.underWay, 0, 0);
+    body.release();
     this.#failed += failed;
     this.#exported += items - failed;
     this.#problem = problem;
     this.#probeAtMs =
       problem === '' ? Infinity : systemClock.monotonicMs() + (this.#options.probeMs ?? PROBE_MS);
-    // The system may still read the bytes of a cancelled request.
-    if (problem !== '') this.#body = this.#newBody();
     this.#removeEmpty();
     return bytes;
-  }
-
-  #newBody(): RingBody {
-    const { origin, underWay } = this.#options;
-    return new RingBody({ origin, onTaken: (items) => void Atomics.store(underWay, 0, items) });
   }
 
   #readers(): BatchReader[] {

@@ -77,12 +77,6 @@ export class ProtobufWriter {
     this.#at += length;
   }
 
-  /** Like `raw`, for a part of a memory that may be shared: `set` would copy shared memory word by word. */
-  rawPart(memory: Buffer, start: number, length: number): void {
-    this.#reserve(length);
-    this.#at += memory.copy(this.#bytes, this.#at, start, start + length);
-  }
-
   /** @param value an integer from 0 to 2^53 */
   varint(field: number, value: number): void {
     this.#reserve(1 + VARINT_BYTES_MAX);

@@ -15,9 +15,9 @@ const BACK_TO_START = -1;
 const RING_BYTES_MIN = 1_024;
 /**
  * When this many bytes wait, or a quarter of the ring, the reader should stop waiting. Twice the size of an
- * export, because as much arrives while one is sent.
+ * export: it stays in the ring while it is sent, and as much arrives meanwhile.
  */
-const FILLING_BYTES = 3_145_728;
+const FILLING_BYTES = 4_194_304;
 
 export interface BatchRing {
   /** Offsets into `bytes` of the next read and the next write; equal when the ring is empty. */
@@ -111,10 +111,15 @@ export class BatchWriter {
   }
 }
 
-export interface Taken {
+export interface Seen {
   readonly items: number;
   readonly bytes: number;
+  /** The end of the batches, for `release`. */
+  readonly end: number;
 }
+
+/** Receives a batch as a part of the ring's memory. */
+type Visit = (memory: Buffer, start: number, length: number) => void;
 
 export class BatchReader {
   readonly #ring: BatchRing;
@@ -139,27 +144,16 @@ export class BatchReader {
     return isNearlyFull(this.#ring);
   }
 
+  /** A quarter of the ring: what stays in it while it is sent should leave room for what arrives. */
+  get shareBytes(): number {
+    return this.#ring.bytes.length / 4;
+  }
+
   /**
-   * Takes the oldest batches.
+   * Visits the oldest batches, which stay in the ring until they are released.
    * @param bytesMax limit of all together; the first batch may exceed it
-   * @param take receives each as a part of the ring's memory, which is overwritten later
    */
-  take(bytesMax: number, take: (memory: Buffer, start: number, length: number) => void): Taken {
-    const { end, ...taken } = this.#walk(bytesMax, take);
-    Atomics.store(this.#ring.control, READ, end);
-    return taken;
-  }
-
-  /** The bytes that `take` would return; pass them as `bytesMax` to read the same batches later, in parts. */
-  measure(bytesMax: number): Taken {
-    const { items, bytes } = this.#walk(bytesMax, () => undefined);
-    return { items, bytes };
-  }
-
-  #walk(
-    bytesMax: number,
-    visit: (memory: Buffer, start: number, length: number) => void,
-  ): Taken & { readonly end: number } {
+  look(bytesMax: number, visit: Visit = () => undefined): Seen {
     const { control, bytes } = this.#ring;
     const write = Atomics.load(control, WRITE);
     let read = Atomics.load(control, READ);
@@ -178,6 +172,18 @@ export class BatchReader {
       if (read === bytes.length) read = 0;
     }
     return { items, bytes: count, end: read };
+  }
+
+  /** Frees the memory of the batches before `end`. */
+  release(end: number): void {
+    Atomics.store(this.#ring.control, READ, end);
+  }
+
+  /** Visits the oldest batches and releases them. @param bytesMax as for `look` */
+  take(bytesMax: number, visit?: Visit): Seen {
+    const seen = this.look(bytesMax, visit);
+    this.release(seen.end);
+    return seen;
   }
 }
 
