@@ -49,6 +49,7 @@ import { LiveHub } from '../explain/live/live-hub.ts';
 import { TakeoverResponder } from '../control/takeover/takeover.ts';
 import { pidFileOf } from '../control/takeover/pid-file.ts';
 import { KeyUsageWriter } from '../keys/usage-writer.ts';
+import { ProgramWatch } from '../control/reporting/program-watch.ts';
 import { ClockWatch } from '../control/database/clock-watch.ts';
 import { HistoryCompactor } from '../control/database/history-compactor.ts';
 import { makeOwnFolder, openDatabase } from '../control/database/open-database.ts';
@@ -91,6 +92,7 @@ type Recorders = Pick<
   | 'keyUsage'
   | 'history'
   | 'clockWatch'
+  | 'programWatch'
   | 'explain'
   | 'live'
   | 'traces'
@@ -269,7 +271,7 @@ function ownConnections(
 
 /** The parts that record what happens. */
 function recorders(parts: Omit<Parts, keyof Recorders>, logging: Logging): Recorders {
-  const { repository, log, clock, settings, state } = parts;
+  const { repository, log, clock, settings, state, version } = parts;
   const events = createEvents(parts);
   const health = new HealthRegistry(state, clock, log);
   return {
@@ -277,6 +279,7 @@ function recorders(parts: Omit<Parts, keyof Recorders>, logging: Logging): Recor
     keyUsage: new KeyUsageWriter({ repository, log, clock, keyUsageDays: settings.keyUsageDays }),
     history: new HistoryCompactor({ repository, log, clock }),
     clockWatch: new ClockWatch({ repository, log, clock }),
+    programWatch: new ProgramWatch({ program: WORKER_URL.href, version, log }),
     explain: new ExplainControl(clock),
     live: new LiveHub({ clock }),
     traces: createTraceExport({

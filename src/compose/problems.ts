@@ -64,6 +64,7 @@ export async function problemsOf(parts: Parts, others: ProblemParts): Promise<re
   const problems = [
     ...databaseProblems(parts, others),
     ...workerProblems(parts, supervisor),
+    ...parts.programWatch.problems(),
     ...parts.troubles.nodes.problems(),
     ...clockProblems(clocks),
     ...breakerProblems(state, health),

@@ -172,10 +172,12 @@ export function startHousekeeping(parts: Parts): () => Promise<void> {
   }, TICK_MS);
   probe.start();
   parts.clockWatch.start();
+  parts.programWatch.start();
   parts.health.targets.start();
   return async () => {
     clearInterval(ticking);
     descriptors.stop();
+    parts.programWatch.stop();
     probe.stop();
     parts.health.targets.stop();
     await Promise.all([keyUsage.stop(), history.stop(), parts.clockWatch.stop(), parts.traces?.stop()]);

@@ -14,6 +14,7 @@ export const PROBLEMS = {
   limit_store_unavailable: 'The store of limits does not answer',
   workers_missing: 'Fewer workers than configured accept connections',
   worker_lost: 'A worker died or was stuck, and was replaced',
+  files_replaced: 'The files of a gateway are not those of the version that runs',
   node_missing: 'A gateway has vanished',
   clock_differs: 'The clock of a gateway is not that of the database',
   breaker_open: 'A backend is failing and gets no traffic',

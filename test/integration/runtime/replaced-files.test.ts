@@ -2,17 +2,28 @@
  * An upgrade of a package replaces the files of a gateway that runs. What starts from them before it is restarted would
  * not understand what it shares with the rest of it.
  */
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join, resolve } from 'node:path';
 import { expect, it } from 'vitest';
 import { startOrigin } from '../../support/backends/origin.ts';
 import { closeAfterEach } from '../../support/closers.ts';
 import { MAIN, startGateway } from '../../support/gateway.ts';
+import { untilSettled } from '../../support/measure/settled-threads.ts';
 import { until } from '../../support/measure/until.ts';
 import { crashWorkers } from '../../support/programs/crash-worker.ts';
 import { INSPECTABLE } from '../../support/programs/inspector.ts';
 import { createService, request } from '../../support/traffic.ts';
+import { jwkOf, KEYS, signed } from '../../support/data/jwts.ts';
 
 const PATIENCE_MS = 30_000;
 const NOT_STARTED = 'a replacement worker could not be started';
@@ -20,7 +31,7 @@ const NOT_STARTED = 'a replacement worker could not be started';
 const closers = closeAfterEach();
 
 /** As an installed package has it. */
-function installed(): { readonly main: string; readonly manifest: string } {
+function installed(): { readonly main: string; readonly manifest: string; readonly packages: string } {
   const folder = mkdtempSync(join(tmpdir(), 'headgate-installed-'));
   closers.push(() => rmSync(folder, { recursive: true, force: true }));
   const [from, to] = [dirname(MAIN), join(folder, basename(dirname(MAIN)))];
@@ -28,8 +39,13 @@ function installed(): { readonly main: string; readonly manifest: string } {
   cpSync(from, to, { recursive: true });
   const manifest = join(folder, 'package.json');
   cpSync(join(from, '../package.json'), manifest);
-  symlinkSync(resolve(import.meta.dirname, '../../../node_modules'), join(folder, 'node_modules'));
-  return { main: join(to, basename(MAIN)), manifest };
+  const [all, packages] = [
+    resolve(import.meta.dirname, '../../../node_modules'),
+    join(folder, 'node_modules'),
+  ];
+  mkdirSync(packages);
+  for (const name of readdirSync(all)) symlinkSync(join(all, name), join(packages, name));
+  return { main: join(to, basename(MAIN)), manifest, packages };
 }
 
 it(
@@ -57,11 +73,60 @@ it(
     });
     for (let count = 0; count < 10; count++) expect((await request(gateway, '/a/v1/x')).status).toBe(200);
 
+    const problem = async (): Promise<unknown> => {
+      const problems = await gateway.must('GET', '/problems');
+      return (problems as unknown as { code: string; detail: string }[]).find(
+        ({ code }) => code === 'files_replaced',
+      );
+    };
+    expect(await problem()).toMatchObject({
+      detail: expect.stringMatching(/^This gateway has version .*, and its files have version 99\.0\.0\./),
+    });
+
     // Back to the version that runs.
     writeFileSync(manifest, before);
+    expect(await problem()).toBe(undefined);
     const states = (): Promise<unknown> => gateway.must('GET', '/state');
     await expect
       .poll(states, { timeout: PATIENCE_MS })
       .toMatchObject([{ state: { workers: { listening: 2 } } }]);
+  },
+);
+
+it(
+  'a spare worker that serves after its files have gone verifies tokens, and has no need to load anything for it',
+  { timeout: 90_000 },
+  async () => {
+    const { main, packages } = installed();
+    const keys = JSON.stringify({ keys: [await jwkOf('ec')] });
+    const origin = await startOrigin((incoming, response) => {
+      response.end(incoming.url === '/jwks' ? keys : 'served');
+    });
+    closers.push(() => origin.close());
+    const gateway = await startGateway({
+      command: [process.execPath, main],
+      env: { GATEWAY_WORKERS: '1', ...INSPECTABLE },
+    });
+    closers.push(() => gateway.kill());
+    const jwt = { jwks_uri: `http://127.0.0.1:${origin.port}/jwks` };
+    await createService(gateway, 'a', origin.port, {
+      app: { default_policy: { auth: { auth_type: 'jwt', jwt } } },
+    });
+    const token = await signed(
+      { sub: 'ann' },
+      { alg: 'ES256', key: KEYS.ec.privateKey, header: { kid: 'ec' } },
+    );
+    const status = async (): Promise<number> =>
+      (await request(gateway, '/a/v1/x', { headers: { Authorization: `Bearer ${token}` } })).status;
+    expect(await status()).toBe(200);
+
+    // With the spare.
+    await untilSettled(gateway);
+    // In a bundle and beside the sources.
+    const program = dirname(main);
+    for (const name of readdirSync(program)) if (name.startsWith('undici-')) rmSync(join(program, name));
+    rmSync(join(packages, 'undici'));
+    await crashWorkers(gateway, (title) => title.includes('proxy-1'));
+    await expect.poll(status, { timeout: PATIENCE_MS }).toBe(200);
   },
 );

@@ -14,6 +14,8 @@ const DEFAULT_PORTS: Readonly<Record<string, number>> = { 'http:': 80, 'https:':
 /** For one URL. No redirects, through which the key server would pass its trust to another server. */
 export function keySetFetch(egress: Egress, memory: KeySetMemory): (uri: string) => Promise<string> {
   let dispatcher: Dispatcher | undefined;
+  // Before the first request needs it: a spare worker may serve only after an upgrade has removed the file.
+  void import('undici').catch(() => undefined);
   return async (uri) => {
     const url = URL.parse(uri);
     // Refused here, because the error of fetch itself would quote the URL with its password.
@@ -21,7 +23,7 @@ export function keySetFetch(egress: Egress, memory: KeySetMemory): (uri: string)
     const port = Number(url.port) || (DEFAULT_PORTS[url.protocol] ?? 0);
     const denial = egress.hostDenial(url.hostname, port);
     if (denial !== undefined) throw new Error(denial);
-    // Loaded on first use only; most workers never fetch keys.
+    // Not loaded with this file, because most workers never fetch keys.
     const { Agent, fetch } = await import('undici');
     dispatcher ??= new Agent({ connect: { lookup: egress.lookup(systemLookup, port) } });
     const displaced = new AbortController();

@@ -1,0 +1,64 @@
+/**
+ * Notices when the files of the program are no longer those of the version that runs, as after an upgrade of its
+ * package without a restart. What the program has not loaded by then cannot be loaded any more. Owns what was found.
+ */
+import type { Logger } from '../../observe/log.ts';
+import { found, type FoundProblem } from '../problems/found-problem.ts';
+import { programVersion } from '../workers/program-version.ts';
+
+const LOOK_MS = 60_000;
+
+export interface ProgramWatchDeps {
+  /** URL of a program in the folder of main.ts. */
+  readonly program: string;
+  /** The version that runs. */
+  readonly version: string;
+  readonly log: Pick<Logger, 'warn' | 'info'>;
+}
+
+export class ProgramWatch {
+  readonly #deps: ProgramWatchDeps;
+  #timer: NodeJS.Timeout | undefined;
+  #problem: string | undefined;
+
+  constructor(deps: ProgramWatchDeps) {
+    this.#deps = deps;
+  }
+
+  start(): void {
+    this.#timer = setInterval(() => this.#look(), LOOK_MS).unref();
+  }
+
+  stop(): void {
+    clearInterval(this.#timer);
+  }
+
+  /** Looks at the files now. */
+  problems(): FoundProblem[] {
+    this.#look();
+    if (this.#problem === undefined) return [];
+    const detail = `${this.#problem}. Workers that die are not replaced, and functions that are used for the first time may fail: restart it to finish the upgrade`;
+    return [found('warning', 'files_replaced', detail, { kind: 'workers' })];
+  }
+
+  #look(): void {
+    const { log, version } = this.#deps;
+    const before = this.#problem;
+    this.#problem = this.#find();
+    if (this.#problem !== undefined && this.#problem !== before)
+      log.warn({ version, problem: this.#problem }, 'the files of this gateway were replaced: restart it');
+    if (this.#problem === undefined && before !== undefined)
+      log.info({ version }, 'the files of this gateway are those of its version again');
+  }
+
+  #find(): string | undefined {
+    const { program, version } = this.#deps;
+    try {
+      const files = programVersion(program);
+      if (files === version) return undefined;
+      return `This gateway has version ${version}, and its files have version ${files}`;
+    } catch (error) {
+      return `The files of this gateway cannot be read: ${(error as Error).message}`;
+    }
+  }
+}
