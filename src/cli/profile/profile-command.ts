@@ -126,7 +126,7 @@ export function addProfileCommand(program: Command, io: CliIo): void {
     .option('--worker <number>', 'of this worker; default: any')
     .option('--main', 'of the main thread, which runs the management API')
     .option('--file <file>', 'a new file; default: headgate-<time>.cpuprofile or .heapsnapshot here')
-    .option('--yes', 'agree to what --heap says');
+    .option('--yes', 'accept what --heap warns of, without a question');
   addExamples(
     addOutputFlag(addServerFlags(command)),
     'headgate profile --seconds 30 --file busy.cpuprofile',

@@ -366,7 +366,7 @@ export class AcmeOrders {
     });
     log.warn(
       { name, reason: message, next_try_at: timestamp(nextMs), until: timestamp(untilMs) },
-      'the directory wants no more orders for now',
+      'the ACME directory accepts no more orders for now',
     );
     await this.#refreshed('failed');
   }
@@ -419,7 +419,7 @@ export class AcmeOrders {
     const message = messageOf(error);
     if (message === this.#databaseProblem) return;
     this.#databaseProblem = message;
-    this.#deps.log.warn({ err: error }, 'certificates cannot be looked after; trying again');
+    this.#deps.log.warn({ err: error }, 'certificates cannot be ordered or renewed; trying again');
   }
 
   /** Never rejects. */

@@ -164,7 +164,7 @@ export class WebhookLane {
   }
 
   async #gone({ error }: SendOutcome): Promise<false> {
-    await this.#deps.disable(this.#webhook, `${error}: the receiver wants no more events`);
+    await this.#deps.disable(this.#webhook, `${error}: the receiver asks for no more events`);
     this.#progress = { ...this.#progress, failures: this.#progress.failures + 1 };
     await this.#save({ release: true }, this.#problem(error));
     return false;

@@ -208,7 +208,7 @@ function tlsOf(
   const certificates = root.items('ca_certificates');
   const found = trusted.flatMap(({ text, node: item }) => {
     const named = certificates.find((candidate) => candidate.text('id') === text);
-    named?.noEffect('is worked out of the certificate', 'cert_digest', 'tags', 'created_at', 'updated_at');
+    named?.noEffect('follows from the certificate', 'cert_digest', 'tags', 'created_at', 'updated_at');
     const certificate = named?.text('cert');
     const isUsable = certificate !== undefined && certificatesError(certificate) === undefined;
     if (!isUsable) item.lost('names no certificate of the document that can be read');

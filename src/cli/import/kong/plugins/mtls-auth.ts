@@ -51,7 +51,7 @@ export function mtlsAuth({ config, node }: KongPlugin, { consumers }: PluginCont
       undefined,
       'default_consumer',
     );
-  config.noEffect('is worked out of the certificate, or not asked for, here', ...WITHOUT_EFFECT);
+  config.noEffect('follows from the certificate here, or is not needed', ...WITHOUT_EFFECT);
   const lists = revocationOf(config, ca);
   const auth: Item = {
     auth_type: 'mtls',

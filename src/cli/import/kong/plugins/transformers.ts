@@ -85,7 +85,7 @@ function take(edits: Edits, action: string, text: string, node: SourceNode, dire
     return;
   }
   if (action === 'replace') node.changed('is set also where the field is missing');
-  if (action === 'add') node.changed('is added also where the field is there already', '`set`');
+  if (action === 'add') node.changed('is added even where the field is already present', '`set`');
   list[name] = value;
 }
 
