@@ -3,12 +3,13 @@
  * API long (a hundred thousand endpoints, a million keys) lies in the database before the start: see database.ts.
  */
 import { execFileSync } from 'node:child_process';
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Policy } from '../../src/policy/registry.ts';
 import { writeDatabase, type Filler } from '../database.ts';
 import { freePort, newFolder, startProgram, type RunningProgram } from '../processes.ts';
+import { startFlags } from '../../test/support/programs/start-flags.ts';
 import type { Peer, PeerSetup } from './peer.ts';
 
 const CHECKOUT = join(import.meta.dirname, '../..');
@@ -109,18 +110,7 @@ function commandOf({ checkout, nodeArguments = [] }: HeadgateOptions): readonly 
   if (checkout === undefined && nodeArguments.length === 0) return ['sh', join(CHECKOUT, 'scripts/start.sh')];
   const bundle = nodeArguments.length === 0 && checkout !== undefined ? bundleOf(checkout) : undefined;
   const root = checkout ?? CHECKOUT;
-  return [process.execPath, ...flagsOf(root), ...nodeArguments, bundle ?? join(root, 'src/main.ts')];
-}
-
-/** Flags of Node.js with which the checkout starts itself. */
-function flagsOf(checkout: string): readonly string[] {
-  const script = join(checkout, 'scripts/start.sh');
-  const text = existsSync(script) ? readFileSync(script, 'utf8') : '';
-  return (
-    /^exec "\$NODE" (--.*) "\$PROGRAM"/m.exec(text)?.[1]?.split(' ') ?? [
-      '--disable-warning=ExperimentalWarning',
-    ]
-  );
+  return [process.execPath, ...startFlags(root), ...nodeArguments, bundle ?? join(root, 'src/main.ts')];
 }
 
 const bundles = new Map<string, string>();

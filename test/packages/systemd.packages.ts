@@ -135,6 +135,31 @@ su eve -c 'headgate apps list --server unix:/run/headgate/management.sock --toke
   expect(told).toContain('this user may not connect');
 });
 
+it('an upgrade and a downgrade of the package restart the unit, which keeps what it serves', async () => {
+  const version = `journalctl --unit=headgate --output=cat --no-pager | grep 'headgate is ready' | tail -1 | grep -o '"version":"[^"]*"'`;
+  const apps = `su - ada -c 'headgate apps list' | grep --count '^demo '`;
+  const begins = `for try in $(seq 150); do
+  ${version} | grep -q "$WANTED" && [ "$(systemctl is-active headgate || true)" = active ] && break
+  sleep 0.2
+done
+${version}
+${apps}
+ask > /dev/null && echo served`;
+  const before = await typed(version);
+  const after = await typed(`dpkg-deb --raw-extract headgate_*.deb newer
+sed -i 's/^Version: .*/Version: 99.0.0/' newer/DEBIAN/control
+sed -i 's/"version": "[^"]*"/"version": "99.0.0"/' newer/usr/lib/headgate/package.json
+dpkg-deb --build newer newer.deb > /dev/null
+apt-get install -y -qq ./newer.deb > /dev/null
+WANTED=99.0.0
+${begins}`);
+  expect(after).toBe('"version":"99.0.0"\n1\nserved\n');
+  const back = await typed(`apt-get install -y -qq --allow-downgrades ./headgate_*.deb > /dev/null
+WANTED=${before.trim().slice('"version":"'.length, -1)}
+${begins}`);
+  expect(back).toBe(`${before}1\nserved\n`);
+});
+
 it('two instances take turns without a refused connection', async () => {
   const failures = await typed(`systemctl disable headgate 2>/dev/null
 systemctl enable --now headgate@a 2>/dev/null

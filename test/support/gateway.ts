@@ -7,12 +7,15 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { PROGRAM_VARIABLE } from './programs/program.ts';
+import { startFlags } from './programs/start-flags.ts';
 import { suiteDatabase } from './programs/suite-database.ts';
 import { withTargets } from './three-targets.ts';
 
 export const ADMIN_TOKEN = 'test-admin-token-0123456789abcdef0123456789';
 /** What `npm start` runs (program.ts); outside of a test run the sources. */
 export const MAIN = process.env[PROGRAM_VARIABLE] ?? resolve(import.meta.dirname, '../../src/main.ts');
+/** What `npm start` gives Node.js. */
+export const START_FLAGS = startFlags(resolve(import.meta.dirname, '../..'));
 /** With the thread that stands by for a worker that dies. */
 export const WITH_SPARE = { GATEWAY_WORKER_SPARE: 'true' } as const;
 const START_TIMEOUT_MS = 60_000;
@@ -83,7 +86,7 @@ export async function startGateway(options: GatewayOptions = {}): Promise<TestGa
   const isPlain = options.env?.['GATEWAY_WORKER_SPARE'] === WITH_SPARE.GATEWAY_WORKER_SPARE;
   const [program = '', ...args] = [
     ...(options.through ?? []),
-    ...(options.command ?? [process.execPath, ...(isPlain ? [] : SHORT_LIVED), MAIN]),
+    ...(options.command ?? [process.execPath, ...START_FLAGS, ...(isPlain ? [] : SHORT_LIVED), MAIN]),
     ...(options.args ?? []),
   ];
   const child = spawn(program, args, {

@@ -7,11 +7,9 @@ import { expect, it } from 'vitest';
 import { startOrigin } from '../../support/backends/origin.ts';
 import { flood } from '../../support/clients/load.ts';
 import { closeAfterEach } from '../../support/closers.ts';
-import { MAIN, startGateway, type TestGateway } from '../../support/gateway.ts';
+import { MAIN, START_FLAGS, startGateway, type TestGateway } from '../../support/gateway.ts';
 import { createService } from '../../support/traffic.ts';
 
-/** As `scripts/start.sh` has them. */
-const FLAGS = ['--single-threaded-gc', '--no-memory-reducer'];
 /** A thread that may gives memory back five seconds after a change, and the main thread does after the start. */
 const REST_MS = 7_000;
 const ROUNDS_MAX = 20;
@@ -36,7 +34,7 @@ it(
     const origin = await startOrigin();
     closers.push(() => origin.close());
     const gateway = await startGateway({
-      command: [process.execPath, ...FLAGS, '--trace-gc', MAIN],
+      command: [process.execPath, ...START_FLAGS, '--trace-gc', MAIN],
       env: { GATEWAY_WORKERS: '1' },
     });
     closers.push(() => gateway.kill());

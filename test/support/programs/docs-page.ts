@@ -8,7 +8,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSyn
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { freePort } from '../backends/origin-process.ts';
-import { COMPILE_CACHE, MAIN } from '../gateway.ts';
+import { COMPILE_CACHE, MAIN, START_FLAGS } from '../gateway.ts';
 import { CONSOLE_VARIABLE } from './program.ts';
 import { plainEnvironment } from './programs.ts';
 import { openShell, type Shell } from './shell.ts';
@@ -111,7 +111,7 @@ function makeCommand(folder: string, page: string): void {
     '#!/bin/sh',
     `export NODE_COMPILE_CACHE="${COMPILE_CACHE}"`,
     `case "\${1:-start}" in start | -*) export GATEWAY_CONSOLE__FOLDER="${process.env[CONSOLE_VARIABLE] ?? ''}" ;; esac`,
-    `exec "${process.execPath}" --disable-warning=ExperimentalWarning "${MAIN}" "$@"`,
+    `exec "${process.execPath}" ${START_FLAGS.join(' ')} "${MAIN}" "$@"`,
   ];
   writeFileSync(join(folder, 'bin/headgate'), `${lines.join('\n')}\n`, { mode: 0o755 });
 }
