@@ -22,10 +22,11 @@ const COUNT_CONNECTIONS = [
     'exchanges',
     'framing',
     'max-forwards',
+    'pool-safety',
     'repeated-heads',
     'reserialise',
   ),
-  ...tests('http2-upstream', 'exchanges', 'failures', 'frames', 'grpc'),
+  ...tests('http2-upstream', 'exchanges', 'failures', 'frames', 'grpc', 'shared-backend'),
   ...tests('resilience', 'fault-matrix', 'overload', 'retries'),
   ...tests('runtime', 'descriptors', 'settings-effects', 'soak'),
 ];
