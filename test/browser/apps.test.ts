@@ -195,7 +195,7 @@ describe('a version', () => {
     await press(page, 'Roll back to r1');
     const dialog = page.getByRole('dialog', { name: 'Send all traffic to r1' });
     // Every revision has the same backend.
-    await dialog.getByText(/None of the last \d+ requests would be answered otherwise/).waitFor();
+    await dialog.getByText(/None of the last \d+ requests would be answered differently/).waitFor();
     await dialog.getByText('The same change as curl, command or YAML').click();
     await dialog.getByText('headgate traffic set canary v1 r1=100').waitFor();
     await dialog.getByText(/r2:\s+is_current: false/).waitFor();
@@ -397,11 +397,11 @@ it('deletes by name, with everything below', async () => {
     .first()
     .waitFor();
   expect(await button.isDisabled()).toBe(true);
-  await dialog.getByText(/Of the last \d+ requests, 3 would be answered otherwise/).waitFor();
+  await dialog.getByText(/Of the last \d+ requests, 3 would be answered differently/).waitFor();
   await dialog.getByRole('row', { name: /3.*404 no_route.*anonymous.*\/gone\/v1/ }).waitFor();
   await dialog.getByText('The same change as curl, command or YAML').click();
   await dialog.getByText('headgate apps delete gone --cascade').waitFor();
-  await dialog.getByText(/take out what stands at this place.*--prune/).waitFor();
+  await dialog.getByText(/remove this entry.*--prune/).waitFor();
   await screenshot(page, 'delete-app');
   await dialog.getByLabel('Type gone to confirm').fill('gone');
   await button.click();

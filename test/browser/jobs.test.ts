@@ -63,7 +63,7 @@ it('begins where the log says, and its menu leads to the configuration as YAML',
 it('lets a web app call, then asks for JWTs, then limits what is under way at once; and takes the last change back', async () => {
   const { page, expectNoProblems } = await console.open(`/apps/${APP}?tab=policy`, 'editor');
   await press(page, 'Set here: CORS');
-  await page.getByLabel('Allowed origins, one a line').fill('https://shop.example.com');
+  await page.getByLabel('Allowed origins, one per line').fill('https://shop.example.com');
   await savePolicy(page);
   const preflight = await ask(
     { origin: 'https://shop.example.com', 'access-control-request-method': 'GET' },
@@ -112,7 +112,7 @@ it('takes a failing backend out by a health check, and says so', async () => {
   await page.getByLabel('Health check path').fill('/up');
   await page.getByLabel('Good statuses').fill('204');
   await page.getByLabel('Check every (ms)').fill('200');
-  await page.getByLabel('Bad answers that open').fill('1');
+  await page.getByLabel('Bad answers that open the breaker').fill('1');
   await press(page, 'Save');
   const dialog = page.getByRole('dialog', { name: 'Save r1' });
   await press(dialog, 'Save');

@@ -102,7 +102,7 @@ it(`leaves connections for other pages in ${TABS} tabs, and watches where one lo
   const last = tabs.at(-1)!;
   await ask('seen-by-the-last');
   await row(last, '/seen-by-the-last').waitFor();
-  await status(first, 'Not watching: other windows watch');
+  await status(first, 'Not watching: other windows watch already');
   // A page of another tab that asks for much.
   const other = await first.context().newPage();
   await other.goto('/health');
@@ -113,7 +113,7 @@ it(`leaves connections for other pages in ${TABS} tabs, and watches where one lo
   await status(first, 'Watching');
   await ask('seen-by-the-first');
   await row(first, '/seen-by-the-first').waitFor();
-  await status(last, 'Not watching: other windows watch');
+  await status(last, 'Not watching: other windows watch already');
   expect(await row(last, '/seen-by-the-first').count()).toBe(0);
   expectNoProblems();
 });
@@ -128,15 +128,15 @@ it('leaves connections for other pages also when all windows are seen, and watch
     await next.goto('/live');
     await status(next, 'Watching');
   }
-  await status(first, 'Not watching: other windows watch');
-  await status(windows[1]!, 'Not watching: other windows watch');
+  await status(first, 'Not watching: other windows watch already');
+  await status(windows[1]!, 'Not watching: other windows watch already');
   const other = await first.context().newPage();
   await other.goto('/health');
   await other.getByRole('table', { name: 'Revisions of shop' }).waitFor();
 
   await first.getByRole('button', { name: 'Watch here' }).click();
   await status(first, 'Watching');
-  await status(windows[2]!, 'Not watching: other windows watch');
+  await status(windows[2]!, 'Not watching: other windows watch already');
   await ask('seen-again');
   await row(first, '/seen-again').waitFor();
   await row(windows[5]!, '/seen-again').waitFor();

@@ -143,8 +143,8 @@ it('opens an exchange: stages, fix as a button, and how it went at other config 
   await page.waitForURL(/at=\d+/);
   await page.getByText('(scopes)').or(page.getByText('(default_policy)')).first().waitFor();
   await page.getByRole('link', { name: /Version \d+ in the history/ }).waitFor();
-  await page.getByRole('button', { name: /Show its way at version/ }).click();
-  await page.getByRole('heading', { name: /Its way at config version/ }).waitFor();
+  await page.getByRole('button', { name: /Show its path at version/ }).click();
+  await page.getByRole('heading', { name: /Its path at config version/ }).waitFor();
   expect(await axe(page)).toEqual([]);
   await screenshot(page, 'exchange-travel');
   expectNoProblems();
@@ -189,10 +189,10 @@ it('counts what a part in shadow mode would have denied of all requests, and enf
   await screenshot(page, 'shadow');
   await page.getByRole('button', { name: 'Reset', exact: true }).click();
   await page
-    .getByRole('dialog', { name: 'Start to count anew?' })
+    .getByRole('dialog', { name: 'Start counting from 0 again?' })
     .getByRole('button', { name: 'Reset' })
     .click();
-  await page.getByText('The counts begin anew').waitFor();
+  await page.getByText('The counts start from 0 again').waitFor();
   // The bucket is still empty.
   await ask('/trial/v1/x');
   await page.reload();

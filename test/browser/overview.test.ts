@@ -74,7 +74,7 @@ it('shows what is wrong first, figures of the traffic, and why requests were den
   const apps = page.getByRole('table', { name: 'Apps with most requests' });
   await apps.getByRole('row', { name: /shop.*60/ }).waitFor();
   await apps.getByRole('row', { name: /broken.*40.*100 %/ }).waitFor();
-  const parts = page.getByRole('table', { name: 'What each gateway stands on' });
+  const parts = page.getByRole('table', { name: 'What each gateway depends on' });
   await parts
     .getByRole('row', { name: /gateway-one 1 of 1 works.* none: each gateway.* 64 B of .*iB.* 1 counter/ })
     .waitFor();

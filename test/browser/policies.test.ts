@@ -213,7 +213,9 @@ it('shows what the settings give as inherited from them, at each level', async (
         .getByRole('region', { name: 'Value that applies: Rate limit' })
         .getByText('requests: 700')
         .waitFor();
-      await part.getByText('Besides, the settings allow each client address 90 requests in 1 s.').waitFor();
+      await part
+        .getByText('In addition, the settings allow each client address 90 requests in 1 s.')
+        .waitFor();
     }
     expect(await axe(page)).toEqual([]);
     await screenshot(page, 'policy-of-settings');
@@ -230,7 +232,7 @@ it('shows what the settings give as inherited from them, at each level', async (
 it('shows what the gateway refuses at the field and at the line, and keeps what was typed', async () => {
   const { page, expectNoProblems } = await console.open(`${APP}?tab=policy`, 'editor');
   await press(page, 'Set here: Client addresses');
-  const denied = page.getByLabel('Denied, one a line');
+  const denied = page.getByLabel('Denied, one per line');
   await denied.fill('10.0.0.0/8\n10.1.2.3/8');
   await press(page, 'Save …');
   await part(page, 'Client addresses').getByRole('alert').filter({ hasText: 'Entry 2' }).waitFor();

@@ -70,7 +70,7 @@ it('takes targets and how requests are spread, says what is wrong at the field, 
   expect(await form.getByLabel('Seconds that the cookie lasts').count()).toBe(0);
   await form.getByLabel('Failures that eject a target').fill('3');
   await form.getByLabel('More failures than the others').fill('40');
-  await form.getByLabel('Requests that this needs').fill('50');
+  await form.getByLabel('Requests before this applies').fill('50');
   await form.getByLabel('First ejection').fill('5');
   await form.getByLabel('Longest ejection').fill('60');
   await form.getByLabel('Count 5xx answers of targets as failures').uncheck();
@@ -104,7 +104,7 @@ it('takes targets and how requests are spread, says what is wrong at the field, 
   await form.getByLabel('Same target for the same').selectOption({ label: 'cookie' });
   await form.getByLabel('Name', { exact: true }).fill('lane');
   await form.getByLabel('Seconds that the cookie lasts').fill('3600');
-  await form.getByLabel('Take targets out that fail').uncheck();
+  await form.getByLabel('Take out targets that fail').uncheck();
   expect(await form.getByLabel('First ejection').count()).toBe(0);
   await press(form, 'Save');
   await confirm(page, 'Save r1', 'Save');

@@ -36,7 +36,7 @@ export const accessWords = {
     ends: 'Ends',
     actions: 'Actions',
   },
-  noRole: 'none any more',
+  noRole: 'none now',
   thisBrowser: 'this browser',
   unknownBrowser: 'unknown',
   end: 'Sign out',

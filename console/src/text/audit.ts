@@ -2,7 +2,7 @@
 export const auditWords = {
   title: 'Audit',
   summary: 'Every write and every refused sign-in: who, from where, and what.',
-  onlyAdmins: 'The audit log is read by admins. What was changed, and by whom, also stands in the history.',
+  onlyAdmins: 'The audit log is read by admins. What was changed, and by whom, is also in the history.',
   toHistory: 'Open the history',
   filters: {
     actor: 'Who',
@@ -52,6 +52,6 @@ export const auditWords = {
   },
   change: 'What changed',
   written: 'What was written',
-  noChange: 'The entry has no more to tell.',
+  noChange: 'The entry has no further details.',
   notKept: 'The history does not keep this version any more. This is what was written:',
 } as const;

@@ -1,7 +1,7 @@
 /** Words of the certificates of a gateway. */
 export const certificatesWords = {
   title: 'Certificates of this gateway',
-  text: 'Each name that has a certificate, or for which one is ordered. Those by ACME are renewed in time; a new one can be ordered before, such as after its key was read by others.',
+  text: 'Each name that has a certificate, or for which one is ordered. Certificates by ACME are renewed in time. You can order a new one earlier, such as after its key has leaked.',
   none: 'This gateway has no certificate and orders none.',
   columns: {
     name: 'Name',
@@ -29,6 +29,6 @@ export const certificatesWords = {
   renewOf: (name: string): string => `Renew the certificate of ${name}`,
   renewTitle: (name: string): string => `Order a new certificate for ${name}?`,
   renewText:
-    'The gateway that orders begins within seconds. The present one serves until the new one is there. Authorities limit how many they issue for a name in a week.',
+    'The gateway that orders begins within seconds. The present one stays in use until the new one is there. Authorities limit how many they issue for a name in a week.',
   renewing: (name: string): string => `A new certificate is ordered for ${name}`,
 } as const;

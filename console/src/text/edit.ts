@@ -49,5 +49,5 @@ export const editWords = {
   createdKeys: 'New API keys: their values are shown only now',
   command: 'The same on the command line',
   commandHint: 'With the text in a file:',
-  mayNotApply: 'You may plan. To apply takes the role editor.',
+  mayNotApply: 'You may plan. Applying needs the role editor.',
 } as const;

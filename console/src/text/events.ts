@@ -110,7 +110,7 @@ export const eventsWords = {
     open: 'Live',
     lost: 'Connection lost, trying again …',
     refused: 'Not live',
-    given_up: 'Not live: other windows are',
+    given_up: 'Not live: other windows are live already',
   },
   liveHere: 'Live here',
   gap: 'Some events are missing here: they were removed before they could be shown. The list has all that are kept.',

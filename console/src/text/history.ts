@@ -108,7 +108,7 @@ export const historyWords = {
   token: 'API key or JWT',
   tokenHint: 'Optional. It goes to the gateway alone, and is not stored or logged.',
   expected: 'The right answer',
-  expectedAny: 'Another one than now',
+  expectedAny: 'A different one than now',
   outcomes: {
     forwarded: 'It reaches the backend',
     answered: 'The gateway answers it',

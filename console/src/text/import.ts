@@ -29,7 +29,7 @@ export const importWords = {
   allCarried: (count: number): string =>
     `All of ${plural(count, 'operation', 'operations')} can be carried over.`,
   someNotes: (count: number): string =>
-    `${plural(count, 'note', 'notes')} of what is not carried over, or in part:`,
+    `${plural(count, 'note', 'notes')} about what is not carried over, or only in part:`,
   notesHidden: (count: number): string => `${count.toLocaleString('en')} more are not listed.`,
   totals: (create: number, update: number, remove: number): string =>
     `${create.toLocaleString('en')} to create, ${update.toLocaleString('en')} to update, ${remove.toLocaleString('en')} to delete.`,
@@ -39,7 +39,7 @@ export const importWords = {
   columns: { change: 'Change', kind: 'Kind', record: 'Record', fields: 'Fields' },
   changes: { create: 'create', update: 'update', delete: 'delete' },
   traffic: (changed: number, requests: number): string =>
-    `${changed.toLocaleString('en')} of ${plural(requests, 'recorded recent request', 'recorded recent requests')} would be answered otherwise.`,
+    `${changed.toLocaleString('en')} of ${plural(requests, 'recorded recent request', 'recorded recent requests')} would be answered differently.`,
   apply: 'Apply the plan',
   back: 'Change the description',
   reason: (app: string): string => `import OpenAPI into ${app}`,

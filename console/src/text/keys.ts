@@ -47,7 +47,7 @@ export const keysWords = {
     '30': 'In 30 days',
     '90': 'In 90 days',
     '365': 'In a year',
-    at: 'At a time of your choice',
+    at: 'At a time that you choose',
   },
   expiresAt: 'Expires at',
   expiresAtHint: (zone: string): string => `Time zone: ${zone}`,
@@ -112,7 +112,7 @@ export const keysWords = {
   rotateText:
     'The key gets a new value, which is shown once. Give it to the client while the old value still works.',
   rotateUntried:
-    'The recent requests are not tried: whether their callers go on with the old value cannot be known.',
+    'The recent requests are not tried: it is not known whether their callers keep using the old value.',
   rotateTwice: 'An old value from a rotation before this one stops at once.',
   overlap: 'The old value works',
   overlaps: {

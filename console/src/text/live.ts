@@ -5,7 +5,7 @@ export const liveWords = {
   filters: 'Filters',
   app: 'App',
   status: 'Status',
-  statusHint: '4xx, 404 or >=500; several with commas',
+  statusHint: '4xx, 404 or >=500; several separated by commas',
   path: 'Path begins with',
   key: 'Caller',
   keyHint: 'Name or id of a key, or subject of a token',
@@ -24,7 +24,7 @@ export const liveWords = {
     open: 'Watching',
     lost: 'Connection lost, trying again …',
     refused: 'Not watching',
-    given_up: 'Not watching: other windows watch',
+    given_up: 'Not watching: other windows watch already',
     paused: 'Paused',
   },
   counting: 'Counting the requests …',
@@ -36,7 +36,7 @@ export const liveWords = {
   waiting: (count: number): string => `Show ${count} new`,
   emptyTitle: 'No request yet',
   empty:
-    'Each request that ends from now on is shown here, also those that no route takes. Send one through the traffic port of the gateway, and it appears. One that was refused before is found by its id under Explain.',
+    'Each request that ends from now on is shown here, also those that match no route. Send one through the traffic port of the gateway, and it appears. To find one that was refused earlier, enter its id under Explain.',
   emptyFiltered: 'No request has passed the filter yet.',
   emptyRefused: 'Nothing is watched: see what is wrong with the filter.',
   columns: {
@@ -52,7 +52,7 @@ export const liveWords = {
   aborted: 'aborted',
   anonymous: 'anonymous',
   exchange: 'Request',
-  gone: 'This request is not kept, or no longer',
+  gone: 'This request was not kept, or is no longer kept',
   goneWhy:
     'Each worker keeps the last 1,000 requests that were shown here, and those that were refused or failed, until it ends.',
   back: 'Live traffic',

@@ -66,7 +66,7 @@ export const nodesWords = {
     title: 'Configuration files',
     text: 'The configuration of this gateway comes from files, and cannot be changed here.',
     state: 'State',
-    states: { current: 'served', refused: 'refused: what they said before is served', ok: 'served' },
+    states: { current: 'served', refused: 'refused: the previous configuration is served', ok: 'served' },
     path: 'Path',
     loaded: 'Read',
     since: 'Problems since',

@@ -123,7 +123,7 @@ export const stateWords = {
 } as const;
 
 export const partsWords = {
-  title: 'What each gateway stands on',
+  title: 'What each gateway depends on',
   certificates: 'Certificates',
   telemetry: 'Telemetry to a collector',
   columns: {
@@ -157,7 +157,7 @@ export const partsWords = {
     nodes === 1 ? 'used by this gateway alone' : `shared by ${nodes} gateways`,
   used: (used: string, most: string, share: string): string => `${used} of ${most} (${share})`,
   counters: (count: string): string => (count === '1' ? '1 counter' : `${count} counters`),
-  evicted: (count: string): string => `${count} had to make room`,
+  evicted: (count: string): string => `${count} removed to make room`,
   working: (count: number): string => `${count} working`,
   tried: (count: number): string => `${count} tried again`,
   cutOff: (count: number): string => `${count} cut off`,

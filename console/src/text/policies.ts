@@ -17,9 +17,9 @@ export const policyWords = {
         required: 'A valid credential is required',
         in: 'Header of the credential',
         forward_credentials: 'Forward the credential',
-        required_claims: 'Required claims, one a line',
+        required_claims: 'Required claims, one per line',
         issuer: 'Issuer',
-        audiences: 'Audiences, one a line',
+        audiences: 'Audiences, one per line',
         jwks_uri: 'Address of the public keys',
         secret: 'Secret for HMAC',
         algorithms: 'Algorithms',
@@ -35,7 +35,7 @@ export const policyWords = {
     allowed_methods: { title: 'Allowed methods' },
     ip_access: {
       title: 'Client addresses',
-      fields: { allow: 'Allowed, one a line', deny: 'Denied, one a line' },
+      fields: { allow: 'Allowed, one per line', deny: 'Denied, one per line' },
     },
     concurrency: { title: 'Concurrency', fields: { max: 'Requests at once', per: 'Counted per' } },
     rate_limit: {
@@ -54,10 +54,10 @@ export const policyWords = {
     cors: {
       title: 'CORS',
       fields: {
-        allowed_origins: 'Allowed origins, one a line',
-        allowed_methods: 'Allowed methods, one a line',
-        allowed_headers: 'Allowed request headers, one a line',
-        expose_headers: 'Exposed response headers, one a line',
+        allowed_origins: 'Allowed origins, one per line',
+        allowed_methods: 'Allowed methods, one per line',
+        allowed_headers: 'Allowed request headers, one per line',
+        expose_headers: 'Exposed response headers, one per line',
         allow_credentials: 'Allow credentials',
         max_age_secs: 'Preflight kept for seconds',
       },
@@ -83,7 +83,7 @@ export const policyWords = {
         response: 'To the client',
         set: 'Set',
         add: 'Add',
-        remove: 'Remove, one a line',
+        remove: 'Remove, one per line',
         rename: 'Rename',
       },
     },
@@ -113,7 +113,7 @@ export const policyWords = {
       } as Readonly<Record<string, string>>
     )[level] ?? `from: ${level}`,
   perAddress: (limit: { readonly requests: number; readonly window_seconds: number }): string =>
-    `Besides, the settings allow each client address ${limit.requests} requests in ${limit.window_seconds} s.`,
+    `In addition, the settings allow each client address ${limit.requests} requests in ${limit.window_seconds} s.`,
   shadowOf: (part: string): string => `Only try: ${part}`,
   shadow: 'Only try (shadow)',
   shadowHint: 'Evaluated, counted and logged, and every request passes.',
@@ -151,5 +151,5 @@ export const policyWords = {
   saveTitle: 'Save the policy',
   saved: 'Policy saved',
   refused: 'The gateway refuses this policy',
-  readOnly: 'You may look at policies. To change them takes the role editor.',
+  readOnly: 'You may look at policies. Changing them needs the role editor.',
 } as const;

@@ -55,10 +55,10 @@ export const saveWords = {
   warnings: 'The gateway warns',
   traffic: 'Recent requests',
   trafficNone: (requests: number): string =>
-    `None of the last ${count(requests, 'request', 'requests')} would be answered otherwise.`,
+    `None of the last ${count(requests, 'request', 'requests')} would be answered differently.`,
   trafficChanged: (changed: number, requests: number): string =>
-    `Of the last ${count(requests, 'request', 'requests')}, ${NUMBER.format(changed)} would be answered otherwise:`,
-  trafficNothing: 'No recent requests are recorded to try it on.',
+    `Of the last ${count(requests, 'request', 'requests')}, ${NUMBER.format(changed)} would be answered differently:`,
+  trafficNothing: 'No recent requests are recorded, so the change was not tried on any.',
   trafficProblem: (problem: string): string => `The recent requests could not be tried: ${problem}.`,
   trafficMore: (groups: number): string => `… and others, in ${count(groups, 'more group', 'more groups')}`,
   trafficUndecided: (requests: number): string =>
@@ -66,7 +66,7 @@ export const saveWords = {
   trafficTooLate: (requests: number): string =>
     `There was no time for ${count(requests, 'older request', 'older requests')}.`,
   trafficUndeclared:
-    'The recent requests are not tried: configuration files know a record by its name, so they cannot say this change.',
+    'The recent requests are not tried: configuration files know a record by its name, so they cannot express this change.',
   trafficNewKey: 'The recent requests are not tried: none of them has the new key.',
   trafficTrying: 'Trying the recent requests …',
   groupBefore: 'Answered',
@@ -88,10 +88,10 @@ export const saveWords = {
   copyOf: (what: string): string => `Copy: ${what}`,
   yamlHint: 'At this place of the configuration files:',
   yamlKey:
-    'At this place of the configuration files, if they have the keys of the app; they then have all of them:',
-  yamlAbsent: 'In the configuration files, take out what stands at this place, with everything below it:',
+    'At this place of the configuration files, if the files list the keys of the app (they must then list all of them):',
+  yamlAbsent: 'In the configuration files, remove this entry with everything below it:',
   yamlAbsentApp:
-    'In the configuration files, take out what stands at this place; files without an owner are then applied with --prune:',
+    'In the configuration files, remove this entry; files without an owner are then applied with --prune:',
   yamlBody: 'The body of the call:',
   yamlFile: 'The configuration file:',
   conflict: 'Meanwhile this was changed by another write',

@@ -25,7 +25,7 @@ export const shellWords = {
   notFound: 'There is no such page',
   notFoundDetail: 'The address may be mistyped, or what it showed may have been deleted.',
   toOverview: 'Go to the overview',
-  pageFailed: 'This page met an error',
+  pageFailed: 'This page has failed',
   fileAway:
     'A file of this page could not be loaded: the gateway does not answer, or now runs another version. Load the page again.',
   reload: 'Load the page again',

@@ -70,7 +70,7 @@ export const tryWords = {
   limitElsewhere: 'as the settings say',
   key: 'API key',
   keyOnce:
-    'Copy the key now: the gateway keeps only a hash of it. It is shown here until the page is loaded anew, and never again after that.',
+    'Copy the key now: the gateway keeps only a hash of it. It is shown here until you reload the page, and never again after that.',
   test: 'Test request',
   testSummary:
     'The gateway sends a real request to itself, as a client would: it is logged, counted and limited, and it reaches the backend.',
@@ -106,7 +106,7 @@ export const tryWords = {
   nextLinks: {
     app: ['Open the app', 'Its versions, endpoints and policies'],
     keys: ['Create more keys', 'One for each caller, with scopes, an expiry and a limit of its own'],
-    targets: ['Add a second backend', 'Under “Targets”: both, one a line; requests are spread over them'],
+    targets: ['Add a second backend', 'Under “Targets”: both, one per line; requests are spread over them'],
     hosts: [
       'Serve it at a host of its own',
       'Under “Hosts”. For HTTPS alone the gateway is started with a certificate and a port to redirect to',

@@ -1,7 +1,7 @@
 /** Words of webhooks: where events are sent, and how that goes. */
 export const webhooksWords = {
   title: 'Webhooks',
-  summary: 'Addresses that get events as they happen, signed, in their order, and again until they arrive.',
+  summary: 'Addresses that get events as they happen, signed, in order, and repeatedly until they arrive.',
   list: 'Webhooks',
   listText:
     'Each event is sent by one of the gateways, with a signature as in Standard Webhooks. Only admins make and change webhooks, since they send data out.',
@@ -27,11 +27,11 @@ export const webhooksWords = {
   name: 'Name',
   nameHint: 'For people: what it is for.',
   url: 'Address',
-  urlHint: 'With https://. Viewers can read it: what must stay secret belongs into the receiver.',
+  urlHint: 'With https://. Viewers can read it: what must stay secret belongs in the receiver.',
   events: 'Events',
   eventsHint: 'None chosen: all.',
   apps: 'Only of these apps',
-  appsHint: 'Slugs or ids, with commas between. Empty: all events.',
+  appsHint: 'Slugs or ids, separated by commas. Empty: all events.',
   secretShown: 'The receiver checks the signature of each event with it.',
   detailsOf: (name: string): string => `Webhook ${name}`,
   fields: {
@@ -43,7 +43,7 @@ export const webhooksWords = {
     lastDelivery: 'Last delivery',
     lastError: 'Last error',
     nextTry: 'Next try',
-    oldSecret: 'The old secret signs as well',
+    oldSecret: 'Old secret still signs',
   },
   waiting: (count: number): string =>
     count === 0 ? 'none' : count >= 10_000 ? '10,000 or more' : String(count),
@@ -55,7 +55,7 @@ export const webhooksWords = {
   testFailed: (why: string): string => `The test did not arrive: ${why}`,
   rotate: 'New secret',
   rotateTitle: (name: string): string => `Give ${name} a new secret?`,
-  rotateText: 'The old secret signs as well for a day, so that the receiver can change over.',
+  rotateText: 'For a day, events are also signed with the old secret, so that the receiver can switch.',
   disable: 'Switch off',
   disableTitle: (name: string): string => `Switch off ${name}?`,
   disableText: 'Nothing is sent to it until it is switched on again. Its events wait.',
@@ -72,7 +72,8 @@ export const webhooksWords = {
   changed: (name: string): string => `Webhook ${name} changed`,
   delete: 'Delete',
   deleteTitle: (name: string): string => `Delete the webhook ${name}?`,
-  deleteText: 'Nothing is sent to it any more. What waits for it, and what it did not get, is lost to it.',
+  deleteText:
+    'Nothing is sent to it any more. It never gets the events that wait for it, nor those that could not be delivered.',
   deleted: (name: string): string => `Webhook ${name} deleted`,
   deadLetters: 'Not delivered',
   deadLettersText:

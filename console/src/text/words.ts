@@ -26,5 +26,5 @@ export const words = {
   shownOf: (shown: number, total: number): string => `${shown} of ${total} shown`,
   typeToConfirm: (name: string): string => `Type ${name} to confirm`,
   unsavedLeave: 'What you typed on this page is not saved. Leave it?',
-  unexpected: (message: string): string => `The console met an error: ${message}`,
+  unexpected: (message: string): string => `The console has failed: ${message}`,
 } as const;

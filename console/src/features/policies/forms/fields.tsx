@@ -153,7 +153,7 @@ function unset({ default: standard }: JsonSchema): string {
   return policyWords.unchosenDefault(text);
 }
 
-/** A list of texts, one a line. */
+/** A list of texts, one per line. */
 export function LinesAt(props: FieldAtProps & { readonly keepsEmpty?: boolean }): ReactNode {
   const [typed, setTyped] = useState('');
   const field = boundField(props);
