@@ -104,7 +104,9 @@ function show(path: string, { header, end }: BackupSummary, flags: OutputFlags, 
   const rows = Object.entries(end.rows).filter(([table]) => table !== 'config_state');
   io.out(`Written and read back: ${path}, config version ${version}.\n`);
   io.out(`Rows: ${rows.map(([table, count]) => `${table} ${count}`).join(', ')}.\n`);
-  io.out('The key of the secrets in policies is not in it: keep that, too, and apart.\n');
+  io.out(
+    'It does not contain the key of the secrets in policies: keep that key as well, in another place.\n',
+  );
 }
 
 /** @param restore loads a file into the database of the settings */
@@ -123,9 +125,9 @@ export function addBackupCommands(
     config
       .command('restore')
       .description(
-        'bring a backup into an empty database, all of it or nothing, and exit; stop the gateway first',
+        'restore a backup into an empty database, completely or not at all, and exit; stop the gateway first',
       )
-      .argument('<file>', 'a file of config backup')
+      .argument('<file>', 'a file that config backup has written')
       .option('--to <url>', 'empty database to write; default: that of GATEWAY_DATABASE_URL'),
     'headgate config restore monday.backup',
     'headgate config restore monday.backup --to postgres://user@host/headgate',

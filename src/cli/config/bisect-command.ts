@@ -46,7 +46,7 @@ function bisectText(found: BisectResult): string {
   const { config_version: version, tried, before, after, message, git_commit: commit } = found;
   const last = answerText(after);
   if (version === null || before === null)
-    return `No kept version was found that answers otherwise (${tried} tried): ${last}\n`;
+    return `None of the stored versions that were tried gives another answer (${tried} tried): ${last}\n`;
   const made = [found.at, found.actor && `by ${found.actor}`, found.source && `(${found.source})`];
   const lines = [
     `Answered differently since config version ${version}`,
@@ -77,7 +77,7 @@ export function addBisectCommand(config: Command, io: CliIo): void {
     .description('find the config version since which a request is answered differently')
     .argument('<method>', 'method of the request')
     .argument('<url>', 'path with its query, or a whole URL')
-    .option('--good <version>', 'a version that answers otherwise; default: searched in the history')
+    .option('--good <version>', 'a version that answers differently; default: searched in the history')
     .option('--bad <version>', 'the version to explain; default: the one in force')
     .option('--expect <answer>', 'the right answer: a status, an error code, or forwarded');
   addExamples(

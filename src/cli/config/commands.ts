@@ -20,9 +20,12 @@ export function addConfigCommands(program: Command, io: CliIo): Command {
   const files = 'files and folders of YAML or JSON; - is standard input';
   const withChange = (command: Command): Command =>
     addOutputFlag(addServerFlags(command))
-      .option('--adopt', 'take over apps of another owner, or of none')
-      .option('--prune', 'without an owner: delete apps without one that the files leave out')
-      .option('--max-deletes <count>', 'records that may be deleted; default: 10');
+      .option('--adopt', 'take over apps that have another owner, or no owner')
+      .option(
+        '--prune',
+        'for files without an owner: delete apps that have no owner and are not in the files',
+      )
+      .option('--max-deletes <count>', 'maximum number of records to delete; default: 10');
   addExamples(
     addOutputFlag(config.command('validate'))
       .description('check files without a gateway')
@@ -42,14 +45,11 @@ export function addConfigCommands(program: Command, io: CliIo): Command {
   );
   addExamples(
     withChange(config.command('apply'))
-      .description('bring the gateway to what the files declare, in one step, or apply a plan')
+      .description('change the gateway to what the files declare, in one step; or apply a plan')
       .argument('<paths...>', `${files}; or one plan`)
-      .option('--rebase', 'apply a plan also when the configuration has changed since')
-      .option('-m, --message <text>', 'why, for the history and the audit log')
-      .option(
-        '--commit <hash>',
-        'Git commit of the files, which the history shows; default: the commit of their folder',
-      )
+      .option('--rebase', 'apply a plan even if the configuration has changed since it was made')
+      .option('-m, --message <text>', 'reason for the change, for the history and the audit log')
+      .option('--commit <hash>', 'Git commit of the files, for the history; default: that of their folder')
       .action(async (paths: string[], flags: ApplyFlags) => (await run()).applyCommand(paths, flags, io)),
     'headgate config apply gateway/',
     'headgate config apply plan.json --message "Billing goes live"',

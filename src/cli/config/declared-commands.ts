@@ -147,7 +147,7 @@ function fail(problems: readonly Problem[], { output }: OutputFlags, io: CliIo):
 
 function optionsOf({ adopt, prune, maxDeletes }: ChangeFlags): Record<string, unknown> {
   if (maxDeletes !== undefined && !/^\d{1,8}$/.test(maxDeletes)) {
-    throw new CliError(`--max-deletes "${maxDeletes}" must be a number from 0 on`);
+    throw new CliError(`--max-deletes "${maxDeletes}" must be a whole number of at least 0`);
   }
   return {
     ...(adopt === true && { adopt }),
@@ -205,7 +205,7 @@ function savedPlan([path, ...more]: readonly string[]): PlanFile | undefined {
   }
   if (typeof value !== 'object' || value === null || !('headgate_plan' in value)) return undefined;
   if (value.headgate_plan !== 1)
-    throw new CliError(`${path} is a plan of another version of Headgate; plan again`);
+    throw new CliError(`${path} is a plan that another version of Headgate has made; make a new plan`);
   return value as PlanFile;
 }
 

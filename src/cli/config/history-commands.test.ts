@@ -132,7 +132,7 @@ describe('headgate config history', () => {
     const json = await headgate('diff', String(from), String(from + 1), '--output', 'json');
     expect([json.code, JSON.parse(json.out).totals]).toEqual([2, { create: 0, update: 1, delete: 0 }]);
     expect((await headgate('diff', String(from), '999')).err).toContain('There is no config version "999"');
-    expect((await headgate('diff', 'x')).err).toContain('The version "x" must be a number');
+    expect((await headgate('diff', 'x')).err).toContain('The version "x" must be a whole number');
     expect((await headgate('dump', '--at', String(from))).out).toContain('\n  billing:\n');
   });
 
@@ -146,7 +146,7 @@ describe('headgate config history', () => {
     expect(tried).toEqual({
       code: 2,
       err: '',
-      out: '  ~ app       billing\n      description: "x" → (default)\n\n0 to create, 1 to update, 0 to delete.\n\nKeys that are not as they were:\n  billing mobile: it was deleted and does not come back\n',
+      out: '  ~ app       billing\n      description: "x" → (default)\n\n0 to create, 1 to update, 0 to delete.\n\nKeys that are not restored in full:\n  billing mobile: it was deleted and does not come back\n',
     });
     const done = await headgate('rollback', String(at), '-m', 'back');
     expect([done.code, done.out]).toEqual([0, expect.stringContaining('0 created, 1 updated, 0 deleted.\n')]);

@@ -128,7 +128,7 @@ async function rollbackCommand(text: string, flags: RollbackFlags, io: CliIo): P
 
 function numberOf(text: string, what: string): number {
   if (/^\d{1,15}$/.test(text)) return Number(text);
-  throw new CliError(`${what} "${printable(text)}" must be a number from 0 on`);
+  throw new CliError(`${what} "${printable(text)}" must be a whole number of at least 0`);
 }
 
 /** @param itemsOf returns the items in `data` of an answer */
@@ -157,7 +157,7 @@ export function addHistoryCommands(config: Command, io: CliIo): void {
     command('history')
       .description('list the versions of the configuration, newest first')
       .option('--limit <count>', 'maximum number of versions to list', '20')
-      .option('--app <slug>', 'only versions that changed this app; of a deleted one its id')
+      .option('--app <slug>', 'only versions that changed this app; for a deleted app, give its id')
       .option('--actor <id>', 'only versions by this admin token')
       .option('--source <source>', 'only versions from api, cli, console, import or system')
       .option('--since <time>', 'only versions from this moment on, such as 2030-01-31T00:00:00Z')
@@ -189,9 +189,9 @@ export function addHistoryCommands(config: Command, io: CliIo): void {
       .description('bring the configuration back to a version, as a new version, in one step')
       .argument('<version>', version)
       .option('--app <slug>', 'only this app')
-      .option('--delete-keys', 'delete the API keys that were made since')
+      .option('--delete-keys', 'also delete the API keys that were made since then')
       .option('--dry-run', 'show what would change, and change nothing; exit code 2 when there is any change')
-      .option('-m, --message <text>', 'why, for the history')
+      .option('-m, --message <text>', 'reason for the change, for the history')
       .action((text: string, flags: RollbackFlags) => rollbackCommand(text, flags, io)),
     'headgate config rollback 12 --dry-run',
     'headgate config rollback 12 --app billing -m "v2 refuses mobile clients"',

@@ -126,10 +126,10 @@ function painted(text: string, io: CliIo): string {
 const REASONS: Readonly<Record<string, string>> = {
   deleted: 'it was deleted and does not come back',
   expired: 'it has expired and does not come back',
-  value: 'it keeps the value that it got since',
+  value: 'it keeps its present value',
   inactive: 'it stays inactive',
   scopes: 'it gets no scope that it does not have now',
-  expires_at: 'it keeps its end',
+  expires_at: 'it keeps its present expiry',
 };
 
 export function rollbackText(done: ShownRollback, isDone: boolean, io: CliIo): string {
@@ -139,6 +139,6 @@ export function rollbackText(done: ShownRollback, isDone: boolean, io: CliIo): s
   );
   const more = done.not_restored_total - done.not_restored.length;
   if (more > 0) lines.push(`  … and ${more} more`);
-  const keys = lines.length === 0 ? '' : `\nKeys that are not as they were:\n${lines.join('\n')}\n`;
+  const keys = lines.length === 0 ? '' : `\nKeys that are not restored in full:\n${lines.join('\n')}\n`;
   return planText(done, isDone, usesColour(io)) + keys;
 }

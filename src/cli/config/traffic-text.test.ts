@@ -49,7 +49,7 @@ it('tells what changes for whom, in the order of the plan', () => {
   });
   expect(text).toBe(
     [
-      'Of the last 10,000 requests, 320 would be answered otherwise:',
+      'Of the last 10,000 requests, 320 would be answered differently:',
       '  312 of 10,000: 200 → 401 credentials_invalid by key "mobile", first GET /billing/v1/invoices',
       '  5 of 10,000: http://a/x → http://b/x or http://c/x by subject "alice", first GET /a',
       '  2 of 10,000: 404 no_route → the backend (refused by CORS) by anonymous callers, first PUT /b',
@@ -61,9 +61,9 @@ it('tells what changes for whom, in the order of the plan', () => {
 });
 
 it('says plainly that nothing changes, that time was short, or that it cannot say', () => {
-  expect(trafficText(EMPTY)).toBe('None of the last 10,000 requests would be answered otherwise.\n');
+  expect(trafficText(EMPTY)).toBe('None of the last 10,000 requests would be answered differently.\n');
   expect(trafficText({ ...EMPTY, requests: 9_000 })).toBe(
-    'None of the last 9,000 requests would be answered otherwise.\nThere was no time for 1,000 older requests.\n',
+    'None of the last 9,000 requests would be answered differently.\nThere was no time for 1,000 older requests.\n',
   );
   expect(trafficText({ ...EMPTY, requests: 0, recorded: 0 })).toBe('');
   expect(trafficText({ ...EMPTY, problem: 'the gateway is busy with other plans' })).toBe(

@@ -34,8 +34,8 @@ export function trafficText(traffic: ShownTraffic): string {
   const of = number(requests);
   const lines = [
     changed === 0
-      ? `None of the last ${of} requests would be answered otherwise.`
-      : `Of the last ${of} requests, ${number(changed)} would be answered otherwise:`,
+      ? `None of the last ${of} requests would be answered differently.`
+      : `Of the last ${of} requests, ${number(changed)} would be answered differently:`,
     ...groups.map((group) => `  ${number(group.count)} of ${of}: ${groupText(group)}`),
   ];
   if (total > groups.length) lines.push(`  … and others, in ${number(total - groups.length)} more groups`);

@@ -309,10 +309,10 @@ describe('a server with TLS', () => {
 describe('the token', () => {
   it.each([
     [['--token-file', '-'], '  \n', 'There is no token in standard input'],
-    [['--token-file', '-'], 'two words', 'The admin token is not one'],
+    [['--token-file', '-'], 'two words', 'The admin token is not valid'],
     [['--token-file', '/nowhere'], '', 'Cannot read /nowhere: ENOENT'],
     [['--token', 'a', '--token-file', '-'], 'b', 'both given'],
-    [['--token', 'line\nbreak'], '', 'The admin token is not one'],
+    [['--token', 'line\nbreak'], '', 'The admin token is not valid'],
     [[], '', 'An admin token for http://127.0.0.1:9090 is needed'],
   ])('%j is refused', async (flags, stdin, message) => {
     const { code, err } = await run(['config', 'dump', ...flags], {}, stdin);

@@ -88,7 +88,7 @@ export function addContextCommands(program: Command, io: CliIo): void {
     context
       .command('add')
       .description('store a gateway, or change a stored one; asks for the token on a terminal')
-      .argument('<name>', 'what to call it')
+      .argument('<name>', 'name of the context')
       .requiredOption('--server <url>', 'management API of the gateway')
       .option('--token-file <file>', 'file with the admin token; - is standard input')
       .option('--ca <file>', 'PEM file of the authority of its certificate')
@@ -99,7 +99,7 @@ export function addContextCommands(program: Command, io: CliIo): void {
   addExamples(
     context
       .command('use')
-      .description('choose the context of commands that name none')
+      .description('choose the context for commands that do not name one')
       .argument('<name>', 'a stored context')
       .action((name: string) => useContext(name, io)),
     'headgate context use prod',

@@ -121,7 +121,7 @@ function socketServer(text: string, source: string): string {
   const path = resolve(text.slice(UNIX_PREFIX.length).replace(/^\/{2,}/, '/'));
   if (text === UNIX_PREFIX || /[\0?#]/.test(path) || Buffer.byteLength(path) > SOCKET_PATH_BYTES_MAX) {
     throw new CliError(
-      `${source} "${printable(text)}" is no path of a Unix socket of at most ${SOCKET_PATH_BYTES_MAX} bytes; expected one such as unix:/run/headgate/management.sock`,
+      `${source} "${printable(text)}" is not a path of a Unix socket of at most ${SOCKET_PATH_BYTES_MAX} bytes; expected one such as unix:/run/headgate/management.sock`,
     );
   }
   return UNIX_PREFIX + path;
@@ -185,7 +185,7 @@ export function readToken(path: string, io: Pick<CliIo, 'readStdin'>): string {
 export function checkedToken(token: string): string {
   if (/^[\u0021-\u007E]+$/.test(token) && token.length <= TOKEN_CHARS_MAX) return token;
   throw new CliError(
-    `The admin token is not one: expected up to ${TOKEN_CHARS_MAX} visible ASCII characters without spaces`,
+    `The admin token is not valid: expected up to ${TOKEN_CHARS_MAX} visible ASCII characters without spaces`,
   );
 }
 

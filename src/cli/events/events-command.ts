@@ -34,7 +34,7 @@ interface EventsFlags extends ServerFlags, OutputFlags {
 async function events(flags: EventsFlags, io: CliIo): Promise<void> {
   const client = createClient(flags, io);
   if (flags.follow === true) return follow(client, flags, io);
-  if (flags.count !== undefined) throw new CliError('--count is for --follow; --limit bounds a list');
+  if (flags.count !== undefined) throw new CliError('--count needs --follow; use --limit for a list');
   const limit = wholeNumber('limit', flags.limit, LIMIT_MAX) ?? LIMIT_DEFAULT;
   const { rows } = await listAll(client, `/events${queryOf(flags)}`, limit);
   // The latest events, in the order in which they happened.
@@ -45,7 +45,7 @@ async function events(flags: EventsFlags, io: CliIo): Promise<void> {
 }
 
 async function follow(client: GatewayClient, flags: EventsFlags, io: CliIo): Promise<void> {
-  if (flags.limit !== undefined) throw new CliError('--limit is for a list; --count ends --follow');
+  if (flags.limit !== undefined) throw new CliError('--limit does not work with --follow; use --count');
   const countMax = wholeNumber('count', flags.count, LIMIT_MAX) ?? Infinity;
   let written = 0;
   let lastEventId: string | undefined;
@@ -132,19 +132,22 @@ function queryOf({ type, app, since }: EventsFlags): string {
 export function addEventsCommand(program: Command, io: CliIo): void {
   const command = program
     .command('events')
-    .description('show what happened to the gateways, a line each')
+    .description('show what happened to the gateways, one line for each event')
     .option('--follow', 'continue with what happens from now on')
     .option(
       '--type <types>',
-      'only these: a type, a group such as "breaker.*", or several with commas between',
+      'only these: a type, a group such as "breaker.*", or several separated by commas',
     )
     .option('--app <slug>', 'only of this app')
     .option('--since <time>', 'from this moment on, such as 2026-01-31T12:00:00Z')
-    .option('--limit <count>', `of a list: the last so many; default: ${LIMIT_DEFAULT}`)
-    .option('--count <count>', 'with --follow: end after so many');
+    .option(
+      '--limit <count>',
+      `maximum number of events in a list, latest first kept; default: ${LIMIT_DEFAULT}`,
+    )
+    .option('--count <count>', 'with --follow: end after this number of events');
   addExamples(
     addOutputFlag(addServerFlags(command)),
     'headgate events --type "breaker.*,target.*"',
-    'headgate events --follow --output json | jq .type   # one JSON document a line',
+    'headgate events --follow --output json | jq .type   # one JSON document per line',
   ).action((flags: EventsFlags) => events(flags, io));
 }

@@ -42,7 +42,7 @@ const COMMANDS: readonly EverydayCommand[] = [
   },
   {
     name: 'status',
-    summary: 'show how the deliveries of all webhooks stand',
+    summary: 'show the state of the deliveries of all webhooks',
     method: 'GET',
     path: '/webhook-deliveries',
     shown: {
@@ -97,7 +97,7 @@ const COMMANDS: readonly EverydayCommand[] = [
     options: [
       {
         flags: '--overlap <seconds>',
-        description: 'how long the old secret signs as well; default: 86400',
+        description: 'how long events are also signed with the old secret; default: 86400',
         body: (text) => ({ overlap_secs: secondsOf(String(text)) }),
       },
     ],
@@ -182,5 +182,9 @@ function secondsOf(text: string): number {
 }
 
 export const EVENT_GROUPS: readonly EverydayGroup[] = [
-  { name: 'webhooks', summary: 'where events are sent, and how that stands', commands: COMMANDS },
+  {
+    name: 'webhooks',
+    summary: 'where events are sent, and the state of their deliveries',
+    commands: COMMANDS,
+  },
 ];

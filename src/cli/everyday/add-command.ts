@@ -50,9 +50,9 @@ export function addCommand(parent: Command, spec: EverydayCommand, io: CliIo): v
   for (const { flags, description, default: usual } of spec.options ?? []) {
     command.option(flags, description, usual);
   }
-  if (spec.isPaged) command.option('--limit <count>', `most rows; default: ${ROWS_DEFAULT}`);
-  if (spec.takesDryRun) command.option('--dry-run', 'make every check and change nothing');
-  if (spec.shown.as === 'secret') command.option('-q, --quiet', 'print the value alone');
+  if (spec.isPaged) command.option('--limit <count>', `maximum number of rows; default: ${ROWS_DEFAULT}`);
+  if (spec.takesDryRun) command.option('--dry-run', 'run every check, but change nothing');
+  if (spec.shown.as === 'secret') command.option('-q, --quiet', 'print only the value');
   addExamples(addOutputFlag(addServerFlags(command)), ...spec.examples).action(
     async (...args: readonly unknown[]) => {
       const flags = args.at(-2) as EverydayFlags;
@@ -131,7 +131,7 @@ async function bodyOf(
   const ofFile = flags.file === undefined ? {} : await fileFields(flags.file, io);
   const whole = merged(merged(body, ofFile), fields);
   if (spec.method === 'PATCH' && Object.keys(whole).length === 0) {
-    throw new CliError('Nothing to change is given; expected field=value, or --file');
+    throw new CliError('No change is given; expected field=value, or --file');
   }
   return whole;
 }

@@ -15,7 +15,7 @@ export function backendFields(text: string): Record<string, unknown> {
     );
   }
   if (url.username !== '' || url.password !== '' || url.search !== '' || url.hash !== '') {
-    throw new CliError('--backend has more than a host, a port and a path; expected those alone');
+    throw new CliError('--backend has more than a host, a port and a path; expected only those');
   }
   const scheme = url.protocol.slice(0, -1);
   const path = url.pathname.replace(/\/+$/, '');

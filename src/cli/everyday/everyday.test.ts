@@ -149,7 +149,7 @@ describe('records', () => {
     expect(code).toBe(1);
     expect(err).toContain('did you mean "gateway_path"?');
     expect(err).toContain('/allow_encoded_slashes');
-    expect((await run('apps edit shop')).err).toContain('Nothing to change is given');
+    expect((await run('apps edit shop')).err).toContain('No change is given');
     expect((await run('apps show ..')).err).toContain('".." is not the name of a record');
     expect((await run('revisions create shop v1 r1 --backend nowhere')).err).toContain(
       '--backend "nowhere" is not',

@@ -163,7 +163,7 @@ const SEARCH: EverydayCommand = {
   summary: 'find apps, versions, revisions, endpoints, keys and admin tokens by a part of their name or path',
   method: 'GET',
   path: '/search',
-  options: [{ flags: '--rows <count>', description: 'most rows; default: 20', query: 'limit' }],
+  options: [{ flags: '--rows <count>', description: 'maximum number of rows; default: 20', query: 'limit' }],
   argument: { name: 'text', description: 'part of a name, label, path or id', query: 'q' },
   shown: {
     as: 'text',
@@ -227,7 +227,7 @@ const SHADOW: EverydayCommand = {
   options: [
     { flags: '--from <time>', description: 'count from this moment on', query: 'from' },
     { flags: '--part <part>', description: 'only this part of policies, such as rate_limit', query: 'part' },
-    { flags: '--rows <count>', description: 'most rows; default: 100', query: 'limit' },
+    { flags: '--rows <count>', description: 'maximum number of rows; default: 100', query: 'limit' },
   ],
   shown: {
     as: 'text',
@@ -277,7 +277,7 @@ const CERTIFICATES: EverydayGroup = {
       summary: 'order a new certificate for a name now',
       method: 'POST',
       path: '/certificates/{host_name}/renew',
-      shown: { as: 'done', text: 'An order for {host_name} is due.' },
+      shown: { as: 'done', text: 'A new certificate for {host_name} is being ordered.' },
       examples: ['headgate certificates renew shop.example.com'],
     },
   ],

@@ -27,14 +27,14 @@ async function metrics(name: string | undefined, flags: ServerFlags, io: CliIo):
   const all = text.split('\n').map(printable);
   if (name === undefined) return io.out(all.join('\n'));
   const lines = all.filter((line) => !line.startsWith('#') && line.includes(name));
-  if (lines.length === 0) throw new CliError('No metric has this text in its line');
+  if (lines.length === 0) throw new CliError('No line of the metrics has this text');
   io.out(`${lines.join('\n')}\n`);
 }
 
 export function addHealthCommands(program: Command, io: CliIo): void {
   addExamples(
     addOutputFlag(addServerFlags(program.command('health'))).description(
-      'say whether the gateway serves and its database works; exit code 1 when not; needs no token',
+      'say whether the gateway serves traffic and its database works; exit code 1 if not; needs no token',
     ),
     'headgate health',
     'headgate health --server http://10.0.0.7:9090 --timeout 2 --output json',

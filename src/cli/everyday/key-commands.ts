@@ -54,7 +54,11 @@ const KEY_COMMANDS: readonly EverydayCommand[] = [
     summary: 'create a key; its value is shown once',
     method: 'POST',
     path: '/apps/{app}/tokens',
-    made: { argument: 'name', description: 'whose key it is, for people', fields: (name) => ({ name }) },
+    made: {
+      argument: 'name',
+      description: 'a name that tells people whose key it is',
+      fields: (name) => ({ name }),
+    },
     fields: 'key',
     shown: { as: 'secret', field: 'token' },
     examples: [

@@ -24,7 +24,7 @@ const CASCADE: EverydayOption = {
 };
 const BACKEND: EverydayOption = {
   flags: '--backend <url>',
-  description: 'scheme, host, port and base path of the backend in one, such as http://10.0.0.5:8080/api',
+  description: 'scheme, host, port and base path of the backend as one URL, such as http://10.0.0.5:8080/api',
   body: backendFields,
 };
 
@@ -126,7 +126,8 @@ const APPS = recordCommands({
   ],
   made: {
     argument: 'slug',
-    description: 'short name, unique among apps; also its name and its path where no others are given',
+    description:
+      'short name, unique among apps; also used as name and path of the app where these are not given',
     fields: (slug) => ({ slug, name: slug, gateway_path: `/${slug}` }),
   },
   hasChildren: true,

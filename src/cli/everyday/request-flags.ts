@@ -66,7 +66,7 @@ export function requestOf(
 function certificateIn(path: string, io: CliIo): string {
   const text = textOf(path, io);
   if (/-----BEGIN [A-Z ]*PRIVATE KEY-----/.test(text)) {
-    throw new CliError(`${path} has a private key, which is not sent; expected the certificate alone`);
+    throw new CliError(`${path} has a private key, which must not be sent; expected only the certificate`);
   }
   if (!text.includes('-----BEGIN CERTIFICATE-----')) {
     throw new CliError(`${path} has no certificate in PEM`);

@@ -106,7 +106,7 @@ async function top({ app, by = 'app', window, limit, ...flags }: StatsFlags, io:
   ];
   const { rows, other_requests: other } = data as Json;
   io.out(tableText(columns, rows, io));
-  if (other > 0) io.err(`Requests in no row: ${other}.\n`);
+  if (other > 0) io.err(`Requests that are in none of these rows: ${other}.\n`);
 }
 
 /** Exit code 1 when there are problems. */
@@ -139,7 +139,7 @@ export function addStatsCommands(program: Command, io: CliIo): void {
       .option('--by <what>', 'app, version, route, reason or key', 'app')
       .option('--app <app>', 'only this app')
       .option(...windowFlag)
-      .option('--limit <count>', 'most rows; default: 10')
+      .option('--limit <count>', 'maximum number of rows; default: 10')
       .action((flags: StatsFlags) => top(flags, io)),
     'headgate stats top --by route --app shop',
   );

@@ -61,8 +61,8 @@ function outcomeText(data: Json, io: CliIo): string {
     lines.push('', shown.trimEnd());
   }
   const notes = [
-    ...(problem === null ? [] : [`Not all arrived: ${problem}`]),
-    ...(truncated && problem === null ? ['The body is longer; this is its beginning'] : []),
+    ...(problem === null ? [] : [`The answer is incomplete: ${problem}`]),
+    ...(truncated && problem === null ? ['Only the beginning of the body is shown'] : []),
     ...(denial === null
       ? []
       : [`Refused by ${denial.stage ?? 'the gateway'}: ${denial.detail ?? denial.code}`]),

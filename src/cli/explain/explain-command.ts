@@ -128,8 +128,8 @@ export function addExplainCommand(program: Command, io: CliIo): void {
     .description('say what the gateway does with a request, or did with a recent one, and why')
     .argument('<method-or-id>', 'method of a described request, or X-Request-Id of a recent one')
     .argument('[path]', 'path with its query, or a whole URL, of a described request')
-    .option('--versions', 'how it goes with each config version that is kept')
-    .option('--at-version <version>', 'how it goes with this config version');
+    .option('--versions', 'explain it with each config version that is kept')
+    .option('--at-version <version>', 'explain it with this config version');
   addExamples(
     addOutputFlag(addServerFlags(addRequestFlags(command))),
     'headgate explain GET /shop/v1/items',

@@ -69,7 +69,7 @@ const TOKEN_COMMANDS: readonly EverydayCommand[] = [
   },
   {
     name: 'revoke',
-    summary: 'revoke a debug token; requests with it are answered as without it from now on',
+    summary: 'revoke a debug token; from now on it has no effect on requests',
     method: 'DELETE',
     path: `${TOKENS}/{debug_token}`,
     shown: { as: 'done', text: 'Revoked: {debug_token}.' },

@@ -15,9 +15,9 @@ export interface ImportFlags extends ServerFlags {
 /** Adds the options that every import has. */
 export function withImportOptions(command: Command, slug: string): Command {
   return addServerFlags(addOutputFlag(command))
-    .option('--app <slug>', 'app that gets everything; made when it is not there', slug)
+    .option('--app <slug>', 'app that gets everything; created if it does not exist', slug)
     .option('--gateway-path <path>', 'path of the app; default: / and its slug')
     .option('--apply', 'apply the plan')
-    .option('--max-deletes <count>', 'records that may be deleted; default: 10')
+    .option('--max-deletes <count>', 'maximum number of records to delete; default: 10')
     .option('-o, --out <file>', 'write a configuration file instead; needs no gateway');
 }

@@ -76,7 +76,7 @@ function writePrivate(path: string, text: string): void {
 async function planned(config: object, source: string, flags: ImportFlags, io: CliIo): Promise<ShownPlan> {
   const deletes = flags.maxDeletes;
   if (deletes !== undefined && !/^\d{1,8}$/.test(deletes))
-    throw new CliError(`--max-deletes "${deletes}" must be a number from 0 on`);
+    throw new CliError(`--max-deletes "${deletes}" must be a whole number of at least 0`);
   const body = {
     config,
     ...(deletes !== undefined && { max_deletes: Number(deletes) }),

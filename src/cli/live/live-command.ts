@@ -55,7 +55,7 @@ async function follow(
     written += 1;
     if (written === countMax) return;
   }
-  throw new CliError('The gateway ended the stream: it stops, or the token is no longer valid');
+  throw new CliError('The gateway ended the stream: it is stopping, or the token is no longer valid');
 }
 
 function lineOf(exchange: Json, io: CliIo): string {
@@ -92,18 +92,21 @@ function queryOf({ app, status, key, path, method, reason, perSecond }: LiveFlag
 export function addLiveCommand(program: Command, io: CliIo): void {
   const command = program
     .command('live')
-    .description('show the exchanges of the gateway as they end, a line each')
+    .description('show the exchanges of the gateway as they end, one line for each')
     .option('--app <slug>', 'only of this app')
-    .option('--status <statuses>', 'only these: 2xx, 404, ">=500", or several with commas between')
+    .option('--status <statuses>', 'only these: 2xx, 404, ">=500", or several separated by commas')
     .option('--key <caller>', 'only of this caller: id or name of a key, or subject of a token')
-    .option('--path <start>', 'only paths that begin so')
+    .option('--path <start>', 'only paths that begin with this text')
     .option('--method <name>', 'only this method')
     .option('--reason <code>', 'only with this code of a denial or failure')
-    .option('--per-second <count>', 'at most so many, evenly in time; default: 20')
-    .option('--count <count>', 'end after so many');
+    .option(
+      '--per-second <count>',
+      'maximum number of exchanges to show in a second, spread evenly; default: 20',
+    )
+    .option('--count <count>', 'end after this number of exchanges');
   addExamples(
     addOutputFlag(addServerFlags(command)),
     'headgate live --status 4xx,5xx',
-    'headgate live --app shop --output json | jq .path   # one JSON document a line',
+    'headgate live --app shop --output json | jq .path   # one JSON document per line',
   ).action((flags: LiveFlags) => live(flags, io));
 }

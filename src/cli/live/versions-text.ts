@@ -25,7 +25,7 @@ const COLUMNS = [
 export function versionsText({ segments, complete }: Json, io: CliIo): string {
   const note = complete
     ? ''
-    : 'Some versions that might answer otherwise were not asked, for lack of time.\n';
+    : 'There was not enough time to ask all versions that might answer differently.\n';
   return tableText(COLUMNS, segments, io) + note;
 }
 
@@ -33,12 +33,15 @@ export function atVersionText({ version }: Json): string {
   const { config_version: number, same_as_now: isSame, outcome, actor, action } = version;
   const by = actor === null ? '' : `, made by ${actor} (${action})`;
   return (
-    printable(`At config version ${number}${by}, ${isSame ? 'as now' : 'other than now'}:`) + guess(outcome)
+    printable(`At config version ${number}${by}, ${isSame ? 'the same as now' : 'different from now'}:`) +
+    guess(outcome)
   );
 }
 
 function guess({ guessed }: Json): string {
-  return guessed ? '\nGuessed: the version asks for a credential that the record does not tell.\n' : '\n';
+  return guessed
+    ? '\nThis is a guess: the version asks for a credential, and the record does not say whether the request had it.\n'
+    : '\n';
 }
 
 function outcomeOf({ outcome, status, code, backend }: Json): string {

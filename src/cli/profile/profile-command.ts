@@ -34,7 +34,7 @@ async function profile(flags: ProfileFlags, io: CliIo): Promise<void> {
   const kind = flags.heap === true ? 'heap' : 'cpu';
   if (kind === 'heap' && flags.yes !== true) {
     throw new CliError(
-      'A heap snapshot holds secrets: keys, tokens and bodies of requests. It stops the thread that it is of, up to ten seconds for each 100 MiB of its heap, and the requests of that worker wait. Nothing was done; add --yes to take it',
+      'A heap snapshot holds secrets: keys, tokens and bodies of requests. It stops the thread for up to ten seconds for each 100 MiB of heap, and the requests of that worker wait. Nothing was done; add --yes to take the snapshot',
     );
   }
   const path = flags.file ?? defaultFile(kind);
@@ -123,10 +123,10 @@ export function addProfileCommand(program: Command, io: CliIo): void {
       String(SECONDS_DEFAULT),
     )
     .option('--heap', 'a heap snapshot, which holds secrets and stops the thread meanwhile')
-    .option('--worker <number>', 'of this worker; default: any')
-    .option('--main', 'of the main thread, which runs the management API')
+    .option('--worker <number>', 'profile this worker; default: any')
+    .option('--main', 'profile the main thread, which runs the management API')
     .option('--file <file>', 'a new file; default: headgate-<time>.cpuprofile or .heapsnapshot here')
-    .option('--yes', 'accept what --heap warns of, without a question');
+    .option('--yes', 'confirm the warning of --heap');
   addExamples(
     addOutputFlag(addServerFlags(command)),
     'headgate profile --seconds 30 --file busy.cpuprofile',

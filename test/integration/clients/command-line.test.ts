@@ -133,7 +133,10 @@ describe('headgate explain', () => {
     };
     try {
       for (const [path, message] of [
-        [file('both.pem', pem('site.pem') + pem('site-key.pem')), 'has a private key, which is not sent'],
+        [
+          file('both.pem', pem('site.pem') + pem('site-key.pem')),
+          'has a private key, which must not be sent',
+        ],
         [file('none.pem', 'nothing'), 'has no certificate in PEM'],
       ] as const) {
         const { code, err } = await run(['explain', 'GET', '/shop/v1/', '--client-certificate', path]);

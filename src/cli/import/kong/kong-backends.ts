@@ -101,7 +101,7 @@ function fromUrl(node: SourceNode, url: string): BackendAddress | undefined {
   if (search !== '' || username !== '')
     node.lost('has a query or a user, which are not sent', undefined, 'url');
   for (const name of ['host', 'port', 'path', 'protocol']) {
-    if (node.has(name)) node.lost('is said by the url as well, which was taken', undefined, name);
+    if (node.has(name)) node.lost('is also given by the url, and the url was used', undefined, name);
   }
   return checked(node, address);
 }

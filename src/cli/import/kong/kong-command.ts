@@ -14,7 +14,7 @@ export function addKongCommand(command: Command, io: CliIo): void {
       'plan an app from a declarative configuration of Kong (decK, formats 1.1, 2.1 and 3.0); exit code 2 when anything would change',
     )
     .argument('<file>', 'configuration in YAML or JSON; - is standard input')
-    .option('--with-key-values', 'carry the values of keys over, which needs the role admin');
+    .option('--with-key-values', 'also import the values of keys; needs the role admin');
   withImportOptions(kong, 'kong').action(async (path: string, flags: KongFlags) => {
     // Loaded only here, because loading takes long.
     const { readSource, runImport } = await import('../import-run.ts');

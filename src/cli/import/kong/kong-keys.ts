@@ -12,7 +12,7 @@ const OTHER_CREDENTIALS: Readonly<Record<string, string>> = {
   basicauth_credentials: 'is a password, and callers have API keys or JWTs here',
   hmacauth_credentials: 'is a key of signatures, and callers have API keys or JWTs here',
   oauth2_credentials: 'is a client of an authorization server, which a gateway is not here',
-  groups: 'is a group of consumers, which is nothing here',
+  groups: 'is a group of consumers, which Headgate does not have',
 };
 const NAME_CHARS_MAX = 190;
 

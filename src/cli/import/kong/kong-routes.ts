@@ -111,9 +111,9 @@ function speaksHttp(node: SourceNode): boolean {
   for (const { node: item } of foreign) item.lost('is not a protocol of this gateway');
   const [only, ...others] = protocols.filter((item) => !foreign.includes(item));
   if (only !== undefined && others.length === 0 && only.text === 'https')
-    only.node.changed('is one of both: HTTP is not refused', 'only a listener with TLS');
+    only.node.changed('allows only HTTPS: here HTTP is not refused', 'only a listener with TLS');
   if (only !== undefined && others.length === 0 && only.text === 'http')
-    only.node.changed('is one of both: HTTPS is not refused');
+    only.node.changed('allows only HTTP: here HTTPS is not refused');
   return true;
 }
 

@@ -122,7 +122,7 @@ export function addOpenApiCommand(command: Command, io: CliIo): void {
       'plan endpoints from an OpenAPI description (2.0, 3.0, 3.1); exit code 2 when anything would change',
     )
     .argument('<file>', 'description in YAML or JSON; - is standard input')
-    .requiredOption('--app <slug>', 'app that gets the endpoints; made when it is not there')
+    .requiredOption('--app <slug>', 'app that gets the endpoints; created if it does not exist')
     .option(
       '--api-version <label>',
       'version of the app; default: v and the major version of the description',

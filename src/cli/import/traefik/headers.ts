@@ -96,7 +96,7 @@ function corsOf(node: SourceNode): Item | undefined {
   const maxAge = node.number('accessControlMaxAge');
   node.noEffect('is always sent where it has to be', 'addVaryHeader');
   if (origins.length === 0) {
-    if (lists.length > 0 || credentials) node.lost('says no origin that CORS would be for', '`cors`');
+    if (lists.length > 0 || credentials) node.lost('names no origin for CORS', '`cors`');
     return undefined;
   }
   const all = origins.includes('*');

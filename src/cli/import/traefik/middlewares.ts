@@ -54,8 +54,8 @@ const REFUSED: Readonly<Record<string, Refusal>> = {
     effect: 'isWeaker',
   },
   stripPrefixRegex: { reason: 'no prefix is a pattern', nearest: '`backend_path`', effect: 'isWeaker' },
-  replacePath: { reason: 'paths are said by endpoints', nearest: '`backend_path`', effect: 'isWeaker' },
-  replacePathRegex: { reason: 'paths are said by endpoints', nearest: '`backend_path`', effect: 'isWeaker' },
+  replacePath: { reason: 'endpoints say the paths', nearest: '`backend_path`', effect: 'isWeaker' },
+  replacePathRegex: { reason: 'endpoints say the paths', nearest: '`backend_path`', effect: 'isWeaker' },
   redirectScheme: { reason: 'the gateway redirects nothing', effect: 'replacesRouter' },
   redirectRegex: { reason: 'the gateway redirects nothing', effect: 'replacesRouter' },
   circuitBreaker: { reason: 'a breaker counts failures', nearest: '`circuit_breaker` of the revision' },
@@ -64,7 +64,7 @@ const REFUSED: Readonly<Record<string, Refusal>> = {
   passTLSClientCert: { reason: 'clients have no certificates' },
   contentType: { reason: 'a content type is passed on unchanged' },
   grpcWeb: { reason: 'bodies are passed on unchanged' },
-  plugin: { reason: 'no plugin of another gateway runs here', effect: 'isWeaker' },
+  plugin: { reason: 'plugins of another gateway do not run here', effect: 'isWeaker' },
 };
 
 export function translateMiddleware(node: SourceNode): TranslatedMiddleware {
@@ -191,6 +191,6 @@ function buffering(node: SourceNode): TranslatedMiddleware {
   }
   if (bytes === undefined || bytes === 0) return NOTHING;
   if (Number.isSafeInteger(bytes) && bytes > 0) return { parts: { max_body_bytes: bytes } };
-  node.lost('is no size', undefined, 'maxRequestBodyBytes');
+  node.lost('is not a size', undefined, 'maxRequestBodyBytes');
   return { ...NOTHING, isWeaker: true };
 }

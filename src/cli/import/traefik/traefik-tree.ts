@@ -37,7 +37,7 @@ const ELSEWHERE: Readonly<Record<string, readonly [string, string?]>> = {
   accessLog: ['how the gateway logs is a setting'],
   metrics: ['metrics are at the management listener'],
   tracing: ['how requests are traced is a setting'],
-  serversTransport: ['how backends are verified is said by each revision', '`backend_tls`'],
+  serversTransport: ['each revision says how its backends are verified', '`backend_tls`'],
   global: ['is about the program itself'],
   experimental: ['is about the program itself'],
 };
@@ -268,7 +268,7 @@ function policyOf(
       const isSecond =
         part !== 'headers' && parts[part] !== undefined && !isDeepStrictEqual(parts[part], value);
       if (!isSecond) continue;
-      node.changed(`replaces the \`${part}\` of a middleware before it`, 'one of both');
+      node.changed(`replaces the \`${part}\` of a middleware before it`, 'only one of the two');
       isWeaker = true;
     }
     if (made.strip !== undefined && hasPrefix) {

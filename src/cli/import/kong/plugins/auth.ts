@@ -127,7 +127,7 @@ function keysOf(plugin: SourceNode, claim: string, consumers: PluginContext['con
   }
   const algorithms = [...new Set(read.map(({ algorithm }) => algorithm))];
   const unknown = read.find(({ algorithm }) => !ALGORITHM.test(algorithm));
-  if (unknown !== undefined) return refuse(unknown.node, 'has an algorithm that this gateway has not');
+  if (unknown !== undefined) return refuse(unknown.node, 'has an algorithm that this gateway does not have');
   if (HMAC.test(first.algorithm)) {
     if (read.length > 1) return refuse(plugin, 'has several secrets, and a policy has one');
     if ((first.secret ?? '').length < SECRET_CHARS_MIN)
