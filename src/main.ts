@@ -55,7 +55,8 @@ const commands: Commands = {
     const service = createServiceManager({
       env,
       pid: process.pid,
-      onFailure: (error) => logging.log.warn({ err: error }, 'systemd cannot be told what the gateway does'),
+      onFailure: (error) =>
+        logging.log.warn({ err: error }, 'cannot report the state of the gateway to systemd'),
     });
     // Ignored until `runUntilSignal` handles it: no file has been read so far.
     if (hasFiles || service.isPresent) process.on('SIGHUP', () => undefined);

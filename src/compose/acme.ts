@@ -89,7 +89,10 @@ export function ownCertificates(parts: Parts, watches: CertificateWatches): OwnC
     isOrdered: (host) => settings.acme !== undefined && !isWildcardEntry(host) && isAllowed(host, names),
     look: () => {
       acme.service?.announce().catch((error: unknown) => {
-        log.debug({ err: error }, 'other gateways hear of a wanted certificate a few seconds later');
+        log.debug(
+          { err: error },
+          'cannot tell other gateways at once that a certificate is needed; they learn it a few seconds later',
+        );
       });
     },
   };

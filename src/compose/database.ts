@@ -79,12 +79,12 @@ export async function announceFirstToken(
   const { token, file } = first;
   const where =
     file === undefined
-      ? '\nIt is kept nowhere and ends with this process; GATEWAY_ADMIN_TOKEN sets one that stays.'
+      ? '\nIt is stored nowhere and is lost when this process ends; set GATEWAY_ADMIN_TOKEN for a token that stays valid.'
       : `\nIt is kept in ${file.path}; it is not shown again.`;
   const other =
     file?.other === undefined
       ? ''
-      : `\n${file.other} is left as it is: another database lies in that folder, and it may be its token.`;
+      : `\n${file.other} is left as it is: there is another database in that folder, and the token may belong to that database.`;
   if (isRecorded && file !== undefined) announce(`The first admin token is in ${file.path}${other}\n`);
   else announce(`The first admin token is ${token}${where}${other}\n`);
 }

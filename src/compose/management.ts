@@ -293,7 +293,7 @@ export async function listenForManagement(
     const above = folderAbove(path, settings.egress.unixSocketsFrom);
     if (above !== undefined)
       throw new Error(
-        `it is below "${above}" of GATEWAY_PROXY__UNIX_SOCKETS_FROM: backends could be that socket`,
+        `it is below "${above}" of GATEWAY_PROXY__UNIX_SOCKETS_FROM: a revision could name that socket as its backend`,
       );
     // The socket was left by a gateway that was killed.
     rmSync(path, { force: true });
@@ -390,7 +390,10 @@ async function consoleFiles({ settings: { consoleFolder }, log }: Parts): Promis
   try {
     return await readConsoleFiles(consoleFolder);
   } catch (error) {
-    log.warn({ err: error, folder: consoleFolder }, 'there is no console: its folder cannot be used');
+    log.warn(
+      { err: error, folder: consoleFolder },
+      'the console is not available: its folder cannot be used',
+    );
     return undefined;
   }
 }

@@ -150,7 +150,7 @@ function traceProblems({ traces }: Parts): FoundProblem[] {
   const problem = traces?.problem ?? '';
   if (problem === '') return [];
   const queuedBytes = traces?.facts.traces?.queuedBytes ?? 0;
-  const detail = `${problem}. What was in exports that fail is lost; ${queuedBytes} bytes of spans wait`;
+  const detail = `${problem}. The data of failed exports is lost; ${queuedBytes} bytes of spans wait`;
   const link = { kind: 'settings', setting: 'GATEWAY_OTEL__ENDPOINT' } as const;
   return [found('warning', 'traces_not_exported', detail, link)];
 }

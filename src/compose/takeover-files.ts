@@ -55,9 +55,9 @@ export function release(pidFile: PidFile | undefined, log: Logger): void {
 /** Gateways may share a PostgreSQL database, but not the files that each keeps for itself. */
 function sharedFolder({ path }: PidFile, pid: number | undefined): StartError {
   return new StartError(
-    `Cannot keep files in "${dirname(path)}": the gateway with the process id ${pid ?? 'unknown'} keeps the same ones there ` +
+    `Cannot keep files in "${dirname(path)}": the gateway with the process id ${pid ?? 'unknown'} uses the same files there ` +
       `(${path}); expected GATEWAY_SNAPSHOT_FILE to name a file of its own for each gateway, such as ` +
-      `"${join(dirname(path), 'second.snapshot')}", or another working directory (start --take-over takes its place)`,
+      `"${join(dirname(path), 'second.snapshot')}", or another working directory (start --take-over replaces it)`,
   );
 }
 
@@ -100,7 +100,7 @@ export async function assertAlone(
   if (pid !== undefined && file !== undefined && hasOpen(pid, file)) {
     throw new StartError(
       `Cannot use the database "${file}": the gateway with the process id ${pid} serves it; expected one gateway ` +
-        'for a SQLite database (start --take-over takes its place; several can share a PostgreSQL database)',
+        'for a SQLite database (start --take-over replaces it; several can share a PostgreSQL database)',
     );
   }
   const listeners: readonly (readonly [

@@ -74,7 +74,7 @@ function socketChecks(v: SettingValues): string[] {
   const above = folders.find((each) => `${own}/`.startsWith(each.endsWith('/') ? each : `${each}/`));
   if (above === undefined) return [];
   return [
-    `Cannot use ${given(v, 'GATEWAY_SERVER__UNIX_SOCKET')}: expected a path that is not below "${above}" of GATEWAY_PROXY__UNIX_SOCKETS_FROM, since backends could be that socket.`,
+    `Cannot use ${given(v, 'GATEWAY_SERVER__UNIX_SOCKET')}: expected a path that is not below "${above}" of GATEWAY_PROXY__UNIX_SOCKETS_FROM, since a revision could name that socket as its backend.`,
   ];
 }
 

@@ -123,7 +123,7 @@ async function oldestWorker(
 
 /** When it was noticed of each worker that it stood still; as of performance.now(). */
 function noticedMs(gateway: TestGateway): number[] {
-  const noticed = gateway.logs().filter(({ msg }) => msg === 'a proxy worker is stuck and is ended');
+  const noticed = gateway.logs().filter(({ msg }) => msg === 'a proxy worker is stuck and is being stopped');
   return noticed.map(({ time }) => Date.parse(String(time)) - performance.timeOrigin);
 }
 

@@ -119,7 +119,7 @@ export class AcmeClient {
     if (needsExternalAccount && externalAccount === undefined)
       throw new AcmeProblem(
         'externalAccountRequired',
-        'the directory wants GATEWAY_ACME__EAB_KID and GATEWAY_ACME__EAB_HMAC_KEY',
+        'the directory requires GATEWAY_ACME__EAB_KID and GATEWAY_ACME__EAB_HMAC_KEY',
         0,
       );
     const binding = externalAccount && (await externalBinding(this.#required(), externalAccount, newAccount));

@@ -197,7 +197,7 @@ function objectOf(text: string, what: string): Json {
   } catch {
     throw junk(`${what} that is not JSON`);
   }
-  if (!isObject(value)) throw junk(`${what} that is no object`);
+  if (!isObject(value)) throw junk(`${what} that is not an object`);
   return value;
 }
 
@@ -213,7 +213,7 @@ const optionalUrl = (json: Json, field: string): string | undefined =>
 
 function checkedUrl(value: unknown, field: string): string {
   if (typeof value !== 'string' || value.length > URL_LENGTH_MAX || URL.parse(value)?.protocol !== 'https:')
-    throw junk(`answer whose "${field}" is no https URL`);
+    throw junk(`answer whose "${field}" is not an https URL`);
   return value;
 }
 

@@ -241,7 +241,7 @@ export class AcmeOrders {
         if (!wasAtLimit) {
           this.#deps.log.warn(
             { max: settings.ordersPerHour },
-            'certificates wait: GATEWAY_ACME__ORDERS_PER_HOUR is reached',
+            'orders for certificates have to wait: GATEWAY_ACME__ORDERS_PER_HOUR is reached',
           );
         }
         continue;
@@ -419,7 +419,7 @@ export class AcmeOrders {
     const message = messageOf(error);
     if (message === this.#databaseProblem) return;
     this.#databaseProblem = message;
-    this.#deps.log.warn({ err: error }, 'certificates cannot be ordered or renewed; trying again');
+    this.#deps.log.warn({ err: error }, 'cannot check which certificates are due; trying again');
   }
 
   /** Never rejects. */

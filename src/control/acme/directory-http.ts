@@ -61,7 +61,7 @@ export class DirectoryHttp {
   /** @throws DirectoryUnavailable */
   async send({ method, url, body, accept = '*/*' }: HttpRequest): Promise<HttpAnswer> {
     // A retry during shutdown would open connections that nothing closes.
-    if (this.#isClosed) throw new DirectoryUnavailable('the gateway stops');
+    if (this.#isClosed) throw new DirectoryUnavailable('the gateway is stopping');
     const target = URL.parse(url);
     if (target?.protocol !== 'https:' || target.username + target.password !== '')
       throw new DirectoryUnavailable(`it names a URL that cannot be used: ${shown(url)}`);

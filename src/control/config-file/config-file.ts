@@ -92,7 +92,8 @@ export class ConfigFile {
    */
   async load(): Promise<readonly string[] | undefined> {
     const read = await this.#readAtRest();
-    if (read === undefined) return [`${this.path}: changes all the time; expected files that rest`];
+    if (read === undefined)
+      return [`${this.path}: changes all the time; expected files that do not change while they are read`];
     const problems = await this.#take(read);
     return problems === undefined ? undefined : linesOf(problems);
   }

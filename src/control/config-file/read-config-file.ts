@@ -60,7 +60,7 @@ function errorsOf(config: Readonly<Record<string, unknown>>): FieldError[] {
     ...withoutValue.map(({ pointer }) => ({
       pointer,
       detail:
-        'needs a value without a database: token, such as "${env:MOBILE_KEY}", or token_sha256 with the SHA-256 of the value',
+        'needs a value, since there is no database: token, such as "${env:MOBILE_KEY}", or token_sha256 with the SHA-256 of the value',
     })),
   ];
 }
@@ -69,7 +69,7 @@ function sealedHandles(value: unknown, pointer: string): FieldError[] {
   if (typeof value === 'string') {
     if (!value.startsWith('${sealed:')) return [];
     const detail =
-      'names a secret of a database; give the secret itself, such as by ${env:NAME} or ${file:path}';
+      'refers to a secret that is stored in a database; give the secret itself, such as ${env:NAME} or ${file:path}';
     return [{ pointer, detail }];
   }
   if (Array.isArray(value)) {

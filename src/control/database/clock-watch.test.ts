@@ -43,7 +43,7 @@ test('a wrong clock is a line of the log, again after an hour, and so is the end
   world.aheadMs = -2_001;
   await looked();
   await looked();
-  const wrong = '-2001 the clock of this gateway differs from that of the database';
+  const wrong = '-2001 the clock differs from the clock of the database';
   expect(lines).toEqual([wrong]);
   world.monotonicMs += HOUR_MS;
   await looked();
@@ -56,11 +56,7 @@ test('a wrong clock is a line of the log, again after an hour, and so is the end
   expect(lines).toEqual([wrong, wrong]);
   world.aheadMs = 999;
   await looked();
-  expect(lines).toEqual([
-    wrong,
-    wrong,
-    '999 the clock of this gateway agrees with that of the database again',
-  ]);
+  expect(lines).toEqual([wrong, wrong, '999 the clock agrees with the clock of the database again']);
   expect(own.aheadMs).toBe(999);
 });
 

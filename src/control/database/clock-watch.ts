@@ -83,10 +83,10 @@ export class ClockWatch {
     if (isClockWrong(aheadMs)) {
       if (this.#warnedMs !== undefined && nowMs - this.#warnedMs < WARN_AGAIN_MS) return;
       this.#warnedMs = nowMs;
-      log.warn({ ahead_ms: aheadMs }, 'the clock of this gateway differs from that of the database');
+      log.warn({ ahead_ms: aheadMs }, 'the clock differs from the clock of the database');
     } else if (this.#warnedMs !== undefined && Math.abs(aheadMs) < RIGHT_MS_MAX) {
       this.#warnedMs = undefined;
-      log.info({ ahead_ms: aheadMs }, 'the clock of this gateway agrees with that of the database again');
+      log.info({ ahead_ms: aheadMs }, 'the clock agrees with the clock of the database again');
     }
   }
 }

@@ -82,7 +82,9 @@ function locate(flag: string, given: string | undefined, { database }: Settings)
   const url = parseDatabaseUrl(given ?? database.url);
   if ('error' in url) throw new StorageRefused(`Cannot use ${name}: ${url.error}`);
   if (url.kind === 'sqlite' && url.path === ':memory:') {
-    throw new StorageRefused(`Cannot use ${name}: a database in memory is gone at the end; expected a file`);
+    throw new StorageRefused(
+      `Cannot use ${name}: a database in memory is lost when the command ends; expected a file`,
+    );
   }
   return url;
 }
@@ -141,6 +143,6 @@ function keyLines(secrets: number, source: CopyEnd, target: CopyEnd): readonly s
   if (secrets === 0 || target.secrets !== undefined) return [];
   const key = source.secrets?.keyName ?? SECRET_KEY_SETTING;
   return [
-    `Encrypted secrets: ${secrets}. They keep their key, that of ${key}: set ${SECRET_KEY_SETTING} to it for every gateway on the new database.`,
+    `Encrypted secrets: ${secrets}. They stay encrypted with the key of ${key}: set ${SECRET_KEY_SETTING} to it for every gateway on the new database.`,
   ];
 }

@@ -181,7 +181,7 @@ it('a source that waits for long is told as stale, and one that is removed leave
   expect(watch.healthOf(last)).toMatchObject({ stale_since: null, error: null });
   aheadMs = 31_000;
   await until(() => watch.healthOf(last)?.stale_since !== null, 2_000);
-  expect(watch.healthOf(last)?.error).toBe('no look for 30 s: looks at other sources take too long');
+  expect(watch.healthOf(last)?.error).toBe('no lookup for 30 s: lookups of other sources take too long');
   const overdue = lines.filter((line) => line.includes('discovery is overdue'));
   expect(overdue).toHaveLength(LOOKS_MAX + 3);
   // Those that hold all places are gone: the others are looked at, though nothing was answered.

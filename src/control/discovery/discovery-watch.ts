@@ -173,8 +173,8 @@ export class DiscoveryWatch {
     watched.staleSinceMs = clock.nowMs();
     watched.error =
       watched.phase === 'waiting'
-        ? `no look for ${Math.round(limitMs / 1_000)} s: looks at other sources take too long`
-        : `a look has not ended for ${Math.round(limitMs / 1_000)} s`;
+        ? `no lookup for ${Math.round(limitMs / 1_000)} s: lookups of other sources take too long`
+        : `a lookup has not ended after ${Math.round(limitMs / 1_000)} s`;
     const { text: source, error } = watched;
     const targets = watched.source.targets.length;
     log.warn({ source, error, targets }, 'discovery is overdue; targets found before stay in use');

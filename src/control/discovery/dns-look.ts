@@ -95,7 +95,7 @@ export class DnsLook {
     const all = [...resolved.values()];
     const notes = all.flatMap((each) => (each.error === undefined ? each.notes : [each.error]));
     if (found.length === 0)
-      return { kind: 'failed', error: notes[0] ?? `SRV ${name}: the service has no place` };
+      return { kind: 'failed', error: notes[0] ?? `SRV ${name}: the service has no targets` };
     const againMs = Math.min(
       srvIntervalMs,
       ...all.flatMap(({ ttlMs }) => (ttlMs === undefined ? [] : [ttlMs])),
@@ -254,7 +254,7 @@ const ERRORS: Readonly<Record<string, string>> = {
   EREFUSED: 'the DNS server refused',
   ETIMEOUT: 'no DNS server answered in time',
   ECONNREFUSED: 'no DNS server can be reached',
-  ECANCELLED: 'the gateway stops',
+  ECANCELLED: 'the gateway is stopping',
 };
 
 function errorText(error: unknown): string {

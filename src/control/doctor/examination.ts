@@ -62,7 +62,7 @@ async function settingsInPlace(
       found.push(...(await look()));
     } catch (failure) {
       found.push(
-        error(check, `cannot be looked at: ${messageOf(failure)}`, 'run this as the user of the gateway'),
+        error(check, `cannot be checked: ${messageOf(failure)}`, 'run this as the user of the gateway'),
       );
     }
   }

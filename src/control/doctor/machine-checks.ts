@@ -106,8 +106,10 @@ function kernelChecks(read: ReadText): Finding[] {
     .split(/\s+/)
     .map(Number);
   if (high - low < LOCAL_PORTS_MIN) {
-    const detail = `net.ipv4.ip_local_port_range has ${count(high - low + 1)} ports: so many connections to one backend address at most`;
+    const detail = `net.ipv4.ip_local_port_range has ${count(high - low + 1)} ports, which allow as many connections to one backend address at most`;
     found.push(warning('kernel', detail, 'sysctl net.ipv4.ip_local_port_range="16384 60999"'));
   }
-  return found.length > 0 ? found : [ok('kernel', 'queues of listeners and local ports suffice')];
+  return found.length > 0
+    ? found
+    : [ok('kernel', 'the queues of listeners and the local ports are large enough')];
 }

@@ -61,7 +61,7 @@ function fileChecks(path: string): Finding[] {
     );
   const user = process.getuid?.();
   if (user !== undefined && user !== stats.uid) {
-    const detail = `"${path}" belongs to the user ${stats.uid}, and this is ${user}: what is written now may not be the gateway's`;
+    const detail = `"${path}" belongs to the user ${stats.uid}, and this is ${user}: files that are written now may not belong to the user of the gateway`;
     found.push(warning('files', detail, `run this as that user: sudo -u "#${stats.uid}" headgate doctor`));
   }
   return found;

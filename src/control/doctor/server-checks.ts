@@ -31,7 +31,7 @@ export async function databaseChecks(
     return [
       warning(
         'database',
-        'it is in memory, and ends with the process',
+        'it is in memory, and is lost when the process ends',
         'name a file in GATEWAY_DATABASE_URL',
       ),
     ];

@@ -199,7 +199,7 @@ export class SnapshotFileWriter {
         };
       });
     } else if (this.#deps.clock.monotonicMs() > deadlineMs) {
-      throw new Error(`the gateway stops; only ${file.bytes} bytes were written within ${STOP_MS} ms`);
+      throw new Error(`the gateway is stopping; only ${file.bytes} bytes were written within ${STOP_MS} ms`);
     }
     if (this.#all) throw new Outdated();
   }

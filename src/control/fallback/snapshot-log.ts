@@ -112,7 +112,9 @@ function readHeadLine(descriptor: number): Buffer {
 
 function formatOf(line: Buffer): string {
   try {
-    return JSON.stringify((JSON.parse(line.toString('utf8')) as { format?: unknown }).format) ?? 'of no name';
+    return (
+      JSON.stringify((JSON.parse(line.toString('utf8')) as { format?: unknown }).format) ?? 'without a name'
+    );
   } catch {
     return 'of another program';
   }

@@ -121,7 +121,7 @@ async function openFilled(
 ): Promise<Repository> {
   const lost = (problem: string): StorageUnavailable =>
     new StorageUnavailable(
-      `Cannot use the database: ${problem}; expected the one that the snapshot file "${snapshotFile}" was made of, or, to begin with an empty one, no such file`,
+      `Cannot use the database: ${problem}; expected the database from which the snapshot file "${snapshotFile}" was written; to start with an empty database, remove that file`,
     );
   let repository: Repository;
   try {
@@ -158,6 +158,6 @@ function assertNotLost(databaseFile: string, snapshotFile: string | undefined): 
   if (bytes !== undefined && bytes > 0) return;
   const problem = bytes === undefined ? 'the file is gone' : 'the file is empty';
   throw new StorageUnavailable(
-    `Cannot open the database "${databaseFile}": ${problem}; expected the database that the snapshot file "${snapshotFile}" was made of, or, to begin with an empty one, neither of the two`,
+    `Cannot open the database "${databaseFile}": ${problem}; expected the database from which the snapshot file "${snapshotFile}" was written; to start with an empty database, remove both files`,
   );
 }

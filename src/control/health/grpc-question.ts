@@ -101,7 +101,7 @@ class GrpcAnswer implements AnswerReader {
     const serving = servingStatus(message);
     if (serving === 'SERVING') return { answer: serving };
     return {
-      error: serving === undefined ? 'the answer is no HealthCheckResponse' : `the backend is ${serving}`,
+      error: serving === undefined ? 'the answer is not a HealthCheckResponse' : `the backend is ${serving}`,
     };
   }
 

@@ -26,16 +26,14 @@ export function acmeProblems(facts: AcmeFacts | undefined): FoundProblem[] {
     const named = entries.slice(0, NAMED_MAX).map(({ name }) => name);
     const more = entries.length > named.length ? ` and ${entries.length - named.length} more` : '';
     const consequence =
-      severity === 'critical'
-        ? 'clients of these names are refused'
-        : 'the present certificates are served on';
+      severity === 'critical' ? 'clients of these names are refused' : 'the present certificates stay in use';
     const detail = `No new certificate for ${named.join(', ')}${more}; ${consequence}. ${first.name}: ${first.last_error}`;
     const sinceMs = first.failed_at === null ? undefined : Date.parse(first.failed_at);
     problems.push(found(severity, 'certificate_order_failed', detail, link, sinceMs));
   }
   const { directoryProblem, pausedReason, isAtLimit } = facts;
   if (directoryProblem !== undefined) {
-    const detail = `The ACME directory cannot be used: ${directoryProblem}. The certificates that there are are served on`;
+    const detail = `The ACME directory cannot be used: ${directoryProblem}. The existing certificates stay in use`;
     problems.push(found('warning', 'acme_directory_unavailable', detail, link));
   }
   if (pausedReason !== undefined || isAtLimit) {

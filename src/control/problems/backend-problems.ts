@@ -50,7 +50,7 @@ export function breakerProblems(state: ConfigState, health: HealthRegistry): Fou
         : found(
             'critical',
             'breaker_open',
-            `The circuit breaker of ${name} is open: ${error?.detail ?? probe?.error ?? 'its backend fails'}. The revision gets no traffic but trial requests until its backend answers again`,
+            `The circuit breaker of ${name} is open: ${error?.detail ?? probe?.error ?? 'its backend fails'}. The revision gets only trial requests until its backend answers again`,
             link,
             sinceMs,
           ),

@@ -41,7 +41,7 @@ export class NodeWatch {
       found(
         'critical',
         'node_missing',
-        `The gateway ${node} has sent no heartbeat to the database any more. It has died, or cannot reach the database`,
+        `The gateway ${node} no longer sends heartbeats to the database. It has died, or it cannot reach the database`,
         { kind: 'nodes', node },
         seenMs,
       ),

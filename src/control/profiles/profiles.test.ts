@@ -35,7 +35,7 @@ describe('profiles of a gateway', () => {
     if (typeof running === 'string') throw new Error(running);
     expect(profiles.start('main', CPU, collector().sink)).toBe('running');
     running.stop();
-    expect(await first.ended).toBe('it was ended');
+    expect(await first.ended).toBe('it was stopped');
     const second = collector();
     profiles.start(1, { kind: 'cpu', seconds: 0.02 }, second.sink);
     // The end of the first does not end its successor.
@@ -50,7 +50,7 @@ describe('profiles of a gateway', () => {
     const last = collector();
     profiles.start('main', CPU, last.sink);
     profiles.close();
-    expect(await last.ended).toBe('the gateway stops');
+    expect(await last.ended).toBe('the gateway is stopping');
     expect(profiles.start('main', CPU, last.sink)).toBe('stopping');
     profiles.reopen();
     expect(profiles.start(7, CPU, last.sink)).toBe('no_worker');

@@ -37,7 +37,7 @@ export class Profiles implements ProfileSource {
       chunk: (text) => sink.chunk(text),
       end: (problem) => {
         this.#running = undefined;
-        sink.end(this.#isClosed && problem !== undefined ? 'the gateway stops' : problem);
+        sink.end(this.#isClosed && problem !== undefined ? 'the gateway is stopping' : problem);
       },
     };
     this.#running = 'starting';

@@ -42,7 +42,7 @@ async function run(task: ProfileTask, sink: ProfileSink, stopping: AbortSignal):
   const problem = task.kind === 'heap' ? snapshotProblem(await threadMemory()) : undefined;
   if (problem !== undefined) return problem;
   const inspector = await import('node:inspector/promises');
-  if (stopping.aborted) return 'it was ended';
+  if (stopping.aborted) return 'it was stopped';
   const session = new inspector.Session();
   session.connect();
   try {
@@ -66,7 +66,7 @@ async function profileCpu(
   await session.post('Profiler.start');
   await waitFor(seconds, stopping);
   const { profile } = await session.post('Profiler.stop');
-  if (stopping.aborted) return 'it was ended';
+  if (stopping.aborted) return 'it was stopped';
   const text = JSON.stringify(profile);
   if (text.length > CPU_PROFILE_CHARS_MAX) {
     return `the profile would have more than ${CPU_PROFILE_CHARS_MAX / MEBIBYTE} MiB; ask for fewer seconds`;

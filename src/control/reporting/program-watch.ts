@@ -48,7 +48,7 @@ export class ProgramWatch {
     if (this.#problem !== undefined && this.#problem !== before)
       log.warn({ version, problem: this.#problem }, 'the files of this gateway were replaced: restart it');
     if (this.#problem === undefined && before !== undefined)
-      log.info({ version }, 'the files of this gateway are of its own version again');
+      log.info({ version }, 'the files of this gateway match its version again');
   }
 
   #find(): string | undefined {

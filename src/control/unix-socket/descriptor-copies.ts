@@ -59,7 +59,7 @@ export async function descriptorCopies(source: string | number, count: number): 
     child.once('close', () => {
       clearTimeout(timer);
       if (copies.length === count && copies.every(isCopy)) resolve(copies);
-      else reject(new Error(copies.length === count ? 'it is no Unix socket' : problem));
+      else reject(new Error(copies.length === count ? 'it is not a Unix socket' : problem));
     });
   });
 }

@@ -141,7 +141,7 @@ export class WebhookSender {
     } catch (error) {
       // An outage of the database is logged elsewhere.
       const level = error instanceof StorageUnavailable || this.#isFailing ? 'debug' : 'warn';
-      log[level]({ err: error }, 'events cannot be sent to webhooks; trying again');
+      log[level]({ err: error }, 'cannot check which events are due for webhooks; trying again');
       this.#isFailing = true;
       return LOOK_MS;
     }

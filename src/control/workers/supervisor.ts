@@ -374,7 +374,7 @@ export class Supervisor {
       if (stall === undefined) continue;
       log.error(
         { worker: member.number, stall, stall_timeout_ms: settings.workerStallTimeoutMs },
-        'a proxy worker is stuck and is ended',
+        'a proxy worker is stuck and is being stopped',
       );
       void this.#end(member);
     }

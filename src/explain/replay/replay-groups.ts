@@ -1,5 +1,5 @@
 /**
- * Counts what recorded requests would be answered otherwise, in groups of the same change for the same caller. Pure.
+ * Counts what recorded requests would be answered differently, in groups of the same change for the same caller. Pure.
  */
 import type { RecordedRequest, TrafficRecord } from '../traffic/traffic-record.ts';
 import type { ReplayCaller, ReplayOutcome } from './replay-outcome.ts';
@@ -30,7 +30,7 @@ export interface ReplayGroup {
 
 export class ReplayGroups {
   readonly #groups = new Map<string, Omit<ReplayGroup, 'count'> & { count: number }>();
-  /** Requests that would be answered otherwise. */
+  /** Requests that would be answered differently. */
   changed = 0;
 
   /** In the order of the records. */

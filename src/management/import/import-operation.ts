@@ -30,7 +30,7 @@ const ImportInputSchema = Type.Object(
     }),
     app: Type.String({
       pattern: SLUG_PATTERN,
-      description: 'Slug of the app that gets the endpoints; made when it is not there.',
+      description: 'Slug of the app that gets the endpoints; created if it does not exist.',
     }),
     version: Type.Optional(
       label('Version of the app. Default: `v` and the major version of the description.'),

@@ -13,7 +13,7 @@ export const TRAFFIC_FIELD: Readonly<Record<string, JsonSchema>> = {
     type: 'boolean',
     default: true,
     description:
-      'Say how many of the recorded recent requests of this gateway would be answered otherwise. `data.traffic` of the answer has it.',
+      'Say how many of the recorded recent requests of this gateway would be answered differently. `data.traffic` of the answer has it.',
   },
 };
 

@@ -52,7 +52,7 @@ export const PROCESS_SETTINGS = {
     {
       default: 10_000,
       description:
-        'Recent requests that are kept in memory, as facts without bodies, queries or credentials, so that a plan can say which of them would be answered otherwise. 0: none.',
+        'Recent requests that are kept in memory, as facts without bodies, queries or credentials, so that a plan can say which of them would be answered differently. 0: none.',
     },
   ),
   GATEWAY_TRAFFIC__RECORDS_PER_SEC: integer(

@@ -92,7 +92,7 @@ describe('a start with configuration files', () => {
     const gateway = await rig.start('token.yaml', { env: { GATEWAY_ADMIN_TOKEN: '' } });
     const tokens = await until(() => gateway.output().match(/hga_[A-Za-z0-9_-]{49}/g) ?? undefined);
     expect(tokens).toHaveLength(1);
-    await expect.poll(() => gateway.output()).toContain('ends with this process');
+    await expect.poll(() => gateway.output()).toContain('is lost when this process ends');
     const { status } = await gateway.api('GET', '/apps', undefined, bearer(tokens[0] ?? ''));
     expect(status).toBe(200);
     expect(existsSync(join(rig.folder, 'data/admin-token'))).toBe(false);

@@ -174,8 +174,8 @@ describe('a bad answer', () => {
       answers(Buffer.concat([Buffer.from([0, 255, 255, 255, 255]), Buffer.alloc(99)])),
       '4294967295 bytes',
     ],
-    ['no Protocol Buffers', answers(Buffer.from([0, 0, 0, 0, 2, 255, 255])), 'no HealthCheckResponse'],
-    ['a status that there is not', answers(Buffer.from([0, 0, 0, 0, 2, 8, 9])), 'no HealthCheckResponse'],
+    ['no Protocol Buffers', answers(Buffer.from([0, 0, 0, 0, 2, 255, 255])), 'not a HealthCheckResponse'],
+    ['a status that there is not', answers(Buffer.from([0, 0, 0, 0, 2, 8, 9])), 'not a HealthCheckResponse'],
     ['a call that is reset', resets, 'HTTP/2 stream'],
     ['NOT_SERVING', answers(NOT_SERVING), 'NOT_SERVING'],
   ])('%s', async (_what, onStream, words) => {

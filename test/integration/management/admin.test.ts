@@ -86,7 +86,7 @@ describe('design 2: the first admin token', { timeout: 60_000 }, () => {
           .toContain(`It is kept in ${file}-second.db; it is not shown again.`);
         await expect
           .poll(() => gateway.output())
-          .toContain(`${file} is left as it is: another database lies in that folder`);
+          .toContain(`${file} is left as it is: there is another database in that folder`);
         expectPage(await apiAs(gateway, token, 'GET', '/admin/tokens'));
         expectProblem(await apiAs(gateway, first, 'GET', '/apps'), 'unauthenticated');
       } finally {

@@ -1,5 +1,5 @@
 /**
- * A plan says which of the recent requests would be answered otherwise: real traffic of real clients through two
+ * A plan says which of the recent requests would be answered differently: real traffic of real clients through two
  * workers, and plans that change who may call what. A plan leaves no trace.
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';

@@ -61,7 +61,7 @@ describe('two gateways on PostgreSQL in one folder', TIMEOUT, () => {
     const { code, output } = await attempt();
     expect(code).toBe(1);
     expect(output).toContain(
-      `the gateway with the process id ${first.process.pid} keeps the same ones there`,
+      `the gateway with the process id ${first.process.pid} uses the same files there`,
     );
     expect(output).toContain('GATEWAY_SNAPSHOT_FILE');
     expect((await first.api('GET', '/apps')).status).toBe(200);

@@ -54,7 +54,7 @@ it('stays ready and healthy with the reason beside that', async () => {
 
 it('warns once in the log, and has the difference in its state and metrics', async () => {
   const lines = (of: TestGateway): object[] =>
-    of.logs().filter(({ msg }) => msg === 'the clock of this gateway differs from that of the database');
+    of.logs().filter(({ msg }) => msg === 'the clock differs from the clock of the database');
   expect(lines(wrong)).toMatchObject([{ level: 'warn', ahead_ms: expect.any(Number) }]);
   expect(lines(right)).toEqual([]);
   const ahead = async (of: TestGateway): Promise<number> => {

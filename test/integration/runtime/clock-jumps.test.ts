@@ -123,7 +123,7 @@ it('management writes are served and obeyed, and no worker is taken for stuck', 
   }
   const lost = gateway
     .logs()
-    .filter(({ msg }) => /is stuck and is ended|died and is replaced/.test(String(msg)));
+    .filter(({ msg }) => /is stuck and is being stopped|died and is replaced/.test(String(msg)));
   expect(lost).toEqual([]);
 });
 

@@ -67,7 +67,7 @@ describe('the management API on a Unix socket', { timeout: 60_000 }, () => {
     expect(entry?.address).toBe('unix');
     for (const [server, text] of [
       [`unix:${path}.none`, 'there is no such socket'],
-      ['unix:', 'is no path of a Unix socket'],
+      ['unix:', 'is not a path of a Unix socket'],
       [`unix:/${'x'.repeat(107)}`, 'of at most 107 bytes'],
     ] as const)
       expect(await run(['apps', 'list'], server)).toMatchObject({
@@ -111,7 +111,7 @@ describe('the management API on a Unix socket', { timeout: 60_000 }, () => {
     rmSync(alias);
     expect(started).toMatchObject({
       code: 1,
-      output: expect.stringContaining('backends could be that socket'),
+      output: expect.stringContaining('a revision could name that socket as its backend'),
     });
     expect(existsSync(join(folder, 'linked.sock'))).toBe(false);
   });

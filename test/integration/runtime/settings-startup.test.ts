@@ -228,7 +228,7 @@ describe('beside a running gateway, a start that would take a part of its place 
       expect(code, output).toBe(1);
       expect(output).toBe(
         `headgate: Cannot use the database "${path}": the gateway with the process id ${running.process.pid} serves it; ` +
-          'expected one gateway for a SQLite database (start --take-over takes its place; several can share a PostgreSQL database)\n',
+          'expected one gateway for a SQLite database (start --take-over replaces it; several can share a PostgreSQL database)\n',
       );
     }
     expect((await running.api('GET', '/apps')).status).toBe(200);

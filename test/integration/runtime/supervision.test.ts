@@ -52,7 +52,7 @@ describe('a worker that is lost', () => {
 
       // The cause is told.
       expect(lines('a proxy worker died and is replaced')).toMatchObject([died]);
-      expect(lines('a proxy worker is stuck and is ended')).toMatchObject(stalls);
+      expect(lines('a proxy worker is stuck and is being stopped')).toMatchObject(stalls);
       expect(running.process.exitCode).toBeNull();
       expect(await running.must('GET', '/problems')).toContainEqual(
         expect.objectContaining({
@@ -80,7 +80,7 @@ describe('a worker that is lost', () => {
       expect(answers.every(({ status }) => status === 200)).toBe(true);
     }
     await new Promise((resolve) => setTimeout(resolve, 2_000));
-    expect(logged('a proxy worker is stuck and is ended')).toBe(0);
+    expect(logged('a proxy worker is stuck and is being stopped')).toBe(0);
     expect(logged('a proxy worker died and is replaced')).toBe(0);
   });
 });

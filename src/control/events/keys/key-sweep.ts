@@ -82,7 +82,7 @@ export class KeySweep {
     } catch (error) {
       // The outage of the database is reported elsewhere; the next sweep continues here.
       const level = error instanceof StorageUnavailable ? 'debug' : 'warn';
-      log[level]({ err: error }, 'cannot look for API keys that end');
+      log[level]({ err: error }, 'cannot look for API keys that expire soon');
     }
   }
 

@@ -63,7 +63,7 @@ const TrafficGroupSchema = Type.Object(
   {
     ...closed,
     title: 'PlanTrafficGroup',
-    description: 'Requests of one caller that would be answered otherwise.',
+    description: 'Requests of one caller that would be answered differently.',
   },
 );
 
@@ -72,7 +72,7 @@ const PlanTrafficSchema = Type.Object(
     requests: count('Requests that were tried, the latest of those recorded.'),
     recorded: count('Requests that were recorded.'),
     since: nullable(dateTime('Start of the earliest that was tried. null: none was.')),
-    changed: count('Requests that would be answered otherwise.'),
+    changed: count('Requests that would be answered differently.'),
     undecided: count('Not among `changed`: what the planned configuration asks for was not recorded.'),
     groups: Type.Array(TrafficGroupSchema, { description: 'At most 50.' }),
     groups_total: count('Number of groups.'),
