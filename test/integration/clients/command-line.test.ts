@@ -68,7 +68,7 @@ describe('headgate explain', () => {
     const json = JSON.parse(await ok('explain', 'GET', '/shop/v1/items', '--versions', '--output', 'json'));
     const then = String(json.segments.at(-2).to_version);
     const at = await ok('explain', 'GET', '/shop/v1/items', '--key', key, '--at-version', then);
-    expect(at).toMatch(new RegExp(`^At config version ${then}.* other than now:\\n`));
+    expect(at).toMatch(new RegExp(`^At config version ${then}.* different from now:\\n`));
   });
 
   it('says to which of several targets a request goes, and why', async () => {

@@ -67,7 +67,7 @@ describe('a start with configuration files', () => {
     expect(literal).toMatch(/keys\.yaml:7:14: \/apps\/a\/keys\/two\/token must be one reference/);
     expect(literal).not.toContain(KEY);
     const none = await refused(rig.write('keys.yaml', configYaml({ port, app: '    keys: { one: {} }\n' })));
-    expect(none).toMatch(/keys\.yaml:5:13: \/apps\/a\/keys\/one needs a value without a database/);
+    expect(none).toMatch(/keys\.yaml:5:13: \/apps\/a\/keys\/one needs a value, since there is no database/);
   });
 
   it('warns in the log of what is valid and probably not meant, with its place', TIMEOUT, async () => {
