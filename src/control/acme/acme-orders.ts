@@ -17,6 +17,7 @@ import type { AcmeClient } from './acme-client.ts';
 import { AcmeProblem } from './acme-messages.ts';
 import type { AcmeView } from './acme-view.ts';
 import { DirectoryUnavailable } from './directory-http.ts';
+import { DirectoryWait } from './directory-wait.ts';
 import { nextOrders, ORDERS_AT_ONCE, pauseMs, type DueName } from './order-queue.ts';
 import { NO_ORDER, OrderFailed, runOrder } from './order-run.ts';
 import {
@@ -36,7 +37,6 @@ const LOOK_MS = 5_000;
 const HOUR_MS = 3_600_000;
 const PRUNE_MS = HOUR_MS;
 const KEPT_MS = 7 * 24 * HOUR_MS;
-const DIRECTORY_WAIT_MS = { first: 1_000, max: 600_000 };
 /** An order has failed when the directory could not be asked about it for this long. */
 const LOST_ORDER_MS = 2 * HOUR_MS;
 const PAUSE_MS = { usual: HOUR_MS, max: 24 * HOUR_MS };
@@ -78,11 +78,7 @@ export class AcmeOrders {
   #leasedMs = -Infinity;
   #lookedMs = -Infinity;
   #prunedMs = -Infinity;
-  /** On the monotonic clock. */
-  #waitUntilMs = -Infinity;
-  #directoryFailures = 0;
-  #answersBefore = 0;
-  #directoryProblem: string | undefined;
+  readonly #directory: DirectoryWait;
   #databaseProblem = '';
   #isAtLimit = false;
   #startedMs = Infinity;
@@ -92,6 +88,7 @@ export class AcmeOrders {
 
   constructor(deps: AcmeOrdersDeps) {
     this.#deps = deps;
+    this.#directory = new DirectoryWait(deps);
   }
 
   get results(): ReadonlyMap<OrderResult, number> {
@@ -100,7 +97,7 @@ export class AcmeOrders {
 
   /** Why the directory cannot be used; undefined when it can, or when this gateway does not order. */
   get directoryProblem(): string | undefined {
-    return this.#directoryProblem;
+    return this.#directory.problem;
   }
 
   /** Whether names wait because the hourly limit of orders is reached. */
@@ -157,10 +154,10 @@ export class AcmeOrders {
       this.#lookedMs = nowMs;
     }
     const isIdle = this.#jobs.size === 0;
-    if (isIdle && nowMs < this.#waitUntilMs) return;
+    if (isIdle && this.#directory.isWaiting) return;
     if (isIdle && this.#due().length === 0 && this.#windowsDue().length === 0) return this.#release();
     if (!(await this.#keepLease(nowMs))) return;
-    if (nowMs < this.#waitUntilMs) return;
+    if (this.#directory.isWaiting) return;
     await this.#startOrders();
     // Not awaited: a silent directory would delay the renewal of the lease and the start of orders.
     this.#asking ??= this.#askForWindows().finally(() => (this.#asking = undefined));
@@ -273,9 +270,8 @@ export class AcmeOrders {
         isTaken: (url) => [...view.rows.values()].some(({ order_url: taken }) => taken === url),
         isWanted: (each) => wanted().has(each),
       });
-      this.#directoryFailures = 0;
+      this.#directory.worked();
       this.#refusals = 0;
-      this.#directoryProblem = undefined;
       this.#count('issued');
       await announce();
       const expiresAtMs = view.rows.get(name)?.expires_at_ms ?? 0;
@@ -303,7 +299,7 @@ export class AcmeOrders {
 
   async #settle(name: string, error: unknown): Promise<void> {
     if (error instanceof DirectoryUnavailable) {
-      this.#directoryFailed(error);
+      this.#directory.failed(error);
       const startedMs = (await this.#deps.store().find(name))?.order_started_ms ?? Infinity;
       if (this.#deps.clock.nowMs() - startedMs < LOST_ORDER_MS) return this.#refreshed('interrupted');
       return this.#fail(name, `the directory cannot be asked about the order: ${error.message}`);
@@ -380,7 +376,7 @@ export class AcmeOrders {
         .as(holder)
         .putAccount({ ...account, url: undefined }, '');
     this.#account = undefined;
-    this.#directoryFailed(new DirectoryUnavailable(error.message));
+    this.#directory.failed(new DirectoryUnavailable(error.message));
     this.#count('interrupted');
   }
 
@@ -391,23 +387,6 @@ export class AcmeOrders {
 
   #count(result: OrderResult): void {
     this.#results.set(result, (this.#results.get(result) ?? 0) + 1);
-  }
-
-  #directoryFailed({ message, retryAfterMs }: DirectoryUnavailable): void {
-    const { clock, log } = this.#deps;
-    // Orders that run at the same time fail together.
-    const isNew = clock.monotonicMs() >= this.#waitUntilMs;
-    // A directory that answers some requests is not asked less and less often.
-    if (this.#deps.client.answers > this.#answersBefore) this.#directoryFailures = 0;
-    this.#answersBefore = this.#deps.client.answers;
-    if (isNew || this.#directoryFailures === 0) this.#directoryFailures += 1;
-    const ownMs = DIRECTORY_WAIT_MS.first * 2 ** Math.min(this.#directoryFailures - 1, 20);
-    const waitMs = Math.min(Math.max(ownMs, retryAfterMs ?? 0), DIRECTORY_WAIT_MS.max);
-    this.#waitUntilMs = Math.max(this.#waitUntilMs, clock.monotonicMs() + waitMs);
-    if (message !== this.#directoryProblem) {
-      log.warn({ reason: message, retry_in_ms: waitMs }, 'the ACME directory cannot be used');
-    }
-    this.#directoryProblem = message;
   }
 
   /** Logs the failure; the next tick tries again. */
