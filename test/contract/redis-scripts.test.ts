@@ -246,6 +246,26 @@ describe('what nodes tell', () => {
     expect((await scripts.run(rule, key, START_MS + 20, { need: 20 })).granted).toBe(0);
   });
 
+  it.each(RULES)('$algorithm: what is given back unused is granted again at once, once', async (rule) => {
+    const key = freshKey();
+    const lease = await scripts.run(rule, key, START_MS, { need: 4, extra: 6, holders: 1, leaseMs: 25 });
+    expect(lease).toMatchObject({ granted: 10, left: 0 });
+    const back = { window: lease.window, unused: 3, leaseMs: 25 };
+    expect(await scripts.run(rule, key, START_MS + 10, { need: 5, ...back })).toMatchObject({
+      granted: 3,
+      left: 0,
+    });
+    expect((await scripts.run(rule, key, START_MS + 10, { need: 1 })).granted).toBe(0);
+  });
+
+  it('a bucket keeps no room for permits that were given back: it refills at once', async () => {
+    const key = freshKey();
+    const lease = await scripts.run(BUCKET, key, START_MS, { extra: 10, holders: 1, leaseMs: 100 });
+    const back = { window: lease.window, unused: 10, leaseMs: 100 };
+    expect((await scripts.run(BUCKET, key, START_MS + 10, { need: 10, ...back })).granted).toBe(10);
+    expect((await scripts.run(BUCKET, key, START_MS + 110, { need: 1, leaseMs: 100 })).granted).toBe(1);
+  });
+
   it.each(RULES)('$algorithm: a look leaves no trace', async (rule) => {
     const key = freshKey();
     await scripts.run(rule, key, START_MS, { consume: false, need: 5, extra: 5, owed: 5 });
