@@ -110,7 +110,7 @@ export const NODE_ALERTS: readonly Alert[] = [
     for: '2m',
     // Too many connections of one address are that client's trouble.
     expr: 'sum by (job, instance, reason) (rate(headgate_overload_refusals_total{reason!="connections_per_ip"}[5m])) > 0',
-    summary: '{{ $labels.instance }} refuses requests for want of room',
+    summary: '{{ $labels.instance }} refuses requests because it has no room',
     description:
       '{{ $value | humanize }} requests or connections a second are refused by {{ $labels.instance }} ({{ $labels.reason }}).',
     trial: {

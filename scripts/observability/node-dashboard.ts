@@ -133,12 +133,12 @@ const connections: readonly Panel[] = [
   }),
   counted(
     'headgate_overload_refusals_total',
-    { title: 'Refused for want of room', description: 'Requests and connections, a second.' },
+    { title: 'Refused because there was no room', description: 'Requests and connections, a second.' },
     'reason',
   ),
   counted('headgate_proxy_headers_refused_total', {
     title: 'Without a PROXY header',
-    description: 'Connections of load balancers that were closed for want of one, a second.',
+    description: 'Connections of load balancers that were closed because they had none, a second.',
   }),
   {
     title: 'Open files',

@@ -164,7 +164,7 @@ const refusals: readonly Panel[] = [
     'code',
   ),
   counted(
-    'For want of room',
+    'Refused because there was no room',
     'Requests and connections that were refused because a worker was at a bound, a second.',
     'headgate_overload_refusals_total',
     'reason',
