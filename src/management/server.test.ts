@@ -140,7 +140,7 @@ describe('bodies', () => {
     ['a merge patch to POST', app, 'application/merge-patch+json', 415, 'unsupported_media_type'],
     ['a lookalike type', app, 'application/jsonx', 415, 'unsupported_media_type'],
     ['a wrong charset', app, 'application/json; charset=latin1', 415, 'unsupported_media_type'],
-    ['a type that is none', app, 'json', 415, 'unsupported_media_type'],
+    ['a type that is not valid', app, 'json', 415, 'unsupported_media_type'],
   ])('%s', async (_what, body, type, status, code) => {
     const reply = await api.post('/apps', body, { headers: { 'content-type': type } });
     expect(verdict(reply).slice(0, 2)).toEqual([status, code]);

@@ -163,7 +163,7 @@ describe('validatePolicy', () => {
       jwt({ jwks_uri: 'https://user:pass@idp.example/jwks' }),
       ['/default_policy/auth/jwt/jwks_uri'],
     ],
-    ['a URL that is none', jwt({ jwks_uri: 'https://' }), ['/default_policy/auth/jwt/jwks_uri']],
+    ['a text that is not a URL', jwt({ jwks_uri: 'https://' }), ['/default_policy/auth/jwt/jwks_uri']],
     ['a short secret', jwt({ secret: 'short' }), ['/default_policy/auth/jwt/secret']],
     [
       'a secret too short for HS512',

@@ -295,7 +295,7 @@ describe('the table', () => {
 });
 
 describe('a configuration file', () => {
-  it('stands alone, and an empty database URL is none', () => {
+  it('stands alone, and an empty database URL counts as not set', () => {
     const env = { GATEWAY_CONFIG_FILE: 'headgate.yaml' };
     expect(settingsOf(env).configFile).toBe('headgate.yaml');
     expect(settingsOf({ ...env, GATEWAY_DATABASE_URL: ' ' }).configFile).toBe('headgate.yaml');

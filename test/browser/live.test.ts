@@ -236,7 +236,7 @@ it('samples served requests for a while, and makes debug tokens, which only admi
   const sampling = page.getByRole('form', { name: 'Sampling' });
   await sampling.getByLabel('App').fill('nothing');
   await sampling.getByRole('button', { name: 'Start sampling' }).click();
-  await sampling.getByText('"nothing" is no app').waitFor();
+  await sampling.getByText('"nothing" is not an app').waitFor();
   await sampling.getByLabel('App').fill('trial');
   await sampling.getByLabel('Minutes').fill('2');
   await sampling.getByLabel('Share of the requests').fill('50');

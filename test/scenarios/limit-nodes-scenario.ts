@@ -16,7 +16,7 @@ import { startRedis } from '../support/programs/redis.ts';
 const ALGORITHMS = ['fixed_window', 'sliding_window', 'token_bucket'] as const;
 const MODES = ['leased', 'exact'] as const;
 const WINDOW_MS = 1_000;
-/** Before the last window ends, so that none is begun in vain. */
+/** Before the last window ends, so that no window is begun for nothing. */
 const MARGIN_MS = 150;
 
 export interface SharedLimitOptions {

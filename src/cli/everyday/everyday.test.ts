@@ -156,7 +156,7 @@ describe('records', () => {
     );
   });
 
-  it('come in pages, of which --limit takes some and says so', async () => {
+  it('come in pages; --limit takes some of them and says so', async () => {
     const apps = Array.from({ length: 503 }, (_, index) => [`a${index}`, { gateway_path: `/a${index}` }]);
     const applied = await api.post('/config/apply', { config: { apps: Object.fromEntries(apps) } });
     expect(applied.status).toBe(200);

@@ -30,7 +30,7 @@ describe('RouteHosts', () => {
     ['a route for every host among others', [['a.test'], []]],
     ['routes with different hosts', [['a.test'], ['b.test']]],
     ['routes with more and fewer hosts', [['a.test', 'b.test'], ['a.test']]],
-    ['a host that is none here', [['a.test', 'b.*']]],
+    ['a host that is not valid here', [['a.test', 'b.*']]],
     ['a host with a port', [['a.test:8000'], ['a.test:8000']]],
   ])('%s: all hosts are lost', (_name, routes) => {
     expect(settled(...routes)).toEqual([[], routes.flat()]);

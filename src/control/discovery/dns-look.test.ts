@@ -172,7 +172,7 @@ it('names that do not answer share one time, and those that do are found by the 
   expect(again).toMatchObject({ targets: [{ host: '10.0.0.1' }] });
 });
 
-it('no group of hosts, and no address that is none, is a target', async () => {
+it('a group of hosts, or a text that is not an address, is not a target', async () => {
   dns.setA('a.test', ['224.0.0.1', '239.255.255.255', '255.255.255.255', '0.0.0.0', '10.0.0.1']);
   dns.setAaaa('a.test', ['ff02:0:0:0:0:0:0:1', '0:0:0:0:0:0:0:0', '0:0:0:0:0:ffff:e000:0001']);
   const found = await addresses(lookWith(), 'a.test');

@@ -93,7 +93,7 @@ describe('ensureFirstAdminToken', () => {
     expect((await readdir(folder)).filter((name) => name.endsWith('.new'))).toEqual([]);
   });
 
-  it('replaces that of a database that is gone, of which only other files are left', async () => {
+  it('replaces the token of a deleted database that has left only other files', async () => {
     await writeFile(join(folder, 'admin-token'), 'old');
     await writeFile(join(folder, 'test.db.snapshot'), '{"format":"headgate snapshot 2"}\n');
     await writeFile(join(folder, 'secret-key'), 'x');

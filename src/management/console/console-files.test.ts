@@ -77,7 +77,7 @@ describe('the console at / of the management port', () => {
     },
   );
 
-  it('does not read a build that is none', async () => {
+  it('does not read a folder that is not a build', async () => {
     await expect(readConsoleFiles(join(folder, 'assets'))).rejects.toThrow('no index.html');
     await expect(readConsoleFiles(join(folder, 'nothing'))).rejects.toThrow('ENOENT');
     // A link to nothing is an error that names the file, not a page that is missing later.

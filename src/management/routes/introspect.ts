@@ -31,7 +31,7 @@ export function introspectOperation(context: ManagementContext): Operation {
     tag: tokens.tag,
     summary: 'Whose token a value is, and whether it works',
     description:
-      'For any app. A value that is no token of this gateway answers 200 with `active` false, as RFC 7662 has it.',
+      'For any app. For a value that is not a token of this gateway the answer is 200 with `active` false, as RFC 7662 has it.',
     // Only roles that may create and rotate keys handle their values.
     access: 'editor',
     query: NO_QUERY,

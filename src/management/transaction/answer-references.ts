@@ -148,7 +148,7 @@ function parse(text: string): ParsedText {
     const [, id, path] = (match[0].endsWith('}') && NAMED.exec(match[1] ?? '')) || [];
     if (id === undefined || path === undefined) {
       const shown = match[0].slice(0, SHOWN_CHARS_MAX);
-      error ??= `has "${shown}", which is no reference such as \${app.id}; $\${ stands for the text \${`;
+      error ??= `has "${shown}", which is not a reference such as \${app.id}; $\${ stands for the text \${`;
       continue;
     }
     if (literal !== '') parts.push(literal);

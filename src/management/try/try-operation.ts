@@ -38,7 +38,7 @@ export function tryOperation(context: ManagementContext): Operation {
     entityTag: false,
     success: {
       status: 200,
-      description: 'What a client would have got, also when that is no answer',
+      description: 'What a client would have got, also if there is no answer',
       schema: jsonSchema(envelopeSchema('TryEnvelope', TryOutcomeSchema)),
     },
     failures: ['overloaded'],

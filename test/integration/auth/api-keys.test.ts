@@ -70,7 +70,7 @@ describe('required', () => {
 
   it.each([
     ['of no key', 'hgk_0000000000000000000000000000000000000000000000000'],
-    ['that is none', 'abc'],
+    ['that is not a key', 'abc'],
     ['that is empty', ''],
     ['in two parts', 'abc def'],
   ])('design 2: a token %s is 401 invalid_token', async (_name, token) => {

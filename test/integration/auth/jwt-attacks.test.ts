@@ -401,7 +401,7 @@ describe('around the table', () => {
     expect(origin.seen.length).toBe(before);
   });
 
-  it('a token in the query, in the body or in a cookie is none', async () => {
+  it('a token in the query, in the body or in a cookie does not count', async () => {
     const none = {
       method: 'POST',
       body: `access_token=${good}`,

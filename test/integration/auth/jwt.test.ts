@@ -424,7 +424,11 @@ describe('writes', () => {
     ['a URL with a password', { jwks_uri: 'https://u:p@id.test/jwks' }, '/jwks_uri'],
     ['a negative leeway', { secret: SECRET, leeway_secs: -1 }, '/leeway_secs'],
     ['a private key', { jwks: { keys: [KEYS.ec.privateKey.export({ format: 'jwk' })] } }, '/jwks/keys/0'],
-    ['a key that is none', { jwks: { keys: [{ kty: 'EC', crv: 'P-256', x: 'a', y: 'b' }] } }, '/jwks/keys/0'],
+    [
+      'a key that is not complete',
+      { jwks: { keys: [{ kty: 'EC', crv: 'P-256', x: 'a', y: 'b' }] } },
+      '/jwks/keys/0',
+    ],
   ];
   it.each(BAD)('%s is 422 and names the field', async (_name, jwt, pointer) => {
     const body = { name: 'bad', slug: 'bad', gateway_path: '/bad', default_policy: jwtAuth(jwt) };

@@ -169,7 +169,7 @@ describe('last_used_at', () => {
     expect(Date.parse(used)).toBeLessThanOrEqual(after);
   });
 
-  it('a refused use is none', async () => {
+  it('a refused use does not count', async () => {
     const [refused, marker] = [
       await createKey(gateway, 'shop', { is_active: false }),
       await createKey(gateway, 'shop'),

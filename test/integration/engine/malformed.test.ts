@@ -97,7 +97,7 @@ describe('a client whose connection stays open gets 400 at once for', () => {
     ['TLS', '\x16\x03\x01\x02\0\x01\0\x01\xfc\x03\x03'],
     ['SSH', 'SSH-2.0-OpenSSH_9.6\r\n'],
     ['a line without a version', 'GET /a/v1/x\r\n'],
-    ['a line of three words that is none', 'HELO mail example\r\n'],
+    ['a line of three words that is not a request line', 'HELO mail example\r\n'],
     ['LF alone', 'GET /a/v1/x HTTP/1.1\n'],
   ])('%s', async (_what, bytes) => {
     const proxy = await proxyTo(1);

@@ -1,6 +1,6 @@
 /**
  * Clients with IPv6 are counted by their network: limits and caps per address, callers who are told apart by address
- * for want of anything better, and the guard against guessing. 127.0.0.1 is a trusted proxy here.
+ * when nothing better is known, and the guard against guessing. 127.0.0.1 is a trusted proxy here.
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startGateway, type TestGateway } from '../../support/gateway.ts';

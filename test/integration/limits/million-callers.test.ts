@@ -33,7 +33,7 @@ interface Counted {
   readonly counters: number;
   readonly bytes: number;
   readonly evictions: number;
-  /** Both threads: of one that waits in vain for the other, both take that long. */
+  /** The time of both threads: when one waits for the other without success, both take that long. */
   readonly wereSuspended: boolean;
 }
 

@@ -93,7 +93,7 @@ async function install(name: string, validitySecs?: number): Promise<Installatio
   return { url, tlsPort, pebble, nodes, start, close };
 }
 
-describe('three gateways with an authority of which half fails', () => {
+describe('three gateways with an authority whose answers fail half of the time', () => {
   let installed: Installation;
   beforeAll(async () => {
     installed = await install('node');
@@ -129,7 +129,7 @@ describe('three gateways with an authority of which half fails', () => {
   }, 150_000);
 });
 
-describe('three gateways with certificates of seconds, of an authority of which half fails', () => {
+describe('three gateways with certificates of seconds, of an authority whose answers fail half of the time', () => {
   /** Shorter than many renewals take, so that certificates do expire. */
   const VALIDITY_SECS = 12;
   /** One that has expired is shown, if at all, until its renewal: for a second and more. */

@@ -189,7 +189,7 @@ describe('streams of events', () => {
     expect(seen).toEqual(written.map(({ id }) => id).toReversed());
   });
 
-  it('begin at a time, and are refused with an id that is none', async () => {
+  it('begin at a time, and are refused with an id that is not valid', async () => {
     const [oldest] = await eventsOf('limit=1&order=oldest_first');
     const client = await watch(`?since=${oldest.at}`);
     const all = await eventsOf('limit=200&order=oldest_first');

@@ -165,7 +165,7 @@ describe('overload', { timeout: 60_000 }, () => {
     const held = await Promise.all([0, 1].map((index) => open(index)));
     await until(() => silent[1]?.connections() === 1 && silent[0]?.connections() === 1);
     const inLine = await open(0);
-    // One of the two finds the line full, the other one waits in vain.
+    // One of the two finds the queue full, the other one waits until its time-out.
     const late = await open(0);
     expect(await detailOf(late)).toContain('All connections to 127.0.0.1');
     expect(await detailOf(inLine)).toContain('All connections to 127.0.0.1');

@@ -298,7 +298,7 @@ describe('TLS files that cannot be used end the start with one plain message', S
       /^Cannot read GATEWAY_PROXY__TLS__CERT_FILE "\/nowhere\/cert\.pem": .*ENOENT/,
     ],
     [
-      'a certificate that is none',
+      'a file that is not a certificate',
       '',
       /^Cannot use the certificate and key of GATEWAY_PROXY__TLS together: /,
     ],

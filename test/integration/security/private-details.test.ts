@@ -99,7 +99,7 @@ const CASES: readonly (readonly [name: string, expected: Case])[] = [
     { path: '/lost/v1/x', status: 502, code: 'upstream_connect_failed', told: /internal-db-7\.invalid:8443/ },
   ],
   [
-    'a response that is none',
+    'bytes that are not a response',
     { path: '/broken/v1/x', status: 502, code: 'upstream_bad_response', told: /127\.0\.0\.1:\d+/ },
   ],
   [

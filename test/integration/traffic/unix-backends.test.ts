@@ -190,7 +190,7 @@ describe('a socket that may not be reached', () => {
     expect(problem(await request(gateway, '/link/v1/x')).code).toBe('upstream_denied');
   });
 
-  it('is none without the setting', async () => {
+  it('is refused without the setting', async () => {
     const other = await startGateway();
     try {
       await other.must('POST', '/apps', { name: 'a', slug: 'a', gateway_path: '/a' });

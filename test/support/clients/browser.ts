@@ -1,6 +1,6 @@
 /**
  * A real headless browser, with its web security on. Chromium comes with the packages (for x64); where that
- * does not start, for want of shared libraries, it is tried again with the libraries of its package, then a
+ * does not start, because shared libraries are missing, it is tried again with the libraries of its package, then a
  * Chromium of the system is used, which is installed through apt where that is allowed. When there is none the
  * test fails with the command to run.
  */

@@ -39,7 +39,7 @@ export interface ConsolePage {
   readonly page: Page;
   /** Calls that were answered with an error of the client, such as `401 GET /api/v1/session`, without their query. */
   readonly refused: readonly string[];
-  /** Fails when the browser met an error, or another host was asked for something. Call it last. */
+  /** Fails if there was an error in the browser, or a request to another host. Call it last. */
   readonly expectNoProblems: () => void;
 }
 

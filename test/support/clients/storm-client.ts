@@ -214,7 +214,7 @@ class Reader implements StormResult {
       return true;
     }
     const request = this.#planned[this.statuses.length];
-    // The gateway may say that it waited in vain for one more.
+    // The gateway may say that it waited for one more which did not come.
     if (request === undefined) {
       if (status !== 408) return this.#violate(`an answer ${status} too many`);
       this.#buffer = '';

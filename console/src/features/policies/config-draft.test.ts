@@ -4,7 +4,7 @@ import { configDraft, configText, isEdited, readConfig, readDraft } from './conf
 const tree = { apps: { shop: { gateway_path: '/shop', description: null, versions: { v1: {} } } } };
 
 describe('an edit of the configuration', () => {
-  it('is none until something is said differently', () => {
+  it('does not exist until a value is changed', () => {
     const draft = configDraft(tree, 7);
     expect(isEdited(draft)).toBe(false);
     expect(isEdited({ ...draft, text: `# a remark\n${draft.text}` })).toBe(false);

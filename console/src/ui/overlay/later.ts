@@ -1,7 +1,7 @@
 /**
  * Parts of the page that are needed when something is opened: they are loaded once the page has been, at the first
- * press at the latest, so that they are there also when the gateway is away, and what was typed is not lost for want of
- * them.
+ * press at the latest, so that they are there also when the gateway is away, and nothing that was typed is lost because
+ * they are missing.
  */
 import { lazy, type ComponentType, type LazyExoticComponent } from 'react';
 

@@ -198,7 +198,7 @@ async function appIdOf(
 ): Promise<{ readonly id: string | null; readonly slug?: string } | Failure> {
   if (reference === undefined) return { id: null };
   const app = await repository.read((reader) => reader.findApp(reference));
-  if (app === undefined) return invalid([{ pointer: '/app', detail: `"${reference}" is no app` }]);
+  if (app === undefined) return invalid([{ pointer: '/app', detail: `"${reference}" is not an app` }]);
   return { id: app.id, slug: app.slug };
 }
 

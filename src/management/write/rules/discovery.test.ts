@@ -39,7 +39,7 @@ describe('discovery in place of a backend', () => {
     ['another port', { discovery: DNS, backend_port: 81 }, '/backend_port'],
     ['a name without a host', { discovery: { type: 'dns' } }, '/discovery/host'],
     ['an address', { discovery: { type: 'dns', host: '10.0.0.1' } }, '/discovery/host'],
-    ['a name that is none', { discovery: { type: 'dns_srv', name: 'a b' } }, '/discovery/name'],
+    ['a text that is not a name', { discovery: { type: 'dns_srv', name: 'a b' } }, '/discovery/name'],
     ['a service without a name', { discovery: { type: 'dns_srv', name: '_a._b' } }, '/discovery/name'],
     ['fields of another type', { discovery: { ...FILE, port: 1 } }, '/discovery/port'],
     ['a file that is not below', { discovery: { type: 'file', path: '../a' } }, '/discovery/path'],

@@ -25,7 +25,7 @@ describe('placeBackend', () => {
     ['neither form', {}, '/backend_host'],
     ['two forms that differ in the host', { backend_host: 'b', targets: THREE }, '/backend_host'],
     ['two forms that differ in the port', { backend_port: 81, targets: THREE }, '/backend_port'],
-    ['a host that is none', { targets: [target('a'), target('http://b')] }, '/targets/1/host'],
+    ['a text that is not a host', { targets: [target('a'), target('http://b')] }, '/targets/1/host'],
     ['the same place twice', { targets: [target('a'), target('b'), target('A')] }, '/targets/2'],
     ['no weight at all', { targets: [{ ...target('a'), weight: 0 }] }, '/targets'],
   ])('refuses %s', (_what, input, pointer) => {

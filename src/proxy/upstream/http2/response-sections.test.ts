@@ -88,6 +88,6 @@ it('trailers are lines, without those that may not be trailers, and never a head
   }
 });
 
-it('a section whose encoding is broken is none', () => {
+it('does not read a section whose encoding is broken', () => {
   expect(new ResponseSections().read(Buffer.from([0xff]), 0, 1)).toBe(undefined);
 });

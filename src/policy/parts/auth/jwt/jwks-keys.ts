@@ -47,18 +47,18 @@ function usedMembers(jwk: Readonly<Record<string, unknown>>): PublicKey | string
   const kept: Record<string, unknown> = {};
   for (const name of STRINGS) {
     if (jwk[name] === undefined || jwk[name] === null) continue;
-    if (typeof jwk[name] !== 'string') return `has a member ${name} that is no string`;
+    if (typeof jwk[name] !== 'string') return `has a member ${name} that is not a string`;
     kept[name] = jwk[name];
   }
   const { key_ops: operations, ext } = jwk;
   if (ext !== undefined) {
-    if (typeof ext !== 'boolean') return 'has a member ext that is no boolean';
+    if (typeof ext !== 'boolean') return 'has a member ext that is not a boolean';
     kept['ext'] = ext;
   }
   if (operations !== undefined) {
     const isList = Array.isArray(operations) && operations.length <= KEY_OPS_MAX;
     if (!isList || !operations.every((each) => typeof each === 'string'))
-      return 'has a member key_ops that is no list of strings';
+      return 'has a member key_ops that is not a list of strings';
     kept['key_ops'] = operations;
   }
   return kept;

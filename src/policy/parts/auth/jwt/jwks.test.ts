@@ -260,8 +260,8 @@ describe('many key sets of others', () => {
 describe('a key that is not used', () => {
   it.each<[string, object, string]>([
     ['private', { d: 'secret' }, 'is a private key'],
-    ['malformed', { kid: { deep: [] } }, 'a member kid that is no string'],
-    ['for what is no list', { key_ops: 'verify' }, 'key_ops that is no list of strings'],
+    ['malformed', { kid: { deep: [] } }, 'a member kid that is not a string'],
+    ['for what is no list', { key_ops: 'verify' }, 'key_ops that is not a list of strings'],
   ])('since it is %s is named in the log', async (_name, change, text) => {
     const [key, good] = [await signingKey('bad'), await signingKey('good')];
     const keys = [{ ...key.jwk, ...change }, good.jwk];
@@ -273,7 +273,7 @@ describe('a key that is not used', () => {
     expect(gateway.jwksFailures[0]).not.toContain('secret');
   });
 
-  it('is none whose members without a value are null', async () => {
+  it('is not one whose members without a value are null', async () => {
     const key = await signingKey('bare');
     respond = (_request, response) =>
       response.end(JSON.stringify({ keys: [{ ...key.jwk, x5u: null, use: null }] }));
