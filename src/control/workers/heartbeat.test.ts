@@ -16,18 +16,24 @@ interface Step {
   /** What the thread did meanwhile; for the rest of the time it waited for something other than a CPU. */
   readonly computedMs?: number;
   readonly waitedMs?: number;
+  readonly ioCalls?: number;
 }
 
 /** Checks once per step. */
 function looks(steps: readonly Step[], isKnown = true): (Stall | undefined)[] {
   const memory = createHeartbeatMemory();
   const words = new Int32Array(memory);
-  let times: ThreadTimes = { computedMs: 1, waitedMs: 1 };
+  let times: ThreadTimes = { computedMs: 1, waitedMs: 1, ioCalls: 1 };
   const watch = new HeartbeatWatch(memory, STALL_MS, 0, () => (isKnown ? times : undefined));
   let nowMs = 0;
-  return steps.map(({ beat = false, excused = false, afterMs = EVERY_MS, computedMs = 0, waitedMs = 0 }) => {
+  return steps.map((step) => {
+    const { beat = false, excused = false, afterMs = EVERY_MS } = step;
     nowMs += afterMs;
-    times = { computedMs: times.computedMs + computedMs, waitedMs: times.waitedMs + waitedMs };
+    times = {
+      computedMs: times.computedMs + (step.computedMs ?? 0),
+      waitedMs: times.waitedMs + (step.waitedMs ?? 0),
+      ioCalls: times.ioCalls + (step.ioCalls ?? 0),
+    };
     if (beat) words[0] = (words[0] ?? 0) + 1;
     return watch.look(nowMs, EVERY_MS, excused);
   });
@@ -45,6 +51,14 @@ describe('a heartbeat', () => {
   it('that arrives late restarts the timeout', () => {
     const stalls = looks([...many(4, busy), { beat: true }, ...many(5, busy)]);
     expect(stalls.indexOf('computing')).toBe(9);
+  });
+
+  it('is missed only after ten times the timeout by a thread that reads and writes in a long turn', () => {
+    const stalls = looks(many(10 * (STALL_MS / EVERY_MS) + 1, { ...busy, ioCalls: 3 }));
+    expect(stalls.indexOf('computing')).toBe(10 * (STALL_MS / EVERY_MS));
+    // Its last read was long ago.
+    const looping = looks([...many(8, { ...busy, ioCalls: 3 }), ...many(4, busy)]);
+    expect(looping.indexOf('computing')).toBe(11);
   });
 
   it('is not missed while the thread waits for a CPU, however long', () => {
@@ -95,6 +109,24 @@ describe('the times of a thread', () => {
       expect(await computedIn(300)).toBeLessThan(50);
       worker.postMessage('begin');
       await expect.poll(() => computedIn(300), { timeout: 10_000 }).toBeGreaterThan(60);
+    } finally {
+      await worker.terminate();
+    }
+  });
+
+  it('have its reads and writes, also within one turn of its event loop', async () => {
+    const source = `
+      import { parentPort } from 'node:worker_threads';
+      import { openSync, readSync, readlinkSync } from 'node:fs';
+      const file = openSync('/dev/zero');
+      parentPort.postMessage(Number(readlinkSync('/proc/thread-self').split('/').at(-1)));
+      parentPort.once('message', () => { for (;;) readSync(file, new Uint8Array(1)); });`;
+    const worker = new Worker(new URL(`data:text/javascript,${encodeURIComponent(source)}`));
+    try {
+      const id = await new Promise<number>((resolve) => worker.once('message', resolve));
+      const known = timesOfThread(id)?.ioCalls ?? Infinity;
+      worker.postMessage('begin');
+      await expect.poll(() => timesOfThread(id)?.ioCalls, { timeout: 10_000 }).toBeGreaterThan(known + 1_000);
     } finally {
       await worker.terminate();
     }

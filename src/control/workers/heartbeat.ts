@@ -3,10 +3,11 @@
  * it at intervals; the count of a stuck loop does not change.
  *
  * On an overloaded machine an unchanged count alone proves little, so the main thread also reads from the system what
- * the thread does. A thread that computes gets the timeout, measured in its own CPU time. A thread that waits for
- * something other than a CPU (a page from disk, a lock) gets ten times that. Waiting for a CPU does not count, nor does
- * time in which the main thread itself did not run. If the system does not provide the times, the thread counts as
- * waiting.
+ * the thread does. A thread that computes gets the timeout, measured in its own CPU time. A thread that reads or
+ * writes meanwhile is in no endless loop: it has much to do in one turn of its event loop, such as a TLS handshake with
+ * each of some thousand clients that connect at once. It gets ten times the timeout, as does a thread that waits for
+ * something other than a CPU (a page from disk, a lock). Waiting for a CPU does not count, nor does time in which the
+ * main thread itself did not run. If the system does not provide the times, the thread counts as waiting.
  */
 import { ownThreadId, timesOfThread, type ThreadTimes } from './thread-times.ts';
 
@@ -19,8 +20,8 @@ export type Stall = 'computing' | 'waiting';
 const HEARTBEAT_MS = 100;
 const COUNT = 0;
 const THREAD_ID = 1;
-/** Multiple of the timeout for a thread that waits. */
-const WAITING_FACTOR = 10;
+/** Multiple of the timeout for a thread that waits, or that reads and writes. */
+const PATIENCE_FACTOR = 10;
 
 export function createHeartbeatMemory(): HeartbeatMemory {
   return new SharedArrayBuffer(2 * Int32Array.BYTES_PER_ELEMENT);
@@ -42,10 +43,12 @@ export class HeartbeatWatch {
   /** While the count is unchanged: time neither computing nor waiting for a CPU, and the times at the last check. */
   #waitingMs = 0;
   #computingMs = 0;
+  /** The part of the computing time since the thread last read or wrote. */
+  #loopingMs = 0;
   #times: ThreadTimes | undefined;
 
   /**
-   * @param stallTimeoutMs how long the worker may compute without counting
+   * @param stallTimeoutMs how long the worker may compute without counting, reading or writing
    * @param nowMs monotonic
    * @param timesOf for tests
    */
@@ -75,6 +78,7 @@ export class HeartbeatWatch {
       this.#known = count;
       this.#waitingMs = 0;
       this.#computingMs = 0;
+      this.#loopingMs = 0;
       this.#times = undefined;
       return undefined;
     }
@@ -85,9 +89,11 @@ export class HeartbeatWatch {
       const computedMs = this.#times.computedMs - before.computedMs;
       const waitedMs = this.#times.waitedMs - before.waitedMs;
       this.#computingMs += computedMs;
+      this.#loopingMs = this.#times.ioCalls === before.ioCalls ? this.#loopingMs + computedMs : 0;
       if (!isLate) this.#waitingMs += Math.max(0, passedMs - computedMs - waitedMs);
     } else if (!isLate) this.#waitingMs += passedMs;
-    if (this.#computingMs >= this.#stallTimeoutMs) return 'computing';
-    return this.#waitingMs >= WAITING_FACTOR * this.#stallTimeoutMs ? 'waiting' : undefined;
+    const patienceMs = PATIENCE_FACTOR * this.#stallTimeoutMs;
+    if (this.#loopingMs >= this.#stallTimeoutMs || this.#computingMs >= patienceMs) return 'computing';
+    return this.#waitingMs >= patienceMs ? 'waiting' : undefined;
   }
 }

@@ -1,7 +1,7 @@
 /**
  * How a thread of this process has spent its time, from `/proc/self/task/<id>/schedstat` of Linux
  * (Documentation/scheduler/sched-stats.rst): time on a CPU, and time waiting for one while runnable. Unknown on other
- * systems and without that file.
+ * systems and without that file. And how often it has read and written, from `/proc/self/task/<id>/io` (proc(5)).
  */
 import { readFileSync, readlinkSync } from 'node:fs';
 
@@ -10,6 +10,8 @@ export interface ThreadTimes {
   readonly computedMs: number;
   /** Time waiting for a CPU, milliseconds. */
   readonly waitedMs: number;
+  /** Its reads and writes of sockets and files so far; 0 where the system does not count them. */
+  readonly ioCalls: number;
 }
 
 const NS_PER_MS = 1e6;
@@ -28,10 +30,23 @@ export function timesOfThread(threadId: number): ThreadTimes | undefined {
   if (threadId === 0) return undefined;
   try {
     const [computed, waited] = readFileSync(`/proc/self/task/${threadId}/schedstat`, 'latin1').split(' ');
-    const times = { computedMs: Number(computed) / NS_PER_MS, waitedMs: Number(waited) / NS_PER_MS };
+    const times = {
+      computedMs: Number(computed) / NS_PER_MS,
+      waitedMs: Number(waited) / NS_PER_MS,
+      ioCalls: ioCallsOf(threadId),
+    };
     // A kernel without these statistics reports 0 for every thread.
     return times.computedMs > 0 ? times : undefined;
   } catch {
     return undefined;
+  }
+}
+
+function ioCallsOf(threadId: number): number {
+  try {
+    const counts = readFileSync(`/proc/self/task/${threadId}/io`, 'latin1');
+    return [...counts.matchAll(/^sysc[rw]: (\d+)$/gm)].reduce((sum, [, calls]) => sum + Number(calls), 0);
+  } catch {
+    return 0;
   }
 }

@@ -18,7 +18,7 @@ export const PROCESS_SETTINGS = {
     {
       default: 1_000,
       description:
-        'Milliseconds of its own processor time that a proxy thread may compute without a turn of its event loop. Beyond it the thread is replaced; a thread that stands still for another reason is replaced after ten times as long. 0: never.',
+        'Milliseconds of its own processor time that a proxy thread may compute without a turn of its event loop. Beyond it the thread is replaced; a thread that reads and writes meanwhile, or stands still for another reason, is replaced after ten times as long. 0: never.',
     },
   ),
   GATEWAY_WORKER_SPARE: boolean({
