@@ -3,7 +3,7 @@
  * has forbidden them, and servers get none. Checks all that a frame says about itself: sizes, padding, whether it needs
  * a stream or must not have one, and header sections over several frames (section 4.3) within limits. The receiver of
  * the frames checks streams, windows and settings. Content is passed on as it arrives; every other frame is collected
- * first. Owns the incomplete frame.
+ * first. Owns the incomplete frame, and the bytes that wait while it is held.
  */
 import { joined } from '../joined-bytes.ts';
 import { ErrorCode, Flag, FRAME_BYTES_MAX, FRAME_HEAD_BYTES, FrameType } from './frames.ts';
@@ -50,6 +50,9 @@ export class FrameReader {
   wholeCount = 0;
   readonly #blockBytesMax: number;
   #isStopped = false;
+  #isHeld = false;
+  /** What has arrived since it is held. */
+  #held: Buffer = EMPTY;
   /** The beginning of a frame that is being collected. */
   #partial: Buffer = EMPTY;
   /** Bytes of a DATA frame that are still to come: content, and padding behind it. */
@@ -79,7 +82,20 @@ export class FrameReader {
     this.#isStopped = true;
   }
 
+  /** Passes on no further frames until `proceed`; may be called within a call of the receiver. */
+  hold(): void {
+    this.#isHeld = true;
+  }
+
+  proceed(): void {
+    this.#isHeld = false;
+    const held = this.#held;
+    this.#held = EMPTY;
+    this.read(held, 0, held.length);
+  }
+
   read(bytes: Buffer, start: number, end: number): void {
+    if (this.#isHeld) return this.#keep(bytes, start, end);
     let buffer = bytes;
     let at = start;
     let to = end;
@@ -90,6 +106,7 @@ export class FrameReader {
       this.#partial = EMPTY;
     }
     while (at < to && !this.#isStopped) {
+      if (this.#isHeld) return this.#keep(buffer, at, to);
       if (this.#content + this.#padding > 0) {
         at = this.#readContent(buffer, at, to);
         continue;
@@ -103,6 +120,12 @@ export class FrameReader {
       }
       at = next;
     }
+  }
+
+  #keep(bytes: Buffer, from: number, to: number): void {
+    const rest = bytes.subarray(from, to);
+    // The memory of a read is reused.
+    this.#held = this.#held.length === 0 ? Buffer.from(rest) : joined(this.#held, rest);
   }
 
   /** @returns where to continue; `at` if more bytes are needed */

@@ -1,7 +1,14 @@
-/** The client socket as exchanges and bodies see it: writing, pausing and resuming. Owns the pause. */
+/**
+ * The client socket as exchanges and bodies see it: writing, pausing and resuming. One read may hold some thousand
+ * small requests; after PIPELINED_PER_TURN of them the worker's other clients have their turn. Owns the pause.
+ */
+import { inLaterTurn } from '../io/turns.ts';
 import { writeFrom, type ClientSocket } from './client-socket.ts';
 import type { AnsweredClient } from './unread-clients.ts';
 import { WaitingClient } from './waiting-clients.ts';
+
+/** Pipelined requests of a connection that are begun at once. */
+export const PIPELINED_PER_TURN = 8;
 
 export abstract class ClientLink extends WaitingClient implements AnsweredClient {
   abstract readonly isSecure: boolean;
@@ -9,6 +16,8 @@ export abstract class ClientLink extends WaitingClient implements AnsweredClient
   abstract readonly isAnswered: boolean;
   protected readonly socket: ClientSocket;
   #paused = false;
+  /** Further requests of this client wait for a later turn of the event loop. */
+  protected isYielding = false;
 
   constructor(socket: ClientSocket) {
     super();
@@ -59,6 +68,16 @@ export abstract class ClientLink extends WaitingClient implements AnsweredClient
 
   get bodyPaused(): boolean {
     return this.#paused;
+  }
+
+  /** Reads nothing until then. */
+  protected yieldBefore(step: () => void): void {
+    this.isYielding = true;
+    this.pauseBody();
+    inLaterTurn(() => {
+      this.isYielding = false;
+      step();
+    });
   }
 
   pauseBody(): void {

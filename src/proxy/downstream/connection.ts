@@ -17,7 +17,7 @@ import { joined } from '../../http/joined-bytes.ts';
 import type { ClientHead } from '../interfaces/head-templates.ts';
 import type { ClientTls } from '../../policy/stage.ts';
 import type { ClientConnection, ConnectionTraits, TunnelOfClient } from '../interfaces/client-connection.ts';
-import { ClientLink } from './client-link.ts';
+import { ClientLink, PIPELINED_PER_TURN } from './client-link.ts';
 import type { ClientSocket, ClientSocketEvents } from './client-socket.ts';
 import type { ProxyContext } from '../interfaces/proxy-context.ts';
 import type { Expiring } from '../resilience/deadlines.ts';
@@ -215,8 +215,8 @@ export class Connection
   }
 
   giveWay(): boolean {
-    // The response may still be on its way.
-    if (!this.socket.isFlushed) return false;
+    // The response may still be on its way, or further requests wait.
+    if (!this.socket.isFlushed || this.isYielding) return false;
     this.#guard(() => {
       if (this.#phase === 'head') this.#reject(HEAD_TIMED_OUT, this.#pending, 0);
       this.abort();
@@ -230,7 +230,7 @@ export class Connection
 
   /** Closes the connection if it has been idle for this long. */
   closeIfIdle(idleMs: number): void {
-    if (this.#phase !== 'idle') return;
+    if (this.#phase !== 'idle' || this.isYielding) return;
     if (this.context.deadlines.nowMs - this.waitsSinceMs >= idleMs) this.#linger();
   }
 
@@ -335,14 +335,14 @@ export class Connection
 
   /** Starts exchanges while there are complete heads. Not re-entered by exchanges that end at once. */
   #drive(): void {
-    if (this.#driving) return;
+    if (this.#driving || this.isYielding) return;
     this.#driving = true;
+    let left = PIPELINED_PER_TURN;
     while ((this.#phase === 'idle' || this.#phase === 'head') && this.#pending.length > 0) {
-      if (this.socket.needsDrain) {
-        this.pauseBody();
-        break;
-      }
-      if (!this.#readHead()) break;
+      if (left-- === 0) this.yieldBefore(() => this.onDrain());
+      else if (this.socket.needsDrain) this.pauseBody();
+      else if (this.#readHead()) continue;
+      break;
     }
     this.#driving = false;
   }
@@ -450,7 +450,7 @@ export class Connection
 
   #writeOn(): void {
     if (this.#phase === 'exchange' || this.#phase === 'tunnel') this.#exchange?.onClientWritable();
-    else if (this.#phase === 'idle' || this.#phase === 'head') {
+    else if (!this.isYielding && (this.#phase === 'idle' || this.#phase === 'head')) {
       this.resumeBody();
       this.#drive();
     }
@@ -464,7 +464,7 @@ export class Connection
       if (!isServed || (this.body.hasSink && !this.body.complete)) this.abort();
     } else if (this.#phase === 'tunnel') this.#tunnel?.onClientEnd();
     else if (this.#phase === 'lingering') this.socket.destroySoon();
-    else this.#linger();
+    else if (!this.isYielding) this.#linger();
   }
 
   #close(): void {

@@ -30,6 +30,7 @@ import { EMPTY_TABLE } from '../../../http/http2/hpack/encoder.ts';
 import { latin1Text } from '../../../http/latin1.ts';
 import type { FrameSocket } from '../client-socket.ts';
 import { ClosedStreams } from './closed-streams.ts';
+import { ReadPause } from './read-pause.ts';
 import { RequestWindow, STREAM_WINDOW_BYTES } from './request-window.ts';
 import { listBytesMax, RequestSections, type ReadRequest, type SectionOptions } from './request-sections.ts';
 
@@ -90,6 +91,7 @@ export interface WireOwner {
 
 export class ClientWire implements FrameReceiver {
   readonly reader: FrameReader;
+  readonly reading: ReadPause;
   readonly #socket: FrameSocket;
   readonly #owner: WireOwner;
   readonly #options: SectionOptions;
@@ -117,10 +119,10 @@ export class ClientWire implements FrameReceiver {
   #isPumping = false;
   /** Bytes of frames that were written while the client did not read. */
   #blockedBytes = 0;
-  #isPaused = false;
 
   constructor(socket: FrameSocket, owner: WireOwner, options: SectionOptions) {
     this.#socket = socket;
+    this.reading = new ReadPause(socket);
     this.#owner = owner;
     this.#options = options;
     this.#sections = new RequestSections(options);
@@ -243,10 +245,7 @@ export class ClientWire implements FrameReceiver {
   pump(): void {
     if (this.isBlocked) return;
     this.#blockedBytes = 0;
-    if (this.#isPaused) {
-      this.#isPaused = false;
-      this.#socket.resume();
-    }
+    this.reading.resume('unread');
     // Streams that continue to wait come last in the next round.
     const round = Array.from(this.#waiting);
     for (const stream of round) {
@@ -286,9 +285,7 @@ export class ClientWire implements FrameReceiver {
     this.#socket.writeText(text);
     if (!this.isBlocked) return;
     this.#blockedBytes += text.length;
-    if (this.#blockedBytes <= BLOCKED_BYTES_MAX || this.#isPaused) return;
-    this.#isPaused = true;
-    this.#socket.pause();
+    if (this.#blockedBytes > BLOCKED_BYTES_MAX) this.reading.pause('unread');
   }
 
   // Windows of requests.

@@ -15,6 +15,7 @@ import type { Client } from '../../interfaces/client-connection.ts';
 import type { ProxyContext } from '../../interfaces/proxy-context.ts';
 import type { Expiring } from '../../resilience/deadlines.ts';
 import { HeadWait } from '../head-wait.ts';
+import { inLaterTurn } from '../../io/turns.ts';
 import { LINGER_BYTES_MAX, LINGER_MS } from '../../options.ts';
 import type { AnsweredClient } from '../unread-clients.ts';
 import { WaitingClient } from '../waiting-clients.ts';
@@ -22,6 +23,8 @@ import { ClientWire, type WireOwner, type WireStream } from './client-wire.ts';
 import { Http2ClientSocket, type StreamHost } from './http2-client-socket.ts';
 import { Http2Guard } from './http2-guard.ts';
 
+/** Requests of a read that are begun before the worker's other clients have their turn: one read may hold thousands. */
+const REQUESTS_PER_TURN = 32;
 /** After this many received bytes, and at an interval, frames without an effect are counted. */
 const GUARD_BYTES = 256 * 1024;
 const GUARD_MS = 1_000;
@@ -55,6 +58,8 @@ export class Http2Connection
   #headWait: HeadWait | undefined;
   /** Number of frames before the awaited head. */
   #framesBefore = 0;
+  /** Number of requests that have begun in the current turn. */
+  #begun = 0;
   #bytesRead = 0;
   /** The number of bytes read when frames without an effect were last counted. */
   #bytesGuarded = 0;
@@ -156,10 +161,30 @@ export class Http2Connection
       if (this.#lingerBytes > LINGER_BYTES_MAX) this.#socket.pause();
       return;
     }
+    this.#begun = 0;
     this.#guarded(() => {
       this.wire.read(bytes);
       if (this.#bytesRead - this.#bytesGuarded > GUARD_BYTES) this.#guardBytes();
-      if (this.wire.reader.isWithinFrame || this.#headWait !== undefined) this.#awaitHead(bytes.length);
+      this.#afterRead(bytes.length);
+    });
+  }
+
+  #afterRead(bytes: number): void {
+    if (this.wire.reader.isWithinFrame || this.#headWait !== undefined) this.#awaitHead(bytes);
+  }
+
+  /** Reads on in a later turn of the event loop. */
+  #yield(): void {
+    this.wire.reader.hold();
+    this.wire.reading.pause('turn');
+    inLaterTurn(() => {
+      if (this.#phase === 'ended' || this.#phase === 'closed') return;
+      this.#begun = 0;
+      this.#guarded(() => {
+        this.wire.reading.resume('turn');
+        this.wire.reader.proceed();
+        this.#afterRead(0);
+      });
     });
   }
 
@@ -223,6 +248,7 @@ export class Http2Connection
     while (socket?.destroyed === true) socket = this.#idle.pop();
     socket ??= this.#newStream();
     this.#busy.add(socket);
+    if (++this.#begun === REQUESTS_PER_TURN) this.#yield();
     this.#context.waiting.delete(this);
     this.#idleDeadlineMs = Infinity;
     // On another connection, the client would be asked for a certificate.
