@@ -94,7 +94,7 @@ export function noteLogLines({ troubles, clock }: Parts, samples: readonly Worke
   let dropped = 0;
   for (const { counters } of samples)
     for (const { name, value } of counters) if (name === 'log_lines_dropped') dropped += value;
-  troubles.logLines.look(dropped, clock.nowMs());
+  troubles.logLines.look(dropped, clock);
 }
 
 function databaseProblems(parts: Parts, { configFile }: ProblemParts): FoundProblem[] {
@@ -116,7 +116,8 @@ function databaseProblems(parts: Parts, { configFile }: ProblemParts): FoundProb
     problems.push(found('warning', 'limit_store_unavailable', limits, { kind: 'limits' }));
   }
   const failedMs = configFile === undefined ? history.facts?.failedAtMs : undefined;
-  if (failedMs !== undefined && clock.nowMs() - failedMs < RECENT_MS) {
+  // Either way: the clock may have been set back since.
+  if (failedMs !== undefined && Math.abs(clock.nowMs() - failedMs) < RECENT_MS) {
     const detail = 'Removing old config versions from the history failed; it grows until that works again';
     problems.push(found('warning', 'history_not_compacted', detail, { kind: 'database' }, failedMs));
   }
@@ -131,7 +132,7 @@ function workerProblems({ settings, troubles, clock }: Parts, supervisor: Superv
     const severity = listeningCount === 0 ? 'critical' : 'warning';
     problems.push(found(severity, 'workers_missing', detail, { kind: 'workers' }));
   }
-  const lost = troubles.workersLost.recent(clock.nowMs());
+  const lost = troubles.workersLost.recent(clock);
   if (lost !== undefined) {
     const detail = `${lost.count} of the workers died or were stuck in the last ten minutes and were replaced; their connections were lost. The log has the cause`;
     problems.push(found('warning', 'worker_lost', detail, { kind: 'workers' }, lost.firstMs));
@@ -140,7 +141,7 @@ function workerProblems({ settings, troubles, clock }: Parts, supervisor: Superv
 }
 
 function logProblems({ troubles, clock }: Parts): FoundProblem[] {
-  const dropped = troubles.logLines.events.recent(clock.nowMs());
+  const dropped = troubles.logLines.events.recent(clock);
   if (dropped === undefined) return [];
   const detail = `${dropped.count} log lines were dropped in the last ten minutes, since standard output was not read in time`;
   return [found('warning', 'log_lines_dropped', detail, { kind: 'logs' }, dropped.firstMs)];
@@ -176,8 +177,8 @@ async function clocksOf({ clockWatch }: Parts, { cluster, states }: ProblemParts
 }
 
 function eventProblems({ events, troubles, clock }: Parts): FoundProblem[] {
-  troubles.events.look(events.recorder.facts.dropped, clock.nowMs());
-  const dropped = troubles.events.events.recent(clock.nowMs());
+  troubles.events.look(events.recorder.facts.dropped, clock);
+  const dropped = troubles.events.events.recent(clock);
   if (dropped === undefined) return [];
   const detail = `${dropped.count} events were not recorded in the last ten minutes: the database was away for too long, or refused them`;
   return [found('warning', 'events_dropped', detail, { kind: 'database' }, dropped.firstMs)];

@@ -96,7 +96,7 @@ export function createSupervisor(
     onStats: (workerNumber, report) => parts.stats?.add(workerNumber, report),
     onWorkerLost: (workerNumber) => {
       metrics.retire(workerNumber);
-      parts.troubles.workersLost.note(clock.nowMs());
+      parts.troubles.workersLost.note(clock);
       parts.stats?.retire(workerNumber);
       parts.traces?.closeRings(workerNumber);
     },

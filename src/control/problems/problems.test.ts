@@ -1,5 +1,6 @@
 /** Thresholds of what is a problem, on both sides, and that a problem ends with its cause. */
 import { describe, expect, it } from 'vitest';
+import type { Clock } from '../../lib/clock.ts';
 import type { NodeRecord } from '../../storage/repository.ts';
 import type { DeliveryState } from '../../storage/delivery-store.ts';
 import { certificatesToRenew } from './certificate-problems.ts';
@@ -50,15 +51,16 @@ it('a certificate is a problem from 14 days before its end, before its begin, an
 
 it('log lines that were dropped are a problem for ten minutes', () => {
   const watch = new GrowthWatch();
-  watch.look(0, 0);
-  expect(watch.events.recent(0)).toBeUndefined();
-  watch.look(3, 1_000);
-  watch.look(5, 2_000);
-  expect(watch.events.recent(2_000)).toEqual({ count: 5, firstMs: 1_000 });
-  expect(watch.events.recent(2_000 + RECENT_MS + 1)).toBeUndefined();
+  const at = (ms: number): Clock => ({ nowMs: () => ms, monotonicMs: () => ms });
+  watch.look(0, at(0));
+  expect(watch.events.recent(at(0))).toBeUndefined();
+  watch.look(3, at(1_000));
+  watch.look(5, at(2_000));
+  expect(watch.events.recent(at(2_000))).toEqual({ count: 5, firstMs: 1_000 });
+  expect(watch.events.recent(at(2_000 + RECENT_MS + 1))).toBeUndefined();
   // Workers that are new count from 0.
-  watch.look(1, RECENT_MS * 3);
-  expect(watch.events.recent(RECENT_MS * 3)).toBeUndefined();
+  watch.look(1, at(RECENT_MS * 3));
+  expect(watch.events.recent(at(RECENT_MS * 3))).toBeUndefined();
 });
 
 const seen = (id: string, name: string, ms: number): NodeRecord => ({

@@ -1,5 +1,8 @@
-/** Remembers when something last happened that stays a problem for a while. */
-
+/**
+ * Remembers when something last happened that stays a problem for a while. Goes by the monotonic clock: otherwise it
+ * would stay a problem for hours after the wall clock was set back.
+ */
+import type { Clock } from '../../lib/clock.ts';
 import { NodeWatch } from './node-watch.ts';
 
 /** How long it stays a problem. */
@@ -10,7 +13,8 @@ class RecentEvents {
   #firstMs = -Infinity;
   #lastMs = -Infinity;
 
-  note(nowMs: number, count = 1): void {
+  note(clock: Clock, count = 1): void {
+    const nowMs = clock.monotonicMs();
     if (nowMs - this.#lastMs > RECENT_MS) {
       this.#count = 0;
       this.#firstMs = nowMs;
@@ -19,10 +23,11 @@ class RecentEvents {
     this.#lastMs = nowMs;
   }
 
-  /** undefined when nothing happened recently. */
-  recent(nowMs: number): { readonly count: number; readonly firstMs: number } | undefined {
+  /** undefined when nothing happened recently. `firstMs` is a time of the wall clock as it is now. */
+  recent(clock: Clock): { readonly count: number; readonly firstMs: number } | undefined {
+    const nowMs = clock.monotonicMs();
     if (nowMs - this.#lastMs > RECENT_MS) return undefined;
-    return { count: this.#count, firstMs: this.#firstMs };
+    return { count: this.#count, firstMs: Math.round(clock.nowMs() - (nowMs - this.#firstMs)) };
   }
 }
 
@@ -31,8 +36,8 @@ export class GrowthWatch {
   readonly events = new RecentEvents();
   #last = 0;
 
-  look(value: number, nowMs: number): void {
-    if (value > this.#last) this.events.note(nowMs, value - this.#last);
+  look(value: number, clock: Clock): void {
+    if (value > this.#last) this.events.note(clock, value - this.#last);
     this.#last = value;
   }
 }
