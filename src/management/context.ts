@@ -13,6 +13,7 @@ import type { RevisionHealth } from './schemas/revision-health.ts';
 import type { ShadowReport, ShadowReportFilter } from '../observe/shadow-report.ts';
 import type { JwtDefaults } from '../policy/dependencies.ts';
 import type { NodeRecord, Repository } from '../storage/repository.ts';
+import type { FilteredReads } from './crud/filtered-reads.ts';
 import type { DatabaseCheck } from './database-check.ts';
 import type { ChangePath } from './write/dry-run.ts';
 import type { SignInAccess } from './sessions/session-operations.ts';
@@ -156,6 +157,7 @@ export interface ManagementContext {
   readonly served: ServedConfig;
   readonly backups: BackupSource;
   readonly database: DatabaseCheck;
+  readonly filteredReads: FilteredReads;
   readonly nodes: NodesAccess;
   readonly write: WritePath;
   /** The path for writes that accept `dry_run`. */

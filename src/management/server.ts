@@ -5,6 +5,7 @@
  * Fastify's own validation and serialisation are not used: a PATCH must be checked after it has been merged, inside
  * the transaction, and every error must name its field by a pointer.
  */
+import { FilteredReads } from './crud/filtered-reads.ts';
 import type { FastifyBaseLogger } from 'fastify';
 import { StorageUnavailable, type ConfigReader } from '../storage/repository.ts';
 import { createAccess } from './access/api-access.ts';
@@ -149,6 +150,7 @@ function contextOf(
       dependencies.copy === undefined ? repository : readingThroughOutages(repository, dependencies.copy),
     backups: { repository, programVersion: dependencies.version },
     database,
+    filteredReads: new FilteredReads(),
     nodes: dependencies.nodes,
     write,
     change: createChangePath(write, () => dependencies.clock.nowMs()),

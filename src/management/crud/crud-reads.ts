@@ -38,13 +38,15 @@ export function listOperation<S extends object, I, R extends StoredRecord>(
       const filter = listFilter(call.query, context.clock.nowMs());
       if (filter !== undefined && isFailure(filter)) return filter;
       const request: PageRequest = { ...page, order: listOrder(call.query), ...(filter && { filter }) };
-      return context.repository.read(async (reader) => {
-        const scope = await resource.scope(reader, call.params);
-        if (isFailure(scope)) return scope;
-        const found = await resource.list(reader, scope, request);
-        const items = found.items.map((record) => resource.present(record));
-        return listAnswer(`${plural} listed`, items, pageInfo(found, request.limit));
-      });
+      const read = () =>
+        context.repository.read(async (reader) => {
+          const scope = await resource.scope(reader, call.params);
+          if (isFailure(scope)) return scope;
+          const found = await resource.list(reader, scope, request);
+          const items = found.items.map((record) => resource.present(record));
+          return listAnswer(`${plural} listed`, items, pageInfo(found, request.limit));
+        });
+      return filter === undefined ? read() : context.filteredReads.run(read);
     },
   };
 }
