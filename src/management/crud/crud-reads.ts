@@ -31,7 +31,7 @@ export function listOperation<S extends object, I, R extends StoredRecord>(
       description: `A page of ${plural.toLowerCase()}, oldest first unless \`order\` says otherwise`,
       schema: jsonSchema(listSchema(`${operationName}List`, resource.schema)),
     },
-    failures: [],
+    failures: resource.filteredAs === undefined ? [] : ['overloaded'],
     handle: async (call) => {
       const page = pageRequest(call.query);
       if (isFailure(page)) return page;

@@ -1,21 +1,24 @@
 /**
- * Filtered lists read all rows of the list, for the total. Only some of them read the database at once, and the others
- * wait here: otherwise they would take all its connections, and other reads and the check of the database would wait
- * behind them.
+ * Filtered lists read all rows of the list, for the total. Only a few of them read the database at the same time, and
+ * the others wait here: otherwise they would take all of its connections, and other reads and the check of the database
+ * would wait behind them.
  */
-import { StorageUnavailable } from '../../storage/repository.ts';
+import { fail, type Failure } from '../api/failure.ts';
 
 const AT_ONCE = 2;
 const WAITING_MAX = 200;
+const RETRY_AFTER_SECS = 2;
 
 export class FilteredReads {
   #running = 0;
   readonly #waiting: (() => void)[] = [];
 
-  async run<T>(read: () => Promise<T>): Promise<T> {
+  /** Runs `read` when there is a place for it; fails when too many wait for one. */
+  async run<T>(read: () => Promise<T>): Promise<T | Failure> {
     if (this.#running < AT_ONCE) this.#running += 1;
     else if (this.#waiting.length >= WAITING_MAX) {
-      throw new StorageUnavailable(`Cannot filter a list: ${WAITING_MAX} others wait for that already`);
+      const detail = `${WAITING_MAX} filtered lists already wait for the database; try again later`;
+      return { ...fail('overloaded', detail), headers: { 'Retry-After': String(RETRY_AFTER_SECS) } };
     } else await new Promise<void>((resolve) => this.#waiting.push(resolve));
     try {
       return await read();
