@@ -90,8 +90,9 @@ it('the journal has no secret of the gateway', async () => {
 });
 
 it('the unit reads its files again, and starts again when its process is killed', async () => {
-  // It is `reloading` until the gateway says that it has read them.
+  // A moment after the signal it is `reloading`, until the gateway says that it has read them.
   const states = await typed(`systemctl reload headgate
+sleep 1
 for try in $(seq 100); do
   [ "$(systemctl is-active headgate || true)" = active ] && break
   sleep 0.2

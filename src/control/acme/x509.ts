@@ -114,7 +114,10 @@ async function importedKey(pem: string) {
 const curveOf = (name: string | undefined): typeof P256 | typeof P384 => (name === 'secp384r1' ? P384 : P256);
 
 function library(): Promise<Library> {
-  loading ??= load();
+  loading ??= load().catch((error: unknown) => {
+    loading = undefined;
+    throw error;
+  });
   return loading;
 }
 

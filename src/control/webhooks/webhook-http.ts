@@ -62,6 +62,14 @@ export class WebhookHttp {
     this.#resolve = resolve;
   }
 
+  /**
+   * Loads the client of the library before the first event needs it, because an upgrade of the package may have removed
+   * the file by then.
+   */
+  load(): void {
+    void import('undici').catch(() => undefined);
+  }
+
   async send({ url, headers, body }: Posted, signal: AbortSignal): Promise<SendOutcome> {
     const startMs = this.#clock.monotonicMs();
     const outcome = await this.#post(url, headers, body, signal);

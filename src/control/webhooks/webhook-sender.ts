@@ -137,6 +137,7 @@ export class WebhookSender {
         if (await this.#hasSomething(webhook)) this.#startLane(webhook);
       }
       this.#isFailing = false;
+      if (active > 0) this.#http.load();
       return active === 0 ? QUIET_LOOK_MS : LOOK_MS;
     } catch (error) {
       // An outage of the database is logged elsewhere.

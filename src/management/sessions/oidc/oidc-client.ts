@@ -51,6 +51,8 @@ export class OidcClient {
   constructor(settings: OidcSettings, clock: Clock) {
     this.#settings = settings;
     this.#clock = clock;
+    // Before the first sign-in needs it, because an upgrade of the package may have removed the file by then.
+    void import('openid-client').catch(() => undefined);
   }
 
   /** Where the browser goes, and what it must return. Throws when the provider does not answer correctly. */

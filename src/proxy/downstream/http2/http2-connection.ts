@@ -19,12 +19,15 @@ import { inLaterTurn } from '../../io/turns.ts';
 import { LINGER_BYTES_MAX, LINGER_MS } from '../../options.ts';
 import type { AnsweredClient } from '../unread-clients.ts';
 import { WaitingClient } from '../waiting-clients.ts';
-import { ClientWire, type WireOwner, type WireStream } from './client-wire.ts';
+import { ClientWire, STREAMS_MAX, type WireOwner, type WireStream } from './client-wire.ts';
 import { Http2ClientSocket, type StreamHost } from './http2-client-socket.ts';
 import { Http2Guard } from './http2-guard.ts';
 
-/** Requests of a read that are begun before the worker's other clients have their turn: one read may hold thousands. */
-const REQUESTS_PER_TURN = 32;
+/**
+ * Requests of a read that are begun before the worker's other clients have their turn. One read may hold thousands, and
+ * only requests that are answered at once can pass this number.
+ */
+const REQUESTS_PER_TURN = 2 * STREAMS_MAX;
 /** After this many received bytes, and at an interval, frames without an effect are counted. */
 const GUARD_BYTES = 256 * 1024;
 const GUARD_MS = 1_000;
