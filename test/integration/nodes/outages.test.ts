@@ -177,7 +177,7 @@ describe('a database that is empty', () => {
       expect((await writeNumber(migrating, 1)).status).toBe(503);
       await expect
         .poll(() => migrating.output())
-        .toMatch(/it has no tables of Headgate; expected the one that the snapshot file/);
+        .toMatch(/it has no tables of Headgate; expected the database from which the snapshot file/);
       expect(await tables()).toEqual([{ app: null }]);
       await migrating.stop();
 
@@ -189,7 +189,7 @@ describe('a database that is empty', () => {
       expect((await writeNumber(waiting, 1)).status).toBe(503);
       await expect
         .poll(() => waiting.output())
-        .toMatch(/it is empty; expected the one that the snapshot file/);
+        .toMatch(/it is empty; expected the database from which the snapshot file/);
       await rename(name, 'made_by_hand');
       await rename('kept', name);
       await expect.poll(async () => (await writeNumber(waiting, 21)).status, BACK).toBe(200);

@@ -320,7 +320,7 @@ test(
     await own.stop();
     const moved = await copy(`sqlite://${join(home, 'headgate.db')}`, url, {});
     expect(moved.output).toMatch(
-      /Encrypted secrets: 1\. They keep their key, that of the file ".*secret-key": set GATEWAY_SECRET_KEY to it/,
+      /Encrypted secrets: 1\. They stay encrypted with the key of the file ".*secret-key": set GATEWAY_SECRET_KEY to it/,
     );
     expect(moved.code).toBe(0);
   },
