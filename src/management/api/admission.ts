@@ -6,6 +6,11 @@ import { fail, type Failure } from './failure.ts';
 
 const RETRY_AFTER_SECS = 2;
 
+/** The failure of a call for which there is no place. */
+export function overloaded(detail: string): Failure {
+  return { ...fail('overloaded', detail), headers: { 'Retry-After': String(RETRY_AFTER_SECS) } };
+}
+
 /** Returns the place; further calls do nothing. */
 export type Leave = () => void;
 
@@ -20,8 +25,7 @@ export class Admission {
 
   enter(): Leave | Failure {
     if (this.#taken >= this.#placesMax) {
-      const detail = `The gateway already has ${this.#placesMax} calls of this kind; try again later`;
-      return { ...fail('overloaded', detail), headers: { 'Retry-After': String(RETRY_AFTER_SECS) } };
+      return overloaded(`The gateway already has ${this.#placesMax} calls of this kind; try again later`);
     }
     this.#taken += 1;
     let left = false;

@@ -3,11 +3,11 @@
  * the others wait here: otherwise they would take all of its connections, and other reads and the check of the database
  * would wait behind them.
  */
-import { fail, type Failure } from '../api/failure.ts';
+import { overloaded } from '../api/admission.ts';
+import type { Failure } from '../api/failure.ts';
 
 const AT_ONCE = 2;
 const WAITING_MAX = 200;
-const RETRY_AFTER_SECS = 2;
 
 export class FilteredReads {
   #running = 0;
@@ -17,8 +17,7 @@ export class FilteredReads {
   async run<T>(read: () => Promise<T>): Promise<T | Failure> {
     if (this.#running < AT_ONCE) this.#running += 1;
     else if (this.#waiting.length >= WAITING_MAX) {
-      const detail = `${WAITING_MAX} filtered lists already wait for the database; try again later`;
-      return { ...fail('overloaded', detail), headers: { 'Retry-After': String(RETRY_AFTER_SECS) } };
+      return overloaded(`${WAITING_MAX} filtered lists already wait for the database; try again later`);
     } else await new Promise<void>((resolve) => this.#waiting.push(resolve));
     try {
       return await read();
