@@ -4,8 +4,8 @@
  * request bytes are forwarded, the connection's at once: so a stream that waits does not block the others.
  * request-window.ts limits the bytes that all streams together hold.
  *
- * Owns the open streams, the numbers of the streams closed last, the windows of streams, the settings of the client,
- * and the list of streams that wait to send.
+ * Owns the open streams, the numbers of the streams closed last, the windows of requests, and the settings of the
+ * client.
  */
 import { FrameReader, type FrameReceiver } from '../../../http/http2/frame-reader.ts';
 import {
@@ -22,13 +22,12 @@ import {
   Setting,
   SETTINGS_ACK,
   settingsFrame,
-  WINDOW_BYTES,
-  WINDOW_BYTES_MAX,
   windowUpdateFrame,
 } from '../../../http/http2/frames.ts';
 import { EMPTY_TABLE } from '../../../http/http2/hpack/encoder.ts';
 import { latin1Text } from '../../../http/latin1.ts';
 import type { FrameSocket } from '../client-socket.ts';
+import { SendWindows, type SendingStream } from '../../io/send-windows.ts';
 import { ClosedStreams } from './closed-streams.ts';
 import { ReadPause } from './read-pause.ts';
 import { RequestWindow, STREAM_WINDOW_BYTES } from './request-window.ts';
@@ -36,8 +35,6 @@ import { listBytesMax, RequestSections, type ReadRequest, type SectionOptions } 
 
 /** SETTINGS_MAX_CONCURRENT_STREAMS. */
 export const STREAMS_MAX = 100;
-/** Bytes that one stream sends before the other waiting streams get their turn. */
-export const TURN_BYTES = 64 * 1024;
 /**
  * Limit of frames other than content that wait for a client that does not read; beyond it, no more of its frames
  * are read.
@@ -47,10 +44,8 @@ const PING_BYTES = 8;
 const PREFACE_BYTES = Buffer.from(PREFACE, 'latin1');
 
 /** A stream as this file sees it, which writes the numbers. */
-export interface WireStream {
+export interface WireStream extends SendingStream {
   id: number;
-  /** Bytes that the gateway may send. */
-  window: number;
   /** Bytes that the client may send. */
   ownWindow: number;
   /** Bytes that the client may send in addition and has not been told of. */
@@ -67,10 +62,6 @@ export interface WireStream {
   onRequestEnd(trailers: string): void;
   /** The client, or the end of the connection, has ended the stream. */
   onGone(): void;
-  /** The client broke the protocol in this stream only; ends the stream. */
-  breakOff(code: number): void;
-  /** The stream may send again. @returns whether it still has waiting data */
-  onRoom(): boolean;
 }
 
 /** Receives events that concern the whole connection. */
@@ -92,6 +83,7 @@ export interface WireOwner {
 export class ClientWire implements FrameReceiver {
   readonly reader: FrameReader;
   readonly reading: ReadPause;
+  readonly sending = new SendWindows<WireStream>(this);
   readonly #socket: FrameSocket;
   readonly #owner: WireOwner;
   readonly #options: SectionOptions;
@@ -102,9 +94,6 @@ export class ClientWire implements FrameReceiver {
   #lastId = 0;
   /** Streams above it are ignored; Infinity before GOAWAY. */
   #lastServedId = Infinity;
-  #initialWindow = WINDOW_BYTES;
-  /** Bytes that the gateway may send. */
-  #window = WINDOW_BYTES;
   readonly #requestWindow = new RequestWindow();
   /** The next section must begin by setting the table size to 0. */
   #namesTable = true;
@@ -113,10 +102,6 @@ export class ClientWire implements FrameReceiver {
   #isAcknowledged = false;
   /** The stream whose DATA frame is being read; undefined: its content is dropped. */
   #target: WireStream | undefined;
-  /** Streams that wait to send, in the order of their turns. */
-  readonly #waiting = new Set<WireStream>();
-  /** Whether a call of `pump` is scheduled. */
-  #isPumping = false;
   /** Bytes of frames that were written while the client did not read. */
   #blockedBytes = 0;
 
@@ -166,7 +151,7 @@ export class ClientWire implements FrameReceiver {
     this.reader.stop();
     const open = [...this.#streams.values()];
     this.#streams.clear();
-    this.#waiting.clear();
+    this.sending.stop();
     return open;
   }
 
@@ -176,11 +161,6 @@ export class ClientWire implements FrameReceiver {
   }
 
   // Sending.
-
-  /** Bytes of a body that may be sent now. */
-  roomFor(stream: WireStream): number {
-    return this.isBlocked ? 0 : Math.min(this.#window, stream.window);
-  }
 
   /** Whether the client reads too slowly. */
   get isBlocked(): boolean {
@@ -201,7 +181,7 @@ export class ClientWire implements FrameReceiver {
 
   /** Sends a small piece for which there is room. */
   sendText(stream: WireStream, text: string, endStream: boolean): void {
-    this.#spend(stream, text.length);
+    this.sending.spend(stream, text.length);
     const flags = endStream ? Flag.endStream : 0;
     this.#socket.writeText(frameHead(text.length, FrameType.data, flags, stream.id) + text);
   }
@@ -215,14 +195,9 @@ export class ClientWire implements FrameReceiver {
     endStream: boolean,
     release: () => void,
   ): void {
-    this.#spend(stream, to - from);
+    this.sending.spend(stream, to - from);
     this.#socket.writeText(frameHead(to - from, FrameType.data, endStream ? Flag.endStream : 0, stream.id));
     this.#socket.writeBytes(bytes.subarray(from, to), release);
-  }
-
-  #spend(stream: WireStream, bytes: number): void {
-    this.#window -= bytes;
-    stream.window -= bytes;
   }
 
   /** Sends END_STREAM after all content. */
@@ -230,35 +205,19 @@ export class ClientWire implements FrameReceiver {
     this.#write(frameHead(0, FrameType.data, Flag.endStream, stream.id));
   }
 
-  /** Calls `onRoom` of the stream when it may send again; in a later tick if it already may. */
-  wait(stream: WireStream): void {
-    this.#waiting.add(stream);
-    if (this.#isPumping || this.roomFor(stream) <= 0) return;
-    this.#isPumping = true;
-    setImmediate(() => {
-      this.#isPumping = false;
-      this.pump();
-    });
-  }
-
   /** The client reads again, or a window has opened. */
   pump(): void {
     if (this.isBlocked) return;
     this.#blockedBytes = 0;
     this.reading.resume('unread');
-    // Streams that continue to wait come last in the next round.
-    const round = Array.from(this.#waiting);
-    for (const stream of round) {
-      if (this.isBlocked) return;
-      if (this.#waiting.delete(stream) && stream.onRoom()) this.wait(stream);
-    }
+    this.sending.giveTurns();
   }
 
   /** Both sides of the stream have ended. */
   close(stream: WireStream, isReset = false): void {
     if (!this.#streams.delete(stream.id)) return;
     this.#closed.add(stream.id, isReset);
-    this.#waiting.delete(stream);
+    this.sending.forget(stream);
     if (this.#target === stream) this.#target = undefined;
   }
 
@@ -383,7 +342,7 @@ export class ClientWire implements FrameReceiver {
     if (stream === undefined) return;
     this.#streams.set(id, stream);
     stream.id = id;
-    stream.window = this.#initialWindow;
+    this.sending.admit(stream);
     stream.ownWindow = STREAM_WINDOW_BYTES;
     stream.owed = 0;
     stream.begin(request, endStream);
@@ -422,23 +381,12 @@ export class ClientWire implements FrameReceiver {
         if (value > 1) this.onFrameError(ErrorCode.protocol);
         return;
       case Setting.initialWindowSize:
-        return this.#changeInitialWindow(value);
+        return this.sending.changeInitial(value, this.#streams.values());
       case Setting.maxFrameSize:
         // The gateway sends no frames larger than the default.
         if (value < FRAME_BYTES_MAX || value > 2 ** 24 - 1) this.onFrameError(ErrorCode.protocol);
         return;
       default:
-    }
-  }
-
-  /** Section 6.9.2: the change also applies to open streams, whose windows may become negative. */
-  #changeInitialWindow(bytes: number): void {
-    if (bytes > WINDOW_BYTES_MAX) return this.onFrameError(ErrorCode.flowControl);
-    const change = bytes - this.#initialWindow;
-    this.#initialWindow = bytes;
-    for (const stream of this.#streams.values()) {
-      stream.window += change;
-      if (stream.window > WINDOW_BYTES_MAX) return this.onFrameError(ErrorCode.flowControl);
     }
   }
 
@@ -466,18 +414,9 @@ export class ClientWire implements FrameReceiver {
 
   onWindowUpdate(id: number, bytes: number): void {
     if (!this.#mayHaveFrames(id)) return;
-    if (id === 0) {
-      if (bytes === 0) return this.onFrameError(ErrorCode.protocol);
-      this.#window += bytes;
-      if (this.#window > WINDOW_BYTES_MAX) return this.onFrameError(ErrorCode.flowControl);
-      return this.pump();
-    }
+    if (id === 0) return this.sending.openConnection(bytes);
     const stream = this.#streams.get(id);
-    if (stream === undefined) return;
-    if (bytes === 0) return stream.breakOff(ErrorCode.protocol);
-    stream.window += bytes;
-    if (stream.window > WINDOW_BYTES_MAX) return stream.breakOff(ErrorCode.flowControl);
-    if (this.roomFor(stream) > 0 && this.#waiting.delete(stream) && stream.onRoom()) this.wait(stream);
+    if (stream !== undefined) this.sending.openStream(stream, bytes);
   }
 
   onFrameError(code: number): void {

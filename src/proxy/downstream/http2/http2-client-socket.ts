@@ -12,11 +12,12 @@ import { ErrorCode, FRAME_BYTES_MAX } from '../../../http/http2/frames.ts';
 import { encodeFields, encodeStatus } from '../../../http/http2/hpack/encoder.ts';
 import { BodyQueue } from '../../io/body-queue.ts';
 import { HeldBytes } from '../../io/held-bytes.ts';
+import { TURN_BYTES } from '../../io/send-windows.ts';
 import { TEXT_BODY_BYTES_MAX } from '../../options.ts';
 import { latin1Text } from '../../../http/latin1.ts';
 import { retainedCopy } from '../../io/write-backlog.ts';
 import type { ClientSocket, ClientSocketEvents } from '../client-socket.ts';
-import { TURN_BYTES, type ClientWire, type WireStream } from './client-wire.ts';
+import type { ClientWire, WireStream } from './client-wire.ts';
 import type { Http2Guard } from './http2-guard.ts';
 import type { ReadRequest } from './request-sections.ts';
 import { RESET_CONTENT, responseBlock, trailersBlock } from './response-block.ts';
@@ -347,7 +348,7 @@ export class Http2ClientSocket implements ClientSocket, WireStream {
   #sendContent(text: string): void {
     const { wire } = this.#host;
     const { length } = text;
-    if (this.#queue.isEmpty && length <= FRAME_BYTES_MAX && length <= wire.roomFor(this)) {
+    if (this.#queue.isEmpty && length <= FRAME_BYTES_MAX && length <= wire.sending.roomFor(this)) {
       const isLast = this.#end === '';
       wire.sendText(this, text, isLast);
       if (isLast) this.#ended();
@@ -360,7 +361,7 @@ export class Http2ClientSocket implements ClientSocket, WireStream {
     if (this.#isOver) return true;
     if (!this.#send()) return true;
     this.#needsDrain = true;
-    this.#host.wire.wait(this);
+    this.#host.wire.sending.wait(this);
     return false;
   }
 
@@ -380,7 +381,7 @@ export class Http2ClientSocket implements ClientSocket, WireStream {
 
   #sendQueued(wire: ClientWire): void {
     for (let sent = 0; sent < TURN_BYTES && !this.#queue.isEmpty; sent += FRAME_BYTES_MAX) {
-      const room = Math.min(wire.roomFor(this), FRAME_BYTES_MAX);
+      const room = Math.min(wire.sending.roomFor(this), FRAME_BYTES_MAX);
       if (room <= 0) return;
       this.#queue.send(room, (bytes, from, to, release) => {
         const isLast = this.#end === '' && this.#queue.isEmpty;

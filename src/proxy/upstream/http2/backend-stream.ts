@@ -21,8 +21,9 @@ import type { BodyMemory, RequestSource, Upstream, UpstreamClient } from '../ups
 import type { UpstreamFailure } from '../upstream-failure.ts';
 import { BodyQueue } from '../../io/body-queue.ts';
 import { HeldBytes } from '../../io/held-bytes.ts';
+import { TURN_BYTES } from '../../io/send-windows.ts';
 import type { Section } from './response-sections.ts';
-import { STREAM_WINDOW_BYTES, TURN_BYTES, type SessionWire, type WireStream } from './session-wire.ts';
+import { STREAM_WINDOW_BYTES, type SessionWire, type WireStream } from './session-wire.ts';
 import { failureOfCode, malformed } from './stream-failure.ts';
 
 /** The session as its streams see it. */
@@ -162,7 +163,7 @@ export class BackendStream implements Upstream, WireStream {
       this.#queue.push(body.bytes(), 0, body.length, { retain });
     }
     this.#end = '';
-    if (this.#send()) host.wire.wait(this);
+    if (this.#send()) host.wire.sending.wait(this);
   }
 
   writeBody(bytes: Buffer, from: number, to: number, _isChunked: boolean, memory: BodyMemory): boolean {
@@ -172,14 +173,14 @@ export class BackendStream implements Upstream, WireStream {
     const { wire } = host;
     host.guard.onBodySent(to - from);
     const length = to - from;
-    if (this.#queue.isEmpty && length <= TEXT_BODY_BYTES_MAX && length <= wire.roomFor(this)) {
+    if (this.#queue.isEmpty && length <= TEXT_BODY_BYTES_MAX && length <= wire.sending.roomFor(this)) {
       wire.sendText(this, latin1Text(bytes, from, to));
       if (!wire.isBlocked) return true;
     } else {
       this.#queue.push(bytes, from, to, memory);
       if (!this.#send()) return true;
     }
-    wire.wait(this);
+    wire.sending.wait(this);
     return false;
   }
 
@@ -190,7 +191,7 @@ export class BackendStream implements Upstream, WireStream {
     // Trailers may be dropped (RFC 9110 section 6.5.1); the backend would otherwise reset the stream because of
     // them.
     this.#end = host.wire.takes(fields) ? encodeFields(fields) : '';
-    if (this.#send()) host.wire.wait(this);
+    if (this.#send()) host.wire.sending.wait(this);
   }
 
   /** The stream may send again. @returns whether data still waits */
@@ -217,7 +218,7 @@ export class BackendStream implements Upstream, WireStream {
 
   #sendQueued(wire: SessionWire): void {
     for (let sent = 0; sent < TURN_BYTES && !this.#queue.isEmpty; sent += FRAME_BYTES_MAX) {
-      const room = Math.min(wire.roomFor(this), FRAME_BYTES_MAX);
+      const room = Math.min(wire.sending.roomFor(this), FRAME_BYTES_MAX);
       if (room <= 0) return;
       this.#queue.send(room, (bytes, from, to, release) => wire.sendPiece(this, bytes, from, to, release));
     }

@@ -4,7 +4,7 @@
  * is returned at once, and a stream's when its response is passed on: so a client that does not read blocks only its
  * own stream.
  *
- * Owns the open streams, the windows, the settings of the backend, and which streams wait to send their bodies.
+ * Owns the open streams, the windows of responses, and the settings of the backend.
  */
 import { FrameReader, type FrameReceiver } from '../../../http/http2/frame-reader.ts';
 import {
@@ -23,12 +23,12 @@ import {
   settingsFrame,
   STREAM_ID_MAX,
   WINDOW_BYTES,
-  WINDOW_BYTES_MAX,
   windowUpdateFrame,
 } from '../../../http/http2/frames.ts';
 import { EMPTY_TABLE } from '../../../http/http2/hpack/encoder.ts';
 import { latin1Text } from '../../../http/latin1.ts';
 import type { BodyBuffer } from '../../io/body-buffer-pool.ts';
+import { SendWindows, type SendingStream } from '../../io/send-windows.ts';
 import { LIST_BYTES_MAX, ResponseSections, type Section } from './response-sections.ts';
 import type { SessionLink } from './session-link.ts';
 
@@ -40,14 +40,10 @@ export const STREAM_WINDOW_BYTES = 128 * 1024;
 const PING_TEXT = 'headgate';
 /** The size of a field in a header list in addition to its name and value (section 6.5.2). */
 const FIELD_OVERHEAD_BYTES = 32;
-/** Bytes that one stream sends before the other waiting streams get their turn. */
-export const TURN_BYTES = 64 * 1024;
 
 /** A stream as this file sees it, which writes the numbers. */
-export interface WireStream {
+export interface WireStream extends SendingStream {
   id: number;
-  /** Bytes that the gateway may send. */
-  window: number;
   /** Bytes that the backend may send. */
   ownWindow: number;
   /** Bytes that the backend may send in addition and has not been told of. */
@@ -64,10 +60,6 @@ export interface WireStream {
   onEnd(): void;
   /** The backend has ended the stream, which closes it. */
   onReset(code: number): void;
-  /** The backend broke the protocol in this stream only; ends the stream. */
-  breakOff(code: number): void;
-  /** The stream may send again. @returns whether it still has waiting data */
-  onRoom(): boolean;
   /** All bytes of one read of the connection were forwarded. */
   onTurnEnd(): void;
 }
@@ -88,6 +80,7 @@ export interface WireOwner {
 
 export class SessionWire implements FrameReceiver {
   readonly sections = new ResponseSections();
+  readonly sending = new SendWindows<WireStream>(this);
   /** SETTINGS_MAX_CONCURRENT_STREAMS of the backend. */
   streamsMax = Infinity;
   /** SETTINGS_MAX_HEADER_LIST_SIZE of the backend. */
@@ -97,9 +90,6 @@ export class SessionWire implements FrameReceiver {
   readonly #reader = new FrameReader(this);
   readonly #streams = new Map<number, WireStream>();
   #lastId = -1;
-  #initialWindow = WINDOW_BYTES;
-  /** Bytes that the gateway may send. */
-  #window = WINDOW_BYTES;
   /** Bytes that the backend may send. */
   #ownWindow = SESSION_WINDOW_BYTES;
   /** The next section must begin by setting the table size to 0. */
@@ -107,10 +97,6 @@ export class SessionWire implements FrameReceiver {
   #hasSettings = false;
   /** The stream whose DATA frame is being read; undefined: its content is dropped. */
   #target: WireStream | undefined;
-  /** Streams with bodies that wait to send, in the order of their turns. */
-  readonly #waiting = new Set<WireStream>();
-  /** Whether a call of `pump` is scheduled. */
-  #isPumping = false;
   /** Streams that received something in this read. */
   #touched: WireStream[] = [];
 
@@ -162,7 +148,7 @@ export class SessionWire implements FrameReceiver {
 
   stop(): void {
     this.#reader.stop();
-    this.#waiting.clear();
+    this.sending.stop();
   }
 
   /**
@@ -176,18 +162,21 @@ export class SessionWire implements FrameReceiver {
     this.#lastId = id;
     this.#streams.set(id, stream);
     stream.id = id;
-    stream.window = this.#initialWindow;
+    this.sending.admit(stream);
     stream.ownWindow = STREAM_WINDOW_BYTES;
     const whole = this.#namesTable ? EMPTY_TABLE + block : block;
     this.#namesTable = false;
     const head = headersFrames(id, whole, body === '', FRAME_BYTES_MAX);
-    if (body === undefined || body === '' || body.length > Math.min(FRAME_BYTES_MAX, this.roomFor(stream))) {
+    if (
+      body === undefined ||
+      body === '' ||
+      body.length > Math.min(FRAME_BYTES_MAX, this.sending.roomFor(stream))
+    ) {
       this.#link.writeText(head);
       return body === '';
     }
     const { length } = body;
-    this.#window -= length;
-    stream.window -= length;
+    this.sending.spend(stream, length);
     const text = head + frameHead(length, FrameType.data, Flag.endStream, id);
     if (typeof body === 'string') this.#link.writeText(text + body);
     else this.#link.writeWithBody(text, body);
@@ -206,11 +195,6 @@ export class SessionWire implements FrameReceiver {
     return bytes <= this.#listBytesMax;
   }
 
-  /** Bytes of a body that may be sent now. */
-  roomFor(stream: WireStream): number {
-    return this.#link.isBlocked ? 0 : Math.min(this.#window, stream.window);
-  }
-
   get isBlocked(): boolean {
     return this.#link.isBlocked;
   }
@@ -224,19 +208,14 @@ export class SessionWire implements FrameReceiver {
 
   /** Sends a small piece for which there is room. */
   sendText(stream: WireStream, text: string): void {
-    this.#spend(stream, text.length);
+    this.sending.spend(stream, text.length);
     this.#link.writeText(frameHead(text.length, FrameType.data, 0, stream.id) + text);
   }
 
   /** Sends a piece of up to one frame for which there is room. @param release called when it is written or dropped */
   sendPiece(stream: WireStream, bytes: Buffer, from: number, to: number, release: () => void): void {
-    this.#spend(stream, to - from);
+    this.sending.spend(stream, to - from);
     this.#link.writeBoth(frameHead(to - from, FrameType.data, 0, stream.id), bytes, from, to, release);
-  }
-
-  #spend(stream: WireStream, bytes: number): void {
-    this.#window -= bytes;
-    stream.window -= bytes;
   }
 
   /** @param trailers encoded; '' for none */
@@ -248,21 +227,10 @@ export class SessionWire implements FrameReceiver {
     );
   }
 
-  /** Calls `onRoom` of the stream when it may send again; in a later tick if it already may. */
-  wait(stream: WireStream): void {
-    this.#waiting.add(stream);
-    if (this.#isPumping || this.roomFor(stream) <= 0) return;
-    this.#isPumping = true;
-    setImmediate(() => {
-      this.#isPumping = false;
-      this.pump();
-    });
-  }
-
   /** Both sides of the stream have ended. */
   close(stream: WireStream): void {
     this.#streams.delete(stream.id);
-    this.#waiting.delete(stream);
+    this.sending.forget(stream);
     if (this.#target === stream) this.#target = undefined;
   }
 
@@ -290,12 +258,7 @@ export class SessionWire implements FrameReceiver {
 
   /** The backend reads again, or a window has opened. */
   pump(): void {
-    // Streams that continue to wait come last in the next round.
-    const round = Array.from(this.#waiting);
-    for (const stream of round) {
-      if (this.#link.isBlocked) return;
-      if (this.#waiting.delete(stream) && stream.onRoom()) this.wait(stream);
-    }
+    this.sending.giveTurns();
   }
 
   // Receiving.
@@ -353,7 +316,7 @@ export class SessionWire implements FrameReceiver {
         this.streamsMax = value;
         return;
       case Setting.initialWindowSize:
-        return this.#changeInitialWindow(value);
+        return this.sending.changeInitial(value, this.#streams.values());
       case Setting.maxHeaderListSize:
         this.#listBytesMax = value;
         return;
@@ -362,17 +325,6 @@ export class SessionWire implements FrameReceiver {
         if (value < FRAME_BYTES_MAX || value > 2 ** 24 - 1) this.onFrameError(ErrorCode.protocol);
         return;
       default:
-    }
-  }
-
-  /** Section 6.9.2: the change also applies to open streams, whose windows may become negative. */
-  #changeInitialWindow(bytes: number): void {
-    if (bytes > WINDOW_BYTES_MAX) return this.onFrameError(ErrorCode.flowControl);
-    const change = bytes - this.#initialWindow;
-    this.#initialWindow = bytes;
-    for (const stream of this.#streams.values()) {
-      stream.window += change;
-      if (stream.window > WINDOW_BYTES_MAX) return this.onFrameError(ErrorCode.flowControl);
     }
   }
 
@@ -406,18 +358,9 @@ export class SessionWire implements FrameReceiver {
 
   onWindowUpdate(id: number, bytes: number): void {
     if (!this.#mayHaveFrames(id)) return;
+    if (id === 0) return this.sending.openConnection(bytes);
     const stream = this.#streams.get(id);
-    if (id !== 0 && stream === undefined) return;
-    if (stream === undefined) {
-      if (bytes === 0) return this.onFrameError(ErrorCode.protocol);
-      this.#window += bytes;
-      if (this.#window > WINDOW_BYTES_MAX) return this.onFrameError(ErrorCode.flowControl);
-      return this.pump();
-    }
-    if (bytes === 0) return stream.breakOff(ErrorCode.protocol);
-    stream.window += bytes;
-    if (stream.window > WINDOW_BYTES_MAX) return stream.breakOff(ErrorCode.flowControl);
-    if (this.roomFor(stream) > 0 && this.#waiting.delete(stream) && stream.onRoom()) this.wait(stream);
+    if (stream !== undefined) this.sending.openStream(stream, bytes);
   }
 
   onFrameError(code: number): void {
