@@ -1,6 +1,6 @@
 /**
- * Variables of the OpenTelemetry specification ("Environment Variable Specification", 1.4x) that affect more than
- * one setting: switches, samplers and time-outs of processors. A variable that means a single setting is the other
+ * Variables of the OpenTelemetry specification ("Environment Variable Specification", 1.4x) that affect more than one
+ * setting: switches, samplers and time-outs of processors. A variable that corresponds to a single setting is the other
  * name of that setting (`Setting.otherName`). Pure.
  */
 
@@ -23,7 +23,7 @@ const EXPORTERS = {
   logs: 'OTEL_LOGS_EXPORTER',
 } as const;
 
-/** Time-outs for what a processor or reader of an SDK exports at once; the time-out of its exporter has priority. */
+/** Time-outs of one export by a processor or reader of an SDK; the time-out of its exporter has priority. */
 export const PROCESSOR_TIMEOUTS = {
   traces: 'OTEL_BSP_EXPORT_TIMEOUT',
   metrics: 'OTEL_METRIC_EXPORT_TIMEOUT',

@@ -69,7 +69,7 @@ function socketChecks(v: SettingValues): string[] {
   if (own === undefined) return [];
   if (own === v.GATEWAY_PROXY__UNIX_SOCKET)
     return [
-      `Cannot use ${given(v, 'GATEWAY_SERVER__UNIX_SOCKET')}: expected another path than that for traffic.`,
+      `Cannot use ${given(v, 'GATEWAY_SERVER__UNIX_SOCKET')}: expected a path other than the one for traffic.`,
     ];
   const above = folders.find((each) => `${own}/`.startsWith(each.endsWith('/') ? each : `${each}/`));
   if (above === undefined) return [];
@@ -179,7 +179,7 @@ export function doubtful(v: SettingValues): string[] {
   }
   if (v.GATEWAY_PROXY__H2C && v.GATEWAY_PROXY__TLS__CERT_FILE && v.GATEWAY_PROXY__TLS__PORT === undefined) {
     warnings.push(
-      'GATEWAY_PROXY__H2C has no effect: GATEWAY_PROXY__PORT has TLS, where HTTP/2 is a matter of GATEWAY_PROXY__HTTP2.',
+      'GATEWAY_PROXY__H2C has no effect: GATEWAY_PROXY__PORT has TLS, where GATEWAY_PROXY__HTTP2 decides about HTTP/2.',
     );
   }
   return warnings;

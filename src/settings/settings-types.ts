@@ -65,7 +65,7 @@ export interface ProxySettings {
   readonly port: number;
   /** Pairs of files, the default pair first; undefined without TLS. */
   readonly tls: readonly { readonly certFile: string; readonly keyFile: string }[] | undefined;
-  /** The port with TLS, beside a `port` without; undefined: `port` has TLS if there are certificates. */
+  /** The port with TLS, beside a `port` without TLS; undefined: `port` has TLS if there are certificates. */
   readonly tlsPort: number | undefined;
   /** Path of the Unix socket; undefined: there is none. */
   readonly unixSocket: string | undefined;
@@ -133,7 +133,7 @@ interface LimitSettings {
   readonly timeoutMs: number;
   readonly connectTimeoutMs: number;
   readonly keyPrefix: string;
-  /** Assumed until the store has told how many live. */
+  /** Assumed until the store has reported how many are live. */
   readonly nodes: number;
 }
 

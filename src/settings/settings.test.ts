@@ -426,13 +426,13 @@ describe('variables of OpenTelemetry', () => {
     [
       { OTEL_BSP_SCHEDULE_DELAY: '1', OTEL_BSP_MAX_QUEUE_SIZE: '2', OTEL_BLRP_MAX_QUEUE_SIZE: '3' },
       [
-        'OTEL_BSP_SCHEDULE_DELAY, OTEL_BSP_MAX_QUEUE_SIZE are ignored: exports of spans follow the traffic, and GATEWAY_OTEL__MAX_QUEUE_BYTES is the room for what waits.',
+        'OTEL_BSP_SCHEDULE_DELAY, OTEL_BSP_MAX_QUEUE_SIZE are ignored: exports of spans follow the traffic, and GATEWAY_OTEL__MAX_QUEUE_BYTES limits the spans that wait.',
       ],
     ],
     [
       { OTEL_BLRP_SCHEDULE_DELAY: '3', GATEWAY_OTEL__SIGNALS: 'logs' },
       [
-        'OTEL_BLRP_SCHEDULE_DELAY is ignored: exports of log records follow what is logged, with 1 MiB of room for each thread.',
+        'OTEL_BLRP_SCHEDULE_DELAY is ignored: exports of log records follow what is logged, and each thread keeps up to 1 MiB of records that wait.',
       ],
     ],
     [
@@ -456,7 +456,7 @@ describe('variables of OpenTelemetry', () => {
     [
       { OTEL_PROPAGATORS: 'b3,tracecontext' },
       [
-        'OTEL_PROPAGATORS="b3,tracecontext" is ignored: traces continue by traceparent (tracecontext), and baggage passes as it came.',
+        'OTEL_PROPAGATORS="b3,tracecontext" is ignored: traces continue by traceparent (tracecontext), and baggage is forwarded unchanged.',
       ],
     ],
     [{ OTEL_PROPAGATORS: 'b3', OTEL_TRACES_EXPORTER: 'none' }, []],
@@ -465,7 +465,7 @@ describe('variables of OpenTelemetry', () => {
       { OTEL_TRACES_SAMPLER: 'jaeger_remote', OTEL_TRACES_SAMPLER_ARG: 'endpoint=x' },
       [
         'OTEL_TRACES_SAMPLER="jaeger_remote" is ignored: GATEWAY_OTEL__SAMPLE_RATIO is the share of requests that are traced.',
-        'OTEL_TRACES_SAMPLER_ARG is ignored: it counts with the sampler traceidratio only.',
+        'OTEL_TRACES_SAMPLER_ARG is ignored: only the sampler traceidratio uses it.',
       ],
     ],
     [{ OTEL_TRACES_SAMPLER: 'jaeger_remote', GATEWAY_OTEL__SAMPLE_RATIO: '1' }, []],

@@ -26,8 +26,8 @@ export type SettingsResult =
   | { readonly errors: readonly string[]; readonly warnings: readonly string[] };
 
 /**
- * Reads all `GATEWAY_*` variables of an environment, and the other names of some; an empty value counts as unset,
- * spaces around one are dropped. Errors and warnings are whole sentences, one per finding, with secrets masked.
+ * Reads all `GATEWAY_*` variables of an environment, and the other names of some; an empty value counts as unset, and
+ * spaces around a value are dropped. Errors and warnings are whole sentences, one per finding, with secrets masked.
  */
 export function readSettings(given: Environment): SettingsResult {
   const env = withOtelVariables(given);

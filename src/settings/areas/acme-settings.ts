@@ -34,7 +34,7 @@ export const ACME_SETTINGS = {
     default: undefined,
     defaultText: 'none: no certificates are ordered',
     description:
-      'ACME directory of the authority that issues certificates for the hosts of apps. Needs `GATEWAY_ACME__ACCEPT_TERMS` and a database. Certificates in files come first: no order is made for a name that one of them has.',
+      'ACME directory of the authority that issues certificates for the hosts of apps. Needs `GATEWAY_ACME__ACCEPT_TERMS` and a database. Certificates in files have priority: a name that one of them contains is not ordered.',
     pattern: DIRECTORY,
     expected: 'an absolute URL that starts with https://, or letsencrypt or letsencrypt-staging',
   }),
@@ -45,33 +45,33 @@ export const ACME_SETTINGS = {
   GATEWAY_ACME__CONTACT: list('mailto: addresses, comma-separated', contact, {
     default: [],
     defaultText: 'none',
-    description: 'Where the authority may write to, such as `mailto:ops@example.com`.',
+    description: 'Addresses to which the authority may write, such as `mailto:ops@example.com`.',
   }),
   GATEWAY_ACME__NAMES: list('host names, comma-separated', destination, {
     default: [],
     defaultText: 'the exact hosts of all apps',
     description:
-      'Orders are made only for hosts of apps that are in this list. `*.example.com` stands for all names below `example.com`.',
+      'Certificates are ordered only for those hosts of apps that are in this list. `*.example.com` stands for all names below `example.com`.',
   }),
   GATEWAY_ACME__CHALLENGES: list('http-01, tls-alpn-01', challenge, {
     default: ['http-01'],
     description:
-      'How the authority sees that a name leads here, the preferred way first. `http-01` needs the traffic port without TLS to be reached at port 80, `tls-alpn-01` the one with TLS at port 443.',
+      'How the authority verifies that a name points to this gateway; the preferred method first. For `http-01`, the authority connects to port 80, which must lead to the traffic port without TLS; for `tls-alpn-01`, it connects to port 443, which must lead to the traffic port with TLS.',
   }),
   GATEWAY_ACME__KEY_TYPE: oneOf(ACME_KEY_TYPES, {
     default: 'ecdsa-p256',
-    description: 'Kind of the private keys of certificates. Each certificate has a new key.',
+    description: 'Kind of the private keys of certificates. Each certificate gets a new key.',
   }),
   GATEWAY_ACME__CA_FILE: text('path', {
     default: undefined,
     defaultText: 'the authorities that Node.js trusts',
     description:
-      'PEM file of further authorities that may have issued the certificate of the directory itself.',
+      'PEM file with more authorities that the gateway trusts for its connection to the directory.',
   }),
   GATEWAY_ACME__EAB_KID: text('text', {
     default: undefined,
     description:
-      'Key id of an account with the authority that the ACME account is bound to. Needs `GATEWAY_ACME__EAB_HMAC_KEY`.',
+      'Key id of the account at the authority to which the ACME account is bound (external account binding). Needs `GATEWAY_ACME__EAB_HMAC_KEY`.',
     pattern: /^[\x20-\x7e]{1,512}$/,
     expected: '1 to 512 visible ASCII characters',
   }),
@@ -84,7 +84,7 @@ export const ACME_SETTINGS = {
     { min: 1, max: 10_000 },
     {
       default: 80,
-      description: 'Maximum number of orders that all gateways on the database begin in an hour.',
+      description: 'Maximum number of orders per hour, for all gateways on the database together.',
     },
   ),
   GATEWAY_ACME__RETRY_SECS: integer(
@@ -98,7 +98,7 @@ export const ACME_SETTINGS = {
   GATEWAY_ACME__SELF_CHECK: boolean({
     default: true,
     description:
-      'Order for a name only when it has an address. Set it to false where this machine cannot resolve names that the authority can.',
+      'Order a certificate for a name only if this machine resolves the name to an address. Set it to false if the authority can resolve names that this machine cannot.',
   }),
 } as const satisfies Record<string, Setting<unknown>>;
 

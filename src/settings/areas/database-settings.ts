@@ -9,7 +9,7 @@ export const DATABASE_SETTINGS = {
   GATEWAY_CONFIG_FILE: text('path', {
     default: undefined,
     description:
-      'File or folder with the whole configuration, which is then served without a database: the management API is read-only, and changes of the files are taken while the gateway runs. `GATEWAY_DATABASE_URL` must not be set.',
+      'File or folder with the whole configuration, which is then served without a database: the management API is read-only, and changes to the files are applied while the gateway runs. `GATEWAY_DATABASE_URL` must not be set.',
     pattern: /^[^\0]{1,4096}$/,
     expected: 'a path',
   }),
@@ -23,7 +23,8 @@ export const DATABASE_SETTINGS = {
   GATEWAY_AUTO_MIGRATE: boolean({
     default: undefined,
     defaultText: '`true` on SQLite, `false` on PostgreSQL',
-    description: 'Update the database schema at start. Otherwise a schema that is behind stops the start.',
+    description:
+      'Update the database schema at start. If it is `false`, the gateway does not start with a schema that is out of date.',
   }),
   GATEWAY_SECRET_KEY: text('32 bytes as base64url or hexadecimal text', {
     default: undefined,
@@ -89,7 +90,7 @@ export const DATABASE_SETTINGS = {
     {
       default: HISTORY_DEFAULTS.maxBytes,
       description:
-        'Bytes of changed records that the history keeps. Beyond it, the oldest versions are removed. A single write that changes more than this, or more than 64 MiB, is made, but the history then begins with it.',
+        'Bytes of changed records that the history keeps. Beyond it, the oldest versions are removed. A single write that changes more than this, or more than 64 MiB, is still made, but the history then begins with it.',
     },
   ),
   GATEWAY_CLUSTER__NODE_NAME: text('text', {
@@ -118,7 +119,7 @@ export const DATABASE_SETTINGS = {
     {
       default: 2_000,
       description:
-        'PostgreSQL: milliseconds that the answer to a write waits for the other gateways to obey it. `Headgate-Nodes-Applied` in the answer says how many do.',
+        'PostgreSQL: milliseconds that the answer to a write waits until the other gateways have applied it. `Headgate-Nodes-Applied` in the answer says how many have.',
     },
   ),
 } as const satisfies Record<string, Setting<unknown>>;

@@ -15,7 +15,8 @@ export const DISCOVERY_SETTINGS = {
     { min: 50, max: 60_000 },
     {
       default: 2_000,
-      description: 'Milliseconds that a DNS server has for its answer. It is asked twice.',
+      description:
+        'Milliseconds to wait for the answer of a DNS server. A server that does not answer is asked once more.',
     },
   ),
   GATEWAY_DISCOVERY__MIN_INTERVAL_MS: integer(
@@ -23,7 +24,7 @@ export const DISCOVERY_SETTINGS = {
     {
       default: 5_000,
       description:
-        'The shortest time in milliseconds from one answer of DNS to the next question, however short the TTL is.',
+        'Minimum milliseconds between an answer of DNS and the next query, even if the TTL is shorter.',
     },
   ),
   GATEWAY_DISCOVERY__MAX_INTERVAL_MS: integer(
@@ -31,7 +32,7 @@ export const DISCOVERY_SETTINGS = {
     {
       default: 300_000,
       description:
-        'The longest time in milliseconds from one answer of DNS to the next question, however long the TTL is, and however often DNS has failed.',
+        'Maximum milliseconds between an answer of DNS and the next query, even if the TTL is longer or DNS has failed many times.',
     },
   ),
   GATEWAY_DISCOVERY__SRV_INTERVAL_MS: integer(
@@ -39,13 +40,14 @@ export const DISCOVERY_SETTINGS = {
     {
       default: 10_000,
       description:
-        'Milliseconds between questions for SRV records, whose TTL the gateway does not get. It asks earlier where the TTL of an address is shorter.',
+        'Milliseconds between queries for SRV records, because the gateway does not see their TTL. It asks earlier if the TTL of an address is shorter.',
     },
   ),
   GATEWAY_DISCOVERY__FOLDER: text('path', {
     default: undefined,
-    defaultText: 'none: files are not read',
-    description: 'Folder of the files that list targets (`discovery` of type `file`). No others are read.',
+    defaultText: 'none: no files are read',
+    description:
+      'Folder of the files that list targets (`discovery` of type `file`). No other files are read.',
     pattern: /^[^\0]{1,4096}$/,
     expected: 'a path',
   }),

@@ -7,7 +7,7 @@ export const EVENT_SETTINGS = {
     {
       default: 100_000,
       description:
-        'Maximum number of events that are kept. Beyond it, the oldest events of the most frequent types are removed first; those that were still to be sent to a webhook become its dead letters.',
+        'Maximum number of events that are kept. Beyond it, the oldest events of the most frequent types are removed first; events that were not yet sent to a webhook become its dead letters.',
     },
   ),
   GATEWAY_EVENTS__MAX_DAYS: integer(
@@ -23,7 +23,7 @@ export const EVENT_SETTINGS = {
     {
       default: 20,
       description:
-        'How often an event is sent to a receiver that fails, before the event becomes a dead letter. An event that a receiver refuses (a status of 3xx or 4xx, but for 408, 421, 425 and 429) is sent 5 times at most.',
+        'How often an event is sent to a receiver that fails, before the event becomes a dead letter. An event that a receiver refuses (a status of 3xx or 4xx, except 408, 421, 425 and 429) is sent 5 times at most.',
     },
   ),
   GATEWAY_WEBHOOKS__RETRY_MIN_MS: integer(

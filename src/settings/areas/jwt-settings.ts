@@ -29,7 +29,7 @@ export const JWT_SETTINGS = {
     default: undefined,
     secret: true,
     description:
-      'Shared secret for JWTs (HS256, HS384, HS512), where the policy has no keys: 32 to 4096 characters. Not together with `GATEWAY_JWT__JWKS_URI`.',
+      'Shared secret for JWTs (HS256, HS384, HS512), where the policy has no keys: 32 to 4096 characters. It cannot be combined with `GATEWAY_JWT__JWKS_URI`.',
     pattern: /^[^]{32,4096}$/,
     expected: '32 to 4096 characters',
   }),

@@ -46,7 +46,7 @@ export const LIMIT_SETTINGS = {
       default: Math.min(COUNTER_BYTES_DEFAULT, halfOfMemory()),
       defaultText: '2147483648, or half of the memory of the machine or container where that is less',
       description:
-        'Maximum bytes of memory for rate limit counters, which grows as callers come. A caller takes 64 bytes; with a sliding window 128 to 1792. Beyond it, the limit with the most counters counts roughly (see `rate_limit` in docs/reference/policies.md).',
+        'Maximum bytes of memory for rate limit counters. The memory grows with the number of callers: each takes 64 bytes, or 128 to 1792 with a sliding window. When it is used up, the limit with the most counters counts less exactly (see `rate_limit` in docs/reference/policies.md).',
     },
   ),
   GATEWAY_REDIS_URL: text('URL (redis:// or rediss://)', {
@@ -54,7 +54,7 @@ export const LIMIT_SETTINGS = {
     defaultText: 'each node counts for itself',
     secret: true,
     description:
-      'Valkey or Redis in which several gateways count their rate limits together: `redis://user:password@host:port/database`, over TLS `rediss://`; for a cluster `redis+cluster://host:port,host:port`; for a primary behind Sentinels `redis+sentinel://host:port,host:port/name`. The last two also with `rediss+`.',
+      'Valkey or Redis in which several gateways count their rate limits together: `redis://user:password@host:port/database`, over TLS `rediss://`; for a cluster `redis+cluster://host:port,host:port`; for a primary behind Sentinels `redis+sentinel://host:port,host:port/name`. The last two begin with `rediss+` for TLS.',
     expected:
       'a URL such as redis://host:6379, redis+cluster://host:6379,host:6379 or redis+sentinel://host:26379/name',
     pattern: { test: (value) => parseRedisUrl(value) !== undefined },
@@ -62,14 +62,14 @@ export const LIMIT_SETTINGS = {
   GATEWAY_LIMITS__MODE: oneOf(LIMIT_MODES, {
     default: 'leased',
     description:
-      'How gateways share a rate limit whose policy does not say: `leased` takes permits in portions, `exact` asks the store for every request. This and the next four need `GATEWAY_REDIS_URL`.',
+      'How gateways share a rate limit if its policy does not say it: `leased` takes permits in portions, `exact` asks the store for every request. This and the next four need `GATEWAY_REDIS_URL`.',
   }),
   GATEWAY_LIMITS__TIMEOUT_MS: integer(
     { min: 1, max: 10_000 },
     {
       default: 40,
       description:
-        'Milliseconds that a request waits for the store of limits. A store that is slower is not asked again until it answers; until then `on_store_failure` of the policy applies.',
+        'Milliseconds that a request waits for the store of limits. If the store is slower, it is not asked again until it has answered; until then `on_store_failure` of the policy applies.',
     },
   ),
   GATEWAY_LIMITS__CONNECT_TIMEOUT_MS: integer(timeoutMs, {

@@ -51,14 +51,14 @@ export const LISTENER_SETTINGS = {
   GATEWAY_PROXY__TLS__PORT: integer(port, {
     default: undefined,
     description:
-      'Port for traffic with TLS, beside `GATEWAY_PROXY__PORT`, which then has none. Without this setting `GATEWAY_PROXY__PORT` has TLS as soon as there are certificates. 0: any free port.',
+      'Port for traffic with TLS, beside `GATEWAY_PROXY__PORT`, which then has no TLS. Without this setting, `GATEWAY_PROXY__PORT` has TLS as soon as there are certificates. 0: any free port.',
   }),
   GATEWAY_PROXY__HTTPS_REDIRECT_PORT: integer(
     { min: 1, max: 65_535 },
     {
       default: undefined,
       description:
-        'Answer requests that did not come over TLS with 308 and the same URL with `https` and this port; 443 is left out of the URL. What a proxy of `GATEWAY_TRUSTED_PROXY_IPS` received over TLS (`X-Forwarded-Proto: https`) is served.',
+        'Answer requests that did not come over TLS with 308 and the same URL with `https` and this port; 443 is left out of the URL. A request that a proxy of `GATEWAY_TRUSTED_PROXY_IPS` received over TLS (`X-Forwarded-Proto: https`) is served.',
     },
   ),
   GATEWAY_PROXY__HSTS_SECS: integer(
@@ -73,7 +73,7 @@ export const LISTENER_SETTINGS = {
     default: [],
     defaultText: 'none',
     description:
-      'Load balancers that begin each connection with the client’s address (PROXY protocol, version 1 or 2). A connection of theirs that begins otherwise is closed. From all other addresses such a header is not read. `unix`: clients of `GATEWAY_PROXY__UNIX_SOCKET`.',
+      'Load balancers that begin each connection with the client’s address (PROXY protocol, version 1 or 2). If a connection from them begins with anything else, it is closed. From other addresses, such a header is not accepted. `unix`: clients of `GATEWAY_PROXY__UNIX_SOCKET`.',
   }),
   GATEWAY_PROXY__CLIENT_CAS: text('path', {
     default: undefined,
@@ -84,7 +84,7 @@ export const LISTENER_SETTINGS = {
   GATEWAY_PROXY__OVERDUE_CRLS: oneOf(['refuse', 'use'], {
     default: 'refuse',
     description:
-      'What a revocation list decides whose next update is overdue: `refuse` every certificate of its issuer, or `use` the list as it is.',
+      'What happens when the next update of a revocation list is overdue: with `refuse`, every certificate of its issuer is refused; with `use`, the list is used as it is.',
   }),
   GATEWAY_PROXY__TLS__TICKET_ROTATION_SECS: integer(windowSecs, {
     default: 28_800,
@@ -98,7 +98,7 @@ export const LISTENER_SETTINGS = {
   GATEWAY_PROXY__HTTP2_WEBSOCKETS: boolean({
     default: true,
     description:
-      'Offer WebSockets over streams of HTTP/2 (RFC 8441) to its clients. Where it is off, browsers open a connection of HTTP/1.1 for each WebSocket.',
+      'Offer WebSockets over streams of HTTP/2 (RFC 8441) to its clients. If it is off, browsers open an HTTP/1.1 connection for each WebSocket.',
   }),
   GATEWAY_PROXY__H2C: boolean({
     default: false,
@@ -116,12 +116,12 @@ export const LISTENER_SETTINGS = {
     {
       default: 64,
       description:
-        'IPv6 clients are counted by their network of this many bits: by limits and caps per `ip`, the per-IP limit, `GATEWAY_PROXY__AUTH_FAILURES_PER_MINUTE` and `GATEWAY_PROXY__MAX_CONNECTIONS_PER_IP`. 128 counts single addresses. IPv4-mapped addresses count as IPv4.',
+        'Length of the network prefix, in bits, by which IPv6 clients are counted: in limits and caps per `ip`, in the per-IP limit, in `GATEWAY_PROXY__AUTH_FAILURES_PER_MINUTE` and in `GATEWAY_PROXY__MAX_CONNECTIONS_PER_IP`. 128 counts single addresses. IPv4-mapped addresses count as IPv4.',
     },
   ),
   GATEWAY_PROXY__VIA_NAME: text('token', {
     default: undefined,
-    defaultText: '`headgate-` and 16 random digits, others at each start',
+    defaultText: '`headgate-` and 16 random digits, new ones at each start',
     description:
       'Name of the gateway in `Via`. A request whose `Via` has this name has been here before and is answered 508 `loop_detected`. Gateways that forward to each other need different names; gateways that replace each other may share one.',
     pattern: /^[A-Za-z0-9._-]{8,64}$/,
@@ -143,7 +143,7 @@ export const LISTENER_SETTINGS = {
   GATEWAY_PROXY__MAX_CONCURRENT_EXCHANGES: integer(countMax, {
     default: 10_000,
     description:
-      'Maximum number of requests of one app under way in each worker, HTTP/2 streams and tunnels included; all apps together may have a ninth more, which no app can use up alone. Beyond it: 503 `overloaded` with `Retry-After`.',
+      'Maximum number of requests of one app under way in each worker, HTTP/2 streams and tunnels included; all apps together may have one ninth more, so that no app can use up everything alone. Beyond it: 503 `overloaded` with `Retry-After`.',
   }),
   GATEWAY_PROXY__MAX_CONNECTIONS: integer(countMax, {
     default: 20_000,
@@ -163,7 +163,7 @@ export const LISTENER_SETTINGS = {
     {
       default: 0,
       description:
-        'Failed authentications per minute that one client address may have. Beyond it the address gets 429 before authentication. 0: off.',
+        'Maximum number of failed authentications per minute and client address. Beyond it the address gets 429 before authentication. 0: off.',
     },
   ),
 } as const satisfies Record<string, Setting<unknown>>;

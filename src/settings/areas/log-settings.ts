@@ -26,7 +26,7 @@ export const LOG_SETTINGS = {
     {
       default: 'all',
       description:
-        'Which requests are logged: `all`; `errors`, which are those with a status of 400 or above, with an error, or that ended before the response was complete; or `off`. `true` and `false` stand for `all` and `off`.',
+        'Which requests are logged: `all`; `errors`: requests with a status of 400 or above, with an error, or that ended before the response was complete; or `off`. `true` and `false` stand for `all` and `off`.',
     },
     { true: 'all', '1': 'all', false: 'off', '0': 'off' },
   ),

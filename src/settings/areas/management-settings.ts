@@ -51,7 +51,7 @@ export const MANAGEMENT_SETTINGS = {
     {
       default: 60,
       description:
-        'Wrong admin tokens per minute that one client address (IPv6: one /64) may send. Beyond it, further tokens from that address get 429, except tokens that were right before. Cookies that belong to no session are counted separately, with the same limit. 0: unlimited.',
+        'Maximum number of wrong admin tokens per minute and client address (IPv6: one /64). Beyond it, further tokens from that address get 429, except tokens that were right before. Cookies that belong to no session are counted separately, with the same limit. 0: unlimited.',
     },
   ),
   GATEWAY_ADMIN_TOKEN: text('text', {

@@ -1,6 +1,6 @@
 /**
- * Settings of the events that the gateway makes by itself: how long before an expiry they come, and when a key
- * counts as unused.
+ * Settings of the events that the gateway records without a cause from outside: how long before an expiry it records
+ * them, and when a key counts as unused.
  */
 import { integer, list, type Parsed, type Setting } from '../settings-values.ts';
 

@@ -60,7 +60,7 @@ export const OTEL_SETTINGS = {
   GATEWAY_OTEL__SIGNALS: list('names, comma-separated', otelSignal, {
     default: DEFAULT_OTEL_SIGNALS,
     description:
-      'What is exported where there is an endpoint for it: `traces`, `metrics`, `logs`; or `none`. Without it, `OTEL_TRACES_EXPORTER=none`, `OTEL_METRICS_EXPORTER=none` and `OTEL_LOGS_EXPORTER` (`otlp` or `none`) count, and an endpoint for logs alone switches them on.',
+      'What is exported where there is an endpoint for it: `traces`, `metrics`, `logs`; or `none`. Without it, `OTEL_TRACES_EXPORTER=none`, `OTEL_METRICS_EXPORTER=none` and `OTEL_LOGS_EXPORTER` (`otlp` or `none`) apply, and an endpoint for logs alone switches them on.',
   }),
   GATEWAY_OTEL__TRACE_URL: text('URL with {trace_id}', {
     default: undefined,
@@ -82,7 +82,7 @@ export const OTEL_SETTINGS = {
     default: 'cumulative',
     otherName: 'OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE',
     description:
-      'Whether counters and histograms are exported as what they have counted since the start of the gateway (`cumulative`), or since the export before (`delta`); `lowmemory`: as `delta`, except counters of the process and of Node.js, which are cumulative.',
+      'What counters and histograms are exported as: `cumulative`: the totals since the start of the gateway; `delta`: what was added since the previous export; `lowmemory`: as `delta`, except that counters of the process and of Node.js are cumulative.',
   }),
   GATEWAY_OTEL__HEADERS: list('name=value, comma-separated', otelPair, {
     default: [],
@@ -121,7 +121,7 @@ export const OTEL_SETTINGS = {
     default: undefined,
     defaultText: 'none',
     otherName: 'OTEL_EXPORTER_OTLP_CLIENT_KEY',
-    description: 'File with its private key (PEM).',
+    description: 'File with the private key (PEM) of that certificate.',
   }),
   ...signalSettings('TRACES', 'traces'),
   ...signalSettings('METRICS', 'metrics'),
@@ -143,12 +143,12 @@ export const OTEL_SETTINGS = {
     pattern: RATIO,
     expected: 'a number from 0 to 1 with a point, such as 0.01',
     description:
-      'Share of the requests that are traced and announced as such to backends (`traceparent`), in addition to those of `GATEWAY_OTEL__KEEP`. Trusted proxies (`GATEWAY_TRUSTED_PROXY_IPS`) decide this for their requests themselves. Without it, `OTEL_TRACES_SAMPLER` and `OTEL_TRACES_SAMPLER_ARG` count.',
+      'Share of the requests that are traced and announced as such to backends (`traceparent`), in addition to those of `GATEWAY_OTEL__KEEP`. Trusted proxies (`GATEWAY_TRUSTED_PROXY_IPS`) decide this for their requests themselves. Without this setting, `OTEL_TRACES_SAMPLER` and `OTEL_TRACES_SAMPLER_ARG` apply.',
   }),
   GATEWAY_OTEL__KEEP: list('names, comma-separated', keepRule, {
     default: KEEP_RULES,
     description:
-      'Requests that are traced regardless of the ratio, as decided when they end: `errors` (5xx, or ended early), `denials`, `retries`, `slow` (the slowest 1 % of each route); or `none`.',
+      'Requests that are traced regardless of the ratio. This is decided when they end: `errors` (5xx, or ended early), `denials`, `retries`, `slow` (the slowest 1 % of each route); or `none`.',
   }),
   GATEWAY_OTEL__MAX_QUEUE_BYTES: integer(
     { min: 1_048_576, max: 1_073_741_824 },

@@ -18,26 +18,27 @@ export const PROCESS_SETTINGS = {
     {
       default: 1_000,
       description:
-        'Milliseconds of its own processor time that a proxy thread may compute without a turn of its event loop. Beyond it the thread is replaced; a thread that reads and writes meanwhile, or stands still for another reason, is replaced after ten times as long. 0: never.',
+        'Milliseconds of processor time that a proxy thread may use without completing a turn of its event loop. A thread that uses more is replaced. A thread that still reads and writes, or that stands still without using the processor, is replaced after ten times as long. 0: never.',
     },
   ),
   GATEWAY_WORKER_SPARE: boolean({
     default: true,
-    description: 'Keep one more proxy thread ready, which listens as soon as another is lost.',
+    description: 'Keep one more proxy thread ready, which starts to listen as soon as another is lost.',
   }),
   GATEWAY_PROXY__DRAIN_GRACE_MS: integer(
     { min: 0, max: DAY_MS },
     {
       default: 0,
       description:
-        'Milliseconds for which traffic is still accepted after the process was asked to stop and `/readyz` says so. For load balancers that ask rarely.',
+        'Milliseconds for which traffic is still accepted after the process was asked to stop. During this time `/readyz` says that the process stops, so that load balancers that ask rarely notice it.',
     },
   ),
   GATEWAY_PROXY__DRAIN_TIMEOUT_MS: integer(
     { min: 0, max: DAY_MS },
     {
       default: 30_000,
-      description: 'Milliseconds that running exchanges may take to end after the process was asked to stop.',
+      description:
+        'Milliseconds that requests under way may take to end after the process was asked to stop.',
     },
   ),
   GATEWAY_KEY_USAGE_DAYS: integer(
@@ -52,7 +53,7 @@ export const PROCESS_SETTINGS = {
     {
       default: 10_000,
       description:
-        'Recent requests that are kept in memory, as facts without bodies, queries or credentials, so that a plan can say which of them would be answered differently. 0: none.',
+        'Number of recent requests that are kept in memory, without bodies, queries and credentials, so that a plan can say which of them would get a different answer. 0: none.',
     },
   ),
   GATEWAY_TRAFFIC__RECORDS_PER_SEC: integer(
@@ -67,7 +68,7 @@ export const PROCESS_SETTINGS = {
     {
       default: 67_108_864,
       description:
-        'Maximum memory for the time series of traffic that the gateway keeps itself (`GET /api/v1/stats`): the last 15 minutes by seconds, the last day by minutes. When it is used up, the least used routes, keys and versions lose theirs, then the least used apps. 0: no time series are kept.',
+        'Maximum bytes of memory for the time series of traffic that the gateway itself keeps (`GET /api/v1/stats`): the last 15 minutes by seconds, the last day by minutes. When it is used up, the least used routes, keys and versions lose their time series, then the least used apps. 0: no time series are kept.',
     },
   ),
 } as const satisfies Record<string, Setting<unknown>>;

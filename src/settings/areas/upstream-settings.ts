@@ -16,7 +16,7 @@ export const UPSTREAM_SETTINGS = {
     default: undefined,
     defaultText: 'none',
     description:
-      'Zone in which the gateway stands, such as `eu-1a`. Of a revision with several targets, those with the same `zone` come first, as long as enough of them are in service.',
+      'Zone of this gateway, such as `eu-1a`. If a revision has several targets, those with the same `zone` are preferred, as long as enough of them are in service.',
     pattern: new RegExp(ZONE_PATTERN.replace('*$', '{0,62}$')),
     expected: '1 to 63 letters, digits, dots, underscores and hyphens, the first a letter or digit',
   }),
@@ -75,7 +75,7 @@ export const UPSTREAM_SETTINGS = {
     default: [],
     defaultText: 'all but what is denied by default',
     description:
-      'The only destinations to which the gateway may connect for backends, health checks and key sets. `*.example.com` stands for all names below `example.com`. An address or a block also lifts the default denials that are no wider than it: link-local and cloud metadata addresses, and the gateway’s own listeners.',
+      'The only destinations to which the gateway may connect for backends, health checks and key sets. `*.example.com` stands for all names below `example.com`. An address or a block here also lifts the default denials that lie within it: link-local and cloud metadata addresses, and the gateway’s own listeners.',
   }),
   GATEWAY_EGRESS__DENY: list('addresses, CIDR blocks and host names, comma-separated', destination, {
     default: [],

@@ -57,7 +57,7 @@ export function signalSettings<S extends 'TRACES' | 'METRICS' | 'LOGS'>(
     CLIENT_KEY_FILE: text('path', {
       default: undefined,
       ...like('CLIENT_KEY_FILE', 'CLIENT_KEY'),
-      description: 'File with its private key (PEM).',
+      description: 'File with the private key (PEM) of that certificate.',
     }),
   };
   const named = Object.entries(rows).map(([name, row]) => [`GATEWAY_OTEL__${signal}_${name}`, row]);

@@ -32,12 +32,12 @@ const IGNORED: readonly Ignored[] = [
   {
     names: ['OTEL_BSP_SCHEDULE_DELAY', 'OTEL_BSP_MAX_QUEUE_SIZE', 'OTEL_BSP_MAX_EXPORT_BATCH_SIZE'],
     signals: ['traces'],
-    why: 'exports of spans follow the traffic, and GATEWAY_OTEL__MAX_QUEUE_BYTES is the room for what waits',
+    why: 'exports of spans follow the traffic, and GATEWAY_OTEL__MAX_QUEUE_BYTES limits the spans that wait',
   },
   {
     names: ['OTEL_BLRP_SCHEDULE_DELAY', 'OTEL_BLRP_MAX_QUEUE_SIZE', 'OTEL_BLRP_MAX_EXPORT_BATCH_SIZE'],
     signals: ['logs'],
-    why: 'exports of log records follow what is logged, with 1 MiB of room for each thread',
+    why: 'exports of log records follow what is logged, and each thread keeps up to 1 MiB of records that wait',
   },
   {
     names: [
@@ -100,7 +100,7 @@ function traceWarnings(given: Given): string[] {
     names.includes('tracecontext') && names.every((name) => ['tracecontext', 'baggage'].includes(name));
   if (propagators !== '' && !isDone)
     warnings.push(
-      `OTEL_PROPAGATORS=${JSON.stringify(propagators)} is ignored: traces continue by traceparent (tracecontext), and baggage passes as it came.`,
+      `OTEL_PROPAGATORS=${JSON.stringify(propagators)} is ignored: traces continue by traceparent (tracecontext), and baggage is forwarded unchanged.`,
     );
   if (given('GATEWAY_OTEL__SAMPLE_RATIO') !== '') return warnings;
   const sampler = given('OTEL_TRACES_SAMPLER');
@@ -110,6 +110,6 @@ function traceWarnings(given: Given): string[] {
       `OTEL_TRACES_SAMPLER=${JSON.stringify(sampler)} is ignored: GATEWAY_OTEL__SAMPLE_RATIO is the share of requests that are traced.`,
     );
   if (argument !== '' && !sampler.endsWith('traceidratio'))
-    warnings.push('OTEL_TRACES_SAMPLER_ARG is ignored: it counts with the sampler traceidratio only.');
+    warnings.push('OTEL_TRACES_SAMPLER_ARG is ignored: only the sampler traceidratio uses it.');
   return warnings;
 }
