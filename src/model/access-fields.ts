@@ -39,11 +39,14 @@ interface AccessFieldMeaning {
 
 const NO_VERSION = 'when no version has the path';
 const NO_ROUTE = 'without a route';
-const UNREADABLE = 'when the request could not be read that far';
+const UNREADABLE = 'when the request could not be read up to this part';
 
 export const ACCESS_FIELD_MEANINGS: Readonly<Record<AccessField, AccessFieldMeaning>> = {
   request_id: { meaning: 'id of the exchange, as in `X-Request-Id` of the response' },
-  trace_id: { meaning: 'id of the trace that it is a part of', absent: 'while traces are not exported' },
+  trace_id: {
+    meaning: 'id of the trace that the exchange belongs to',
+    absent: 'while traces are not exported',
+  },
   app: { meaning: 'slug of the app that the path leads to', absent: NO_VERSION },
   version: { meaning: 'label of the version that the path leads to', absent: NO_VERSION },
   revision: { meaning: 'label of the revision that served the request', absent: NO_ROUTE },
@@ -63,11 +66,12 @@ export const ACCESS_FIELD_MEANINGS: Readonly<Record<AccessField, AccessFieldMean
     meaning: 'milliseconds from the first byte of the request to the last byte of the response',
   },
   upstream_ms: {
-    meaning: 'milliseconds between sending the request to the backend and receiving the head of its response',
+    meaning:
+      'milliseconds from sending the request to the backend until the head of its response was received',
     absent: 'without a response from a backend',
   },
   upstream_protocol: {
-    meaning: '`HTTP/2`: the protocol in which the backend was asked',
+    meaning: '`HTTP/2`: protocol of the request to the backend',
     absent: 'with HTTP/1.1, and when no backend was asked',
   },
   target: {

@@ -29,7 +29,7 @@ const B64_TOKEN = new RegExp(B64_TOKEN_PATTERN);
 const REPEATED_CHARS = 4;
 const DISPLAY_DIGITS = 8;
 
-/** Whether a text without the prefix of the gateway's own keys is worth a look-up. */
+/** Whether a text without the prefix of the gateway's own keys can be a key, so that it has to be looked up. */
 export function mayBeBrought(token: string): boolean {
   return hasBroughtLength(token) && !token.startsWith(ADMIN_TOKEN_PREFIX);
 }
@@ -44,20 +44,20 @@ export function broughtTokenError(token: string): string | undefined {
     return `must not start with "${ADMIN_TOKEN_PREFIX}", as admin tokens do`;
   if (token.startsWith(API_KEY_PREFIX)) {
     if (hasValidChecksum(token)) return undefined;
-    return `must not start with "${API_KEY_PREFIX}", unless it is a key that a Headgate has made: its checksum does not fit`;
+    return `must not start with "${API_KEY_PREFIX}", unless it is a key that Headgate has generated: its checksum is wrong`;
   }
   if (!mayBeBrought(token)) {
     return `must have ${BROUGHT_CHARS_MIN} to ${BROUGHT_CHARS_MAX} characters`;
   }
   if (!B64_TOKEN.test(token)) return 'must contain only letters, digits and -._~+/, and "=" only at the end';
   if (JWT.test(token)) return 'must not have the form of a JWT';
-  if (UUID.test(token)) return `must have at least ${BITS_MIN} random bits; a UUID has 122 at most`;
+  if (UUID.test(token)) return `must have at least ${BITS_MIN} random bits; a UUID has at most 122`;
   return weakness(token.replace(/=+$/, ''));
 }
 
 /**
- * What a record shows of a value: the start of a value of the gateway's own, else the start of the hash, so that
- * nothing of the value is revealed.
+ * What a record shows of a value: the start of the value if the gateway generated it, otherwise the start of its hash,
+ * so that nothing of the value is revealed.
  */
 export function broughtDisplayPrefix(token: string): string {
   if (token.startsWith(API_KEY_PREFIX)) return tokenDisplayPrefix(token);
@@ -72,11 +72,11 @@ export function hashDisplayPrefix(hash: string): string {
 function weakness(text: string): string | undefined {
   const classes = classesOf(text);
   if (classes.kinds < 2) {
-    return 'must mix kinds of characters (upper case, lower case, digits): it has one kind only';
+    return 'must mix kinds of characters (upper case, lower case, digits): it has only one kind';
   }
   const bits = classes.counted * Math.log2(classes.alphabet);
   if (bits < BITS_MIN) {
-    return `must have at least ${BITS_MIN} random bits: ${classes.counted} such characters have ${Math.floor(bits)} at most`;
+    return `must have at least ${BITS_MIN} random bits: ${classes.counted} such characters have at most ${Math.floor(bits)}`;
   }
   if (new Set(text).size < 8 || foretold(text) > text.length / 4) {
     return `must have at least ${BITS_MIN} random bits: it repeats itself or counts up or down`;

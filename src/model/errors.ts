@@ -75,7 +75,7 @@ export const GATEWAY_ERRORS = {
   cross_site_request: refused(403, 'The call comes from another site'),
   sign_in_failed: refused(400, 'The sign-in has failed'),
   sign_in_forbidden: refused(403, 'The account may not sign in'),
-  identity_provider_failed: row(502, 'The OpenID provider did not answer as it should', 'upstream', 'safe'),
+  identity_provider_failed: row(502, 'The OpenID provider did not answer as expected', 'upstream', 'safe'),
   csrf_token_invalid: refused(403, 'The CSRF token of the session is missing or wrong'),
   not_found: refused(404, 'There is no such resource'),
   management_method_not_allowed: refused(405, 'The method is not available on this resource'),
@@ -89,7 +89,7 @@ export const GATEWAY_ERRORS = {
   unsupported_media_type: refused(415, 'The body must be application/json'),
   validation_failed: refused(422, 'The body is not valid'),
   profile_failed: row(503, 'The profile could not be made', 'gateway', 'safe'),
-  handing_over: row(503, 'Another process is taking over', 'gateway', 'safe'),
+  handing_over: row(503, 'Another gateway process is taking over', 'gateway', 'safe'),
   storage_unavailable: row(503, 'The database is not available', 'gateway', 'idempotent'),
   // Both
   internal_error: row(500, 'Something went wrong inside the gateway', 'gateway', 'idempotent'),

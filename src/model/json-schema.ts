@@ -80,7 +80,7 @@ export function requireOneOf<T extends JsonSchema>(schema: T, names: readonly st
   return schema;
 }
 
-/** The fields of which a value of the schema needs one; undefined when there is no such rule. */
+/** A value of the schema needs at least one of these fields; undefined when there is no such rule. */
 export function alternativesOf(schema: JsonSchema): readonly string[] | undefined {
   return alternatives.get(schema);
 }

@@ -78,7 +78,7 @@ export const PATTERN_WORDS: Readonly<Record<string, string>> = {
   [LABEL_PATTERN]: 'must be 1 to 64 letters, digits and ._~- and neither "." nor ".."',
   [SLUG_PATTERN]: 'must be 1 to 63 lower-case letters, digits and inner dashes',
   [NO_CONTROL_CHARACTERS_PATTERN]:
-    'must not contain control characters, such as line breaks, or marks that turn the direction of text',
+    'must not contain control characters, such as line breaks, or marks that change the direction of text',
   [NO_NUL_PATTERN]: 'must not contain the character U+0000',
   [ONE_LINE_PATTERN]: 'must not contain line breaks',
   [SUCCESSOR_PATTERN]:
@@ -90,7 +90,7 @@ export const PATTERN_WORDS: Readonly<Record<string, string>> = {
   [STATUS_CLASS_PATTERN]: 'must be a class of statuses such as "2xx"',
   [STATUS_FILTER_PATTERN]: 'must be statuses such as "404", "2xx" or ">=500", at most 10 with commas between',
   [API_PATH_PATTERN]: 'must start with "/api/v1/"',
-  [OPERATION_ID_PATTERN]: 'must be 1 to 64 letters, digits, "_" and "-", a letter first',
+  [OPERATION_ID_PATTERN]: 'must be 1 to 64 letters, digits, "_" and "-", beginning with a letter',
   [ADMIN_TOKEN_PATTERN]: 'must be 1 to 512 visible ASCII characters',
   [METHOD_PATTERN]: "must be 1 to 32 letters, digits and !#$%&'*+-.^_`|~",
   [SENT_PATH_PATTERN]: 'must start with "/" and contain only visible ASCII characters',

@@ -94,7 +94,7 @@ export interface Target {
 
 /** A target that discovery has found (control/discovery/). */
 export interface FoundTarget extends Target {
-  /** The name that was resolved to `host`, for egress rules; absent: the source gave `host` itself. */
+  /** The name that was resolved to `host`, for egress rules; absent when the source gave `host` itself. */
   readonly foundAs?: string;
   /** The name of the service, for Host and TLS; absent: `host`. */
   readonly service?: string;

@@ -37,7 +37,7 @@ const revisionNames = { ...names, revision: text('Label of the revision.') };
 const wasLeftOut = {
   left_out: Type.Optional(
     count(
-      'Events of this type that were left out, since there were too many: about the same subject, of the same app, or in the same look at all keys.',
+      'Number of events of this type that were left out because there were too many: about the same subject, of the same app, or in the same check of all keys.',
     ),
   ),
 };
@@ -58,16 +58,16 @@ export const EVENT_ROWS = [
     'A write has changed the configuration.',
     Type.Object(
       {
-        config_version: count('The version that the write made.'),
+        config_version: count('The config version that the write created.'),
         action: text('Action, as the audit log names it, such as `app.create`.'),
         actor: text('Id of the admin token, `environment`, `anonymous` or `system`.'),
-        source: text('The door: `api`, `cli`, `console`, `import` or `system`.'),
+        source: text('The interface: `api`, `cli`, `console`, `import` or `system`.'),
         git_commit: nullable(text('The Git commit that the configuration was taken from.')),
-        message: nullable(text('What its author said about it.')),
-        changed_records: nullable(count('Number of records; null where no history is kept.')),
+        message: nullable(text('The message that its author gave.')),
+        changed_records: nullable(count('Number of changed records; null where no history is kept.')),
         records: Type.Array(changedRecord, {
           maxItems: 20,
-          description: 'The first records that it changed; none where no history is kept.',
+          description: 'The first of the changed records; empty where no history is kept.',
         }),
       },
       closed,
@@ -78,7 +78,7 @@ export const EVENT_ROWS = [
     'info',
     'A revision became current: it takes traffic.',
     Type.Object(
-      { ...revisionNames, config_version: count('The version of the configuration that did it.') },
+      { ...revisionNames, config_version: count('The config version in which this happened.') },
       closed,
     ),
   ),
@@ -89,7 +89,7 @@ export const EVENT_ROWS = [
     Type.Object(
       {
         ...revisionNames,
-        config_version: count('The version of the configuration that did it.'),
+        config_version: count('The config version in which this happened.'),
         replaced: Type.Array(text('Label of a revision that is no longer current.'), { maxItems: 20 }),
       },
       closed,
@@ -99,7 +99,10 @@ export const EVENT_ROWS = [
     'breaker.opened',
     'error',
     'The circuit breaker of a revision opened: its backend gets no requests.',
-    Type.Object({ ...revisionNames, reason: text('What the backend did last.'), ...wasLeftOut }, closed),
+    Type.Object(
+      { ...revisionNames, reason: text('The last failure of the backend.'), ...wasLeftOut },
+      closed,
+    ),
   ),
   row(
     'breaker.closed',
@@ -110,9 +113,14 @@ export const EVENT_ROWS = [
   row(
     'target.ejected',
     'warning',
-    'One of the targets of a revision gets no requests, since it fails.',
+    'One of the targets of a revision gets no requests because it fails.',
     Type.Object(
-      { ...revisionNames, target: text('Host and port.'), reason: text('Why.'), ...wasLeftOut },
+      {
+        ...revisionNames,
+        target: text('Host and port.'),
+        reason: text('Why the target was ejected.'),
+        ...wasLeftOut,
+      },
       closed,
     ),
   ),
@@ -125,23 +133,27 @@ export const EVENT_ROWS = [
   row(
     'version.deprecated',
     'info',
-    'A version is deprecated: its answers say so.',
-    Type.Object({ ...names, sunset_at: nullable(dateTime('When it is to end.')) }, closed),
+    'A version is deprecated, and its responses say so.',
+    Type.Object({ ...names, sunset_at: nullable(dateTime('When the version is to be removed.')) }, closed),
   ),
   row(
     'version.sunset_near',
     'warning',
     'The sunset of a version is near.',
     Type.Object(
-      { ...names, sunset_at: dateTime('When it is to end.'), days_left: count('Whole days.') },
+      {
+        ...names,
+        sunset_at: dateTime('When the version is to be removed.'),
+        days_left: count('Whole days.'),
+      },
       closed,
     ),
   ),
   row(
     'version.called_after_sunset',
     'warning',
-    'A version was called after its sunset; once a day.',
-    Type.Object({ ...names, sunset_at: dateTime('When it was to end.') }, closed),
+    'A version was called after its sunset; recorded once a day.',
+    Type.Object({ ...names, sunset_at: dateTime('When the version was to be removed.') }, closed),
   ),
   row(
     'key.expiring',
@@ -150,7 +162,7 @@ export const EVENT_ROWS = [
     Type.Object(
       {
         app: names.app,
-        expires_at: dateTime('When it ends.'),
+        expires_at: dateTime('When it expires.'),
         days_left: count('Whole days.'),
         ...wasLeftOut,
       },
@@ -161,7 +173,7 @@ export const EVENT_ROWS = [
     'key.expired',
     'warning',
     'An API key has expired: its requests are refused.',
-    Type.Object({ app: names.app, expires_at: dateTime('When it ended.'), ...wasLeftOut }, closed),
+    Type.Object({ app: names.app, expires_at: dateTime('When it expired.'), ...wasLeftOut }, closed),
   ),
   row(
     'key.unused',
@@ -180,15 +192,15 @@ export const EVENT_ROWS = [
   row(
     'certificate.ending',
     'warning',
-    'A certificate of the gateway ends soon, or has ended.',
+    'A certificate of the gateway expires soon, or has expired.',
     Type.Object(
       {
         listener: text(
           'Where it is used: at the listener `traffic` or `management`, towards `backends`, or to verify `clients`.',
         ),
         names: Type.Array(text('A name in the certificate.'), { maxItems: 20 }),
-        expires_at: dateTime('When it ends.'),
-        days_left: Type.Integer({ description: 'Whole days; negative once it has ended.' }),
+        expires_at: dateTime('When it expires.'),
+        days_left: Type.Integer({ description: 'Whole days; negative once it has expired.' }),
       },
       closed,
     ),
@@ -196,7 +208,7 @@ export const EVENT_ROWS = [
   row(
     'limit.reached',
     'info',
-    'An API key reached a limit, for the first time in the window of that limit; once an hour at most.',
+    'An API key reached a limit, for the first time in the window of that limit; recorded at most once an hour.',
     Type.Object(
       {
         app: names.app,
@@ -216,43 +228,46 @@ export const EVENT_ROWS = [
   row(
     'node.left',
     'warning',
-    'A gateway left the others on the database, or does not answer any more.',
+    'A gateway left the others on the database, or no longer answers.',
     Type.Object({ reason: oneOf(['stopped', 'silent']) }, closed),
   ),
   row(
     'limits_store.away',
     'error',
     'The store that shares the limits between gateways does not answer.',
-    Type.Object({ reason: text('Why.'), ...wasLeftOut }, closed),
+    Type.Object({ reason: text('Why the target was ejected.'), ...wasLeftOut }, closed),
   ),
   row(
     'limits_store.back',
     'info',
     'The store that shares the limits between gateways answers again.',
-    Type.Object({ away_seconds: count('How long it was away.'), ...wasLeftOut }, closed),
+    Type.Object({ away_seconds: count('For how many seconds it did not answer.'), ...wasLeftOut }, closed),
   ),
   row(
     'database.away',
     'error',
     'The database does not answer; traffic goes on with the configuration in memory.',
-    Type.Object({ reason: text('Why.'), ...wasLeftOut }, closed),
+    Type.Object({ reason: text('Why the target was ejected.'), ...wasLeftOut }, closed),
   ),
   row(
     'database.back',
     'info',
     'The database answers again.',
-    Type.Object({ away_seconds: count('How long it was away.'), ...wasLeftOut }, closed),
+    Type.Object({ away_seconds: count('For how many seconds it did not answer.'), ...wasLeftOut }, closed),
   ),
   row(
     'login.refused_repeatedly',
     'warning',
     'The management API refused wrong tokens from one network repeatedly.',
-    Type.Object({ refused: count('How often, since the last event of this kind.'), ...wasLeftOut }, closed),
+    Type.Object(
+      { refused: count('Number of refused calls since the last event of this type.'), ...wasLeftOut },
+      closed,
+    ),
   ),
   row(
     'webhook.test',
     'info',
-    'The test of a webhook: only that webhook gets it, and no list has it.',
+    'A test of a webhook: only that webhook receives it, and lists of events do not contain it.',
     record({ message: text('Fixed text.') }),
   ),
 ] as const satisfies readonly EventTypeRow[];
@@ -316,12 +331,12 @@ export const EventSchema = Type.Object(
     type: Type.String({ description: 'One of the types of the catalogue, such as `config.changed`.' }),
     at: dateTime('When it happened.'),
     node: nullable(Type.String({ description: 'The gateway that noticed it.' })),
-    app_id: Type.Optional(Type.String({ description: 'The app that it is about.' })),
+    app_id: Type.Optional(Type.String({ description: 'The app that the event is about.' })),
     subject: Type.Object(
       {
-        kind: Type.String({ description: 'What it is about, such as `revision`.' }),
+        kind: Type.String({ description: 'Kind of what the event is about, such as `revision`.' }),
         id: Type.String(),
-        name: Type.String({ description: 'Its name, as people know it.' }),
+        name: Type.String({ description: 'Its name for people.' }),
       },
       closed,
     ),
