@@ -6,7 +6,7 @@
 import { isScopeToken } from './scope-token.ts';
 import type { Caller } from './stage.ts';
 
-/** A value that would be longer is left out and not cut, since a part of it may be a valid other value. */
+/** A longer value is left out and not cut, because a part of it may be a valid other value. */
 export const FIELD_VALUE_CHARS_MAX = 4096;
 
 const NO_SCOPES: ReadonlySet<string> = new Set();
@@ -36,7 +36,10 @@ export function fieldLine(name: string, text: string): string {
 /** What `fieldText` leaves unchanged: nearly every name and id. */
 const PLAIN = /^[!-$&-~](?:[ -$&-~]*[!-$&-~])?$/;
 
-/** Encodes any text as a field value: reversible by percent-decoding, spaces inside kept, those at the ends not. */
+/**
+ * Encodes any text as a field value: percent-decoding reverses it. Spaces inside the text are kept, spaces at its ends
+ * are encoded.
+ */
 export function fieldText(text: string): string {
   if (PLAIN.test(text)) return text;
   let value = '';

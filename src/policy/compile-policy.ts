@@ -1,7 +1,7 @@
 /**
  * Compiles an effective policy: asks each part of the registry for its stages and its data, and puts the stages in the
  * order of the pipeline. A part that a route does not use has no stage and costs it nothing; everything that does not
- * depend on the request is worked out here.
+ * depend on the request is computed here.
  */
 import type { EffectivePolicy } from '../model/policy.ts';
 import type { AppName } from '../model/resources.ts';

@@ -75,7 +75,7 @@ export interface PolicyDependencies {
   readonly ipv6PrefixBits: number;
   /** 0: off. */
   readonly authFailuresPerMinute: number;
-  /** Longest request body where no policy says; 0: unlimited. */
+  /** Longest request body where no policy limits it; 0: unlimited. */
   readonly maxBodyBytes: number;
   /** Where key sets may be fetched. */
   readonly egress: Egress;

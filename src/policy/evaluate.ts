@@ -1,7 +1,7 @@
 /**
- * Runs the stages of a compiled policy in order: the one evaluator that the proxy, explain and shadow mode share.
- * Stays synchronous as long as every stage does, which is the case for everything but a JWT that has to be
- * verified first. Decides nothing itself; a stage in shadow mode is noted instead of obeyed.
+ * Runs the stages of a compiled policy in order: the one evaluator that the proxy, explain and shadow mode share. Stays
+ * synchronous as long as every stage does, which is the case for everything but a JWT that has to be verified first.
+ * Decides nothing itself. The denial of a stage in shadow mode is recorded and not obeyed.
  */
 import { ANONYMOUS } from './caller.ts';
 import type { CompiledPolicy, Denial, Evaluation, NamedStage, RequestFacts, StageResult } from './stage.ts';
@@ -69,7 +69,7 @@ export function releasePermit(evaluation: Evaluation): void {
   store.release(evaluation.permit);
 }
 
-/** The denial if it counts; one in shadow mode is noted and dropped. */
+/** The denial if it counts; a denial in shadow mode is recorded and dropped. */
 function obey(stage: NamedStage, denial: StageResult, evaluation: Evaluation): StageResult {
   if (denial === undefined) return undefined;
   const { part, shadow } = stage;

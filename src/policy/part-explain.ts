@@ -1,7 +1,7 @@
 /**
- * A part's contribution to the explanation of a request. `src/explain/` uses the registry: for each declared stage
- * it asks `decider` which value decided, and after a denial asks the part that denied for the one change that would
- * let the request pass. The hooks get the state that the exchange left; they run after it and may not change it.
+ * A part's contribution to the explanation of a request. `src/explain/` uses the registry: for each declared stage it
+ * asks `decider` which value decided, and after a denial asks the part that denied for the one change that would let
+ * the request pass. The hooks run after the exchange. They get its final state and must not change it.
  */
 import type { LimitDecision } from '../limits/store.ts';
 import type { ErrorCode } from '../model/errors.ts';

@@ -33,7 +33,7 @@ export interface PolicyPart<
   readonly docs: PartDocs;
   /** The value that switches an inherited part off; absent where no value does. */
   readonly off?: PartOff<Static<Schema>>;
-  /** Whether a policy may name the part in `shadow`: its stages are run, and their denials counted and not obeyed. */
+  /** Whether a policy may name the part in `shadow`: its stages run, and their denials are counted but not obeyed. */
   readonly mayShadow: boolean;
   /** Stages that `compile` may contribute, in their order within a phase; absent: none. */
   readonly stages?: readonly StageDeclaration[];
@@ -50,16 +50,16 @@ export interface PolicyPart<
   revisionWarnings?(value: Static<Schema> | undefined, revision: Revision): readonly Warning[];
   /** The files with which the part verifies client certificates. */
   trustedFiles?(value: Static<Schema>): TrustedFiles | undefined;
-  /** The part keeps requests out: a policy that is imported without it protects less. */
+  /** The part keeps requests out, so a policy that is imported without it protects less. */
   readonly isProtective?: true;
   /**
-   * So many steps inside of the value is what an import may leave out alone, keeping the rest; absent: leaving out
-   * anything would change what the rest means.
+   * The depth inside the value at which an import may leave out a single element and keep the rest; absent: the rest
+   * would mean something else without it.
    */
   readonly entryDepth?: number;
   /** True where the part applies although no level has it. */
   isImplied?(policy: PolicyValues, globals: RateLimitGlobals | undefined): boolean;
-  /** True where the value has a say in answers that no route gives, such as 404; absent: it never has. */
+  /** True where the value also affects answers without a route, such as 404; absent: it never does. */
   marksUnmatched?(value: Static<Schema>): boolean;
   /**
    * What all policies of a worker share, such as a cache.
@@ -67,7 +67,7 @@ export interface PolicyPart<
    */
   share?(dependencies: PolicyDependencies, original: Shared | undefined): Shared;
   /**
-   * Everything that does not depend on a request is worked out here, once per distinct policy.
+   * Everything that does not depend on a request is computed here, once per distinct policy.
    * @param value undefined where no level has the part
    * @returns undefined where the part does nothing on this route, which then costs nothing
    * @throws Error with a plain message when the value cannot be used with the settings
@@ -114,12 +114,13 @@ export interface PartDocs {
   /** A value, as the reference shows it. */
   readonly example: unknown;
   /**
-   * Markdown that follows the example in docs/reference/policies.md: what fields and their descriptions cannot say.
+   * Markdown that follows the example in docs/reference/policies.md: what the fields and their descriptions do not say.
    * Links are relative to docs/reference/.
    */
   readonly text?: string;
   /**
-   * For the table of `shadow`: what happens to a request, and what is noted. Default: it passes; what would be denied.
+   * For the table of `shadow`: what happens to a request, and what is recorded. Default: it passes, and what would have
+   * been denied is recorded.
    */
   readonly inShadow?: { readonly request: string; readonly noted: string };
 }
@@ -132,11 +133,11 @@ export interface RulesContext {
   readonly globals: RateLimitGlobals | undefined;
   /** Names of the parameters in the endpoint's path; undefined on other levels. */
   readonly endpointParameters?: readonly string[];
-  /** Why the gateway may not connect, as far as the host decides; undefined when it may. */
+  /** Why the gateway may not connect, as far as this depends on the host; undefined when it may. */
   readonly hostDenial?: (host: string, port: number) => string | undefined;
 }
 
-/** A check of the policy in force at one level; reports only what that level itself says. */
+/** A check of the policy in force at one level; reports only what that level itself sets. */
 export interface WarningRule<Value> extends WarningRow {
   /** Stable; two rules may have the same one. */
   readonly code: string;

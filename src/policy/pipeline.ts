@@ -7,7 +7,7 @@
 export const PHASES = [
   /** Checks of the connection: the address of the client. */
   'address',
-  /** What a browser will make of the response; recorded, never denied. */
+  /** What a browser would refuse; recorded, never denied. */
   'browser',
   /** Who calls. */
   'authentication',
@@ -15,7 +15,7 @@ export const PHASES = [
   'authorization',
   /** Checks of the body that the head announces. */
   'message',
-  /** Stages that take a place or a permit: last, so that a request that is refused before takes nothing. */
+  /** Stages that take a place or a permit: last, so that a request that is refused earlier takes nothing. */
   'quota',
 ] as const;
 type Phase = (typeof PHASES)[number];

@@ -1,7 +1,7 @@
 /**
- * Rules of a policy that go over several fields, or over what a field means: what the schema cannot say. Pure and
- * synchronous. Looks at one level's policy at a time: parts that only clash after merging with another level
- * (required_scopes below an `auth_type` of `none`, say) fail closed when they are evaluated.
+ * Rules of a policy about several fields, or about the meaning of a field, which the schema cannot express. Pure and
+ * synchronous. Looks at one level's policy at a time: parts that only clash after merging with another level (for
+ * example required_scopes below an `auth_type` of `none`) fail closed when they are evaluated.
  */
 import type { FieldError } from '../model/errors.ts';
 import type { PolicyValues } from '../model/policy.ts';

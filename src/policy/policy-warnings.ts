@@ -19,13 +19,13 @@ export interface PolicyView {
   readonly app: AppName;
   readonly endpoint: Endpoint | undefined;
   readonly effective: EffectivePolicy;
-  /** Whether to speak of a part. */
+  /** Whether to report the warnings of a part. */
   readonly isOwn: (part: string) => boolean;
   /** Pointer of the policy, e.g. `/default_policy`. */
   readonly pointer: string;
 }
 
-/** The warnings of the parts about the policy in force at one level, limited to what that level itself says. */
+/** The warnings of the parts about the policy in force at one level, limited to what that level itself sets. */
 export async function warningsOfPolicy(view: PolicyView, facts: WarningFacts): Promise<Warning[]> {
   const found: Warning[] = [];
   const { app, endpoint, effective, isOwn, pointer } = view;

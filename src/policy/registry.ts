@@ -76,6 +76,6 @@ export function policySchema(parts: readonly PolicyPart[]) {
   return Type.Object(properties, {
     ...closed,
     title: 'Policy',
-    description: 'Rules for requests. A part that is absent or null inherits from the next wider level.',
+    description: 'Rules for requests. A part that is absent or null is inherited from the next wider level.',
   });
 }

@@ -39,7 +39,7 @@ export interface ClientTls {
   readonly serverName: string;
   /** Names of the trusted certificates (`auth.mtls.ca`) for which the client was asked for a certificate. */
   readonly askedFor: { has(ca: string): boolean };
-  /** DER, the client's own first; empty: it has presented none. Nothing of it is verified but the client's key. */
+  /** DER, the client's own first; empty: it has presented none. Only the possession of the client's key is verified. */
   readonly certificates: readonly Buffer[];
 }
 
@@ -71,7 +71,7 @@ export interface SeenCertificate {
   readonly expiresAtMs: number | undefined;
   /** Name of the trusted certificates. */
   readonly ca: string;
-  /** Subject of the one that it leads to; undefined: refused. */
+  /** Subject of the trusted certificate that it leads to; undefined: refused. */
   readonly trusted: string | undefined;
   /** Index of the rule that has named the caller; undefined: none did. */
   readonly rule: number | undefined;
@@ -93,14 +93,16 @@ export interface Evaluation {
   limit: LimitDecision | undefined;
   /** The limiter that decided `limit`. */
   limiter: { readonly kind: LimitKind; readonly fieldsStart: string } | undefined;
-  /** True when the limit per address and the route's own refuse; `limit` is the one with the longer wait. */
+  /**
+   * True when both the limit per address and the limit of the route refuse; `limit` is the one with the longer wait.
+   */
   bothLimitsRefuse: boolean;
-  /** Id of an API key that was sent and does not hold here: disabled, expired or another app's; '' otherwise. */
+  /** Id of an API key that was sent but is not valid here: disabled, expired or of another app; '' otherwise. */
   refusedKeyId: string;
   refusedKeyName: string;
   /** The client certificate that a policy has checked; undefined when none has. */
   certificate: SeenCertificate | undefined;
-  /** Why a credential that was sent does not hold, where authentication is optional and let the request pass. */
+  /** Why the credential of the request is not valid, where optional authentication let the request pass. */
   authFailure: Denial | undefined;
   /** The store of `permit`, held under a concurrency limit; undefined when the request holds none. */
   permitStore: ConcurrencyStore | undefined;
@@ -118,7 +120,7 @@ export interface NamedStage {
   /** The name that the part declares; mostly that of the part. */
   readonly part: string;
   readonly run: Stage;
-  /** A denial is noted and not obeyed. */
+  /** A denial is recorded and not obeyed. */
   readonly shadow: boolean;
 }
 
@@ -180,11 +182,11 @@ export interface PolicyData {
   readonly maxBodyBytes: number;
   /** The same in shadow mode: a longer body is only recorded. 0: none. */
   readonly shadowBodyBytes: number;
-  /** So much of a request body is waited for before the backend is asked; 0: it is streamed. */
+  /** Bytes of a request body to wait for before the request is sent to the backend; 0: the body is streamed. */
   readonly bufferRequestBytes: number;
   /** Calls of gRPC-Web go to the backend as calls of gRPC. */
   readonly translatesGrpcWeb: boolean;
-  /** Least pace of a request body, 0 for none; undefined: the setting applies. */
+  /** Minimum pace of a request body, 0 for none; undefined: the setting applies. */
   readonly minBodyBytesPerSec: number | undefined;
   /**
    * Names of request fields that the gateway alone sets on this route (`claims_to_headers`), as `foldedName` gives
@@ -196,7 +198,7 @@ export interface PolicyData {
   readonly credentialPlace: CredentialPlace | undefined;
   /** Folded names of fields that no trailer may have: `managedHeaders`, and the place of the credential. */
   readonly withheldTrailers: ReadonlySet<string> | undefined;
-  /** False: an API key of this gateway does not reach the backend, whether this route asks for one or not. */
+  /** False: an API key of this gateway does not reach the backend, even if this route does not use API keys. */
   readonly forwardsApiKeys: boolean;
   /** undefined: the settings apply. */
   readonly timeouts: CompiledTimeouts | undefined;

@@ -48,7 +48,7 @@ export async function sign(claims: Record<string, unknown>, options: Options = {
   return new SignJWT(claims).setProtectedHeader({ alg, ...header }).sign(key);
 }
 
-/** A token with these very bytes as header and payload and a right HMAC over them. */
+/** A token with exactly these bytes as header and payload, and a valid HMAC over them. */
 export function rawToken(header: unknown, payload: unknown, secret: string | Buffer = SECRET): string {
   const signed = `${b64(header)}.${b64(payload)}`;
   return `${signed}.${createHmac('sha256', secret).update(signed).digest('base64url')}`;

@@ -7,8 +7,8 @@ import type { Evaluation, RequestFacts } from '../stage.ts';
 export type SubjectOf = (facts: RequestFacts, evaluation: Evaluation) => string;
 
 /**
- * The name under which the client's address is counted: an IPv6 client by its network of so many bits, since a client
- * has as many addresses in its network as it likes.
+ * The name under which the client's address is counted: for an IPv6 client the network with a prefix of so many bits,
+ * because a client can use every address of its network.
  */
 export function addressSubject(ipv6PrefixBits: number): (facts: RequestFacts) => string {
   // Requests of one connection follow each other.

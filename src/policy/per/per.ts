@@ -11,23 +11,23 @@ import type { WarningRule } from '../part.ts';
 export function perErrors(per: string | undefined, policy: PolicyValues, pointer: string): FieldError[] {
   const auth = givenAuth(policy);
   if (per?.startsWith('claim:') !== true || auth === undefined || auth.auth_type === 'jwt') return [];
-  const detail = `"${per}" needs auth_type "jwt", the policy has "${auth.auth_type}"`;
+  const detail = `"${per}" needs auth_type "jwt", but the policy has "${auth.auth_type}"`;
   return [{ pointer: `${pointer}/per`, detail }];
 }
 
-/** Asked of endpoints only: below an app or a revision another level may still say who calls. */
+/** Checked for endpoints only: below an app or a revision, another level may still identify callers. */
 export const limitWithoutCaller: WarningRule<{ readonly per?: string }> = {
   code: 'limit_without_caller',
   title:
-    'A limit counts per key or claim, but the route does not identify callers by it: it counts per client address',
-  advice: 'Let the route authenticate, or count per `ip`',
+    'A limit counts per key or claim, but the route does not identify callers in this way: the limit counts per client address',
+  advice: 'Let the route authenticate callers, or count per `ip`',
   find: (value, { effective, endpoint, isOwn, pointer }) => {
     if (endpoint === undefined || !isOwn) return [];
     const type = authOf(effective.policy)?.auth_type ?? 'none';
     const per = value?.per ?? '';
     const isUnknown = per === 'api_key' ? type === 'none' : per.startsWith('claim:') && type !== 'jwt';
     if (!isUnknown) return [];
-    const what = `The route has no caller to count per "${per}", so that each client address is counted`;
+    const what = `The route has no callers to count per "${per}", so the limit counts per client address`;
     return [{ pointer: `${pointer}/per`, what }];
   },
 };

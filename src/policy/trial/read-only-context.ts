@@ -20,7 +20,7 @@ interface CapRead {
   readonly inUse: number;
 }
 
-/** Filled while policies run; in the order of the reads, the last one at a counter counts. */
+/** Filled while policies run, in the order of the reads; the last read of a counter counts. */
 export interface CounterReads {
   readonly limits: LimitRead[];
   readonly caps: CapRead[];

@@ -5,7 +5,7 @@ import type { SharedAuth } from '../parts/auth/auth.ts';
 import type { JwtVerifiers } from '../parts/auth/jwt/jwt-verifier.ts';
 import { PARTS } from '../registry.ts';
 
-/** @param verifiers know the tokens that were verified when the requests were recorded */
+/** @param verifiers they know the tokens that were verified when the requests were recorded */
 export function replayParts(verifiers: JwtVerifiers): readonly PolicyPart[] {
   return PARTS.map((part): PolicyPart => {
     if (part.name !== AUTH.name) return part;

@@ -110,7 +110,7 @@ describe('clients that send too much', { timeout: 60_000 }, () => {
       );
     expect(await ask(gateway, web)).toBe('200');
     // The log has the reason.
-    await until(() => gateway.output().includes('comes with more than 10 further certificates'));
+    await until(() => gateway.output().includes('was sent with more than 10 other certificates'));
   });
 
   it('half a handshake holds nothing up, whatever comes first', async () => {

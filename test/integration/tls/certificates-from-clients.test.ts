@@ -461,7 +461,7 @@ describe('explain', { timeout: 60_000 }, () => {
     const odd = await explain(gateway, { ...input, client_certificate: stranger.cert });
     expect([odd.certificate?.trusted, odd.fix?.detail]).toEqual([
       null,
-      expect.stringContaining('fits none of the callers'),
+      expect.stringContaining('matches none of the callers'),
     ]);
   });
 });

@@ -18,13 +18,13 @@ const PROBLEMS = {
   key_disabled: 'The API key is disabled',
   key_expired: 'The API key has expired',
   token_too_long: `The token is longer than ${JWT_CHARS_MAX} characters`,
-  token_not_compact: 'The token is no JWT in compact form',
+  token_not_compact: 'The token is not a JWT in compact form',
   token_header: 'The token has no valid header',
   token_algorithm: 'The algorithm of the token is not accepted',
-  token_extensions: 'The token has critical extensions, none is supported',
-  token_type: 'The token is of another type',
+  token_extensions: 'The token has critical extensions, which are not supported',
+  token_type: 'The token has a type that is not accepted',
   token_key_id: 'The key id is not valid',
-  token_payload: 'The payload of the token is no JSON object with unique names',
+  token_payload: 'The payload of the token is not a JSON object with unique names',
   token_issuer: 'The token is from another issuer',
   token_audience: 'The token is for another audience',
   token_exp: 'The claim exp is not a number',
@@ -32,9 +32,9 @@ const PROBLEMS = {
   token_iat: 'The claim iat is not a number',
   token_expired: 'The token has expired',
   token_not_yet_valid: 'The token is not valid yet',
-  token_signature: 'The signature of the token does not hold',
+  token_signature: 'The signature of the token is not valid',
   token_key_unknown: 'The token is signed with an unknown key',
-  no_keys: 'No keys to verify tokens with are configured',
+  no_keys: 'No keys that verify tokens are configured',
   repeated_field: 'The request has more than one',
 } as const;
 
@@ -61,7 +61,7 @@ export const CREDENTIALS_MISSING: ReasonKind<Challenged & { readonly canAuthenti
   detail: ({ challenge, canAuthenticate }) =>
     canAuthenticate
       ? neededCredential(challenge)
-      : 'The route requires scopes, but its auth_type "none" lets no caller be known',
+      : 'The route requires scopes, but with its auth_type "none" no caller can be identified',
   sentence: ({ challenge }) => neededCredential(challenge),
   headerLines: ({ challenge }) => challengeLine(challenge),
 };
@@ -80,8 +80,8 @@ export const CREDENTIALS_INVALID: ReasonKind<InvalidCredential> = {
 /** No key set could be fetched yet, so the token cannot be checked. */
 export const KEYS_UNAVAILABLE: ReasonKind<{ readonly retryAfterSecs: number }> = {
   code: 'jwt_keys_unavailable',
-  detail: () => 'No key set could be fetched yet to verify tokens with',
-  sentence: () => 'The keys that tokens are verified with are not available at the moment',
+  detail: () => 'No key set that verifies tokens could be fetched yet',
+  sentence: () => 'The keys that verify tokens are not available at the moment',
   retryAfterSecs: ({ retryAfterSecs }) => retryAfterSecs,
 };
 
@@ -112,7 +112,7 @@ export const MISSING_CLAIM: ReasonKind<Challenged & { readonly claim: string }> 
 };
 
 function neededCredential({ field, isCertificate }: Challenge): string {
-  if (isCertificate) return 'The request needs a client certificate that is accepted';
+  if (isCertificate) return 'The request needs an accepted client certificate';
   if (field === undefined) return 'The request needs an Authorization header with a bearer token';
   return `The request needs the header ${field.name} with ${field.isJwt ? 'a JWT' : 'an API key'}`;
 }

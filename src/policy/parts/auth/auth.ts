@@ -64,7 +64,7 @@ interface AuthContext {
   readonly place: CredentialPlace | undefined;
   readonly identify: Identify;
   readonly challenge: Challenge;
-  /** For a request without a credential. */
+  /** The result for a request without a credential. */
   readonly missing: Denial;
   readonly guard: AuthGuard | undefined;
   readonly onAuth: PolicyDependencies['onAuth'];

@@ -1,6 +1,7 @@
 /**
  * Names of request fields that cannot carry a credential (`auth.in`): those that claims must not be written to, and
- * those with their own meaning for the gateway, a cache, the backend or explain. `Authorization` is the default place.
+ * those that already have a meaning for the gateway, a cache, the backend or explain. `Authorization` is the default
+ * place.
  */
 import { HeaderKind, headerKindOf } from '../../../http/heads/header-kind.ts';
 import { foldedName } from '../../../lib/folded-name.ts';

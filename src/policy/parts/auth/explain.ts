@@ -42,7 +42,7 @@ export function credentialFix(denial: Reason<unknown, string>, request: DeniedRe
     if (!denial.data.canAuthenticate) return AUTHENTICATE;
     const place = policy.credentialPlace?.name ?? 'Authorization: Bearer';
     const scopes = requiredScopes(policy.effective.policy);
-    const holding = scopes.length === 0 ? '' : ` that holds ${scopes.join(', ')}`;
+    const holding = scopes.length === 0 ? '' : ` that has ${scopes.join(', ')}`;
     return { action: 'send_credentials', detail: `Send ${place} with ${what}${holding}` };
   }
   const detail = operatorDetail(denial);
@@ -68,7 +68,7 @@ function certificateFix(denial: Reason<unknown, string>): PartFix | undefined {
   if (isKind(denial, MISDIRECTED))
     return {
       action: 'correct_request',
-      detail: 'Open a connection for this host, with its name in the handshake',
+      detail: 'Open a connection for this host, with the name of the host in the TLS handshake',
     };
   if (isKind(denial, CERTIFICATE_MISSING))
     return {
@@ -83,7 +83,7 @@ function certificateFix(denial: Reason<unknown, string>): PartFix | undefined {
   }
   if (problem === 'no_trusted_certificates' || problem.includes('revocation_list')) {
     const file = problem === 'no_trusted_certificates' ? `${ca}.crt` : `${ca}.crl`;
-    const detail = `See to the file ${file} in the folder of GATEWAY_PROXY__CLIENT_CAS. ${operatorDetail(denial)}`;
+    const detail = `Correct the file ${file} in the folder of GATEWAY_PROXY__CLIENT_CAS. ${operatorDetail(denial)}`;
     return { action: 'fix_keys', detail, target: { type: 'setting', id: 'GATEWAY_PROXY__CLIENT_CAS' } };
   }
   return { action: 'replace_credentials', detail: `Present a valid certificate. ${operatorDetail(denial)}` };
@@ -91,7 +91,7 @@ function certificateFix(denial: Reason<unknown, string>): PartFix | undefined {
 
 const AUTHENTICATE: PartFix = {
   action: 'set_policy',
-  detail: 'Let the route authenticate, since it requires scopes',
+  detail: 'Let the route authenticate callers, because it requires scopes',
   target: { part: 'auth' },
   value: { auth: { auth_type: 'api_key' } },
 };
@@ -102,7 +102,7 @@ function keysFix(auth: AuthPolicy | undefined): PartFix {
   const detail =
     uri === undefined
       ? 'Set keys with jwks_uri, jwks or secret in auth.jwt'
-      : `See that ${uri} gives keys, or change auth.jwt`;
+      : `Make sure that ${uri} returns keys, or change auth.jwt`;
   return { action: 'fix_keys', detail, target: { part: 'auth' } };
 }
 

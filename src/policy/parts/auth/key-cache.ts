@@ -2,9 +2,9 @@
  * The API keys that a worker has resolved, by the header value that presents them. At most 4,096 are kept, and all are
  * dropped when any key changes; every other key is looked up by SHA-256 in the shared table of keys.
  *
- * A key is kept from its second use, unless another key of its place was used in between. So keys that are used once
- * are not kept in memory in clear text, and with far more keys in use than places, they do not replace each other at
- * every request. Values that resolve to no key are never kept: guessing displaces nothing.
+ * A key is kept from its second use on, unless another key with the same place was used in between. So keys that are
+ * used once are not kept in memory in clear text, and when far more keys are in use than there are places, they do not
+ * replace each other at every request. Values that resolve to no key are never kept: guessing displaces nothing.
  */
 import { ownText } from '../../../http/latin1.ts';
 import type { PresentedKey } from '../../../keys/presented-key.ts';
@@ -21,7 +21,7 @@ const PLACE_BITS = 12;
 /** A longer header value, with spaces before the token, is not kept. */
 const HEADER_CHARS_MAX = 256;
 
-/** What requests need of a key, and the expiry of the value that presents it. */
+/** What requests need to know about a key, and the expiry of the value that presents it. */
 export interface ResolvedKey {
   /** The header value. */
   readonly key: string;

@@ -1,6 +1,6 @@
 /**
- * The policy part `auth`: API keys, JWTs and client certificates. auth.ts has its stage, jwt/, mtls/ and api-key.ts the
- * kinds of credential.
+ * The policy part `auth`: API keys, JWTs and client certificates. auth.ts has its stage, and jwt/, mtls/ and api-key.ts
+ * have the kinds of credentials.
  */
 import { foldedName } from '../../../lib/folded-name.ts';
 import type { FieldError } from '../../../model/errors.ts';
@@ -29,7 +29,7 @@ const PRIVATE_JWK_MEMBERS = ['k', 'd', 'p', 'q', 'dp', 'dq', 'qi', 'oth'];
 
 const jwtWithoutKeys: WarningRule<AuthPolicy> = {
   code: 'jwt_without_keys',
-  title: 'There are no keys to verify JWTs with: every token is refused',
+  title: 'There are no keys that verify JWTs: every token is refused',
   advice: 'Set `jwks_uri`, `jwks` or `secret`, here or in the settings (`GATEWAY_JWT__JWKS_URI`)',
   find: (auth, { isOwn, pointer }, { jwtDefaults }) => {
     if (auth.auth_type !== 'jwt' || !isOwn) return [];
@@ -37,7 +37,7 @@ const jwtWithoutKeys: WarningRule<AuthPolicy> = {
     const isEmpty = keys === undefined || (keys.kind === 'jwks' && keys.keys.length === 0);
     if (!isEmpty && algorithms.length > 0) return [];
     const what = isEmpty
-      ? 'There are no keys to verify a JWT with, neither here nor in the settings'
+      ? 'There are no keys that verify a JWT, neither here nor in the settings'
       : 'None of the algorithms fits the keys of the settings';
     return [{ pointer: `${pointer}/jwt`, what }];
   },

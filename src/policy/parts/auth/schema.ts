@@ -21,7 +21,7 @@ const JwtSettingsSchema = Type.Object(
         format: 'uri',
         pattern: HTTP_URL_PATTERN,
         maxLength: 2048,
-        description: 'Where the gateway fetches the public keys (RFC 7517).',
+        description: 'URL from which the gateway fetches the public keys (RFC 7517).',
       }),
     ),
     jwks: Type.Optional(
@@ -55,7 +55,7 @@ const JwtSettingsSchema = Type.Object(
         Type.String({ pattern: TOKEN_PATTERN, maxLength: 256 }),
         {
           description:
-            'Claims and the request headers that carry them to the backend. Clients cannot send these headers.',
+            'Claims, each with the request header that carries it to the backend. Clients cannot send these headers.',
         },
       ),
     ),
@@ -74,7 +74,7 @@ export const AuthSchema = Type.Object(
     required: Type.Optional(
       Type.Boolean({
         default: true,
-        description: 'False: a request without a valid credential passes as an anonymous one.',
+        description: 'False: a request without a valid credential passes as anonymous.',
       }),
     ),
     required_claims: Type.Optional(
@@ -90,7 +90,7 @@ export const AuthSchema = Type.Object(
         maxLength: 256,
         default: 'Authorization',
         description:
-          'Request header that carries the credential. `Authorization` has it behind `Bearer`, any other the bare token.',
+          'Request header that carries the credential. In `Authorization` the credential follows `Bearer`; any other header contains only the token.',
       }),
     ),
     forward_credentials: Type.Optional(
@@ -102,7 +102,7 @@ export const AuthSchema = Type.Object(
     jwt: Type.Optional(JwtSettingsSchema),
     mtls: Type.Optional(MtlsSettingsSchema),
   },
-  { ...closed, description: 'Who may call.' },
+  { ...closed, description: 'Which callers are allowed, and how they authenticate.' },
 );
 
 export type AuthPolicy = Static<typeof AuthSchema>;

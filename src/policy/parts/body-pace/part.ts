@@ -9,8 +9,8 @@ export const BODY_PACE = definePart({
     minimum: 0,
     maximum: 1_000_000_000,
     description:
-      'Least pace of a request body while the gateway waits for it (408), in place of ' +
-      '`GATEWAY_PROXY__MIN_BODY_BYTES_PER_SEC`; 0 is off, for streams.',
+      'Minimum pace of a request body while the gateway waits for it (408), in place of ' +
+      '`GATEWAY_PROXY__MIN_BODY_BYTES_PER_SEC`. 0 switches it off, for example for streams.',
   }),
   docs: BODY_PACE_DOCS,
   off: { example: 0, is: (pace) => pace === 0 },

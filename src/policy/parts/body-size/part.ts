@@ -23,15 +23,16 @@ export const BODY_SIZE = definePart({
     minimum: 0,
     maximum: Number.MAX_SAFE_INTEGER,
     description:
-      'Longest request body in bytes (413), in place of `GATEWAY_PROXY__MAX_BODY_BYTES`; 0 leaves that in force.',
+      'Longest request body in bytes (413), in place of `GATEWAY_PROXY__MAX_BODY_BYTES`. With 0, that setting applies.',
   }),
   docs: {
     summary:
-      'longest request body; wins over `GATEWAY_PROXY__MAX_BODY_BYTES`, 0 or absent leaves that in force',
+      'longest request body; replaces `GATEWAY_PROXY__MAX_BODY_BYTES`, which applies if the value is 0 or absent',
     example: 1_048_576,
     inShadow: {
-      request: 'is treated as if the route had none: `GATEWAY_PROXY__MAX_BODY_BYTES` applies',
-      noted: 'bodies that were sent on to a backend and are longer; of a chunked body this shows at its end',
+      request: 'is treated as if the route had no `max_body_bytes`: `GATEWAY_PROXY__MAX_BODY_BYTES` applies',
+      noted:
+        'longer bodies that were sent to a backend; the length of a chunked body is known only at its end',
     },
   },
   off: { example: 0, note: '`GATEWAY_PROXY__MAX_BODY_BYTES` applies', is: (bytes) => bytes === 0 },
@@ -77,7 +78,7 @@ function compileBodySize(
   };
 }
 
-/** The denial of a body that turned out longer than a limit in shadow mode. */
+/** The denial of a body that was longer than a limit in shadow mode. */
 export function bodyShadowDenial(bytesMax: number): ShadowDenial {
   return { part: BODY_SIZE.name, denial: { kind: BODY_TOO_LARGE, data: { bytesMax } } };
 }

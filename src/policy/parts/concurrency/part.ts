@@ -2,10 +2,10 @@
  * The policy part `concurrency`: a limit of requests under way at once. An admitted request holds a place from here
  * until its exchange ends, in whatever way; an upgraded connection is under way as long as it is open.
  *
- * Runs before the rate limits: a request over this limit is counted by no rate limit, and a request over a rate
- * limit returns its place when it is answered, so that a refused request takes nothing of either. A count belongs to
- * the level that set the limit, as with rate limits. In shadow mode a request over the limit passes without a place,
- * so that the count is that of the requests that would have been admitted.
+ * Runs before the rate limits: a request over this limit is counted by no rate limit, and a request over a rate limit
+ * returns its place when it is answered. So a refused request uses up neither. A count belongs to the level that set
+ * the limit, as with rate limits. In shadow mode a request over the limit passes without a place, so that the count is
+ * the number of requests that would have been admitted.
  */
 import { Type, type Static } from 'typebox';
 import { type ConcurrencyCap, REFUSED } from '../../../limits/concurrency.ts';
@@ -20,12 +20,15 @@ import { PerSchema } from '../../per/per-schema.ts';
 import { CONCURRENCY_DOCS } from './docs.ts';
 import type { Denial, Evaluation } from '../../stage.ts';
 
-/** When a request will end is not known; this is the least that Retry-After can say (RFC 9110 section 10.2.3). */
+/**
+ * It is not known when a request will end; this is the lowest value that Retry-After can have (RFC 9110 section
+ * 10.2.3).
+ */
 const RETRY_AFTER_SECS = 1;
 
 const CONCURRENCY_LIMITED: ReasonKind<ConcurrencyCap> = {
   code: 'concurrency_limited',
-  detail: ({ max }) => `${max} requests are under way already, which is the most allowed at once`,
+  detail: ({ max }) => `${max} requests are under way already, which is the maximum allowed at once`,
   retryAfterSecs: () => RETRY_AFTER_SECS,
 };
 
@@ -55,7 +58,7 @@ export const CONCURRENCY = definePart({
       store === 'caps' ? { kind: 'concurrency', id, subject } : undefined,
     fix: (_denial, value) => ({
       action: 'set_policy',
-      detail: 'Wait until a request has ended, or raise max of concurrency',
+      detail: 'Wait until a request has ended, or raise concurrency.max',
       target: { part: 'concurrency' },
       value: { concurrency: { ...value, max: (value?.max ?? 0) + 1 } },
     }),

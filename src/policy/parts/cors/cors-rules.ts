@@ -1,4 +1,4 @@
-/** Rules over the fields of `cors` that its schema cannot say. Pure. */
+/** Rules over the fields of `cors` that its schema cannot express. Pure. */
 import { Value } from 'typebox/value';
 import type { FieldError } from '../../../model/errors.ts';
 import { parseOrigin } from './origin.ts';
@@ -26,7 +26,7 @@ export function corsErrors(cors: CorsPolicy, pointer: string): FieldError[] {
     errors.push({
       pointer: `${pointer}/allow_credentials`,
       detail:
-        'cannot be true when allowed_origins has "null": any page can send that origin, from a sandboxed frame',
+        'cannot be true when allowed_origins has "null": any page can send that originby using a sandboxed frame',
     });
   }
   if (cors.allow_credentials === true && cors.expose_headers?.includes('*')) {
@@ -40,8 +40,8 @@ export function corsErrors(cors: CorsPolicy, pointer: string): FieldError[] {
     errors.push({
       pointer: `${pointer}/allowed_origins/${index}`,
       detail:
-        'must be "*", "null", or scheme://host[:port] in ASCII and without a path, where the host may be a name ' +
-        'below another, as in "https://*.example.com"',
+        'must be "*", "null", or scheme://host[:port] in ASCII and without a path. The host may stand for all names ' +
+        'below another name, as in "https://*.example.com"',
     });
   });
   return errors;

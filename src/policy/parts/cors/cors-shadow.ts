@@ -26,7 +26,7 @@ const NAMES_CHARS_MAX = 4096;
 /** What a browser would refuse, and the field of the policy that would have to allow it. */
 export interface CorsRefusal {
   readonly field: 'allowed_origins' | 'allowed_methods' | 'allowed_headers' | 'allow_credentials';
-  /** What the field lacks; empty when no value could be added. */
+  /** The values that the field lacks; empty when no value could be added. */
   readonly lacks: readonly string[];
 }
 
@@ -144,7 +144,7 @@ function listOf(value: string | undefined): string[] {
   return value === undefined ? [] : value.split(',').map((item) => item.trim());
 }
 
-/** Text of a client, for a detail that people read. */
+/** Text from a client, for a detail that people read. */
 function shown(text: string): string {
   return JSON.stringify(text.length > 100 ? `${text.slice(0, 100)}…` : text);
 }

@@ -88,7 +88,7 @@ export function compileCors(
 
 /** `make`, with the results for the latest origins kept at a place that the origin itself names. */
 function remembering(make: (origin: string) => string): (origin: string) => string {
-  // Made on first use: of many policies few are ever asked.
+  // Created at the first use: with many policies, only few are ever used.
   let origins = NO_ORIGINS;
   let results: string[] = [];
   return (origin) => {
@@ -111,7 +111,7 @@ function remembering(make: (origin: string) => string): (origin: string) => stri
   };
 }
 
-/** A list with these names too, whatever case they are in. */
+/** The list with these names added, unless it has them in any case. */
 function withNames(list: readonly string[], names: readonly string[]): readonly string[] {
   if (list.includes('*')) return list;
   const has = new Set(list.map((name) => name.toLowerCase()));
@@ -147,7 +147,7 @@ function isToken(text: string): boolean {
   return /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(text);
 }
 
-/** A test of an Origin value; the usual case, the very spelling that browsers send, is one look-up. */
+/** A test of an Origin value. The usual case, a value in the spelling of browsers, takes one look-up. */
 function originMatcher(configured: readonly string[]): (origin: string) => boolean {
   const exact = new Set<string>();
   const wildcards: ParsedOrigin[] = [];

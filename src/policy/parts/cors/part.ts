@@ -1,6 +1,6 @@
 /**
- * The policy part `cors`; cors.ts has its header lines, cors-shadow.ts what it does in shadow mode. It denies nothing:
- * a browser refuses what the header lines do not grant.
+ * The policy part `cors`; cors.ts makes its header lines, cors-shadow.ts has its behaviour in shadow mode. It denies
+ * nothing: a browser refuses what the header lines do not grant.
  */
 import { definePart, type WarningRule } from '../../part.ts';
 import { CORS_DOCS } from './docs.ts';
@@ -13,7 +13,7 @@ import { CorsSchema, type CorsPolicy } from './schema.ts';
 
 const corsWithoutOrigins: WarningRule<CorsPolicy> = {
   code: 'cors_without_origins',
-  title: '`cors` has settings, but no allowed origin: it is off',
+  title: '`cors` has other fields, but no allowed origin: it is off',
   advice: 'List the origins, or leave the other fields out to switch an inherited `cors` off',
   find: (cors, { isOwn, pointer }) => {
     if (!isOwn || cors.allowed_origins.length > 0 || Object.keys(cors).length === 1) return [];

@@ -18,11 +18,15 @@ export const CorsSchema = Type.Object(
       description:
         'Origins whose pages may read responses: `https://app.example.com`, `https://*.example.com`, `null`, or `*` alone for all. Empty switches CORS off.',
     }),
-    allowed_methods: names(64, 50, 'Methods that a preflight grants. Default: the method that it asks for.'),
+    allowed_methods: names(
+      64,
+      50,
+      'Methods that the answer to a preflight allows. Default: the method that the preflight asks for.',
+    ),
     allowed_headers: names(
       256,
       200,
-      'Request headers that a preflight grants. Default: those that it asks for.',
+      'Request headers that the answer to a preflight allows. Default: the headers that the preflight asks for.',
     ),
     expose_headers: names(256, 200, 'Response headers that a page may read.'),
     allow_credentials: Type.Optional(

@@ -25,7 +25,7 @@ export const GRPC_WEB = definePart({
   name: NAME,
   schema: Type.Boolean({
     description:
-      'Translate calls of gRPC-Web, as pages in browsers make them, to gRPC for a backend that is asked over HTTP/2.',
+      'Translate gRPC-Web calls, which pages in browsers make, to gRPC. The backend must use HTTP/2.',
   }),
   docs: GRPC_WEB_DOCS,
   off: { example: false, is: (isOn) => !isOn },

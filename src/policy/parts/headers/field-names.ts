@@ -36,11 +36,11 @@ const MANAGED_IN_REQUESTS: ReadonlySet<HeaderKind> = new Set([
   HeaderKind.realIp,
   HeaderKind.targetOverride,
 ]);
-/** Names without a kind of their own: fields about the coding and range of content, and a counter of the gateway. */
+/** Names without a separate kind: fields about the coding and range of content, and a counter of the gateway. */
 const MANAGED_NAMES: ReadonlySet<string> = new Set(['content-encoding', 'content-range', 'max-forwards']);
 const HANDSHAKE_PREFIX = 'sec-websocket-';
 
-/** Why a policy cannot use the name so, or undefined. The text follows a colon. */
+/** Why a policy cannot use the name in this way, or undefined. The text follows a colon. */
 export function fieldNameError(name: string, direction: Direction, use: NameUse): string | undefined {
   const folded = foldedName(name);
   const kind = headerKindOf(folded);
@@ -53,7 +53,7 @@ export function fieldNameError(name: string, direction: Direction, use: NameUse)
 
 function requestWriteError(folded: string, kind: HeaderKind): string | undefined {
   if (kind === HeaderKind.authorization || folded === 'cookie') return 'it carries credentials of the client';
-  if (folded.startsWith('sec-')) return 'browsers vouch for it';
+  if (folded.startsWith('sec-')) return 'only browsers may set it';
   return kind === HeaderKind.ordinary && !folded.startsWith('ratelimit')
     ? undefined
     : 'the gateway manages it';
@@ -85,7 +85,7 @@ export function sourceNameError(name: string): string | undefined {
   const folded = foldedName(name);
   const kind = headerKindOf(folded);
   if (kind === HeaderKind.authorization || folded === 'cookie') return 'it carries credentials';
-  return READABLE.has(kind) ? undefined : 'the backend does not get what a client says there';
+  return READABLE.has(kind) ? undefined : 'the backend does not get this field from a client';
 }
 
 /**

@@ -1,4 +1,7 @@
-/** Rules of a `headers` part beyond its schema: names that may be edited, each once, and templates that parse. */
+/**
+ * Rules of a `headers` part beyond its schema: each name may be edited and occurs only once, and each template can be
+ * parsed.
+ */
 import { isToken } from '../../../http/characters.ts';
 import { foldedName } from '../../../lib/folded-name.ts';
 import type { FieldError } from '../../../model/errors.ts';

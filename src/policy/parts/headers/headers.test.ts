@@ -255,8 +255,8 @@ describe('a policy is refused', () => {
     ['${header.X-Forwarded-For}', 'the backend does not get'],
     ['${path.}', 'has the unknown source'],
     ['${path.7}', 'names no path parameter'],
-    ['a\r\nX: b', 'must be of visible ASCII'],
-    ['é', 'must be of visible ASCII'],
+    ['a\r\nX: b', 'must contain only visible ASCII'],
+    ['é', 'must contain only visible ASCII'],
     [' a', 'must not begin or end'],
     ['${caller.id}\t', 'must not begin or end'],
   ])('that has the value %j', (value, detail) => {

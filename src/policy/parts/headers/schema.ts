@@ -2,7 +2,7 @@
 import { Type, type Static } from 'typebox';
 import { closed } from '../../../model/schema-pieces.ts';
 
-/** Most names in each of the lists. */
+/** Maximum number of names in each list. */
 const NAMES_MAX = 32;
 
 const fieldName = Type.String({ minLength: 1, maxLength: 256 });
@@ -15,8 +15,8 @@ const edits = (description: string) =>
   Type.Optional(
     Type.Object(
       {
-        set: values('Names and values. Fields of these names that the message has are replaced.'),
-        add: values('Names and values. Fields of these names that the message has stay.'),
+        set: values('Names and values. They replace the fields of the message with these names.'),
+        add: values('Names and values. They are added; the fields of the message with these names stay.'),
         remove: Type.Optional(
           Type.Array(fieldName, {
             maxItems: NAMES_MAX,

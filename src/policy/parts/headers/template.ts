@@ -8,7 +8,7 @@ import { sourceNameError } from './field-names.ts';
 const PLAIN_SOURCES = ['caller.id', 'caller.key_name', 'client.ip', 'request.id'] as const;
 const NAMED_SOURCES = ['claim', 'header', 'path'] as const;
 const NAME_CHARS_MAX = 256;
-/** As the parameters of an endpoint's path are called. */
+/** The form of the names of path parameters of an endpoint. */
 const PARAMETER = /^[A-Za-z_][A-Za-z0-9_-]*$/;
 const KNOWN = [
   ...PLAIN_SOURCES.map((source) => `\${${source}}`),
@@ -17,7 +17,7 @@ const KNOWN = [
 
 export type Source =
   | { readonly kind: (typeof PLAIN_SOURCES)[number] }
-  /** The name of a header is in lower case. */
+  /** The names of headers are in lower case. */
   | { readonly kind: (typeof NAMED_SOURCES)[number]; readonly name: string };
 
 /** Texts and sources in their order. */
@@ -63,7 +63,7 @@ function parseSource(text: string): Source | TemplateError {
   const kind = NAMED_SOURCES.find((source) => text.startsWith(`${source}.`));
   const name = kind === undefined ? '' : text.slice(kind.length + 1);
   if (kind === undefined || name === '')
-    return { error: `has the unknown source "\${${text}}"; there are ${KNOWN}` };
+    return { error: `has the unknown source "\${${text}}"; the known sources are ${KNOWN}` };
   if (name.length > NAME_CHARS_MAX)
     return { error: `has a name of more than ${NAME_CHARS_MAX} characters in "\${${kind}.…}"` };
   if (kind === 'claim') return { kind, name };
@@ -82,7 +82,7 @@ function parseSource(text: string): Source | TemplateError {
 /** Text of the policy is sent unchanged, so it must be a valid field value (RFC 9110 section 5.5). */
 function literalError(parts: Template): string | undefined {
   if (parts.some((part) => typeof part === 'string' && !/^[\t\x20-\x7e]*$/.test(part)))
-    return 'must be of visible ASCII characters, spaces and tabs';
+    return 'must contain only visible ASCII characters, spaces and tabs';
   const [first] = parts;
   const last = parts.at(-1);
   const hasBlankEnd =

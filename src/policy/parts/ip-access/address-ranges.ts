@@ -1,6 +1,6 @@
 /**
- * Lists of addresses and blocks as sorted ranges that do not overlap, searched by halves: 10,000 entries take some ten
- * comparisons more than ten. Pure.
+ * Lists of addresses and blocks as sorted ranges that do not overlap, with a binary search: 10,000 entries take about
+ * ten comparisons more than ten entries. Pure.
  *
  * An address is compared as a key: a letter for its family, then its groups of 16 bits as one UTF-16 code unit each.
  * JavaScript orders strings by code units, so keys are ordered like addresses, and no IPv6 block contains an IPv4
@@ -73,7 +73,7 @@ export function findRange(ranges: readonly AddressRange[], key: string): Address
   return range !== undefined && key <= range.last ? range : undefined;
 }
 
-/** Whether the ranges together contain all of another one. */
+/** Whether the ranges together contain the whole of another range. */
 export function coversRange(ranges: readonly AddressRange[], { first, last }: AddressRange): boolean {
   let key = first;
   for (;;) {

@@ -11,7 +11,7 @@ export interface Decision {
   readonly allowed: boolean;
   /** The list that decided. */
   readonly list: ListName;
-  /** The entry of the list that has the address; null where none has. */
+  /** The entry of the list that contains the address; null where no entry does. */
   readonly entry: string | null;
 }
 
@@ -19,7 +19,7 @@ export function accessTable({ allow = [], deny = [] }: IpAccessPolicy): AccessTa
   return Object.freeze({ allow: rangesOf(allow), deny: rangesOf(deny) });
 }
 
-/** An address that cannot be read is in no entry of either list. */
+/** An address that cannot be parsed is in no entry of either list. */
 export function decide({ allow, deny }: AccessTable, address: string): Decision {
   const key = addressKey(address);
   const denying = entryOf(deny, key);

@@ -21,7 +21,7 @@ async function verdicts(ip_access: IpAccessPolicy, addresses: readonly string[])
 describe('the stage', () => {
   it('allows all that deny does not have, where allow is empty', async () => {
     const deny = ['192.0.2.0/24', '2001:db8::1'];
-    const denials = ['The entry 192.0.2.0/24 of deny has 192.0.2.9', undefined, undefined];
+    const denials = ['The entry 192.0.2.0/24 of deny contains 192.0.2.9', undefined, undefined];
     const addresses = ['192.0.2.9', '192.0.3.1', '2001:db8::2'];
     expect(await verdicts({ deny }, addresses)).toEqual(denials);
     expect(await verdicts({ allow: [], deny }, addresses)).toEqual(denials);
@@ -31,15 +31,15 @@ describe('the stage', () => {
     const policy = { allow: ['10.0.0.0/8', '10.9.1.1', '2001:db8::/32'], deny: ['10.9.0.0/16'] };
     expect(await verdicts(policy, ['10.1.1.1', '10.9.1.1', '11.0.0.1', '2001:db8::5', '::1'])).toEqual([
       undefined,
-      'The entry 10.9.0.0/16 of deny has 10.9.1.1',
-      'No entry of allow has 11.0.0.1',
+      'The entry 10.9.0.0/16 of deny contains 10.9.1.1',
+      'No entry of allow contains 11.0.0.1',
       undefined,
-      'No entry of allow has ::1',
+      'No entry of allow contains ::1',
     ]);
   });
 
   it('takes an address that cannot be read for one that no list has', async () => {
-    expect(await verdicts({ allow: ['0.0.0.0/0', '::/0'] }, [''])).toEqual(['No entry of allow has ']);
+    expect(await verdicts({ allow: ['0.0.0.0/0', '::/0'] }, [''])).toEqual(['No entry of allow contains ']);
     expect(await verdicts({ deny: ['0.0.0.0/0', '::/0'] }, [''])).toEqual([undefined]);
   });
 

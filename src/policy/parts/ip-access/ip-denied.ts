@@ -17,6 +17,8 @@ export interface DeniedAddress extends Pick<Decision, 'list' | 'entry'> {
 export const IP_DENIED: ReasonKind<DeniedAddress> = {
   code: IP_DENIED_ERROR.code,
   detail: ({ address, list, entry }) =>
-    entry === null ? `No entry of ${list} has ${address}` : `The entry ${entry} of ${list} has ${address}`,
+    entry === null
+      ? `No entry of ${list} contains ${address}`
+      : `The entry ${entry} of ${list} contains ${address}`,
   sentence: () => 'Requests from this address are not allowed here',
 };

@@ -11,13 +11,13 @@ import { IP_DENIED, IP_DENIED_ERROR } from './ip-denied.ts';
 import { IpAccessSchema, isOff, type IpAccessPolicy } from './schema.ts';
 import { ipDeniesAllAllowed } from './warnings.ts';
 
-const TEXT = `- \`deny\` wins over \`allow\`, whatever the order and the length of the prefixes. With an \`allow\` that is not empty, every address that it does not have is refused.
-- The address is that of the client as the access log has it: behind a proxy of \`GATEWAY_TRUSTED_PROXY_IPS\`, the one that the proxy reports.
-- IPv4-mapped IPv6 addresses (\`::ffff:192.0.2.7\`) are IPv4 addresses, in requests and in the lists. IPv6 blocks contain no IPv4 address: \`::/0\` is all of IPv6 only.
-- A block with bits set after its prefix (\`10.1.2.3/8\`) is refused with 422, and so is an entry that repeats another in other words.
-- A preflight is answered before the policy is asked, whatever address it comes from.
-- The client gets 403 \`ip_denied\`, which says nothing of the lists. Explain, the shadow report and the log name the entry that decided.
-- 10,000 entries cost a request hardly more than ten do: they are searched by halves.`;
+const TEXT = `- \`deny\` wins over \`allow\`, whatever the order and the length of the prefixes. If \`allow\` is not empty, every address that it does not contain is refused.
+- The address of the client is the same as in the access log: behind a proxy of \`GATEWAY_TRUSTED_PROXY_IPS\`, it is the address that the proxy reports.
+- IPv4-mapped IPv6 addresses (\`::ffff:192.0.2.7\`) count as IPv4 addresses, in requests and in the lists. IPv6 blocks contain no IPv4 address: \`::/0\` is all of IPv6, but not IPv4.
+- A block with bits set after its prefix (\`10.1.2.3/8\`) is refused with 422, and so is an entry that repeats another one in a different notation.
+- A preflight is answered before the address is checked.
+- The client gets 403 \`ip_denied\`, which does not reveal the lists. Explain, the shadow report and the log name the entry that decided.
+- 10,000 entries cost a request hardly more than ten, because the gateway uses a binary search.`;
 
 export const IP_ACCESS = definePart({
   name: 'ip_access',

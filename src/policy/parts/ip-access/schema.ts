@@ -17,8 +17,8 @@ const entries = (description: string) =>
 
 export const IpAccessSchema = Type.Object(
   {
-    allow: entries('IP addresses and CIDR blocks that may call; empty: all that `deny` does not name.'),
-    deny: entries('IP addresses and CIDR blocks that may not call, also where `allow` has them.'),
+    allow: entries('IP addresses and CIDR blocks that may call. Empty: all that `deny` does not contain.'),
+    deny: entries('IP addresses and CIDR blocks that may not call, even if `allow` contains them.'),
   },
   { ...closed, description: 'Which client addresses may call (403).' },
 );

@@ -20,8 +20,8 @@ export const ipDeniesAllAllowed: WarningRule<IpAccessPolicy> = {
     if (!(allow.length === 0 ? ALL : allow).every(isDenied)) return [];
     const what =
       allow.length === 0
-        ? 'deny has every address'
-        : `deny has every address of the ${allow.length} in allow`;
+        ? 'deny contains every address'
+        : `deny contains every address of the ${allow.length} entries in allow`;
     return [{ pointer: `${pointer}/deny`, what }];
   },
 };

@@ -45,9 +45,9 @@ export const METHODS = definePart({
     description: 'HTTP methods that are allowed (405); `["*"]` is every method.',
   }),
   docs: {
-    summary: 'HTTP methods permitted',
+    summary: 'allowed HTTP methods',
     example: ['GET', 'POST'],
-    inShadow: { request: 'passes', noted: 'what would be 405' },
+    inShadow: { request: 'passes', noted: 'requests that would get 405' },
   },
   off: { example: ['*'], is: (methods) => methods.includes('*') },
   mayShadow: true,
@@ -76,8 +76,8 @@ function methodErrors(methods: readonly string[], { pointer }: RulesContext): Fi
 }
 
 /**
- * Methods are case-sensitive (RFC 9110 section 9.1); names in the configuration are taken as upper case, since
- * that is what a client sends.
+ * Methods are case-sensitive (RFC 9110 section 9.1); names in the configuration are read as upper case, because clients
+ * send them so.
  */
 function compileMethods(
   methods: readonly string[] | undefined,

@@ -44,7 +44,7 @@ export const rateLimitExplain: PartExplain<RateLimitPolicy> = {
   },
   stageOf: (denial) =>
     isKind(denial, RATE_LIMITED) && denial.data.limit === 'ip' ? 'ip_rate_limit' : undefined,
-  // The two limits are asked together: the one with the shorter wait refuses as well, and is not what denied.
+  // Both limits are asked together: the one with the shorter wait refuses as well, but it does not decide.
   wasSkipped: (stage, stoppedAt, { bothLimitsRefuse }) =>
     stage === 'ip_rate_limit' && stoppedAt === 'rate_limit' && bothLimitsRefuse,
 };

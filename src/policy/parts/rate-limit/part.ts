@@ -10,18 +10,18 @@ import { rateLimitExplain } from './explain.ts';
 import { compileRateLimits } from './rate-limit.ts';
 import { RateLimitSchema, type RateLimitPolicy } from './schema.ts';
 
-/** `enabled: false` is how a limit is switched off; leaving the field out is how one is forgotten. */
+/** `enabled: false` switches a limit off; a limit without the field was probably forgotten. */
 const limitNotEnabled: WarningRule<RateLimitPolicy> = {
   code: 'rate_limit_not_enabled',
   title: 'A rate limit has numbers, but does not say `enabled`: nothing is limited',
-  advice: 'Set `enabled` to true, or to false where the numbers are kept for later',
+  advice: 'Set `enabled` to true, or to false if the numbers are kept for later',
   find: (limit, { isOwn, pointer }) => {
     if (!isOwn || limit.enabled !== undefined) return [];
     const hasNumbers = [limit.requests, limit.window_seconds, limit.burst].some(
       (field) => field !== undefined,
     );
     if (!hasNumbers) return [];
-    const what = 'The rate limit has numbers and is not enabled, so that nothing is limited';
+    const what = 'The rate limit has numbers but is not enabled, so nothing is limited';
     return [{ pointer: `${pointer}/enabled`, what }];
   },
 };
@@ -71,7 +71,7 @@ export function rateLimitErrors(
 ): FieldError[] {
   const errors: FieldError[] = [];
   if (rateLimit.burst !== undefined && rateLimit.algorithm !== 'token_bucket') {
-    errors.push({ pointer: `${pointer}/burst`, detail: 'is only meaningful with algorithm "token_bucket"' });
+    errors.push({ pointer: `${pointer}/burst`, detail: 'is only allowed with algorithm "token_bucket"' });
   }
   if (rateLimit.enabled !== true) return errors;
   if (rateLimit.requests === undefined && globals?.requests === undefined) {

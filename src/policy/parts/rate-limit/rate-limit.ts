@@ -3,11 +3,11 @@
  * own, which is the policy's, or the plan of the caller's key in its place, or the global default where no level has
  * a `rate_limit`.
  *
- * A counter belongs to the level that set the limit: an app's limit counts all requests of the app, an endpoint's
- * those of the endpoint. A `rate_limit` that is not enabled exempts the route, but not a key that has its own plan.
- * A request that is refused here takes nothing: where two limits apply, both are taken in one step. With a store that
- * nodes share, the second is asked before the first is charged. (Should another request use up the second in between,
- * the first keeps one too many; neither ever admits too many.)
+ * A counter belongs to the level that set the limit: an app's limit counts all requests of the app, an endpoint's those
+ * of the endpoint. A `rate_limit` that is not enabled exempts the route, but not a key that has its own plan. A request
+ * that is refused here takes nothing: where two limits apply, both are taken in one step. With a store that nodes
+ * share, the second is asked before the first is charged. (If another request uses up the second in between, the first
+ * counts one request too many. Neither ever admits too many.)
  */
 import type { BothDecisions, LimitDecision, LimitKind } from '../../../limits/store.ts';
 import { exactDurationText } from '../../../lib/duration-text.ts';

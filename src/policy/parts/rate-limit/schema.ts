@@ -6,7 +6,10 @@ import { PerSchema } from '../../per/per-schema.ts';
 export const RateLimitSchema = Type.Object(
   {
     enabled: Type.Optional(
-      Type.Boolean({ default: false, description: 'False: no limit, not even the one of the settings.' }),
+      Type.Boolean({
+        default: false,
+        description: 'False: no limit, not even the default limit of the settings.',
+      }),
     ),
     requests: Type.Optional(
       Type.Integer({
@@ -26,7 +29,7 @@ export const RateLimitSchema = Type.Object(
       oneOf(['fixed_window', 'sliding_window', 'token_bucket'], {
         default: 'fixed_window',
         description:
-          'Windows aligned to the clock; never more than `requests` in any window; or a bucket that refills continuously.',
+          '`fixed_window`: windows aligned to the clock; `sliding_window`: never more than `requests` in any window; `token_bucket`: a bucket that refills continuously.',
       }),
     ),
     burst: Type.Optional(
@@ -40,18 +43,18 @@ export const RateLimitSchema = Type.Object(
     mode: Type.Optional(
       oneOf(['leased', 'exact'], {
         description:
-          'How gateways that have a store of limits in common share this one: permits in portions, or one by one. Default: the setting.',
+          'How gateways with a common store of limits share this limit: `leased` takes permits in portions, `exact` one by one. Default: the setting.',
       }),
     ),
     on_store_failure: Type.Optional(
       oneOf(['share', 'allow', 'deny'], {
         default: 'share',
         description:
-          "What applies while that store is unreachable: this gateway's fair share of the limit, no limit, or no requests.",
+          "What applies while that store is unreachable: `local`: this gateway's fair share of the limit; `open`: no limit; `closed`: no requests.",
       }),
     ),
   },
-  { ...closed, description: 'How often requests may come.' },
+  { ...closed, description: 'How many requests are allowed in a time.' },
 );
 
 export type RateLimitPolicy = Static<typeof RateLimitSchema>;

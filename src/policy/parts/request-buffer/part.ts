@@ -11,8 +11,8 @@ export const REQUEST_BUFFER = definePart({
     minimum: 0,
     maximum: BUFFER_REQUEST_BYTES_MAX,
     description:
-      'Wait for so much of a request body before the backend is asked, so that a slow client holds no ' +
-      'connection of it; the rest of a longer body is streamed. 0 is off.',
+      'Bytes of a request body to wait for before the request is sent to the backend, so that a slow client keeps no ' +
+      'connection to the backend busy. The rest of a longer body is streamed. 0 switches it off.',
   }),
   docs: REQUEST_BUFFER_DOCS,
   off: { example: 0, is: (bytes) => bytes === 0 },

@@ -15,7 +15,7 @@ export const RETRIES = definePart({
   docs: RETRIES_DOCS,
   off: {
     example: { max: 0 },
-    note: 'nothing is tried again; `{}`: the default',
+    note: 'nothing is sent again; `{}`: the default',
     is: (retries) => retries.max === 0,
   },
   mayShadow: false,

@@ -12,7 +12,7 @@ export const RetriesSchema = Type.Object(
         minimum: 0,
         maximum: 5,
         default: 1,
-        description: 'Attempts beyond the first; 0 switches retries off.',
+        description: 'Maximum number of attempts after the first; 0 switches retries off.',
       }),
     ),
     on: Type.Optional(
@@ -23,7 +23,7 @@ export const RetriesSchema = Type.Object(
       }),
     ),
   },
-  { ...closed, description: 'What is tried again, and how often.' },
+  { ...closed, description: 'Which requests are sent again, and how often.' },
 );
 
 export type RetriesPolicy = Static<typeof RetriesSchema>;

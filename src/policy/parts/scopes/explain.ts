@@ -1,4 +1,4 @@
-/** How a caller that lacks a scope, or that is not known, gets past `required_scopes`. */
+/** How a caller that lacks a scope, or that is not known, can pass `required_scopes`. */
 import { isKind, operatorDetail } from '../../../model/reason.ts';
 import type { PartExplain } from '../../part-explain.ts';
 import { givenAuth } from '../auth/auth-of.ts';

@@ -1,7 +1,7 @@
 /**
- * The policy part `required_scopes`: the caller must hold every one of them. 403 `insufficient_scope` for a caller
- * that lacks one; 401 for an anonymous one, since a credential might help. On a route whose `auth_type` is `none` no
- * caller can ever be known, so that required scopes there refuse every request: closed, not open.
+ * The policy part `required_scopes`: the caller must have all of them. 403 `insufficient_scope` for a caller that lacks
+ * one; 401 for an anonymous one, since a credential might help. On a route whose `auth_type` is `none`, no caller is
+ * ever known, so required scopes refuse every request there: closed, not open.
  */
 import type { Static } from 'typebox';
 import type { FieldError } from '../../../model/errors.ts';
@@ -21,9 +21,9 @@ export const SCOPES = definePart({
   name: 'required_scopes',
   schema: ScopesSchema,
   docs: {
-    summary: 'what the caller must hold',
+    summary: 'scopes that the caller must have',
     example: ['invoices:read'],
-    inShadow: { request: 'passes', noted: 'what would be 403, or 401 for an anonymous caller' },
+    inShadow: { request: 'passes', noted: 'requests that would get 403, or 401 for an anonymous caller' },
   },
   off: { example: [], is: (scopes) => scopes.length === 0 },
   mayShadow: true,
@@ -41,7 +41,7 @@ export const SCOPES = definePart({
 
 function scopeErrors(scopes: Static<typeof ScopesSchema>, { policy, pointer }: RulesContext): FieldError[] {
   if (givenAuth(policy)?.auth_type !== 'none' || scopes.length === 0) return [];
-  const detail = 'must be empty when auth_type is "none": a caller that is not authenticated holds no scope';
+  const detail = 'must be empty when auth_type is "none": a caller that is not authenticated has no scopes';
   return [{ pointer, detail }];
 }
 

@@ -9,7 +9,7 @@ const scope = Type.String({ pattern: SCOPE_PATTERN, maxLength: 256 });
 const scopesSchema = (description: string) =>
   Type.Array(scope, { maxItems: 200, uniqueItems: true, description });
 
-export const ScopesSchema = scopesSchema('Scopes that a caller must hold, all of them (403).');
+export const ScopesSchema = scopesSchema('Scopes that a caller must have, all of them (403).');
 
 /** The scopes that a policy requires; empty when it sets none. */
 export function requiredScopes(policy: PolicyValues): readonly string[] {

@@ -1,4 +1,4 @@
-/** Warnings of `required_scopes`: scopes that no caller can hold. */
+/** Warnings of `required_scopes`: scopes that no caller can have. */
 import { warningOf } from '../../../model/warnings.ts';
 import { authOf, givenAuth } from '../auth/auth-of.ts';
 import type { WarningRule } from '../../part.ts';
@@ -19,7 +19,7 @@ export const scopesWithoutHolder: WarningRule<readonly string[]> = {
   },
 };
 
-/** Only what the app asks of all of its routes: which of the others the key is for, it does not say. */
+/** Only the scopes that the app requires on all routes: a key does not say which other routes it is for. */
 export const keyWarnings: NonNullable<PartOfKeys<readonly string[]>['warnings']> = async (
   required = [],
   key,
@@ -37,16 +37,16 @@ export const keyWarnings: NonNullable<PartOfKeys<readonly string[]>['warnings']>
 export const scopesWithoutAuth: WarningRule<readonly string[]> = {
   code: 'scopes_without_auth',
   title: 'Scopes are required where `auth_type` is `none`: every request is refused',
-  advice: 'Let the route authenticate, or require no scopes (`[]`) at the same level',
+  advice: 'Let the route authenticate callers, or require no scopes (`[]`) at the same level',
   find: (scopes, { effective, isOwn, isOwnPart, pointer, policyPointer }) => {
     if (givenAuth(effective.policy)?.auth_type !== 'none' || scopes.length === 0) return [];
     if (isOwnPart('auth')) {
       const level = effective.sources['required_scopes']?.level ?? '';
-      const what = `No caller can hold a scope here: the ${level} requires scopes`;
+      const what = `No caller can have a scope here: the ${level} requires scopes`;
       return [{ pointer: `${policyPointer}/auth`, what }];
     }
     if (!isOwn) return [];
     const level = effective.sources['auth']?.level ?? '';
-    return [{ pointer, what: `No caller can hold a scope here: the ${level} has auth_type "none"` }];
+    return [{ pointer, what: `No caller can have a scope here: the ${level} has auth_type "none"` }];
   },
 };

@@ -26,11 +26,11 @@ export function shadowPart<Name extends string>(parts: readonly PolicyPart<Name>
   });
 }
 
-/** Asked of endpoints only: what is tried for an app may be set at any level below. */
+/** Checked for endpoints only: a part that is in shadow for an app may be set at any level below. */
 function shadowOfNothing(parts: readonly PolicyPart[]): WarningRule<readonly string[]> {
   return {
     code: 'shadow_part_not_set',
-    title: '`shadow` names a part that no level sets: there is nothing to try',
+    title: '`shadow` names a part that no level sets: it has no effect',
     advice: 'Set the part, or correct its name',
     find: (shadow, { effective: { policy }, endpoint, isOwn, pointer }, { policyGlobals }) => {
       if (endpoint === undefined || !isOwn) return [];

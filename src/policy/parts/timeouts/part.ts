@@ -1,6 +1,6 @@
 /**
- * The policy part `timeouts`: how long the backend may take. proxy/upstream/forward.ts reads it; a time-out that is
- * left out is that of the settings, which this folder does not know.
+ * The policy part `timeouts`: how long the backend may take. proxy/upstream/forward.ts reads it; for a time-out that is
+ * left out, the settings apply, which this folder does not know.
  */
 import { Type, type Static } from 'typebox';
 import { closed } from '../../../model/schema-pieces.ts';
@@ -12,7 +12,7 @@ const milliseconds = (description: string) =>
 
 const TimeoutsSchema = Type.Object(
   {
-    connect_ms: milliseconds('To connect to the backend, TLS handshake included (502).'),
+    connect_ms: milliseconds('Time to connect to the backend, TLS handshake included (502).'),
     first_byte_ms: milliseconds('Time from the end of the request to the head of the response (504).'),
     idle_ms: milliseconds('Longest silence inside a message or an upgraded connection.'),
     total_ms: milliseconds(

@@ -1,6 +1,6 @@
 /**
  * Fetches a key set: a GET of a small text from an address that egress allows. Owns the connections to one key server.
- * Knows nothing of keys.
+ * Does not know what a key is.
  */
 import type { Dispatcher } from 'undici';
 import type { Egress } from '../../../../egress/egress.ts';

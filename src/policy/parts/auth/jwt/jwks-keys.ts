@@ -1,13 +1,13 @@
 /**
- * Reads a key set (RFC 7517): the keys that can verify a signature, with the members that this takes. All else in the
- * document, such as certificates, is not kept. Pure.
+ * Reads a key set (RFC 7517): the keys that can verify a signature, with the members that verification needs.
+ * Everything else in the document, such as certificates, is not kept. Pure.
  */
 import { rsaWeakness } from './rsa-weakness.ts';
 
 const KEYS_MAX = 500;
 const STRINGS = ['kty', 'kid', 'alg', 'use', 'crv', 'x', 'y', 'n', 'e'] as const;
 const KEY_TYPES: ReadonlySet<unknown> = new Set(['RSA', 'EC', 'OKP']);
-/** RFC 7517 section 4.3 has eight. */
+/** RFC 7517 section 4.3 lists eight. */
 const KEY_OPS_MAX = 16;
 /** Measured: a key as it is kept, and imported for one algorithm. */
 const KEY_BYTES = 10 * 1024;
@@ -41,7 +41,7 @@ export function readKeySet(text: string): ReadKeys | undefined {
   return { keys, skipped, bytes: JSON.stringify(keys).length + keys.length * KEY_BYTES };
 }
 
-/** Or why the key is not used. */
+/** The key, or why it is not used. */
 function usedMembers(jwk: Readonly<Record<string, unknown>>): PublicKey | string {
   if (jwk['d'] !== undefined) return 'is a private key, with which others can sign';
   const kept: Record<string, unknown> = {};

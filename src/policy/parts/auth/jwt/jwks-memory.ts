@@ -1,21 +1,21 @@
 /**
- * Bounds what the key sets of a worker hold together: those that are kept, and those that are being fetched. Where
- * there is no room, sets that are no longer used go first, then the largest: many or large key sets take nothing from
- * small ones. Owns the sizes.
+ * Bounds the memory of all key sets of a worker: those that are kept, and those that are being fetched. When there is
+ * no room, sets that are no longer used are removed first, then the largest, so that many or large key sets take
+ * nothing from small ones. Owns the sizes.
  */
 
 /** Estimated. */
 export const KEY_SETS_BYTES_MAX = 64 * 1024 * 1024;
 
 export interface KeyHolder {
-  /** What it holds can be fetched again when it is used next, with no loss. */
+  /** Its key set can be fetched again at its next use, with no loss. */
   isUnused(): boolean;
-  /** It must release what it holds; its size is already taken off. */
+  /** It must release its key set, whose size is already subtracted. */
   giveWay(isUnused: boolean): void;
 }
 
 /** The end of a sentence about a key set. */
-export const NO_ROOM = `the key sets of a worker may hold ${KEY_SETS_BYTES_MAX / 1024 ** 2} MiB together, and this is the largest`;
+export const NO_ROOM = `all key sets of a worker together may take ${KEY_SETS_BYTES_MAX / 1024 ** 2} MiB, and this one is the largest`;
 
 export class KeySetMemory {
   readonly #sizes = new Map<KeyHolder, number>();
@@ -26,7 +26,7 @@ export class KeySetMemory {
     return this.#total;
   }
 
-  /** Sets the size of a holder. @returns false if it has no room, and so keeps what it had */
+  /** Sets the size of a holder. @returns false if there is no room; the size is then unchanged */
   resize(holder: KeyHolder, bytes: number): boolean {
     const growth = bytes - (this.#sizes.get(holder) ?? 0);
     if (this.#isOver(growth)) this.#dropUnused(holder);

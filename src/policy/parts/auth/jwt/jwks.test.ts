@@ -216,7 +216,7 @@ describe('many key sets of others', () => {
     expect(refused.length).toBeLessThan(30);
     expect(gateway.jwksFailures).toHaveLength(refused.length);
     expect(gateway.jwksFailures.at(-1)).toMatch(
-      /^http:.*\/29: the key sets of a worker may hold 64 MiB together, and this is the largest$/,
+      /^http:.*\/29: all key sets of a worker together may take 64 MiB, and this one is the largest$/,
     );
     expect(await reason(good)).toBeUndefined();
   });
@@ -251,7 +251,7 @@ describe('many key sets of others', () => {
     const facts = testFacts(bearer(await tokenOf(await signingKey('other'))));
     const runs = others.map((other) => run(other, facts));
     await until(() => hanging === 80 && gateway.jwksFailures.length > 0);
-    expect(gateway.jwksFailures[0]).toContain('may hold 64 MiB together');
+    expect(gateway.jwksFailures[0]).toContain('together may take 64 MiB');
     expect(await reason(good)).toBeUndefined();
     await Promise.all(runs);
   }, 30_000);

@@ -6,8 +6,8 @@
  * failed fetch keeps the last good set and is not repeated before `RETRY_MS`. Until a fetch succeeds again, requests
  * that can use the last good set do not wait, so that a server that hangs costs one wait and not one per interval. An
  * unknown key id fetches once more, at least `RETRY_MS` after the last attempt: however many unknown ids arrive, there
- * is one request per interval, which all of them wait for. No timers: an unused source does nothing. What all sets hold
- * together is bounded (jwks-memory.ts); a set that has no room there counts as failed.
+ * is one request per interval, which all of them wait for. No timers: an unused source does nothing. The memory of all
+ * sets together is bounded (jwks-memory.ts); a set for which there is no room counts as failed.
  */
 import { createHash } from 'node:crypto';
 import { createLocalJWKSet, type JSONWebKeySet } from 'jose';
@@ -81,7 +81,7 @@ export class RemoteKeys implements KeySource, KeyHolder {
   readonly #onKeySkipped: RemoteKeysDependencies['onJwksKeySkipped'];
   #generation = 0;
   #keySet: KeySet | undefined;
-  /** Of the text that the keys came from. */
+  /** Identifies the text that the keys came from. */
   #digest = '';
   #usedAtMs = -Infinity;
   #fetchedAtMs = -Infinity;
@@ -146,7 +146,7 @@ export class RemoteKeys implements KeySource, KeyHolder {
   #use(text: string, digest: string): void {
     const read = readKeySet(text);
     const keySet = read && keySetOf({ keys: read.keys });
-    if (read === undefined || keySet === undefined) throw new Error('the response is no JWK set');
+    if (read === undefined || keySet === undefined) throw new Error('the response is not a JWK set');
     if (!this.#memory.resize(this, read.bytes)) throw new Error(NO_ROOM);
     this.#showSkipped(read.skipped);
     this.#keySet = keySet;

@@ -85,7 +85,7 @@ function sourceErrors(jwt: JwtSettings, pointer: string): FieldError[] {
   algorithms.forEach((algorithm, index) => {
     if (isSymmetric(algorithm) === usesSecret) return;
     const kind = usesSecret ? 'a shared secret' : 'public keys';
-    const detail = `"${algorithm}" cannot be used with ${kind}: symmetric and asymmetric never mix`;
+    const detail = `"${algorithm}" cannot be used with ${kind}: symmetric and asymmetric keys cannot be mixed`;
     errors.push({ pointer: `${pointer}/algorithms/${index}`, detail });
   });
   if (jwt.secret === undefined) return errors;
@@ -111,12 +111,12 @@ function jwksErrors(jwt: JwtSettings, pointer: string): FieldError[] {
 /** Why a JWK (RFC 7517) cannot verify signatures, or undefined when it can. */
 function publicKeyError(jwk: Readonly<Record<string, unknown>>): string | undefined {
   const secret = PRIVATE_MEMBERS.find((member) => Object.hasOwn(jwk, member));
-  if (secret !== undefined) return `must be a public key, it has the private member "${secret}"`;
+  if (secret !== undefined) return `must be a public key, but it has the private member "${secret}"`;
   if (jwk['use'] !== undefined && jwk['use'] !== 'sig') return 'must have "use" absent or "sig"';
   if (jwk['kid'] !== undefined && typeof jwk['kid'] !== 'string') return 'must have a string as "kid"';
   try {
     createPublicKey({ key: jwk, format: 'jwk' });
-    if (!fitsAlgorithm(jwk)) return 'is of a kind that none of the algorithms verifies with';
+    if (!fitsAlgorithm(jwk)) return 'is of a kind that none of the algorithms can use';
     return rsaWeakness(jwk);
   } catch {
     return 'is not a public key of a known type (RSA, EC or OKP)';

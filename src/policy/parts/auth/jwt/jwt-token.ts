@@ -29,7 +29,7 @@ export function readHeader(token: string, algorithms: readonly string[]): TokenH
   if (header === undefined) return 'token_header';
   const { alg, kid, typ } = header;
   if (typeof alg !== 'string' || !algorithms.includes(alg)) return 'token_algorithm';
-  // `b64` has a meaning as a critical extension only (RFC 7797 section 6); a signer that means it says both.
+  // `b64` has a meaning only as a critical extension (RFC 7797 section 6); a signer that uses it sets both.
   if (Object.hasOwn(header, 'crit') || Object.hasOwn(header, 'b64')) return 'token_extensions';
   if (typ !== undefined && (typeof typ !== 'string' || !TYPES.has(typ.toLowerCase()))) {
     return 'token_type';

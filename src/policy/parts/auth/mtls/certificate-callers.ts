@@ -55,7 +55,7 @@ function valuesOf(certificate: Certificate, from: From): readonly string[] {
   }
 }
 
-/** DNS names have no case; a fingerprint may be written with colons. */
+/** Case makes no difference in DNS names; a fingerprint may be written with colons. */
 function comparable(from: From, pattern: string): string {
   if (from === 'san_dns') return pattern.toLowerCase();
   return from === 'fingerprint' ? pattern.replaceAll(':', '').toLowerCase() : pattern;
@@ -92,6 +92,6 @@ function valueProblem(from: From, value: string): string | undefined {
   if (from === 'fingerprint')
     return /^[0-9a-f]{64}$/.test(comparable(from, value))
       ? undefined
-      : 'must be a SHA-256: 64 hexadecimal digits, perhaps with colons';
+      : 'must be a SHA-256: 64 hexadecimal digits, with or without colons';
   return value.split('*').length > 2 ? 'must not contain more than one "*"' : undefined;
 }

@@ -36,23 +36,24 @@ export type CertificateProblem =
 
 const PROBLEMS: Readonly<Record<CertificateProblem, string>> = {
   unreadable: 'cannot be read, is longer than 16 KiB, or has more than 1,000 names',
-  too_many_certificates: 'comes with more than 10 further certificates',
+  too_many_certificates: 'was sent with more than 10 other certificates',
   no_trusted_certificates: 'cannot be verified',
-  no_caller: 'fits none of the callers of the policy',
-  unknown_issuer: 'leads to no trusted certificate: no certificate of its issuer is trusted or was sent',
+  no_caller: 'matches none of the callers of the policy',
+  unknown_issuer:
+    'does not lead to a trusted certificate: the certificate of its issuer is not trusted and was not sent',
   bad_signature: 'is not signed by its issuer',
   expired: 'has expired',
   not_yet_valid: 'is not valid yet',
   revoked: 'is revoked',
-  no_revocation_list: 'cannot be looked up: there is no revocation list of its issuer',
-  revocation_list_expired: 'cannot be looked up: the revocation list of its issuer is overdue',
-  not_for_clients: 'is not for client authentication, by its key usage',
-  not_a_ca: 'has issued another one, but is not of a CA',
-  path_too_long: 'leads over more certificates than allowed',
+  no_revocation_list: 'cannot be checked for revocation: there is no revocation list of its issuer',
+  revocation_list_expired: 'cannot be checked for revocation: the revocation list of its issuer is overdue',
+  not_for_clients: 'must not be used for client authentication, according to its key usage',
+  not_a_ca: 'has issued another certificate, but is not a CA certificate',
+  path_too_long: 'has a longer path to a trusted certificate than is allowed',
   weak_key: 'has a key that is too short, too long, or of an unknown kind',
   weak_signature: 'is signed with an algorithm that is not accepted',
-  unknown_constraint: 'has constraints that the gateway does not read',
-  too_much_work: 'leads to too many possible issuers',
+  unknown_constraint: 'has constraints that the gateway does not support',
+  too_much_work: 'has too many possible issuers',
 };
 
 interface Realm {
@@ -66,7 +67,7 @@ export const CERTIFICATE_MISSING: ReasonKind<Realm & { readonly isPlain: boolean
   code: CERTIFICATE_MISSING_ERROR.code,
   detail: ({ isPlain }) =>
     isPlain
-      ? 'The request needs a client certificate, and the connection to the gateway has no TLS: a certificate that a proxy has verified does not count'
+      ? 'The request needs a client certificate, and the connection to the gateway has no TLS; a certificate that a proxy in front of the gateway has verified does not count'
       : 'The request needs a client certificate, and the client has presented none in the TLS handshake',
   sentence: () => 'The request needs a client certificate',
   headerLines: challenge,
@@ -100,7 +101,7 @@ export const CERTIFICATE_INVALID: ReasonKind<InvalidCertificate> = {
 export const MISDIRECTED: ReasonKind<{ readonly ca: string; readonly serverName: string }> = {
   code: MISDIRECTED_ERROR.code,
   detail: ({ ca, serverName }) =>
-    `The connection was opened ${serverName === '' ? 'without a server name' : `for "${serverName}"`}, when no certificate of "${ca}" was asked for`,
-  sentence: () => 'The request needs a connection of its own: open one for this host',
+    `The connection was opened ${serverName === '' ? 'without a server name' : `for "${serverName}"`}, for which no certificate of "${ca}" was requested`,
+  sentence: () => 'The request needs another connection: open one for this host',
   endsConnection: true,
 };

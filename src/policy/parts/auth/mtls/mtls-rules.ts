@@ -17,7 +17,7 @@ export function mtlsErrors({ auth_type: type, mtls }: AuthPolicy, pointer: strin
 
 type Find = WarningRule<AuthPolicy>['find'];
 
-/** For the policies of one level that say mtls themselves. */
+/** For the policies of one level that set mtls themselves. */
 function ofOwn(what: (ca: string, facts: Parameters<Find>[2]) => string | undefined): Find {
   return ({ auth_type: type, mtls }, { isOwn, pointer }, facts): FoundWarning[] => {
     if (type !== 'mtls' || mtls === undefined || !isOwn) return [];
@@ -47,7 +47,7 @@ export const trustWarnings: readonly WarningRule<AuthPolicy>[] = [
   },
   {
     code: 'mtls_without_tls',
-    title: 'A policy asks for client certificates, and the traffic listener does not speak TLS',
+    title: 'A policy asks for client certificates, but the traffic listener does not use TLS',
     advice: 'Set `GATEWAY_PROXY__TLS__CERT_FILE` and `GATEWAY_PROXY__TLS__KEY_FILE`',
     find: ofOwn((_ca, { trusted }) =>
       trusted === undefined || trusted.hasTls() ? undefined : 'No client can present a certificate',

@@ -13,14 +13,14 @@ const CertificateCallerSchema = Type.Object(
   {
     from: oneOf(['san_uri', 'san_dns', 'san_email', 'subject', 'fingerprint'], {
       description:
-        'What of the certificate is compared: an alternative name, the subject in the form of RFC 4514 (`CN=web,O=Example`), or the SHA-256 of the certificate.',
+        'Part of the certificate that is compared: an alternative name, the subject in the form of RFC 4514 (`CN=web,O=Example`), or the SHA-256 of the certificate.',
     }),
     value: Type.String({
       minLength: 1,
       maxLength: 2_048,
       pattern: NO_CONTROL_CHARACTERS_PATTERN,
       description:
-        'The whole value. One `*` stands for any characters up to the next separator: `/` in a URI, `.` in a DNS name, `@` in an email address, `,` in a subject. Not in a fingerprint.',
+        'The whole value. One `*` stands for any characters up to the next separator: `/` in a URI, `.` in a DNS name, `@` in an email address, `,` in a subject. A fingerprint cannot have one.',
     }),
     name: Type.Optional(
       Type.String({
@@ -34,11 +34,11 @@ const CertificateCallerSchema = Type.Object(
       Type.Array(Type.String({ minLength: 1, maxLength: 256, pattern: SCOPE_PATTERN }), {
         maxItems: 50,
         uniqueItems: true,
-        description: 'What the caller holds.',
+        description: 'Scopes that the caller has.',
       }),
     ),
   },
-  { ...closed, description: 'Who has a certificate with this value.' },
+  { ...closed, description: 'The caller of a certificate with this value.' },
 );
 
 export const MtlsSettingsSchema = Type.Object(
@@ -55,13 +55,13 @@ export const MtlsSettingsSchema = Type.Object(
         minItems: 1,
         maxItems: CERTIFICATE_CALLERS_MAX,
         description:
-          'Which certificates are whose; the first that fits decides, and a certificate that fits none is refused. Default: every trusted certificate, whose caller is its subject.',
+          'Assigns certificates to callers. The first entry that matches decides, and a certificate that matches none is refused. Default: every trusted certificate is accepted, and its subject is the caller.',
       }),
     ),
     revocation_lists: Type.Optional(
       oneOf(['if_present', 'required'], {
         default: 'if_present',
-        description: 'Whether certificates are refused while there is no file `<name>.crl`.',
+        description: 'Whether all certificates are refused while the file `<name>.crl` does not exist.',
       }),
     ),
     forward: Type.Optional(
@@ -72,7 +72,7 @@ export const MtlsSettingsSchema = Type.Object(
       }),
     ),
   },
-  { ...closed, description: 'Which client certificates are accepted, and whose they are.' },
+  { ...closed, description: 'Which client certificates are accepted, and which callers they identify.' },
 );
 
 export type MtlsSettings = Static<typeof MtlsSettingsSchema>;

@@ -1,8 +1,8 @@
 /**
  * Authentication by the certificate that the client has presented in its TLS handshake. The handshake asks for one and
  * accepts any; here it is verified against the certificates that the policy trusts, once per connection, and again when
- * the files change, a validity ends, or a revocation list does. So a certificate that is revoked now is refused on the
- * next request of a connection that is open.
+ * the files change, or when a certificate or a revocation list expires. So a certificate that is revoked now is refused
+ * on the next request of a connection that is open.
  */
 import type { AppName } from '../../../../model/resources.ts';
 import { readCertificate, type Certificate } from '../../../../x509/certificate.ts';
@@ -32,7 +32,7 @@ import {
 
 /** Beside the client's own. */
 const SENT_MAX = 10;
-/** A refusal is remembered for so long: a certificate may become valid with any second. */
+/** How long a refusal is remembered: a certificate may become valid at any second. */
 const REFUSAL_MS = 1_000;
 
 /** The result of one policy for a connection. */
