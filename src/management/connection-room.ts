@@ -1,10 +1,10 @@
 /**
  * Room for newcomers at a management port. Probes, Prometheus and operators connect to it, and so can every program on
- * its network. A client that only opens connections, or does not read its answers, must not keep them out. When there
- * are as many connections as there may be, the connection that has waited longest for its client is closed: idle, or
- * with a request that has not arrived whole. If there is none, or it has just come, a connection whose client has not
- * read its answer is closed instead. The newcomer is refused only when the server works for all of them. A client that
- * reads nothing of an answer for a while is cut off in any case.
+ * its network. A client that only opens connections, or does not read its answers, must not keep them out. When the
+ * limit of connections is reached, the connection that has waited longest for its client is closed: it is idle, or its
+ * request has not fully arrived. If there is none, or it is very new, a connection whose client has not read its answer
+ * is closed instead. The newcomer is refused only when the server is working for all of them. A client that reads
+ * nothing of an answer for a while is cut off in any case.
  */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
@@ -13,7 +13,7 @@ import { systemClock } from '../lib/clock.ts';
 export const CONNECTIONS_MAX = 1_024;
 /** Connections that have been closed may not have ended yet. */
 const ENDING_MAX = 256;
-/** A client that waits for less than this does not give way while there are others. */
+/** A connection that has waited for less than this is not closed while there are others. */
 const YOUNG_MS = 1_000;
 /** A client that takes nothing of an answer for this long is cut off. */
 const STALL_MS_MAX = 30_000;
@@ -25,7 +25,7 @@ interface Guest {
   socket: Socket;
   /** Requests without a whole response. */
   readonly requests: Set<IncomingMessage>;
-  /** Since its last response, or since it came. */
+  /** Since its last response, or since it was opened. */
   waitsSinceMs: number;
 }
 
@@ -98,7 +98,7 @@ function cutOff({ plain, socket }: Guest): void {
 const isWaitingForRequest = ({ requests }: Guest): boolean =>
   [...requests].every(({ complete }) => !complete);
 
-/** The system has no room for more of the answer, since the client does not read it or has a slow line. */
+/** The system has no room for more of the answer, because the client does not read it or has a slow connection. */
 const isUnread = ({ socket }: Pick<Guest, 'socket'>): boolean => socket.writableLength > 0;
 
 const peerOf = ({ remoteAddress, remotePort }: Socket): string => `${remoteAddress} ${remotePort}`;

@@ -32,11 +32,11 @@ const KEEPALIVE_TIMEOUT_MS = 72_000;
 const PROBED: ReadonlySet<string> = new Set(['/healthz', '/readyz', '/metrics', `${API_PREFIX}/health`]);
 
 /**
- * Operations check their bodies themselves (api/body.ts), and no route has a schema: Fastify would load its compilers
- * all the same, which is a good part of a start.
+ * Operations check their bodies themselves (api/body.ts), and no route has a schema: Fastify would still load its
+ * compilers, which takes a good part of the start.
  */
 const noCompiler = (): never => {
-  throw new Error('A route has a schema, and Fastify no compiler for it');
+  throw new Error('A route has a schema, but Fastify has no compiler for it');
 };
 const NO_COMPILERS = { buildValidator: () => noCompiler, buildSerializer: () => noCompiler };
 
@@ -110,7 +110,7 @@ export function createFastify(
   return server;
 }
 
-/** What every answer has, errors too. Those that are pages say more in place of the policy here. */
+/** Headers of every answer, errors included. Pages replace the policy here with their own. */
 function nameExchange(request: FastifyRequest, reply: FastifyReply): FastifyReply {
   return reply.headers({ 'X-Request-Id': request.id, ...NO_PAGE });
 }

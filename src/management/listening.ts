@@ -58,7 +58,11 @@ export function managementListening(
   const unix = new ManagementSocket(server);
   server.addHook('onRequest', async (request, reply) => {
     if (!suspended) return undefined;
-    return sendFailure(request, reply, fail('handing_over', 'Another process is taking over; ask again'));
+    return sendFailure(
+      request,
+      reply,
+      fail('handing_over', 'Another gateway process is taking over; try again'),
+    );
   });
   const withinGrace = async (closing: Promise<unknown>): Promise<void> => {
     const deadline = setTimeout(() => {

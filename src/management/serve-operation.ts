@@ -1,6 +1,6 @@
 /**
- * Serves one operation: authentication, role, admission, query, body and note, and the answer. Owns the places of
- * calls under way.
+ * Serves one operation: authentication, role, admission, query, body and note, and the answer. Owns the places
+ * (admission.ts) of calls under way.
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { UNIX_PEER } from '../http/address.ts';
@@ -83,7 +83,7 @@ export function serve(
   });
 }
 
-/** Dry runs of viewers, who may not write: they must not keep those waiting who may. */
+/** Dry runs of viewers, who may not write: they must not delay callers who may. */
 const VIEWER_TRIALS_MAX = 4;
 const viewerTrials = new Admission(VIEWER_TRIALS_MAX);
 

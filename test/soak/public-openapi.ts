@@ -147,7 +147,10 @@ function reasonOf(note: string): string {
   return note
     .replace(/^.*?: /s, '')
     .replaceAll(/"[^"]*"/g, '"…"')
-    .replace(/ as [A-Z]+ .*, which was taken$/s, ' as another operation, which was taken')
+    .replace(
+      / because [A-Z]+ .* matches the same requests$/s,
+      ' because another operation matches the same requests',
+    )
     .slice(0, 160);
 }
 

@@ -1,10 +1,10 @@
 /**
- * Authenticates calls of the management API: `Authorization: Bearer` with GATEWAY_ADMIN_TOKEN or a stored admin
- * token, and checks roles. RFC 6750 section 3 for the challenges. Reads no other header: claims of a proxy about a
- * client grant nothing. Only SHA-256 hashes are compared, in constant time for the environment's token. Wrong tokens
- * are slowed down per client address (login-guard.ts) and recorded (refused-logins.ts). While the database is
- * unavailable, known tokens are accepted with their last state (remembered.ts). Without `Authorization`, the cookie
- * of a session counts (sessions/session-auth.ts).
+ * Authenticates calls of the management API: `Authorization: Bearer` with GATEWAY_ADMIN_TOKEN or a stored admin token,
+ * and checks roles. RFC 6750 section 3 for the challenges. Reads no other header: what a proxy says about a client
+ * grants nothing. Only SHA-256 hashes are compared, in constant time for the environment's token. Wrong tokens are
+ * slowed down per client address (login-guard.ts) and recorded (refused-logins.ts). While the database is unavailable,
+ * known tokens are accepted with their last state (remembered.ts). Without `Authorization`, the cookie of a session
+ * counts (sessions/session-auth.ts).
  */
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
@@ -63,7 +63,7 @@ export interface Presented {
   /** The client's address in canonical form. */
   readonly address: string;
   readonly requestId: string;
-  /** The call was admitted before, and its answer continues: checking it again is not a use of a session. */
+  /** The call was admitted before, and its answer continues; this check does not count as a use of its session. */
   readonly isRenewal?: true;
 }
 
@@ -140,7 +140,7 @@ export function createAdminAuth(dependencies: AdminAuthDependencies): CheckToken
 /** The token in an `Authorization` field. */
 export function bearerToken(authorization: string): { readonly token: string } | Failure {
   const token = /^Bearer +(\S+)$/i.exec(authorization)?.[1];
-  return token === undefined ? badToken('is not of the form "Bearer <token>"') : { token };
+  return token === undefined ? badToken('must have the form "Bearer <token>"') : { token };
 }
 
 /** 401 for a call without credentials. */

@@ -25,7 +25,7 @@ export class Admission {
 
   enter(): Leave | Failure {
     if (this.#taken >= this.#placesMax) {
-      return overloaded(`The gateway already has ${this.#placesMax} calls of this kind; try again later`);
+      return overloaded(`The gateway already handles ${this.#placesMax} calls of this kind; try again later`);
     }
     this.#taken += 1;
     let left = false;

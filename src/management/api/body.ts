@@ -44,7 +44,9 @@ export function readBody(
 /** Checks the body of an operation before its handler gets it. */
 export function checkBody(body: OperationBody, value: unknown): Failure | undefined {
   if (value === undefined || (value === null && !body.required)) {
-    return body.required ? fail('invalid_json', 'The body is empty, a JSON object is needed') : undefined;
+    return body.required
+      ? fail('invalid_json', 'The body is empty, but a JSON object is required')
+      : undefined;
   }
   const errors = validate(body.schema, value);
   // The handler restores the stored secret and checks the result.

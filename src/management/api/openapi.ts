@@ -23,22 +23,22 @@ const DRY_RUN_ENVELOPE = jsonSchema(envelopeSchema('DryRunEnvelope', DryRunSchem
  */
 const DRY_RUN_EXTENSION = 'x-headgate-dry-run';
 const DRY_RUN_NOTE =
-  'With `dry_run=true` nothing is changed, and the answer is 200 with a `DryRunEnvelope` that says what would change.';
+  'With `dry_run=true`, nothing is changed, and the answer is 200 with a `DryRunEnvelope` that says what would change.';
 const TAGS: readonly (readonly [string, string])[] = [
   ['Apps', 'Services behind the gateway'],
   ['Versions', 'Public versions of an app, each with its gateway path'],
   ['Revisions', 'Deployments of a version: the backends of its traffic'],
   ['Endpoints', 'Registered methods and paths of a revision'],
-  ['Tokens', 'API keys of an app’s clients'],
+  ['Tokens', 'API keys of the clients of an app'],
   [
     'Configuration',
-    'Everything at once, as a declared tree: read, plan, apply; its history, and the way back',
+    'The whole configuration as a declared tree: read, plan, apply; its history, and rollbacks',
   ],
   ['Explain', 'What the gateway does with a request, and why'],
   ['Sessions', 'Browsers that are signed in'],
-  ['Traffic', 'What the traffic does, over time, and what is wrong now'],
+  ['Traffic', 'Traffic over time, and current problems'],
   ['Admin', 'Admin tokens and the audit log'],
-  ['Events', 'Events, and the webhooks that they are sent to'],
+  ['Events', 'Events, and the webhooks that receive them'],
   ['Service', 'Health, probes, metrics'],
 ];
 const PARAMETERS: Readonly<Record<string, string>> = {
@@ -55,7 +55,7 @@ const PARAMETERS: Readonly<Record<string, string>> = {
   session_id: 'Id of the session.',
   webhook_id: 'Id of the webhook.',
   event_id: 'Id of the event.',
-  live_id: 'Id of the exchange, as the stream gives it.',
+  live_id: 'Id of the exchange in the stream of live traffic.',
 };
 
 /** @param version version of Headgate */
@@ -72,7 +72,7 @@ export function openApiDocument(operations: readonly Operation[], version: strin
     info: {
       title: 'Headgate management API',
       version,
-      description: 'Configures the gateway. When a write is answered, every worker obeys it.',
+      description: 'Configures the gateway. When a write is answered, every worker has applied it.',
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
     servers: [{ url: '/' }],
@@ -172,20 +172,20 @@ function parameters(operation: Operation, components: Map<string, JsonObject>): 
   ];
 }
 
-/** A caller's note about a write, for the history. */
+/** A note of the caller about a write, for the history. */
 const NOTE_HEADERS: readonly JsonObject[] = [
   {
     name: SOURCE_HEADER,
     in: 'header',
     required: false,
-    description: `Where the write comes from, and perhaps a Git commit: \`cli; commit=5f2a9c1\`. Kept in the history of the configuration. Sources: ${WRITE_SOURCES.join(', ')}.`,
+    description: `Where the write comes from, and optionally a Git commit: \`cli; commit=5f2a9c1\`. Kept in the history of the configuration. Sources: ${WRITE_SOURCES.join(', ')}.`,
     schema: { type: 'string' },
   },
   {
     name: MESSAGE_HEADER,
     in: 'header',
     required: false,
-    description: `Why, as percent-encoded UTF-8; at most ${MESSAGE_CHARS_MAX} characters. Kept in the history.`,
+    description: `Why the write was made, as percent-encoded UTF-8; at most ${MESSAGE_CHARS_MAX} characters. Kept in the history.`,
     schema: { type: 'string' },
   },
 ];
@@ -239,7 +239,7 @@ function successHeaders(operation: Operation): JsonObject {
       }),
     ...(isWrite && {
       [NODES_APPLIED_HEADER]: textHeader(
-        'How many of the live gateways obey the write, for example `2/2`. Absent from a dry run.',
+        'How many of the live gateways have applied the write, for example `2/2`. Absent from a dry run.',
       ),
     }),
   };

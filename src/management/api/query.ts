@@ -25,11 +25,11 @@ export const PAGE_FIELDS = {
       minimum: 1,
       maximum: PAGE_LIMIT_MAX,
       default: PAGE_LIMIT_DEFAULT,
-      description: 'Most items on the page.',
+      description: 'Maximum number of items on the page.',
     }),
   ),
   cursor: Type.Optional(
-    Type.String({ maxLength: 128, description: '`page.next_cursor` of the page before.' }),
+    Type.String({ maxLength: 128, description: '`page.next_cursor` of the previous page.' }),
   ),
 };
 
@@ -44,7 +44,7 @@ const DRY_RUN_FIELDS = {
   dry_run: Type.Optional(
     Type.Boolean({
       default: false,
-      description: 'Change nothing, and answer 200 with what would change for which endpoints.',
+      description: 'Change nothing. The answer is 200 and says what would change for which endpoints.',
     }),
   ),
 };
@@ -116,7 +116,7 @@ function requestedPage(query: Query, isAfter: (text: string) => boolean): PageRe
   if (cursor === undefined) return { limit, after: undefined };
   const after = Buffer.from(String(cursor), 'base64url').toString('latin1');
   if (!isAfter(after) || encodeCursor(after) !== cursor) {
-    return fail('invalid_query', 'The query parameter "cursor" must be a next_cursor of this API');
+    return fail('invalid_query', 'The query parameter "cursor" must be a next_cursor that this API returned');
   }
   return { limit, after };
 }

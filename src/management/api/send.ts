@@ -13,8 +13,8 @@ import { BODY_BYTES_MAX } from './body.ts';
 import { fail, type Answer, type Failure } from './failure.ts';
 
 /**
- * Headers of an answer that is no page of ours: a browser that is led to it runs nothing in it, shows it in no frame,
- * and does not take it for another type than it says.
+ * Headers of every answer that is not one of our pages: a browser that opens it runs no script in it, shows it in no
+ * frame, and does not guess another type than the declared one.
  */
 export const NO_PAGE = {
   'Content-Security-Policy': "default-src 'none'; frame-ancestors 'none'",
@@ -60,7 +60,10 @@ export function failureOf(error: unknown, bodyBytesMax = BODY_BYTES_MAX): Failur
   if (error instanceof StorageUnavailable) {
     // The reason in the error contains no path and no host.
     const what = error.reason === undefined ? 'does not answer' : `cannot be used: ${error.reason}`;
-    return fail('storage_unavailable', `The database ${what}; the proxy serves on as configured`);
+    return fail(
+      'storage_unavailable',
+      `The database ${what}; the proxy keeps serving with its present configuration`,
+    );
   }
   switch (errorCode(error)) {
     case 'FST_ERR_CTP_BODY_TOO_LARGE':

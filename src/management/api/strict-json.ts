@@ -1,8 +1,8 @@
 /**
- * A strict JSON reader (RFC 8259) for configuration: refuses what parsers are known to disagree on. Beyond the
- * grammar: no duplicate keys, no key `__proto__`, no invalid UTF-8, no lone surrogates, no numbers that are not
- * finite, and a bounded depth. `JSON.parse` checks none of these, so this is a parser of its own; management bodies
- * are small and rare. Keeps no state.
+ * A strict JSON reader (RFC 8259) for configuration: refuses what parsers are known to disagree on. Beyond the grammar:
+ * no duplicate keys, no key `__proto__`, no invalid UTF-8, no lone surrogates, no numbers that are not finite, and a
+ * bounded depth. `JSON.parse` checks none of these, so this is a separate parser; management bodies are small and rare.
+ * Keeps no state.
  */
 
 export const DEPTH_MAX = 64;

@@ -1,8 +1,8 @@
 /**
  * Checks a JSON value against a schema and describes for each wrong field what was expected, in words for people.
  * TypeBox does the checking, with a function compiled once per schema; this file only converts its errors into field
- * errors: one per field, and for a union only the alternative that was meant. Changes nothing in the value, fills in
- * no defaults and converts no types. Owns the compiled functions, and sets TypeBox's limit of errors for the
+ * errors: one per field, and for a union only the alternative that was probably meant. Changes nothing in the value,
+ * fills in no defaults and converts no types. Owns the compiled functions, and sets TypeBox's limit of errors for the
  * process.
  */
 import type { TSchema } from 'typebox';

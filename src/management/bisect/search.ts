@@ -2,9 +2,9 @@
  * Finds a config version since which something is different. It asks about twice the logarithm of the number of
  * versions. Pure except for `ask`.
  *
- * Guaranteed for any history: the found version is `bad`, and the version before it is not. When the history changed
- * back and forth, there are several such versions, and the one found depends on the versions asked about; without a
- * given `good`, it is one close to `bad`.
+ * Guaranteed for any history: the found version is `bad`, and the version before it is not. If the answer changed back
+ * and forth in the history, there are several such versions, and the result depends on the versions asked about.
+ * Without a given `good`, it is close to `bad`.
  */
 
 export interface SearchBounds {

@@ -10,7 +10,7 @@ export interface VersionOutcome {
   /** The stage that decided, and why; null when the request is forwarded. */
   readonly stage: string | null;
   readonly detail: string | null;
-  /** Where it is forwarded, one URL of several; null when the gateway answers. */
+  /** Where it is forwarded, one of possibly several URLs; null when the gateway answers. */
   readonly upstream_url: string | null;
 }
 

@@ -38,7 +38,7 @@ const OTHER_PATHS = /^\/(?:api|healthz|readyz|metrics|swagger-ui)(?:\/|$)/;
 
 const answered = new WeakSet<FastifyRequest>();
 
-/** Requests for pages and files are many and change nothing: they are not worth a log line. */
+/** Requests for pages and files are frequent and change nothing, so they are not logged. */
 export function isConsoleRequest(request: FastifyRequest): boolean {
   return answered.has(request);
 }

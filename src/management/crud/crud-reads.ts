@@ -28,7 +28,7 @@ export function listOperation<S extends object, I, R extends StoredRecord>(
     entityTag: false,
     success: {
       status: 200,
-      description: `A page of ${plural.toLowerCase()}, oldest first unless \`order\` says otherwise`,
+      description: `A page of ${plural.toLowerCase()}, oldest first unless \`order\` is \`newest_first\``,
       schema: jsonSchema(listSchema(`${operationName}List`, resource.schema)),
     },
     failures: resource.filteredAs === undefined ? [] : ['overloaded'],

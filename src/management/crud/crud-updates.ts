@@ -36,7 +36,7 @@ const PATCH: ChangeKind = {
   verb: 'update',
   summary: 'Change',
   description:
-    'JSON Merge Patch (RFC 7396): objects merge at every depth, `null` removes a field and so puts it back to its default, arrays are replaced whole. The result must be valid as a whole.',
+    'JSON Merge Patch (RFC 7396): objects merge at every depth, `null` removes a field, so that its default applies again, and arrays are replaced as a whole. The whole result must be valid.',
   mergesInto: mergePatch,
 };
 
@@ -45,7 +45,7 @@ const PUT: ChangeKind = {
   verb: 'replace',
   summary: 'Replace',
   description:
-    'Replaces all that a client can write, with the same body as a creation: what is not given goes back to its default. A secret that is given as `********` stays as it is stored.',
+    'Replaces all fields that a client can write. The body is the same as for a creation: fields that are left out get their default. A secret with the value `********` keeps its stored value.',
 };
 
 export function updateOperations<S extends object, I, R extends StoredRecord>(
@@ -173,7 +173,10 @@ function withLeftovers(failure: Failure, sent: unknown, input: unknown): Failure
   return invalid(
     failure.errors.map(({ pointer, detail }) => {
       const isLeftover = valueAt(sent, pointer) === undefined && valueAt(input, pointer) !== undefined;
-      return { pointer, detail: isLeftover ? `${detail}; the record has it, null removes it` : detail };
+      return {
+        pointer,
+        detail: isLeftover ? `${detail}; the record already has this value, and null removes it` : detail,
+      };
     }),
   );
 }

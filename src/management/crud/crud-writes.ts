@@ -104,7 +104,7 @@ export function deleteOperation<S extends object, I, R extends StoredRecord>(
     tag: resource.tag,
     summary: `Delete ${oneOf(resource)}`,
     ...(children && {
-      description: 'Refused with 409 while there is anything below it, unless `cascade=true` is given.',
+      description: 'Refused with 409 while the resource has others below it, unless `cascade=true` is given.',
     }),
     access: resource.access.write,
     query: deletionQuery(resource.dryRun, children !== undefined),

@@ -17,7 +17,9 @@ export class FilteredReads {
   async run<T>(read: () => Promise<T>): Promise<T | Failure> {
     if (this.#running < AT_ONCE) this.#running += 1;
     else if (this.#waiting.length >= WAITING_MAX) {
-      return overloaded(`${WAITING_MAX} filtered lists already wait for the database; try again later`);
+      return overloaded(
+        `${WAITING_MAX} filtered lists are already waiting for the database; try again later`,
+      );
     } else await new Promise<void>((resolve) => this.#waiting.push(resolve));
     try {
       return await read();

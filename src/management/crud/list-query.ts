@@ -14,7 +14,8 @@ const LABELS_MAX = 10;
 
 const LABEL = Type.Array(Type.String({ pattern: NO_NUL_PATTERN, maxLength: 512 }), {
   maxItems: LABELS_MAX,
-  description: 'Only with this label, `name:value`. May be repeated: all of them.',
+  description:
+    'Only items with this label, `name:value`. It may be repeated; items must then have all of the labels.',
 });
 
 const TEXT = Type.String({
@@ -22,17 +23,17 @@ const TEXT = Type.String({
   maxLength: TEXT_CHARS_MAX,
   pattern: NO_NUL_PATTERN,
   description:
-    'Only with this text in a name, label, path or description, without regard to the case of A to Z.',
+    'Only items with this text in a name, label, path or description. The case of the letters A to Z is ignored.',
 });
 
 const UPDATED_SINCE = Type.String({
   format: 'date-time',
-  description: 'Only what was made or changed at this time or later.',
+  description: 'Only items that were created or changed at this time or later.',
 });
 
 const ORDER = oneOf(LIST_ORDERS, {
   default: 'oldest_first',
-  description: 'A cursor is valid only with the order that it was returned for.',
+  description: 'A cursor is valid only for the order with which it was returned.',
 });
 
 /** The order of a list that can be filtered. */
@@ -48,7 +49,7 @@ export function listQuery(table: FilteredTable | undefined): JsonSchema {
   fields['q'] = Type.Optional(TEXT);
   const statuses = STATUSES[table].map((status) => Type.Literal(status));
   if (statuses.length > 0) {
-    const description = 'Only with this status.';
+    const description = 'Only items with this status.';
     fields['status'] = Type.Optional(Type.Union(statuses, { description }));
   }
   fields['updated_since'] = Type.Optional(UPDATED_SINCE);

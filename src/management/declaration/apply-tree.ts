@@ -1,8 +1,8 @@
 /**
  * Changes the configuration to a declared tree inside one transaction. Deletes first; then moves every record that
- * gives up a path aside, so that paths and values of keys may be swapped and taken over; then creates and changes
- * records from the top down. Everything uses the resources' own rules. Apps that the tree does not contain stay,
- * unless they have its owner.
+ * loses its path out of the way, so that records can swap or take over paths and key values; then creates and changes
+ * records from the top down. Everything uses the resources' own rules. Apps that the tree does not contain stay, unless
+ * they have its owner.
  *
  * A plan is the same work, rolled back by the caller.
  */
@@ -38,7 +38,7 @@ export const DELETES_MAX_DEFAULT = 10;
 export interface ApplyOptions {
   /** Only apps of this owner are touched. The tree must contain all of them: others are deleted. */
   readonly owner: string | undefined;
-  /** Takes over apps of another owner, or of none. */
+  /** Takes over apps that have another owner or no owner. */
   readonly adopt: boolean;
   /** Without an owner: deletes apps without an owner that the tree does not contain. */
   readonly prune: boolean;
@@ -116,7 +116,7 @@ async function moveAside(writer: ConfigWriter, app: DeclaredApp): Promise<void> 
 /** A hash that no value has, until the key gets its own. */
 const asideHash = (id: string): string => `moving:${id}`;
 
-/** The hosts that a declared app will have, as far as they can be read; the rules of the app report what is wrong. */
+/** The hosts that a declared app will have, as far as they can be read; the rules of the app report errors in them. */
 function hostsOf(item: Item): readonly string[] {
   const hosts = item['hosts'];
   if (!Array.isArray(hosts)) return [];

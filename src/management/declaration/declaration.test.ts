@@ -210,7 +210,7 @@ describe('a declared configuration', () => {
     expect(dangling.body.errors).toEqual([
       {
         pointer: '/config/apps/a/versions/v1/successor',
-        detail: 'must be another version of the app, which has no "v2"',
+        detail: 'must be another version of the app; the app has no version "v2"',
       },
     ]);
   });
@@ -224,8 +224,11 @@ describe('a declared configuration', () => {
     });
     expect(foreign.status).toBe(409);
     expect(foreign.body.errors).toEqual([
-      { pointer: '/config/apps/a', detail: 'has the owner "team-a"; it is touched only when adopt is true' },
-      { pointer: '/config/apps/free', detail: 'has no owner; it is touched only when adopt is true' },
+      {
+        pointer: '/config/apps/a',
+        detail: 'has the owner "team-a"; an apply changes it only when adopt is true',
+      },
+      { pointer: '/config/apps/free', detail: 'has no owner; an apply changes it only when adopt is true' },
     ]);
     const fewer = await apply({ owner: 'team-a', apps: { a: { gateway_path: '/a' } } });
     expect(summary(fewer)).toEqual(['delete app b']);
@@ -292,7 +295,9 @@ describe('a declared configuration', () => {
 
     const refused = async (app: string, item: object): Promise<string> =>
       (await apply({ apps: { [app]: { gateway_path: `/${app}`, ...item } } })).body.errors[0].detail;
-    expect(await refused('a', { description: handle })).toContain('which only a secret can be');
+    expect(await refused('a', { description: handle })).toContain(
+      'must not contain the handle of a stored secret',
+    );
     expect(await refused('b', { default_policy: shown.apps.a.default_policy })).toContain(
       'names a secret of another app',
     );

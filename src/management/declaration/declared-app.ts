@@ -65,7 +65,7 @@ export async function allApps(reader: ConfigReader): Promise<Map<string, App>> {
   return apps;
 }
 
-/** The keys of an app that have not expired: expired keys are useless, and could not be declared again. */
+/** The keys of an app that have not expired: expired keys are useless and cannot be declared again. */
 export async function liveKeys(reader: ConfigReader, appId: string, nowMs: number): Promise<StoredApiKey[]> {
   const keys = await allKeys(reader, appId);
   return keys.filter((key) => isLive(key, nowMs));
@@ -116,7 +116,7 @@ export function ownerErrors(apps: readonly DeclaredApp[]): FieldError[] {
     const wanted = isObject(item['labels']) ? item['labels'][OWNER_LABEL] : undefined;
     if (current === wanted) return [];
     const whose = current === undefined ? 'has no owner' : `has the owner "${current}"`;
-    return [{ pointer, detail: `${whose}; it is touched only when adopt is true` }];
+    return [{ pointer, detail: `${whose}; an apply changes it only when adopt is true` }];
   });
 }
 
@@ -127,6 +127,8 @@ export function successorErrors({ pointer, item }: DeclaredApp): FieldError[] {
   return versions.flatMap(([label, { successor }]) => {
     if (typeof successor !== 'string' || successor.includes('/') || labels.has(successor)) return [];
     const at = `${pointer}/versions/${escape(label)}/successor`;
-    return [{ pointer: at, detail: `must be another version of the app, which has no "${successor}"` }];
+    return [
+      { pointer: at, detail: `must be another version of the app; the app has no version "${successor}"` },
+    ];
   });
 }

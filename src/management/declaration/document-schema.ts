@@ -26,7 +26,7 @@ export const DOCUMENT_SCHEMA: JsonSchema = {
       type: 'string',
       pattern: LABEL_PATTERN,
       description:
-        'What declares these apps, such as a team or a repository. It becomes the label `owner` of each app; an apply touches only apps that have it, and deletes those that are left out.',
+        'Owner of these apps, such as a team or a repository. It becomes the label `owner` of each app. An apply changes only apps with this owner, and deletes those that are left out.',
     },
     apps: collection('app', SLUG_PATTERN, app),
   },

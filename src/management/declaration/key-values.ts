@@ -24,8 +24,8 @@ export function hasValue({ item }: DeclaredKey): boolean {
 }
 
 /**
- * Problems for values of keys that are written in a file: files are copied and kept for years, so a value belongs
- * elsewhere, and the file refers to it.
+ * Problems for values of keys that are written in a file: files are copied and kept for years, so the value must be
+ * elsewhere, and the file must refer to it.
  */
 export function literalKeyValues(document: DeclaredDocument): Problem[] {
   return declaredKeys(document.value).flatMap(({ pointer, item: { token } }) => {
@@ -33,7 +33,7 @@ export function literalKeyValues(document: DeclaredDocument): Problem[] {
     const at = `${pointer}/token`;
     const place = document.locate(at) ?? { file: document.file, line: 1, column: 1 };
     const detail =
-      'must be one reference, such as "${env:MOBILE_KEY}" or "${file:mobile.key}"; token_sha256 takes the SHA-256 of the value';
+      'must be one reference, such as "${env:MOBILE_KEY}" or "${file:mobile.key}"; or give the SHA-256 of the value in token_sha256';
     return [{ ...place, pointer: at, detail }];
   });
 }

@@ -247,7 +247,7 @@ export const LEVELS: Readonly<Record<LevelName, Level>> = {
         return fail('validation_failed', '', [
           {
             pointer: '',
-            detail: `must be named by method and path, such as "GET /invoices/{id}"; "${label}" is not`,
+            detail: `must be named by method and path, such as "GET /invoices/{id}", not "${label}"`,
           },
         ]);
       }
@@ -258,7 +258,7 @@ export const LEVELS: Readonly<Record<LevelName, Level>> = {
     name: 'key',
     collection: 'keys',
     description:
-      'API keys by name. Values stand here only by reference or as a hash; the value of a key that an apply generates is answered once.',
+      'API keys by name. They contain values only as a reference or a hash. If an apply generates the value of a key, its answer shows the value once.',
     below: [],
     labelFields: [],
     labelOf: ({ name }: StoredApiKey) => name,

@@ -44,12 +44,12 @@ export function openHandles(
       if (!value.includes('${sealed:')) return value;
       const [, place] = HANDLE.exec(value) ?? [];
       if (place === undefined || masked !== MASK) {
-        return refuse(pointer, 'holds a handle of a stored secret, which only a secret can be');
+        return refuse(pointer, 'is not a secret, so it must not contain the handle of a stored secret');
       }
       if (!place.startsWith(`/apps/${slug}/`)) {
         return refuse(
           pointer,
-          `names a secret of another app, ${place}; give the secret itself, such as by \${env:NAME}`,
+          `names a secret of another app, ${place}; give the secret itself, for example with \${env:NAME}`,
         );
       }
       const secret = stored === undefined ? undefined : secretAt(stored, place);
@@ -57,7 +57,7 @@ export function openHandles(
         secret ??
         refuse(
           pointer,
-          `names a secret that is not stored here, ${place}; give the secret itself, such as by \${env:NAME}`,
+          `names a secret that is not stored here, ${place}; give the secret itself, for example with \${env:NAME}`,
         )
       );
     }

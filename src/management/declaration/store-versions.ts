@@ -36,7 +36,7 @@ export async function storeVersions(
     records.set(label, record as Version);
     return undefined;
   };
-  // All versions exist before one names another as its successor.
+  // All versions must exist before one can name another as its successor.
   for (const [label, { successor: _successor, ...item }] of declared) {
     const failure = records.has(label) ? undefined : await storeOne(label, item);
     if (failure !== undefined) return failure;

@@ -33,12 +33,12 @@ export async function notKept(reader: ConfigReader, configVersion: number): Prom
   return fail('config_version_gone', whyNotKept(configVersion, await reader.historyFrom(), current));
 }
 
-/** The history has the state of the first version it contains, but not the change that made it. */
+/** The history contains the state of its first version, but not the change that created it. */
 function whyNotKept(configVersion: number, from: number, current: number): string {
   if (configVersion >= from)
-    return `What config version ${configVersion} changed is not kept; the history begins after it`;
+    return `The changes of config version ${configVersion} are not kept; the history begins after it`;
   const kept =
-    from === current ? `has the present state alone, ${current}` : `goes from ${from} to ${current}`;
+    from === current ? `contains only the present version, ${current}` : `goes from ${from} to ${current}`;
   return `Config version ${configVersion} is not kept; the history ${kept}`;
 }
 

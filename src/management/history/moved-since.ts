@@ -16,7 +16,7 @@ export async function movedSince(
   mayReadAudit: boolean,
 ): Promise<Failure | undefined> {
   if (base === undefined || base === version || rebase) return undefined;
-  const moved = `The plan was made on config version ${base}, and ${version} is in force`;
+  const moved = `The plan was made on config version ${base}, but ${version} is in force`;
   if (!mayReadAudit) return fail('conflict', moved);
   const { items } = await reader.listAudit({ limit: 20, after: undefined }, 'newest_first');
   const since = items.filter((entry) => entry.config_version > base).map(describe);

@@ -3,9 +3,9 @@
  * that a rollback never gives an old credential more rights than it has now:
  *
  * - A key that was deleted or has expired since does not come back, and a key created since stays with its app.
- * - A key keeps its current value, also when it was rotated since, and stays inactive if it is.
- * - It gets those of its former scopes that it also has now, and the earlier of the two expiries.
- * - Its name and its rate limit are the former ones.
+ * - A key keeps its current value, even if it was rotated since, and an inactive key stays inactive.
+ * - A key gets only those of its former scopes that it still has, and the earlier of the two expiries.
+ * - A key gets its former name and its former rate limit.
  *
  * Pure.
  */

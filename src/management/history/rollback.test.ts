@@ -159,7 +159,7 @@ describe('a rollback', () => {
     const refused = await api.post(path, { base_version }, { token: editor });
     expect([refused.status, refused.body.detail]).toEqual([
       409,
-      `The plan was made on config version ${base_version}, and ${base_version + 1} is in force`,
+      `The plan was made on config version ${base_version}, but ${base_version + 1} is in force`,
     ]);
     expect((await rollback(at, { base_version })).body.detail).toContain('since then: app.create orders');
     expect((await api.post(path, { base_version: base_version + 1 }, { token: editor })).status).toBe(200);
@@ -342,11 +342,11 @@ describe('keys in a rollback', () => {
     const refused = await rollback(at);
     expect([refused.status, refused.body.detail, refused.body.errors]).toEqual([
       409,
-      `Would delete 1 app made after config version ${at} with 1 key in force: "orders". Pass delete_keys to delete the keys, too`,
+      `Would delete 1 app created after config version ${at}, with 1 key in force: "orders". Set delete_keys to delete the keys, too`,
       [
         {
           pointer: '/apps/orders/keys/till',
-          detail: `was made after config version ${at}, as was the app "orders"; its clients would be refused`,
+          detail: `was created after config version ${at}, like its app "orders"; its clients would be refused`,
         },
       ],
     ]);

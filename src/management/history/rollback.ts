@@ -1,6 +1,6 @@
 /**
- * Restores the configuration, or one app, to a stored config version: one write like any other, by the identity of
- * records. restored-state.ts decides what is restored.
+ * Restores the configuration, or one app, to a stored config version, by the identity of records. It is one write like
+ * any other. restored-state.ts decides what is restored.
  */
 import type { AppState } from '../../model/history/config-history.ts';
 import type { ConfigWriter } from '../../storage/repository.ts';
@@ -66,7 +66,7 @@ async function statesOf(
   const elsewhere = now.find(({ tree }) => restorable.some((state) => state.tree.app.id === tree.app.id));
   if (same.length === 0 && present.length > 0 && elsewhere !== undefined) {
     const { id, slug } = elsewhere.tree.app;
-    const detail = `The app that was "${app}" in config version ${configVersion} is now "${slug}" (${id}), and "${app}" is another one; name one of them by its id`;
+    const detail = `The app that was "${app}" in config version ${configVersion} is now "${slug}" (${id}), and "${app}" is now another app; name one of them by its id`;
     return fail('conflict', detail);
   }
   if (present.length + restorable.length === 0) {
@@ -86,11 +86,11 @@ const ORPHANS_LISTED_MAX = 100;
 function orphansFailure({ orphans }: RestoredState, configVersion: number): Failure {
   const errors = orphans.slice(0, ORPHANS_LISTED_MAX).map(({ app, key }) => ({
     pointer: pointerOf({ type: 'key', path: [app.slug, key.name] }),
-    detail: `was made after config version ${configVersion}, as was the app "${app.slug}"; its clients would be refused`,
+    detail: `was created after config version ${configVersion}, like its app "${app.slug}"; its clients would be refused`,
   }));
   const apps = [...new Set(orphans.map(({ app }) => `"${app.slug}"`))];
   const named = apps.slice(0, 5).join(', ') + (apps.length > 5 ? ` and ${apps.length - 5} more` : '');
-  const detail = `Would delete ${count(apps.length, 'app')} made after config version ${configVersion} with ${count(orphans.length, 'key')} in force: ${named}. Pass delete_keys to delete the keys, too`;
+  const detail = `Would delete ${count(apps.length, 'app')} created after config version ${configVersion}, with ${count(orphans.length, 'key')} in force: ${named}. Set delete_keys to delete the keys, too`;
   return fail('conflict', detail, errors);
 }
 

@@ -1,7 +1,7 @@
 /**
- * Writes the changes between two states, by the identity of records and by the rules of their resources. Deletions
- * come first; then every record that gives up a unique name is moved aside, so that names and paths may be swapped
- * and taken over; then everything gets its new state, from the top down.
+ * Writes the changes between two states, by the identity of records and by the rules of their resources. Deletions come
+ * first; then every record that loses a unique name is moved out of the way, so that records can swap or take over
+ * names and paths; then everything gets its new state, from the top down.
  */
 import { isDeepStrictEqual } from 'node:util';
 import { isObject } from '../api/merge-patch.ts';
@@ -45,7 +45,7 @@ export async function writeChanges(
     await (before === undefined ? insert(writer, write) : update(writer, write));
     if (write.record !== record) named.push(record as Version);
   }
-  // All of them exist before one names another.
+  // All of them must exist before one can name another.
   for (const version of named) await writer.updateVersion(version);
   return undefined;
 }

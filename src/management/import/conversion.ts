@@ -20,7 +20,7 @@ export function convert({ document, app, known, ...given }: ConversionJob): Conv
   const read = readForeign(bytes);
   if ('problem' in read) return wrong(`cannot be read: ${read.problem}`);
   const description = readDescription(read.value);
-  if ('problem' in description) return wrong(`is no description: ${description.problem}`);
+  if ('problem' in description) return wrong(`is not a description: ${description.problem}`);
   const { version = defaultVersion(description), revision = 'r1', security = false, backend } = given;
   const options = { app, version, revision, security, backend, gatewayPath: given.gateway_path };
   const imported = importTree(description, options, known);

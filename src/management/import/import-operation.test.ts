@@ -17,7 +17,7 @@ describe('POST /import/openapi', () => {
     const { status, body } = await imported({ document: DOCUMENT });
     expect(status).toBe(200);
     expect(body.data).toMatchObject({ operations: 3 - 1, base_version: null, notes_total: 1 });
-    expect(body.data.notes).toEqual(['HEAD /orders: HEAD is served by the endpoint of GET']);
+    expect(body.data.notes).toEqual(['HEAD /orders: the endpoint of GET also serves HEAD']);
     const { shop } = body.data.config.apps;
     expect(shop).toMatchObject({ name: 'Shop', gateway_path: '/shop' });
     expect(shop.versions.v2.revisions.r1).toMatchObject({ backend_host: 'shop.internal', is_current: true });

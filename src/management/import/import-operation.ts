@@ -26,7 +26,7 @@ const IMPORTS_MAX = 4;
 const ImportInputSchema = Type.Object(
   {
     document: Type.Unknown({
-      description: `The description (OpenAPI 2.0, 3.0 or 3.1): an object, or its text in JSON or YAML. YAML of at most ${YAML_BYTES_MAX / 1024} KiB; at most ${FOREIGN_DEPTH_MAX} levels. One that takes more than a few seconds to convert is refused.`,
+      description: `The description (OpenAPI 2.0, 3.0 or 3.1): an object, or its text in JSON or YAML. YAML of at most ${YAML_BYTES_MAX / 1024} KiB; at most ${FOREIGN_DEPTH_MAX} levels. A description that takes more than a few seconds to convert is refused.`,
     }),
     app: Type.String({
       pattern: SLUG_PATTERN,
@@ -45,7 +45,7 @@ const ImportInputSchema = Type.Object(
       }),
     ),
     security: Type.Optional(
-      Type.Boolean({ default: false, description: 'Carry the security of operations over to policies.' }),
+      Type.Boolean({ default: false, description: 'Convert the security of operations to policies.' }),
     ),
   },
   { ...closed, title: 'OpenApiImportInput' },
@@ -61,14 +61,17 @@ const ImportedSchema = Type.Object(
       Type.Integer({
         minimum: 0,
         description:
-          'The config version that the app was read from, for `base_version` of an apply. null: it is a new app.',
+          'The config version in which the app was read, for `base_version` of an apply. null: the app is new.',
       }),
     ),
     operations: Type.Integer({ minimum: 0, description: 'Number of operations of the description.' }),
     notes: Type.Array(Type.String(), {
       description: `What could not be carried over, with the reason; at most ${NOTES_MAX}.`,
     }),
-    notes_total: Type.Integer({ minimum: 0, description: 'Number of notes, also of those not listed.' }),
+    notes_total: Type.Integer({
+      minimum: 0,
+      description: 'Number of all notes, including those that are not listed.',
+    }),
   },
   { ...closed, title: 'OpenApiImport' },
 );
@@ -80,9 +83,9 @@ export function importOperation({ repository, convertDescription }: ManagementCo
     path: `${API_PREFIX}/import/openapi`,
     operationId: 'importOpenApi',
     tag: 'Configuration',
-    summary: 'The configuration of an OpenAPI description',
+    summary: 'Convert an OpenAPI description to a configuration',
     description:
-      'Writes nothing. On top of the app as it is: endpoints that the description no longer has become inactive. References within the document are followed, others are not.',
+      'Writes nothing. The result is based on the present app: endpoints that the description no longer contains become inactive. References within the document are followed, others are not.',
     access: 'editor',
     query: NO_QUERY,
     body: {

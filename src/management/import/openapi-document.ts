@@ -40,7 +40,7 @@ type Json = Readonly<Record<string, unknown>>;
 const METHODS = ['get', 'post', 'put', 'patch', 'delete'] as const;
 /** Methods of path items for which Headgate has no endpoint. */
 const OTHER_METHODS: Readonly<Record<string, string>> = {
-  head: 'HEAD is served by the endpoint of GET',
+  head: 'the endpoint of GET also serves HEAD',
   options: 'OPTIONS has no endpoint; a `cors` policy answers preflights',
   trace: 'TRACE has no endpoint',
 };
@@ -55,7 +55,7 @@ export function readDescription(value: unknown): OpenApiDescription | { readonly
   }
   const document = upgraded(value);
   if (document === undefined)
-    return { problem: 'it cannot be brought to OpenAPI 3.1: its parts are malformed' };
+    return { problem: 'it cannot be converted to OpenAPI 3.1, because parts of it are malformed' };
   const notes: string[] = [];
   const info = asObject(document['info']);
   const operations: OpenApiOperation[] = [];

@@ -42,13 +42,13 @@ export function securityOf(
     const names = namesOf(asked);
     return {
       policy: undefined,
-      note: `the security ${names} cannot be carried over: a route takes one API key or JWT in a header, or a client certificate; no policy was set`,
+      note: `the security ${names} cannot be carried over, because a route uses one API key or JWT in a header, or a client certificate; no policy was set`,
     };
   }
   const policy = isOptional ? { ...first, auth: { ...first.auth, required: false as const } } : first;
   const others = asked.length - 1;
   const notes = [
-    ...(others > 0 ? [`of ${asked.length} ways to authenticate the first usable one was taken`] : []),
+    ...(others > 0 ? [`the first supported one of ${asked.length} ways to authenticate was used`] : []),
     ...(policy.auth.mtls === undefined ? [] : [trustNote(policy.auth.mtls.ca)]),
   ];
   return { policy, note: notes.length === 0 ? undefined : notes.join('; ') };
@@ -80,7 +80,7 @@ function policyOf(
 
 /** A description does not say whose certificates are trusted. */
 const trustNote = (name: string): string =>
-  `client certificates are verified with the file ${name}.crt in the folder of GATEWAY_PROXY__CLIENT_CAS, which you make`;
+  `client certificates are verified with the file ${name}.crt in the folder of GATEWAY_PROXY__CLIENT_CAS, which you create`;
 
 /** The name of a scheme as the name of a file. */
 function trustName(scheme: string): string {

@@ -84,14 +84,14 @@ function endpointsOf(
     const pattern = parseEndpointPath(path);
     if ('error' in pattern) {
       notes.push(
-        `${label}: no endpoint can have this path, which ${pattern.error}; a "*" segment at its place is the nearest`,
+        `${label}: no endpoint can have this path (${pattern.error}); the nearest alternative is a "*" segment at this place`,
       );
       continue;
     }
     const shape = `${operation.method} ${endpointShape(path)}`;
     const same = shapes.get(shape);
     if (same !== undefined) {
-      notes.push(`${label}: matches the same requests as ${same}, which was taken`);
+      notes.push(`${label}: left out, because ${same} matches the same requests`);
       continue;
     }
     shapes.set(shape, label);

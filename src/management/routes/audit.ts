@@ -20,7 +20,7 @@ const FIELDS = {
   action: equals('For example `app.delete` or `login.refused`.'),
   resource_type: equals('For example `app`.'),
   resource_id: equals('Id of the changed record, also after it was deleted.'),
-  resource_name: equals('What it was called: slug, label, method and path (`GET /x`), or name.'),
+  resource_name: equals('Name of the record at that time: slug, label, method and path (`GET /x`), or name.'),
 };
 
 const AUDIT_QUERY = jsonSchema(
@@ -30,12 +30,12 @@ const AUDIT_QUERY = jsonSchema(
       order: Type.Optional(
         oneOf(['oldest_first', 'newest_first'], {
           default: 'oldest_first',
-          description: 'A cursor is valid only with the order that it was returned for.',
+          description: 'A cursor is valid only for the order with which it was returned.',
         }),
       ),
       ...FIELDS,
-      since: Type.Optional(dateTime('Entries from this moment on.')),
-      until: Type.Optional(dateTime('Entries before this moment.')),
+      since: Type.Optional(dateTime('Entries from this time on.')),
+      until: Type.Optional(dateTime('Entries before this time.')),
     },
     closed,
   ),

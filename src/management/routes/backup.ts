@@ -22,9 +22,9 @@ export function backupOperation(context: ManagementContext): Operation {
     path: `${API_PREFIX}/config/backup`,
     operationId: 'backupConfig',
     tag: 'Configuration',
-    summary: 'Everything in the database as one file',
+    summary: 'Back up the database as one file',
     description:
-      'One state of the database, compressed, for `headgate config restore`: configuration, API keys and admin tokens as hashes, secrets of policies encrypted, the audit log and the history. The key of the secrets is not part of it.',
+      'A consistent, compressed copy of the database for `headgate config restore`. It contains the configuration, API keys and admin tokens as hashes, secrets of policies in encrypted form, the audit log and the history. It does not contain the key that encrypts the secrets.',
     access: 'admin',
     query: NO_QUERY,
     entityTag: false,
@@ -36,7 +36,7 @@ export function backupOperation(context: ManagementContext): Operation {
     },
     failures: ['conflict'],
     handle: async (call) => {
-      if (running) return fail('conflict', 'Another backup is being made; ask again when it is done');
+      if (running) return fail('conflict', 'Another backup is being made; try again when it has finished');
       running = true;
       try {
         const audited = await context.write(call, async () => AUDITED);

@@ -39,9 +39,11 @@ const BodySchema = Type.Object(
   {
     request: ExplainInputSchema,
     good: Type.Optional(
-      configVersion('A version that answers otherwise than `bad`; found in the history when left out.'),
+      configVersion(
+        'A version that answers differently from `bad`. Default: one is searched for in the history.',
+      ),
     ),
-    bad: Type.Optional(configVersion('The version to explain; the one in force when left out.')),
+    bad: Type.Optional(configVersion('The version to explain. Default: the version in force.')),
     expect: Type.Optional(
       Type.Object(
         {
@@ -53,7 +55,7 @@ const BodySchema = Type.Object(
           ...closed,
           minProperties: 1,
           description:
-            'The right answer: versions with any other are bad. Without it, versions that answer as `bad` does are.',
+            'The right answer: versions with any other answer are bad. Without it, versions with the same answer as `bad` are bad.',
         },
       ),
     ),
@@ -65,7 +67,7 @@ const OutcomeSchema = Type.Object(
   {
     config_version: Type.Integer(),
     outcome: text,
-    status: nullable(Type.Integer({ description: 'null when the backend decides it.' })),
+    status: nullable(Type.Integer({ description: 'null when the backend decides the status.' })),
     code: nullable(text),
     stage: nullable(Type.String({ description: 'The stage that decided.' })),
     detail: nullable(text),
@@ -79,13 +81,13 @@ const ResultSchema = Type.Object(
     config_version: nullable(
       Type.Integer({
         description:
-          'The version since which the request is answered as by `bad`; null when every version that was asked answers so.',
+          'The version since which the answer is the same as in `bad`. null: every tried version gives this answer.',
       }),
     ),
-    tried: Type.Integer({ description: 'Versions that were asked.' }),
+    tried: Type.Integer({ description: 'Number of versions that were tried.' }),
     before: nullable(OutcomeSchema),
     after: OutcomeSchema,
-    at: nullable(dateTime('When the version was made.')),
+    at: nullable(dateTime('When the version was created.')),
     actor: nullable(text),
     source: nullable(text),
     action: nullable(text),
@@ -99,11 +101,14 @@ const ResultSchema = Type.Object(
           id: text,
           name: text,
           parents: Type.Record(Type.String(), Type.String()),
-          fields: Type.Array(Type.String(), { description: 'Names of what an update changed.' }),
+          fields: Type.Array(Type.String(), { description: 'Names of the fields that an update changed.' }),
         },
         closed,
       ),
-      { description: 'What the version changed of the records that decide the answer; else all it changed.' },
+      {
+        description:
+          'The changes of the version to records that decide the answer. If there are none: all its changes.',
+      },
     ),
   },
   { ...closed, title: 'ConfigBisectResult' },
@@ -116,9 +121,9 @@ export function bisectOperation(context: ManagementContext): Operation {
     path: `${API_PREFIX}/config/bisect`,
     operationId: 'bisectConfig',
     tag: 'Configuration',
-    summary: 'Since which version a request is answered differently',
+    summary: 'Find the version since which a request is answered differently',
     description:
-      'Explains the request on kept versions, some twice the logarithm of their number, and changes nothing. The version that is found answers as `bad` does and the one before it does not; when answers went back and forth, there may be others.',
+      'Explains the request at stored versions, about twice the logarithm of their number, and changes nothing. The result is a version that gives the same answer as `bad`, while the version before it does not. If the answer changed back and forth, there may be other such versions.',
     access: 'viewer',
     query: NO_QUERY,
     body: {
@@ -131,7 +136,7 @@ export function bisectOperation(context: ManagementContext): Operation {
     entityTag: false,
     success: {
       status: 200,
-      description: 'The version that made the difference, or null if none did',
+      description: 'The version that made the difference, or null if there is none',
       schema: jsonSchema(envelopeSchema('ConfigBisectEnvelope', ResultSchema)),
     },
     failures: ['overloaded'],
@@ -197,10 +202,10 @@ async function search(
   const last = await explain(bad);
   const isBad = (explanation: Explanation): boolean =>
     expect === undefined ? answerKey(explanation) === answerKey(last) : !isExpected(explanation, expect);
-  if (!isBad(last)) return invalid([{ pointer: '/expect', detail: `is what version ${bad} answers` }]);
+  if (!isBad(last)) return invalid([{ pointer: '/expect', detail: `is the answer of version ${bad}` }]);
   if (good !== undefined && isBad(await explain(good))) {
     const detail =
-      expect === undefined ? `answers as version ${bad} does` : 'does not answer what is expected';
+      expect === undefined ? `gives the same answer as version ${bad}` : 'does not give the expected answer';
     return invalid([{ pointer: '/good', detail: `${good} ${detail}` }]);
   }
   const version = await firstBad(bounds, async (each) => isBad(await explain(each)));
@@ -214,7 +219,7 @@ const NO_ENTRY = { at: null, actor: null, source: null, action: null, message: n
 function nothingFound(bad: number, last: Explanation, tried: number): Answer {
   const after = outcomeOn(bad, last);
   const data = { config_version: null, tried, before: null, after, ...NO_ENTRY, changes: [] };
-  return answer(200, 'No version was found that answers otherwise', data);
+  return answer(200, 'No version with a different answer was found', data);
 }
 
 async function foundVersion(

@@ -27,8 +27,11 @@ const ConfigFileSchema = Type.Object(
         '`current`: the files are in force. `refused`: they have problems, and the previous configuration stays in force. `none`: the configuration comes from a database.',
     }),
     loaded_at: nullable(dateTime('When the configuration in force was read from the files.')),
-    problem_since: nullable(dateTime('Since when the files have problems. null: they have none.')),
-    problem_count: Type.Integer({ minimum: 0, description: 'Number of problems, also of those not listed.' }),
+    problem_since: nullable(dateTime('Time since which the files have problems. null: they have none.')),
+    problem_count: Type.Integer({
+      minimum: 0,
+      description: 'Number of all problems, including those that are not listed.',
+    }),
     problems: Type.Array(FileProblemSchema, { description: 'The first 50 problems.' }),
   },
   { ...closed, title: 'ConfigFile' },
@@ -47,8 +50,7 @@ export function configFileOperation({ status }: ManagementContext): Operation {
     operationId: 'getConfigFile',
     tag: 'Configuration',
     summary: 'State of the configuration files',
-    description:
-      'Whether the files of `GATEWAY_CONFIG_FILE` are what is served, and what is wrong with them.',
+    description: 'Whether the files of `GATEWAY_CONFIG_FILE` are in force, and the problems in them.',
     access: 'admin',
     query: NO_QUERY,
     entityTag: false,

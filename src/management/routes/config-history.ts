@@ -47,11 +47,11 @@ const LIST_QUERY = jsonSchema(
   Type.Object(
     {
       ...PAGE_FIELDS,
-      actor: text('Who made it, as in the audit log.'),
+      actor: text('Who made the change, as in the audit log.'),
       source: text('`api`, `cli`, `console`, `import` or `system`.'),
-      app: text('Slug or id of an app that it changed; of one that was deleted, the id.'),
-      since: Type.Optional(dateTime('Versions from this moment on.')),
-      until: Type.Optional(dateTime('Versions before this moment.')),
+      app: text('Slug or id of an app that the version changed; for a deleted app, the id.'),
+      since: Type.Optional(dateTime('Versions from this time on.')),
+      until: Type.Optional(dateTime('Versions before this time.')),
     },
     closed,
   ),
@@ -61,7 +61,7 @@ const DIFF_QUERY = jsonSchema(
   Type.Object(
     {
       from: version('The version to start from. Required.'),
-      to: version('The version to arrive at; the one in force when left out.'),
+      to: version('The version to compare with. Default: the version in force.'),
       app: text('Slug or id of the only app to compare.'),
     },
     closed,
@@ -83,7 +83,7 @@ function listOperation(context: ManagementContext): Operation {
     tag: 'Configuration',
     summary: 'List the versions of the configuration',
     description:
-      'Newest first. A version must match every filter. The latest are kept, bounded in number and in size.',
+      'Newest first. A version must match every filter. The history keeps the latest versions, up to a limit in number and size.',
     access: 'viewer',
     query: LIST_QUERY,
     entityTag: false,
@@ -141,8 +141,9 @@ function showOperation(context: ManagementContext): Operation {
     path: `${VERSIONS}/{config_version}`,
     operationId: 'getConfigVersion',
     tag: 'Configuration',
-    summary: 'A version of the configuration, and what it changed',
-    description: 'The changed records are paged. Secrets are masked; values of API keys are never shown.',
+    summary: 'A version of the configuration, and its changes',
+    description:
+      'The changed records are listed in pages. Secrets are masked; values of API keys are never shown.',
     access: 'viewer',
     query: PAGE_QUERY,
     entityTag: false,
@@ -201,16 +202,16 @@ function diffOperation(context: ManagementContext): Operation {
     path: `${VERSIONS}/diff`,
     operationId: 'diffConfigVersions',
     tag: 'Configuration',
-    summary: 'What differs between two versions of the configuration',
+    summary: 'Compare two versions of the configuration',
     description:
-      'Records are compared by their identity: a renamed app is one change. The list has the form of a plan; the text is for people. One comparison runs at a time; when several wait, the answer is 503 with `Retry-After`.',
+      'Records are compared by their identity: a renamed app is one change. The list has the same form as in a plan; the text is for people. One comparison runs at a time; when several are waiting, the answer is 503 with `Retry-After`.',
     access: 'viewer',
     admission: diffs,
     query: DIFF_QUERY,
     entityTag: false,
     success: {
       status: 200,
-      description: 'The changes that lead from one to the other',
+      description: 'The changes from one version to the other',
       schema: jsonSchema(envelopeSchema('ConfigDiffEnvelope', ConfigDiffSchema)),
     },
     failures: ['not_found', 'config_version_gone', 'overloaded'],

@@ -13,7 +13,7 @@ export const TRAFFIC_FIELD: Readonly<Record<string, JsonSchema>> = {
     type: 'boolean',
     default: true,
     description:
-      'Say how many of the recorded recent requests of this gateway would be answered differently. `data.traffic` of the answer has it.',
+      'Determine how many of the recent requests that this gateway has recorded would get a different answer. The result is in `data.traffic` of the answer.',
   },
 };
 

@@ -53,7 +53,7 @@ const APP_QUERY = jsonSchema(
         Type.Integer({
           minimum: 0,
           maximum: Number.MAX_SAFE_INTEGER,
-          description: 'Config version to show. 410 when the history does not have it any more.',
+          description: 'Config version to show. 410 when the history no longer contains it.',
         }),
       ),
     },
@@ -63,11 +63,15 @@ const APP_QUERY = jsonSchema(
 
 const PLAN_FIELDS: Readonly<Record<string, JsonSchema>> = {
   config: DOCUMENT_SCHEMA,
-  adopt: { type: 'boolean', default: false, description: 'Take over apps of another owner, or of none.' },
+  adopt: {
+    type: 'boolean',
+    default: false,
+    description: 'Take over apps that have another owner or no owner.',
+  },
   prune: {
     type: 'boolean',
     default: false,
-    description: 'When `owner` is absent: delete the apps that have no owner and that `config` leaves out.',
+    description: 'When `owner` is absent: delete the apps that have no owner and are not in `config`.',
   },
   max_deletes: {
     type: 'integer',
@@ -84,9 +88,13 @@ const APPLY_FIELDS: Readonly<Record<string, JsonSchema>> = {
     type: 'integer',
     minimum: 0,
     maximum: Number.MAX_SAFE_INTEGER,
-    description: 'The config version that the plan was made on; 409 when another one is in force.',
+    description: 'The config version for which the plan was made; 409 when another version is in force.',
   },
-  rebase: { type: 'boolean', default: false, description: 'Apply also when `base_version` has moved on.' },
+  rebase: {
+    type: 'boolean',
+    default: false,
+    description: 'Apply even when `base_version` is no longer in force.',
+  },
   message: MESSAGE_FIELD,
 };
 
@@ -100,9 +108,9 @@ function readOperation(context: ManagementContext): Operation {
     path: `${API_PREFIX}/config`,
     operationId: 'getConfig',
     tag: 'Configuration',
-    summary: 'The configuration as a declared tree',
+    summary: 'Read the configuration as a declared tree',
     description:
-      'Everything is named by its natural label, without ids and without values that are the default. Secrets are handles, which an apply turns back into what is stored. Values of API keys are never shown.',
+      'Records are named by their natural labels. The tree contains no ids and no default values. A secret is shown as a handle, which an apply replaces by the stored secret. Values of API keys are never shown.',
     access: 'viewer',
     query: APP_QUERY,
     entityTag: false,
@@ -232,9 +240,9 @@ function planOperation(context: ManagementContext): Operation {
     path: `${API_PREFIX}/config/plan`,
     operationId: 'planConfig',
     tag: 'Configuration',
-    summary: 'What an apply would change',
+    summary: 'Plan an apply',
     description:
-      'The work of an apply with all of its checks, of which nothing remains. One plan works at a time; when several wait, 503 with `Retry-After`. For a viewer, a secret in the clear always counts as changed, so that a plan confirms no guess; values of API keys are compared only for an admin, who alone may apply them.',
+      'Says what an apply would change: it does the work of an apply with all of its checks and then rolls everything back. One plan runs at a time; when several are waiting, the answer is 503 with `Retry-After`. For a viewer, a secret in the clear always counts as changed, so that a plan cannot confirm a guess. Values of API keys are compared only for an admin, because only admins may apply them.',
     access: 'viewer',
     admission: plans,
     query: NO_QUERY,
@@ -268,9 +276,9 @@ function applyOperation(context: ManagementContext): Operation {
     path: `${API_PREFIX}/config/apply`,
     operationId: 'applyConfig',
     tag: 'Configuration',
-    summary: 'Bring the configuration to a declared tree',
+    summary: 'Apply a declared tree',
     description:
-      'One transaction and one swap on all workers, or nothing. Apps that `config` does not name stay as they are, unless they have its `owner`. Keys that are made are answered with their values, once. When several wait, 503 with `Retry-After`.',
+      'One transaction and one swap on all workers, or nothing. Apps that are not in `config` stay unchanged, unless they have its `owner`. The answer shows the values of new keys, once. When several applies are waiting, the answer is 503 with `Retry-After`.',
     access: 'editor',
     admission: new Admission(APPLIES_MAX),
     query: NO_QUERY,

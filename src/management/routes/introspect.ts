@@ -29,9 +29,9 @@ export function introspectOperation(context: ManagementContext): Operation {
     path: `${API_PREFIX}/tokens/introspect`,
     operationId: 'introspectToken',
     tag: tokens.tag,
-    summary: 'Whose token a value is, and whether it works',
+    summary: 'Find the token of a value, and whether it works',
     description:
-      'For any app. For a value that is not a token of this gateway the answer is 200 with `active` false, as RFC 7662 has it.',
+      'Works for the tokens of all apps. For a value that is not a token of this gateway, the answer is 200 with `active` false, as in RFC 7662.',
     // Only roles that may create and rotate keys handle their values.
     access: 'editor',
     query: NO_QUERY,
@@ -44,7 +44,7 @@ export function introspectOperation(context: ManagementContext): Operation {
     entityTag: false,
     success: {
       status: 200,
-      description: 'What is known of the value',
+      description: 'What is known about the value',
       schema: jsonSchema(envelopeSchema('TokenIntrospectionEnvelope', IntrospectionSchema)),
     },
     failures: [],

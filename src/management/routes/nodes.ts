@@ -18,7 +18,7 @@ export function nodesOperation({ nodes, repository }: ManagementContext): Operat
     tag: 'Service',
     summary: 'The gateways with this database',
     description:
-      'A gateway that stops leaves the list; one that died drops out when its last heartbeat is older than `GATEWAY_CLUSTER__NODE_TIMEOUT_MS`.',
+      'A gateway that stops is removed from the list. A gateway that has died is removed when its last heartbeat is older than `GATEWAY_CLUSTER__NODE_TIMEOUT_MS`.',
     access: 'viewer',
     query: NO_QUERY,
     entityTag: false,

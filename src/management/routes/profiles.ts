@@ -28,16 +28,14 @@ const ProfileInputSchema = Type.Object(
   {
     kind: oneOf(['cpu', 'heap'], {
       description:
-        '`cpu`: where the thread spends its time. `heap`: all objects in its memory, for which it stops meanwhile.',
+        '`cpu`: where the thread spends its time. `heap`: all objects in its memory; the thread stops while it is taken.',
     }),
-    thread: Type.Optional(
-      oneOf(['worker', 'main'], { default: 'worker', description: 'What kind of thread.' }),
-    ),
+    thread: Type.Optional(oneOf(['worker', 'main'], { default: 'worker', description: 'Kind of thread.' })),
     worker: Type.Optional(
       Type.Integer({
         minimum: 1,
         maximum: 1_000_000_000,
-        description: 'Number of the worker, as the log and the metrics have it; any worker when left out.',
+        description: 'Number of the worker, as in the log and the metrics. Default: any worker.',
       }),
     ),
     seconds: Type.Optional(
@@ -52,7 +50,7 @@ const ProfileInputSchema = Type.Object(
       Type.Boolean({
         default: false,
         description:
-          'Must be true for a heap snapshot: it holds everything in memory, such as tokens, keys and bodies of requests.',
+          'Must be true for a heap snapshot, which contains everything in memory, such as tokens, keys and bodies of requests.',
       }),
     ),
   },
@@ -68,7 +66,7 @@ export function profileOperation(context: ManagementContext): Operation {
     tag: 'Service',
     summary: 'Profile a thread of this gateway',
     description:
-      'A CPU profile (`.cpuprofile`) or a heap snapshot (`.heapsnapshot`) for the tools of Chrome, of the gateway that is asked. One profile at a time; a client that leaves ends it. **A heap snapshot holds secrets, and stops its thread while it is taken**: requests of that worker wait.',
+      'A CPU profile (`.cpuprofile`) or a heap snapshot (`.heapsnapshot`) of this gateway, for the developer tools of Chrome. Only one profile can be made at a time, and it ends when the client disconnects. **A heap snapshot contains secrets, and its thread stops while it is taken**: the requests of that worker wait.',
     access: 'admin',
     query: NO_QUERY,
     body: {
@@ -93,8 +91,7 @@ async function create(context: ManagementContext, call: Call): Promise<Answer | 
   const input = call.body as ProfileInput;
   const { kind, thread: threadKind = 'worker', worker, seconds = SECONDS_DEFAULT } = input;
   if (kind === 'heap' && input.contains_secrets !== true) {
-    const detail =
-      'must be true for a heap snapshot, which holds keys, tokens and bodies as they are in memory';
+    const detail = 'must be true for a heap snapshot, which contains keys, tokens and bodies in the clear';
     return invalid([{ pointer: '/contains_secrets', detail }]);
   }
   if (threadKind === 'main' && worker !== undefined) {
@@ -180,7 +177,8 @@ function endWhenTaken(text: Readable): void {
 
 function refused(refusal: ProfileRefusal, name: string): Failure {
   if (refusal === 'running')
-    return fail('conflict', 'Another profile is being made; ask again when it is done');
-  if (refusal === 'stopping') return fail('profile_failed', 'The gateway stops, and makes no profile');
-  return fail('not_found', `There is no profile of ${name}: no such worker serves now`);
+    return fail('conflict', 'Another profile is being made; try again when it has finished');
+  if (refusal === 'stopping')
+    return fail('profile_failed', 'The gateway is stopping, so it makes no profile');
+  return fail('not_found', `There is no profile of ${name}: there is no such worker at the moment`);
 }

@@ -72,13 +72,14 @@ function readiness(context: ManagementContext): Operation {
     success: {
       status: 200,
       description:
-        'Workers serve; `reason` tells when they do so without the database or the store of limits, or with a certificate that has expired or soon will, or with a clock that is not that of the database, or with what the configuration file said before',
+        'Workers serve. `reason` says if they do so without the database or without the store of limits, with a certificate that has expired or expires soon, with a clock that differs from that of the database, or with an earlier content of the configuration files',
       schema: readinessEnvelope,
     },
     handle: async (): Promise<Answer> => {
       const workers = context.status.ready();
       if (!workers.ready) return notReady(workers.reason ?? 'The workers do not serve yet');
-      // Traffic is served without the database, too: an outage of it must not take the gateway out of service.
+      // Traffic is also served without the database, so an outage of the database must not take the gateway out of
+      // service.
       const { status } = context;
       const database = (await problemOf(context))?.reason;
       const reasons = [
@@ -132,6 +133,6 @@ function fileText({ status }: ManagementContext): string | undefined {
   const problem = status.configFile()?.problem;
   return (
     problem &&
-    `The configuration file cannot be used since ${problem.since}; what was served before is served on`
+    `The configuration file cannot be used since ${problem.since}; the previous configuration stays in force`
   );
 }

@@ -35,14 +35,14 @@ const REPORT_QUERY = jsonSchema(
         Type.String({
           format: 'date-time',
           description:
-            'Count from here; put back to the full minute, or to the hour when longer ago than one.',
+            'Start of the counts. It is rounded down to the minute, or to the hour if it is more than an hour ago.',
         }),
       ),
-      part: Type.Optional(oneOf(SHADOW_PART_NAMES, { description: 'This part of policies only.' })),
+      part: Type.Optional(oneOf(SHADOW_PART_NAMES, { description: 'Only this part of policies.' })),
       endpoint_id: Type.Optional(
         Type.String({
           maxLength: 64,
-          description: 'This endpoint only; `none` for what no endpoint of a revision matches.',
+          description: 'Only this endpoint; `none`: requests that match no endpoint of a revision.',
         }),
       ),
       limit: Type.Optional(
@@ -50,7 +50,7 @@ const REPORT_QUERY = jsonSchema(
           minimum: 1,
           maximum: SHADOW_REPORT_ROWS_MAX,
           default: SHADOW_REPORT_ROWS_DEFAULT,
-          description: 'Most rows in the answer.',
+          description: 'Maximum number of rows in the answer.',
         }),
       ),
       keys: Type.Optional(
@@ -58,7 +58,7 @@ const REPORT_QUERY = jsonSchema(
           minimum: 0,
           maximum: SHADOW_REPORT_KEYS_MAX,
           default: SHADOW_REPORT_KEYS_DEFAULT,
-          description: 'Most callers in a row.',
+          description: 'Maximum number of callers in a row.',
         }),
       ),
     },
@@ -76,9 +76,8 @@ function readReport(context: ManagementContext): Operation {
     path,
     operationId: 'getShadowReport',
     tag: apps.tag,
-    summary: 'What parts of policies in shadow mode would have denied',
-    description:
-      'Counts of all workers up to this moment, for at most seven days, since the gateway started.',
+    summary: 'Requests that policy parts in shadow mode would have denied',
+    description: 'Counts of all workers up to now, since the start of the gateway, for at most seven days.',
     access: 'viewer',
     query: REPORT_QUERY,
     entityTag: false,

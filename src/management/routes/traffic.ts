@@ -37,7 +37,7 @@ function getTraffic({ repository }: ManagementContext): Operation {
     path: PATH,
     operationId: 'getTraffic',
     tag: versions.tag,
-    summary: 'How the traffic of a version is split',
+    summary: 'Read the traffic split of a version',
     access: 'viewer',
     query: NO_QUERY,
     entityTag: true,
@@ -61,7 +61,7 @@ function putTraffic(context: ManagementContext): Operation {
     tag: versions.tag,
     summary: 'Split the traffic of a version',
     description:
-      'In one step: the revisions named become current with these weights, and all others of the version are taken out of traffic.',
+      'In one step, the given revisions become current with these weights, and all other revisions of the version are taken out of traffic.',
     access: 'editor',
     query: DRY_RUN_QUERY,
     body: {
@@ -82,7 +82,7 @@ function putTraffic(context: ManagementContext): Operation {
         const before = splitOf(all);
         const stale = checkIfMatch(call.ifMatch, entityTag(before));
         if (stale !== undefined) return stale;
-        // A label may be the name of what every object has.
+        // A label may have the name of a member that every object inherits.
         const weights: ReadonlyMap<string, number> = new Map(Object.entries(call.body as Traffic));
         const errors = trafficErrors(weights, all, scope);
         if (errors.length > 0) return invalid(errors);

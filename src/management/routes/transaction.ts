@@ -65,8 +65,8 @@ export function transactionOperation(
     path: `${API_PREFIX}/transaction`,
     operationId: 'runTransaction',
     tag: 'Configuration',
-    summary: 'Several operations, all or none',
-    description: `At most ${OPERATIONS_MAX} operations of this API, in order, in one config version. Operations on apps, versions, traffic, revisions, endpoints and tokens can take part. Each needs its own role; a dry run needs that of a viewer. Later ones refer to the answers of earlier ones: \`\${app.id}\` in a path or a body is the \`id\` of the record that the operation with the id \`app\` answered; \`$\${\` stands for the text \`\${\`. When one fails, nothing is changed, and the answer is its error, with pointers that begin with \`/operations/<index>\`.`,
+    summary: 'Run several operations, all or none',
+    description: `At most ${OPERATIONS_MAX} operations of this API, in order, in one config version. Operations on apps, versions, traffic, revisions, endpoints and tokens can take part. Each needs its usual role; a dry run needs the role \`viewer\`. Later operations can refer to the answers of earlier ones: \`\${app.id}\` in a path or a body is the \`id\` of the record in the answer of the operation with the id \`app\`; \`$\${\` stands for the text \`\${\`. If an operation fails, nothing is changed, and the answer is its error, with pointers that begin with \`/operations/<index>\`.`,
     access: 'viewer',
     query: DRY_RUN_QUERY,
     body: { schema: jsonSchema(TransactionSchema), required: true, mergePatch: false, example: EXAMPLE },
@@ -102,7 +102,7 @@ export function transactionOperation(
   return operation;
 }
 
-/** Reads alone see one state of the database, and do not wait for writes. */
+/** A transaction that only reads sees one state of the database and does not wait for writes. */
 async function readAll(
   context: ManagementContext,
   operations: readonly TransactionOperation[],
@@ -167,7 +167,7 @@ async function warningsOf({ warnings }: TransactionScope): Promise<readonly (rea
   return Array.from(found, (each) => each ?? []);
 }
 
-/** An operation answers what it answers alone. */
+/** An operation gives the same answer as outside of a transaction. */
 function withWarnings(
   answered: TransactionAnswer,
   warnings: readonly Warning[] | undefined,

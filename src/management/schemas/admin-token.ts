@@ -3,7 +3,7 @@ import { Type, type Static } from 'typebox';
 import { closed, dateTime, nullable, oneOf } from '../../model/schema-pieces.ts';
 import { displayName, recordFields } from './common.ts';
 
-const name = displayName('Who or what uses the token.');
+const name = displayName('The person or program that uses the token.');
 const role = oneOf(['admin', 'editor', 'viewer'], {
   description:
     'A `viewer` reads. An `editor` also writes configuration and API keys. An `admin` also manages admin tokens and reads the audit log.',
@@ -20,7 +20,10 @@ const servedFields = {
   ...recordFields,
   name,
   role,
-  token_prefix: Type.String({ readOnly: true, description: 'Start of the token, to recognise it by.' }),
+  token_prefix: Type.String({
+    readOnly: true,
+    description: 'Start of the token, by which it can be recognised.',
+  }),
   expires_at: expiresAt,
   last_used_at: nullable(dateTime('Last call with the token, accurate to about a minute.')),
 };

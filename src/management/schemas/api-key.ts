@@ -12,7 +12,7 @@ const ROTATION_OVERLAP_SECS_MAX = 2_592_000;
 const name = displayName('Name of the key, for people.');
 const isActive = Type.Boolean({
   default: true,
-  description: 'Whether the key is accepted. A disabled key is refused like an unknown key.',
+  description: 'Whether the key is accepted. A disabled key is refused like an unknown one.',
 });
 const expiresAt = nullable(dateTime('When the key stops working. null: never.'));
 const rateLimit = nullable(NamedRateLimitSchema);
@@ -35,7 +35,7 @@ const broughtToken = Type.String({
   pattern: B64_TOKEN_PATTERN,
   writeOnly: true,
   description:
-    'An existing value for the key, from elsewhere, with at least 128 random bits. Needs the role `admin`. Without it the gateway generates a value.',
+    'An existing value for the key, from another system, with at least 128 random bits. Needs the role `admin`. Without this field, the gateway generates a value.',
 });
 
 /** The fields of a creation; an existing key gets new values only by rotation. */
@@ -58,7 +58,7 @@ export const DeclaredKeyValueSchema = Type.Object(
         maxLength: REFERENCE_CHARS_MAX,
         writeOnly: true,
         description:
-          'An existing value for the key, by reference, such as `${env:MOBILE_KEY}`. Needs the role `admin` at the management API.',
+          'An existing value for the key, as a reference such as `${env:MOBILE_KEY}`. Needs the role `admin` at the management API.',
       }),
     ),
     token_sha256: Type.Optional(
@@ -76,20 +76,24 @@ export type DeclaredKeyValue = Static<typeof DeclaredKeyValueSchema>;
 
 const servedFields = {
   ...recordFields,
-  app_id: id('Id of the app that the key opens.'),
+  app_id: id('Id of the app that the key gives access to.'),
   name,
   scopes: ScopesSchema,
   token_prefix: Type.String({
     readOnly: true,
     description:
-      'Start of the token, to recognise it by. For an existing value from elsewhere: the start of its SHA-256.',
+      'Start of the token, by which it can be recognised. For a value from another system: the start of its SHA-256.',
   }),
   is_active: isActive,
   expires_at: expiresAt,
   previous_expires_at: nullable(
-    dateTime('Until when the value before the last rotation is taken as well. null: it is not.'),
+    dateTime(
+      'End of the time in which the value before the last rotation is also accepted. null: it is not accepted.',
+    ),
   ),
-  last_used_at: nullable(dateTime('Last request that the key let in. Updated within a few seconds.')),
+  last_used_at: nullable(
+    dateTime('Time of the last request that was accepted with the key. Updated within a few seconds.'),
+  ),
   rate_limit: rateLimit,
 };
 

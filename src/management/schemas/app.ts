@@ -8,7 +8,7 @@ import { displayName, freeText, labelsMap, path, recordFields } from './common.t
 const routingMode = oneOf(['pass_through', 'managed_endpoint'], {
   default: 'pass_through',
   description:
-    '`pass_through` forwards every path below the versions; `managed_endpoint` only registered endpoints.',
+    '`pass_through` forwards every path below the versions; `managed_endpoint` forwards only registered endpoints.',
 });
 
 /** Limit of the hosts of one app. */
@@ -19,7 +19,7 @@ const hosts = (options: { readonly default?: readonly string[] } = {}) =>
     ...options,
     maxItems: HOSTS_MAX,
     description:
-      'Names of hosts that its requests are for, such as `api.example.com`, or `*.example.com` for every name below `example.com`. Stored in lower case and A-labels. None: every host, after the apps that name it.',
+      'Names of the hosts whose requests the app serves, such as `api.example.com`, or `*.example.com` for every name below `example.com`. They are stored in lower case and as A-labels. Empty: the app serves every host; apps that list a host have priority for it.',
   });
 
 const fields = {

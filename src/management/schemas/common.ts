@@ -1,6 +1,6 @@
 /**
- * Pieces that the schemas of several resources share. A schema with a `title` becomes a component of that name in
- * the OpenAPI document. Rules that a schema cannot say (canonical paths, uniqueness) are in management/write/rules.
+ * Pieces that the schemas of several resources share. A schema with a `title` becomes a component of that name in the
+ * OpenAPI document. Rules that a schema cannot express (canonical paths, uniqueness) are in management/write/rules.
  */
 import { Type } from 'typebox';
 import {
@@ -12,14 +12,14 @@ import {
 import { closed } from '../../model/schema-pieces.ts';
 import { RateLimitSchema } from '../../policy/parts/rate-limit/schema.ts';
 
-/** Longest page of a list, and the length of one that does not say. */
+/** Maximum length of a page, and the default length. */
 export const PAGE_LIMIT_MAX = 500;
 export const PAGE_LIMIT_DEFAULT = 50;
 
 export const NamedRateLimitSchema = Type.Object(RateLimitSchema.properties, {
   ...closed,
   title: 'RateLimit',
-  description: 'A request limit: `requests` per `window_seconds`, once `enabled` is true.',
+  description: 'A request limit: `requests` per `window_seconds`, if `enabled` is true.',
 });
 
 export const id = (description: string) => Type.String({ format: 'uuid', description, readOnly: true });

@@ -5,7 +5,7 @@ import { PART_NAMES } from '../../policy/registry.ts';
 import { id } from './common.ts';
 import { PolicySourceSchema } from './envelope.ts';
 
-/** Endpoints and keys in an answer; the totals are of all. */
+/** Maximum number of endpoints and keys in an answer; the totals count all. */
 export const DRY_RUN_ITEMS_MAX = 100;
 
 const change = (description: string) => oneOf(['added', 'removed', 'changed'], { description });
@@ -25,7 +25,7 @@ const StateSchema = nullable(
     {
       route: Type.String({ description: 'Gateway path and endpoint path.' }),
       hosts: Type.Optional(
-        Type.Array(Type.String(), { description: 'Hosts of the app. Absent: it answers for every host.' }),
+        Type.Array(Type.String(), { description: 'Hosts of the app. Absent: it serves every host.' }),
       ),
       serves: Type.Boolean({ description: 'Whether requests reach the endpoint.' }),
     },
@@ -63,7 +63,7 @@ const EndpointChangeSchema = Type.Object(
           before: Type.Boolean({ description: 'Before the write.' }),
           after: Type.Boolean({ description: 'After the write.' }),
         },
-        { ...closed, title: 'DryRunAdmits', description: 'Whether the key opens the endpoint.' },
+        { ...closed, title: 'DryRunAdmits', description: 'Whether the key gives access to the endpoint.' },
       ),
     ),
   },
@@ -87,7 +87,7 @@ export const DryRunSchema = Type.Object(
         message: Type.String({ description: 'Message of the answer.' }),
         data: Type.Unknown({
           description:
-            'The record after the write. null: it would be deleted. A real write makes other ids, times and token prefixes.',
+            'The record after the write. null: it would be deleted. A real write creates other ids, times and token prefixes.',
         }),
       },
       { ...closed, title: 'DryRunAnswer', description: 'What the write would answer.' },
@@ -96,7 +96,7 @@ export const DryRunSchema = Type.Object(
     endpoints: Type.Array(EndpointChangeSchema, {
       maxItems: DRY_RUN_ITEMS_MAX,
       description:
-        'Endpoints that would change, at most 100. For a key: those that would treat its callers differently.',
+        'Endpoints that would change, at most 100. For a key: endpoints that would treat its callers differently.',
     }),
     keys_total: Type.Integer({ minimum: 0, description: 'Number of API keys that would change.' }),
     keys: Type.Array(KeyChangeSchema, {

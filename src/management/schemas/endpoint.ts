@@ -8,14 +8,16 @@ const method = oneOf(['GET', 'POST', 'PUT', 'PATCH', 'DELETE', '*'], {
   description: 'HTTP method; `*` is any method. HEAD is served by a GET endpoint.',
 });
 const endpointPath = path(
-  'Path below the version’s `gateway_path`. May have `{name}` segments and a final `*`.',
+  'Path below the version’s `gateway_path`. It may contain `{name}` segments and end with `*`.',
 );
 const backendPath = nullable(
-  path('Path to send to the backend instead of `path`. May use its `{name}`s and its `*`.'),
+  path(
+    'Path to send to the backend instead of `path`. It may use the `{name}` segments and the `*` of `path`.',
+  ),
 );
 const isActive = Type.Boolean({
   default: true,
-  description: 'Whether the endpoint is served; otherwise it answers 404.',
+  description: 'Whether the endpoint is served. Requests for an inactive endpoint get 404.',
 });
 
 export const EndpointInputSchema = Type.Object(

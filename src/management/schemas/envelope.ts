@@ -14,11 +14,11 @@ const WarningSchema = Type.Object(
     pointer: Type.String({ description: 'RFC 6901 pointer to the field. Empty: the record as a whole.' }),
     code: oneOf(Object.keys(WARNINGS), {
       title: 'WarningCode',
-      description: 'Stable; programs may depend on it.',
+      description: 'Stable, so programs may depend on it.',
     }),
     detail: Type.String({ description: 'What is probably a mistake, for people.' }),
   },
-  { ...closed, title: 'Warning', description: 'Something that is valid but probably not meant.' },
+  { ...closed, title: 'Warning', description: 'Something that is valid but probably not intended.' },
 );
 
 /** `{"status", "message", "data"}` around one thing, with `warnings` where there are some. */
@@ -38,9 +38,13 @@ export function envelopeSchema(title: string, data: TSchema) {
 
 export const PageSchema = Type.Object(
   {
-    limit: Type.Integer({ minimum: 1, maximum: PAGE_LIMIT_MAX, description: 'Items per page, at most.' }),
+    limit: Type.Integer({
+      minimum: 1,
+      maximum: PAGE_LIMIT_MAX,
+      description: 'Maximum number of items per page.',
+    }),
     next_cursor: nullable(
-      Type.String({ description: 'Value of `cursor` for the next page. null: this is the last.' }),
+      Type.String({ description: 'Value of `cursor` for the next page. null: this is the last page.' }),
     ),
     total: Type.Integer({ minimum: 0, description: 'Number of items over all pages.' }),
   },
@@ -68,7 +72,7 @@ export const ProblemSchema = Type.Object(
     instance: Type.String({ description: 'Path of the request.' }),
     code: oneOf(Object.keys(ERRORS), {
       title: 'ErrorCode',
-      description: 'Stable; programs may depend on it.',
+      description: 'Stable, so programs may depend on it.',
     }),
     message: Type.String({ description: 'The same as `detail`.' }),
     data: Type.Null({ description: 'Always null.' }),
@@ -106,7 +110,7 @@ export const HealthSchema = Type.Object(
     config_file: Type.Optional(
       Type.String({
         description:
-          'With `GATEWAY_CONFIG_FILE`. `ok`: the files are served; `refused`: they have problems, and what was served before is served on.',
+          'Only with `GATEWAY_CONFIG_FILE`. `ok`: the files are in force; `refused`: they have problems, and the previous configuration stays in force.',
       }),
     ),
   },
@@ -116,7 +120,7 @@ export const HealthSchema = Type.Object(
 export const ReadinessSchema = Type.Object(
   {
     ready: Type.Boolean({ description: 'Whether the gateway takes traffic.' }),
-    reason: nullable(Type.String({ description: 'Why not. null: it is ready.' })),
+    reason: nullable(Type.String({ description: 'Why it does not. null: it does.' })),
   },
   { ...closed, title: 'Readiness' },
 );
@@ -147,7 +151,7 @@ export const AuditEntrySchema = Type.Object(
     request_id: nullable(
       Type.String({ description: 'Id of the exchange, as in `X-Request-Id` of its answer.' }),
     ),
-    config_version: Type.Integer({ description: 'Config version that the write made.' }),
+    config_version: Type.Integer({ description: 'Config version that the write created.' }),
     change: nullable(Type.Record(Type.String(), Type.Unknown(), { description: 'The changed fields.' })),
   },
   { ...closed, title: 'AuditEntry' },
@@ -156,7 +160,7 @@ export const AuditEntrySchema = Type.Object(
 export const PolicySourceSchema = Type.Object(
   {
     level: oneOf(['app', 'revision', 'endpoint', 'global', 'key'], {
-      description: 'Level that set the part. `global`: the settings.',
+      description: 'Level that set the part. `global` stands for the settings.',
     }),
     id: Type.String({ description: 'Id of the record of that level.' }),
   },
@@ -183,7 +187,7 @@ export const EffectivePolicySchema = Type.Object(
         ...closed,
         title: 'SettingsOfPolicy',
         description:
-          'Limits that the settings give; parts apply where no level sets them. Absent where the settings give none.',
+          'Limits from the settings; a part among them applies where no level sets it. Absent if the settings contain no limits.',
       }),
     ),
   },

@@ -14,7 +14,7 @@ export type IntrospectInput = Static<typeof IntrospectInputSchema>;
 
 /**
  * `malformed`: the text cannot be the value of a key, or its checksum is wrong (mistyped or cut off); `unknown`: well
- * formed, but not a key of this gateway; `replaced`: rotated out, and the overlap is over.
+ * formed, but not a key of this gateway; `replaced`: it was rotated, and the overlap is over.
  */
 const INACTIVE_REASONS = ['malformed', 'unknown', 'disabled', 'expired', 'replaced'] as const;
 export type InactiveReason = (typeof INACTIVE_REASONS)[number];
@@ -26,18 +26,18 @@ const known = {
       'When this value stops working: its expiry, or the end of the overlap after a rotation. null: never.',
     ),
   ),
-  app_slug: Type.String({ description: 'Slug of the app that the token opens.' }),
-  app_name: Type.String({ description: 'Name of the app that the token opens.' }),
+  app_slug: Type.String({ description: 'Slug of the app that the token gives access to.' }),
+  app_name: Type.String({ description: 'Name of the app that the token gives access to.' }),
   ...ApiKeySchema.properties,
 };
 
 export const IntrospectionSchema = Type.Object(
   {
-    active: Type.Boolean({ description: 'Whether a request with the value would be let in now.' }),
+    active: Type.Boolean({ description: 'Whether a request with the value would be accepted now.' }),
     reason: nullable(
       oneOf(INACTIVE_REASONS, {
         title: 'TokenInactiveReason',
-        description: 'Why it is not active. null: it is.',
+        description: 'Why the value is not active. null: it is active.',
       }),
     ),
     ...Type.Partial(Type.Object(known)).properties,

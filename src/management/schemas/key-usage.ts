@@ -11,7 +11,7 @@ function date(description: string) {
 const count = (description: string) => Type.Integer({ minimum: 0, description });
 
 const counts = {
-  allowed: count('Requests that the policy allowed, whatever the backend answered.'),
+  allowed: count('Requests that the policy allowed, regardless of the answer of the backend.'),
   limited: count('Requests refused with 429.'),
   denied: count('Requests refused with 401, 403 or 405.'),
 };

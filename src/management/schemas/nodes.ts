@@ -8,16 +8,16 @@ const version = (description: string) => Type.Integer({ minimum: 0, description 
 
 const NodeSchema = Type.Object(
   {
-    id: id('Id of this run of the program. A restart makes a new id.'),
+    id: id('Id of this process. A restart creates a new id.'),
     name: Type.String({
       description: '`GATEWAY_CLUSTER__NODE_NAME`, or host name and management port.',
     }),
     version: Type.String({ description: 'Version of Headgate.' }),
     started_at: time('Start of the node, by its own clock.'),
     last_seen_at: time('Last heartbeat, by the clock of the database.'),
-    config_version: version('Config version that all workers of the node obey.'),
+    config_version: version('Config version that all workers of the node have applied.'),
     state: oneOf(['live', 'lagging'], {
-      description: '`lagging`: the node does not obey the latest config version yet.',
+      description: '`lagging`: the node has not applied the latest config version yet.',
     }),
     is_self: Type.Boolean({ description: 'Whether this is the node that answers.' }),
   },

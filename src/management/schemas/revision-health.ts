@@ -20,10 +20,10 @@ const LastErrorSchema = Type.Object(
 const LastProbeSchema = Type.Object(
   {
     at: dateTime('When the check ended.'),
-    ok: Type.Boolean({ description: 'Whether the answer was good, and came in time.' }),
+    ok: Type.Boolean({ description: 'Whether the answer was good and arrived in time.' }),
     status: nullable(Type.Integer({ description: 'HTTP status of the answer. null: there was none.' })),
-    duration_ms: Type.Integer({ minimum: 0, description: 'How long the check took, in milliseconds.' }),
-    error: nullable(Type.String({ description: 'What was wrong, for people. null: nothing.' })),
+    duration_ms: Type.Integer({ minimum: 0, description: 'Duration of the check in milliseconds.' }),
+    error: nullable(Type.String({ description: 'What was wrong, for people. null: nothing was wrong.' })),
   },
   { ...closed, title: 'RevisionProbe', description: 'The last health check. null: none yet.' },
 );
@@ -36,9 +36,9 @@ const TransitionSchema = Type.Object(
     event: Type.String({
       description: 'Event of the circuit breaker, for example `trial_success`.',
     }),
-    detail: Type.String({ description: 'Cause, for people.' }),
+    detail: Type.String({ description: 'The cause, for people.' }),
     request_id: nullable(
-      Type.String({ description: 'Id of the exchange that caused it. null: a health check did.' }),
+      Type.String({ description: 'Id of the exchange that caused it. null: a health check caused it.' }),
     ),
   },
   { ...closed, title: 'RevisionTransition' },
@@ -50,7 +50,10 @@ export const BreakerSchema = Type.Object(
     state: state('State of the circuit breaker.'),
     consecutive_failures: Type.Integer({ minimum: 0, description: 'Failures in a row, over all workers.' }),
     since_ms: Type.Number({ minimum: 0, description: 'Milliseconds in this state; 0 while closed.' }),
-    openings: Type.Integer({ minimum: 0, description: 'How often it opened since the start.' }),
+    openings: Type.Integer({
+      minimum: 0,
+      description: 'Number of times that it has opened since the start.',
+    }),
   },
   { ...closed, title: 'BreakerState' },
 );
@@ -62,22 +65,22 @@ const TargetHealthSchema = Type.Object(
     host: Type.String(),
     port: Type.Integer(),
     weight: count('Share of the requests relative to the other targets.'),
-    zone: nullable(Type.String({ description: 'Where it stands.' })),
+    zone: nullable(Type.String({ description: 'Zone of the target.' })),
     state: oneOf(['in_service', 'warming', 'ejected', 'unhealthy'], {
       description:
-        '`warming`: its share grows. `ejected`: it has failed requests. `unhealthy`: it fails its health checks.',
+        '`warming`: its share is growing. `ejected`: it gets no requests because of failures. `unhealthy`: it fails its health checks.',
     }),
-    share: Type.Number({ minimum: 0, maximum: 1, description: 'Part of its weight that counts now.' }),
+    share: Type.Number({ minimum: 0, maximum: 1, description: 'The part of its weight that applies now.' }),
     in_flight: count('Requests under way, over all workers.'),
-    requests: count('Attempts since it was added.'),
-    failures: count('Attempts of these that have failed.'),
+    requests: count('Number of attempts since the target was added.'),
+    failures: count('Number of these attempts that failed.'),
     consecutive_failures: count('Failures in a row.'),
-    ejections: count('How often it was ejected.'),
+    ejections: count('Number of times that it was ejected.'),
     ejected_until: nullable(dateTime('When it returns. null: it is not ejected.')),
     cause: nullable(
       Type.String({
         description:
-          'Why it was ejected last: `failures_in_a_row` or `more_failures_than_its_peers`. null: it never was.',
+          'Reason of its last ejection: `failures_in_a_row` or `more_failures_than_its_peers`. null: it was never ejected.',
       }),
     ),
     last_probe: nullable(LastProbeSchema),
@@ -88,28 +91,34 @@ export type TargetHealth = Static<typeof TargetHealthSchema>;
 
 const DiscoveryHealthSchema = Type.Object(
   {
-    source: Type.String({ description: 'What is looked up, for example `dns billing.internal:443`.' }),
-    targets: count('Targets in use. 0: none were found since the start; requests get 503 `no_targets`.'),
-    looked_at: nullable(dateTime('The last look. null: none yet.')),
-    changed_at: nullable(dateTime('When the targets changed last. null: never.')),
+    source: Type.String({ description: 'Source of the targets, for example `dns billing.internal:443`.' }),
+    targets: count(
+      'Number of targets in use. 0: none were found since the start, and requests get 503 `no_targets`.',
+    ),
+    looked_at: nullable(dateTime('Time of the last look-up. null: there was none yet.')),
+    changed_at: nullable(dateTime('When the targets last changed. null: never.')),
     stale_since: nullable(
       dateTime(
-        'Since when looks fail, so that targets found before stay in use. null: the last look was good.',
+        'Time since which look-ups fail, so that the targets found before stay in use. null: the last look-up succeeded.',
       ),
     ),
-    error: nullable(Type.String({ description: 'Why the last look failed, for people. null: it did not.' })),
+    error: nullable(
+      Type.String({ description: 'Why the last look-up failed, for people. null: it did not fail.' }),
+    ),
     doubted: nullable(
       count(
-        'How many targets the last look has found, where these are less than half: they are used when the next look finds the same. null: no doubt.',
+        'Number of targets that the last look-up found, if it was less than half of the targets in use: they are used if the next look-up finds the same. null: there was no such drop.',
       ),
     ),
-    left_out: count('Targets that were found and are not used, since a revision has 256 at most.'),
-    notes: Type.Array(Type.String(), { description: 'What else was found and is not used, and why.' }),
+    left_out: count(
+      'Number of targets that were found but are not used, because a revision can have at most 256.',
+    ),
+    notes: Type.Array(Type.String(), { description: 'What else was found but is not used, and why.' }),
   },
   {
     ...closed,
     title: 'DiscoveryHealth',
-    description: 'What the gateway that answers has discovered, for a revision with discovery.',
+    description: 'What this gateway has discovered, for a revision with discovery.',
   },
 );
 export type DiscoveryHealth = Static<typeof DiscoveryHealthSchema>;
@@ -118,16 +127,17 @@ export const RevisionHealthSchema = Type.Object(
   {
     revision_id: id('Id of the revision.'),
     state: state('State of the circuit breaker, shared by all workers of the node.'),
-    since: nullable(dateTime('Since when. null: it was never open.')),
+    since: nullable(dateTime('Start of the present state. null: it was never open.')),
     consecutive_failures: Type.Integer({ minimum: 0, description: 'Failures in a row.' }),
-    openings: Type.Integer({ minimum: 0, description: 'How often the breaker has opened.' }),
+    openings: Type.Integer({ minimum: 0, description: 'Number of times that the breaker has opened.' }),
     traffic_share: Type.Number({
       minimum: 0,
       maximum: 1,
-      description: 'Part of its usual traffic that the revision gets now. Grows to 1 while it recovers.',
+      description:
+        'The part of its usual traffic that the revision gets now. It grows to 1 while the revision recovers.',
     }),
     probing: oneOf(['off', 'while_open', 'always'], {
-      description: 'When health checks run. `off` also while the revision is not current.',
+      description: 'When health checks run. It is also `off` while the revision is not current.',
     }),
     last_error: nullable(LastErrorSchema),
     last_probe: nullable(LastProbeSchema),

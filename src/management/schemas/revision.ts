@@ -22,7 +22,7 @@ import {
 /** Largest weight; sums of many revisions stay far inside of exact integers. */
 const TRAFFIC_WEIGHT_MAX = 1_000_000;
 
-/** Revisions that one split may name; as many as may be current. */
+/** Maximum number of revisions in one split; the same number may be current. */
 const TRAFFIC_REVISIONS_MAX = 256;
 
 const BackendTlsSchema = Type.Object(
@@ -47,7 +47,7 @@ const BackendTlsSchema = Type.Object(
         maxLength: 64,
         pattern: CERTIFICATE_NAME_PATTERN,
         description:
-          'Name of the certificate that the gateway presents to the backend (mutual TLS): of `<name>.crt` and `<name>.key` in the folder of `GATEWAY_PROXY__CLIENT_CERTIFICATES`.',
+          'Name of the certificate that the gateway presents to the backend (mutual TLS). Its files are `<name>.crt` and `<name>.key` in the folder of `GATEWAY_PROXY__CLIENT_CERTIFICATES`.',
       }),
     ),
     pins: Type.Optional(
@@ -58,7 +58,7 @@ const BackendTlsSchema = Type.Object(
           maxItems: 16,
           uniqueItems: true,
           description:
-            'Public keys of which one must be in the certificate chain of the backend, besides what `verify` checks.',
+            'Pinned public keys. The certificate chain of the backend must contain one of them, in addition to the checks of `verify`.',
         },
       ),
     ),
@@ -75,7 +75,7 @@ const ProbeSchema = Type.Object(
       oneOf(['http', 'grpc'], {
         default: 'http',
         description:
-          '`http`: a GET of `health_check_path`, which it needs. `grpc`: a call of the health service of gRPC (`grpc.health.v1.Health/Check`), which needs a `backend_protocol` of `h2` or `auto`, and no path.',
+          '`http`: a GET of `health_check_path`, which must be set. `grpc`: a call of the health service of gRPC (`grpc.health.v1.Health/Check`); it needs a `backend_protocol` of `h2` or `auto`, and no path.',
       }),
     ),
     service: Type.Optional(
@@ -83,7 +83,7 @@ const ProbeSchema = Type.Object(
         maxLength: 256,
         pattern: NO_CONTROL_CHARACTERS_PATTERN,
         default: '',
-        description: 'With `grpc`: name of the service that is asked for. Empty: the server as a whole.',
+        description: 'With `grpc`: name of the service to check. Empty: the server as a whole.',
       }),
     ),
     interval_ms: Type.Optional(
@@ -100,7 +100,7 @@ const ProbeSchema = Type.Object(
         maximum: 60_000,
         default: 2_000,
         description:
-          'Milliseconds until the answer must have arrived, connecting included: its head, with `grpc` the end of the call.',
+          'Milliseconds in which the answer must arrive, including the time to connect. With `http`, the head of the answer counts; with `grpc`, the end of the call.',
       }),
     ),
     healthy_threshold: thresholdOf(1, 'Number of good answers in a row that closes the breaker.'),
@@ -116,7 +116,8 @@ const ProbeSchema = Type.Object(
           maxItems: 32,
           uniqueItems: true,
           default: ['2xx', '3xx'],
-          description: 'Statuses of a good answer. Not with `grpc`, where it is `SERVING`.',
+          description:
+            'Statuses of a good answer. They are not allowed with `grpc`, where a good answer is `SERVING`.',
         },
       ),
     ),
@@ -125,7 +126,7 @@ const ProbeSchema = Type.Object(
     ...closed,
     title: 'Probe',
     description:
-      'How the health check works: a GET of `health_check_path`, from the root of the backend, or a call of gRPC.',
+      'How the health check works: a GET of `health_check_path`, relative to the root of the backend, or a gRPC call.',
   },
 );
 
@@ -173,12 +174,12 @@ const revisionLabel = label(
 );
 const scheme = oneOf(['http', 'https'], {
   default: 'https',
-  description: 'How to connect to the backend: plain or over TLS.',
+  description: 'Whether the gateway connects to the backend with TLS (`https`) or without.',
 });
 const protocol = oneOf(['http1', 'h2', 'auto'], {
   default: 'http1',
   description:
-    'How requests are sent: `http1` over HTTP/1.1; `h2` over HTTP/2, with `backend_scheme` `https` by ALPN, with `http` by prior knowledge; `auto`: HTTP/2 if the backend chooses it by ALPN, for `https` only.',
+    'Protocol of requests to the backend. `http1`: HTTP/1.1. `h2`: HTTP/2, by ALPN if `backend_scheme` is `https`, and by prior knowledge if it is `http`. `auto`: HTTP/2 if the backend chooses it by ALPN; only for `https`.',
 });
 const host = Type.String({
   minLength: 1,
@@ -199,7 +200,7 @@ const strip = Type.Boolean({
 });
 const preserveHost = Type.Boolean({
   default: false,
-  description: 'Forward the client’s `Host` instead of the backend’s name.',
+  description: 'Forward the `Host` of the client instead of the name of the backend.',
 });
 const weight = Type.Integer({
   minimum: 0,

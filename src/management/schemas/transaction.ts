@@ -19,17 +19,19 @@ const TransactionOperationSchema = Type.Object(
     path: Type.String({
       pattern: API_PATH_PATTERN,
       maxLength: 4_096,
-      description: 'Path and query of the operation. May have references, whose values are percent-encoded.',
+      description:
+        'Path and query of the operation. They may contain references, whose values are percent-encoded.',
     }),
     if_match: Type.Optional(
       Type.String({
         maxLength: 1_024,
-        description: 'What `If-Match` would be; 412 when the record has changed.',
+        description: 'Value of `If-Match`; 412 when the record has changed.',
       }),
     ),
     body: Type.Optional(
       Type.Unknown({
-        description: 'Body of the operation. Its texts may have references; `$${` is the text `${`.',
+        description:
+          'Body of the operation. Its texts may contain references; `$${` stands for the text `${`.',
       }),
     ),
   },
@@ -41,7 +43,7 @@ export const TransactionSchema = Type.Object(
     operations: Type.Array(TransactionOperationSchema, {
       minItems: 1,
       maxItems: OPERATIONS_MAX,
-      description: 'The operations, in the order in which they are done.',
+      description: 'The operations, in the order in which they run.',
     }),
   },
   { ...closed, title: 'Transaction' },
@@ -51,11 +53,13 @@ const TransactionAnswerSchema = Type.Object(
   {
     id: nullable(Type.String({ description: 'Id of the operation in the transaction. null: it has none.' })),
     operation: Type.String({ description: 'Operation id of this document, such as `createApp`.' }),
-    status: Type.Integer({ description: 'Status that the operation has alone.' }),
+    status: Type.Integer({ description: 'Status of the operation.' }),
     etag: nullable(Type.String({ description: 'Its `ETag`.' })),
     location: nullable(Type.String({ description: 'Its `Location`.' })),
     body: nullable(
-      Type.Unknown({ description: 'Its body. null: it has none. Values of keys are shown here, once.' }),
+      Type.Unknown({
+        description: 'Body of the answer. null: there is none. The values of new keys are shown only here.',
+      }),
     ),
   },
   { ...closed, title: 'TransactionAnswer' },

@@ -52,7 +52,8 @@ export const VersionSchema = Type.Object(
     gateway_path: gatewayPath,
     gateway_path_is_default: Type.Boolean({
       readOnly: true,
-      description: 'Whether `gateway_path` is the default. If so, it follows a change of the app’s path.',
+      description:
+        'Whether `gateway_path` is the default. If so, it changes together with the path of the app.',
     }),
     status,
     sunset_at: sunsetAt,

@@ -1,7 +1,7 @@
 /**
  * Finds records of every kind by a text, in the configuration in memory. Works in slices of a few milliseconds, between
- * which the thread does other work, and stops after a bounded number of records. What changes meanwhile may be found in
- * its old or in its new form.
+ * which the thread does other work, and stops after a bounded number of records. Records that change during the search
+ * may be found in their old or in their new form.
  */
 import type { RevisionTree, VersionTree } from '../../model/config.ts';
 import type { AdminToken, App, Endpoint, Revision, StoredApiKey } from '../../model/resources.ts';

@@ -70,6 +70,6 @@ export class CookieGuard {
 const ended = (): Failure => badSession('the session has ended');
 
 function slowedDown(waitSecs: number): Failure {
-  const detail = 'Too many cookies of no session came from this address; try again later';
+  const detail = 'Too many cookies without a session came from this address; try again later';
   return { ...fail('too_many_auth_failures', detail), headers: { 'Retry-After': String(waitSecs) } };
 }

@@ -44,7 +44,7 @@ export function csrfFailure(
   if (SAFE_METHODS.has(method)) return undefined;
   const sent = headers['x-csrf-token'];
   if (typeof sent === 'string' && timingSafeEqual(sha256(sent), sha256(expected))) return undefined;
-  const problem = sent === undefined ? 'is missing' : 'is not that of this session';
+  const problem = sent === undefined ? 'is missing' : 'does not belong to this session';
   return fail(
     'csrf_token_invalid',
     `${CSRF_HEADER} ${problem}: a ${method} with a cookie must repeat "csrf_token" of GET /api/v1/session`,

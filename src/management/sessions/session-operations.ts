@@ -53,7 +53,7 @@ function signInOptions(access: SignInAccess): Operation {
     method: 'GET',
     path: `${API_PREFIX}/sign-in`,
     operationId: 'getSignInOptions',
-    summary: 'How a browser can sign in, and whether it has',
+    summary: 'Ways to sign in, and whether the browser is signed in',
     access: 'public',
     failures: ['storage_unavailable'],
     success: {
@@ -80,13 +80,13 @@ function signIn(access: SignInAccess): Operation {
     operationId: 'signIn',
     summary: 'Sign in a browser with an admin token',
     description:
-      'The answer sets the cookie of the session, with a new value each time; a session whose cookie came with the call ends. Wrong tokens are slowed down as those of `Authorization` are.',
+      'The answer sets the cookie of the session, with a new value each time. If the call contains the cookie of an earlier session, that session ends. Wrong tokens are slowed down like those in `Authorization`.',
     access: 'public',
     body: { schema: jsonSchema(SignInSchema), required: true, mergePatch: false, example: EXAMPLE_SIGN_IN },
     bodyBytesMax: SIGN_IN_BYTES_MAX,
     success: {
       status: 201,
-      description: 'Signed in; `Set-Cookie` has the session',
+      description: 'Signed in; `Set-Cookie` contains the session',
       schema: jsonSchema(envelopeSchema('SignedInEnvelope', SignedInSchema)),
     },
     failures: [
@@ -146,7 +146,7 @@ function currentSession(): Operation {
     path: SESSION_PATH,
     operationId: 'getCurrentSession',
     summary: 'The session of this call',
-    description: 'A call with a bearer token has none, and learns who it is.',
+    description: 'A call with a bearer token has no session; the answer then only says who makes the call.',
     access: 'viewer',
     success: {
       status: 200,
@@ -179,7 +179,7 @@ function signOut(access: SignInAccess): Operation {
     handle: async (call) => {
       const { session } = call.actor;
       if (session === undefined) {
-        return fail('not_found', 'There is no session: the call has a bearer token');
+        return fail('not_found', 'There is no session, because the call has a bearer token');
       }
       await access.sessions.end(call, 'session.sign_out', session.id, () => true);
       return signedOut(access.cookie);
@@ -199,7 +199,7 @@ function listSessions(access: SignInAccess): Operation {
     path: `${API_PREFIX}/sessions`,
     operationId: 'listSessions',
     summary: 'List the browsers that are signed in',
-    description: 'Admins see the sessions of everyone, others those of their own token or account.',
+    description: 'Admins see all sessions, others only those of their own token or account.',
     access: 'viewer',
     query: PAGE_QUERY,
     success: {
@@ -240,7 +240,8 @@ function revokeSession(access: SignInAccess): Operation {
     path: `${API_PREFIX}/sessions/{session_id}`,
     operationId: 'revokeSession',
     summary: 'End a session',
-    description: 'Its next call is refused, on every gateway. Admins end any session, others their own ones.',
+    description:
+      'The next call of the session is refused, on every gateway. Admins can end every session, others only their own.',
     access: 'viewer',
     success: { status: 204, description: 'Ended' },
     handle: async (call) => {

@@ -5,19 +5,19 @@ import { closed, dateTime, nullable, oneOf } from '../../model/schema-pieces.ts'
 import { id } from '../schemas/common.ts';
 
 const role = oneOf(['admin', 'editor', 'viewer'], {
-  description: 'What calls may do, as for admin tokens.',
+  description: 'Role of the calls, as for admin tokens.',
 });
 const actorId = Type.String({
   description: 'Id of the admin token, `environment`, or `oidc:` and the subject at the OpenID provider.',
 });
 const actorName = Type.String({ description: 'Name of the admin token, or of the person at the provider.' });
 const createdAt = dateTime('When the browser signed in.');
-const expiresAt = dateTime('When the session ends, whatever the browser does.');
-const idleExpiresAt = dateTime('When the session ends unless it is used before.');
+const expiresAt = dateTime('When the session ends, even if it is used.');
+const idleExpiresAt = dateTime('When the session ends unless it is used again.');
 
 const ActorSchema = Type.Object({ id: actorId, name: actorName, role }, { ...closed, title: 'SessionActor' });
 const csrfToken = Type.String({
-  description: 'Calls that may change something send it as `X-CSRF-Token` with the cookie.',
+  description: 'Calls that may change something must send this value as `X-CSRF-Token` with the cookie.',
 });
 
 export const SignInSchema = Type.Object(
@@ -45,7 +45,7 @@ export const CurrentSessionSchema = Type.Object(
   {
     id: nullable(id('Id of the session. null: the call has a token.')),
     via: oneOf(['session', 'token'], {
-      description: 'What the call was authenticated with: the cookie of a session, or a bearer token.',
+      description: 'Credential of the call: the cookie of a session, or a bearer token.',
     }),
     actor: ActorSchema,
     csrf_token: nullable(csrfToken),
@@ -65,7 +65,7 @@ export const SessionSchema = Type.Object(
         name: actorName,
         role: Type.Union([...role.anyOf, Type.Null()], {
           description:
-            'What its calls may do. null: it has ended, since its token or the settings have changed.',
+            'Role of its calls. null: the session has ended, because its token or the settings have changed.',
         }),
       },
       { ...closed, title: 'ListedSessionActor' },
@@ -85,14 +85,16 @@ export const SignInOptionsSchema = Type.Object(
   {
     signed_in: Type.Boolean({
       description:
-        'Whether the cookie that came with the call is that of a session in force, so that `GET /session` tells of it.',
+        'Whether the cookie of the call belongs to a session in force, which `GET /session` then describes.',
     }),
-    token: Type.Literal(true, { description: 'An admin token signs in.' }),
+    token: Type.Literal(true, { description: 'An admin token can be used to sign in.' }),
     oidc: nullable(
       Type.Object(
         {
           name: Type.String({ description: 'Name of the provider, for a button.' }),
-          start_url: Type.String({ description: 'Where a browser goes to sign in; takes `return_to`.' }),
+          start_url: Type.String({
+            description: 'URL that a browser opens to sign in; it accepts `return_to`.',
+          }),
         },
         { ...closed, title: 'OpenIdSignIn', description: 'null: there is no OpenID provider.' },
       ),

@@ -53,7 +53,7 @@ export interface LiveSession {
   readonly role: AdminRole;
   /** RFC 3339. */
   readonly idleExpiresAt: string;
-  /** The session was remembered from before the database went away. */
+  /** The session is known from before the database became unavailable. */
   readonly isRemembered: boolean;
 }
 
@@ -235,7 +235,7 @@ export class Sessions {
     await writer.deleteExpiredSessions(this.#times(2 * this.#useIntervalMs));
     const replaced = previous === undefined ? undefined : await writer.findSessionByHash(tokenHash(previous));
     if (replaced !== undefined) await writer.deleteSession(replaced.id);
-    // Only of this actor: repeated sign-ins end no session of others.
+    // Only sessions of this actor, so repeated sign-ins do not end sessions of others.
     const surplus = await writer.deleteLeastUsedSessions(actorId, SESSIONS_PER_ACTOR_MAX - 1);
     return [...(replaced === undefined ? [] : [replaced.id]), ...surplus];
   }
@@ -340,7 +340,7 @@ function tooMany(): Failure {
 }
 
 function tooOften(waitSecs: number): Failure {
-  const detail = 'This account has signed in very often; use the sessions that it has, or try again later';
+  const detail = 'This account has signed in too often; use one of its sessions, or try again later';
   return { ...fail('too_many_sessions', detail), headers: { 'Retry-After': String(waitSecs) } };
 }
 

@@ -14,9 +14,9 @@ export const PROBLEMS = {
   limit_store_unavailable: 'The store of limits does not answer',
   workers_missing: 'Fewer workers than configured accept connections',
   worker_lost: 'A worker died or was stuck, and was replaced',
-  files_replaced: 'The files of a gateway are not those of the version that runs',
+  files_replaced: 'The files of a gateway do not belong to the version that runs',
   node_missing: 'A gateway has vanished',
-  clock_differs: 'The clock of a gateway is not that of the database',
+  clock_differs: 'The clock of a gateway differs from that of the database',
   breaker_open: 'A backend is failing and gets no traffic',
   health_check_failing: 'Health checks of a backend fail',
   no_targets: 'No target of a backend is known',
@@ -24,16 +24,16 @@ export const PROBLEMS = {
   high_error_share: 'Many requests of an app end in errors',
   certificate_expired: 'A certificate has expired',
   certificate_expires_soon: 'A certificate expires soon',
-  client_certificate_missing: 'A gateway lacks a certificate that a backend wants from it',
+  client_certificate_missing: 'A gateway lacks a certificate that it must present to a backend',
   trusted_certificates_unusable: 'A file of trusted certificates for clients cannot be used',
   trusted_certificates_missing: 'A gateway lacks trusted certificates for clients that a policy names',
-  trusted_certificates_differ: 'Gateways trust different certificates of clients',
+  trusted_certificates_differ: 'Gateways trust different certificates for clients',
   revocation_list_missing: 'A gateway lacks a revocation list',
   revocation_list_overdue: 'The next update of a revocation list is overdue',
   certificate_not_valid_yet: 'A certificate is not valid yet',
   certificate_order_failed: 'A certificate could not be ordered',
   acme_directory_unavailable: 'The ACME directory cannot be used',
-  certificate_orders_wait: 'Orders for certificates wait',
+  certificate_orders_wait: 'Orders for certificates are waiting',
   limit_counters_full: 'The memory of limit counters is nearly used up',
   stats_full: 'The memory of the time series is used up',
   memory_short: 'A worker is near the limit of its memory',
@@ -68,13 +68,13 @@ const ProblemLinkSchema = Type.Object(
         'logs',
         'webhooks',
       ],
-      { description: 'What to look at.' },
+      { description: 'What the problem is about.' },
     ),
     app: name('Slug of the app.'),
     version: name('Label of the version.'),
     revision: name('Label of the revision.'),
     node: name('Name of the gateway.'),
-    setting: name('Name of the setting that bears on it.'),
+    setting: name('Name of the setting that is related to it.'),
   },
   { ...closed, title: 'ProblemLink' },
 );
@@ -83,14 +83,14 @@ const ProblemSchema = Type.Object(
   {
     severity: oneOf(SEVERITIES, {
       description:
-        '`critical`: traffic or changes fail now. `warning`: they will, or some do. `info`: worth knowing.',
+        '`critical`: traffic or changes fail now. `warning`: some fail, or they will fail. `info`: no failure.',
     }),
     code: oneOf(Object.keys(PROBLEMS) as ProblemCode[], {
-      description: 'Stable; programs may depend on it. Others may be added.',
+      description: 'Stable, so programs may depend on it. Later versions may add codes.',
     }),
     title: Type.String({ description: 'What is wrong, in a few words.' }),
-    detail: Type.String({ description: 'The same with names and figures, and what to do about it.' }),
-    since: nullable(dateTime('Since when; null: not known.')),
+    detail: Type.String({ description: 'Details with names and figures, and what to do about it.' }),
+    since: nullable(dateTime('Time since which the problem exists; null: it is not known.')),
     node: Type.String({ description: 'Name of the gateway that found it.' }),
     link: ProblemLinkSchema,
   },
@@ -100,7 +100,7 @@ const ProblemSchema = Type.Object(
 export type Problem = Omit<Static<typeof ProblemSchema>, 'code'> & { readonly code: ProblemCode };
 
 export const ProblemsSchema = Type.Array(ProblemSchema, {
-  description: 'Most severe first; empty when all is well.',
+  description: 'Most severe first; empty when there is no problem.',
 });
 
 /** In the order of display; equal problems keep their order. */

@@ -13,7 +13,7 @@ export interface StatsAccess {
 
 /** The findings of gateways, this one first. A gateway that did not answer in time has none. */
 export interface SharedReplies {
-  /** The steps of the question that all who answered have counted. */
+  /** The requested steps that all gateways with an answer have counted. */
   readonly grid: StatsGrid;
   /** Unix seconds of the end of what all of them have counted. */
   readonly toSecs: number;

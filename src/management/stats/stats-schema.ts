@@ -33,13 +33,13 @@ export const StatsQuerySchema = Type.Object(
         minimum: 1,
         maximum: 86_400,
         description:
-          'Seconds of a step; for `24h` whole minutes. Default: 1, or 60 for `24h`. Steps begin at multiples of it.',
+          'Seconds of a step; whole minutes for `24h`. Default: 1, or 60 for `24h`. Steps begin at multiples of this value.',
       }),
     ),
     since: Type.Optional(
       Type.String({
         format: 'date-time',
-        description: 'Only steps from the one that contains this moment, to add to an earlier answer.',
+        description: 'Only the step that contains this time and later steps, to continue an earlier answer.',
       }),
     ),
   },
@@ -49,10 +49,10 @@ export const StatsQuerySchema = Type.Object(
 export const StatsTopQuerySchema = Type.Object(
   {
     by: oneOf(['app', 'version', 'route', 'reason', 'key'], {
-      description: 'What the rows are. `reason`: error codes of requests that were denied or failed.',
+      description: 'Meaning of the rows. `reason`: error codes of requests that were denied or failed.',
     }),
     window: windowField,
-    app: Type.Optional(reference('Only this app, by slug or id; not with `by=app` and `by=key`.')),
+    app: Type.Optional(reference('Only this app, by slug or id; not allowed with `by=app` and `by=key`.')),
     limit: Type.Optional(
       Type.Integer({
         minimum: 1,
@@ -77,12 +77,12 @@ const COUNTS = {
   status_5xx: 'Answers with a status from 500 to 599.',
   status_other: 'Other statuses, such as 101.',
   errors:
-    'Answers of backends with a status of 5xx, and answers that the gateway made because a backend or the gateway failed.',
-  failures: 'The errors whose answer the gateway made.',
+    'Answers of backends with a 5xx status, and answers of the gateway itself because a backend or the gateway failed.',
+  failures: 'The errors that the gateway itself answered.',
   denied:
-    'Requests that were refused because of the request itself: by a policy, without a route, or malformed.',
+    'Requests that were refused because of the request itself: a policy refused them, they had no route, or they were malformed.',
   rate_limited: 'The denied requests that were over a rate limit.',
-  breaker_open: 'The failures where a circuit breaker was open.',
+  breaker_open: 'The failures because of an open circuit breaker.',
   retries: 'Attempts at backends after the first of a request.',
   bytes_in: 'Bytes of request bodies.',
   bytes_out: 'Bytes of response bodies.',
@@ -98,8 +98,9 @@ const DURATIONS = {
 } as const;
 
 const GAUGES = {
-  connections: 'Open connections of clients; the most in the step. Only of the whole gateway.',
-  in_flight: 'Requests under way at the end of a second; the most in the step. Only of the whole gateway.',
+  connections: 'Open connections of clients: the maximum in the step. Only for the whole gateway.',
+  in_flight:
+    'Requests under way at the end of a second: the maximum in the step. Only for the whole gateway.',
 } as const;
 
 export type CountName = keyof typeof COUNTS;
@@ -121,7 +122,7 @@ const StatsNodeSchema = Type.Object(
   {
     name: Type.String({ description: 'Name of the gateway, as in `GET /api/v1/nodes`.' }),
     complete: Type.Boolean({
-      description: 'Whether it answered and has counted for the whole window.',
+      description: 'Whether the gateway answered and has counted for the whole window.',
     }),
     answered: Type.Boolean({
       description: 'false: it did not answer in time, and its traffic is missing in this answer.',
@@ -136,14 +137,14 @@ const shared = {
     description: 'false: `GATEWAY_STATS__MAX_BYTES` is 0, and nothing is counted.',
   }),
   window: oneOf(['15m', '24h'], { description: 'The window that was asked for.' }),
-  from: dateTime('Begin of the first step.'),
+  from: dateTime('Start of the first step.'),
   to: dateTime(
-    'End of what all of these gateways have counted: some two or three seconds ago. The last step may be over later.',
+    'End of the time that all of these gateways have counted: two or three seconds ago. The last step may end later.',
   ),
   step_secs: Type.Integer({ minimum: 1, description: 'Seconds of a step.' }),
   nodes: Type.Array(StatsNodeSchema, {
     description:
-      'The gateway that was asked, then others with the same database, also those that died within the last hour.',
+      'This gateway, then the others with the same database, including those that died within the last hour.',
   }),
 };
 
@@ -152,7 +153,7 @@ export const StatsSchema = Type.Object(
     ...shared,
     points: Type.Object(
       {
-        time: Type.Array(Type.Integer(), { description: 'Begin of each step, in Unix seconds.' }),
+        time: Type.Array(Type.Integer(), { description: 'Start of each step, in Unix seconds.' }),
         ...fieldsOf(COUNTS, countColumn),
         ...fieldsOf(DURATIONS, msColumn),
         ...fieldsOf(GAUGES, countColumn),
@@ -161,11 +162,11 @@ export const StatsSchema = Type.Object(
         ...closed,
         title: 'StatsPoints',
         description:
-          'A list for each value, all as long as `time`. null: nothing is known of the step, or, of durations, no request ended in it.',
+          'A list for each value, with the same length as `time`. null: nothing is known about the step, or, for durations, no request ended in it.',
       },
     ),
-    denials: byReason('Denied requests in each step, by error code; codes that occurred.'),
-    failures: byReason('Failures in each step, by error code; codes that occurred.'),
+    denials: byReason('Denied requests in each step, by error code. Only codes that occurred are present.'),
+    failures: byReason('Failures in each step, by error code. Only codes that occurred are present.'),
     totals: Type.Object(
       { ...fieldsOf(COUNTS, count), ...fieldsOf(DURATIONS, ms) },
       { ...closed, title: 'StatsTotals', description: 'Over all steps of the answer.' },
@@ -188,16 +189,20 @@ const rowNames = {
 const StatsRowSchema = Type.Object(
   {
     ...rowNames,
-    requests: count('Requests that ended; of a reason, those that ended with it.'),
+    requests: count('Requests that ended; for a reason, those that ended with it.'),
     errors: count('Failed requests, counted as in `GET /api/v1/stats`.'),
     denied: count('Denied requests, counted as in `GET /api/v1/stats`.'),
     error_share: nullable(
-      Type.Number({ minimum: 0, maximum: 1, description: 'Errors by requests; null without requests.' }),
+      Type.Number({
+        minimum: 0,
+        maximum: 1,
+        description: 'Errors divided by requests; null without requests.',
+      }),
     ),
     p95_ms: ms('As in `GET /api/v1/stats`; null for a reason.'),
     sparkline: Type.Array(nullable(Type.Integer({ minimum: 0 })), {
       maxItems: SPARK_STEPS,
-      description: 'Requests in each step. null: the row had no counts of its own yet.',
+      description: 'Requests in each step. null: the row had no separate counts yet.',
     }),
   },
   { ...closed, title: 'StatsRow' },
@@ -209,10 +214,10 @@ export const StatsTopSchema = Type.Object(
     by: oneOf(['app', 'version', 'route', 'reason', 'key'], {
       description: 'The grouping that was asked for.',
     }),
-    rows: Type.Array(StatsRowSchema, { description: 'Those with most requests first.' }),
-    rows_total: count('Rows that there would be without `limit`.'),
+    rows: Type.Array(StatsRowSchema, { description: 'Rows with the most requests first.' }),
+    rows_total: count('Number of rows without `limit`.'),
     other_requests: count(
-      'Requests in no row: beyond `limit`, of places without counts of their own, or without any such place.',
+      'Requests that are in no row: beyond `limit`, without separate counts, or without such a record.',
     ),
     requests: count('Requests of the gateway, or of `app`.'),
   },

@@ -150,7 +150,7 @@ export function rowView(grid: StatsGrid, row: StatsRow): Record<string, unknown>
   };
 }
 
-/** Rows by error code, those that occurred most first. */
+/** Rows by error code, the most frequent first. */
 export function reasonRows(
   columns: StatsColumns,
   grid: StatsGrid,

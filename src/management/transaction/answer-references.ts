@@ -32,7 +32,7 @@ const SHOWN_CHARS_MAX = 100;
 /** The records that operations answered, by the ids of the operations. */
 export type AnsweredRecords = ReadonlyMap<string, unknown>;
 
-/** Whether an id may be referred to; otherwise what is wrong with it. */
+/** Whether references may use an id; otherwise what is wrong with it. */
 export type IdCheck = (id: string) => string | undefined;
 
 /** Errors of the references in a value, with pointers that begin at it. Reads no answer. */
@@ -67,7 +67,7 @@ export function resolveBody(
     if (found.value === text) return text;
     characters += JSON.stringify(found.value).length;
     if (characters > RESOLVED_CHARS_MAX) {
-      const detail = `makes the body longer than ${RESOLVED_CHARS_MAX} characters by its references`;
+      const detail = `has references that make the body longer than ${RESOLVED_CHARS_MAX} characters`;
       errors.push({ pointer, detail });
     }
     return found.value;
@@ -104,12 +104,12 @@ function resolveText(
     const { value } = found;
     if (mode === 'whole' && parts.length === 1) return { value };
     if (typeof value !== 'string' && typeof value !== 'number' && typeof value !== 'boolean') {
-      const what = value === null ? 'null' : 'no plain value';
-      return { error: `has ${part.text} within a text, which is ${what}` };
+      const what = value === null ? 'null' : 'not a plain value';
+      return { error: `has ${part.text} within a text, but its value is ${what}` };
     }
     joined += mode === 'encoded' ? encodeURIComponent(value) : String(value);
     if (joined.length > RESOLVED_CHARS_MAX) {
-      return { error: `becomes longer than ${RESOLVED_CHARS_MAX} characters by its references` };
+      return { error: `has references that make it longer than ${RESOLVED_CHARS_MAX} characters` };
     }
   }
   return { value: joined };
@@ -122,7 +122,7 @@ function valueOf(
   let value = records.get(id);
   for (const [index, field] of fields.entries()) {
     if (index === 0 && field === 'token') {
-      return { error: `has ${text}: the value of a key is only answered, and cannot be referred to` };
+      return { error: `has ${text}: the value of a key is only in the answer, and references cannot use it` };
     }
     const isMember = Array.isArray(value)
       ? INDEX.test(field) && Object.hasOwn(value, field)

@@ -46,7 +46,7 @@ export function planErrors(operations: readonly TransactionOperation[]): FieldEr
   for (const [index, { path, body }] of operations.entries()) {
     const check: IdCheck = (id) => {
       const place = places.get(id);
-      if (place === undefined) return `refers to "${id}", which is the id of no operation`;
+      if (place === undefined) return `refers to "${id}", but no operation has this id`;
       if (place < index) return undefined;
       return `refers to "${id}", which is operation ${place}; only earlier ones have an answer`;
     };
@@ -118,7 +118,9 @@ async function runOne(
   const query = parseQuery(matched.query, operation.query);
   if (isFailure(query)) return ofPath(query);
   if (query['dry_run'] === true) {
-    return invalid([{ pointer: '/path', detail: 'has dry_run, which is for the transaction as a whole' }]);
+    return invalid([
+      { pointer: '/path', detail: 'has dry_run, which can only be set for the transaction as a whole' },
+    ]);
   }
   const resolved = body === undefined ? { value: undefined } : resolveBody(body, records);
   if ('errors' in resolved) return ofOperation(invalid(resolved.errors));

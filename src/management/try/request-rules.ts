@@ -16,7 +16,7 @@ const OWN_FIELDS: Readonly<Record<string, string>> = {
   connection: 'is set by the gateway, which closes the connection',
   'content-length': 'is set by the gateway to the length of `body`',
   expect: 'cannot be sent: the body follows at once',
-  host: 'is what `host` is for',
+  host: 'is set with `host`',
   'keep-alive': 'belongs to the connection, which the gateway closes',
   'proxy-connection': 'belongs to the connection, which the gateway closes',
   te: 'belongs to the connection',
@@ -28,10 +28,10 @@ const OWN_FIELDS: Readonly<Record<string, string>> = {
 export function requestErrors({ method, host, headers = [] }: TryInput): FieldError[] {
   const errors: FieldError[] = [];
   if (method.toUpperCase() === 'CONNECT') {
-    errors.push({ pointer: '/method', detail: 'must not be CONNECT: the gateway makes no tunnels' });
+    errors.push({ pointer: '/method', detail: 'must not be CONNECT, because the gateway opens no tunnels' });
   }
   if (host !== undefined && !isHostAndPort(host)) {
-    errors.push({ pointer: '/host', detail: 'must be a host, with a port or without' });
+    errors.push({ pointer: '/host', detail: 'must be a host, with or without a port' });
   }
   for (const [index, [name = '', value = '']] of headers.entries()) {
     if (!FIELD_NAME.test(name)) {
@@ -43,7 +43,7 @@ export function requestErrors({ method, host, headers = [] }: TryInput): FieldEr
     if (!FIELD_VALUE.test(value)) {
       errors.push({
         pointer: `/headers/${index}/1`,
-        detail: 'must have no control characters, and bytes only',
+        detail: 'must not have control characters, or characters above U+00FF',
       });
     }
   }

@@ -119,7 +119,7 @@ class Collected {
   }
 
   expire(sent: ClientRequest, timeoutMs: number): void {
-    this.#problem = `the time is over (${timeoutMs} ms)`;
+    this.#problem = `the time-out of ${timeoutMs} ms has passed`;
     sent.destroy();
   }
 

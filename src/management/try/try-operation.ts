@@ -25,7 +25,7 @@ export function tryOperation(context: ManagementContext): Operation {
     tag: 'Explain',
     summary: 'Send one real request through the gateway',
     description:
-      'To its own traffic listener, from itself: policies see an address of this machine as the client’s, which the answer tells. The request reaches the backend, and is logged, counted and limited as any other; the audit log has no entry of it.',
+      'The gateway sends the request to its own traffic listener. Policies see an address of this machine as the client’s address, and the answer contains it. The request reaches the backend, and is logged, counted and limited like any other, but it is not in the audit log.',
     access: 'editor',
     query: NO_QUERY,
     body: {
@@ -38,7 +38,7 @@ export function tryOperation(context: ManagementContext): Operation {
     entityTag: false,
     success: {
       status: 200,
-      description: 'What a client would have got, also if there is no answer',
+      description: 'What a client would have received, even if there was no answer',
       schema: jsonSchema(envelopeSchema('TryEnvelope', TryOutcomeSchema)),
     },
     failures: ['overloaded'],
@@ -47,7 +47,7 @@ export function tryOperation(context: ManagementContext): Operation {
       const errors = requestErrors(input);
       if (errors.length > 0) return invalid(errors);
       const listener = await context.ownListener();
-      if (listener === undefined) return fail('overloaded', 'The gateway does not take traffic yet');
+      if (listener === undefined) return fail('overloaded', 'The gateway does not accept traffic yet');
       const received = await sendRequest(listener, input, () => context.clock.monotonicMs());
       const denial = await denialOf(received, context);
       const message = received.status === null ? 'No answer' : `Answered with ${received.status}`;

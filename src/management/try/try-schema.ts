@@ -24,12 +24,12 @@ export const TryInputSchema = Type.Object(
   {
     method: Type.String({
       pattern: METHOD_PATTERN,
-      description: 'Any method but CONNECT; sent in upper case.',
+      description: 'Any method except CONNECT; it is sent in upper case.',
     }),
     path: Type.String({
       pattern: SENT_PATH_PATTERN,
       maxLength: 16_384,
-      description: 'Path with its query, as it is sent: percent-encoded.',
+      description: 'Path with its query, percent-encoded, as it is sent.',
     }),
     host: Type.Optional(
       Type.String({
@@ -43,7 +43,7 @@ export const TryInputSchema = Type.Object(
       Type.Array(field, {
         maxItems: TRY_HEADERS_MAX,
         description:
-          'Header fields in their order. Those of the connection and of the body’s length are the gateway’s to set.',
+          'Header fields in their order. The gateway itself sets the fields about the connection and the length of the body.',
       }),
     ),
     body: Type.Optional(Type.String({ maxLength: TRY_BODY_MAX, description: 'Sent as UTF-8.' })),
@@ -52,7 +52,7 @@ export const TryInputSchema = Type.Object(
         minimum: 1,
         maximum: TRY_TIMEOUT_MAX_MS,
         default: TRY_TIMEOUT_DEFAULT_MS,
-        description: 'Milliseconds until the whole answer must have arrived.',
+        description: 'Milliseconds in which the whole answer must arrive.',
       }),
     ),
   },
@@ -63,18 +63,20 @@ export type TryInput = Static<typeof TryInputSchema>;
 export const TryOutcomeSchema = Type.Object(
   {
     url: Type.String({
-      description: 'Where it was sent: the address of the traffic listener on this machine, with the path.',
+      description:
+        'URL to which it was sent: the address of the traffic listener on this machine, with the path.',
     }),
     status: nullable(
       Type.Integer({ description: 'Status of the answer. null: there was none; see `problem`.' }),
     ),
     headers: Type.Array(field, { description: 'Header fields of the answer, in their order.' }),
     body: Type.String({ description: 'The first 65,536 bytes of the body.' }),
-    body_encoding: oneOf(['text', 'base64'], { description: '`base64`: the bytes are no UTF-8.' }),
+    body_encoding: oneOf(['text', 'base64'], { description: '`base64`: the bytes are not UTF-8.' }),
     truncated: Type.Boolean({ description: 'Whether the body was longer, or did not arrive in full.' }),
     problem: nullable(
       Type.String({
-        description: 'Why there is no answer, or not all of it. null: all is there, or was cut.',
+        description:
+          'Why there is no answer, or only a part of it. null: it is complete, or was only cut here.',
       }),
     ),
     duration_ms: Type.Number({ minimum: 0, description: 'Time from connecting to the end of the answer.' }),
@@ -83,7 +85,8 @@ export const TryOutcomeSchema = Type.Object(
     ),
     client_address: nullable(
       Type.String({
-        description: 'Address that policies saw: that of this gateway, not that of the caller.',
+        description:
+          'Address that policies saw as the client’s: the address of this gateway, not of the caller.',
       }),
     ),
     denial: nullable(
@@ -91,13 +94,13 @@ export const TryOutcomeSchema = Type.Object(
         {
           code: nullable(Type.String({ description: 'Error code.' })),
           stage: nullable(Type.String({ description: 'Stage that decided.' })),
-          detail: nullable(Type.String({ description: 'Why, for operators.' })),
-          fix: nullable(Type.String({ description: 'The change that would let it pass.' })),
+          detail: nullable(Type.String({ description: 'The reason, for operators.' })),
+          fix: nullable(Type.String({ description: 'The change that would let the request pass.' })),
         },
         { ...closed, title: 'TryDenial' },
       ),
     ),
   },
-  { ...closed, title: 'TryOutcome', description: 'What a client would have got.' },
+  { ...closed, title: 'TryOutcome', description: 'What a client would have received.' },
 );
 export type TryOutcome = Static<typeof TryOutcomeSchema>;

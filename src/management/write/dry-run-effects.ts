@@ -47,7 +47,7 @@ export interface EndpointChange {
   readonly before: RouteState | undefined;
   readonly after: RouteState | undefined;
   readonly parts: readonly PartChange[];
-  /** For a changed key: whether it opens the endpoint. */
+  /** For a changed key: whether it gives access to the endpoint. */
   readonly admits: { readonly before: boolean; readonly after: boolean } | undefined;
 }
 

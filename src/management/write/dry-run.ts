@@ -1,7 +1,7 @@
 /**
- * `dry_run=true` on a write: the very same transaction, with all of its checks, and instead of its commit an answer
- * that says what would have changed for which endpoints. Nothing is stored, audited or published, and the config
- * version stays.
+ * `dry_run=true` on a write: the same transaction with all of its checks. Instead of a commit, there is an answer that
+ * says what would have changed for which endpoints. Nothing is stored, audited or published, and the config version
+ * stays.
  */
 import type { AppTree, ConfigChange } from '../../model/config.ts';
 import { DRY_RUN_ITEMS_MAX } from '../schemas/dry-run.ts';

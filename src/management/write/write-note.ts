@@ -33,7 +33,7 @@ export const MESSAGE_FIELD: JsonSchema = {
   type: 'string',
   maxLength: MESSAGE_CHARS_MAX,
   pattern: NO_NUL_PATTERN,
-  description: 'Why, for the history and the audit log.',
+  description: 'Reason for the write, for the history and the audit log.',
 };
 
 /** A call, with the message of its body if that has one. */
@@ -62,7 +62,7 @@ function readSource(
   if (source === undefined) {
     return refused(
       SOURCE_HEADER,
-      `must be one of ${WRITE_SOURCES.join(', ')}, and perhaps "; commit=" and hexadecimal digits`,
+      `must be one of ${WRITE_SOURCES.join(', ')}, optionally followed by "; commit=" and hexadecimal digits`,
     );
   }
   if (commit === undefined) return { source, commit: null };

@@ -36,7 +36,7 @@ export interface WriteDependencies {
   readonly validateChange: (change: ConfigChange, missed?: ConfigChange) => void;
   /** The state that `publish` has brought to the workers; absent: no other gateway writes. */
   readonly known?: () => ConfigPosition;
-  /** Waits, for a bounded time, until the gateways with this database obey a config version. Never rejects. */
+  /** Waits, for a bounded time, until the gateways with this database have applied a config version. Never rejects. */
   readonly settle: (configVersion: number) => Promise<{ readonly applied: number; readonly nodes: number }>;
   readonly clock: Clock;
 }
@@ -66,8 +66,8 @@ export interface WriteOrigin {
 }
 
 /**
- * Asked inside of the transaction when all of it is done: a revision is not empty whose endpoints come with it. Found
- * nothing: undefined or empty.
+ * Called inside the transaction when everything else is done, so that a revision whose endpoints are created with it is
+ * not reported as empty. Undefined or empty when there is no warning.
  */
 export type FindWarnings = () => Promise<readonly Warning[]> | readonly Warning[] | undefined;
 
@@ -126,7 +126,7 @@ class DryRunDone extends Error {
 
 type Result = Written | Unchanged | Failure;
 
-/** In the answer to each write: how many of the gateways that live obey it. */
+/** In the answer to each write: how many of the live gateways have applied it. */
 export const NODES_APPLIED_HEADER = 'Headgate-Nodes-Applied';
 
 interface Outcome {
@@ -163,7 +163,7 @@ export function createWritePath(dependencies: WriteDependencies): WritePath {
     return { result: value, warnings, configVersion, live: { promise: live } };
   }
 
-  /** The answer, when the others obey what it says. */
+  /** The answer, once the other gateways have applied the write. */
   async function settled(answer: Answer, configVersion: number): Promise<Answer> {
     const { applied, nodes } = await withBudget(undefined, () => settle(configVersion));
     return { ...answer, headers: { ...answer.headers, [NODES_APPLIED_HEADER]: `${applied}/${nodes}` } };
@@ -185,7 +185,7 @@ export function createWritePath(dependencies: WriteDependencies): WritePath {
   };
 }
 
-/** Never commits: what touches something is given up before its commit, anything else is aborted. */
+/** Never commits: a write with changes is rolled back before its commit, any other is aborted. */
 async function runDry(
   { repository, validateChange, known, clock }: WriteDependencies,
   origin: WriteOrigin,

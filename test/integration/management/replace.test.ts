@@ -210,7 +210,7 @@ describe('a PATCH whose result does not hold', () => {
     });
     const pointers = ['/default_policy/auth/jwt'];
     const { detail } = expectProblem(refused, 'validation_failed', { pointers });
-    expect(detail).toContain('the record has it, null removes it');
+    expect(detail).toContain('the record already has this value, and null removes it');
     const changed = await gateway.must('PATCH', '/apps/left', {
       default_policy: { auth: { auth_type: 'api_key', jwt: null } },
     });

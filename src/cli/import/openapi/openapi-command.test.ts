@@ -53,13 +53,13 @@ describe('headgate import openapi', () => {
     const { code, out, err } = await run(SHOP);
     expect([code, err]).toEqual([2, '']);
     expect(out).toContain('  + endpoint  shop  v2  r1  DELETE /orders/{id}\n');
-    expect(out).toContain('HEAD /orders: HEAD is served by the endpoint of GET');
+    expect(out).toContain('HEAD /orders: the endpoint of GET also serves HEAD');
     expect(out).toContain('/elsewhere: its path item is in another document, which is not read');
     expect(out).toMatch(
-      /GET \/reports\/\{name\}\.csv: no endpoint can have this path, which .*; a "\*" segment/,
+      /GET \/reports\/\{name\}\.csv: no endpoint can have this path \(the segment .*\); the nearest alternative is a "\*" segment/,
     );
     expect(out).toContain(
-      'GET /carts/{other}: matches the same requests as GET /carts/{cart_id}, which was taken',
+      'GET /carts/{other}: left out, because GET /carts/{cart_id} matches the same requests',
     );
     expect((await api.get('/apps')).body.data).toEqual([]);
   });
@@ -105,7 +105,7 @@ describe('headgate import openapi', () => {
     });
     expect(r1.endpoints['GET /orders']).toEqual({});
     expect(out).toContain('GET /secret: the security cookie cannot be carried over');
-    expect(out).toContain('DELETE /orders/{id}: of 2 ways to authenticate the first usable one was taken');
+    expect(out).toContain('DELETE /orders/{id}: the first supported one of 2 ways to authenticate was used');
   });
 
   it('imported again changes only what the document changed, and disables what is gone', async () => {

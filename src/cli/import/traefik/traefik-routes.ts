@@ -58,7 +58,7 @@ function matchOf(
       if (!asked.every((method) => ENDPOINT_METHODS.includes(method) || method === 'HEAD'))
         return refuse('no endpoint has this method', '`allowed_methods`');
       const own = [...new Set(asked.filter((method) => method !== 'HEAD'))];
-      if (own.length === 0) return refuse('HEAD is served by the endpoint of GET');
+      if (own.length === 0) return refuse('the endpoint of GET also serves HEAD');
       if (asked.includes('GET') && !asked.includes('HEAD'))
         router.changed('has HEAD with GET', undefined, 'rule');
       methods = methods === undefined ? own : own.filter((method) => methods?.includes(method));

@@ -34,19 +34,19 @@ const EVENT_QUERY = jsonSchema(
       order: Type.Optional(
         oneOf(['oldest_first', 'newest_first'], {
           default: 'newest_first',
-          description: 'Of the list. A cursor is valid only with the order that it was returned for.',
+          description: 'Order of the list. A cursor is valid only for the order with which it was returned.',
         }),
       ),
       type: Type.Optional(
         Type.String({
           minLength: 1,
           maxLength: 1_000,
-          description: 'A type, a group such as `breaker.*`, or several of them with commas between.',
+          description: 'A type, a group such as `breaker.*`, or several of them separated by commas.',
         }),
       ),
       app: Type.Optional(Type.String({ minLength: 1, maxLength: 64, description: 'Id or slug of an app.' })),
-      since: Type.Optional(dateTime('Events from this moment on.')),
-      until: Type.Optional(dateTime('Events before this moment; not of a stream.')),
+      since: Type.Optional(dateTime('Events from this time on.')),
+      until: Type.Optional(dateTime('Events before this time; not for a stream.')),
     },
     closed,
   ),
@@ -62,10 +62,10 @@ export function eventsOperation(context: ManagementContext): Operation {
     description:
       'What happened to the gateways on this database; the reference of events has all types. An event must match ' +
       'every filter; `page.total` counts matching events up to 10,000. With `Accept: text/event-stream` the answer ' +
-      'is a stream of server-sent events, whichever gateway noticed them: `event` with an `Event` as its data, and ' +
-      '`gap` where events after the one to go on after are not kept any more. It begins with what is recorded after the call, with ' +
-      '`since` at that moment, and with `Last-Event-ID` after that event; any gateway on the database can go on ' +
-      'with it. The stream ends when its credential is revoked or expires.',
+      'is a stream of server-sent events from all gateways: `event` with an `Event` as its data, and ' +
+      '`gap` if events are missing because they are no longer kept. The stream begins with events that are recorded after the call, with ' +
+      '`since` at that time, and with `Last-Event-ID` after that event; any gateway on the database can continue ' +
+      'a stream. The stream ends when its credential is revoked or expires.',
     access: 'viewer',
     query: EVENT_QUERY,
     entityTag: false,
@@ -193,7 +193,7 @@ function wantsStream({ headers }: Call): boolean {
 function refused(refusal: FeedRefusal): Failure {
   const detail =
     refusal === 'actor'
-      ? `This caller has ${STREAMS_PER_ACTOR_MAX} streams of events already; close one`
-      : `The gateway has ${STREAMS_MAX} streams of events already, or is stopping`;
+      ? `This caller already has ${STREAMS_PER_ACTOR_MAX} streams of events; close one`
+      : `The gateway already has ${STREAMS_MAX} streams of events, or is stopping`;
   return { ...fail('overloaded', detail), headers: { 'Retry-After': String(RETRY_AFTER_SECS) } };
 }

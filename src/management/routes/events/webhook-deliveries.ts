@@ -41,8 +41,8 @@ function listDeliveries({ webhooks: access }: ManagementContext): Operation {
     path: `${API_PREFIX}/webhook-deliveries`,
     operationId: 'listWebhookDeliveries',
     tag: webhooks.tag,
-    summary: 'How the deliveries of all webhooks stand',
-    description: `Ordered by creation; there are ${WEBHOOKS_MAX} webhooks at most.`,
+    summary: 'State of the deliveries of all webhooks',
+    description: `Ordered by creation; there are at most ${WEBHOOKS_MAX} webhooks.`,
     access: 'viewer',
     query: NO_QUERY,
     entityTag: false,
@@ -88,14 +88,14 @@ function testOperation(context: ManagementContext): Operation {
     tag: webhooks.tag,
     summary: 'Send a test event to a webhook now',
     description:
-      'Signed and sent like any event, beside those that wait, also when the webhook is not active. The result has the receiver’s answer; nothing is sent again.',
+      'The event is signed and sent like any other, independently of waiting events, even if the webhook is not active. The result contains the answer of the receiver; a failed test is not repeated.',
     access: 'admin',
     query: NO_QUERY,
     admission: new Admission(TESTS_MAX),
     entityTag: false,
     success: {
       status: 200,
-      description: 'What came of it',
+      description: 'The result',
       schema: jsonSchema(envelopeSchema('WebhookTestEnvelope', WebhookTestSchema)),
     },
     failures: ['not_found'],
@@ -122,7 +122,7 @@ function listDeadLetters(context: ManagementContext): Operation {
     path: LETTERS,
     operationId: 'listDeadLetters',
     tag: webhooks.tag,
-    summary: 'List the events that a webhook did not get',
+    summary: 'List the events that a webhook did not receive',
     description: 'Dead letters are listed in the order of their events.',
     access: 'viewer',
     query: PAGE_QUERY,
@@ -165,11 +165,11 @@ function letterOperation(
     operationId: `${verb}DeadLetter${which === 'one' ? '' : 's'}`,
     tag: webhooks.tag,
     summary: resends
-      ? `Send ${noun} again that a webhook did not get`
-      : `Forget ${noun} that a webhook did not get`,
+      ? `Send ${noun} again that a webhook did not receive`
+      : `Delete ${noun} that a webhook did not receive`,
     ...(resends && {
       description:
-        'With the same ids, in the order of the events, before waiting events. An event that the receiver refuses again stays a dead letter.',
+        'The events keep their ids and are sent in their order, before waiting events. An event that the receiver refuses again stays a dead letter.',
     }),
     access: 'admin',
     query: NO_QUERY,
@@ -177,7 +177,7 @@ function letterOperation(
     isWrite: true,
     success: {
       status: 200,
-      description: 'How many events it concerned',
+      description: 'The number of events',
       schema: jsonSchema(envelopeSchema('DeadLetterCountEnvelope', DeadLetterCountSchema)),
     },
     failures: ['not_found'],

@@ -98,7 +98,10 @@ async function buildWebhook(
   };
   if (previous !== undefined) return { record: { ...previous, ...written } };
   if ((await rules.reader.countWebhooks()) >= WEBHOOKS_MAX)
-    return fail('conflict', `There are ${WEBHOOKS_MAX} webhooks, which is the most; delete one first`);
+    return fail(
+      'conflict',
+      `There are already ${WEBHOOKS_MAX} webhooks, which is the maximum; delete one first`,
+    );
   const secret = given ?? webhookSecret(secretBytes(WEBHOOK_SECRET_BYTES));
   return {
     record: { ...base, ...written, secret, previous_secret: null, previous_secret_expires_at: null },
@@ -166,7 +169,7 @@ export function rotateWebhookOperation(context: ManagementContext): Operation {
     tag: webhooks.tag,
     summary: 'Give a webhook a new secret',
     description:
-      'What is sent has the signatures of both secrets for `overlap_secs`. A rotation within that time ends the secret before.',
+      'For `overlap_secs`, events are signed with both secrets. Another rotation within that time ends the older secret.',
     access: 'admin',
     query: NO_QUERY,
     body: {
@@ -184,7 +187,7 @@ export function rotateWebhookOperation(context: ManagementContext): Operation {
     },
     failures: [],
     handle: async (call) => {
-      // Whichever gateway sends: what it sends goes by the clock of the database.
+      // Every gateway may send, so the clock of the database decides.
       const nowMs = await context.webhooks.nowMs();
       return context.write(call, async (writer) => {
         const located = await locate(webhooks, writer, call.params);

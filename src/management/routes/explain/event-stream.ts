@@ -31,8 +31,8 @@ export class EventStream extends Readable {
   }
 
   /**
-   * @param text ASCII. Returns false when the reader is too far behind, or gone. A text that is too long to hold
-   * passes alone.
+   * @param text ASCII. Returns false when the reader is too far behind, or gone. A text that is too long to be held is
+   * written only when nothing else is held.
    */
   write(text: string): boolean {
     if (this.#isEnded || this.destroyed) return false;

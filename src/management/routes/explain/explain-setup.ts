@@ -56,7 +56,7 @@ export function samplingOperations(context: ManagementContext): Operation[] {
       method: 'PUT',
       path: SAMPLING_PATH,
       operationId: 'startSampling',
-      summary: 'Keep allowed exchanges, too, for a while',
+      summary: 'Also keep allowed exchanges for a while',
       description: 'Replaces the current sampling.',
       access: 'editor',
       body: {
@@ -108,7 +108,7 @@ export function debugTokenOperations(context: ManagementContext): Operation[] {
       path: TOKENS_PATH,
       operationId: 'listDebugTokens',
       summary: 'The debug tokens in force',
-      description: 'All of them: there are at most 100.',
+      description: 'Lists all of them; there are at most 100.',
       access: 'admin',
       success: {
         status: 200,
@@ -122,7 +122,7 @@ export function debugTokenOperations(context: ManagementContext): Operation[] {
       method: 'POST',
       path: TOKENS_PATH,
       operationId: 'createDebugToken',
-      summary: 'Make a debug token',
+      summary: 'Create a debug token',
       description:
         'A request with `X-Headgate-Debug: <token>` is answered with `X-Headgate-Decision`. The value is shown once.',
       access: 'admin',
@@ -174,7 +174,7 @@ async function createDebugToken(context: ManagementContext, call: Call): Promise
   const appId = await appIdOf(context, app);
   if (isFailure(appId)) return appId;
   const created = explain.createToken(appId.id, seconds);
-  if (created === undefined) return fail('conflict', 'There are 100 debug tokens already; delete one first');
+  if (created === undefined) return fail('conflict', 'There are already 100 debug tokens; delete one first');
   // It takes effect only after it is audited: no worker knows it yet.
   try {
     const change = { app_id: appId.id, expires_at: created.expires_at };

@@ -21,7 +21,7 @@ import type { ManagementContext } from '../../context.ts';
 import { envelopeSchema } from '../../schemas/envelope.ts';
 import { descriptionErrors, masked } from './explain.ts';
 
-/** Limits of the versions that are tried, and of the time; the task may take longer by one version. */
+/** Limits of the number of versions that are tried, and of the time, which the last version may exceed. */
 const ASKS_MAX = 100;
 const ASK_MS_MAX = 15_000;
 /**
@@ -45,9 +45,9 @@ const BodySchema = Type.Object(
     live_id: Type.Optional(
       Type.String({ minLength: 1, maxLength: 64, description: 'Id of an event of live traffic.' }),
     ),
-    version: Type.Optional(configVersion('Only this version, with the whole explanation.')),
-    from: Type.Optional(configVersion('First version of the range; the oldest that is kept when left out.')),
-    to: Type.Optional(configVersion('Last version; the one in force when left out.')),
+    version: Type.Optional(configVersion('Explain only this version, with the whole explanation.')),
+    from: Type.Optional(configVersion('First version of the range. Default: the oldest that is kept.')),
+    to: Type.Optional(configVersion('Last version of the range. Default: the version in force.')),
   },
   {
     ...closed,
@@ -59,11 +59,15 @@ const BodySchema = Type.Object(
 const OutcomeSchema = Type.Object(
   {
     outcome: text,
-    status: nullable(Type.Integer({ description: 'null when the backend decides it.' })),
+    status: nullable(Type.Integer({ description: 'null when the backend decides the status.' })),
     code: nullable(text),
     stage: nullable(Type.String({ description: 'The stage that decided.' })),
     detail: nullable(text),
-    backend: nullable(Type.String({ description: 'URL, one of several; null when the gateway answers.' })),
+    backend: nullable(
+      Type.String({
+        description: 'URL of the backend, one of possibly several; null when the gateway answers.',
+      }),
+    ),
     app: nullable(Type.String({ description: 'Slug.' })),
     guessed: Type.Boolean({
       description: 'The request needs a credential that the record does not contain.',
@@ -73,7 +77,7 @@ const OutcomeSchema = Type.Object(
 );
 
 const who = {
-  at: nullable(dateTime('When the version was made; null: not in the history.')),
+  at: nullable(dateTime('When the version was created; null: it is not in the history.')),
   actor: nullable(text),
   source: nullable(text),
   action: nullable(text),
@@ -83,7 +87,7 @@ const who = {
 const ResultSchema = Type.Object(
   {
     config_version: Type.Integer({ description: 'The config version that is in force.' }),
-    kept_from: Type.Integer({ description: 'The oldest version that can be asked.' }),
+    kept_from: Type.Integer({ description: 'The oldest version that can be tried.' }),
     now: OutcomeSchema,
     version: nullable(
       Type.Object(
@@ -104,20 +108,21 @@ const ResultSchema = Type.Object(
           to_version: Type.Integer({ description: 'Inclusive.' }),
           outcome: OutcomeSchema,
           same_as_now: Type.Boolean(),
-          exact: Type.Boolean({ description: 'false: it may begin earlier.' }),
+          exact: Type.Boolean({ description: 'false: the segment may begin earlier.' }),
           ...who,
         },
         {
           ...closed,
           title: 'VersionSegment',
-          description: 'Versions that answer alike, and who made the first.',
+          description: 'Versions with the same answer, and who created the first of them.',
         },
       ),
       { description: 'The versions in order, without a gap. Empty with `version` in the body.' },
     ),
-    tried: Type.Integer({ description: 'Versions that were asked.' }),
+    tried: Type.Integer({ description: 'Number of versions that were tried.' }),
     complete: Type.Boolean({
-      description: 'false: some versions that might answer otherwise were not asked, for lack of time.',
+      description:
+        'false: some versions that might give another answer were not tried, because the time was used up.',
     }),
   },
   { ...closed, title: 'ExplainVersionsResult' },
@@ -131,10 +136,10 @@ export function explainVersionsOperation(context: ManagementContext): Operation 
     path: `${API_PREFIX}/config/explain`,
     operationId: 'explainVersions',
     tag: 'Explain',
-    summary: 'How a request would go at other config versions',
+    summary: 'Explain a request at other config versions',
     description:
-      'Runs the request on kept versions, and changes nothing. Of a range it finds the segments that answer alike: it ' +
-      'asks at most 100 versions, for some 15 seconds; of a range of more than 60, only those that touched the app.',
+      'Runs the request at stored versions, and changes nothing. For a range, it finds the segments with the same answer: it ' +
+      'tries at most 100 versions, for about 15 seconds. In a range of more than 60 versions, it only tries those that changed the app.',
     access: 'viewer',
     query: NO_QUERY,
     body: {
@@ -201,7 +206,9 @@ async function requestOf(
   if (recorded === undefined) return fail('not_found', 'No such exchange is kept any more');
   if (recorded.request !== undefined) return { tried: { recorded: recorded.request } };
   const pointer = liveId === undefined ? '/request_id' : '/live_id';
-  return invalid([{ pointer, detail: 'names a request that could not be read, or is too long to be kept' }]);
+  return invalid([
+    { pointer, detail: 'names a request that could not be read, or that was too long to be kept' },
+  ]);
 }
 
 async function rangeOf(reader: ConfigReader, body: Body): Promise<Range | Failure> {

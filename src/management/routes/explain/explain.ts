@@ -70,7 +70,7 @@ function explainRecorded(context: ManagementContext): Operation {
     tag: 'Explain',
     summary: 'Explain a recent exchange',
     description:
-      'Denied and failed exchanges are kept for a while, allowed ones while sampling asks for them. ' +
+      'Denied and failed exchanges are kept for a while. Allowed exchanges are kept while sampling is on. ' +
       'Bodies, queries and credentials are not kept.',
     access: 'viewer',
     query: NO_QUERY,
@@ -83,8 +83,8 @@ function explainRecorded(context: ManagementContext): Operation {
       if (explanation !== undefined) return explained(context, explanation);
       return fail(
         'not_found',
-        `No exchange "${requestId}" is kept: it was allowed and not sampled, its record has made room for later ` +
-          'ones, or its worker has ended',
+        `No exchange "${requestId}" is kept: it was allowed and not sampled, or its record was replaced by later ` +
+          'records, or its worker has ended',
       );
     },
   };

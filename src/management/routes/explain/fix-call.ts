@@ -1,4 +1,4 @@
-/** The call of this API that makes the change of a fix, so that it can be a button. */
+/** The call of this API that makes the change of a fix, so that the console can offer it as a button. */
 import type { Explanation, Fix } from '../../../explain/schema.ts';
 import { StorageUnavailable } from '../../../storage/repository.ts';
 import { isFailure } from '../../api/failure.ts';

@@ -39,21 +39,21 @@ const QuerySchema = Type.Object(
       Type.String({
         pattern: STATUS_FILTER_PATTERN,
         maxLength: 60,
-        description: '`2xx`, `404`, `>=500`, or several of them with commas between.',
+        description: '`2xx`, `404`, `>=500`, or several of them separated by commas.',
       }),
     ),
     key: Type.Optional(
       Type.String({
         minLength: 1,
         maxLength: 256,
-        description: 'Id or name of the caller: a key, or a subject.',
+        description: 'Id or name of the caller: of a key, or a subject.',
       }),
     ),
     path: Type.Optional(
       Type.String({
         pattern: '^/',
         maxLength: 1_024,
-        description: 'Start of the canonical path, letter by letter; not a pattern.',
+        description: 'Start of the canonical path. It is compared as plain text, not as a pattern.',
       }),
     ),
     method: Type.Optional(Type.String({ pattern: METHOD_PATTERN })),
@@ -63,7 +63,7 @@ const QuerySchema = Type.Object(
         minimum: 1,
         maximum: PER_SECOND_MAX,
         default: PER_SECOND_DEFAULT,
-        description: 'Most exchanges to show in a second, on average.',
+        description: 'Maximum number of exchanges to show per second, on average.',
       }),
     ),
   },
@@ -82,10 +82,10 @@ function watchTraffic(context: ManagementContext): Operation {
     tag: 'Explain',
     summary: 'Watch exchanges as they end',
     description:
-      'Server-sent events of this gateway, not of others with the same database: `exchange` with a `LiveExchange` as ' +
-      'its data, `status` with a `LiveStatus` every few seconds. All filters must pass. Of more exchanges than ' +
-      '`per_second`, some are shown, evenly in time. A reader that comes back with `Last-Event-ID` within 15 seconds ' +
-      'gets up to 200 events that it missed. The stream ends when its credential is revoked or expires.',
+      'Server-sent events of this gateway, but not of others with the same database: `exchange` with a `LiveExchange` as ' +
+      'its data, `status` with a `LiveStatus` every few seconds. An exchange must match all filters. If there are more exchanges than ' +
+      '`per_second`, a sample spread evenly over time is shown. A reader that reconnects with `Last-Event-ID` within 15 seconds ' +
+      'gets up to 200 events that it has missed. The stream ends when its credential is revoked or expires.',
     access: 'viewer',
     query: jsonSchema(QuerySchema),
     entityTag: false,
@@ -108,7 +108,7 @@ function explainLive(context: ManagementContext): Operation {
     tag: 'Explain',
     summary: 'Explain an exchange of a stream',
     description:
-      'Answers as `GET /api/v1/explain/{request_id}` does, for the `id` of an event: a request id may be a client’s own choice. ' +
+      'The same answer as `GET /api/v1/explain/{request_id}`, but for the `id` of an event, because clients can choose request ids themselves. ' +
       'Each worker keeps the last 1,000 exchanges that it showed.',
     access: 'viewer',
     query: NO_QUERY,
@@ -124,7 +124,7 @@ function explainLive(context: ManagementContext): Operation {
       const explanation = await context.explain.recorded({ liveId });
       if (explanation !== undefined) return explained(context, explanation);
       const why =
-        'no stream of this gateway has shown it, it has made room for later ones, or its worker has ended';
+        'no stream of this gateway has shown it, later ones have replaced it, or its worker has ended';
       return fail('not_found', `No exchange "${liveId}" is kept: ${why}`);
     },
   };
@@ -223,8 +223,8 @@ async function filterOf({ repository }: ManagementContext, query: Query): Promis
 function refused(refusal: LiveRefusal): Failure {
   const detail =
     refusal === 'actor'
-      ? `This caller has ${LIVE_STREAMS_PER_ACTOR_MAX} streams of live traffic already; close one`
-      : `The gateway has ${LIVE_STREAMS_MAX} streams of live traffic already, or is stopping`;
+      ? `This caller already has ${LIVE_STREAMS_PER_ACTOR_MAX} streams of live traffic; close one`
+      : `The gateway already has ${LIVE_STREAMS_MAX} streams of live traffic, or is stopping`;
   return { ...fail('overloaded', detail), headers: { 'Retry-After': String(RETRY_AFTER_SECS) } };
 }
 

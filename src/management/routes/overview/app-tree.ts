@@ -33,7 +33,7 @@ export function treeOperation(context: ManagementContext): Operation {
     tag: 'Apps',
     summary: 'Versions of an app with their revisions',
     description:
-      'Each revision with its state and the number of its endpoints. Also answered while the database is away.',
+      'Each revision with its state and the number of its endpoints. It is also available while the database is not.',
     access: 'viewer',
     query: PAGE_QUERY,
     entityTag: false,

@@ -59,7 +59,7 @@ function renewCertificate(context: ManagementContext): Operation {
     tag: 'Service',
     summary: 'Order a new certificate for a name now',
     description:
-      'For a name for which certificates are ordered by ACME. The gateway that orders begins within seconds; what came of it is in the list. The bound of orders in an hour and the pauses that the authority asks for are kept.',
+      'For a name whose certificates are ordered by ACME. The gateway that orders certificates begins within seconds, and the list shows the result. The limit of orders per hour and the pauses that the authority asks for still apply.',
     access: 'editor',
     query: NO_QUERY,
     entityTag: false,

@@ -15,13 +15,13 @@ export function stateOperation(context: ManagementContext): Operation {
     tag: 'Service',
     summary: 'Database, store of limits, counters, certificates and circuit breakers of all gateways',
     description:
-      'Other gateways with the same database have half a second to answer; one that does not has no state.',
+      'Other gateways with the same database have half a second to answer. A gateway that does not answer has no state.',
     access: 'viewer',
     query: NO_QUERY,
     entityTag: false,
     success: {
       status: 200,
-      description: 'The state of each gateway, of this one first',
+      description: 'The state of each gateway, beginning with this one',
       schema: jsonSchema(envelopeSchema('StateEnvelope', StateSchema)),
     },
     failures: [],

@@ -26,7 +26,7 @@ const QUERY = jsonSchema(
           maxLength: 200,
           pattern: NO_NUL_PATTERN,
           description:
-            'The text, without regard to case and without wildcards. It is looked for in names, labels, paths (an endpoint’s also with its method: `GET /invoices`), backend hosts, labels of apps (`team:payments`), the shown beginnings of keys, and ids. Absent: nothing is found.',
+            'The text to find. Case is ignored, and there are no wildcards. The search covers names, labels, paths (for endpoints also with the method: `GET /invoices`), backend hosts, labels of apps (`team:payments`), the visible beginnings of keys, and ids. Without this parameter, nothing is found.',
         }),
       ),
       limit: Type.Optional(
@@ -44,7 +44,7 @@ export function searchOperation(context: ManagementContext): Operation {
     operationId: 'search',
     tag: 'Service',
     summary: 'Find records by a text',
-    description: 'Admin tokens are found for admins only.',
+    description: 'Only admins can find admin tokens.',
     access: 'viewer',
     query: QUERY,
     admission: new Admission(SEARCHES_MAX),

@@ -12,7 +12,7 @@ const QUERY = jsonSchema(
   Type.Object(
     {
       changed: Type.Optional(
-        Type.Boolean({ default: false, description: 'Only those that do not come from the default.' }),
+        Type.Boolean({ default: false, description: 'Only settings that do not have their default.' }),
       ),
     },
     closed,
@@ -27,7 +27,7 @@ export function settingsOperation(context: ManagementContext): Operation {
     tag: 'Service',
     summary: 'The settings in force',
     description:
-      'Shows the settings of the node that answers. Settings are read at its start: a change of the environment needs a restart. Secrets and credentials in URLs are masked, paths of files are not.',
+      'Shows the settings of the node that answers. Settings are read at its start: a change of the environment needs a restart. Secrets and credentials in URLs are masked. Paths of files are not masked.',
     access: 'viewer',
     query: QUERY,
     entityTag: false,

@@ -24,7 +24,7 @@ export async function copyEndpoints(
 ): Promise<Failure | undefined> {
   const source = await findSource(writer, scope, from);
   if (source === undefined || source.id === revision.id) {
-    const detail = `must be another revision of the version "${scope.version.version}", or "version/revision"; there is no "${from}"`;
+    const detail = `must be another revision of the version "${scope.version.version}", or "version/revision"; "${from}" does not exist`;
     return invalid([{ pointer: '/copy_endpoints_from', detail }]);
   }
   let after: string | undefined;

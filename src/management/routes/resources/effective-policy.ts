@@ -56,7 +56,7 @@ function effectivePolicy(
     tag: `${name}s`,
     summary: `Effective policy of ${SUBJECTS[name]}`,
     description:
-      'Settings, app, revision and endpoint merged; `global` is the level of the settings. `warnings` speaks of all of it, whatever level it comes from.',
+      'The merged policy of the settings, the app, the revision and the endpoint; `global` is the level of the settings. `warnings` covers the whole policy, from all levels.',
     access: 'viewer',
     query: NO_QUERY,
     entityTag: false,

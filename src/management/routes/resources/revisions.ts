@@ -172,7 +172,7 @@ async function buildRevision(
 /** Without TLS there is no ALPN, with which a backend could choose. */
 function protocolErrors({ backend_protocol: protocol, backend_scheme: scheme }: RevisionInput): FieldError[] {
   if (protocol !== 'auto' || scheme !== 'http') return [];
-  return [{ pointer: '/backend_protocol', detail: 'is "auto", which needs the backend_scheme "https"' }];
+  return [{ pointer: '/backend_protocol', detail: 'can be "auto" only with the backend_scheme "https"' }];
 }
 
 function tlsErrors(tls: RevisionInput['backend_tls']): FieldError[] {
@@ -276,7 +276,7 @@ export function breakerOperation(context: ManagementContext): Operation {
     entityTag: false,
     success: {
       status: 200,
-      description: 'The state over all workers; null while nothing is known of it',
+      description: 'The state over all workers; null while it is not known',
       schema: jsonSchema(envelopeSchema('BreakerEnvelope', nullable(BreakerSchema))),
     },
     failures: [],
@@ -297,7 +297,7 @@ export function healthOperation(context: ManagementContext): Operation {
     tag: revisions.tag,
     summary: 'Health of a revision’s backend',
     description:
-      'The health as the node that answers sees it, over all of its workers. `last_error` follows within a second. Nothing of it outlives a restart, or a change of the backend.',
+      'The health as this node sees it, over all of its workers. `last_error` is up to date within a second. A restart or a change of the backend resets everything.',
     access: 'viewer',
     query: NO_QUERY,
     entityTag: false,

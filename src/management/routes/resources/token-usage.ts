@@ -24,7 +24,7 @@ export function tokenUsageOperation(context: ManagementContext): Operation {
     operationId: 'getTokenUsage',
     tag: tokens.tag,
     summary: 'Requests of a token per day',
-    description: `Counts of the days from \`from\` to \`to\`, both included, at most ${DAYS_MAX} of them. They follow within a few seconds, or, with thousands of keys in use, within minutes.`,
+    description: `Counts of the days from \`from\` to \`to\`, both included, for at most ${DAYS_MAX} days. They are up to date within a few seconds, or within minutes when thousands of keys are in use.`,
     access: 'viewer',
     query: jsonSchema(KeyUsageQuerySchema),
     entityTag: false,
@@ -66,7 +66,10 @@ function dateRange(query: Query, nowMs: number): DateRange | Failure {
   const fromMs = dayStart(from);
   if (fromMs === undefined) return notADay('from');
   if (fromMs > toMs)
-    return fail('invalid_query', `The query parameter "from" must not be after "to", ${from} is after ${to}`);
+    return fail(
+      'invalid_query',
+      `The query parameter "from" must not be after "to", but ${from} is after ${to}`,
+    );
   if (toMs - fromMs >= DAYS_MAX * DAY_MS) {
     return fail('invalid_query', `The query parameters "from" and "to" must span at most ${DAYS_MAX} days`);
   }
@@ -80,5 +83,5 @@ function dayStart(date: string): number | undefined {
 }
 
 function notADay(name: string): Failure {
-  return fail('invalid_query', `The query parameter "${name}" must be a day of the calendar, YYYY-MM-DD`);
+  return fail('invalid_query', `The query parameter "${name}" must be an existing date, YYYY-MM-DD`);
 }

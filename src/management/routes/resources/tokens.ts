@@ -116,7 +116,8 @@ async function buildKey(
   if (previous !== undefined && isKept) return { record: { ...previous, ...written } };
   const { token, token_prefix, token_hash } = brought ?? newValue();
   if (brought !== undefined) {
-    // The value before a rotation counts too: a value names one key. Whose it is the answer does not say.
+    // The value before a rotation counts too, because a value identifies one key. The answer does not say which key has
+    // it.
     const known = await rules.reader.findKeyByHash(token_hash);
     if (known !== undefined && known.id !== previous?.id)
       return conflict(brought.pointer, 'is already taken');
@@ -134,14 +135,20 @@ async function buildKey(
   return { record, ...(token !== undefined && { shownOnce: { token } }) };
 }
 
-/** In a plan, leaving `enabled` out means on; it is then as complete as a limit that says so. */
+/** In the plan of a key, an absent `enabled` means true; the plan must then be complete. */
 function planErrors(plan: ApiKeyInput['rate_limit'], rules: RuleContext): FieldError[] {
   if (!plan) return [];
   const pointer = '/rate_limit';
   const inForce = { ...plan, enabled: plan.enabled ?? true };
   const errors = rateLimitErrors(inForce, rules.policyGlobals, pointer);
   if (plan.per?.startsWith('claim:') !== true) return errors;
-  return [...errors, { pointer: `${pointer}/per`, detail: `"${plan.per}" needs a JWT, which has no key` }];
+  return [
+    ...errors,
+    {
+      pointer: `${pointer}/per`,
+      detail: `"${plan.per}" needs a JWT, but callers with a JWT have no API key`,
+    },
+  ];
 }
 
 interface KeyValue {
@@ -169,8 +176,7 @@ function broughtValue(
     const pointer = '/token';
     const weakness = broughtTokenError(token);
     const errors = weakness === undefined ? [] : [{ pointer, detail: weakness }];
-    if (hash !== undefined)
-      errors.push({ pointer, detail: 'and token_sha256 are given; expected one of them' });
+    if (hash !== undefined) errors.push({ pointer, detail: 'cannot be given together with token_sha256' });
     return {
       token,
       token_prefix: broughtDisplayPrefix(token),
@@ -195,8 +201,8 @@ function newValue(): KeyValue {
 }
 
 /**
- * `POST …/rotate`: a new value for the key. The old one works on for `overlap_secs`; a value from a rotation before
- * that stops at once.
+ * `POST …/rotate`: a new value for the key. The old value stays valid for `overlap_secs`; the value before it stops at
+ * once.
  */
 export function rotateOperation(context: ManagementContext): Operation {
   return {
@@ -206,7 +212,7 @@ export function rotateOperation(context: ManagementContext): Operation {
     tag: tokens.tag,
     summary: 'Give a token a new value',
     description:
-      'The old value works on for `overlap_secs`. A rotation within the overlap of an earlier one ends the earlier overlap.',
+      'The old value stays valid for `overlap_secs`. Another rotation within this time ends the earlier overlap.',
     access: 'editor',
     query: NO_QUERY,
     body: {

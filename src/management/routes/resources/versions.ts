@@ -136,13 +136,15 @@ async function successorErrors(
 ): Promise<FieldError[]> {
   if (successor === null || successor === undefined || successor.includes('/')) return [];
   const pointer = '/successor';
-  if (successor === version) return [{ pointer, detail: 'must be another version than this one' }];
+  if (successor === version) return [{ pointer, detail: 'must be a version other than this one' }];
   const found = await reader.findVersion(app.id, successor);
   if (found?.version === successor) return [];
-  return [{ pointer, detail: `must be a version of the app "${app.slug}", which has no "${successor}"` }];
+  return [
+    { pointer, detail: `must be a version of the app "${app.slug}"; it has no version "${successor}"` },
+  ];
 }
 
-/** A version that others name as their successor keeps its label, and stays. */
+/** A version that others name as their successor cannot be renamed or deleted. */
 async function keptAsSuccessor(reader: ConfigReader, version: Version): Promise<Failure | undefined> {
   const others = await reader.findVersionsBySuccessor(version.app_id, version.version);
   const labels = others.filter(({ id }) => id !== version.id).map((other) => `"${other.version}"`);

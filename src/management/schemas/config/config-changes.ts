@@ -17,13 +17,15 @@ const DeclaredChangeSchema = Type.Object(
       Type.Object(
         {
           before: Type.Unknown({ description: 'Previous value of the field; null if it had none.' }),
-          after: Type.Unknown({ description: 'The same after.' }),
+          after: Type.Unknown({ description: 'New value of the field; null if it has none.' }),
         },
         { ...closed, title: 'FieldChange' },
       ),
-      { description: 'The fields that differ, secrets masked. Empty for a deletion.' },
+      { description: 'The fields that differ, with secrets masked. Empty for a deletion.' },
     ),
-    below: Type.Optional(count('Records below that go with a deleted one. Absent: none.')),
+    below: Type.Optional(
+      count('Number of records below a deleted record, which are deleted with it. Absent: none.'),
+    ),
   },
   { ...closed, title: 'DeclaredChange' },
 );
@@ -31,14 +33,16 @@ const DeclaredChangeSchema = Type.Object(
 const PlanSideSchema = Type.Object(
   {
     status: nullable(
-      Type.Integer({ description: 'Status. null: a backend answers, and did not when it was recorded.' }),
+      Type.Integer({
+        description: 'Status. null: a backend would answer, but none answered when the request was recorded.',
+      }),
     ),
     code: nullable(Type.String({ description: 'Error code. null: none.' })),
     backends: Type.Array(Type.String(), {
-      description: 'Where it goes; empty where the gateway itself answers.',
+      description: 'Where the request goes; empty if the gateway itself answers.',
     }),
     cors_refused: Type.Boolean({
-      description: 'Whether a browser keeps the answer from the page that asked.',
+      description: 'Whether a browser withholds the answer from the page that sent the request.',
     }),
   },
   { ...closed, title: 'PlanSide' },
@@ -50,7 +54,7 @@ const TrafficGroupSchema = Type.Object(
     to: PlanSideSchema,
     by: Type.Object(
       {
-        kind: oneOf(CALLER_KINDS, { description: 'How it was recognised.' }),
+        kind: oneOf(CALLER_KINDS, { description: 'How the caller was identified.' }),
         id: Type.String({ description: 'Id of the key, or subject; may be empty.' }),
         name: Type.String({ description: 'Name of the caller; may be empty.' }),
         app: nullable(Type.String({ description: 'Slug of the app of the requests.' })),
@@ -58,30 +62,34 @@ const TrafficGroupSchema = Type.Object(
       { ...closed, title: 'PlanCaller' },
     ),
     count: count('Number of requests.'),
-    first: Type.String({ description: 'Method and path of the earliest of them.' }),
+    first: Type.String({ description: 'Method and path of the earliest request.' }),
   },
   {
     ...closed,
     title: 'PlanTrafficGroup',
-    description: 'Requests of one caller that would be answered differently.',
+    description: 'Requests of one caller that would get a different answer.',
   },
 );
 
 const PlanTrafficSchema = Type.Object(
   {
-    requests: count('Requests that were tried, the latest of those recorded.'),
-    recorded: count('Requests that were recorded.'),
-    since: nullable(dateTime('Start of the earliest that was tried. null: none was.')),
-    changed: count('Requests that would be answered differently.'),
-    undecided: count('Not among `changed`: what the planned configuration asks for was not recorded.'),
+    requests: count('Number of requests that were tried: the latest of the recorded ones.'),
+    recorded: count('Number of recorded requests.'),
+    since: nullable(dateTime('Start of the earliest request that was tried. null: none was tried.')),
+    changed: count('Number of requests that would get a different answer.'),
+    undecided: count(
+      'Number of requests that are not in `changed`, because facts that the planned configuration needs were not recorded.',
+    ),
     groups: Type.Array(TrafficGroupSchema, { description: 'At most 50.' }),
     groups_total: count('Number of groups.'),
-    problem: nullable(Type.String({ description: 'Why it cannot be said. null: it can.' })),
+    problem: nullable(
+      Type.String({ description: 'Why the numbers could not be determined. null: they could.' }),
+    ),
   },
   {
     ...closed,
     title: 'PlanTraffic',
-    description: 'What recent requests would get on the planned configuration.',
+    description: 'What recent requests would get with the planned configuration.',
   },
 );
 
@@ -90,22 +98,22 @@ const CreatedKeySchema = Type.Object(
     app: Type.String({ description: 'Slug of its app.' }),
     name: Type.String({ description: 'Name of the key.' }),
     id: Type.String({ description: 'Id of the key.' }),
-    token: Type.String({ description: 'Its value, which is shown once.' }),
+    token: Type.String({ description: 'Value of the key, which is shown only once.' }),
   },
   { ...closed, title: 'CreatedKey' },
 );
 
 const CHANGE_FIELDS = {
-  base_version: count('Config version that the changes were worked out on.'),
+  base_version: count('Config version on which the changes are based.'),
   totals: Type.Object(
     {
-      create: count('Records that are made.'),
+      create: count('Records that are created.'),
       update: count('Records that are changed.'),
-      delete: count('Records that are deleted, those below deleted ones included.'),
+      delete: count('Records that are deleted, including those below deleted records.'),
     },
     { ...closed, title: 'ChangeTotals' },
   ),
-  changes: Type.Array(DeclaredChangeSchema, { description: 'The first 1,000.' }),
+  changes: Type.Array(DeclaredChangeSchema, { description: 'The first 1,000 changes.' }),
 };
 
 const ConfigPlanSchema = Type.Object(
@@ -123,7 +131,9 @@ const ConfigPlanSchema = Type.Object(
 const ConfigAppliedSchema = Type.Object(
   {
     ...CHANGE_FIELDS,
-    created_keys: Type.Array(CreatedKeySchema, { description: 'Keys whose values the gateway made.' }),
+    created_keys: Type.Array(CreatedKeySchema, {
+      description: 'Keys whose values the gateway has generated.',
+    }),
   },
   { ...closed, title: 'ConfigApplied' },
 );

@@ -7,32 +7,36 @@ const RECORD_TYPE = oneOf(['app', 'version', 'revision', 'endpoint', 'key']);
 const RECORD_PATH = Type.Array(Type.String(), { description: 'Names at that time, from the app down.' });
 
 const HISTORY_FIELDS = {
-  config_version: Type.Integer({ description: 'Config version that the write made.' }),
-  at: dateTime('When it was made.'),
-  actor: Type.String({ description: 'Who made it, as in the audit log.' }),
+  config_version: Type.Integer({ description: 'Config version that the write created.' }),
+  at: dateTime('When the version was created.'),
+  actor: Type.String({ description: 'Who made the write, as in the audit log.' }),
   address: nullable(
-    Type.String({ description: 'Address of the client. null: none, or the caller is not an `admin`.' }),
+    Type.String({
+      description: 'Address of the client. null: there is none, or the caller is not an `admin`.',
+    }),
   ),
   request_id: nullable(Type.String({ description: 'Id of the exchange, as in `X-Request-Id`.' })),
   source: Type.String({
-    description: 'Where it came from: `api`, `cli`, `console`, `import`, or `system` for the gateway itself.',
+    description:
+      'Origin of the write: `api`, `cli`, `console`, `import`, or `system` for the gateway itself.',
   }),
-  commit: nullable(Type.String({ description: 'Git commit that the writer named.' })),
+  commit: nullable(Type.String({ description: 'Git commit that the caller named.' })),
   action: Type.String({ description: 'What was done, for example `config.apply`.' }),
-  message: nullable(Type.String({ description: 'Why, in the words of the writer.' })),
+  message: nullable(Type.String({ description: 'Reason for the write, as the caller gave it.' })),
   first_record: nullable(
     Type.Object(
       { type: RECORD_TYPE, path: RECORD_PATH },
       {
         ...closed,
-        description: 'The first record that it changed. null: it changed none, or they are not kept.',
+        description:
+          'The first record that the version changed. null: it changed no record, or the records are not kept.',
       },
     ),
   ),
-  changed_records: Type.Integer({ minimum: 0, description: 'How many records it changed.' }),
+  changed_records: Type.Integer({ minimum: 0, description: 'Number of records that the version changed.' }),
   is_complete: Type.Boolean({
     description:
-      'False: it changed more than the history may hold, so its records are not kept, nor is any version before it.',
+      'False: the version changed more than the history can hold, so its records and all earlier versions are not kept.',
   }),
 };
 
@@ -47,7 +51,7 @@ export const ConfigVersionListSchema = Type.Object(
     ...listSchema('ConfigVersionList', ConfigVersionSchema).properties,
     kept_from: Type.Integer({
       minimum: 0,
-      description: 'The oldest version whose state is known: to go back to, and to compare with.',
+      description: 'The oldest version whose state is known, and which can be restored or compared.',
     }),
   },
   { ...closed, title: 'ConfigVersionList' },
@@ -80,7 +84,9 @@ export const ConfigVersionEnvelopeSchema = Type.Object(
     data: Type.Object(
       {
         ...HISTORY_FIELDS,
-        changes: Type.Array(RecordChangeSchema, { description: 'A page of the records that it changed.' }),
+        changes: Type.Array(RecordChangeSchema, {
+          description: 'A page of the records that the version changed.',
+        }),
       },
       { ...closed, title: 'ConfigVersionWithChanges' },
     ),
@@ -93,7 +99,7 @@ export const ConfigVersionEnvelopeSchema = Type.Object(
 const ListedChangesFields = {
   totals: Type.Object(
     { create: Type.Integer(), update: Type.Integer(), delete: Type.Integer() },
-    { ...closed, description: 'How many records, those below deleted ones included.' },
+    { ...closed, description: 'Numbers of records, including those below deleted records.' },
   ),
   changes: Type.Array(
     Type.Object(
@@ -102,13 +108,13 @@ const ListedChangesFields = {
         type: Type.String(),
         path: Type.Array(Type.String()),
         fields: Type.Record(Type.String(), Type.Unknown(), {
-          description: 'Each field that differs, with `before` and `after`; null is the default.',
+          description: 'Each field that differs, with `before` and `after`; null stands for the default.',
         }),
-        below: Type.Optional(Type.Integer({ description: 'Records below a deleted one.' })),
+        below: Type.Optional(Type.Integer({ description: 'Number of records below a deleted record.' })),
       },
       { ...closed, title: 'ListedChange' },
     ),
-    { description: 'At most 1,000.' },
+    { description: 'At most 1,000 changes.' },
   ),
 };
 
@@ -120,7 +126,7 @@ export const ConfigDiffSchema = Type.Object(
     text: nullable(
       Type.String({
         description:
-          'Unified diff of the declared files of the apps that differ. null: too much to show; see `changes`.',
+          'Unified diff of the declared files of the apps that differ. null: it is too long; see `changes`.',
       }),
     ),
   },
@@ -129,7 +135,7 @@ export const ConfigDiffSchema = Type.Object(
 
 export const RollbackSchema = Type.Object(
   {
-    base_version: Type.Integer({ description: 'Config version that was in force before.' }),
+    base_version: Type.Integer({ description: 'Config version that was in force before the rollback.' }),
     rolled_back_to: Type.Integer(),
     ...ListedChangesFields,
     not_restored: Type.Array(
@@ -146,13 +152,13 @@ export const RollbackSchema = Type.Object(
             ),
             {
               description:
-                '`deleted`, `expired`: it does not come back. `value`: it was rotated, and keeps its new value. `inactive`, `scopes`, `expires_at`: stays as narrow as it is.',
+                '`deleted`, `expired`: the key does not come back. `value`: the key was rotated, and keeps its new value. `inactive`, `scopes`, `expires_at`: the key keeps its present, narrower rights.',
             },
           ),
         },
         { ...closed, title: 'NotRestoredKey' },
       ),
-      { description: 'Keys that are not as they were then; at most 1,000.' },
+      { description: 'Keys that are not fully restored; at most 1,000.' },
     ),
     not_restored_total: Type.Integer({ minimum: 0 }),
   },

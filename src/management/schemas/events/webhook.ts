@@ -13,12 +13,13 @@ const OVERLAP_SECS_DEFAULT = 86_400;
 
 const secret = Type.String({
   maxLength: 128,
-  description: 'Signs what is sent: `whsec_` and 24 to 64 bytes in base64. Left out: the gateway makes one.',
+  description:
+    'Secret that signs the events: `whsec_` and 24 to 64 bytes in base64. Default: the gateway generates one.',
 });
 const EVENTS_TEXT = 'Types of events, or groups such as `breaker.*`. `*`: every type.';
 const APPS_TEXT =
-  'Ids or slugs of apps: only events of these apps, and writes that touched several apps. Empty: all events.';
-const ACTIVE_TEXT = 'Whether events are sent. What happens meanwhile waits as long as events are kept.';
+  'Ids or slugs of apps. The webhook then gets only events of these apps, and writes that changed several apps. Empty: all events.';
+const ACTIVE_TEXT = 'Whether events are sent. While this is false, events wait as long as they are kept.';
 const written = {
   name: displayName('What the webhook is for.'),
   url: Type.String({
@@ -67,10 +68,15 @@ const servedFields = {
   app_ids: Type.Array(Type.String(), { description: APPS_TEXT }),
   is_active: Type.Boolean({ description: ACTIVE_TEXT }),
   disabled_reason: nullable(
-    Type.String({ readOnly: true, description: 'Why the gateway switched it off. null: it did not.' }),
+    Type.String({
+      readOnly: true,
+      description: 'Why the gateway switched the webhook off. null: it did not.',
+    }),
   ),
   previous_secret_expires_at: nullable(
-    dateTime('Until when the secret before the last rotation signs as well. null: it does not.'),
+    dateTime(
+      'End of the time in which the secret before the last rotation also signs. null: it does not sign.',
+    ),
   ),
 };
 
@@ -90,7 +96,7 @@ export const WebhookRotationSchema = Type.Object(
         minimum: 0,
         maximum: OVERLAP_SECS_MAX,
         default: OVERLAP_SECS_DEFAULT,
-        description: 'Seconds for which the old secret signs as well.',
+        description: 'Seconds for which the old secret also signs.',
       }),
     ),
     secret: Type.Optional(secret),
@@ -116,22 +122,30 @@ export const WebhookDeliverySchema = Type.Object(
     webhook_id: Type.String({ description: 'Id of the webhook.' }),
     name: Type.String({ description: 'Name of the webhook.' }),
     state: oneOf(['ok', 'failing', 'disabled'], {
-      description: '`failing`: the last try failed. `disabled`: nothing is sent.',
+      description: '`failing`: the last attempt failed. `disabled`: nothing is sent.',
     }),
-    sender: nullable(Type.String({ description: 'The gateway that sends at this moment. null: none.' })),
-    waiting: Type.Integer({ minimum: 0, description: 'Events that wait; 10,000 may be more.' }),
-    delivered: Type.Integer({ minimum: 0, description: 'Deliveries since the webhook was made.' }),
+    sender: nullable(
+      Type.String({ description: 'The gateway that sends the events at present. null: none.' }),
+    ),
+    waiting: Type.Integer({
+      minimum: 0,
+      description: 'Number of events that wait; 10,000 stands for 10,000 or more.',
+    }),
+    delivered: Type.Integer({
+      minimum: 0,
+      description: 'Number of deliveries since the webhook was created.',
+    }),
     dead_letters: Type.Integer({
       minimum: 0,
       description: 'Events that are no longer sent after too many failures.',
     }),
-    failures: Type.Integer({ minimum: 0, description: 'Failed tries in a row.' }),
+    failures: Type.Integer({ minimum: 0, description: 'Failed attempts in a row.' }),
     last_error: nullable(
       Type.String({ description: 'Reason of the last failed attempt since the last delivery.' }),
     ),
-    last_failed_at: nullable(dateTime('When a try failed last.')),
-    last_delivered_at: nullable(dateTime('When an event arrived last.')),
-    next_try_at: nullable(dateTime('When it is tried again. null: now, or when there is an event.')),
+    last_failed_at: nullable(dateTime('When the last attempt failed.')),
+    last_delivered_at: nullable(dateTime('When an event was last delivered.')),
+    next_try_at: nullable(dateTime('Time of the next attempt. null: now, or as soon as there is an event.')),
   },
   { ...closed, title: 'WebhookDelivery' },
 );
@@ -139,15 +153,15 @@ export const WebhookDeliverySchema = Type.Object(
 export const DeadLetterSchema = Type.Object(
   {
     event: EventSchema,
-    tries: Type.Integer({ minimum: 0, description: 'How often it was sent.' }),
-    error: Type.String({ description: 'Why the last try failed.' }),
+    tries: Type.Integer({ minimum: 0, description: 'Number of attempts to send the event.' }),
+    error: Type.String({ description: 'Why the last attempt failed.' }),
     failed_at: dateTime('When the gateway stopped sending it.'),
-    is_resent: Type.Boolean({ description: 'It is to be sent again, and waits for that.' }),
+    is_resent: Type.Boolean({ description: 'Whether the event waits to be sent again.' }),
   },
   { ...closed, title: 'DeadLetter' },
 );
 
 export const DeadLetterCountSchema = Type.Object(
-  { dead_letters: Type.Integer({ minimum: 0, description: 'How many it concerned.' }) },
+  { dead_letters: Type.Integer({ minimum: 0, description: 'Number of dead letters.' }) },
   { ...closed, title: 'DeadLetterCount' },
 );

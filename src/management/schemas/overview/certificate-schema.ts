@@ -7,7 +7,9 @@ export const CertificateSchema = Type.Object(
     name: Type.String({
       description: 'DNS name or address. A certificate with several names has an item for each.',
     }),
-    source: oneOf(['file', 'acme'], { description: 'From a file of the settings, or ordered by ACME.' }),
+    source: oneOf(['file', 'acme'], {
+      description: '`file`: from a file of the settings; `acme`: ordered by ACME.',
+    }),
     listener: oneOf(['traffic', 'management', 'backends'], {
       description:
         'The listener that presents it to clients; `backends`: the gateway presents it to backends.',
@@ -20,13 +22,13 @@ export const CertificateSchema = Type.Object(
     expires_at: nullable(dateTime('End of its validity. null: there is no certificate.')),
     order: oneOf(['none', 'under_way', 'waiting'], {
       description:
-        '`under_way`: an order of this name is being made; `waiting`: one is due and begins at `next_try_at`.',
+        '`under_way`: an order for this name is running; `waiting`: an order is due and begins at `next_try_at`.',
     }),
-    renew_at: nullable(dateTime('When it is renewed. null: it is not ordered by ACME.')),
-    failures: Type.Integer({ minimum: 0, description: 'Orders in a row that failed.' }),
-    last_error: nullable(Type.String({ description: 'Why the last order failed. null: it did not.' })),
-    failed_at: nullable(dateTime('When it failed.')),
-    next_try_at: nullable(dateTime('No order begins before. null: nothing is due.')),
+    renew_at: nullable(dateTime('When the certificate is renewed. null: it is not ordered by ACME.')),
+    failures: Type.Integer({ minimum: 0, description: 'Number of failed orders in a row.' }),
+    last_error: nullable(Type.String({ description: 'Why the last order failed. null: it did not fail.' })),
+    failed_at: nullable(dateTime('When the last order failed.')),
+    next_try_at: nullable(dateTime('No order begins before this time. null: no order is due.')),
   },
   { ...closed, title: 'Certificate' },
 );

@@ -4,12 +4,12 @@ import { closed, nullable, oneOf } from '../../../model/schema-pieces.ts';
 import { id } from '../common.ts';
 
 const parent = (what: string) =>
-  nullable(id(`Id of the ${what} that the record is in, or is. null: it is in none.`));
+  nullable(id(`Id of the ${what} that the record is or belongs to. null: it belongs to none.`));
 
 const FoundSchema = Type.Object(
   {
     kind: oneOf(['app', 'version', 'revision', 'endpoint', 'api_key', 'admin_token'], {
-      description: 'What it is.',
+      description: 'Type of the record.',
     }),
     id: id('Id of the record.'),
     label: Type.String({
@@ -19,7 +19,7 @@ const FoundSchema = Type.Object(
       description: 'The labels from the app down, for people: `billing / v1 / r2 / GET /invoices/{id}`.',
     }),
     match: oneOf(['exact', 'prefix', 'part'], {
-      description: 'Whether the text is all, the beginning or a part of what it was found in.',
+      description: 'Whether the text was found as the whole, the beginning or another part of the value.',
     }),
     app_id: parent('app'),
     version_id: parent('version'),
@@ -32,12 +32,15 @@ export const SearchSchema = Type.Object(
   {
     items: Type.Array(FoundSchema, {
       description:
-        'Exact matches first, then those that begin with the text, then the others; within these apps, versions, revisions, endpoints, keys and admin tokens, each with the shortest label first.',
+        'Exact matches first, then matches that begin with the text, then the others. Within each of these groups: apps, versions, revisions, endpoints, keys and admin tokens, each with the shortest label first.',
     }),
-    total: Type.Integer({ minimum: 0, description: 'How many were found, also those not listed.' }),
+    total: Type.Integer({
+      minimum: 0,
+      description: 'Number of all matches, including those that are not listed.',
+    }),
     complete: Type.Boolean({
       description:
-        'false: only a part was searched, since there are too many records or the database is away.',
+        'false: only a part of the records was searched, because there are too many or because the database is not available.',
     }),
   },
   { ...closed, title: 'SearchResult' },

@@ -11,16 +11,18 @@ const SettingSchema = Type.Object(
   {
     name: Type.String({ description: 'Name of the environment variable.' }),
     group: Type.String({ description: 'Title of its section in the docs.' }),
-    type: Type.String({ description: 'What kind of value it takes, for people.' }),
+    type: Type.String({ description: 'Kind of value, in words.' }),
     value: value(
       'Value in force. null: unset. `***`: a secret that is set; credentials in URLs are masked in the same way.',
     ),
     default: value('Default value. null: the setting has none, or `default_text` describes it.'),
-    default_text: nullable(Type.String({ description: 'The default in words. null: `default` says it.' })),
+    default_text: nullable(
+      Type.String({ description: 'The default in words. null: `default` contains it.' }),
+    ),
     source: oneOf(['default', 'environment'], { description: 'Where the value comes from.' }),
     secret: Type.Boolean({ description: 'Whether the value is never shown.' }),
     unit: nullable(Type.String({ description: 'Unit, for example `milliseconds`. null: it has none.' })),
-    doc: Type.String({ description: 'What it does, for people; code is in backquotes.' }),
+    doc: Type.String({ description: 'What the setting does, for people; code is in backquotes.' }),
   },
   { ...closed, title: 'Setting' },
 );

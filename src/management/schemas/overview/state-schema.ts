@@ -18,12 +18,12 @@ const DatabaseStateSchema = Type.Object(
     state: oneOf(['ok', 'degraded', 'error'], {
       description: '`degraded`: it cannot be written; `error`: it does not answer.',
     }),
-    detail: nullable(Type.String({ description: 'What is wrong, in words. null: nothing is.' })),
-    latency_ms: ms('How long it took to answer just now. null: it did not.'),
+    detail: nullable(Type.String({ description: 'What is wrong, in words. null: nothing is wrong.' })),
+    latency_ms: ms('Time that the database took to answer just now. null: it did not answer.'),
     clock_ahead_ms: nullable(
       Type.Integer({
         description:
-          'Time by which the clock of the gateway was ahead of that of PostgreSQL when they were last compared; negative: behind. null: they were never compared, as with SQLite.',
+          'How far the clock of the gateway was ahead of the clock of PostgreSQL when they were last compared; negative: behind. null: they were never compared, for example because the database is SQLite.',
       }),
     ),
   },
@@ -33,14 +33,14 @@ const DatabaseStateSchema = Type.Object(
 const LimitStoreStateSchema = Type.Object(
   {
     kind: oneOf(['single', 'cluster', 'sentinel'], {
-      description: 'Kind of server, as the setting names it.',
+      description: 'Kind of server, according to the setting.',
     }),
     address: Type.String({ description: '`GATEWAY_REDIS_URL` without user and password.' }),
     connected: Type.Boolean({ description: 'Whether it has answered in the last two seconds.' }),
-    latency_ms: ms('How long its last answer took. null: it has not answered since the start.'),
-    nodes: count('Gateways that share the limits, as last known.'),
+    latency_ms: ms('Time that its last answer took. null: it has not answered since the start.'),
+    nodes: count('Number of gateways that share the limits, as last known.'),
     fallback: nullable(
-      Type.String({ description: 'What limits go by while it does not answer. null: it does.' }),
+      Type.String({ description: 'How limits work while the store does not answer. null: it answers.' }),
     ),
   },
   { ...closed, title: 'LimitStoreState' },
@@ -48,11 +48,13 @@ const LimitStoreStateSchema = Type.Object(
 
 const LimitCountersSchema = Type.Object(
   {
-    counters: count('Counters in use: one for each caller of each limit.'),
+    counters: count('Number of counters in use: one for each caller of each limit.'),
     bytes: count('Memory of these counters.'),
-    bytes_peak: count('The most since the start. The process keeps it.'),
+    bytes_peak: count('The highest value since the start. The process keeps this memory.'),
     bytes_max: count('`GATEWAY_LIMITS__MAX_COUNTER_BYTES`.'),
-    evictions: count('Counters that were in use and had to make room, since the start.'),
+    evictions: count(
+      'Number of counters in use that were removed since the start, because there was no room.',
+    ),
   },
   { ...closed, title: 'LimitCounters' },
 );
@@ -61,15 +63,15 @@ const ListenerCertificateSchema = Type.Object(
   {
     listener: oneOf(['traffic', 'management', 'backends', 'clients'], {
       description:
-        'The listener that presents it to clients; `backends`: the gateway presents it to backends; `clients`: certificates of clients are verified with it, and of a file with several it is the one that ends next.',
+        'The listener that presents it to clients; `backends`: the gateway presents it to backends; `clients`: certificates of clients are verified with it; of a file with several certificates, the one that expires first is shown.',
     }),
     names: Type.Array(Type.String(), {
       description:
-        'DNS names and addresses that it is for; of `backends` and `clients` the name of its file.',
+        'DNS names and addresses in the certificate; for `backends` and `clients` the name of its file.',
     }),
-    valid_from: dateTime('Begin of its validity.'),
+    valid_from: dateTime('Start of its validity.'),
     expires_at: dateTime('End of its validity.'),
-    days_left: Type.Integer({ description: 'Whole days until its end; negative: since then.' }),
+    days_left: Type.Integer({ description: 'Whole days until its end; negative: days since its end.' }),
     state: oneOf(['valid', 'expires_soon', 'expired', 'not_valid_yet'], {
       description: '`expires_soon`: within 14 days.',
     }),
@@ -82,23 +84,23 @@ const ListenerCertificateSchema = Type.Object(
 
 const BreakerCountsSchema = Type.Object(
   {
-    closed: count('Backends that get their traffic.'),
-    half_open: count('Backends that are tried again.'),
-    open: count('Backends that get no traffic.'),
+    closed: count('Number of backends that get their traffic.'),
+    half_open: count('Number of backends that are being tried again.'),
+    open: count('Number of backends that get no traffic.'),
   },
   { ...closed, title: 'BreakerCounts', description: 'Circuit breakers of the revisions with traffic.' },
 );
 
 const TargetCountsSchema = Type.Object(
   {
-    in_service: count('Targets that get requests.'),
-    ejected: count('Targets that have failed requests and get none for a while.'),
-    unhealthy: count('Targets that fail their health checks.'),
+    in_service: count('Number of targets that get requests.'),
+    ejected: count('Number of targets that get no requests for a while because of failures.'),
+    unhealthy: count('Number of targets that fail their health checks.'),
   },
   {
     ...closed,
     title: 'TargetCounts',
-    description: 'Targets of the revisions with traffic that have several.',
+    description: 'Targets of the revisions with traffic that have several targets.',
   },
 );
 
@@ -106,31 +108,37 @@ const TelemetrySignalSchema = Type.Object(
   {
     state: oneOf(['off', 'ok', 'failing'], {
       description:
-        '`off`: it is not exported; `ok`: the latest export succeeded, or there was none yet; `failing`: it did not.',
+        '`off`: the signal is not exported; `ok`: the latest export succeeded, or there was none yet; `failing`: the latest export failed.',
     }),
     endpoint: nullable(
-      Type.String({ description: 'URL without user, password and parameters. null: it is off.' }),
+      Type.String({ description: 'URL without user, password and parameters. null: the export is off.' }),
     ),
-    exported: count('What the collector took since the start: spans, points of metrics or log records.'),
-    dropped: count('Lost since the start because there was no room. Always 0 for metrics.'),
-    failed: count('What the collector did not take, since the start.'),
+    exported: count(
+      'Number of items that the collector has accepted since the start: spans, points of metrics or log records.',
+    ),
+    dropped: count(
+      'Number of items that were lost since the start because there was no room. Always 0 for metrics.',
+    ),
+    failed: count('Number of items that the collector has not accepted since the start.'),
     waiting_bytes: nullable(
       count(
-        'Memory of items that wait for the collector. null: metrics, which never wait, or the export is off.',
+        'Bytes of memory of items that wait for the collector. null: metrics, which never wait, or the export is off.',
       ),
     ),
     last_failure: Type.Union(
       [
         Type.Object(
           {
-            at: dateTime('When it was.'),
+            at: dateTime('When it happened.'),
             detail: Type.String({ description: 'What went wrong, in words.' }),
           },
           { ...closed, title: 'TelemetryFailure' },
         ),
         Type.Null(),
       ],
-      { description: 'The latest, also if exports have succeeded since. null: none since the start.' },
+      {
+        description: 'The latest failure, even if exports have succeeded since. null: none since the start.',
+      },
     ),
   },
   { ...closed, title: 'TelemetrySignal' },
@@ -150,7 +158,7 @@ export const GatewayStateSchema = Type.Object(
     ),
     database: DatabaseStateSchema,
     limit_store: Type.Union([LimitStoreStateSchema, Type.Null()], {
-      description: 'The store that gateways share their limits through. null: no store is used.',
+      description: 'The store in which gateways share their limits. null: no store is used.',
     }),
     limit_counters: LimitCountersSchema,
     certificates: Type.Array(ListenerCertificateSchema, {
@@ -171,7 +179,7 @@ const NodeStateSchema = Type.Object(
     node: Type.String({ description: 'Name of the gateway.' }),
     is_self: Type.Boolean({ description: 'Whether it is the one that answers.' }),
     state: Type.Union([GatewayStateSchema, Type.Null()], {
-      description: 'null: it did not answer in time, or is of a version that does not answer this.',
+      description: 'null: the gateway did not answer in time, or its version cannot answer this.',
     }),
   },
   { ...closed, title: 'NodeState' },

@@ -1,6 +1,6 @@
 /**
- * The state of a gateway as a text without spaces, for another one: JSON in base64url, checked before it is used, since
- * the sender may be of another version.
+ * The state of a gateway as a text without spaces, for another gateway: JSON in base64url. It is checked before it is
+ * used, because the sender may have another version.
  */
 import { Check } from 'typebox/value';
 import { GatewayStateSchema, type GatewayState } from './state-schema.ts';

@@ -1,4 +1,4 @@
-/** An app with everything below it but its endpoints: what `GET /api/v1/apps/{app_id}/tree` answers. */
+/** An app with everything below it except its endpoints: what `GET /api/v1/apps/{app_id}/tree` answers. */
 import { Type, type Static } from 'typebox';
 import { closed, dateTime, nullable, oneOf } from '../../../model/schema-pieces.ts';
 import { id } from '../common.ts';
@@ -15,11 +15,11 @@ const TreeRevisionSchema = Type.Object(
     traffic_share: Type.Number({
       minimum: 0,
       maximum: 1,
-      description: 'Its part of the weights of the current revisions, with every breaker closed.',
+      description: 'Its share of the weights of the current revisions, if every breaker is closed.',
     }),
     breaker: nullable(
       oneOf(['closed', 'open', 'half_open'], {
-        description: 'State of its circuit breaker. null: nothing is known of it.',
+        description: 'State of its circuit breaker. null: it is not known.',
       }),
     ),
     health: nullable(
@@ -31,18 +31,20 @@ const TreeRevisionSchema = Type.Object(
     ),
     backend: Type.String({
       description:
-        'Scheme, host, port and base path of the backend; of several targets, of the first; with discovery, where they are looked up.',
+        'Scheme, host, port and base path of the backend. With several targets: of the first target. With discovery: the source of the targets.',
     }),
     targets: nullable(
       Type.Object(
         {
-          total: count('How many there are.'),
-          in_service: nullable(count('How many get requests now. null: it is not current.')),
+          total: count('Number of targets.'),
+          in_service: nullable(
+            count('Number of targets that get requests now. null: the revision is not current.'),
+          ),
           source: nullable(
-            Type.String({ description: 'Where they are looked up. null: they are as written.' }),
+            Type.String({ description: 'Source of the targets. null: they are part of the revision.' }),
           ),
         },
-        { ...closed, title: 'TreeTargets', description: 'Its targets. null: it has one.' },
+        { ...closed, title: 'TreeTargets', description: 'Its targets. null: it has only one.' },
       ),
     ),
     endpoints: count('Number of its endpoints.'),
@@ -64,7 +66,7 @@ export const TreeVersionSchema = Type.Object(
     endpoints: count('Number of endpoints of all its revisions.'),
     revisions_total: count('Number of its revisions.'),
     revisions: Type.Array(TreeRevisionSchema, {
-      description: 'Oldest first. Of more than 200: the current ones, then the newest.',
+      description: 'Oldest first. If there are more than 200: the current revisions, then the newest.',
     }),
   },
   { ...closed, title: 'TreeVersion' },

@@ -12,13 +12,13 @@ export const DiscoverySchema = Type.Object(
   {
     type: oneOf(DISCOVERY_TYPES, {
       description:
-        '`dns`: every address of a name is a target. `dns_srv`: every place of a service (SRV records). `file`: a file lists them.',
+        '`dns`: every address of a name is a target. `dns_srv`: every SRV record of a service is a target. `file`: a file lists the targets.',
     }),
     host: Type.Optional(
       Type.String({
         minLength: 1,
         maxLength: 255,
-        description: 'With `dns`: the whole name. It is also what Host and TLS name.',
+        description: 'With `dns`: the whole name. It is also used for Host and TLS.',
       }),
     ),
     port: Type.Optional(
@@ -47,12 +47,12 @@ export const DiscoverySchema = Type.Object(
     ...closed,
     title: 'Discovery',
     description:
-      'Where each gateway looks the targets up, again and again, in place of `targets`. What it finds is not part of the configuration. null: the targets are as written.',
+      'Where each gateway repeatedly looks up the targets, in place of `targets`. What it finds is not part of the configuration. null: the targets are those of `targets`.',
   },
 );
 export type DiscoveryInput = Static<typeof DiscoverySchema>;
 
-/** Limit of sources whose found targets are stored over a restart; others are looked up after it. */
+/** Maximum number of sources whose targets are stored across a restart; others are looked up after it. */
 export const FOUND_SOURCES_MAX = 10_000;
 export const FOUND_FORMAT = 1;
 

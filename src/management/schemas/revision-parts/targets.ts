@@ -30,7 +30,7 @@ export const TargetSchema = Type.Object(
         minLength: 1,
         maxLength: 63,
         pattern: ZONE_PATTERN,
-        description: 'Where it stands, such as `eu-1a`. Gateways with the same `GATEWAY_ZONE` prefer it.',
+        description: 'Zone of the target, such as `eu-1a`. Gateways with the same `GATEWAY_ZONE` prefer it.',
       }),
     ),
   },
@@ -38,7 +38,7 @@ export const TargetSchema = Type.Object(
 );
 
 const description =
-  'The places where the revision runs. `backend_host` and `backend_port` are the short form of exactly one target; with several, they name the first. null: the one target of the short form.';
+  'The places where the revision runs. `backend_host` and `backend_port` are the short form for exactly one target; with several targets, they contain the first. null: the short form contains the only target.';
 
 export const TargetsSchema = Type.Array(TargetSchema, { maxItems: TARGETS_MAX, description });
 
@@ -79,7 +79,7 @@ const EjectionSchema = Type.Object(
         maximum: 100,
         default: 30,
         description:
-          'How many percent points more of its requests than of its peers’ must fail, in ten seconds, so that a target is ejected.',
+          'A target is ejected when, within ten seconds, its share of failed requests is this many percentage points higher than that of the other targets.',
       }),
     ),
     min_requests: Type.Optional(
@@ -87,14 +87,14 @@ const EjectionSchema = Type.Object(
         minimum: 1,
         maximum: 1_000_000,
         default: 20,
-        description: 'Requests in these ten seconds without which `failure_percent` says nothing.',
+        description: 'Minimum number of requests in these ten seconds for `failure_percent` to apply.',
       }),
     ),
     base_secs: secs(
       10,
-      'Seconds for which a target is ejected the first time; each further time it is twice as long.',
+      'Seconds for which a target is ejected the first time; each further time takes twice as long.',
     ),
-    max_secs: secs(300, 'The longest ejection.'),
+    max_secs: secs(300, 'Maximum seconds of an ejection.'),
     count_5xx: Type.Optional(
       Type.Boolean({
         default: true,
@@ -106,7 +106,7 @@ const EjectionSchema = Type.Object(
     ...closed,
     title: 'Ejection',
     description:
-      'When a target that fails gets no requests for a while. Never more than half of the targets are ejected at one time.',
+      'When a target that fails gets no requests for a while. At most half of the targets are ejected at the same time.',
   },
 );
 
@@ -114,13 +114,13 @@ const HashSchema = Type.Object(
   {
     by: oneOf(['header', 'cookie', 'claim', 'path', 'ip'], {
       description:
-        'What decides: a header, a cookie (which the gateway sets where it is missing), a claim of the caller’s JWT, a parameter of the endpoint’s path, or the client’s address.',
+        'The value that decides: a header, a cookie (which the gateway sets if it is missing), a claim of the caller’s JWT, a parameter of the endpoint’s path, or the client’s address.',
     }),
     name: Type.Optional(
       Type.String({
         minLength: 1,
         maxLength: 128,
-        description: 'Name of the header, cookie, claim or parameter. Not with `ip`.',
+        description: 'Name of the header, cookie, claim or parameter. It is not allowed with `ip`.',
       }),
     ),
     ttl_secs: Type.Optional(
@@ -134,7 +134,8 @@ const HashSchema = Type.Object(
   {
     ...closed,
     title: 'HashBy',
-    description: 'Requests with the same value go to the same target. A request without one goes to any.',
+    description:
+      'Requests with the same value go to the same target. A request without a value can go to any target.',
   },
 );
 
@@ -144,7 +145,7 @@ export const LoadBalancingSchema = Type.Object(
       oneOf(['least_requests', 'round_robin', 'hash'], {
         default: 'least_requests',
         description:
-          '`least_requests`: of two targets drawn by weight, the one with fewer requests under way. `round_robin`: in turns, exactly by weight. `hash`: by a value of the request.',
+          '`least_requests`: two targets are drawn by weight, and the one with fewer requests under way is used. `round_robin`: the targets take turns, exactly by weight. `hash`: a value of the request decides.',
       }),
     ),
     hash: Type.Optional(HashSchema),
@@ -163,7 +164,7 @@ export const LoadBalancingSchema = Type.Object(
         minimum: 1,
         maximum: 100_000,
         description:
-          'Connections in use at once to one target, for each worker. Default: `GATEWAY_PROXY__MAX_UPSTREAM_CONNECTIONS`.',
+          'Maximum number of connections from each worker to one target. Default: `GATEWAY_PROXY__MAX_UPSTREAM_CONNECTIONS`.',
       }),
     ),
     max_waiting: Type.Optional(
@@ -171,7 +172,7 @@ export const LoadBalancingSchema = Type.Object(
         minimum: 0,
         maximum: 1_000_000,
         description:
-          'Requests that may wait for a connection to one target, for each worker. Default: `GATEWAY_PROXY__MAX_UPSTREAM_QUEUE`.',
+          'Maximum number of requests in each worker that wait for a connection to one target. Default: `GATEWAY_PROXY__MAX_UPSTREAM_QUEUE`.',
       }),
     ),
   },

@@ -78,7 +78,7 @@ export class OidcClient {
   }
 
   /**
-   * Who has signed in. Throws when the provider does not answer as it should, or says that it has not let them in.
+   * The person who has signed in. Throws when the provider does not answer as expected, or refuses the sign-in.
    * @param url to which the provider has sent the browser
    */
   async finish(url: URL, { state, nonce, verifier }: Flow): Promise<Person> {

@@ -77,7 +77,7 @@ export function addOidcRoutes(server: FastifyInstance, dependencies: OidcRoutesD
         ? undefined
         : openFlow(sealed, settings.clientSecret, clock.nowMs());
     if (flow === undefined) {
-      const detail = 'This browser has not started the sign-in, or too long ago; start again';
+      const detail = 'This browser has not started the sign-in, or has started it too long ago; start again';
       return refuse(request, reply, fail('sign_in_failed', detail));
     }
     const own = redirectUri(request, dependencies);
@@ -92,7 +92,7 @@ export function addOidcRoutes(server: FastifyInstance, dependencies: OidcRoutesD
     const refusal = url.searchParams.get('error');
     if (refusal !== null) {
       const shown = JSON.stringify(refusal.slice(0, 64));
-      const failure = fail('sign_in_failed', `The provider has refused: ${shown}`);
+      const failure = fail('sign_in_failed', `The provider refused the sign-in: ${shown}`);
       note(request, failure);
       return refuse(request, reply, failure);
     }
@@ -117,7 +117,7 @@ async function enter(
   const mapped = groupsWithRole(settings, groups);
   const role = roleOfGroups(settings, mapped);
   if (role === undefined || subject.length > SUBJECT_CHARS_MAX) {
-    const detail = 'You are in none of the groups that have a role here; see GATEWAY_OIDC__ROLES';
+    const detail = 'You are not in a group that has a role here; see GATEWAY_OIDC__ROLES';
     refused.note({
       address: addressOf(request),
       requestId: request.id,
@@ -163,7 +163,7 @@ function redirectUri(
   );
 }
 
-/** A person gets back to the form, which has words for the code; a program gets the problem document. */
+/** A person is sent back to the form, which has a text for the code; a program gets the problem document. */
 function refuse(request: FastifyRequest, reply: FastifyReply, failure: Failure): FastifyReply {
   if (!isNavigation(request)) return sendFailure(request, reply, failure);
   const { failure: code, detail } = failure;
@@ -179,5 +179,5 @@ function isNavigation({ headers }: FastifyRequest): boolean {
 /** The log has the details: texts of providers are not shown to browsers. */
 function providerFailed(request: FastifyRequest, error: unknown): Failure {
   request.log.warn({ err: error }, 'sign-in with the OpenID provider failed');
-  return fail('identity_provider_failed', 'The OpenID provider did not answer as it should; see the log');
+  return fail('identity_provider_failed', 'The OpenID provider did not answer as expected; see the log');
 }

@@ -146,7 +146,7 @@ describe('signing in with a provider', () => {
       return body.data[0];
     });
     expect(entry).toMatchObject({ resource_id: '127.0.0.1', change: { attempts: 1, subject: 'bob' } });
-    expect(entry.change.reason).toContain('none of the groups');
+    expect(entry.change.reason).toContain('not in a group that has a role');
     expect(entry.request_id).toBe(problem.request_id);
   });
 

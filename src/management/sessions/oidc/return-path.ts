@@ -7,7 +7,8 @@ export function returnPath(text: string): string | undefined {
   const base = 'http://own.invalid';
   if (!URL.canParse(text, base)) return undefined;
   const { origin, pathname } = new URL(text, base);
-  // "/.//other": what resolves to two slashes is another origin to the next one that resolves it.
+  // "/.//other" resolves to a path with two slashes at its start, which the next program that resolves it reads as
+  // another origin.
   return origin === base && !pathname.startsWith('//') ? text : undefined;
 }
 

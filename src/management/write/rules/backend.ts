@@ -1,4 +1,4 @@
-/** Rules of a revision's backend: its host, and the certificates that it is trusted by. Pure. */
+/** Rules of a revision's backend: its host, and the certificates with which it is verified. Pure. */
 import { X509Certificate } from 'node:crypto';
 import { isIP } from 'node:net';
 import { socketPathError, socketPathOf } from '../../../egress/unix-sockets.ts';
@@ -15,7 +15,7 @@ export function parseHost(text: string): { readonly host: string } | { readonly 
   const inner = text.startsWith('[') && text.endsWith(']') ? text.slice(1, -1) : undefined;
   if (inner !== undefined) {
     if (isIP(inner) !== 6 || inner.includes('%'))
-      return { error: 'must hold an IPv6 address between the brackets' };
+      return { error: 'must have an IPv6 address between the brackets' };
     return { host: inner };
   }
   const kind = isIP(text);
@@ -48,13 +48,13 @@ export function serverNameError(text: string): string | undefined {
 /** Checks that a text is one or more PEM certificates (RFC 7468) and nothing else. */
 export function certificatesError(pem: string): string | undefined {
   const blocks = pem.match(PEM_BLOCK) ?? [];
-  if (blocks.length === 0) return 'must hold at least one PEM certificate ("-----BEGIN CERTIFICATE-----")';
-  if (/-----BEGIN (?!CERTIFICATE-----)/.test(pem)) return 'must hold certificates only, no keys';
+  if (blocks.length === 0) return 'must contain at least one PEM certificate ("-----BEGIN CERTIFICATE-----")';
+  if (/-----BEGIN (?!CERTIFICATE-----)/.test(pem)) return 'must contain only certificates, no keys';
   for (const [index, block] of blocks.entries()) {
     try {
       void new X509Certificate(block);
     } catch {
-      return `holds a certificate that cannot be read (number ${index + 1})`;
+      return `contains a certificate that cannot be read (number ${index + 1})`;
     }
   }
   return undefined;

@@ -1,4 +1,4 @@
-/** Rules of a revision's discovery that a schema cannot say: the fields that each type takes, and their form. Pure. */
+/** Rules of a revision's discovery that a schema cannot express: the fields of each type, and their form. Pure. */
 import { isIP } from 'node:net';
 import type { FieldError } from '../../../model/errors.ts';
 import type { Discovery } from '../../../model/resources.ts';
@@ -17,7 +17,7 @@ const FIELDS: Readonly<Record<Discovery['type'], readonly (keyof DiscoveryInput)
 
 export interface PlacedDiscovery {
   readonly discovery: Discovery;
-  /** The service, as `backend_host` and `backend_port` say it. */
+  /** The service, as `backend_host` and `backend_port` name it. */
   readonly host: string;
   readonly port: number;
 }
@@ -55,7 +55,7 @@ export function readDiscovery(
   }
 }
 
-/** The name of a service without the labels of RFC 2782: what a certificate of it says. */
+/** The name of a service without the labels of RFC 2782, as its certificate contains it. */
 export function serviceName(name: string): string {
   return /^_[^.]+\._[^.]+(?:\.|$)/.test(name) ? name.split('.').slice(2).join('.') : name;
 }
@@ -69,7 +69,7 @@ function nameOf(
   const parsed = parseHost(text.endsWith('.') ? text.slice(0, -1) : text);
   if ('error' in parsed) return wrong(field, parsed.error);
   if (isIP(parsed.host) !== 0)
-    return wrong(field, 'must be a name: there is nothing to look up for an address');
+    return wrong(field, 'must be a name, because an address does not have to be looked up');
   return { name: parsed.host };
 }
 

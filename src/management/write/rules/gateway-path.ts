@@ -1,7 +1,7 @@
 /**
- * Rules of gateway paths over several records: each is unique over all versions, and over all apps, and no version
- * may use the path of another app, if the apps have a host in common, or both have none. Also creates the default
- * path of a version. Reads the repository, stores nothing.
+ * Rules of gateway paths over several records. They apply to apps with a common host, and to apps without hosts: a path
+ * is unique among all versions and among all apps, and no version may use the path of another app. Also creates the
+ * default path of a version. Reads the repository, stores nothing.
  */
 import type { App, Version } from '../../../model/resources.ts';
 import type { FieldError } from '../../../model/errors.ts';
@@ -72,7 +72,7 @@ export async function hostsConflict(
 }
 
 const atHosts = ({ errors = [] }: Failure): FieldError[] =>
-  errors.map(({ detail }) => ({ pointer: '/hosts', detail: `cannot be these: ${detail}` }));
+  errors.map(({ detail }) => ({ pointer: '/hosts', detail: `cannot have these values: ${detail}` }));
 
 async function takenByVersion(
   reader: ConfigReader,

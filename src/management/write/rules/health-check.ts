@@ -16,20 +16,20 @@ export function healthCheckErrors(input: Checked): FieldError[] {
     const protocol = input.backend_protocol ?? 'http1';
     return [
       ...(protocol === 'http1'
-        ? [at('protocol', 'is "grpc", which needs a backend_protocol with HTTP/2')]
+        ? [at('protocol', 'can be "grpc" only with a backend_protocol that uses HTTP/2')]
         : []),
       ...(path === null
         ? []
         : [{ pointer: '/health_check_path', detail: 'has no effect with probe.protocol "grpc"' }]),
       ...(probe.expected_statuses === undefined
         ? []
-        : [at('expected_statuses', 'is not for probe.protocol "grpc"')]),
+        : [at('expected_statuses', 'cannot be combined with probe.protocol "grpc"')]),
     ];
   }
   return [
     ...(hasHealthCheck({ health_check_path: path, circuit_breaker: breaker ?? null })
       ? []
       : [{ pointer: POINTER, detail: 'needs a health_check_path, or the protocol "grpc"' }]),
-    ...(probe.service === undefined ? [] : [at('service', 'is only for probe.protocol "grpc"')]),
+    ...(probe.service === undefined ? [] : [at('service', 'is only allowed with probe.protocol "grpc"')]),
   ];
 }

@@ -1,4 +1,4 @@
-/** The stored form of policies: without parts that are null, and only when the rules over several fields are met. */
+/** The stored form of policies: without parts that are null, and only if they meet the rules over several fields. */
 import type { FieldError } from '../../../model/errors.ts';
 import type { PolicyValues } from '../../../model/policy.ts';
 import { validatePolicy } from '../../../policy/policy-rules.ts';

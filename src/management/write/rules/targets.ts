@@ -14,7 +14,7 @@ import type { RuleContext } from '../rule-context.ts';
 import { parseBackendHost } from './backend.ts';
 import { NO_HOST, readDiscovery } from './discovery.ts';
 
-/** As the parameters of an endpoint's path are called. */
+/** The form of the names of path parameters of an endpoint. */
 const PARAMETER = /^[A-Za-z_][A-Za-z0-9_-]*$/;
 
 export interface TargetsInput {
@@ -66,7 +66,7 @@ export function placeBackend(
   };
 }
 
-/** Its short form is that of the service; with a file, `backend_port` is the port of targets that name none. */
+/** The short form names the service; with a file, `backend_port` is the port of targets without one. */
 function placeDiscovery(
   { backend_host: host, backend_port: port, targets }: TargetsInput,
   input: DiscoveryInput,
@@ -75,7 +75,7 @@ function placeDiscovery(
   if ('errors' in read) return read;
   const errors: FieldError[] = [];
   if (targets !== undefined && targets !== null)
-    errors.push({ pointer: '/targets', detail: 'must be left out where discovery finds them' });
+    errors.push({ pointer: '/targets', detail: 'must be left out when discovery finds the targets' });
   const parsed = host === undefined ? undefined : parseBackendHost(host);
   if (parsed !== undefined && !('host' in parsed && parsed.host === read.host))
     errors.push({ pointer: '/backend_host', detail: 'must be left out: discovery names the backend' });
@@ -96,7 +96,7 @@ function shortFormError(
   const named = isSameHost ? 'backend_port' : 'backend_host';
   return {
     pointer: `/${named}`,
-    detail: `must be that of the first target, ${first.host} port ${first.port}, or left out`,
+    detail: `must be the value of the first target, ${first.host} port ${first.port}, or be left out`,
   };
 }
 
@@ -128,7 +128,7 @@ export function readList(
   return errors.length > 0 ? { errors } : { targets: list };
 }
 
-/** All targets of a revision in its body; for the short form, its one. Targets in a file are not known here. */
+/** All targets in the body of a revision; for the short form, its only target. Targets in a file are not known here. */
 function targetsOf({
   backend_host: host,
   backend_port: port,
@@ -164,14 +164,14 @@ export function withoutReplacedForm(
   if (isObject(discovery)) {
     if (isOther('backend_host')) return { ...rest, backend_port: port };
     if (!has('discovery')) return writable;
-    // The name stays as the only backend. The targets of a file have none.
+    // The name stays as the only backend. Targets from a file have no such name.
     return { ...rest, ...(host !== NO_HOST && { backend_host: host, backend_port: port }) };
   }
   if (has('targets') || (!isOther('backend_host') && !isOther('backend_port'))) return writable;
   return { ...rest, backend_host: host, backend_port: port, discovery };
 }
 
-/** Otherwise nothing of the fields before is used any more. */
+/** Otherwise none of the previous fields is used. */
 function isSameKind(before: unknown, sent: unknown): before is Readonly<Record<string, unknown>> {
   if (!isObject(before) || !isObject(sent)) return false;
   return !Object.hasOwn(sent, 'type') || sent['type'] === before['type'];
@@ -214,20 +214,20 @@ export function balancingErrors(settings: LoadBalancing | null | undefined): Fie
 function hashErrors({ algorithm, hash }: LoadBalancing): FieldError[] {
   const pointer = '/load_balancing/hash';
   if (algorithm !== 'hash')
-    return hash === undefined ? [] : [{ pointer, detail: 'is used with the algorithm "hash" only' }];
-  if (hash === undefined) return [{ pointer, detail: 'is needed with the algorithm "hash"' }];
+    return hash === undefined ? [] : [{ pointer, detail: 'is only allowed with the algorithm "hash"' }];
+  if (hash === undefined) return [{ pointer, detail: 'is required with the algorithm "hash"' }];
   const { by, name, ttl_secs: ttlSecs } = hash;
   const errors: FieldError[] = [];
   const wrongName = nameError(by, name);
   if (wrongName !== undefined) errors.push({ pointer: `${pointer}/name`, detail: wrongName });
   if (ttlSecs !== undefined && by !== 'cookie')
-    errors.push({ pointer: `${pointer}/ttl_secs`, detail: 'is used by a cookie only' });
+    errors.push({ pointer: `${pointer}/ttl_secs`, detail: 'is only allowed for a cookie' });
   return errors;
 }
 
 function nameError(by: string, name: string | undefined): string | undefined {
   if (by === 'ip') return name === undefined ? undefined : 'must be left out: an address has no name';
-  if (name === undefined) return `is needed: the name of the ${by === 'path' ? 'path parameter' : by}`;
+  if (name === undefined) return `is required: the name of the ${by === 'path' ? 'path parameter' : by}`;
   if (by === 'path') return PARAMETER.test(name) ? undefined : 'must be the name of a path parameter';
   if (by === 'claim' || isToken(name)) return undefined;
   return `must be the name of a ${by}`;

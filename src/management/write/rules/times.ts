@@ -9,7 +9,7 @@ export function normalizeTime(text: string): string | undefined {
   return Number.isFinite(ms) ? timestamp(ms) : undefined;
 }
 
-/** Reads an expiry; one that is new must lie in the future, one that was stored before may have passed. */
+/** Reads an expiry. A new expiry must be in the future; one that was stored before may have passed. */
 export function readExpiry(
   text: string | null | undefined,
   previous: string | null | undefined,

@@ -15,8 +15,9 @@ import { pointerOf } from '../../declaration/tree.ts';
 export const WARNINGS_SHOWN_MAX = 100;
 
 /**
- * @param rules those of the write, inside of its transaction
- * @returns of the changes that are listed, with pointers into the tree; about a deletion they name the record above
+ * @param rules the rule context of the write, inside its transaction
+ * @returns the warnings about the listed changes, with pointers into the tree; a warning about a deletion names the
+ * record above
  */
 export async function changeWarnings(
   changes: readonly DeclaredChange[],

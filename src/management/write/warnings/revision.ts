@@ -70,7 +70,7 @@ export async function endpointWarnings(
 ): Promise<Warning[]> {
   if (app.routing_mode !== 'managed_endpoint' || version.status === 'retired') return [];
   if (!revision.is_current || (await reader.hasActiveEndpoint(revision.id))) return [];
-  const what = `The revision "${revision.revision}" is current and has no active endpoint`;
+  const what = `The revision "${revision.revision}" is current but has no active endpoint`;
   return [warning('no_active_endpoint', pointer, what)];
 }
 
@@ -81,7 +81,7 @@ function backendWarnings(app: App, revision: Revision, rules: RuleContext): Warn
   // In other sources each target has its own port.
   const isPortUsed = discovery === null || discovery.type === 'dns';
   if (isPortUsed && ((scheme === 'https' && port === 80) || (scheme === 'http' && port === 443))) {
-    const what = `The backend is spoken to with ${scheme} on port ${port}`;
+    const what = `The gateway connects to the backend with ${scheme} on port ${port}`;
     found.push(warning('scheme_and_port_differ', '/backend_port', what));
   }
   if (scheme === 'http' && tls !== null) {
@@ -117,7 +117,7 @@ async function weightWarnings(
   if (!isConcerned || status === 'retired') return [];
   const { count, weight } = await reader.currentWeights(id);
   if (count === 0) {
-    const what = `The version "${version}" has no current revision any more`;
+    const what = `The version "${version}" no longer has a current revision`;
     return [warning('no_current_revision', pointer ?? '/is_current', what)];
   }
   if (weight > 0) return [];

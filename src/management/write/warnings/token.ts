@@ -9,10 +9,10 @@ export async function tokenWarnings(app: App, key: StoredApiKey, rules: RuleCont
   return [...expiryWarnings(key, rules), ...(await policyWarnings(app, key, rules))];
 }
 
-/** Warnings about a new value: it is meant to be used. */
+/** Warnings about a new value, which the caller probably intends to use. */
 export function rotationWarnings(key: StoredApiKey, rules: RuleContext): Warning[] {
   if (key.is_active) return expiryWarnings(key, rules);
-  return [warning('key_disabled', '/is_active', `The key "${key.name}" has a new value and is disabled`)];
+  return [warning('key_disabled', '/is_active', `The key "${key.name}" has a new value but is disabled`)];
 }
 
 function expiryWarnings({ is_active, expires_at: expiry }: StoredApiKey, { clock }: RuleContext): Warning[] {

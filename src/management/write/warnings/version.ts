@@ -8,11 +8,11 @@ export function versionWarnings({ status, sunset_at: sunset }: Version, { clock 
   const found: Warning[] = [];
   if (Date.parse(sunset) <= clock.nowMs()) {
     found.push(
-      warning('sunset_in_past', '/sunset_at', `The sunset was at ${sunset}, the version is ${status}`),
+      warning('sunset_in_past', '/sunset_at', `The sunset was at ${sunset}, but the version is ${status}`),
     );
   }
   if (status !== 'deprecated') {
-    const what = 'The version is not deprecated, so that no response tells of its sunset';
+    const what = 'The version is not deprecated, so responses do not contain its sunset';
     found.push(warning('sunset_not_deprecated', '/sunset_at', what));
   }
   return found;
