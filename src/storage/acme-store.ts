@@ -1,7 +1,7 @@
 /**
  * The boundary between certificates by ACME and the database. Every gateway reads; only the holder of the lease writes,
- * and each write checks the lease in its own transaction, so a gateway that was held up changes nothing of what its
- * successor does. Times are Unix milliseconds. Private keys go in and come out as plain PEM; rows have them sealed.
+ * and each write checks the lease in its own transaction, so a gateway that was delayed cannot interfere with its
+ * successor. Times are Unix milliseconds. Private keys are passed as plain PEM and stored sealed.
  */
 
 /** A name, its certificate and its order under way. */
@@ -20,7 +20,7 @@ export interface AcmeCertificate {
   readonly valid_from_ms: number | null;
   readonly expires_at_ms: number | null;
   readonly renew_at_ms: number | null;
-  /** When the directory is asked next for the window of the renewal (RFC 9773). */
+  /** When the directory is next asked for the renewal window (RFC 9773). */
   readonly window_check_ms: number | null;
   /** In a row, up to now. */
   readonly failures: number;
@@ -65,12 +65,12 @@ export interface AcmeChanges {
   readonly certificates: readonly AcmeCertificate[];
   /** All current challenges. */
   readonly challenges: readonly AcmeChallenge[];
-  /** No order begins before this time, because the directory asked for it. */
+  /** No order begins before this time, because the directory asked for a pause. */
   readonly pausedUntilMs: number;
   readonly pausedReason: string | undefined;
 }
 
-/** Another gateway orders now; what the caller was about to write is not written. */
+/** Another gateway orders certificates now; the write of the caller was not made. */
 export class AcmeLeaseLost extends Error {
   constructor() {
     super('another gateway orders certificates now');
@@ -87,7 +87,7 @@ export interface AcmeStore {
   /** @param since 0: everything */
   changesSince(since: number): Promise<AcmeChanges>;
   find(name: string): Promise<AcmeCertificate | undefined>;
-  /** undefined also for one whose key does not open. */
+  /** undefined also for an account whose key cannot be decrypted. */
   account(directory: string): Promise<AcmeAccount | undefined>;
   /** How many orders were begun after a time and before another, by the clocks of the gateways that have begun them. */
   ordersBetween(fromMs: number, toMs: number): Promise<number>;

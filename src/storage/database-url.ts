@@ -32,7 +32,10 @@ export function parseDatabaseUrl(text: string): DatabaseUrl {
   }
 }
 
-/** For people: a URL without user, password and parameters, or the path of the file; null: in memory, or no URL. */
+/**
+ * For people: a URL without user, password and parameters, or the path of the file; null for a database in memory, and
+ * when the text is not a URL.
+ */
 export function databaseAddress(text: string): string | null {
   const url = parseDatabaseUrl(text);
   if ('error' in url || (url.kind === 'sqlite' && url.path === ':memory:')) return null;

@@ -1,12 +1,15 @@
 /**
  * The boundary between the sender of webhooks and the database. Each webhook has a lease: only the gateway that holds
- * it sends, and each of its writes checks it in its own transaction, so a gateway that was held up changes nothing of
- * what its successor does. Times are Unix milliseconds by the clock of the database.
+ * it sends, and each of its writes checks it in its own transaction, so a gateway that was delayed cannot interfere
+ * with its successor. Times are Unix milliseconds by the clock of the database.
  */
 import type { EventFilter } from './event-store.ts';
 import type { DeadLetter, DeliveryProgress, StoredWebhook, Webhook } from '../model/events/webhook.ts';
 
-/** There are events that the webhook has not seen, wanted or not, or dead letters to send again. */
+/**
+ * There are events that the webhook has not processed yet, whether it is subscribed to them or not, or dead letters to
+ * send again.
+ */
 export interface DueWebhook {
   readonly id: string;
   readonly cursor: string;
@@ -62,7 +65,7 @@ export const WAITING_COUNTED_MAX = 10_000;
 /** Limit for one webhook; beyond it the oldest are removed. */
 export const DEAD_LETTERS_MAX = 10_000;
 
-/** Another gateway sends for this webhook now, or it is gone; what the caller was about to write is not written. */
+/** Another gateway sends for this webhook now, or the webhook was deleted; the write of the caller was not made. */
 export class DeliveryLeaseLost extends Error {
   constructor() {
     super('another gateway sends for this webhook now');
@@ -75,9 +78,9 @@ export interface DeliveryStep {
   readonly progress: Partial<Omit<DeliveryProgress, 'next_try_ms' | 'delivered' | 'delivered_at_ms'>>;
   /** Deliveries to add to the count. */
   readonly delivered?: number;
-  /** The next try is so much later than now. */
+  /** Milliseconds from now until the next attempt. */
   readonly waitMs?: number;
-  /** Becomes a dead letter, or one again. */
+  /** The event becomes a dead letter, or stays one. */
   readonly givenUp?: Omit<DeadLetter, 'is_wanted'>;
   /** Dead letters that have arrived. */
   readonly arrived?: readonly string[];
@@ -88,12 +91,12 @@ export interface DeliveryStep {
 /** All operations throw StorageUnavailable if the database does not answer. */
 export interface DeliveryStore {
   nowMs(): Promise<number>;
-  /** Webhooks that may have something to send now and that no gateway sends for. */
+  /** Webhooks that may have something to send now, and for which no gateway sends. */
   due(): Promise<DueWebhooks>;
-  /** Takes the lease; undefined: another gateway has it, or the webhook is gone or switched off. */
+  /** Takes the lease; undefined: another gateway has it, or the webhook was deleted or is switched off. */
   claim(webhookId: string, holder: string, ttlMs: number): Promise<Delivery | undefined>;
   /**
-   * @returns `updated_at` of the webhook: another than that of the delivery means that it was changed
+   * @returns `updated_at` of the webhook: if it differs from that of the delivery, the webhook was changed
    * @throws DeliveryLeaseLost
    */
   renew(webhookId: string, holder: string, ttlMs: number): Promise<string>;

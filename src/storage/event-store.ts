@@ -1,7 +1,8 @@
 /**
- * The boundary between events and the database. Events are only added, and the oldest of all or of a type removed. Ids
- * are given inside the transaction that stores them, whose lock no other gateway has at that time: an event with a
- * smaller id never appears after one with a greater id, so the id of the last one read is a cursor that misses nothing.
+ * The boundary between events and the database. Events are only added; the oldest of all, or of a type, are removed.
+ * Ids are assigned inside the transaction that stores them, whose lock no other gateway has at that time: an event with
+ * a smaller id never appears after one with a greater id, so the id of the last one read is a cursor that misses
+ * nothing.
  */
 import type { GatewayEvent } from '../model/events/events.ts';
 import type { Page, PageRequest } from './paging.ts';
@@ -12,7 +13,7 @@ export interface NewEvent extends Omit<GatewayEvent, 'id'> {
 
 /** Selects events that match all given values. */
 export interface EventFilter {
-  /** Exact types, or the start of some, such as `breaker.*`; absent: all. */
+  /** Exact types, or the start of types, such as `breaker.*`; absent: all. */
   readonly types?: readonly string[];
   /** Only events of these apps; absent: all, also those of no app. */
   readonly app_ids?: readonly string[];
@@ -24,13 +25,13 @@ export interface EventFilter {
 
 interface EventBatch {
   readonly events: readonly GatewayEvent[];
-  /** Up to this id nothing that matches is missing: pass it as `id` to continue. */
+  /** All matching events up to this id are included: pass it as `id` to continue. */
   readonly reached: string;
 }
 
 /** All operations throw StorageUnavailable if the database does not answer. */
 export interface EventStore {
-  /** @returns those that were recorded: all but those whose key is kept already */
+  /** @returns the events that were recorded: all except those whose key is already stored */
   append(events: readonly NewEvent[]): Promise<readonly GatewayEvent[]>;
   /** Events after an id ('': from the oldest), in the order of their ids, at most `limit`. */
   after(id: string, limit: number, filter: EventFilter): Promise<EventBatch>;
@@ -38,14 +39,11 @@ export interface EventStore {
   list(page: PageRequest, filter: EventFilter): Promise<Page<GatewayEvent>>;
   /** The oldest and the newest stored id; '' when there is none. */
   bounds(): Promise<{ readonly oldest: string; readonly newest: string }>;
-  /**
-   * The last event that was removed since there were too many, of those that a filter by type lets through; '' for
-   * none.
-   */
+  /** The last event that matches a filter by type and was removed because there were too many; '' for none. */
   madeRoomUpTo(filter: Pick<EventFilter, 'types'>): Promise<string>;
   /**
-   * Removes events beyond the bounds, a limited number at once; false if there may be more. Of too many, the oldest of
-   * the types go that have most. Those that a webhook still waits for become dead letters of it.
+   * Removes events beyond the bounds, a limited number at once; false if there may be more. If there are too many, the
+   * oldest events of the most frequent types are removed. Events that still wait for a webhook become its dead letters.
    */
   trim(bounds: EventBounds): Promise<boolean>;
 }

@@ -44,15 +44,15 @@ export interface UnusedAnswer {
 
 /** All operations throw StorageUnavailable if the database does not answer. */
 export interface KeySweepStore {
-  /** Up to when a sweep has looked; undefined: it never has. */
+  /** The time up to which a sweep has looked; undefined: there was no sweep yet. */
   sweptUntil(sweep: string): Promise<string | undefined>;
-  /** Moves it forward; back only from times after `beyond`, which a clock that was wrong has stored. */
+  /** Moves this time forward. It is only moved back from times after `beyond`, which a wrong clock has stored. */
   setSweptUntil(sweep: string, until: string, beyond: string): Promise<void>;
   /**
-   * Keys that expire within the span. If there are more than `limit`, apps share it evenly, each with those that end
-   * soonest.
+   * Keys that expire within the span. If there are more than `limit`, apps share it evenly, each with the keys that
+   * expire soonest.
    */
   expiring(span: TimeSpan, limit: number): Promise<ExpiringKeys>;
-  /** Of the next keys by id, those whose last use (or else creation) is within the span. */
+  /** Among the next keys by id, those whose last use (or creation, if they were never used) is within the span. */
   unused(question: UnusedQuestion): Promise<UnusedAnswer>;
 }

@@ -6,7 +6,7 @@ import type { App, Endpoint, Revision, StoredApiKey, Version } from '../model/re
 
 /** Selects records that match all given values. */
 export interface ListFilter {
-  /** Names and values of labels; of apps only. */
+  /** Names and values of labels; only for apps. */
   readonly labels?: readonly (readonly [name: string, value: string])[];
   /** Part of a name, label, path or description. Not empty. */
   readonly text?: string;
@@ -14,7 +14,7 @@ export interface ListFilter {
   readonly status?: string;
   /** RFC 3339, UTC, as `updated_at`; inclusive. */
   readonly updatedSince?: string;
-  /** RFC 3339, UTC: by which keys have expired. */
+  /** RFC 3339, UTC: keys that expire at or before this time have expired. */
   readonly now?: string;
 }
 
@@ -28,7 +28,7 @@ export interface FilteredRecords {
 }
 export type FilteredTable = keyof FilteredRecords;
 
-/** Fields that a text is looked for in. */
+/** Fields in which a text is searched. */
 export const TEXT_FIELDS = {
   app: ['name', 'slug', 'gateway_path', 'hosts', 'description'],
   version: ['version', 'gateway_path'],
@@ -46,7 +46,7 @@ export const STATUSES: Readonly<Record<FilteredTable, readonly string[]>> = {
   api_key: ['active', 'revoked', 'expired'],
 };
 
-/** Text that a host can contain: no other is found in the list of hosts, which a database has as JSON. */
+/** Text that a host can contain. Other text is never found in the list of hosts, which a database stores as JSON. */
 export const HOST_TEXT = /^[a-z0-9_.*-]+$/;
 
 export function lowerAscii(text: string): string {

@@ -74,7 +74,7 @@ describe('makeFolder', () => {
 
   it.runIf(process.platform === 'linux')('ends where nothing can be made', () => {
     for (const path of ['/proc/nothing', '/proc/nothing/a/b', `/proc/${process.pid}/nothing`]) {
-      expect(() => makeFolder(path, 0o700)).toThrow(/^nothing can be made in "\/proc(?:\/\d+)?"$/);
+      expect(() => makeFolder(path, 0o700)).toThrow(/^nothing can be created in "\/proc(?:\/\d+)?"$/);
     }
   });
 });

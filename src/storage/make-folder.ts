@@ -19,7 +19,7 @@ export function makeFolder(folder: string, mode: number): void {
     // Another start created it at the same time.
     if (isFolder(folder)) return;
     if (!(error instanceof Error && 'code' in error && error.code === 'ENOENT')) throw error;
-    throw new Error(`nothing can be made in "${parent}"`, { cause: error });
+    throw new Error(`nothing can be created in "${parent}"`, { cause: error });
   }
 }
 

@@ -103,7 +103,7 @@ function assertNoMore(names: readonly string[], upTo: readonly string[]): void {
   const more = names.filter((name) => !upTo.includes(name));
   if (more.length === 0) return;
   throw new StorageRefused(
-    `Cannot use the database: its schema is newer than that of the backup (it has ${more.join(', ')}); expected a database without tables`,
+    `Cannot use the database: its schema is newer than the schema of the backup (it has ${more.join(', ')}); expected a database without tables`,
   );
 }
 

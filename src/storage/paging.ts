@@ -1,4 +1,4 @@
-/** Pages of lists, by the id of the last record of the page before. */
+/** Pages of lists, by the id of the last record of the previous page. */
 import type { ListFilter } from './list-filter.ts';
 
 /** One page of a list, ordered by id, which is the order of creation. */
@@ -11,11 +11,14 @@ export interface PageRequest {
   /** The page starts after this id; undefined for the first page. */
   readonly after: string | undefined;
   /**
-   * Of lists of apps, versions, revisions, endpoints and keys; absent: `oldest_first`. With `newest_first` the page has
-   * the records before `after`, the last first.
+   * For lists of apps, versions, revisions, endpoints and keys; absent: `oldest_first`. With `newest_first`, the page
+   * has the records before `after`, the newest first.
    */
   readonly order?: ListOrder;
-  /** Of lists of apps, versions, revisions, endpoints and keys; absent: everything. The total counts what matches. */
+  /**
+   * For lists of apps, versions, revisions, endpoints and keys; absent: everything. The total counts the matching
+   * records.
+   */
   readonly filter?: ListFilter;
 }
 

@@ -62,7 +62,7 @@ export interface HostOverlap {
   /** The other app. */
   readonly slug: string;
   readonly gateway_path: string;
-  /** Whether the other host comes first: it lies within one of this app. */
+  /** Whether the other host has priority, because it lies within a host of this app. */
   readonly isNarrower: boolean;
 }
 
@@ -74,7 +74,10 @@ export interface ConfigReader {
   configVersion(): Promise<number>;
   listApps(page: PageRequest): Promise<Page<App>>;
   findApp(ref: string): Promise<App | undefined>;
-  /** Another app with this path that has a host in common with `owner`; for one without hosts, another without. */
+  /**
+   * Another app with this path that has a host in common with `owner`; for an app without hosts, another app without
+   * hosts.
+   */
   findAppAt(gatewayPath: string, owner: HostsOwner): Promise<App | undefined>;
   listVersions(appId: string, page: PageRequest): Promise<Page<Version>>;
   findVersion(appId: string, ref: string): Promise<Version | undefined>;
@@ -82,8 +85,8 @@ export interface ConfigReader {
   findVersionAt(gatewayPath: string, owner: HostsOwner): Promise<Version | undefined>;
   findOwnVersionAt(gatewayPath: string, appId: string): Promise<Version | undefined>;
   /**
-   * A host of another app within a wildcard of `hosts`, or a wildcard of another app over one of them, where both apps
-   * have a version of the same path.
+   * A host of another app that lies within a wildcard of `hosts`, or a wildcard of another app that contains one of
+   * `hosts`, if both apps have a version with the same path.
    */
   findHostOverlap(appId: string, hosts: readonly string[]): Promise<HostOverlap | undefined>;
   /** Versions of the app whose successor is this label. */
@@ -127,7 +130,7 @@ export interface ConfigReader {
   findSession(id: string): Promise<FoundSession | undefined>;
   /** Whether or not it has expired. */
   findSessionByHash(hash: string): Promise<FoundSession | undefined>;
-  /** Sessions that have not expired; `actorId`: of this actor only. */
+  /** Sessions that have not expired; with `actorId`, only those of this actor. */
   listSessions(page: PageRequest, times: SessionTimes, actorId?: string): Promise<Page<FoundSession>>;
   /** Includes expired sessions that are not removed yet. */
   countSessions(): Promise<number>;
@@ -164,7 +167,7 @@ export interface ConfigReader {
    * The apps as of a config version, ordered by id: the present state, with every later change undone. In a writer,
    * call it before the write changes anything. Memory and time grow with the present state of the apps asked for and
    * the number of records that changed since the version.
-   * @param appId only this app: none in the list if it did not exist
+   * @param appId only this app: the list is empty if it did not exist
    * @returns undefined if the version cannot be rebuilt: never written, or no longer kept
    * @throws StorageUnavailable if a secret was encrypted with another key
    */
@@ -199,10 +202,12 @@ export interface ConfigWriter extends ConfigReader {
   deleteAdminToken(id: string): Promise<boolean>;
   insertSession(session: StoredSession): Promise<void>;
   deleteSession(id: string): Promise<boolean>;
-  /** Deletes the sessions of an actor but for the `keep` that were used last; returns the ids of the deleted. */
+  /**
+   * Deletes the sessions of an actor, except the `keep` that were used last; returns the ids of the deleted sessions.
+   */
   deleteLeastUsedSessions(actorId: string, keep: number): Promise<readonly string[]>;
   deleteExpiredSessions(times: SessionTimes): Promise<void>;
-  /** From then on events wait for it. */
+  /** From then on, events wait for the webhook. */
   insertWebhook(webhook: StoredWebhook): Promise<void>;
   updateWebhook(webhook: StoredWebhook): Promise<void>;
   deleteWebhook(id: string): Promise<boolean>;
@@ -227,8 +232,8 @@ export interface ConfigWriter extends ConfigReader {
     updatedAt: string,
   ): Promise<number>;
   /**
-   * The description of the config version that the write creates; without it, an action of `system`. The last
-   * call counts. No effect on a write that creates no config version.
+   * The description of the config version that the write creates; by default it is an action of `system`. The last call
+   * counts. It has no effect on a write that creates no config version.
    */
   describeVersion(description: VersionDescription): void;
   /** Visible to reads after the write. */
@@ -276,7 +281,7 @@ export function unusableDatabase(problem: string, cause?: unknown, reason?: stri
  */
 export class StorageRefused extends StorageUnavailable {}
 
-/** The server has the database, but it has no tables of Headgate where some were expected. */
+/** The database exists on the server, but it has no tables of Headgate although some were expected. */
 export class DatabaseEmpty extends StorageUnavailable {}
 
 /** The database has an older schema, and may not be migrated. */
@@ -285,7 +290,7 @@ export class SchemaBehind extends StorageRefused {}
 /** A secret cannot be stored because there is no key. The message may be shown to the caller. */
 export class SecretKeyMissing extends StorageRefused {}
 
-/** The result of a write's work: the answer for the caller, and what was touched. */
+/** The result of a write's work: the answer for the caller, and what was changed. */
 export interface WriteResult<T> {
   readonly value: T;
   readonly touched: ChangeSet;
@@ -456,13 +461,13 @@ export interface Repository {
   backup(origin: BackupOrigin, send: (text: string) => Promise<void>): Promise<void>;
   /** undefined if a database has only one gateway, or has been unreachable since the start. */
   readonly cluster: ClusterStore | undefined;
-  /** Looks for keys that end. Throws StorageUnavailable if the database has been unreachable since the start. */
+  /** Looks for keys that expire. Throws StorageUnavailable if the database has been unreachable since the start. */
   readonly keySweeps: KeySweepStore;
   /** Certificates by ACME. Throws StorageUnavailable if the database has been unreachable since the start. */
   readonly acme: AcmeStore;
   /** The gateway's events. Throws like `acme`. */
   readonly events: EventStore;
-  /** How far webhooks are. Throws as `acme` does. */
+  /** The progress of webhooks. Throws like `acme`. */
   readonly deliveries: DeliveryStore;
   /** Calls the listener after each transaction of this gateway that may have recorded events or changed webhooks. */
   onEvents(listener: () => void): void;

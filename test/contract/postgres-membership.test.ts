@@ -285,6 +285,6 @@ test.each([
   const stranger = await open(key);
   const refused = join(stranger, describeNode('b'));
   await expect(refused).rejects.toBeInstanceOf(StorageRefused);
-  await expect(refused).rejects.toThrow('"a" has another GATEWAY_SECRET_KEY');
+  await expect(refused).rejects.toThrow('"a" has a different GATEWAY_SECRET_KEY');
   expect(await names(first), 'who was refused is not listed').toEqual(['a']);
 });

@@ -169,7 +169,7 @@ test.each<[string, string | undefined, RegExp]>([
   ['?ssl=true', undefined, /the parameter ssl is not known/],
   ['?sslmode=verify-ca', undefined, /verify-ca needs sslrootcert or GATEWAY_DATABASE__CA_FILE/],
   ['?sslmode=disable', CA, /sslmode=disable contradicts the files/],
-  ['?sslmode=require&sslcert=/x.pem', undefined, /sslcert and sslkey belong together/],
+  ['?sslmode=require&sslcert=/x.pem', undefined, /sslcert and sslkey must be given together/],
   [
     '?sslmode=verify-full&sslrootcert=/missing.pem',
     undefined,

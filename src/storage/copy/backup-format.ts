@@ -14,7 +14,7 @@ export const BACKUP_FORMAT = 1;
 
 export interface BackupHeader extends BackupOrigin {
   readonly headgate_backup: typeof BACKUP_FORMAT;
-  /** Migrations of the schema that the rows are of, in order. */
+  /** Migrations of the schema to which the rows belong, in order. */
   readonly migrations: readonly string[];
   readonly config_version: number;
 }

@@ -1,6 +1,6 @@
 /**
- * Reads a backup file (backup-format.ts) page by page, and refuses other files, incomplete or damaged ones, and
- * those that only a newer program understands. The content is known to be valid only at its end: read the file once
+ * Reads a backup file (backup-format.ts) page by page, and refuses other files, incomplete or damaged backups, and
+ * backups that only a newer program understands. The content is known to be valid only at its end: read the file once
  * before using anything of it.
  */
 import { createHash } from 'node:crypto';
@@ -64,10 +64,10 @@ async function* linesOf(path: string, refuse: Refuse): AsyncGenerator<string> {
     for await (const chunk of file.pipe(gunzip) as AsyncIterable<Buffer>) {
       const lines = (rest + decoder.decode(chunk, { stream: true })).split('\n');
       rest = lines.pop() ?? '';
-      if (rest.length > LINE_CHARS_MAX) throw refuse('it is damaged: it has a line without an end');
+      if (rest.length > LINE_CHARS_MAX) throw refuse('it is damaged: a line has no end');
       yield* lines;
     }
-    if (rest !== '') throw refuse('it is cut off');
+    if (rest !== '') throw refuse('it is incomplete');
   } finally {
     file.destroy();
     gunzip.destroy();
@@ -113,7 +113,7 @@ class BackupParser {
   }
 
   finish(): BackupSummary {
-    if (this.#header === undefined || this.#end === undefined) throw this.#refuse('it is cut off');
+    if (this.#header === undefined || this.#end === undefined) throw this.#refuse('it is incomplete');
     return { header: this.#header, end: this.#end };
   }
 
@@ -128,7 +128,7 @@ class BackupParser {
       : [];
     if (format !== BACKUP_FORMAT || unknown.length > 0) {
       throw this.#refuse(
-        `it was made by Headgate ${String(version)}, which is newer; expected a Headgate that is at least as new`,
+        `it was made by the newer Headgate ${String(version)}; expected a Headgate of this version or later`,
       );
     }
     if (!Array.isArray(migrations) || migrations.some((name, index) => name !== known[index])) {
@@ -144,7 +144,7 @@ class BackupParser {
     const areNames =
       Array.isArray(columns) && columns.every((name) => /^[a-z][a-z0-9_]{0,62}$/.test(String(name)));
     if (found === undefined || index <= before || !areNames) {
-      throw this.#refuse('it is damaged: its tables are not those of Headgate');
+      throw this.#refuse('it is damaged: its tables do not belong to Headgate');
     }
     this.#table = found;
     this.#columns = columns as readonly string[];
@@ -152,7 +152,7 @@ class BackupParser {
 
   #row(cells: readonly Cell[], chars: number): BackupPage | undefined {
     const { length } = this.#columns;
-    // Types are what the file claims.
+    // The types are only what the file claims.
     const isSound = (cells as readonly unknown[]).every(
       (cell) => cell === null || typeof cell === 'string' || typeof cell === 'number',
     );
@@ -181,7 +181,7 @@ class BackupParser {
       throw this.#refuse('it is damaged: rows are missing');
     }
     if (value['sha256'] !== this.#hash.digest('hex')) {
-      throw this.#refuse('it is damaged: its checksum is another one');
+      throw this.#refuse('it is damaged: its checksum does not match');
     }
     return value as unknown as BackupEnd;
   }
@@ -202,7 +202,7 @@ const isWithoutGzipHead = ({ message }: Error): boolean => message.includes('hea
 function asRefusal(error: unknown, refuse: Refuse): unknown {
   if (error instanceof StorageRefused) return error;
   const { code } = error as { readonly code?: unknown };
-  if (code === 'Z_BUF_ERROR') return refuse('it is cut off', error);
+  if (code === 'Z_BUF_ERROR') return refuse('it is incomplete', error);
   if (code === 'Z_DATA_ERROR') {
     return refuse(
       isWithoutGzipHead(error as Error) ? 'it is not a backup of Headgate' : 'it is damaged',

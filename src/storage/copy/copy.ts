@@ -109,7 +109,7 @@ export async function at<T>({ name }: CopyEnd, work: () => Promise<T>): Promise<
   }
 }
 
-/** Only for readers of the message: an error that has named its database is not given the name again. */
+/** For the message: an error that already names its database does not get the name again. */
 const isNamed = ({ message }: StorageUnavailable, name: string): boolean => message.includes(name);
 
 /** Runs before the schema is changed, and again once other writers are locked out. */
@@ -129,7 +129,10 @@ export async function assertEmpty(
   }
 }
 
-/** Removes what a gateway that ran on the empty target recorded of itself. Call it in the transaction of the copy. */
+/**
+ * Removes what a gateway that ran on the empty target has recorded about itself. Call it in the transaction of the
+ * copy.
+ */
 export async function clearOwnEvents({ hasTable }: CopyTarget, db: Kysely<Tables>): Promise<void> {
   if (await hasTable(db, REPLACED_TABLE)) await db.deleteFrom(REPLACED_TABLE).execute();
 }
@@ -139,24 +142,27 @@ async function configVersionOf(db: Kysely<Tables>): Promise<number> {
   return row?.config_version ?? 0;
 }
 
-/** @returns the number of secrets; throws unless the key of the target, or else of the source, opens all of them */
+/**
+ * @returns the number of secrets; throws unless the key of the target (or, if it has none, of the source) opens all of
+ * them
+ */
 async function countSecrets(db: Kysely<Tables>, source: CopyEnd, target: CopyEnd): Promise<number> {
   const box = target.secrets ?? source.secrets;
   const { total, otherKey, damaged } = await inspectSealedValues(db, source.secretPlaces, box);
   if (total === 0) return 0;
   if (box === undefined) {
     throw new StorageRefused(
-      `Cannot copy from ${source.name}: it holds encrypted secrets, and there is no key for them; expected ${SECRET_KEY_SETTING} to be the key that they were written with`,
+      `Cannot copy from ${source.name}: it contains encrypted secrets, but there is no key for them; expected ${SECRET_KEY_SETTING} to be the key with which they were encrypted`,
     );
   }
   if (otherKey) {
     throw new StorageRefused(
-      `Cannot copy from ${source.name}: the secrets in it were encrypted with another key than that of ${box.keyName}; expected the target to have the key that they were written with`,
+      `Cannot copy from ${source.name}: its secrets were not encrypted with the key of ${box.keyName}; expected the target to have the key with which they were encrypted`,
     );
   }
   if (damaged !== undefined) {
     throw new StorageRefused(
-      `Cannot copy from ${source.name}: the encrypted secret in the policy of ${damaged} is damaged; expected a sound database`,
+      `Cannot copy from ${source.name}: the encrypted secret in the policy of ${damaged} is damaged; expected an undamaged database`,
     );
   }
   return total;
@@ -211,9 +217,9 @@ export function assertSame(sent: Digest, stored: Digest, { name }: CopyEnd): voi
   const other = COPIED_TABLES.filter((table) => sent.rows.get(table.name) !== stored.rows.get(table.name));
   const counts = other.map(
     (table) =>
-      `${table.name} has ${stored.rows.get(table.name)} rows in place of ${sent.rows.get(table.name)}`,
+      `${table.name} has ${stored.rows.get(table.name)} rows instead of ${sent.rows.get(table.name)}`,
   );
   throw new StorageRefused(
-    `Cannot copy to ${name}: what it stored is not what was sent (checksum ${stored.sha256} in place of ${sent.sha256}${counts.map((text) => `; ${text}`).join('')}); nothing was kept, expected a database whose tables have no triggers or rules of others`,
+    `Cannot copy to ${name}: it has stored something else than was sent (checksum ${stored.sha256} instead of ${sent.sha256}${counts.map((text) => `; ${text}`).join('')}); nothing was kept; expected a database whose tables have no triggers or rules of other programs`,
   );
 }

@@ -28,8 +28,8 @@ export interface RestoreReport {
 }
 
 /**
- * @param openTarget called when the file is known to be sound
- * @throws StorageRefused if the file is not a sound backup, if the target is not empty, or if its key does not open the
+ * @param openTarget called when the file is known to be valid
+ * @throws StorageRefused if the file is not a valid backup, if the target is not empty, or if its key does not open the
  *   secrets; StorageUnavailable if the target does not answer. The target has nothing of the file then.
  */
 export async function restoreBackup(
@@ -91,12 +91,12 @@ async function assertSecretsOpen({ db, name, secrets, secretPlaces }: CopyTarget
   const refuse = (why: string): StorageRefused => new StorageRefused(`Cannot restore to ${name}: ${why}`);
   if (secrets === undefined) {
     throw refuse(
-      `the backup holds ${total} encrypted secrets, and there is no key for them; expected ${SECRET_KEY_SETTING}, or for SQLite the file secret-key beside the database, to be the key of the gateway that the backup is from`,
+      `the backup contains ${total} encrypted secrets, but there is no key for them; expected ${SECRET_KEY_SETTING}, or for SQLite the file secret-key beside the database, to be the key of the gateway that made the backup`,
     );
   }
   if (otherKey) {
     throw refuse(
-      `the secrets in the backup were encrypted with another key than that of ${secrets.keyName}; expected the key of the gateway that the backup is from`,
+      `the secrets in the backup were not encrypted with the key of ${secrets.keyName}; expected the key of the gateway that made the backup`,
     );
   }
   if (damaged !== undefined) throw refuse(`the encrypted secret in the policy of ${damaged} is damaged`);

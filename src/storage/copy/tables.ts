@@ -39,12 +39,14 @@ const TABLES = {
   config_change: 'a gateway on the target loads everything at its start and needs no earlier changes',
   admin_session: 'a browser signs in to one gateway, and a copy must not let it into another',
   node: 'it lists the gateways that run on the source database',
-  acme_account: 'two databases must not order with one account; a gateway on the target makes its own',
-  acme_certificate: 'it has the orders of the source under way; a gateway on the target orders its own',
-  acme_challenge: 'they answer orders of the source',
-  acme_order: 'they count against the bound of the source',
+  acme_account:
+    'two databases must not order with one account; a gateway on the target creates its own account',
+  acme_certificate:
+    'it contains unfinished orders of the source; a gateway on the target orders its own certificates',
+  acme_challenge: 'they belong to orders of the source',
+  acme_order: 'they count towards the limit of the source',
   key_sweep: ['name'],
-  acme_state: 'it has the lease of a gateway on the source',
+  acme_state: 'it contains the lease of a gateway on the source',
 } as const satisfies Readonly<Record<keyof Tables, readonly string[] | string>>;
 
 /** The order in which tables are written. */
@@ -53,7 +55,7 @@ export const COPIED_TABLES: readonly CopiedTable[] = Object.entries(TABLES).flat
     typeof key === 'string' ? [] : [{ name: name as keyof Tables, key }],
 );
 
-/** A gateway also fills this table in an otherwise empty database; a copy replaces its content. */
+/** A gateway fills this table even in an otherwise empty database; a copy replaces its content. */
 export const REPLACED_TABLE = 'event';
 
 /** The table that has one row after the first migration. */

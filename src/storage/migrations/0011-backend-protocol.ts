@@ -1,4 +1,4 @@
-/** How requests are sent to the backends of a revision; before, it was HTTP/1.1 for all. */
+/** How requests are sent to the backends of a revision; before this migration, HTTP/1.1 was used for all. */
 import type { Migration } from './migration.ts';
 
 export const backendProtocol: Migration = {

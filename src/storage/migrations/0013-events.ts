@@ -1,6 +1,6 @@
 /**
- * Events, and the webhooks that they are sent to. A webhook has no queue of its own: it remembers the last event that
- * is done, so events that wait cost nothing but their row. Secrets are sealed.
+ * Events, and the webhooks that they are sent to. A webhook has no queue: it stores the last finished event, so waiting
+ * events need only their own row. Secrets are sealed.
  */
 import type { Migration } from './migration.ts';
 

@@ -1,7 +1,7 @@
 /**
- * The end of the last sweeps for API keys that expire or are unused, and the index of keys that expire. The removal
- * of events also stores its marks in this table (trim-events.ts). The table keeps its name nevertheless: if one
- * gateway renamed it, gateways of the version before would fail until they are upgraded.
+ * The end of the last sweeps for API keys that expire or are unused, and the index of keys that expire. The removal of
+ * events also stores its marks in this table (trim-events.ts). The table keeps its name nevertheless: if one gateway
+ * renamed it, gateways of the previous version would fail until they are upgraded.
  */
 import type { Migration } from './migration.ts';
 

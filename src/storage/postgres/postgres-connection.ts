@@ -104,7 +104,7 @@ export class PostgresConnection implements DatabaseConnection {
 
   /**
    * @throws StorageUnavailable if the connection is lost before the answer. The transaction may or may not have been
-   *   committed, as the message says.
+   * committed; the message says so.
    */
   async commit(): Promise<void> {
     const live = this.#usable();
@@ -122,7 +122,7 @@ export class PostgresConnection implements DatabaseConnection {
     }
     this.#inTransaction = false;
     // COMMIT of a transaction with a failed statement rolls back without an error.
-    assert(command === 'COMMIT', `a transaction with a failed statement was to be given up, not committed`);
+    assert(command === 'COMMIT', `a transaction with a failed statement must be rolled back, not committed`);
   }
 
   /** Never throws: the caller reports the error that led to the rollback. */

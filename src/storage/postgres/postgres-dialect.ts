@@ -79,7 +79,7 @@ class PostgresPool implements Driver {
       return connection;
     }
     if (this.#waiters.length >= WAITERS_MAX)
-      throw unusableDatabase(`${WAITERS_MAX} callers wait for it already`);
+      throw unusableDatabase(`${WAITERS_MAX} callers already wait for it`);
     return this.#wait(budget, sinceMs);
   }
 

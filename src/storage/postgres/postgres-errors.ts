@@ -23,7 +23,7 @@ const UNAVAILABLE: ReadonlyMap<string, string> = new Map([
   [READ_ONLY, 'it is read-only'],
   ['25P03', 'the transaction was idle for too long'],
   ['25P04', 'the transaction took too long'],
-  ['40', 'transactions were in each other’s way too often'],
+  ['40', 'transactions conflicted with each other too often'],
   ['42501', 'the user lacks a privilege in it'],
   ['42P01', 'a table is missing'],
   ['42703', 'a column is missing'],

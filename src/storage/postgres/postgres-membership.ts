@@ -172,7 +172,7 @@ export class PostgresMembership implements Membership {
     const other = answer?.rows[0];
     if (other === undefined) return;
     throw new StorageRefused(
-      `Cannot join the gateways on this database: "${other.name}" has another GATEWAY_SECRET_KEY; expected the same on every gateway with one database`,
+      `Cannot join the gateways on this database: "${other.name}" has a different GATEWAY_SECRET_KEY; expected the same key on every gateway with this database`,
     );
   }
 }

@@ -60,7 +60,7 @@ function ownSuffix(nodeId: string): string {
   return `_${nodeId.replaceAll('-', '')}`;
 }
 
-/** Tells gateways something when the transaction commits, which does not wait for the disk. */
+/** Sends a message to gateways when the transaction commits. The commit does not wait for the disk. */
 export async function sendMessages(
   db: Kysely<Tables>,
   nodeId: string | undefined,

@@ -69,7 +69,7 @@ export async function preparePostgres(
     if (!OTHER_SCHEMA.has(sqlState(error))) throw error;
     const text = error instanceof Error ? error.message : '';
     throw new StorageRefused(
-      `Cannot open the database: it holds tables of another program, or changed ones (${text}); expected a database or a schema of Headgate's own, or an empty one`,
+      `Cannot open the database: it contains tables of another program, or changed tables (${text}); expected an empty database or schema, or one that belongs to Headgate`,
     );
   }
 }
@@ -112,12 +112,12 @@ async function openSecrets(
   const { otherKey, damaged } = await inspectSealedValues(db, secretPlaces, secrets);
   if (otherKey) {
     throw new StorageRefused(
-      `Cannot open the database: the secrets in it were encrypted with another key than that of ${SECRET_KEY_SETTING}; expected the key that they were written with`,
+      `Cannot open the database: its secrets were not encrypted with the key of ${SECRET_KEY_SETTING}; expected the key with which they were encrypted`,
     );
   }
   if (damaged !== undefined) {
     throw new StorageRefused(
-      `Cannot open the database: the encrypted secret in the policy of ${damaged} is damaged; expected a sound database, such as one from a backup`,
+      `Cannot open the database: the encrypted secret in the policy of ${damaged} is damaged; expected an undamaged database, for example from a backup`,
     );
   }
   return secrets;
@@ -126,13 +126,13 @@ async function openSecrets(
 function assertKnown({ unknown }: MigrationState): void {
   if (unknown.length === 0) return;
   throw new StorageRefused(
-    `Cannot open the database: its schema is newer than this program (it has ${unknown.join(', ')}); expected a Headgate that is at least as new`,
+    `Cannot open the database: its schema is newer than this program (it has ${unknown.join(', ')}); expected a newer Headgate`,
   );
 }
 
 function assertCurrent({ pending }: MigrationState): void {
   if (pending.length === 0) return;
   throw new SchemaBehind(
-    `Cannot open the database: its schema is behind (${pending.join(', ')} not applied); run \`headgate migrate\`, or set GATEWAY_AUTO_MIGRATE=true`,
+    `Cannot open the database: its schema is out of date (${pending.join(', ')} not applied); run \`headgate migrate\`, or set GATEWAY_AUTO_MIGRATE=true`,
   );
 }

@@ -35,7 +35,7 @@ export function postgresAddress(uri: string, caFile: string | undefined): Postgr
   const [cert, key] = [parameters.get('sslcert'), parameters.get('sslkey')];
   const mode = modeOf(parameters, ca !== undefined);
   if ((cert === undefined) !== (key === undefined)) {
-    throw refused('sslcert and sslkey belong together; expected both or none');
+    throw refused('sslcert and sslkey must be given together; expected both or none');
   }
   if (mode === 'disable') {
     if (ca === undefined && cert === undefined) return { url, tls: undefined };

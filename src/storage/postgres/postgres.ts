@@ -2,8 +2,8 @@
  * Opens a database on a Postgres server and gives the SQL repository its connections. One connection writes; its
  * transactions first lock the config version, which serialises the writes of all gateways. A few connections read, each
  * transaction from one state of the database, and one more loads everything. sql/ has the queries,
- * postgres-connection.ts waits and failures, postgres-schema.ts the schema, postgres-membership.ts the messages between
- * gateways.
+ * postgres-connection.ts handles waits and failures, postgres-schema.ts the schema, and postgres-membership.ts the
+ * messages between gateways.
  */
 import { Kysely } from 'kysely';
 import type { Clock } from '../../lib/clock.ts';

@@ -21,7 +21,7 @@ function secretKeyFile(databasePath: string): string {
 
 /** What the operator must fix if the key is missing or differs from the database's key. */
 export function wantedKey(databasePath: string): string {
-  return `${SECRET_KEY_SETTING}, or while that is unset the file "${secretKeyFile(databasePath)}", to hold the key that they were written with`;
+  return `${SECRET_KEY_SETTING}, or while that is unset the file "${secretKeyFile(databasePath)}", to contain the key with which they were encrypted`;
 }
 
 /** A random key for a database in memory, which ends with the process. */
@@ -42,7 +42,7 @@ export async function serverSecretBox(
   if (key !== undefined) return createSecretBox(key, SECRET_KEY_SETTING);
   if (await holdsSecrets()) {
     throw new StorageRefused(
-      `Cannot open the database: it holds encrypted secrets, and there is no key for them; expected ${SECRET_KEY_SETTING} to be the key that they were written with`,
+      `Cannot open the database: it contains encrypted secrets, but there is no key for them; expected ${SECRET_KEY_SETTING} to be the key with which they were encrypted`,
     );
   }
   return keylessSecretBox();
@@ -51,7 +51,7 @@ export async function serverSecretBox(
 /** The box without a key, for a database on a server without secrets: refuses to seal. */
 export function keylessSecretBox(): SecretBox {
   const problem = (action: string): string =>
-    `Cannot ${action} the secret of a policy: there is no key for it; expected ${SECRET_KEY_SETTING} to be set, the same on every gateway with this database`;
+    `Cannot ${action} the secret of a policy: there is no key for it; expected ${SECRET_KEY_SETTING} to be set to the same key on every gateway with this database`;
   return {
     keyName: SECRET_KEY_SETTING,
     keyId: undefined,
@@ -80,7 +80,7 @@ export async function fileSecretBox(
   const existing = readKeyFile(file);
   if (existing === undefined && (await holdsSecrets())) {
     throw new StorageRefused(
-      `Cannot open the database "${databasePath}": it holds encrypted secrets, and there is no key for them; expected ${wantedKey(databasePath)}`,
+      `Cannot open the database "${databasePath}": it contains encrypted secrets, but there is no key for them; expected ${wantedKey(databasePath)}`,
     );
   }
   return createSecretBox(existing ?? makeKeyFile(file), `the file "${file}"`);
@@ -113,7 +113,7 @@ function readKeyFile(file: string): Buffer | undefined {
   const key = parseKeyText(text.trim());
   if (key === undefined) {
     throw new StorageRefused(
-      `Cannot use the secret key "${file}": the file holds something else; expected ${WANTED_KEY}`,
+      `Cannot use the secret key "${file}": the file does not contain a key; expected ${WANTED_KEY}`,
     );
   }
   return key;
@@ -127,7 +127,7 @@ function makeKeyFile(file: string): Buffer {
   const key = secretBytes(KEY_BYTES);
   const temporary = `${file}.${randomHex(8)}.new`;
   const wanted = `a folder that Headgate may write, on a file system with hard links, or ${SECRET_KEY_SETTING} to be set`;
-  const made = attempt(`Cannot make the secret key "${file}"`, wanted, () => {
+  const made = attempt(`Cannot create the secret key "${file}"`, wanted, () => {
     try {
       writeDurably(temporary, `${formatKeyText(key)}\n`);
       return linkIfMissing(temporary, file);

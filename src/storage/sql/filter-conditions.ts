@@ -1,6 +1,6 @@
 /**
  * A `ListFilter` as a condition of SQL that SQLite and Postgres read alike. Texts are found with `replace`, which knows
- * no wildcards; `lower` changes A to Z alone, since the columns compare by bytes.
+ * no wildcards; `lower` changes only A to Z, because the columns compare by bytes.
  */
 import { sql, type RawBuilder, type SqlBool } from 'kysely';
 import { HOST_TEXT, lowerAscii, TEXT_FIELDS, type FilteredTable, type ListFilter } from '../list-filter.ts';
@@ -15,7 +15,8 @@ export function filterCondition(
   if (updatedSince !== undefined) conditions.push(sql`${field('updated_at')} >= ${updatedSince}`);
   if (status !== undefined) conditions.push(statusCondition(table, status, now));
   for (const [name, value] of labels) {
-    // No text within the JSON has this form: in it quotation marks are escaped, and names of labels have none.
+    // No other text within the JSON has this form: quotation marks in values are escaped, and names of labels have
+    // none.
     const member = `${JSON.stringify(name)}:${JSON.stringify(value)}`;
     conditions.push(sql`replace(${field('labels')}, ${member}, '') <> ${field('labels')}`);
   }

@@ -1,7 +1,7 @@
 /**
- * Reads by host: which app or version has a path for the same requests, and whose names lie within each other. Names
- * lie in `app_host` with their labels reversed, so that each read is a look-up or a range of an index, whatever the
- * number of hosts.
+ * Reads by host: which app or version has a path for the same requests, and which names lie within each other. Names
+ * are stored in `app_host` with their labels reversed, so that each read is a look-up or a range of an index, whatever
+ * the number of hosts.
  */
 import { sql, type Kysely } from 'kysely';
 import { isWildcardEntry, nameOfEntry, reversedLabels } from '../../http/fields/host-name.ts';
@@ -9,7 +9,7 @@ import type { ConfigReader, HostOverlap } from '../repository.ts';
 import type { Tables } from './kysely-tables.ts';
 import type { Codecs } from './rows.ts';
 
-/** Wildcards of an app whose names are looked for, for warnings. */
+/** Maximum number of wildcards of an app within which names are searched, for warnings. */
 const WILDCARDS_LOOKED_AT_MAX = 20;
 /** Follows the dot in the order of bytes. */
 const AFTER_DOT = '/';
@@ -71,7 +71,7 @@ export function hostReads(db: Kysely<Tables>, codecs: Codecs) {
   } satisfies Partial<ConfigReader>;
 }
 
-/** SQLite takes 32,766. */
+/** SQLite allows 32,766. */
 const PARAMETERS_MAX = 10_000;
 
 /** Hosts of other apps with a version at a path of this app. */

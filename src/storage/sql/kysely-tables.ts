@@ -44,7 +44,7 @@ export interface Tables {
   admin_session: RowOf<StoredSession>;
   node: NodeRow;
   acme_state: AcmeStateRow;
-  /** Marks by name: of sweeps over keys, and of events that were removed to make room. */
+  /** Marks by name: for sweeps over keys, and for events that were removed to make room. */
   key_sweep: { name: string; until: string };
   acme_account: { directory: string; private_key: string; url: string | null; created_at: string };
   acme_certificate: RowOf<AcmeCertificate> & { revision: number };
@@ -73,7 +73,7 @@ export interface EventRow {
 /** Secrets are sealed. */
 export type WebhookRow = Omit<RowOf<StoredWebhook>, 'secret'> & { secret: string };
 
-/** How far a webhook is, and which gateway sends for it. */
+/** The progress of a webhook, and which gateway sends for it. */
 export interface DeliveryRow {
   webhook_id: string;
   cursor: string;

@@ -1,7 +1,7 @@
 /**
- * Pages of the lists of configuration records, oldest or newest first, all or filtered. With a filter every row of the
- * list must be read, for the total at least: that is done in parts, between which a thread that runs the database
- * itself can do other things (sqlite/node-sqlite-dialect.ts).
+ * Pages of the lists of configuration records, oldest or newest first, all or filtered. With a filter, every row of the
+ * list must be read, because the total needs it. This is done in parts, between which a thread that runs the database
+ * itself can do other work (sqlite/node-sqlite-dialect.ts).
  */
 import { sql, type Kysely, type RawBuilder, type SqlBool } from 'kysely';
 import type { FilteredTable } from '../list-filter.ts';

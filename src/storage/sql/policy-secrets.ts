@@ -38,10 +38,10 @@ export function openPolicy(policy: PolicyValues, { box, places }: Sealing, recor
     if ('text' in opened) return opened.text;
     const reason =
       opened.problem === 'other_key'
-        ? `it was encrypted with another key than that of ${box.keyName}`
+        ? `it was not encrypted with the key of ${box.keyName}`
         : 'its encrypted value is damaged';
     throw new StorageUnavailable(
-      `Cannot read the secret in the policy of ${recordId}: ${reason}; expected a value that the key opens`,
+      `Cannot read the secret in the policy of ${recordId}: ${reason}; expected a value that the key can decrypt`,
     );
   });
 }

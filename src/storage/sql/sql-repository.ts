@@ -165,8 +165,8 @@ function createStores(backend: SqlBackend, inRead: InWrite, inWrite: InWrite) {
 }
 
 /**
- * Without a second attempt, since sent data cannot be taken back; and without a budget, since it takes as long
- * as the receiver does.
+ * There is no second attempt, because sent data cannot be taken back, and no budget, because the receiver determines
+ * the time.
  */
 async function sendBackup(
   { load, read }: SqlBackend,

@@ -1,8 +1,9 @@
 /**
  * The queue of writes before the database. Writes run in groups, in order of arrival. A group is one transaction, so
  * its writes share one wait for the disk (group commit). Within a group each write has its own savepoint: it sees the
- * writes before it, its own failure undoes it alone, and it settles when the transaction is durable. A failure of the
- * transaction as a whole (disk full, database gone) fails every write in it; nothing of any of them has happened then.
+ * writes before it, its own failure undoes only this write, and it settles when the transaction is durable. A failure
+ * of the transaction as a whole (disk full, database gone) fails every write in it; nothing of any of them has happened
+ * then.
  *
  * While the database is locked, each transaction waits for seconds before it fails. A write that was already waiting
  * during such a transaction fails with it; otherwise the wait would grow with the length of the queue. If the call of
@@ -34,7 +35,7 @@ export interface WriteQueueOptions {
   readonly clock: Clock;
   /** 1: each write is a transaction. */
   readonly groupWritesMax?: number;
-  /** Of the budgets of waiting writes; absent: no bound. */
+  /** Clock of the budgets of waiting writes; absent: they have no limit. */
   readonly timeoutMs?: number | undefined;
 }
 
@@ -44,9 +45,9 @@ interface QueuedWrite {
   readonly sinceMs: number;
   /** Of its call, if that has one. */
   readonly budget: DeadlineBudget | undefined;
-  /** What it waits itself is charged to: the budget, or one of its own. */
+  /** The budget to which the wait of this write is charged: that of its call, or a separate one. */
   readonly account: DeadlineBudget;
-  /** Throws to be undone. */
+  /** Throws to undo the write. */
   readonly run: (db: Kysely<Tables>) => Promise<unknown>;
   readonly resolve: (value: unknown) => void;
   readonly reject: (error: unknown) => void;
@@ -59,7 +60,7 @@ export class WriteQueue {
   readonly #options: WriteQueueOptions;
   readonly #waiting: QueuedWrite[] = [];
   #isRunning = false;
-  /** Number of the write that came last. */
+  /** Number of the last write that arrived. */
   #last = 0;
 
   constructor(options: WriteQueueOptions) {
@@ -108,7 +109,7 @@ export class WriteQueue {
     this.#isRunning = false;
   }
 
-  /** Charges the waiting writes for the wait of a group, each from the time that it came. */
+  /** Charges the wait of a group to the waiting writes, to each from the time of its arrival. */
   #chargeWaiting(waitedMs: number, nowMs: number): void {
     for (const { budget, sinceMs } of this.#waiting) {
       if (budget !== undefined) budget.spentMs += Math.min(waitedMs, nowMs - sinceMs);
@@ -125,7 +126,7 @@ export class WriteQueue {
     if (this.#waiting.some(isLate)) this.#failAll(isLate, unusableDatabase(LATE));
   }
 
-  /** Fails those of the waiting writes. */
+  /** Fails these waiting writes. */
   #failAll(isMeant: (write: QueuedWrite) => boolean, failure: StorageUnavailable): void {
     for (const write of this.#waiting.splice(0)) {
       if (isMeant(write)) write.reject(failure);
@@ -155,7 +156,7 @@ export class WriteQueue {
   }
 }
 
-/** How long a group has waited for the database. @param spentMs by each of its writes before */
+/** How long a group has waited for the database. @param spentMs budget that each of its writes had spent before */
 function waitOf(group: readonly QueuedWrite[], spentMs: readonly number[], nowMs: number): number {
   const waits = group.map(({ account: { spentMs: spent, waitingSinceMs = nowMs } }, index) => {
     return spent - (spentMs[index] ?? 0) + nowMs - waitingSinceMs;

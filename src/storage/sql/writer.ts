@@ -31,7 +31,7 @@ export interface WriterOptions {
   readonly codecs: Codecs;
   /** undefined: keep no history. */
   readonly historyBytesMax: number | undefined;
-  /** In events. */
+  /** Name of this gateway, for events. */
   readonly nodeName: string | null;
   readonly clock: Clock;
 }

@@ -10,7 +10,7 @@ import { MIGRATIONS } from '../migrate.ts';
 
 export type SqliteLook =
   | { readonly state: 'missing' }
-  /** Its log has what the file lacks. */
+  /** The log of the database contains changes that the file lacks. */
   | { readonly state: 'recovering' }
   | { readonly state: 'unusable'; readonly reason: string }
   | {

@@ -27,14 +27,17 @@ const ACQUIRE_TIMEOUT_MS = 15_000;
 /** How long to retry while another process holds the lock. */
 export const LOCK_WAIT_MS = 3_000;
 const LOCK_RETRY_DELAY_MS = 20;
-/** A transaction that has run for so long lets the event loop turn before its next statement. */
+/** After this time, a transaction lets the event loop turn before its next statement. */
 const TURN_MS = 10;
 
 export interface NodeSqliteDialectConfig {
   /** Opens one connection; called again for further ones up to `connectionsMax`. */
   readonly open: () => DatabaseSync;
   readonly connectionsMax: number;
-  /** `begin immediate` takes the write lock first, so that a transaction never fails half-way for lack of it. */
+  /**
+   * `begin immediate` takes the write lock first, so that a transaction never fails half-way because it cannot get the
+   * lock.
+   */
   readonly begin: 'begin' | 'begin immediate';
   /** True when a connection whose state is unknown may be replaced by a new one (not so in memory). */
   readonly replaceBroken: boolean;
@@ -89,7 +92,7 @@ class NodeSqliteDriver implements Driver {
     if (idle !== undefined) return idle;
     if (this.#openCount < this.#config.connectionsMax) return this.#open();
     if (this.#waiters.length >= WAITERS_MAX) {
-      throw this.#config.unavailable(`${WAITERS_MAX} callers wait for it already`);
+      throw this.#config.unavailable(`${WAITERS_MAX} callers already wait for it`);
     }
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => {

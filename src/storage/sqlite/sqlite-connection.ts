@@ -64,7 +64,7 @@ export function checkContent(file: DatabaseFile): void {
     problem = file.sizeBytes > CHECKED_BYTES_MAX ? undefined : quickCheck(db);
     if (problem === undefined && isForeign(db)) {
       throw new StorageRefused(
-        `Cannot open the database "${file.path}": it holds tables of another program; expected a database of Headgate or an empty one`,
+        `Cannot open the database "${file.path}": it contains tables of another program; expected an empty database, or one of Headgate`,
       );
     }
   } catch (error) {
@@ -88,7 +88,7 @@ function isForeign(db: DatabaseSync): boolean {
 
 function startError(path: string, reason: string, cause?: unknown): StorageUnavailable {
   return new StorageUnavailable(
-    `Cannot open the database "${path}": ${reason}; expected a sound SQLite database that Headgate may read and write`,
+    `Cannot open the database "${path}": ${reason}; expected an undamaged SQLite database that Headgate may read and write`,
     cause,
   );
 }

@@ -9,14 +9,14 @@ const SQLITE_BUSY = 5;
 const SQLITE_CONSTRAINT_PRIMARYKEY = 1555;
 const SQLITE_CONSTRAINT_UNIQUE = 2067;
 
-/** Primary result codes (the low byte) after which the database, not the statement, is to blame. */
+/** Primary result codes (the low byte) whose cause is the database and not the statement. */
 const UNAVAILABLE: ReadonlyMap<number, string> = new Map([
   [3, 'access to it is denied'],
   [SQLITE_BUSY, 'another process holds a lock on it'],
   [6, 'a table of it is locked'],
   [7, 'there is not enough memory'],
   [8, 'it is read-only'],
-  [10, 'reading or writing it failed, as on a full or damaged disk'],
+  [10, 'reading or writing it failed, for example because the disk is full or damaged'],
   [11, 'the file is corrupt'],
   [13, 'the disk is full'],
   [14, 'the file cannot be opened'],
@@ -33,7 +33,7 @@ function isSqliteError(error: unknown): error is SqliteError {
   return error instanceof Error && 'errcode' in error && typeof error.errcode === 'number';
 }
 
-/** Why the database cannot be used, in words; undefined when the error says nothing of the kind. */
+/** Why the database cannot be used, in words; undefined for other errors. */
 export function unavailableReason(error: unknown): string | undefined {
   return isSqliteError(error) ? UNAVAILABLE.get(error.errcode & 0xff) : undefined;
 }

@@ -35,7 +35,7 @@ export interface DatabaseFile {
  */
 export function prepareDatabaseFile(path: string): DatabaseFile {
   const folder = dirname(path);
-  attempt(`Cannot make the database folder "${folder}"`, 'a folder that Headgate may write', () =>
+  attempt(`Cannot create the database folder "${folder}"`, 'a folder that Headgate may write', () =>
     makeFolder(folder, FOLDER_MODE),
   );
   attempt(`Cannot write the database folder "${folder}"`, 'a folder that Headgate may write', () =>
@@ -109,7 +109,7 @@ const REASONS: Readonly<Record<string, string>> = {
   ENAMETOOLONG: 'the name is too long',
   ELOOP: 'it is a loop of symbolic links',
   EMFILE: 'too many files are open',
-  ENOTSUP: 'the file system cannot do it',
+  ENOTSUP: 'the file system does not support it',
 };
 
 function reason(error: unknown): string {

@@ -18,11 +18,12 @@ export const MEMORY = ':memory:';
 export interface PrepareSqliteOptions {
   /** A path, relative to the working folder, or `:memory:`. */
   readonly path: string;
-  /** False: a schema that is behind is an error that names the command to run. */
+  /** False: a schema that is out of date is an error that names the command to run. */
   readonly autoMigrate: boolean;
   readonly clock: Clock;
   /**
-   * 32 bytes for the secrets in it. Without one the file `secret-key` beside the database has it; see secret-key.ts.
+   * 32 bytes for the secrets in it. If absent, the file `secret-key` beside the database contains the key; see
+   * secret-key.ts.
    */
   readonly secretKey?: Buffer | undefined;
   readonly secretPlaces: SecretPlaces;
@@ -70,12 +71,12 @@ async function openSecrets(
   const { otherKey, damaged } = await inspectSealedValues(db, secretPlaces, secrets);
   if (otherKey) {
     throw new StorageRefused(
-      `Cannot open the database "${file}": the secrets in it were encrypted with another key than that of ${secrets.keyName}; expected ${wantedKey(file)}`,
+      `Cannot open the database "${file}": its secrets were not encrypted with the key of ${secrets.keyName}; expected ${wantedKey(file)}`,
     );
   }
   if (damaged !== undefined) {
     throw new StorageRefused(
-      `Cannot open the database "${file}": the encrypted secret in the policy of ${damaged} is damaged; expected a sound database, such as one from a backup`,
+      `Cannot open the database "${file}": the encrypted secret in the policy of ${damaged} is damaged; expected an undamaged database, for example from a backup`,
     );
   }
   return secrets;
@@ -90,7 +91,7 @@ export async function hasTable(db: Kysely<Tables>, name: string): Promise<boolea
 export function assertKnown(path: string, { unknown }: MigrationState): void {
   if (unknown.length === 0) return;
   throw new StorageRefused(
-    `Cannot open the database "${path}": its schema is newer than this program (it has ${unknown.join(', ')}); expected a Headgate that is at least as new`,
+    `Cannot open the database "${path}": its schema is newer than this program (it has ${unknown.join(', ')}); expected a newer Headgate`,
   );
 }
 
@@ -98,6 +99,6 @@ export function assertKnown(path: string, { unknown }: MigrationState): void {
 export function assertCurrent(path: string, { pending }: MigrationState): void {
   if (pending.length === 0) return;
   throw new SchemaBehind(
-    `Cannot open the database "${path}": its schema is behind (${pending.join(', ')} not applied); run \`headgate migrate\`, or set GATEWAY_AUTO_MIGRATE=true`,
+    `Cannot open the database "${path}": its schema is out of date (${pending.join(', ')} not applied); run \`headgate migrate\`, or set GATEWAY_AUTO_MIGRATE=true`,
   );
 }

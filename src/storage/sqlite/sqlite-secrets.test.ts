@@ -223,7 +223,7 @@ describe('the key file', () => {
   test('is not made when the schema is old and migration is off', async () => {
     await expect(
       openSqlite({ secretPlaces: SECRET_PLACES, path, autoMigrate: false, clock: systemClock }),
-    ).rejects.toThrow(/is behind/);
+    ).rejects.toThrow(/is out of date/);
     expect(existsSync(keyFile)).toBe(false);
   });
 
@@ -284,7 +284,7 @@ describe('a database with secrets whose key is missing', () => {
     rmSync(keyFile);
     const message = await startError();
     expect(message).toBe(
-      `Cannot open the database "${path}": it holds encrypted secrets, and there is no key for them; expected GATEWAY_SECRET_KEY, or while that is unset the file "${keyFile}", to hold the key that they were written with`,
+      `Cannot open the database "${path}": it contains encrypted secrets, but there is no key for them; expected GATEWAY_SECRET_KEY, or while that is unset the file "${keyFile}", to contain the key with which they were encrypted`,
     );
     expect(
       await migrateSqlite({ secretPlaces: SECRET_PLACES, path, clock: systemClock }).catch(String),
@@ -298,8 +298,8 @@ describe('a database with secrets whose key is missing', () => {
   test('stops the start when the setting or the file has another key', async () => {
     const stored = await storeAndClose(KEY);
     const other = secretBytes(32);
-    const wanted = `; expected GATEWAY_SECRET_KEY, or while that is unset the file "${keyFile}", to hold the key that they were written with`;
-    const what = `Cannot open the database "${path}": the secrets in it were encrypted with another key than that of`;
+    const wanted = `; expected GATEWAY_SECRET_KEY, or while that is unset the file "${keyFile}", to contain the key with which they were encrypted`;
+    const what = `Cannot open the database "${path}": its secrets were not encrypted with the key of`;
     expect(await startError(other)).toBe(`${what} GATEWAY_SECRET_KEY${wanted}`);
     const migrated = migrateSqlite({
       secretPlaces: SECRET_PLACES,
@@ -362,7 +362,7 @@ describe('a damaged secret', () => {
     const damaged = damage(policyOf('endpoint', 'policy_override'));
     inDatabase((db) => db.prepare('update endpoint set policy_override = ?').run(damaged));
     expect(await startError(KEY)).toBe(
-      `Cannot open the database "${path}": the encrypted secret in the policy of endpoint ${endpoint.id} is damaged; expected a sound database, such as one from a backup`,
+      `Cannot open the database "${path}": the encrypted secret in the policy of endpoint ${endpoint.id} is damaged; expected an undamaged database, for example from a backup`,
     );
   });
 
@@ -414,6 +414,6 @@ test('a key file that cannot be made stops the start, and names the setting', as
   const made = fileSecretBox(join(folder, 'gone', 'headgate.db'), undefined, async () => false);
   await expect(made).rejects.toBeInstanceOf(StorageUnavailable);
   await expect(made).rejects.toThrow(
-    /^Cannot make the secret key ".*gone.secret-key": it does not exist; expected a folder .* or GATEWAY_SECRET_KEY/,
+    /^Cannot create the secret key ".*gone.secret-key": it does not exist; expected a folder .* or GATEWAY_SECRET_KEY/,
   );
 });

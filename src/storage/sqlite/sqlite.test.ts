@@ -122,7 +122,7 @@ describe('the schema', () => {
 
   test('with an old schema stops the start and names the command, if migration is off', async () => {
     expect(await startError(path, false)).toMatch(
-      /^Cannot open the database ".*headgate\.db": its schema is behind \(0001-initial.* not applied\); run `headgate migrate`/,
+      /^Cannot open the database ".*headgate\.db": its schema is out of date \(0001-initial.* not applied\); run `headgate migrate`/,
     );
     await expect(open(path, false)).rejects.toBeInstanceOf(SchemaBehind);
     inDatabase((db) => {
@@ -167,7 +167,7 @@ describe('a path that cannot be a database file stops the start', () => {
   test('a file as a folder', async () => {
     writeFileSync(join(folder, 'file'), '');
     expect(await startError(join(folder, 'file', 'headgate.db'))).toMatch(
-      /^Cannot make the database folder ".*file": a part of the path is not a folder; expected a folder that/,
+      /^Cannot create the database folder ".*file": a part of the path is not a folder; expected a folder that/,
     );
   });
 
@@ -227,7 +227,7 @@ describe('an invalid database file stops the start', () => {
     const text = 'these are my notes, not a database\n'.repeat(100);
     writeFileSync(path, text);
     expect(await startError()).toMatch(
-      /^Cannot open the database ".*": the file is not an SQLite database; expected a sound SQLite database/,
+      /^Cannot open the database ".*": the file is not an SQLite database; expected an undamaged SQLite database/,
     );
     expect(readFileSync(path, 'utf8')).toBe(text);
   });
@@ -235,7 +235,7 @@ describe('an invalid database file stops the start', () => {
   test('a database of another program, which is not changed', async () => {
     inDatabase((db) => db.exec('create table notes (text)'));
     const before = readFileSync(path);
-    expect(await startError()).toMatch(/it holds tables of another program/);
+    expect(await startError()).toMatch(/it contains tables of another program/);
     expect(readFileSync(path).equals(before)).toBe(true);
   });
 

@@ -50,7 +50,7 @@ test(
     };
     const behind = await runToEnd(env, [], { cwd: folder });
     expect(behind.code).toBe(1);
-    expect(behind.output).toMatch(/schema is behind.*run `headgate migrate`/);
+    expect(behind.output).toMatch(/schema is out of date.*run `headgate migrate`/);
     const doctor = await runToEnd(env, ['doctor'], { cwd: folder });
     expect(doctor.output).toMatch(
       /it has no tables of Headgate[^]*run headgate migrate, after a backup, or set/,

@@ -238,11 +238,13 @@ test(
     const input = { name: 'e', slug: 'e', gateway_path: '/e', default_policy: policy };
     const refused = await e.api('POST', '/apps', input);
     expect(refused.body).toMatchObject({ status: 422, code: 'validation_failed' });
-    expect(refused.body.detail).toMatch(/GATEWAY_SECRET_KEY to be set, the same on every gateway/);
+    expect(refused.body.detail).toMatch(/GATEWAY_SECRET_KEY to be set to the same key on every gateway/);
     const env = { GATEWAY_DATABASE_URL: url, GATEWAY_SECRET_KEY: SECRET_KEY, GATEWAY_SNAPSHOT_FILE: 'off' };
     const other = await runToEnd(env, [], { cwd: folder });
     expect(other.code).toBe(1);
-    expect(other.output).toMatch(/"e" has another GATEWAY_SECRET_KEY; expected the same on every gateway/);
+    expect(other.output).toMatch(
+      /"e" has a different GATEWAY_SECRET_KEY; expected the same key on every gateway/,
+    );
     expect(Object.keys(await listNodes(e))).toEqual(['e']);
     expect(await e.stop()).toBe(0);
   },

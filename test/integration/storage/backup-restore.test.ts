@@ -155,11 +155,11 @@ const flipped = (at: number): Buffer => {
 };
 
 test.each<[string, () => Buffer, string]>([
-  ['nothing', () => Buffer.alloc(0), 'it is cut off'],
+  ['nothing', () => Buffer.alloc(0), 'it is incomplete'],
   ['another file', () => Buffer.from('apps: {}\n'), 'it is not a backup of Headgate'],
   ['another compressed file', () => gzipSync('apps: {}\n'), 'it is not a backup of Headgate'],
-  ['half of one', () => readFileSync(BACKUP).subarray(0, statSync(BACKUP).size >> 1), 'it is cut off'],
-  ['one without its end', () => spoiled((lines) => [...lines.slice(0, -2), '']), 'it is cut off'],
+  ['half of one', () => readFileSync(BACKUP).subarray(0, statSync(BACKUP).size >> 1), 'it is incomplete'],
+  ['one without its end', () => spoiled((lines) => [...lines.slice(0, -2), '']), 'it is incomplete'],
   ['one without a row', () => spoiled((lines) => lines.toSpliced(4, 1)), 'it is damaged'],
   [
     'one with another value',
@@ -170,12 +170,12 @@ test.each<[string, () => Buffer, string]>([
   [
     'one of a newer format',
     () => spoiled(([first = '', ...rest]) => [first.replace(':1,', ':2,'), ...rest]),
-    'which is newer',
+    'made by the newer Headgate',
   ],
   [
     'one of a newer schema',
     () => spoiled(([first = '', ...rest]) => [first.replace('"],', '","9999-later"],'), ...rest]),
-    'which is newer',
+    'made by the newer Headgate',
   ],
 ])('%s is refused, and the target is not touched', async (_what, bytes, message) => {
   const file = join(folder, 'spoiled.backup');
@@ -224,7 +224,7 @@ test('a full disk ends a backup with an error and without a file', async () => {
 
 test.each([
   ['closes the connection', true, 'broke off'],
-  ['ends its answer', false, 'it is cut off'],
+  ['ends its answer', false, 'it is incomplete'],
 ])('a gateway that %s in the middle leaves no file', async (_what, isAborted, message) => {
   const whole = readFileSync(BACKUP);
   const half = createServer((_request, response) => {

@@ -191,7 +191,7 @@ test(
     );
     const changed = await copy(sqlite('headgate.db'), url);
     expect(changed.output).toMatch(
-      /what it stored is not what was sent \(checksum [0-9a-f]{64} in place of [0-9a-f]{64}\)/,
+      /it has stored something else than was sent \(checksum [0-9a-f]{64} instead of [0-9a-f]{64}\)/,
     );
     expect(changed.code).toBe(1);
     expect(await rowsIn(url)).toBe(0);
@@ -199,7 +199,7 @@ test(
       url,
       'drop trigger other on admin_token; create rule other as on insert to admin_token do instead nothing',
     );
-    expect((await copy(sqlite('headgate.db'), url)).output).toMatch(/admin_token has 0 rows in place of 1/);
+    expect((await copy(sqlite('headgate.db'), url)).output).toMatch(/admin_token has 0 rows instead of 1/);
     expect(await rowsIn(url)).toBe(0);
   },
   TIMEOUT_MS,
@@ -297,7 +297,7 @@ test(
     db.exec("delete from schema_migration where name > '0001-initial'");
     db.close();
     const behind = await copy(sqlite('behind.db'), sqlite('new.db'));
-    expect(behind.output).toMatch(/its schema is behind \(0002-key-usage.*run `headgate migrate`/);
+    expect(behind.output).toMatch(/its schema is out of date \(0002-key-usage.*run `headgate migrate`/);
     expect(behind.code).toBe(1);
   },
   TIMEOUT_MS,
@@ -308,10 +308,10 @@ test(
   async () => {
     const url = await server.createDatabase();
     const other = await copy(sqlite('headgate.db'), url, { GATEWAY_SECRET_KEY: 'f'.repeat(64) });
-    expect(other.output).toMatch(/encrypted with another key than that of GATEWAY_SECRET_KEY/);
+    expect(other.output).toMatch(/not encrypted with the key of GATEWAY_SECRET_KEY/);
     expect(other.code).toBe(1);
     const without = await copy(sqlite('headgate.db'), url, {});
-    expect(without.output).toMatch(/it holds encrypted secrets, and there is no key for them/);
+    expect(without.output).toMatch(/it contains encrypted secrets, but there is no key for them/);
     expect(without.code).toBe(1);
 
     const home = mkdtempSync(join(folder, 'own-key-'));

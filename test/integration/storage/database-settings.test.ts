@@ -85,7 +85,9 @@ describe('spec 1: GATEWAY_AUTO_MIGRATE', SLOW, () => {
     const path = at('manual.db');
     const manual = { GATEWAY_AUTO_MIGRATE: 'false' };
     const message = await startMessage(path, manual);
-    expect(message).toMatch(/its schema is behind \(0001-initial.* not applied\); run `headgate migrate`/);
+    expect(message).toMatch(
+      /its schema is out of date \(0001-initial.* not applied\); run `headgate migrate`/,
+    );
     expect(message).toContain(path);
 
     const first = await migrate(`sqlite://${path}`);
@@ -125,13 +127,13 @@ describe('a database that cannot be used ends the start with one plain message',
   it('a file in the place of its folder', async () => {
     writeFileSync(at('file'), 'x');
     expect(await startMessage(at('file', 'x.db'))).toMatch(
-      /Cannot make the database folder ".*file": .*; expected a folder/,
+      /Cannot create the database folder ".*file": .*; expected a folder/,
     );
   });
 
   it.runIf(process.platform === 'linux')('a folder in which nothing can be made', async () => {
     expect(await startMessage('/proc/whatever/x.db')).toBe(
-      'headgate: Cannot make the database folder "/proc/whatever": nothing can be made in "/proc"; expected a folder that Headgate may write',
+      'headgate: Cannot create the database folder "/proc/whatever": nothing can be created in "/proc"; expected a folder that Headgate may write',
     );
   });
 
@@ -173,7 +175,7 @@ describe('a database that cannot be used ends the start with one plain message',
     db.exec('create table notes (text)');
     db.close();
     const before = readFileSync(at('other.db'));
-    expect(await startMessage(at('other.db'))).toMatch(/it holds tables of another program/);
+    expect(await startMessage(at('other.db'))).toMatch(/it contains tables of another program/);
     expect(readFileSync(at('other.db')).equals(before)).toBe(true);
   });
 

@@ -115,10 +115,10 @@ describe('the secret of a JWT policy', { timeout: 120_000 }, () => {
 
     for (const args of [[], ['migrate']]) {
       expect(await failure({ GATEWAY_SECRET_KEY: OTHER_KEY }, args)).toBe(
-        `headgate: Cannot open the database "${join(folder, 'headgate.db')}": the secrets in it were encrypted with another key than that of GATEWAY_SECRET_KEY; expected GATEWAY_SECRET_KEY, or while that is unset the file "${join(folder, 'secret-key')}", to hold the key that they were written with`,
+        `headgate: Cannot open the database "${join(folder, 'headgate.db')}": its secrets were not encrypted with the key of GATEWAY_SECRET_KEY; expected GATEWAY_SECRET_KEY, or while that is unset the file "${join(folder, 'secret-key')}", to contain the key with which they were encrypted`,
       );
       expect(await failure({}, args)).toMatch(
-        /it holds encrypted secrets, and there is no key for them; expected GATEWAY_SECRET_KEY, or .*secret-key"/,
+        /it contains encrypted secrets, but there is no key for them; expected GATEWAY_SECRET_KEY, or .*secret-key"/,
       );
     }
     expect(readdirSync(folder), 'nothing was made or lost').toEqual(['headgate.db', 'headgate.db.snapshot']);

@@ -364,7 +364,7 @@ describe('what the operator has to decide still stops the start', { timeout: 60_
       GATEWAY_DATABASE_URL: `sqlite://${database()}`,
       GATEWAY_SECRET_KEY: randomBytes(32).toString('hex'),
     });
-    expect([code, output]).toEqual([1, expect.stringMatching(/were encrypted with another key/)]);
+    expect([code, output]).toEqual([1, expect.stringMatching(/were not encrypted with the key of/)]);
   });
 
   it('a database of another program', async () => {
@@ -373,6 +373,6 @@ describe('what the operator has to decide still stops the start', { timeout: 60_
     foreign.exec('create table guests (name text)');
     foreign.close();
     const { code, output } = await runToEnd({ GATEWAY_DATABASE_URL: `sqlite://${database()}` });
-    expect([code, output]).toEqual([1, expect.stringMatching(/holds tables of another program/)]);
+    expect([code, output]).toEqual([1, expect.stringMatching(/contains tables of another program/)]);
   });
 });

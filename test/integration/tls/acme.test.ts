@@ -438,7 +438,7 @@ describe('an authority that wants the account of another system', () => {
     const serial = await served(rig.tlsPort, NAME);
     const other = { ...bound(HMAC_KEY), GATEWAY_SECRET_KEY: 'b'.repeat(64) };
     await restart({ ...other, GATEWAY_ACME__RETRY_SECS: '600' });
-    await lastError('encrypted with another key than that of GATEWAY_SECRET_KEY');
+    await lastError('not encrypted with the key of GATEWAY_SECRET_KEY');
     const entry = await entryOf(gateway, NAME);
     expect(entry).toMatchObject({ state: 'missing', order: 'waiting' });
     expect(Date.parse(entry?.next_try_at ?? '')).toBeGreaterThan(Date.now() + 500_000);

@@ -1,4 +1,6 @@
-/** Certificates by ACME in any SQL database. Seals private keys on the way in and opens them on the way out. */
+/**
+ * Certificates by ACME in any SQL database. Seals private keys when it writes them and opens them when it reads them.
+ */
 import { sql, type Kysely, type RawBuilder } from 'kysely';
 import {
   AcmeLeaseLost,
@@ -259,7 +261,7 @@ function openKey(
   if ('text' in found) return { text: found.text };
   const problem =
     found.problem === 'other_key'
-      ? `the private key was encrypted with another key than that of ${box.keyName}; start with the right one, or wait for another certificate`
-      : 'the encrypted private key is damaged; another certificate is ordered';
+      ? `the private key was not encrypted with the key of ${box.keyName}; start the gateway with the right key, or wait for a new certificate`
+      : 'the encrypted private key is damaged; a new certificate is ordered';
   return { text: null, problem };
 }

@@ -1,4 +1,4 @@
-/** The clock of the database, as SQL: those of gateways may differ. */
+/** The clock of the database, as SQL, because the clocks of gateways may differ. */
 import { sql, type Kysely, type RawBuilder } from 'kysely';
 import type { Repository } from '../../repository.ts';
 import type { Tables } from '../kysely-tables.ts';

@@ -1,4 +1,4 @@
-/** How far webhooks are, their leases, and which gateway sends, in any SQL database. */
+/** The progress of webhooks, their leases, and which gateway sends, in any SQL database. */
 import { sql, type Kysely, type RawBuilder, type SqlBool } from 'kysely';
 import type { DeliveryProgress } from '../../../model/events/webhook.ts';
 import {

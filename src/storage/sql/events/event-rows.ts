@@ -1,6 +1,6 @@
 /**
- * Events in any SQL database. Their ids are given inside the transaction that stores them, which has the write lock of
- * the database, and each is greater than the last: so they appear to readers in their order.
+ * Events in any SQL database. Ids are assigned inside the transaction that stores the events and has the write lock of
+ * the database. Each id is greater than the previous one, so readers see events in the order of their ids.
  */
 import { CompiledQuery, sql, type Kysely, type RawBuilder, type SqlBool } from 'kysely';
 import { uuidv7 } from '../../../lib/ids.ts';
@@ -12,7 +12,10 @@ import { window } from '../page-window.ts';
 
 /** Greater than every id: ids contain only hexadecimal digits. */
 const ABOVE_ALL_IDS = '~';
-/** Apps of a filter that are each read by themselves. A statement has a limited number of parts. */
+/**
+ * Maximum number of apps in a filter that are read one by one, because a statement can have only a limited number of
+ * parts.
+ */
 const APART_MAX = 100;
 /** The hexadecimal digits of the time in a UUIDv7. */
 const TIME_DIGITS = 12;
@@ -30,7 +33,7 @@ const COLUMNS = [
   'dedupe_key',
 ] as const satisfies readonly (keyof EventRow)[];
 
-/** Without a query builder, which would cost more than the query: each write has an event. */
+/** Without a query builder, which would cost more than the query, because every write records an event. */
 const insertWith = (parameter: (index: number) => string): string =>
   `insert into event (${COLUMNS.join(', ')}) values (${COLUMNS.map((_, index) => parameter(index + 1)).join(', ')}) on conflict (dedupe_key) do nothing`;
 const INSERTS: Readonly<Record<Repository['driver'], string>> = {
@@ -39,7 +42,7 @@ const INSERTS: Readonly<Record<Repository['driver'], string>> = {
 };
 const NEWEST = "select id from event where id > '' order by id desc limit 1";
 
-/** Stores events in the transaction of `db`, but for those whose key is kept already. */
+/** Stores events in the transaction of `db`, except those whose key is already stored. */
 export async function insertEvents(
   db: Kysely<Tables>,
   driver: Repository['driver'],
@@ -60,11 +63,11 @@ export async function insertEvents(
   return stored;
 }
 
-/** Clocks of gateways differ, and may step back: the id then runs ahead of its time. */
+/** Clocks of gateways differ, and may step back: the time in the id is then later than the time of the event. */
 export function idAfter(last: string, nowMs: number): string {
   const id = uuidv7(nowMs);
   if (id > last) return id;
-  // Not with the generator: other ids of this process would also run ahead.
+  // The generator is not used for this, because other ids of this process would then also have a later time.
   const time = (msOf(last) + 1).toString(16).padStart(TIME_DIGITS, '0');
   return `${time.slice(0, 8)}-${time.slice(8)}${id.slice(13)}`;
 }
@@ -77,7 +80,7 @@ export async function newestId(db: Kysely<Tables>): Promise<string> {
   return rows[0]?.id ?? '';
 }
 
-/** @param upTo the last id to read: without it, a filter that nothing matches reads all further events */
+/** @param upTo the last id to read: without it, a filter without matches would read all later events */
 export async function eventsAfter(
   db: Kysely<Tables>,
   id: string,
@@ -91,7 +94,7 @@ export async function eventsAfter(
 
 /**
  * The first rows in the order of their ids. Each way to match is read in that order by an index of its own and ends at
- * the limit: a database would otherwise collect and sort every match.
+ * the limit: otherwise the database would collect and sort every match.
  */
 async function firstRows(
   db: Kysely<Tables>,
@@ -115,9 +118,9 @@ async function firstRows(
 }
 
 /**
- * Counts up to `max` events after an id. Without times in the filter it reads only indexes. Not ordered, and the two
- * ways in which a filter by app matches are counted apart: a database would otherwise collect and sort every match
- * first.
+ * Counts up to `max` events after an id. Without times in the filter it reads only indexes. The events are not ordered,
+ * and the two ways in which a filter by app matches are counted separately; otherwise the database would first collect
+ * and sort every match.
  */
 export async function countEvents(
   db: Kysely<Tables>,
@@ -146,7 +149,7 @@ export async function listRows(
   return firstRows(db, filter, range, isNewestFirst ? sql`desc` : sql`asc`, count);
 }
 
-/** A write that touched several apps has no app of its own: a filter by app lets it through. */
+/** A write that changed several apps belongs to no single app: a filter by app includes it. */
 const TYPES_OF_ANY_APP: readonly EventType[] = ['config.changed'];
 
 export function conditionOf(filter: EventFilter): RawBuilder<SqlBool> {
@@ -154,7 +157,7 @@ export function conditionOf(filter: EventFilter): RawBuilder<SqlBool> {
   return sql<SqlBool>`(${sql.join(any, sql` or `)})`;
 }
 
-/** An event matches by all conditions of one alternative; none matches by two of them. */
+/** An event matches if it meets all conditions of one alternative; no event meets two alternatives. */
 function alternatives(
   { types, app_ids, since, until }: EventFilter,
   isEachAppApart = false,

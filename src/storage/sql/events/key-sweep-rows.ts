@@ -1,4 +1,4 @@
-/** Sweeps over API keys in any SQL database; `api_key_expires_at` is the index of those that end. */
+/** Sweeps over API keys in any SQL database; `api_key_expires_at` is the index of keys that expire. */
 import { sql, type Kysely } from 'kysely';
 import type {
   ExpiringKeys,

@@ -20,7 +20,7 @@ export interface EventRowsDeps {
   readonly onAppended: () => void;
 }
 
-/** Events of one list that are counted for its total; there may be more. */
+/** Maximum number of events that are counted for the total of a list; there may be more. */
 const COUNTED_MAX = 10_000;
 
 export function createEventStore({ driver, inRead, inWrite, clock, onAppended }: EventRowsDeps): EventStore {

@@ -14,7 +14,8 @@ import { filterOf, putDeadLetter, type WebhookFilterRow } from './webhook-rows.t
 
 const TRIMMED_AT_ONCE = 500;
 const HEX_OF_TIME = 12;
-const TOO_OLD = 'It was not delivered before its age or the number of events removed it';
+const TOO_OLD =
+  'The event was removed because of its age or of the number of events, before it was delivered';
 /**
  * Names of rows of key_sweep that hold the last id of a type that was removed to make room; the type follows. Names
  * of key sweeps never begin this way.
@@ -63,7 +64,7 @@ export async function nextTrimming(
   return found && { ...found, now };
 }
 
-/** The oldest of the type that has most beyond its room. */
+/** The oldest events of the type that exceeds its limit most. */
 async function ofCommonestType(
   db: Kysely<Tables>,
   maxEvents: number,

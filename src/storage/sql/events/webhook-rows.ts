@@ -134,7 +134,7 @@ export function toWebhook(row: WebhookRow, box: SecretBox): StoredWebhook {
   };
 }
 
-/** null where the key does not open it. */
+/** null if the key cannot decrypt it. */
 function opened(sealed: string, id: string, box: SecretBox): string | null {
   const found = box.open(sealed, placeOf(id));
   return 'text' in found && found.text !== '' ? found.text : null;
@@ -150,7 +150,9 @@ export function toDeadLetter({ event, tries, error, failed_at, is_wanted }: Dead
   };
 }
 
-/** Adds one, or counts another failure of one; beyond `max` the oldest of the webhook go. */
+/**
+ * Adds a dead letter, or counts another failure of an existing one; beyond `max` the oldest of the webhook are removed.
+ */
 export async function putDeadLetter(
   db: Kysely<Tables>,
   webhookId: string,

@@ -32,7 +32,10 @@ export interface Captured {
 
 /** Bytes of one write in memory; a write that changes more is not kept. */
 const CAPTURED_BYTES_MAX = 64 * 1024 * 1024;
-/** Children read at once before they are deleted, and parents whose children are. */
+/**
+ * Maximum number of children that are read at once before they are deleted, and of parents whose children are read at
+ * once.
+ */
 const BATCH_ROWS = 1_000;
 const PARENTS_PER_QUERY = 200;
 
@@ -56,7 +59,7 @@ export class HistoryCapture {
   readonly #parameter: string;
   readonly #places: RecordPlaces;
   readonly #records = new Map<string, CapturedRecord>();
-  /** The changed records of a write with too many bytes. */
+  /** The changed records of a write whose records have too many bytes. */
   #excess: Set<string> | undefined;
   #bytes = 0;
 

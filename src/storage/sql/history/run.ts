@@ -17,7 +17,7 @@ export async function keptRun(db: Kysely<Tables>): Promise<KeptRun> {
     .select('from_version')
     .where('config_version', '=', head)
     .executeTakeFirst();
-  // A gateway that keeps no history wrote last, or nothing was written since there is a history.
+  // The last write came from a gateway that keeps no history, or nothing was written since the history exists.
   if (last === undefined) return { head, from: head };
   return { head, from: Math.max(last.from_version, ((await firstEntry(db)) ?? head) - 1) };
 }
