@@ -33,7 +33,7 @@ export interface ConcurrencyTable {
   readonly setWords: number;
   readonly slotWords: number;
   readonly columns: number;
-  /** First of the words that say which thread owns each column; 0: none. */
+  /** The first of the words that say which thread owns each column; 0: no thread. */
   readonly ownersAt: number;
 }
 

@@ -3,10 +3,10 @@
  * only while fewer than `max` others of the same cap and subject are under way.
  *
  * The counts are in shared memory (concurrency-memory.ts), in one column per thread, so that the permits of a dead
- * thread are known exactly: none leaks, and none is freed twice. Acquiring a permit takes the lock of one small set of
- * slots; releasing it is one atomic subtraction. A slot without permits is free; there is no time and no eviction. When
- * all slots of a set are in use, a caller without a slot is refused: memory never grows, and no caller is admitted
- * uncounted.
+ * thread are known exactly: no permit leaks, and none is freed twice. Acquiring a permit takes the lock of one small
+ * set of slots; releasing it is one atomic subtraction. A slot without permits is free; there is no time and no
+ * eviction. When all slots of a set are in use, a caller without a slot is refused: memory never grows, and no caller
+ * is admitted uncounted.
  */
 import { assert } from '../lib/assert.ts';
 import {

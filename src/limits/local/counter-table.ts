@@ -116,7 +116,7 @@ export function addCounter(
   words[at + SUBJECT] = key.subject;
   words[at + ACCOUNT_KIND] = (account << 2) | kind;
   words[at + NEXT] = words[chainOf(bucket)]!;
-  // Last, since this makes the counter effective.
+  // This is written last, because it makes the counter effective.
   words[chainOf(bucket)] = node;
 }
 
@@ -137,7 +137,7 @@ export function removeCounter(table: Table, bucket: number, before: number, node
 /** Moves everything in the bucket to the new time after the clock was set back. */
 export function rebaseBucket(table: Table, bucket: number, fromMs: number, toMs: number): void {
   const { words, cells } = table;
-  // First, so that a death in between cannot move a counter twice.
+  // This is written first, so that a death in between cannot move a counter twice.
   cells[bucket + LATEST_MS] = toMs;
   for (let node = words[chainOf(bucket)]!; node !== 0; node = words[2 * node + NEXT]!) {
     if (kindOf(table, node) === KIND_EVICTED)

@@ -5,7 +5,7 @@
  * active callers. Only when the memory is full, a counter in use is evicted, and only from the limit that uses the most
  * memory (the cause of the pressure, or one that is as large), never from another. Within a bucket, the counter of that
  * limit with the least usage is evicted. The bucket records the greatest usage of the evicted counters of the limit,
- * and when the last of them would have been unused again. Until then, a caller of this limit who is new to the bucket
+ * and when the last of them would have been unused again. Until then, a caller of this limit that is new to the bucket
  * starts with the recorded usage, because its own counter may have been evicted. Eviction therefore never restores a
  * used allowance. The price is that newcomers to the largest limit get less than the limit while the memory is full.
  * The idea is that of the space-saving counters of Metwally, Agrawal and El Abbadi (2005): an estimate that is never
@@ -86,7 +86,7 @@ export function sweep(table: Table, bucket: number, nowMs: number): void {
   }
 }
 
-/** Whether the counter could matter only after the clock was set back far: a fixed window can then recur. */
+/** Whether the counter could matter only if the clock was set back far, because a fixed window can then recur. */
 function isPast(table: Table, node: number, nowMs: number): boolean {
   if (kindOf(table, node) !== KIND_FIXED) return true;
   return algorithmOf(table, node).busyUntilMs(table, node) + SET_BACK_MS <= nowMs;
@@ -175,7 +175,7 @@ function evict(table: Table, bucket: number, before: number, node: number, nowMs
   countEviction(table, account);
   const known = findEvicted(table, bucket, account, cells[node + WINDOW_MS]!);
   if (known !== 0) {
-    // The amount first: with the old time it can only be too large for the earlier evictions.
+    // The amount is written first: together with the old time, it can only be too large for the earlier evictions.
     cells[known + AMOUNT] =
       cells[known + UNTIL_MS]! > nowMs ? Math.max(cells[known + AMOUNT]!, amount) : amount;
     cells[known + UNTIL_MS] = Math.max(cells[known + UNTIL_MS]!, untilMs);

@@ -24,7 +24,7 @@ function take(
     return refusal(rule.requests, rule.requests > 0 ? resetMs : rule.windowMs, resetMs);
   }
   if (consume) {
-    // The window first: a death in between leaves the old count in the new window.
+    // The window is written first: a death in between leaves the old count in the new window.
     cells[at + WINDOW] = window;
     cells[at + COUNT] = count + 1;
   }

@@ -204,7 +204,7 @@ export function releaseLocksOf(memory: LimitMemory, owner: number): number {
   }
   for (let index = 0; index <= table.bucketMask; index++) {
     const bucket = bucketAt(index);
-    // Of a million words: the value of a thread that has ended does not change, so no atomic read is needed.
+    // There may be a million words. The value of a thread that has ended does not change, so no atomic read is needed.
     if (words[lockOf(bucket)] !== owner || !takeOver(words, lockOf(bucket), owner, SUPERVISOR)) continue;
     repairBucket(table, bucket);
     release(words, lockOf(bucket));

@@ -20,7 +20,7 @@ const OWED_UNITS = OWN + 3;
 function refill(cells: Float64Array, at: number, requests: number, windowMs: number, nowMs: number): void {
   const elapsedMs = nowMs - cells[at + PAID_AT_MS]!;
   if (elapsedMs <= 0) return;
-  // The time first: a death in between loses the refill and never grants it twice.
+  // The time is written first: a death in between loses the refill and never grants it twice.
   cells[at + PAID_AT_MS] = nowMs;
   const tokens = cells[at + OWED_TOKENS]!;
   const units = cells[at + OWED_UNITS]!;
@@ -41,7 +41,7 @@ function refill(cells: Float64Array, at: number, requests: number, windowMs: num
     leftTokens = Number(rest / window);
     left = Number(rest % window);
   }
-  // The units before the tokens: the units may grow when a token is split.
+  // The units are written before the tokens, because they may grow when a token is split.
   cells[at + OWED_UNITS] = left;
   cells[at + OWED_TOKENS] = leftTokens;
 }
@@ -70,7 +70,7 @@ function take(
   let tokens = cells[at + OWED_TOKENS]!;
   let units = cells[at + OWED_UNITS]!;
   if (tokens >= burst) {
-    // Only a lowered `burst` leads here. The excess is dropped; otherwise it would block the caller for long.
+    // This only happens when `burst` was lowered. The excess is dropped; otherwise it would block the caller for long.
     cells[at + OWED_UNITS] = units = 0;
     cells[at + OWED_TOKENS] = tokens = burst;
   }

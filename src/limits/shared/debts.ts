@@ -35,7 +35,7 @@ export class Debts {
   tellAll(monotonicMs: number): void {
     for (const [lease, prepared] of this.#owing) {
       if (this.#calls >= CALLS_MAX) return;
-      // It is retried after the answer to the call under way.
+      // The report is retried after the answer to the call under way.
       if (lease.inFlight || monotonicMs < lease.failedUntilMs) continue;
       this.#owing.delete(lease);
       if (!lease.owes(prepared.rule, monotonicMs)) continue;

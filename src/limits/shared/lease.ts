@@ -30,7 +30,7 @@ export interface AnsweredCall {
   readonly rule: LimitRule;
   readonly sentMs: number;
   readonly report: Report;
-  /** Permits of the reply that pay the debt: the node's own counter has already counted them. */
+  /** Permits of the reply that pay the debt. The node's own counter has already counted them. */
   readonly paid: number;
 }
 
@@ -52,7 +52,7 @@ export class Lease {
    * debts.
    */
   outUntilMs = -Infinity;
-  /** When this few permits are at hand, the portion is half used and more are fetched. */
+  /** With this number of permits or fewer, half of the portion is used, and more permits are fetched. */
   lowWater = 0;
 
   #hand = 0;
@@ -73,7 +73,7 @@ export class Lease {
   #window = -1;
   /** Requests admitted without the store that are not reported yet; created on demand. */
   #owed: Owed | undefined;
-  /** The fixed window of the last of them, or the one after it, in the store's numbering. */
+  /** The fixed window of the last of these requests, or the one after it, in the numbering of the store. */
   #owedWindow = -1;
   #unused = 0;
   #unusedWindow = 0;

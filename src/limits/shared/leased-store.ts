@@ -30,7 +30,7 @@ interface Call {
   readonly waiters: readonly Waiter[];
   readonly sentMs: number;
   readonly report: Report;
-  /** Made only to report a debt. */
+  /** The call was made only to report a debt. */
   readonly isTold: boolean;
   readonly cancel: () => void;
   settled: boolean;
@@ -102,7 +102,7 @@ export class LeasedLimitStore implements LimitStore {
     return this.#circuit.isSettled(this.#clock.monotonicMs());
   }
 
-  /** Probes the store and starts to look for unused permits. Call it once. */
+  /** Probes the store and starts to look for unused permits. Call it only once. */
   start(): void {
     this.#circuit.start();
     this.#unused.start();

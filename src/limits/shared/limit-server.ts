@@ -19,7 +19,7 @@ export interface GrantRequest {
   readonly leaseMs: number;
   /** Requests admitted without the store: counted unconditionally. */
   readonly owed: number;
-  /** The part of `owed` that is younger than the time in which a bucket fills. */
+  /** The part of `owed` that is younger than the time that a bucket needs to fill. */
   readonly owedLately: number;
   /** For how long a bucket has been owed something. */
   readonly owedForMs: number;

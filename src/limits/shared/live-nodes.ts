@@ -17,7 +17,7 @@ export interface LiveNodes {
 
 /** The result of a heartbeat. */
 export interface ListedNodes extends LiveNodes {
-  /** Whether the store knew this node already. A store that did not may have forgotten the other nodes too. */
+  /** Whether the store already knew this node. If it did not, it may have forgotten the other nodes, too. */
   readonly wasListed: boolean;
 }
 

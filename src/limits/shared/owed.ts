@@ -1,10 +1,10 @@
 /**
  * What one thread has admitted of one counter without the store and has not reported yet.
  *
- * A window forgets by itself: for a fixed or sliding window only requests younger than a window are owed, and at most
- * the limit. A bucket forgets nothing, because it would grant each uncharged token twice. It receives two numbers: the
- * whole debt, from which it subtracts its lost refill, and the part that is younger than the time in which the bucket
- * fills, from which no refill can be subtracted.
+ * A window forgets old requests by itself: for a fixed or sliding window, only requests younger than a window are owed,
+ * and at most the limit. A bucket forgets nothing, because it would then grant each uncharged token twice. It receives
+ * two numbers: the whole debt, from which it subtracts its lost refill, and the part that is younger than the time in
+ * which the bucket fills, from which no refill can be subtracted.
  */
 import { RecentCount } from './recent-count.ts';
 import type { LimitRule } from '../store.ts';

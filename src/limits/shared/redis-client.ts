@@ -32,7 +32,7 @@ export interface Commander {
 const RECONNECT_MS_MAX = 250;
 /** Limit of commands under way on one connection; more fail at once. */
 const COMMANDS_MAX = 10_000;
-/** Connections to the primary behind Sentinels, where a connection runs one command at a time. */
+/** Number of connections to the primary behind Sentinels, where a connection runs one command at a time. */
 const PRIMARY_CONNECTIONS = 8;
 
 /** @throws Error when the URL has none of the formats; the settings have already checked it */

@@ -23,7 +23,10 @@ export interface CircuitDeps {
   readonly after: After;
   /** How long an answer may take. */
   readonly timeoutMs: number;
-  /** Calls the store for something that uses all that decisions need; `done` is called once, with '' or the reason. */
+  /**
+   * Makes a call that uses all functions of the store that decisions need; `done` is called once, with '' or the reason
+   * of the failure.
+   */
   readonly probe: (done: (reason: string) => void) => void;
   readonly reconnect: () => void;
   readonly onOpen: (reason: string) => void;
@@ -31,7 +34,7 @@ export interface CircuitDeps {
 }
 
 const PROBE_MS = 100;
-/** By then all threads have probed, including late timers. */
+/** After this time all threads have probed the store, even with late timers. */
 export const SETTLE_MS = 250;
 const SILENCE_MS_MAX = 1_000;
 

@@ -1,6 +1,6 @@
 /**
  * Returns to the store the permits that one thread has at hand and does not use, so that other nodes can have them.
- * Owns the list of leases with permits, and since when each was not used.
+ * Owns the list of leases with permits, with the time since which each was not used.
  */
 import type { Clock } from '../../lib/clock.ts';
 import type { PreparedRule } from './lease-table.ts';
