@@ -1,7 +1,7 @@
 /**
- * Makes the orders that are due: takes the lease, so that only one gateway on a database orders certificates, runs a
- * few orders at once, and stores how each ended. Works in ticks of a second; nothing waits for it. A name waits longer
- * after each failure. While the directory cannot be used, all names wait, and this does not count as their failure.
+ * Makes the orders that are due. It takes the lease, so that only one gateway on a database orders certificates, runs a
+ * few orders at once, and stores the result of each. Works in ticks of a second; nothing waits for it. A name waits
+ * longer after each failure. While the directory cannot be used, all names wait, which does not count as their failure.
  * Owns the lease and the orders under way.
  */
 import { timestamp, type Clock } from '../../lib/clock.ts';
@@ -82,7 +82,9 @@ export class AcmeOrders {
   #databaseProblem = '';
   #isAtLimit = false;
   #startedMs = Infinity;
-  /** Refusals in a row because of the authority's limits, and until when the last one makes all names wait. */
+  /**
+   * Refusals in a row because of the authority's limits, and the time until which the last one makes all names wait.
+   */
   #refusals = 0;
   #refusedUntilMs = 0;
 
@@ -225,7 +227,7 @@ export class AcmeOrders {
     const { store, settings, clock } = this.#deps;
     const nowMs = clock.nowMs();
     let left = settings.ordersPerHour - (await store().ordersBetween(nowMs - HOUR_MS, nowMs + HOUR_MS));
-    // Some of these orders are recorded already and count twice; fewer orders than allowed do no harm.
+    // Some of these orders are already recorded and count twice. That does no harm: fewer orders than allowed are made.
     for (const { isNew } of this.#jobs.values()) if (isNew) left -= 1;
     const wasAtLimit = this.#isAtLimit;
     this.#isAtLimit = false;

@@ -1,6 +1,6 @@
 /**
  * HTTP with an ACME directory: one request, bounded in time and size, over TLS only, to addresses that egress allows.
- * Knows nothing of ACME. Owns the connections.
+ * Does not know ACME. Owns the connections.
  */
 import { rootCertificates } from 'node:tls';
 import { Agent, request } from 'undici';

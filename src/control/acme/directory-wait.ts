@@ -1,7 +1,7 @@
 /**
- * How long all orders wait after the ACME directory could not be used: a second at first, twice as long after each
- * further failure, ten minutes at most, and at least as long as the directory asks for (Retry-After). Owns the time
- * until which they wait and the problem that operators see.
+ * How long all orders wait after the ACME directory could not be used: one second at first, twice as long after each
+ * further failure, at most ten minutes, and at least as long as the directory asks for (Retry-After). Owns the time
+ * until which orders wait, and the problem that operators see.
  */
 import type { Clock } from '../../lib/clock.ts';
 import type { Logger } from '../../observe/log.ts';

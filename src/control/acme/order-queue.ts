@@ -1,13 +1,13 @@
 /**
  * Decides in which order names get their certificates. Apps take turns, so an app with a thousand hosts, or with hosts
- * whose orders hang, delays no other: neither the places of orders under way nor the orders of an hour go to one app
- * alone. Pure.
+ * whose orders hang, does not delay other apps: one app alone can use up neither the places for orders under way nor
+ * the orders of an hour. Pure.
  */
 import type { DueReason } from './renewal.ts';
 
 /** Limit of orders that run at once. */
 export const ORDERS_AT_ONCE = 5;
-/** Limit of these for the names of one app. */
+/** Limit of orders at once for the names of one app. */
 const OF_ONE_APP = ORDERS_AT_ONCE - 1;
 
 export interface DueName {
@@ -32,7 +32,7 @@ function rankOf({ reason, isUrgent }: DueName): number {
 }
 
 /**
- * The names to begin with now, in order; there may be fewer places.
+ * The names whose orders should begin now, in order; there may be fewer places.
  * @param running apps of the running orders
  */
 export function nextOrders(due: readonly DueName[], running: Iterable<string>): readonly DueName[] {

@@ -1,7 +1,7 @@
 /**
  * One order of one name, from its current step to the stored certificate (RFC 8555 section 7.4). Each step is stored
- * before the next request to the directory, so another gateway can continue after any step. If the directory may have
- * done something whose answer was lost, its state is read; the request is not repeated.
+ * before the next request to the directory, so another gateway can continue after any step. If an answer of the
+ * directory was lost, the state is read from the directory; the request is not repeated.
  */
 import type { Clock } from '../../lib/clock.ts';
 import { randomFraction, uuidv7 } from '../../lib/ids.ts';

@@ -39,13 +39,13 @@ export function nextWindowCheckMs(nowMs: number, retryAfterMs: number | undefine
   return nowMs + Math.min(Math.max(retryAfterMs ?? usual, min), max);
 }
 
-/** The time of the next try after this many failures in a row, the last one now. */
+/** The time of the next attempt after this many failures in a row, the last of which is now. */
 export function nextTryMs(nowMs: number, failures: number, firstMs: number, fraction: number): number {
   const waitMs = Math.min(firstMs * 2 ** Math.min(failures - 1, 30), Math.max(DAY_MS, firstMs));
   return Math.round(nowMs + waitMs * (1 + fraction / 10));
 }
 
-/** The longest wait for a try; a later time was written by a machine with a wrong clock. */
+/** The longest wait for an attempt; a later time was written by a machine with a wrong clock. */
 const TRY_MS_MAX = 1.2 * DAY_MS;
 
 /** Whether the time is in the future. A time too far ahead was written with a wrong clock, and does not count. */

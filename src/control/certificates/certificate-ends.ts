@@ -1,7 +1,7 @@
 /**
- * Finds certificates that need an operator: expired, expiring within two weeks, or not valid yet. They are served
- * anyway, since a client may accept what another refuses, and without a certificate every handshake fails. Pure
- * functions, and a class that repeats a warning once a day.
+ * Finds certificates that need an operator: expired, expiring within two weeks, or not valid yet. They are still
+ * served, because some clients may accept them, and without a certificate every handshake fails. Pure functions, and a
+ * class that repeats a warning once a day.
  */
 import { timestamp, type Clock } from '../../lib/clock.ts';
 import type { Logger } from '../../observe/log.ts';

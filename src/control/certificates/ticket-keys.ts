@@ -1,7 +1,8 @@
 /**
  * Keys that encrypt session tickets of the traffic listener (RFC 5077, RFC 8446 section 4.6.1). The main thread creates
  * them and sends the same keys to every worker, so that a client can resume its session with any worker. They are
- * replaced on a schedule, since their owner can decrypt recorded sessions. Owns the schedule; keys are only in memory.
+ * replaced on a schedule, because a person who has the keys can decrypt recorded sessions. Owns the schedule; keys are
+ * only in memory.
  *
  * Node uses one set of keys: a client whose ticket is older than the last change makes one full handshake and gets a
  * new ticket.

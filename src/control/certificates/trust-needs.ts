@@ -36,7 +36,7 @@ export function trustNeedsReader(state: ConfigState): () => TrustNeeds {
   };
 }
 
-/** Also counts levels that a more specific level replaces: their files are missing all the same. */
+/** Also counts levels that a more specific level replaces, because their files are missing, too. */
 function readNeeds(state: ConfigState): TrustNeeds {
   const needs = new Map<string, boolean>();
   const note = (policy: PolicyValues | null): void => {

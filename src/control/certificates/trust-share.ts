@@ -1,6 +1,6 @@
 /**
- * Compares the files for the verification of client certificates of all gateways on one database. Otherwise a
- * gateway without a copy of a revocation list would accept what the others refuse, and only its clients would
+ * Compares the files for the verification of client certificates of all gateways on one database. Without this, a
+ * gateway that lacks a revocation list would accept certificates that the others refuse, and only its clients would
  * notice. Answers are reused for a moment.
  */
 import { createHash } from 'node:crypto';

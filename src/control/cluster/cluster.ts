@@ -43,7 +43,7 @@ export interface NodesApplied {
 /** Another gateway on the same database. */
 export type Peer = Pick<NodeRecord, 'id' | 'name'>;
 
-/** Interval of reading the table while a write waits: a notification may be lost with its connection. */
+/** Interval at which the table is read while a write waits, because a notification may be lost with its connection. */
 const ASK_AGAIN_MS = 250;
 const JOIN_AGAIN_MS = 1_000;
 
@@ -154,7 +154,10 @@ export class Cluster {
     return [{ id, name, programVersion, startedAt, lastSeenAt, configVersion: this.#applied }];
   }
 
-  /** The other live gateways as last listed, at the latest at the last heartbeat; stays while the database is away. */
+  /**
+   * The other live gateways when they were last listed, which is at most one heartbeat ago. It stays the same while the
+   * database is unavailable.
+   */
   get peers(): readonly Peer[] {
     return this.#peers;
   }

@@ -128,7 +128,7 @@ export class ConfigState {
         for (const { revision } of revisions) yield { app, version, revision };
   }
 
-  /** Searches all revisions. For rare events, such as a backend that begins to fail. */
+  /** Searches all revisions. Use it only for rare events, such as a backend that begins to fail. */
   placeOf(revisionId: string): { app: App; version: Version; revision: Revision } | undefined {
     for (const placed of this.revisions()) if (placed.revision.id === revisionId) return placed;
     return undefined;

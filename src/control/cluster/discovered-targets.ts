@@ -1,7 +1,7 @@
 /**
  * The main thread's knowledge of revisions with discovery, by source, and of the targets that were found last.
- * Revisions with the same source share the found targets. They are not part of the configuration: `served` adds them
- * to the record of a revision where it is used. Does no look-ups (control/discovery/).
+ * Revisions with the same source share the found targets. They are not part of the configuration: `served` adds them to
+ * the record of a revision where it is used. The look-ups are in control/discovery/.
  */
 import type { Discovery, FoundTarget, Revision } from '../../model/resources.ts';
 
@@ -52,7 +52,7 @@ export class DiscoveredTargets {
     return this.#sourceOf.get(id)?.revisions.get(id);
   }
 
-  /** A revision as it is now; one without discovery has no source. */
+  /** A revision in its present form; a revision without discovery has no source. */
   put(revision: Revision): void {
     const { id, discovery } = revision;
     const key = sourceKey(revision);

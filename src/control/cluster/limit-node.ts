@@ -47,11 +47,11 @@ export class LimitNode {
   #nodes: LiveNodes;
   /** True once the store has reported the nodes. */
   #isTold = false;
-  /** Since when the database has reported fewer gateways than the current count. */
+  /** The time since which the database has reported fewer gateways than the current count. */
   #fewerSinceMs: number | undefined;
   #answeredMs = -Infinity;
   #latencyMs: number | undefined;
-  /** Since when the store has answered without a failure and without losing data. */
+  /** The time since which the store has answered without a failure and without losing data. */
   #steadySinceMs = 0;
   #reconnectedMs: number;
   #timer: NodeJS.Timeout | undefined;

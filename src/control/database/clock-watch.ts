@@ -1,21 +1,24 @@
 /**
  * Compares the clock of this gateway with that of PostgreSQL, which all gateways on a database share. Keys, tokens and
  * windows end by the clock of each gateway, so gateways whose clocks differ treat the same request differently. SQLite
- * has the clock of the machine, and is not asked. Owns the latest difference.
+ * uses the clock of the machine, so it is not asked. Owns the latest difference.
  */
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Clock } from '../../lib/clock.ts';
 import type { Logger } from '../../observe/log.ts';
 import type { Repository } from '../../storage/repository.ts';
 
-/** A larger difference is told. What was compared may be wrong by half of `ANSWER_MS_MAX`. */
+/** A larger difference is reported. The measured difference may be wrong by half of `ANSWER_MS_MAX`. */
 const DIFFERENCE_MS_MAX = 2_000;
-/** Once told, the clock is right again below this: a difference near the bound is told once. */
+/**
+ * After a report, the clock counts as right again only below this, so that a difference near the bound is reported
+ * once.
+ */
 const RIGHT_MS_MAX = 1_000;
 const LOOK_MS = 10_000;
 /** The time in an answer that took longer is too old to be compared. */
 const ANSWER_MS_MAX = 1_000;
-/** While the clock is wrong. */
+/** The interval while the clock is wrong. */
 const WARN_AGAIN_MS = 3_600_000;
 
 type AskedRepository = Pick<Repository, 'driver' | 'deliveries'>;
@@ -40,7 +43,10 @@ export class ClockWatch {
     this.#deps = deps;
   }
 
-  /** By how much the clock was ahead of that of PostgreSQL when last compared; undefined: it never was. */
+  /**
+   * How far the clock was ahead of that of PostgreSQL when they were last compared; undefined: they were never
+   * compared.
+   */
   get aheadMs(): number | undefined {
     return this.#aheadMs;
   }
@@ -72,7 +78,7 @@ export class ClockWatch {
       this.#aheadMs = aheadMs;
       this.#tell(aheadMs);
     } catch (error) {
-      // An outage of the database is told elsewhere.
+      // An outage of the database is reported elsewhere.
       log.debug({ err: error }, 'the clock cannot be compared with that of the database');
     }
   }
@@ -91,7 +97,7 @@ export class ClockWatch {
   }
 }
 
-/** undefined: the database answered too late for that. @throws StorageUnavailable */
+/** undefined: the database answered too late for a comparison. @throws StorageUnavailable */
 export async function clockAheadMs(
   repository: Pick<Repository, 'deliveries'>,
   clock: Clock,

@@ -1,7 +1,7 @@
 /**
  * Looks up the targets of revisions with discovery at intervals, once per source for the whole node, and tells the
- * workers what has changed. Such a change is no write of the configuration. A failed or empty look-up keeps the targets
- * found last; found-set.ts says when a smaller set is believed.
+ * workers what has changed. Such a change is no write of the configuration. After a failed or empty look-up, the
+ * targets found last stay in use; found-set.ts says when a smaller set is believed.
  *
  * Owns the time of each source's next look-up and the result of its last one. Look-ups of one source never overlap,
  * begin at random times of their interval, and are bounded in number (lane.ts). Due look-ups beyond the bound wait; a
@@ -236,7 +236,7 @@ export class DiscoveryWatch {
     }));
     const elapsedMs = this.#deps.clock.monotonicMs() - startedMs;
     watched.isSlow = look.kind === 'failed' || elapsedMs > this.#deps.settings.dnsTimeoutMs / 2;
-    // Not when the source was removed meanwhile, or the gateway stops.
+    // Nothing follows when the source was removed meanwhile, or when the gateway is stopping.
     if (this.#watched.get(watched.source.key) === watched) this.#take(watched, look);
   }
 

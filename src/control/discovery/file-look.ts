@@ -12,13 +12,13 @@ import type { Look } from './look.ts';
 
 /** Longest file; 256 targets with every field on its own line need a quarter of it. */
 export const FILE_BYTES_MAX = 128 * 1_024;
-/** How soon to check a file again that has just changed. */
+/** How soon a file that has just changed is checked again. */
 const SETTLE_MS = 200;
 
 export interface SeenFile {
   /** The metadata at the latest check; undefined when it could not be read. */
   stamp: string | undefined;
-  /** The metadata when it was read last, and the result. */
+  /** The metadata when the file was last read, and the result. */
   read: { readonly stamp: string; readonly look: Look } | undefined;
 }
 

@@ -1,14 +1,14 @@
 /**
- * Limits look-ups: a number at once, and a number that begin in one tick. Sources that failed or were slow the last
- * time wait behind the others and get at most half of the places, so that unresponsive sources do not delay the
+ * Limits the look-ups that run at once, and the look-ups that begin in one tick. Sources that failed or were slow the
+ * last time wait behind the others and get at most half of the places, so that unresponsive sources do not delay the
  * rest. A few places are reserved for them, so that they are also looked up.
  */
 
 /** Limit of look-ups under way. */
 export const LOOKS_MAX = 64;
-/** Limit of these for sources that were slow the last time. */
+/** Limit of look-ups under way for sources that were slow the last time. */
 export const SLOW_MAX = LOOKS_MAX / 2;
-/** The number of slow look-ups, under way and begun in one tick, that come before the others. */
+/** The number of slow look-ups that come before the others, both under way and begun in one tick. */
 const SLOW_FIRST = LOOKS_MAX / 8;
 /** Limit of look-ups that begin in one tick. */
 export const STARTS_MAX = 100;
@@ -39,7 +39,7 @@ export class Lane<T extends InLane> {
     this.#run = run;
   }
 
-  /** @param one an entry that is at rest */
+  /** @param one an entry that is neither waiting nor running */
   add(one: T): void {
     one.phase = 'waiting';
     (one.isSlow ? this.#slow : this.#fast).waiting.push(one);

@@ -1,7 +1,7 @@
 /**
  * Checks the clock of this machine against the monotonic clock, and against the times of existing files;
- * server-checks.ts compares it with the clock of PostgreSQL. Limits, tokens and certificates depend on it. The time
- * zone does not matter.
+ * server-checks.ts compares it with the clock of PostgreSQL. Limits, tokens and certificates depend on the clock. The
+ * time zone does not matter.
  */
 import { statSync } from 'node:fs';
 import type { Clock } from '../../lib/clock.ts';

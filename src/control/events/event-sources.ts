@@ -30,7 +30,7 @@ const TICK_MS = 1_000;
 const LOOK_TICKS = 5;
 const MINUTE_TICKS = 60;
 const PING_MS = 2_000;
-/** Shorter outages of a store make no event. */
+/** Shorter outages of a store cause no event. */
 const AWAY = { awayMs: 5_000, backMs: 3_000 };
 /** Gateways that notice the same thing within this time record one event. */
 const SAME_MS = 10_000;
@@ -118,7 +118,7 @@ export class EventSources {
     this.#keys.start();
   }
 
-  /** Records what still waits. */
+  /** Records the events that still wait. */
   async stop(): Promise<void> {
     clearInterval(this.#timer);
     await this.#keys.stop();

@@ -1,8 +1,8 @@
 /**
- * Events of backends: circuit breakers that open and close, and targets that go out of service and return. The
- * health registry and the watch of targets notice them in the reports of the workers; requests pay nothing. Breakers
- * and targets are each gateway's own: the same change on several gateways within some seconds is one event, that of
- * the first. Owns the set of breakers that were reported as open.
+ * Events of backends: circuit breakers that open and close, and targets that go out of service and return. The health
+ * registry and the watch of targets notice them in the reports of the workers; requests pay nothing. Each gateway has
+ * its own breakers and targets: if several gateways notice the same change within some seconds, only the first records
+ * an event. Owns the set of breakers that were reported as open.
  */
 import type { Clock } from '../../lib/clock.ts';
 import type { App, Revision, Version } from '../../model/resources.ts';
@@ -50,7 +50,7 @@ export class HealthEvents {
   readonly #deps: HealthEventsDeps;
   readonly #open = new Set<string>();
   readonly #ownTargets = new RecentMap<string, OwnTargets>(REVISIONS_MAX);
-  /** How often each change was noticed here within the current period. */
+  /** Number of times that each change was noticed here within the current period. */
   readonly #noticed = new Map<string, number>();
   #moment = 0;
 

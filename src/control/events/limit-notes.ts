@@ -15,7 +15,7 @@ export interface LimitReached {
   readonly keyId: string;
   /** Identifies the limit, whatever its numbers are. */
   readonly limitId: string;
-  /** For people: the limit and who set it. */
+  /** For people: the limit, and the level that set it. */
   readonly limit: string;
   /** null: a limit of concurrent requests has no window. */
   readonly windowSeconds: number | null;

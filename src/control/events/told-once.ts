@@ -1,7 +1,7 @@
 /**
- * What this process has recorded already, so that a lasting condition is not recorded at each check. The
- * `dedupe_key` in the database prevents other gateways and later processes from recording it again. Bounded: the
- * oldest entry is dropped first.
+ * What this process has already recorded, so that a lasting condition is not recorded at each check. The `dedupe_key`
+ * in the database prevents other gateways and later processes from recording it again. Bounded: the oldest entry is
+ * dropped first.
  */
 import type { EventLog, NoticedEvent } from '../../model/events/event-log.ts';
 

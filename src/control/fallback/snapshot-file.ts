@@ -4,7 +4,8 @@
  * (snapshot-parts.ts), in the format of snapshot-log.ts.
  *
  * A new file is written under a temporary name with mode 0600, synchronised and renamed, so the path always leads to a
- * whole file or to none. It holds hashes of keys and the sealed secrets of policies; no admin tokens, no audit log.
+ * whole file or to none. It contains hashes of keys and the sealed secrets of policies, but no admin tokens and no
+ * audit log.
  */
 import { closeSync, openSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs';
 import { open, type FileHandle } from 'node:fs/promises';

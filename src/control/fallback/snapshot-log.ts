@@ -8,7 +8,7 @@
  * The checksum is the SHA-256 of the checksum before it (for the first frame: of the line), the twelve bytes and the
  * payload, so that no frame can be changed, removed or moved. A file that ends within a group was being appended to
  * when the process or the machine stopped: it is read up to its last whole group. Any other mismatch is damage, and the
- * whole file is refused. Numbers are little-endian. Knows nothing of the content of the parts.
+ * whole file is refused. Numbers are little-endian. It does not interpret the content of the parts.
  */
 import { createHash } from 'node:crypto';
 import { readSync } from 'node:fs';

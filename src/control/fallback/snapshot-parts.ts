@@ -1,7 +1,7 @@
 /**
  * The content of a snapshot file: the configuration as parts of about 256 KiB, each made and applied on its own, and
- * further parts for the changes since. Rules are lines of JSON with sealed secrets. API keys are packed as they lie in
- * memory; single changed keys are lines of JSON.
+ * further parts for the changes since. Records are lines of JSON with sealed secrets. API keys are packed as in memory;
+ * single changed keys are lines of JSON.
  *
  * The state may change between one part and the next. Every record that changes meanwhile is written again afterwards,
  * and a reader keeps the last form of each record.

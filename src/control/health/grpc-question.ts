@@ -1,6 +1,6 @@
 /**
- * A health check with the gRPC health service (grpc.health.v1.Health/Check), over HTTP/2 whatever else the backend
- * speaks. Only a complete call that ends with SERVING is a good answer.
+ * A health check with the gRPC health service (grpc.health.v1.Health/Check), always over HTTP/2, even if the traffic
+ * uses another protocol. Only a complete call that ends with SERVING is a good answer.
  * https://github.com/grpc/grpc/blob/master/doc/health-checking.md
  */
 import { fieldsOfLines } from '../../http/fields/field-lists.ts';

@@ -4,8 +4,8 @@
  * always with `circuit_breaker.probe.interval_ms`, at that interval. The number of equal results in a row that the
  * thresholds require opens or closes the breaker, whose state is in memory shared with the workers.
  *
- * Of a revision with several targets, each target is checked by itself, and is out of service while it is unhealthy;
- * without `interval_ms`, a target is checked while it is out of service. The breaker opens when all targets are
+ * If a revision has several targets, each target is checked separately, and is out of service while it is unhealthy.
+ * Without `interval_ms`, a target is checked only while it is out of service. The breaker opens when all targets are
  * unhealthy, and closes when one is healthy.
  *
  * Owns the time of each revision's next check and the counts of results in a row. Checks of one revision never overlap,

@@ -21,7 +21,7 @@ export class ProbeLine<T> {
     else line.push(one);
   }
 
-  /** @returns undefined when no check waits that has a place; otherwise `end` must be called once */
+  /** @returns undefined when no waiting check can have a place; otherwise `end` must be called once */
   next(): { readonly one: T; readonly end: () => void } | undefined {
     for (const [app, line] of this.#waiting) {
       if (!this.#places.tryAcquire()) return undefined;

@@ -76,7 +76,7 @@ export class TargetWatch {
   }
 
   /**
-   * undefined for a revision with a single target, and before a worker has its memory.
+   * undefined for a revision with a single target, and as long as no worker has its memory.
    * @param written the revision as configured
    */
   find(written: Revision): WatchedRevision | undefined {

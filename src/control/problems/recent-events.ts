@@ -1,5 +1,5 @@
 /**
- * Remembers when something last happened that stays a problem for a while. Goes by the monotonic clock: otherwise it
+ * Remembers the time of events that count as a problem for a while. It uses the monotonic clock; otherwise an event
  * would stay a problem for hours after the wall clock was set back.
  */
 import type { Clock } from '../../lib/clock.ts';
@@ -23,7 +23,7 @@ class RecentEvents {
     this.#lastMs = nowMs;
   }
 
-  /** undefined when nothing happened recently. `firstMs` is a time of the wall clock as it is now. */
+  /** undefined when nothing happened recently. `firstMs` is a time of the present wall clock. */
   recent(clock: Clock): { readonly count: number; readonly firstMs: number } | undefined {
     const nowMs = clock.monotonicMs();
     if (nowMs - this.#lastMs > RECENT_MS) return undefined;

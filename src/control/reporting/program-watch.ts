@@ -1,6 +1,6 @@
 /**
- * Notices when the files of the program are no longer those of the version that runs, as after an upgrade of its
- * package without a restart. What the program has not loaded by then cannot be loaded any more. Owns what was found.
+ * Notices when the files of the program no longer belong to the version that runs, for example after an upgrade of its
+ * package without a restart. Files that the program has not loaded by then can no longer be loaded. Owns the finding.
  */
 import type { Logger } from '../../observe/log.ts';
 import { found, type FoundProblem } from '../problems/found-problem.ts';

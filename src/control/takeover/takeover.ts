@@ -73,7 +73,7 @@ export class TakeoverResponder {
 }
 
 /**
- * The new process, first half: resolves when the management address is free.
+ * The first half of the new process: resolves when the management address is free.
  * @param pid of the old process
  * @returns the two ways to end the takeover; call exactly one of them
  * @throws Error when the old process does not free the address in time; it has then been told to resume

@@ -2,7 +2,7 @@
 import { TrialFailed, type ExplainOn } from '../../explain/explain-access.ts';
 import type { TrialThreads } from './trial-thread.ts';
 
-/** Rebuilding and compiling a large configuration takes a second or two, and a search does so some twenty times. */
+/** Rebuilding and compiling a large configuration takes a second or two, and a search does this about twenty times. */
 const TASK_MS = 30_000;
 
 /** See `ConfigTrials`. */

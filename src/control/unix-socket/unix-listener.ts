@@ -1,9 +1,9 @@
 /**
  * The Unix socket for traffic. It is created under another name, each worker gets a copy (descriptor-copies.ts), and
- * once they accept, it is moved to its path. That replaces a socket left by a crash, or the socket of the gateway
- * that this one takes over from, without a moment in which clients find none. Owns the file, and removes it at the
- * end if it is still its own. A socket from the service manager (sd_listen_fds(3)) is neither moved nor removed, and
- * clients wait in it while no gateway runs.
+ * once they accept, it is moved to its path. That replaces a socket left by a crash, or the socket of the gateway that
+ * this one takes over from, without a moment in which clients find none. Owns the file, and removes it at the end
+ * unless another process has replaced it. A socket from the service manager (sd_listen_fds(3)) is neither moved nor
+ * removed, and clients wait in it while no gateway runs.
  */
 import { chmodSync, lstatSync, renameSync, rmSync } from 'node:fs';
 import * as net from 'node:net';

@@ -122,7 +122,7 @@ export class WebhookHttp {
       return { ...none, result: 'refused', error: `${error}; redirects are not followed` };
     const isTemporary = status >= 500 || TEMPORARY_STATUSES.has(status);
     if (!isTemporary) return { ...none, result: 'refused', error };
-    // By the clock of the receiver, where it tells it: that of this gateway may be wrong.
+    // Uses the clock of the receiver if the response contains its time, because the clock of this gateway may be wrong.
     const nowMs = Date.parse(String(date));
     const retryAfterMs = retryAfterOf(
       String(retryAfter ?? ''),

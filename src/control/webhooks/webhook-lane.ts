@@ -16,12 +16,14 @@ import type { SendOutcome, SendResult, WebhookHttp } from './webhook-http.ts';
 /** Limit of events of one webhook in memory. */
 const PAGE_EVENTS = 50;
 const SAVE_MS = 250;
-/** Limit of tries of a refused event, which then becomes a dead letter, so that the next one can be sent. */
+/**
+ * Maximum number of attempts for a refused event. It then becomes a dead letter, so that the next event can be sent.
+ */
 const REFUSED_TRIES_MAX = 5;
 const DOUBLINGS_MAX = 30;
 
 interface LaneSettings {
-  /** Limit of tries of an event while the receiver fails. */
+  /** Maximum number of attempts for an event while the receiver fails. */
   readonly maxTries: number;
   readonly retryMinMs: number;
   readonly retryMaxMs: number;
@@ -117,7 +119,7 @@ export class WebhookLane {
     if (isGivenUp) this.#deps.onSent('given_up');
     await this.#fail(outcome, {
       ...(isGivenUp && { givenUp: this.#letter(event, tries, outcome.error) }),
-      // The event was the reason, so the next one need not wait.
+      // This event was the cause, so the next event does not have to wait.
       ...(isGivenUp && isRefused && { waitMs: 0 }),
     });
     return false;

@@ -3,9 +3,9 @@
  * it at intervals; the count of a stuck loop does not change.
  *
  * On an overloaded machine an unchanged count alone proves little, so the main thread also reads from the system what
- * the thread does. A thread that computes gets the timeout, measured in its own CPU time. A thread that reads or
- * writes meanwhile is in no endless loop: it has much to do in one turn of its event loop, such as a TLS handshake with
- * each of some thousand clients that connect at once. It gets ten times the timeout, as does a thread that waits for
+ * the thread does. A thread that computes gets the timeout, measured in its own CPU time. A thread that reads or writes
+ * meanwhile is not in an endless loop: it has much to do in one turn of its event loop, such as TLS handshakes with
+ * thousands of clients that connect at once. It gets ten times the timeout, and so does a thread that waits for
  * something other than a CPU (a page from disk, a lock). Waiting for a CPU does not count, nor does time in which the
  * main thread itself did not run. If the system does not provide the times, the thread counts as waiting.
  */
@@ -40,7 +40,10 @@ export class HeartbeatWatch {
   readonly #timesOf: (threadId: number) => ThreadTimes | undefined;
   #known: number;
   #lookedAtMs: number;
-  /** While the count is unchanged: time neither computing nor waiting for a CPU, and the times at the last check. */
+  /**
+   * While the count is unchanged: the time that was spent neither computing nor waiting for a CPU, and the times at the
+   * last check.
+   */
   #waitingMs = 0;
   #computingMs = 0;
   /** The part of the computing time since the thread last read or wrote. */

@@ -3,8 +3,8 @@
  * default limit leaves many calls in place: with this limit the engine takes a tenth less time.
  *
  * The flag is set while the program runs, not on its command line: V8 caches compiled code (its own and
- * NODE_COMPILE_CACHE) per set of flags, so a thread that starts under other flags than the program takes some 50 ms
- * more to load. It is therefore set only while no worker loads. Optimised code is compiled later, when there is
+ * NODE_COMPILE_CACHE) per set of flags, so a thread that starts with flags other than those of the program takes about
+ * 50 ms longer to load. It is therefore set only while no worker loads. Optimised code is compiled later, when there is
  * traffic.
  */
 import { setFlagsFromString } from 'node:v8';

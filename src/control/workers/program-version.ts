@@ -1,5 +1,5 @@
 /**
- * The version of the program, as its files have it. An upgrade of a package replaces the files of a gateway that runs,
+ * The version of the program according to its files. An upgrade of a package replaces the files of a gateway that runs,
  * and a thread that starts from the new files would not understand the main thread, nor the memory that they share.
  */
 import { readFileSync } from 'node:fs';

@@ -46,7 +46,7 @@ export interface WorkerStart {
   /** 1, 2, …; never reused for another worker, since limit locks are owned by number. */
   readonly workerNumber: number;
   readonly settings: Settings;
-  /** They differ from settings of 0: all workers share the ports of the first. */
+  /** They differ from the settings if these are 0: all workers share the ports of the first worker. */
   readonly ports: TrafficPorts;
   /** A descriptor of the Unix socket, which the worker closes; undefined when there is none. */
   readonly unixDescriptor: number | undefined;

@@ -1,9 +1,10 @@
 /**
  * Gives back the memory that V8 keeps for new objects. Reading a configuration makes V8 enlarge it to its maximum,
  * because everything that is read stays. An otherwise idle thread keeps it, tens of megabytes: V8 only shrinks it
- * during a full garbage collection. One such collection takes some milliseconds, more with a large configuration.
- * It also discards compiled code that knows objects which are gone, such as those of closed connections: where traffic
- * has made V8 optimise the engine, the next requests would wait until that is done again. Owns a timer.
+ * during a full garbage collection. One such collection takes some milliseconds, more with a large configuration. It
+ * also discards compiled code that knows objects which are gone, such as those of closed connections: if V8 has
+ * optimised the engine because of traffic, the next requests would have to wait until it is optimised again. Owns a
+ * timer.
  */
 import { getHeapSpaceStatistics, getHeapStatistics, setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';

@@ -1,7 +1,8 @@
 /**
  * How a thread of this process has spent its time, from `/proc/self/task/<id>/schedstat` of Linux
  * (Documentation/scheduler/sched-stats.rst): time on a CPU, and time waiting for one while runnable. Unknown on other
- * systems and without that file. And how often it has read and written, from `/proc/self/task/<id>/io` (proc(5)).
+ * systems and without that file. It also has the number of reads and writes of the thread, from
+ * `/proc/self/task/<id>/io` (proc(5)).
  */
 import { readFileSync, readlinkSync } from 'node:fs';
 

@@ -145,7 +145,7 @@ export class WorkerObserver implements ProxyObserver {
     this.#timer = setInterval(() => this.#tick(), NOTES_MS);
   }
 
-  /** Whether the code on the way of a request is optimised, which a full collection of garbage would undo. */
+  /** Whether the code that requests pass is optimised, which a full garbage collection would undo. */
   get isWarm(): boolean {
     return this.#exchanges >= WARM_EXCHANGES;
   }

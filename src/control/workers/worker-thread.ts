@@ -1,6 +1,6 @@
 /**
  * One proxy worker as the main thread sees it: the thread, its unanswered messages, whether it listens, and whether it
- * still counts. The supervisor decides which workers exist and what happens to a lost one.
+ * still counts. The supervisor decides which workers exist and what happens when one is lost.
  */
 import { Worker } from 'node:worker_threads';
 import type { Clock } from '../../lib/clock.ts';
@@ -42,7 +42,7 @@ export class WorkerThread {
   isDrained = false;
   /** Changes that it was sent and has not answered. */
   applying = 0;
-  /** Monotonic: until this time it takes a heap snapshot, which is not a stall. */
+  /** Monotonic. Until this time the worker takes a heap snapshot, which does not count as a stall. */
   snapshotUntilMs = -Infinity;
   /** Why it died, if known. */
   cause: Error | undefined;

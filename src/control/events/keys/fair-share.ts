@@ -1,10 +1,10 @@
 /**
- * Keeps a bounded number of items of several groups. The room is shared evenly, and groups may use what others
- * leave, so that a group with many items takes no room from small groups. Counts the items that it does not keep.
+ * Keeps a bounded number of items of several groups. The room is shared evenly, and groups may use what others leave.
+ * So a group with many items takes no room from small groups. Counts the items that it does not keep.
  */
 export interface Shared<Item> {
   readonly item: Item;
-  /** At the last item of its group: the number of items that were not kept. */
+  /** Only in the last item of its group: the number of items of the group that were not kept. */
   readonly leftOut: number;
 }
 

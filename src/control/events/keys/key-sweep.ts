@@ -1,8 +1,8 @@
 /**
  * Looks for API keys that expire soon, that have expired, and that are unused, and records events. A sweep asks the
- * database only for keys that have reached a threshold since the last sweep of any gateway, so that its cost depends
- * on the number of events. It records a bounded number, which apps share: keys of one app leave room for those of
- * others, however many expire at once. The last event of an app contains the number of those left out.
+ * database only for keys that have reached a threshold since the last sweep of any gateway, so that its cost depends on
+ * the number of events. It records a bounded number, which apps share: keys of one app leave room for those of others,
+ * even if very many expire at once. The last event of an app contains the number of keys that were left out.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { timestamp, type Clock } from '../../../lib/clock.ts';
