@@ -1,6 +1,6 @@
 /**
- * Ambiguous paths: what a backend that reads paths leniently (http/paths/lenient-path.ts) could take a path for. The
- * gateway applies the policy of the route that it has matched. If a wildcard, a parameter or the fallback of
+ * Ambiguous paths: paths that a backend with a lenient reader (http/paths/lenient-path.ts) could read as another path.
+ * The gateway applies the policy of the route that it has matched. If a wildcard, a parameter or the fallback of
  * pass-through mode matched another spelling of a stricter endpoint's path, a lenient backend would answer for that
  * endpoint under the looser policy. So a path is refused when its lenient reading belongs to another route with another
  * policy, to a disabled route, or to another version; see docs/explanation/decisions/ambiguous-paths.md. A path that is
@@ -21,7 +21,8 @@ import {
 import type { CompiledRoute, Snapshot } from '../config/types.ts';
 
 /**
- * How else a backend could read the path, as the end of a sentence; undefined if the path is not ambiguous.
+ * The other route that a backend could read the path as, as the end of a sentence; undefined if the path is not
+ * ambiguous.
  * @param route that was matched
  * @param path in its comparable spelling
  * @param suffixStart where the part after the gateway path begins

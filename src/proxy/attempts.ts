@@ -56,7 +56,7 @@ export function startAttempts(exchange: Exchange): StageResult {
   }
 }
 
-/** Asks the breaker of the route's revision. It may admit the request as its trial. */
+/** Asks the breaker of the route's revision, which may admit the request as its trial. */
 function admit(exchange: Exchange, { revision }: Route, breaker: Breaker | undefined): Admission {
   if (breaker === undefined || breaker.isPristine) return ADMITTED;
   const { context, requestId } = exchange;
@@ -306,7 +306,7 @@ class Attempts implements ExchangeAttempts, ForwardingOwner, PermitWaiter {
     this.#sentBody?.release();
   }
 
-  /** The gateway has no room for the request, which is the fault of neither backend nor client. */
+  /** The gateway has no room for the request. Neither the backend nor the client has caused this. */
   #refuse(reason: OverloadReason): void {
     const exchange = this.#exchange;
     exchange.context.observer.overloaded(reason);

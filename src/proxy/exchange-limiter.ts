@@ -1,8 +1,8 @@
 /**
  * Limits the exchanges under way in one worker. Beyond the limit new requests are refused at once, before they cost
- * memory, so that overload does not slow down all clients. One app may have as many as the limit; all together may have
- * a ninth more, and one app at most nine times the free places. So requests that pile up at a hanging backend until
- * they time out leave room for those of every other app. Owns the counts.
+ * memory, so that overload does not slow down all clients. One app may have as many as the limit. All apps together may
+ * have one ninth more, and one app may have at most nine times the free places. So requests that wait at a hanging
+ * backend until they time out leave room for those of every other app. Owns the counts.
  */
 
 /** The limit that was reached; a label of the metrics. */
@@ -23,7 +23,7 @@ export interface AppExchanges {
 }
 
 const APP_SHARE = 9;
-/** Apps without an exchange are removed when this many apps are known, or twice as many as have one. */
+/** Apps without an exchange are removed when this many apps are known, or twice as many as have an exchange. */
 const APPS_KEPT_MIN = 1_024;
 
 export class ExchangeLimiter {

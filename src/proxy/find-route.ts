@@ -1,6 +1,6 @@
 /**
- * From the request target to the route that serves it, in the exchange's terms: reads the target, matches it, and
- * answers where there is no route. The rules are in http/paths/canonical-path.ts and match.ts.
+ * From the request target to the route that serves it, for one exchange: reads the target, matches it, and answers if
+ * there is no route. The rules are in http/paths/canonical-path.ts and match.ts.
  */
 import { TRAFFIC_CLASSES, type TrafficClass } from '../config/weights.ts';
 import { canonicalPath, comparablePath, hasEncodedSlash, pathEnd } from '../http/paths/canonical-path.ts';

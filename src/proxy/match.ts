@@ -79,21 +79,22 @@ export const fullShare = (): number => 1;
  * Finds the route of a request.
  *
  * - Among the versions of the host (config/lookup/host-index.ts), the one with the longest `gateway_path` that is a
- *   whole-segment prefix; retired is 410 whatever else.
+ *   whole-segment prefix; a retired version is always 410.
  * - Candidates are the current revisions with a weight that serve method and path. In managed mode those are the
  *   ones whose best matching endpoint is active. In pass-through mode also the ones without a matching endpoint;
  *   a revision whose best match is disabled does not serve the request, and the answer is 404 only when no other
  *   candidate does: clients must not get a 404 for some of their requests.
- * - Among the candidates whose breaker lets requests through, the choice is by weight; when there are candidates
- *   but none of them is available, the code is `circuit_open`. One that is recovering gets a part of its share.
+ * - Among the candidates whose breaker lets requests through, the choice is by weight; when there are candidates but
+ *   none of them is available, the code is `circuit_open`. A recovering revision gets a part of its share.
  *
  * @param path canonical, without the query, in its comparable spelling (http/paths/canonical-path.ts)
- * @param shareOf from 0 (not available) to 1; must only look: it is asked for revisions that are then not chosen
+ * @param shareOf from 0 (not available) to 1; must not change anything, because it is also called for revisions that
+ * are then not chosen
  * @param out overwritten
- * @param trafficClass each class of requests is shared out among the revisions by itself
+ * @param trafficClass each class of requests is distributed among the revisions separately
  * @param isPlain the path is known to be plain (http/paths/lenient-path.ts)
- * @param fields of the request: where a route has its credential in a field of its own, that field decides between the
- *   bare and the credentialed class
+ * @param fields of the request: if a route has its credential in a field other than Authorization, that field decides
+ * whether the request has a credential
  * @param authority of the request, a host with an optional port; '': none
  */
 export function matchRequest<P>(
@@ -155,7 +156,10 @@ function chooseRoute<P>(
   out.route = routeForUse(found.routes[index] as CompiledRoute<P>);
 }
 
-/** Index of the first revision that serves the method and path, whatever the state of its breaker. There is one. */
+/**
+ * Index of the first revision that serves the method and path, regardless of the state of its breaker. There is always
+ * one.
+ */
 function firstCandidate(reasons: readonly (Ineligibility | undefined)[]): number {
   let index = 0;
   while (reasons[index] !== undefined && reasons[index] !== 'breaker_open') index++;

@@ -29,7 +29,7 @@ export interface ProxyOptions {
   readonly minBodyBytesPerSec: number;
   /** How long a body may be below that pace. */
   readonly minBodyGraceMs: number;
-  /** A client that has ended its side (FIN) still gets its responses; otherwise that ends the current exchange. */
+  /** A client that has ended its side (FIN) still gets its responses; otherwise its FIN ends the current exchange. */
   readonly halfClose: boolean;
   /** Exchanges under way in one worker, including HTTP/2 streams and tunnels (503). */
   readonly maxConcurrentExchanges: number;

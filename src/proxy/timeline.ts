@@ -1,11 +1,11 @@
 /**
- * When an exchange passed each point of its way, for readers that explain it. Created only while an observer
+ * The times at which an exchange reached each stage, for readers that explain it. Created only while an observer
  * requests it (`ProxyObserver.timesStages`). Times are on the monotonic clock, in milliseconds; -1: not reached.
  */
 import type { CompiledBackend } from '../config/types.ts';
 import type { Route } from './interfaces/route.ts';
 
-/** Most exchanges have a handful; the limit is for settings that allow many. */
+/** Most exchanges have only a few attempts; the limit is for settings that allow many. */
 const ATTEMPTS_MAX = 20;
 
 export interface TimedAttempt {
@@ -26,7 +26,7 @@ export interface TimedAttempt {
 
 export class ExchangeTimeline {
   readonly #nowMs: () => number;
-  /** The route was found, or none was. */
+  /** The search for a route has ended. */
   matchedMs = -1;
   /** The policy let the request pass. */
   decidedMs = -1;

@@ -1,7 +1,7 @@
 /**
- * Answers the requests with which an ACME authority verifies that a name leads here (http-01, RFC 8555 section 8.3),
- * before they are redirected or routed. Only tokens of orders under way have an answer: every other request is
- * routed as usual.
+ * Answers the requests with which an ACME authority verifies that a name points to this gateway (http-01, RFC 8555
+ * section 8.3), before they are redirected or routed. Only tokens of orders under way have an answer: every other
+ * request is routed as usual.
  */
 import type { Exchange } from '../exchange.ts';
 import { DONE, NEXT, type StageResult } from '../stage-result.ts';

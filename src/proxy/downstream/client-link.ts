@@ -29,7 +29,7 @@ export abstract class ClientLink extends WaitingClient implements AnsweredClient
   }
 
   cutOff(): void {
-    // Otherwise the system would offer the client the rest for minutes.
+    // Otherwise the system would keep trying to send the rest to the client for minutes.
     if (this.isSecure) this.socket.destroy();
     else this.socket.reset();
   }

@@ -1,6 +1,6 @@
 /**
  * What a downstream connection needs of its socket, implemented for any Node stream (TLS, or one HTTP/2 stream). Plain
- * TCP has its own implementation, tcp-client-socket.ts. Knows nothing of HTTP.
+ * TCP has its own implementation, tcp-client-socket.ts. It does not read HTTP.
  *
  * An implementation may call the events in any order, but none after `onClose`.
  */

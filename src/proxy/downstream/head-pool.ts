@@ -1,5 +1,5 @@
 /**
- * Parsed request heads, for connections with a request under way. A head has more memory than the rest of an idle
+ * Parsed request heads, for connections with a request under way. A head takes more memory than the rest of an idle
  * connection. A connection that has served several requests keeps its head, with the fields in it (`isRepeated` of
  * http/heads/field-section.ts), until it was idle for a while. Owns the free heads of this thread.
  */

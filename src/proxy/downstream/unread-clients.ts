@@ -1,15 +1,16 @@
 /**
  * Finds clients that do not read their answers, for a worker without room for a new client. All their requests are
- * answered, so no limit of requests counts them; they are not idle either, since closing them would cut an answer off.
- * Such a client gives way after a while. Looks at all clients, at most once a second. Owns what it has found.
+ * answered, so no limit of requests counts them; they are not idle either, because closing them would cut off an
+ * answer. Such a client may be closed after a while. Checks all clients, at most once a second. Owns the result of the
+ * check.
  */
 
 const LOOK_MS = 1_000;
 /** A client whose answers have been unread for this long may be cut off. */
 export const UNREAD_MS = 5_000;
-/** After a longer pause between two looks, the earlier ones say nothing. */
+/** After a longer pause between two checks, the results of earlier checks are not used. */
 const PAUSE_MS_MAX = 60_000;
-/** Clients that one look finds at most; others are found by the next one. */
+/** Maximum number of clients that one check finds; others are found by the next check. */
 const FOUND_MAX = 1_024;
 
 export interface AnsweredClient {
@@ -21,7 +22,7 @@ export interface AnsweredClient {
 
 export class UnreadClients {
   readonly #clients: () => Iterable<AnsweredClient>;
-  /** When a client was first seen with unread answers; every look since then has seen it with some. */
+  /** The time at which a client was first found with unread answers; every check since then has found some. */
   #sinceMs = new WeakMap<AnsweredClient, number>();
   #lookedAtMs = -Infinity;
   readonly #found: AnsweredClient[] = [];

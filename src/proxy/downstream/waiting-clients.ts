@@ -59,7 +59,7 @@ export class WaitingClients {
 
   /**
    * Closes the client that has been idle longest; false if none can be closed.
-   * @param untilMs only clients that wait since then or earlier
+   * @param untilMs only clients that have waited since this time or longer
    */
   makeRoom(untilMs = Infinity): boolean {
     for (let asked = 0; asked < ASKED_MAX; asked++) {

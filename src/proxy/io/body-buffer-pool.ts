@@ -8,7 +8,7 @@
  */
 import { latin1Text } from '../../http/latin1.ts';
 
-/** A smaller body is joined to its head as text. */
+/** A smaller body is appended to its head as text. */
 const BODY_BYTES_MIN = 1024;
 const BODY_BYTES_MAX = 14 * 1024;
 /** Room for the head. Also avoids distances of a power of two between buffers, which would share cache lines. */

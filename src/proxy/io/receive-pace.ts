@@ -1,8 +1,8 @@
 /**
  * The minimum pace of a head or a body: bytes per second over any time longer than a grace period. A client may send in
  * bursts and pause for the grace period in between; a client that drips is late. Each byte extends the deadline by its
- * part of a second, to at most the grace period from now, so that an initial burst does not allow hours of dripping.
- * Owns the deadline; pauses of the gateway do not count.
+ * part of a second, to at most the grace period from now, so that a burst at the start does not allow hours of slow
+ * sending. Owns the deadline; pauses of the gateway do not count.
  */
 import type { ProxyOptions } from '../options.ts';
 

@@ -24,8 +24,8 @@ export class RequestMemory {
   }
 
   /**
-   * Never refused, since the bytes have arrived already; if the app is full, its bodies read no more. The caller must
-   * call `give` later.
+   * Never refused, because the bytes have already arrived; if the app has used its share, its bodies are read no
+   * further. The caller must call `give` later.
    */
   take(app: string, bytes: number): void {
     this.#bytes += bytes;

@@ -171,7 +171,7 @@ export class SocketWriter {
 
   /**
    * Writes the bytes as text, in pieces. The handle keeps only what the system does not accept, and a copy of the rest
-   * waits. The peer may never read on, so nothing is kept of what is already written.
+   * waits. The peer may never continue to read, so bytes that are already written are not kept.
    */
   #writePieces(
     handle: TcpHandle,
@@ -296,8 +296,8 @@ export class SocketWriter {
 
   /** Checks the result of a write to the handle; true if it is still under way. */
   #isPending(handle: TcpHandle, request: WriteRequest, error: number): boolean {
-    // Not by the bytes left: a second try within the call may have written them, and the request is still in use until
-    // its completion.
+    // The number of remaining bytes does not decide: a second attempt within the call may have written them, and the
+    // request is still in use until its completion.
     if (error === 0 && request.getAsyncId() > 0) {
       this.#pending += 1;
       request.handle = handle;

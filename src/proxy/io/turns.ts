@@ -8,7 +8,7 @@ const TURN_MS = 5;
 
 let waiting: (() => void)[] = [];
 
-/** Calls it in a later turn of the event loop, after the steps that wait already. @param step must not throw */
+/** Calls the step in a later turn of the event loop, after the steps that already wait. @param step must not throw */
 export function inLaterTurn(step: () => void): void {
   if (waiting.push(step) === 1) setImmediate(run);
 }

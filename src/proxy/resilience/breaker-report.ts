@@ -1,8 +1,8 @@
 /**
  * Reports the outcome of an exchange's attempts to the breaker of a revision and to the observer; breaker-table.ts
- * decides what follows. Owns the trial that the exchange may be, and the pending result of a response that has begun:
- * it is a success when it is complete, or when it has lasted for a while, since streams may last for days. An earlier
- * success would reset the failure count before every response that breaks off.
+ * decides what follows. Owns the trial, if the exchange is one, and the pending result of a response that has begun.
+ * The response is a success when it is complete, or when it has lasted for a while, because streams may last for days.
+ * If the success were reported earlier, every response that is cut off later would first reset the failure count.
  */
 import type { Breaker, Outcome, Trial } from './breaker.ts';
 import type { FailureKind } from '../interfaces/observer.ts';
@@ -23,7 +23,7 @@ export class BreakerReport {
   /** From this moment on the response is a success; Infinity if nothing is pending. */
   #succeedsAtMs = Infinity;
 
-  /** @param breaker of the revision, which has admitted the exchange, perhaps as a trial */
+  /** @param breaker of the revision, which has admitted the exchange, possibly as a trial */
   constructor(
     exchange: Exchange,
     revision: Revision,

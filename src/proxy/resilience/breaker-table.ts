@@ -4,7 +4,7 @@
  * memory, forward.ts decides what a failure is, health-probe.ts what a healthy backend is.
  *
  * Three states as in Nygard's "Release It!"; while half-open exactly one request, the trial, is with the backend.
- * What was under way when the breaker opened says `success` or `failure` and moves nothing.
+ * Requests that were under way when the breaker opened report `success` or `failure`, which changes nothing.
  */
 import type { CircuitBreakerSettings } from '../../model/resources.ts';
 
@@ -165,8 +165,8 @@ function holds(
 }
 
 /**
- * Threads read the clock a moment before they step, so a time written by another thread may be slightly in the future.
- * A larger difference means that the clock was set back, which must not keep a breaker open.
+ * Threads read the clock a moment before they change the state, so a time written by another thread may be slightly in
+ * the future. A larger difference means that the clock was set back, which must not keep a breaker open.
  */
 const CLOCK_AHEAD_MS_MAX = 1_000;
 

@@ -8,10 +8,11 @@
  *
  * A pristine breaker has 0 in its low 18 bits; most requests and answers read only those.
  *
- * Breakers lie many in a block of memory, which begins with the number of those that are not pristine. While that is 0,
- * and it usually is, requests need not look at the breaker's own words: with thousands of revisions in use each look
- * would be a wait for memory. It is never too low: a breaker is counted before it changes, and uncounted afterwards. A
- * thread that ends in between, or a removed breaker, may leave it too high, which costs that wait.
+ * Many breakers share a block of memory, which begins with the number of breakers in it that are not pristine. While
+ * this number is 0, which is the usual case, requests do not read the words of their breaker: with thousands of
+ * revisions in use, each read would be a wait for memory. The number is never too low: a breaker is counted before it
+ * changes, and uncounted afterwards. A thread that ends in between, or a removed breaker, may leave it too high, which
+ * costs that wait.
  */
 import { assert } from '../../lib/assert.ts';
 import {
@@ -132,7 +133,7 @@ export class Breaker {
   readonly #halves: Int32Array;
   /** Index of its first 16-bit half; the index of its word is half of that. */
   readonly #at: number;
-  /** Its revision was removed, or has another breaker now. */
+  /** Whether its revision was removed, or has another breaker now. */
   isRemoved = false;
 
   constructor({ block: of, at }: BreakerMemory) {
@@ -187,8 +188,8 @@ export class Breaker {
   }
 
   /**
-   * The share of its usual traffic that the revision should get now: 0 if it would be refused, 1 normally, and between
-   * while it recovers. Changes nothing.
+   * The share of its usual traffic that the revision should get now: 0 if it would be refused, 1 normally, and a value
+   * between while it recovers. Changes nothing.
    */
   share(rules: BreakerRules, hasProbe: boolean, nowMs: number): number {
     if (this.isPristine) return 1;
@@ -200,7 +201,7 @@ export class Breaker {
     return status.recovering ? recoveredShare(status.sinceMs, rules, nowMs) : 1;
   }
 
-  /** Asks to send one request. If only a trial is possible, exactly one caller in all workers gets it. */
+  /** Asks whether one request may be sent. If only a trial is possible, exactly one caller in all workers gets it. */
   admit(rules: BreakerRules, hasProbe: boolean, nowMs: number): Admission {
     if (this.isPristine) return ADMITTED;
     if (this.#isRecovered(rules, nowMs)) this.#step('recovery_over', rules, hasProbe, nowMs);

@@ -29,7 +29,7 @@ export class Deadlines {
   }
 
   start(): void {
-    // A worker that has just read its configuration would take the time of that from its first deadlines.
+    // Otherwise the time in which a worker reads its configuration would shorten its first deadlines.
     this.nowMs = this.#clock.monotonicMs();
     this.#timer ??= setInterval(() => this.sweep(), SWEEP_MS);
   }

@@ -1,9 +1,9 @@
 /**
  * Limits retries, so that they do not multiply an outage: in any ten seconds the retries that one worker sends to one
- * backend for an app are at most 20 % of the app's first attempts there, plus a few so that an app with little traffic
- * can retry at all. All apps of a backend share the few: an app can take as many as it leaves to the others. A retry is
- * charged to the backend that receives it, which protects backends that take over for another. Owns the counts by
- * backend and app; drops unused ones.
+ * backend for an app are at most 20 % of the app's first attempts there, plus a few free retries, so that an app with
+ * little traffic can retry at all. All apps of a backend share the free retries: an app can take as many as it leaves
+ * to the others. A retry is charged to the backend that receives it, which protects backends that take over for
+ * another. Owns the counts by backend and app; drops unused ones.
  */
 
 /** Retries per first attempt. */
@@ -53,7 +53,7 @@ class RecentCount {
 /** The budget of one app at one backend. */
 class AppBudget {
   readonly firsts: RecentCount;
-  /** Retries that its own first attempts pay for. */
+  /** Retries that its own first attempts allow. */
   readonly #earned: RecentCount;
   readonly #free: RecentCount;
   /** The same of all apps of the backend. */
@@ -99,7 +99,7 @@ export class RetryBudgets {
   readonly #byBackend = new Map<string, Backend>();
   #size = 0;
   #sweepAt = BUDGETS_SWEPT_AT;
-  /** The last one used: consecutive requests often have the same app and backend. */
+  /** The budget that was used last, because consecutive requests often have the same app and backend. */
   #lastKey = '';
   #lastApp = '';
   #last: AppBudget | undefined;

@@ -20,7 +20,7 @@ const RESENDS_MAX = 3;
 /** The next attempt of an exchange. */
 export interface NextAttempt {
   readonly route: Route;
-  /** On another connection to the same target, because the failure was not the target's. */
+  /** On another connection to the same target, because the target did not cause the failure. */
   readonly isResend: boolean;
 }
 

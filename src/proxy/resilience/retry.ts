@@ -1,7 +1,7 @@
 /**
  * Whether a failed attempt may be repeated, given the facts about the attempt and the route's `retries`; the only place
  * that decides it. RFC 9110 section 9.2.2: a proxy must not repeat a request that is not idempotent unless it knows
- * that the first one was not acted upon. The gateway knows that only if no byte of the request reached the kernel. The
+ * that the first one was not acted upon. The gateway knows this only if no byte of the request reached the kernel. The
  * budget is checked separately (retry-budget.ts).
  */
 import type { CompiledRetries, RetryCondition } from '../../policy/stage.ts';

@@ -1,9 +1,9 @@
 /**
  * Consistent hashing with bounded loads (Mirrokni, Thorup and Zadimoghaddam, 2016) by weighted rendezvous hashing
- * (Thaler and Ravishankar, 1998): every target has a score for the key, from the key and its own address alone, and the
- * best one gets the request. So one target more takes its share of the keys from the others and moves no other key, and
- * one target less gives its keys to the others. A target that has more than `LOAD_FACTOR` times its share of all
- * requests under way is passed over for the next best.
+ * (Thaler and Ravishankar, 1998): every target has a score for the key, which depends only on the key and the address
+ * of the target, and the target with the best score gets the request. So a new target takes its share of the keys from
+ * the others and no other key moves, and the keys of a removed target go to the others. A target that has more than
+ * `LOAD_FACTOR` times its share of all requests under way is skipped, and the next best is used.
  *
  * The score is -ln(u) / weight for a uniform u: the smallest wins, with a probability in proportion to the weight. Most
  * logarithms are never computed, since -ln(u) >= 1 - u.

@@ -1,7 +1,7 @@
 /**
  * The power of two choices (Mitzenmacher, 2001): of two targets drawn by weight, the one with fewer requests under way
- * for its weight gets the request. The result is close to the best of all, without a look at all, and without the herds
- * that form when many threads choose "the best of all" at once. Owns nothing but its randomness.
+ * for its weight gets the request. The result is close to the best of all targets, without checking all of them, and
+ * many threads do not choose the same target at once. Owns nothing except its randomness.
  */
 import { FastRandom } from '../../lib/fast-random.ts';
 import type { TargetChoice, TargetView } from './target-view.ts';

@@ -3,7 +3,7 @@
  * share in every full cycle, and never many in a row. Each worker has its own state, so the shares of a node are exact
  * to within one cycle for each worker. A target that warms up counts with the grown part of its weight.
  *
- * While all targets are in service, the turns of a cycle are always the same: they are worked out once.
+ * While all targets are in service, the turns of a cycle are always the same: they are computed once.
  */
 import type { TargetChoice, TargetView } from './target-view.ts';
 

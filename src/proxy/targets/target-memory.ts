@@ -1,7 +1,8 @@
 /**
  * The shared memory of a revision with several targets: one block for each target and one for all of them, created by
- * the main thread and passed to every worker. A block stays while its target stays in the revision, whatever else is
- * written: counts, ejections and slow start outlive every swap of the snapshot, and workers that die.
+ * the main thread and passed to every worker. A block stays while its target stays in the revision, even if other parts
+ * of the configuration change: counts, ejections and slow start survive every swap of the snapshot, and the death of
+ * workers.
  *
  * A block has words that any thread changes by atomic operations (target-state.ts), and columns with one word for each
  * thread, which only that thread writes: so a thread that dies leaves exact counts behind, which the main thread folds.
@@ -12,13 +13,13 @@ import { assert } from '../../lib/assert.ts';
 export const FLAGS = 0;
 /** Hundredths of a second of the wall clock, modulo 2^32; see `centiseconds`. */
 export const EJECTED_UNTIL = 1;
-/** Ejections without a long time in service between them. */
+/** Number of ejections without a long time in service between them. */
 export const EJECTIONS_IN_ROW = 2;
 export const FAILURES_IN_ROW = 3;
 /** When its share began to grow. */
 export const WARM_SINCE = 4;
 export const EJECTIONS = 5;
-/** Why it was ejected last: an index of `EJECTION_CAUSES`. */
+/** Why it was last ejected: an index of `EJECTION_CAUSES`. */
 export const CAUSE = 6;
 /** Counts of threads that have ended. */
 const STARTED_BASE = 7;

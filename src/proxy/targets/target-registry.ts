@@ -84,7 +84,7 @@ export class TargetRegistry {
     const total = new Int32Array(memory.total);
     const states = compiled.list.map(({ key }) => {
       let block = memory.blocks.get(key);
-      // The main thread has given no memory, or a request still uses a replaced revision.
+      // The main thread has not provided memory, or a request still uses a replaced revision.
       if (block === undefined) memory.blocks.set(key, (block = createTargetBlock(memory.columns)));
       return new TargetState(block, total, this.#column);
     });

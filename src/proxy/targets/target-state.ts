@@ -34,7 +34,7 @@ export type EjectionCause = (typeof EJECTION_CAUSES)[number];
 
 /** The share of its weight with which a target returns; it grows to 1 during the slow start. */
 const WARMING_SHARE_MIN = 0.1;
-/** The share of its weight for a target that fails and must stay in service. */
+/** The share of its weight for a failing target that must stay in service. */
 const SUSPECT_SHARE = 0.05;
 
 export type TargetPhase = 'in_service' | 'warming' | 'ejected' | 'unhealthy';

@@ -1,4 +1,4 @@
-/** Groups of targets over memory of their own, for tests of balancing. */
+/** Groups of targets with their own memory, for tests of balancing. */
 import { BALANCING_DEFAULTS, compileBalancing } from '../../config/targets.ts';
 import type { CompiledTarget } from '../../config/types.ts';
 import type { LoadBalancing } from '../../model/resources.ts';

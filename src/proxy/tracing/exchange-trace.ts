@@ -1,8 +1,8 @@
 /**
  * An exchange as a part of a trace (W3C Trace Context, Recommendation of 2021): it continues the client's trace or
- * begins a new one, and each attempt at a backend has a span, whose id the backend gets. Exists only while the
- * gateway exports traces (`SharedParts.tracing`); otherwise a trace is forwarded unchanged. Most are never exported,
- * so ids are extracted only when they are needed.
+ * begins a new one, and each attempt at a backend has a span, whose id the backend gets. Exists only while the gateway
+ * exports traces (`SharedParts.tracing`); otherwise a trace is forwarded unchanged. Most traces are never exported, so
+ * ids are extracted only when they are needed.
  */
 import {
   isSampledTraceparent,
@@ -19,7 +19,7 @@ import {
   type TraceIds,
 } from './traceparents.ts';
 
-/** Most exchanges have a handful; the limit is for settings that allow many. */
+/** Most exchanges have only a few attempts; the limit is for settings that allow many. */
 const ATTEMPTS_MAX = 20;
 const NO_ATTEMPTS: readonly TracedAttempt[] = Object.freeze([]);
 

@@ -5,7 +5,7 @@
  * writes to the client.
  *
  *   connecting → sending → waiting → responding → done
- *                (only a body that is still to come is `sending`)
+ *                (`sending` only if the body has not fully arrived)
  *                          waiting → tunnel → done      after a 101
  */
 import type { CompiledBackend } from '../../config/types.ts';
@@ -56,7 +56,7 @@ export interface ForwardingOwner {
 }
 
 export class Forwarding implements UpstreamClient, RequestStreamOwner, RequestSource {
-  /** What earlier attempts have sent of a streamed body; undefined when that is not kept. */
+  /** The part of a streamed body that earlier attempts have sent; undefined when it is not kept. */
   readonly sentBody: SentBody | undefined;
   readonly #exchange: Exchange;
   readonly #route: Route;
@@ -152,7 +152,7 @@ export class Forwarding implements UpstreamClient, RequestStreamOwner, RequestSo
       case 'responding':
         // A client that does not read is not the backend's fault.
         if (connection.writableNeedDrain) return this.#exchange.abort();
-        // Nor is a client that sends nothing: a backend that answers each message then has nothing to answer.
+        // Neither is a client that sends nothing: a backend that answers each message then has nothing to answer.
         if (!connection.body.complete && !connection.bodyPaused)
           return this.#exchange.respondProblem(BODY_TOO_SLOW, false);
         return this.#giveUp({ cause: 'idle_timeout', fault: 'slow_body' });
@@ -396,7 +396,8 @@ export class Forwarding implements UpstreamClient, RequestStreamOwner, RequestSo
     this.#phase = 'done';
     this.#upstream = undefined;
     this.#owner.report.completed();
-    // A backend that responded before it had the whole request may read the rest as another request, or nothing more.
+    // A backend that responded before it had the whole request may read the rest as another request, or may not read
+    // it.
     const isReusable = this.#requestSent && relay?.isRefusal !== true;
     if (isReusable && upstream !== undefined) this.#exchange.context.pool.put(upstream);
     else upstream?.destroy();

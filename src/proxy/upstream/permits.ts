@@ -3,9 +3,9 @@
  * queue, until the deadline of its exchange. Owns the counts and the queues, per backend (pool key). Opens no
  * connections. Counts nothing without a limit.
  *
- * Several apps may have the same backend. A free permit goes to the app that has the fewest, of those that wait. In a
- * full queue, a newcomer takes the place of the last request of the app with the most, if its own app has fewer. Of the
- * many streams that a backend takes over HTTP/2, one app leaves a tenth to others.
+ * Several apps may have the same backend. A free permit goes to the waiting app that has the fewest permits. In a full
+ * queue, a newcomer takes the place of the last request of the app with the most waiting requests, if its own app has
+ * fewer. If a backend accepts many streams over HTTP/2, one app leaves a tenth of them to others.
  */
 import type { CompiledBackend } from '../../config/types.ts';
 
@@ -14,7 +14,7 @@ export interface PermitWaiter {
   readonly app: string;
   /** The waiter now has a permit and must release it. Never called from within `tryAcquire` or `release`. */
   onPermit(poolKey: string): void;
-  /** The waiter has lost its place in the queue. Likewise. */
+  /** The waiter has lost its place in the queue. Also never called from within `tryAcquire` or `release`. */
   onDisplaced(poolKey: string): void;
   onDefect(error: unknown): void;
 }
@@ -28,10 +28,10 @@ export interface PermitLimits {
   readonly maxUpstreamQueue: number;
 }
 
-/** Of one app at one backend. */
+/** The counts of one app at one backend. */
 interface AppUse {
   inUse: number;
-  /** Waiting requests, the first one first, with the backend as they asked for it. */
+  /** Waiting requests in the order of their arrival, with the backend as they have requested it. */
   readonly queue: Map<PermitWaiter, CompiledBackend>;
 }
 
@@ -101,7 +101,7 @@ export class UpstreamPermits {
     return own.inUse < APP_SHARE * free;
   }
 
-  /** Such a limit can be used whole by one app; that of HTTP/2 is what there happens to be. */
+  /** One app can use up a configured limit alone. The limit of HTTP/2 depends on what the backend allows at present. */
   #isSet(to: CompiledBackend): boolean {
     return (to.connectionsMax ?? this.#limits.maxUpstreamConnections) > 0;
   }
@@ -136,7 +136,7 @@ export class UpstreamPermits {
     this.#forget(poolKey, backend, waiter.app, own);
   }
 
-  /** The permit goes to a request that waits, if there is one. @param app that has had it */
+  /** The permit goes to a waiting request, if there is one. @param app the app that had the permit */
   release(poolKey: string, app: string): void {
     const backend = this.#backends.get(poolKey);
     const own = backend?.apps.get(app);
@@ -149,8 +149,8 @@ export class UpstreamPermits {
   }
 
   /**
-   * To the first request of the app that has the fewest permits, of those that may have one more.
-   * @param isPassedOn another request has just had it: a limit that was set has room
+   * Gives it to the first request of the app with the fewest permits, among the apps that may have one more.
+   * @param isPassedOn another request has just released it, so a configured limit has room
    */
   #grantNext(poolKey: string, backend: Backend, isPassedOn: boolean): boolean {
     let next: PermitWaiter | undefined;
@@ -169,7 +169,7 @@ export class UpstreamPermits {
     this.#leave(backend, fewest, waiter);
     backend.inUse += 1;
     fewest.inUse += 1;
-    // Of several with as few, the next one has its turn.
+    // If several apps have the same number, they take turns.
     backend.apps.delete(waiter.app);
     backend.apps.set(waiter.app, fewest);
     // In a later tick: the caller has work to finish, and TLS connections return to the pool one tick later.

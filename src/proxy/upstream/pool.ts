@@ -1,7 +1,7 @@
 /**
- * Idle upstream connections of one worker, one stack per backend: the connection used last is taken first, so that the
- * rest can expire. Owns them only while they are idle. A connection that the peer closes or sends on is removed at
- * once. There is no queue: a request without an idle connection opens one.
+ * Idle upstream connections of one worker, one stack per backend: the most recently used connection is taken first, so
+ * that the others can expire. Owns them only while they are idle. A connection that the peer closes, or on which it
+ * sends something, is removed at once. There is no queue: a request without an idle connection opens one.
  */
 import type { CompiledBackend } from '../../config/types.ts';
 import type { Deadlines } from '../resilience/deadlines.ts';
@@ -10,7 +10,9 @@ import { UpstreamConnection } from './upstream-connection.ts';
 import { Strays } from './strays.ts';
 import type { Upstream } from './upstream.ts';
 
-/** Limit of remembered ended pools. A connection of a forgotten one stays until its idle timeout. */
+/**
+ * Limit of remembered ended pools. A connection of a pool that is no longer remembered stays until its idle timeout.
+ */
 const ENDED_MAX = 10_000;
 /** With more backends than this, those without idle connections are forgotten. */
 const BACKENDS_SWEPT_AT = 1_000;
@@ -55,7 +57,7 @@ export class UpstreamPool {
   }
 
   /**
-   * A connection for a request that must not be repeated: used a moment ago, and polled since. A FIN right behind a
+   * A connection for a request that must not be repeated: used a moment ago, and polled since. A FIN directly after a
    * response is seen in the next loop tick.
    * @param idleMsMax how long it may have been idle
    */
@@ -125,7 +127,7 @@ export class UpstreamPool {
     return count;
   }
 
-  /** Backends that have idle connections, or had some lately. */
+  /** Backends that have idle connections, or had some recently. */
   get backendCount(): number {
     return this.#idle.size;
   }
@@ -184,7 +186,7 @@ export class UpstreamPool {
     if (stack.length === 0) this.#idle.delete(poolKey);
   }
 
-  /** The stack of a backend stays when its last connection is taken, which mostly comes back. */
+  /** The stack of a backend stays when its last connection is taken, because the connection usually returns. */
   #sweep(): void {
     for (const [poolKey, stack] of this.#idle) if (stack.length === 0) this.#idle.delete(poolKey);
     this.#sweepAt = Math.max(BACKENDS_SWEPT_AT, 2 * this.#idle.size);

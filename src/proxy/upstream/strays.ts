@@ -1,14 +1,14 @@
 /**
- * Backends that have sent bytes that answer no request. Such a backend counts requests in another way than the gateway
- * does: because of a defect, or because a client has made it read one request as two. What it sends next may arrive
- * behind another request, and no proxy can tell that it is not the response. So no connection to such a backend is used
- * for a second request, until it has sent nothing of the kind for a while. Owns the list of these backends.
+ * Backends that have sent bytes that answer no request. Such a backend sees other requests than the gateway: because of
+ * a defect, or because a client has made it read one request as two. Its next bytes may arrive after another request,
+ * and no proxy can tell that they are not the response to it. So no connection to such a backend is used for a second
+ * request until the backend has sent no such bytes for a while. Owns the list of these backends.
  */
 import { findHeadEnd } from '../../http/heads/head-end.ts';
 
 /** How long a backend is on the list. */
 export const STRAY_MS = 60_000;
-/** Backends on the list; the one that was added first is forgotten first. */
+/** Maximum number of backends on the list; the oldest entry is dropped first. */
 const BACKENDS_MAX = 10_000;
 const CR = 0x0d;
 const LF = 0x0a;
@@ -41,8 +41,8 @@ export class Strays {
 }
 
 /**
- * Whether unasked bytes could be read as a response, or as a part of one. Some servers end a body with an empty line
- * too many (RFC 9112 section 2.2), and some say with a 408 that they close an idle connection (RFC 9110 section
+ * Whether unrequested bytes could be read as a response, or as a part of one. Some servers end a body with an empty
+ * line too many (RFC 9112 section 2.2), and some say with a 408 that they close an idle connection (RFC 9110 section
  * 15.5.9).
  */
 export function isStray(bytes: Buffer, from: number, to: number): boolean {
@@ -51,7 +51,7 @@ export function isStray(bytes: Buffer, from: number, to: number): boolean {
   return start < to && !isGoodbye(bytes, start, to);
 }
 
-/** A 408 that nothing follows but its own body. */
+/** A 408 that is followed only by its own body. */
 function isGoodbye(bytes: Buffer, from: number, to: number): boolean {
   if (!GOODBYE.test(bytes.toString('latin1', from, Math.min(to, from + GOODBYE_BYTES)))) return false;
   const end = findHeadEnd(bytes, from, to);

@@ -1,7 +1,7 @@
 /**
  * The request head for the backend: serialised again from parsed fields, without hop-by-hop fields (RFC 9110 section
- * 7.6.1), and with fields that the gateway vouches for (design section 2 "Client IP"). Claims of an untrusted client
- * about the origin of a request are replaced; those of a trusted proxy are extended.
+ * 7.6.1), and with fields whose values the gateway itself provides (design section 2 "Client IP"). Statements of an
+ * untrusted client about the origin of a request are replaced; those of a trusted proxy are extended.
  *
  * Texts that follow from the fields are cached with them as long as the client repeats them on its connection
  * (`isRepeated` of http/heads/field-section.ts), together with everything else that they depend on.
@@ -38,7 +38,7 @@ import type { ExchangeView } from '../interfaces/exchange-view.ts';
 import { HeadTemplateCache } from '../../http/heads/head-template-cache.ts';
 import { newTraceparent } from '../tracing/traceparents.ts';
 
-/** The trailers to forward, as lines, without those that a backend could take for fields of the gateway. */
+/** The trailers to forward, as lines, without trailers that a backend could read as fields of the gateway. */
 export function upstreamTrailers(route: Route | undefined, trailers: string): string {
   if (trailers === '') return '';
   const withheld = route?.policy.withheldTrailers;

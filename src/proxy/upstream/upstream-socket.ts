@@ -55,8 +55,8 @@ export function connect(
 }
 
 /**
- * Why the connection is denied, as far as that is known before a name is resolved. An address that discovery has
- * found counts with its name.
+ * Why the connection is denied, as far as that is known before a name is resolved. For an address that discovery has
+ * found, the rules for its name apply, too.
  */
 export function backendDenial(egress: Egress, { host, port, foundAs }: CompiledBackend): string | undefined {
   const path = socketPathOf(host);

@@ -14,8 +14,8 @@ export interface Announcement {
   announced(client: string | undefined, early: Buffer): void;
   /**
    * Called once instead of `announced`; the connection is closed.
-   * @param problem what was wrong; undefined when nothing was: the connection was closed to make room, or by
-   * the balancer, which checks in this way whether the port is open
+   * @param problem what was wrong. undefined when nothing was wrong: the connection was closed to make room, or by the
+   * balancer, which checks in this way whether the port is open
    */
   ended(problem: string | undefined): void;
 }

@@ -23,10 +23,12 @@ export interface ClosePortOptions {
 
 /** Own connections per attempt: with two sockets on the port, one in 256 attempts misses. */
 const FILLERS = 8;
-/** Connections of another socket on the port are accepted meanwhile; those in this socket's queue are not. */
+/**
+ * A pause in which connections of another socket on the port are accepted, but not those in the queue of this socket.
+ */
 const LOOKS = 3;
 const BETWEEN_LOOKS_MS = 2;
-/** The last resort: at least, the queue was found empty. */
+/** The last resort: the queue was at least found empty once. */
 const QUIET_MS_MAX = 1_000;
 const ESTABLISHED = '01';
 const SYN_RECEIVED = '03';

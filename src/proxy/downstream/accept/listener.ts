@@ -1,7 +1,6 @@
 /**
- * The traffic ports of one worker, one of which may be a Unix socket: accepts TCP or TLS connections, keeps the set
- * of them, and ends them in an orderly way during a drain. All limits apply to all ports together. Knows nothing of
- * HTTP.
+ * The traffic ports of one worker, one of which may be a Unix socket: accepts TCP or TLS connections, keeps the set of
+ * them, and ends them in an orderly way during a drain. All limits apply to all ports together. It does not read HTTP.
  */
 import type * as net from 'node:net';
 import type { TLSSocket } from 'node:tls';
@@ -43,7 +42,7 @@ export interface ListenerOptions {
  */
 const DRAIN_IDLE_MS = 500;
 const DRAIN_POLL_MS = 25;
-/** A client that waits for less than this does not give way while there are others. */
+/** A client that has waited for less than this is not closed while there are others. */
 const YOUNG_MS = 1_000;
 /** After the deadline: time for clients of tunnels to end their side. */
 const TUNNEL_END_MS = 1_000;
@@ -59,8 +58,8 @@ export class Listener {
   /** Handshakes under way. */
   readonly #handshakes = new Set<Handshake>();
   /**
-   * All handshakes, ended ones included. By socket: connections to several addresses of this machine may share
-   * the client's port.
+   * All handshakes, ended ones included. Identified by socket, because connections to several addresses of this machine
+   * may share the client's port.
    */
   readonly #handshakeOf = new WeakMap<net.Socket, Handshake>();
   /** Connections whose first bytes, which decide their protocol, have not arrived. */
@@ -238,7 +237,7 @@ export class Listener {
     else socket.destroy();
   }
 
-  /** Its handshake is not complete, but the client would see a failure if it were closed now. */
+  /** The handshake is not complete, but closing the connection now would look like a failure to the client. */
   #beginHandshake(socket: net.Socket, client: Client, tls: TlsServer): void {
     const handshake = new Handshake(socket, client, this.#context.deadlines.nowMs);
     this.#handshakes.add(handshake);

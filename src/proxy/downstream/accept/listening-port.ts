@@ -43,7 +43,9 @@ export interface PortEvents {
   handshakeFailed(error: Error, accepted: net.Socket | undefined): void;
   /** A connection was dropped because of the limit of the server. */
   dropped(): void;
-  /** Accepting failed, for example for lack of descriptors. This is temporary, and the port stays open. */
+  /**
+   * Accepting failed, for example because there are no descriptors left. This is temporary, and the port stays open.
+   */
   failed(error: Error): void;
 }
 

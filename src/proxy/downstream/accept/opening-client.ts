@@ -43,7 +43,7 @@ export abstract class OpeningClient extends WaitingClient implements Expiring {
   /** The client has ended its side, or the connection is lost. */
   protected abstract onGone(): void;
 
-  /** Closes the connection; nothing was wrong. */
+  /** Closes the connection, without an error. */
   abstract abort(): void;
 
   giveWay(): boolean {

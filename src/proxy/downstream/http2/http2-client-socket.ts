@@ -4,9 +4,9 @@
  * has no chunks in between. When a stream has ended well, the next one of the client may use the same socket and
  * `Connection`, as requests of HTTP/1.1 use one after the other.
  *
- * Owns the received bytes that are not consumed yet, at most a flow-control window, what waits for the client's window,
- * and how the stream will end. An incomplete response ends in RST_STREAM, never in END_STREAM, so that a part is never
- * taken for the whole.
+ * Owns the received bytes that are not consumed yet (at most a flow-control window), the bytes that wait for the
+ * client's window, and the way in which the stream will end. An incomplete response ends in RST_STREAM, never in
+ * END_STREAM, so that a part is never taken for the whole.
  */
 import { ErrorCode, FRAME_BYTES_MAX } from '../../../http/http2/frames.ts';
 import { encodeFields, encodeStatus } from '../../../http/http2/hpack/encoder.ts';
@@ -440,9 +440,9 @@ export class Http2ClientSocket implements ClientSocket, WireStream {
   }
 
   /**
-   * The engine has written an invalid response or too much of one: a defect, which ends the stream. For a
-   * WebSocket that the backend did not open, the head is not forwarded; the client then made a request without
-   * an effect, which counts like a reset.
+   * The engine has written an invalid response or too much of one: this is a defect and ends the stream. If it is a
+   * WebSocket that the backend did not open, the head is not forwarded; the request of the client then had no effect,
+   * and counts like a reset.
    */
   #breakResponse(): boolean {
     const isRefused = this.#part === 'head' && this.#request?.framing === 'tunnel';
@@ -454,7 +454,7 @@ export class Http2ClientSocket implements ClientSocket, WireStream {
     if (!this.#isOpen) return;
     this.#isOpen = false;
     const isOfClient = code !== ErrorCode.none && code !== ErrorCode.internal;
-    // Allows for what the client may still send before it learns of the reset.
+    // Includes the bytes that the client may still send before it receives the reset.
     if (!isOfClient && !this.isEndSeen) this.#host.guard.onBodyUnwanted(this.ownWindow);
     this.#host.wire.reset(this, code);
     this.#leave();

@@ -195,7 +195,7 @@ export class Http2Connection
     if (this.#phase === 'open' || this.#phase === 'closing') this.#guarded(() => this.wire.pump());
   }
 
-  /** Streams have ends of their own; a half-closed connection is useless. */
+  /** Streams end separately, so a half-closed connection is useless. */
   onEnd(): void {
     if (this.#phase === 'closed') return;
     this.#end(ErrorCode.none);

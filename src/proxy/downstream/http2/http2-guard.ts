@@ -28,7 +28,7 @@ export class Budget {
     return this.#left >= 0;
   }
 
-  /** Refunds what useful traffic has earned. */
+  /** Gives back a part of the budget for useful traffic. */
   earn(amount: number): void {
     this.#left = Math.min(this.#burst, this.#left + amount);
   }
@@ -41,8 +41,8 @@ export const RESETS_PER_SECOND = 33;
 export const CONTROL_BURST = 1_000;
 export const CONTROL_PER_SECOND = 100;
 /**
- * Measuring a path's bandwidth, as gRPC does, takes a PING per round trip for as long as data comes, which may be
- * thousands a second: a peer that gets data may send as many.
+ * Measuring a path's bandwidth, as gRPC does, takes a PING per round trip as long as data arrives, which may be
+ * thousands a second: a peer that receives data may send that many.
  */
 const CONTROL_PER_MESSAGE = 2;
 const BYTES_PER_CONTROL = 16 * 1024;

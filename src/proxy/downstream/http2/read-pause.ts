@@ -1,7 +1,7 @@
 /** Pauses the reading of a connection for as long as there is a reason. */
 import type { FrameSocket } from '../client-socket.ts';
 
-/** The client does not read; or its further requests wait for a later turn of the event loop. */
+/** Reasons: the client does not read, or its further requests wait for a later turn of the event loop. */
 type Reason = 'unread' | 'turn';
 
 export class ReadPause {

@@ -47,7 +47,7 @@ export class RequestWindow {
     heldByAll -= bytes;
   }
 
-  /** @returns by how much to enlarge the window; 0: not at all */
+  /** @returns the bytes by which to enlarge the window; 0: not at all */
   open(): number {
     const isSparing = isScarce();
     const bytesMax = isSparing ? WINDOW_BYTES : CONNECTION_WINDOW_BYTES;

@@ -8,7 +8,7 @@ const KEY_BYTES = 16;
 
 export const newWebsocketKey = (): string => secretBytes(KEY_BYTES).toString('base64');
 
-/** What a backend answers to a key: proof that it has read it. */
+/** The answer of a backend to a key, which proves that the backend has read the key. */
 export const websocketAccept = (key: string): string =>
   createHash('sha1')
     .update(key + GUID)

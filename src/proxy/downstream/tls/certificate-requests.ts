@@ -18,7 +18,7 @@ const REMEMBERED_MAX = 2_048;
 export interface RequestSource {
   /** All versions in force. */
   versions(): Iterable<Version>;
-  /** Whether any policy asks for certificates, or did. */
+  /** Whether any policy asks for certificates now, or did so earlier. */
   isUsed(): boolean;
 }
 

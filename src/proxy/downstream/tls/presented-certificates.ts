@@ -25,7 +25,7 @@ export function clientTlsOf(
   const serverName = typeof name === 'string' ? canonicalHost(name) : '';
   return Object.freeze({
     serverName,
-    // The server name alone decides what is asked for, so the current configuration applies.
+    // Only the server name decides whether a certificate is requested, so the current configuration applies.
     askedFor: { has: (ca: string): boolean => wasAsked && requests.askedFor(serverName).has(ca) },
     certificates: wasAsked ? certificatesOf(socket) : [],
     get isOutdated(): boolean {

@@ -1,11 +1,11 @@
 /**
- * The TLS side of the traffic listener: servers that offer HTTP/2 and HTTP/1.1 (ALPN, RFC 7301), select the
- * certificate by name, and accept new certificates while they serve. One asks clients for a certificate, the other does
- * not. Knows nothing of the protocols over TLS.
+ * The TLS side of the traffic listener: servers that offer HTTP/2 and HTTP/1.1 (ALPN, RFC 7301), select the certificate
+ * by name, and accept new certificates while they serve. One asks clients for a certificate, the other does not.
+ * Independent of the protocols over TLS.
  *
- * The asking server accepts any certificate: policies verify it, and refuse in words. It resumes no session, so that
- * each connection has the certificate with all of its chain from its own handshake, and a ticket carries no identity
- * anywhere (docs/explanation/decisions/certificates-from-clients.md).
+ * The server that asks accepts any certificate: policies verify it, and refuse a request with an error that explains
+ * why. It resumes no session, so that each connection has the certificate with all of its chain from its own handshake,
+ * and a ticket carries no identity anywhere (docs/explanation/decisions/certificates-from-clients.md).
  */
 import { constants } from 'node:crypto';
 import { Socket } from 'node:net';

@@ -5,8 +5,8 @@
  *   connecting → open (after SETTINGS of the backend) → closed
  *   once it is retired it takes no new streams, and closes with the last one
  *
- * PING finds peers that are gone: on idle sessions, after a stream that got nothing in time, and before a request that
- * must not be sent twice goes to a session that was quiet.
+ * PING detects peers that are gone. It is sent on idle sessions, after a stream that received nothing in time, and
+ * before a request that must not be sent twice is sent on a session that was quiet.
  */
 import * as net from 'node:net';
 import type { CompiledBackend } from '../../../config/types.ts';
@@ -25,11 +25,11 @@ import { errorName } from './stream-failure.ts';
 const CHECK_MS = 1_000;
 /** An idle session that was quiet for this long gets a PING. */
 export const PING_IDLE_MS = 20_000;
-/** Without a reply after this time, waiting requests go elsewhere, and no more come. */
+/** Without a reply after this time, waiting requests go elsewhere, and the session gets no new requests. */
 export const PING_PATIENCE_MS = 1_000;
 /** Without a reply after this time, the session is closed. */
 export const PING_TIMEOUT_MS = 10_000;
-/** How long GOAWAY, or what the backend sends after a failed write, may take at the end. */
+/** At the end: how long writing GOAWAY, or reading what the backend sends after a failed write, may take. */
 const LINGER_MS = 1_000;
 
 export interface SessionOptions {

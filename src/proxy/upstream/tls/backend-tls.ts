@@ -100,8 +100,8 @@ export function backendTlsOptions(
 }
 
 /**
- * Why no certificate of the chain has a pinned key; undefined if one has. Certificates that the backend sends
- * besides its own prove nothing: one counts only if its key has signed the certificate below it (RFC 7469
+ * Why no certificate of the chain has a pinned key; undefined if one has. Additional certificates from the backend
+ * prove nothing by themselves: such a certificate counts only if its key has signed the certificate below it (RFC 7469
  * section 2.6).
  */
 function pinError(certificate: tls.PeerCertificate, pins: ReadonlySet<string>): Error | undefined {
