@@ -18,7 +18,11 @@ export async function certificateChecks({ proxy, server }: Settings, clock: Cloc
     const loaded = await loadCertificates(files, listener);
     if ('error' in loaded) {
       found.push(
-        error('certificates', loaded.error, 'name a certificate and its key, which the gateway may read'),
+        error(
+          'certificates',
+          loaded.error,
+          'name a certificate and its key in PEM; the group of the gateway must be able to read the key (chmod 640)',
+        ),
       );
       continue;
     }

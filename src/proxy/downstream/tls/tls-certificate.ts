@@ -25,19 +25,34 @@ export function certificateFacts({
   cert,
   key,
 }: CertificatePair): CertificateFacts | { readonly error: string } {
+  const certificate = readOr(() => new X509Certificate(cert));
+  if (certificate === undefined)
+    return { error: 'the certificate cannot be read; expected PEM, the certificate of the server first' };
+  const privateKey = readOr(() => createPrivateKey(key));
+  if (privateKey === undefined) return { error: keyProblem(key) };
+  if (readOr(() => certificate.checkPrivateKey(privateKey)) !== true)
+    return { error: 'the key does not belong to the certificate' };
+  const { validFrom, validTo } = certificate;
+  return {
+    names: namesOf(certificate),
+    validFromMs: Date.parse(validFrom),
+    expiresAtMs: Date.parse(validTo),
+  };
+}
+
+/** undefined where OpenSSL refuses: its own texts, such as `no start line`, do not say which of the two is wrong. */
+function readOr<T>(read: () => T): T | undefined {
   try {
-    const certificate = new X509Certificate(cert);
-    if (!certificate.checkPrivateKey(createPrivateKey(key)))
-      return { error: 'the key does not belong to the certificate' };
-    const { validFrom, validTo } = certificate;
-    return {
-      names: namesOf(certificate),
-      validFromMs: Date.parse(validFrom),
-      expiresAtMs: Date.parse(validTo),
-    };
-  } catch (error) {
-    return { error: error instanceof Error ? error.message : String(error) };
+    return read();
+  } catch {
+    return undefined;
   }
+}
+
+function keyProblem(key: string): string {
+  return /ENCRYPTED/.test(key)
+    ? 'the key has a passphrase; expected a key without one (openssl pkey -in <key> -out <new key>)'
+    : 'the key cannot be read; expected a private key in PEM';
 }
 
 /** `DNS:a.example, IP Address:192.0.2.1, DNS:"odd, name"`: skips quoted members, which no host name needs. */

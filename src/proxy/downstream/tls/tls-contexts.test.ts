@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { SecureContext } from 'node:tls';
+import { createPrivateKey } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { certificateFacts, type CertificatePair } from './tls-certificate.ts';
 import { contextOptions, TlsContexts } from './tls-contexts.ts';
@@ -13,6 +14,10 @@ const backend = pairOf('backend');
 const site = pairOf('site');
 const wildcard = pairOf('wildcard');
 
+const locked = createPrivateKey(site.key)
+  .export({ type: 'pkcs8', format: 'pem', cipher: 'aes-256-cbc', passphrase: 'of the key' })
+  .toString();
+
 describe('certificateFacts', () => {
   it('reads names and expiry', () => {
     const facts = certificateFacts(wildcard);
@@ -22,9 +27,15 @@ describe('certificateFacts', () => {
 
   it.each<[string, CertificatePair, RegExp]>([
     ['a key of another certificate', { cert: site.cert, key: backend.key }, /does not belong/],
-    ['no certificate', { cert: 'nothing', key: site.key }, /./],
-    ['half a certificate', { cert: site.cert.slice(0, 200), key: site.key }, /./],
-    ['no key', { cert: site.cert, key: '' }, /./],
+    ['no certificate', { cert: 'nothing', key: site.key }, /^the certificate cannot be read; expected PEM/],
+    ['half a certificate', { cert: site.cert.slice(0, 200), key: site.key }, /^the certificate cannot/],
+    ['no key', { cert: site.cert, key: '' }, /^the key cannot be read; expected a private key in PEM$/],
+    ['both, the other way round', { cert: site.key, key: site.cert }, /^the certificate cannot be read/],
+    [
+      'a key with a passphrase',
+      { cert: site.cert, key: locked },
+      /^the key has a passphrase; expected a key/,
+    ],
   ])('refuses %s without revealing the key', (_what, pair, message) => {
     const facts = certificateFacts(pair);
     expect('error' in facts && facts.error).toMatch(message);
