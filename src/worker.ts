@@ -12,7 +12,7 @@ import { OwnListeners } from './egress/own-listeners.ts';
 import { viaHops } from './http/fields/forwarded.ts';
 import { httpDate, systemClock } from './lib/clock.ts';
 import { requestIds } from './lib/ids.ts';
-import { messageOf } from './lib/error-message.ts';
+import { messageOf, systemReason } from './lib/error-message.ts';
 import { policySettings } from './control/workers/policy-settings.ts';
 import { requireVersion } from './control/workers/program-version.ts';
 import { SharedConcurrencyStore } from './limits/concurrency.ts';
@@ -423,7 +423,7 @@ async function listenIfReady(): Promise<void> {
     if (tls !== undefined) ownListeners.set('traffic_tls', tls);
     send({ type: 'listening', ports: { main, tls } });
   } catch (error) {
-    send({ type: 'listen_failed', message: messageOf(error) });
+    send({ type: 'listen_failed', message: systemReason(error) });
   }
 }
 

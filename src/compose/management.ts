@@ -48,7 +48,7 @@ import { lackText } from '../control/problems/certificate-problems.ts';
 import { trustAccess, type TrustAccess } from '../control/certificates/trust-access.ts';
 import { problemsOf } from './problems.ts';
 import { stateAccess } from './state.ts';
-import { startError } from './start-error.ts';
+import { listenError } from './start-error.ts';
 import { TrustStore } from '../x509/trust-store.ts';
 
 /** The number under which the main thread owns locks of the limit memory; workers count from 1. */
@@ -283,7 +283,7 @@ export async function listenForManagement(
   try {
     bound = (await management.listen(host, port)).port;
   } catch (error) {
-    throw startError(`Cannot listen for management on ${host}:${port}`, error);
+    throw listenError('management', `${host}:${port}`, error);
   }
   if (path === undefined) return bound;
   try {
@@ -299,7 +299,7 @@ export async function listenForManagement(
     rmSync(path, { force: true });
     await management.listenOnPath(path, unixSocketMode);
   } catch (error) {
-    throw startError(`Cannot listen for management on ${path}`, error);
+    throw listenError('management', path, error);
   }
   return bound;
 }

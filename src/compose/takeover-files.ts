@@ -11,7 +11,7 @@ import { hasOpen, type PidFile } from '../control/takeover/pid-file.ts';
 import { unixSocketProblem } from '../control/unix-socket/unix-listener.ts';
 import type { Settings } from '../settings/settings.ts';
 import { makeFolder } from '../storage/make-folder.ts';
-import { startError, StartError } from './start-error.ts';
+import { listenError, startError, StartError } from './start-error.ts';
 
 /**
  * The path that the pid file of a gateway without a database is named after. Several such gateways may serve
@@ -113,16 +113,15 @@ export async function assertAlone(
   ];
   for (const [what, address] of listeners) {
     const error = address.port === 0 ? undefined : await takenError(address);
-    if (error !== undefined) {
-      throw startError(`Cannot listen for ${what} on ${address.host}:${address.port}`, error);
-    }
+    if (error !== undefined) throw listenError(what, `${address.host}:${address.port}`, error);
   }
   const sockets = [
     ['management', server.unixSocket],
     ['traffic', proxy.unixSocket === 'systemd' ? undefined : proxy.unixSocket],
   ] as const;
   for (const [what, path] of sockets) {
-    const problem = path === undefined ? undefined : await unixSocketProblem(path);
-    if (problem !== undefined) throw new StartError(`Cannot listen for ${what} on ${path}: ${problem}`);
+    if (path === undefined) continue;
+    const problem = await unixSocketProblem(path);
+    if (problem !== undefined) throw listenError(what, path, new Error(problem));
   }
 }

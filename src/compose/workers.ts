@@ -25,7 +25,7 @@ import { databaseOf } from './database.ts';
 import { noteLogLines } from './problems.ts';
 import type { PublishCertificates, ReadCertificates } from './listener-certificates.ts';
 import type { Parts } from './parts.ts';
-import { startError } from './start-error.ts';
+import { listenError, startError } from './start-error.ts';
 
 const TICK_MS = 1_000;
 /** Callers under concurrency caps; memory of unused entries is never touched. */
@@ -55,7 +55,7 @@ export async function openUnixSocket(
     return await UnixListener.inherit(PASSED_FD, copies, log);
   } catch (error) {
     const what = path === 'systemd' ? 'the socket of the service manager' : path;
-    throw startError(`Cannot listen for traffic on ${what}`, error);
+    throw listenError('traffic', what, error);
   }
 }
 
@@ -153,7 +153,7 @@ export async function listenForTraffic(
   } catch (error) {
     const others = [proxy.tlsPort, proxy.unixSocket].filter((other) => other !== undefined);
     const also = others.map((other) => ` and ${other}`).join('');
-    throw startError(`Cannot listen for traffic on ${proxy.host}:${proxy.port}${also}`, error);
+    throw listenError('traffic', `${proxy.host}:${proxy.port}${also}`, error);
   }
 }
 

@@ -24,15 +24,18 @@ describe('a file that is read up to a bound', () => {
     writeFileSync(path, content);
     const read = readBoundedFile(path, bytesMax);
     if (problem === undefined) expect('bytes' in read && content.equals(read.bytes)).toBe(true);
-    else expect(read).toEqual({ problem });
+    else expect(read).toEqual({ problem, isMissing: false });
   });
 
   it('is neither a device, a folder nor a pipe that has no writer, and must be there', () => {
     const pipe = join(folder, 'pipe');
     execFileSync('mkfifo', [pipe]);
     for (const path of ['/dev/zero', folder, pipe]) {
-      expect(readBoundedFile(path, 10)).toEqual({ problem: 'it is not a regular file' });
+      expect(readBoundedFile(path, 10)).toEqual({ problem: 'it is not a regular file', isMissing: false });
     }
-    expect(readBoundedFile(join(folder, 'gone'), 10)).toEqual({ problem: 'ENOENT' });
+    expect(readBoundedFile(join(folder, 'gone'), 10)).toEqual({
+      problem: 'it does not exist',
+      isMissing: true,
+    });
   });
 });

@@ -5,6 +5,7 @@
  */
 import { readdirSync, statSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
+import { systemReason } from '../lib/error-message.ts';
 import { readBoundedFile } from './bounded-file.ts';
 import { DOCUMENT_BYTES_MAX, readDocument, type DeclaredDocument, type Problem } from './yaml-reader.ts';
 
@@ -48,7 +49,7 @@ export function readFiles(
       else for (const file of files) readOne(file);
     } catch (error) {
       if (error instanceof TooManyFolders) whole(path, `has more than ${FOLDERS_MAX} folders below it`);
-      else whole(path, `cannot be read: ${codeOf(error)}`);
+      else whole(path, `cannot be read: ${systemReason(error)}`);
     }
   }
   return { documents, problems };
@@ -94,11 +95,6 @@ export function readReferenced(
     const text = new TextDecoder('utf-8', { fatal: true }).decode(read.bytes);
     return { text: text.replace(/\r?\n$/, '') };
   } catch (error) {
-    return { problem: error instanceof TypeError ? 'it is not UTF-8' : codeOf(error) };
+    return { problem: error instanceof TypeError ? 'it is not UTF-8' : systemReason(error) };
   }
-}
-
-function codeOf(error: unknown): string {
-  const { code } = error as { readonly code?: unknown };
-  return typeof code === 'string' ? code : String(error);
 }

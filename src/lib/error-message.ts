@@ -1,6 +1,7 @@
 /**
  * Texts for errors. When the certificate of a server comes from an authority that is not trusted, Node.js adds
- * advice about its own command line; these texts name the setting for further authorities instead.
+ * advice about its own command line; these texts name the setting for further authorities instead. Errors of the
+ * operating system are in words, without the code, the call and the path that Node.js writes into them.
  */
 
 const UNTRUSTED: ReadonlySet<unknown> = new Set([
@@ -36,4 +37,36 @@ export function textWithCode(message: string, code: string): string {
 /** The message of a thrown value of any type. */
 export function messageOf(thrown: unknown): string {
   return thrown instanceof Error ? thrown.message : String(thrown);
+}
+
+const WORDS: ReadonlyMap<string, string> = new Map([
+  ['EACCES', 'permission denied'],
+  ['EPERM', 'operation not permitted'],
+  ['EROFS', 'the file system is read-only'],
+  ['EISDIR', 'it is a folder'],
+  ['ENOTDIR', 'a part of the path is not a folder'],
+  ['ENOENT', 'it does not exist'],
+  ['EEXIST', 'something else has this name'],
+  ['ENOSPC', 'the disk is full'],
+  ['EDQUOT', 'the disk quota is used up'],
+  ['EFBIG', 'the file would be larger than is allowed'],
+  ['EIO', 'the disk reports an error'],
+  ['ENAMETOOLONG', 'the name is too long'],
+  ['ELOOP', 'it is a loop of symbolic links'],
+  ['EMFILE', 'too many files are open'],
+  ['ENFILE', 'too many files are open on this machine'],
+  ['ENOTSUP', 'the file system cannot do it'],
+  ['EADDRINUSE', 'another process listens there'],
+  ['EADDRNOTAVAIL', 'this machine does not have that address'],
+  ['ENOTFOUND', 'the name has no address'],
+]);
+
+/** The code of an error of the system, such as `EACCES`; '' for other errors. */
+export function systemCode(error: unknown): string {
+  return error instanceof Error && 'code' in error ? String(error.code) : '';
+}
+
+/** Why the system refused, in words; the message of errors that are none of these. */
+export function systemReason(error: unknown): string {
+  return WORDS.get(systemCode(error)) ?? messageOf(error);
 }

@@ -173,7 +173,7 @@ test.each<[string, string | undefined, RegExp]>([
   [
     '?sslmode=verify-full&sslrootcert=/missing.pem',
     undefined,
-    /"\/missing.pem" for TLS cannot be read \(ENOENT\)/,
+    /"\/missing.pem" for TLS cannot be read: it does not exist; /,
   ],
 ])('"%s" and the setting %s stop the start with what is wrong', async (query, caFile, message) => {
   const opened = open(query, caFile);

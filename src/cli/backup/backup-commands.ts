@@ -5,6 +5,7 @@
 import { existsSync, renameSync, rmSync } from 'node:fs';
 import { open, type FileHandle } from 'node:fs/promises';
 import type { Command } from 'commander';
+import { systemReason } from '../../lib/error-message.ts';
 import type { BackupSummary } from '../../storage/copy/backup-reader.ts';
 import { addServerFlags, type ServerFlags } from '../connection/server-flags.ts';
 import { createClient } from '../gateway-client.ts';
@@ -88,9 +89,7 @@ async function download(
 }
 
 function cannotWrite(path: string, error: unknown): CliError {
-  const { code } = error as { readonly code?: unknown };
-  const reason = code === 'ENOSPC' ? 'the disk is full (ENOSPC)' : String(code ?? error);
-  return new CliError(`Cannot write ${path}: ${reason}; nothing is left of it`);
+  return new CliError(`Cannot write ${path}: ${systemReason(error)}; nothing is left of it`);
 }
 
 function show(path: string, { header, end }: BackupSummary, flags: OutputFlags, io: CliIo): void {

@@ -213,7 +213,7 @@ describe('headgate config', () => {
     });
     expect([wrong.code, wrong.err]).toEqual([1, expect.stringContaining('admin token')]);
     expect((await headgate(['config', 'plan', join(folder, 'none.yaml')])).err).toContain(
-      'none.yaml:1:1: cannot be read: ENOENT',
+      'none.yaml:1:1: cannot be read: it does not exist',
     );
   });
 });

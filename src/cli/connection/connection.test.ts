@@ -310,7 +310,7 @@ describe('the token', () => {
   it.each([
     [['--token-file', '-'], '  \n', 'There is no token in standard input'],
     [['--token-file', '-'], 'two words', 'The admin token is not valid'],
-    [['--token-file', '/nowhere'], '', 'Cannot read /nowhere: ENOENT'],
+    [['--token-file', '/nowhere'], '', 'Cannot read /nowhere: it does not exist'],
     [['--token', 'a', '--token-file', '-'], 'b', 'both given'],
     [['--token', 'line\nbreak'], '', 'The admin token is not valid'],
     [[], '', 'An admin token for http://127.0.0.1:9090 is needed'],

@@ -15,6 +15,7 @@ import {
 } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { isObject } from '../../lib/is-object.ts';
+import { systemCode, systemReason } from '../../lib/error-message.ts';
 import { CliError, type CliIo } from '../io.ts';
 
 export interface Context {
@@ -78,7 +79,7 @@ export function writeContexts(io: Pick<CliIo, 'env'>, { current, byName }: Conte
     renameSync(next, path);
   } catch (error) {
     if (made) rmSync(next, { force: true });
-    throw new CliError(`Cannot write ${path}: ${codeOf(error)}`);
+    throw new CliError(`Cannot write ${path}: ${systemReason(error)}`);
   }
   return path;
 }
@@ -100,8 +101,8 @@ function readPrivate(path: string): string | undefined {
   try {
     file = openSync(path, 'r');
   } catch (error) {
-    if (codeOf(error) === 'ENOENT') return undefined;
-    throw new CliError(`Cannot read ${path}: ${codeOf(error)}`);
+    if (systemCode(error) === 'ENOENT') return undefined;
+    throw new CliError(`Cannot read ${path}: ${systemReason(error)}`);
   }
   try {
     const { mode, size } = fstatSync(file);
@@ -115,7 +116,7 @@ function readPrivate(path: string): string | undefined {
       throw new CliError(`Cannot use ${path}: it has more than ${FILE_BYTES_MAX} bytes`);
     return readFileSync(file, 'utf8');
   } catch (error) {
-    throw error instanceof CliError ? error : new CliError(`Cannot read ${path}: ${codeOf(error)}`);
+    throw error instanceof CliError ? error : new CliError(`Cannot read ${path}: ${systemReason(error)}`);
   } finally {
     closeSync(file);
   }
@@ -146,9 +147,4 @@ function parse(path: string, text: string): Contexts {
 function isContext(value: unknown): value is Context {
   if (!isObject(value) || typeof value['server'] !== 'string') return false;
   return ['token', 'ca'].every((name) => value[name] === undefined || typeof value[name] === 'string');
-}
-
-function codeOf(error: unknown): string {
-  const { code } = error as { readonly code?: unknown };
-  return typeof code === 'string' ? code : String(error);
 }

@@ -6,6 +6,7 @@ import { closeSync, fchmodSync, fstatSync, openSync, writeFileSync } from 'node:
 import { readBoundedFile } from '../../declaration/bounded-file.ts';
 import { DOCUMENT_BYTES_MAX, readDocument } from '../../declaration/yaml-reader.ts';
 import { writeYaml } from '../../declaration/yaml-writer.ts';
+import { systemReason } from '../../lib/error-message.ts';
 import { problemLine } from '../../management/declaration/declared-files.ts';
 import { planText, type ShownPlan } from '../config/plan-text.ts';
 import { EXIT_CODES } from '../exit-codes.ts';
@@ -66,8 +67,7 @@ function writePrivate(path: string, text: string): void {
     if (fstatSync(file).isFile()) fchmodSync(file, 0o600);
     writeFileSync(file, text);
   } catch (error) {
-    const { code } = error as { readonly code?: unknown };
-    throw new CliError(`Cannot write ${path}: ${typeof code === 'string' ? code : String(error)}`);
+    throw new CliError(`Cannot write ${path}: ${systemReason(error)}`);
   } finally {
     if (file !== undefined) closeSync(file);
   }

@@ -6,6 +6,7 @@ import { existsSync, renameSync, rmSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import type { Command } from 'commander';
 import { timestamp, systemClock } from '../../lib/clock.ts';
+import { systemReason } from '../../lib/error-message.ts';
 import { PROFILE_SECONDS_MAX } from '../../observe/profile.ts';
 import { addServerFlags, type ServerFlags } from '../connection/server-flags.ts';
 import { createClient } from '../gateway-client.ts';
@@ -97,8 +98,7 @@ function assertNew(path: string): void {
 }
 
 function cannotWrite(path: string, error: unknown): CliError {
-  const { code } = error as { readonly code?: unknown };
-  return new CliError(`Cannot write ${path}: ${String(code ?? error)}; nothing is left of it`);
+  return new CliError(`Cannot write ${path}: ${systemReason(error)}; nothing is left of it`);
 }
 
 function defaultFile(kind: 'cpu' | 'heap'): string {

@@ -6,7 +6,7 @@
  */
 import { readFile, stat } from 'node:fs/promises';
 import { timestamp, type Clock } from '../../lib/clock.ts';
-import { messageOf } from '../../lib/error-message.ts';
+import { messageOf, systemReason } from '../../lib/error-message.ts';
 import type { Logger } from '../../observe/log.ts';
 import {
   CertificateReminder,
@@ -70,7 +70,7 @@ async function readPem(
   try {
     return { text: await readFile(path, 'utf8') };
   } catch (error) {
-    return { error: `Cannot read ${name} "${path}": ${messageOf(error)}` };
+    return { error: `Cannot read ${name} "${path}": ${systemReason(error)}` };
   }
 }
 

@@ -4,7 +4,7 @@
  */
 import { hostname } from 'node:os';
 import type { Clock } from '../../lib/clock.ts';
-import { messageOf } from '../../lib/error-message.ts';
+import { systemReason } from '../../lib/error-message.ts';
 import type { HistoryBounds } from '../../model/history/config-history.ts';
 import { SECRET_PLACES } from '../../policy/secret-places.ts';
 import type { Settings } from '../../settings/settings.ts';
@@ -81,7 +81,7 @@ export function makeOwnFolder({ kind, folder }: DatabaseLocation): void {
     makeFolder(folder, 0o700);
   } catch (error) {
     throw new StorageRefused(
-      `Cannot make the folder "${folder}" for the snapshot file: ${messageOf(error)}; expected GATEWAY_SNAPSHOT_FILE to name a file in a folder that Headgate may write, or off`,
+      `Cannot make the folder "${folder}" for the snapshot file: ${systemReason(error)}; expected GATEWAY_SNAPSHOT_FILE to name a file in a folder that Headgate may write, or off`,
       error,
     );
   }

@@ -7,6 +7,7 @@
 import { constants } from 'node:fs';
 import { open, realpath, type FileHandle } from 'node:fs/promises';
 import { isAbsolute, join, relative } from 'node:path';
+import { systemReason } from '../../lib/error-message.ts';
 import type { Egress } from '../../egress/egress.ts';
 import type { Look } from './look.ts';
 
@@ -48,8 +49,7 @@ export async function lookAtFile(
     return await lookInto(file, path, defaultPort, egress, seen);
   } catch (error) {
     seen.stamp = undefined;
-    const { code } = error as NodeJS.ErrnoException;
-    return { kind: 'failed', error: `cannot read ${path}: ${code ?? String(error)}` };
+    return { kind: 'failed', error: `cannot read ${path}: ${systemReason(error)}` };
   } finally {
     await file?.close().catch(() => undefined);
   }

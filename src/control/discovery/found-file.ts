@@ -46,7 +46,7 @@ export class FoundFile {
   read(): Map<string, readonly FoundTarget[]> {
     const found = readBoundedFile(this.#path, FILE_BYTES_MAX);
     if ('problem' in found) {
-      if (found.problem !== 'ENOENT') this.#refuse(found.problem);
+      if (!found.isMissing) this.#refuse(found.problem);
       return new Map();
     }
     let content: unknown;

@@ -10,7 +10,8 @@
 import { closeSync, openSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs';
 import { open, type FileHandle } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { messageOf } from '../../lib/error-message.ts';
+import { systemReason } from '../../lib/error-message.ts';
+import { StorageRefused } from '../../storage/repository.ts';
 import { openAppTree, type MaybeSealing } from '../../storage/secrets/sealed-config.ts';
 import { syncFolder } from '../../storage/sqlite/sqlite-file.ts';
 import { ConfigState } from '../cluster/config-state.ts';
@@ -127,9 +128,19 @@ function isAlive(pid: number): boolean {
   }
 }
 
-/** Whether the file exists; its content is not checked. */
+/**
+ * Whether the file exists; its content is not checked.
+ * @throws StorageRefused when the system does not tell: a lost database would be taken for a new one
+ */
 export function hasSnapshotFile(path: string): boolean {
-  return statSync(path, { throwIfNoEntry: false })?.isFile() ?? false;
+  try {
+    return statSync(path, { throwIfNoEntry: false })?.isFile() ?? false;
+  } catch (error) {
+    throw new StorageRefused(
+      `Cannot look for the snapshot file "${path}": ${systemReason(error)}; expected a folder that Headgate may read and write`,
+      error,
+    );
+  }
 }
 
 export interface SavedConfig {
@@ -158,7 +169,7 @@ export function readSnapshotFile(
     state.apply({ ...change, configVersion: end.config_version, apps }, true);
     return { state, configVersion: end.config_version, writtenAt: end.written_at, closedRecords };
   } catch (error) {
-    const reason = messageOf(error);
+    const reason = systemReason(error);
     return { error: `Cannot use the snapshot file "${path}": ${reason}` };
   }
 }

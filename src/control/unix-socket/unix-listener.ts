@@ -5,8 +5,10 @@
  * unless another process has replaced it. A socket from the service manager (sd_listen_fds(3)) is neither moved nor
  * removed, and clients wait in it while no gateway runs.
  */
-import { chmodSync, lstatSync, renameSync, rmSync } from 'node:fs';
+import { chmodSync, lstatSync, renameSync, rmSync, statSync, type Stats } from 'node:fs';
 import * as net from 'node:net';
+import { dirname } from 'node:path';
+import { systemReason } from '../../lib/error-message.ts';
 import type { Logger } from '../../observe/log.ts';
 import { descriptorCopies, type DescriptorCopy } from './descriptor-copies.ts';
 
@@ -100,11 +102,20 @@ export class UnixListener {
 }
 
 /**
- * Why the path cannot be used: another process listens there, or it is not a socket. undefined when it can be
- * used.
+ * Why the path cannot be used: another process listens there, it is not a socket, or its folder cannot be used.
+ * undefined when it can be used.
  */
 export async function unixSocketProblem(path: string): Promise<string | undefined> {
-  const stat = lstatSync(path, { throwIfNoEntry: false });
+  const folder = dirname(path);
+  let stat: Stats | undefined;
+  try {
+    stat = lstatSync(path, { throwIfNoEntry: false });
+    // For a missing folder Node.js would say that permission is denied.
+    if (stat === undefined && statSync(folder, { throwIfNoEntry: false })?.isDirectory() !== true)
+      return `there is no folder "${folder}"`;
+  } catch (error) {
+    return systemReason(error);
+  }
   if (stat === undefined) return undefined;
   if (!stat.isSocket()) return NO_SOCKET;
   return (await isListenedOn(path)) ? 'another process listens there' : undefined;

@@ -6,7 +6,7 @@
 import type { Clock } from '../../lib/clock.ts';
 import { timestamp } from '../../lib/clock.ts';
 import { secretBytes, uuidv7 } from '../../lib/ids.ts';
-import { messageOf } from '../../lib/error-message.ts';
+import { systemReason } from '../../lib/error-message.ts';
 import type { StoredAdminToken } from '../../model/resources.ts';
 import {
   ADMIN_TOKEN_PREFIX,
@@ -76,7 +76,7 @@ async function writeToken(place: DatabaseFolder, token: string): Promise<AdminTo
     await writePrivateFile(path, `${token}\n`);
     return file;
   } catch (error) {
-    const reason = messageOf(error);
+    const reason = systemReason(error);
     throw new Error(`Cannot write the admin token to "${path}": ${reason}; the folder must be writable`, {
       cause: error,
     });

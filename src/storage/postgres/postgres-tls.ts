@@ -5,6 +5,7 @@
  */
 import { readFileSync } from 'node:fs';
 import { checkServerIdentity, type ConnectionOptions } from 'node:tls';
+import { systemReason } from '../../lib/error-message.ts';
 import { StorageRefused } from '../repository.ts';
 
 const MODES = ['disable', 'require', 'verify-ca', 'verify-full'] as const;
@@ -91,8 +92,7 @@ function contentOf(path: string): Buffer {
   try {
     return readFileSync(path);
   } catch (error) {
-    const code = error instanceof Error && 'code' in error ? String(error.code) : 'it cannot be read';
-    throw refused(`the file "${path}" for TLS cannot be read (${code}); expected a PEM file`);
+    throw refused(`the file "${path}" for TLS cannot be read: ${systemReason(error)}; expected a PEM file`);
   }
 }
 

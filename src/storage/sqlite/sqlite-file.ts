@@ -15,12 +15,14 @@ import {
   type Stats,
 } from 'node:fs';
 import { dirname } from 'node:path';
-import { messageOf } from '../../lib/error-message.ts';
+import { systemReason } from '../../lib/error-message.ts';
 import { makeFolder } from '../make-folder.ts';
 import { StorageUnavailable } from '../repository.ts';
 
 const FILE_MODE = 0o600;
 const FOLDER_MODE = 0o700;
+/** Ends of the names of the files that SQLite makes beside a database in WAL mode. */
+const BESIDES = ['-wal', '-shm'];
 
 export interface DatabaseFile {
   readonly path: string;
@@ -49,7 +51,15 @@ export function prepareDatabaseFile(path: string): DatabaseFile {
       `Cannot open the database "${path}": it is not a file; expected an SQLite file`,
     );
   }
+  BESIDES.map((end) => path + end).forEach(assertUsable);
   return { path, sizeBytes: stats.size, assertPresent: () => assertSame(path, stats) };
+}
+
+/** SQLite itself only says that it cannot open the database, and not which of its files. */
+function assertUsable(path: string): void {
+  const wanted = 'a file of the user of Headgate, like the database that it belongs to';
+  if (existsSync(path))
+    attempt(`Cannot open "${path}"`, wanted, () => accessSync(path, constants.R_OK | constants.W_OK));
 }
 
 function createIfMissing(path: string, folder: string): Stats {
@@ -92,27 +102,6 @@ export function attempt<T>(action: string, wanted: string, work: () => T): T {
   try {
     return work();
   } catch (error) {
-    throw new StorageUnavailable(`${action}: ${reason(error)}; expected ${wanted}`, error);
+    throw new StorageUnavailable(`${action}: ${systemReason(error)}; expected ${wanted}`, error);
   }
-}
-
-const REASONS: Readonly<Record<string, string>> = {
-  EACCES: 'permission denied',
-  EPERM: 'operation not permitted',
-  EROFS: 'the file system is read-only',
-  EISDIR: 'it is a folder',
-  ENOTDIR: 'a part of the path is not a folder',
-  EEXIST: 'a part of the path is not a folder',
-  ENOENT: 'it does not exist',
-  ENOSPC: 'the disk is full',
-  EDQUOT: 'the disk quota is used up',
-  ENAMETOOLONG: 'the name is too long',
-  ELOOP: 'it is a loop of symbolic links',
-  EMFILE: 'too many files are open',
-  ENOTSUP: 'the file system does not support it',
-};
-
-function reason(error: unknown): string {
-  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
-  return REASONS[code] ?? messageOf(error);
 }

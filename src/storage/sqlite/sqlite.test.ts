@@ -167,7 +167,7 @@ describe('a path that cannot be a database file stops the start', () => {
   test('a file as a folder', async () => {
     writeFileSync(join(folder, 'file'), '');
     expect(await startError(join(folder, 'file', 'headgate.db'))).toMatch(
-      /^Cannot create the database folder ".*file": a part of the path is not a folder; expected a folder that/,
+      /^Cannot create the database folder ".*file": something else has this name; expected a folder that/,
     );
   });
 

@@ -155,7 +155,7 @@ describe('a change of a configuration file', () => {
     };
     await problem('declares no "apps"');
     rmSync(path);
-    await problem('ENOENT');
+    await problem('it does not exist');
     rig.write('one.yaml', `# ${'x'.repeat(11 * 1024 * 1024)}\n${configYaml({ port })}`);
     await problem('10485760 bytes');
     rig.write('one.yaml', configYaml({ port, endpoints: ['GET /again'] }));
@@ -239,7 +239,7 @@ describe('a folder of files', () => {
     expect(await statusOf(gateway, '/a/v1/x')).toBe(200);
     // A folder that cannot be read is no empty folder.
     renameSync(join(rig.folder, 'folder'), join(rig.folder, 'folder-gone'));
-    expect((await untilState(gateway, 'refused')).problems[0].detail).toContain('ENOENT');
+    expect((await untilState(gateway, 'refused')).problems[0].detail).toContain('it does not exist');
     renameSync(join(rig.folder, 'folder-gone'), join(rig.folder, 'folder'));
     await untilState(gateway, 'current');
   });
@@ -249,7 +249,7 @@ describe('a folder of files', () => {
     chmodSync(rig.folder, 0o777);
     const gateway = await rig.start('locked.yaml', { uid: 65_534 });
     chmodSync(join(rig.folder, 'locked.yaml'), 0o000);
-    expect((await untilState(gateway, 'refused')).problems[0].detail).toContain('EACCES');
+    expect((await untilState(gateway, 'refused')).problems[0].detail).toContain('permission denied');
     expect(await statusOf(gateway, '/a/v1/x')).toBe(200);
   });
 });

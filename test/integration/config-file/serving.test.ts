@@ -49,7 +49,7 @@ describe('a start with configuration files', () => {
   it('is refused where the file is no YAML, is missing, or is empty', TIMEOUT, async () => {
     rig.write('broken.yaml', 'apps: {');
     expect(await refused('broken.yaml')).toMatch(/broken\.yaml:1:\d+: is not valid YAML/);
-    expect(await refused('missing.yaml')).toContain('missing.yaml:1:1: cannot be read: ENOENT');
+    expect(await refused('missing.yaml')).toContain('missing.yaml:1:1: cannot be read: it does not exist');
     rig.write('empty.yaml', '');
     expect(await refused('empty.yaml')).toContain('declares no "apps"');
   });

@@ -171,7 +171,10 @@ describe('a file', () => {
       expect((await status('/broken/v1/x')).status).toBe(200);
     }
     unlinkSync(join(folder, 'broken.json'));
-    await until(async () => /ENOENT/.test((await healthOf('broken'))['discovery'].error ?? ''), 5_000);
+    await until(
+      async () => /it does not exist/.test((await healthOf('broken'))['discovery'].error ?? ''),
+      5_000,
+    );
     expect((await status('/broken/v1/x')).status).toBe(200);
     writeTargets('broken.json', targets.slice(0, 1));
     await found('broken', 1);

@@ -213,7 +213,9 @@ describe('beside a running gateway, a start that would take a part of its place 
       GATEWAY_PROXY__PORT: String(running.proxyPort),
     });
     expect(code, output).toBe(1);
-    expect(output).toMatch(/^headgate: Cannot listen for traffic on 127\.0\.0\.1:\d+: .*EADDRINUSE.*\n$/);
+    expect(output).toMatch(
+      /^headgate: Cannot listen for traffic on 127\.0\.0\.1:\d+: another process listens there; headgate doctor .*\n$/,
+    );
     expect(existsSync(other)).toBe(false);
   });
 
@@ -256,22 +258,27 @@ describe('an address that cannot be listened on ends the start with one plain me
     [
       'the management port in use',
       () => ({ GATEWAY_SERVER__PORT: port }),
-      /^Cannot listen for management on 127\.0\.0\.1:\d+: .*EADDRINUSE/,
+      /^Cannot listen for management on 127\.0\.0\.1:\d+: another process listens there; headgate doctor/,
     ],
     [
       'the traffic port in use',
       () => ({ GATEWAY_PROXY__PORT: port }),
-      /^Cannot listen for traffic on 127\.0\.0\.1:\d+: .*EADDRINUSE/,
+      /^Cannot listen for traffic on 127\.0\.0\.1:\d+: another process listens there; headgate doctor/,
     ],
     [
       'a management address of another machine',
       () => ({ GATEWAY_SERVER__HOST: '192.0.2.1' }),
-      /^Cannot listen for management on 192\.0\.2\.1:0: .*EADDRNOTAVAIL/,
+      /^Cannot listen for management on 192\.0\.2\.1:0: this machine does not have that address/,
+    ],
+    [
+      'a Unix socket in a folder that does not exist',
+      () => ({ GATEWAY_PROXY__UNIX_SOCKET: '/nowhere/x.sock' }),
+      /^Cannot listen for traffic on \/nowhere\/x\.sock: there is no folder "\/nowhere"/,
     ],
     [
       'a traffic address of another machine',
       () => ({ GATEWAY_PROXY__HOST: '192.0.2.1' }),
-      /^Cannot listen for traffic on 192\.0\.2\.1:0: .*EADDRNOTAVAIL/,
+      /^Cannot listen for traffic on 192\.0\.2\.1:0: this machine does not have that address/,
     ],
   ])('%s', async (_what, env, message) => {
     const { code, output } = await runToEnd({
@@ -295,7 +302,7 @@ describe('TLS files that cannot be used end the start with one plain message', S
     [
       'a certificate that is not there',
       '/nowhere/cert.pem',
-      /^Cannot read GATEWAY_PROXY__TLS__CERT_FILE "\/nowhere\/cert\.pem": .*ENOENT/,
+      /^Cannot read GATEWAY_PROXY__TLS__CERT_FILE "\/nowhere\/cert\.pem": it does not exist/,
     ],
     [
       'a file that is not a certificate',

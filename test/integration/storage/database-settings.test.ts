@@ -145,6 +145,22 @@ describe('a database that cannot be used ends the start with one plain message',
     );
   });
 
+  it('a folder that may not be read, in which a lost database could not be told from a new one', async () => {
+    mkdirSync(at('closed'), { mode: 0o700 });
+    const message = await startMessage(at('closed', 'x.db'), {}, NOBODY);
+    expect(message).toMatch(
+      /^headgate: Cannot look for the snapshot file ".*x\.db\.snapshot": permission denied; expected a folder/,
+    );
+  });
+
+  it('a file of SQLite beside it that another user has left', async () => {
+    mkdirSync(at('left'));
+    chmodSync(at('left'), 0o777);
+    writeFileSync(at('left', 'x.db-shm'), '', { mode: 0o600 });
+    const message = await startMessage(at('left', 'x.db'), {}, NOBODY);
+    expect(message).toMatch(/Cannot open ".*x\.db-shm": permission denied; expected a file of the user of/);
+  });
+
   it('a file that may not be written', async () => {
     mkdirSync(at('read-only'));
     chmodSync(at('read-only'), 0o777);

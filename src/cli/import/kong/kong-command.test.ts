@@ -214,7 +214,7 @@ describe('headgate import kong', () => {
     expect(statSync(out).mode & 0o777).toBe(0o600);
     expect(readFileSync(out, 'utf8')).toContain('mobile');
     const { code, err } = await run(SHOP, '--out', join(folder, 'no', 'folder.yaml'));
-    expect([code, err]).toEqual([1, `Cannot write ${join(folder, 'no', 'folder.yaml')}: ENOENT`]);
+    expect([code, err]).toEqual([1, `Cannot write ${join(folder, 'no', 'folder.yaml')}: it does not exist`]);
   });
 
   it('needs the role admin for values of keys', async () => {
