@@ -1,5 +1,6 @@
 /** Checks whether the ports of the settings are free, and otherwise which process uses them. */
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
+import { systemCode, systemReason } from '../../lib/error-message.ts';
 import type { Settings } from '../../settings/settings.ts';
 import { listeningError } from '../takeover/free-address.ts';
 import { error, ok, type Finding } from './finding.ts';
@@ -12,7 +13,12 @@ export async function portChecks(
   const listeners = [
     { what: 'management', host: server.host, port: server.port, setting: 'GATEWAY_SERVER__PORT' },
     { what: 'traffic', host: proxy.host, port: proxy.port, setting: 'GATEWAY_PROXY__PORT' },
-    { what: 'traffic (TLS)', host: proxy.host, port: proxy.tlsPort ?? 0, setting: 'GATEWAY_PROXY__TLS_PORT' },
+    {
+      what: 'traffic (TLS)',
+      host: proxy.host,
+      port: proxy.tlsPort ?? 0,
+      setting: 'GATEWAY_PROXY__TLS__PORT',
+    },
   ].filter(({ port }) => port !== 0);
   const found: Finding[] = [];
   for (const { what, host, port, setting } of listeners) {
@@ -24,7 +30,10 @@ export async function portChecks(
     }
     const failure = await listeningError({ host, port });
     if (failure === undefined) found.push(ok('ports', `${at} is free`));
-    else found.push(error('ports', `${at}: ${failure.message}${ownerText(owner)}`, fixOf(failure, setting)));
+    else
+      found.push(
+        error('ports', `${at}: ${systemReason(failure)}${ownerText(owner)}`, fixOf(failure, setting)),
+      );
   }
   return found;
 }
@@ -33,14 +42,14 @@ function ownerText(owner: { readonly pid: number; readonly name: string } | unde
   return owner === undefined ? '' : `: process ${owner.pid} (${owner.name}) has it`;
 }
 
-function fixOf({ code }: NodeJS.ErrnoException, setting: string): string {
-  switch (code) {
+function fixOf(failure: unknown, setting: string): string {
+  switch (systemCode(failure)) {
     case 'EADDRINUSE':
       return `stop what listens there, or choose another port with ${setting}; start --take-over replaces a gateway`;
     case 'EACCES':
       return `let the gateway have a port below 1024 (AmbientCapabilities=CAP_NET_BIND_SERVICE), or choose another one with ${setting}`;
     default:
-      return `name an address of this machine in ${setting.replace(/(?:TLS_)?PORT$/, 'HOST')}`;
+      return `name an address of this machine in ${setting.replace(/(?:TLS__)?PORT$/, 'HOST')}`;
   }
 }
 

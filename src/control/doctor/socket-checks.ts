@@ -1,7 +1,7 @@
 /** Checks whether the Unix sockets of the settings can be created, and otherwise what prevents it. */
 import { accessSync, constants, statSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { messageOf } from '../../lib/error-message.ts';
+import { systemReason } from '../../lib/error-message.ts';
 import type { Settings } from '../../settings/settings.ts';
 import { unixSocketProblem } from '../unix-socket/unix-listener.ts';
 import { error, ok, type Finding } from './finding.ts';
@@ -38,7 +38,7 @@ async function socketCheck(
     accessSync(folder, constants.W_OK | constants.X_OK);
   } catch (failure) {
     const fix = `let the gateway's user make files in "${folder}", or change ${setting}`;
-    return error('sockets', `${at}: ${messageOf(failure)}`, fix);
+    return error('sockets', `${at}: ${systemReason(failure)}`, fix);
   }
   const problem = await unixSocketProblem(path);
   if (problem === undefined) return ok('sockets', `${at} is free`);

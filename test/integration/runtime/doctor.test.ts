@@ -91,13 +91,15 @@ describe('headgate doctor', () => {
     await new Promise((done) => server?.once('listening', done));
     const { port } = server.address() as AddressInfo;
     const { wrong } = await doctor({ GATEWAY_PROXY__HOST: '127.0.0.1', GATEWAY_PROXY__PORT: String(port) });
-    expect(wrong).toContain(`ports error: traffic on 127.0.0.1:${port}: listen EADDRINUSE`);
+    expect(wrong).toContain(`ports error: traffic on 127.0.0.1:${port}: another process listens there`);
     expect(wrong).toContain(`process ${process.pid} (`);
   });
 
   it('says that an address is not of this machine', async () => {
     const { wrong } = await doctor({ GATEWAY_SERVER__HOST: '192.0.2.1', GATEWAY_SERVER__PORT: '9090' });
-    expect(wrong).toMatch(/ports error: management on 192\.0\.2\.1:9090: listen EADDRNOTAVAIL/);
+    expect(wrong).toMatch(
+      /ports error: management on 192\.0\.2\.1:9090: this machine does not have that address/,
+    );
   });
 
   it('says so when another user owns the folder', async () => {
@@ -105,7 +107,37 @@ describe('headgate doctor', () => {
     chmodSync(folder, 0o755);
     const { wrong, healthy } = await doctor({ UID: String(UNPRIVILEGED_ID) });
     expect(healthy).toBe(false);
-    expect(wrong).toMatch(/files error: EACCES: permission denied/);
+    expect(wrong).toMatch(/files error: ".*\/data": permission denied/);
+  });
+
+  it('says which file of SQLite beside the database another user has left', async () => {
+    mkdirSync(join(folder, 'data'));
+    chownSync(join(folder, 'data'), UNPRIVILEGED_ID, UNPRIVILEGED_ID);
+    chmodSync(folder, 0o755);
+    writeFileSync(`${database()}-wal`, '', { mode: 0o600 });
+    const { wrong, healthy } = await doctor({ UID: String(UNPRIVILEGED_ID) });
+    expect(healthy).toBe(false);
+    expect(wrong).toMatch(/files error: ".*headgate\.db-wal": permission denied/);
+  });
+
+  it('looks at the folder of a snapshot file that lies elsewhere', async () => {
+    const { wrong, healthy } = await doctor({ GATEWAY_SNAPSHOT_FILE: join(folder, 'none/snapshot') });
+    expect(healthy).toBe(false);
+    expect(wrong).toMatch(/files error: ".*none": it does not exist/);
+  });
+
+  it('names the setting of each port', async () => {
+    server = createServer().listen(0, '127.0.0.1');
+    await new Promise((done) => server?.once('listening', done));
+    const { port } = server.address() as AddressInfo;
+    const { findings } = await doctor({
+      GATEWAY_PROXY__HOST: '127.0.0.1',
+      GATEWAY_PROXY__TLS__PORT: String(port),
+      GATEWAY_PROXY__TLS__CERT_FILE: join(TLS, 'site.pem'),
+      GATEWAY_PROXY__TLS__KEY_FILE: join(TLS, 'site-key.pem'),
+    });
+    const found = findings.find(({ check, state }) => check === 'ports' && state === 'error');
+    expect(found?.fix).toContain('choose another port with GATEWAY_PROXY__TLS__PORT;');
   });
 
   it('warns of files that others may read or own', async () => {
