@@ -16,7 +16,7 @@ export const DATABASE_SETTINGS = {
   GATEWAY_DATABASE_URL: text('database URL', {
     default: 'sqlite://data/headgate.db',
     description:
-      'Where the configuration is stored: `sqlite://path` (three slashes: absolute), `sqlite:path`, `file:path`, `sqlite://:memory:`, or `postgres://user:password@host:port/database`, with TLS by `?sslmode=verify-full&sslrootcert=file`.',
+      'Where the configuration is stored: `sqlite://path` (three slashes: absolute), `sqlite:path`, `file:path`, `sqlite://:memory:`, or `postgres://user:password@host:port/database`, with TLS by `?sslmode=verify-full&sslrootcert=file`. In the password `/`, `?`, `#`, `@`, `:` and `%` are percent-encoded (`/` is `%2F`).',
     pattern: /^(?:sqlite|file|postgres|postgresql):.+/i,
     expected: 'a URL such as sqlite://data/headgate.db or postgres://user:password@host:5432/headgate',
   }),

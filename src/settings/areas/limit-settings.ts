@@ -54,9 +54,9 @@ export const LIMIT_SETTINGS = {
     defaultText: 'each node counts for itself',
     secret: true,
     description:
-      'Valkey or Redis in which several gateways count their rate limits together: `redis://user:password@host:port/database`, over TLS `rediss://`; for a cluster `redis+cluster://host:port,host:port`; for a primary behind Sentinels `redis+sentinel://host:port,host:port/name`. The last two begin with `rediss+` for TLS.',
+      'Valkey or Redis in which several gateways count their rate limits together: `redis://user:password@host:port/database`, over TLS `rediss://`; for a cluster `redis+cluster://host:port,host:port`; for a primary behind Sentinels `redis+sentinel://host:port,host:port/name`. The last two begin with `rediss+` for TLS. In the password, `/`, `@` and `%` are percent-encoded (`%2F`, `%40`, `%25`).',
     expected:
-      'a URL such as redis://host:6379, redis+cluster://host:6379,host:6379 or redis+sentinel://host:26379/name',
+      'a URL such as redis://host:6379, redis+cluster://host:6379,host:6379 or redis+sentinel://host:26379/name, with each of / @ % in the password percent-encoded (/ is %2F)',
     pattern: { test: (value) => parseRedisUrl(value) !== undefined },
   }),
   GATEWAY_LIMITS__MODE: oneOf(LIMIT_MODES, {

@@ -42,9 +42,11 @@ export class PostgresClient {
     } catch (error) {
       if (error instanceof StorageRefused) throw error;
       // Omits the text, which may contain the URL and its password.
-      const code = error instanceof Error && 'code' in error ? ` (${String(error.code)})` : '';
+      const code = error instanceof Error && 'code' in error ? String(error.code) : '';
       throw new StorageRefused(
-        `Cannot use GATEWAY_DATABASE_URL: its parameters cannot be used${code}; expected postgres://user:password@host:port/database`,
+        code === 'ERR_INVALID_URL'
+          ? `Cannot use GATEWAY_DATABASE_URL: it is not a URL; expected postgres://user:password@host:port/database, with each of / ? # @ : % in the password percent-encoded (/ is %2F)`
+          : `Cannot use GATEWAY_DATABASE_URL: its parameters cannot be used${code && ` (${code})`}; expected postgres://user:password@host:port/database`,
       );
     }
     this.#client.on('error', () => this.drop());

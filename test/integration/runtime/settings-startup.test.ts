@@ -297,6 +297,25 @@ describe('an address that cannot be listened on ends the start with one plain me
   });
 });
 
+describe('a password with characters that a URL has a use for', SLOW, () => {
+  it.each(['se/cret', 'se#cret', 'se?cret'])('%s ends the start with what to do', async (password) => {
+    const [line, ...more] = await failedStart({
+      GATEWAY_DATABASE_URL: `postgres://headgate:${password}@127.0.0.1:1/headgate`,
+      GATEWAY_SECRET_KEY: '0'.repeat(64),
+    });
+    expect(line).toMatch(
+      /^Cannot use GATEWAY_DATABASE_URL: it is not a URL; .* in the password percent-encoded/,
+    );
+    expect([line, ...more].join(), 'no password').not.toContain('cret@');
+    expect(more).toEqual([]);
+  });
+
+  it.each(['se/cret', 'se@cret', 'se%cret'])('%s of the store of limits, too', async (password) => {
+    const [line] = await failedStart({ GATEWAY_REDIS_URL: `redis://:${password}@127.0.0.1:1` });
+    expect(line).toMatch(/^Cannot use GATEWAY_REDIS_URL=\(hidden\): .* in the password percent-encoded/);
+  });
+});
+
 describe('TLS files that cannot be used end the start with one plain message', SLOW, () => {
   it.each([
     [
