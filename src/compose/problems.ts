@@ -104,6 +104,12 @@ function databaseProblems(parts: Parts, { configFile }: ProblemParts): FoundProb
   if (fallback !== undefined) {
     problems.push(found('critical', 'serving_from_snapshot', fallback, { kind: 'database' }));
   }
+  const unwritten = parts.snapshotFile?.failure;
+  if (unwritten !== undefined) {
+    const detail = `The snapshot file could not be written: ${unwritten.reason}. A start without the database would serve an older configuration, or none. Writing is tried again every half minute`;
+    const link = { kind: 'settings', setting: 'GATEWAY_SNAPSHOT_FILE' } as const;
+    problems.push(found('warning', 'snapshot_file_unwritable', detail, link, unwritten.sinceMs));
+  }
   const refused = configFile?.status.problem;
   if (refused !== undefined) {
     const [first] = refused.problems;

@@ -86,7 +86,9 @@ export class DatabaseCheck {
     }
     const late = unusableDatabase(`no answer within ${PING_TIMEOUT_MS} ms`);
     this.#note('error', error ?? late);
-    return { db: 'error', reason: 'The database does not answer' };
+    const why = error instanceof StorageUnavailable ? error.reason : undefined;
+    const reason = why === undefined ? 'The database does not answer' : `The database cannot be used: ${why}`;
+    return { db: 'error', reason };
   }
 
   async #lookAtWriting(): Promise<DatabaseProblem | undefined> {

@@ -1,5 +1,5 @@
 import { hash, randomBytes } from 'node:crypto';
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
@@ -138,6 +138,17 @@ describe('the writer of the snapshot file', { timeout: 60_000 }, () => {
     await written(1);
     expect(saved()).toMatchObject({ configVersion: 3, keys: { size: 1 } });
     expect(readFileSync(path, 'utf8')).toContain('"backend_port":2');
+  });
+
+  it('says since when and why the file cannot be written, until it is', async () => {
+    mkdirSync(path);
+    open().changed();
+    await expect.poll(() => writer.failure, { timeout: 30_000 }).toMatchObject({ reason: 'it is a folder' });
+    expect(Date.now() - (writer.failure?.sinceMs ?? 0)).toBeLessThan(30_000);
+    rmSync(path, { recursive: true });
+    await writer.stop();
+    expect(writer.failure).toBeUndefined();
+    expect(saved()).toMatchObject({ configVersion: 1 });
   });
 
   it('keeps no list of changes while a rewrite is pending', async () => {

@@ -8,6 +8,7 @@
  */
 import type { Clock } from '../../lib/clock.ts';
 import { timestamp } from '../../lib/clock.ts';
+import { systemReason } from '../../lib/error-message.ts';
 import type { ConfigChange } from '../../model/config.ts';
 import type { Logger } from '../../observe/log.ts';
 import type { MaybeSealing } from '../../storage/secrets/sealed-config.ts';
@@ -39,6 +40,13 @@ const CHANGE_BYTES_MIN = 1_048_576;
 /** With more changed records the file is rewritten. */
 const CHANGED_MAX = 10_000;
 
+export interface SnapshotFailure {
+  /** In words, without the path. */
+  readonly reason: string;
+  /** Unix milliseconds of the first failure in a row. */
+  readonly sinceMs: number;
+}
+
 /** The configuration was replaced during a rewrite. */
 class Outdated extends Error {}
 
@@ -53,6 +61,7 @@ export class SnapshotFileWriter {
   #restMs = INTERVAL_MS;
   /** Ends the pause between two parts. */
   #wake: (() => void) | undefined;
+  #failure: SnapshotFailure | undefined;
   /** On the monotonic clock; undefined while the gateway runs. */
   #stopDeadlineMs: number | undefined;
 
@@ -63,6 +72,11 @@ export class SnapshotFileWriter {
     } catch (error) {
       deps.log.warn({ err: error, path: deps.path }, 'cannot read the folder of the snapshot file');
     }
+  }
+
+  /** Why the file lacks the latest configuration; undefined when the last write succeeded. */
+  get failure(): SnapshotFailure | undefined {
+    return this.#failure;
   }
 
   /** Records a change that is or will be applied to the state; undefined: the whole state changed. */
@@ -120,8 +134,10 @@ export class SnapshotFileWriter {
     try {
       while (!(await this.#writeAnew()));
       this.#restMs = INTERVAL_MS;
+      this.#failure = undefined;
     } catch (error) {
       this.#restMs = RETRY_MS;
+      this.#noteFailure(error);
       log.warn({ err: error, path }, 'the snapshot file could not be written; the old one stays');
     }
   }
@@ -135,6 +151,7 @@ export class SnapshotFileWriter {
       const configVersion = await this.#appendChanged(file, changed);
       const tookMs = clock.monotonicMs() - startedMs;
       await file.sync();
+      this.#failure = undefined;
       this.#restMs = Math.max(INTERVAL_MS, tookMs * REST_FACTOR);
       log.debug(
         { path, config_version: configVersion, ms: Math.round(tookMs), bytes: file.bytes },
@@ -145,9 +162,15 @@ export class SnapshotFileWriter {
       this.#all = true;
       this.#file = undefined;
       this.#restMs = RETRY_MS;
+      this.#noteFailure(error);
       await file.close();
       log.warn({ err: error, path }, 'the snapshot file could not be written; it lacks the latest changes');
     }
+  }
+
+  #noteFailure(error: unknown): void {
+    const sinceMs = this.#failure?.sinceMs ?? this.#deps.clock.nowMs();
+    this.#failure = { reason: systemReason(error), sinceMs };
   }
 
   /** False when the configuration was replaced meanwhile. Rejects when the file could not be written. */

@@ -10,6 +10,7 @@ export const PROBLEMS = {
   database_unavailable: 'The database does not answer',
   database_unwritable: 'The database cannot be written',
   serving_from_snapshot: 'Traffic is served with a saved configuration',
+  snapshot_file_unwritable: 'The snapshot file cannot be written',
   config_file_refused: 'The configuration files are refused',
   limit_store_unavailable: 'The store of limits does not answer',
   workers_missing: 'Fewer workers than configured accept connections',

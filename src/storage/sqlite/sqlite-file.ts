@@ -85,15 +85,18 @@ export function syncFolder(folder: string): void {
 
 function assertSame(path: string, opened: Stats): void {
   const folder = dirname(path);
-  const now = attempt(
-    `Cannot use the database "${path}"`,
-    `the file that was opened at start, in the folder "${folder}"${existsSync(folder) ? '' : ', which is gone, too'}`,
-    () => statSync(path),
-  );
+  let now: Stats;
+  try {
+    now = statSync(path);
+  } catch (error) {
+    const reason = `its file cannot be found: ${systemReason(error)}`;
+    const wanted = `the file that was opened at start, in the folder "${folder}"${existsSync(folder) ? '' : ', which is gone, too'}`;
+    const message = `Cannot use the database "${path}": ${systemReason(error)}; expected ${wanted}`;
+    throw new StorageUnavailable(message, error, { reason });
+  }
   if (now.ino !== opened.ino || now.dev !== opened.dev) {
-    throw new StorageUnavailable(
-      `Cannot use the database "${path}": the file was replaced by another; restart Headgate to open the new file`,
-    );
+    const reason = 'its file was replaced by another; restart Headgate to open the new file';
+    throw new StorageUnavailable(`Cannot use the database "${path}": ${reason}`, undefined, { reason });
   }
 }
 

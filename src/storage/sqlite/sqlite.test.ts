@@ -281,7 +281,7 @@ describe('a database that goes away while it is open is unavailable', () => {
     const repository = await open();
     renameSync(path, `${path}.old`);
     await openAndClose();
-    await expect(write(repository)).rejects.toThrow(/the file was replaced by another; restart Headgate/);
+    await expect(write(repository)).rejects.toThrow(/its file was replaced by another; restart Headgate/);
     await repository.close();
   });
 

@@ -333,7 +333,28 @@ describe('the snapshot file', { timeout: 120_000 }, () => {
       gateway.logs().find(({ msg }) => String(msg).startsWith('the snapshot file could not be written')),
     );
     expect(await traffic(gateway)).toEqual(AS_CONFIGURED);
+    expect(await gateway.must('GET', '/problems')).toContainEqual(
+      expect.objectContaining({
+        severity: 'warning',
+        code: 'snapshot_file_unwritable',
+        detail: expect.stringMatching(
+          /^The snapshot file could not be written: it does not exist\. A start /,
+        ),
+      }),
+    );
   });
+});
+
+it('a database file that is replaced under a gateway is told with what to do, without its path', async () => {
+  const gateway = await start();
+  copyFileSync(database(), `${database()}.new`);
+  renameSync(`${database()}.new`, database());
+  const reason =
+    'The database cannot be used: its file was replaced by another; restart Headgate to open the new file';
+  expect((await gateway.api('GET', '//readyz')).body).toMatchObject({ data: { reason } });
+  expect(await gateway.must('GET', '/problems')).toContainEqual(
+    expect.objectContaining({ code: 'database_unavailable', detail: expect.stringContaining(reason) }),
+  );
 });
 
 it(
