@@ -149,7 +149,7 @@ function workerProblems({ settings, troubles, clock }: Parts, supervisor: Superv
 function logProblems({ troubles, clock }: Parts): FoundProblem[] {
   const dropped = troubles.logLines.events.recent(clock);
   if (dropped === undefined) return [];
-  const detail = `${dropped.count} log lines were dropped in the last ten minutes, since standard output was not read in time`;
+  const detail = `${dropped.count} log lines were dropped in the last ten minutes: standard output was not read in time, or could not be written, as on a full disk`;
   return [found('warning', 'log_lines_dropped', detail, { kind: 'logs' }, dropped.firstMs)];
 }
 
