@@ -25,7 +25,7 @@ import type * as SamplerModule from '../src/proxy/tracing/sampler.ts';
 import type * as SlowestModule from '../src/telemetry/spans/slowest.ts';
 import type * as TraceTapModule from '../src/telemetry/spans/trace-tap.ts';
 import type * as LiveTapModule from '../src/explain/live/live-tap.ts';
-import type * as MetricsModule from '../src/observe/metrics.ts';
+import type * as MetricsModule from '../src/observe/metrics/metrics.ts';
 import type * as ReadBuffersModule from '../src/proxy/io/read-buffers.ts';
 import type * as SocketWriterModule from '../src/proxy/io/socket-writer.ts';
 import type { ConfigChange } from '../src/model/config.ts';
@@ -179,7 +179,7 @@ async function startEngine(checkout: string, load: LoadName): Promise<() => Prom
   const { startProxy, oneRoute } = await from<typeof ProxySupport>('test/support/proxy.ts');
   const { Connection } = await from<typeof ConnectionModule>('src/proxy/downstream/connection.ts');
   const { TestKeys } = await from<typeof FixturesModule>('src/policy/test-fixtures.ts');
-  const { WorkerMetrics } = await from<typeof MetricsModule>('src/observe/metrics.ts');
+  const { WorkerMetrics } = await from<typeof MetricsModule>('src/observe/metrics/metrics.ts');
   const readers = await from<typeof ReadBuffersModule>('src/proxy/io/read-buffers.ts');
   const writers = await from<typeof SocketWriterModule>('src/proxy/io/socket-writer.ts');
   const backends = memoryBackends([responseOf(load, 0), responseOf(load, 1)]);

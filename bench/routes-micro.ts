@@ -12,7 +12,7 @@
  * that is read. The best and the twentieth part are printed, and what the latter is above ten endpoints.
  */
 import { systemClock } from '../src/lib/clock.ts';
-import { WorkerMetrics } from '../src/observe/metrics.ts';
+import { WorkerMetrics } from '../src/observe/metrics/metrics.ts';
 import { evaluate, newEvaluation } from '../src/policy/evaluate.ts';
 import { limitHeaderLines } from '../src/policy/parts/rate-limit/rate-limit.ts';
 import type { CompiledPolicy, RequestFacts } from '../src/policy/stage.ts';

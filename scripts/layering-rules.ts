@@ -41,7 +41,7 @@ const HOMES: Readonly<Record<string, readonly string[]>> = {
   'openid-client': ['src/management/sessions/oidc/'],
   pg: ['src/storage/'],
   pino: ['src/observe/log.ts'],
-  'prom-client': ['src/observe/prometheus.ts'],
+  'prom-client': ['src/observe/metrics/prometheus.ts'],
   typebox: ['src/model/', 'src/policy/', 'src/explain/', 'src/management/'],
   undici: ['src/policy/parts/auth/jwt/jwks-fetch.ts', 'src/control/'],
   'node:http': ['src/management/', 'src/cli/', 'src/telemetry/export/'],

@@ -19,7 +19,7 @@ import { SharedConcurrencyStore } from './limits/concurrency.ts';
 import { createAccessLog } from './observe/access-log.ts';
 import { createLogger, gapLine } from './observe/log.ts';
 import type { RunningProfile } from './observe/profile.ts';
-import { WorkerMetrics } from './observe/metrics.ts';
+import { WorkerMetrics } from './observe/metrics/metrics.ts';
 import { standardOutput } from './observe/log-output.ts';
 import { createPolicyCompilers } from './policy/compile-policy.ts';
 import type { PolicyDependencies } from './policy/dependencies.ts';

@@ -2,8 +2,9 @@
  * docs/reference/metrics.md: every family of `GET /metrics` with its type, labels and help, read from a page that the
  * gateway's own code renders for a node on which everything was counted once.
  */
-import { WorkerMetrics } from '../../src/observe/metrics.ts';
-import { MetricsMerger, renderMetrics } from '../../src/observe/prometheus.ts';
+import { WorkerMetrics } from '../../src/observe/metrics/metrics.ts';
+import { MetricsMerger } from '../../src/observe/metrics/metrics-merger.ts';
+import { renderMetrics } from '../../src/observe/metrics/prometheus.ts';
 import { code, page, sentence, table } from './markdown.ts';
 
 export interface MetricFamily {

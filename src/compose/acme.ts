@@ -11,7 +11,8 @@ import { certificateEntries, orderedState } from '../control/acme/certificate-en
 import { isBefore } from '../control/acme/renewal.ts';
 import { isAllowed } from '../control/acme/wanted-names.ts';
 import type { AcmeFacts } from '../control/problems/acme-problems.ts';
-import type { AcmeCounts, NodeFacts } from '../observe/prometheus.ts';
+import type { AcmeCounts } from '../observe/metrics/certificate-metrics.ts';
+import type { NodeFacts } from '../observe/metrics/prometheus.ts';
 import type { CertificateFacts } from '../proxy/downstream/tls/tls-certificate.ts';
 import type { App } from '../model/resources.ts';
 import type { OrderedChange } from '../proxy/downstream/tls/ordered-certificates.ts';

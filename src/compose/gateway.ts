@@ -38,7 +38,7 @@ import { Egress } from '../egress/egress.ts';
 import { createOwnPorts, OwnListeners } from '../egress/own-listeners.ts';
 import { isLoopback } from '../lib/listeners.ts';
 import { systemClock, type Clock } from '../lib/clock.ts';
-import { MetricsMerger } from '../observe/prometheus.ts';
+import { MetricsMerger } from '../observe/metrics/metrics-merger.ts';
 import { ShadowHistory } from '../observe/shadow-report.ts';
 import { DeprecationLog } from '../control/reporting/deprecation-log.ts';
 import { newTroubles } from '../control/problems/recent-events.ts';

@@ -4,7 +4,7 @@ import type { OwnListeners } from '../egress/own-listeners.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { LimitMemory } from '../limits/local/memory.ts';
 import type { Logger } from '../observe/log.ts';
-import type { MetricsMerger } from '../observe/prometheus.ts';
+import type { MetricsMerger } from '../observe/metrics/metrics-merger.ts';
 import type { StatsHistory } from '../observe/stats/stats-history.ts';
 import type { ShadowHistory } from '../observe/shadow-report.ts';
 import type { AcmeService } from '../control/acme/acme-service.ts';

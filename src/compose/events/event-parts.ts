@@ -7,7 +7,7 @@ import { EventRecorder } from '../../control/events/event-recorder.ts';
 import { EventTrimmer } from '../../control/events/event-trimmer.ts';
 import { WebhookSender } from '../../control/webhooks/webhook-sender.ts';
 import { randomHex } from '../../lib/ids.ts';
-import type { EventUse } from '../../observe/event-metrics.ts';
+import type { EventUse } from '../../observe/metrics/event-metrics.ts';
 import type { Settings } from '../../settings/settings.ts';
 import { leaseHolder } from '../../storage/delivery-store.ts';
 import type { Repository } from '../../storage/repository.ts';

@@ -5,7 +5,7 @@
 import type { LimitMemory } from '../../limits/local/memory.ts';
 import type { ConfigChange } from '../../model/config.ts';
 import type { ProfileTask } from '../../observe/profile.ts';
-import type { WorkerSample } from '../../observe/metrics.ts';
+import type { WorkerSample } from '../../observe/metrics/metrics.ts';
 import type { StatsReport } from '../../observe/stats/stats-report.ts';
 import type { ShadowRow } from '../../observe/shadow-tally.ts';
 import type { LiveMessage } from '../../explain/live/live-messages.ts';

@@ -14,7 +14,7 @@ import {
   type RevisionRecord,
   type RouteRecord,
   type WorkerMetrics,
-} from '../../observe/metrics.ts';
+} from '../../observe/metrics/metrics.ts';
 import { operatorDetail, type Reason } from '../../model/reason.ts';
 import type { Breaker, BreakerTransition } from '../../proxy/resilience/breaker.ts';
 import type { FailureKind, ProxyObserver } from '../../proxy/interfaces/observer.ts';

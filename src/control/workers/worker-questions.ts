@@ -3,7 +3,7 @@ import type { RecordedExchange } from '../../explain/explain-access.ts';
 import type { ExchangeName, ExplainSetup } from '../../explain/messages.ts';
 import type { ExplainInput, Explanation } from '../../explain/schema.ts';
 import { unpackTexts } from '../../explain/traffic/traffic-ring.ts';
-import type { WorkerSample } from '../../observe/metrics.ts';
+import type { WorkerSample } from '../../observe/metrics/metrics.ts';
 import type { ProfileSink, ProfileTask, RunningProfile } from '../../observe/profile.ts';
 import type { FromWorker, ToWorker } from './protocol.ts';
 import type { WorkerThread } from './worker-thread.ts';

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { decodeMetrics } from '../../../test/support/backends/collector.ts';
-import { MetricsMerger, renderMetrics } from '../../observe/prometheus.ts';
+import { MetricsMerger } from '../../observe/metrics/metrics-merger.ts';
+import { renderMetrics } from '../../observe/metrics/prometheus.ts';
 import { readFamilies } from './metric-families.ts';
 import { metricName } from './metric-names.ts';
 import { metricRequests } from './metric-requests.ts';

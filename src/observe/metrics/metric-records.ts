@@ -4,7 +4,7 @@
  * data; methods are from a fixed set. Backends choose statuses, and so do clients if the backend answers as they ask:
  * the number of statuses of each route, and of all together, is bounded.
  */
-import type { RouteLabels } from './access-log.ts';
+import type { RouteLabels } from '../access-log.ts';
 import {
   addCounts,
   HISTOGRAM_LENGTH,

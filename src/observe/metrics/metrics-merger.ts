@@ -6,7 +6,7 @@
  * Bounded like the counts of a worker: for ended workers, as many routes are kept as one worker has, and the counts of
  * a removed revision are dropped.
  */
-import type { RouteLabels } from './access-log.ts';
+import type { RouteLabels } from '../access-log.ts';
 import { addCounts, HISTOGRAM_LENGTH, type HistogramCounts } from './histogram.ts';
 import {
   addSeries,

@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { heapBytes } from '../../test/support/measure/garbage.ts';
+import { heapBytes } from '../../../test/support/measure/garbage.ts';
 import { WorkerMetrics } from './metrics.ts';
-import { METRICS_CONTENT_TYPE, MetricsMerger, renderMetrics } from './prometheus.ts';
+import { MetricsMerger } from './metrics-merger.ts';
+import { METRICS_CONTENT_TYPE, renderMetrics } from './prometheus.ts';
 
 const NODE = { version: '1.2.3' };
 

@@ -9,7 +9,7 @@
  */
 import { monitorEventLoopDelay, performance, type EventLoopUtilization } from 'node:perf_hooks';
 import { getHeapStatistics } from 'node:v8';
-import type { RouteLabels } from './access-log.ts';
+import type { RouteLabels } from '../access-log.ts';
 import { observedCount } from './histogram.ts';
 import {
   RecordTable,
