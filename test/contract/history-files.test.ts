@@ -115,7 +115,7 @@ test('after a change of the secret key only versions with secrets cannot be read
   await inDatabase(async (repository) => {
     const secret = repository.read((reader) => reader.appsAt(2));
     await expect(secret).rejects.toBeInstanceOf(StorageUnavailable);
-    await expect(secret).rejects.toThrow(/encrypted with another key/);
+    await expect(secret).rejects.toThrow(/not encrypted with the key of/);
     await expect(repository.read((reader) => reader.historyChanges(2, FIRST))).rejects.toThrow(/another key/);
     expect(await repository.read((reader) => reader.appsAt(1))).toHaveLength(1);
     expect(await repository.read((reader) => reader.listHistory(FIRST))).toMatchObject({ total: 3 });

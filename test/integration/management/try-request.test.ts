@@ -125,7 +125,7 @@ describe('POST /try', () => {
       status: 200,
       body: 'first',
       truncated: true,
-      problem: 'the time is over (300 ms)',
+      problem: 'the time-out of 300 ms has passed',
     });
     expect(data.duration_ms).toBeLessThan(5_000);
   });

@@ -109,7 +109,7 @@ it('in shadow lets the request pass, and the report names the entry', async () =
   expect(await metric(gateway, 'headgate_shadow_denials_total', { part: 'ip_access' })).toBe(before + 1);
   const report = await gateway.must('GET', '/apps/net/shadow-report?part=ip_access');
   expect(report.rows).toMatchObject([
-    { total: 1, last: { code: 'ip_denied', detail: 'The entry 203.0.113.7 of deny has 203.0.113.7' } },
+    { total: 1, last: { code: 'ip_denied', detail: 'The entry 203.0.113.7 of deny contains 203.0.113.7' } },
   ]);
   const line = await until(() =>
     gateway
@@ -145,7 +145,7 @@ describe('levels', () => {
         code: 'ip_denied',
         level: 'endpoint',
         value: { deny: '10.0.0.0/8' },
-        detail: 'The entry 10.0.0.0/8 of deny has 10.1.2.3',
+        detail: 'The entry 10.0.0.0/8 of deny contains 10.1.2.3',
       },
       { verdict: 'not_applicable', level: null },
     ]);

@@ -50,7 +50,7 @@ function firstOf(
   if (first === undefined) return [];
   const others = missing.length - 1;
   const what = `No certificate of the traffic listener has the name "${first}"`;
-  const more = others === 0 ? '' : `, and ${others} more hosts have no certificate`;
+  const more = others === 0 ? '' : `, and the same is true for ${others} more of the hosts`;
   return [warning(code, `/hosts/${hosts.indexOf(first)}`, what + more)];
 }
 
