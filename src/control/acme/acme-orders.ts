@@ -2,14 +2,15 @@
  * Makes the orders that are due. It takes the lease, so that only one gateway on a database orders certificates, runs a
  * few orders at once, and stores the result of each. Works in ticks of a second; nothing waits for it. A name waits
  * longer after each failure. While the directory cannot be used, all names wait, which does not count as their failure.
- * Owns the lease and the orders under way.
+ * Also starts the questions about the times of renewals (renewal-windows.ts), which need the lease, too. Owns the lease
+ * and the orders under way.
  */
 import { timestamp, type Clock } from '../../lib/clock.ts';
 import { randomFraction } from '../../lib/ids.ts';
 import { messageOf } from '../../lib/error-message.ts';
 import type { Logger } from '../../observe/log.ts';
 import type { AcmeSettings } from '../../settings/settings.ts';
-import { AcmeLeaseLost, type AcmeCertificate, type AcmeStore } from '../../storage/acme-store.ts';
+import { AcmeLeaseLost, type AcmeStore } from '../../storage/acme-store.ts';
 import { StorageUnavailable } from '../../storage/repository.ts';
 import type { AccountKey } from './account-key.ts';
 import { prepareAccount } from './acme-account.ts';
@@ -20,16 +21,9 @@ import { DirectoryUnavailable } from './directory-http.ts';
 import { DirectoryWait } from './directory-wait.ts';
 import { nextOrders, ORDERS_AT_ONCE, pauseMs, type DueName } from './order-queue.ts';
 import { NO_ORDER, OrderFailed, runOrder } from './order-run.ts';
-import {
-  dueNow,
-  isBefore,
-  isRenewalUrgent,
-  nextTryMs,
-  nextWindowCheckMs,
-  renewInWindowMs,
-} from './renewal.ts';
+import { dueNow, isBefore, isRenewalUrgent, nextTryMs } from './renewal.ts';
+import { RenewalWindows } from './renewal-windows.ts';
 import type { WantedNames } from './wanted-names.ts';
-import { renewalId } from './x509.ts';
 
 const TICK_MS = 1_000;
 /** Interval of reading the database, in case the message about another gateway's change was lost. */
@@ -72,13 +66,13 @@ export class AcmeOrders {
   readonly #abort = new AbortController();
   #timer: NodeJS.Timeout | undefined;
   #ticking: Promise<void> | undefined;
-  #asking: Promise<void> | undefined;
   #account: Promise<AccountKey> | undefined;
   #hasLease = false;
   #leasedMs = -Infinity;
   #lookedMs = -Infinity;
   #prunedMs = -Infinity;
   readonly #directory: DirectoryWait;
+  readonly #windows: RenewalWindows;
   #databaseProblem = '';
   #isAtLimit = false;
   #startedMs = Infinity;
@@ -91,6 +85,12 @@ export class AcmeOrders {
   constructor(deps: AcmeOrdersDeps) {
     this.#deps = deps;
     this.#directory = new DirectoryWait(deps);
+    this.#windows = new RenewalWindows({
+      ...deps,
+      directory: deps.settings.directory,
+      signal: this.#abort.signal,
+      onFailure: (error) => this.#tickFailed(error),
+    });
   }
 
   get results(): ReadonlyMap<OrderResult, number> {
@@ -132,7 +132,7 @@ export class AcmeOrders {
     clearInterval(this.#timer);
     this.#abort.abort();
     await this.#ticking;
-    await this.#asking;
+    await this.#windows.asked;
     await Promise.all([...this.#jobs.values()].map(({ done }) => done));
     if (this.#hasLease)
       await this.#deps
@@ -157,12 +157,12 @@ export class AcmeOrders {
     }
     const isIdle = this.#jobs.size === 0;
     if (isIdle && this.#directory.isWaiting) return;
-    if (isIdle && this.#due().length === 0 && this.#windowsDue().length === 0) return this.#release();
+    if (isIdle && this.#due().length === 0 && !this.#windows.isDue) return this.#release();
     if (!(await this.#keepLease(nowMs))) return;
     if (this.#directory.isWaiting) return;
     await this.#startOrders();
     // Not awaited: a silent directory would delay the renewal of the lease and the start of orders.
-    this.#asking ??= this.#askForWindows().finally(() => (this.#asking = undefined));
+    this.#windows.ask();
     await this.#prune(nowMs);
     this.#databaseProblem = '';
   }
@@ -183,21 +183,6 @@ export class AcmeOrders {
       due.push({ name, app, reason, expiresAtMs: row?.expires_at_ms ?? 0, isUrgent });
     }
     return due;
-  }
-
-  #windowsDue(): AcmeCertificate[] {
-    const { view, wanted, settings, clock } = this.#deps;
-    const nowMs = clock.nowMs();
-    const names = wanted();
-    return [...view.rows.values()]
-      .filter(
-        ({ name, window_check_ms: checkMs, directory }) =>
-          checkMs !== null &&
-          !isBefore(checkMs, nowMs) &&
-          directory === settings.directory &&
-          names.has(name),
-      )
-      .slice(0, ORDERS_AT_ONCE);
   }
 
   async #keepLease(nowMs: number): Promise<boolean> {
@@ -401,46 +386,6 @@ export class AcmeOrders {
     if (message === this.#databaseProblem) return;
     this.#databaseProblem = message;
     this.#deps.log.warn({ err: error }, 'cannot check which certificates are due; trying again');
-  }
-
-  /** Never rejects. */
-  async #askForWindows(): Promise<void> {
-    try {
-      for (const row of this.#windowsDue()) {
-        if (!this.#abort.signal.aborted) await this.#askForWindow(row);
-      }
-    } catch (error) {
-      this.#tickFailed(error);
-    }
-  }
-
-  async #askForWindow(row: AcmeCertificate): Promise<void> {
-    const { client, store, holder, clock, view, log } = this.#deps;
-    const { name, chain, valid_from_ms: validFromMs, expires_at_ms: expiresAtMs } = row;
-    if (chain === null || validFromMs === null || expiresAtMs === null) return;
-    const nowMs = clock.nowMs();
-    let change: Partial<AcmeCertificate> = { window_check_ms: nextWindowCheckMs(nowMs, undefined) };
-    try {
-      const id = await renewalId(chain);
-      const found = id === undefined ? undefined : await client.renewalWindow(id);
-      if (found === undefined) change = { window_check_ms: null };
-      else {
-        const life = { validFromMs, expiresAtMs };
-        const renewMs = renewInWindowMs(found.value, life, randomFraction());
-        // A chosen time of renewal stays as long as it is within the window.
-        const { startMs, endMs } = found.value;
-        const isIn = row.renew_at_ms !== null && row.renew_at_ms >= startMs && row.renew_at_ms <= endMs;
-        change = {
-          window_check_ms: nextWindowCheckMs(nowMs, found.retryAfterMs),
-          ...(!isIn && { renew_at_ms: renewMs }),
-        };
-      }
-    } catch (error) {
-      // The renewal after two thirds of the life stays.
-      log.debug({ err: error, name }, 'the directory does not say when to renew');
-    }
-    await store().as(holder).change(name, change);
-    await view.refresh();
   }
 
   /** Removes rows of names that no app has any more, once they have no certificate that could be served. */
