@@ -192,7 +192,7 @@ describe('credentials', () => {
     await serve('keyed', { auth: { auth_type: 'api_key' }, required_scopes: ['read'] });
     const expected = { code: 'credentials_missing', stage: 'auth', action: 'send_credentials' } as const;
     const { fix } = await denied({ path: '/keyed/v1/x' }, expected);
-    expect(fix?.detail).toContain('API key of app keyed that holds read');
+    expect(fix?.detail).toContain('API key of app keyed that has read');
     const key = await createKey(gateway, 'keyed', { scopes: ['read'] });
     await passes({ path: '/keyed/v1/x', headers: bearer(key.token) });
   });

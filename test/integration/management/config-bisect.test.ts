@@ -151,6 +151,9 @@ describe('a search for the version since which a request is answered differently
       good: (made['moved'] ?? 0) + 1,
     });
     expect(status).toBe(422);
-    expect(body.errors[0]).toMatchObject({ pointer: '/good', detail: expect.stringContaining('gives the same answer as') });
+    expect(body.errors[0]).toMatchObject({
+      pointer: '/good',
+      detail: expect.stringContaining('gives the same answer as'),
+    });
   });
 });

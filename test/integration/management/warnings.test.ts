@@ -322,7 +322,9 @@ describe('hosts', () => {
     const changed = await secure.api('PATCH', '/apps/covered', {
       hosts: ['x.backend.test', 'y.backend.test'],
     });
-    expect(changed.body.warnings[0].detail).toContain('has the name "x.backend.test", and the same is true for 1 more');
+    expect(changed.body.warnings[0].detail).toContain(
+      'has the name "x.backend.test", and the same is true for 1 more',
+    );
     await secure.stop();
     rmSync(folder, { recursive: true });
   });

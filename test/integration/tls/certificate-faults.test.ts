@@ -181,7 +181,7 @@ describe('workers and nodes', { timeout: 90_000 }, () => {
       client_certificate: web.cert,
     });
     expect(found.fix?.detail).toMatch(
-      /^See to the file partners\.crt in the folder of GATEWAY_PROXY__CLIENT_CAS/,
+      /^Correct the file partners\.crt in the folder of GATEWAY_PROXY__CLIENT_CAS/,
     );
   });
 
