@@ -117,7 +117,7 @@ function databaseProblems(parts: Parts, { configFile }: ProblemParts): FoundProb
     const sinceMs = Date.parse(refused.since);
     problems.push(found('critical', 'config_file_refused', detail, { kind: 'config_file' }, sinceMs));
   }
-  const limits = limitNode?.problem;
+  const limits = limitNode?.problemWithCause;
   if (limits !== undefined) {
     problems.push(found('warning', 'limit_store_unavailable', limits, { kind: 'limits' }));
   }

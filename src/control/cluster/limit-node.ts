@@ -10,6 +10,7 @@
  * (control/cluster/cluster.ts) or the setting, whichever is larger.
  */
 import type { Clock } from '../../lib/clock.ts';
+import { messageOf } from '../../lib/error-message.ts';
 import { randomHex } from '../../lib/ids.ts';
 import { withTimeout } from '../../lib/with-timeout.ts';
 import {
@@ -56,6 +57,8 @@ export class LimitNode {
   #reconnectedMs: number;
   #timer: NodeJS.Timeout | undefined;
   #beating = false;
+  /** Why the last heartbeat failed; '' when it did not, or got no answer yet. */
+  #failure = '';
 
   /** @param assumed number of nodes until the store reports it */
   constructor(server: HeartbeatServer, memory: LiveNodesMemory, clock: Clock, assumed: number) {
@@ -112,6 +115,12 @@ export class LimitNode {
     return `The limit store is unreachable; on_store_failure applies, with this node as one of ${this.#nodes.count}`;
   }
 
+  /** With the last error, which may name a host; undefined while the store is reachable. */
+  get problemWithCause(): string | undefined {
+    const { problem } = this;
+    return problem === undefined || this.#failure === '' ? problem : `${problem}: ${this.#failure}`;
+  }
+
   async #beat(): Promise<void> {
     if (this.#beating) return;
     this.#beating = true;
@@ -141,7 +150,16 @@ export class LimitNode {
     const beat = this.#server.heartbeat(this.#id, NODE_TTL_MS, leave);
     return withTimeout(
       waitMs,
-      beat.catch(() => undefined),
+      beat.then(
+        (nodes) => {
+          this.#failure = '';
+          return nodes;
+        },
+        (error: unknown) => {
+          this.#failure = messageOf(error);
+          return undefined;
+        },
+      ),
     );
   }
 

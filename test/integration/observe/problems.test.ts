@@ -129,8 +129,15 @@ it('a store of limits that cannot be reached is a problem', async () => {
     env: { GATEWAY_REDIS_URL: `redis://127.0.0.1:${await freePort()}` },
   });
   try {
-    const codes = async (): Promise<string[]> => (await problems(lone)).map(({ code }) => code);
-    await expect.poll(codes).toContain('limit_store_unavailable');
+    const details = async (): Promise<string[]> =>
+      (await problems(lone))
+        .filter(({ code }) => code === 'limit_store_unavailable')
+        .map(({ detail }) => detail);
+    await expect
+      .poll(details)
+      .toEqual([expect.stringMatching(/ as one of 1: there is no connection: connect ECONNREFUSED /)]);
+    const ready = await lone.api('GET', '//readyz');
+    expect(ready.body?.data.reason, 'without the address').toMatch(/ as one of 1$/);
   } finally {
     await lone.stop();
   }
