@@ -11,6 +11,7 @@ import {
   loadCertificates,
   type CertificateFiles,
   type LoadedCertificates,
+  type UnusableFiles,
 } from '../control/certificates/certificates.ts';
 import { ClientCertificateWatch } from '../control/certificates/client-certificates.ts';
 import { TrustWatch } from '../control/certificates/trust-watch.ts';
@@ -135,6 +136,14 @@ export class CertificateWatches {
   get problem(): string | undefined {
     const problems = this.#all.map(({ problem }) => problem).filter((problem) => problem !== undefined);
     return problems.length === 0 ? undefined : problems.join('. ');
+  }
+
+  /** New files that cannot be used, by the use of their certificates. */
+  get unusable(): readonly (UnusableFiles & { readonly use: CertificateUse })[] {
+    const { traffic, management } = this.#listeners;
+    return Object.entries({ traffic, management, backends: this.#backends }).flatMap(([use, watch]) =>
+      (watch?.unusable ?? []).map((files) => ({ ...files, use: use as CertificateUse })),
+    );
   }
 
   /** Whether any certificate is configured. */

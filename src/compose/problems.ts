@@ -19,6 +19,7 @@ import {
   clientCertificateProblems,
   trustLackProblems,
   trustProblems,
+  unusableCertificateProblems,
 } from '../control/problems/certificate-problems.ts';
 import { clockProblems, type NodeClock } from '../control/problems/clock-problems.ts';
 import { found, type FoundProblem } from '../control/problems/found-problem.ts';
@@ -71,6 +72,7 @@ export async function problemsOf(parts: Parts, others: ProblemParts): Promise<re
     ...discoveryProblems(state, parts.discovery),
     ...errors,
     ...certificatesToRenew(watches.facts, clock.nowMs()),
+    ...unusableCertificateProblems(watches.unusable),
     ...clientCertificateProblems(state, namesOf(watches, 'backends')),
     ...acmeProblems(acmeFacts(parts, watches)),
     ...trustProblems(watches.trust),

@@ -30,6 +30,13 @@ export interface LoadedCertificates {
   readonly facts: readonly CertificateFacts[];
 }
 
+/** New files that cannot be used, so that the old certificates stay in use. */
+export interface UnusableFiles {
+  readonly text: string;
+  /** Unix milliseconds; undefined when it is not known. */
+  readonly sinceMs: number | undefined;
+}
+
 /** Interval of checks for changed files. */
 const POLL_MS = 1_000;
 
@@ -94,6 +101,8 @@ export class CertificateWatch {
   /** State of the files that `#loaded` came from; '' if unknown. */
   #stamp = '';
   #lastError = '';
+  /** Since when new files have not been usable; undefined when they are. */
+  #failingSinceMs: number | undefined;
   #timer: NodeJS.Timeout | undefined;
   #checking: Promise<void> | undefined;
 
@@ -110,6 +119,12 @@ export class CertificateWatch {
   /** A text about expired or not yet valid certificates; undefined when there are none. */
   get problem(): string | undefined {
     return problemText(certificateProblems(this.facts, this.#deps.clock.nowMs()), this.#deps.listener);
+  }
+
+  get unusable(): readonly UnusableFiles[] {
+    if (this.#failingSinceMs === undefined) return [];
+    const text = `${this.#lastError}. The certificates before stay in use, and a restart would fail`;
+    return [{ text, sinceMs: this.#failingSinceMs }];
   }
 
   start(): void {
@@ -157,10 +172,12 @@ export class CertificateWatch {
     }
     this.#stamp = stamp;
     this.#lastError = '';
+    this.#failingSinceMs = undefined;
   }
 
   /** The stamp does not change, so the next check tries again. */
   #fail(error: string): void {
+    this.#failingSinceMs ??= this.#deps.clock.nowMs();
     if (error === this.#lastError) return;
     this.#lastError = error;
     this.#deps.log.error({ reason: error }, 'cannot use the new certificates; the old ones stay in use');

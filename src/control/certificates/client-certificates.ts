@@ -16,6 +16,7 @@ import {
 } from '../../proxy/downstream/tls/tls-certificate.ts';
 import { CertificateReminder, certificateProblems, problemText } from './certificate-ends.ts';
 import { CERT_END, CertificateFolder, stampOf } from './certificate-folder.ts';
+import type { UnusableFiles } from './certificates.ts';
 
 const KEY_END = '.key';
 const NAME = new RegExp(CERTIFICATE_NAME_PATTERN);
@@ -72,6 +73,16 @@ export class ClientCertificateWatch {
     return problemText(certificateProblems(this.facts, this.#deps.clock.nowMs()), 'backends');
   }
 
+  get unusable(): readonly UnusableFiles[] {
+    return [...this.#folder.complaints].map(([name, reason]) => {
+      const text =
+        name === ''
+          ? `Cannot read all of the client certificates for backends: ${reason}`
+          : `Cannot use the client certificate "${name}" for backends: ${reason}. A certificate of this name that was read before stays in use`;
+      return { text, sinceMs: undefined };
+    });
+  }
+
   start(publish: Publish): void {
     this.#publish = publish;
     this.#folder.start(() => this.#reminder.look(this.facts));
@@ -96,7 +107,10 @@ export class ClientCertificateWatch {
 
   async #look(): Promise<void> {
     const names = await this.#names();
-    for (const name of this.#unusable.keys()) if (!names.includes(name)) this.#unusable.delete(name);
+    for (const name of [...this.#unusable.keys()].filter((known) => !names.includes(known))) {
+      this.#unusable.delete(name);
+      this.#folder.complaints.delete(name);
+    }
     const changed: string[] = [];
     for (const name of names) if (await this.#read(name)) changed.push(name);
     for (const name of [...this.#entries.keys()].filter((known) => !names.includes(known))) {

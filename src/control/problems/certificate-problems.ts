@@ -1,6 +1,7 @@
 /** Problems with certificates of the listeners and for backends: expired, expiring soon, or not valid yet. */
 import { certificateProblems, problemText, type CertificateUse } from '../certificates/certificate-ends.ts';
 import type { CertificateFacts } from '../../proxy/downstream/tls/tls-certificate.ts';
+import type { UnusableFiles } from '../certificates/certificates.ts';
 import type { ConfigState } from '../cluster/config-state.ts';
 import type { TrustLack } from '../certificates/trust-needs.ts';
 import type { TrustWatch } from '../certificates/trust-watch.ts';
@@ -37,6 +38,15 @@ export function certificatesToRenew(
       ),
     ),
   );
+}
+
+export function unusableCertificateProblems(
+  unusable: readonly (UnusableFiles & { readonly use: CertificateUse })[],
+): FoundProblem[] {
+  return unusable.slice(0, LACKS_MAX).map(({ use, text, sinceMs }) => {
+    const link = { kind: 'certificates', setting: SETTINGS[use] } as const;
+    return found('warning', 'certificate_files_unusable', text, link, sinceMs);
+  });
 }
 
 /**

@@ -25,6 +25,7 @@ export const PROBLEMS = {
   high_error_share: 'Many requests of an app end in errors',
   certificate_expired: 'A certificate has expired',
   certificate_expires_soon: 'A certificate expires soon',
+  certificate_files_unusable: 'New files of a certificate cannot be used',
   client_certificate_missing: 'A gateway lacks a certificate that it must present to a backend',
   trusted_certificates_unusable: 'A file of trusted certificates for clients cannot be used',
   trusted_certificates_missing: 'A gateway lacks trusted certificates for clients that a policy names',

@@ -167,6 +167,12 @@ afterAll(async () => {
 });
 
 describe('a client certificate', () => {
+  /** Details of the problems with files that cannot be used. */
+  const unusable = async (): Promise<string[]> =>
+    ((await gateway.must('GET', '/problems')) as { code: string; detail: string }[])
+      .filter(({ code }) => code === 'certificate_files_unusable')
+      .map(({ detail }) => detail);
+
   it('is presented to the backends whose revision names it', async () => {
     for (const app of ['newer', 'older']) {
       const answer = await request(gateway, `/${app}/v1/x`);
@@ -220,7 +226,11 @@ describe('a client certificate', () => {
       gateway.logs().some(({ msg }) => String(msg).startsWith('cannot use a client certificate')),
     );
     expect((await request(gateway, '/newer/v1/x')).body).toBe(serialOf('site.pem'));
+    expect(await unusable()).toEqual([
+      expect.stringMatching(/"billing".*does not belong to the certificate/),
+    ]);
     await untilRead(['billing'], () => put('billing', 'site-renewed'));
+    expect(await unusable()).toEqual([]);
     expect((await request(gateway, '/newer/v1/x')).body).toBe(serialOf('site-renewed.pem'));
   });
 
@@ -236,10 +246,10 @@ describe('a client certificate', () => {
         'long.crt: it has more than 262144 bytes',
       ]),
     );
-    for (const name of ['pipe', 'long']) {
-      rmSync(join(folder, `${name}.crt`));
-      rmSync(join(folder, `${name}.key`));
-    }
+    expect(await unusable()).toHaveLength(2);
+    for (const name of ['pipe', 'long'])
+      for (const end of ['crt', 'key']) rmSync(join(folder, `${name}.${end}`));
+    await until(async () => (await unusable()).length === 0);
   });
 
   it('of a folder that is not there stops the start', async () => {

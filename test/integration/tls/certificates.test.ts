@@ -230,7 +230,15 @@ describe('certificates of the traffic listener', { timeout: 90_000 }, () => {
       'it is noticed',
     );
     expect(await shown(gateway.proxyPort, 'some.wild.test')).toMatchObject({ name: 'wildcard' });
+    const unusable = async (): Promise<string[]> =>
+      ((await gateway.must('GET', '/problems')) as { code: string; detail: string }[])
+        .filter(({ code }) => code === 'certificate_files_unusable')
+        .map(({ detail }) => detail);
+    expect(await unusable()).toEqual([
+      expect.stringMatching(/^Cannot read .*wildcard\.pem": it does not exist\. .* a restart would fail$/),
+    ]);
     replace('wildcard.pem', 'wildcard.pem');
+    await until(async () => (await unusable()).length === 0, 'it is no problem any more');
     expect(await shown(gateway.proxyPort, 'some.wild.test')).toMatchObject({ name: 'wildcard' });
   });
 });
