@@ -173,7 +173,18 @@ describe('introspection', () => {
     ).toBe(401);
   });
 
-  it('no value is ever logged', () => {
+  it('no value is ever logged', async () => {
+    const { token } = await newKey({ name: 'logged' });
+    const unknown = `${token.slice(0, -1)}!`;
+    values.push(unknown);
+    const linesOf = (): string[] =>
+      gateway
+        .output()
+        .split('\n')
+        .filter((line) => line.includes('/tokens/introspect'));
+    const before = linesOf().length;
+    for (const value of [token, unknown]) await introspect(value);
+    await until(() => linesOf().length >= before + 2);
     for (const value of values) expect(gateway.output()).not.toContain(value);
   });
 });

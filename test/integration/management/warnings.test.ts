@@ -319,6 +319,9 @@ describe('hosts', () => {
     expect(warningsOf(await made('uncovered', ['localhost', 'x.backend.test', '*.test']))).toEqual([
       '/hosts/1 host_without_certificate',
     ]);
+    expect(warningsOf(await made('wildcard', ['localhost', '*.backend.test']))).toEqual([
+      '/hosts/1 host_without_certificate',
+    ]);
     const changed = await secure.api('PATCH', '/apps/covered', {
       hosts: ['x.backend.test', 'y.backend.test'],
     });

@@ -370,11 +370,12 @@ it(
     } finally {
       chmodSync(folder, 0o700);
     }
-    const tidying = 'cannot remove the pid file';
-    expect(gateway.logs().slice(-2)).toMatchObject([
-      { level: 'warn', msg: tidying },
-      { msg: 'headgate has stopped' },
-    ]);
+    const told = gateway.logs();
+    expect(told).toContainEqual(
+      expect.objectContaining({ level: 'warn', msg: 'cannot remove the pid file' }),
+    );
+    // A write of the snapshot file that the stop interrupts may report its failure last.
+    expect(told.slice(-3).map(({ msg }) => msg)).toContain('headgate has stopped');
     await traffic(await start());
   },
 );

@@ -72,7 +72,7 @@ describe('problemsOf', () => {
   it.each([
     [{ name: ' ' }, ['name']],
     [{ name: '注文' }, ['slug']],
-    [{ slug: 'A b' }, ['slug', 'path']],
+    [{ slug: 'A b' }, ['slug']],
     [{ path: 'orders' }, ['path']],
     [{ path: '/orders/' }, ['path']],
     [{ backend: 'x y' }, ['backend']],
@@ -80,9 +80,7 @@ describe('problemsOf', () => {
     [{ limit: '1.5' }, ['limit']],
     [{ limit: 'many' }, ['limit']],
   ])('%j', (part, fields) => {
-    const found = Object.keys(problemsOf({ ...GOOD, ...part }));
-    expect(fields).toEqual(expect.arrayContaining(found));
-    expect(found.length).toBeGreaterThan(0);
+    expect(Object.keys(problemsOf({ ...GOOD, ...part }))).toEqual(fields);
   });
 });
 
@@ -96,6 +94,22 @@ describe('transactionOf', () => {
       default_policy: {
         auth: { auth_type: 'api_key' },
         rate_limit: { enabled: true, requests: 60, window_seconds: 60, per: 'api_key' },
+      },
+    });
+  });
+
+  it('makes a current revision of the first version, with the backend', () => {
+    const { operations } = transactionOf({ ...GOOD, backend: 'https://orders.internal:8443/base' });
+    const [, version, revision] = operations;
+    expect(version).toMatchObject({ path: '/api/v1/apps/${app.id}/versions', body: { version: 'v1' } });
+    expect(revision).toMatchObject({
+      path: '/api/v1/apps/${app.id}/versions/${version.id}/revisions',
+      body: {
+        backend_scheme: 'https',
+        backend_host: 'orders.internal',
+        backend_port: 8443,
+        backend_base_path: '/base',
+        is_current: true,
       },
     });
   });

@@ -250,8 +250,10 @@ describe('many key sets of others', () => {
     });
     const facts = testFacts(bearer(await tokenOf(await signingKey('other'))));
     const runs = others.map((other) => run(other, facts));
-    await until(() => hanging === 80 && gateway.jwksFailures.length > 0);
-    expect(gateway.jwksFailures[0]).toContain('together may take 64 MiB');
+    // On a busy machine, some of them may have timed out before the memory was full.
+    const isFull = (): boolean =>
+      gateway.jwksFailures.some((text) => text.includes('together may take 64 MiB'));
+    await until(() => hanging === 80 && isFull());
     expect(await reason(good)).toBeUndefined();
     await Promise.all(runs);
   }, 30_000);
