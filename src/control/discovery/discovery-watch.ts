@@ -21,7 +21,7 @@ import type { DiscoverySource } from '../cluster/discovered-targets.ts';
 import type { ConfigState } from '../cluster/config-state.ts';
 import { DnsLook, newKnownNames, type KnownNames } from './dns-look.ts';
 import type { FoundFile } from './found-file.ts';
-import { lookAtFile, newSeenFile, type SeenFile } from './file-look.ts';
+import { loadTargetReader, lookAtFile, newSeenFile, type SeenFile } from './file-look.ts';
 import { boundedSet, changedPlaces, nextSet } from './found-set.ts';
 import { Lane, STARTS_MAX, type InLane } from './lane.ts';
 import type { Look } from './look.ts';
@@ -32,6 +32,8 @@ const TICK_MS = 100;
 const OVERDUE_PAUSES = 3;
 const OVERDUE_MS = 30_000;
 const FILE_INTERVAL_MS = 1_000;
+/** When the start is over. */
+const LOAD_AFTER_MS = 5_000;
 const FIRST_LOOKS_POLL_MS = 20;
 /** The first pause after a failure; each further one is twice as long. */
 const RETRY_MS = 1_000;
@@ -87,6 +89,7 @@ export class DiscoveryWatch {
   /** Targets of an earlier run, for sources that have not been looked up yet. */
   #remembered = new Map<string, readonly FoundTarget[]>();
   #timer: NodeJS.Timeout | undefined;
+  #loading: NodeJS.Timeout | undefined;
 
   constructor(deps: DiscoveryDeps) {
     this.#deps = deps;
@@ -102,6 +105,9 @@ export class DiscoveryWatch {
     this.#remembered = this.#deps.file?.read() ?? this.#remembered;
     this.#timer ??= setInterval(() => this.#tick(), TICK_MS);
     this.#tick();
+    if (this.#deps.settings.folder === undefined) return;
+    // The first file may be named after an upgrade of the package has removed what reads it.
+    this.#loading ??= setTimeout(() => void loadTargetReader().catch(() => undefined), LOAD_AFTER_MS).unref();
   }
 
   /** Resolves when every source was looked up once, or the time has passed. */
@@ -116,6 +122,7 @@ export class DiscoveryWatch {
 
   async stop(): Promise<void> {
     clearInterval(this.#timer);
+    clearTimeout(this.#loading);
     this.#timer = undefined;
     for (const lane of [this.#dnsLane, this.#fileLane]) lane.clear();
     this.#watched.clear();

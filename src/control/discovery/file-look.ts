@@ -79,13 +79,18 @@ async function lookInto(
   if (!isSettled) return { kind: 'unsettled', againMs: SETTLE_MS };
   const bytes = await readUpTo(file, FILE_BYTES_MAX);
   if ((await stampOf(file)) !== stamp) return { kind: 'unsettled', againMs: SETTLE_MS };
-  const { targetsIn } = await import('./listed-targets.ts');
+  const { targetsIn } = await loadTargetReader();
   const look =
     bytes === undefined
       ? ({ kind: 'failed', error: `${path} has more than ${FILE_BYTES_MAX} bytes` } as const)
       : targetsIn(path, bytes, defaultPort, egress);
   seen.read = { stamp, look };
   return look;
+}
+
+/** Some MiB with its reader of YAML, which most gateways do not need. */
+export function loadTargetReader(): Promise<typeof import('./listed-targets.ts')> {
+  return import('./listed-targets.ts');
 }
 
 /** undefined when it is not a regular file. */

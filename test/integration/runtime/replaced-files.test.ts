@@ -14,6 +14,7 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join, resolve } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import { startOrigin } from '../../support/backends/origin.ts';
 import { closeAfterEach } from '../../support/closers.ts';
@@ -22,6 +23,7 @@ import { untilSettled } from '../../support/measure/settled-threads.ts';
 import { until } from '../../support/measure/until.ts';
 import { crashWorkers } from '../../support/programs/crash-worker.ts';
 import { INSPECTABLE } from '../../support/programs/inspector.ts';
+import { serviceOver } from '../../support/target-service.ts';
 import { createService, request } from '../../support/traffic.ts';
 import { jwkOf, KEYS, signed } from '../../support/data/jwts.ts';
 
@@ -127,6 +129,34 @@ it(
     for (const name of readdirSync(program)) if (name.startsWith('undici-')) rmSync(join(program, name));
     rmSync(join(packages, 'undici'));
     await crashWorkers(gateway, (title) => title.includes('proxy-1'));
+    await expect.poll(status, { timeout: PATIENCE_MS }).toBe(200);
+  },
+);
+
+it(
+  'targets are read from a file that is named after the files of the program have gone',
+  { timeout: 90_000 },
+  async () => {
+    const { main, packages } = installed();
+    const origin = await startOrigin();
+    closers.push(() => origin.close());
+    const folder = mkdtempSync(join(tmpdir(), 'headgate-listed-'));
+    closers.push(() => rmSync(folder, { recursive: true, force: true }));
+    writeFileSync(join(folder, 'a.yaml'), `- { host: 127.0.0.1, port: ${origin.port} }\n`);
+    const gateway = await startGateway({
+      command: [process.execPath, main],
+      env: { GATEWAY_WORKERS: '1', GATEWAY_DISCOVERY__FOLDER: folder },
+    });
+    closers.push(() => gateway.kill());
+    // It loads what it lacks when the start is over.
+    await pause(8_000);
+    const program = dirname(main);
+    for (const name of readdirSync(program))
+      if (/^(?:listed-targets|yaml-reader)-/.test(name)) rmSync(join(program, name));
+    rmSync(join(packages, 'yaml'));
+    const discovery = { type: 'file', path: 'a.yaml' };
+    await serviceOver(gateway, 'a', [], { targets: undefined, discovery });
+    const status = async (): Promise<number> => (await request(gateway, '/a/v1/x')).status;
     await expect.poll(status, { timeout: PATIENCE_MS }).toBe(200);
   },
 );
