@@ -39,5 +39,7 @@ PROGRAM="$ROOT/src/main.ts"
 if [ -f "$ROOT/scripts/build.ts" ] && [ -d "$ROOT/node_modules/rolldown" ]; then
   CHECKSUM=$(sources_checksum)
   BUNDLE="$ROOT/dist/$CHECKSUM"
-  if [ -f "$BUNDLE/src/main.js" ] || make_bundle; then PROGRAM="$BUNDLE/src/main.js"; fi
+  if [ -f "$BUNDLE/src/main.js" ] || make_bundle; then PROGRAM="$BUNDLE/src/main.js"
+  else say "the sources cannot be bundled here; the gateway runs from them, which takes more memory and time"
+  fi
 fi

@@ -30,6 +30,7 @@ import { RetryBudgets } from './proxy/resilience/retry-budget.ts';
 import { ExchangeLimiter } from './proxy/exchange-limiter.ts';
 import { RequestMemory } from './proxy/io/request-memory.ts';
 import type { ProxyContext } from './proxy/interfaces/proxy-context.ts';
+import { IncompleteHeads } from './proxy/downstream/incomplete-heads.ts';
 import { WaitingClients } from './proxy/downstream/waiting-clients.ts';
 import { createMatchResult } from './proxy/match.ts';
 import { UPSTREAM_AGE_MAX_MS, type ProxyOptions } from './proxy/options.ts';
@@ -200,6 +201,7 @@ function contextOf(holder: SnapshotHolder<CompiledPolicy>): ProxyContext {
     permits: new UpstreamPermits({ maxUpstreamConnections: 0, maxUpstreamQueue: 0 }),
     exchangeLimiter: new ExchangeLimiter(Infinity),
     waiting: new WaitingClients(),
+    incompleteHeads: new IncompleteHeads(Infinity, () => undefined),
     requestMemory: new RequestMemory(settings.proxy.maxBufferedRequestBytes),
     retryBudgets: new RetryBudgets(),
     observer: QUIET_OBSERVER,

@@ -38,7 +38,11 @@ import { ExchangeRecorder } from './explain/recorder.ts';
 import { shareOfWorker, TrafficRecorder } from './explain/traffic/traffic-recorder.ts';
 import { ExchangeLimiter } from './proxy/exchange-limiter.ts';
 import { UpstreamPermits } from './proxy/upstream/permits.ts';
+import { limitReadBuffers } from './proxy/io/read-buffers.ts';
+import { limitBacklog } from './proxy/io/write-backlog.ts';
+import { memoryShares } from './settings/memory-shares.ts';
 import { RequestMemory } from './proxy/io/request-memory.ts';
+import { IncompleteHeads } from './proxy/downstream/incomplete-heads.ts';
 import { WaitingClients } from './proxy/downstream/waiting-clients.ts';
 import { Listener } from './proxy/downstream/accept/listener.ts';
 import type { PortOptions } from './proxy/downstream/accept/listening-port.ts';
@@ -65,7 +69,8 @@ import { StatsReporter } from './control/reporting/stats-reporter.ts';
 import { profileThread } from './control/profiles/thread-profiler.ts';
 import { startHeartbeat } from './control/workers/heartbeat.ts';
 import { createWorkerLimits } from './control/workers/limit-store.ts';
-import { createHeapRelease } from './control/workers/spare-heap.ts';
+import { watchMemory } from './control/memory/memory-watch.ts';
+import { createHeapRelease } from './control/memory/spare-heap.ts';
 import type {
   ApplyMessage,
   CertificatesMessage,
@@ -244,6 +249,7 @@ const context: ProxyContext = {
   }),
   exchangeLimiter: new ExchangeLimiter(options.maxConcurrentExchanges),
   waiting: new WaitingClients(),
+  incompleteHeads: new IncompleteHeads(settings.proxy.maxIncompleteHeadBytes, () => observer.gaveWay()),
   requestMemory: new RequestMemory(settings.proxy.maxBufferedRequestBytes),
   retryBudgets: new RetryBudgets(),
   observer,
@@ -287,6 +293,10 @@ const listener = new Listener(context, {
   certificateRequests,
 });
 
+watchMemory(clock);
+const { passingBytes } = memoryShares(settings.workers);
+limitReadBuffers((2 * passingBytes) / 3);
+limitBacklog(passingBytes / 3);
 const releaseHeap = createHeapRelease(() => listener.connectionCount === 0 && !observer.isWarm);
 
 port.on('message', (message: ToWorker) => {

@@ -13,7 +13,8 @@ import { FoundFile } from '../control/discovery/found-file.ts';
 import { HealthProbe } from '../control/health/health-probe.ts';
 import { startLimitNode } from '../control/cluster/limit-node.ts';
 import type { TrafficPorts } from '../control/workers/protocol.ts';
-import { createHeapRelease } from '../control/workers/spare-heap.ts';
+import { watchMemory } from '../control/memory/memory-watch.ts';
+import { createHeapRelease } from '../control/memory/spare-heap.ts';
 import { Supervisor } from '../control/workers/supervisor.ts';
 import { startTicketRotation } from '../control/certificates/ticket-keys.ts';
 import { UnixListener } from '../control/unix-socket/unix-listener.ts';
@@ -139,7 +140,7 @@ function reserve<T>(counterBytes: number, create: () => T): T {
  * 503 when the targets can be found. A slow or dead source does not delay the start further.
  */
 export async function listenForTraffic(
-  { discovery, settings: { proxy } }: Parts,
+  { discovery, clock, settings: { proxy } }: Parts,
   supervisor: Supervisor,
   unixSocket: UnixListener | undefined,
 ): Promise<TrafficPorts> {
@@ -149,6 +150,7 @@ export async function listenForTraffic(
     unixSocket?.publish();
     // This thread has read the whole configuration and sent it to the workers.
     createHeapRelease(() => true)();
+    watchMemory(clock);
     return ports;
   } catch (error) {
     const others = [proxy.tlsPort, proxy.unixSocket].filter((other) => other !== undefined);

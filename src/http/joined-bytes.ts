@@ -8,6 +8,8 @@ const ROOM_BYTES_MIN = 1024;
 /** The memory allocated here; the space after the bytes that were joined last is free. */
 const rooms = new WeakSet<ArrayBufferLike>();
 
+export const EMPTY = Buffer.alloc(0);
+
 /**
  * `held` followed by `more`. `held` may be the result of an earlier call or the end of one: then `more` is written
  * directly after it, so a chain of calls must not fork. Other bytes are copied.

@@ -2,7 +2,7 @@
  * Every setting in force, for people who inspect a running gateway: its value, its default and where the value comes
  * from. Secrets are masked here, so that no outer layer has them. Pure.
  */
-import { SETTING_AREAS } from './settings-table.ts';
+import { SETTING_AREAS, SETTINGS } from './settings-table.ts';
 import type { Setting } from './settings-values.ts';
 
 type SettingValue = string | number | boolean | string[] | null;
@@ -51,20 +51,33 @@ const OPEN_PARAMETERS: ReadonlySet<string> = new Set([
 
 /** @param env the environment that the gateway was started with, in which every setting is valid */
 export function settingsInForce(env: (name: string) => string | undefined): readonly SettingInForce[] {
+  const textOf = (name: string): string => env(name)?.trim() ?? '';
+  const workers = valueOf(SETTINGS.GATEWAY_WORKERS, textOf('GATEWAY_WORKERS'), 1) as number;
   return SETTING_AREAS.flatMap(({ title, settings }) =>
-    Object.entries(settings).map(([name, row]) => inForce(name, title, row, env(name)?.trim() ?? '')),
+    Object.entries(settings).map(([name, row]) => inForce(name, title, row, textOf(name), workers)),
   );
 }
 
-function inForce(name: string, group: string, row: Setting<unknown>, text: string): SettingInForce {
-  const parsed = text === '' ? { value: row.default } : row.parse(text);
-  const value = 'value' in parsed ? parsed.value : row.default;
+function valueOf(row: Setting<unknown>, text: string, workers: number): unknown {
+  const parsed = text === '' ? undefined : row.parse(text);
+  if (parsed !== undefined && 'value' in parsed) return parsed.value;
+  return row.defaultFor === undefined ? row.default : row.defaultFor(workers);
+}
+
+function inForce(
+  name: string,
+  group: string,
+  row: Setting<unknown>,
+  text: string,
+  workers: number,
+): SettingInForce {
+  const value = valueOf(row, text, workers);
   return {
     name,
     group,
     type: row.type,
     value: row.secret && value !== undefined ? MASK : presented(value),
-    default: presented(row.default),
+    default: presented(valueOf(row, '', workers)),
     default_text: row.defaultText ?? null,
     source: text === '' ? 'default' : 'environment',
     secret: row.secret,

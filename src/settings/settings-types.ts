@@ -108,6 +108,8 @@ export interface ProxySettings {
   readonly minBodyBytesPerSec: number;
   readonly minBodyGraceMs: number;
   readonly maxBufferedRequestBytes: number;
+  /** Of each worker, all incomplete heads together. */
+  readonly maxIncompleteHeadBytes: number;
   readonly halfClose: boolean;
   readonly maxConcurrentExchanges: number;
   readonly maxConnections: number;

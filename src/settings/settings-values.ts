@@ -13,6 +13,8 @@ export interface Setting<T> {
   readonly default: T;
   /** For the docs: the default in words, when it is not a constant. */
   readonly defaultText: string | undefined;
+  /** The default for a number of workers, where that decides. */
+  readonly defaultFor: ((workers: number) => T) | undefined;
   readonly description: string;
   /** Its value is never shown, in any message. */
   readonly secret: boolean;
@@ -25,6 +27,7 @@ export interface Setting<T> {
 interface About<D> {
   readonly default: D;
   readonly defaultText?: string;
+  readonly defaultFor?: (workers: number) => D;
   readonly description: string;
   readonly secret?: boolean;
   readonly otherName?: string;
@@ -35,6 +38,7 @@ function setting<T, D>(type: string, about: About<D>, parse: (text: string) => P
     type,
     default: about.default,
     defaultText: about.defaultText,
+    defaultFor: about.defaultFor,
     description: about.description,
     secret: about.secret ?? false,
     otherName: about.otherName,

@@ -36,6 +36,10 @@ export function readSettings(given: Environment): SettingsResult {
   for (const [name, row] of Object.entries<Setting<unknown>>(SETTINGS)) {
     values[name] = readOne(name, row, env, errors);
   }
+  const workers = values['GATEWAY_WORKERS'] as number;
+  for (const [name, { defaultFor }] of Object.entries<Setting<unknown>>(SETTINGS)) {
+    if (defaultFor !== undefined && (env[name]?.trim() ?? '') === '') values[name] = defaultFor(workers);
+  }
   const parsed = values as SettingValues;
   errors.push(...crossChecks(parsed), ...databaseBesideFile(parsed, env));
   // A setting that cannot be read would appear to be unset.
@@ -284,6 +288,7 @@ function proxySettings(v: SettingValues): ProxySettings {
     viaName: v.GATEWAY_PROXY__VIA_NAME,
     maxHeadBytes: v.GATEWAY_PROXY__MAX_HEAD_BYTES,
     maxHeaders: v.GATEWAY_PROXY__MAX_HEADERS,
+    maxIncompleteHeadBytes: v.GATEWAY_PROXY__MAX_INCOMPLETE_HEAD_BYTES,
     maxTargetBytes: v.GATEWAY_PROXY__MAX_TARGET_BYTES,
     maxBodyBytes: v.GATEWAY_PROXY__MAX_BODY_BYTES,
     headTimeoutMs: v.GATEWAY_PROXY__HEAD_TIMEOUT_MS,

@@ -29,6 +29,7 @@ import { Deadlines } from '../../src/proxy/resilience/deadlines.ts';
 import { ExchangeLimiter } from '../../src/proxy/exchange-limiter.ts';
 import { UpstreamPermits } from '../../src/proxy/upstream/permits.ts';
 import { RequestMemory } from '../../src/proxy/io/request-memory.ts';
+import { IncompleteHeads } from '../../src/proxy/downstream/incomplete-heads.ts';
 import { WaitingClients } from '../../src/proxy/downstream/waiting-clients.ts';
 import { Listener } from '../../src/proxy/downstream/accept/listener.ts';
 import type { PortTls } from '../../src/proxy/downstream/accept/listening-port.ts';
@@ -199,6 +200,7 @@ export interface TestProxyOptions {
   readonly proxyHeaders?: boolean;
   readonly upstreamIdleTimeoutMs?: number;
   readonly requestMemoryBytesMax?: number;
+  readonly incompleteHeadBytesMax?: number;
   readonly upstreamAgeMsMax?: number;
   readonly egress?: EgressLists;
   /** Default: traces are not exported. */
@@ -296,6 +298,7 @@ export async function startProxy(change: ConfigChange, setup: TestProxyOptions =
     }),
     exchangeLimiter: new ExchangeLimiter(options.maxConcurrentExchanges),
     waiting: new WaitingClients(),
+    incompleteHeads: new IncompleteHeads(setup.incompleteHeadBytesMax ?? 64 * 1024 * 1024, () => undefined),
     requestMemory: new RequestMemory(setup.requestMemoryBytesMax ?? 64 * 1024 * 1024),
     retryBudgets: new RetryBudgets(),
     observer: {

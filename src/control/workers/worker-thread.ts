@@ -5,6 +5,7 @@
 import { Worker } from 'node:worker_threads';
 import type { Clock } from '../../lib/clock.ts';
 import type { ProfileSink, ProfileTask, RunningProfile } from '../../observe/profile.ts';
+import { memoryShares } from '../../settings/memory-shares.ts';
 import { withTimeout } from '../../lib/with-timeout.ts';
 import { createHeartbeatMemory, HeartbeatWatch } from './heartbeat.ts';
 import type { FromWorker, ToWorker, TrafficPorts, WorkerStart } from './protocol.ts';
@@ -20,11 +21,7 @@ export interface WorkerThreadOptions {
   onExit(code: number): void;
 }
 
-/**
- * Size of the heap of new objects; without it V8 takes more than 100 MiB under many connections. One collection moves
- * at most a third of it, while all of the worker's clients wait.
- */
-const YOUNG_GENERATION_MIB_MAX = 48;
+const MIB = 1024 * 1024;
 const TERMINATION_PATIENCE_MS = 2_000;
 /** A worker that takes a heap snapshot does not count meanwhile. */
 const SNAPSHOT_MS_MAX = 60_000;
@@ -80,7 +77,7 @@ export class WorkerThread {
     this.#worker = new Worker(url, {
       workerData: { ...start, heartbeat } satisfies WorkerStart,
       name: `proxy-${workerNumber}`,
-      resourceLimits: { maxYoungGenerationSizeMb: YOUNG_GENERATION_MIB_MAX },
+      resourceLimits: { maxYoungGenerationSizeMb: memoryShares(settings.workers).youngBytes / MIB },
     });
     this.#worker.on('error', (error: Error) => (this.cause ??= error));
     this.#worker.on('message', (message: FromWorker) => this.#onMessage(message));

@@ -23,3 +23,5 @@ export function headError(status: HeadErrorStatus, code: string, detail: string)
 export function upstreamError(detail: string): HeadError {
   return headError(502, 'bad_upstream_response', detail);
 }
+
+export const HEAD_TIMED_OUT = headError(408, 'request_timeout', 'The request head did not arrive in time');

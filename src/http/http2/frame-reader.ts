@@ -77,6 +77,11 @@ export class FrameReader {
     return this.#partial.length > 0 || this.#blockStream !== 0;
   }
 
+  /** Bytes of it. */
+  get incompleteBytes(): number {
+    return this.#partial.length + (this.#blockStream === 0 ? 0 : this.#blockBytes);
+  }
+
   /** Stops passing frames on; may be called within a call of the receiver. */
   stop(): void {
     this.#isStopped = true;

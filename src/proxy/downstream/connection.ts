@@ -12,8 +12,8 @@
  * (unless `halfClose`). Reading pauses when PIPELINED_BYTES_MAX beyond the body are buffered (sent-ahead.ts).
  */
 import { skipEmptyLine } from '../../http/heads/head-end.ts';
-import { headError, type HeadError } from '../../http/heads/head-error.ts';
-import { joined } from '../../http/joined-bytes.ts';
+import { HEAD_TIMED_OUT, type HeadError } from '../../http/heads/head-error.ts';
+import { EMPTY, joined } from '../../http/joined-bytes.ts';
 import type { ClientHead } from '../interfaces/head-templates.ts';
 import type { ClientTls } from '../../policy/stage.ts';
 import type { ClientConnection, ConnectionTraits, TunnelOfClient } from '../interfaces/client-connection.ts';
@@ -35,9 +35,6 @@ import { releaseHead, HEAD_RETAINED_MS, NO_HEAD, acquireHead } from './head-pool
 import { tunnelledProtocol } from '../../http/fields/switch-protocol.ts';
 
 type Phase = 'idle' | 'head' | 'exchange' | 'discarding' | 'tunnel' | 'lingering' | 'closed';
-
-const EMPTY = Buffer.alloc(0);
-const HEAD_TIMED_OUT = headError(408, 'request_timeout', 'The request head did not arrive in time');
 
 export class Connection
   extends ClientLink
@@ -263,6 +260,7 @@ export class Connection
       // The socket will read into this memory again.
       if (this.#pending.length > 0 && this.#pending.buffer === bytes.buffer)
         this.#pending = Buffer.from(this.#pending);
+      this.context.incompleteHeads.note(this, this.#phase === 'head' ? this.#pending.length : 0);
     } catch (error) {
       this.#onDefect(error);
     }
@@ -439,6 +437,7 @@ export class Connection
     if (this.#phase === 'lingering' || this.#phase === 'closed') return;
     this.#phase = 'lingering';
     this.#pending = EMPTY;
+    this.context.incompleteHeads.note(this, 0);
     this.context.waiting.delete(this);
     const { options, deadlines } = this.context;
     // Unwritten text keeps the idle deadline; lingering begins when it is written.
@@ -472,6 +471,7 @@ export class Connection
     this.#phase = 'closed';
     this.#pending = EMPTY;
     this.context.waiting.delete(this);
+    this.context.incompleteHeads.note(this, 0);
     this.#releaseHead();
     const exchange = this.#exchange;
     this.#exchange = undefined;

@@ -5,6 +5,7 @@ import type { ViaHops } from '../../http/fields/forwarded.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { CompiledPolicy } from '../../policy/stage.ts';
 import type { OrderedCertificates } from '../downstream/tls/ordered-certificates.ts';
+import type { IncompleteHeads } from '../downstream/incomplete-heads.ts';
 import type { WaitingClients } from '../downstream/waiting-clients.ts';
 import type { Tracing } from '../tracing/exchange-trace.ts';
 import type { ExchangeLimiter } from '../exchange-limiter.ts';
@@ -32,6 +33,8 @@ export interface SharedParts {
   readonly exchangeLimiter: ExchangeLimiter;
   /** Idle clients, which are closed when new clients need room. */
   readonly waiting: WaitingClients;
+  /** Clients whose heads are not complete. */
+  readonly incompleteHeads: IncompleteHeads;
   readonly requestMemory: RequestMemory;
   readonly retryBudgets: RetryBudgets;
   /** The snapshot for new exchanges. */

@@ -2,7 +2,7 @@
  * The memory that the TCP sockets of a worker read into, and how much each socket reads before the others. All sockets
  * share one buffer, whose bytes are valid only during the read's callback. A socket that reads much at once temporarily
  * gets its own buffer: a writer can retain it, so that large bodies pass without a copy, and it is reused after the
- * last release. Owns the buffers; at most READ_BUFFERS_MAX exist besides the shared one.
+ * last release. Owns the buffers, whose number is bounded (READ_BUFFERS_MAX).
  *
  * When all are in use, or the write backlog is over its limit, sockets read less at a time: bytes that were read but
  * cannot be written must be kept.
@@ -11,7 +11,7 @@ import type { Socket } from 'node:net';
 import { isOverLimit } from './write-backlog.ts';
 
 export const READ_BUFFER_BYTES = 64 * 1024;
-/** Buffers in use at one time; beyond it bytes are copied. */
+/** Buffers in use at one time where memory is plentiful; beyond it bytes are copied. */
 export const READ_BUFFERS_MAX = 256;
 /** Free buffers kept. */
 const FREE_MAX = 32;
@@ -32,6 +32,7 @@ const sharedLittle = shared.subarray(0, SPARING_READ_BYTES);
 let sharedView = shared;
 const free: ReadBuffer[] = [];
 let inUse = 0;
+let inUseMax = READ_BUFFERS_MAX;
 
 /** The first `length` bytes of a buffer that a read has filled, during its callback. */
 export function filledPart(buffer: Buffer, length: number): Buffer {
@@ -43,6 +44,11 @@ export function filledPart(buffer: Buffer, length: number): Buffer {
 /** Buffers of this thread in use, besides the shared one. */
 export function readBuffersInUse(): number {
   return inUse;
+}
+
+/** For this thread, where memory is small. @param bytes of all buffers in use */
+export function limitReadBuffers(bytes: number): void {
+  inUseMax = Math.min(READ_BUFFERS_MAX, Math.floor(bytes / READ_BUFFER_BYTES));
 }
 
 /** A buffer that is reused after its last holder has released it. */
@@ -69,7 +75,7 @@ class ReadBuffer {
 
 /** undefined when too many are in use. */
 function takeBuffer(): ReadBuffer | undefined {
-  if (inUse >= READ_BUFFERS_MAX) return undefined;
+  if (inUse >= inUseMax) return undefined;
   const buffer = free.pop() ?? new ReadBuffer();
   buffer.retain();
   inUse += 1;
@@ -172,7 +178,7 @@ export class SocketReader {
     own?.release();
     this.#own = isBulk ? takeBuffer() : undefined;
     if (this.#own !== undefined) return this.#own.bytes;
-    return inUse >= READ_BUFFERS_MAX || isOverLimit() ? sharedLittle : shared;
+    return inUse >= inUseMax || isOverLimit() ? sharedLittle : shared;
   }
 
   /** Lets the worker's other sockets be read after this one has had its share. */

@@ -5,9 +5,16 @@
  * the count.
  */
 
+/** Where memory is plentiful. */
 export const BACKLOG_BYTES_MAX = 8 * 1024 * 1024;
 
 let backlog = 0;
+let backlogMax = BACKLOG_BYTES_MAX;
+
+/** For this thread, where memory is small. */
+export function limitBacklog(bytes: number): void {
+  backlogMax = Math.min(BACKLOG_BYTES_MAX, bytes);
+}
 
 /** The caller must call `removeFromBacklog` with the same number. */
 export function addToBacklog(bytes: number): void {
@@ -30,7 +37,7 @@ export function retainedCopy(
 }
 
 export function isOverLimit(): boolean {
-  return backlog > BACKLOG_BYTES_MAX;
+  return backlog > backlogMax;
 }
 
 /** Backlog of this thread. */

@@ -1,6 +1,6 @@
 /** Settings of rate limits: defaults, memory, and the store that gateways share. */
-import { totalmem } from 'node:os';
 import { parseRedisUrl } from '../../model/redis-url.ts';
+import { FULL_SHARES, memoryShares } from '../memory-shares.ts';
 import { boolean, integer, oneOf, text, type Setting } from '../settings-values.ts';
 
 export const LIMIT_MODES = ['leased', 'exact'] as const;
@@ -10,13 +10,6 @@ const GIB = 1024 * MIB;
 const requestCount = { min: 1, max: 1_000_000_000 };
 const windowSecs = { min: 1, max: 31_622_400 };
 const timeoutMs = { min: 1, max: 86_400_000 };
-/** Room for 1,000,000 callers with a full sliding window each. */
-const COUNTER_BYTES_DEFAULT = 2 * GIB;
-
-/** Half of the memory of the machine or container. */
-function halfOfMemory(): number {
-  return Math.floor(Math.min(totalmem(), process.constrainedMemory() || Infinity) / 2);
-}
 
 export const LIMIT_SETTINGS = {
   GATEWAY_RATE_LIMIT_REQUESTS: integer(requestCount, {
@@ -43,8 +36,10 @@ export const LIMIT_SETTINGS = {
   GATEWAY_LIMITS__MAX_COUNTER_BYTES: integer(
     { min: MIB, max: 8 * GIB },
     {
-      default: Math.min(COUNTER_BYTES_DEFAULT, halfOfMemory()),
-      defaultText: '2147483648, or half of the memory of the machine or container where that is less',
+      default: FULL_SHARES.counterBytes,
+      defaultFor: (workers) => memoryShares(workers).counterBytes,
+      defaultText:
+        '2147483648, or half of what the machine or container has beyond 256 MiB where that is less, and at least 16777216',
       description:
         'Maximum bytes of memory for rate limit counters. The memory grows with the number of callers: each takes 64 bytes, or 128 to 1792 with a sliding window. When it is used up, the limit with the most counters counts less exactly (see `rate_limit` in docs/reference/policies.md).',
     },

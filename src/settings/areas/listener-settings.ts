@@ -1,4 +1,5 @@
 /** Settings of the traffic listener: address, TLS, clients. */
+import { FULL_SHARES, LESS_MEMORY, memoryShares } from '../memory-shares.ts';
 import {
   boolean,
   host,
@@ -141,12 +142,16 @@ export const LISTENER_SETTINGS = {
       'Answer clients that end their side of the connection (FIN) while their request is under way. By default that ends the exchange, as when a client goes away.',
   }),
   GATEWAY_PROXY__MAX_CONCURRENT_EXCHANGES: integer(countMax, {
-    default: 10_000,
+    default: FULL_SHARES.exchanges,
+    defaultFor: (workers) => memoryShares(workers).exchanges,
+    defaultText: `\`10000\`, ${LESS_MEMORY}`,
     description:
       'Maximum number of requests of one app under way in each worker, HTTP/2 streams and tunnels included; all apps together may have one ninth more, so that no app can use up everything alone. Beyond it: 503 `overloaded` with `Retry-After`.',
   }),
   GATEWAY_PROXY__MAX_CONNECTIONS: integer(countMax, {
-    default: 20_000,
+    default: FULL_SHARES.connections,
+    defaultFor: (workers) => memoryShares(workers).connections,
+    defaultText: `\`20000\`, ${LESS_MEMORY}`,
     description:
       'Maximum number of client connections to each worker. A further connection replaces the connection that has waited longest for a request, or one whose client does not read its answers. If there is none, it gets 503 `overloaded` and is closed; over TLS it is closed without an answer.',
   }),

@@ -1,5 +1,6 @@
 /** Settings of proxy threads, shutdown, API key counts and recorded requests. */
 import { availableParallelism } from 'node:os';
+import { FULL_SHARES, memoryShares } from '../memory-shares.ts';
 import { boolean, integer, type Setting } from '../settings-values.ts';
 
 const DAY_MS = 86_400_000;
@@ -66,7 +67,9 @@ export const PROCESS_SETTINGS = {
   GATEWAY_STATS__MAX_BYTES: integer(
     { min: 0, max: 1_073_741_824 },
     {
-      default: 67_108_864,
+      default: FULL_SHARES.statsBytes,
+      defaultFor: (workers) => memoryShares(workers).statsBytes,
+      defaultText: '`67108864`, or a sixteenth of the memory of the machine or container where that is less',
       description:
         'Maximum bytes of memory for the time series of traffic that the gateway itself keeps (`GET /api/v1/stats`): the last 15 minutes by seconds, the last day by minutes. When it is used up, the least used routes, keys and versions lose their time series, then the least used apps. 0: no time series are kept.',
     },

@@ -1,4 +1,5 @@
 /** Settings of requests: how large and how slow they may be. */
+import { FULL_SHARES, LESS_MEMORY, memoryShares } from '../memory-shares.ts';
 import { integer, type Setting } from '../settings-values.ts';
 
 const KIB = 1024;
@@ -10,6 +11,16 @@ export const REQUEST_SETTINGS = {
     {
       default: 32 * KIB,
       description: 'Maximum bytes of a request’s head: request line and header fields (431).',
+    },
+  ),
+  GATEWAY_PROXY__MAX_INCOMPLETE_HEAD_BYTES: integer(
+    { min: KIB, max: Number.MAX_SAFE_INTEGER },
+    {
+      default: FULL_SHARES.incompleteHeadBytes,
+      defaultFor: (workers) => memoryShares(workers).incompleteHeadBytes,
+      defaultText: `\`67108864\`, ${LESS_MEMORY}`,
+      description:
+        'Bytes of memory in each worker for heads of requests that have not arrived completely. Beyond it the oldest large ones are closed (408).',
     },
   ),
   GATEWAY_PROXY__MAX_HEADERS: integer(
@@ -74,7 +85,9 @@ export const REQUEST_SETTINGS = {
   GATEWAY_PROXY__MAX_BUFFERED_REQUEST_BYTES: integer(
     { min: 0, max: Number.MAX_SAFE_INTEGER },
     {
-      default: 64 * 1024 * 1024,
+      default: FULL_SHARES.bufferedRequestBytes,
+      defaultFor: (workers) => memoryShares(workers).bufferedRequestBytes,
+      defaultText: `\`67108864\`, ${LESS_MEMORY}`,
       description:
         'Bytes of memory in each worker for request bodies that `buffer_request_bytes` of a policy holds. One app gets at most three quarters of what the others leave. Beyond it bodies are streamed.',
     },

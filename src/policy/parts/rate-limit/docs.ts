@@ -16,7 +16,7 @@ const TEXT = `| algorithm | admits |
 
 ### How many callers
 
-Each caller of a limit has a counter of 64 bytes. With \`sliding_window\` it is 128 bytes, and up to 1.8 KB if it admits 123 requests or more per window. \`GATEWAY_LIMITS__MAX_COUNTER_BYTES\` bounds the memory of all counters together; the default has room for more than 1,000,000 callers with every algorithm, and 30,000,000 with \`fixed_window\` and \`token_bucket\`. The process takes this memory as the number of callers grows, and keeps it. In a container with less than 4 GiB, the default is half of its memory: leave that much memory free, or set less.
+Each caller of a limit has a counter of 64 bytes. With \`sliding_window\` it is 128 bytes, and up to 1.8 KB if it admits 123 requests or more per window. \`GATEWAY_LIMITS__MAX_COUNTER_BYTES\` bounds the memory of all counters together; the default has room for more than 1,000,000 callers with every algorithm, and 30,000,000 with \`fixed_window\` and \`token_bucket\`. The process takes this memory as the number of callers grows, and keeps it. In a container with less than 4.25 GiB, the default is half of the memory beyond 256 MiB, and at least 16 MiB.
 
 When the memory is full, the limit with the most counters gives up some: the counter of its caller with the lowest use is removed. New callers of *this limit* then begin with the use of the removed callers, until the window has passed. No caller gets more than the limit, but some are refused early. Callers of other limits notice nothing. \`headgate_limit_evictions_total\` counts evictions, and a warning in the log names the limit. A limit \`per: header:<name>\` has a counter for every value that clients send: require authentication, or set a limit \`per: ip\` as well.
 

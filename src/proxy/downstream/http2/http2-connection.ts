@@ -59,6 +59,13 @@ export class Http2Connection
   #idleDeadlineMs: number;
   waitsSinceMs: number;
   #headWait: HeadWait | undefined;
+  /** Where the bytes of its incomplete head are counted. */
+  readonly #incomplete = {
+    giveWay: (): boolean => {
+      this.#calm();
+      return true;
+    },
+  };
   /** Number of frames before the awaited head. */
   #framesBefore = 0;
   /** Number of requests that have begun in the current turn. */
@@ -212,6 +219,7 @@ export class Http2Connection
     if (this.#phase === 'closed') return;
     this.#phase = 'closed';
     this.#context.waiting.delete(this);
+    this.#context.incompleteHeads.note(this.#incomplete, 0);
     this.#loseStreams();
     this.#onClosed(this);
   }
@@ -318,6 +326,7 @@ export class Http2Connection
     this.#phase = 'ended';
     this.#context.waiting.delete(this);
     this.wire.goaway(code);
+    this.#context.incompleteHeads.note(this.#incomplete, 0);
     this.#loseStreams();
     this.#socket.resume();
     this.#socket.end();
@@ -368,6 +377,8 @@ export class Http2Connection
   #awaitHead(bytes: number): void {
     const { reader } = this.wire;
     const { nowMs } = this.#context.deadlines;
+    const { incompleteHeads } = this.#context;
+    incompleteHeads.note(this.#incomplete, reader.isWithinFrame ? reader.incompleteBytes : 0);
     if (!reader.isWithinFrame) this.#headWait = undefined;
     else if (this.#headWait !== undefined && this.#framesBefore === reader.wholeCount)
       this.#headWait.received(bytes, nowMs);

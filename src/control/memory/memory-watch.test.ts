@@ -1,0 +1,57 @@
+import { expect, it } from 'vitest';
+import { MemoryWatch } from './memory-watch.ts';
+
+const MIB = 1024 * 1024;
+
+function setup() {
+  const state = { usedMiB: 100, threadMiB: 50, ms: 0, collections: 0, works: true };
+  const watch = new MemoryWatch({
+    memoryBytes: 200 * MIB,
+    usedBytes: () => state.usedMiB * MIB,
+    threadBytes: () => state.threadMiB * MIB,
+    collect: () => {
+      if (!state.works) return false;
+      state.collections += 1;
+      state.threadMiB = 20;
+      state.ms += 30;
+      return true;
+    },
+    clock: { nowMs: () => 0, monotonicMs: () => state.ms },
+  });
+  /** Looks once a quarter of a second, as the timer does. */
+  const look = (times = 1): number => {
+    for (let time = 0; time < times; time++) {
+      state.ms += 250;
+      watch.look();
+    }
+    return state.collections;
+  };
+  return { state, look };
+}
+
+it('collects nothing while there is memory, and garbage once most of it is used up', () => {
+  const { state, look } = setup();
+  expect(look(10)).toBe(0);
+  state.usedMiB = 150;
+  expect(look()).toBe(1);
+});
+
+it('collects again only when the thread has taken more since, and has worked for longer than it collected', () => {
+  const { state, look } = setup();
+  state.usedMiB = 150;
+  expect(look(100)).toBe(1);
+  state.threadMiB = 30;
+  expect(look()).toBe(2);
+  state.threadMiB = 30;
+  expect(look()).toBe(2);
+  expect(look()).toBe(3);
+});
+
+it('tries again when another thread was about to collect', () => {
+  const { state, look } = setup();
+  state.usedMiB = 150;
+  state.works = false;
+  expect(look(2)).toBe(0);
+  state.works = true;
+  expect(look()).toBe(1);
+});

@@ -1,0 +1,101 @@
+/**
+ * Collects the garbage of a thread while the memory of the machine or container is nearly used up. V8 knows the limit
+ * of its own heap only: it lets tens of megabytes of buffers wait for a collection in each thread, however little the
+ * container has. Owns a timer.
+ */
+import { closeSync, openSync, readSync } from 'node:fs';
+import { getHeapStatistics } from 'node:v8';
+import type { Clock } from '../../lib/clock.ts';
+import { memoryBytes } from '../../settings/memory-shares.ts';
+import { collectGarbage } from './spare-heap.ts';
+
+const LOOK_MS = 250;
+/** Share of the memory above which garbage is collected. */
+const FULL_FROM = 0.7;
+/** Less new memory since the last collection is not worth another one. */
+const GROWN_BYTES_MIN = 6 * 1024 * 1024;
+/** Of the time, collections take at most one part in this many. */
+const COLLECTION_SHARE = 10;
+const PAGE_BYTES = 4_096;
+
+export interface MemoryWatchOptions {
+  /** Memory of the machine or container. */
+  readonly memoryBytes: number;
+  /** Memory of the process that cannot be given up, such as files; undefined if unknown. */
+  readonly usedBytes: () => number | undefined;
+  /** Memory of this thread, garbage included. */
+  readonly threadBytes: () => number;
+  /** Returns false when nothing was collected. */
+  readonly collect: () => boolean;
+  readonly clock: Clock;
+}
+
+export class MemoryWatch {
+  readonly #options: MemoryWatchOptions;
+  #afterLastBytes = 0;
+  #notBeforeMs = -Infinity;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(options: MemoryWatchOptions) {
+    this.#options = options;
+  }
+
+  start(): void {
+    this.#timer ??= setInterval(() => this.look(), LOOK_MS).unref();
+  }
+
+  stop(): void {
+    clearInterval(this.#timer);
+    this.#timer = undefined;
+  }
+
+  look(): void {
+    const { memoryBytes, usedBytes, threadBytes, collect, clock } = this.#options;
+    const startMs = clock.monotonicMs();
+    if (startMs < this.#notBeforeMs) return;
+    if ((usedBytes() ?? 0) < FULL_FROM * memoryBytes) return;
+    // What is in use may have become less, also without a collection of this watch.
+    this.#afterLastBytes = Math.min(this.#afterLastBytes, threadBytes());
+    if (threadBytes() - this.#afterLastBytes < GROWN_BYTES_MIN || !collect()) return;
+    const endMs = clock.monotonicMs();
+    this.#afterLastBytes = threadBytes();
+    this.#notBeforeMs = endMs + COLLECTION_SHARE * (endMs - startMs);
+  }
+}
+
+/** Watches the memory from now on, for this thread. */
+export function watchMemory(clock: Clock): MemoryWatch {
+  const watch = new MemoryWatch({
+    memoryBytes: memoryBytes(),
+    usedBytes: anonymousMemory(),
+    threadBytes,
+    collect: collectGarbage,
+    clock,
+  });
+  watch.start();
+  return watch;
+}
+
+/** Heap and buffers of this thread. */
+function threadBytes(): number {
+  const { total_heap_size: heap, external_memory: external } = getHeapStatistics();
+  return heap + external;
+}
+
+/** Reads the anonymous memory of the process from proc_pid_statm(5); undefined where that does not exist. */
+function anonymousMemory(): () => number | undefined {
+  const text = Buffer.alloc(128);
+  let file: number | undefined;
+  try {
+    file = openSync('/proc/self/statm', 'r');
+  } catch {
+    return () => undefined;
+  }
+  const fd = file;
+  process.once('exit', () => closeSync(fd));
+  return () => {
+    const length = readSync(fd, text, 0, text.length, 0);
+    const [, resident = 0, shared = 0] = text.toString('latin1', 0, length).split(' ').map(Number);
+    return (resident - shared) * PAGE_BYTES;
+  };
+}

@@ -1,0 +1,64 @@
+import { describe, expect, it } from 'vitest';
+import { FULL_SHARES, memoryShares } from './memory-shares.ts';
+import { readSettings } from './settings.ts';
+import { settingsInForce } from './settings-in-force.ts';
+
+const MIB = 1024 * 1024;
+
+describe('shares of memory', () => {
+  it('are full where memory is plentiful', () => {
+    expect(memoryShares(2, 16 * 1024 * MIB)).toEqual(FULL_SHARES);
+    expect(memoryShares(8, 64 * 1024 * MIB)).toEqual(FULL_SHARES);
+  });
+
+  it.each([
+    [256, 1],
+    [256, 2],
+    [512, 2],
+    [512, 4],
+    [1_024, 2],
+    [2_048, 4],
+    [4_096, 8],
+    [8_192, 16],
+  ])('of %i MiB with %i workers fit into it together, beside the program', (mebibytes, workers) => {
+    const shares = memoryShares(workers, mebibytes * MIB);
+    // What one attack can fill: connections that are idle, or exchanges with what passes through them.
+    const ofWorker = Math.max(
+      shares.connections * 8 * 1024 + shares.incompleteHeadBytes,
+      shares.exchanges * 40 * 1024 + shares.passingBytes + shares.bufferedRequestBytes,
+    );
+    const program = (96 + 20 * workers) * MIB;
+    expect(program + workers * ofWorker + shares.statsBytes + shares.counterBytes).toBeLessThan(
+      mebibytes * MIB,
+    );
+    expect(shares.exchanges).toBeGreaterThanOrEqual(100);
+    expect(shares.connections).toBeGreaterThanOrEqual(500);
+  });
+
+  it('leave each worker something to work with, however little memory there is', () => {
+    const shares = memoryShares(16, 64 * MIB);
+    for (const share of Object.values<number>({ ...shares })) expect(share).toBeGreaterThan(0);
+  });
+});
+
+it('are the defaults of settings, for as many workers as there are', () => {
+  const env = { GATEWAY_WORKERS: '256', GATEWAY_PROXY__MAX_CONNECTIONS: '7' };
+  const result = readSettings(env);
+  if (!('settings' in result)) throw new Error(result.errors.join(' '));
+  const shares = memoryShares(256);
+  expect(shares.exchanges).toBeLessThan(FULL_SHARES.exchanges);
+  expect(result.settings.proxy).toMatchObject({
+    maxConnections: 7,
+    maxConcurrentExchanges: shares.exchanges,
+    maxIncompleteHeadBytes: shares.incompleteHeadBytes,
+    maxBufferedRequestBytes: shares.bufferedRequestBytes,
+  });
+  const shown = settingsInForce((name) => Reflect.get(env, name) as string | undefined);
+  const row = (name: string) => shown.find((setting) => setting.name === `GATEWAY_PROXY__${name}`);
+  expect(row('MAX_CONNECTIONS')).toMatchObject({ value: 7, default: shares.connections });
+  expect(row('MAX_CONCURRENT_EXCHANGES')).toMatchObject({
+    value: shares.exchanges,
+    default: shares.exchanges,
+    source: 'default',
+  });
+});

@@ -1,0 +1,82 @@
+/**
+ * How the memory of the machine or container is divided among what clients can make the gateway hold: the defaults of
+ * settings that bound it. Where memory is plentiful they are the full numbers of each setting; in a small container
+ * they are smaller, so that a flood ends in refusals and closed connections, not in the end of the process.
+ */
+import { totalmem } from 'node:os';
+
+const KIB = 1024;
+const MIB = 1024 * KIB;
+const GIB = 1024 * MIB;
+
+/** The program at rest, and what each worker needs besides its clients: docs/explanation/sizing.md. */
+const PROGRAM_BYTES = 128 * MIB;
+const WORKER_BYTES = 32 * MIB;
+/** A worker has at least this much for its clients, however little memory there is. */
+const CLIENTS_BYTES_MIN = 8 * MIB;
+/** An idle connection. */
+const CONNECTION_BYTES = 8 * KIB;
+/** A request under way whose client or backend does not read, with its connection to the backend. */
+const EXCHANGE_BYTES = 40 * KIB;
+
+/** For the docs. */
+export const LESS_MEMORY = 'less where memory is small (docs/explanation/sizing.md)';
+
+const COUNTER_BYTES_MIN = 16 * MIB;
+/** Counters take memory as callers come; below this much memory they have none of their own beyond the minimum. */
+const COUNTERS_FROM_BYTES = 256 * MIB;
+
+export const FULL_SHARES: MemoryShares = {
+  connections: 20_000,
+  exchanges: 10_000,
+  incompleteHeadBytes: 64 * MIB,
+  bufferedRequestBytes: 64 * MIB,
+  passingBytes: 24 * MIB,
+  youngBytes: 48 * MIB,
+  // Room for 1,000,000 callers with a full sliding window each.
+  counterBytes: 2 * GIB,
+  statsBytes: 64 * MIB,
+};
+
+export interface MemoryShares {
+  /** Of each worker, as the next five. */
+  readonly connections: number;
+  readonly exchanges: number;
+  readonly incompleteHeadBytes: number;
+  readonly bufferedRequestBytes: number;
+  /** Bytes of bodies that were read and cannot be written yet. */
+  readonly passingBytes: number;
+  /**
+   * The heap of new objects; without a limit V8 takes more than 100 MiB under many connections. One collection moves at
+   * most a third of it, while all of the worker's clients wait.
+   */
+  readonly youngBytes: number;
+  /** Of the gateway, as the next one. */
+  readonly counterBytes: number;
+  readonly statsBytes: number;
+}
+
+/** Memory of the container, or of the machine. */
+export function memoryBytes(): number {
+  return Math.min(totalmem(), process.constrainedMemory() || Infinity);
+}
+
+/** No share is more than the full one. */
+export function memoryShares(workers: number, bytes = memoryBytes()): MemoryShares {
+  const free = bytes - PROGRAM_BYTES - workers * WORKER_BYTES;
+  const clients = Math.max(CLIENTS_BYTES_MIN, free / 2 / workers);
+  const counters = Math.max(COUNTER_BYTES_MIN, (bytes - COUNTERS_FROM_BYTES) / 2);
+  const full = FULL_SHARES;
+  return {
+    connections: atMost(full.connections, clients / 2 / CONNECTION_BYTES),
+    exchanges: atMost(full.exchanges, clients / 2 / EXCHANGE_BYTES),
+    incompleteHeadBytes: atMost(full.incompleteHeadBytes, clients / 4),
+    bufferedRequestBytes: atMost(full.bufferedRequestBytes, clients / 4),
+    passingBytes: atMost(full.passingBytes, clients / 4),
+    youngBytes: atMost(full.youngBytes, bytes / 8 / (workers + 2)),
+    counterBytes: atMost(full.counterBytes, counters),
+    statsBytes: atMost(full.statsBytes, bytes / 16),
+  };
+}
+
+const atMost = (most: number, share: number): number => Math.floor(Math.min(most, share));
