@@ -38,6 +38,7 @@ import { ExchangeRecorder } from './explain/recorder.ts';
 import { shareOfWorker, TrafficRecorder } from './explain/traffic/traffic-recorder.ts';
 import { ExchangeLimiter } from './proxy/exchange-limiter.ts';
 import { UpstreamPermits } from './proxy/upstream/permits.ts';
+import { limitHeldBytes } from './proxy/downstream/http2/request-window.ts';
 import { limitReadBuffers } from './proxy/io/read-buffers.ts';
 import { limitBacklog } from './proxy/io/write-backlog.ts';
 import { memoryShares } from './settings/memory-shares.ts';
@@ -235,6 +236,7 @@ const compilers = createPolicyCompilers(policyDependencies);
 const holder = new SnapshotHolder<CompiledPolicy>(compilers.compile, keys);
 
 const breakerOf = (revision: Revision): Breaker | undefined => breakers.of(revision);
+const incompleteHeads = new IncompleteHeads(settings.proxy.maxIncompleteHeadBytes, () => observer.gaveWay());
 const context: ProxyContext = {
   options,
   clock,
@@ -248,8 +250,8 @@ const context: ProxyContext = {
     maxUpstreamQueue: options.maxUpstreamQueue,
   }),
   exchangeLimiter: new ExchangeLimiter(options.maxConcurrentExchanges),
-  waiting: new WaitingClients(),
-  incompleteHeads: new IncompleteHeads(settings.proxy.maxIncompleteHeadBytes, () => observer.gaveWay()),
+  waiting: new WaitingClients(incompleteHeads),
+  incompleteHeads,
   requestMemory: new RequestMemory(settings.proxy.maxBufferedRequestBytes),
   retryBudgets: new RetryBudgets(),
   observer,
@@ -294,9 +296,10 @@ const listener = new Listener(context, {
 });
 
 watchMemory(clock);
-const { passingBytes } = memoryShares(settings.workers);
-limitReadBuffers((2 * passingBytes) / 3);
-limitBacklog(passingBytes / 3);
+const { passingBytes } = memoryShares({ workers: settings.workers, hasTls: false });
+limitReadBuffers((2 * passingBytes) / 7);
+limitBacklog(passingBytes / 7);
+limitHeldBytes((4 * passingBytes) / 7);
 const releaseHeap = createHeapRelease(() => listener.connectionCount === 0 && !observer.isWarm);
 
 port.on('message', (message: ToWorker) => {

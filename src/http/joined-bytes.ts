@@ -5,6 +5,10 @@
  */
 
 const ROOM_BYTES_MIN = 1024;
+/** Memory up to this size is not worth a copy. */
+const SMALL_BYTES = 16 * 1024;
+/** Memory may be this many times as large as the bytes in it that are still needed. */
+const SPARE_TIMES = 4;
 /** The memory allocated here; the space after the bytes that were joined last is free. */
 const rooms = new WeakSet<ArrayBufferLike>();
 
@@ -27,4 +31,13 @@ export function joined(held: Buffer, more: Buffer): Buffer {
   held.copy(room, 0);
   more.copy(room, held.length);
   return room.subarray(0, length);
+}
+
+/**
+ * The end of joined bytes, which a connection keeps until more arrives, in memory of its own if it is a small part of
+ * what it would keep alive: otherwise one byte behind a large read would keep all of it.
+ */
+export function compacted(rest: Buffer): Buffer {
+  const { byteLength } = rest.buffer;
+  return byteLength > SMALL_BYTES && byteLength > SPARE_TIMES * rest.length ? Buffer.from(rest) : rest;
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { FULL_SHARES, memoryShares } from './memory-shares.ts';
+import { FULL_SHARES, memoryShares, workersFor } from './memory-shares.ts';
 import { readSettings } from './settings.ts';
 import { settingsInForce } from './settings-in-force.ts';
 
@@ -7,24 +7,26 @@ const MIB = 1024 * 1024;
 
 describe('shares of memory', () => {
   it('are full where memory is plentiful', () => {
-    expect(memoryShares(2, 16 * 1024 * MIB)).toEqual(FULL_SHARES);
-    expect(memoryShares(8, 64 * 1024 * MIB)).toEqual(FULL_SHARES);
+    expect(memoryShares({ workers: 2, hasTls: false }, 16 * 1024 * MIB)).toEqual(FULL_SHARES);
+    expect(memoryShares({ workers: 8, hasTls: true }, 64 * 1024 * MIB)).toEqual(FULL_SHARES);
   });
 
   it.each([
-    [256, 1],
-    [256, 2],
-    [512, 2],
-    [512, 4],
-    [1_024, 2],
-    [2_048, 4],
-    [4_096, 8],
-    [8_192, 16],
-  ])('of %i MiB with %i workers fit into it together, beside the program', (mebibytes, workers) => {
-    const shares = memoryShares(workers, mebibytes * MIB);
+    [256, 1, 'without'],
+    [256, 2, 'without'],
+    [256, 2, 'with'],
+    [512, 2, 'without'],
+    [512, 4, 'with'],
+    [1_024, 2, 'with'],
+    [2_048, 4, 'without'],
+    [4_096, 8, 'with'],
+    [8_192, 16, 'without'],
+  ])('of %i MiB with %i workers and %s TLS fit into it, beside the program', (mebibytes, workers, tls) => {
+    const hasTls = tls === 'with';
+    const shares = memoryShares({ workers, hasTls }, mebibytes * MIB);
     // What one attack can fill: connections that are idle, or exchanges with what passes through them.
     const ofWorker = Math.max(
-      shares.connections * 8 * 1024 + shares.incompleteHeadBytes,
+      shares.connections * (hasTls ? 54 : 8) * 1024 + shares.incompleteHeadBytes,
       shares.exchanges * 40 * 1024 + shares.passingBytes + shares.bufferedRequestBytes,
     );
     const program = (96 + 20 * workers) * MIB;
@@ -32,11 +34,11 @@ describe('shares of memory', () => {
       mebibytes * MIB,
     );
     expect(shares.exchanges).toBeGreaterThanOrEqual(100);
-    expect(shares.connections).toBeGreaterThanOrEqual(500);
+    expect(shares.connections).toBeGreaterThanOrEqual(hasTls ? 100 : 500);
   });
 
   it('leave each worker something to work with, however little memory there is', () => {
-    const shares = memoryShares(16, 64 * MIB);
+    const shares = memoryShares({ workers: 16, hasTls: true }, 64 * MIB);
     for (const share of Object.values<number>({ ...shares })) expect(share).toBeGreaterThan(0);
   });
 });
@@ -45,7 +47,7 @@ it('are the defaults of settings, for as many workers as there are', () => {
   const env = { GATEWAY_WORKERS: '256', GATEWAY_PROXY__MAX_CONNECTIONS: '7' };
   const result = readSettings(env);
   if (!('settings' in result)) throw new Error(result.errors.join(' '));
-  const shares = memoryShares(256);
+  const shares = memoryShares({ workers: 256, hasTls: false });
   expect(shares.exchanges).toBeLessThan(FULL_SHARES.exchanges);
   expect(result.settings.proxy).toMatchObject({
     maxConnections: 7,
@@ -61,4 +63,14 @@ it('are the defaults of settings, for as many workers as there are', () => {
     default: shares.exchanges,
     source: 'default',
   });
+});
+
+it.each([
+  [2, 128, 1],
+  [2, 256, 1],
+  [2, 384, 2],
+  [8, 512, 3],
+  [8, 16_384, 8],
+])('a machine with %i cores and %i MiB has %i workers', (cores, mebibytes, workers) => {
+  expect(workersFor(cores, mebibytes * MIB)).toBe(workers);
 });

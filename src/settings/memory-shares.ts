@@ -14,8 +14,9 @@ const PROGRAM_BYTES = 128 * MIB;
 const WORKER_BYTES = 32 * MIB;
 /** A worker has at least this much for its clients, however little memory there is. */
 const CLIENTS_BYTES_MIN = 8 * MIB;
-/** An idle connection. */
+/** An idle connection, without TLS and with it. */
 const CONNECTION_BYTES = 8 * KIB;
+const TLS_CONNECTION_BYTES = 56 * KIB;
 /** A request under way whose client or backend does not read, with its connection to the backend. */
 const EXCHANGE_BYTES = 40 * KIB;
 
@@ -31,7 +32,7 @@ export const FULL_SHARES: MemoryShares = {
   exchanges: 10_000,
   incompleteHeadBytes: 64 * MIB,
   bufferedRequestBytes: 64 * MIB,
-  passingBytes: 24 * MIB,
+  passingBytes: 56 * MIB,
   youngBytes: 48 * MIB,
   // Room for 1,000,000 callers with a full sliding window each.
   counterBytes: 2 * GIB,
@@ -56,23 +57,39 @@ export interface MemoryShares {
   readonly statsBytes: number;
 }
 
+/** What of the settings decides. */
+export interface ShareFacts {
+  readonly workers: number;
+  readonly hasTls: boolean;
+}
+
 /** Memory of the container, or of the machine. */
 export function memoryBytes(): number {
   return Math.min(totalmem(), process.constrainedMemory() || Infinity);
 }
 
+/** The program, and each worker under a flood with the garbage that it has not collected. */
+const FLOODED_PROGRAM_BYTES = 96 * MIB;
+const FLOODED_WORKER_BYTES = 128 * MIB;
+
+/** As many workers as cores, or as the memory has room for under a flood; at least one. */
+export function workersFor(cores: number, bytes = memoryBytes()): number {
+  const room = Math.floor((bytes - FLOODED_PROGRAM_BYTES) / FLOODED_WORKER_BYTES);
+  return Math.max(1, Math.min(cores, room));
+}
+
 /** No share is more than the full one. */
-export function memoryShares(workers: number, bytes = memoryBytes()): MemoryShares {
+export function memoryShares({ workers, hasTls }: ShareFacts, bytes = memoryBytes()): MemoryShares {
   const free = bytes - PROGRAM_BYTES - workers * WORKER_BYTES;
   const clients = Math.max(CLIENTS_BYTES_MIN, free / 2 / workers);
   const counters = Math.max(COUNTER_BYTES_MIN, (bytes - COUNTERS_FROM_BYTES) / 2);
   const full = FULL_SHARES;
   return {
-    connections: atMost(full.connections, clients / 2 / CONNECTION_BYTES),
+    connections: atMost(full.connections, clients / 2 / (hasTls ? TLS_CONNECTION_BYTES : CONNECTION_BYTES)),
     exchanges: atMost(full.exchanges, clients / 2 / EXCHANGE_BYTES),
     incompleteHeadBytes: atMost(full.incompleteHeadBytes, clients / 4),
     bufferedRequestBytes: atMost(full.bufferedRequestBytes, clients / 4),
-    passingBytes: atMost(full.passingBytes, clients / 4),
+    passingBytes: atMost(full.passingBytes, clients / 2),
     youngBytes: atMost(full.youngBytes, bytes / 8 / (workers + 2)),
     counterBytes: atMost(full.counterBytes, counters),
     statsBytes: atMost(full.statsBytes, bytes / 16),

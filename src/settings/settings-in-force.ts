@@ -2,7 +2,9 @@
  * Every setting in force, for people who inspect a running gateway: its value, its default and where the value comes
  * from. Secrets are masked here, so that no outer layer has them. Pure.
  */
-import { SETTING_AREAS, SETTINGS } from './settings-table.ts';
+import type { ShareFacts } from './memory-shares.ts';
+import { shareFacts } from './settings.ts';
+import { SETTING_AREAS, SETTINGS, type SettingValues } from './settings-table.ts';
 import type { Setting } from './settings-values.ts';
 
 type SettingValue = string | number | boolean | string[] | null;
@@ -52,16 +54,19 @@ const OPEN_PARAMETERS: ReadonlySet<string> = new Set([
 /** @param env the environment that the gateway was started with, in which every setting is valid */
 export function settingsInForce(env: (name: string) => string | undefined): readonly SettingInForce[] {
   const textOf = (name: string): string => env(name)?.trim() ?? '';
-  const workers = valueOf(SETTINGS.GATEWAY_WORKERS, textOf('GATEWAY_WORKERS'), 1) as number;
+  const rows = Object.entries<Setting<unknown>>(SETTINGS);
+  const without = { workers: 1, hasTls: false };
+  const values = Object.fromEntries(rows.map(([name, row]) => [name, valueOf(row, textOf(name), without)]));
+  const facts = shareFacts(values as unknown as SettingValues);
   return SETTING_AREAS.flatMap(({ title, settings }) =>
-    Object.entries(settings).map(([name, row]) => inForce(name, title, row, textOf(name), workers)),
+    Object.entries(settings).map(([name, row]) => inForce(name, title, row, textOf(name), facts)),
   );
 }
 
-function valueOf(row: Setting<unknown>, text: string, workers: number): unknown {
+function valueOf(row: Setting<unknown>, text: string, facts: ShareFacts): unknown {
   const parsed = text === '' ? undefined : row.parse(text);
   if (parsed !== undefined && 'value' in parsed) return parsed.value;
-  return row.defaultFor === undefined ? row.default : row.defaultFor(workers);
+  return row.defaultFor === undefined ? row.default : row.defaultFor(facts);
 }
 
 function inForce(
@@ -69,15 +74,15 @@ function inForce(
   group: string,
   row: Setting<unknown>,
   text: string,
-  workers: number,
+  facts: ShareFacts,
 ): SettingInForce {
-  const value = valueOf(row, text, workers);
+  const value = valueOf(row, text, facts);
   return {
     name,
     group,
     type: row.type,
     value: row.secret && value !== undefined ? MASK : presented(value),
-    default: presented(valueOf(row, '', workers)),
+    default: presented(valueOf(row, '', facts)),
     default_text: row.defaultText ?? null,
     source: text === '' ? 'default' : 'environment',
     secret: row.secret,

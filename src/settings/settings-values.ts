@@ -3,6 +3,7 @@
  * when that fails. Used only by settings-table.ts. Touches neither the file system nor the network.
  */
 import { isIP } from 'node:net';
+import type { ShareFacts } from './memory-shares.ts';
 
 export type Parsed<T> = { readonly value: T } | { readonly expected: string };
 
@@ -13,8 +14,8 @@ export interface Setting<T> {
   readonly default: T;
   /** For the docs: the default in words, when it is not a constant. */
   readonly defaultText: string | undefined;
-  /** The default for a number of workers, where that decides. */
-  readonly defaultFor: ((workers: number) => T) | undefined;
+  /** The default, where other settings decide. */
+  readonly defaultFor: ((facts: ShareFacts) => T) | undefined;
   readonly description: string;
   /** Its value is never shown, in any message. */
   readonly secret: boolean;
@@ -27,7 +28,7 @@ export interface Setting<T> {
 interface About<D> {
   readonly default: D;
   readonly defaultText?: string;
-  readonly defaultFor?: (workers: number) => D;
+  readonly defaultFor?: (facts: ShareFacts) => D;
   readonly description: string;
   readonly secret?: boolean;
   readonly otherName?: string;

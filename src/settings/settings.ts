@@ -17,6 +17,7 @@ import type {
   RateLimitDefault,
   Settings,
 } from './settings-types.ts';
+import type { ShareFacts } from './memory-shares.ts';
 import type { Setting } from './settings-values.ts';
 
 export type { AcmeSettings, ClusterSettings, Settings } from './settings-types.ts';
@@ -36,9 +37,9 @@ export function readSettings(given: Environment): SettingsResult {
   for (const [name, row] of Object.entries<Setting<unknown>>(SETTINGS)) {
     values[name] = readOne(name, row, env, errors);
   }
-  const workers = values['GATEWAY_WORKERS'] as number;
+  const facts = shareFacts(values as SettingValues);
   for (const [name, { defaultFor }] of Object.entries<Setting<unknown>>(SETTINGS)) {
-    if (defaultFor !== undefined && (env[name]?.trim() ?? '') === '') values[name] = defaultFor(workers);
+    if (defaultFor !== undefined && (env[name]?.trim() ?? '') === '') values[name] = defaultFor(facts);
   }
   const parsed = values as SettingValues;
   errors.push(...crossChecks(parsed), ...databaseBesideFile(parsed, env));
@@ -47,6 +48,12 @@ export function readSettings(given: Environment): SettingsResult {
   const settings = errors.length > 0 ? undefined : deepFreeze(nest(parsed));
   const warnings = [...unknownNames(env), ...doubts, ...otelWarnings(given, settings?.otel)];
   return settings === undefined ? { errors, warnings } : { settings, warnings };
+}
+
+/** Needs the settings that have no shares of memory as defaults. */
+export function shareFacts(v: SettingValues): ShareFacts {
+  const hasTls = v.GATEWAY_PROXY__TLS__CERT_FILE !== undefined || v.GATEWAY_ACME__NAMES.length > 0;
+  return { workers: v.GATEWAY_WORKERS, hasTls };
 }
 
 function readOne(name: string, row: Setting<unknown>, env: Environment, errors: string[]): unknown {

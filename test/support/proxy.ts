@@ -284,6 +284,10 @@ export async function startProxy(change: ConfigChange, setup: TestProxyOptions =
     return breaker;
   };
   const targets = new TargetRegistry(0, () => clock.nowMs());
+  const incompleteHeads = new IncompleteHeads(
+    setup.incompleteHeadBytesMax ?? 64 * 1024 * 1024,
+    () => undefined,
+  );
   const context: ProxyContext = {
     options,
     clock,
@@ -297,8 +301,8 @@ export async function startProxy(change: ConfigChange, setup: TestProxyOptions =
       maxUpstreamQueue: options.maxUpstreamQueue,
     }),
     exchangeLimiter: new ExchangeLimiter(options.maxConcurrentExchanges),
-    waiting: new WaitingClients(),
-    incompleteHeads: new IncompleteHeads(setup.incompleteHeadBytesMax ?? 64 * 1024 * 1024, () => undefined),
+    waiting: new WaitingClients(incompleteHeads),
+    incompleteHeads,
     requestMemory: new RequestMemory(setup.requestMemoryBytesMax ?? 64 * 1024 * 1024),
     retryBudgets: new RetryBudgets(),
     observer: {

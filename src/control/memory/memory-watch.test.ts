@@ -18,7 +18,7 @@ function setup() {
     },
     clock: { nowMs: () => 0, monotonicMs: () => state.ms },
   });
-  /** Looks once a quarter of a second, as the timer does. */
+  /** Looks every quarter of a second. */
   const look = (times = 1): number => {
     for (let time = 0; time < times; time++) {
       state.ms += 250;
@@ -32,13 +32,13 @@ function setup() {
 it('collects nothing while there is memory, and garbage once most of it is used up', () => {
   const { state, look } = setup();
   expect(look(10)).toBe(0);
-  state.usedMiB = 150;
+  state.usedMiB = 140;
   expect(look()).toBe(1);
 });
 
 it('collects again only when the thread has taken more since, and has worked for longer than it collected', () => {
   const { state, look } = setup();
-  state.usedMiB = 150;
+  state.usedMiB = 140;
   expect(look(100)).toBe(1);
   state.threadMiB = 30;
   expect(look()).toBe(2);
@@ -49,9 +49,19 @@ it('collects again only when the thread has taken more since, and has worked for
 
 it('tries again when another thread was about to collect', () => {
   const { state, look } = setup();
-  state.usedMiB = 150;
+  state.usedMiB = 140;
   state.works = false;
   expect(look(2)).toBe(0);
   state.works = true;
   expect(look()).toBe(1);
+});
+
+it('collects sooner when next to no memory is left', () => {
+  const { state, look } = setup();
+  state.usedMiB = 160;
+  expect(look(100)).toBe(1);
+  state.threadMiB = 30;
+  expect(look()).toBe(2);
+  state.threadMiB = 30;
+  expect(look()).toBe(3);
 });

@@ -9,13 +9,15 @@ import type { Clock } from '../../lib/clock.ts';
 import { memoryBytes } from '../../settings/memory-shares.ts';
 import { collectGarbage } from './spare-heap.ts';
 
-const LOOK_MS = 250;
+const LOOK_MS = 50;
 /** Share of the memory above which garbage is collected. */
-const FULL_FROM = 0.7;
+const FULL_FROM = 0.65;
 /** Less new memory since the last collection is not worth another one. */
 const GROWN_BYTES_MIN = 6 * 1024 * 1024;
-/** Of the time, collections take at most one part in this many. */
-const COLLECTION_SHARE = 10;
+/** Between two collections, a thread works for this many times as long as the last one took. */
+const WORK_TIMES = 10;
+/** Beyond this share of the memory, only as long as that: the kernel would end the process within a second. */
+const SCARCE_FROM = 0.75;
 const PAGE_BYTES = 4_096;
 
 export interface MemoryWatchOptions {
@@ -33,7 +35,7 @@ export interface MemoryWatchOptions {
 export class MemoryWatch {
   readonly #options: MemoryWatchOptions;
   #afterLastBytes = 0;
-  #notBeforeMs = -Infinity;
+  #notBeforeMs = { usual: -Infinity, scarce: -Infinity };
   #timer: NodeJS.Timeout | undefined;
 
   constructor(options: MemoryWatchOptions) {
@@ -52,14 +54,15 @@ export class MemoryWatch {
   look(): void {
     const { memoryBytes, usedBytes, threadBytes, collect, clock } = this.#options;
     const startMs = clock.monotonicMs();
-    if (startMs < this.#notBeforeMs) return;
-    if ((usedBytes() ?? 0) < FULL_FROM * memoryBytes) return;
+    const share = (usedBytes() ?? 0) / memoryBytes;
+    if (share < FULL_FROM || startMs < this.#notBeforeMs[share < SCARCE_FROM ? 'usual' : 'scarce']) return;
     // What is in use may have become less, also without a collection of this watch.
     this.#afterLastBytes = Math.min(this.#afterLastBytes, threadBytes());
     if (threadBytes() - this.#afterLastBytes < GROWN_BYTES_MIN || !collect()) return;
     const endMs = clock.monotonicMs();
     this.#afterLastBytes = threadBytes();
-    this.#notBeforeMs = endMs + COLLECTION_SHARE * (endMs - startMs);
+    const tookMs = endMs - startMs;
+    this.#notBeforeMs = { usual: endMs + WORK_TIMES * tookMs, scarce: endMs + tookMs };
   }
 }
 

@@ -74,10 +74,11 @@ export class WorkerThread {
     const heartbeat = createHeartbeatMemory();
     const stallTimeoutMs = settings.workerStallTimeoutMs || Infinity;
     this.heartbeat = new HeartbeatWatch(heartbeat, stallTimeoutMs, clock.monotonicMs());
+    const { youngBytes } = memoryShares({ workers: settings.workers, hasTls: false });
     this.#worker = new Worker(url, {
       workerData: { ...start, heartbeat } satisfies WorkerStart,
       name: `proxy-${workerNumber}`,
-      resourceLimits: { maxYoungGenerationSizeMb: memoryShares(settings.workers).youngBytes / MIB },
+      resourceLimits: { maxYoungGenerationSizeMb: youngBytes / MIB },
     });
     this.#worker.on('error', (error: Error) => (this.cause ??= error));
     this.#worker.on('message', (message: FromWorker) => this.#onMessage(message));

@@ -100,16 +100,29 @@ export class FrameReader {
   }
 
   read(bytes: Buffer, start: number, end: number): void {
-    if (this.#isHeld) return this.#keep(bytes, start, end);
-    let buffer = bytes;
-    let at = start;
-    let to = end;
-    if (this.#partial.length > 0) {
-      buffer = joined(this.#partial, bytes.subarray(start, end));
-      at = 0;
-      to = buffer.length;
+    let from = start;
+    // Only what the frame needs is copied to its beginning, not the whole read.
+    while (this.#partial.length > 0 && from < end && !this.#isHeld) {
+      const next = Math.min(end, from + this.#wantedBytes());
+      const whole = joined(this.#partial, bytes.subarray(from, next));
       this.#partial = EMPTY;
+      this.#read(whole, 0, whole.length, false);
+      from = next;
     }
+    this.#read(bytes, from, end, true);
+  }
+
+  /** How many bytes may be added to the incomplete frame at once: those of its head, then its rest. */
+  #wantedBytes(): number {
+    const { length } = this.#partial;
+    if (length < FRAME_HEAD_BYTES) return FRAME_HEAD_BYTES - length;
+    const isData = this.#partial[3] === FrameType.data;
+    return isData ? 1 : Math.max(1, FRAME_HEAD_BYTES + number24(this.#partial, 0) - length);
+  }
+
+  /** @param isReused whether the memory will be overwritten */
+  #read(buffer: Buffer, start: number, to: number, isReused: boolean): void {
+    let at = start;
     while (at < to && !this.#isStopped) {
       if (this.#isHeld) return this.#keep(buffer, at, to);
       if (this.#content + this.#padding > 0) {
@@ -119,8 +132,7 @@ export class FrameReader {
       const next = this.#readFrame(buffer, at, to);
       if (next === at) {
         const rest = buffer.subarray(at, to);
-        // The memory of a read is reused.
-        this.#partial = buffer === bytes ? Buffer.from(rest) : rest;
+        this.#partial = isReused ? Buffer.from(rest) : rest;
         return;
       }
       at = next;
@@ -136,8 +148,7 @@ export class FrameReader {
   /** @returns where to continue; `at` if more bytes are needed */
   #readFrame(buffer: Buffer, at: number, to: number): number {
     if (to - at < FRAME_HEAD_BYTES) return at;
-    const length =
-      ((buffer[at] as number) << 16) | ((buffer[at + 1] as number) << 8) | (buffer[at + 2] as number);
+    const length = number24(buffer, at);
     const type = buffer[at + 3] as number;
     const flags = buffer[at + 4] as number;
     const stream = number31(buffer, at + 5);
@@ -284,6 +295,10 @@ export class FrameReader {
 
 function number32(bytes: Buffer, at: number): number {
   return number31(bytes, at) + ((bytes[at] as number) >= 0x80 ? 2 ** 31 : 0);
+}
+
+function number24(bytes: Buffer, at: number): number {
+  return ((bytes[at] as number) << 16) | ((bytes[at + 1] as number) << 8) | (bytes[at + 2] as number);
 }
 
 /** The first bit is reserved. */

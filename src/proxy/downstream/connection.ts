@@ -13,7 +13,7 @@
  */
 import { skipEmptyLine } from '../../http/heads/head-end.ts';
 import { HEAD_TIMED_OUT, type HeadError } from '../../http/heads/head-error.ts';
-import { EMPTY, joined } from '../../http/joined-bytes.ts';
+import { compacted, EMPTY, joined } from '../../http/joined-bytes.ts';
 import type { ClientHead } from '../interfaces/head-templates.ts';
 import type { ClientTls } from '../../policy/stage.ts';
 import type { ClientConnection, ConnectionTraits, TunnelOfClient } from '../interfaces/client-connection.ts';
@@ -260,7 +260,6 @@ export class Connection
       // The socket will read into this memory again.
       if (this.#pending.length > 0 && this.#pending.buffer === bytes.buffer)
         this.#pending = Buffer.from(this.#pending);
-      this.context.incompleteHeads.note(this, this.#phase === 'head' ? this.#pending.length : 0);
     } catch (error) {
       this.#onDefect(error);
     }
@@ -363,6 +362,8 @@ export class Connection
     if (end < 0) {
       if (this.#halfClosed) this.#linger();
       else {
+        this.#pending = compacted(buffer);
+        this.context.incompleteHeads.note(this, buffer.length);
         this.resumeBody();
         this.deadlineMs = this.#headSearch.deadlineMs(options, this.#headEndsAtMs, deadlines.nowMs);
       }
@@ -437,7 +438,6 @@ export class Connection
     if (this.#phase === 'lingering' || this.#phase === 'closed') return;
     this.#phase = 'lingering';
     this.#pending = EMPTY;
-    this.context.incompleteHeads.note(this, 0);
     this.context.waiting.delete(this);
     const { options, deadlines } = this.context;
     // Unwritten text keeps the idle deadline; lingering begins when it is written.
@@ -471,7 +471,6 @@ export class Connection
     this.#phase = 'closed';
     this.#pending = EMPTY;
     this.context.waiting.delete(this);
-    this.context.incompleteHeads.note(this, 0);
     this.#releaseHead();
     const exchange = this.#exchange;
     this.#exchange = undefined;

@@ -4,6 +4,8 @@
  * assignments. Owns the links.
  */
 
+import type { IncompleteHeads } from './incomplete-heads.ts';
+
 /** Clients tried for one new connection; those that cannot be closed move to the end. */
 const ASKED_MAX = 16;
 
@@ -30,8 +32,11 @@ class Ends extends WaitingClient {
 export class WaitingClients {
   /** Sentinel: before the first and after the last client. */
   readonly #ends: WaitingClient = new Ends();
+  readonly #incompleteHeads: IncompleteHeads | undefined;
 
-  constructor() {
+  /** @param incompleteHeads in which a client that waits no longer has none */
+  constructor(incompleteHeads?: IncompleteHeads) {
+    this.#incompleteHeads = incompleteHeads;
     this.#ends.before = this.#ends;
     this.#ends.after = this.#ends;
   }
@@ -55,6 +60,7 @@ export class WaitingClients {
     after.before = before;
     client.before = undefined;
     client.after = undefined;
+    this.#incompleteHeads?.note(client, 0);
   }
 
   /**

@@ -9,7 +9,7 @@ import { ChunkedDecoder } from '../../http/bodies/chunked-decoder.ts';
 import { BodyFraming } from '../../http/bodies/framing.ts';
 import { findHeadEnd, incompleteResponseError } from '../../http/heads/head-end.ts';
 import type { HeadError } from '../../http/heads/head-error.ts';
-import { joined } from '../../http/joined-bytes.ts';
+import { compacted, joined } from '../../http/joined-bytes.ts';
 import { ResponseHead } from '../../http/heads/response-head.ts';
 import type { BackendHead } from '../interfaces/head-templates.ts';
 import type { CompiledBackend } from '../../config/types.ts';
@@ -220,6 +220,7 @@ export class UpstreamConnection extends UpstreamLink implements Upstream, Expiri
     while (from < to && this.#state === 'head') from = this.#readHead(buffer, from, to);
     // The next read of any connection overwrites the shared buffer.
     if (this.#partial.buffer === shared.buffer) this.#partial = Buffer.from(this.#partial);
+    else this.#partial = compacted(this.#partial);
     if (from < to && this.#state === 'body') from = this.#readBody(buffer, from, to);
     if (from < to && this.#state === 'tunnel') {
       this.#client?.onResponseData(buffer, from, to);

@@ -37,7 +37,7 @@ export const LIMIT_SETTINGS = {
     { min: MIB, max: 8 * GIB },
     {
       default: FULL_SHARES.counterBytes,
-      defaultFor: (workers) => memoryShares(workers).counterBytes,
+      defaultFor: (facts) => memoryShares(facts).counterBytes,
       defaultText:
         '2147483648, or half of what the machine or container has beyond 256 MiB where that is less, and at least 16777216',
       description:

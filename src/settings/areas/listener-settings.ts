@@ -143,14 +143,14 @@ export const LISTENER_SETTINGS = {
   }),
   GATEWAY_PROXY__MAX_CONCURRENT_EXCHANGES: integer(countMax, {
     default: FULL_SHARES.exchanges,
-    defaultFor: (workers) => memoryShares(workers).exchanges,
+    defaultFor: (facts) => memoryShares(facts).exchanges,
     defaultText: `\`10000\`, ${LESS_MEMORY}`,
     description:
       'Maximum number of requests of one app under way in each worker, HTTP/2 streams and tunnels included; all apps together may have one ninth more, so that no app can use up everything alone. Beyond it: 503 `overloaded` with `Retry-After`.',
   }),
   GATEWAY_PROXY__MAX_CONNECTIONS: integer(countMax, {
     default: FULL_SHARES.connections,
-    defaultFor: (workers) => memoryShares(workers).connections,
+    defaultFor: (facts) => memoryShares(facts).connections,
     defaultText: `\`20000\`, ${LESS_MEMORY}`,
     description:
       'Maximum number of client connections to each worker. A further connection replaces the connection that has waited longest for a request, or one whose client does not read its answers. If there is none, it gets 503 `overloaded` and is closed; over TLS it is closed without an answer.',

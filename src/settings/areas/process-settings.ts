@@ -1,6 +1,6 @@
 /** Settings of proxy threads, shutdown, API key counts and recorded requests. */
 import { availableParallelism } from 'node:os';
-import { FULL_SHARES, memoryShares } from '../memory-shares.ts';
+import { FULL_SHARES, memoryShares, workersFor } from '../memory-shares.ts';
 import { boolean, integer, type Setting } from '../settings-values.ts';
 
 const DAY_MS = 86_400_000;
@@ -9,8 +9,8 @@ export const PROCESS_SETTINGS = {
   GATEWAY_WORKERS: integer(
     { min: 1, max: 256 },
     {
-      default: availableParallelism(),
-      defaultText: 'number of cores',
+      default: workersFor(availableParallelism()),
+      defaultText: 'number of cores, or less where memory is below 96 MiB and 128 MiB for each',
       description: 'Number of proxy threads, each with its own event loop.',
     },
   ),
@@ -68,7 +68,7 @@ export const PROCESS_SETTINGS = {
     { min: 0, max: 1_073_741_824 },
     {
       default: FULL_SHARES.statsBytes,
-      defaultFor: (workers) => memoryShares(workers).statsBytes,
+      defaultFor: (facts) => memoryShares(facts).statsBytes,
       defaultText: '`67108864`, or a sixteenth of the memory of the machine or container where that is less',
       description:
         'Maximum bytes of memory for the time series of traffic that the gateway itself keeps (`GET /api/v1/stats`): the last 15 minutes by seconds, the last day by minutes. When it is used up, the least used routes, keys and versions lose their time series, then the least used apps. 0: no time series are kept.',

@@ -17,7 +17,7 @@ export const REQUEST_SETTINGS = {
     { min: KIB, max: Number.MAX_SAFE_INTEGER },
     {
       default: FULL_SHARES.incompleteHeadBytes,
-      defaultFor: (workers) => memoryShares(workers).incompleteHeadBytes,
+      defaultFor: (facts) => memoryShares(facts).incompleteHeadBytes,
       defaultText: `\`67108864\`, ${LESS_MEMORY}`,
       description:
         'Bytes of memory in each worker for heads of requests that have not arrived completely. Beyond it the oldest large ones are closed (408).',
@@ -86,7 +86,7 @@ export const REQUEST_SETTINGS = {
     { min: 0, max: Number.MAX_SAFE_INTEGER },
     {
       default: FULL_SHARES.bufferedRequestBytes,
-      defaultFor: (workers) => memoryShares(workers).bufferedRequestBytes,
+      defaultFor: (facts) => memoryShares(facts).bufferedRequestBytes,
       defaultText: `\`67108864\`, ${LESS_MEMORY}`,
       description:
         'Bytes of memory in each worker for request bodies that `buffer_request_bytes` of a policy holds. One app gets at most three quarters of what the others leave. Beyond it bodies are streamed.',

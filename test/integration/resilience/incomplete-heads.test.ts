@@ -46,6 +46,21 @@ it('closes the oldest large heads when there are too many, and serves the others
   }
 });
 
+it('counts heads behind pipelined requests, too', async () => {
+  const proxy = await start(ROOM);
+  const ahead = 'GET /b HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(20);
+  const clients: RawClient[] = [];
+  for (let count = 0; count < 8; count++) {
+    const client = await begin(proxy, 0);
+    client.write(`${'x'.repeat(9_000)}\r\n\r\n${ahead}${BEGUN.padEnd(HEAD_BYTES, 'x')}`);
+    clients.push(client);
+  }
+  for (const client of clients.slice(0, 3)) {
+    await client.closed();
+    expect(client.received()).toContain('HTTP/1.1 408 ');
+  }
+});
+
 it('counts a head no longer once it is complete, or its client has gone', async () => {
   const proxy = await start(ROOM);
   for (let count = 0; count < 12; count++) {

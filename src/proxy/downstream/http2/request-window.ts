@@ -19,6 +19,12 @@ const HELD_BYTES_MAX = 4 * 1024 * 1024;
 export const ALL_HELD_BYTES_MAX = 32 * 1024 * 1024;
 
 let heldByAll = 0;
+let heldByAllMax = ALL_HELD_BYTES_MAX;
+
+/** For this thread, where memory is small. */
+export function limitHeldBytes(bytes: number): void {
+  heldByAllMax = Math.min(ALL_HELD_BYTES_MAX, bytes);
+}
 
 export class RequestWindow {
   /** Bytes that the client may send. */
@@ -61,5 +67,5 @@ export class RequestWindow {
 }
 
 function isScarce(): boolean {
-  return heldByAll > ALL_HELD_BYTES_MAX;
+  return heldByAll > heldByAllMax;
 }
