@@ -6,7 +6,7 @@ import { expect, it } from 'vitest';
 import { TLS_PAIR } from '../../test/support/clients/http2-client.ts';
 import { closeAfterEach } from '../../test/support/closers.ts';
 import { until } from '../../test/support/measure/until.ts';
-import { keepRoom } from './connection-room.ts';
+import { keepRoom, PIPELINED_MAX } from './connection-room.ts';
 
 const closers = closeAfterEach();
 const HEAD = 'POST /slow HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\n';
@@ -23,7 +23,9 @@ const STALL_MS_MAX = 500;
  * it takes longer than a client that does not read has.
  */
 async function start(isSecure: boolean) {
+  let begun = 0;
   const answer: http.RequestListener = (request, response) => {
+    begun += 1;
     if (request.url === '/hang') return;
     if (request.url === '/long') return void response.end(LONG);
     if (request.url === '/late') return void setTimeout(() => response.end('late'), 3 * STALL_MS_MAX);
@@ -60,7 +62,7 @@ async function start(isSecure: boolean) {
     closers.push(async () => void socket.destroy());
     return client;
   };
-  return Object.assign(open, { connections });
+  return Object.assign(open, { connections, begun: () => begun });
 }
 
 it.each([
@@ -134,4 +136,19 @@ it('requests that are being answered keep their places', async () => {
   const newcomer = await open(GET);
   await until(() => newcomer.isClosed);
   expect(hanging.map(({ isClosed }) => isClosed)).toEqual([false, false, false]);
+});
+
+it.each([
+  ['plain', false],
+  ['over TLS', true],
+])('cuts off a client that sends many requests without waiting for answers (%s)', async (_name, isSecure) => {
+  const open = await start(isSecure);
+  const patient = await open(GET.repeat(PIPELINED_MAX));
+  await until(() => patient.received.split('200 OK').length === PIPELINED_MAX + 1);
+  expect(patient.isClosed).toBe(false);
+  const before = open.begun();
+  const flood = await open('GET /hang HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(1_500));
+  await until(() => flood.isClosed);
+  expect(open.begun() - before).toBe(PIPELINED_MAX);
+  await until(() => open.connections.size === 1);
 });

@@ -4,7 +4,8 @@
  * limit of connections is reached, the connection that has waited longest for its client is closed: it is idle, or its
  * request has not fully arrived. If there is none, or it is very new, a connection whose client has not read its answer
  * is closed instead. The newcomer is refused only when the server is working for all of them. A client that reads
- * nothing of an answer for a while is cut off in any case.
+ * nothing of an answer for a while is cut off in any case, and so is one that sends many requests without waiting for
+ * answers: one read may hold two thousand, and Node.js would begin all of them at once.
  */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
@@ -17,6 +18,8 @@ const ENDING_MAX = 256;
 const YOUNG_MS = 1_000;
 /** A client that takes nothing of an answer for this long is cut off. */
 const STALL_MS_MAX = 30_000;
+/** Requests of a connection without a whole response. */
+export const PIPELINED_MAX = 16;
 
 interface Guest {
   /** The socket of the system. */
@@ -50,6 +53,12 @@ export function keepRoom(server: Server, connectionsMax = CONNECTIONS_MAX, stall
       if (byPeer.get(peer) === guest) byPeer.delete(peer);
     });
   });
+  // After Node's listener, which makes the parser; over TLS, the one of the socket above.
+  for (const event of ['connection', 'secureConnection'])
+    server.on(event, (socket: Socket) => {
+      const guest = bySocket.get(socket);
+      if (guest !== undefined) boundPipeline(socket, guest);
+    });
   server.prependListener('secureConnection', (socket: Socket) => {
     const guest = byPeer.get(peerOf(socket));
     if (guest === undefined) return;
@@ -73,6 +82,29 @@ export function keepRoom(server: Server, connectionsMax = CONNECTIONS_MAX, stall
     if (guest === undefined || guest.requests.size === 0) socket.destroy();
     else if (isUnread(guest)) cutOff(guest);
   });
+}
+
+/** The part of Node's parser of a connection that is used here. */
+interface Parser {
+  /** Called with each head. @returns what follows it: 2 for another protocol, which is not parsed */
+  onIncoming?: (...args: readonly unknown[]) => number;
+}
+
+const NOT_PARSED = 2;
+
+/**
+ * Cuts the client off when it has too many requests, and reads no more of what it has sent: Node.js would make objects
+ * of some kilobytes for each request in it, and has no public call for this.
+ */
+function boundPipeline(socket: Socket, guest: Guest): void {
+  const { parser } = socket as { parser?: Parser | null };
+  const begin = parser?.onIncoming;
+  if (parser === undefined || parser === null || begin === undefined) return;
+  parser.onIncoming = (...args) => {
+    if (guest.requests.size < PIPELINED_MAX) return begin(...args);
+    cutOff(guest);
+    return NOT_PARSED;
+  };
 }
 
 function closeLongestWaiting(guests: Set<Guest>): boolean {
