@@ -99,7 +99,7 @@ it('shows in the audit log what stood there before, and leads to the version', a
   expectNoProblems();
 });
 
-it('tells who may not read the audit log where the history is', async () => {
+it('says where the history is to a person who may not read the audit log', async () => {
   const { page, refused, expectNoProblems } = await console.open('/audit', 'editor');
   await page.getByRole('link', { name: 'Open the history' }).waitFor();
   expect(refused).toEqual([]);

@@ -265,7 +265,7 @@ it('shows every screen without barriers, errors or sideways scrolling', { timeou
   expect(found).toEqual({});
 });
 
-it('shows a request, and who may not come in', async () => {
+it('shows a request, and the page for people without access', async () => {
   const { page, refused, expectNoProblems } = await console.open('/live');
   await page.getByText('Watching').waitFor();
   await request(console.gateway, '/shop/v1/items/1');

@@ -159,7 +159,7 @@ it('brings along the value of a key that a client has already; a request refused
   expectNoProblems();
 });
 
-it('has no field for a value of their own for editors, who may not bring one', async () => {
+it('has no field for an existing value for editors, who may not import one', async () => {
   const { page, expectNoProblems } = await console.open(`/keys?app=${APP}&open=create`, 'editor');
   await page.getByLabel('Name', { exact: true }).waitFor();
   expect(await page.getByLabel('Value (optional)').count()).toBe(0);

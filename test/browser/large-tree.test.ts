@@ -87,7 +87,7 @@ it('scrolls without a long frame, with no more rows in the page than are near', 
   expectNoProblems();
 });
 
-it('moves by keys, and is read as it is looked at', async () => {
+it('is navigated by keyboard, and loads only what is shown', async () => {
   const { page, expectNoProblems } = await console.open('/apps', 'viewer');
   const tree = page.getByRole('tree');
   await tree.getByRole('treeitem', { name: 'Filler 0' }).waitFor();

@@ -25,7 +25,7 @@ const heading = (page: Page, name: string) => page.getByRole('heading', { level:
 const figure = (page: Page, name: string) =>
   page.getByRole('definition').filter({ has: page.locator(`xpath=../dt[normalize-space()="${name}"]`) });
 
-it('leads to the first app where there is none', async () => {
+it('links to the first steps when there is no app', async () => {
   const { page, expectNoProblems } = await console.open('/');
   await heading(page, 'Overview').waitFor();
   await page.getByRole('main').getByRole('link', { name: /app/i }).first().waitFor();

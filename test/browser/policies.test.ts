@@ -351,7 +351,7 @@ it('gives a viewer the policy to look at, without a way to change it', async () 
   expectNoProblems();
 });
 
-it('edits the declared configuration, plans it by recent requests and applies it; a plan that is overtaken is made again', async () => {
+it('edits the declared configuration, plans it with recent requests and applies it; a plan that is out of date is made again', async () => {
   await statuses(2);
   const { page, expectNoProblems } = await console.open('/edit?app=billing', 'editor');
   const text = page.getByRole('textbox', { name: 'Configuration as YAML' });

@@ -163,7 +163,7 @@ it('says at the field what is wrong, before and after asking the gateway, and ke
   expectNoProblems();
 });
 
-it('tells that a backend is down, and what to do', async () => {
+it('says that a backend is down, and what to do', async () => {
   const free = await freePort();
   const { page, expectNoProblems } = await console.open('/start', 'editor');
   await page.getByLabel('Name', { exact: true }).fill('Away');

@@ -11,7 +11,7 @@ const SAMPLED_CUTS = 40;
 const requests = readCases('request');
 const responses = readCases('response');
 
-test('the corpus is as large as it should be and no case stands twice', () => {
+test('the corpus has the expected size, and no case occurs twice', () => {
   expect(requests.length).toBeGreaterThanOrEqual(410);
   expect(responses.length).toBeGreaterThanOrEqual(160);
   for (const cases of [requests, responses]) {

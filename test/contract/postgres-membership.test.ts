@@ -111,7 +111,7 @@ async function join({ cluster }: Repository, node: NodeDescription, configVersio
 const names = async ({ cluster }: Repository): Promise<string[]> =>
   ((await cluster?.liveNodes()) ?? []).map(({ name }) => name);
 
-test('who joins is listed, with what it obeys, until it leaves', async () => {
+test('a gateway that joins is listed, with the version that it has applied, until it leaves', async () => {
   const [one, two] = [await open(KEY), await open(KEY)];
   // No node drops out here, however busy the machine is.
   const patient = { timeoutMs: NEVER_MS };
@@ -262,7 +262,7 @@ test('a server that answers and cannot take the heartbeat is not asked without a
   await expect.poll(() => a.back).toBe(1);
 });
 
-test('who leaves while the server is away is gone without a trace in time', async () => {
+test('a gateway that leaves while the server is unavailable is removed in time', async () => {
   const one = await open(KEY);
   const a = await join(one, describeNode('a', { timeoutMs: 400 }));
   server.signalAll('SIGSTOP');

@@ -126,7 +126,7 @@ describe('a server that', () => {
 });
 
 describe('a start', () => {
-  test('that may log in, and is told nothing after that, ends in time', async () => {
+  test('that may log in but gets no answer afterwards ends in time', async () => {
     const relay = await startTcpRelay(server.port);
     const url = await server.createDatabase();
     try {
@@ -261,7 +261,7 @@ describe('what the operator has to decide stops the start:', () => {
     return (result as Error).message;
   };
 
-  test('a schema that is behind, which is left as it is', async () => {
+  test('a schema that is out of date, which is not changed', async () => {
     const url = await server.createDatabase();
     expect(await refused({ autoMigrate: false }, url)).toMatch(/behind.*headgate migrate/);
     expect(await server.query(url, "select 1 from pg_tables where schemaname = 'public'")).toEqual([]);

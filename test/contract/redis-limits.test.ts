@@ -78,7 +78,7 @@ const now = (): number => Date.now();
 const calls = (store: LeasedLimitStore): number => store.counts.answered;
 
 describe('a leased limit', () => {
-  it('waits for the first permit, and for no later one while the demand goes on', async () => {
+  it('waits for the first permit, but for no later one while the demand continues', async () => {
     const store = await openStore();
     const rule = ruleOf({ requests: 1_000_000 });
     expect(store.take(rule, '', now())).toBeInstanceOf(Promise);
@@ -196,7 +196,7 @@ describe('looking', () => {
     },
   );
 
-  it('before taking costs no second round trip, and the permit of who goes away is used by the next', async () => {
+  it('before taking costs no second round trip, and the permit of a caller that goes away is used by the next', async () => {
     const store = await openStore();
     const rule = ruleOf({ requests: 1 }, { mode: 'exact' });
     expect((await store.expect(rule, '', now())).admitted).toBe(true);
@@ -269,7 +269,7 @@ describe('without the store', () => {
     expect(4 + admitted).toBeGreaterThanOrEqual(5);
   });
 
-  it('permits that were given back before are none of the share', async () => {
+  it('permits that were returned before do not count towards the share', async () => {
     const store = await openStore(own.url, { count: 1, rank: 0 });
     const rule = ruleOf({ requests: 400 });
     let used = 0;
@@ -288,7 +288,7 @@ describe('without the store', () => {
     expect(used + admitted).toBe(400);
   });
 
-  it('permits that come too late stand for what was admitted without them', async () => {
+  it('permits that arrive too late pay for requests that were admitted without them', async () => {
     const relay = await startTcpRelay(own.port);
     try {
       const store = await openStore(`redis://127.0.0.1:${relay.port}`, { count: 2, rank: 0 }, 50);
@@ -479,7 +479,7 @@ describe('the kinds of servers', { timeout: 30_000 }, () => {
     }
   });
 
-  it('the replica that Sentinels promote goes on where the primary was killed', async () => {
+  it('the replica that Sentinels promote continues when the primary was killed', async () => {
     const primary = await startRedis(['--repl-diskless-sync-delay', '0']);
     const replica = await startRedis(['--replicaof', '127.0.0.1', String(primary.port)]);
     let sentinel: { readonly url: string; close(): void } | undefined;

@@ -155,7 +155,7 @@ describe('required', () => {
 });
 
 describe('not required', () => {
-  it('design 2: nothing, or anything invalid, is anonymous, and the backend is told of no caller', async () => {
+  it('design 2: a missing or invalid credential is anonymous, and the backend gets no caller', async () => {
     for (const headers of [
       {},
       bearer('hgk_nonsense'),

@@ -56,7 +56,7 @@ const get = (path: string, headers: Record<string, string> = {}) =>
   request(gateway, `/shop/v1${path}`, { headers });
 
 describe('the header that auth.in names', () => {
-  it('is where the key is read, whatever the case of its name, and a Bearer before it is passed over', async () => {
+  it('is where the key is read, in any case of its name, and a leading Bearer is ignored', async () => {
     for (const name of ['X-API-Key', 'x-api-key', 'X-Api-KEY']) {
       const seen = echoed(await get('/key', { [name]: key.token }));
       expect(seen.headers['x-headgate-key-id']).toBe(key.id);
@@ -98,7 +98,7 @@ describe('the header that auth.in names', () => {
     expect((await get('/scoped')).headers['www-authenticate']).toBe(CHALLENGE);
   });
 
-  it('two of them, or a list in one, are a bad credential', async () => {
+  it('two such fields, or a list in one, are an invalid credential', async () => {
     for (const lines of [
       `X-API-Key: ${key.token}\r\nx-api-key: ${key.token}\r\n`,
       `X-API-Key: wrong\r\nX-API-Key: ${key.token}\r\n`,
@@ -144,7 +144,7 @@ describe('what reaches the backend', () => {
     return seen;
   };
 
-  it('is not the key, neither in head nor trailers nor in a spelling that a server may take for it', async () => {
+  it('is not the key, in the head, in trailers or in another spelling that a server may accept', async () => {
     const own = `X-API-Key: ${key.token}\r\n`;
     expect(namesLike('X-API-Key', await ask('/key', own))).toEqual([]);
     expect(namesLike('X-API-Key', await ask('/optional', own))).toEqual([]);
@@ -167,7 +167,7 @@ describe('what reaches the backend', () => {
     expect(seen.headers['x-api-key']).toBe(key.token);
   });
 
-  it('is Authorization as it came, but for a key of the gateway', async () => {
+  it('leaves Authorization unchanged, except for a key of the gateway', async () => {
     for (const value of ['Basic eDp5', 'Bearer of-the-backend', 'anything']) {
       const seen = echoed(await get('/key', { 'X-API-Key': key.token, Authorization: value }));
       expect(seen.headers.authorization).toBe(value);
@@ -218,8 +218,8 @@ describe('what reaches the backend', () => {
   });
 });
 
-describe('a JWT in a header of its own', () => {
-  it('is verified there, and goes on to the backend unless the policy says otherwise', async () => {
+describe('a JWT in another header', () => {
+  it('is verified there, and is forwarded to the backend unless the policy says otherwise', async () => {
     const token = await signed({ sub: 'ada' });
     const seen = echoed(await get('/jwt', { 'X-Id-Token': token, Authorization: 'Basic eDp5' }));
     expect(seen.headers).toMatchObject({
@@ -232,7 +232,7 @@ describe('a JWT in a header of its own', () => {
     expect(dropped.headers['x-id-token']).toBeUndefined();
   });
 
-  it('is 401 with a challenge of its own when it is missing, elsewhere, bad, or there twice', async () => {
+  it('is 401 with its own challenge when it is missing, in another header, invalid, or repeated', async () => {
     const token = await signed({ sub: 'ada' });
     const challenge = 'JWT realm="shop", header="X-Id-Token"';
     expect((await get('/jwt')).headers['www-authenticate']).toBe(challenge);

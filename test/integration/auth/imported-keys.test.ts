@@ -52,8 +52,8 @@ const statusOf = async (token: string): Promise<number> => (await get('/x', bear
 const create = (fields: Fields, slug = 'shop', headers: Record<string, string> = {}): Promise<Answer> =>
   gateway.api('POST', `/apps/${slug}/tokens`, { name: 'brought', ...fields }, headers);
 
-describe('a key with a value of its own', () => {
-  it('opens its app on every worker, and is shown once, with a prefix that tells nothing of it', async () => {
+describe('a key with an imported value', () => {
+  it('gives access to its app on every worker, and is shown once, with a prefix that reveals nothing', async () => {
     const token = newValue();
     const { status, body } = await create({ token, scopes: ['a'] });
     expect(status).toBe(201);
@@ -77,7 +77,7 @@ describe('a key with a value of its own', () => {
       expect(JSON.stringify((await gateway.api('GET', path)).body)).not.toContain(token);
   });
 
-  it('opens no other app, and works in a header of its own, too', async () => {
+  it('gives no access to another app, and also works in another header', async () => {
     const token = newValue();
     await create({ token });
     expect((await request(gateway, '/bank/v1/x', { headers: bearer(token) })).status).toBe(401);
@@ -151,7 +151,7 @@ describe('a key with a value of its own', () => {
 });
 
 describe('bringing a value', () => {
-  it('needs the role admin: an editor, who may create keys, is told so', async () => {
+  it('needs the role admin: an editor, who may create keys, gets an error that says so', async () => {
     const token = newValue();
     for (const role of ['viewer', 'editor', 'admin']) {
       const admin = await gateway.must('POST', '/admin/tokens', { name: role, role });
@@ -167,7 +167,7 @@ describe('bringing a value', () => {
     }
   });
 
-  it('that a key has already, of whatever app, is 409 and does not say whose', async () => {
+  it('that a key of any app already has is 409, and the answer does not say which key', async () => {
     const token = newValue();
     const { id } = (await create({ token, name: 'of the bank' }, 'bank')).body.data;
     const drawn = await createKey(gateway, 'bank');

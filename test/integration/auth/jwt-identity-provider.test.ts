@@ -68,7 +68,7 @@ describe.each(ALGORITHMS)('tokens signed with %s', (name) => {
     expect(await statusOf(`/${name}/write`, both)).toBe(200);
   });
 
-  it('of a person (authorization code with PKCE, login, consent): who it is reaches the backend', async () => {
+  it('of a person (authorization code with PKCE, login, consent): the backend gets the subject', async () => {
     const token = await provider(name).personToken('ann', 'orders:read');
     expect(decodeJwt(token)).toMatchObject({ sub: 'ann', aud: 'orders', iss: provider(name).issuer });
     const { headers } = echoed(await get(`/${name}/people`, token));
@@ -110,7 +110,7 @@ describe('the provider', () => {
     expect(await statusOf('/rotating/people', person)).toBe(200);
   });
 
-  it('goes away: what it has signed goes on working, and unsigned tokens do not', async () => {
+  it('is unavailable: tokens that it has signed continue to work, and unsigned tokens do not', async () => {
     const leaving = provider('leaving');
     const [used, unused] = [
       await leaving.machineToken('orders:read'),

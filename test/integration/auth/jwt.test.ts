@@ -385,7 +385,7 @@ describe('claims_to_headers', () => {
   });
 });
 
-describe('rate limits by who calls', () => {
+describe('rate limits by caller', () => {
   it('design 2: per claim:<name> is a counter for each value; without the claim, by address', async () => {
     for (const team of ['a', 'b']) {
       expect(await statusOf('/per-claim', await signed({ team, jti: '1' }))).toBe(200);

@@ -115,7 +115,7 @@ describe('headgate explain', () => {
     expect(health).toMatch(/^error +files are not read: GATEWAY_DISCOVERY__FOLDER is not set$/m);
   });
 
-  it('tells a wait in words alone', async () => {
+  it('says only in words how long to wait', async () => {
     const policy = 'policy.rate_limit={"enabled":true,"requests":1,"window_seconds":3600}';
     await ok('apps', 'create', 'few', policy);
     await ok('versions', 'create', 'few', 'v1');
@@ -195,7 +195,7 @@ describe('headgate sampling and debug-tokens', () => {
     expect(await ok('sampling', 'show')).toBe('Off.\n');
   });
 
-  it('make a token that tells the decision, list it without its value, and revoke it', async () => {
+  it('create a token that shows the decision, list it without its value, and revoke it', async () => {
     const token = (await ok('debug-tokens', 'create', 'app=shop', 'seconds=60', '--quiet')).trim();
     const decision = async (): Promise<string | null> => {
       const headers = { 'x-headgate-debug': token };

@@ -116,7 +116,7 @@ describe('HTTP/2 with real clients', { timeout: 120_000 }, () => {
     }
   });
 
-  it('is in the access log, and changes of the configuration reach connections that stand', async () => {
+  it('is in the access log, and changes of the configuration apply to open connections', async () => {
     const client = await connectHttp2(gateway.proxyPort);
     expect((await request(client, { ':path': '/files/v1/x' })).status).toBe(200);
     await gateway.must('PATCH', '/apps/files/versions/v1', { status: 'retired' });

@@ -177,7 +177,7 @@ function exchange(port: number, random: Random, violations: string[]): Promise<R
   });
 }
 
-it('lends and takes back, whatever becomes of the bodies', async () => {
+it('lends buffers and gets them back, whatever happens to the bodies', async () => {
   const violations: string[] = [];
   const backendPort = await startBackend(violations);
   const proxy = await startProxy(

@@ -199,7 +199,7 @@ describe('a client that closes', () => {
     expect(setup.statuses).toHaveLength(1);
   });
 
-  it('behind several requests is answered what was answered by then', async () => {
+  it('after several requests gets the answers that were ready by then', async () => {
     const backend = await startBackend((socket, received) => {
       if (received.split('\r\n\r\n').length === 2) socket.write(OK);
     });
@@ -212,7 +212,7 @@ describe('a client that closes', () => {
     expect(setup.statuses).toEqual([200, 499]);
   });
 
-  it('is noticed behind thousands of bytes of further requests', async () => {
+  it('is noticed after thousands of bytes of further requests', async () => {
     const backend = await startBackend();
     const setup = await proxyTo(backend.port);
     const client = await send(setup.proxy, GET);
@@ -353,7 +353,7 @@ describe('over HTTP/2', () => {
 describe('GATEWAY_PROXY__HALF_CLOSE', () => {
   const options = { halfClose: true };
 
-  it('answers a client that has closed its sending side behind several requests', async () => {
+  it('answers a client that has closed its sending side after several requests', async () => {
     const origin = await startBackend((socket) => void setTimeout(() => socket.write(OK), 20));
     const { proxy } = await proxyTo(origin.port, { options });
     const client = await send(proxy, GET.repeat(3));
@@ -366,7 +366,7 @@ describe('GATEWAY_PROXY__HALF_CLOSE', () => {
     await client.closed();
   });
 
-  it('but half a request behind it, that can never be completed, does not keep the connection', async () => {
+  it('but an incomplete request after it, which can never be completed, does not keep the connection open', async () => {
     const origin = await startBackend((socket) => void setTimeout(() => socket.write(OK), 20));
     const { proxy } = await proxyTo(origin.port, { options });
     const client = await send(proxy, `${GET}GET /a/v1/`);
@@ -377,7 +377,7 @@ describe('GATEWAY_PROXY__HALF_CLOSE', () => {
     expect(client.received()).not.toContain('408');
   });
 
-  it('answers a client that closes its sending side behind a body that is refused', async () => {
+  it('answers a client that closes its sending side after a body that is refused', async () => {
     const origin = await startBackend();
     const { proxy } = await proxyTo(origin.port, { options });
     const client = await send(

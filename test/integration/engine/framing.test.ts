@@ -84,7 +84,7 @@ describe('responses', () => {
     client.end();
   });
 
-  it('keeps the connection of an HTTP/1.0 client that asks for it and can be told the length', async () => {
+  it('keeps the connection of an HTTP/1.0 client that asks for it, if the length of the response is known', async () => {
     const origin = await answering('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok');
     const proxy = await proxyTo(origin.port);
     const client = await connectRaw(proxy.port);

@@ -26,7 +26,7 @@ const ask = (method: string, fields: string): string =>
   `${method} /a/v1/x?q HTTP/1.1\r\nHost: a\r\n${fields}\r\n`;
 
 describe('a request that may go no further', () => {
-  it('is answered here: OPTIONS with 204, TRACE with what it was, but for its secrets', async () => {
+  it('is answered here: OPTIONS with 204, TRACE with the request except its secrets', async () => {
     const { client, received } = await setUp();
     client.write(ask('OPTIONS', 'Max-Forwards: 0\r\n'));
     expect((await client.response()).status).toBe(204);
@@ -63,7 +63,7 @@ describe('a request that may be forwarded', () => {
     expect(received.join('').match(/X-A: b/g)).toHaveLength(5);
   });
 
-  it('keeps the field as it is with other methods, also where they take turns', async () => {
+  it('keeps the field unchanged with other methods, also when methods alternate', async () => {
     const { client, received } = await setUp();
     for (const method of ['GET', 'OPTIONS', 'GET', 'OPTIONS', 'DELETE']) {
       client.write(ask(method, 'Max-Forwards: 1\r\n'));

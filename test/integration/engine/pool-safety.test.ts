@@ -106,7 +106,7 @@ it('answers that were sent before they were asked for answer no request, however
   expect(await bodies).toEqual(clients.map(() => 'right'));
 });
 
-it('what a TLS backend sends behind its response answers no request, also when the next request is there', async () => {
+it('bytes that a TLS backend sends after its response answer no request, even when the next request has arrived', async () => {
   const ok = (text: string): string => `HTTP/1.1 200 OK\r\nContent-Length: ${text.length}\r\n\r\n${text}`;
   let asked = 0;
   const server = tls.createServer(TLS_PAIR, (socket) => {

@@ -145,7 +145,7 @@ describe('a body up to the size', () => {
     expect(JSON.parse(response.body)).toMatchObject({ length: 5, asked: null });
   });
 
-  it('and requests behind it are answered in their order', async () => {
+  it('and requests after it are answered in their order', async () => {
     const backend = await startDigesting();
     const proxy = await proxyTo(backend.port);
     const client = await open(proxy, `${head('Content-Length: 5')}hell`);

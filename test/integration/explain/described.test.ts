@@ -274,7 +274,7 @@ describe('what is asked for', () => {
     expect(root.request).toMatchObject({ host: 'other.test', path: '/', query: '?q=1' });
   });
 
-  it('the canonical path is told, matched and forwarded', async () => {
+  it('the canonical path is shown, matched and forwarded', async () => {
     await createApp(gateway, 'spelt', { routing_mode: 'managed_endpoint', default_policy: EXEMPT });
     await createVersion(gateway, 'spelt');
     await createRevision(gateway, 'spelt', origin.port);

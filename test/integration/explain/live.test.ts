@@ -134,7 +134,7 @@ describe('a stream of live traffic', () => {
     client.close();
   });
 
-  it('has the times of whatever it shows, also where it shows little of much', async () => {
+  it('has the times of every exchange that it shows, even when it shows only a few of many', async () => {
     const client = await watch('?app=open&per_second=20');
     for (let wave = 0; wave < 20; wave++)
       await Promise.all(Array.from({ length: 25 }, () => request(gateway, '/open/v1/fine')));
@@ -211,7 +211,7 @@ describe('a stream of live traffic', () => {
     client.close();
   });
 
-  it('goes on after a break with what was missed, and not for another filter', async () => {
+  it('continues after an interruption with the missed events, but not for another filter', async () => {
     const client = await watch('?app=open');
     const first = await request(gateway, '/open/v1/1');
     await seen(client, first.headers['x-request-id']);

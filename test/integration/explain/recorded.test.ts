@@ -123,7 +123,7 @@ describe('recorded exchanges', () => {
     expect(stageOf(failed, 'forward').verdict).toBe('denied');
   });
 
-  it('tells of a backend that is spoken to with TLS and does not speak it', async () => {
+  it('names a backend that is called with TLS but does not support it', async () => {
     await createService(gateway, 'plain', origin.port, { revision: { backend_scheme: 'https' } });
     const { fix } = await sendAndExplain('/plain/v1/x');
     expect(fix?.detail).toContain('it does not speak TLS, which backend_scheme https asks for');
@@ -326,7 +326,7 @@ describe('debug tokens', () => {
   });
 });
 
-describe('who may', () => {
+describe('who may read explanations', () => {
   it('viewers explain, editors sample, admins make debug tokens', async () => {
     const [viewer, editor] = await Promise.all(
       ['viewer', 'editor'].map((role) => gateway.must('POST', '/admin/tokens', { name: role, role })),
@@ -359,7 +359,7 @@ describe('who may', () => {
     }
   });
 
-  it('a token that is explained is neither logged nor given back', async () => {
+  it('a token that is explained is neither logged nor returned', async () => {
     const key = await createKey(gateway, 'keyed');
     const answer = await gateway.api('POST', '/explain', {
       method: 'GET',

@@ -62,7 +62,7 @@ it('keeps the last thousand', () => {
   expect(ids.slice(10).filter((id) => explained(id) === undefined)).toEqual([]);
 });
 
-it('tells when an exchange began, however long it took', () => {
+it('shows when an exchange began, even if it took long', () => {
   tookMs = 90_000;
   expect(explained(refused())?.recorded_at).toBe('2026-01-01T00:00:00.000Z');
 });

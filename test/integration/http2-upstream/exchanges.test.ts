@@ -225,7 +225,7 @@ describe('a response', () => {
     expect({ status, interim }).toEqual({ status: 200, interim: [103, 100] });
   });
 
-  it('of 20 MB arrives whole, and 50 at once beside each other', async () => {
+  it('of 20 MB arrives whole, and so do 50 of them at once', async () => {
     const body = randomBytes(20_000_000);
     const { proxy, server } = await start((stream, headers) => {
       stream.respond({ ':status': 200 });

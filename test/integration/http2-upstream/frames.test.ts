@@ -317,7 +317,7 @@ describe('a body for a backend with small windows', () => {
   );
 });
 
-it('a body that is held whole goes out to a backend with large windows, beside other requests', async () => {
+it('a buffered body is sent to a backend with large windows while other requests run', async () => {
   const received = new Map<number, number>();
   const { backend, proxy, url } = await start(
     (connection, { type, flags, stream, payload }) => {
@@ -337,7 +337,7 @@ it('a body that is held whole goes out to a backend with large windows, beside o
   expect([backend.connections.length, proxy.failures, proxy.defects]).toEqual([1, [], []]);
 });
 
-it("fields reach Node's server as they were sent, and come back, whatever their bytes and order", async () => {
+it("fields reach Node's server unchanged, and return unchanged, with any bytes and in any order", async () => {
   const seed = Number(process.env['STORM_SEED'] ?? Math.floor(Math.random() * 2 ** 31));
   const random = new Random(seed);
   const server = await startHttp2Backend((stream, _headers, raw) => {

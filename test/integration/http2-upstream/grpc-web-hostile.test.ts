@@ -141,7 +141,7 @@ it('HTTP/1.0 gets the whole answer without chunks, and its end', async () => {
   expect(answer.body).toContain('grpc-status: 0\r\n');
 });
 
-it('trailers behind the answer to a HEAD are no body, which the next answer would be behind', async () => {
+it('trailers after the answer to a HEAD are not a body that would delay the next answer', async () => {
   const fields = [
     [':status', '200'],
     ['content-type', 'application/grpc'],
@@ -166,7 +166,7 @@ it('trailers behind the answer to a HEAD are no body, which the next answer woul
   expect(client.received()).toMatch(/^(HTTP\/1\.1 200 OK\r\n(?:[^\r\n]+\r\n)+\r\n){2}$/);
 });
 
-it('a backend that chooses HTTP/1.1 gets the call as it is, the first and the next', async () => {
+it('a backend that chooses HTTP/1.1 gets the first and the next call unchanged', async () => {
   const seen: unknown[] = [];
   const server = https.createServer({ ...TLS_PAIR, ALPNProtocols: ['http/1.1'] }, (request, response) => {
     const chunks: Buffer[] = [];

@@ -228,7 +228,7 @@ describe.each([
     expect(proxy.ended[0]?.isAborted).toBe(true);
   });
 
-  it('gets what is no gRPC as it is', async () => {
+  it('gets a response that is not gRPC unchanged', async () => {
     const proxy = await proxyToFrames((stream) => {
       stream.respond({ ':status': 404, 'content-type': 'text/html' });
       stream.end('<p>no</p>');

@@ -110,7 +110,7 @@ function answer(connection: FrameConnection, stream: number, random: Random): vo
 }
 
 it(
-  'frames at random cross no streams, end every exchange, and leave nothing behind',
+  'random frames mix up no streams, end every exchange, and leave nothing open',
   { timeout: 120_000 },
   async () => {
     let random: Random | undefined;

@@ -78,7 +78,7 @@ describe('the protocol', () => {
 });
 
 describe('an idle connection', () => {
-  it('is told to go after the keep-alive time', async () => {
+  it('gets GOAWAY after the keep-alive time', async () => {
     const proxy = await setUp({ options: { keepaliveTimeoutMs: 200 } });
     const client = await connectHttp2(proxy.port);
     closers.push(() => client.close());
@@ -127,7 +127,7 @@ describe('an idle connection', () => {
 
 describe('a drain', () => {
   it(
-    'serves what runs, tells with GOAWAY what it serves no more, and ends',
+    'serves running streams, says with GOAWAY which streams it no longer serves, and ends',
     steadily(async () => {
       const origin = await slowOrigin(1_500);
       const proxy = await setUp({}, origin.port);
@@ -185,7 +185,7 @@ describe('a drain', () => {
     expect(ends).toEqual([]);
   });
 
-  it('leaves no connection behind that a client holds open', async () => {
+  it('does not leave open a connection that a client holds', async () => {
     const proxy = await setUp();
     const client = await connectFrames(proxy.port);
     closers.push(() => client.close());

@@ -171,7 +171,7 @@ describe('a frame that ends the connection', () => {
     expect(proxy.defects).toEqual([]);
   });
 
-  it('another one than SETTINGS behind the preface, and what is no preface', async () => {
+  it('a frame other than SETTINGS after the preface, and an invalid preface', async () => {
     for (const first of [headers(1, GET), frame(FRAME.ping, 0, 0, Buffer.alloc(8))]) {
       const raw = await connectRaw(proxy.port);
       closers.push(() => raw.end());
@@ -195,7 +195,7 @@ describe('a frame that ends its stream', () => {
   it.each<[string, number, Buffer]>([
     ['DATA behind the end', CODE.streamClosed, Buffer.concat([headers(1, to('/held')), data(1, 'x')])],
     [
-      'HEADERS behind the end',
+      'HEADERS after the end',
       CODE.streamClosed,
       Buffer.concat([headers(1, to('/held')), headers(1, [['x', 'y']])]),
     ],

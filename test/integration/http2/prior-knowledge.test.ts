@@ -103,7 +103,7 @@ describe('a client that begins with HTTP/2', () => {
   });
 });
 
-describe('beside it, a client of HTTP/1.1', () => {
+describe('a client of HTTP/1.1 on the same port', () => {
   it.each(['POST', 'PUT', 'PATCH', 'PROPFIND', 'P', 'PRI', 'PRIx', 'GET'])(
     '%s is served, sent at once or byte by byte',
     async (method) => {
@@ -143,7 +143,7 @@ describe('beside it, a client of HTTP/1.1', () => {
     expect(proxy.origin.seen[0]?.headers['upgrade']).toBeUndefined();
   });
 
-  it('that ends its side right behind its request is served with half_close', async () => {
+  it('that ends its side directly after its request is served with half_close', async () => {
     const proxy = await setUp({ options: { halfClose: true } });
     const client = await raw(proxy.port);
     client.socket.end(GET_TEXT);
@@ -179,7 +179,7 @@ describe('a client that does not say what it speaks', () => {
   });
 });
 
-it('connections of an address are counted until they are closed, whatever they were', async () => {
+it('connections of an address are counted until they are closed, whatever their protocol', async () => {
   const proxy = await setUp({ options: { maxConnectionsPerIp: 2 } });
   for (let round = 0; round < 3; round++) {
     const silent = await raw(proxy.port);
@@ -199,7 +199,7 @@ it('connections of an address are counted until they are closed, whatever they w
 });
 
 it(
-  'a drain lets streams end, and tells of it',
+  'a drain lets streams end, and announces it',
   steadily(async () => {
     const slow = await startRawOrigin((socket, received) => {
       if (received.endsWith('\r\n\r\n'))

@@ -154,7 +154,7 @@ describe('a WebSocket over HTTP/2', () => {
     expect(proxy.ended).toHaveLength(1);
   });
 
-  it('is told why it was refused, by policy, path, or backend', async () => {
+  it('gets the reason of a refusal by policy, path or backend', async () => {
     const backend = await backendOf(echo);
     const policy = { auth: { auth_type: 'api_key', required: true } } as const;
     const proxy = await proxyTo({ backendPort: backend.port, policy });

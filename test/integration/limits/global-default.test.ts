@@ -64,7 +64,7 @@ describe('the global default', () => {
     expect(await policyOf('/nulled/v1/x')).toBe(`"global";q=3;w=${WINDOW}`);
   });
 
-  it('is told by the effective policy, as what the settings give', async () => {
+  it('is shown by the effective policy as a value of the settings', async () => {
     const limited = await startGateway({
       env: {
         GATEWAY_RATE_LIMIT_REQUESTS: '3',
@@ -134,7 +134,7 @@ describe('the global default', () => {
     expect(await statuses(4, `/${slug}/v1/x`)).toEqual([200, 200, 200, 429]);
   });
 
-  it('design 2: fills in what an enabled limit leaves out, which is then counted where it was set', async () => {
+  it('design 2: supplies the fields that an enabled limit leaves out, and the limit counts at its own level', async () => {
     await createService(gateway, 'filled', origin.port);
     const paths = {
       '/requests': { enabled: true, window_seconds: 7 * WINDOW },

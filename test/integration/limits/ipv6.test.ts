@@ -81,7 +81,7 @@ describe('addresses of one IPv6 network of /64', () => {
     expect([await first, await other]).toEqual([200, 200]);
   });
 
-  it('are callers of their own where the setting says so', async () => {
+  it('are separate callers if the setting says so', async () => {
     expect(await statuses(byAddress, '/shop/v1/ip', NETWORK)).toEqual([200, 200, 200, 200]);
     const again = ['2001:db8:1:2::1', '2001:DB8:1:2:0::1'];
     expect(await statuses(byAddress, '/shop/v1/ip', again)).toEqual([200, 429]);

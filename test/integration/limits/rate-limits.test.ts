@@ -205,7 +205,7 @@ describe('per', () => {
     expect(await statuses(2, '/per/v1/scope', bearer(first.token))).toEqual([200, 429]);
   });
 
-  it('design 2: api_key is a counter for each key; callers without one are told apart by address', async () => {
+  it('design 2: api_key is a counter for each key; callers without a key are distinguished by address', async () => {
     expect(await statuses(3, '/per/v1/key', bearer(first.token))).toEqual([200, 200, 429]);
     expect(await statuses(3, '/per/v1/key', bearer(second.token))).toEqual([200, 200, 429]);
     expect(await statuses(3, '/per/v1/key')).toEqual([200, 200, 429]);
@@ -239,7 +239,7 @@ describe('per', () => {
     ).toEqual([429]);
   });
 
-  it('design 2: header:<name> is a counter for each value; leaving the field out is a value of its own', async () => {
+  it('design 2: header:<name> is a counter for each value; requests without the field share another counter', async () => {
     const tenant = (name: string): Record<string, string> => ({ 'x-tenant': name });
     expect(await statuses(2, '/per/v1/header', tenant('a'))).toEqual([200, 429]);
     expect(await statuses(2, '/per/v1/header', tenant('b'))).toEqual([200, 429]);

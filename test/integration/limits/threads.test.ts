@@ -84,7 +84,7 @@ function ruleOf(algorithm: LimitAlgorithm, requests: number, windowMs: number): 
 }
 
 describe.each(ALGORITHMS)('%s under four threads', (algorithm) => {
-  it('admits exactly the limit when time stands still', async () => {
+  it('admits exactly the limit when the time does not advance', async () => {
     const memory = createLimitMemory({ counterBytes: 2 ** 17 });
     const rule = ruleOf(algorithm, 20_011, 60_000);
     const reports = await hammerTogether({ memory, rule, fixedMs: FIXED_MS }, 1000, 1);

@@ -71,7 +71,7 @@ describe('design 2: the first admin token', { timeout: 60_000 }, () => {
   });
 
   it.runIf(SUITE_DATABASE === 'sqlite')(
-    'is not replaced by that of a second database in its folder, which the start tells of',
+    'is not replaced by the token of a second database in its folder, and the start says so',
     async () => {
       const second = join(folder, 'second.db');
       const gateway = await startGateway({
@@ -95,7 +95,7 @@ describe('design 2: the first admin token', { timeout: 60_000 }, () => {
     },
   );
 
-  it('stays valid beside GATEWAY_ADMIN_TOKEN, with which it may be deleted', async () => {
+  it('stays valid together with GATEWAY_ADMIN_TOKEN, with which it may be deleted', async () => {
     const gateway = await start('a-token-of-the-environment');
     try {
       const { data } = expectPage(await apiAs(gateway, first, 'GET', '/admin/tokens'));

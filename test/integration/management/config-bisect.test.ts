@@ -100,7 +100,7 @@ describe('a search for the version since which a request is answered differently
     expect(found).toMatchObject({ config_version: made['scopes'], after: { code: 'insufficient_scope' } });
   });
 
-  it('finds the version that made what is asked for, and says so when there is none', async () => {
+  it('finds the version that caused the given answer, and says so when there is none', async () => {
     const created = await bisect({ request: { method: 'GET', url: '/orders/v1/x' } });
     expect(created).toMatchObject({ before: { status: 503 }, after: { outcome: 'forwarded' } });
     const never = await bisect({ request: { method: 'GET', url: '/never' } });

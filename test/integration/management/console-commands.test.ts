@@ -185,7 +185,7 @@ it.each<readonly [operation: string, options: Options]>([
   ['POST /profiles', { body: { kind: 'cpu', thread: 'main', seconds: 1 } }],
   ['POST /profiles', { body: { kind: 'heap', thread: 'worker', contains_secrets: true } }],
 ])(
-  '%s is the same operation as its command: what the call is refused for, the command tells',
+  '%s is the same operation as its command: the command shows the reason for which the call is refused',
   async (operation, options) => {
     await using api = await startManagement();
     const [method = ''] = operation.split(' ');

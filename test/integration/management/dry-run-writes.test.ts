@@ -135,7 +135,7 @@ describe('nothing is written', () => {
     expect((await request(gateway, `/${slug}/v1/open`)).status).toBe(404);
   });
 
-  it('real writes beside it are not disturbed', async () => {
+  it('real writes at the same time are not disturbed', async () => {
     const writes = Array.from({ length: 20 }, (_, index) =>
       index % 2 === 0
         ? dryRun('PATCH', appPath(), { description: `dry ${index}` })
@@ -250,7 +250,7 @@ describe('what would change', () => {
     ]);
   });
 
-  it('a new endpoint and one that goes', async () => {
+  it('a new endpoint, and an endpoint that is removed', async () => {
     const added = await dryRun('POST', `${revisionPath(slug)}/endpoints`, { method: 'PUT', path: '/more' });
     expect(names(added)).toEqual([`added PUT /${slug}/v1/more`]);
     expect(added.endpoints[0]).toMatchObject({ before: null, after: { serves: true } });
@@ -313,7 +313,7 @@ describe('what would change', () => {
     expect(names(served)).toEqual([`removed * /${slug}/v1/*`]);
   });
 
-  it('nothing, when the record would stay as it is or says the same', async () => {
+  it('nothing, when the record would not change', async () => {
     const same = await dryRun('PATCH', appPath(), { default_policy: { rate_limit: limit(100) } });
     expect(same).toMatchObject({ endpoints_total: 0, endpoints: [], keys_total: 0, keys: [] });
     const text = await dryRun('PATCH', appPath(), { description: 'other words' });
@@ -346,7 +346,7 @@ describe('what would change', () => {
     expect([response.status, response.headers['x-ratelimit-limit']]).toEqual([200, '100']);
   });
 
-  it('a key that would be made: its value is not shown, and there is none', async () => {
+  it('a key that would be created: no value is shown, because there is none', async () => {
     const served = await dryRun('POST', `${appPath()}/tokens`, { name: 'phantom', scopes: ['read'] });
     expect(served.would_answer).toMatchObject({ status: 201, data: { name: 'phantom' } });
     expect(served.would_answer.data).not.toHaveProperty('token');
@@ -395,7 +395,7 @@ describe('what would change', () => {
   });
 });
 
-describe('what it foretells comes true', () => {
+describe('its prediction is correct', () => {
   const changes: readonly (readonly [string, () => string, Fields])[] = [
     [
       'app',

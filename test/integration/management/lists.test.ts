@@ -50,7 +50,7 @@ describe.each(LISTS)('design 2: GET %s', (collection, body) => {
     }
   });
 
-  it('gives every record once, oldest first, whatever the length of a page', async () => {
+  it('returns every record once, oldest first, with any length of pages', async () => {
     const all = [...existing, ...created];
     for (const limit of [1, 3, all.length, all.length + 1, 500]) {
       const found = await pages(collection, limit);
@@ -72,7 +72,7 @@ describe.each(LISTS)('design 2: GET %s', (collection, body) => {
     });
   });
 
-  it('has 50 to a page unless told otherwise', async () => {
+  it('has 50 records in a page by default', async () => {
     expect(expectPage(await gateway.api('GET', collection)).page.limit).toBe(50);
   });
 
@@ -103,7 +103,7 @@ describe.each(LISTS)('design 2: GET %s', (collection, body) => {
     expectProblem(await gateway.api('GET', `${collection}?${query}`), 'invalid_query');
   });
 
-  it('neither skips nor repeats when records come and go between pages', async () => {
+  it('neither skips nor repeats records when others are created and deleted between pages', async () => {
     const first = expectPage(await gateway.api('GET', `${collection}?limit=${existing.length + 3}`));
     const [seen, later] = [created[2], created[5]];
     await gateway.must('DELETE', `${collection}/${seen}`);
@@ -134,7 +134,7 @@ describe('design 2: lists of what does not exist', () => {
     }
   });
 
-  it('a list has the records of its own parent only', async () => {
+  it('a list has only the records of its own parent', async () => {
     await gateway.must('POST', '/apps/empty/versions', { version: 'own' });
     const { data } = expectPage(await gateway.api('GET', '/apps/empty/versions'));
     expect(data.map(({ version }) => version)).toEqual(['own']);

@@ -36,7 +36,7 @@ async function planned(slug: string, policy: Fields): Promise<Served> {
   return (await gateway.must('POST', '/config/plan', { config, adopt: true })).traffic;
 }
 
-it('tells who of the holders of tokens is no longer let in', async () => {
+it('says which holders of tokens would be refused', async () => {
   const auth = { auth_type: 'jwt', jwt: { secret: SECRET } };
   await createService(gateway, 'tokens', origin.port, { app: { default_policy: { auth } } });
   const claims = { sub: 'alice', iss: 'here', aud: ['api'], scope: 'read write', email: 'a@example.test' };

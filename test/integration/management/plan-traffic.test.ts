@@ -121,7 +121,7 @@ describe('a plan by traffic', () => {
     );
   });
 
-  it('tells who would need a key from now on, and knows the keys that were sent without need', async () => {
+  it('says which callers would need a key, and recognises keys that were sent although none was required', async () => {
     const { traffic } = await plan((billing) => (policyOf(billing, 'GET /open').auth = API_KEY));
     const { groups } = traffic;
     expect(traffic).toMatchObject({ requests: 60, changed: 9, undecided: 0, groups_total: 1 });
@@ -136,7 +136,7 @@ describe('a plan by traffic', () => {
     ]);
   });
 
-  it('tells who asks for a host that the app would no longer answer for', async () => {
+  it('says which callers use a host that the app would no longer serve', async () => {
     const { traffic } = await plan((_billing, orders) => (orders.hosts = ['Orders.test']));
     expect(traffic).toMatchObject({ changed: 6, undecided: 0, groups_total: 1 });
     expect(traffic.groups).toEqual([
@@ -153,7 +153,7 @@ describe('a plan by traffic', () => {
     expect(JSON.stringify(traffic)).not.toContain('never-to-be-seen');
   });
 
-  it('tells which calls of which key would lose what a scope gave', async () => {
+  it('says which calls of which key would be refused without a scope', async () => {
     const { traffic } = await plan((billing) => (billing.keys.mobile.scopes = ['write']));
     expect(traffic.groups).toEqual([
       group(
@@ -176,7 +176,7 @@ describe('a plan by traffic', () => {
     ]);
   });
 
-  it('tells what a renamed path, a lower limit and another backend are to callers', async () => {
+  it('says what a renamed path, a lower limit and another backend change for callers', async () => {
     const renamed = await plan((_billing, orders) => (orders.gateway_path = '/order'));
     expect(renamed.traffic.groups).toEqual([
       group(6, { status: 200 }, { status: 404, code: 'no_route' }, ANONYMOUS, 'GET /orders/v1/list/1'),
@@ -200,7 +200,7 @@ describe('a plan by traffic', () => {
     ]);
   });
 
-  it('keeps neither queries nor credentials, and leaves no trace', async () => {
+  it('stores neither queries nor credentials, and changes nothing', async () => {
     const before = await traces();
     const { traffic } = await plan((billing) => {
       policyOf(billing, 'GET /limited').rate_limit.requests = 10;

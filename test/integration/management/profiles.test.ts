@@ -28,7 +28,7 @@ function ask(body: object, signal?: AbortSignal): Promise<Response> {
   });
 }
 
-test('a CPU profile of a worker and of the main thread, and the audit log tells of it', async () => {
+test('a CPU profile of a worker and of the main thread, with entries in the audit log', async () => {
   for (const thread of ['worker', 'main']) {
     const response = await ask({ thread, seconds: 1 });
     expect(response.status).toBe(200);

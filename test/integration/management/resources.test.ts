@@ -218,7 +218,7 @@ function cascade(resource: ResourceCase): string {
   return [APP, VERSION, REVISION].includes(resource) ? 'cascade=true' : '';
 }
 
-describe('design 2: labels stand for ids wherever an id is taken', () => {
+describe('design 2: labels can replace ids wherever an id is accepted', () => {
   it('in every position of every path', async () => {
     const app = await gateway.must('GET', '/apps/base');
     const version = await gateway.must('GET', '/apps/base/versions/v1');

@@ -67,7 +67,7 @@ describe('a transaction', () => {
     expect((await gateway.must('GET', '/config')).config_version).toBe(before + 1);
   });
 
-  it('that fails at its last operation leaves neither record nor route', async () => {
+  it('that fails at its last operation creates neither record nor route', async () => {
     const steps = [...appSteps('never'), { method: 'POST', path: '/api/v1/apps', body: { slug: 'x' } }];
     const before = (await gateway.must('GET', '/config')).config_version;
     expect((await transaction(steps)).status).toBe(422);

@@ -97,7 +97,7 @@ describe('policies', () => {
     expect(found).toEqual([`/${field}/rate_limit/enabled rate_limit_not_enabled`]);
   });
 
-  it('what is inherited is told where it was written, and by effective-policy', async () => {
+  it('an inherited value is reported where it was written, and by effective-policy', async () => {
     const { id } = await createEndpoint(gateway, 'levels', 'GET', '/plain');
     await gateway.must('PATCH', revisionPath('levels'), { default_policy: null });
     const endpoint = `${revisionPath('levels')}/endpoints/${id}`;
@@ -455,7 +455,7 @@ describe('many records at once', () => {
   const config = async (what: string, body: Fields): Promise<string[]> =>
     warningsOf(await gateway.api('POST', `/config/${what}`, body));
 
-  it('a plan and an apply warn of what they change, as it is when all is done', async () => {
+  it('a plan and an apply warn about the final state of what they change', async () => {
     // Made before its endpoint, and yet not called empty.
     expect(await config('apply', declared())).toEqual([]);
     const { config_version: version } = await gateway.must('GET', '/config');
@@ -497,7 +497,7 @@ describe('many records at once', () => {
     expect(await config('plan', { config: { apps } })).toHaveLength(100);
   });
 
-  it('a transaction warns of its operations, as it is when all is done', async () => {
+  it('a transaction warns about the final state of its operations', async () => {
     const at = (path: string): string => `/api/v1/apps/\${app.id}${path}`;
     const revision = { revision: 'r1', backend_host: '127.0.0.1', is_current: true };
     const operations = [

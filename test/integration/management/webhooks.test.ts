@@ -150,7 +150,7 @@ describe('a receiver that', () => {
     await remove(id);
   });
 
-  it('never answers holds up neither a write nor another webhook', async () => {
+  it('never answers delays neither a write nor another webhook', async () => {
     const [dead, well] = [await receiver(() => 'never'), await receiver()];
     const { id } = await webhook(dead);
     const { id: other } = await webhook(well);
@@ -166,7 +166,7 @@ describe('a receiver that', () => {
     await Promise.all([id, other].map(remove));
   });
 
-  it('refuses an event gets those behind it; the dead letter is sent again on demand', async () => {
+  it('refuses an event gets the events after it; the dead letter is sent again on demand', async () => {
     let isSick = true;
     const to = await receiver(({ event }) => (isSick && event.subject.name.startsWith('p') ? 422 : 204));
     const { id } = await webhook(to);
@@ -238,7 +238,7 @@ describe('a receiver that', () => {
 });
 
 describe('the API of webhooks', () => {
-  it('tests a webhook at once, beside its events', async () => {
+  it('tests a webhook at once, independently of its events', async () => {
     const to = await receiver();
     const { id, secret } = await webhook(to, { is_active: false });
     const result = await gateway.must('POST', `/webhooks/${id}/test`);

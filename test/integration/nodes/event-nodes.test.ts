@@ -54,7 +54,7 @@ async function eventsOf(node: TestGateway, type: string): Promise<string[]> {
 }
 
 test(
-  'a stream goes on at the other gateway, with nothing lost or doubled',
+  'a stream continues at the other gateway, with nothing lost or repeated',
   async () => {
     const first = await watch(a, 'config.changed');
     for (const slug of ['one', 'two'])
@@ -75,7 +75,7 @@ test(
 );
 
 test(
-  'gateways are told that join, stop and fall silent',
+  'gateways that join, stop or fall silent are reported',
   async () => {
     await until(async () => (await eventsOf(a, 'node.*')).length === 2);
     await b.kill();
@@ -97,7 +97,7 @@ test(
 );
 
 test(
-  'an outage of the database is told when it is over, and a stream is still there',
+  'an outage of the database is reported when it is over, and a stream is still open',
   async () => {
     const client = await watch(a, 'database.*');
     relay.refuse();

@@ -69,7 +69,7 @@ describe('two gateways on PostgreSQL in one folder', TIMEOUT, () => {
     expect(existsSync(join(folder, 'data/headgate.pid'))).toBe(true);
   });
 
-  it('that start at one moment, too, are told apart', async () => {
+  it('that start at the same moment are distinguished, too', async () => {
     await start().then((gateway) => gateway.stop());
     const results = await Promise.allSettled([start(), start(), start()]);
     expect(results.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);

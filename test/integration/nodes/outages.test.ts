@@ -159,7 +159,7 @@ describe('a database that is empty', () => {
   const tables = (): Promise<unknown> => server.query(url, "select to_regclass('app') as app");
 
   test(
-    'beside a snapshot file is not made a new one, and the file is served until the old one is back',
+    'is not used while there is a snapshot file, which is served until the old database is back',
     async () => {
       url = await server.createDatabase();
       const name = url.slice(url.lastIndexOf('/') + 1);

@@ -37,7 +37,7 @@ const status = async (gateway: TestGateway, path: string): Promise<number> =>
   (await fetch(`${gateway.proxy}${path}`)).status;
 
 test(
-  'a schema that is behind stops the start with the command to run, after which it starts',
+  'a schema that is out of date stops the start and names the command to run, after which the gateway starts',
   async () => {
     const url = await server.createDatabase();
     // What a slow machine needs is not to be taken for an outage here.
@@ -137,7 +137,7 @@ test(
 );
 
 test(
-  'a server that is slow is an answer, or a 503 within two seconds, also to one whose token lies in it',
+  'with a slow server there is an answer, or a 503 within two seconds, also for a caller whose token is in the database',
   async () => {
     const relay = await startTcpRelay(server.port);
     const url = through(relay, await server.createDatabase());
@@ -202,7 +202,7 @@ test(
 );
 
 test(
-  'a start that is cut off, at whatever moment, or finds the server frozen, is served at once, and recovers',
+  'a start whose connection is cut at any moment, or that finds the server frozen, serves at once, and recovers',
   async () => {
     const url = await server.createDatabase();
     const startMs = awakeMs();
@@ -253,7 +253,7 @@ test(
 );
 
 test(
-  'connections are as many as the settings allow, closed when idle, and waited for as long as they say',
+  'there are as many connections as the settings allow; they are closed when idle, and callers wait for them as long as the settings say',
   async () => {
     const relay = await startTcpRelay(server.port);
     const direct = await server.createDatabase();

@@ -63,7 +63,7 @@ describe('two gateways', () => {
   });
 
   test(
-    'see each other, and a write is obeyed by both when it is answered, whatever the load',
+    'see each other, and both have applied a write when it is answered, at any load',
     async () => {
       expect(await listNodes(b)).toMatchObject({ a: { state: 'live' }, b: { state: 'live' } });
       const result = await alternate([a, b], WRITES, 10);
@@ -135,7 +135,7 @@ describe('two gateways', () => {
   );
 
   test(
-    'one that is cut off from the database serves on, is not waited for, and catches up',
+    'a gateway that is cut off from the database continues to serve, delays no writes, and catches up',
     async () => {
       const load = traffic([a, b]);
       relay.swallow();
@@ -229,7 +229,7 @@ test(
 );
 
 test(
-  'a secret without a key is 422 with the setting to set; a start beside another key is refused',
+  'a secret without a key is 422 and names the setting; a start with a different key is refused',
   async () => {
     const url = await server.createDatabase();
     const e = await startNode({ url, folder, name: 'e', env: { GATEWAY_SECRET_KEY: '' } });

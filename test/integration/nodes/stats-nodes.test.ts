@@ -110,7 +110,7 @@ test('go on from an earlier answer', async () => {
 const statesOf = async (node: TestGateway): Promise<[string, boolean][]> =>
   (await node.must('GET', '/state')).map(({ node: name, state }: Json) => [name, state !== null]);
 
-test('stand beside the state of each gateway, without the password of the database', async () => {
+test('are shown with the state of each gateway, without the password of the database', async () => {
   const states = await until(async () => {
     const found: Json[] = await b.must('GET', '/state');
     return found.every(({ state }) => state !== null) && found;

@@ -43,7 +43,7 @@ it('a gateway with a wrong clock is a problem of every gateway, by its name', as
   expect(codes.filter((code) => code === 'clock_differs')).toHaveLength(1);
 });
 
-it('stays ready and healthy with the reason beside that', async () => {
+it('stays ready and healthy, and gives the reason', async () => {
   for (const path of ['//readyz', '/health']) {
     const { status, body } = await wrong.api('GET', path);
     expect([status, body.data.reason ?? body.message]).toEqual([200, expect.stringMatching(TEXT)]);

@@ -67,7 +67,7 @@ describe('host and path', () => {
     expect(gateway.output()).not.toContain('secret');
   });
 
-  it('is the canonical path, beside the template', async () => {
+  it('is the canonical path, in addition to the template', async () => {
     const { headers } = await request(gateway, '/strict/v1/items/%41%3a');
     const line = await lineOf(gateway, headers['x-request-id']);
     expect(line['route']).toBe('/strict/v1/items/{id}');

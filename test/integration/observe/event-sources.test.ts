@@ -53,7 +53,7 @@ describe('a gateway of 100 days ago', () => {
   });
   afterAll(() => gateway.stop());
 
-  it('tells which revision became current, and which one came back', async () => {
+  it('reports which revision became current, and which became current again', async () => {
     await createService(gateway, 'moved', 9);
     await gateway.must('POST', `${versionPath('moved')}/revisions`, {
       revision: 'r2',
@@ -78,7 +78,7 @@ describe('a gateway of 100 days ago', () => {
     expect(back[0].data.config_version).toBe(activated[1].config_version + 1);
   });
 
-  it('tells that a target went out of service and came back', async () => {
+  it('reports that a target went out of service and returned', async () => {
     const fleet = await startFleet(2);
     const agent = new Agent({ keepAlive: true });
     try {
@@ -109,7 +109,7 @@ describe('a gateway of 100 days ago', () => {
     }
   });
 
-  it('tells that the sunset of a version is near', async () => {
+  it('reports that the sunset of a version is near', async () => {
     await createService(gateway, 'keys', 9);
     for (const [name, days] of [
       ['ended', -50],
@@ -151,7 +151,7 @@ describe('a gateway of today', () => {
     maker.remove();
   });
 
-  it('tells which keys have expired, expire soon, and are not used', async () => {
+  it('reports which keys have expired, expire soon, and are not used', async () => {
     const [expired] = await eventsOf('key.expired');
     expect(expired).toMatchObject({ subject: { kind: 'token', name: 'ended' } });
     expect(expired.data).toEqual({ app: 'keys', expires_at: inDays(-50) });
@@ -164,7 +164,7 @@ describe('a gateway of today', () => {
     expect(unused).toMatchObject([told, told]);
   });
 
-  it('tells that a certificate ends', async () => {
+  it('reports that a certificate expires', async () => {
     const [event] = await eventsOf('certificate.ending');
     expect(event).toMatchObject({
       subject: { kind: 'certificate', name: 'site.test' },
@@ -174,7 +174,7 @@ describe('a gateway of today', () => {
     expect(Math.abs(endMs - START_MS)).toBeLessThan(600_000);
   });
 
-  it('tells that the store of limits is away, and that it is back', async () => {
+  it('reports that the store of limits is unavailable, and that it is back', async () => {
     const subject = { kind: 'limits_store', id: 'limits_store' };
     const [away] = await eventsOf('limits_store.away');
     expect(away).toMatchObject({ subject, data: { reason: expect.stringMatching(/./) } });

@@ -96,7 +96,7 @@ describe('a backend that fails', () => {
 });
 
 describe('a worker', () => {
-  it('has its bounds beside what it uses', async () => {
+  it('shows its limits together with what it uses', async () => {
     const read = (name: string): Promise<number> => metric(gateway, `headgate_${name}`);
     expect(await read('workers_configured')).toBe(2);
     expect(await read('downstream_connections_max')).toBe(1_234);

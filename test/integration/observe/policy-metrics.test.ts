@@ -134,7 +134,7 @@ describe('headgate_requests_total', () => {
 });
 
 describe('headgate_build_info', () => {
-  it('tells the version of the program and of its Node.js', async () => {
+  it('shows the version of the program and of its Node.js', async () => {
     const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string };
     const { body } = await gateway.api('GET', '//metrics');
     expect(String(body)).toContain(

@@ -95,7 +95,7 @@ describe('the report', () => {
     expect(one.rows[0]).toMatchObject({ keys: [{ id: key.id }], other_keys: 2 });
   });
 
-  it('auth: names the keys that would be locked out, and only what no key stands behind is anonymous', async () => {
+  it('auth: names the keys that would be refused; only requests without a known key are anonymous', async () => {
     const auth = { auth_type: 'api_key' };
     await createPolicies(gateway, 'locked', origin.port, [
       { path: '/auth', policy: { auth, shadow: ['auth'] } },

@@ -136,7 +136,7 @@ describe('what is not known', () => {
     ]);
   });
 
-  it('is told by status and text where the question is wrong', async () => {
+  it('gets a status and a text if the query is wrong', async () => {
     for (const [query, status] of [
       ['app=none', 404],
       ['app=shop&version=none', 404],

@@ -479,7 +479,7 @@ describe('a collector', () => {
   const problemsOf = async (gateway: TestGateway): Promise<{ code: string; detail: string }[]> =>
     (await gateway.must('GET', '/problems')).data ?? (await gateway.must('GET', '/problems'));
 
-  it('that refuses, hangs, dies and comes back is told, and traffic does not notice', async () => {
+  it('that refuses, hangs, dies and returns is reported, and traffic is not affected', async () => {
     const fickle = await startCollector();
     const gateway = await startGateway({
       env: {

@@ -57,7 +57,7 @@ describe.skipIf(missing !== undefined)('the Debian package', () => {
   }, PACKAGING_MS);
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-  it('installs on Debian, with a user of its own and files that others cannot read', async () => {
+  it('installs on Debian, with its own user and with files that others cannot read', async () => {
     expect(await asRoot('dpkg', '--install', '/tmp/headgate.deb')).toMatchObject({ code: 0 });
     const passwd = readFileSync(inRoot('etc/passwd'), 'utf8');
     const [, uid] = /^headgate:x:(\d+):/m.exec(passwd) ?? [];

@@ -134,7 +134,7 @@ describe.skipIf(missing !== undefined)('the image', () => {
     await expectChecksums(folder, /^headgate-[\d.]+-\w+\.oci\.tar$/);
   });
 
-  it('has no shell, and nothing that its user could write but for its volume and /tmp', async () => {
+  it('has no shell, and nothing that its user could write except its volume and /tmp', async () => {
     const found = await run('find', [root, '-name', 'sh', '-o', '-name', 'bash', '-o', '-name', 'busybox']);
     expect(found.stdout).toBe('');
     const writable = await run('find', [root, '!', '-type', 'l', '-perm', '/0022']);
@@ -143,7 +143,7 @@ describe.skipIf(missing !== undefined)('the image', () => {
     expect(own.stdout.trim()).toBe(join(root, 'var/lib/headgate'));
   });
 
-  it('is a gateway with a read-only root and a user of its own, and knows whether it is well', async () => {
+  it('is a gateway with a read-only root and its own user, and checks its own health', async () => {
     const { config } = imageConfig();
     const ports = { management: await freePort(), proxy: await freePort() };
     const env = {

@@ -97,7 +97,7 @@ describe('the npm package', () => {
     expect(notice).toContain('Meta Platforms, Inc');
   });
 
-  it('has a bill of materials with the same packages, and checksums beside it', async () => {
+  it('has a bill of materials with the same packages, and checksums', async () => {
     const components = componentsOf(fileOf('sbom.cdx.json'));
     const notice = fileOf('NOTICE');
     const libraries = components.filter(({ name }) => name !== 'node');

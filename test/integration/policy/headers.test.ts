@@ -50,7 +50,7 @@ const CLIENT_LINES =
   'X_User: forged\r\nX-USER: forged\r\nx-debug: d\r\nX_Debug: d\r\nX-Old: o\r\nX-New: n\r\nX-More: client\r\n';
 
 describe('the backend', () => {
-  it('gets fields as the policy has them, over HTTP/1.1, also in trailers and beside many others', async () => {
+  it('gets the fields of the policy over HTTP/1.1, also in trailers and together with many others', async () => {
     const origin = await echo();
     const proxy = await proxyTo(origin.port, EDITS);
     const many = Array.from({ length: 80 }, (_, index) => `X-F${index}: ${index}\r\n`).join('');
@@ -68,7 +68,7 @@ describe('the backend', () => {
     expect(trailers).toEqual({ 'x-sum': '1' });
   });
 
-  it('gets nothing made of a field that the client nominates in Connection', async () => {
+  it('gets no value from a field that the client lists in Connection', async () => {
     const origin = await echo();
     const proxy = await proxyTo(origin.port, EDITS);
     const lines = 'Connection: x-IN\r\nX-In: v\r\nX-Stay: s\r\n';
@@ -110,7 +110,7 @@ describe('the backend', () => {
     expect(made[1]).toEqual(made[0]);
   });
 
-  it('gets no line that a client has made of an odd path or field', async () => {
+  it('gets no line that a client has created with an unusual path or field', async () => {
     const origin = await echo();
     const policy: Policy = { headers: { request: { set: { 'X-Made': '<${header.x-in}|${path.id}>' } } } };
     const proxy = await startProxy(
@@ -234,7 +234,7 @@ describe('through the management API', () => {
     'X-Copy': '${header.x-session-token}',
   };
 
-  test('callers and path parameters are told, and a claim of a caller without one is left out', async () => {
+  test('callers and path parameters are passed on, and a missing claim is left out', async () => {
     await createService(gateway, 'keyed', origin.port, {
       app: { default_policy: { auth: { auth_type: 'api_key' }, headers: { request: { set } } } },
     });
@@ -247,7 +247,7 @@ describe('through the management API', () => {
     expect(headers['x-sub']).toBeUndefined();
   });
 
-  test('claims are told where a JWT is verified', async () => {
+  test('claims are passed on where a JWT is verified', async () => {
     const auth = { auth_type: 'jwt', jwt: { secret: SECRET } };
     await createService(gateway, 'claims', origin.port, {
       app: { default_policy: { auth, headers: { request: { set } } } },
@@ -258,7 +258,7 @@ describe('through the management API', () => {
     expect(headers['x-evil']).toBeUndefined();
   });
 
-  test('what cannot be is refused with its place', async () => {
+  test('invalid edits are refused with their place', async () => {
     await createService(gateway, 'rules', origin.port);
     const endpoint = (policy_override: unknown) =>
       gateway.api('POST', `${revisionPath('rules')}/endpoints`, {

@@ -161,7 +161,7 @@ describe('levels', () => {
     expect(await seen('192.0.2.1')).toEqual([403, 200, 200]);
   });
 
-  it('a canary with lists of its own refuses its share, and of others none', async () => {
+  it('a canary with its own lists refuses only its own share', async () => {
     await createApp(gateway, 'canary');
     await createVersion(gateway, 'canary');
     await createRevision(gateway, 'canary', origin.port, { traffic_weight: 50 });

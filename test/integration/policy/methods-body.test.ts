@@ -48,7 +48,7 @@ describe('allowed_methods', () => {
     expect(await statusOf('/write', 'HEAD')).toBe(405);
   });
 
-  it('the configured names are taken as upper case; RFC 9110 9.1: the method of a request is compared as it is', async () => {
+  it('the configured names are read as upper case; RFC 9110 9.1: the method of a request is compared unchanged', async () => {
     expect(await statusOf('/write', 'POST')).toBe(200);
     expect(await statusOf('/write', 'PURGE')).toBe(200);
     expect(await statusOf('/write', 'post')).toBe(405);
@@ -87,7 +87,7 @@ describe('max_body_bytes', () => {
     expect(origin.seen).toHaveLength(before);
   });
 
-  it('a chunked body that grows too large in the middle is cut there: the client is told before it ends', async () => {
+  it('a chunked body that becomes too large is cut there: the client gets the error before the body ends', async () => {
     const client = await connectRaw(gateway.proxyPort);
     client.write(
       'POST /shop/v1/ten HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n8\r\n12345678\r\n',
@@ -106,7 +106,7 @@ describe('max_body_bytes', () => {
     client.end();
   });
 
-  it('one that waits for 100-continue with a chunked body is told to go on, and cut where the body grows too large', async () => {
+  it('a client that waits for 100-continue with a chunked body may continue, and is cut off where the body becomes too large', async () => {
     const client = await connectRaw(gateway.proxyPort);
     client.write(
       'POST /shop/v1/ten HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nTransfer-Encoding: chunked\r\n\r\n',

@@ -206,7 +206,7 @@ describe('rate limits', () => {
     await gateway.must('PATCH', '/apps/shop/versions/v1/revisions/r1', { backend_port: origin.port });
   });
 
-  it('before a breaker that is open: callers that policy refuses are not told of it', async () => {
+  it('before an open breaker: callers that the policy refuses do not learn about it', async () => {
     await gateway.must('PATCH', '/apps/shop/versions/v1/revisions/r1', {
       backend_port: 1,
       circuit_breaker: { failures: 1, open_secs: 600, count_5xx: false },

@@ -70,7 +70,7 @@ describe('turns of the weighted choice', () => {
     expect(await shares('keyed', {}, 401, { headers })).toEqual(EVEN);
   });
 
-  it('nor where the key is in a header of its own, whatever Authorization says', async () => {
+  it('nor when the key is in another header, whatever Authorization contains', async () => {
     await createPair('placed', { auth: { auth_type: 'api_key', in: 'X-API-Key' } });
     const { token } = await createKey(gateway, 'placed');
     const other = { Authorization: 'Basic eDp5' };

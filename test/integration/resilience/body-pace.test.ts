@@ -45,7 +45,7 @@ function drip(client: RawClient, piece = 'x', everyMs = 20): void {
 
 const head = (fields: string): string => `POST /a/v1/x HTTP/1.1\r\nHost: a\r\n${fields}\r\n\r\n`;
 
-describe('a body below the least pace', () => {
+describe('a body below the minimum pace', () => {
   it.each([
     ['with a length', 'Content-Length: 100000', 'x'],
     ['in chunks', 'Transfer-Encoding: chunked', '1\r\nx\r\n'],

@@ -55,7 +55,7 @@ function sumOf(reports: readonly BreakerWorkerReport[]): Map<string, number> {
 }
 
 describe('a breaker under four threads', () => {
-  it('moves from state to state in one chain, each move told once, and has one trial at a time', async () => {
+  it('changes its state in one sequence, reports each change once, and has one trial at a time', async () => {
     const memory = createBreakerMemory();
     const restless = (): number => new Int32Array(memory.block)[0] ?? 0;
     const restlessBefore = restless();

@@ -182,7 +182,7 @@ describe('closing', () => {
     await moody.close();
   });
 
-  it('design 2: exactly one request is the trial, whatever comes at once on all workers', async () => {
+  it('design 2: exactly one request is the trial, however many arrive at once on all workers', async () => {
     let release = (): void => undefined;
     let holding = false;
     const held = await startOrigin((incoming, response) => {

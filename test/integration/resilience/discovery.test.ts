@@ -146,7 +146,7 @@ describe('a file', () => {
     expect(traffic.failures).toEqual([]);
   });
 
-  it('that is broken, empty or gone leaves what was found, and is told with its place', async () => {
+  it('that is invalid, empty or missing leaves the found targets in use, and is reported with its place', async () => {
     const fleet = await fleetOf(2);
     const targets = targetsOf(fleet);
     writeTargets('broken.json', { targets });
@@ -223,7 +223,7 @@ describe('a file', () => {
 });
 
 describe('no targets yet', () => {
-  it('is 503 with a reason of its own, explained, and begins by itself', async () => {
+  it('is 503 with its own reason, is explained, and begins by itself', async () => {
     const fleet = await fleetOf(1);
     await discovered('late', { type: 'file', path: 'late/targets.json' });
     await until(async () => (await healthOf('late'))['discovery'].error !== null, 5_000);
@@ -303,7 +303,7 @@ describe('a name', () => {
     expect([code, body.errors[0].pointer]).toEqual([422, '/discovery/host']);
   });
 
-  it('keeps its targets whatever way DNS fails, and says since when', async () => {
+  it('keeps its targets in every failure of DNS, and says since when', async () => {
     const [target] = await fleetOf(1);
     dns.setA('fails.test', ['127.0.0.1']);
     await discovered('fails', { type: 'dns', host: 'fails.test', port: target?.port });

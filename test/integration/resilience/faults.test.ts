@@ -34,7 +34,7 @@ const GET = 'GET /a/v1/x HTTP/1.1\r\nHost: a\r\n\r\n';
 const pause = (ms: number): Promise<void> => new Promise((done) => setTimeout(done, ms));
 
 describe('clients', () => {
-  it('gets 408 when its head does not end in time, whatever it drips', async () => {
+  it('gets 408 when its head does not end in time, even if bytes keep arriving', async () => {
     const proxy = await proxyTo({ backendPort: 1 }, { options: { headTimeoutMs: 300 } });
     const client = await connectRaw(proxy.port);
     const startedMs = awakeMs();

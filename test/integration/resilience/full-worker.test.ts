@@ -86,7 +86,7 @@ describe('a newcomer on a full worker', () => {
     expect(setup.proxy.listener.connectionCount).toBe(4);
   });
 
-  it('is served whatever number of idle connections others open', async () => {
+  it('is served, however many idle connections others open', async () => {
     const setup = await start({ maxConnections: 20 });
     for (let round = 0; round < 10; round++) {
       await Promise.all(Array.from({ length: 10 }, () => connect(setup)));
@@ -96,7 +96,7 @@ describe('a newcomer on a full worker', () => {
     await untilHolds(() => setup.proxy.listener.connectionCount <= 20, 'the bound holds');
   });
 
-  it('also takes that of a client that has sent a part of a head, and is told so', async () => {
+  it('also replaces a client that has sent a part of a head, which gets an error', async () => {
     const setup = await start({ maxConnections: 2 });
     const part = await connect(setup);
     part.write('GET /a/v1/x HT');

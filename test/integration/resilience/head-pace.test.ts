@@ -53,7 +53,7 @@ function repeatedly(step: () => void, everyMs = 20): void {
 
 const pause = (ms: number): Promise<void> => new Promise((done) => setTimeout(done, ms));
 
-describe('a head below the least pace', () => {
+describe('a head below the minimum pace', () => {
   it.each([
     ['from its start', BEGUN],
     ['after a burst', BEGUN + 'x'.repeat(20_000)],

@@ -70,7 +70,7 @@ async function checkedOrigin(): Promise<Checked> {
 }
 
 describe('GET …/revisions/{id}/health', () => {
-  it('tells the state, since when, the last error and the history, all of it logged', async () => {
+  it('shows the state with its start, the last error and the history, all of which is logged', async () => {
     await createService(gateway, 'told', await freePort(), {
       // Not due for its trial before it has been looked at.
       revision: { circuit_breaker: { failures: 2, open_secs: 3 } },

@@ -178,7 +178,7 @@ describe('exchanges under way', () => {
 });
 
 describe('connections', () => {
-  it('beyond the bound are answered 503 and closed, whatever they were going to ask', async () => {
+  it('beyond the limit are answered 503 and closed, whatever their request', async () => {
     const setup = await start({ maxConnections: 5 });
     const kept = await Promise.all(Array.from({ length: 5 }, () => client(setup)));
     for (const each of kept) each.write(GET);
@@ -266,7 +266,7 @@ describe('connections to a backend', () => {
     }),
   );
 
-  it('are passed on in the order of the line, past those who have gone', async () => {
+  it('are passed on in the order of the queue, except to requests that have ended', async () => {
     const setup = await start({ ...options, maxUpstreamConnections: 1, upstreamQueueTimeoutMs: 5_000 });
     const order: string[] = [];
     const send = async (name: string): Promise<RawClient> => {
@@ -297,7 +297,7 @@ describe('connections to a backend', () => {
     expect(setup.origin.come).toBe(3);
   });
 
-  it('are never more than the bound, idle ones included, whatever becomes of requests', async () => {
+  it('never exceed the limit, idle ones included, whatever happens to requests', async () => {
     const setup = await start({ ...options, maxUpstreamQueue: 100, upstreamQueueTimeoutMs: 5_000 });
     const relay = await countingRelay(setup.origin.port);
     const change = oneRoute({ backendPort: relay.port });

@@ -100,7 +100,7 @@ describe('retries', () => {
   });
 });
 
-describe('what is told of them', () => {
+describe('what is reported about them', () => {
   it('explain: what applies, and the level of each', async () => {
     await createService(gateway, 'told', origin.port, {
       app: { default_policy: { timeouts: { total_ms: 5_000 } } },

@@ -132,7 +132,7 @@ describe('a pooled connection that is dead when it is taken', () => {
     expect(proxy.failures).toEqual(Array(failed).fill('reset'));
   });
 
-  it('is not even tried when its FIN came right behind its last response', async () => {
+  it('is not used when its FIN arrived directly after its last response', async () => {
     const posts: string[] = [];
     const origin = await rawOrigin((socket, received) => {
       const found = /\r\n\r\n(p\d+;)$/.exec(received);
@@ -265,7 +265,7 @@ describe('retries', () => {
     client.end();
   });
 
-  it('but a body that is at hand goes out again as it was', async () => {
+  it('but a body that is available is sent again unchanged', async () => {
     const body = 'b'.repeat(30_000);
     let lost = false;
     const origin = await rawOrigin((socket, received) => {
@@ -406,7 +406,7 @@ describe('another revision', () => {
     return { proxy, alive, ended, statuses };
   }
 
-  it('stands in for one that is gone, also for a POST; it is what is logged, and the breaker of the first counts', async () => {
+  it('replaces a revision that is gone, also for a POST; it is logged, and the breaker of the first counts', async () => {
     const { proxy, alive, ended, statuses } = await twoRevisions({ backend_base_path: '/base' });
     expect(await statuses(GET, 6)).toEqual([200, 200, 200, 200, 200, 200]);
     expect(await statuses(post('x'), 4)).toEqual([200, 200, 200, 200]);
@@ -417,7 +417,7 @@ describe('another revision', () => {
     expect(proxy.failures).toEqual([]);
   });
 
-  it('stands in without a second charge to the limits of the route', async () => {
+  it('replaces it without counting twice in the limits of the route', async () => {
     const policy = { rate_limit: { enabled: true, requests: 4, window_seconds: 86_400 } };
     const { proxy, statuses } = await twoRevisions({}, { policy });
     expect(await statuses(GET, 5)).toEqual([200, 200, 200, 200, 429]);
@@ -429,11 +429,7 @@ describe('another revision', () => {
     ['that is not current', { is_current: false }, {}],
     ['with a policy of its own', { default_policy: { required_scopes: ['x'] } }, {}],
     ['that has disabled the endpoint', { endpoints: [{ is_active: false }] }, {}],
-    [
-      'whose endpoint has a policy of its own',
-      { endpoints: [{ policy_override: { max_body_bytes: 9 } }] },
-      {},
-    ],
+    ['whose endpoint has its own policy', { endpoints: [{ policy_override: { max_body_bytes: 9 } }] }, {}],
     [
       'that has no such endpoint',
       { endpoints: [{ path: '/y' }] },
@@ -453,7 +449,7 @@ describe('another revision', () => {
     );
   });
 
-  it('does not stand in while its breaker is open', async () => {
+  it('does not replace it while its own breaker is open', async () => {
     const { proxy, statuses } = await twoRevisions({ circuit_breaker: { failures: 1, open_secs: 3_600 } });
     const rules = { ...BREAKER_DEFAULTS, failures: 1, open_secs: 3_600 };
     proxy.breakerOf('rev-2')?.onOutcome('failure', undefined, rules, Date.now());

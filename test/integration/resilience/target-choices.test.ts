@@ -63,7 +63,7 @@ describe('the hash', () => {
     expect((await get('/claim/v1/x')).status).toBe(401);
   });
 
-  it('of a path parameter leads each tenant to one target, whatever else is in the path', async () => {
+  it('of a path parameter sends each tenant to one target, whatever the rest of the path', async () => {
     await serviceOver(gateway, 'path', await fleetOf(3), hashBy({ by: 'path', name: 'tenant' }));
     await createEndpoint(gateway, 'path', 'GET', '/tenants/{tenant}/orders/{order}');
     let order = 0;

@@ -238,7 +238,7 @@ describe('no idempotent request fails while one target is well', { timeout: 120_
 });
 
 describe('an ejection', () => {
-  it('is told, outlives unrelated writes, and ends by itself', async () => {
+  it('is reported, survives unrelated writes, and ends by itself', async () => {
     const fleet = await fleetOf(3);
     await serviceOver('told', fleet, {
       load_balancing: { slow_start_secs: 0, ejection: { consecutive_failures: 3, base_secs: 3 } },

@@ -121,7 +121,7 @@ describe('first_byte_ms', () => {
 });
 
 describe('idle_ms', () => {
-  it('ends a response that stands still', async () => {
+  it('ends a response that stops', async () => {
     const origin = await rawOrigin((socket) => void socket.write(`${CHUNKED}3\r\nabc\r\n`));
     const proxy = await proxyTo(origin.port, { idle_ms: 200 });
     const client = await connectRaw(proxy.port);
@@ -131,7 +131,7 @@ describe('idle_ms', () => {
     expect(proxy.failures).toEqual(['idle_timeout']);
   });
 
-  it('ends a request body that stands still: 408', async () => {
+  it('ends a request body that stops: 408', async () => {
     const origin = await rawOrigin(() => undefined);
     const proxy = await proxyTo(origin.port, { idle_ms: 200 });
     const upload = 'POST /a/v1/x HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nabc';
@@ -197,7 +197,7 @@ describe('total_ms', () => {
     }),
   );
 
-  it('holds for a body that drips in: 504, and the backend is not blamed', async () => {
+  it('applies to a body that arrives slowly: 504, and the backend is not blamed', async () => {
     const origin = await rawOrigin(() => undefined);
     const proxy = await proxyTo(origin.port, { total_ms: 400 });
     const client = await connectRaw(proxy.port);
@@ -210,7 +210,7 @@ describe('total_ms', () => {
     client.end();
   });
 
-  it('holds for a client that does not read', async () => {
+  it('applies to a client that does not read', async () => {
     const chunk = Buffer.alloc(64 * 1024, 'x');
     let closed = false;
     const origin = await rawOrigin((socket) => {

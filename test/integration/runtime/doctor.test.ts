@@ -151,7 +151,7 @@ describe('headgate doctor', () => {
     expect(wrong).toMatch(/files warning: ".*headgate\.db" belongs to the user 65534, and this is 0/);
   });
 
-  it('tells a database of another program from one that is newer, older or broken', async () => {
+  it('distinguishes a database of another program from a newer, an older and a damaged one', async () => {
     mkdirSync(join(folder, 'data'));
     const write = (sql: string): void => {
       rmSync(database(), { force: true });
@@ -228,7 +228,7 @@ describe('headgate doctor', () => {
     expect((await doctor()).wrong).toMatch(/clock error: it is .*headgate\.db" was written at/);
   });
 
-  it('finds nothing wrong beside the gateway that runs with these settings', async () => {
+  it('finds no problem while a gateway runs with these settings', async () => {
     const ports = { management: await freePort(), proxy: await freePort() };
     const gateway = await startGateway({
       folder,

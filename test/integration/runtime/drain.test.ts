@@ -40,7 +40,7 @@ it.each([false, true])(
 );
 
 it.each(['', 'Connection: close\r\n'])(
-  'clients tell of a reset also when it comes behind an answer (with %j)',
+  'clients also report a reset that arrives after an answer (with %j)',
   async (field) => {
     const answer = `HTTP/1.1 200 OK\r\n${field}Content-Length: ${LAST_WORD.length}\r\n\r\n${LAST_WORD}`;
     const server = createServer((socket) => {

@@ -76,7 +76,7 @@ describe('the management API on a Unix socket', { timeout: 60_000 }, () => {
       });
   });
 
-  it('counts wrong tokens as those of one address, whatever their requests say of it', async () => {
+  it('counts wrong tokens as those of one address, whatever the requests say about it', async () => {
     const guess = (index: number): Promise<number> =>
       statusOf('/api/v1/apps', { authorization: 'Bearer wrong', 'x-forwarded-for': `192.0.2.${index}` });
     const statuses: number[] = [];

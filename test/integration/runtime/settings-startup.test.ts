@@ -205,7 +205,7 @@ describe('beside a running gateway, a start that would take a part of its place 
   });
   afterAll(() => running.stop());
 
-  it('its traffic port, whatever the database: nothing is made, and no request goes astray', async () => {
+  it('its traffic port, with any database: no file is created, and no request reaches the wrong gateway', async () => {
     const other = join(folder, 'beside', 'headgate.db');
     const { code, output } = await runToEnd({
       GATEWAY_DATABASE_URL: `sqlite://${other}`,

@@ -104,7 +104,7 @@ describe('clients of a Unix socket', () => {
     expect(existsSync(path)).toBe(false);
   });
 
-  it('are who their proxy says, where it is trusted', async () => {
+  it('have the address that their proxy reports, if it is trusted', async () => {
     const gateway = await start({
       GATEWAY_TRUSTED_PROXY_IPS: 'unix',
       GATEWAY_PROXY__UNIX_SOCKET_MODE: '600',
@@ -118,7 +118,7 @@ describe('clients of a Unix socket', () => {
     expect(seen(passed).headers['x-forwarded-for']).toBe('198.51.100.7, 203.0.113.9');
   });
 
-  it('are who the PROXY header says', async () => {
+  it('have the address of the PROXY header', async () => {
     const gateway = await start({ GATEWAY_PROXY__PROXY_PROTOCOL_FROM: 'unix' });
     await createService(gateway, 'a', origin.port);
     const socket = net.connect(path);

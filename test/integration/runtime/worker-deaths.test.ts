@@ -11,7 +11,7 @@ it.each<[Mishap, workers: number, deaths: number]>([
   ['exception', 2, 2],
   ['out of memory', 2, 1],
 ])(
-  'a death by %s among %i costs its own connections, and the rest goes on',
+  'a death by %s among %i workers costs only its own connections',
   { timeout: 120_000 },
   async (mishap, workers, count) => {
     const deaths = await workerDeaths({

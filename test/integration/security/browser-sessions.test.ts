@@ -68,7 +68,7 @@ describe('a session', TIMEOUT, () => {
     for (const rig of rigs) await rig.end();
   });
 
-  it('goes on through a kill and through a database that is away, and leaves no value anywhere', async () => {
+  it('survives a kill and an outage of the database, and its value is stored nowhere', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'headgate-sessions-'));
     onTestFinished(() => rmSync(folder, { recursive: true }));
     const path = join(folder, 'headgate.db');

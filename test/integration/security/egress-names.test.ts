@@ -82,7 +82,7 @@ describe('a backend given by name', () => {
     expect((await get(proxy)).status).toBe(200);
   });
 
-  it('is denied by its own name and by the addresses behind it', async () => {
+  it('is denied by its own name and by the addresses of the name', async () => {
     const port = await origin();
     const lists: [readonly string[], readonly string[], number][] = [
       [[], ['*.example'], 502],
@@ -156,7 +156,7 @@ describe('loops', () => {
     expect(straight.status).toBe(508);
   });
 
-  it('two gateways in a row with names of their own are none, whatever else Via holds', async () => {
+  it('two gateways in a row with different names are not a loop, whatever else Via contains', async () => {
     const inner = await proxyTo(await origin(), { viaName: 'headgate-inner' }, { strip_gateway_path: false });
     const outer = await proxyTo(inner.port, { viaName: 'headgate-outer' }, { strip_gateway_path: false });
     const response = await get(outer, 'Via: 1.1 headgate, 1.1 headgate-other\r\n');

@@ -162,7 +162,7 @@ describe('what is denied', () => {
     });
   });
 
-  it('with an allow list everything else is, at write time as far as the host tells', async () => {
+  it('with an allow list everything else is denied, when it is written if the host decides it', async () => {
     await withGateway({ GATEWAY_EGRESS__ALLOW: '127.0.0.1,*.example.com' }, async (gateway) => {
       const refused = await gateway.api(
         'POST',

@@ -121,7 +121,7 @@ const CASES: readonly (readonly [name: string, expected: Case])[] = [
   ],
 ];
 
-describe('a client and an operator are told different things', () => {
+describe('a client and an operator get different details', () => {
   it.each(CASES)('%s', async (_name, { path, status, code, told }) => {
     const response = await request(gateway, path);
     const document = problem(response);

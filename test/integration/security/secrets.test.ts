@@ -198,7 +198,7 @@ describe('secrets', () => {
     expect(found).toEqual([]);
   });
 
-  it('none is in the database or the files beside it: hashes are, and encrypted secrets of policies', async () => {
+  it('none is in the database or the files beside it, which contain hashes and encrypted secrets of policies', async () => {
     const stored = await storedText(gateway.folder);
     expect(stored).toContain('path');
     expect(stored).toContain('"secret":"enc:v1:');

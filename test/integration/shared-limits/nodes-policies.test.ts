@@ -161,7 +161,7 @@ describe('with a store that nodes share', () => {
   });
 });
 
-describe('who asks the store how often', () => {
+describe('how often each gateway asks the store', () => {
   const REQUESTS = 100;
   const MANY = 1_000_000;
 

@@ -58,7 +58,7 @@ afterAll(async () => {
 const reasonOf = async (gateway: TestGateway): Promise<unknown> =>
   (await gateway.api('GET', '//readyz')).body.data.reason;
 
-describe('a store of limits behind TLS', () => {
+describe('a store of limits with TLS', () => {
   it('counts for all gateways that trust it', async () => {
     const env = { NODE_EXTRA_CA_CERTS: join(TLS, 'ca.pem') };
     const pair = await Promise.all([start(env), start(env)]);

@@ -139,7 +139,7 @@ test('only an admin may make one', async () => {
   expect(readdirSync(folder).filter((name) => name.startsWith('viewer'))).toEqual([]);
 });
 
-test('a file that exists is left as it is', async () => {
+test('an existing file is not changed', async () => {
   const before = readFileSync(BACKUP);
   const { code, output } = await backup(gateway, BACKUP);
   expect([code, output]).toEqual([1, expect.stringContaining('it exists; expected a new file')]);

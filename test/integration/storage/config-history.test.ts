@@ -34,7 +34,7 @@ function kept(): Kept {
   }
 }
 
-it('a write leaves who made it and what it changed; a dry run and a refused write leave nothing', async () => {
+it('a write records its author and its changes; a dry run and a refused write record nothing', async () => {
   const app = { name: 'Shop', slug: 'shop', gateway_path: '/shop' };
   expect((await gateway.api('POST', '/apps?dry_run=true', app)).status).toBe(200);
   expect(kept().versions).toEqual([]);

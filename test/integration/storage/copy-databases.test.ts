@@ -150,7 +150,7 @@ test(
 );
 
 test(
-  'a target that holds anything is refused, and left as it is',
+  'a target that is not empty is refused, and not changed',
   async () => {
     const url = await server.createDatabase();
     expect((await runToEnd({ ...env, GATEWAY_DATABASE_URL: url }, ['migrate'], { cwd: folder })).code).toBe(
@@ -256,7 +256,7 @@ async function expectCopied(from: string, to: string): Promise<void> {
 }
 
 test(
-  'a connection that is lost on the way is told, and nothing was copied',
+  'a connection that is lost on the way is reported, and nothing was copied',
   async () => {
     const { to, end, text } = await interrupted(
       `sqlite://${MANY}`,
@@ -304,7 +304,7 @@ test(
 );
 
 test(
-  'secrets keep their key: another one is refused, and a key that stays behind is named',
+  'secrets keep their key: a different key is refused, and a key that must be copied is named',
   async () => {
     const url = await server.createDatabase();
     const other = await copy(sqlite('headgate.db'), url, { GATEWAY_SECRET_KEY: 'f'.repeat(64) });

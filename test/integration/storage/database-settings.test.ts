@@ -169,7 +169,7 @@ describe('a database that cannot be used ends the start with one plain message',
     expect(message).toMatch(/Cannot open the database ".*x\.db": permission denied; expected a file/);
   });
 
-  it('a file that is no database, which stays as it is', async () => {
+  it('a file that is not a database, which is not changed', async () => {
     const text = 'these are my notes\n'.repeat(500);
     writeFileSync(at('notes.txt'), text);
     expect(await startMessage(at('notes.txt'))).toMatch(/the file is not an SQLite database; expected/);
@@ -186,7 +186,7 @@ describe('a database that cannot be used ends the start with one plain message',
     );
   });
 
-  it('a database of another program, which stays as it is', async () => {
+  it('a database of another program, which is not changed', async () => {
     const db = new DatabaseSync(at('other.db'));
     db.exec('create table notes (text)');
     db.close();
@@ -195,7 +195,7 @@ describe('a database that cannot be used ends the start with one plain message',
     expect(readFileSync(at('other.db')).equals(before)).toBe(true);
   });
 
-  it('a schema that is newer than the program, which neither start nor migrate touches', async () => {
+  it('a schema that is newer than the program, which neither start nor migrate changes', async () => {
     expect((await migrate(`sqlite://${at('newer.db')}`)).code).toBe(0);
     const db = new DatabaseSync(at('newer.db'));
     db.exec(

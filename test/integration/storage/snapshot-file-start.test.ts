@@ -141,7 +141,7 @@ async function expectRecovered(gateway: TestGateway): Promise<void> {
 }
 
 describe('the database at a restart is', { timeout: 120_000 }, () => {
-  it('gone: traffic goes on, no empty one is made, and a restored one is taken', async () => {
+  it('gone: traffic continues, no empty one is created, and a restored one is used', async () => {
     renameSync(database(), `${database()}.away`);
     for (const end of ['-wal', '-shm']) rmSync(database() + end, { force: true });
     const gateway = await start();
@@ -160,7 +160,7 @@ describe('the database at a restart is', { timeout: 120_000 }, () => {
     await expectRecovered(gateway);
   });
 
-  it('corrupt: the file stays as it is until it is replaced', async () => {
+  it('corrupt: the file is not changed until it is replaced', async () => {
     copyFileSync(database(), `${database()}.away`);
     const noise = randomBytes(65_536);
     writeFileSync(database(), noise);
@@ -325,7 +325,7 @@ describe('the snapshot file', { timeout: 120_000 }, () => {
     expect(existsSync(snapshot())).toBe(false);
   });
 
-  it('that cannot be written is told, and disturbs nothing', async () => {
+  it('that cannot be written is reported, and nothing else is affected', async () => {
     const path = join(folder, 'no', 'such', 'folder');
     const gateway = await start({ GATEWAY_SNAPSHOT_FILE: path });
     await gateway.must('PATCH', '/apps/shop', { description: 'x' });

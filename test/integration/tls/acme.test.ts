@@ -189,7 +189,7 @@ describe('one gateway', () => {
     expect((await entries(gateway)).map(({ name }) => name)).toEqual([NAME]);
   });
 
-  it('tries again when an order has failed, and tells why it did', async () => {
+  it('tries again when an order has failed, and says why it failed', async () => {
     const late = 'late.acme.test';
     await gateway.must('PATCH', '/apps/shop', { hosts: [NAME, late] });
     const failed = await until(async () => {
@@ -204,7 +204,7 @@ describe('one gateway', () => {
     expect(await problemCodes(gateway)).not.toContain('certificate_order_failed');
   }, 60_000);
 
-  it('renews on request, and notes who asked for it', async () => {
+  it('renews on request, and records who requested it', async () => {
     const before = await served(rig.tlsPort, NAME);
     expect((await gateway.api('POST', '/certificates/nothing.test/renew')).status).toBe(404);
     await gateway.must('POST', `/certificates/${NAME}/renew`);
@@ -363,7 +363,7 @@ describe('a gateway that is killed at each step of an order', () => {
     await rig?.pebble.close();
   });
 
-  it('goes on with the same order after a restart', async () => {
+  it('continues the same order after a restart', async () => {
     await createApp(gateway, 'shop', { hosts: [] });
     for (const [index, step] of STEPS.entries()) {
       const name = `k${index}.acme.test`;
@@ -477,7 +477,7 @@ describe('a directory that answers with junk', () => {
       );
     }, WAIT_MS);
 
-  it('is told of, and its certificate comes once it works', async () => {
+  it('is reported, and its certificate arrives once it works', async () => {
     await createApp(gateway, 'shop', { hosts: [NAME] });
     await directoryProblem('not JSON');
     rig.pebble.fate = () => 'huge';

@@ -113,7 +113,7 @@ describe('clients that send too much', { timeout: 60_000 }, () => {
     await until(() => gateway.output().includes('was sent with more than 10 other certificates'));
   });
 
-  it('half a handshake holds nothing up, whatever comes first', async () => {
+  it('an incomplete handshake delays nothing, whatever its first bytes', async () => {
     const { gateway } = await start({ GATEWAY_PROXY__HEAD_TIMEOUT_MS: '500' });
     await service(gateway, { hosts: ['shop.test'], default_policy: MTLS });
     for (const bytes of [
@@ -205,7 +205,7 @@ describe('workers and nodes', { timeout: 90_000 }, () => {
 });
 
 describe('behind a balancer', { timeout: 60_000 }, () => {
-  it('the name is read behind the PROXY header', async () => {
+  it('the name is read after the PROXY header', async () => {
     const { gateway } = await start({ GATEWAY_PROXY__PROXY_PROTOCOL_FROM: '127.0.0.1' });
     await service(gateway, { hosts: ['shop.test'], default_policy: MTLS });
     const behind = (isSplit: boolean): Promise<string> =>

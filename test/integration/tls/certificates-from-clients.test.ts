@@ -172,7 +172,7 @@ describe('a certificate of a client', { timeout: 60_000 }, () => {
     ]);
   });
 
-  it('is named by what a star stands for, over an intermediate CA that the client sends', async () => {
+  it('is named by the text that a star matches, with an intermediate CA that the client sends', async () => {
     const { status, body } = await get({ as: reports, with: [middle] });
     expect([status, body['x-headgate-subject']]).toEqual([200, `${SPIFFE}/test/sa/reports`]);
   });
@@ -198,7 +198,7 @@ describe('a certificate of a client', { timeout: 60_000 }, () => {
     expect([open.status, Object.keys(open.body).filter((name) => name.includes('cert'))]).toEqual([200, []]);
   });
 
-  it('is required: 401 with a code of its own, which says nothing more', async () => {
+  it('is required: 401 with its own code and no details', async () => {
     const missing = await get({});
     expect(codeOf(missing)).toBe('401 certificate_missing');
     expect(missing.headers['www-authenticate']).toBe('ClientCertificate realm="shop"');

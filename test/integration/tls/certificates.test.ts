@@ -128,7 +128,7 @@ describe('certificates of the traffic listener', { timeout: 90_000 }, () => {
     expect(await shown(gateway.proxyPort, name)).toMatchObject({ name: expected });
   });
 
-  it('are told of with their names and their end, in the log and as a metric', async () => {
+  it('are reported with their names and their expiry, in the log and as a metric', async () => {
     const line = gateway.logs().find(({ msg }) => msg === 'certificates of the traffic listener are in use');
     expect(line?.['certificates']).toMatchObject([
       { names: expect.arrayContaining(['backend.test']) },

@@ -87,7 +87,7 @@ describe('the client of a connection', () => {
     await until(() => gateway.logs().some(({ msg, client_ip: ip }) => msg === 'access' && ip === expected));
   });
 
-  it('is the same in whatever pieces header and requests arrive', async () => {
+  it('is the same, whatever the pieces in which header and requests arrive', async () => {
     const body = 'x'.repeat(200_000);
     const requests = GET + requestText('/shop/v1/y', { method: 'POST', body }) + GET;
     const all = Buffer.concat([

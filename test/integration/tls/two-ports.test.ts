@@ -62,7 +62,7 @@ function secureGet(port: number, path: string): Promise<SecureAnswer> {
   });
 }
 
-describe('a port without TLS beside one with it', () => {
+describe('a port without TLS beside a port with TLS', () => {
   let at: TwoPorts;
   beforeAll(async () => {
     at = await start({ GATEWAY_WORKERS: '2' });
@@ -188,7 +188,7 @@ describe('redirects', () => {
     expect(stageOf(behind, 'https_redirect').detail).toBe('A trusted proxy received the request over TLS');
   });
 
-  it('a redirect that was recorded is explained as one, and told to holders of a debug token', async () => {
+  it('a recorded redirect is explained as a redirect, and shown to holders of a debug token', async () => {
     await at.gateway.must('PUT', '/explain/sampling', { rate: 1, seconds: 60 });
     const { token } = await at.gateway.must('POST', '/explain/debug-tokens', { seconds: 60 });
     const headers = { Host: 'shop.test', 'X-Headgate-Debug': token };
@@ -201,7 +201,7 @@ describe('redirects', () => {
     await at.gateway.must('DELETE', '/explain/sampling');
   });
 
-  it('the last recipient of a TRACE is told by explain', async () => {
+  it('explain names the last recipient of a TRACE', async () => {
     const explained = await explain(at.gateway, {
       method: 'TRACE',
       url: 'https://shop.test/shop/v1/x',
@@ -235,7 +235,7 @@ describe('redirects', () => {
     expect(answer.status).toBe(status);
   });
 
-  it('browsers are told over TLS, in every answer, and a backend may say otherwise', async () => {
+  it('browsers get the field over TLS in every answer, and a backend may replace it', async () => {
     for (const [path, status, hsts] of [
       ['/shop/v1/x', 200, 'max-age=31536000'],
       ['/shop/v1/own', 200, 'max-age=5'],

@@ -77,7 +77,7 @@ describe('method and path', () => {
     expect(Number(refused.headers['content-length'])).toBeGreaterThan(0);
   });
 
-  it('design 2: an exact method beats *, whatever the order in which they were registered', async () => {
+  it('design 2: an exact method has priority over *, in any order of registration', async () => {
     await createService(gateway, 'exact', origin.port, MANAGED);
     await createEndpoint(gateway, 'exact', '*', '/a', { backend_path: '/star' });
     await createEndpoint(gateway, 'exact', 'GET', '/a', { backend_path: '/get' });

@@ -206,7 +206,7 @@ describe('from a trusted proxy', () => {
       .toMatchObject({ client_ip: '198.51.100.77', status: 200 });
   });
 
-  it('the access log tells the end of a request, how long it took, and how long its backend', async () => {
+  it('the access log shows how a request ended, its duration, and the duration of its backend', async () => {
     const delayMs = 200;
     const slow = createServer((_request, response) => void setTimeout(() => response.end('late'), delayMs));
     await once(slow.listen(0, '127.0.0.1'), 'listening');
@@ -303,7 +303,7 @@ describe('Via and traceparent', () => {
 });
 
 describe('identities', () => {
-  it('design 2: every exchange has a request id of its own, in the response and at the backend', async () => {
+  it('design 2: every exchange has its own request id, in the response and at the backend', async () => {
     const client = await connectRaw(direct.proxyPort);
     const ids = new Set<unknown>();
     for (let index = 0; index < 20; index++) {

@@ -223,7 +223,7 @@ describe('hosts of other apps', () => {
   });
 });
 
-describe('what tells of hosts', () => {
+describe('what shows hosts', () => {
   it('a write warns when another app has a name within a wildcard, and at the same path', async () => {
     await service('below', { gateway_path: '/warn', hosts: ['a.warn.test'] });
     const above = await gateway.must('POST', '/apps', {

@@ -98,7 +98,7 @@ describe('the very next request', () => {
     expect(await statusesOnAll('/next/v1/x')).toEqual([404]);
   });
 
-  it('design 6: again and again, without one connection that lags behind', async () => {
+  it('design 6: repeatedly, without a connection that is late', async () => {
     await createService(gateway, 'toggle', origin.port);
     for (let step = 0; step < 60; step++) {
       await gateway.must('PATCH', revisionPath('toggle'), { backend_base_path: `/step-${step}` });
@@ -158,7 +158,7 @@ describe('running exchanges', () => {
     await slow.close();
   });
 
-  it('design 2: an upload that has begun goes on to the backend with which it began', async () => {
+  it('design 2: an upload that has begun continues to the same backend', async () => {
     const reading = await startRawOrigin((socket, received) => {
       if (received.endsWith('0\r\n\r\n')) socket.write('HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nold');
     });

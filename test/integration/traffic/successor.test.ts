@@ -54,7 +54,7 @@ it('a retired version still says where to go', async () => {
   expect(response.headers['link']).toBe('</gone/v2>; rel="successor-version"');
 });
 
-it('takes a path or a URL, beside links of the backend, and null removes it', async () => {
+it('accepts a path or a URL, in addition to links of the backend, and null removes it', async () => {
   const linking = await startOrigin((_request, response) => {
     response.writeHead(200, { Link: '</style.css>; rel=preload' });
     response.end('ok');
