@@ -1,7 +1,7 @@
 /** The reference text of `concurrency`. Links are relative to docs/reference/. */
 import type { PartDocs } from '../../part.ts';
 
-const TEXT = `- At most \`max\` requests are under way at once. Further requests get 429 \`concurrency_limited\` with \`Retry-After: 1\`. \`per\` means the same as for \`rate_limit\`. All requests under the level that set the cap are counted together.
+const TEXT = `- At most \`max\` requests are under way at once. Further requests get 429 \`concurrency_limited\` with \`Retry-After: 1\`. \`per\` means the same as for \`rate_limit\`: by default, all requests under the level that set the cap are counted together.
 - A request is under way until its response has been handed to the client's connection, its client or backend is gone, or it timed out. A WebSocket is under way while it is open.
 - Counting is exact over all workers of the gateway. When a worker dies, its places are free again at once. Several gateways count separately.
 - The cap comes before the rate limits: a request over the cap is not counted by any limit.
