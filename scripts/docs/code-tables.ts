@@ -30,7 +30,7 @@ function settingsTable(settings: Readonly<Record<string, Setting<unknown>>>): st
       (row.default === undefined ? 'unset' : `\`${JSON.stringify(row.default).replaceAll('"', '')}\``),
     row.otherName === undefined
       ? row.description
-      : `${row.description} Where it is not set, \`${row.otherName}\` counts.`,
+      : `${row.description} If it is not set, \`${row.otherName}\` applies.`,
   ]);
   return table(['Name', 'Type', 'Default', 'Meaning'], rows);
 }
@@ -46,7 +46,7 @@ export function errorsPage(): string {
   return page(
     'Errors',
     `Every error of the management API and of the proxy is one \`application/problem+json\` document (RFC 9457) that
-also reads as the envelope of a success. Calls of gRPC get [\`grpc-status\`](backend-connections.md#grpc) instead.
+can also be read as the envelope of a success. Calls of gRPC get [\`grpc-status\`](backend-connections.md#grpc) instead.
 
 
 | Member | Meaning |
@@ -62,7 +62,7 @@ also reads as the envelope of a success. Calls of gRPC get [\`grpc-status\`](bac
 | \`trace_id\` | the id of the trace, on the traffic port while [traces](traces.md) are exported |
 | \`errors\` | with \`validation_failed\`: \`[{pointer, detail}]\`, one for each field, \`pointer\` as in RFC 6901 |
 
-Source says where the cause lies: \`downstream\` in the request, \`upstream\` in the backend, \`gateway\` in the
+Source says where the cause is: \`downstream\` in the request, \`upstream\` in the backend, \`gateway\` in the
 gateway or its configuration. Retry says whether a client may send the same request again: \`safe\`, no backend has
 acted on it and it may succeed later; \`idempotent\`, a backend may have acted on it, so only an idempotent request
 may be repeated; \`never\`, it fails again unless the request or the configuration changes.`,
@@ -80,19 +80,19 @@ export function warningsPage(): string {
     'Warnings',
     `A write that is valid but probably a mistake succeeds, and its answer has \`warnings\` beside \`data\`. So do the
 answers of a dry run (\`?dry_run=true\`, also of a deletion), of \`effective-policy\`, and of a plan, an apply, a rollback and a
-transaction. Without warnings the field is absent. The command line writes them to standard error; configuration files
-that a gateway reads itself have theirs in its log.
+transaction. Without warnings the field is absent. The command line writes them to standard error; warnings about configuration files
+that a gateway itself reads are in its log.
 
 | Member | Meaning |
 | --- | --- |
-| \`pointer\` | the field, as in RFC 6901: in the record that was written, in what \`effective-policy\` shows, in the body of a plan, an apply or a transaction, or, of a rollback, in the declared configuration; empty: the record as a whole |
+| \`pointer\` | the field, as in RFC 6901: it points into the written record, into the answer of \`effective-policy\`, into the body of a plan, an apply or a transaction, or, for a rollback, into the declared configuration; empty: the record as a whole |
 | \`code\` | the stable name of the warning, for programs |
-| \`detail\` | what was found, and what the intention probably was |
+| \`detail\` | what was found, and what was probably intended |
 
 Warnings are about the record after the write and the traffic that the write changes. A part that a record inherits is
 checked where it is written, and by \`effective-policy\`. A deletion answers 204 without a body, so only its dry run
-can return warnings. A plan, an apply and a rollback warn of the first 1,000 records that they change, at most 100 times, and a
-transaction of its operations, when all of it is done: a revision is not empty whose endpoints come with it. Scopes are looked up in the newest 1,000 keys of an app; if the app has more keys, a missing scope is not reported.`,
+can return warnings. A plan, an apply and a rollback warn about the first 1,000 records that they change, at most 100 times; a
+transaction warns about its operations. They check the final state, so a revision whose endpoints are created with it is not reported as empty. Scopes are looked up in the newest 1,000 keys of an app; if the app has more keys, a missing scope is not reported.`,
     table(['Code', 'Meaning', 'What to do'], rows),
   );
 }

@@ -13,12 +13,12 @@ export function managementApiPage(operations: readonly Operation[]): string {
 describes them in full as OpenAPI 3.1 at \`/api/v1/openapi.json\`, and with \`GATEWAY_SERVER__SWAGGER_ENABLED=true\` in
 an explorer at \`/swagger-ui/\`.
 
-Every call but those marked "none" needs \`Authorization: Bearer <admin token>\` with at least the role in the table: a
+Every call except those marked "none" needs \`Authorization: Bearer <admin token>\` with at least the role in the table: a
 \`viewer\` reads, an \`editor\` writes, an \`admin\` also manages admin tokens and reads the audit log. Bodies are JSON of
 at most 1 MiB, of a transaction 8 MiB, of a whole configuration 32 MiB. Unknown fields and query parameters are refused. A write is answered when it is stored and every worker
 obeys it. Records have an \`ETag\`; writes honour \`If-Match\` (412), reads \`If-None-Match\` (304).
 
-Lists are in pages of \`limit\` records, oldest first; \`cursor\` is the \`page.next_cursor\` of the page before. Filters
+Lists are in pages of \`limit\` records, oldest first; \`cursor\` is the \`page.next_cursor\` of the previous page. Filters
 combine, and \`page.total\` counts what matches: \`q\` finds a text in names, labels, paths and descriptions (A to Z in
 either case, no wildcards), \`label=team:billing\` an app's label (repeated: all of them), \`status\` a version's status,
 \`current\` or \`not_current\` revisions, \`active\` or \`inactive\` endpoints, and \`active\`, \`revoked\` or \`expired\`

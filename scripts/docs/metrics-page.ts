@@ -27,16 +27,16 @@ const LABELS: Readonly<Record<string, string>> = {
   revision: 'label of the revision',
   target: 'host and port',
   route:
-    'gateway path and path template of the endpoint; `other` beyond 5,000 routes, and beyond nine times as many of one app as are free then',
+    'gateway path and path template of the endpoint; `other` for routes beyond 5,000, and for routes of one app beyond nine times the number that is still free',
   method: '`GET`, `HEAD`, `POST`, `PUT`, `PATCH`, `DELETE`, `OPTIONS` or `other`',
   status:
-    'HTTP status of the response; `2xx` to `5xx`, with `method` `other`, for what comes beyond 64 methods and statuses of a route, or 30,000 of a worker',
+    'HTTP status of the response; `2xx` to `5xx`, with `method` `other`, for combinations of method and status beyond 64 in a route or 30,000 in a worker',
   code: '[error code](errors.md)',
   cause: 'why the attempt failed',
   worker: 'number of the worker',
-  reason: 'why, one of a fixed set',
+  reason: 'the reason, one of a fixed set',
   'headgate_upstream_retries_total.reason':
-    'why the attempt before failed: `connect`, `reset`, `timeout`, `500`, `502`, `503`, `504`, or `unsent` for a pooled connection that was dead',
+    'why the previous attempt failed: `connect`, `reset`, `timeout`, `500`, `502`, `503`, `504`, or `unsent` for a pooled connection that was dead',
   'headgate_upstream_retries_refused_total.reason': 'as for `headgate_upstream_retries_total`',
   'headgate_overload_refusals_total.reason':
     '`exchanges`, `exchanges_of_app`, `connections`, `connections_per_ip`, `upstream_queue` or `upstream_queue_timeout`',
@@ -53,14 +53,14 @@ const LABELS: Readonly<Record<string, string>> = {
     'level that set the limit: `endpoint`, `revision`, `version`, `app`, `global`, `keys`, `ip`, `auth_failures` or `other`',
   driver: '`sqlite` or `postgres`',
   listener:
-    '`traffic` or `management`; `backends`: presented to backends; `clients`: client certificates are verified with it',
-  certificate: 'place of the certificate in the setting, or in its folder, from 1',
-  name: 'first name in the certificate; with `backends` and `clients`, that of its files',
+    '`traffic` or `management`; `backends`: the gateway presents it to backends; `clients`: the gateway verifies client certificates with it',
+  certificate: 'position of the certificate in the setting or in its folder, from 1',
+  name: 'first name in the certificate; for `backends` and `clients` the name of its files',
   result: '`applied`, `unchanged` or `refused`',
   'headgate_live_events_total.result':
     '`shown`, `dropped` because of `per_second` or too many, or `lost` because the reader was too slow',
   'headgate_acme_orders_total.result':
-    '`issued`, `failed`, or `interrupted` because the directory or the database did not answer or another gateway went on',
+    '`issued`, `failed`, or `interrupted` because the directory or the database did not answer or another gateway took over',
   'headgate_webhook_sends_total.result':
     '`delivered`, `refused`, `unavailable` (no answer, 5xx, 408, 421, 425 or 429) or `gone` (410); `given_up` counts events',
   'headgate_webhooks.state': '`ok`, `failing` or `disabled`',
@@ -87,7 +87,7 @@ the role \`viewer\`. Besides the families below it has the \`process_*\` and \`n
 0.5, 0.75, 1, 1.5, 2 and 3 ms to 60 s.`,
     `## Labels
 
-Labels never hold text that a client sent.
+Labels never contain text from a client.
 
 ${table(['Label', 'Metric', 'Value'], labelRows(families))}`,
   );

@@ -21,10 +21,10 @@ export function objectsPage(operations: readonly Operation[]): string {
   const sections = [...describedObjects(operations)].map(([title, object]) => objectSection(title, object));
   return page(
     'Objects of the management API',
-    `What calls of the [management API](management-api.md) take and answer, beside the [resources](resources.md). Every
-success is \`{"status", "message", "data"}\`, with \`warnings\` ([warnings](warnings.md)) where there are some; \`data\` is
-the object below. A list has \`page\`, too: \`limit\`, \`next_cursor\` (give it as \`cursor\` for the next page; null on
-the last) and \`total\`. Every error is a \`Problem\` ([errors](errors.md)).`,
+    `Bodies and answers of the [management API](management-api.md), except for the [resources](resources.md). Every
+success is \`{"status", "message", "data"}\`, with \`warnings\` ([warnings](warnings.md)) if there are any; \`data\` is
+the object below. A list also has \`page\` with \`limit\`, \`next_cursor\` (pass it as \`cursor\` to get the next page; null on
+the last page) and \`total\`. Every error is a \`Problem\` ([errors](errors.md)).`,
     ...sections,
     objectSection('DryRun', {
       schema: jsonSchema(DryRunSchema),

@@ -32,7 +32,7 @@ const RESOURCES: readonly Resource[] = [
     title: 'Revision',
     name: 'Revision',
     intro:
-      'A deployment of a version: the backend that its traffic goes to. Several revisions may be current and share the traffic by weight.',
+      'A deployment of a version: the backend of its traffic. Several revisions may be current and share the traffic by weight.',
   },
   {
     title: 'Endpoint',
@@ -43,7 +43,7 @@ const RESOURCES: readonly Resource[] = [
   {
     title: 'API key',
     name: 'Token',
-    intro: 'A key of one client of an app. It opens this app and no other.',
+    intro: 'A key of one client of an app. It gives access to this app only.',
   },
   {
     title: 'Admin token',
@@ -58,14 +58,14 @@ export const RESOURCE_NAMES: readonly string[] = RESOURCES.map(({ name }) => nam
 export function resourcesPage(operations: readonly Operation[]): string {
   return page(
     'Resources',
-    `The records of the management API, below \`/api/v1\`. Wherever a path takes an id, the natural name works too: the
+    `The records of the management API, below \`/api/v1\`. Wherever a path contains an id, the natural name works, too: the
 slug of an app, the label of a version or a revision. All records are JSON objects. [Objects](objects.md) has the
 bodies and answers of all other calls, [management API](management-api.md) the list of calls.
 
 In the tables, "required" means that a creation (\`POST\`) and a replacement (\`PUT\`) must have the field. A read-only
 field is set by the gateway; a body that has it is refused with 422, unless it has the value that the record has. A
 write-only field is never shown again. A change (\`PATCH\`) is a JSON Merge Patch (RFC 7396), in which every field is
-optional and \`null\` puts a field back to its default.`,
+optional and \`null\` restores the default of a field.`,
     ...RESOURCES.map((resource) => section(resource, operations)),
   );
 }
@@ -111,7 +111,7 @@ const isRequired = ({ path, isRequired: required }: Field): boolean => required 
 function atCreation(field: Field, name: string, operations: readonly Operation[]): Field {
   const replaced: JsonSchema | undefined = byId(operations, `replace${name}`)?.body?.schema;
   if (replaced?.properties?.[field.path] !== undefined) return field;
-  return { ...field, description: `Only in a creation. ${field.description}`, access: 'write-only' };
+  return { ...field, description: `Only for a creation. ${field.description}`, access: 'write-only' };
 }
 
 function byId(operations: readonly Operation[], id: string): Operation | undefined {
