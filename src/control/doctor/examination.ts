@@ -14,6 +14,7 @@ import { certificateChecks } from './certificate-checks.ts';
 import { clockChecks } from './clock-check.ts';
 import { error, ok, warning, type Finding } from './finding.ts';
 import { machineChecks } from './machine-checks.ts';
+import { namedFileChecks } from './named-file-checks.ts';
 import { placeChecks } from './place-checks.ts';
 import { portChecks } from './port-checks.ts';
 import { socketChecks } from './socket-checks.ts';
@@ -50,6 +51,7 @@ async function settingsInPlace(
   const servingPid = servingPidOf(settings, database);
   const looks: readonly (readonly [string, () => Finding[] | Promise<Finding[]>])[] = [
     ['files', () => placeChecks(database)],
+    ['files', () => namedFileChecks(settings)],
     ['ports', () => portChecks(settings, servingPid)],
     ['sockets', () => socketChecks(settings, servingPid)],
     ['database', () => databaseChecks(database, settings, clock, servingPid)],

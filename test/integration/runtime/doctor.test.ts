@@ -126,6 +126,27 @@ describe('headgate doctor', () => {
     expect(wrong).toMatch(/files error: ".*none": it does not exist/);
   });
 
+  it('looks at the files and folders that settings name', async () => {
+    const missing = join(folder, 'missing');
+    const { wrong, findings } = await doctor({
+      GATEWAY_PROXY__CLIENT_CAS: missing,
+      GATEWAY_PROXY__CLIENT_CERTIFICATES: join(TLS, 'ca.pem'),
+      GATEWAY_DISCOVERY__FOLDER: missing,
+      GATEWAY_OTEL__ENDPOINT: 'http://127.0.0.1:1',
+      GATEWAY_OTEL__CA_FILE: missing,
+      GATEWAY_OTEL__TRACES_CA_FILE: join(TLS, 'ca.pem'),
+    });
+    expect(wrong.split('\n').filter((line) => line.startsWith('files'))).toEqual([
+      `files error: GATEWAY_PROXY__CLIENT_CAS: "${missing}": it does not exist`,
+      `files error: GATEWAY_PROXY__CLIENT_CERTIFICATES: "${join(TLS, 'ca.pem')}": it is not a folder`,
+      `files warning: GATEWAY_DISCOVERY__FOLDER: "${missing}": it does not exist`,
+      `files error: GATEWAY_OTEL__CA_FILE: "${missing}": it does not exist`,
+    ]);
+    expect(findings.filter(({ check, state }) => check === 'files' && state === 'ok')).toHaveLength(2);
+    const file = await doctor({ GATEWAY_CONFIG_FILE: missing, GATEWAY_DATABASE_URL: '' });
+    expect(file.wrong).toContain(`files error: GATEWAY_CONFIG_FILE: "${missing}": it does not exist`);
+  });
+
   it('names the setting of each port', async () => {
     server = createServer().listen(0, '127.0.0.1');
     await new Promise((done) => server?.once('listening', done));

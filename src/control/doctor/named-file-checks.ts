@@ -1,0 +1,63 @@
+/** Checks whether the files and folders that settings name can be read. Their content is not looked at. */
+import { accessSync, constants, statSync } from 'node:fs';
+import { systemReason } from '../../lib/error-message.ts';
+import type { OtelConnection, Settings } from '../../settings/settings-types.ts';
+import { error, ok, warning, type Finding } from './finding.ts';
+
+interface Named {
+  readonly setting: string;
+  readonly path: string | undefined;
+  readonly kind: 'file' | 'folder' | 'either';
+  /** Whether a start without it goes on. */
+  readonly isOptional?: true;
+}
+
+export function namedFileChecks(settings: Settings): Finding[] {
+  return namedFiles(settings).flatMap(({ setting, path, kind, isOptional }) => {
+    if (path === undefined) return [];
+    const problem = problemOf(path, kind);
+    if (problem === undefined) return [ok('files', `${setting}: "${path}"`)];
+    const judge = isOptional === true ? warning : error;
+    const fix = `let the gateway's user read it, or change ${setting}`;
+    return [judge('files', `${setting}: "${path}": ${problem}`, fix)];
+  });
+}
+
+function namedFiles({ configFile, proxy, discovery, acme, otel }: Settings): Named[] {
+  const { traces, metrics, logs } = otel?.connections ?? {};
+  return [
+    { setting: 'GATEWAY_CONFIG_FILE', path: configFile, kind: 'either' },
+    { setting: 'GATEWAY_PROXY__CLIENT_CAS', path: proxy.clientCas, kind: 'folder' },
+    { setting: 'GATEWAY_PROXY__CLIENT_CERTIFICATES', path: proxy.clientCertificates, kind: 'folder' },
+    { setting: 'GATEWAY_DISCOVERY__FOLDER', path: discovery.folder, kind: 'folder', isOptional: true },
+    { setting: 'GATEWAY_ACME__CA_FILE', path: acme?.caFile, kind: 'file' },
+    ...collectorFiles([traces, metrics, logs]),
+  ];
+}
+
+/** Each file once: signals that have no setting of their own share one. */
+function collectorFiles(connections: readonly (OtelConnection | undefined)[]): Named[] {
+  const of = (setting: string, field: 'caFile' | 'certFile' | 'keyFile'): Named[] =>
+    [...new Set(connections.map((connection) => connection?.[field]))].map((path) => ({
+      setting: `GATEWAY_OTEL__${setting}`,
+      path,
+      kind: 'file',
+    }));
+  return [
+    ...of('CA_FILE', 'caFile'),
+    ...of('CLIENT_CERT_FILE', 'certFile'),
+    ...of('CLIENT_KEY_FILE', 'keyFile'),
+  ];
+}
+
+function problemOf(path: string, kind: Named['kind']): string | undefined {
+  try {
+    const isFolder = statSync(path).isDirectory();
+    if (isFolder && kind === 'file') return 'it is a folder';
+    if (!isFolder && kind === 'folder') return 'it is not a folder';
+    accessSync(path, isFolder ? constants.R_OK | constants.X_OK : constants.R_OK);
+    return undefined;
+  } catch (failure) {
+    return systemReason(failure);
+  }
+}
