@@ -77,6 +77,8 @@ async function postgresChecks(
     let aheadMs: number | undefined;
     try {
       aheadMs = await clockAheadMs(repository, clock);
+      // Writes a value that is there already: a user who may only read would be found out by the first change.
+      await repository.pingWrite();
     } finally {
       await repository.close();
     }
@@ -97,6 +99,9 @@ async function postgresChecks(
 
 /** Added to the time that an attempt to connect may take. */
 const ANSWER_MARGIN_MS = 500;
+/** Of a script, since limits are counted by scripts, which a user may lack the right to run. */
+const PONG = 'PONG';
+const LATE = 'late';
 
 export async function storeChecks({ limits }: Settings): Promise<Finding[]> {
   const target = limits.redisUrl === undefined ? undefined : parseRedisUrl(limits.redisUrl);
@@ -105,17 +110,17 @@ export async function storeChecks({ limits }: Settings): Promise<Finding[]> {
   const at = redisAddress(target);
   const commander = createCommander({ url: limits.redisUrl, connectTimeoutMs: limits.connectTimeoutMs });
   const patience = new AbortController();
-  const late = pause(limits.connectTimeoutMs + ANSWER_MARGIN_MS, 'late', { signal: patience.signal }).catch(
-    () => 'late',
+  const late = pause(limits.connectTimeoutMs + ANSWER_MARGIN_MS, LATE, { signal: patience.signal }).catch(
+    () => LATE,
   );
   const asked = commander
     .connect()
-    .then(() => commander.send('', ['PING']))
-    .then(String, () => 'refused');
+    .then(() => commander.send('', ['EVAL', `return '${PONG}'`, '0']))
+    .then(String, messageOf);
   try {
     const answer = await Promise.race([asked, late]);
-    if (answer === 'PONG') return [ok('store', `${at} answers`)];
-    const reason = commander.lastFailure() || 'it does not answer';
+    if (answer === PONG) return [ok('store', `${at} answers`)];
+    const reason = commander.lastFailure() || (answer === LATE ? 'it does not answer' : answer);
     return [
       error(
         'store',

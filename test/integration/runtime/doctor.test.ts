@@ -7,8 +7,10 @@ import { join, resolve } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Finding } from '../../../src/control/doctor/finding.ts';
 import { freePort } from '../../support/backends/origin-process.ts';
-import { MAIN, startGateway } from '../../support/gateway.ts';
+import { MAIN, runToEnd, startGateway } from '../../support/gateway.ts';
+import { startPostgres } from '../../support/programs/postgres.ts';
 import { run } from '../../support/programs/programs.ts';
+import { startRedis } from '../../support/programs/redis.ts';
 
 const TLS = resolve(import.meta.dirname, '../../support/tls');
 const UNPRIVILEGED_ID = 65_534;
@@ -209,6 +211,47 @@ describe('headgate doctor', () => {
     const { wrong } = await doctor({ GATEWAY_REDIS_URL: `redis://:hunter2@127.0.0.1:${port}` });
     expect(wrong).toMatch(/store error: redis:\/\/127\.0\.0\.1:\d+(?:\/0)?: .*ECONNREFUSED/);
     expect(wrong).not.toContain('hunter2');
+  });
+
+  it('says what a store of limits refuses', async () => {
+    const store = await startRedis();
+    try {
+      await store.command('ACL', 'SETUSER', 'reader', 'on', '>secret', '~*', '+@all', '-@scripting');
+      const of = async (login: string): Promise<string> =>
+        (await doctor({ GATEWAY_REDIS_URL: `redis://${login}127.0.0.1:${store.port}` })).wrong;
+      expect(await of('')).not.toContain('store');
+      expect(await of('reader:wrong@')).toMatch(/store error: .*: WRONGPASS/);
+      expect(await of('reader:secret@')).toMatch(/store error: .*: NOPERM/);
+      await store.command('ACL', 'SETUSER', 'default', '>secret', '-@all');
+      await store.command('CONFIG', 'SET', 'requirepass', 'secret');
+      expect(await of('')).toMatch(/store error: .*: NOAUTH/);
+    } finally {
+      await store.close();
+    }
+  });
+
+  it('says that a user of PostgreSQL may only read', { timeout: 60_000 }, async () => {
+    const postgres = await startPostgres('fsync=off');
+    try {
+      const url = await postgres.createDatabase();
+      await runToEnd({ GATEWAY_DATABASE_URL: url }, ['migrate']);
+      const { searchParams } = new URL(url);
+      const schema = /search_path=(\w+)/.exec(searchParams.get('options') ?? '')?.[1] ?? 'public';
+      await postgres.query(
+        url,
+        `create role reader login password 'r'; grant usage on schema ${schema} to reader;
+        grant select on all tables in schema ${schema} to reader`,
+      );
+      const reader = new URL(url);
+      reader.username = 'reader';
+      const env = { GATEWAY_SECRET_KEY: '0'.repeat(64) };
+      expect((await doctor({ ...env, GATEWAY_DATABASE_URL: url })).wrong).not.toContain('database');
+      expect((await doctor({ ...env, GATEWAY_DATABASE_URL: reader.href })).wrong).toMatch(
+        /database error: Cannot use the database: the user lacks a privilege in it/,
+      );
+    } finally {
+      await postgres.stop();
+    }
   });
 
   it('says that a store which takes connections and says nothing does not answer', async () => {
