@@ -10,6 +10,7 @@ import { isAbsolute, join, relative } from 'node:path';
 import { systemReason } from '../../lib/error-message.ts';
 import type { Egress } from '../../egress/egress.ts';
 import type { Look } from './look.ts';
+import type * as ListedTargets from './listed-targets.ts';
 
 /** Longest file; 256 targets with every field on its own line need a quarter of it. */
 export const FILE_BYTES_MAX = 128 * 1_024;
@@ -89,7 +90,7 @@ async function lookInto(
 }
 
 /** Some MiB with its reader of YAML, which most gateways do not need. */
-export function loadTargetReader(): Promise<typeof import('./listed-targets.ts')> {
+export function loadTargetReader(): Promise<typeof ListedTargets> {
   return import('./listed-targets.ts');
 }
 
