@@ -149,6 +149,29 @@ export function eventsContract(current: () => Repository): void {
     expect((await deliveries.claim(webhook.id, 'a', 10))?.progress).toMatchObject({ cursor, delivered: 1 });
   });
 
+  test('a clock that was hours ahead keeps no webhook waiting once it is right', async () => {
+    const { events, deliveries } = current();
+    const webhook = makeWebhook();
+    await add(webhook);
+    await events.append([noticed('x')]);
+    const due = async () => (await deliveries.due()).due.map(({ id }) => id);
+    const nowMs = await deliveries.nowMs();
+    const hoursMs = 6 * 3_600_000;
+    await deliveries.claim(webhook.id, 'a', 60_000);
+    const failure = { failures: 3, tries: 3, last_error: 'it answered 500' };
+    const failed = { ...failure, failed_at_ms: nowMs };
+    await deliveries.save(webhook.id, 'a', { progress: failed, waitMs: 60_000, release: true });
+    expect(await due()).toEqual([]);
+    await deliveries.claim(webhook.id, 'a', 60_000);
+    const ahead = { ...failure, failed_at_ms: nowMs + hoursMs };
+    await deliveries.save(webhook.id, 'a', { progress: ahead, waitMs: hoursMs + 60_000, release: true });
+    expect(await due()).toEqual([webhook.id]);
+    // By the clock of that time, this lease lasts for a minute.
+    await deliveries.claim(webhook.id, 'a', hoursMs + 60_000);
+    expect(await due()).toEqual([webhook.id]);
+    expect(await deliveries.claim(webhook.id, 'b', 60_000)).toBeDefined();
+  });
+
   test('an event that is given up is a dead letter until it arrives', async () => {
     const { events, deliveries } = current();
     const webhook = makeWebhook();

@@ -11,7 +11,7 @@ import {
 } from '../../acme-store.ts';
 import type { Repository } from '../../repository.ts';
 import type { SecretBox } from '../../secrets/secret-box.ts';
-import { databaseNow } from '../events/database-clock.ts';
+import { databaseNow, hasEnded } from '../events/database-clock.ts';
 import type { RowOf, Tables } from '../kysely-tables.ts';
 
 type InTransaction = <T>(work: (db: Kysely<Tables>) => Promise<T>) => Promise<T>;
@@ -170,7 +170,7 @@ async function takeLease(
       eb.or([
         eb('lease_holder', 'is', null),
         eb('lease_holder', '=', holder),
-        sql<boolean>`lease_until_ms <= ${now}`,
+        hasEnded(sql<number>`lease_until_ms`, now),
       ]),
     )
     .executeTakeFirst();

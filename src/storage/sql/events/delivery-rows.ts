@@ -14,7 +14,7 @@ import {
 } from '../../delivery-store.ts';
 import type { Repository } from '../../repository.ts';
 import type { SecretBox } from '../../secrets/secret-box.ts';
-import { databaseNow, readDatabaseNow } from './database-clock.ts';
+import { databaseNow, hasEnded, readDatabaseNow } from './database-clock.ts';
 import type { DeliveryRow, Tables, WebhookRow } from '../kysely-tables.ts';
 import { countRows } from '../page-window.ts';
 import { countEvents, newestId } from './event-rows.ts';
@@ -22,6 +22,10 @@ import { filterOf, putDeadLetter, toDeadLetter, toWebhook, type WebhookFilterRow
 
 type InTransaction = <T>(work: (db: Kysely<Tables>) => Promise<T>) => Promise<T>;
 type Time = RawBuilder<number>;
+
+const LEASE_UNTIL = sql<number>`lease_until_ms`;
+/** A failure that is further ahead was recorded while the clock was. */
+const AHEAD_MS_MAX = 5_000;
 
 export interface DeliveryRowsDeps {
   readonly driver: Repository['driver'];
@@ -37,7 +41,7 @@ export function createDeliveryStore({ driver, box, inRead, inWrite }: DeliveryRo
     due: () => inRead((db) => dueWebhooks(db, now)),
     claim: (webhookId, holder, ttlMs) =>
       inWrite(async (db) => {
-        const isFree = sql<SqlBool>`(lease_holder is null or lease_holder = ${holder} or lease_until_ms <= ${now})`;
+        const isFree = sql<SqlBool>`(lease_holder is null or lease_holder = ${holder} or ${hasEnded(LEASE_UNTIL, now)})`;
         const delivery = await db
           .updateTable('webhook_delivery')
           .set({ lease_holder: holder, lease_until_ms: sql<number>`${now} + ${ttlMs}` })
@@ -91,8 +95,8 @@ async function dueWebhooks(db: Kysely<Tables>, now: Time): Promise<DueWebhooks> 
         ) then 1 else 0 end as wanted
       from webhook join webhook_delivery on webhook_delivery.webhook_id = webhook.id
       where webhook.is_active = 1
-        and next_try_ms <= ${now}
-        and (lease_holder is null or lease_until_ms <= ${now})
+        and (next_try_ms <= ${now} or failed_at_ms > ${now} + ${AHEAD_MS_MAX})
+        and (lease_holder is null or ${hasEnded(LEASE_UNTIL, now)})
     ) as found
     where cursor < ${newest} or wanted > 0
     order by id`.execute(db);
@@ -177,7 +181,7 @@ function wantedRows(
 async function readStates(db: Kysely<Tables>, box: SecretBox, now: Time): Promise<DeliveryState[]> {
   const { rows } = await sql<WebhookRow & DeliveryRow & { holder: string | null }>`
     select webhook.*, webhook_delivery.*,
-      case when lease_until_ms > ${now} then lease_holder end as holder
+      case when not ${hasEnded(LEASE_UNTIL, now)} then lease_holder end as holder
     from webhook join webhook_delivery on webhook_delivery.webhook_id = webhook.id
     order by webhook.id`.execute(db);
   const states: DeliveryState[] = [];
