@@ -116,7 +116,7 @@ describe('the lists', () => {
     expect(egressWith({ allow: ['a.example'] }).hostDenial('other.example', 80)).toContain('not in');
   });
 
-  it('an allow entry lifts the default denials of its own width or narrower', () => {
+  it('an allow entry lifts a default denial if it is no wider than what is denied', () => {
     const metadata = '169.254.169.254';
     expect(mayConnect(egressWith({ allow: [metadata] }), metadata)).toBe(true);
     expect(mayConnect(egressWith({ allow: [metadata] }), `::ffff:${metadata}`)).toBe(true);

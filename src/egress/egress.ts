@@ -5,7 +5,8 @@
  *
  * 1. GATEWAY_EGRESS__DENY denies its entries.
  * 2. The gateway's own listeners are denied, unless GATEWAY_EGRESS__ALLOW contains the exact address.
- * 3. The default denials apply, unless an equally narrow entry of GATEWAY_EGRESS__ALLOW lifts them.
+ * 3. The default denials apply, unless an entry of GATEWAY_EGRESS__ALLOW that is no wider than the denied block
+ *    contains the address.
  * 4. If GATEWAY_EGRESS__ALLOW is set, everything that it does not contain is denied.
  *
  * Unix sockets have a rule of their own (unix-sockets.ts).
