@@ -203,7 +203,7 @@ function openApiOperation(
   operations: readonly Operation[],
   version: string,
 ): { readonly operation: Operation; readonly document: () => JsonObject } {
-  // Bytes, of which all connections that wait for their client have the same.
+  // As bytes, so that all connections that wait for their client share them.
   let text: Buffer | undefined;
   const operation: Operation = {
     method: 'GET',

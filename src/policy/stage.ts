@@ -77,7 +77,7 @@ export interface SeenCertificate {
   readonly rule: number | undefined;
 }
 
-/** What a part in shadow mode would have done; CORS denies through the browser, so it has no error of its own. */
+/** What a part in shadow mode would have done; CORS denies through the browser, so it has no error code. */
 export interface ShadowDenial {
   /** Name of the part. */
   readonly part: string;

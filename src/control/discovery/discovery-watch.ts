@@ -81,7 +81,7 @@ export class DiscoveryWatch {
   readonly #deps: DiscoveryDeps;
   readonly #dns: DnsLook;
   readonly #watched = new Map<string, Watched>();
-  /** Files have a lane of their own, so that an unresponsive DNS server does not delay them. */
+  /** Files have a separate lane, so that an unresponsive DNS server does not delay them. */
   readonly #dnsLane = new Lane<Watched>((watched) => this.#run(watched));
   readonly #fileLane = new Lane<Watched>((watched) => this.#run(watched));
   readonly #counts = new Map<Discovery['type'], Record<LookOutcome, number>>();

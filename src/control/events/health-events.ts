@@ -13,7 +13,7 @@ import { RecentMap } from './recent-map.ts';
 /** A change of a backend that several gateways notice within this time is one event. */
 const SAME_MS = 5_000;
 /**
- * Limit of the targets of a revision with an hourly budget of their own; the others share one, because DNS can
+ * Maximum number of targets of a revision that have a separate hourly budget; the others share one, because DNS can
  * name any number.
  */
 export const OWN_TARGETS_MAX = 100;

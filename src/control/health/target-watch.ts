@@ -22,7 +22,7 @@ import type { ConfigState } from '../cluster/config-state.ts';
 const TICK_MS = 1_000;
 /** Ticks over which failures are compared. */
 const WINDOW_TICKS = 10;
-/** The main thread sends no requests; it has no column of its own and writes none. */
+/** The main thread sends no requests; it has no column and writes to none. */
 const NO_COLUMN = 0;
 
 /** One target of a revision. */

@@ -53,7 +53,7 @@ export interface AdminAuthDependencies {
   readonly guard: LoginGuard;
   readonly remembered: Remembered<StoredAdminToken>;
   readonly refused: RefusedLogins;
-  /** Called when `last_used_at` could not be stored; the call itself goes on. */
+  /** Called when `last_used_at` could not be stored; the call itself continues. */
   readonly onUseNotRecorded: (error: unknown) => void;
 }
 

@@ -87,7 +87,7 @@ export class RefusedLogins {
     clearInterval(this.#timer);
   }
 
-  /** @param requests number of requests from further addresses, which have no entry of their own */
+  /** @param requests number of requests from other addresses, which have no separate entry */
   #report({ last, attempts, firstAtMs }: Refusals, requests?: number): void {
     const { log, write, clock } = this.#deps;
     const { address, requestId, reason, tokenPrefix, subject } = last;

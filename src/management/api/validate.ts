@@ -178,7 +178,7 @@ function withAlternatives(schema: JsonSchema): JsonSchema[] {
 /** Whether a schema or a schema inside it has alternatives. */
 const leading = new WeakMap<JsonSchema, boolean>();
 
-/** An error for each object in `value` that has none of the fields of which it needs one. */
+/** An error for each object in `value` that has none of the fields of which at least one is required. */
 function missingAlternatives(schema: JsonSchema, value: unknown, pointer = ''): FieldError[] {
   if (typeof value !== 'object' || value === null || !leads(schema)) return [];
   const inside = Object.entries(value).flatMap(([name, member]) =>

@@ -8,7 +8,7 @@
 
 export interface SegmentSearch<T> {
   /**
-   * Versions whose answer may differ from that of the version before, ascending; includes the first and the
+   * Versions whose answer may differ from the answer of the previous version, ascending; includes the first and the
    * last of the range.
    */
   readonly candidates: readonly number[];

@@ -141,7 +141,7 @@ async function movePathsAside(writer: ConfigWriter, { item, stored }: DeclaredAp
     if (declared === undefined) continue;
     const wanted = declared['gateway_path'] ?? defaultGatewayPath({ gateway_path: path }, version.version);
     if (wanted === version.gateway_path) continue;
-    // A version that gets a path of its own no longer follows its app.
+    // A version that gets its own path no longer follows its app.
     const follows = version.gateway_path_is_default && declared['gateway_path'] === undefined;
     const moved = { ...version, gateway_path: asidePath(version.id), gateway_path_is_default: follows };
     await writer.updateVersion(moved);

@@ -4,7 +4,7 @@ import { maskRecord } from '../write/policy-secrets-view.ts';
 import { auditEntry, type WriteOrigin } from '../write/write.ts';
 import type { DeclaredChange, DeclaredChanges } from './declared-changes.ts';
 
-/** Limit of endpoints with audit entries of their own; beyond it there is a sum. */
+/** Maximum number of endpoints with separate audit entries; beyond it, one entry has the sum. */
 const AUDITED_ENDPOINTS_MAX = 1_000;
 
 /** Each change with the names of its record, like a write of that resource alone. */

@@ -33,7 +33,7 @@ export const DOCUMENT_SCHEMA: JsonSchema = {
   additionalProperties: false,
 };
 
-/** The same as a document of its own, for editors and other programs. */
+/** The same as a separate document, for editors and other programs. */
 export function publishedSchema(): object {
   return {
     $schema: 'https://json-schema.org/draft/2020-12/schema',

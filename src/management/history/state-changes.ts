@@ -37,7 +37,7 @@ export type PlacedRecord = {
 export interface StateChange {
   readonly before: PlacedRecord | undefined;
   readonly after: PlacedRecord | undefined;
-  /** Records below that are deleted with it, and have no change of their own. */
+  /** Records below that are deleted with it and are not separate changes. */
   readonly below: number;
 }
 

@@ -1,6 +1,6 @@
 /**
  * Converts an OpenAPI description for a client of the management API. A malicious document can take much time or
- * memory, so this runs in a thread of its own (import-worker.ts), which is ended in that case. Pure.
+ * memory, so this runs in a separate thread (import-worker.ts), which is ended in that case. Pure.
  */
 import { readForeign } from '../../declaration/foreign-document.ts';
 import { NOTES_MAX, YAML_BYTES_MAX } from './conversion-job.ts';

@@ -37,8 +37,7 @@ const CONFIG_BODY_BYTES_MAX = 32 * 1024 * 1024;
 /** Limit of plans that are received, wait or run: each may be as large as a body. */
 const PLANS_MAX = 8;
 /**
- * The same limit for applies. They have places of their own, so that plans, which viewers may request, take none
- * of them.
+ * The same limit for applies. They have separate places, so that plans, which viewers may request, cannot use them up.
  */
 const APPLIES_MAX = 8;
 const DELETES_MAX_MAX = 10_000_000;

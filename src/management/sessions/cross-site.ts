@@ -2,7 +2,8 @@
  * Protects calls with a cookie from other sites: checks the site that the browser names (`Sec-Fetch-Site` of Fetch
  * Metadata, `Origin` of RFC 6454), and the token that a write must repeat. Pure.
  *
- * The token is derived from the cookie's value, so that it need not be stored, and tells nothing about it.
+ * The token is derived from the cookie's value, so that it does not have to be stored, and it reveals nothing about
+ * that value.
  */
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';

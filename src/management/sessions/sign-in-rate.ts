@@ -4,7 +4,10 @@
  * ago are forgotten first.
  */
 
-/** Sign-ins at once, such as those of the browsers of a test run; after them, only as many as a minute earns. */
+/**
+ * Sign-ins that are allowed at once, for example for the browsers of a test run; after them, only those that each
+ * minute adds.
+ */
 const BURST = 200;
 const PER_MINUTE = 60;
 const ACCOUNTS_MAX = 10_000;

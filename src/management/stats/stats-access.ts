@@ -3,9 +3,7 @@ import type { StatsQuestion, StatsReply } from '../../observe/stats/stats-questi
 import type { StatsGrid, WindowName } from '../../observe/stats/stats-window.ts';
 
 export interface StatsAccess {
-  /**
-   * The steps up to now. @param sinceSecs Unix seconds of which the step is the first
-   */
+  /** The steps up to now. @param sinceSecs Unix seconds; the first step is the one that contains them */
   grid(window: WindowName, stepSecs: number, sinceSecs?: number): StatsGrid;
   /** The findings of this gateway and of the others on the same database. */
   ask(question: StatsQuestion): Promise<SharedReplies>;

@@ -30,7 +30,7 @@ export async function sendRequest(
 ): Promise<Received> {
   const startMs = nowMs();
   const socket = connectTo(listener, input.host ?? 'localhost');
-  // Errors of the socket reach the request; one that comes after its end has no other listener.
+  // The request reports errors of the socket. An error after its end has no other listener than this one.
   socket.on('error', () => undefined);
   const sent = open(socket, input);
   const answer = new Collected(socket);

@@ -12,7 +12,7 @@ import type { EffectivePolicy, PolicySource } from '../../model/policy.ts';
 import type { Endpoint, StoredApiKey } from '../../model/resources.ts';
 import { mergePolicy } from '../../config/merge-policy.ts';
 
-/** Parts in whose place a key may have a value of its own. */
+/** Parts that a key may replace with its own value. */
 const PARTS_OF_KEYS = PARTS.filter(({ keys }) => keys?.valueFor !== undefined);
 
 export type ChangeKind = 'added' | 'removed' | 'changed';

@@ -36,7 +36,7 @@ export interface RuleContext {
   readonly isReplay?: true;
   /**
    * Only for a plan, with a random text: values of declared keys are not compared with stored ones, so that the answer
-   * does not confirm that some key has such a value. Among each other they still are.
+   * does not confirm that some key has such a value. They are still compared with each other.
    */
   readonly keyBlinding?: string;
 }

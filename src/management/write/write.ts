@@ -34,7 +34,7 @@ export interface WriteDependencies {
    * @param missed changes of other gateways that this one has not seen yet
    */
   readonly validateChange: (change: ConfigChange, missed?: ConfigChange) => void;
-  /** The state that `publish` has brought to the workers; absent: no other gateway writes. */
+  /** The state that `publish` has sent to the workers; absent: no other gateway writes. */
   readonly known?: () => ConfigPosition;
   /** Waits, for a bounded time, until the gateways with this database have applied a config version. Never rejects. */
   readonly settle: (configVersion: number) => Promise<{ readonly applied: number; readonly nodes: number }>;

@@ -64,7 +64,7 @@ export class SocketWriter {
   #pending = 0;
   /** The stream was used; before that, its state need not be checked. */
   #usedStream = false;
-  /** A direct write was refused: no other is tried. The socket may still be read. */
+  /** A direct write was refused, so no other is tried. The socket may still be read. */
   #hasFailed = false;
 
   /**

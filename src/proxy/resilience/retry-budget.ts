@@ -8,7 +8,7 @@
 
 /** Retries per first attempt. */
 export const RETRY_SHARE = 0.2;
-/** The number of retries in `WINDOW_SECS` that are free, for an app whose backend has no other one. */
+/** The number of retries in `WINDOW_SECS` that are free, for an app that has its backend alone. */
 export const RETRIES_FREE = 10;
 export const WINDOW_SECS = 10;
 /** Free retries of all apps of a backend. An app may take at most half of those that are left. */

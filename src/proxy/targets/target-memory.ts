@@ -24,7 +24,7 @@ export const CAUSE = 6;
 /** Counts of threads that have ended. */
 const STARTED_BASE = 7;
 const FAILED_BASE = 8;
-/** The first column is on a cache line of its own. */
+/** The first column is on a separate cache line. */
 const COLUMNS_AT = 16;
 
 /** Bits of `FLAGS`; 0: in service with its full share. */

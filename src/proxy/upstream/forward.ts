@@ -267,7 +267,7 @@ export class Forwarding implements UpstreamClient, RequestStreamOwner, RequestSo
     const exchange = this.#exchange;
     // A failure after the switch says nothing about how the backend answers requests.
     if (this.#phase === 'tunnel') return exchange.abort();
-    // A backend that closes during an upload resets the connection: its error text has no other end.
+    // A backend that closes during an upload resets the connection: only this reset ends its error response.
     if (this.#relay?.endsByReset === true && exchange.bytesIn > 0 && failure.cause === 'reset') {
       this.onResponseEnd('');
       return this.onReadEnd();

@@ -1,6 +1,6 @@
 /**
- * How an exchange uses its backend. With HTTP/1.1 this is a connection of its own (upstream-connection.ts), with
- * HTTP/2 a stream of a shared one (http2/backend-stream.ts). The framing of bodies is that of the implementation.
+ * How an exchange uses its backend. With HTTP/1.1 this is a separate connection (upstream-connection.ts), with HTTP/2 a
+ * stream of a shared one (http2/backend-stream.ts). The framing of bodies is that of the implementation.
  */
 import type { BackendHead } from '../interfaces/head-templates.ts';
 import type { BodyBuffer } from '../io/body-buffer-pool.ts';

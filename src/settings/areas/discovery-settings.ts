@@ -9,7 +9,7 @@ export const DISCOVERY_SETTINGS = {
     default: [],
     defaultText: 'those of `/etc/resolv.conf`',
     description:
-      'DNS servers that are asked for targets, such as `10.0.0.2,10.0.0.3:8600`. An IPv6 address with a port stands in brackets.',
+      'DNS servers that are asked for targets, such as `10.0.0.2,10.0.0.3:8600`. Put an IPv6 address with a port in brackets.',
   }),
   GATEWAY_DISCOVERY__DNS_TIMEOUT_MS: integer(
     { min: 50, max: 60_000 },

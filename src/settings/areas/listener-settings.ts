@@ -36,7 +36,7 @@ export const LISTENER_SETTINGS = {
   GATEWAY_PROXY__UNIX_SOCKET_MODE: text('octal digits', {
     default: '660',
     description:
-      'Permissions of `GATEWAY_PROXY__UNIX_SOCKET`: clients need write permission. Owner and group are those of the gateway; a folder with the setgid bit gives the socket its group.',
+      'Permissions of `GATEWAY_PROXY__UNIX_SOCKET`: clients need write permission. The file belongs to the user and group of the gateway; in a folder with the setgid bit it gets the group of the folder.',
     pattern: SOCKET_MODE,
     expected: 'three octal digits, such as 660 or 666',
   }),
@@ -104,7 +104,7 @@ export const LISTENER_SETTINGS = {
   GATEWAY_PROXY__H2C: boolean({
     default: false,
     description:
-      'Serve HTTP/2 without TLS to clients that begin with it (prior knowledge), beside HTTP/1.1 on the same port. For trusted networks, such as behind a proxy that ends TLS.',
+      'Serve HTTP/2 without TLS to clients that begin with it (prior knowledge), beside HTTP/1.1 on the same port. Use it in trusted networks, for example behind a proxy that terminates TLS.',
   }),
   GATEWAY_TRUSTED_PROXY_IPS: list(PEERS, peer, {
     default: [],

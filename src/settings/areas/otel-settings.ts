@@ -136,7 +136,7 @@ export const OTEL_SETTINGS = {
     defaultText: 'none',
     otherName: 'OTEL_RESOURCE_ATTRIBUTES',
     description:
-      'Attributes of all that is exported, such as `deployment.environment.name=production`. Values are percent-decoded.',
+      'Attributes of everything that is exported, such as `deployment.environment.name=production`. Values are percent-decoded.',
   }),
   GATEWAY_OTEL__SAMPLE_RATIO: text('number, 0 to 1', {
     default: '0.01',

@@ -62,7 +62,7 @@ export class PostgresClient {
     return this.#bounded(this.#client.connect(), timeoutMs, 'be reached');
   }
 
-  /** Text without values may contain several statements; the result is that of the last one. */
+  /** Text without values may contain several statements; the result is the result of the last one. */
   async query<R>(text: string, values: unknown[] | undefined, timeoutMs: number): Promise<PostgresAnswer<R>> {
     const sent = values === undefined ? this.#client.query(text) : this.#client.query(text, values);
     const result: unknown = await this.#bounded(sent, timeoutMs, 'answer');

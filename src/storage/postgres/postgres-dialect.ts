@@ -19,7 +19,7 @@ import { unusableDatabase } from '../repository.ts';
 
 /** Callers that may wait for a connection; more are refused. */
 const WAITERS_MAX = 10_000;
-/** How long a caller waits for a connection if its operation has no timeout of its own. */
+/** How long a caller waits for a connection if its operation has no timeout. */
 const ACQUIRE_TIMEOUT_MS = 15_000;
 
 export interface PostgresDialectConfig extends PostgresConnectionConfig {

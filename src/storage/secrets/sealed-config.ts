@@ -12,7 +12,7 @@ import { mapSecrets, openPolicy, sealPolicy, secretsOf, type Sealing } from '../
 
 const UNKNOWN_SECRET_BYTES = 64;
 
-/** A `Sealing` of which the key may be missing. */
+/** A `Sealing` whose key may be missing. */
 export interface MaybeSealing {
   readonly box: SecretBox | undefined;
   readonly places: SecretPlaces;

@@ -147,7 +147,7 @@ export function createSqlRepository(backend: SqlBackend): Repository {
   };
 }
 
-/** The stores with interfaces of their own, and how listeners receive events. */
+/** The stores with separate interfaces, and how listeners receive events. */
 function createStores(backend: SqlBackend, inRead: InWrite, inWrite: InWrite) {
   const listeners: (() => void)[] = [];
   const onAppended = (): void => {

@@ -144,7 +144,7 @@ async function enter(
   };
   const started = await withBudget(newBudget(), () => sessions.start(identity, role, origin));
   if (isFailure(started)) return refuse(request, reply, started);
-  // Beside the one that clears the cookie of the flow.
+  // In addition to the field that clears the cookie of the flow.
   return reply
     .header('Set-Cookie', setCookie(cookie, started.value, { sameSite: 'Strict' }))
     .header('Cache-Control', 'no-store')

@@ -95,7 +95,7 @@ function placeErrors({ auth_type: type, in: name, jwt }: AuthPolicy, pointer: st
   if (type === 'none' || type === 'mtls')
     return [{ pointer, detail: 'is only allowed with auth_type "api_key" or "jwt"' }];
   if (!mayCarryCredential(name)) {
-    return [{ pointer, detail: `cannot be the header "${name}": it has a meaning of its own` }];
+    return [{ pointer, detail: `cannot be the header "${name}": it already has another meaning` }];
   }
   const claim = Object.entries(jwt?.claims_to_headers ?? {}).find(
     ([, header]) => foldedName(header) === foldedName(name),

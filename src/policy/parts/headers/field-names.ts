@@ -1,6 +1,6 @@
 /**
- * Names of fields that the part may not touch: those that frame or route a message, and those that the gateway sets or
- * vouches for. All names are compared as `foldedName` gives them, so that no other spelling gets past. Pure.
+ * Names of fields that the part may not touch: those that frame or route a message, and those whose values the gateway
+ * itself provides. All names are compared as `foldedName` gives them, so that no other spelling gets past. Pure.
  */
 import { HeaderKind, headerKindOf } from '../../../http/heads/header-kind.ts';
 import { foldedName } from '../../../lib/folded-name.ts';

@@ -1,7 +1,7 @@
 /**
- * Rate limits of a route (contract part 8): the limit per client address that the settings ask for, and the route's
- * own, which is the policy's, or the plan of the caller's key in its place, or the global default where no level has
- * a `rate_limit`.
+ * Rate limits of a route (contract part 8): the limit per client address that the settings ask for, and the limit of
+ * the route: that of the policy, or instead of it the plan of the caller's key, or the global default if no level has a
+ * `rate_limit`.
  *
  * A counter belongs to the level that set the limit: an app's limit counts all requests of the app, an endpoint's those
  * of the endpoint. A `rate_limit` that is not enabled exempts the route, but not a key that has its own plan. A request
@@ -100,8 +100,9 @@ function routeLimiter(
 }
 
 /**
- * The limiter of a caller: the plan of its key, else the route's. A plan with `enabled: false` exempts the key; one
- * that is incomplete, which can only come from settings that have changed since, leaves the route's limit in force.
+ * The limiter of a caller: the plan of its key, or else the limit of the route. A plan with `enabled: false` exempts
+ * the key. If the plan is incomplete, because the settings have changed since it was written, the limit of the route
+ * applies.
  */
 function withPlans(
   ofRoute: Limiter | undefined,
@@ -262,7 +263,7 @@ function conclude(
   };
 }
 
-/** Keeps the decision for the response's fields: a refusal, else the one with the least remaining. */
+/** Keeps the decision for the fields of the response: a refusal, or else the decision with the fewest requests left. */
 function note(limiter: Limiter, decision: LimitDecision, evaluation: Evaluation): void {
   const known = evaluation.limit;
   if (known !== undefined && decision.admitted && known.remaining <= decision.remaining) return;

@@ -1,8 +1,8 @@
 /**
  * Closes a listening socket without resetting a client. A client's connection is established as soon as the kernel has
  * queued it; closing the socket resets all queued connections, and a connection may arrive between the check for an
- * empty queue and the close. So the gateway first fills the queue with a connection of its own: with a queue length of
- * 0 the kernel accepts no other, and the close resets only that connection.
+ * empty queue and the close. So the gateway first fills the queue with its own connection: with a queue length of 0 the
+ * kernel accepts no other, and the close resets only that connection.
  *
  * `/proc/self/net/tcp` (proc_net(5)) shows which connections are queued: connections that are not accepted yet have
  * inode 0. Several sockets may share the port (SO_REUSEPORT) and the kernel chooses among them, so the gateway connects

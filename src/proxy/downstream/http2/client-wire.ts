@@ -48,7 +48,7 @@ export interface WireStream extends SendingStream {
   id: number;
   /** Bytes that the client may send. */
   ownWindow: number;
-  /** Bytes that the client may send in addition and has not been told of. */
+  /** Bytes that the client may send in addition, but that were not announced to it yet. */
   owed: number;
   /** END_STREAM has arrived. */
   readonly isEndSeen: boolean;

@@ -65,7 +65,7 @@ export class BackendSessions {
     return new BackendStream((stream) => this.#sessionFor(backend).attach(stream), !isRepeatable);
   }
 
-  /** A stream in a session of its own, which ends with it. */
+  /** A stream in a separate session, which ends with it. */
   streamApart(backend: CompiledBackend): BackendStream {
     return new BackendStream((stream) => this.#open(backend, true).attach(stream), false);
   }

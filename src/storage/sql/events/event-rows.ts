@@ -93,7 +93,7 @@ export async function eventsAfter(
 }
 
 /**
- * The first rows in the order of their ids. Each way to match is read in that order by an index of its own and ends at
+ * The first rows in the order of their ids. Each way to match is read in that order with a separate index, and ends at
  * the limit: otherwise the database would collect and sort every match.
  */
 async function firstRows(

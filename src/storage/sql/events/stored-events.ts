@@ -1,4 +1,4 @@
-/** The store of events over any SQL database: each operation is a transaction of its own. */
+/** The store of events over any SQL database: each operation is a separate transaction. */
 import { sql, type Kysely } from 'kysely';
 import type { Clock } from '../../../lib/clock.ts';
 import type { EventStore } from '../../event-store.ts';

@@ -1,7 +1,7 @@
 /**
  * Collects what one write does to the records of the configuration: rows before its first change and after its last.
- * Owns these rows, as JSON, until the write ends; beyond a bound it keeps only which records changed. The rows are
- * those of the tables, so secrets in them are sealed.
+ * Owns these rows, as JSON, until the write ends; beyond a bound it keeps only which records changed. The rows are the
+ * rows of the tables, so secrets in them are sealed.
  */
 import { CompiledQuery, type Kysely } from 'kysely';
 import type { HistoryRecordType } from '../../../model/history/config-history.ts';

@@ -49,7 +49,7 @@ export function keySetFetch(egress: Egress, memory: KeySetMemory): (uri: string)
   };
 }
 
-/** @param hasRoom for so many bytes */
+/** @param hasRoom whether there is room for this number of bytes */
 async function textOf(
   body: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
   hasRoom: (bytes: number) => boolean,
