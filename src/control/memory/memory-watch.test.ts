@@ -26,7 +26,7 @@ function setup() {
     }
     return state.collections;
   };
-  return { state, look };
+  return { state, look, next: () => watch.look() };
 }
 
 it('collects nothing while there is memory, and garbage once most of it is used up', () => {
@@ -64,4 +64,13 @@ it('collects sooner when next to no memory is left', () => {
   expect(look()).toBe(2);
   state.threadMiB = 30;
   expect(look()).toBe(3);
+});
+
+it('looks seldom where memory is plentiful, and often where it is not', () => {
+  const { state, next } = setup();
+  const pauses = [10, 60, 120, 180].map((usedMiB) => {
+    state.usedMiB = usedMiB;
+    return next();
+  });
+  expect(pauses).toEqual([1_000, 250, 50, 50]);
 });

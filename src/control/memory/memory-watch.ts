@@ -9,7 +9,13 @@ import type { Clock } from '../../lib/clock.ts';
 import { memoryBytes } from '../../settings/memory-shares.ts';
 import { collectGarbage } from './spare-heap.ts';
 
-const LOOK_MS = 50;
+/**
+ * How soon the memory is looked at again, by the share that is in use: waking up costs threads that serve requests more
+ * than the look, and a process does not take half of the memory within a quarter of a second.
+ */
+const LOOK_MS = { scarce: 50, usual: 250, plenty: 1_000 };
+const PLENTY_BELOW = 0.2;
+const USUAL_BELOW = 0.5;
 /** Share of the memory above which garbage is collected. */
 const FULL_FROM = 0.65;
 /** Less new memory since the last collection is not worth another one. */
@@ -23,7 +29,7 @@ const PAGE_BYTES = 4_096;
 export interface MemoryWatchOptions {
   /** Memory of the machine or container. */
   readonly memoryBytes: number;
-  /** Memory of the process that cannot be given up, such as files; undefined if unknown. */
+  /** Memory of the process without what the system can take back, such as pages of files; undefined if unknown. */
   readonly usedBytes: () => number | undefined;
   /** Memory of this thread, garbage included. */
   readonly threadBytes: () => number;
@@ -43,19 +49,28 @@ export class MemoryWatch {
   }
 
   start(): void {
-    this.#timer ??= setInterval(() => this.look(), LOOK_MS).unref();
+    this.#timer ??= setTimeout(() => this.#lookAgain(), LOOK_MS.scarce).unref();
   }
 
-  stop(): void {
-    clearInterval(this.#timer);
-    this.#timer = undefined;
+  #lookAgain(): void {
+    const ms = this.look();
+    this.#timer = setTimeout(() => this.#lookAgain(), ms).unref();
   }
 
-  look(): void {
-    const { memoryBytes, usedBytes, threadBytes, collect, clock } = this.#options;
-    const startMs = clock.monotonicMs();
+  /** @returns milliseconds until the next look */
+  look(): number {
+    const { memoryBytes, usedBytes } = this.#options;
     const share = (usedBytes() ?? 0) / memoryBytes;
-    if (share < FULL_FROM || startMs < this.#notBeforeMs[share < SCARCE_FROM ? 'usual' : 'scarce']) return;
+    if (share < PLENTY_BELOW) return LOOK_MS.plenty;
+    if (share < USUAL_BELOW) return LOOK_MS.usual;
+    if (share >= FULL_FROM) this.#collect(share < SCARCE_FROM ? 'usual' : 'scarce');
+    return LOOK_MS.scarce;
+  }
+
+  #collect(pace: 'usual' | 'scarce'): void {
+    const { threadBytes, collect, clock } = this.#options;
+    const startMs = clock.monotonicMs();
+    if (startMs < this.#notBeforeMs[pace]) return;
     // What is in use may have become less, also without a collection of this watch.
     this.#afterLastBytes = Math.min(this.#afterLastBytes, threadBytes());
     if (threadBytes() - this.#afterLastBytes < GROWN_BYTES_MIN || !collect()) return;
