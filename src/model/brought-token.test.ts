@@ -35,7 +35,11 @@ describe('an imported key value', () => {
     ['has a comma', 'q5DzPHUhfKo_mrW3uT0,-xA', 'must contain only letters'],
     ['has padding in the middle', 'q5DzPHUhfKo=mrW3uT0xAbcQ', 'must contain only letters'],
     ['is not ASCII', 'q5DzPHUhfKo_mrW3uT0-xÄ', 'must contain only letters'],
-    ['has too few hexadecimal digits', '9f86d081884c7d659a2feaa0c55ad01', '31 such characters have at most 124'],
+    [
+      'has too few hexadecimal digits',
+      '9f86d081884c7d659a2feaa0c55ad01',
+      '31 such characters have at most 124',
+    ],
     ['has too few characters of base36', 'q5dzphuhfko7mrw3ut04xa91', '24 such characters have at most 124'],
     ['counts its padding in', '9f86d081884c7d659a2feaa0c55ad01==', '31 such characters have at most 124'],
     ['is a UUID', '3f2b8c1e-7a94-4d05-b6e1-90c2ad47f8b3', 'a UUID has at most 122'],
