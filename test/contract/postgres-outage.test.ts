@@ -263,7 +263,7 @@ describe('what the operator has to decide stops the start:', () => {
 
   test('a schema that is out of date, which is not changed', async () => {
     const url = await server.createDatabase();
-    expect(await refused({ autoMigrate: false }, url)).toMatch(/behind.*headgate migrate/);
+    expect(await refused({ autoMigrate: false }, url)).toMatch(/out of date.*headgate migrate/);
     expect(await server.query(url, "select 1 from pg_tables where schemaname = 'public'")).toEqual([]);
   });
 
@@ -298,7 +298,7 @@ describe('what the operator has to decide stops the start:', () => {
       );
       expect(JSON.stringify(rows)).not.toContain('ssss');
       expect(await refused({}, url)).toMatch(/GATEWAY_SECRET_KEY/);
-      expect(await refused({ secretKey: Buffer.alloc(32, 8) }, url)).toMatch(/another key/);
+      expect(await refused({ secretKey: Buffer.alloc(32, 8) }, url)).toMatch(/not encrypted with the key of/);
     }));
 
   test('a secret that is to be stored without a key is refused, and everything else is stored', async () => {
