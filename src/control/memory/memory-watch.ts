@@ -42,19 +42,15 @@ export class MemoryWatch {
   readonly #options: MemoryWatchOptions;
   #afterLastBytes = 0;
   #notBeforeMs = { usual: -Infinity, scarce: -Infinity };
-  #timer: NodeJS.Timeout | undefined;
 
   constructor(options: MemoryWatchOptions) {
     this.#options = options;
   }
 
+  /** Looks from now on, for as long as the thread lives. */
   start(): void {
-    this.#timer ??= setTimeout(() => this.#lookAgain(), LOOK_MS.scarce).unref();
-  }
-
-  #lookAgain(): void {
     const ms = this.look();
-    this.#timer = setTimeout(() => this.#lookAgain(), ms).unref();
+    setTimeout(() => this.start(), ms).unref();
   }
 
   /** @returns milliseconds until the next look */
@@ -82,7 +78,7 @@ export class MemoryWatch {
 }
 
 /** Watches the memory from now on, for this thread. */
-export function watchMemory(clock: Clock): MemoryWatch {
+export function watchMemory(clock: Clock): void {
   const watch = new MemoryWatch({
     memoryBytes: memoryBytes(),
     usedBytes: anonymousMemory(),
@@ -91,7 +87,6 @@ export function watchMemory(clock: Clock): MemoryWatch {
     clock,
   });
   watch.start();
-  return watch;
 }
 
 /** Heap and buffers of this thread. */
