@@ -12,3 +12,9 @@ export const NO_RENEGOTIATION = constants.SSL_OP_NO_RENEGOTIATION;
 export function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || /^127(\.\d{1,3}){3}$/.test(host);
 }
+
+/**
+ * Connections that the kernel keeps for a listener until it accepts them, at most `net.core.somaxconn`. One that has no
+ * room tries again after one, three and seven seconds, so that a burst would keep others waiting for as long.
+ */
+export const BACKLOG = 4_096;

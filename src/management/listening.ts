@@ -7,7 +7,7 @@ import { once } from 'node:events';
 import type { FastifyInstance } from 'fastify';
 import { fail } from './api/failure.ts';
 import { sendFailure } from './api/send.ts';
-import { NO_RENEGOTIATION } from '../lib/listeners.ts';
+import { BACKLOG, NO_RENEGOTIATION } from '../lib/listeners.ts';
 import { ManagementSocket } from './management-socket.ts';
 
 /** PEM texts. */
@@ -79,7 +79,7 @@ export function managementListening(
   return {
     async listen(host, port) {
       const listenTextResolver = (where: string): string => `the management API listens at ${where}`;
-      await server.listen({ host, port, listenTextResolver });
+      await server.listen({ host, port, backlog: BACKLOG, listenTextResolver });
       const bound = http.address();
       address = { host, port: typeof bound === 'object' && bound !== null ? bound.port : port };
       return { port: address.port };
@@ -96,7 +96,7 @@ export function managementListening(
     async resume() {
       if (!suspended || address === undefined) return;
       const listening = once(http, 'listening');
-      http.listen(address);
+      http.listen({ ...address, backlog: BACKLOG });
       await listening;
       await unix.reopen();
       streams.forEach((each) => each.reopen());

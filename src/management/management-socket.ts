@@ -4,6 +4,7 @@ import { chmodSync } from 'node:fs';
 import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
 import type { FastifyInstance } from 'fastify';
+import { BACKLOG } from '../lib/listeners.ts';
 import { createServer } from '../lib/node-http.ts';
 import { keepRoom } from './connection-room.ts';
 
@@ -71,7 +72,7 @@ async function listenWithMode(server: Server, path: string, mode: number): Promi
   const before = process.umask(0o177);
   try {
     // The socket is bound when this returns; errors are reported later.
-    server.listen({ path });
+    server.listen({ path, backlog: BACKLOG });
   } finally {
     process.umask(before);
   }

@@ -5,6 +5,7 @@
 import * as net from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import type { Clock } from '../../../lib/clock.ts';
+import { BACKLOG } from '../../../lib/listeners.ts';
 import { closePort, closeShared } from './close-port.ts';
 import type { OrderedCertificates } from '../tls/ordered-certificates.ts';
 import type { CertificatePair } from '../tls/tls-certificate.ts';
@@ -49,8 +50,6 @@ export interface PortEvents {
   failed(error: Error): void;
 }
 
-/** Pending connections that the kernel queues for one worker. */
-const BACKLOG = 4096;
 /** How long queued connections are still accepted before the port closes; usually milliseconds. */
 const CLOSE_PATIENCE_MS = 2_000;
 
