@@ -66,6 +66,30 @@ it('are the defaults of settings, for as many workers as there are', () => {
 });
 
 it.each([
+  [
+    'certificates in files',
+    { GATEWAY_PROXY__TLS__CERT_FILE: '/c.pem', GATEWAY_PROXY__TLS__KEY_FILE: '/k.pem' },
+  ],
+  [
+    'certificates by ACME for the hosts of all apps',
+    {
+      GATEWAY_ACME__DIRECTORY: 'letsencrypt',
+      GATEWAY_ACME__ACCEPT_TERMS: 'true',
+      GATEWAY_PROXY__TLS__PORT: '8443',
+    },
+  ],
+])('count connections over TLS, with %s', (_name, tls) => {
+  const env: Readonly<Record<string, string>> = { GATEWAY_WORKERS: '64', ...tls };
+  const result = readSettings(env);
+  if (!('settings' in result)) throw new Error(result.errors.join(' '));
+  const { connections } = memoryShares({ workers: 64, hasTls: true });
+  expect(connections).toBeLessThan(memoryShares({ workers: 64, hasTls: false }).connections);
+  expect(result.settings.proxy.maxConnections).toBe(connections);
+  const shown = settingsInForce((name) => env[name]);
+  expect(shown.find(({ name }) => name === 'GATEWAY_PROXY__MAX_CONNECTIONS')?.value).toBe(connections);
+});
+
+it.each([
   [2, 128, 1],
   [2, 256, 1],
   [2, 384, 2],

@@ -52,7 +52,7 @@ export function readSettings(given: Environment): SettingsResult {
 
 /** Needs the settings that have no shares of memory as defaults. */
 export function shareFacts(v: SettingValues): ShareFacts {
-  const hasTls = v.GATEWAY_PROXY__TLS__CERT_FILE !== undefined || v.GATEWAY_ACME__NAMES.length > 0;
+  const hasTls = v.GATEWAY_PROXY__TLS__CERT_FILE !== undefined || v.GATEWAY_ACME__DIRECTORY !== undefined;
   return { workers: v.GATEWAY_WORKERS, hasTls };
 }
 
