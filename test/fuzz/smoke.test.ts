@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { runFuzzer } from './fuzzer.ts';
 import { canary, fuzzers } from './registry.ts';
 
-const SMOKE_MS = 1000;
+const SMOKE_MS = 500;
 const STEPS_MIN = 100;
 
 for (const fuzzer of fuzzers) {

@@ -449,7 +449,7 @@ describe('any configuration', () => {
         expect(copied.status, copied.text).toBe(200);
         expect(writeYaml(await dump(second))).toBe(yaml);
       }),
-      { numRuns: 40 },
+      { numRuns: 20 },
     );
   }, 120_000);
 
@@ -472,7 +472,7 @@ describe('any configuration', () => {
           expect(shown).toEqual(await dump(fresh));
         }
       }),
-      { numRuns: 15 },
+      { numRuns: 6 },
     );
   }, 120_000);
 });

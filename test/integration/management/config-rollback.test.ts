@@ -8,7 +8,7 @@ import { startOrigin } from '../../support/backends/origin.ts';
 import { randomSource, randomWrite } from '../../support/data/random-writes.ts';
 
 const isPostgres = process.env['HEADGATE_TEST_DATABASE'] === 'postgres';
-const VERSIONS = isPostgres ? 40 : 200;
+const VERSIONS = isPostgres ? 40 : 80;
 const SEED = Number(process.env['ROLLBACK_SEED'] ?? Date.now() % 1_000_000);
 
 let gateway: TestGateway;

@@ -77,7 +77,8 @@ export async function runPage(
     ...plainEnvironment(folder),
     GATEWAY_PROXY__PORT: actual('8080'),
     GATEWAY_SERVER__PORT: actual('9090'),
-    // No page is about workers that die.
+    // No page is about workers.
+    GATEWAY_WORKERS: '1',
     GATEWAY_WORKER_SPARE: 'false',
   };
   const shell = openShell(folder, env);
