@@ -13,6 +13,7 @@ export const TABLE_BYTES_MAX = 4096;
 /** An entry has 32 bytes or more. */
 const ENTRIES_MAX = TABLE_BYTES_MAX / 32;
 const STATIC: readonly FieldLine[] = STATIC_FIELDS.map(([name, value]) => fieldLine(name, value));
+const NO_BLOCK = Buffer.alloc(0);
 /** Larger numbers and lengths do not occur. */
 const NUMBER_MAX = 2 ** 24;
 
@@ -23,7 +24,7 @@ export interface DecoderLimits {
 }
 
 export class HpackDecoder {
-  /** The fields of the last section; reused for the next. */
+  /** The fields of the last section, until `release`. */
   readonly fields: FieldLine[] = [];
   /** The last section exceeded the limits, and `fields` has only its beginning. */
   isTooLong = false;
@@ -37,7 +38,7 @@ export class HpackDecoder {
   #bytes = 0;
   #bytesMax = TABLE_BYTES_MAX;
   #listBytes = 0;
-  #block: Buffer = Buffer.alloc(0);
+  #block: Buffer = NO_BLOCK;
   #at = 0;
   #to = 0;
 
@@ -46,7 +47,7 @@ export class HpackDecoder {
   }
 
   /**
-   * Decodes the section in `block[from, to)` into `fields`.
+   * Decodes the section in `block[from, to)` into `fields`; the caller calls `release` when it has used them.
    * @returns false if it is invalid; the connection then cannot be used any more (COMPRESSION_ERROR)
    */
   decode(block: Buffer, from: number, to: number): boolean {
@@ -77,6 +78,12 @@ export class HpackDecoder {
       isFirst = false;
     }
     return true;
+  }
+
+  /** Releases the section: a connection may be idle for a long time, and a section may have 256 KiB. */
+  release(): void {
+    this.#block = NO_BLOCK;
+    this.fields.length = 0;
   }
 
   /** Section 5.1; -1 if there is no number, or it is too large. @param mask the bits of the first byte */

@@ -19,6 +19,7 @@ import { retainedCopy } from '../../io/write-backlog.ts';
 import type { ClientSocket, ClientSocketEvents } from '../client-socket.ts';
 import type { ClientWire, WireStream } from './client-wire.ts';
 import type { Http2Guard } from './http2-guard.ts';
+import type { Http2BodyFraming } from './http2-request.ts';
 import type { ReadRequest } from './request-sections.ts';
 import { RESET_CONTENT, responseBlock, trailersBlock } from './response-block.ts';
 import { switchFields } from './websocket-key.ts';
@@ -50,7 +51,12 @@ export class Http2ClientSocket implements ClientSocket, WireStream {
   isEndSent = false;
   readonly #host: StreamHost;
   #events: ClientSocketEvents | undefined;
-  #request: ReadRequest | undefined;
+  // Of the request, whose head would stay in memory with the stream.
+  #framing: Http2BodyFraming = 'none';
+  /** If `framing` is `length`. */
+  #contentLength = 0;
+  #isHead = false;
+  #websocketKey = '';
   /** Whether the stream is open on the connection. */
   #isOpen = false;
   #isOver = false;
@@ -85,13 +91,16 @@ export class Http2ClientSocket implements ClientSocket, WireStream {
   }
 
   begin(request: ReadRequest, endStream: boolean): void {
-    this.#request = request;
+    this.#framing = request.framing;
+    this.#contentLength = request.contentLength;
+    this.#isHead = request.method === 'HEAD';
+    this.#websocketKey = request.websocketKey ?? '';
     this.#isOpen = true;
     this.isEndSeen = endStream;
     this.#receivedBytes = 0;
     this.#requestTrailers = '';
     this.#part = 'head';
-    this.#isBodiless = request.method === 'HEAD';
+    this.#isBodiless = this.#isHead;
     this.#end = undefined;
     this.isEndSent = false;
     this.#needsDrain = false;
@@ -204,10 +213,10 @@ export class Http2ClientSocket implements ClientSocket, WireStream {
     const length = to - from;
     const { guard, wire } = this.#host;
     guard.onBodyReceived(length);
-    const { framing, contentLength } = this.#request as ReadRequest;
     this.#receivedBytes += length;
     // RFC 9113 section 8.1.1.
-    if (framing === 'length' && this.#receivedBytes > contentLength) return this.#refuse(ErrorCode.protocol);
+    if (this.#framing === 'length' && this.#receivedBytes > this.#contentLength)
+      return this.#refuse(ErrorCode.protocol);
     if (this.#paused || this.#heldBytes > 0) {
       this.#held.push(bytes, from, to);
       this.#heldBytes += length;
@@ -218,8 +227,7 @@ export class Http2ClientSocket implements ClientSocket, WireStream {
   }
 
   onRequestEnd(trailers: string): void {
-    const { framing, contentLength } = this.#request as ReadRequest;
-    if (framing === 'length' && this.#receivedBytes !== contentLength)
+    if (this.#framing === 'length' && this.#receivedBytes !== this.#contentLength)
       return this.#refuse(ErrorCode.protocol);
     this.isEndSeen = true;
     this.#requestTrailers = trailers;
@@ -228,9 +236,8 @@ export class Http2ClientSocket implements ClientSocket, WireStream {
   }
 
   #passEnd(): void {
-    const framing = this.#request?.framing;
-    if (framing === 'chunked') this.#events?.onContentEnd?.(this.#requestTrailers);
-    else if (framing === 'tunnel') this.#events?.onEnd();
+    if (this.#framing === 'chunked') this.#events?.onContentEnd?.(this.#requestTrailers);
+    else if (this.#framing === 'tunnel') this.#events?.onEnd();
   }
 
   #deliver(): void {
@@ -296,7 +303,7 @@ export class Http2ClientSocket implements ClientSocket, WireStream {
     const head = end < 0 ? undefined : responseBlock(text, from, end + 2);
     if (head === undefined) return -1;
     const to = end + 4;
-    const isTunnel = this.#request?.framing === 'tunnel';
+    const isTunnel = this.#framing === 'tunnel';
     const { status } = head;
     if (status === 101)
       return isTunnel && this.#switch(text.slice(text.indexOf('\r\n', from) + 2, end + 2)) ? to : -1;
@@ -307,7 +314,7 @@ export class Http2ClientSocket implements ClientSocket, WireStream {
       return to;
     }
     this.#isBodiless ||= status === Number(RESET_CONTENT);
-    const isEmpty = status === 204 || status === 304 || this.#request?.method === 'HEAD';
+    const isEmpty = status === 204 || status === 304 || this.#isHead;
     const length = isEmpty ? 0 : head.contentLength;
     const isAll = length === 0 || (trailers === '' && to === text.length);
     this.#part = isAll ? 'complete' : length < 0 ? 'open' : 'length';
@@ -319,7 +326,7 @@ export class Http2ClientSocket implements ClientSocket, WireStream {
 
   /** RFC 8441 section 5: a 101 of HTTP/1.1 becomes a 200, and there is no key to answer. */
   #switch(lines: string): boolean {
-    const fields = switchFields(lines, this.#request?.websocketKey ?? '');
+    const fields = switchFields(lines, this.#websocketKey);
     if (fields === undefined) return false;
     this.#part = 'tunnel';
     this.#host.wire.sendHead(this, encodeStatus('200') + encodeFields(fields), false);
@@ -414,14 +421,14 @@ export class Http2ClientSocket implements ClientSocket, WireStream {
   #closeWell(): void {
     this.#isOpen = false;
     this.#host.wire.close(this);
-    if (!this.#isLeaving && this.#request?.framing !== 'tunnel') return;
+    if (!this.#isLeaving && this.#framing !== 'tunnel') return;
     this.#events?.onFlushed();
     this.#leave();
   }
 
   /** Called in a later step than the one that wrote the response, when the engine has ended the exchange. */
   afterResponse(): void {
-    if (this.#isOver || this.#isLeaving || this.#request?.framing === 'tunnel') return;
+    if (this.#isOver || this.#isLeaving || this.#framing === 'tunnel') return;
     if (!this.#isOpen && this.#host.release(this)) return;
     this.#isLeaving = true;
     // A stream carries one request: for the connection, the client has sent everything.
@@ -445,7 +452,7 @@ export class Http2ClientSocket implements ClientSocket, WireStream {
    * and counts like a reset.
    */
   #breakResponse(): boolean {
-    const isRefused = this.#part === 'head' && this.#request?.framing === 'tunnel';
+    const isRefused = this.#part === 'head' && this.#framing === 'tunnel';
     this.#reset(isRefused ? ErrorCode.connect : ErrorCode.internal);
     return true;
   }

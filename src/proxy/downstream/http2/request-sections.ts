@@ -62,8 +62,12 @@ export class RequestSections {
     const decoder = this.#decoder;
     const before = this.#generation;
     if (!this.#decode(block, from, to)) return undefined;
-    if (decoder.isTooLong) return 'too_long';
+    if (decoder.isTooLong) {
+      decoder.release();
+      return 'too_long';
+    }
     const request = http1Request(decoder.fields, endStream, this.#newKey);
+    decoder.release();
     if ('malformed' in request) return request;
     const read = { ...request, head: Buffer.from(request.text, 'latin1') };
     this.#misses += 1;
@@ -81,7 +85,9 @@ export class RequestSections {
   trailers(block: Buffer, from: number, to: number): Section<string> | undefined {
     const decoder = this.#decoder;
     if (!this.#decode(block, from, to)) return undefined;
-    return decoder.isTooLong ? 'too_long' : http1Trailers(decoder.fields);
+    const trailers = decoder.isTooLong ? 'too_long' : http1Trailers(decoder.fields);
+    decoder.release();
+    return trailers;
   }
 
   #decode(block: Buffer, from: number, to: number): boolean {

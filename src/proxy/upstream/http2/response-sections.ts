@@ -85,6 +85,7 @@ export class ResponseSections {
     }
     if (!this.#decoder.decode(block, from, to)) return undefined;
     const section = sectionOf(this.#decoder.fields, this.#decoder.isTooLong);
+    this.#decoder.release();
     const hasChanged = this.#decoder.generation !== this.#generation;
     if (hasChanged) {
       kept.clear();
