@@ -2,6 +2,7 @@
  * Encoded parts of spans that many exchanges share: attributes of route, method, status and protocol; of the target;
  * of the host and the configuration. Owns them; their number is bounded where clients control the number of values.
  */
+import { ownText } from '../../http/latin1.ts';
 import type { Caller } from '../../policy/stage.ts';
 import type { ExchangeView } from '../../proxy/interfaces/exchange-view.ts';
 import type { Route } from '../../proxy/interfaces/route.ts';
@@ -94,7 +95,8 @@ export class SpanBlocks {
         'server.port': port,
       }),
     );
-    return authority.length > TEXT_CHARS_MAX ? made : keep(this.#hosts, authority, made);
+    // A copy: the authority is a slice of a whole request head, which would stay in memory.
+    return authority.length > TEXT_CHARS_MAX ? made : keep(this.#hosts, ownText(authority), made);
   }
 
   /** Attributes of a known caller. */
