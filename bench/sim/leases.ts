@@ -88,6 +88,7 @@ async function simulate(scenario: Scenario, nodes: number, rate: number, seconds
       after: time.after,
       nodes: { count: nodes, rank: node },
       threads: 1,
+      leasesMax: 65_536,
       mode: 'leased',
       timeoutMs: 40,
       onOutage: (reason) => {

@@ -20,6 +20,9 @@ const TLS_CONNECTION_BYTES = 56 * KIB;
 /** A request under way whose client or backend does not read, with its connection to the backend. */
 const EXCHANGE_BYTES = 40 * KIB;
 
+/** A counter of the store that gateways share, as a thread knows it, and what it owes to the store. */
+const LEASE_BYTES = 2 * KIB;
+
 /** For the docs. */
 export const LESS_MEMORY = 'less where memory is small (docs/explanation/sizing.md)';
 
@@ -33,6 +36,7 @@ export const FULL_SHARES: MemoryShares = {
   incompleteHeadBytes: 64 * MIB,
   bufferedRequestBytes: 64 * MIB,
   passingBytes: 56 * MIB,
+  leases: 65_536,
   youngBytes: 48 * MIB,
   // Room for 1,000,000 callers with a full sliding window each.
   counterBytes: 2 * GIB,
@@ -40,13 +44,15 @@ export const FULL_SHARES: MemoryShares = {
 };
 
 export interface MemoryShares {
-  /** Of each worker, as the next five. */
+  /** Of each worker, as the next six. */
   readonly connections: number;
   readonly exchanges: number;
   readonly incompleteHeadBytes: number;
   readonly bufferedRequestBytes: number;
   /** Bytes of bodies that were read and cannot be written yet. */
   readonly passingBytes: number;
+  /** Counters of the store of limits that gateways share. */
+  readonly leases: number;
   /**
    * The heap of new objects; without a limit V8 takes more than 100 MiB under many connections. One collection moves at
    * most a third of it, while all of the worker's clients wait.
@@ -90,6 +96,7 @@ export function memoryShares({ workers, hasTls }: ShareFacts, bytes = memoryByte
     incompleteHeadBytes: atMost(full.incompleteHeadBytes, clients / 4),
     bufferedRequestBytes: atMost(full.bufferedRequestBytes, clients / 4),
     passingBytes: atMost(full.passingBytes, clients / 2),
+    leases: atMost(full.leases, clients / 4 / LEASE_BYTES),
     youngBytes: atMost(full.youngBytes, bytes / 8 / (workers + 2)),
     counterBytes: atMost(full.counterBytes, counters),
     statsBytes: atMost(full.statsBytes, bytes / 16),

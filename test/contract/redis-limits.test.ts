@@ -63,6 +63,7 @@ async function openStore(url = redis.url, nodes = { count: 2, rank: 0 }, timeout
     after,
     nodes,
     threads: 1,
+    leasesMax: 65_536,
     mode: 'leased',
     timeoutMs,
     onOutage: () => undefined,

@@ -93,6 +93,7 @@ export async function runStalls(
         after: time.after,
         nodes: { count: nodes, rank: node },
         threads,
+        leasesMax: 65_536,
         mode: 'leased',
         timeoutMs: TIMEOUT_MS,
         onOutage: () => undefined,

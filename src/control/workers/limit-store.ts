@@ -11,6 +11,7 @@ import { SharedMemoryLimitStore } from '../../limits/local/local-store.ts';
 import type { LimitStore } from '../../limits/store.ts';
 import { after } from '../../limits/timers.ts';
 import type { Logger } from '../../observe/log.ts';
+import { memoryShares } from '../../settings/memory-shares.ts';
 import type { Settings } from '../../settings/settings.ts';
 
 export interface WorkerLimits {
@@ -57,6 +58,7 @@ export async function createWorkerLimits(deps: WorkerLimitsDeps): Promise<Worker
     after,
     nodes: liveNodesOf(limitMemory.nodes),
     threads: settings.workers,
+    leasesMax: memoryShares({ workers: settings.workers, hasTls: false }).leases,
     mode,
     timeoutMs,
     onOutage: (reason) => {

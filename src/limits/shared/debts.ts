@@ -8,23 +8,26 @@ import type { Lease } from './lease.ts';
 
 /** Limit of reports under way; a thread may owe for very many counters. */
 const CALLS_MAX = 256;
-/** The number of leases of a thread. Beyond it, the oldest debt is reported with its next request. */
-const LEASES_MAX = 65_536;
 
 export class Debts {
   readonly #tell: (prepared: PreparedRule, lease: Lease) => void;
+  readonly #max: number;
   readonly #owing = new Map<Lease, PreparedRule>();
   #calls = 0;
 
-  /** @param tell makes the call; `ended` must be called for each */
-  constructor(tell: (prepared: PreparedRule, lease: Lease) => void) {
+  /**
+   * @param tell makes the call; `ended` must be called for each
+   * @param max limit of the list; beyond it, the oldest debt is reported with its next request
+   */
+  constructor(tell: (prepared: PreparedRule, lease: Lease) => void, max: number) {
+    this.#max = max;
     this.#tell = tell;
   }
 
   /** Notes that the lease may owe something. */
   note(prepared: PreparedRule, lease: Lease): void {
     if (this.#owing.has(lease)) return;
-    if (this.#owing.size >= LEASES_MAX) {
+    if (this.#owing.size >= this.#max) {
       const [oldest] = this.#owing.keys();
       if (oldest !== undefined) this.#owing.delete(oldest);
     }

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { LeaseTable } from './lease-table.ts';
 import type { LimitRule } from '../store.ts';
+import { heapBytes } from '../../../test/support/measure/garbage.ts';
 
 const ruleOf = (id: string): LimitRule => ({
   id,
@@ -11,8 +12,30 @@ const ruleOf = (id: string): LimitRule => ({
 });
 
 describe('the lease table of a thread', () => {
+  it('keeps no more of a request than the subject, and of a long one only a hash', () => {
+    const count = 1_000;
+    const table = new LeaseTable(count);
+    const rule = table.prepare(ruleOf('app:1'));
+    const head = (device: string): string => Buffer.from(`X-Device: ${device}\r\n`).toString('latin1');
+    const find = (device: string) => table.find(rule, head(device).slice('X-Device: '.length, -2), 0);
+    find('warm');
+    const before = heapBytes();
+    for (let device = 0; device < count / 2; device++) {
+      // A slice of a long text, as V8 makes it of a head.
+      const text = head(`device number ${device}${' '.repeat(20_000)}`);
+      table.find(rule, text.slice('X-Device: '.length, text.indexOf('  ')), 0);
+      find(`${'y'.repeat(20_000)} ${device}`);
+    }
+    expect((heapBytes() - before) / count).toBeLessThan(3_000);
+    expect(table.size).toBe(count);
+    const long = `${'y'.repeat(20_000)} 7`;
+    expect(find(long)).toBe(find(long));
+    expect(find(long)).not.toBe(find(`${long}0`));
+    expect(table.find(rule, 'claim:5 €', 0)).toBe(table.find(rule, 'claim:5 €', 0));
+  });
+
   it('has one lease per counter, shared by all rules with its identity', () => {
-    const table = new LeaseTable();
+    const table = new LeaseTable(100);
     const [one, other] = [table.prepare(ruleOf('app:1')), table.prepare(ruleOf('app:1'))];
     expect(table.find(other, 'a', 0)).toBe(table.find(one, 'a', 0));
     expect(table.find(other, 'b', 0)).not.toBe(table.find(one, 'a', 0));

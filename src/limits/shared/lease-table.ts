@@ -5,21 +5,23 @@
  *
  * Rules change with the configuration, but their identity stays (store.ts), so a lease survives other changes.
  */
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { Lease } from './lease.ts';
 import { fairShare, type LiveNodes } from './live-nodes.ts';
 import type { LimitRule } from '../store.ts';
 
-/** Limit of leases of one thread; about 300 bytes each. */
-const LEASES_MAX = 65_536;
 /** How many leases are checked for one that can be evicted. */
 const EVICTION_TRIES = 16;
 /** Hexadecimal digits of a counter's name in the store: 128 bits. */
 const KEY_LENGTH = 32;
 
+/** A longer subject is kept as a hash: clients choose subjects, and a header value may have many kilobytes. */
+const SUBJECT_CHARS_MAX = 128;
+
 /** The leases of one identity; the table's `#groups` contains the groups with leases. */
 interface Group {
   readonly identity: string;
+  /** By the name of the subject (`nameOf`). */
   readonly leases: Map<string, Lease>;
 }
 
@@ -44,7 +46,8 @@ export class LeaseTable {
   #greatest: Group | undefined;
   #looksIn = 0;
 
-  constructor(max = LEASES_MAX) {
+  /** @param max limit of leases; about a kilobyte each */
+  constructor(max: number) {
     this.#max = max;
   }
 
@@ -68,12 +71,14 @@ export class LeaseTable {
     // Several rules have the same identity: another group may have replaced one that lost its last lease.
     if (prepared.group.leases.size === 0) prepared.group = this.#groupOf(prepared.group.identity);
     const { group, rule } = prepared;
-    const known = group.leases.get(subject);
+    const name = nameOf(subject);
+    const known = group.leases.get(name);
     if (known !== undefined) return known;
     if (this.#size >= this.#max) this.#evict();
     if (group.leases.size === 0) this.#groups.set(group.identity, group);
     const lease = new Lease(keyOf(group.identity, subject), rule, monotonicMs);
-    group.leases.set(subject, lease);
+    // A copy: the subject may be a slice of a whole request head, which would stay in memory.
+    group.leases.set(copyOf(name), lease);
     this.#size += 1;
     if (group.leases.size > (this.#greatest?.leases.size ?? 0)) this.#greatest = group;
     return lease;
@@ -108,10 +113,10 @@ export class LeaseTable {
   /** False when all leases that were checked wait for the store: they must stay. */
   #evictFrom(group: Group): boolean {
     let tries = 0;
-    for (const [subject, lease] of group.leases) {
+    for (const [name, lease] of group.leases) {
       if (++tries > EVICTION_TRIES) return false;
       if (lease.inFlight || lease.waiters.length > 0) continue;
-      group.leases.delete(subject);
+      group.leases.delete(name);
       this.#size -= 1;
       if (group.leases.size === 0) this.#groups.delete(group.identity);
       return true;
@@ -120,7 +125,21 @@ export class LeaseTable {
   }
 }
 
+/** The name of a subject in the table. No subject begins with NUL. */
+function nameOf(subject: string): string {
+  return subject.length <= SUBJECT_CHARS_MAX ? subject : `\0${digestOf(subject)}`;
+}
+
+/** Also of text beyond latin1, such as claims. */
+function copyOf(text: string): string {
+  return Buffer.from(text, 'utf16le').toString('utf16le');
+}
+
 /** The same on all nodes. Hashed, because subjects may be long and may be secrets of clients. */
 function keyOf(identity: string, subject: string): string {
-  return createHash('sha256').update(`${identity}\0${subject}`).digest('hex').slice(0, KEY_LENGTH);
+  return digestOf(`${identity}\0${subject}`).slice(0, KEY_LENGTH);
+}
+
+function digestOf(text: string): string {
+  return hash('sha256', text, 'hex');
 }

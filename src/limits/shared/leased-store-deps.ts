@@ -14,6 +14,8 @@ export interface LeasedStoreDeps {
   readonly nodes: LiveNodes;
   /** Threads of this node that take permits. */
   readonly threads: number;
+  /** Limit of the counters that this thread knows. */
+  readonly leasesMax: number;
   /** For rules without a mode. */
   readonly mode: LimitMode;
   /** How long a request waits for the store. */

@@ -51,7 +51,7 @@ export class LeasedLimitStore implements LimitStore {
   readonly #deps: LeasedStoreDeps;
   readonly #local: NodeLimits;
   readonly #clock: Clock;
-  readonly #table = new LeaseTable();
+  readonly #table: LeaseTable;
   readonly #circuit: StoreCircuit;
   readonly #calls = new Set<Call>();
   readonly #unused: UnusedPermits;
@@ -73,6 +73,7 @@ export class LeasedLimitStore implements LimitStore {
   constructor(deps: LeasedStoreDeps) {
     this.#deps = deps;
     this.#local = deps.local;
+    this.#table = new LeaseTable(deps.leasesMax);
     this.#clock = deps.clock;
     this.#circuit = new StoreCircuit({
       clock: deps.clock,
@@ -89,7 +90,7 @@ export class LeasedLimitStore implements LimitStore {
     });
     const { server, clock, after } = deps;
     this.#unused = new UnusedPermits({ server, circuit: this.#circuit, clock, after });
-    this.#debts = new Debts((prepared, lease) => this.#call(prepared, lease, true));
+    this.#debts = new Debts((prepared, lease) => this.#call(prepared, lease, true), deps.leasesMax);
     this.#without = new WithoutStore(deps.local, this.#table, deps.nodes);
   }
 
