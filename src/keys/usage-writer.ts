@@ -2,15 +2,17 @@
  * Adds up the counts and last uses of API keys that workers send and writes them to the database. It writes every two
  * seconds; with many keys in use it slows down to a hundredth of the main thread's time: 2 ms for each key, at most two
  * and a half minutes. A transaction has a bounded number of keys, and transactions are evenly spaced, so that other
- * writes and, where threads share a core, requests are not delayed. Counts wait while the database is unavailable. Once
- * an hour the writer removes days that are too old.
+ * writes and, where threads share a core, requests are not delayed. Counts wait while the database is unavailable. A
+ * write that failed is repeated as it was, under its name, since the database may have stored it. Once an hour the
+ * writer removes days that are too old.
  *
  * A stop writes everything. A crash of the process loses the counts since the start of the round before the last one (4
  * s with a thousand keys in use, 40 s with ten thousand, five minutes at most), and the counts that workers have not
  * sent: one second of them, five seconds with many keys, and one second for every five thousand keys.
  */
 import type { Clock } from '../lib/clock.ts';
-import { DAY_MS, utcDate } from '../model/key-usage.ts';
+import { randomHex } from '../lib/ids.ts';
+import { DAY_MS, utcDate, type KeyUsage } from '../model/key-usage.ts';
 import type { Logger } from '../observe/log.ts';
 import { StorageUnavailable, type Repository } from '../storage/repository.ts';
 import type { KeyUsageBatch } from './usage-counter.ts';
@@ -40,6 +42,11 @@ export interface KeyUsageOptions {
   readonly pendingMax?: number;
 }
 
+interface UsageWrite {
+  readonly number: number;
+  readonly usages: readonly KeyUsage[];
+}
+
 export class KeyUsageWriter {
   readonly #options: KeyUsageOptions;
   readonly #pending: PendingUsage;
@@ -53,6 +60,10 @@ export class KeyUsageWriter {
   /** The last write; writes run one after the other. */
   #writing: Promise<number> = Promise.resolve(0);
   #removing: Promise<void> = Promise.resolve();
+  readonly #name = randomHex(16);
+  #writes = 0;
+  /** The write that failed: the database may have stored it. */
+  #unsettled: UsageWrite | undefined;
   /** Whether the last write failed. */
   #isBehind = false;
   #stopped = false;
@@ -122,12 +133,16 @@ export class KeyUsageWriter {
     const { repository, log } = this.#options;
     const usages = this.#pending.takeAll();
     const restMs = restMsOf(usages.length);
-    for (let from = 0; from < usages.length; from += KEYS_PER_WRITE) {
+    const writes = this.#writesOf(usages);
+    for (const [index, write] of writes.entries()) {
       try {
-        await repository.recordKeyUsage(usages.slice(from, from + KEYS_PER_WRITE));
+        await repository.recordKeyUsage(write.usages, { writer: this.#name, number: write.number });
       } catch (error) {
-        for (const usage of usages.slice(from)) this.#pending.add(usage);
-        const [keys, dropped] = [this.#pending.size, this.#pending.takeDropped()];
+        this.#unsettled = write;
+        for (const usage of writes.slice(index + 1).flatMap((later) => later.usages))
+          this.#pending.add(usage);
+        const keys = write.usages.length + this.#pending.size;
+        const dropped = this.#pending.takeDropped();
         // Logged once per outage, and whenever counts are lost.
         if (!this.#isBehind || dropped > 0) {
           log.warn({ err: error, keys, dropped }, 'cannot write API key usage');
@@ -135,10 +150,19 @@ export class KeyUsageWriter {
         this.#isBehind = true;
         return ROUND_MS;
       }
+      this.#unsettled = undefined;
       this.#isBehind = false;
-      if (from + KEYS_PER_WRITE < usages.length) await this.#rest(restMs);
+      if (index + 1 < writes.length) await this.#rest(restMs);
     }
     return restMs;
+  }
+
+  /** The write that failed comes first, as it was. */
+  #writesOf(usages: readonly KeyUsage[]): UsageWrite[] {
+    const writes = this.#unsettled === undefined ? [] : [this.#unsettled];
+    for (let from = 0; from < usages.length; from += KEYS_PER_WRITE)
+      writes.push({ number: ++this.#writes, usages: usages.slice(from, from + KEYS_PER_WRITE) });
+    return writes;
   }
 
   /** Returns at once when the writer is being stopped. */

@@ -25,6 +25,13 @@ export interface KeyUsage extends UsageDay {
   readonly lastUsedMs: number;
 }
 
+/** Names what a gateway writes at a time. */
+export interface UsageName {
+  /** Unique for each start of a gateway. */
+  readonly writer: string;
+  readonly number: number;
+}
+
 export const DAY_MS = 86_400_000;
 
 /** The UTC day of a time, `YYYY-MM-DD`. */

@@ -19,7 +19,7 @@ import type { DeliveryStore } from './delivery-store.ts';
 import type { EventStore } from './event-store.ts';
 import type { KeySweepStore } from './key-sweep-store.ts';
 import type { ListOrder, Page, PageRequest } from './paging.ts';
-import type { KeyUsage, UsageDay } from '../model/key-usage.ts';
+import type { KeyUsage, UsageDay, UsageName } from '../model/key-usage.ts';
 import type { FoundSession, SessionTimes, StoredSession } from '../model/resources.ts';
 import type {
   AdminToken,
@@ -441,8 +441,10 @@ export interface Repository {
    * Adds to the counts of keys and moves their `last_used_at` forward, in one transaction that creates no config
    * version. Skips deleted keys.
    * @param usage at most one entry per key and day
+   * @param name of this usage: a call with the name of the last one that was stored stores nothing, so it can be
+   * repeated if it is not known whether it was stored
    */
-  recordKeyUsage(usage: readonly KeyUsage[]): Promise<void>;
+  recordKeyUsage(usage: readonly KeyUsage[], name?: UsageName): Promise<void>;
   /** Deletes counts of days before `beforeDate`, a bounded number at once; false if there may be more. */
   removeKeyUsage(beforeDate: string): Promise<boolean>;
   /**

@@ -9,6 +9,8 @@ import { SECRET_PLACES } from '../../src/policy/secret-places.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { openPostgres, POSTGRES_DEFAULTS } from '../../src/storage/postgres/postgres.ts';
 import { StorageRefused, StorageUnavailable, type Repository } from '../../src/storage/repository.ts';
+import { pino } from 'pino';
+import { KeyUsageWriter } from '../../src/keys/usage-writer.ts';
 import { startPostgres, type PostgresServer } from '../support/programs/postgres.ts';
 import { startTcpRelay } from '../support/backends/tcp-relay.ts';
 import { change, makeRevision, seed, touched, type makeApp } from './records.ts';
@@ -59,6 +61,40 @@ const rename = (repository: Repository, app: ReturnType<typeof makeApp>, name: s
   change(repository, (writer) => writer.updateApp({ ...app, name }), { appIds: [app.id] });
 
 describe('a server that', () => {
+  test(
+    'stores a write and does not answer, as without its standby, does not count the use of keys twice',
+    steadily(() =>
+      withRepository(async (repository, url) => {
+        const { key } = await seed(repository);
+        const date = '2026-01-31';
+        const batch = { date, keyIds: [key.id], numbers: Float64Array.from([Date.parse(date), 3, 0, 0]) };
+        const log = pino({ enabled: false });
+        const writer = new KeyUsageWriter({ repository, log, clock: systemClock, keyUsageDays: 36_500 });
+        const counts = async () =>
+          (await repository.read((reader) => reader.listKeyUsage(key.id, date, date))).map(
+            ({ allowed }) => allowed,
+          );
+        const standby = async (name: string): Promise<void> => {
+          await server.query(url, `alter system set synchronous_standby_names = '${name}'`);
+          await server.query(url, 'select pg_reload_conf()');
+        };
+        await standby('missing');
+        try {
+          writer.add(batch);
+          await writer.write();
+          expect(await counts()).toEqual([]);
+        } finally {
+          await standby('');
+        }
+        // The write was not answered, but stored.
+        await expect.poll(counts, { timeout: 10_000 }).toEqual([3]);
+        writer.add(batch);
+        await writer.stop();
+        expect(await counts()).toEqual([6]);
+      }),
+    ),
+  );
+
   test(
     'is frozen ends reads, writes, a queue of them and new connections in time, and is used again after',
     steadily(() =>

@@ -6,7 +6,7 @@
 import type { ConfigChange, ConfigPosition } from '../../model/config.ts';
 import type { Logger } from '../../observe/log.ts';
 import type { HistorySize } from '../../model/history/config-history.ts';
-import type { KeyUsage } from '../../model/key-usage.ts';
+import type { KeyUsage, UsageName } from '../../model/key-usage.ts';
 import type { StoredApiKey } from '../../model/resources.ts';
 import type { AcmeStore } from '../../storage/acme-store.ts';
 import type { DeliveryStore } from '../../storage/delivery-store.ts';
@@ -157,8 +157,8 @@ export class RecoveringRepository implements Repository {
     return this.#required().loadAll(onKeys);
   }
 
-  async recordKeyUsage(usage: readonly KeyUsage[]): Promise<void> {
-    return this.#required().recordKeyUsage(usage);
+  async recordKeyUsage(usage: readonly KeyUsage[], name?: UsageName): Promise<void> {
+    return this.#required().recordKeyUsage(usage, name);
   }
 
   async removeKeyUsage(beforeDate: string): Promise<boolean> {

@@ -44,7 +44,7 @@ export interface Tables {
   admin_session: RowOf<StoredSession>;
   node: NodeRow;
   acme_state: AcmeStateRow;
-  /** Marks by name: for sweeps over keys, and for events that were removed to make room. */
+  /** Marks by name: for sweeps over keys, for events that were removed to make room, and for stored usage of keys. */
   key_sweep: { name: string; until: string };
   acme_account: { directory: string; private_key: string; url: string | null; created_at: string };
   acme_certificate: RowOf<AcmeCertificate> & { revision: number };

@@ -131,8 +131,8 @@ export function createSqlRepository(backend: SqlBackend): Repository {
     },
     cluster: undefined,
     ...stores,
-    recordKeyUsage: async (usage) => {
-      if (usage.length > 0) await inWrite((db) => addKeyUsage(db, backend.driver, usage));
+    recordKeyUsage: async (usage, name) => {
+      if (usage.length > 0) await inWrite((db) => addKeyUsage(db, backend.driver, usage, name));
     },
     removeKeyUsage: (beforeDate) => inWrite((db) => removeKeyUsage(db, beforeDate)),
     async compactHistory() {

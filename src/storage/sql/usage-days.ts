@@ -4,9 +4,15 @@
  */
 import { sql, type Kysely } from 'kysely';
 import { timestamp } from '../../lib/clock.ts';
-import type { KeyUsage, UsageDay } from '../../model/key-usage.ts';
+import type { KeyUsage, UsageDay, UsageName } from '../../model/key-usage.ts';
 import type { Repository } from '../repository.ts';
 import type { Tables } from './kysely-tables.ts';
+
+/**
+ * Names of rows of key_sweep that hold what a gateway stored last; the name of its start follows. Names of other rows
+ * never begin this way.
+ */
+const STORED_LAST = 'usage ';
 
 /** Keys whose old days are deleted in one transaction. */
 const KEYS_PER_REMOVAL = 1_000;
@@ -16,10 +22,31 @@ export async function addKeyUsage(
   db: Kysely<Tables>,
   driver: Repository['driver'],
   usage: readonly KeyUsage[],
+  name?: UsageName,
 ): Promise<void> {
+  if (name !== undefined && !(await isNew(db, driver, usage, name))) return;
   const counted = usage.filter(({ allowed, limited, denied }) => allowed + limited + denied > 0);
   if (counted.length > 0) await addCounts(db, driver, counted);
   await moveLastUses(db, driver, usage);
+}
+
+/**
+ * Whether this usage is not stored yet; notes that it is. The answer to a COMMIT may be lost on the way from a server,
+ * which has stored everything then; SQLite always answers.
+ */
+async function isNew(
+  db: Kysely<Tables>,
+  driver: Repository['driver'],
+  usage: readonly KeyUsage[],
+  { writer, number }: UsageName,
+): Promise<boolean> {
+  if (driver === 'sqlite') return true;
+  const until = `${usage[0]?.date} ${number}`;
+  const { numAffectedRows } = await sql`
+    insert into key_sweep (name, until) values (${STORED_LAST + writer}, ${until})
+    on conflict (name) do update set until = excluded.until
+    where key_sweep.until <> excluded.until`.execute(db);
+  return numAffectedRows !== 0n;
 }
 
 async function addCounts(
@@ -97,7 +124,7 @@ export async function readKeyUsage(
     .execute();
 }
 
-/** Deletes days before `date` for some keys; false if there may be more. */
+/** Deletes days before `date` for some keys, and then what gateways noted before it; false if there may be more. */
 export async function removeKeyUsage(db: Kysely<Tables>, date: string): Promise<boolean> {
   const old = await db
     .selectFrom('key_usage')
@@ -107,7 +134,15 @@ export async function removeKeyUsage(db: Kysely<Tables>, date: string): Promise<
     .orderBy('key_id')
     .limit(KEYS_PER_REMOVAL)
     .execute();
-  if (old.length === 0) return true;
+  if (old.length === 0) {
+    await db
+      .deleteFrom('key_sweep')
+      .where('name', '>', STORED_LAST)
+      .where('name', '<', `${STORED_LAST}~`)
+      .where('until', '<', date)
+      .execute();
+    return true;
+  }
   const keyIds = [...new Set(old.map(({ key_id }) => key_id))];
   await db.deleteFrom('key_usage').where('key_id', 'in', keyIds).where('date', '<', date).execute();
   return old.length < KEYS_PER_REMOVAL;
