@@ -139,6 +139,25 @@ describe('rotation', () => {
     expect(fetches).toBe(2);
   });
 
+  it.each([
+    ['another key under the same key id', 'a'],
+    ['another key without a key id', undefined],
+  ])('is noticed by a signature of %s, at once', async (_name, kid) => {
+    const keyOf = async (): Promise<SigningKey> => {
+      const { privateKey, jwk } = await signingKey('a');
+      const { kid: _, ...others } = jwk;
+      return { privateKey, jwk: kid === undefined ? others : { ...others, kid } };
+    };
+    const [old, fresh] = [await keyOf(), await keyOf()];
+    respond = serve(old);
+    expect(await reason(await tokenOf(old))).toBeUndefined();
+    respond = serve(fresh);
+    gateway.time.monotonicMs += RETRY_MS;
+    expect(await reason(await tokenOf(fresh))).toBeUndefined();
+    expect(await reason(await tokenOf(old))).toContain('signature');
+    expect(fetches).toBe(2);
+  });
+
   it('under the same key id: the token signed with the old key is refused after the refresh', async () => {
     const [old, fresh] = [await signingKey('a'), await signingKey('a')];
     respond = serve(old);
@@ -160,16 +179,19 @@ describe('rotation', () => {
   });
 });
 
-describe('a storm of unknown key ids', () => {
-  it('costs one fetch per interval, and known keys pass without waiting', async () => {
-    const key = await signingKey('a');
+describe('a storm', () => {
+  it.each([
+    ['unknown key ids', 'unknown key', (index: number) => `no-${index}`],
+    ['forged signatures', 'signature', () => 'a'],
+  ])('of %s costs one fetch per interval, and other tokens do not wait', async (_name, refusal, kidOf) => {
+    const [key, other] = [await signingKey('a'), await signingKey('b')];
     respond = serve(key);
     const facts = testFacts(bearer(await tokenOf(key)));
     await run(policy, facts);
-    const bad = await Promise.all(Array.from({ length: 20 }, (_, index) => tokenOf(key, `no-${index}`)));
+    const bad = await Promise.all(Array.from({ length: 20 }, (_, index) => tokenOf(other, kidOf(index))));
     const storm = async (): Promise<void> => {
       const reasons = await Promise.all(bad.map((token) => reason(token)));
-      expect(reasons.every((text) => text?.includes('unknown key'))).toBe(true);
+      expect(reasons.every((text) => text?.includes(refusal))).toBe(true);
     };
     await storm();
     expect(fetches).toBe(1);

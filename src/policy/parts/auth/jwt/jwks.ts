@@ -4,10 +4,11 @@
  *
  * A fetched set is used for `TTL_MS`; after `REFRESH_AHEAD_MS` the next use fetches a new one in the background. A
  * failed fetch keeps the last good set and is not repeated before `RETRY_MS`. Until a fetch succeeds again, requests
- * that can use the last good set do not wait, so that a server that hangs costs one wait and not one per interval. An
- * unknown key id fetches once more, at least `RETRY_MS` after the last attempt: however many unknown ids arrive, there
- * is one request per interval, which all of them wait for. No timers: an unused source does nothing. The memory of all
- * sets together is bounded (jwks-memory.ts); a set for which there is no room counts as failed.
+ * that can use the last good set do not wait, so that a server that hangs costs one wait and not one per interval. A
+ * token that no key of the set has signed fetches once more, at least `RETRY_MS` after the last attempt: however many
+ * of them arrive, there is one request per interval, which all of them wait for. No timers: an unused source does
+ * nothing. The memory of all sets together is bounded (jwks-memory.ts); a set for which there is no room counts as
+ * failed.
  */
 import { createHash } from 'node:crypto';
 import { createLocalJWKSet, type JSONWebKeySet } from 'jose';
@@ -39,7 +40,7 @@ export interface KeySource {
   retryAfterSecs(): number | undefined;
   /** Refreshes the keys if necessary; returns a promise if the caller has to wait. Never rejects. */
   freshen(): Promise<void> | undefined;
-  /** Fetches because of an unknown key id; undefined if another fetch is useless now. Never rejects. */
+  /** Fetches for a token that no key has signed; undefined if another fetch is useless now. Never rejects. */
   refetch(): Promise<void> | undefined;
 }
 

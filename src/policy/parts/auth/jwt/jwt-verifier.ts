@@ -162,7 +162,9 @@ class SettingsVerifier implements JwtVerifier {
   > {
     let generation = this.#generation();
     let result = await this.#tryKeys(token);
-    if (result === 'token_key_unknown' && 'refetch' in this.#keys) {
+    // The provider may have added a key, or have another key under a known id or without one.
+    const isOfOtherKey = result === 'token_key_unknown' || result === 'token_signature';
+    if (isOfOtherKey && 'refetch' in this.#keys) {
       const waiting = this.#keys.refetch();
       if (waiting !== undefined) await waiting;
       if (this.#generation() !== generation) {
