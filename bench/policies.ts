@@ -40,6 +40,7 @@ export function compilerFor(keys: KeyTable): PolicyCompiler<CompiledPolicy> {
     onAuth: nothing,
     onLimit: nothing,
     onJwksFailure: nothing,
+    onJwksRecovery: nothing,
     onJwksKeySkipped: nothing,
   });
 }

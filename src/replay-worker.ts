@@ -168,6 +168,7 @@ function dependenciesWith(keys: KeyDirectory, trust: TrustDirectory): PolicyDepe
     onAuth: nothing,
     onLimit: nothing,
     onJwksFailure: nothing,
+    onJwksRecovery: nothing,
     onJwksKeySkipped: nothing,
   };
 }

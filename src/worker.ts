@@ -18,6 +18,7 @@ import { requireVersion } from './control/workers/program-version.ts';
 import { SharedConcurrencyStore } from './limits/concurrency.ts';
 import { createAccessLog } from './observe/access-log.ts';
 import { createLogger, gapLine } from './observe/log.ts';
+import { KeySetFailures } from './observe/key-set-failures.ts';
 import type { RunningProfile } from './observe/profile.ts';
 import { WorkerMetrics } from './observe/metrics/metrics.ts';
 import { standardOutput } from './observe/log-output.ts';
@@ -133,6 +134,7 @@ const { format, level, access: mode, accessFields: fields } = settings.log;
 const accessLog = createAccessLog(output, { format, level, mode, fields });
 const metrics = new WorkerMetrics({ inUse: labelsInUse(() => holder.versions()) });
 const keys = new KeyReader(keyMemory);
+const keySetFailures = new KeySetFailures(clock);
 const findKeyId = (digest: string): string | undefined => keys.findPresentedKey(digest)?.id;
 const recorder = new ExchangeRecorder(findKeyId);
 const live = new LiveTap({
@@ -229,7 +231,14 @@ const policyDependencies: PolicyDependencies = {
   egress,
   onAuth: (outcome) => metrics.auth(outcome),
   onLimit: (admitted, kind) => metrics.limiter(kind, admitted),
-  onJwksFailure: (uri, reason) => log.warn({ uri, reason }, 'cannot fetch a key set'),
+  onJwksFailure: (uri, reason, hasKeys) => {
+    keySetFailures.failed(uri, reason, hasKeys);
+    log.warn({ uri, reason }, 'cannot fetch a key set');
+  },
+  onJwksRecovery: (uri) => {
+    keySetFailures.fetched(uri);
+    log.info({ uri }, 'a key set was fetched again');
+  },
   onJwksKeySkipped: (uri, kid, reason) => log.warn({ uri, kid, reason }, 'a key of a key set is not used'),
 };
 const compilers = createPolicyCompilers(policyDependencies);
@@ -337,6 +346,7 @@ port.on('message', (message: ToWorker) => {
       metrics.setLogLinesDropped(output.droppedLines);
       metrics.setConfigVersion(holder.current.configVersion);
       metrics.setLimitStore(limits.shared?.());
+      metrics.setKeySetFailures(keySetFailures.current());
       return send({ type: 'sample', id: message.id, sample: metrics.sample(workerNumber) });
     case 'explain':
     case 'explain_recorded':

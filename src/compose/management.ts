@@ -364,6 +364,7 @@ function checkingCompiler({ settings, limitMemory, clock, egress }: Parts): Poli
     onAuth: nothing,
     onLimit: nothing,
     onJwksFailure: nothing,
+    onJwksRecovery: nothing,
     onJwksKeySkipped: nothing,
   });
 }

@@ -23,6 +23,7 @@ import {
 } from '../control/problems/certificate-problems.ts';
 import { clockProblems, type NodeClock } from '../control/problems/clock-problems.ts';
 import { found, type FoundProblem } from '../control/problems/found-problem.ts';
+import { keySetProblems } from '../control/problems/key-set-problems.ts';
 import { RECENT_MS } from '../control/problems/recent-events.ts';
 import {
   counterProblems,
@@ -71,6 +72,7 @@ export async function problemsOf(parts: Parts, others: ProblemParts): Promise<re
     ...breakerProblems(state, health),
     ...discoveryProblems(state, parts.discovery),
     ...errors,
+    ...keySetProblems(samples, state),
     ...certificatesToRenew(watches.facts, clock.nowMs()),
     ...unusableCertificateProblems(watches.unusable),
     ...clientCertificateProblems(state, namesOf(watches, 'backends')),

@@ -81,8 +81,10 @@ export interface PolicyDependencies {
   readonly egress: Egress;
   readonly onAuth: (outcome: AuthOutcome) => void;
   readonly onLimit: (admitted: boolean, kind: LimitKind) => void;
-  /** A key set could not be fetched; for the log. Neither argument holds a secret. */
-  readonly onJwksFailure: (uri: string, reason: string) => void;
+  /** A key set could not be fetched. Neither text holds a secret. `hasKeys`: earlier keys stay in use. */
+  readonly onJwksFailure: (uri: string, reason: string, hasKeys: boolean) => void;
+  /** A key set was fetched after a failure. */
+  readonly onJwksRecovery: (uri: string) => void;
   /** A key of a fetched set is not used; for the log. `kid` is '' for one without. */
   readonly onJwksKeySkipped: (uri: string, kid: string, reason: string) => void;
 }

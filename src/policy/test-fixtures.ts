@@ -156,6 +156,7 @@ export function testGateway(overrides: Partial<PolicyDependencies> = {}): TestGa
     onAuth: (outcome) => outcomes.push(outcome),
     onLimit: (admitted, kind) => limited.push(`${kind} ${admitted ? 'admitted' : 'refused'}`),
     onJwksFailure: (uri, reason) => jwksFailures.push(`${uri}: ${reason}`),
+    onJwksRecovery: () => undefined,
     onJwksKeySkipped: (uri, kid, reason) => jwksFailures.push(`${uri}: key ${kid} ${reason}`),
     ...overrides,
   };

@@ -266,6 +266,7 @@ export async function startProxy(change: ConfigChange, setup: TestProxyOptions =
     onAuth: () => undefined,
     onLimit: () => undefined,
     onJwksFailure: () => undefined,
+    onJwksRecovery: () => undefined,
     onJwksKeySkipped: () => undefined,
     ...setup.policy,
   };

@@ -3,6 +3,8 @@ import { describe, expect, it } from 'vitest';
 import type { Clock } from '../../lib/clock.ts';
 import type { NodeRecord } from '../../storage/repository.ts';
 import type { DeliveryState } from '../../storage/delivery-store.ts';
+import { KeySetFailures } from '../../observe/key-set-failures.ts';
+import { keySetProblems } from './key-set-problems.ts';
 import { certificatesToRenew } from './certificate-problems.ts';
 import { webhookProblems } from './event-problems.ts';
 import { NodeWatch } from './node-watch.ts';
@@ -61,6 +63,41 @@ it('log lines that were dropped are a problem for ten minutes', () => {
   // Workers that are new count from 0.
   watch.look(1, at(RECENT_MS * 3));
   expect(watch.events.recent(at(RECENT_MS * 3))).toBeUndefined();
+});
+
+describe('a key set that cannot be fetched', () => {
+  const uri = 'https://id.test/keys';
+  const app = { slug: 'shop', default_policy: { auth: { jwt: { jwks_uri: uri } } } };
+  const state = { revisions: () => [{ app, revision: { default_policy: null } }].values() as never };
+  const time = { ms: 1_000 };
+  const clock: Clock = { nowMs: () => time.ms, monotonicMs: () => time.ms };
+
+  it('is one problem of its app, as bad as for the worst worker, until it is fetched or no longer used', () => {
+    const [first, second] = [new KeySetFailures(clock), new KeySetFailures(clock)];
+    const problems = () =>
+      keySetProblems(
+        [first, second].map((each) => ({ keySetFailures: each.current() })),
+        state,
+      );
+    first.failed(uri, 'timeout', true);
+    time.ms = 11_000;
+    first.failed(uri, 'refused', true);
+    expect(problems()).toMatchObject([
+      { severity: 'warning', since: '1970-01-01T00:00:01.000Z', link: { kind: 'app', app: 'shop' } },
+    ]);
+    second.failed(uri, 'refused', false);
+    expect(problems()).toMatchObject([{ severity: 'critical', since: '1970-01-01T00:00:01.000Z' }]);
+    second.fetched(uri);
+    expect(codes(problems())).toEqual(['warning key_set_unavailable']);
+    time.ms += 300_001;
+    expect(problems()).toEqual([]);
+  });
+
+  it('is bounded', () => {
+    const failures = new KeySetFailures(clock);
+    for (let n = 0; n < 100; n++) failures.failed(`${uri}/${n}`, 'refused', false);
+    expect(failures.current()).toHaveLength(50);
+  });
 });
 
 const seen = (id: string, name: string, ms: number): NodeRecord => ({

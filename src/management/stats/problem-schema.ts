@@ -22,6 +22,7 @@ export const PROBLEMS = {
   health_check_failing: 'Health checks of a backend fail',
   no_targets: 'No target of a backend is known',
   discovery_failing: 'The targets of a backend cannot be looked up',
+  key_set_unavailable: 'The keys of an identity provider cannot be fetched',
   high_error_share: 'Many requests of an app end in errors',
   certificate_expired: 'A certificate has expired',
   certificate_expires_soon: 'A certificate expires soon',

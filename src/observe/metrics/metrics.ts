@@ -10,6 +10,7 @@
 import { monitorEventLoopDelay, performance, type EventLoopUtilization } from 'node:perf_hooks';
 import { getHeapStatistics } from 'node:v8';
 import type { RouteLabels } from '../access-log.ts';
+import type { KeySetFailure } from '../key-set-failures.ts';
 import { observedCount } from './histogram.ts';
 import {
   RecordTable,
@@ -94,6 +95,8 @@ export interface WorkerSample {
   readonly heapUsedBytes: number;
   /** Whether the shared limit store answers; undefined without one. */
   readonly limitStoreConnected?: boolean | undefined;
+  /** Key sets for JWTs that the worker needs and cannot fetch. */
+  readonly keySetFailures: readonly KeySetFailure[];
   readonly routes: readonly RouteSample[];
   readonly revisions: readonly RevisionSample[];
   readonly counters: readonly CounterSample[];
@@ -161,6 +164,7 @@ export class WorkerMetrics {
   #logLinesDropped = 0;
   #configVersion = 0;
   #limitStore: LimitStoreReport | undefined;
+  #keySetFailures: readonly KeySetFailure[] = [];
   /** Requests of deleted routes, so that the total of served requests stays complete. */
   readonly #onGone = (record: RouteRecord): void => {
     for (const [status, count] of requestsByStatus(record.sample().series))
@@ -274,6 +278,10 @@ export class WorkerMetrics {
     this.#limitStore = report;
   }
 
+  setKeySetFailures(failures: readonly KeySetFailure[]): void {
+    this.#keySetFailures = failures;
+  }
+
   /** @param lines number of dropped lines since the start, from the thread's LogOutput */
   setLogLinesDropped(lines: number): void {
     this.#logLinesDropped = lines;
@@ -291,6 +299,7 @@ export class WorkerMetrics {
       eventLoop: this.#eventLoop(),
       heapUsedBytes: getHeapStatistics().used_heap_size,
       limitStoreConnected: this.#limitStore?.connected,
+      keySetFailures: this.#keySetFailures,
       routes: routes.filter(({ series }) => series.length > 0),
       revisions: revisions.filter(({ upstream, errors }) => errors.length > 0 || observedCount(upstream) > 0),
       counters: this.#counters(),

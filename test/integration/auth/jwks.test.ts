@@ -53,6 +53,12 @@ const serving =
     });
   };
 
+/** What the operator is told of the key set of a server. */
+async function problemWith(server: Origin): Promise<unknown> {
+  const problems = (await gateway.must('GET', '/problems')) as unknown as Record<string, unknown>[];
+  return problems.find(({ detail }) => String(detail).includes(`127.0.0.1:${server.port}/jwks.json`));
+}
+
 async function statusOf(path: string, key: KeyName, claims: Fields = { sub: 'ann' }): Promise<number> {
   const token = await signed(claims, TOKEN_OF[key]);
   return (await request(gateway, `/id/v1${path}`, { headers: bearer(token) })).status;
@@ -264,6 +270,17 @@ describe.concurrent('over time', () => {
     for (const sub of ['ann', 'bob', 'cid']) expect(await statusOf('/outage', 'ec', { sub })).toBe(200);
     expect(attempts).toBe(1);
     expect(server.seen).toHaveLength(2);
+    expect(await problemWith(server)).toMatchObject({
+      code: 'key_set_unavailable',
+      severity: 'warning',
+      detail: expect.stringContaining('The keys that were fetched last stay in use'),
+      since: expect.any(String),
+    });
+    broken = false;
+    await until(async () => {
+      expect(await statusOf('/outage', 'rsa')).toBe(401);
+      return (await problemWith(server)) === undefined;
+    });
   });
 
   it('design 2: a key server that never answers ends in 503 after the time-out, other routes are not held up', async () => {
@@ -276,12 +293,18 @@ describe.concurrent('over time', () => {
 
   it('a key server that comes up later is found', async () => {
     let up = false;
-    await trust('/late', (incoming, response) => {
+    const server = await trust('/late', (incoming, response) => {
       if (up) serving(() => ['ed'])(incoming, response, '');
       else response.writeHead(502).end();
     });
     expect(await statusOf('/late', 'ed')).toBe(503);
+    expect(await problemWith(server)).toMatchObject({
+      code: 'key_set_unavailable',
+      severity: 'critical',
+      detail: expect.stringMatching(/cannot be fetched: .*502\. Requests with a token get 503/),
+    });
     up = true;
     await until(async () => (await statusOf('/late', 'ed')) === 200);
+    expect(await problemWith(server)).toBeUndefined();
   });
 });

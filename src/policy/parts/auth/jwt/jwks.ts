@@ -67,8 +67,10 @@ function keySetOf(value: unknown): KeySet | undefined {
 export interface RemoteKeysDependencies {
   readonly clock: Clock;
   readonly egress: Egress;
-  /** Called for every failed fetch, with the URL without query and user information. */
-  readonly onJwksFailure: (uri: string, reason: string) => void;
+  /** Called for every failed fetch, with the URL without query and user information, and whether a good set stays. */
+  readonly onJwksFailure: (uri: string, reason: string, hasKeys: boolean) => void;
+  /** Called for the first good fetch after a failure, likewise. */
+  readonly onJwksRecovery: (uri: string) => void;
   /** Called for every unused key of a new set, likewise. */
   readonly onJwksKeySkipped: (uri: string, kid: string, reason: string) => void;
 }
@@ -78,7 +80,8 @@ export class RemoteKeys implements KeySource, KeyHolder {
   readonly #memory: KeySetMemory;
   readonly #clock: Clock;
   readonly #fetchText: (uri: string) => Promise<string>;
-  readonly #onFailure: (uri: string, reason: string) => void;
+  readonly #onFailure: RemoteKeysDependencies['onJwksFailure'];
+  readonly #onRecovery: RemoteKeysDependencies['onJwksRecovery'];
   readonly #onKeySkipped: RemoteKeysDependencies['onJwksKeySkipped'];
   #generation = 0;
   #keySet: KeySet | undefined;
@@ -96,6 +99,7 @@ export class RemoteKeys implements KeySource, KeyHolder {
     this.#clock = dependencies.clock;
     this.#fetchText = keySetFetch(dependencies.egress, memory);
     this.#onFailure = dependencies.onJwksFailure;
+    this.#onRecovery = dependencies.onJwksRecovery;
     this.#onKeySkipped = dependencies.onJwksKeySkipped;
   }
 
@@ -141,7 +145,9 @@ export class RemoteKeys implements KeySource, KeyHolder {
     this.#digest = '';
     this.#fetchedAtMs = -Infinity;
     this.#generation++;
-    if (!isUnused) this.#onFailure(shownUri(this.#uri), NO_ROOM);
+    if (isUnused) return;
+    this.#failing = true;
+    this.#onFailure(shownUri(this.#uri), NO_ROOM, false);
   }
 
   #use(text: string, digest: string): void {
@@ -171,10 +177,11 @@ export class RemoteKeys implements KeySource, KeyHolder {
       const digest = createHash('sha256').update(text).digest('base64');
       if (digest !== this.#digest) this.#use(text, digest);
       this.#fetchedAtMs = this.#clock.monotonicMs();
+      if (this.#failing) this.#onRecovery(shownUri(this.#uri));
       this.#failing = false;
     } catch (error) {
       this.#failing = true;
-      this.#onFailure(shownUri(this.#uri), reasonOf(error));
+      this.#onFailure(shownUri(this.#uri), reasonOf(error), this.#keySet !== undefined);
     }
   }
 }
