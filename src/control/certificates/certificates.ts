@@ -1,10 +1,10 @@
 /**
  * The certificates of a listener. The main thread reads their files at the start, and again when a file
- * changes (checked once a second by time, inode and size) or on request. A certificate and its key are two files,
+ * changes (checked once a second by times, inode and size) or on request. A certificate and its key are two files,
  * replaced one after the other: while they do not match, the old pair stays in use, which is logged once, and reading
  * is retried. Owns the pairs in use. No message contains text of a key.
  */
-import { readFile, stat } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { timestamp, type Clock } from '../../lib/clock.ts';
 import { messageOf, systemReason } from '../../lib/error-message.ts';
 import type { Logger } from '../../observe/log.ts';
@@ -14,6 +14,7 @@ import {
   problemText,
   type ListenerName,
 } from './certificate-ends.ts';
+import { stampOf } from './certificate-folder.ts';
 import {
   certificateFacts,
   type CertificateFacts,
@@ -187,8 +188,7 @@ export class CertificateWatch {
     let stamp = '';
     for (const { certFile, keyFile } of this.#deps.files) {
       for (const path of [certFile, keyFile]) {
-        const found = await stat(path, { bigint: true }).catch(() => undefined);
-        stamp += found === undefined ? 'none ' : `${found.mtimeNs}:${found.ino}:${found.size} `;
+        stamp += `${await stampOf(path)} `;
       }
     }
     return stamp;

@@ -234,6 +234,17 @@ describe('a client certificate', () => {
     expect((await request(gateway, '/newer/v1/x')).body).toBe(serialOf('site-renewed.pem'));
   });
 
+  it('whose chain is half-written stays as it was', async () => {
+    writeFileSync(join(folder, 'billing.crt'), pem('site-renewed.pem') + pem('ca.pem').slice(0, 200));
+    await until(async () => (await unusable()).length === 1);
+    expect(await unusable()).toEqual([expect.stringMatching(/"billing".*\(bad end line\)/)]);
+    for (let n = 0; n < 4; n++)
+      expect((await request(gateway, '/newer/v1/x')).body).toBe(serialOf('site-renewed.pem'));
+    writeFileSync(join(folder, 'billing.crt'), pem('site-renewed.pem') + pem('ca.pem'));
+    await until(async () => (await unusable()).length === 0);
+    expect((await request(gateway, '/newer/v1/x')).body).toBe(serialOf('site-renewed.pem'));
+  });
+
   it('that cannot be read, as a pipe or far too long, holds nothing else up', async () => {
     execFileSync('mkfifo', [join(folder, 'pipe.crt'), join(folder, 'pipe.key')]);
     writeFileSync(join(folder, 'long.crt'), Buffer.alloc(300_000));

@@ -4,6 +4,8 @@
  * section 6.4.4, RFC 9110 section 4.3.4), never from the common name.
  */
 import { createPrivateKey, X509Certificate } from 'node:crypto';
+import { createSecureContext } from 'node:tls';
+import { messageOf } from '../../../lib/error-message.ts';
 
 /** PEM texts: the chain, the holder's certificate first, and its private key. */
 export interface CertificatePair {
@@ -32,6 +34,8 @@ export function certificateFacts({
   if (privateKey === undefined) return { error: keyProblem(key) };
   if (readOr(() => certificate.checkPrivateKey(privateKey)) !== true)
     return { error: 'the key does not belong to the certificate' };
+  const refusal = tlsRefusal({ cert, key });
+  if (refusal !== undefined) return { error: refusal };
   const { validFrom, validTo } = certificate;
   return {
     names: namesOf(certificate),
@@ -46,6 +50,18 @@ function readOr<T>(read: () => T): T | undefined {
     return read();
   } catch {
     return undefined;
+  }
+}
+
+/** Of a pair that fits: the rest of a chain may be half-written, or the key too weak for TLS. */
+function tlsRefusal(pair: CertificatePair): string | undefined {
+  try {
+    // Without the certificates that it would trust, which take time.
+    createSecureContext({ ...pair, ca: [] });
+    return undefined;
+  } catch (error) {
+    const reason = messageOf(error).replace(/^.*::/, '');
+    return `they cannot be used for TLS (${reason}); expected PEM with each certificate of the chain complete`;
   }
 }
 

@@ -32,6 +32,11 @@ describe('certificateFacts', () => {
     ['no key', { cert: site.cert, key: '' }, /^the key cannot be read; expected a private key in PEM$/],
     ['both, the other way round', { cert: site.key, key: site.cert }, /^the certificate cannot be read/],
     [
+      'a chain that ends half-way',
+      { cert: site.cert + backend.cert.slice(0, 200), key: site.key },
+      /^they cannot be used for TLS \(bad end line\); expected PEM with each certificate of the chain/,
+    ],
+    [
       'a key with a passphrase',
       { cert: site.cert, key: locked },
       /^the key has a passphrase; expected a key/,
