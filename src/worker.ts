@@ -70,6 +70,7 @@ import { TraceTap } from './telemetry/spans/trace-tap.ts';
 import { StatsReporter } from './control/reporting/stats-reporter.ts';
 import { profileThread } from './control/profiles/thread-profiler.ts';
 import { startHeartbeat } from './control/workers/heartbeat.ts';
+import { useHeldFiles } from './control/workers/held-files.ts';
 import { createWorkerLimits } from './control/workers/limit-store.ts';
 import { watchMemory } from './control/memory/memory-watch.ts';
 import { createHeapRelease } from './control/memory/spare-heap.ts';
@@ -118,6 +119,8 @@ try {
   if (unixDescriptor !== undefined) closeSync(unixDescriptor);
   throw error;
 }
+
+useHeldFiles();
 
 const clock = systemClock;
 const send = (message: FromWorker): void => port.postMessage(message);

@@ -57,6 +57,7 @@ import { ShadowLog } from '../control/reporting/shadow-log.ts';
 import { startDatabase } from '../control/fallback/start-database.ts';
 import { settingsInForce } from '../settings/settings-in-force.ts';
 import type { TrafficPorts } from '../control/workers/protocol.ts';
+import { holdFiles } from '../control/workers/held-files.ts';
 import type { Supervisor } from '../control/workers/supervisor.ts';
 import type { ManagementListening } from '../management/listening.ts';
 import type { Settings } from '../settings/settings.ts';
@@ -120,6 +121,7 @@ const THREADS = { trialUrl: programUrl('replay-worker'), importUrl: programUrl('
  * @throws StartError, or the storage's own start error, with a message for the operator
  */
 export async function startGateway(options: StartOptions, logging: Logging): Promise<Gateway> {
+  holdFiles(WORKER_URL);
   const { settings } = options;
   const { log, output } = logging;
   const database = databaseOf(settings);

@@ -1,6 +1,6 @@
 /**
  * Notices when the files of the program no longer belong to the version that runs, for example after an upgrade of its
- * package without a restart. Files that the program has not loaded by then can no longer be loaded. Owns the finding.
+ * package without a restart. Threads of its version can then no longer start. Owns the finding.
  */
 import type { Logger } from '../../observe/log.ts';
 import { found, type FoundProblem } from '../problems/found-problem.ts';
@@ -37,7 +37,7 @@ export class ProgramWatch {
   problems(): FoundProblem[] {
     this.#look();
     if (this.#problem === undefined) return [];
-    const detail = `${this.#problem}. Workers that die are not replaced, and functions that are used for the first time may fail: restart it to finish the upgrade`;
+    const detail = `${this.#problem}. Workers that die are not replaced, and replays and imports may fail: restart it to finish the upgrade`;
     return [found('warning', 'files_replaced', detail, { kind: 'workers' })];
   }
 

@@ -16,15 +16,19 @@ import { tmpdir } from 'node:os';
 import { basename, dirname, join, resolve } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { expect, it } from 'vitest';
+import { startDnsServer } from '../../support/backends/dns-server.ts';
+import { freePorts } from '../../support/backends/origin-process.ts';
 import { startOrigin } from '../../support/backends/origin.ts';
+import { handshake } from '../../support/clients/handshake.ts';
 import { closeAfterEach } from '../../support/closers.ts';
 import { MAIN, startGateway } from '../../support/gateway.ts';
 import { untilSettled } from '../../support/measure/settled-threads.ts';
 import { until } from '../../support/measure/until.ts';
 import { crashWorkers } from '../../support/programs/crash-worker.ts';
 import { INSPECTABLE } from '../../support/programs/inspector.ts';
+import { DIRECTORY_CA_FILE, startPebble } from '../../support/programs/pebble.ts';
 import { serviceOver } from '../../support/target-service.ts';
-import { createService, request } from '../../support/traffic.ts';
+import { createApp, createService, request } from '../../support/traffic.ts';
 import { jwkOf, KEYS, signed } from '../../support/data/jwts.ts';
 
 const PATIENCE_MS = 30_000;
@@ -158,5 +162,60 @@ it(
     await serviceOver(gateway, 'a', [], { targets: undefined, discovery });
     const status = async (): Promise<number> => (await request(gateway, '/a/v1/x')).status;
     await expect.poll(status, { timeout: PATIENCE_MS }).toBe(200);
+  },
+);
+
+it.skipIf(MAIN.endsWith('.ts'))(
+  'what is first needed after an upgrade is loaded from the files of before: for a key set, and for ACME',
+  { timeout: 120_000 },
+  async () => {
+    const { main, manifest, packages } = installed();
+    const [keys, token] = [
+      JSON.stringify({ keys: [await jwkOf('ec')] }),
+      await signed({ sub: 'ann' }, { alg: 'ES256', key: KEYS.ec.privateKey, header: { kid: 'ec' } }),
+    ];
+    const origin = await startOrigin((incoming, response) => {
+      response.end(incoming.url === '/jwks' ? keys : 'served');
+    });
+    closers.push(() => origin.close());
+    const [httpPort = 0, tlsPort = 0] = await freePorts(2);
+    const dns = await startDnsServer();
+    closers.push(() => dns.close());
+    dns.setA('late.acme.test', ['127.0.0.1']);
+    const pebble = await startPebble({ dnsServer: dns.address, httpPort, tlsPort });
+    closers.push(() => pebble.close());
+    const gateway = await startGateway({
+      command: [process.execPath, main],
+      env: {
+        GATEWAY_WORKERS: '2',
+        GATEWAY_ACME__DIRECTORY: pebble.directory,
+        GATEWAY_ACME__ACCEPT_TERMS: 'true',
+        GATEWAY_ACME__CA_FILE: DIRECTORY_CA_FILE,
+        GATEWAY_ACME__SELF_CHECK: 'false',
+        GATEWAY_PROXY__PORT: String(httpPort),
+        GATEWAY_PROXY__TLS__PORT: String(tlsPort),
+      },
+    });
+    closers.push(() => gateway.kill());
+
+    const program = dirname(main);
+    for (const name of readdirSync(program)) rmSync(join(program, name));
+    rmSync(packages, { recursive: true });
+    writeFileSync(
+      manifest,
+      readFileSync(manifest, 'utf8').replace(/"version": "[^"]+"/, '"version": "99.0.0"'),
+    );
+
+    const jwt = { jwks_uri: `http://127.0.0.1:${origin.port}/jwks` };
+    await createService(gateway, 'a', origin.port, {
+      app: { default_policy: { auth: { auth_type: 'jwt', jwt } } },
+    });
+    const headers = { Authorization: `Bearer ${token}` };
+    // Both workers.
+    for (let count = 0; count < 20; count++)
+      expect((await request(gateway, '/a/v1/x', { headers })).status).toBe(200);
+    await createApp(gateway, 'late', { hosts: ['late.acme.test'] });
+    const served = async (): Promise<unknown> => handshake(tlsPort, 'late.acme.test');
+    await expect.poll(served, { timeout: PATIENCE_MS }).toMatchObject({ names: 'DNS:late.acme.test' });
   },
 );
