@@ -35,12 +35,12 @@ export function malformed(error: HeadError): Reason<HeadError> {
 
 export const BAD_MAX_FORWARDS = plainReason({
   code: 'bad_request',
-  detail: () => 'Max-Forwards must be one number',
+  detail: () => 'Max-Forwards must be a single number',
 });
 
 export const HTTPS_WITHOUT_HOST = plainReason({
   code: 'bad_request',
-  detail: () => 'Requests are served over TLS only, and this one names no host to redirect to',
+  detail: () => 'Requests are served only over TLS, and this request has no host to redirect to',
 });
 
 export const BODY_TOO_SLOW = plainReason({
@@ -52,18 +52,18 @@ export const BODY_TOO_SLOW = plainReason({
 export const HEAD_OVER_BACKEND = plainReason({
   code: 'header_too_large',
   detail: () =>
-    'The head of the request is longer than the backend takes, as it says in its SETTINGS of HTTP/2',
+    'The head of the request is longer than the HTTP/2 settings of the backend allow',
   sentence: () => 'The head of the request is too long',
 });
 
 export const NO_BASE64 = plainReason({
   code: 'bad_request',
-  detail: () => 'The body is not the Base64 that its content-type says it is',
+  detail: () => 'The body is not Base64, although its content-type says so',
 });
 
 export const LOOP_DETECTED = plainReason({
   code: 'loop_detected',
-  detail: () => 'The request has passed this gateway before',
+  detail: () => 'The request has already passed through this gateway',
 });
 
 const MALFORMED_PATH: ReasonKind<HeadError> = { code: 'bad_path', detail: ({ detail }) => detail };
@@ -75,8 +75,8 @@ export function malformedPath(error: HeadError): Reason<HeadError> {
 const PATH_SENTENCES: Readonly<Record<PathRefusal, string>> = {
   encoded_slash: 'The path must not contain %2F',
   encoded_slash_in_value: 'The path must not contain an encoded slash in the value of a path parameter',
-  climbs_out: 'The path is ambiguous: a server that decodes it once more could leave the place it belongs to',
-  ambiguous: 'The path is ambiguous: a server could take it for another one',
+  climbs_out: 'The path is ambiguous: a server that decodes it again could leave the path of this route',
+  ambiguous: 'The path is ambiguous: a server could read it as another path',
 };
 
 /** The route or the app does not accept a canonical path. */
@@ -89,7 +89,7 @@ export const PATH_REFUSED: ReasonKind<{
   code: 'bad_path',
   detail: ({ refusal, app, other }) => {
     if (refusal === 'encoded_slash') return encodedSlash(app);
-    if (refusal === 'ambiguous') return `A backend could take the path for that of ${other}`;
+    if (refusal === 'ambiguous') return `A backend could read the path as that of ${other}`;
     return PATH_SENTENCES[refusal];
   },
   sentence: ({ refusal, app }) => (refusal === 'encoded_slash' ? encodedSlash(app) : PATH_SENTENCES[refusal]),
@@ -149,7 +149,7 @@ export const CIRCUIT_OPEN: ReasonKind<{ readonly revision: string; readonly seco
 export const NO_TARGETS: ReasonKind<{ readonly revision: string; readonly source: string }> = {
   code: 'no_targets',
   detail: ({ revision, source }) => `Discovery (${source}) has found no targets of revision ${revision} yet`,
-  sentence: () => 'It is not known yet where the backend runs',
+  sentence: () => 'The addresses of the backend are not known yet',
   retryAfterSecs: () => NO_TARGETS_RETRY_AFTER_SECS,
 };
 
@@ -203,7 +203,7 @@ export const OVERLOADED: ReasonKind<{
     if (full === 'exchanges')
       return `As many requests are under way as max_concurrent_exchanges (${max}) allows`;
     if (full === 'exchanges_of_app')
-      return `The app has most of the requests that may be under way; the rest is for other apps`;
+      return `The app already has its share of max_concurrent_exchanges; the rest is reserved for other apps`;
     return full === 'connections' || full === 'connections_per_ip'
       ? CONNECTION_SENTENCES[full]
       : `All connections to ${authority} are in use`;

@@ -118,7 +118,7 @@ class OrderRun {
     const { client, clock, signal, isWanted } = this.#parts;
     for (;;) {
       signal.throwIfAborted();
-      if (!isWanted(this.#name)) throw new OrderFailed('no app has the name any more');
+      if (!isWanted(this.#name)) throw new OrderFailed('no app has this name any more');
       const { value: order, retryAfterMs } = await client.order(url);
       if (!order.names.includes(this.#name)) throw new OrderFailed('the order is for another name');
       if (order.status === 'valid') return this.#store(order, key);
@@ -181,7 +181,7 @@ class OrderRun {
 
   async #store({ certificate: url }: Order, key: string): Promise<void> {
     const { client, writer, clock, directory } = this.#parts;
-    if (url === undefined) throw new OrderFailed('the order is valid and has no certificate');
+    if (url === undefined) throw new OrderFailed('the order is valid, but has no certificate');
     const chain = await client.certificate(url);
     const facts = certificateFacts({ cert: chain, key });
     if ('error' in facts) throw new OrderFailed(`the certificate cannot be used: ${facts.error}`);

@@ -50,7 +50,7 @@ describe('certificateProblems', () => {
   it('are reported with position, name and time', () => {
     const problems = certificateProblems([good, facts], END_MS);
     expect(problemText(problems, 'traffic')).toBe(
-      'Certificate 2 of the traffic listener (a.test) has expired at 2030-01-31T00:00:00.000Z',
+      'Certificate 2 of the traffic listener (a.test) expired at 2030-01-31T00:00:00.000Z',
     );
     expect(problemText(certificateProblems([{ ...facts, names: [] }, facts], END_MS - 1), 'traffic')).toBe(
       'Certificate 1 of the traffic listener expires at 2030-01-31T00:00:00.000Z. ' +

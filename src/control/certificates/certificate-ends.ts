@@ -59,7 +59,7 @@ function sentenceOf({ certificate, facts, state }: CertificateProblem, use: Cert
   const what = subjectOf(certificate, names[0] ?? '', name, use);
   switch (state) {
     case 'expired':
-      return `${what} has expired at ${timestamp(expiresAtMs)}`;
+      return `${what} expired at ${timestamp(expiresAtMs)}`;
     case 'expires_soon':
       return `${what} expires at ${timestamp(expiresAtMs)}`;
     case 'not_valid_yet':

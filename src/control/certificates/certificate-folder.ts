@@ -79,7 +79,7 @@ export class CertificateFolder {
     const names = [...sorted.filter(isInUse), ...sorted.filter((name) => !isInUse(name))];
     const firstLeft = names[max];
     if (firstLeft === undefined) this.complaints.delete('');
-    else this.complain('', `more than ${max}: "${firstLeft}" is the first that is not read`);
+    else this.complain('', `more than ${max}: "${firstLeft}" is the first one that is not read`);
     return names.slice(0, max);
   }
 }

@@ -124,7 +124,7 @@ export class CertificateWatch {
 
   get unusable(): readonly UnusableFiles[] {
     if (this.#failingSinceMs === undefined) return [];
-    const text = `${this.#lastError}. The certificates before stay in use, and a restart would fail`;
+    const text = `${this.#lastError}. The previous certificates stay in use, and a restart would fail`;
     return [{ text, sinceMs: this.#failingSinceMs }];
   }
 

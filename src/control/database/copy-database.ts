@@ -41,7 +41,7 @@ export async function copyDatabases({
 }: CopyOptions): Promise<readonly string[]> {
   if (urls.from === undefined && urls.to === undefined) {
     throw new StorageRefused(
-      'Cannot copy: neither --from nor --to is given; expected at least one of them, the other is GATEWAY_DATABASE_URL',
+      'Cannot copy: neither --from nor --to is given; expected at least one of them; the other one defaults to GATEWAY_DATABASE_URL',
     );
   }
   const from = locate('--from', urls.from, settings);

@@ -40,6 +40,6 @@ export async function restoreDatabase({
   return [
     `Restored ${file} of ${header.created_at} to ${name}, config version ${header.config_version}.`,
     `Rows: ${rows.map(([table, count]) => `${table} ${count}`).join(', ')}.`,
-    ...(secrets === 0 ? [] : [`Encrypted secrets: ${secrets}, which the key of this database opens.`]),
+    ...(secrets === 0 ? [] : [`Encrypted secrets: ${secrets}, which the key of this database decrypts.`]),
   ];
 }

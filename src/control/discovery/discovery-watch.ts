@@ -184,7 +184,7 @@ export class DiscoveryWatch {
         : `a lookup has not ended after ${Math.round(limitMs / 1_000)} s`;
     const { text: source, error } = watched;
     const targets = watched.source.targets.length;
-    log.warn({ source, error, targets }, 'discovery is overdue; targets found before stay in use');
+    log.warn({ source, error, targets }, 'discovery is overdue; the targets found earlier stay in use');
   }
 
   #laneOf({ source }: Watched): Lane<Watched> {
@@ -289,7 +289,7 @@ export class DiscoveryWatch {
     watched.doubted = undefined;
     const targets = watched.source.targets.length;
     if (isNew) {
-      const left = targets === 0 ? 'no targets were found before' : 'targets found before stay in use';
+      const left = targets === 0 ? 'no targets were found before' : 'the targets found earlier stay in use';
       log.warn({ source: watched.text, error, targets }, `discovery fails; ${left}`);
     }
     return 'failed';

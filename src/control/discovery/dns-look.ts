@@ -135,7 +135,7 @@ export class DnsLook {
       }
       if (asked.has(name)) silent.add(name);
       const addresses = ([4, 6] as const).flatMap((family) => known.addresses.get(`${family} ${name}`) ?? []);
-      const error = `${name}: there was no answer in ${limitMs} ms, the time for all names of the service`;
+      const error = `${name}: no answer within ${limitMs} ms, the time limit for all names of the service`;
       resolved.set(name, { addresses, ttlMs: undefined, notes: [], error });
     }
     // Names of services come and go.

@@ -44,7 +44,7 @@ export async function lookAtFile(
   try {
     const inside = await placeInside(folder, path);
     if (inside === undefined)
-      return { kind: 'failed', error: `${path} leads out of GATEWAY_DISCOVERY__FOLDER by a link` };
+      return { kind: 'failed', error: `${path} leads out of GATEWAY_DISCOVERY__FOLDER through a link` };
     // Without O_NONBLOCK, opening a pipe would wait for its writer.
     file = await open(inside, constants.O_RDONLY | constants.O_NONBLOCK);
     return await lookInto(file, path, defaultPort, egress, seen);

@@ -51,7 +51,7 @@ it.each([
   writeFileSync(path(), content);
   expect(fileAt().read()).toEqual(new Map());
   expect(lines).toHaveLength(1);
-  expect(lines[0]).toContain('found targets of an earlier run are not used');
+  expect(lines[0]).toContain('the targets that an earlier run found are not used');
 });
 
 it('a folder that cannot be written is told once', async () => {

@@ -94,12 +94,12 @@ export class FoundFile {
       await rename(temporary, this.#path);
       this.#hasFailed = false;
     } catch (error) {
-      if (!this.#hasFailed) this.#log.warn({ err: error }, 'found targets cannot be written to their file');
+      if (!this.#hasFailed) this.#log.warn({ err: error }, 'the found targets cannot be written to their file');
       this.#hasFailed = true;
     }
   }
 
   #refuse(problem: string): void {
-    this.#log.warn({ file: this.#path, problem }, 'found targets of an earlier run are not used');
+    this.#log.warn({ file: this.#path, problem }, 'the targets that an earlier run found are not used');
   }
 }

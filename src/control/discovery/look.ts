@@ -51,5 +51,5 @@ export function permitted(
 }
 
 function noHostText({ host }: FoundTarget): string | undefined {
-  return addressForms(host).some(isNoHost) ? `${host} is not the address of one host` : undefined;
+  return addressForms(host).some(isNoHost) ? `${host} is not the address of a single host` : undefined;
 }

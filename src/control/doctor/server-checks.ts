@@ -46,7 +46,7 @@ function sqliteCheck(file: string, autoMigrate: boolean): Finding {
     case 'missing':
       return ok('database', `"${file}" will be made at the first start`);
     case 'recovering':
-      return ok('database', `"${file}" was not closed; the next start completes it`);
+      return ok('database', `"${file}" was not closed properly; the next start recovers it`);
     case 'unusable':
       return error(
         'database',
@@ -61,7 +61,7 @@ function sqliteCheck(file: string, autoMigrate: boolean): Finding {
   if (autoMigrate)
     return ok(
       'database',
-      `"${file}" gets ${look.pending.length} migrations at the next start; make a backup first`,
+      `"${file}" is migrated at the next start (${look.pending.length} migrations); make a backup first`,
     );
   return error('database', `"${file}" lacks ${look.pending.join(', ')}`, MIGRATE);
 }

@@ -81,7 +81,7 @@ async function loadState(repository: Repository): Promise<ConfigState> {
 /** Says what is served in place of the database, without naming a path; undefined when the database is used. */
 export function fallbackText({ saved, recovering }: StartDatabase): string | undefined {
   if (saved === undefined || recovering?.isRecovered !== false) return undefined;
-  return `The database cannot be used since the start; traffic is served with config version ${saved.configVersion} of the snapshot file of ${saved.writtenAt}`;
+  return `The database has been unusable since the start; traffic is served with config version ${saved.configVersion} of the snapshot file of ${saved.writtenAt}`;
 }
 
 function savedConfig(

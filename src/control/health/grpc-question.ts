@@ -110,7 +110,7 @@ class GrpcAnswer implements AnswerReader {
     const explained = name === undefined ? undefined : EXPLAINED[name]?.(this.#service);
     if (explained !== undefined) return `${explained} (${name})`;
     const text = words === undefined || words === '' ? '' : `: ${words.slice(0, WORDS_MAX)}`;
-    return `the call failed with ${name ?? 'a grpc-status that gRPC does not have'}${text}`;
+    return `the call failed with ${name ?? 'a grpc-status that gRPC does not define'}${text}`;
   }
 }
 

@@ -83,7 +83,7 @@ export function trustProblems(watch: Pick<TrustWatch, 'unusable' | 'overdue'> | 
   return [
     ...watch.unusable.map((text) => found('warning', 'trusted_certificates_unusable', text, link)),
     ...watch.overdue.map(({ name, sinceMs }) => {
-      const text = `A revocation list of "${name}" is overdue: certificates of its issuer are refused, if the settings do not say otherwise`;
+      const text = `A revocation list of "${name}" is overdue: certificates of its issuer are refused, unless the settings say otherwise`;
       return found('critical', 'revocation_list_overdue', text, link, sinceMs);
     }),
   ];

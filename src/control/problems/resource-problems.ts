@@ -77,7 +77,7 @@ export function memoryProblems(
       found(
         'critical',
         'memory_short',
-        `Worker ${worker} uses ${percent(heapUsedBytes / heapBytesMax)} of the JavaScript memory that it may have. A worker without memory is replaced, and its connections are lost`,
+        `Worker ${worker} uses ${percent(heapUsedBytes / heapBytesMax)} of the JavaScript memory that it may have. A worker that runs out of memory is replaced, and its connections are lost`,
         { kind: 'workers' },
       ),
     );

@@ -56,7 +56,7 @@ export class ProgramWatch {
     try {
       const files = programVersion(program);
       if (files === version) return undefined;
-      return `This gateway has version ${version}, and its files have version ${files}`;
+      return `This gateway has version ${version}, but its files have version ${files}`;
     } catch (error) {
       return `The files of this gateway cannot be read: ${(error as Error).message}`;
     }

@@ -62,7 +62,7 @@ type States = ExportState['signals'];
 const NO_ITEMS: ItemCounts = { exported: 0, dropped: 0, failed: 0 };
 const CALM: SignalState = { ...NO_ITEMS, problem: '', lastFailure: undefined };
 const NONE: States = { traces: CALM, metrics: CALM, logs: CALM };
-const ENDED = 'the thread that exports has ended; it starts again';
+const ENDED = 'the export thread has ended and is started again';
 
 export class TraceExport {
   readonly #options: TraceExportOptions;

@@ -19,6 +19,6 @@ export function requireVersion(program: string, running: string): void {
   const found = programVersion(program);
   if (found === running) return;
   throw new Error(
-    `this gateway has version ${running}, and its files have version ${found}: restart it to finish the upgrade`,
+    `this gateway has version ${running}, but its files have version ${found}: restart it to finish the upgrade`,
   );
 }

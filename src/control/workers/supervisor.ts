@@ -175,7 +175,7 @@ export class Supervisor {
     const endedPools = [...new Set([...found.values()].flat())];
     await this.#follow(
       (id) => ({ type: 'targets', id, targets, endedPools }),
-      'a proxy worker failed to take discovered targets',
+      'a proxy worker failed to load discovered targets',
     );
   }
 
@@ -196,7 +196,7 @@ export class Supervisor {
     this.#clientCertificates = pairs;
     await this.#follow(
       (id) => ({ type: 'client_certificates', id, pairs }),
-      'a proxy worker failed to take client certificates',
+      'a proxy worker failed to load client certificates',
     );
   }
 
@@ -208,7 +208,7 @@ export class Supervisor {
     this.#trusted = files;
     await this.#follow(
       (id) => ({ type: 'trusted', id, files }),
-      'a proxy worker failed to take trusted certificates',
+      'a proxy worker failed to load trusted certificates',
     );
   }
 
@@ -216,7 +216,7 @@ export class Supervisor {
   async setOrdered(change: OrderedChange): Promise<void> {
     await this.#follow(
       (id) => ({ type: 'ordered_certificates', id, change }),
-      'a proxy worker failed to take ordered certificates',
+      'a proxy worker failed to load ordered certificates',
     );
   }
 

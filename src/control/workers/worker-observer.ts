@@ -76,7 +76,7 @@ class RouteReport {
 /** The setting behind each reason for a refusal, as the log names it. */
 const LIMIT_OF: Readonly<Record<OverloadReason, string>> = {
   exchanges: 'max_concurrent_exchanges',
-  exchanges_of_app: 'what one app may have of max_concurrent_exchanges',
+  exchanges_of_app: 'the share of max_concurrent_exchanges that one app may have',
   connections: 'max_connections',
   connections_per_ip: 'max_connections_per_ip',
   upstream_queue: 'max_upstream_queue',

@@ -133,6 +133,6 @@ function fileText({ status }: ManagementContext): string | undefined {
   const problem = status.configFile()?.problem;
   return (
     problem &&
-    `The configuration file cannot be used since ${problem.since}; the previous configuration stays in force`
+    `The configuration file has been unusable since ${problem.since}; the previous configuration stays in force`
   );
 }

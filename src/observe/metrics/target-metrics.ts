@@ -68,7 +68,7 @@ export function addDiscovery(page: Exposition, { looks, revisions }: DiscoveryFa
   page.family(
     'gauge',
     'headgate_discovery_stale',
-    'Whether discovery fails for a revision, so that targets found before stay in use',
+    'Whether discovery fails for a revision, so that the targets found earlier stay in use',
     facts.map(({ labels, isStale }) => ({ labels: { ...labels }, value: Number(isStale) })),
   );
 }

@@ -18,7 +18,7 @@ function zoneText({ zone: choice }: ChosenTarget): string {
     case 'too_few':
       return `too few targets in ${zone}, the zone of the gateway, are in service, so those of all zones count: `;
     case 'none_left':
-      return `no other target in ${zone}, the zone of the gateway, is well: `;
+      return `no other target in ${zone}, the zone of the gateway, can serve it:  `;
   }
 }
 
@@ -35,10 +35,10 @@ function choiceText({ choice, targets, tried }: ChosenTarget): string {
   switch (why) {
     case 'fewer_requests':
       return load === 0 && otherLoad === 0
-        ? 'it was drawn by weight; no request was under way there'
+        ? 'it was drawn by weight; neither of the two drawn targets had a request under way'
         : `two targets were drawn by weight: it had ${load} requests under way, ${otherName} had ${otherLoad}`;
     case 'only_one':
-      return 'it was drawn by weight, and no other one to compare it with';
+      return 'it was drawn by weight, and there was no other target to compare it with';
     case 'turn':
       return 'it was its turn, by weight';
     case 'hash':

@@ -104,7 +104,7 @@ describe('a change of a configuration file', () => {
       expect(await statusOf(gateway, '/a/v1/p2')).toBe(200);
       const ready = await gateway.api('GET', '//readyz');
       expect([ready.status, ready.body.data.ready]).toEqual([200, true]);
-      expect(ready.body.data.reason).toMatch(/^The configuration file cannot be used since 20/);
+      expect(ready.body.data.reason).toMatch(/^The configuration file has been unusable since 20/);
       const health = await gateway.api('GET', '/health');
       expect([health.status, health.body.data.config_file]).toEqual([200, 'refused']);
       const { body: metrics } = await gateway.api('GET', '//metrics');

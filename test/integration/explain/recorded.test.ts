@@ -126,7 +126,7 @@ describe('recorded exchanges', () => {
   it('names a backend that is called with TLS but does not support it', async () => {
     await createService(gateway, 'plain', origin.port, { revision: { backend_scheme: 'https' } });
     const { fix } = await sendAndExplain('/plain/v1/x');
-    expect(fix?.detail).toContain('it does not speak TLS, which backend_scheme https asks for');
+    expect(fix?.detail).toContain('it does not speak TLS, which backend_scheme https requires');
   });
 
   it('what is not kept is 404 and says why; the latest thousand of a worker are kept', async () => {

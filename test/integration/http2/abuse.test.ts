@@ -489,7 +489,7 @@ describe.each([
       ['two lengths', [...GET, ['content-length', '0'], ['content-length', '0']]],
       ['a length without content', [...GET, ['content-length', '5']]],
       [
-        'a WebSocket that ends with its head',
+        'a WebSocket whose stream ends with its head',
         [[':method', 'CONNECT'], [':protocol', 'websocket'], ...GET.slice(1)],
       ],
     ])('%s', async (_what, fields) => {

@@ -102,7 +102,7 @@ it('calls the end of a certificate a problem', async () => {
     code: 'certificate_expired',
     title: 'A certificate has expired',
     detail: expect.stringMatching(
-      /^Certificate 2 of the traffic listener \(localhost\) has expired at 2020-/,
+      /^Certificate 2 of the traffic listener \(localhost\) expired at 2020-/,
     ),
     since: expect.stringMatching(/^2020-/),
     node: 'lone',

@@ -211,7 +211,7 @@ describe('a file', () => {
     const { discovery } = await healthOf('linked');
     expect(discovery).toMatchObject({
       targets: 0,
-      error: 'link.json leads out of GATEWAY_DISCOVERY__FOLDER by a link',
+      error: 'link.json leads out of GATEWAY_DISCOVERY__FOLDER through a link',
     });
     for (const path of ['../x.json', '/etc/passwd', 'a/../b', 'a//b', '.']) {
       const { status: code, body } = await gateway.api('PATCH', revisionPath('linked'), {

@@ -86,7 +86,7 @@ it(
       );
     };
     expect(await problem()).toMatchObject({
-      detail: expect.stringMatching(/^This gateway has version .*, and its files have version 99\.0\.0\./),
+      detail: expect.stringMatching(/^This gateway has version .*, but its files have version 99\.0\.0\./),
     });
 
     // Back to the version that runs.

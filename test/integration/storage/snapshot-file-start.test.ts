@@ -120,7 +120,7 @@ async function expectDegraded(gateway: TestGateway): Promise<void> {
   const health = await gateway.api('GET', '/health');
   expect([health.status, health.body.data.db]).toEqual([503, 'error']);
   expect(health.body.message).toMatch(
-    /^The database cannot be used since the start; traffic is served with config version \d+ of the snapshot file of \d{4}-/,
+    /^The database has been unusable since the start; traffic is served with config version \d+ of the snapshot file of \d{4}-/,
   );
   expect(JSON.stringify(health.body)).not.toContain(folder);
   const ready = await gateway.api('GET', '//readyz');

@@ -186,7 +186,7 @@ describe('a client certificate', () => {
       expect(answer.status).toBe(502);
       expect(JSON.parse(answer.body)).toMatchObject({ code: 'upstream_connect_failed' });
     }
-    await hasFailed('bare', /the backend refuses the client certificate of the gateway, or wants one/);
+    await hasFailed('bare', /the backend refused the client certificate of the gateway, or requires one/);
     await hasFailed('bare-older', /HANDSHAKE_FAILURE/);
   });
 

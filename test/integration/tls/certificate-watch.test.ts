@@ -167,7 +167,7 @@ describe('certificates', () => {
     const { status, body } = await gateway.api('GET', '//readyz');
     expect([status, body.data.ready]).toEqual([200, true]);
     expect(body.data.reason).toMatch(
-      /^Certificate 1 of the traffic listener \(localhost\) has expired at 2020-.*\. Certificate 2 of the traffic listener \(soon\.test\) expires at /,
+      /^Certificate 1 of the traffic listener \(localhost\) expired at 2020-.*\. Certificate 2 of the traffic listener \(soon\.test\) expires at /,
     );
   });
 

@@ -48,7 +48,7 @@ export class AnnouncedClient extends OpeningClient {
   }
 
   protected onGone(): void {
-    this.#close(this.received.length === 0 ? undefined : 'its PROXY header is cut');
+    this.#close(this.received.length === 0 ? undefined : 'its PROXY header is incomplete');
   }
 
   #close(problem: string | undefined): void {

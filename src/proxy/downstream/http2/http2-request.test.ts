@@ -97,7 +97,7 @@ describe('a request', () => {
     ['upgrade', [...GET, 'upgrade', 'websocket']],
     ['te', [...GET, 'te', 'trailers, gzip']],
     ['a pseudo-field after others', ['x', 'y', ...GET]],
-    ['a pseudo-field twice', [...GET, ':path', '/']],
+    ['a repeated pseudo-field', [...GET, ':path', '/']],
     [':protocol', [...GET, ':protocol', 'websocket']],
     ['no method', without(':method')],
     ['no path', without(':path')],

@@ -33,7 +33,7 @@ const CONTENT_METHODS: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH']);
 const CONTENT_LENGTH = /^(?:0|[1-9][0-9]{0,15})$/;
 
 /** A field that is invalid by field-line.ts (sections 8.2.1 and 8.2.2), or a pseudo-field after regular ones. */
-const MALFORMED_FIELD: Http2Malformed = { malformed: 'a field that no request may have' };
+const MALFORMED_FIELD: Http2Malformed = { malformed: 'a field that a request must not have' };
 
 const WEBSOCKET = 'websocket';
 
@@ -75,10 +75,10 @@ export function http1Request(
   if (length !== undefined && !CONTENT_LENGTH.test(length))
     return { malformed: 'content-length is not a number' };
   if (endStream && length !== undefined && length !== '0')
-    return { malformed: 'content-length announces content that does not come' };
+    return { malformed: 'content-length is not 0, but the request has no content' };
   if (newKey !== undefined && pseudo[':protocol']?.toLowerCase() === WEBSOCKET)
     return endStream
-      ? { malformed: 'a WebSocket that ends with its head' }
+      ? { malformed: 'a WebSocket whose stream ends with its head' }
       : websocketRequest(target, host, regular, newKey());
   const method = pseudo[':method'] as string;
   const framing = endStream ? 'none' : length === undefined ? 'chunked' : 'length';
@@ -113,7 +113,7 @@ function websocketRequest(
   websocketKey: string,
 ): Http2Request | Http2Malformed {
   if (host === '') return { malformed: 'CONNECT without :authority' };
-  if (regular.contentLength !== undefined) return { malformed: 'content-length of a tunnel' };
+  if (regular.contentLength !== undefined) return { malformed: 'a tunnel with content-length' };
   // Without a key from the client: the backend must see the key that its answer is verified with.
   const lines = regular.lines.replaceAll(/^sec-websocket-key: .*\r\n/gm, '');
   const text =
@@ -137,7 +137,7 @@ function readPseudo(fields: readonly FieldLine[], pseudo: Pseudo): number | Http
       name !== ':protocol'
     )
       return { malformed: 'an unknown pseudo-field' };
-    if (pseudo[name] !== undefined) return { malformed: 'a pseudo-field twice' };
+    if (pseudo[name] !== undefined) return { malformed: 'a repeated pseudo-field' };
     pseudo[name] = value;
   }
   return index;
@@ -152,13 +152,13 @@ function targetOf(pseudo: Pseudo): string | Http2Malformed {
   if (protocol !== undefined && protocol.toLowerCase() !== WEBSOCKET) {
     // The parser answers another method with 501, as for CONNECT.
     const isHost = authority !== undefined && isHostAndPort(authority);
-    return isHost ? authority : { malformed: 'CONNECT without a sound :authority' };
+    return isHost ? authority : { malformed: 'CONNECT without a valid :authority' };
   }
   if (method === 'CONNECT' && protocol === undefined) {
     if (scheme !== undefined || path !== undefined) return { malformed: 'CONNECT with :scheme or :path' };
     return authority !== undefined && isHostAndPort(authority)
       ? authority
-      : { malformed: 'CONNECT without a sound :authority' };
+      : { malformed: 'CONNECT without a valid :authority' };
   }
   if (scheme !== 'https' && scheme !== 'http') return { malformed: ':scheme is neither https nor http' };
   if (path === undefined || path === '') return { malformed: ':path is missing' };
@@ -167,7 +167,7 @@ function targetOf(pseudo: Pseudo): string | Http2Malformed {
   for (let index = 0; index < path.length; index++) {
     const code = path.charCodeAt(index);
     if (code <= 0x20 || code >= 0x7f || code === 0x23)
-      return { malformed: ':path holds what no path may hold' };
+      return { malformed: ':path has a character that a path must not have' };
   }
   return path;
 }
@@ -176,9 +176,9 @@ function targetOf(pseudo: Pseudo): string | Http2Malformed {
 function hostOf(pseudo: Pseudo, field: string | undefined): string | Http2Malformed {
   const authority = pseudo[':authority'];
   if (authority === undefined) {
-    return field === undefined || isHostAndPort(field) ? (field ?? '') : { malformed: 'host is no host' };
+    return field === undefined || isHostAndPort(field) ? (field ?? '') : { malformed: 'host is not a valid host' };
   }
-  if (!isHostAndPort(authority)) return { malformed: ':authority is not a host' };
+  if (!isHostAndPort(authority)) return { malformed: ':authority is not a valid host' };
   if (field !== undefined && field.toLowerCase() !== authority.toLowerCase())
     return { malformed: ':authority and host differ' };
   return authority;
@@ -191,11 +191,11 @@ function readFields(fields: readonly FieldLine[], from: number): Fields | Http2M
     if (line === '') return MALFORMED_FIELD;
     switch (name) {
       case 'host':
-        if (read.host !== undefined) return { malformed: 'host twice' };
+        if (read.host !== undefined) return { malformed: 'a repeated host' };
         read.host = value;
         break;
       case 'content-length':
-        if (read.contentLength !== undefined) return { malformed: 'content-length twice' };
+        if (read.contentLength !== undefined) return { malformed: 'a repeated content-length' };
         read.contentLength = value;
         break;
       case 'cookie':
