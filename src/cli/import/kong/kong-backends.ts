@@ -122,10 +122,10 @@ interface Target {
 function targetsOf({ node, targets }: KongUpstream): Target[] {
   const algorithm = node.text('algorithm') ?? 'round-robin';
   if (algorithm !== 'round-robin')
-    node.changed(`is by weight here, not ${algorithm}`, undefined, 'algorithm');
+    node.changed(`uses weights here, not ${algorithm}`, undefined, 'algorithm');
   const hashOn = node.text('hash_on');
   if (hashOn !== undefined && hashOn !== 'none')
-    node.lost('keeps clients on one target, which weights do not', undefined, 'hash_on');
+    node.lost('keeps clients on one target, and weights do not', undefined, 'hash_on');
   node.noEffect('is how the other gateway spreads requests', 'slots');
   if (node.text('hash_fallback') !== undefined && node.value && hashOn === undefined)
     node.noEffect('has no effect without hash_on', 'hash_fallback');
@@ -168,7 +168,7 @@ function breakerOf(upstream: SourceNode): Item {
   if (interval > 0 && unhealthyInterval > 0 && interval !== unhealthyInterval)
     unhealthy?.changed(`is every ${interval} seconds, as for healthy targets`, undefined, 'interval');
   const type = active?.text('type') ?? 'http';
-  if (type !== 'http' && type !== 'https') active?.changed('are by HTTP here', undefined, 'type');
+  if (type !== 'http' && type !== 'https') active?.changed('use HTTP here', undefined, 'type');
   const probe = {
     ...(seconds > 0 && { interval_ms: within(seconds * 1000, 100, 3_600_000) }),
     ...(seconds > 0 && timeout !== undefined && { timeout_ms: within(timeout * 1000, 10, 60_000) }),
@@ -228,7 +228,7 @@ function timeoutsOf(node: SourceNode): Item | undefined {
     return value === undefined ? undefined : within(value, 1, 86_400_000);
   });
   if (write !== undefined && write !== read)
-    node.changed('is part of the longest silence, which is that of read_timeout', undefined, 'write_timeout');
+    node.changed('is part of the longest silence, which read_timeout sets here', undefined, 'write_timeout');
   if (connect === undefined && read === undefined) return undefined;
   return {
     ...(connect !== undefined && { connect_ms: connect }),
@@ -239,6 +239,6 @@ function timeoutsOf(node: SourceNode): Item | undefined {
 function retriesOf(node: SourceNode): Item | undefined {
   const retries = node.number('retries');
   if (retries === undefined) return undefined;
-  if (retries > RETRIES_MAX) node.changed(`is ${RETRIES_MAX} here, the most there is`, undefined, 'retries');
+  if (retries > RETRIES_MAX) node.changed(`is ${RETRIES_MAX} here, which is the maximum`, undefined, 'retries');
   return { max: within(retries, 0, RETRIES_MAX) };
 }

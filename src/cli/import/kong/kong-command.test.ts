@@ -79,7 +79,7 @@ describe('headgate import kong', () => {
     for (const text of [
       'services[orders].plugins[rate-limiting].config.minute: is one of several windows',
       'plugins[prometheus]: is the plugin prometheus, which has no counterpart; nearest: the metrics',
-      'services[admin].routes[admin]: is not switched on, as basic-auth could not be carried over in full',
+      'services[admin].routes[admin]: is not switched on, because basic-auth could not be carried over in full',
       'consumers[mobile].keyauth_credentials[0].key: is not carried over: the key gets a new value; nearest: --with-key-values (and 1 more like it)',
       'services[admin]: has a certificate that is verified here',
       'Without effect here: ',
@@ -130,7 +130,7 @@ describe('headgate import kong', () => {
       isOn: true,
     });
     expect(found.out).toContain(`the file ${ca}.crt in the folder of GATEWAY_PROXY__CLIENT_CAS`);
-    expect(found.out).toContain('has the name "a*", which no rule can stand for');
+    expect(found.out).toContain('has the name "a*", for which there is no rule');
     expect((await revision({ skip_consumer_lookup: true, anonymous: 'x' }, [])).auth).toEqual({
       auth_type: 'mtls',
       required: false,

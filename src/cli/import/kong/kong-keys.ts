@@ -67,11 +67,11 @@ function commonOf(consumer: KongConsumer, acl: AclScopes): Item {
       isWeaker ||= limit === undefined || plugin.node.hasUnread;
     } else {
       isWeaker ||= !isHarmless(plugin.name);
-      plugin.node.lost('applies to one consumer, and keys have a limit only', '`rate_limit` of the key');
+      plugin.node.lost('applies to one consumer, and a limit is the only policy that a key can have', '`rate_limit` of the key');
     }
   }
   if (isWeaker && consumer.keys.length > 0)
-    node.changed('has keys that are not switched on, as its plugins could not be carried over in full');
+    node.changed('has keys that are not switched on, because its plugins could not be carried over in full');
   return {
     ...(isWeaker && { is_active: false }),
     ...(scopes !== undefined && scopes.length > 0 && { scopes }),

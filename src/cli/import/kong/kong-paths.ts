@@ -25,7 +25,7 @@ export function readKongPath(
   return readPrefix(text);
 }
 
-const WITHOUT_SLASH = 'is also answered without the slash at its end';
+const WITHOUT_SLASH = 'is also answered without the slash at the end';
 
 function readPrefix(text: string): KongPath | { readonly problem: string } {
   const segments = literalSegments(text);
@@ -73,7 +73,7 @@ function readRegex(source: string): KongPath | { readonly problem: string } {
   return { isRegex: true, patterns, stripped: base.length, differences };
 }
 
-const NOT_PLAIN = 'is a regular expression that no path with {name} segments and a final * can say';
+const NOT_PLAIN = 'is a regular expression that a path with {name} segments and a final * cannot express';
 
 /** Splits at slashes outside of brackets and groups. */
 function splitSegments(source: string): string[] | undefined {

@@ -51,7 +51,7 @@ export class KongPolicies {
     const [auth, ...others] = plugins.filter(({ name }) => AUTH_PLUGINS.includes(name));
     const weaker: KongPlugin[] = [];
     for (const other of others) {
-      other.node.lost('is a second way to authenticate: a route has one', 'a route for each way');
+      other.node.lost('is a second way to authenticate, and a route has only one', 'a route for each way');
       weaker.push(other);
     }
     const context: PluginContext = {

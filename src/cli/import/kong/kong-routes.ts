@@ -44,7 +44,7 @@ export function matchOf(
   const given = methodNames(node);
   if (given === undefined) return undefined;
   if (isUnread(node, 'paths')) {
-    node.lost('has no path that can be read, and without any it would take every request');
+    node.lost('has no path that can be read, and without a path it would match every request');
     return undefined;
   }
   const pathHandling = node.text('path_handling');
@@ -163,7 +163,7 @@ function methodsOf(
   const others = [...new Set(given)].filter(
     (method) => !ENDPOINT_METHODS.includes(method) && !(method === 'HEAD' && own.includes('GET')),
   );
-  if (own.includes('GET') && !given.includes('HEAD')) node.changed('has HEAD with GET', undefined, 'methods');
+  if (own.includes('GET') && !given.includes('HEAD')) node.changed('also allows HEAD, because it allows GET', undefined, 'methods');
   if (others.length === 0) return { methods: own, allowedMethods: undefined };
   if (others.length === 1 && others[0] === 'OPTIONS' && hasCors && own.length > 0) {
     node.changed('has OPTIONS for preflights only, which the gateway answers', undefined, 'methods');

@@ -72,7 +72,7 @@ function routesOf(
       counted.add(service, route, imported);
     }
     if (service.routes.length === 0)
-      service.node.lost('has no route, so that nothing reaches it', 'an endpoint with its backend');
+      service.node.lost('has no route, so nothing reaches it', 'an endpoint with its backend');
   }
   counted.report();
   return routes;
@@ -107,7 +107,7 @@ function routeOf(
   if (policy.weaker.length > 0) {
     const names = [...new Set(policy.weaker.map(({ name }) => name))].join(', ');
     route.node.changed(
-      `is not switched on, as ${names} could not be carried over in full`,
+      `is not switched on, because ${names} could not be carried over in full`,
       'a policy in its place, and then `activate` of its revisions',
     );
   }
@@ -142,7 +142,7 @@ class LimitPlaces {
     for (const [plugin, places] of this.#places) {
       if (places > 1)
         plugin.node.changed(
-          `is counted apart at each of ${places} revisions (paths and targets)`,
+          `is counted separately at each of ${places} revisions (paths and targets)`,
           'the limit in the policy of the app',
         );
     }

@@ -87,7 +87,7 @@ const CORS_FIELDS: Readonly<Record<string, string>> = {
 function corsOf(node: SourceNode): Item | undefined {
   const origins = (node.texts('accessControlAllowOriginList') ?? []).map(({ text }) => text);
   for (const item of node.texts('accessControlAllowOriginListRegex') ?? [])
-    item.node.lost('is a regular expression, and origins are listed', '`https://*.example.com`');
+    item.node.lost('is a regular expression, and origins are a list here', '`https://*.example.com`');
   const lists = Object.entries(CORS_FIELDS).flatMap(([name, field]) => {
     const items = (node.texts(name) ?? []).map(({ text }) => text);
     return items.length === 0 || items.includes('*') ? [] : [[field, [...new Set(items)]] as const];

@@ -49,13 +49,13 @@ const REFUSED: Readonly<Record<string, Refusal>> = {
     effect: 'isWeaker',
   },
   forwardAuth: {
-    reason: 'no other server is asked',
+    reason: 'the gateway does not ask another server about requests',
     nearest: '`auth` with JWTs of an identity provider',
     effect: 'isWeaker',
   },
-  stripPrefixRegex: { reason: 'no prefix is a pattern', nearest: '`backend_path`', effect: 'isWeaker' },
-  replacePath: { reason: 'endpoints say the paths', nearest: '`backend_path`', effect: 'isWeaker' },
-  replacePathRegex: { reason: 'endpoints say the paths', nearest: '`backend_path`', effect: 'isWeaker' },
+  stripPrefixRegex: { reason: 'a prefix cannot be a pattern', nearest: '`backend_path`', effect: 'isWeaker' },
+  replacePath: { reason: 'endpoints define the paths', nearest: '`backend_path`', effect: 'isWeaker' },
+  replacePathRegex: { reason: 'endpoints define the paths', nearest: '`backend_path`', effect: 'isWeaker' },
   redirectScheme: { reason: 'the gateway redirects nothing', effect: 'replacesRouter' },
   redirectRegex: { reason: 'the gateway redirects nothing', effect: 'replacesRouter' },
   circuitBreaker: { reason: 'a breaker counts failures', nearest: '`circuit_breaker` of the revision' },
@@ -154,14 +154,14 @@ function perOf(node: SourceNode, fallback: string): string {
     return 'scope';
   }
   if (source.has('ipStrategy'))
-    source.lost('says which address is that of the client', 'GATEWAY_TRUSTED_PROXY_IPS', 'ipStrategy');
+    source.lost('chooses the address of the client', 'GATEWAY_TRUSTED_PROXY_IPS', 'ipStrategy');
   return 'ip';
 }
 
 function ipList(node: SourceNode): TranslatedMiddleware {
   const allow = (node.texts('sourceRange') ?? []).flatMap((item) => blockOf(item) ?? []);
   if (node.has('ipStrategy'))
-    node.lost('says which address is that of the client', 'GATEWAY_TRUSTED_PROXY_IPS', 'ipStrategy');
+    node.lost('chooses the address of the client', 'GATEWAY_TRUSTED_PROXY_IPS', 'ipStrategy');
   const status = node.number('rejectStatusCode');
   if (status !== undefined && status !== 403) node.changed('is 403 here', undefined, 'rejectStatusCode');
   if (allow.length === 0) {
@@ -177,7 +177,7 @@ const RETRIES_MAX = 5;
 
 function retry(node: SourceNode): TranslatedMiddleware {
   const attempts = node.number('attempts') ?? 1;
-  if (node.has('initialInterval')) node.lost('another attempt goes at once', undefined, 'initialInterval');
+  if (node.has('initialInterval')) node.lost('the next attempt starts at once', undefined, 'initialInterval');
   const max = Math.min(RETRIES_MAX, Math.max(0, Math.round(attempts) - 1));
   if (max !== attempts - 1) node.changed(`is ${max} further attempts here`, undefined, 'attempts');
   return { parts: { retries: { max } } };

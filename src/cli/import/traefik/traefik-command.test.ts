@@ -87,7 +87,7 @@ describe('headgate import traefik', () => {
     expect([plan.code, plan.err]).toEqual([2, '']);
     for (const text of [
       '6 routers.',
-      'http.routers.shop.rule: asks for Host(`shop.example.com`), and is served under every name',
+      'http.routers.shop.rule: asks for Host(`shop.example.com`), but is served under every name here',
       'http.routers.web: answers with a redirect',
       'http.routers.odd.rule: has an alternative with !Path(`/x`)',
       'http.services.mirror.mirroring.mirrors: requests are sent to one backend',

@@ -44,9 +44,9 @@ function matchOf(
       router.lost(`has an alternative with ${shown}: ${why}`, nearest, 'rule');
       return undefined;
     };
-    if (isNegated) return refuse('no route says what a request is not');
+    if (isNegated) return refuse('a route cannot exclude requests');
     const lost = (): void => {
-      router.lost(`asks for ${shown}, and is served under every name`, HOSTS_ELSEWHERE, 'rule');
+      router.lost(`asks for ${shown}, but is served under every name here`, HOSTS_ELSEWHERE, 'rule');
     };
     if (NAMES_HOST.includes(name) && hosts.length === 0) {
       // One finding for all names.
@@ -60,11 +60,11 @@ function matchOf(
       const own = [...new Set(asked.filter((method) => method !== 'HEAD'))];
       if (own.length === 0) return refuse('the endpoint of GET also serves HEAD');
       if (asked.includes('GET') && !asked.includes('HEAD'))
-        router.changed('has HEAD with GET', undefined, 'rule');
+        router.changed('also allows HEAD, because it allows GET', undefined, 'rule');
       methods = methods === undefined ? own : own.filter((method) => methods?.includes(method));
     } else if (name === 'Path' || name === 'PathPrefix' || name === 'PathRegexp') {
       const read = args.map((arg) => patternsOf(name, arg, router));
-      if (read.includes(undefined)) return refuse('no pattern of paths says that', 'a path of its own');
+      if (read.includes(undefined)) return refuse('a path pattern cannot express that', 'a path of its own');
       const own = read.flatMap((found) => found ?? []);
       patterns = patterns.flatMap((one) => own.flatMap((other) => listed(intersection(one, other))));
     } else
@@ -92,7 +92,7 @@ function patternsOf(name: string, arg: string, router: SourceNode): readonly Seg
   if (segments === undefined) return undefined;
   if (name === 'Path') return [segments.length === 0 ? [''] : segments];
   if (segments.at(-1) === '' && segments.length > 1)
-    router.changed(`${arg} is also answered without the slash at its end`, undefined, 'rule');
+    router.changed(`${arg} is also answered without the slash at the end`, undefined, 'rule');
   return [[...(segments.at(-1) === '' ? segments.slice(0, -1) : segments), '*']];
 }
 

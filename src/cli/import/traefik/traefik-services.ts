@@ -72,7 +72,7 @@ export class TraefikServices {
     balancer.noEffect('bodies are passed on as they come', 'responseForwarding');
     const strategy = balancer.text('strategy');
     if (strategy !== undefined && strategy !== 'wrr')
-      balancer.changed('is by weight here', undefined, 'strategy');
+      balancer.changed('uses weights here', undefined, 'strategy');
     const backends = balancer.items('servers').flatMap((server) => {
       const url = server.text('url');
       const address = url === undefined ? undefined : addressOfUrl(url);

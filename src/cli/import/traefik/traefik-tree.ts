@@ -191,8 +191,8 @@ function routesOf(
   if (isWeaker)
     node.changed(
       asksForCertificate && !lacksPart
-        ? 'is not switched on, as its clients may need a certificate'
-        : 'is not switched on, as a middleware could not be carried over in full',
+        ? 'is not switched on, because its clients may need a certificate'
+        : 'is not switched on, because a middleware could not be carried over in full',
       'a policy in its place, and then `activate` of its revisions',
     );
   const prefix = used.map(({ made }) => made.prefix ?? '').join('');
@@ -207,7 +207,7 @@ function routesOf(
   }));
   const places = matches.length * backends.length;
   if (places > 1 && (parts['rate_limit'] !== undefined || parts['concurrency'] !== undefined))
-    node.changed(`has limits that are counted apart at each of ${places} revisions (rules and servers)`);
+    node.changed(`has limits that are counted separately at each of ${places} revisions (rules and servers)`);
   return matches.map(({ methods, patterns }) => ({
     label: name,
     methods,
@@ -245,12 +245,12 @@ function settleListener(node: SourceNode, defaultAsks: boolean): boolean {
   if (node.has('tls')) node.lost('certificates are settings', 'GATEWAY_PROXY__TLS__CERT_FILE', 'tls');
   if (mayAsk)
     node.changed(
-      'has options of TLS, which may ask clients for a certificate: nothing here does',
+      'has TLS options that may ask clients for a certificate, which this gateway would not ask for',
       undefined,
       'tls',
     );
   node.noEffect('is about logs and metrics', 'observability');
-  node.noEffect('is how the rule is read, and both versions are', 'ruleSyntax');
+  node.noEffect('selects the syntax of the rule, and both syntaxes are read', 'ruleSyntax');
   return mayAsk;
 }
 
@@ -272,7 +272,7 @@ function policyOf(
       isWeaker = true;
     }
     if (made.strip !== undefined && hasPrefix) {
-      node.changed('comes after a prefix was added, and is done before that here');
+      node.changed('comes after a middleware that adds a prefix, and is applied before it here');
       isWeaker = true;
     }
     hasPrefix ||= made.prefix !== undefined;

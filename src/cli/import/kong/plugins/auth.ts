@@ -54,7 +54,7 @@ function isBoundAnonymous(config: SourceNode | undefined, consumers: PluginConte
   );
   if (found === undefined || found.plugins.length === 0) return false;
   config?.changed(
-    'is a consumer with plugins, which requests without a key have no more',
+    'is a consumer with plugins, which do not apply to requests without a key here',
     undefined,
     'anonymous',
   );
@@ -163,7 +163,7 @@ export function acl(
   }
   if (authType !== 'api_key') {
     node.lost(
-      'groups are scopes of keys here, and these routes take none',
+      'groups are scopes of keys here, and these routes accept no keys',
       '`required_scopes`, with the scopes of tokens',
     );
     return { ...NOTHING, isWeaker: true };

@@ -106,7 +106,7 @@ function limitOf(
   }
   for (const { report } of others)
     report(
-      `is one of several windows, and a policy has one: ${kept.requests} in ${kept.seconds} s was kept, which binds in the long run`,
+      `is one of several windows, and a policy has only one: ${kept.requests} in ${kept.seconds} s was kept, which is the strictest in the long run`,
     );
   return {
     parts: {

@@ -98,7 +98,7 @@ function callersOf(config: SourceNode, consumers: readonly KongConsumer[]): Item
     }
     for (const each of new Set(names)) {
       if (SPECIAL.test(each) || each === '') {
-        node.lost(`has the name "${each}", which no rule can stand for`, '`auth.mtls.callers`');
+        node.lost(`has the name "${each}", for which there is no rule`, '`auth.mtls.callers`');
         continue;
       }
       hasCommonNames = true;
@@ -115,6 +115,6 @@ function callersOf(config: SourceNode, consumers: readonly KongConsumer[]): Item
       'consumer_by',
     );
   if (callers.length > CALLERS_MAX)
-    config.lost(`has more rules than ${CALLERS_MAX}: consumers behind them are refused`, undefined);
+    config.lost(`has more rules than ${CALLERS_MAX}: the consumers after them are refused`, undefined);
   return callers.slice(0, CALLERS_MAX);
 }

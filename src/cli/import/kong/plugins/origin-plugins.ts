@@ -98,7 +98,7 @@ function originsOf({ text, node }: TextItem): string[] {
       text,
     ) ?? [];
   if (scheme === undefined || host === undefined) {
-    node.lost('is a regular expression that no list of origins can say', 'each origin by itself');
+    node.lost('is a regular expression that a list of origins cannot express', 'each origin by itself');
     return [];
   }
   const name = host.replaceAll('\\', '').replace(/^\./, '');

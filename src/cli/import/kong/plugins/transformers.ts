@@ -79,7 +79,7 @@ function take(edits: Edits, action: string, text: string, node: SourceNode, dire
   const value = action === 'rename' ? given : templateOf(given, direction);
   if (value === undefined || value === '') {
     node.lost(
-      value === '' ? 'has no value' : 'has a template that no value of `headers` can say',
+      value === '' ? 'has no value' : 'has a template that a value of `headers` cannot express',
       '`${header.name}`, `${claim.name}`',
     );
     return;
