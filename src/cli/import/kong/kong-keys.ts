@@ -9,8 +9,8 @@ import { keyLimit } from './plugins/limits.ts';
 import { isHarmless } from './plugins/plugins.ts';
 
 const OTHER_CREDENTIALS: Readonly<Record<string, string>> = {
-  basicauth_credentials: 'is a password, and callers have API keys or JWTs here',
-  hmacauth_credentials: 'is a key of signatures, and callers have API keys or JWTs here',
+  basicauth_credentials: 'is a password, and callers have API keys, JWTs or certificates here',
+  hmacauth_credentials: 'is a key of signatures, and callers have API keys, JWTs or certificates here',
   oauth2_credentials: 'is a client of an authorization server, which a gateway is not here',
   groups: 'is a group of consumers, which Headgate does not have',
 };

@@ -53,7 +53,10 @@ export function matchOf(
     if (node.boolean(buffering) === true)
       node.changed('is false here: bodies are streamed', '`buffer_request_bytes`', buffering);
   }
-  node.noEffect('is for redirects, which this gateway does not have', 'https_redirect_status_code');
+  node.noEffect(
+    'is for redirects to HTTPS, which are a setting here (GATEWAY_PROXY__HTTPS_REDIRECT_PORT) and have status 308',
+    'https_redirect_status_code',
+  );
   const strips = node.boolean('strip_path') ?? true;
   const regexPriority = node.number('regex_priority') ?? 0;
   const categories = [hosts.length > 0, given.length > 0, node.has('paths')].filter(Boolean).length;
@@ -111,7 +114,7 @@ function speaksHttp(node: SourceNode): boolean {
   for (const { node: item } of foreign) item.lost('is not a protocol of this gateway');
   const [only, ...others] = protocols.filter((item) => !foreign.includes(item));
   if (only !== undefined && others.length === 0 && only.text === 'https')
-    only.node.changed('allows only HTTPS: here HTTP is not refused', 'only a listener with TLS');
+    only.node.changed('allows only HTTPS: here HTTP is not refused', 'GATEWAY_PROXY__HTTPS_REDIRECT_PORT');
   if (only !== undefined && others.length === 0 && only.text === 'http')
     only.node.changed('allows only HTTP: here HTTPS is not refused');
   return true;

@@ -163,9 +163,9 @@ const OTHER_RECORDS: Readonly<Record<string, readonly [string, string?]>> = {
   key_sets: ['keys of tokens are in policies', '`auth.jwt.jwks`'],
   filter_chains: ['filters do not run here'],
   licenses: ['Headgate needs no licence'],
-  basicauth_credentials: ['callers have API keys or JWTs', 'an API key'],
-  hmacauth_credentials: ['callers have API keys or JWTs', 'an API key'],
-  oauth2_credentials: ['callers have API keys or JWTs', 'an API key'],
+  basicauth_credentials: ['callers have API keys, JWTs or certificates', 'an API key'],
+  hmacauth_credentials: ['callers have API keys, JWTs or certificates', 'an API key'],
+  oauth2_credentials: ['callers have API keys, JWTs or certificates', 'an API key'],
   mtls_auth_credentials: ['they are read where consumers have them', '`auth.mtls.callers`'],
 };
 

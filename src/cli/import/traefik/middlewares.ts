@@ -42,9 +42,13 @@ interface Refusal {
 }
 
 const REFUSED: Readonly<Record<string, Refusal>> = {
-  basicAuth: { reason: 'callers have API keys or JWTs', nearest: '`auth` with API keys', effect: 'isWeaker' },
+  basicAuth: {
+    reason: 'callers have API keys, JWTs or certificates',
+    nearest: '`auth` with API keys',
+    effect: 'isWeaker',
+  },
   digestAuth: {
-    reason: 'callers have API keys or JWTs',
+    reason: 'callers have API keys, JWTs or certificates',
     nearest: '`auth` with API keys',
     effect: 'isWeaker',
   },
@@ -56,14 +60,18 @@ const REFUSED: Readonly<Record<string, Refusal>> = {
   stripPrefixRegex: { reason: 'a prefix cannot be a pattern', nearest: '`backend_path`', effect: 'isWeaker' },
   replacePath: { reason: 'endpoints define the paths', nearest: '`backend_path`', effect: 'isWeaker' },
   replacePathRegex: { reason: 'endpoints define the paths', nearest: '`backend_path`', effect: 'isWeaker' },
-  redirectScheme: { reason: 'the gateway redirects nothing', effect: 'replacesRouter' },
-  redirectRegex: { reason: 'the gateway redirects nothing', effect: 'replacesRouter' },
+  redirectScheme: {
+    reason: 'redirects to HTTPS are a setting',
+    nearest: 'GATEWAY_PROXY__HTTPS_REDIRECT_PORT',
+    effect: 'replacesRouter',
+  },
+  redirectRegex: { reason: 'routes do not redirect', effect: 'replacesRouter' },
   circuitBreaker: { reason: 'a breaker counts failures', nearest: '`circuit_breaker` of the revision' },
   compress: { reason: 'bodies are passed on unchanged', nearest: 'compression by the backend' },
   errors: { reason: 'answers of backends are passed on unchanged' },
-  passTLSClientCert: { reason: 'clients have no certificates' },
+  passTLSClientCert: { reason: 'policies decide which backends get it', nearest: '`auth.mtls.forward`' },
   contentType: { reason: 'a content type is passed on unchanged' },
-  grpcWeb: { reason: 'bodies are passed on unchanged' },
+  grpcWeb: { reason: 'policies decide which calls are translated', nearest: '`grpc_web`' },
   plugin: { reason: 'plugins of another gateway do not run here', effect: 'isWeaker' },
 };
 

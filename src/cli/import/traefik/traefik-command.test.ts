@@ -89,6 +89,7 @@ describe('headgate import traefik', () => {
       '6 routers.',
       'http.routers.shop.rule: asks for Host(`shop.example.com`), but is served under every name here',
       'http.routers.web: answers with a redirect',
+      'is the middleware redirectScheme: redirects to HTTPS are a setting; nearest: GATEWAY_PROXY__HTTPS_REDIRECT_PORT',
       'http.routers.odd.rule: has an alternative with !Path(`/x`)',
       'http.services.mirror.mirroring.mirrors: requests are sent to one backend',
       'http.routers.secret: is not switched on',

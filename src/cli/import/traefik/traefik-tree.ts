@@ -29,7 +29,7 @@ const ELSEWHERE: Readonly<Record<string, readonly [string, string?]>> = {
   udp: ['the gateway speaks HTTP only'],
   tls: ['certificates are settings', 'GATEWAY_PROXY__TLS__CERT_FILE'],
   entryPoints: ['where the gateway listens is a setting', 'GATEWAY_PROXY__PORT'],
-  certificatesResolvers: ['certificates are settings', 'GATEWAY_PROXY__TLS__CERT_FILE'],
+  certificatesResolvers: ['certificates are settings', 'GATEWAY_ACME__DIRECTORY'],
   providers: ['the configuration is in the gateway'],
   api: ['the management API is always there', 'GATEWAY_SERVER__PORT'],
   ping: ['probes are at the management listener', '`GET /api/v1/health`'],
@@ -177,7 +177,7 @@ function routesOf(
   const serviceName = node.text('service') ?? '';
   const service = services.of(bare(serviceName));
   if (used.some(({ made }) => made.replacesRouter === true)) {
-    node.lost('answers with a redirect, and the gateway redirects nothing');
+    node.lost('answers with a redirect, which no route does here');
     return [];
   }
   if (service === undefined) {

@@ -77,10 +77,10 @@ const OPEN: Readonly<Record<string, string | undefined>> = {
   'proxy-cache-advanced': 'a cache before the gateway',
   'upstream-timeout': '`timeouts`',
   'proxy-cache-redis': 'a cache before the gateway',
-  acme: 'GATEWAY_PROXY__TLS__CERT_FILE',
+  acme: 'GATEWAY_ACME__DIRECTORY',
   'kafka-log': OBSERVING,
   canary: '`traffic_weight` of revisions',
-  'grpc-web': undefined,
+  'grpc-web': '`grpc_web`',
   'grpc-gateway': undefined,
 };
 
