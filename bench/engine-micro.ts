@@ -7,10 +7,11 @@
  * Made for a machine that others use: short batches by the wall clock (CPU time is counted in ticks that are longer),
  * of which the fastest and the lower quartile are shown, and several checkouts take turns, each in a process of its
  * own. Also what a request allocates, from batches in which nothing was collected. A folder with its own `src`, `test`
- * and a `node_modules` link is checkout enough.
+ * and a `node_modules` link is checkout enough. Older checkouts have some modules in other folders (`from` below); a
+ * load of something that a checkout does not have ends with an error.
  */
 import { spawnSync } from 'node:child_process';
-import { ftruncateSync, mkdtempSync, openSync } from 'node:fs';
+import { existsSync, ftruncateSync, mkdtempSync, openSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -175,13 +176,29 @@ function middle(values: number[]): number {
 
 /** Resolves with a function that makes every client ask once and every backend answer. */
 async function startEngine(checkout: string, load: LoadName): Promise<() => Promise<void>> {
-  const from = async <M>(path: string): Promise<M> => (await import(join(checkout, path))) as M;
+  /** @param paths where the module is, the newest place first */
+  const from = async <M>(...paths: readonly string[]): Promise<M> => {
+    const files = paths.map((path) => join(checkout, path));
+    return (await import(files.find((file) => existsSync(file)) ?? String(files[0]))) as M;
+  };
   const { startProxy, oneRoute } = await from<typeof ProxySupport>('test/support/proxy.ts');
-  const { Connection } = await from<typeof ConnectionModule>('src/proxy/downstream/connection.ts');
+  const { Connection } = await from<typeof ConnectionModule>(
+    'src/proxy/downstream/connection.ts',
+    'src/proxy/connection.ts',
+  );
   const { TestKeys } = await from<typeof FixturesModule>('src/policy/test-fixtures.ts');
-  const { WorkerMetrics } = await from<typeof MetricsModule>('src/observe/metrics/metrics.ts');
-  const readers = await from<typeof ReadBuffersModule>('src/proxy/io/read-buffers.ts');
-  const writers = await from<typeof SocketWriterModule>('src/proxy/io/socket-writer.ts');
+  const { WorkerMetrics } = await from<typeof MetricsModule>(
+    'src/observe/metrics/metrics.ts',
+    'src/observe/metrics.ts',
+  );
+  const readers = await from<typeof ReadBuffersModule>(
+    'src/proxy/io/read-buffers.ts',
+    'src/proxy/read-buffers.ts',
+  );
+  const writers = await from<typeof SocketWriterModule>(
+    'src/proxy/io/socket-writer.ts',
+    'src/proxy/socket-writer.ts',
+  );
   const backends = memoryBackends([responseOf(load, 0), responseOf(load, 1)]);
   const { token, key } = new TestKeys().create({ app_id: 'app-1', scopes: ['orders:read'] });
   const endpoints = hasPolicy(load) ? [{ path: '/orders/{id}' }] : [];

@@ -143,6 +143,11 @@ export class MemoryClient implements ClientSocket {
     return this.#reader.retain(bytes);
   }
 
+  /** The name of `retain` in older checkouts. */
+  lend(bytes: Buffer): (() => void) | undefined {
+    return (this.#reader as unknown as { lend: SocketReader['retain'] }).lend(bytes);
+  }
+
   cork(): void {}
   uncork(): void {}
   pause(): void {}
