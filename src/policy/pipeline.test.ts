@@ -15,7 +15,7 @@ async function stagesIn(folder: string): Promise<readonly string[]> {
   return stages.filter(({ phase }) => phase !== 'browser').map(({ name }) => name);
 }
 
-it('the page on the way of a request has the folders of the parts in the order in which their stages run', async () => {
+it('the page on the path of a request has the folders of the parts in the order in which their stages run', async () => {
   const order = stageNames(PARTS);
   const folders = globSync('src/policy/parts/*', { cwd: ROOT });
   const firstStage = new Map<string, number>();

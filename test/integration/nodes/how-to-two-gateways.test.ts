@@ -155,7 +155,7 @@ it(
     const port = String(await freePort());
     await startGateway('second', start, { GATEWAY_PROXY__HOST: MACHINES.second, GATEWAY_SERVER__PORT: port });
 
-    const [seen = '', ...others] = blocksOf('3. See that they know of each other');
+    const [seen = '', ...others] = blocksOf('3. Check that they see each other');
     expect(others).toEqual([]);
     await expect.poll(() => first.type(seen)).toMatch(/^headgate_limit_nodes\S* 2$/m);
     const told = await first.type(seen);

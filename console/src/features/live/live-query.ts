@@ -3,7 +3,7 @@ import type { LiveQuery } from '../../api/live-stream.ts';
 import { PART_ERROR_CODES, type ErrorCode } from '../../api/schema.ts';
 import type { PageSearch } from '../../page/search-text.ts';
 
-/** Codes of denials and failures on the way of a request, nearly in the order in which it may meet them. */
+/** Codes of denials and failures on the path of a request, nearly in the order in which it may meet them. */
 export const REASONS = [
   'bad_request',
   'bad_path',
