@@ -1,5 +1,8 @@
-/** Every name that a reader may look up occurs in docs/reference, in a table or heading of the page for it. */
-import { readFileSync } from 'node:fs';
+/**
+ * Every name that a reader may look up occurs in docs/reference, in a table or heading of the page for it. All pages
+ * are linked from docs/README.md.
+ */
+import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { ACCESS_FIELDS } from '../../src/model/access-fields.ts';
 import { ERRORS } from '../../src/policy/error-table.ts';
@@ -55,11 +58,32 @@ describe('docs/reference', () => {
 
   it('lists every generated page on its first page', async () => {
     const pages = await generatedPages((path) => read(path.replace('docs/reference/', '')));
-    const index = read('README.md');
+    const index = read('../README.md');
     const links = [...pages.keys()]
       .filter((path) => path.startsWith('docs/'))
-      .map((path) => `(${path.replace('docs/reference/', '')})`);
+      .map((path) => `(${path.replace('docs/', '')})`);
     expect(links.filter((link) => !index.includes(link))).toEqual([]);
+  });
+});
+
+describe('docs/README.md', () => {
+  const index = read('../README.md');
+  const pagesOf = (part: string): string[] =>
+    readdirSync(new URL(`../../docs/${part}/`, import.meta.url))
+      .filter((name) => name.endsWith('.md'))
+      .map((name) => `${part}/${name}`);
+
+  it.each(['tutorial', 'how-to', 'reference', 'explanation'])('leads to every page of docs/%s', (part) => {
+    expect(pagesOf(part).length).toBeGreaterThan(0);
+    expect(pagesOf(part).filter((path) => !index.includes(`](${path})`))).toEqual([]);
+  });
+
+  it('names each task as its how-to page does', () => {
+    const titled = pagesOf('how-to').map((path) => {
+      const title = /^# (.+)$/m.exec(read(`../${path}`))?.[1] ?? '';
+      return `[${title}](${path})`;
+    });
+    expect(titled.filter((link) => !index.includes(link))).toEqual([]);
   });
 });
 

@@ -1,4 +1,4 @@
-/** The pages that are generated from the code, in the order in which docs/reference/README.md lists them. */
+/** The pages that are generated from the code, in the order in which docs/README.md lists them. */
 import { accessLogPage } from './access-log-page.ts';
 import { describedOperations } from './api-operations.ts';
 import { breakerPage } from './circuit-breaker-page.ts';
