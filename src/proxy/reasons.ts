@@ -51,8 +51,7 @@ export const BODY_TOO_SLOW = plainReason({
 /** The backend would reset the stream, which would look like its own failure. */
 export const HEAD_OVER_BACKEND = plainReason({
   code: 'header_too_large',
-  detail: () =>
-    'The head of the request is longer than the HTTP/2 settings of the backend allow',
+  detail: () => 'The head of the request is longer than the HTTP/2 settings of the backend allow',
   sentence: () => 'The head of the request is too long',
 });
 

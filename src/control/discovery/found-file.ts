@@ -94,7 +94,8 @@ export class FoundFile {
       await rename(temporary, this.#path);
       this.#hasFailed = false;
     } catch (error) {
-      if (!this.#hasFailed) this.#log.warn({ err: error }, 'the found targets cannot be written to their file');
+      if (!this.#hasFailed)
+        this.#log.warn({ err: error }, 'the found targets cannot be written to their file');
       this.#hasFailed = true;
     }
   }

@@ -50,7 +50,8 @@ const FAULTS = {
   slow_continue: 'the backend did not ask for the body in time',
   slow_response: 'the backend did not begin its response in time',
   slow_body: 'the backend stopped in the middle of its response',
-  out_of_time: 'the exchange did not end within total_ms of its timeouts, or within the grpc-timeout of the client',
+  out_of_time:
+    'the exchange did not end within total_ms of its timeouts, or within the grpc-timeout of the client',
 } as const;
 export type UpstreamFault = keyof typeof FAULTS;
 

@@ -170,6 +170,8 @@ describe('an imported configuration of Kong', () => {
 
   it('does not open what it could not protect', async () => {
     expect((await ask('/protected')).status).toBe(503);
-    expect(report).toContain('routes[protected]: is not switched on, because ldap-auth could not be carried over');
+    expect(report).toContain(
+      'routes[protected]: is not switched on, because ldap-auth could not be carried over',
+    );
   });
 });

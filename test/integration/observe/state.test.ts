@@ -101,9 +101,7 @@ it('calls the end of a certificate a problem', async () => {
     severity: 'critical',
     code: 'certificate_expired',
     title: 'A certificate has expired',
-    detail: expect.stringMatching(
-      /^Certificate 2 of the traffic listener \(localhost\) expired at 2020-/,
-    ),
+    detail: expect.stringMatching(/^Certificate 2 of the traffic listener \(localhost\) expired at 2020-/),
     since: expect.stringMatching(/^2020-/),
     node: 'lone',
     link: { kind: 'certificates', setting: 'GATEWAY_PROXY__TLS__CERT_FILE' },

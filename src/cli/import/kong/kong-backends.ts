@@ -239,6 +239,7 @@ function timeoutsOf(node: SourceNode): Item | undefined {
 function retriesOf(node: SourceNode): Item | undefined {
   const retries = node.number('retries');
   if (retries === undefined) return undefined;
-  if (retries > RETRIES_MAX) node.changed(`is ${RETRIES_MAX} here, which is the maximum`, undefined, 'retries');
+  if (retries > RETRIES_MAX)
+    node.changed(`is ${RETRIES_MAX} here, which is the maximum`, undefined, 'retries');
   return { max: within(retries, 0, RETRIES_MAX) };
 }

@@ -67,7 +67,10 @@ function commonOf(consumer: KongConsumer, acl: AclScopes): Item {
       isWeaker ||= limit === undefined || plugin.node.hasUnread;
     } else {
       isWeaker ||= !isHarmless(plugin.name);
-      plugin.node.lost('applies to one consumer, and a limit is the only policy that a key can have', '`rate_limit` of the key');
+      plugin.node.lost(
+        'applies to one consumer, and a limit is the only policy that a key can have',
+        '`rate_limit` of the key',
+      );
     }
   }
   if (isWeaker && consumer.keys.length > 0)

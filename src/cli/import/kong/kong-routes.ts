@@ -166,7 +166,8 @@ function methodsOf(
   const others = [...new Set(given)].filter(
     (method) => !ENDPOINT_METHODS.includes(method) && !(method === 'HEAD' && own.includes('GET')),
   );
-  if (own.includes('GET') && !given.includes('HEAD')) node.changed('also allows HEAD, because it allows GET', undefined, 'methods');
+  if (own.includes('GET') && !given.includes('HEAD'))
+    node.changed('also allows HEAD, because it allows GET', undefined, 'methods');
   if (others.length === 0) return { methods: own, allowedMethods: undefined };
   if (others.length === 1 && others[0] === 'OPTIONS' && hasCors && own.length > 0) {
     node.changed('has OPTIONS for preflights only, which the gateway answers', undefined, 'methods');

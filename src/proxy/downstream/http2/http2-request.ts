@@ -176,7 +176,9 @@ function targetOf(pseudo: Pseudo): string | Http2Malformed {
 function hostOf(pseudo: Pseudo, field: string | undefined): string | Http2Malformed {
   const authority = pseudo[':authority'];
   if (authority === undefined) {
-    return field === undefined || isHostAndPort(field) ? (field ?? '') : { malformed: 'host is not a valid host' };
+    return field === undefined || isHostAndPort(field)
+      ? (field ?? '')
+      : { malformed: 'host is not a valid host' };
   }
   if (!isHostAndPort(authority)) return { malformed: ':authority is not a valid host' };
   if (field !== undefined && field.toLowerCase() !== authority.toLowerCase())
