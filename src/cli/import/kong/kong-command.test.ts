@@ -217,6 +217,18 @@ describe('headgate import kong', () => {
     expect([code, err]).toEqual([1, `Cannot write ${join(folder, 'no', 'folder.yaml')}: it does not exist`]);
   });
 
+  it('carries a header value over as text, even one that would be a template here', async () => {
+    const headers = { add: { headers: ['X-Shell: ${client.ip}'] } };
+    const plugins = ['request-transformer', 'response-transformer'].map((name) => ({
+      name,
+      config: headers,
+    }));
+    const route = { name: 'a', paths: ['/a'] };
+    const services = [{ name: 'a', url: 'http://127.0.0.1:9001', routes: [route], plugins }];
+    await run({ _format_version: '3.0', services }, '--apply');
+    expect(JSON.stringify(await kong()).split('"X-Shell":"$${client.ip}"')).toHaveLength(3);
+  });
+
   it('needs the role admin for values of keys', async () => {
     const { body } = await api.post('/admin/tokens', { name: 'ci', role: 'editor' });
     const flags = ['--with-key-values', '--token', body.data.token];

@@ -1,5 +1,6 @@
 /** Traefik's middleware `headers`: header fields, security headers and CORS. */
 import type { Item } from '../imported-route.ts';
+import { literalValue } from '../literal-value.ts';
 import type { SourceNode } from '../source.ts';
 
 /** Members that switch a header field on, and the field that they set. */
@@ -55,7 +56,7 @@ function customOf(node: SourceNode, name: string): { set: Record<string, string>
     const value = custom?.text(field);
     if (value === undefined) continue;
     if (value === '') remove.push(field);
-    else set[field] = value.replaceAll('${', '$${');
+    else set[field] = literalValue(value);
   }
   return { set, remove };
 }
@@ -66,7 +67,7 @@ function securityOf(node: SourceNode): Record<string, string> {
     if (node.boolean(name) === true) set[field] = value;
   for (const [name, field] of Object.entries(VALUES)) {
     const value = node.text(name);
-    if (value !== undefined && value !== '') set[field] = value.replaceAll('${', '$${');
+    if (value !== undefined && value !== '') set[field] = literalValue(value);
   }
   const seconds = node.number('stsSeconds') ?? 0;
   const domains = node.boolean('stsIncludeSubdomains') === true ? '; includeSubDomains' : '';

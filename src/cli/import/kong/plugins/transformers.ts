@@ -1,5 +1,6 @@
 /** `request-transformer` and `response-transformer`, and `correlation-id`: edits of header fields. */
 import type { Item } from '../../imported-route.ts';
+import { literalValue } from '../../literal-value.ts';
 import type { SourceNode } from '../../source.ts';
 import type { KongPlugin } from '../kong-document.ts';
 import { NOTHING, type TranslatedPlugin } from './plugin.ts';
@@ -98,7 +99,7 @@ function isNamed({ set, add, rename, remove }: Edits, name: string): boolean {
 
 /** Translates `$(headers.name)` in requests; everything else is text. */
 function templateOf(given: string, direction: Direction): string | undefined {
-  const escaped = given.replaceAll('${', '$${');
+  const escaped = literalValue(given);
   if (direction === 'response') return escaped;
   const filled = escaped.replaceAll(
     /\$\(headers(?:\.([A-Za-z0-9_-]+)|\[["']([A-Za-z0-9_-]+)["']\])\)/g,
