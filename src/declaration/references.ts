@@ -60,7 +60,11 @@ export function resolveReferences(document: DeclaredDocument, sources: Reference
   return { value: resolve(document.value, ''), whole, problems };
 }
 
-/** The text with its references escaped, so that it is read back unchanged. */
-export function escapeReferences(text: string): string {
-  return text.includes('${') ? text.replaceAll(REFERENCE, (match) => `$${match}`) : text;
+/** A copy for a file: what looks like a reference in its texts is escaped, so that it is read back unchanged. */
+export function escapeReferences(value: unknown): unknown {
+  if (typeof value === 'string')
+    return value.includes('${') ? value.replaceAll(REFERENCE, (match) => `$${match}`) : value;
+  if (typeof value !== 'object' || value === null) return value;
+  if (Array.isArray(value)) return value.map(escapeReferences);
+  return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, escapeReferences(member)]));
 }

@@ -118,6 +118,19 @@ describe('headgate config', () => {
     expect(Object.keys((JSON.parse(json.out) as { apps: object }).apps)).toEqual(['billing']);
   });
 
+  it('dumps texts that look like references so that an apply reads them back as they are', async () => {
+    const description = 'see ${env:PORT}, $${env:PORT} and ${file:/etc/hostname}';
+    await api.post('/apps', { name: 'O', slug: 'orders', gateway_path: '/orders', description });
+    for (const output of ['yaml', 'json']) {
+      const dumped = await headgate(['config', 'dump', '--output', output]);
+      expect(await headgate(['config', 'plan', '-'], { PORT: '8081' }, dumped.out)).toEqual({
+        code: 0,
+        out: 'Nothing to change.\n',
+        err: '',
+      });
+    }
+  });
+
   it('reads folders, and says where one thing is given twice', async () => {
     mkdirSync(join(folder, 'apps'));
     writeFileSync(join(folder, 'apps', 'a.yaml'), 'apps:\n  a: {gateway_path: /a}\n');

@@ -4,6 +4,7 @@
  * options of these commands.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
+import { escapeReferences } from '../../declaration/references.ts';
 import { writeYaml } from '../../declaration/yaml-writer.ts';
 import type { DeclaredDocument, Problem } from '../../declaration/yaml-reader.ts';
 import {
@@ -122,8 +123,8 @@ export async function dumpCommand(flags: DumpFlags, io: CliIo): Promise<void> {
   const data = (await createClient(flags, io).call('GET', `/config${suffix}`)) as {
     readonly config: unknown;
   };
-  const text =
-    flags.output === 'json' ? `${JSON.stringify(data.config, undefined, 2)}\n` : writeYaml(data.config);
+  const config = escapeReferences(data.config);
+  const text = flags.output === 'json' ? `${JSON.stringify(config, undefined, 2)}\n` : writeYaml(config);
   if (flags.out === undefined) io.out(text);
   else writeFileSync(flags.out, text);
 }

@@ -5,6 +5,7 @@
 import { closeSync, fchmodSync, fstatSync, openSync, writeFileSync } from 'node:fs';
 import { readBoundedFile } from '../../declaration/bounded-file.ts';
 import { DOCUMENT_BYTES_MAX, readDocument } from '../../declaration/yaml-reader.ts';
+import { escapeReferences } from '../../declaration/references.ts';
 import { writeYaml } from '../../declaration/yaml-writer.ts';
 import { systemReason } from '../../lib/error-message.ts';
 import { problemLine } from '../../management/declaration/declared-files.ts';
@@ -47,7 +48,7 @@ export async function runImport(
   if ('problem' in imported) throw new CliError(`Cannot import ${source}: ${imported.problem}`);
   const config = { apps: { [flags.app]: imported.app } };
   // It may contain values of keys.
-  if (flags.out !== undefined) writePrivate(flags.out, writeYaml(config));
+  if (flags.out !== undefined) writePrivate(flags.out, writeYaml(escapeReferences(config)));
   const plan = flags.out === undefined ? await planned(config, source, flags, io) : undefined;
   const { summary, findings } = imported;
   if (flags.output === 'json')

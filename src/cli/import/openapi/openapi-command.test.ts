@@ -183,6 +183,16 @@ describe('headgate import openapi', () => {
     expect((await headgate(api, ['config', 'validate', out], env)).code).toBe(0);
   });
 
+  it('writes texts that look like references so that the file has them as they are', async () => {
+    const out = join(folder, 'pets.yaml');
+    const described = { openapi: '3.1.0', info: { title: 'Pets ${env:SECRET}', version: '1' }, paths: {} };
+    const flags = ['--app', 'pets', '--out', out, '--backend', 'https://pets.example.com'];
+    const run = await headgate(api, ['import', 'openapi', '-', ...flags], {}, JSON.stringify(described));
+    expect(run).toMatchObject({ code: 0, err: '' });
+    expect((await headgate(api, ['config', 'apply', out], {})).code).toBe(0);
+    expect((await api.get('/apps/pets')).body.data.name).toBe('Pets ${env:SECRET}');
+  });
+
   it.each([
     ['{', 'Cannot read -: '],
     ['[]', 'Cannot import -: it is not an object'],

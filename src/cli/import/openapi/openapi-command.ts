@@ -34,6 +34,7 @@ async function importOpenApi(path: string, flags: OpenApiFlags, io: CliIo): Prom
   const { defaultVersion, readDescription } = await import('../../../management/import/openapi-document.ts');
   const { importTree } = await import('../../../management/import/openapi-tree.ts');
   const { writeYaml } = await import('../../../declaration/yaml-writer.ts');
+  const { escapeReferences } = await import('../../../declaration/references.ts');
   const file = path === '-' ? { bytes: io.readStdin() } : readBoundedFile(path, FOREIGN_BYTES_MAX);
   const read = 'problem' in file ? file : readForeign(file.bytes);
   if ('problem' in read) throw new CliError(`Cannot read ${path}: ${read.problem}`);
@@ -56,7 +57,7 @@ async function importOpenApi(path: string, flags: OpenApiFlags, io: CliIo): Prom
   if ('problem' in imported)
     throw new CliError(`${imported.problem}; pass --backend, such as --backend https://billing.internal`);
   const config = { apps: { [flags.app]: imported.app } };
-  if (flags.out !== undefined) writeFileSync(flags.out, writeYaml(config));
+  if (flags.out !== undefined) writeFileSync(flags.out, writeYaml(escapeReferences(config)));
   const plan = client && (await planned(client, config, flags, known?.version));
   if (flags.output === 'json')
     io.out(`${JSON.stringify({ notes: imported.notes, ...(plan && { plan }) }, undefined, 2)}\n`);

@@ -1,3 +1,6 @@
+import { mkdtempSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { startManagement, type Json } from '../../../management/management.fixture.ts';
@@ -98,6 +101,24 @@ describe('headgate import traefik', () => {
     expect(plan.out).not.toContain('$apr1$');
     expect((await run('--apply')).code).toBe(0);
     expect((await run()).out).toContain('Nothing to change.');
+  });
+
+  it('writes texts that look like references so that the file has them as they are', async () => {
+    await using api = await startManagement();
+    const document = {
+      http: {
+        routers: { a: { rule: 'PathPrefix(`/a`)', middlewares: ['shown'], service: 'a' } },
+        services: { a: { loadBalancer: { servers: [{ url: 'http://127.0.0.1:9001' }] } } },
+        middlewares: { shown: { headers: { customResponseHeaders: { 'X-Shell': '${env:SECRET}' } } } },
+      },
+    };
+    const out = join(mkdtempSync(join(tmpdir(), 'headgate-import-')), 'a.yaml');
+    const args = ['import', 'traefik', '-', '--out', out];
+    expect((await headgate(api, args, {}, JSON.stringify(document))).code).toBe(0);
+    expect((await headgate(api, ['config', 'apply', out], {})).err).toBe('');
+    const { config } = (await api.get('/config')).body.data;
+    // `$${` of a value of `headers` is the text `${`.
+    expect(JSON.stringify(config)).toContain('"X-Shell":"$${env:SECRET}"');
   });
 
   it('makes revisions of servers, with their policy and paths', () => {
