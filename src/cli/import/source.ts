@@ -30,7 +30,7 @@ export type SourceObject = Readonly<Record<string, unknown>>;
 /** Placeholders that other tools replace before the document is used. */
 const UNFILLED = /\$\{\{|\{\{.*\}\}|^\{vault:\/\//;
 
-export class SourceLedger {
+class SourceLedger {
   readonly #settled = new Set<string>();
   readonly #opened = new Set<string>();
   readonly #unread = new Set<string>();

@@ -27,18 +27,3 @@ export function fieldsOfLines(lines: string): string[] {
   }
   return fields;
 }
-
-/** Fields as an object, with lists for repeated names. */
-export function groupedFields(fields: readonly string[]): Record<string, string | string[]> {
-  // Without a prototype, since `constructor` is a valid field name.
-  const object = Object.create(null) as Record<string, string | string[]>;
-  for (let index = 0; index < fields.length; index += 2) {
-    const name = fields[index] as string;
-    const value = fields[index + 1] as string;
-    const known = object[name];
-    if (known === undefined) object[name] = value;
-    else if (Array.isArray(known)) known.push(value);
-    else object[name] = [known, value];
-  }
-  return object;
-}

@@ -101,6 +101,8 @@ function notReady(reason: string): Answer {
   return answer(503, reason, { ready: false, reason });
 }
 
+const METRICS_TYPE = 'text/plain; version=0.0.4; charset=utf-8';
+
 function metrics(context: ManagementContext): Operation {
   return {
     ...common,
@@ -111,12 +113,12 @@ function metrics(context: ManagementContext): Operation {
     success: {
       status: 200,
       description: 'Prometheus text format 0.0.4',
-      contentType: 'text/plain; version=0.0.4; charset=utf-8',
+      contentType: METRICS_TYPE,
       schema: { type: 'string' },
     },
     handle: async () => ({
       status: 200,
-      headers: { 'Content-Type': 'text/plain; version=0.0.4; charset=utf-8' },
+      headers: { 'Content-Type': METRICS_TYPE },
       body: await context.metricsText(),
     }),
   };

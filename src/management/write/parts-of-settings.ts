@@ -7,7 +7,7 @@ import type { LimitSettings } from '../../policy/dependencies.ts';
 import { PARTS } from '../../policy/registry.ts';
 
 /** Parts by their names; undefined: the settings give none. */
-export function partsOfSettings(settings: LimitSettings): Readonly<Record<string, unknown>> | undefined {
+function partsOfSettings(settings: LimitSettings): Readonly<Record<string, unknown>> | undefined {
   const parts = PARTS.map((part) => [part.name, part.settings?.of(settings)] as const);
   const given = parts.filter(([, value]) => value !== undefined);
   return given.length === 0 ? undefined : Object.fromEntries(given);

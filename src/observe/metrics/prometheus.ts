@@ -36,9 +36,6 @@ import { addLive, addTraces, type LiveUse, type TraceUse } from './telemetry-met
 import { addRevisions, addRoutes, type BreakerFact } from './traffic-metrics.ts';
 import { addBounds, addLimitStore, addWorkers, type NodeBounds } from './worker-metrics.ts';
 
-/** Content-Type of the text of `renderMetrics`. */
-export const METRICS_CONTENT_TYPE = Registry.PROMETHEUS_CONTENT_TYPE;
-
 const COUNTERS: Readonly<Record<CounterName, string>> = {
   unrouted_requests:
     'Requests for which no route was found or that could not be read, by error code and status',

@@ -3,7 +3,7 @@
  * client can read. Owns the text that waits for the end of the current read, so that head and small body are sent as
  * one write. Nothing is sent before the first `flush`: until then a broken response can still be answered with a 502.
  */
-import { chunkHeader } from '../../http/bodies/chunked-decoder.ts';
+import { chunkHeader, lastChunk } from '../../http/bodies/chunked-decoder.ts';
 import { BodyFraming } from '../../http/bodies/framing.ts';
 import { latin1Text } from '../../http/latin1.ts';
 import type { BackendHead } from '../interfaces/head-templates.ts';
@@ -69,7 +69,7 @@ export class ResponseRelay {
       const editor = this.#exchange.route?.policy.responseFields;
       const passed = passedTrailers(trailers, editor);
       if (this.#isUnframed) this.#trailers = passed;
-      else this.#text += `0\r\n${passed}\r\n`;
+      else this.#text += lastChunk(passed);
     }
     this.#isComplete = true;
   }

@@ -5,7 +5,7 @@
  * clients are handled elsewhere.
  */
 import * as net from 'node:net';
-import { ChunkedDecoder } from '../../http/bodies/chunked-decoder.ts';
+import { ChunkedDecoder, lastChunk } from '../../http/bodies/chunked-decoder.ts';
 import { BodyFraming } from '../../http/bodies/framing.ts';
 import { findHeadEnd, incompleteResponseError } from '../../http/heads/head-end.ts';
 import type { HeadError } from '../../http/heads/head-error.ts';
@@ -136,7 +136,7 @@ export class UpstreamConnection extends UpstreamLink implements Upstream, Expiri
   }
 
   endBody(isChunked: boolean, trailers: string): void {
-    if (isChunked) this.writeText(`0\r\n${trailers}\r\n`);
+    if (isChunked) this.writeText(lastChunk(trailers));
   }
 
   /** Makes it idle; calls `onLost` when it closes or the backend sends anything meanwhile. */

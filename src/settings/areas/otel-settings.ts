@@ -5,7 +5,7 @@ import { OTEL_TIMEOUT_MS, signalSettings } from '../otel/otel-signal-settings.ts
 
 /** Kinds of exchanges that are kept in addition to the sampled ones. */
 const KEEP_RULES = ['errors', 'denials', 'retries', 'slow'] as const;
-export type KeepRule = (typeof KEEP_RULES)[number];
+type KeepRule = (typeof KEEP_RULES)[number];
 
 export const OTEL_SIGNALS = ['traces', 'metrics', 'logs'] as const;
 export type OtelSignal = (typeof OTEL_SIGNALS)[number];

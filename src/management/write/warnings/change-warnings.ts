@@ -12,7 +12,7 @@ import { CHANGES_SHOWN_MAX } from '../../declaration/present-changes.ts';
 import { pointerOf } from '../../declaration/tree.ts';
 
 /** Limit of the answered warnings: beyond a hundred, they have the same cause. */
-export const WARNINGS_SHOWN_MAX = 100;
+const WARNINGS_SHOWN_MAX = 100;
 
 /**
  * @param rules the rule context of the write, inside its transaction

@@ -39,7 +39,7 @@ export const RESETS_BURST = 200;
 export const RESETS_PER_SECOND = 33;
 /** PING and SETTINGS. */
 export const CONTROL_BURST = 1_000;
-export const CONTROL_PER_SECOND = 100;
+const CONTROL_PER_SECOND = 100;
 /**
  * Measuring a path's bandwidth, as gRPC does, takes a PING per round trip as long as data arrives, which may be
  * thousands a second: a peer that receives data may send that many.

@@ -9,7 +9,7 @@ const KEY_BYTES = 16;
 export const newWebsocketKey = (): string => secretBytes(KEY_BYTES).toString('base64');
 
 /** The answer of a backend to a key, which proves that the backend has read the key. */
-export const websocketAccept = (key: string): string =>
+const websocketAccept = (key: string): string =>
   createHash('sha1')
     .update(key + GUID)
     .digest('base64');

@@ -9,7 +9,7 @@ import { canonicalHost } from '../../../http/fields/host-name.ts';
 import { ACME_TLS } from './ordered-certificates.ts';
 
 /** Limit of the bytes of a ClientHello. */
-export const HELLO_BYTES_MAX = 32_768;
+const HELLO_BYTES_MAX = 32_768;
 /** Limit of the records that contain it. Clients need two or three, and all are read again with each one. */
 const RECORDS_MAX = 64;
 

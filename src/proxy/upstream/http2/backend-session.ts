@@ -24,9 +24,9 @@ import { errorName } from './stream-failure.ts';
 /** Interval of all checks of an open session. */
 const CHECK_MS = 1_000;
 /** An idle session that was quiet for this long gets a PING. */
-export const PING_IDLE_MS = 20_000;
+const PING_IDLE_MS = 20_000;
 /** Without a reply after this time, waiting requests go elsewhere, and the session gets no new requests. */
-export const PING_PATIENCE_MS = 1_000;
+const PING_PATIENCE_MS = 1_000;
 /** Without a reply after this time, the session is closed. */
 export const PING_TIMEOUT_MS = 10_000;
 /** At the end: how long writing GOAWAY, or reading what the backend sends after a failed write, may take. */
