@@ -136,7 +136,6 @@ export const appsWords = {
   saveOf: (name: string): string => `Save ${name}`,
   deleteOf: (name: string): string => `Delete ${name}`,
   deleted: (name: string): string => `${name} is deleted`,
-  deletesBelow: 'Everything below it is deleted too.',
   tree: 'Apps with their versions, revisions and endpoints',
   searchLabel: 'Search everything',
   searchHint: 'Names, labels, paths, backends and ids; also of API keys.',
@@ -151,7 +150,6 @@ export const appsWords = {
     'An app is a service behind the gateway: a path such as /billing, and the backend that its requests go to.',
   firstApp: 'Create the first app',
   treeReading: 'Loading …',
-  treeFailed: (message: string): string => `Could not load: ${message}`,
   treeEmpty: { app: 'No versions', version: 'No revisions', revision: 'No endpoints' },
   moreRevisions: (count: number): string =>
     `${plural(count, 'more revision', 'more revisions')} on the page of the version`,
@@ -252,7 +250,6 @@ export const appsWords = {
   searchEndpoints: 'Search endpoints',
   endpointCount: (total: number): string => plural(total, 'endpoint', 'endpoints'),
   nothingMatches: 'No endpoint has that in its method or path.',
-  notSaved: 'Not saved:',
   discard: 'Discard changes',
   conflictTitle: 'Another write has changed this record',
   conflictNone: 'It changed different fields than you did. Look at them, then save again.',

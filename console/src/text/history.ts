@@ -58,7 +58,6 @@ export const historyWords = {
   tooLong: 'It is too long to be shown as text.',
 
   versionTitle: (version: number): string => `Config version ${version}`,
-  compareBefore: 'Compare with the version before',
   compareNow: 'Compare with now',
   newer: 'Newer',
   older: 'Older',

@@ -150,7 +150,6 @@ export const keysWords = {
     'Paste a value that has leaked, or that a client asks about. It goes to the gateway alone: it is not logged, stored or put into the address.',
   whoseValue: 'Value of the key',
   whoseFind: 'Find it',
-  whoseAgain: 'Look up another value',
   works: 'A request with this value is accepted now.',
   refused: 'A request with this value is refused now.',
   reasons: {
@@ -162,5 +161,4 @@ export const keysWords = {
   },
   isOldValue: 'This is the value from before the last rotation.',
   validUntil: 'This value works until',
-  openKey: 'Open the key',
 } as const;

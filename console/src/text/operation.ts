@@ -41,7 +41,6 @@ export const healthWords = {
   probeFailed: (why: string): string => `failed: ${why}`,
   idle: (count: number): string =>
     count === 1 ? '1 more revision gets no traffic.' : `${count} more revisions get no traffic.`,
-  moreVersions: 'Load more versions',
 } as const;
 
 export const nodesWords = {
@@ -76,7 +75,6 @@ export const nodesWords = {
     wholeFile: 'the whole file',
   },
   database: { title: 'Database', driver: 'Kind', state: 'State', running: 'This gateway runs for' },
-  notKnown: 'not known',
 } as const;
 
 export const settingsWords = {

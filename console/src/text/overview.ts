@@ -77,7 +77,6 @@ export const overviewWords = {
     route: (requests: string): string => `${requests} more requests, of other routes or of none.`,
     key: (requests: string): string => `${requests} more requests, with other keys or without.`,
   },
-  openApp: 'Open the app',
 } as const;
 
 export const problemWords = {

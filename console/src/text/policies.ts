@@ -118,7 +118,6 @@ export const policyWords = {
   shadow: 'Only try (shadow)',
   shadowHint: 'Evaluated, counted and logged, and every request passes.',
   inherited: (part: string): string => `Value that applies: ${part}`,
-  defaultIs: (value: string): string => `Default: ${value}`,
   bounds: (minimum?: number, maximum?: number): string => {
     const number = new Intl.NumberFormat('en');
     if (minimum !== undefined && maximum !== undefined)
@@ -135,7 +134,6 @@ export const policyWords = {
   mapRemove: (field: string, row: number): string => `${field}: remove row ${row}`,
   addRow: 'Add a row',
   addRowTo: (field: string): string => `${field}: add a row`,
-  secretHint: 'Stored: ******** stands for the secret that the gateway has.',
   item: (number: number): string => `Entry ${number}`,
   at: (place: string, message: string): string => `${place}: ${message}`,
   form: 'Form',
@@ -145,7 +143,6 @@ export const policyWords = {
   save: 'Save …',
   discard: 'Discard the changes',
   changes: (count: number): string => `${count} ${count === 1 ? 'part' : 'parts'} changed, not yet saved`,
-  noChanges: 'Nothing changed',
   problems: (count: number): string => `${count} ${count === 1 ? 'field needs' : 'fields need'} a look`,
   restored: 'These are changes that you have not saved yet.',
   saveTitle: 'Save the policy',
