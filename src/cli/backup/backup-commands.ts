@@ -2,94 +2,32 @@
  * `headgate config backup FILE` writes everything from a running gateway into one file, which appears when it is
  * complete and has been read back. `headgate config restore FILE` loads it into an empty database.
  */
-import { existsSync, renameSync, rmSync } from 'node:fs';
-import { open, type FileHandle } from 'node:fs/promises';
 import type { Command } from 'commander';
-import { systemReason } from '../../lib/error-message.ts';
 import type { BackupSummary } from '../../storage/copy/backup-reader.ts';
+import { assertNew, downloadTo } from '../connection/download.ts';
 import { addServerFlags, type ServerFlags } from '../connection/server-flags.ts';
 import { createClient } from '../gateway-client.ts';
-import { CliError, type CliIo } from '../io.ts';
+import type { CliIo } from '../io.ts';
 import { addExamples, addOutputFlag, writeJson, type OutputFlags } from '../show/output-format.ts';
-import { withProgress, type Progress } from '../show/progress.ts';
+import { withProgress } from '../show/progress.ts';
 
 export interface RestoreFlags {
   /** Database URL; default: GATEWAY_DATABASE_URL. */
   readonly to?: string;
 }
 
-/** All secrets in the file are hashed or encrypted; even so only its owner may read it. */
-const MODE = 0o600;
-const MEBIBYTE = 1024 * 1024;
-
 async function backup(path: string, flags: ServerFlags & OutputFlags, io: CliIo): Promise<void> {
-  const exists = (): boolean => existsSync(path);
-  if (exists()) throw new CliError(`Cannot write ${path}: it exists; expected a new file`);
-  const part = `${path}.part`;
+  assertNew(path);
   const client = createClient(flags, io);
-  const summary = await withProgress(io, `Waiting for ${client.server}`, async (progress) => {
-    const { body, broken } = await client.open('/config/backup');
-    try {
-      await download(body, part, broken, progress);
+  const { found } = await withProgress(io, `Waiting for ${client.server}`, async (progress) =>
+    downloadTo(path, await client.open('/config/backup'), progress, async (part) => {
       progress.tell('Reading it back');
       // Loaded only here, because loading takes long.
       const { inspectBackup } = await import('../../storage/copy/backup-reader.ts');
-      const found = await inspectBackup(part);
-      if (exists()) throw new CliError(`Cannot write ${path}: it exists; expected a new file`);
-      renameSync(part, path);
-      return found;
-    } catch (error) {
-      rmSync(part, { force: true });
-      throw error;
-    } finally {
-      body.destroy();
-    }
-  });
-  show(path, summary, flags, io);
-}
-
-async function openPart(part: string): Promise<FileHandle> {
-  try {
-    // An earlier command that was interrupted may have left one.
-    rmSync(part, { force: true });
-    return await open(part, 'wx', MODE);
-  } catch (error) {
-    throw cannotWrite(part, error);
-  }
-}
-
-/** @throws CliError when the answer is incomplete or the file cannot be written */
-async function download(
-  body: AsyncIterable<Buffer>,
-  part: string,
-  broken: (error: unknown) => CliError,
-  progress: Progress,
-): Promise<void> {
-  const file = await openPart(part);
-  const onFile = async (work: Promise<unknown>): Promise<void> => {
-    try {
-      await work;
-    } catch (error) {
-      throw cannotWrite(part, error);
-    }
-  };
-  try {
-    let bytes = 0;
-    for await (const chunk of body) {
-      bytes += chunk.byteLength;
-      progress.tell(`Writing ${part}: ${(bytes / MEBIBYTE).toFixed(1)} MiB`);
-      await onFile(file.writeFile(chunk));
-    }
-    await onFile(file.sync());
-  } catch (error) {
-    throw error instanceof CliError ? error : broken(error);
-  } finally {
-    await file.close();
-  }
-}
-
-function cannotWrite(path: string, error: unknown): CliError {
-  return new CliError(`Cannot write ${path}: ${systemReason(error)}; nothing is left of it`);
+      return inspectBackup(part);
+    }),
+  );
+  show(path, found, flags, io);
 }
 
 function show(path: string, { header, end }: BackupSummary, flags: OutputFlags, io: CliIo): void {

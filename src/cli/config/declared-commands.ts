@@ -24,6 +24,7 @@ import {
 import { CliError, type CliIo } from '../io.ts';
 import { usesColour } from '../show/colour.ts';
 import { writeWarnings, type OutputFlags } from '../show/output-format.ts';
+import { wholeNumber } from '../whole-number.ts';
 import { checkOffline } from './check-offline.ts';
 import { gitCommit } from './git-commit.ts';
 import { planText, type ShownPlan } from './plan-text.ts';
@@ -147,13 +148,10 @@ function fail(problems: readonly Problem[], { output }: OutputFlags, io: CliIo):
 }
 
 function optionsOf({ adopt, prune, maxDeletes }: ChangeFlags): Record<string, unknown> {
-  if (maxDeletes !== undefined && !/^\d{1,8}$/.test(maxDeletes)) {
-    throw new CliError(`--max-deletes "${maxDeletes}" must be a whole number of at least 0`);
-  }
   return {
     ...(adopt === true && { adopt }),
     ...(prune === true && { prune }),
-    ...(maxDeletes !== undefined && { max_deletes: Number(maxDeletes) }),
+    ...(maxDeletes !== undefined && { max_deletes: wholeNumber('--max-deletes', maxDeletes, 0) }),
   };
 }
 

@@ -21,6 +21,7 @@ import {
   writeWarnings,
   type OutputFlags,
 } from '../show/output-format.ts';
+import { wholeNumber } from '../whole-number.ts';
 import {
   diffText,
   historyText,
@@ -53,7 +54,7 @@ const PAGE_LIMIT = 500;
 const CHANGES_SHOWN_MAX = 1_000;
 
 async function historyCommand(flags: HistoryFlags, io: CliIo): Promise<void> {
-  const limit = numberOf(flags.limit, '--limit');
+  const limit = wholeNumber('--limit', flags.limit, 0);
   const query = new URLSearchParams();
   for (const name of ['app', 'actor', 'source', 'since', 'until'] as const) {
     const value = flags[name];
@@ -65,7 +66,7 @@ async function historyCommand(flags: HistoryFlags, io: CliIo): Promise<void> {
 }
 
 async function showCommand(text: string, flags: ServerFlags & OutputFlags, io: CliIo): Promise<void> {
-  const version = numberOf(text, 'The version');
+  const version = wholeNumber('The version', text, 0);
   const client = createClient(flags, io);
   const isJson = flags.output === 'json';
   let entry: ShownVersion | undefined;
@@ -88,8 +89,8 @@ async function diffCommand(
   flags: ServerFlags & OutputFlags & { readonly app?: string },
   io: CliIo,
 ): Promise<void> {
-  const query = new URLSearchParams({ from: String(numberOf(from, 'The version')) });
-  if (to !== undefined) query.set('to', String(numberOf(to, 'The version')));
+  const query = new URLSearchParams({ from: String(wholeNumber('The version', from, 0)) });
+  if (to !== undefined) query.set('to', String(wholeNumber('The version', to, 0)));
   if (flags.app !== undefined) query.set('app', flags.app);
   const diff = (await createClient(flags, io).call(
     'GET',
@@ -101,7 +102,7 @@ async function diffCommand(
 }
 
 async function rollbackCommand(text: string, flags: RollbackFlags, io: CliIo): Promise<void> {
-  const version = numberOf(text, 'The version');
+  const version = wholeNumber('The version', text, 0);
   const isTry = flags.dryRun === true;
   const body = {
     ...(flags.app !== undefined && { app: flags.app }),
@@ -124,11 +125,6 @@ async function rollbackCommand(text: string, flags: RollbackFlags, io: CliIo): P
   if (flags.output === 'json') writeJson(done, io);
   else io.out(rollbackText(done, !isTry, io));
   if (isTry && done.changes.length > 0) io.exit(EXIT_CODES.differs.code);
-}
-
-function numberOf(text: string, what: string): number {
-  if (/^\d{1,15}$/.test(text)) return Number(text);
-  throw new CliError(`${what} "${printable(text)}" must be a whole number of at least 0`);
 }
 
 /** @param itemsOf returns the items in `data` of an answer */

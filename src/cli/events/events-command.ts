@@ -14,6 +14,7 @@ import { CliError, printable, type CliIo } from '../io.ts';
 import { readEvents } from '../live/event-lines.ts';
 import { painter } from '../show/colour.ts';
 import { addExamples, addOutputFlag, writeJson, type OutputFlags } from '../show/output-format.ts';
+import { wholeNumber } from '../whole-number.ts';
 
 const LIMIT_DEFAULT = 50;
 const LIMIT_MAX = 100_000;
@@ -35,7 +36,7 @@ async function events(flags: EventsFlags, io: CliIo): Promise<void> {
   const client = createClient(flags, io);
   if (flags.follow === true) return follow(client, flags, io);
   if (flags.count !== undefined) throw new CliError('--count needs --follow; use --limit for a list');
-  const limit = wholeNumber('limit', flags.limit, LIMIT_MAX) ?? LIMIT_DEFAULT;
+  const limit = flags.limit === undefined ? LIMIT_DEFAULT : wholeNumber('--limit', flags.limit, 1, LIMIT_MAX);
   const { rows } = await listAll(client, `/events${queryOf(flags)}`, limit);
   // The latest events, in the order in which they happened.
   const listed = [...rows].reverse();
@@ -46,7 +47,7 @@ async function events(flags: EventsFlags, io: CliIo): Promise<void> {
 
 async function follow(client: GatewayClient, flags: EventsFlags, io: CliIo): Promise<void> {
   if (flags.limit !== undefined) throw new CliError('--limit does not work with --follow; use --count');
-  const countMax = wholeNumber('count', flags.count, LIMIT_MAX) ?? Infinity;
+  const countMax = flags.count === undefined ? Infinity : wholeNumber('--count', flags.count, 1, LIMIT_MAX);
   let written = 0;
   let lastEventId: string | undefined;
   const heard = {
@@ -113,13 +114,6 @@ function lineOf({ at, type, node, subject, data }: Json, io: CliIo): string {
     node !== null && `node=${printable(node)}`,
   ];
   return `${words.filter((word) => word !== false).join('  ')}\n`;
-}
-
-function wholeNumber(name: string, text: string | undefined, max: number): number | undefined {
-  if (text === undefined) return undefined;
-  if (!/^[1-9]\d{0,8}$/.test(text) || Number(text) > max)
-    throw new CliError(`--${name} "${printable(text)}" must be a whole number from 1 to ${max}`);
-  return Number(text);
 }
 
 function queryOf({ type, app, since }: EventsFlags): string {

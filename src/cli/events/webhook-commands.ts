@@ -1,7 +1,7 @@
 /** `headgate webhooks …`: the receivers of events, the state of deliveries, and events that were given up. */
-import { CliError, printable } from '../io.ts';
 import type { Column } from '../show/text-table.ts';
 import type { EverydayCommand, EverydayGroup, Json } from '../everyday/everyday-command.ts';
+import { wholeNumber } from '../whole-number.ts';
 
 const WEBHOOK = '/webhooks/{webhook}';
 const LETTERS = `${WEBHOOK}/dead-letters`;
@@ -98,7 +98,7 @@ const COMMANDS: readonly EverydayCommand[] = [
       {
         flags: '--overlap <seconds>',
         description: 'how long events are also signed with the old secret; default: 86400',
-        body: (text) => ({ overlap_secs: secondsOf(String(text)) }),
+        body: (text) => ({ overlap_secs: wholeNumber('--overlap', String(text), 0) }),
       },
     ],
     shown: { as: 'secret', field: 'secret' },
@@ -175,11 +175,6 @@ const COMMANDS: readonly EverydayCommand[] = [
     examples: ['headgate webhooks forget-event on-call 0190b0a4-6f3e-7c1a-9d52-3f1c5e2a7b10'],
   },
 ];
-
-function secondsOf(text: string): number {
-  if (/^\d{1,9}$/.test(text)) return Number(text);
-  throw new CliError(`--overlap "${printable(text)}" must be a whole number of seconds`);
-}
 
 export const EVENT_GROUPS: readonly EverydayGroup[] = [
   {

@@ -16,6 +16,7 @@ import {
 } from '../show/output-format.ts';
 import { withProgress } from '../show/progress.ts';
 import { recordText, tableText } from '../show/text-table.ts';
+import { wholeNumber } from '../whole-number.ts';
 import { ARGUMENTS, type EverydayCommand, type EverydayGroup, type Json } from './everyday-command.ts';
 import { listAll } from './pages.ts';
 import { pathOf } from './named-records.ts';
@@ -180,9 +181,7 @@ function optionValue(option: string, flags: EverydayFlags): unknown {
 
 function rowsMaxOf({ limit }: EverydayFlags): number {
   if (limit === undefined) return ROWS_DEFAULT;
-  const count = Number(limit);
-  if (Number.isInteger(count) && count >= 1 && count <= ROWS_MAX) return count;
-  throw new CliError(`--limit "${printable(limit)}" must be a whole number from 1 to ${ROWS_MAX}`);
+  return wholeNumber('--limit', limit, 1, ROWS_MAX);
 }
 
 function showList(

@@ -1,6 +1,7 @@
 /** `headgate keys | admin-tokens`: who may call the apps, and who may manage the gateway. */
-import { CliError, printable, type CliIo } from '../io.ts';
+import { CliError, type CliIo } from '../io.ts';
 import type { Column } from '../show/text-table.ts';
+import { wholeNumber } from '../whole-number.ts';
 import { textOf } from './add-command.ts';
 import type { EverydayCommand, EverydayGroup, Json } from './everyday-command.ts';
 
@@ -86,7 +87,7 @@ const KEY_COMMANDS: readonly EverydayCommand[] = [
       {
         flags: '--overlap <seconds>',
         description: 'how long the old value works beside the new one; default: 0',
-        body: (text) => ({ overlap_secs: secondsOf(String(text)) }),
+        body: (text) => ({ overlap_secs: wholeNumber('--overlap', String(text), 0) }),
       },
     ],
     shown: { as: 'secret', field: 'token' },
@@ -213,11 +214,6 @@ const SESSION_COMMANDS: readonly EverydayCommand[] = [
     examples: ['headgate sessions revoke 0190b0a4-6f3e-7c1a-9d52-3f1c5e2a7b10'],
   },
 ];
-
-function secondsOf(text: string): number {
-  if (/^\d{1,9}$/.test(text)) return Number(text);
-  throw new CliError(`--overlap "${printable(text)}" must be a whole number of seconds`);
-}
 
 /** Reads the value from a file, because other users of the machine can see a command line. */
 export function keyIn(path: string, io: CliIo): string {

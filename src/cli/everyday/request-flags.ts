@@ -1,6 +1,7 @@
 /** The flags that describe a request, for all commands that explain one. */
 import type { Command } from 'commander';
-import { CliError, printable, type CliIo } from '../io.ts';
+import { CliError, type CliIo } from '../io.ts';
+import { wholeNumber } from '../whole-number.ts';
 import { keyIn } from './key-commands.ts';
 import { textOf } from './add-command.ts';
 
@@ -44,9 +45,6 @@ export function requestOf(
     throw new CliError('--key and --key-file are both given; expected one of them');
   }
   const token = keyFile === undefined ? key : keyIn(keyFile, io);
-  if (bodyBytes !== undefined && !/^\d{1,15}$/.test(bodyBytes)) {
-    throw new CliError(`--body-bytes "${printable(bodyBytes)}" must be a whole number`);
-  }
   const headers = headersOf(host === undefined ? flags.header : [`Host: ${host}`, ...flags.header]);
   return {
     method,
@@ -54,7 +52,7 @@ export function requestOf(
     ...(Object.keys(headers).length > 0 && { headers }),
     ...(token !== undefined && { token }),
     ...(clientIp !== undefined && { client_ip: clientIp }),
-    ...(bodyBytes !== undefined && { body_bytes: Number(bodyBytes) }),
+    ...(bodyBytes !== undefined && { body_bytes: wholeNumber('--body-bytes', bodyBytes, 0) }),
     ...(clientCertificate !== undefined && { client_certificate: certificateIn(clientCertificate, io) }),
   };
 }

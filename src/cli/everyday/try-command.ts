@@ -6,6 +6,7 @@ import { createClient } from '../gateway-client.ts';
 import { CliError, printable, type CliIo } from '../io.ts';
 import { painter } from '../show/colour.ts';
 import { addExamples, addOutputFlag, writeJson, type OutputFlags } from '../show/output-format.ts';
+import { wholeNumber } from '../whole-number.ts';
 import { keyIn } from './key-commands.ts';
 import { textOf } from './add-command.ts';
 import type { Json } from './everyday-command.ts';
@@ -31,16 +32,13 @@ function bodyOf(method: string, path: string, flags: TryFlags, io: CliIo): Recor
   const headers = flags.header.map(fieldOf);
   if (keyFile !== undefined) headers.push(['Authorization', `Bearer ${keyIn(keyFile, io)}`]);
   const body = data?.startsWith('@') === true ? textOf(data.slice(1), io) : data;
-  if (timeoutMs !== undefined && !/^\d{1,6}$/.test(timeoutMs)) {
-    throw new CliError(`--timeout-ms "${printable(timeoutMs)}" must be a whole number`);
-  }
   return {
     method,
     path,
     ...(headers.length > 0 && { headers }),
     ...(host !== undefined && { host }),
     ...(body !== undefined && { body }),
-    ...(timeoutMs !== undefined && { timeout_ms: Number(timeoutMs) }),
+    ...(timeoutMs !== undefined && { timeout_ms: wholeNumber('--timeout-ms', timeoutMs, 1) }),
   };
 }
 

@@ -14,6 +14,7 @@ import { EXIT_CODES } from '../exit-codes.ts';
 import { createClient } from '../gateway-client.ts';
 import { CliError, printable, type CliIo } from '../io.ts';
 import { usesColour } from '../show/colour.ts';
+import { wholeNumber } from '../whole-number.ts';
 import { findingsText } from './findings-text.ts';
 import type { ImportFlags } from './import-options.ts';
 import type { Item } from './imported-route.ts';
@@ -76,11 +77,9 @@ function writePrivate(path: string, text: string): void {
 
 async function planned(config: object, source: string, flags: ImportFlags, io: CliIo): Promise<ShownPlan> {
   const deletes = flags.maxDeletes;
-  if (deletes !== undefined && !/^\d{1,8}$/.test(deletes))
-    throw new CliError(`--max-deletes "${deletes}" must be a whole number of at least 0`);
   const body = {
     config,
-    ...(deletes !== undefined && { max_deletes: Number(deletes) }),
+    ...(deletes !== undefined && { max_deletes: wholeNumber('--max-deletes', deletes, 0) }),
     ...(flags.apply === true && { message: `import ${source}`.slice(0, 1_000) }),
   };
   const path = flags.apply === true ? '/config/apply' : '/config/plan';

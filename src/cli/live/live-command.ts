@@ -7,6 +7,7 @@ import { createClient } from '../gateway-client.ts';
 import { CliError, printable, type CliIo } from '../io.ts';
 import { painter } from '../show/colour.ts';
 import { addExamples, addOutputFlag, type OutputFlags } from '../show/output-format.ts';
+import { wholeNumber } from '../whole-number.ts';
 import { readEvents } from './event-lines.ts';
 
 interface LiveFlags extends ServerFlags, OutputFlags {
@@ -21,7 +22,7 @@ interface LiveFlags extends ServerFlags, OutputFlags {
 }
 
 async function live(flags: LiveFlags, io: CliIo): Promise<void> {
-  const countMax = countOf(flags.count);
+  const countMax = flags.count === undefined ? Infinity : wholeNumber('--count', flags.count, 1);
   const { body, broken } = await createClient(flags, io).open(`/live${queryOf(flags)}`);
   try {
     await follow(body, flags, countMax, io);
@@ -73,13 +74,6 @@ function lineOf(exchange: Json, io: CliIo): string {
     `id=${printable(id)}`,
   ];
   return `${words.filter((word) => word !== false && word !== '').join('  ')}\n`;
-}
-
-function countOf(text: string | undefined): number {
-  if (text === undefined) return Infinity;
-  if (!/^[1-9]\d{0,8}$/.test(text))
-    throw new CliError(`--count "${printable(text)}" must be a whole number from 1`);
-  return Number(text);
 }
 
 function queryOf({ app, status, key, path, method, reason, perSecond }: LiveFlags): string {

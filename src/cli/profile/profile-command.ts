@@ -2,17 +2,16 @@
  * `headgate profile`: writes a CPU profile or a heap snapshot of a thread of a running gateway into a file that only
  * its owner may read. The file appears when it is complete.
  */
-import { existsSync, renameSync, rmSync } from 'node:fs';
-import { open } from 'node:fs/promises';
 import type { Command } from 'commander';
 import { timestamp, systemClock } from '../../lib/clock.ts';
-import { systemReason } from '../../lib/error-message.ts';
 import { PROFILE_SECONDS_MAX } from '../../observe/profile.ts';
+import { assertNew, downloadTo, MEBIBYTE } from '../connection/download.ts';
 import { addServerFlags, type ServerFlags } from '../connection/server-flags.ts';
 import { createClient } from '../gateway-client.ts';
-import { CliError, printable, type CliIo } from '../io.ts';
+import { CliError, type CliIo } from '../io.ts';
 import { addExamples, addOutputFlag, writeJson, type OutputFlags } from '../show/output-format.ts';
-import { withProgress, type Progress } from '../show/progress.ts';
+import { withProgress } from '../show/progress.ts';
+import { wholeNumber } from '../whole-number.ts';
 
 interface ProfileFlags extends ServerFlags, OutputFlags {
   readonly seconds: string;
@@ -23,13 +22,11 @@ interface ProfileFlags extends ServerFlags, OutputFlags {
   readonly yes?: true;
 }
 
-const MODE = 0o600;
-const MEBIBYTE = 1024 * 1024;
 const SECONDS_DEFAULT = 10;
 
 async function profile(flags: ProfileFlags, io: CliIo): Promise<void> {
-  const seconds = wholeNumber('--seconds', flags.seconds, PROFILE_SECONDS_MAX);
-  const worker = flags.worker === undefined ? undefined : wholeNumber('--worker', flags.worker, 1e9);
+  const seconds = wholeNumber('--seconds', flags.seconds, 1, PROFILE_SECONDS_MAX);
+  const worker = flags.worker === undefined ? undefined : wholeNumber('--worker', flags.worker, 1, 1e9);
   if (worker !== undefined && flags.main === true)
     throw new CliError('--worker and --main exclude each other');
   const kind = flags.heap === true ? 'heap' : 'cpu';
@@ -47,13 +44,9 @@ async function profile(flags: ProfileFlags, io: CliIo): Promise<void> {
     ...(worker !== undefined && { worker }),
     ...(kind === 'cpu' ? { seconds } : { contains_secrets: true }),
   };
-  const bytes = await withProgress(io, `Waiting for ${client.server}`, async (progress) => {
-    const { body, broken } = await client.open('/profiles', {}, { body: task, extraMs: seconds * 1_000 });
-    try {
-      return await download(body, path, broken, progress);
-    } finally {
-      body.destroy();
-    }
+  const { bytes } = await withProgress(io, `Waiting for ${client.server}`, async (progress) => {
+    const answer = await client.open('/profiles', {}, { body: task, extraMs: seconds * 1_000 });
+    return downloadTo(path, answer, progress, () => Promise.resolve());
   });
   if (flags.output === 'json') return writeJson({ file: path, kind, bytes }, io);
   io.out(
@@ -62,53 +55,9 @@ async function profile(flags: ProfileFlags, io: CliIo): Promise<void> {
   if (kind === 'heap') io.out('It holds secrets: delete it when you have read it.\n');
 }
 
-/** @returns the number of bytes @throws CliError when the answer is incomplete or the file cannot be written */
-async function download(
-  body: AsyncIterable<Buffer>,
-  path: string,
-  broken: (error: unknown) => CliError,
-  progress: Progress,
-): Promise<number> {
-  const part = `${path}.part`;
-  const file = await open(part, 'wx', MODE).catch((error: unknown) => {
-    throw cannotWrite(part, error);
-  });
-  try {
-    let bytes = 0;
-    for await (const chunk of body) {
-      bytes += chunk.byteLength;
-      progress.tell(`Writing ${part}: ${(bytes / MEBIBYTE).toFixed(1)} MiB`);
-      await file.writeFile(chunk).catch((error: unknown) => {
-        throw cannotWrite(part, error);
-      });
-    }
-    assertNew(path);
-    renameSync(part, path);
-    return bytes;
-  } catch (error) {
-    rmSync(part, { force: true });
-    throw error instanceof CliError ? error : broken(error);
-  } finally {
-    await file.close();
-  }
-}
-
-function assertNew(path: string): void {
-  if (existsSync(path)) throw new CliError(`Cannot write ${path}: it exists; expected a new file`);
-}
-
-function cannotWrite(path: string, error: unknown): CliError {
-  return new CliError(`Cannot write ${path}: ${systemReason(error)}; nothing is left of it`);
-}
-
 function defaultFile(kind: 'cpu' | 'heap'): string {
   const at = timestamp(systemClock.nowMs()).slice(0, 19).replaceAll(':', '');
   return `headgate-${at}.${kind === 'cpu' ? 'cpuprofile' : 'heapsnapshot'}`;
-}
-
-function wholeNumber(flag: string, text: string, max: number): number {
-  if (/^[1-9]\d{0,9}$/.test(text) && Number(text) <= max) return Number(text);
-  throw new CliError(`${flag} "${printable(text)}" must be a whole number from 1 to ${max}`);
 }
 
 export function addProfileCommand(program: Command, io: CliIo): void {

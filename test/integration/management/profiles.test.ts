@@ -2,7 +2,7 @@
  * `POST /profiles` and `headgate profile` on a gateway that runs: profiles that the tools of Chrome read, and what ends
  * one early: its client, its worker, the stop of the gateway. After each of them the next profile works.
  */
-import { existsSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -56,6 +56,15 @@ test('a heap snapshot is taken only by a caller that knows that it holds secrets
   expect(taken).toMatchObject({ code: 0, output: expect.stringContaining('It holds secrets') });
   expect(statSync(path).mode & 0o777).toBe(0o600);
   expect(JSON.parse(readFileSync(path, 'utf8')).snapshot.node_count).toBeGreaterThan(1_000);
+});
+
+test('a file that an interrupted command has left does not keep the next one from its profile', async () => {
+  const path = join(folder, 'two.cpuprofile');
+  writeFileSync(`${path}.part`, 'half');
+  const command = ['profile', '--seconds', '1', '--file', path, '--server', gateway.base];
+  expect(await runToEnd({ HEADGATE_TOKEN: ADMIN_TOKEN }, command)).toMatchObject({ code: 0 });
+  expect(JSON.parse(readFileSync(path, 'utf8')).nodes.length).toBeGreaterThan(1);
+  expect(existsSync(`${path}.part`)).toBe(false);
 });
 
 test('one at a time; it ends with its client, and the next one works', async () => {
