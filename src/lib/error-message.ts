@@ -30,8 +30,21 @@ export function connectionText(error: unknown, authoritySetting: string): string
 }
 
 /** The message and the code, which Node.js writes into some messages itself (`connect ECONNREFUSED 127.0.0.1:80`). */
-export function textWithCode(message: string, code: string): string {
+function textWithCode(message: string, code: string): string {
   return code === '' || message.includes(code) ? message : `${message} (${code})`;
+}
+
+/**
+ * Why a request to another server failed.
+ * @param timeoutMs the time limit of the request
+ * @param authoritySetting the setting that names further authorities
+ */
+export function requestText(error: unknown, timeoutMs: number, authoritySetting: string): string {
+  if (!(error instanceof Error)) return String(error);
+  if (error.name === 'TimeoutError') return `no answer within ${timeoutMs} ms`;
+  const code = 'code' in error && typeof error.code === 'string' ? error.code : '';
+  if (isUntrusted(code)) return connectionText(error, authoritySetting);
+  return textWithCode(error.message === '' ? error.name : error.message, code);
 }
 
 /** The message of a thrown value of any type. */

@@ -7,6 +7,7 @@
  * By construction a line has no query, no header value except Host, and no credential: no field can contain one. Client
  * data is escaped to ASCII and truncated, and anything in a path that looks like a credential is masked.
  */
+import { cut } from './cut.ts';
 import { timestamp } from '../lib/clock.ts';
 import { ACCESS_FIELDS, type AccessField, type AccessMode } from '../model/access-fields.ts';
 import { maskCredentials, textLine, type LogFormat, type LogLevel } from './log.ts';
@@ -339,10 +340,6 @@ function asciiJson(value: string | readonly string[]): string {
     /[\u007f-\uffff]/g,
     (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
   );
-}
-
-function cut(text: string, charsMax: number): string {
-  return text.length > charsMax ? `${text.slice(0, charsMax - 3)}...` : text;
 }
 
 function ascii(text: string): Uint8Array {

@@ -12,6 +12,7 @@
  * their number once the reader continues. Owns the queue and one timer; does not format lines.
  */
 import { closeSync, constants, fstatSync, openSync, write, writeSync } from 'node:fs';
+import { systemCode } from '../lib/error-message.ts';
 import { systemClock } from '../lib/clock.ts';
 import { LineQueue, countLines } from './line-queue.ts';
 
@@ -265,6 +266,5 @@ function isRegularFile(fd: number): boolean {
 
 /** The descriptor is non-blocking and its buffer is full. */
 function isBusy(error: unknown): boolean {
-  const code = error instanceof Error && 'code' in error ? error.code : undefined;
-  return code === 'EAGAIN' || code === 'EBUSY' || code === 'EINTR';
+  return ['EAGAIN', 'EBUSY', 'EINTR'].includes(systemCode(error));
 }

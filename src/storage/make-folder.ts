@@ -4,6 +4,7 @@
  */
 import { existsSync, mkdirSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
+import { systemCode } from '../lib/error-message.ts';
 
 /**
  * @param mode mode of new folders; existing folders keep theirs
@@ -18,7 +19,7 @@ export function makeFolder(folder: string, mode: number): void {
   } catch (error) {
     // Another start created it at the same time.
     if (isFolder(folder)) return;
-    if (!(error instanceof Error && 'code' in error && error.code === 'ENOENT')) throw error;
+    if (systemCode(error) !== 'ENOENT') throw error;
     throw new Error(`nothing can be created in "${parent}"`, { cause: error });
   }
 }

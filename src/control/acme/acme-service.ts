@@ -2,6 +2,7 @@
  * Certificates by ACME in one gateway: wires together its view of them, the wanted names, and the orders. Loaded
  * only when the settings name a directory.
  */
+import { systemCode } from '../../lib/error-message.ts';
 import { withTimeout } from '../../lib/with-timeout.ts';
 import type { Egress } from '../../egress/egress.ts';
 import { askSystem } from '../../egress/name-queries.ts';
@@ -155,7 +156,6 @@ async function addressProblem(name: string): Promise<string | undefined> {
     const found = await withTimeout(RESOLVE_MS, askSystem(name));
     return found === undefined ? 'the address of the name was not found in time' : undefined;
   } catch (error) {
-    const code = error instanceof Error && 'code' in error ? String(error.code) : '';
-    return `the name has no address (${code}): no order is made for it`;
+    return `the name has no address (${systemCode(error)}): no order is made for it`;
   }
 }

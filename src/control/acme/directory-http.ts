@@ -4,7 +4,7 @@
  */
 import { rootCertificates } from 'node:tls';
 import { Agent, request } from 'undici';
-import { connectionText, isUntrusted, textWithCode } from '../../lib/error-message.ts';
+import { requestText } from '../../lib/error-message.ts';
 import type { Egress } from '../../egress/egress.ts';
 import { systemLookup } from '../../egress/name-queries.ts';
 
@@ -88,7 +88,9 @@ export class DirectoryHttp {
       return { status: answer.statusCode, text, headers: all, header: (name) => all(name)[0] ?? '' };
     } catch (error) {
       if (error instanceof DirectoryUnavailable) throw error;
-      throw new DirectoryUnavailable(`${target.host} does not answer: ${reasonOf(error)}`);
+      throw new DirectoryUnavailable(
+        `${target.host} does not answer: ${requestText(error, TIMEOUT_MS, 'GATEWAY_ACME__CA_FILE')}`,
+      );
     }
   }
 
@@ -128,14 +130,6 @@ async function boundedText(body: AsyncIterable<Uint8Array>): Promise<string> {
     chunks.push(chunk);
   }
   return Buffer.concat(chunks).toString('utf8');
-}
-
-function reasonOf(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
-  if (error.name === 'TimeoutError') return `no answer within ${TIMEOUT_MS} ms`;
-  const code = 'code' in error && typeof error.code === 'string' ? error.code : '';
-  if (isUntrusted(code)) return connectionText(error, 'GATEWAY_ACME__CA_FILE');
-  return textWithCode(error.message, code);
 }
 
 /** Text from the network for a message: bounded, in one line. */

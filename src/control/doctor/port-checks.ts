@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { systemCode, systemReason } from '../../lib/error-message.ts';
 import type { Settings } from '../../settings/settings.ts';
-import { listeningError } from '../takeover/free-address.ts';
+import { listeningError, listeningSockets } from '../takeover/free-address.ts';
 import { error, ok, type Finding } from './finding.ts';
 
 /** @param servingPid pid of the gateway that runs with these settings */
@@ -55,8 +55,6 @@ function fixOf(failure: unknown, setting: string): string {
 
 /** Limit of the processes that are searched; those of other users are not readable. */
 const PROCESSES_MAX = 10_000;
-/** `TCP_LISTEN` of Linux. */
-const LISTEN = '0A';
 
 /** The process that listens on a port, by proc(5); undefined when there is none, or it belongs to another user. */
 function listenerOf(port: number): { readonly pid: number; readonly name: string } | undefined {
@@ -78,23 +76,4 @@ function listenerOf(port: number): { readonly pid: number; readonly name: string
     }
   }
   return undefined;
-}
-
-/** The sockets as links of descriptors name them, such as `socket:[1234]`. */
-function listeningSockets(port: number): Set<string> {
-  const suffix = `:${port.toString(16).toUpperCase().padStart(4, '0')}`;
-  const found = new Set<string>();
-  for (const table of ['/proc/net/tcp', '/proc/net/tcp6']) {
-    let text = '';
-    try {
-      text = readFileSync(table, 'latin1');
-    } catch {
-      continue;
-    }
-    for (const line of text.split('\n')) {
-      const fields = line.trim().split(/\s+/);
-      if (fields[3] === LISTEN && fields[1]?.endsWith(suffix) === true) found.add(`socket:[${fields[9]}]`);
-    }
-  }
-  return found;
 }

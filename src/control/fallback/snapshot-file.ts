@@ -10,7 +10,7 @@
 import { closeSync, openSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs';
 import { open, type FileHandle } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { systemReason } from '../../lib/error-message.ts';
+import { systemReason, systemCode } from '../../lib/error-message.ts';
 import { StorageRefused } from '../../storage/repository.ts';
 import { openAppTree, type MaybeSealing } from '../../storage/secrets/sealed-config.ts';
 import { syncFolder } from '../../storage/sqlite/sqlite-file.ts';
@@ -124,7 +124,7 @@ function isAlive(pid: number): boolean {
   try {
     return process.kill(pid, 0);
   } catch (error) {
-    return error instanceof Error && 'code' in error && error.code === 'EPERM';
+    return systemCode(error) === 'EPERM';
   }
 }
 

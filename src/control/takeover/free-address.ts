@@ -29,22 +29,27 @@ export function listeningError({ host, port }: Address): Promise<Error | undefin
  * makes it try another gateway.
  */
 export async function takenError(address: Address): Promise<Error | undefined> {
-  return isListenedOn(address.port) ? await listeningError(address) : undefined;
+  return listeningSockets(address.port).size > 0 ? await listeningError(address) : undefined;
 }
 
-/** Whether any address of this machine listens on the port (proc(5), `/proc/net/tcp`); false if unknown. */
-function isListenedOn(port: number): boolean {
+/**
+ * The sockets that listen on the port at any address of this machine (proc(5), `/proc/net/tcp`), as links of
+ * descriptors name them, such as `socket:[1234]`; none if unknown.
+ */
+export function listeningSockets(port: number): Set<string> {
   const suffix = `:${port.toString(16).toUpperCase().padStart(4, '0')}`;
-  return ['/proc/net/tcp', '/proc/net/tcp6'].some((table) => {
+  const found = new Set<string>();
+  for (const table of ['/proc/net/tcp', '/proc/net/tcp6']) {
+    let text = '';
     try {
-      return readFileSync(table, 'latin1')
-        .split('\n')
-        .some((line) => {
-          const [, local = '', , state] = line.trim().split(/\s+/, 4);
-          return state === LISTEN && local.endsWith(suffix);
-        });
+      text = readFileSync(table, 'latin1');
     } catch {
-      return false;
+      continue;
     }
-  });
+    for (const line of text.split('\n')) {
+      const fields = line.trim().split(/\s+/);
+      if (fields[3] === LISTEN && fields[1]?.endsWith(suffix) === true) found.add(`socket:[${fields[9]}]`);
+    }
+  }
+  return found;
 }

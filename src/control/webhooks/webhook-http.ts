@@ -5,7 +5,7 @@
  */
 import type { LookupFunction } from 'node:net';
 import type { Agent, Dispatcher } from 'undici';
-import { connectionText, isUntrusted } from '../../lib/error-message.ts';
+import { requestText } from '../../lib/error-message.ts';
 import type { Egress } from '../../egress/egress.ts';
 import { systemLookup } from '../../egress/name-queries.ts';
 import type { Clock } from '../../lib/clock.ts';
@@ -106,7 +106,7 @@ export class WebhookHttp {
       return this.#outcomeOf(answer.statusCode, answer.headers);
     } catch (error) {
       if (signal.aborted) return { ...failed('the gateway ended the request'), result: 'aborted' };
-      return failed(this.#reasonOf(error));
+      return failed(requestText(error, this.#timeoutMs, 'NODE_EXTRA_CA_CERTS'));
     }
   }
 
@@ -129,15 +129,6 @@ export class WebhookHttp {
       Number.isNaN(nowMs) ? this.#clock.nowMs() : nowMs,
     );
     return { status, retryAfterMs, result: 'unavailable', error };
-  }
-
-  #reasonOf(error: unknown): string {
-    if (!(error instanceof Error)) return String(error);
-    if (error.name === 'TimeoutError') return `no answer within ${this.#timeoutMs} ms`;
-    const code = 'code' in error && typeof error.code === 'string' ? error.code : '';
-    if (isUntrusted(code)) return connectionText(error, 'NODE_EXTRA_CA_CERTS');
-    const reason = error.message === '' ? error.name : error.message;
-    return code !== '' && !reason.includes(code) ? `${reason} (${code})` : reason;
   }
 
   #agentFor(port: number, AgentClass: typeof Agent): Agent {

@@ -3,6 +3,7 @@
  * event loop closes new connections without telling the program. Counts on Linux only (`/proc/self`, proc(5)).
  */
 import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { systemCode } from '../../lib/error-message.ts';
 import type { Logger } from '../../observe/log.ts';
 
 export interface Descriptors {
@@ -72,5 +73,5 @@ export function countDescriptors(): Descriptors | undefined {
 }
 
 function isExhausted(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && (error.code === 'EMFILE' || error.code === 'ENFILE');
+  return ['EMFILE', 'ENFILE'].includes(systemCode(error));
 }

@@ -1,4 +1,5 @@
 /** A worker's report of an exchange for live streams: no query, and no field value except User-Agent. */
+import { cut } from '../../observe/cut.ts';
 import { maskCredentials } from '../../observe/log.ts';
 import type { ExchangeView } from '../../proxy/interfaces/exchange-view.ts';
 import { liveCaller, livePath } from './live-filter.ts';
@@ -57,8 +58,4 @@ function callerOf(exchange: ExchangeView): LiveRecord['caller'] {
 function userAgentOf(exchange: ExchangeView): string {
   const value = exchange.header('user-agent');
   return value === undefined ? '' : maskCredentials(cut(value, USER_AGENT_CHARS_MAX));
-}
-
-function cut(text: string, charsMax: number): string {
-  return text.length > charsMax ? `${text.slice(0, charsMax - 3)}...` : text;
 }

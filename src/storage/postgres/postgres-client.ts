@@ -5,6 +5,7 @@
  */
 import { Socket } from 'node:net';
 import pg from 'pg';
+import { systemCode } from '../../lib/error-message.ts';
 import { StorageRefused, type StorageUnavailable, unusableDatabase } from '../repository.ts';
 import type { PostgresAddress } from './postgres-tls.ts';
 
@@ -42,7 +43,7 @@ export class PostgresClient {
     } catch (error) {
       if (error instanceof StorageRefused) throw error;
       // Omits the text, which may contain the URL and its password.
-      const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+      const code = systemCode(error);
       throw new StorageRefused(
         code === 'ERR_INVALID_URL'
           ? `Cannot use GATEWAY_DATABASE_URL: it is not a URL; expected postgres://user:password@host:port/database, with each of / ? # @ : % in the password percent-encoded (/ is %2F)`

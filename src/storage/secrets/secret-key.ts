@@ -5,6 +5,7 @@
  */
 import { closeSync, fsyncSync, linkSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { systemCode } from '../../lib/error-message.ts';
 import { randomHex, secretBytes } from '../../lib/ids.ts';
 import { formatKeyText, KEY_BYTES, parseKeyText } from '../../lib/secret-key-text.ts';
 import { SecretKeyMissing, StorageRefused, StorageUnavailable } from '../repository.ts';
@@ -105,7 +106,7 @@ function readKeyFile(file: string): Buffer | undefined {
     try {
       return readFileSync(file, 'latin1');
     } catch (error) {
-      if (isCode(error, 'ENOENT')) return undefined;
+      if (systemCode(error) === 'ENOENT') return undefined;
       throw error;
     }
   });
@@ -158,13 +159,9 @@ function linkIfMissing(from: string, to: string): boolean {
   try {
     linkSync(from, to);
   } catch (error) {
-    if (isCode(error, 'EEXIST')) return false;
+    if (systemCode(error) === 'EEXIST') return false;
     throw error;
   }
   syncFolder(dirname(to));
   return true;
-}
-
-function isCode(error: unknown, code: string): boolean {
-  return error instanceof Error && 'code' in error && error.code === code;
 }

@@ -9,7 +9,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { systemClock } from '../../lib/clock.ts';
 import { FastRandom } from '../../lib/fast-random.ts';
 import {
-  cut,
+  shortProblem,
   isRetryableError,
   isRetryableStatus,
   problemOfError,
@@ -133,7 +133,7 @@ export class Collector {
     if (rejected === 0) return { failed: 0, problem: '' };
     return {
       failed: Math.min(items, rejected),
-      problem: cut(`the collector refused some ${ITEMS[this.#signal]}: ${message}`),
+      problem: shortProblem(`the collector refused some ${ITEMS[this.#signal]}: ${message}`),
     };
   }
 

@@ -2,6 +2,7 @@
  * Decides which answers of a collector are worth another attempt, and when (OTLP 1.x, "OTLP/HTTP Response"), and what
  * is reported of errors. Pure.
  */
+import { cut } from '../../observe/cut.ts';
 import { connectionText } from '../../lib/error-message.ts';
 
 /** Statuses of a temporarily unavailable collector: 429, and statuses of proxies in front of it. */
@@ -61,12 +62,10 @@ export function problemOfError(error: Error): string {
   const [first] = error instanceof AggregateError ? (error.errors as readonly unknown[]) : [];
   const own = error.message && connectionText(error, 'GATEWAY_OTEL__CA_FILE');
   const text = own || (first instanceof Error ? first.message : '') || codeOf(error);
-  return cut(text || 'the export failed');
+  return shortProblem(text || 'the export failed');
 }
 
-export function cut(text: string): string {
-  return text.length > PROBLEM_CHARS_MAX ? `${text.slice(0, PROBLEM_CHARS_MAX - 3)}...` : text;
-}
+export const shortProblem = (text: string): string => cut(text, PROBLEM_CHARS_MAX);
 
 function codeOf(error: Error): string {
   const { code } = error as { readonly code?: unknown };

@@ -2,6 +2,7 @@
  * Log lines as OTLP: LogRecord of opentelemetry/proto/logs/v1/logs.proto, 1.x. Takes lines as the logger has
  * finished them, with secrets masked.
  */
+import { cut } from '../../observe/cut.ts';
 import { attributeName } from '../metrics/metric-names.ts';
 import { attributeKey, writeAttribute } from '../otlp/attributes.ts';
 import type { ProtobufWriter } from '../otlp/protobuf-writer.ts';
@@ -119,8 +120,4 @@ function writeDouble(writer: ProtobufWriter, name: string, value: number): void 
 /** The value as text; lists and objects become JSON. */
 function textOf(value: unknown): string {
   return typeof value === 'string' ? value : JSON.stringify(value);
-}
-
-function cut(text: string, charsMax: number): string {
-  return text.length > charsMax ? `${text.slice(0, charsMax - 3)}...` : text;
 }

@@ -6,6 +6,7 @@
  *
  * Parts that many exchanges share are in span-blocks.ts.
  */
+import { cut } from '../../observe/cut.ts';
 import { randomWord } from '../../lib/ids.ts';
 import { maskCredentials } from '../../observe/log.ts';
 import type { ExchangeView } from '../../proxy/interfaces/exchange-view.ts';
@@ -14,7 +15,7 @@ import type { TraceIds } from '../../proxy/tracing/traceparents.ts';
 import { upstreamPath } from '../../proxy/upstream-path.ts';
 import { attributeKey, writeAttribute, type AttributeValue } from '../otlp/attributes.ts';
 import type { ProtobufWriter } from '../otlp/protobuf-writer.ts';
-import { cut, EVENT, isKnownMethod, SPAN, SpanBlocks, TEXT_CHARS_MAX } from './span-blocks.ts';
+import { EVENT, isKnownMethod, SPAN, SpanBlocks, TEXT_CHARS_MAX } from './span-blocks.ts';
 
 /** The number of the field in ScopeSpans: each span of a batch is one such field. */
 const SPANS_FIELD = 2;

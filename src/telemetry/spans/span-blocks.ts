@@ -3,6 +3,7 @@
  * of the host and the configuration. Owns them; their number is bounded where clients control the number of values.
  */
 import { ownText } from '../../http/latin1.ts';
+import { cut } from '../../observe/cut.ts';
 import type { Caller } from '../../policy/stage.ts';
 import type { ExchangeView } from '../../proxy/interfaces/exchange-view.ts';
 import type { Route } from '../../proxy/interfaces/route.ts';
@@ -217,10 +218,6 @@ export class SpanBlocks {
 
 export function isKnownMethod(method: string): boolean {
   return METHODS.has(method) && method !== '_OTHER';
-}
-
-export function cut(text: string, charsMax: number): string {
-  return text.length > charsMax ? `${text.slice(0, charsMax - 3)}...` : text;
 }
 
 function keep<K, V>(kept: Map<K, V>, key: K, value: V): V {
