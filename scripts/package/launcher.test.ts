@@ -49,7 +49,7 @@ it.each([
   expect([code, stdout]).toEqual([0, expect.stringMatching(`^${path} runs .*/program/main.js doctor\n$`)]);
 });
 
-it('takes the one on PATH when it is new enough and the other one does not start', async () => {
+it('takes the Node.js on PATH if it is new enough and the packaged one does not start', async () => {
   machine('Linux', 'x86_64');
   program('modules/headgate-node-linux-x64/bin/node', 'exit 127');
   node(ON_PATH, 'v26.0.0');
@@ -74,7 +74,7 @@ it.each([
   expect(stderr).toContain(`headgate: ${text}`);
 });
 
-it('says where the one is that does not start', async () => {
+it('says where the Node.js is that does not start', async () => {
   machine('Linux', 'x86_64');
   program(ON_PATH, 'exit 127');
   program('modules/headgate-node-linux-x64/bin/node', 'exit 127');

@@ -67,7 +67,7 @@ describe('headgate start', () => {
     expect([told, stops(), exitCode()]).toEqual([['SIGINT'], 1, 130]);
   });
 
-  it('takes a Ctrl-C that comes twice, from the terminal and from npm, for one', async () => {
+  it('counts a Ctrl-C that comes twice, from the terminal and from npm, as one', async () => {
     const { signal, exitCode } = await serve();
     for (const atMs of [0, 30, 1_500, 1_530]) await signal('SIGINT', atMs);
     expect(exitCode()).toBeUndefined();

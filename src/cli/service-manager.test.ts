@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { isJournal } from './service-manager.ts';
 
-it('the journal is the file that systemd has named, and not another one', () => {
+it('only the file that systemd has named is the journal', () => {
   const folder = mkdtempSync(join(tmpdir(), 'headgate-journal-'));
   const [named, other] = ['named', 'other'].map((name) => openSync(join(folder, name), 'w')) as [
     number,

@@ -79,7 +79,7 @@ describe('several documents', () => {
     expect(first.value).toEqual(before);
   });
 
-  it('place what is missing where it would stand', () => {
+  it('give a missing member the place where it would be', () => {
     const merged = mergeDocuments([read('a.yaml', APP), read('b.yaml', 'apps:\n  orders: {}\n')]);
     expect(text(merged.locate('/apps/orders/gateway_path'))).toBe('b.yaml:2:3');
     expect(text(merged.locate('/owner'))).toBe('a.yaml:1:1');

@@ -102,7 +102,7 @@ describe('a document', () => {
     expect(performance.now() - startedMs).toBeLessThan(5_000);
   });
 
-  it('tells where values are', () => {
+  it('says where values are', () => {
     const document = read('a: 1\nb:\n  - x\n  - c/d: &e {f: 2}\ng: *e\n');
     if (!('locate' in document)) throw new Error('not read');
     const at = (pointer: string): string | undefined => {

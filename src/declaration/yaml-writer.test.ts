@@ -68,7 +68,7 @@ describe('written YAML', () => {
     );
   });
 
-  it('is what a person would write', () => {
+  it('looks as a person would write it', () => {
     expect(
       writeYaml({
         apps: {

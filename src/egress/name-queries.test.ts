@@ -54,7 +54,7 @@ it('asks once for all that want the same name at the same time', async () => {
 });
 
 describe('a hundred names that were never asked for and get no answer', () => {
-  it('keep no other name waiting for longer than a name takes that is not slow', async () => {
+  it('delay another name by no more than the time of a name that is not slow', async () => {
     const { ask, passMs, takeAsked } = system();
     for (const host of named(100, 'dead')) void ask(host);
     expect(takeAsked()).toHaveLength(QUERIES_AT_ONCE);
@@ -132,7 +132,7 @@ describe('names that are slow', () => {
     expect(takeAsked()).toEqual(['c.slow']);
   });
 
-  it('go first if they were slow less often, and at once when they are slow no more', async () => {
+  it('go first if they were slow less often, and at once when they are no longer slow', async () => {
     const { ask, passMs, fail, takeAsked } = await startSlow();
     void ask('a.slow');
     void ask('e.slow');

@@ -10,7 +10,7 @@ it('keeps the latest, and finds the latest of a name', () => {
   expect(recent.find(({ id }) => id === 3)?.at).toBe(10);
 });
 
-it('what one app has very often drives out none of another, and leaves room in each second', () => {
+it('many exchanges of one app do not displace those of another, and leave room in each second', () => {
   const recent = new RecentExchanges<string>(100, 50);
   expect(recent.admits('quiet', 0)).toBe(true);
   recent.add('quiet', 'wanted');

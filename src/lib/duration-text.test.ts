@@ -31,7 +31,7 @@ function secsOf(text: string): number {
     .reduce((sum, secs) => sum + secs, 0);
 }
 
-test('a wait of the said length is long enough, and at most a twentieth too long', () => {
+test('the announced wait is long enough, and at most a twentieth too long', () => {
   fc.assert(
     fc.property(fc.integer({ min: 1, max: 40_000_000 }), (secs) => {
       const said = secsOf(durationText(secs));
@@ -41,7 +41,7 @@ test('a wait of the said length is long enough, and at most a twentieth too long
   );
 });
 
-test('a limit is said exactly', () => {
+test('a limit is written exactly', () => {
   fc.assert(
     fc.property(fc.integer({ min: 1, max: 40_000_000 }), (secs) => {
       expect(secsOf(exactDurationText(secs))).toBe(secs);

@@ -51,7 +51,7 @@ async function timed(check: DatabaseCheck) {
   return { problem, ms: performance.now() - beganMs };
 }
 
-test('a write of three seconds delays no answer for so long, and is no problem of the database', async () => {
+test('a write of three seconds delays no answer by that time, and is no problem of the database', async () => {
   const check = newCheck();
   const write = repository.write(async () => {
     await pause(3_000);

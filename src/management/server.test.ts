@@ -342,7 +342,7 @@ describe('closing', () => {
 });
 
 describe('the log', () => {
-  it('has a line per request with its id and actor, and no secrets', async () => {
+  it('logs a line for each request with its id and actor, and no secrets', async () => {
     const lines: string[] = [];
     const logger = pino({ level: 'trace' }, { write: (line: string) => void lines.push(line) });
     await using other = await startManagement({ logger });

@@ -82,7 +82,7 @@ describe('ShadowTally', () => {
     expect([first?.count, named + (first?.otherCallers ?? 0)]).toEqual([5_001, 5_001]);
   });
 
-  it('has a bound on the callers of all rows', () => {
+  it('limits the number of callers in all rows together', () => {
     const tally = new ShadowTally({ ...bounds, callers: 3 });
     for (let index = 0; index < 5; index++) tally.add(rowOf(`e${index}`));
     expect(tally.callerCount).toBe(3);

@@ -111,7 +111,7 @@ describe('BoundedCache', () => {
     expect([cache.size, cache.get('l'.repeat(160))]).toEqual([1, 2]);
   });
 
-  it('answers as a map that forgets its oldest would, whatever is done with it', () => {
+  it('answers like a map that forgets its oldest entry, after any operations', () => {
     const keys = fc.constantFrom(
       '',
       'a',

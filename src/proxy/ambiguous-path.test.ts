@@ -69,7 +69,7 @@ const SPELLINGS = [
   '/admin%EF%BC%8Fx',
 ];
 
-describe('a path that a lenient backend could take for that of an app that names the host', () => {
+describe('a path that a lenient backend could read as the path of an app that names the host', () => {
   /** The app that serves the path at the host, or the error; each app is `hosts path`. */
   function serves(apps: readonly string[], host: string, path: string): string {
     const holder = holderOf();
@@ -103,7 +103,7 @@ describe('a path that a lenient backend could take for that of an app that names
   });
 });
 
-describe('a path that a lenient backend could take for an endpoint with another policy', () => {
+describe('a path that a lenient backend could read as an endpoint with another policy', () => {
   it.each(SPELLINGS)('%s is refused if the fallback would serve it', (spelling) => {
     const path = `/app/v1${spelling}`;
     expect(match({ endpoints: [{ path: '/admin/x', ...STRICT }] }, path)).toBe('bad_path');

@@ -16,7 +16,7 @@ function fill(limiter: ExchangeLimiter, app: string): AppExchanges[] {
   return held;
 }
 
-it('one app gets all that the limit says, and each further one most of what is left beyond', () => {
+it('one app gets as many as the limit, and each further app most of what is left beyond it', () => {
   const limiter = new ExchangeLimiter(900);
   const first = fill(limiter, 'a');
   expect([first.length, fill(limiter, 'b').length, fill(limiter, 'c').length]).toEqual([900, 90, 9]);
@@ -30,7 +30,7 @@ it('one app gets all that the limit says, and each further one most of what is l
   expect(fill(limiter, 'a')).toHaveLength(811);
 });
 
-it.each([1, 2, 9])('of a limit of %d one app gets all, and another one a request nevertheless', (max) => {
+it.each([1, 2, 9])('with a limit of %d, one app gets all, and another app still gets a request', (max) => {
   const limiter = new ExchangeLimiter(max);
   expect(fill(limiter, 'a')).toHaveLength(max);
   expect(fill(limiter, 'b')).toHaveLength(1);

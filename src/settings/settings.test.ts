@@ -280,7 +280,7 @@ describe('warnings', () => {
     expect(result.warnings[0]).toMatch(/GATEWAY_PROXY_PORT .*GATEWAY_PROXY__PORT/);
   });
 
-  it('tell of per-IP numbers that have no effect', () => {
+  it('warn of per-IP numbers that have no effect', () => {
     expect(readSettings({ GATEWAY_PER_IP_RATE_LIMIT_REQUESTS: '5' }).warnings[0]).toMatch(/no effect/);
   });
 });
@@ -335,7 +335,7 @@ describe('variables of OpenTelemetry', () => {
     expect(otelOf({ OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: 'https://c/x' })?.tracesUrl).toBe('https://c/x');
   });
 
-  it('of one signal count for it, in place of those of all', () => {
+  it('of one signal apply to it, instead of those for all signals', () => {
     const otel = otelOf({
       GATEWAY_OTEL__ENDPOINT: 'http://c:1',
       GATEWAY_OTEL__HEADERS: 'all=1,shared=2',
@@ -384,7 +384,7 @@ describe('variables of OpenTelemetry', () => {
     expect(otelOf({ ...env, GATEWAY_OTEL__SAMPLE_RATIO: '0.5' })?.sampleRatio).toBe(0.5);
   });
 
-  it('switch the export off where it was not asked for by a setting of the gateway', () => {
+  it('switch the export off if no setting of the gateway switches it on', () => {
     const off = { OTEL_SDK_DISABLED: 'true' };
     expect(otelOf({ ...off, OTEL_EXPORTER_OTLP_ENDPOINT: 'http://c:1' })).toBeUndefined();
     expect(otelOf({ ...off, GATEWAY_OTEL__ENDPOINT: 'http://c:1' })).toBeDefined();
@@ -402,7 +402,7 @@ describe('variables of OpenTelemetry', () => {
     expect(otelOf({ GATEWAY_OTEL__ENDPOINT: 'http://c:1', ...env })?.logsUrl).toBe(logsUrl);
   });
 
-  it('of processors are the time-outs of exports, where exporters have none', () => {
+  it('of processors are the time-outs of exports, if exporters have none', () => {
     const env = {
       GATEWAY_OTEL__ENDPOINT: 'http://c:1',
       OTEL_LOGS_EXPORTER: 'otlp',

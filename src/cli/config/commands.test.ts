@@ -202,7 +202,7 @@ describe('headgate config', () => {
     expect((await headgate(['config', 'plan', path])).err).toBe('');
   });
 
-  it('places what the gateway refuses, too', async () => {
+  it('also names the place of what the gateway refuses', async () => {
     await api.post('/apps', { name: 'O', slug: 'orders', gateway_path: '/a' });
     const path = file('x.yaml', 'apps:\n  a:\n    gateway_path: /a\n');
     const { code, err } = await headgate(['config', 'plan', path]);

@@ -17,7 +17,7 @@ const EMPTY: ShownTraffic = {
   problem: null,
 };
 
-it('tells what changes for whom, in the order of the plan', () => {
+it('says what changes for whom, in the order of the plan', () => {
   const text = trafficText({
     ...EMPTY,
     changed: 320,

@@ -217,7 +217,7 @@ describe('the server', () => {
     expect((await ask('--server', `${url}/gateways/one/`)).out).toBe('path: /gateways/one/api/v1/config\n');
   });
 
-  it('is told of in one line when it cannot be reached', async () => {
+  it('is reported in one line when it cannot be reached', async () => {
     const gone = createTcpServer();
     const port = await listening(gone);
     gone.close();
@@ -297,7 +297,7 @@ describe('a server with TLS', () => {
     expect(err).toContain(message);
   });
 
-  it('is told from one without', async () => {
+  it('is distinguished from a server without TLS', async () => {
     expect((await ask('--server', `https://127.0.0.1:${api.port}`)).err).toContain(
       'it does not answer in TLS',
     );

@@ -208,7 +208,7 @@ describe('keys', () => {
     expect(await ok('keys list shop')).toBe('None.\n');
   });
 
-  it('of one name are told apart by their ids', async () => {
+  it('of the same name are distinguished by their ids', async () => {
     await shop();
     const { id } = await json('keys create shop twin');
     await ok('keys create shop twin');
@@ -264,7 +264,7 @@ describe('keys', () => {
 });
 
 describe('the gateway', () => {
-  it('tells who changed what, newest first', async () => {
+  it('says who changed what, newest first', async () => {
     await shop();
     const lines = (await ok('audit --resource-type app')).split('\n');
     expect(lines[1]).toMatch(/environment +127\.0\.0\.1 +app\.create +\d+ +shop$/);

@@ -77,7 +77,7 @@ describe('import kong', () => {
     expect(served(kongApp({ ...service({ paths: ['/a'] }, { plugins }), consumers: [] }))).toEqual([]);
   });
 
-  it('switches a route on with plugins that only watch', () => {
+  it('switches on a route with plugins that only observe', () => {
     const plugins = [{ name: 'prometheus' }, { name: 'file-log' }, { name: 'cors' }];
     expect(served(kongApp(service({ paths: ['/a'] }, { plugins })))).not.toEqual([]);
   });

@@ -46,7 +46,7 @@ describe('progress', () => {
     expect(written).toBe('');
   });
 
-  it('is gone also when the work fails', async () => {
+  it('disappears even if the work fails', async () => {
     const failing = withProgress(io(true), 'Waiting', async () => {
       vi.advanceTimersByTime(1_000);
       throw new Error('no');

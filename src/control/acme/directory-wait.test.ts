@@ -71,7 +71,7 @@ describe('the wait after a failure', () => {
   });
 });
 
-it('a problem is logged once, shown while it lasts, and logged again when it is another one', () => {
+it('a problem is logged once, shown while it lasts, and logged again when it changes', () => {
   expect(wait.problem).toBeUndefined();
   fail('no route to host');
   fail('no route to host');

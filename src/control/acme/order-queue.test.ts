@@ -23,7 +23,7 @@ describe('the next orders', () => {
     expect(first(names)).toEqual(['f0.test', 'a.bank.test', 'shop.test', 'f1.test', 'b.bank.test']);
   });
 
-  it('an app whose orders hang leaves a place to others, and gets back what it has', () => {
+  it('an app whose orders hang leaves a place for others, and its places come back', () => {
     const running = ['flood', 'flood', 'flood', 'flood'];
     expect(first(many, running)).toEqual([]);
     expect(first([...many, due('shop', 'shop.test')], running)).toEqual(['shop.test']);
@@ -42,7 +42,7 @@ describe('the next orders', () => {
   });
 });
 
-it('a refusal of one name makes the others wait for a minute, and longer only when more follow', () => {
+it('a refusal for one name makes the other names wait for a minute, and longer only after more refusals', () => {
   const hour = 3_600_000;
   expect([1, 2, 3, 20].map((refusals) => pauseMs(refusals, hour))).toEqual([60_000, 120_000, 240_000, hour]);
   expect(pauseMs(1, 2_000)).toBe(2_000);

@@ -33,7 +33,7 @@ describe('lacks', () => {
   });
 });
 
-it('whichever gateway asks, the one that differs is the same', () => {
+it('whichever gateway compares, the same one differs', () => {
   const all = gateways(files('a'), files('b'));
   expect(trustLacks(NEEDED, all.toReversed())).toEqual(trustLacks(NEEDED, all));
 });

@@ -34,7 +34,7 @@ function start(driver: Repository['driver'] = 'postgres') {
   return { world, lines, looked, watch };
 }
 
-test('a wrong clock is a line of the log, again after an hour, and so is the end of that', async () => {
+test('a wrong clock is logged, again after an hour, and once more when it is right again', async () => {
   const { world, lines, looked, watch: own } = start();
   await looked();
   world.aheadMs = 2_000;

@@ -48,7 +48,7 @@ test('what exceeds the bound goes by itself, and the size is known', async () =>
   await repository.close();
 });
 
-test('a failure is told, and the next round tries again', async () => {
+test('a failure is reported, and the next round tries again', async () => {
   const repository = await open();
   await writeVersions(repository, 5);
   let isFailing = true;

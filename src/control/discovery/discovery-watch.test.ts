@@ -164,7 +164,7 @@ it('says once that a source fails, and once that it works again', async () => {
   ]);
 });
 
-it('a source that waits for long is told as stale, and one that is removed leaves its place', async () => {
+it('a source that waits for long is reported as stale, and a removed one frees its place', async () => {
   const dns = await server();
   dns.mode = 'silent';
   const clock = { ...systemClock, monotonicMs: () => performance.now() + aheadMs };

@@ -28,7 +28,7 @@ const addresses = (look: DnsLook, host: string, port = 80) =>
   look.addressesOf({ type: 'dns', host, port }, newKnownNames());
 const places = (look: DnsLook, name: string) => look.placesOf({ type: 'dns_srv', name }, newKnownNames());
 
-it('is asked again when the first record expires', async () => {
+it('is looked up again when the first record expires', async () => {
   dns.setA('a.test', ['10.0.0.1'], 300);
   dns.setAaaa('a.test', ['2001:db8:0:0:0:0:0:1'], 60);
   expect(await addresses(lookWith(), 'a.test')).toEqual({
@@ -42,7 +42,7 @@ it('is asked again when the first record expires', async () => {
   });
 });
 
-it('an allowed name allows its addresses, as it would for a written backend, but for what no name lifts', async () => {
+it('an allowed name allows its addresses, as for a configured backend, except those that no name can allow', async () => {
   const look = lookWith({ allow: ['*.good.test'] });
   dns.setA('a.good.test', ['10.0.0.1', '169.254.169.254', '127.0.0.1']);
   dns.setA('a.evil.test', ['10.0.0.1']);

@@ -25,7 +25,7 @@ it.each([
   });
 });
 
-it('a target without a port has that of the revision; brackets of IPv6 go', () => {
+it('a target without a port gets the port of the revision; brackets of IPv6 are removed', () => {
   expect(look('- host: "[::1]"')).toMatchObject({ targets: [{ host: '::1', port: 8443, weight: 100 }] });
 });
 

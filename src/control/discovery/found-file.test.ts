@@ -54,7 +54,7 @@ it.each([
   expect(lines[0]).toContain('the targets that an earlier run found are not used');
 });
 
-it('a folder that cannot be written is told once', async () => {
+it('a folder that cannot be written is reported once', async () => {
   const file = fileAt(join(folder, 'missing', 'found.targets'));
   for (let change = 0; change < 2; change++) {
     file.changed([{ key: 'dns a', targets: [found] }]);

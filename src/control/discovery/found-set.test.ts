@@ -58,7 +58,7 @@ it('the same targets are left of too many, in whatever order they come', () => {
   );
 });
 
-it('names what has come and gone', () => {
+it('names what was added and removed', () => {
   expect(changedPlaces(set(1, 2), [...set(2, 3), { host: '::1', port: 8080, weight: 1 }])).toEqual({
     added: ['10.0.0.3:80', '[::1]:8080'],
     removed: ['10.0.0.1:80'],

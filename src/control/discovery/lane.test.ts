@@ -44,7 +44,7 @@ it('sources that fail have half of the places, and a few of them first', async (
   expect(first?.phase).toBe('running');
 });
 
-it('what is removed leaves its place at once, and ends without taking another', async () => {
+it('a removed source frees its place at once, and takes no other place', async () => {
   const gone = add(LOOKS_MAX, 'gone', false);
   add(2 * LOOKS_MAX, 'good', false);
   lane.tick();

@@ -66,7 +66,7 @@ it('an end without a database is not waited for', async () => {
   expect(recorder.facts.waiting).toBe(1);
 });
 
-it('an event that the database refuses takes no other with it', async () => {
+it('an event that the database refuses does not prevent the storage of others', async () => {
   for (let index = 0; index < 150; index += 1) {
     const event = joined(String(index));
     // No JSON has such a number.

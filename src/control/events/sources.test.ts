@@ -82,7 +82,7 @@ describe('breakers and targets', () => {
     });
   });
 
-  it('one that flaps is told a bounded number of times, and at last as it was left', () => {
+  it('a flapping state is reported a limited number of times, and at last in its final state', () => {
     const { events, recorded, types, time, paced } = health();
     for (let at = 0; at < 1_000; at += 1) {
       events.breakerMoved(move('closed', 'open'));
@@ -101,7 +101,7 @@ describe('breakers and targets', () => {
     expect(new Set(recorded.map(({ dedupe_key: key }) => key)).size).toBe(BURST + 1);
   });
 
-  it('a breaker that goes with its backend is told closed', () => {
+  it('a breaker that is removed with its backend is reported as closed', () => {
     const { events, open, types } = health();
     open.add('r1');
     events.breakerMoved(move('closed', 'open'));
@@ -123,7 +123,7 @@ describe('breakers and targets', () => {
     expect(one.types()).toEqual(['target.ejected', 'target.returned']);
   });
 
-  it('of targets without end, as DNS can name them, leave room for those of others', () => {
+  it('of endless new targets, which DNS can name, leave room for the targets of others', () => {
     const { events, time, recorded } = health();
     const eject = (number: number): void =>
       events.targetChanged({
@@ -178,7 +178,7 @@ describe('versions', () => {
   });
 });
 
-it('a certificate is told at each threshold, and when it has ended', () => {
+it('a certificate is reported at each threshold, and when it has expired', () => {
   const { told, recorded } = bench();
   const events = new CertificateEvents(told, [14, 3, 1]);
   const expiresAtMs = START_MS + 20 * DAY_MS;
@@ -204,7 +204,7 @@ describe('thresholds', () => {
     expect(reachedThreshold(START_MS + days * DAY_MS, START_MS, [14, 3, 1])).toBe(expected);
   });
 
-  it('each end is found once by sweeps at any moments, at the least threshold it has come to', () => {
+  it('sweeps at any moments find each end once, at the lowest threshold that it has reached', () => {
     const thresholds = [14, 3, 1];
     const ends = Array.from({ length: 400 }, (_, index) => START_MS + index * 0.1 * DAY_MS);
     const found = new Map<number, number[]>();
@@ -230,7 +230,7 @@ describe('thresholds', () => {
   });
 });
 
-it('what answers only now and then is neither away nor back', () => {
+it('a store that answers only now and then is reported neither as away nor as back', () => {
   const told: string[] = [];
   const watch = new ReachWatch(
     { awayMs: 5_000, backMs: 3_000 },
@@ -260,7 +260,7 @@ describe('gateways', () => {
     configVersion: 1,
   });
 
-  it('one that falls silent has left, by the same key at all that look; one that stops has not', () => {
+  it('a gateway that falls silent is reported as missing once, whichever gateway notices it; one that stops is not', () => {
     const [one, other] = [bench(), bench()];
     for (const { log } of [one, other]) {
       const events = new NodeEvents(log, 5_000);
@@ -282,7 +282,7 @@ describe('limits', () => {
   const denial = (data: object) =>
     ({ kind: { code: 'rate_limited', detail: () => 'used up (key)' }, data }) as never;
 
-  it('a worker sends a key once in a period, of each limit of the key itself', () => {
+  it('a worker sends a key once in a period, for each of its own limits', () => {
     const sent: LimitReached[] = [];
     const notes = new LimitNotes((reached) => sent.push(reached));
     for (let at = 0; at < 5_000; at += 1) {
@@ -297,7 +297,7 @@ describe('limits', () => {
     expect(sent.slice(1)).toMatchObject([{ keyId: 'k1' }, { keyId: 'k3', windowSeconds: null }]);
   });
 
-  it('a key is sent once for each of its limits, whichever it reached first', () => {
+  it('a key is sent once for each of its limits, in whatever order it reaches them', () => {
     const sent: LimitReached[] = [];
     const notes = new LimitNotes((reached) => sent.push(reached));
     const day = denial({ limit: 'policy', id: 'app:a1', windowMs: 86_400_000 });
@@ -362,7 +362,7 @@ describe('limits', () => {
   });
 });
 
-it('wrong tokens are told by network, from the fifth on, once an hour', () => {
+it('wrong tokens are reported by network, from the fifth on, once an hour', () => {
   const { paced, clock, recorded, time } = bench();
   const events = new LoginEvents(paced, clock);
   for (let at = 1; at < REFUSED_MIN; at += 1) events.refused(`192.0.2.${at}`);

@@ -144,7 +144,7 @@ describe('HealthProbe', { timeout: 30_000 }, () => {
     expect(silent.most()).toBeLessThanOrEqual(PROBES_MAX * 1.5);
   });
 
-  it('goes on with those of other apps while those of one app do not come to an end', async () => {
+  it('continues with other apps while the checks of one app do not end', async () => {
     const silent = await startBackend(() => undefined);
     const quick = await startBackend((socket) => socket.end('HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n'));
     stops.push(

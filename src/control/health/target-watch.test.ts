@@ -54,7 +54,7 @@ function send(state: ConfigState): void {
 
 const statesOf = (watch: TargetWatch) => watch.healthOf(several)?.map(({ state }) => state);
 
-it('a revision for which nothing was found yet stops no comparison', () => {
+it('a revision without found targets does not stop the comparison of others', () => {
   const discovery = { type: 'dns', host: 'no.test', port: 80 } as const;
   const { state, watch, lines } = setUp(revisionRecord({ id: 'empty', version_id: 'v', discovery }));
   expect(state.targetMemory('empty')?.blocks.size).toBe(0);
@@ -65,7 +65,7 @@ it('a revision for which nothing was found yet stops no comparison', () => {
   expect(lines.filter((line) => line.includes('"error"'))).toEqual([]);
 });
 
-it('a revision with a defect is told once, and stops no comparison', () => {
+it('a revision with a defect is reported once, and does not stop the comparison of others', () => {
   const broken = revisionRecord({
     id: 'broken',
     version_id: 'v',

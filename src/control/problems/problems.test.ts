@@ -122,7 +122,7 @@ it('a gateway is missing after its heartbeat has ceased, until it is back under 
   expect(watch.problems()).toEqual([]);
 });
 
-it('a gateway is missing for an hour by the clock of the database, whatever that of this one says', () => {
+it('a gateway is missing for an hour by the clock of the database, whatever the clock of this gateway says', () => {
   const watch = new NodeWatch(1_000);
   const beginMs = 1_000;
   watch.look([seen('a', 'a', beginMs + 10_000), seen('b', 'b', beginMs)], 'a');

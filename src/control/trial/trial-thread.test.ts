@@ -49,7 +49,7 @@ describe('a trial', () => {
       expect(await trials.run(LONG_MS, async (ask) => [await ask(QUESTION)])).toEqual([undefined]);
   });
 
-  it('is refused when several wait already, and not for ever', async () => {
+  it('is refused while several others wait, but not for ever', async () => {
     const trials = threads('');
     const started = Array.from({ length: 8 }, () => trials.run(LONG_MS, (ask) => ask(QUESTION)));
     expect((await Promise.all(started)).filter((answer) => answer === undefined)).toHaveLength(3);

@@ -112,13 +112,13 @@ describe('a receiver that', () => {
     expect(ended.latencyMs).toBeLessThan(TIMEOUT_MS * 5);
   });
 
-  it('says again and again that it will answer gets as much time as any other', async () => {
+  it('keeps sending interim responses gets as much time as any other', async () => {
     const ended = await outcome((socket) => drip(socket, 'HTTP/1.1 103 Early Hints\r\n\r\n'));
     expect(ended.result).toBe('unavailable');
     expect(ended.latencyMs).toBeLessThan(TIMEOUT_MS * 5);
   });
 
-  it('drips a body has taken the event, and is not listened to for longer', async () => {
+  it('drips a body has accepted the event, and the rest of the body is not awaited', async () => {
     const ended = await outcome((socket) => {
       socket.write('HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n');
       drip(socket, 'x');

@@ -50,7 +50,7 @@ async function start(webhook: StoredWebhook, { aheadMs = 0, onError = unexpected
   return { db, repository, sender, time, cursor };
 }
 
-test('how far a webhook is that gets nothing is stored in the end', async () => {
+test('the progress of a webhook that gets nothing is stored in the end', async () => {
   const { repository, sender, time, cursor } = await start(makeWebhook({ app_ids: ['quiet'] }));
   const [stored] = await repository.events.append([noticed('a', { app_id: 'loud' })]);
   sender.start();
@@ -62,7 +62,7 @@ test('how far a webhook is that gets nothing is stored in the end', async () => 
   });
 });
 
-test('a webhook that gets another address has the rest of its backlog sent there', async () => {
+test('the rest of the backlog of a webhook goes to its new address', async () => {
   const [wrong, right] = [await startWebhookReceiver(() => 'late'), await startWebhookReceiver()];
   const webhook = makeWebhook({ url: `http://127.0.0.1:${wrong.port}/` });
   const { repository, sender } = await start(webhook);
@@ -109,7 +109,7 @@ test('the times of failures and dead letters are those of the database', async (
   await receiver.close();
 });
 
-test('a webhook whose secret cannot be read sends no test, which would not be signed', async () => {
+test('a webhook whose secret cannot be read sends no test, because it would not be signed', async () => {
   const receiver = await startWebhookReceiver();
   const webhook = makeWebhook({ url: `http://127.0.0.1:${receiver.port}/`, secret: null });
   const { sender } = await start(webhook);
@@ -121,7 +121,7 @@ test('a webhook whose secret cannot be read sends no test, which would not be si
   await receiver.close();
 });
 
-test('while the database can be read and not written, it is asked once a second', async () => {
+test('while the database can be read but not written, it is checked once a second', async () => {
   const receiver = await startWebhookReceiver();
   const webhook = makeWebhook({ url: `http://127.0.0.1:${receiver.port}/` });
   let tries = 0;

@@ -10,7 +10,7 @@ it('is a flag that this Node.js knows', () => {
   expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
 });
 
-it('takes what V8 does by itself back', () => {
+it('restores the default of V8', () => {
   const { stdout } = spawnSync(process.execPath, ['--v8-options'], { encoding: 'utf8' });
   expect(stdout).toContain(`default: ${USUAL_FLAG}\n`);
 });

@@ -29,7 +29,7 @@ describe('TrafficRing', () => {
     );
   });
 
-  it('has room for all of them while they are of usual length', () => {
+  it('has room for all of them if they have the usual length', () => {
     const ring = new TrafficRing(100);
     for (let index = 0; index < 1_000; index++) ring.add(`${index} `.padEnd(500, '.'));
     expect(textsOf(ring).map((text) => parseInt(text, 10))).toEqual(

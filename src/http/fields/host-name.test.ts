@@ -86,7 +86,7 @@ describe('parseHostEntry', () => {
     expect(parseHostEntry(text)).toEqual({ error: expect.stringContaining(error) as string });
   });
 
-  it('accepts nothing but what a request can ask for, in one form', () => {
+  it('accepts only hosts that a request can ask for, in a single form', () => {
     fc.assert(
       fc.property(
         fc.oneof(

@@ -65,7 +65,7 @@ describe('incompleteHeadError', () => {
     [' / HTTP/1.1\r\n', 'bad_request_line'],
   ])('refuses %j', (text, code) => expect(errorOf(text)).toBe(code));
 
-  it('tells TLS from anything else that is no HTTP', () => {
+  it('distinguishes TLS from anything else that is not HTTP', () => {
     const detailOf = (text: string) => incompleteHeadError(latin1(text), 0, 0, text.length)?.detail;
     expect(detailOf('\x16\x03\x01')).toMatch(/speaks TLS/);
     expect(detailOf('\x15\x03\x01')).toMatch(/not that of an HTTP request/);

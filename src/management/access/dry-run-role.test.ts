@@ -48,7 +48,7 @@ it('a viewer cannot try a secret, which would tell whether it is the stored one'
   expect((await attempt('?dry_run=true', '/apps/billing', jwt(MASK))).status).toBe(200);
 });
 
-it('a viewer may not try what is for admins', async () => {
+it('a viewer may not try operations for admins', async () => {
   const brought = { name: 'brought', token: 'a-value-of-forty-characters-0123456789abcdef' };
   expect((await attempt('?dry_run=true', '/apps/billing/tokens', brought, 'POST')).status).toBe(403);
 });

@@ -119,7 +119,7 @@ describe('ensureFirstAdminToken', () => {
     expect((await stat(own)).mode & 0o777).toBe(0o600);
   });
 
-  it('is not stopped by what a start that was cut off has left', async () => {
+  it('is not stopped by the remains of an interrupted start', async () => {
     await writeFile(join(folder, `admin-token.${process.pid}.new`), 'half');
     const first = await ensureFirstAdminToken(repository, clock, place());
     expect(await readFile(join(folder, 'admin-token'), 'utf8')).toBe(`${first?.token}\n`);

@@ -34,7 +34,7 @@ describe('LoginGuard', () => {
     expect(fail('192.0.2.1', 'x')).toBe(6);
   });
 
-  it('a token that was right from this address before passes at once, and no other', () => {
+  it('only a token that was right from this address before passes at once', () => {
     const { fail, succeed } = guardOf(2);
     expect(succeed('192.0.2.1', 'good')).toBe(0);
     for (const token of ['a', 'b', 'c']) fail('192.0.2.1', token);
@@ -46,7 +46,7 @@ describe('LoginGuard', () => {
     expect(fail('192.0.2.1', 'good')).toBeGreaterThan(0);
   });
 
-  it('right tokens cost nothing, however many come at the same time; wrong ones cannot race', () => {
+  it('right tokens are not counted, however many come at the same time; wrong ones cannot race', () => {
     const { guard } = guardOf(2);
     for (let index = 0; index < 50; index++) expect(guard.admit('192.0.2.1', 'good')).toBe(0);
     for (let index = 0; index < 50; index++) guard.succeeded('192.0.2.1', 'good');

@@ -39,7 +39,7 @@ const from = (address: string, count = 1): void => {
 const attempts = (): unknown[] => entries.map(({ address, audit }) => [address, audit.change?.['attempts']]);
 
 describe('RefusedLogins', () => {
-  it('writes the first at once and what follows as a count each minute', async () => {
+  it('writes the first at once and the following ones as a count each minute', async () => {
     from('192.0.2.1', 500);
     from('192.0.2.2');
     await vi.advanceTimersByTimeAsync(0);

@@ -13,7 +13,7 @@ const enter = (admission: Admission): Leave => {
 };
 
 describe('an admission', () => {
-  it('refuses what has no place, and gives each place back once', () => {
+  it('refuses work for which there is no place, and frees each place once', () => {
     const admission = new Admission(2);
     const [first] = [enter(admission), enter(admission)];
     expect(admission.enter()).toMatchObject({ failure: 'overloaded', headers: { 'Retry-After': '2' } });
@@ -23,7 +23,7 @@ describe('an admission', () => {
     expect(isFailure(admission.enter())).toBe(true);
   });
 
-  it('runs work in turn, also after work that failed', async () => {
+  it('runs work one after the other, also after failed work', async () => {
     const admission = new Admission(9);
     const events: string[] = [];
     const work = (name: string) => async (): Promise<void> => {
@@ -81,7 +81,7 @@ describe('applies', () => {
   const none = { config: { apps: {} } };
   const call = async (api: Fixture, path: string) => verdict(await api.post(path, none));
 
-  it('beyond eight are refused before their bodies are read, and have places that plans do not take', async () => {
+  it('beyond eight are refused before their bodies are read, and use other places than plans', async () => {
     await using api = await startManagement();
     const plans = await Promise.all(Array.from({ length: 8 }, () => begin(api, '/config/plan')));
     await expect.poll(() => call(api, '/config/plan')).toEqual([503, 'overloaded', []]);
@@ -95,7 +95,7 @@ describe('applies', () => {
 });
 
 describe('differences of config versions', () => {
-  it('beyond eight at once are told to come back, and get their answer then', async () => {
+  it('beyond eight at once get Retry-After, and their answer at the next attempt', async () => {
     await using api = await startManagement();
     await createBilling(api);
     const read = api.repository.read.bind(api.repository);

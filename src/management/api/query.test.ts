@@ -31,7 +31,7 @@ describe('parseQuery', () => {
 });
 
 describe('paging', () => {
-  it('takes back the cursor that it gave', () => {
+  it('accepts the cursor that it gave', () => {
     const { next_cursor } = pageInfo({ items: [], total: 3, nextAfter: ID }, 2);
     expect(pageRequest({ limit: 2, cursor: next_cursor ?? '' })).toEqual({ limit: 2, after: ID });
     expect(pageRequest({})).toEqual({ limit: 50, after: undefined });

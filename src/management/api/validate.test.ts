@@ -258,7 +258,7 @@ describe('patchSchema', () => {
     expect(validate(schema, { default_policy: { rate_limit: { requests: 0 } } })).toHaveLength(1);
   });
 
-  it('leaves what stands in arrays as it is: they are replaced whole', () => {
+  it('leaves the items of arrays unchanged: arrays are replaced whole', () => {
     expect(validate(schema, { default_policy: { required_scopes: [null] } })).toHaveLength(1);
   });
 });

@@ -21,7 +21,7 @@ it('runs two at once and lets 200 wait; the next is told to try again, and all t
   expect(await reads.run(read)).toBe('read');
 });
 
-it('gives the place of a read that fails to the next', async () => {
+it('gives the place of a failed read to the next one', async () => {
   const reads = new FilteredReads();
   const fails = (): Promise<never> => Promise.reject(new Error('no'));
   const results = await Promise.allSettled(Array.from({ length: 5 }, () => reads.run(fails)));

@@ -60,7 +60,7 @@ describe('a list', () => {
     expect([named, body.page.total]).toEqual([expected, expected.length]);
   });
 
-  it('goes on behind its cursor with the same filter', async () => {
+  it('continues after its cursor with the same filter', async () => {
     const first = await api.get('/apps/billing/versions?q=v&limit=2');
     const { next_cursor: cursor, total } = first.body.page;
     const rest = await api.get(`/apps/billing/versions?q=v&limit=2&cursor=${cursor}`);

@@ -38,7 +38,7 @@ const BILLING = {
 };
 
 describe('a declared configuration', () => {
-  it('is applied, shown without defaults and ids, and then is what there is', async () => {
+  it('is applied, shown without defaults and ids, and then equals the present configuration', async () => {
     const applied = await apply({ apps: { billing: BILLING } });
     expect(applied.status).toBe(200);
     expect(summary(applied)).toEqual([
@@ -280,7 +280,7 @@ describe('a declared configuration', () => {
     });
   });
 
-  it('keeps secrets by their handles, and gives them to no other place', async () => {
+  it('keeps secrets by their handles, and does not move them to another place', async () => {
     const secret = 'a-secret-of-at-least-32-characters-here';
     const policy = { auth: { auth_type: 'jwt', jwt: { secret } } };
     await apply({ apps: { a: { gateway_path: '/a', default_policy: policy }, b: { gateway_path: '/b' } } });
@@ -309,7 +309,7 @@ describe('a declared configuration', () => {
     );
   });
 
-  it('places what is wrong', async () => {
+  it('names the place of what is wrong', async () => {
     const errors = async (app: object): Promise<Json> =>
       (await apply({ apps: { a: { gateway_path: '/a', ...app } } })).body.errors;
     expect(await errors({ gateway_pth: '/x' })).toEqual([
@@ -378,7 +378,7 @@ describe('a declared configuration', () => {
     expect((await api.get('/config', viewer)).status).toBe(200);
   });
 
-  it('confirms no secret that a viewer guesses: one in the clear always counts as changed', async () => {
+  it('does not confirm a secret that a viewer guesses: a secret in the clear always counts as changed', async () => {
     const viewer = (await api.post('/admin/tokens', { name: 'v', role: 'viewer' })).body.data.token;
     const item = (secret: string, rest: object = {}) => ({
       apps: {
@@ -428,7 +428,7 @@ describe('a declared configuration', () => {
 });
 
 describe('any configuration', () => {
-  it('dumped, applied is no change; dumped twice is the same bytes; and it makes the same in an empty gateway', async () => {
+  it('an applied dump is no change, two dumps have the same bytes, and an empty gateway becomes the same', async () => {
     await fc.assert(
       fc.asyncProperty(configurations, async (apps) => {
         await using first = await startManagement();

@@ -47,7 +47,7 @@ describe('a declared key with a value', () => {
     expect(await nameOf(VALUE)).toBe('one');
   });
 
-  it('gets another value in place, and a plan shows that by what a record shows', async () => {
+  it('gets another value in place, and a plan shows only what a record shows', async () => {
     await send('apply', { one: { token: VALUE } });
     const { id } = (await api.get('/apps/a/tokens')).body.data[0];
     const planned = await send('plan', { one: { token: OTHER } });

@@ -23,7 +23,7 @@ const summary = ({ changes }: Json): string[] =>
 const app = (slug: string, path = `/${slug}`): object => ({ name: slug, slug, gateway_path: path });
 
 describe('a rollback', () => {
-  it('is one new version, in which everything is as it was', async () => {
+  it('makes one new version, in which everything is as it was', async () => {
     await createBilling(api);
     await ok(api.post(`${REVISION}/endpoints`, { method: 'GET', path: '/invoices' }));
     const [at, before] = [await current(), await dump()];
@@ -140,7 +140,7 @@ describe('a rollback', () => {
     expect(places).not.toContainEqual(expect.stringMatching(/[0-9a-f]{8}-/));
   });
 
-  it('says what it would do, to a viewer, and does it for an editor', async () => {
+  it('shows a viewer what it would do, and does it for an editor', async () => {
     await createBilling(api);
     const at = await current();
     await ok(api.patch('/apps/billing', { description: 'x' }));
@@ -288,7 +288,7 @@ describe('keys in a rollback', () => {
     expect((await api.post('/tokens/introspect', { token: lost.token })).body.data.active).toBe(false);
   });
 
-  it('keep a value that they got since, and the old one stays dead', async () => {
+  it('keep a value that they got since then, and the old value stays invalid', async () => {
     await createBilling(api);
     const old = await key('mobile');
     const at = await current();
@@ -306,7 +306,7 @@ describe('keys in a rollback', () => {
     expect((await api.post('/tokens/introspect', { token: old.token })).body.data.active).toBe(false);
   });
 
-  it('open no more than they do, and may open less', async () => {
+  it('open no more than they do, and may open fewer', async () => {
     await createBilling(api);
     const wide = await key('wide', { scopes: ['a', 'b'] });
     const narrow = await key('narrow', { scopes: ['a'] });
@@ -329,7 +329,7 @@ describe('keys in a rollback', () => {
     ]);
   });
 
-  it('stay when they were made since, unless their app goes: then it is refused, with the list', async () => {
+  it('created since then stay, unless their app would be deleted: then it is refused, with the list', async () => {
     await createBilling(api);
     const at = await current();
     const fresh = await key('fresh');

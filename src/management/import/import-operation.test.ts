@@ -106,7 +106,7 @@ openapi: 3.1.0`;
     expect(performance.now() - startMs).toBeLessThan(8_000);
   });
 
-  it('takes no label for what all objects inherit', async () => {
+  it('does not treat a label as a member that all objects inherit', async () => {
     const first = await imported({ document: DOCUMENT });
     await api.post('/config/apply', { config: first.body.data.config });
     for (const name of ['constructor', 'valueOf', 'toString']) {
@@ -152,7 +152,7 @@ openapi: 3.1.0`;
     expect((await imported({ document: { ...large, more: description } })).status).toBe(413);
   });
 
-  it('answers whatever the parts of a description are', async () => {
+  it('gives an answer for any parts of a description', async () => {
     const part = fc.oneof(fc.jsonValue({ maxDepth: 2 }), fc.constantFrom({ get: null }, [{}], [{ url: 1 }]));
     const description = fc.record(
       {

@@ -78,7 +78,7 @@ describe('a transaction', () => {
     expect(api.published[0]?.keys).toHaveLength(1);
   });
 
-  it('answers each operation as it is answered alone', async () => {
+  it('answers each operation as if it were sent alone', async () => {
     const made = (await run(WHOLE_APP)).body.data.operations;
     for (const { location, etag, body } of made) {
       const alone = await api.get(location);
@@ -398,7 +398,7 @@ describe('the bounds of a transaction', () => {
 });
 
 describe('roles in a transaction', () => {
-  it('a viewer may read, and try the rest', async () => {
+  it('a viewer may read, and try all other operations', async () => {
     await createBilling(api);
     const token = await adminToken('viewer');
     const read = { method: 'GET', path: '/api/v1/apps/billing' };

@@ -63,7 +63,7 @@ describe('a forged call', () => {
     expect((await api.get('/apps')).body.data).toEqual([]);
   });
 
-  test('is known by its Origin: another port, another host of the same name, none at all', async () => {
+  test('is recognised by its Origin: another port, another host of the same name, or no Origin', async () => {
     const { cookie, csrf } = await signIn();
     const { port } = new URL(api.url);
     for (const origin of [
@@ -239,7 +239,7 @@ describe('guessing cookies', () => {
     expect(await status(made(15))).toBe(401);
   });
 
-  test('is not what a browser does that asks on after its session has ended', async () => {
+  test('does not include a browser that continues after its session has ended', async () => {
     await using own = await startManagement({ authFailuresPerMinute: 5 });
     const asked: number[] = [];
     for (let count = 0; count < 30; count += 1) {

@@ -155,7 +155,7 @@ describe('a call with the cookie', () => {
     expect(await withCookie(`Headgate_Session=x; headgate_session=${value}`)).toBe(200);
   });
 
-  test('gives way to a bearer token', async () => {
+  test('has lower precedence than a bearer token', async () => {
     const { token } = await tokenOf('viewer');
     const { call } = await signIn();
     const both = await call('GET', '/session', { authorization: `Bearer ${token}` });
@@ -238,7 +238,7 @@ describe('a session ends', () => {
 });
 
 describe('the list of sessions', () => {
-  test('has all for admins, and their own for others', async () => {
+  test('lists all sessions for admins, and only their own for others', async () => {
     const viewer = await tokenOf('viewer');
     const admin = await signIn(ADMIN_TOKEN, { 'user-agent': `Firefox ${'x'.repeat(600)}` });
     const mine = await signIn(viewer.token);

@@ -12,7 +12,7 @@ import { nextUpdatedAt } from './write.ts';
 const app = (index: number) => ({ name: 'x', slug: `app-${index}`, gateway_path: `/app-${index}` });
 
 describe('publishing', () => {
-  it('is begun in the order of the config versions, and over before each answer', async () => {
+  it('begins in the order of the config versions, and ends before each answer', async () => {
     const WRITES = 20;
     const begun: number[] = [];
     const events: string[] = [];
@@ -87,7 +87,7 @@ describe('publishing', () => {
     expect(published).toHaveLength(1);
   });
 
-  it('is not done for what the workers need not know', async () => {
+  it('is not done for changes that workers do not need', async () => {
     await using api = await startManagement();
     await api.post('/admin/tokens', { name: 'x', role: 'viewer' });
     expect(api.published).toEqual([]);

@@ -261,7 +261,7 @@ describe('bounds', () => {
   });
 });
 
-it('an app with very many routes leaves some to others', () => {
+it('an app with very many routes leaves some for others', () => {
   const metrics = workerMetrics({ routesMax: 100 });
   const appOf = (app: string, index: number): string =>
     metrics.routeRecord({ ...labels, app, route: String(index) }).labels.app;

@@ -53,7 +53,7 @@ const requests = (
   totalOf(readSeries(history, subject, gridOf(history, window, step)).steps, columns.length)[REQUESTS] ?? 0;
 
 describe('buckets', () => {
-  it('hold what they should: at most 12.5 % wide', () => {
+  it('are at most 12.5 % wide', () => {
     fc.assert(
       fc.property(fc.double({ min: 0.04, max: 60_000, noNaN: true }), (ms) => {
         const bucket = bucketOf(ms);

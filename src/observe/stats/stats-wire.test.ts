@@ -62,7 +62,7 @@ it('two gateways added up are one gateway with the traffic of both', async () =>
   );
 });
 
-it('what is no question or no answer is refused', async () => {
+it('a message that is neither a question nor an answer is refused', async () => {
   await fc.assert(
     fc.asyncProperty(fc.oneof(fc.string(), fc.json(), fc.base64String()), async (text) => {
       expect(parseQuestion(text)).toBeUndefined();
@@ -87,7 +87,7 @@ it('what is no question or no answer is refused', async () => {
     expect([change, parsed(change)]).toEqual([change, undefined]);
 });
 
-it('an answer of a program with other columns is refused', async () => {
+it('an answer from a program with other columns is refused', async () => {
   const question = { window: '15m', stepSecs: 1, latest: true, subject: { kind: 'gateway' } } as const;
   const text = await answerText(historyOf([]), question, 'other');
   expect(await parseAnswer(text, new StatsColumns([['other', true]]))).toBeUndefined();

@@ -10,7 +10,7 @@ class Client implements AnsweredClient {
   }
 }
 
-it('a client gives way that was seen with unread answers at each look, for a while', () => {
+it('a client that had unread answers at each check for a while is closed first', () => {
   const [deaf, reading, newer] = [new Client(), new Client(), new Client()];
   const clients = [deaf, reading];
   const unread = new UnreadClients(() => clients);
@@ -24,7 +24,7 @@ it('a client gives way that was seen with unread answers at each look, for a whi
   expect([deaf.isCut, reading.isCut, newer.isCut]).toEqual([true, false, false]);
 });
 
-it('one that has read in the meantime keeps its place', () => {
+it('a client that has read in the meantime keeps its place', () => {
   const clients = [new Client(), new Client()];
   const unread = new UnreadClients(() => clients);
   unread.makeRoom(0);
@@ -34,7 +34,7 @@ it('one that has read in the meantime keeps its place', () => {
   expect(unread.makeRoom(UNREAD_MS)).toBe(false);
 });
 
-it('looks at most once a second, and forgets what it saw long ago', () => {
+it('checks at most once a second, and forgets old results', () => {
   let looks = 0;
   const client = new Client();
   const unread = new UnreadClients(() => {

@@ -71,7 +71,7 @@ describe('apps of one backend', () => {
     expect(takeAll(budgets, START_MS, 'quiet')).toBeGreaterThanOrEqual(20);
   });
 
-  it('leave each other some of those that are free, which do not multiply with the apps', () => {
+  it('leave some free places for each other, whose number does not grow with the apps', () => {
     const budgets = new RetryBudgets();
     const taken = Array.from({ length: 200 }, (_, n) => takeAll(budgets, START_MS, `app-${n}`));
     expect(taken.slice(0, 3)).toEqual([RETRIES_FREE, RETRIES_FREE / 2, 3]);

@@ -31,7 +31,7 @@ describe('round_robin', () => {
     );
   });
 
-  it('is the same turn by turn as in a cycle that was worked out', () => {
+  it('chooses in the same order with and without a precomputed cycle', () => {
     fc.assert(
       fc.property(weightsOf, (weights) => {
         fc.pre(weights.some((weight) => weight > 0));
@@ -179,7 +179,7 @@ describe('ejection', () => {
     expect(ejected.filter(Boolean)).toHaveLength(most);
   });
 
-  it('that would be one too many leaves a twentieth of its weight, until a request succeeds', () => {
+  it('that would be one too many leaves the target a twentieth of its weight, until a request succeeds', () => {
     const setup = testGroup({ weights: [1, 1, 1], settings: { algorithm: 'round_robin' } });
     expect(fail(setup, 0, 5)).toContain(true);
     expect(fail(setup, 1, 5)).not.toContain(true);
@@ -321,7 +321,7 @@ describe('what is only ejected', () => {
 });
 
 describe('a further attempt', () => {
-  it('goes to a target that was not tried, and rather to one that has not just failed', () => {
+  it('goes to a target that was not tried, preferably to one that has not just failed', () => {
     const { group } = testGroup({ weights: [1, 1, 1, 1] });
     group.stateOf(1).failed();
     for (let time = 0; time < 100; time++) expect([2, 3]).toContain(group.chooseOther([0])?.index);
@@ -340,7 +340,7 @@ describe('a further attempt', () => {
 });
 
 describe('the memory of a target', () => {
-  it('refuses a size that cannot be', () => {
+  it('refuses an impossible size', () => {
     expect(() => createTargetBlock(0)).toThrow('must be positive');
     expect(totalOf(new Int32Array(createTotal(3)))).toBe(0);
   });

@@ -64,7 +64,7 @@ describe.each(ALGORITHMS)('%s', (algorithm) => {
   });
 });
 
-it('weighs what is in service in the zone', () => {
+it('adds up the weights in service in the zone', () => {
   const setup = testGroup({ weights: [90, 10, 100], zones: ['a', 'a', 'b'], zone: 'a' });
   down(setup, 1);
   expect(chosen(setup)).toEqual(new Set([0]));

@@ -61,7 +61,7 @@ describe('streams of a backend that two apps have', () => {
 });
 
 describe('a queue that two apps have', () => {
-  it('gives what is free to the app that has less', async () => {
+  it('gives free places to the app that has fewer', async () => {
     const { ask, release } = setUp({ maxUpstreamConnections: 3 }, 'http1');
     for (let count = 0; count < 3; count++) ask('a');
     for (let count = 0; count < 4; count++) ask('a', String(count));
@@ -74,7 +74,7 @@ describe('a queue that two apps have', () => {
     expect(await release('b')).toEqual(['a2 granted']);
   });
 
-  it('has room for a newcomer of the one that waits with fewer', async () => {
+  it('has room for a new request of the app with fewer waiting requests', async () => {
     const { ask, events, permits } = setUp({ maxUpstreamConnections: 1, maxUpstreamQueue: 4 }, 'http1');
     ask('a');
     for (let count = 0; count < 4; count++) expect(ask('a', String(count))).toBe('waiting');

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { isStray, STRAY_MS, Strays } from './strays.ts';
 
-it('a backend is on the list until it has sent nothing of the kind for a minute', () => {
+it('a backend is on the list until it has sent no stray bytes for a minute', () => {
   const strays = new Strays();
   expect(strays.has('a', 0)).toBe(false);
   expect(strays.note('a', 0)).toBe(true);

@@ -124,7 +124,7 @@ describe('a collector', () => {
     expect(got).toHaveLength(1);
   });
 
-  it('that answers what is no status of a final answer has accepted nothing', async () => {
+  it('that answers with a status that is not final has accepted nothing', async () => {
     const server = createServer(
       ({ socket }) => void socket.end('HTTP/1.1 000 X\r\nContent-Length: 0\r\n\r\n'),
     );
@@ -143,7 +143,7 @@ describe('a collector', () => {
     expect(await collectorOf(url).export(BODY)).toEqual({ failed: 4, problem });
   });
 
-  it('that answers before it has read everything is heard, and gets a new connection', async () => {
+  it('that answers before it has read everything: its answer counts, and it gets a new connection', async () => {
     const sockets = new Set<unknown>();
     const server = createServer((request, response) => {
       sockets.add(request.socket);

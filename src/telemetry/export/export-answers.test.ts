@@ -37,7 +37,7 @@ it.each([
   expect(retryAfterMs(value, 10_000)).toBe(ms);
 });
 
-it('tells what several addresses of a name have said', () => {
+it('reports what several addresses of a name have answered', () => {
   const refused = new Error('connect ECONNREFUSED ::1:4318');
   expect(problemOfError(new AggregateError([refused]))).toBe('connect ECONNREFUSED ::1:4318');
   expect(problemOfError(new Error(''))).toBe('the export failed');

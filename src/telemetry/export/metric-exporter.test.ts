@@ -69,7 +69,7 @@ it('exports deltas: after an export that failed, the next one has all of it', as
   connection.close();
 });
 
-it('counts nothing twice where it takes the place of an exporter that has ended', async () => {
+it('counts nothing twice after it has replaced an exporter that ended', async () => {
   collector.points.length = 0;
   const { connection, exporter } = exporterWith({ temporality: 'delta', isReplacement: true });
   for (const value of [100, 102]) {

@@ -28,7 +28,7 @@ function taken(deltas: MetricDeltas, text: string, nowMs: number): Family[] {
 const pointsOf = (families: readonly Family[]) => families.flatMap(({ points }) => [...points]);
 
 describe('what was counted since an export', () => {
-  it('begins where the one before ended, without what has not moved', () => {
+  it('begins where the previous export ended, without unchanged series', () => {
     const deltas = new MetricDeltas('delta', 100);
     const text = counter('headgate_x_total', { a: 3, b: 1 });
     expect(pointsOf(taken(deltas, text, 200))).toMatchObject([
@@ -50,7 +50,7 @@ describe('what was counted since an export', () => {
     expect(taken(deltas, histogram(3, 5, 7), 3)).toEqual([]);
   });
 
-  it('has all of what a collector has not taken', () => {
+  it('has all counts that a collector has not accepted', () => {
     const deltas = new MetricDeltas('delta', 0);
     deltas.read(readFamilies(counter('headgate_x_total', { a: 3 })));
     expect(pointsOf(taken(deltas, counter('headgate_x_total', { a: 7 }), 2))).toMatchObject([
@@ -86,7 +86,7 @@ describe('what was counted since an export', () => {
     expect(pointsOf(taken(deltas, text(2), 2))).toMatchObject(expected.map((value) => ({ value })));
   });
 
-  it('comes to the same together, whatever exports fail', () => {
+  it('add up to the same totals, whichever exports fail', () => {
     const round = fc.record({ added: fc.nat(5), isTaken: fc.boolean() });
     fc.assert(
       fc.property(fc.array(round, { maxLength: 20 }), (rounds) => {

@@ -5,7 +5,7 @@ import { BatchReader, BatchWriter, createBatchRing, droppedItems, queuedBytes } 
 const RING_BYTES = 1_024;
 
 describe('a ring of batches', () => {
-  it('gives what it got, in order, as an array would', () => {
+  it('returns its items in order, as an array would', () => {
     // Steps: how long a batch to push, or how many bytes to take.
     const step = fc.oneof(
       fc.record({ push: fc.integer({ min: 0, max: 600 }) }),
@@ -41,7 +41,7 @@ describe('a ring of batches', () => {
     );
   });
 
-  it('takes a batch that fills it only if that can be told from nothing', () => {
+  it('takes a batch that fills it only if a full ring can be distinguished from an empty one', () => {
     const ring = createBatchRing(RING_BYTES);
     const writer = new BatchWriter(ring);
     writer.push(new Uint8Array(RING_BYTES - 8), 5);
@@ -61,7 +61,7 @@ describe('a ring of batches', () => {
     expect(calls).toBe(2);
   });
 
-  it('goes on where a reader has ended', () => {
+  it('continues where a reader has ended', () => {
     const ring = createBatchRing(RING_BYTES);
     const writer = new BatchWriter(ring);
     for (let value = 1; value <= 4; value++) writer.push(new Uint8Array(100).fill(value), 1);

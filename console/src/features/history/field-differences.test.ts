@@ -40,7 +40,7 @@ describe('recordDifferences', () => {
     expect(recordDifferences(record, null)).toEqual([{ name: 'name', before: 'Shop', after: undefined }]);
   });
 
-  it('tells text from numbers and truth by nothing but their look', () => {
+  it('distinguishes text from numbers and booleans only by their form', () => {
     expect(recordDifferences({ a: 1, b: true, c: '' }, { a: 2, b: false, c: 'x' })).toEqual([
       { name: 'a', before: '1', after: '2' },
       { name: 'b', before: 'true', after: 'false' },

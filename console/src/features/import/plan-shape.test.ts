@@ -9,7 +9,7 @@ const change = (kind: PlannedChange['change']): PlannedChange => ({
   fields: { gateway_path: { before: null, after: '/shop' }, labels: { before: { a: '1' }, after: {} } },
 });
 
-it('tells of a new record what it gets, and of a changed one both values', () => {
+it('shows the values of a new record, and both values of a changed one', () => {
   expect(fieldTexts(change('create'))).toEqual(['gateway_path: /shop', 'labels: {}']);
   expect(fieldTexts(change('update'))).toEqual(['gateway_path: (default) → /shop', 'labels: {"a":"1"} → {}']);
 });

@@ -67,7 +67,7 @@ it('keeps what it has when nothing new came, and takes all when nothing overlaps
   expect(withRecent(before, stats(9_000, [5])).points.time).toEqual([9_000]);
 });
 
-it('adds up reasons that only one of both has', () => {
+it('adds up reasons that only one of the two has', () => {
   const before = stats(1_000, [1, null, 1], { denials: { old: [1, null, 0] } });
   const recent = stats(1_002, [1, 1], { denials: { fresh: [1, 2] } });
   const { denials } = withRecent(before, recent);

@@ -59,7 +59,7 @@ describe('a draft', () => {
     );
   });
 
-  it('knows a secret that was typed from one that the gateway has', () => {
+  it('distinguishes a typed secret from a secret of the gateway', () => {
     const text = 'auth:\n  auth_type: jwt\n  jwt:\n    secret: ';
     expect(hasTypedSecret(withText(draftOf({}, undefined), `${text}"********"\n`))).toBe(false);
     expect(hasTypedSecret(withText(draftOf({}, undefined), `${text}abc\n`))).toBe(true);

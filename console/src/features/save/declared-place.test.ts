@@ -85,7 +85,7 @@ describe('a write in the declared tree', () => {
     expect(writePathOf('/webhooks/{webhook_id}')).toBeUndefined();
   });
 
-  it('is that of a new app, and of one with everything below', () => {
+  it('is the place of a new app, and of one with everything below', () => {
     expect(declared('POST /apps', [], { slug: 'new', name: 'New' })?.shown).toEqual({
       apps: { new: { name: 'New' } },
     });

@@ -22,7 +22,7 @@ const endpoint = (id: number, change: Partial<DryRunEndpoint> = {}): DryRunEndpo
   ...change,
 });
 
-it('tells once what happens to many routes, and each move on its own', () => {
+it('shows once what happens to many routes, and each move separately', () => {
   const many = Array.from({ length: 98 }, (_, index) => endpoint(index));
   const moved = [100, 101].map((id) => endpoint(id, { after: { route: `/b/${id}`, serves: true } }));
   const stopped = endpoint(102, { after: { route: '/a/102', serves: false } });

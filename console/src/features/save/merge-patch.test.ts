@@ -53,7 +53,7 @@ describe('mergePatchOf', () => {
 });
 
 describe('inversePatch', () => {
-  it('takes a patch back', () => {
+  it('undoes a patch', () => {
     fc.assert(
       fc.property(fields, fields, (before, after) => {
         const patch = mergePatchOf(before, after);

@@ -4,7 +4,7 @@ import { undoOf } from './undo.ts';
 const undo = (base: Record<string, unknown> | undefined, body: Record<string, unknown>) =>
   undoOf('PATCH /apps/{app_id}', { options: { path: { app_id: 'a' }, body }, base }, '"2"');
 
-it('takes a patch back, on what it has made only', () => {
+it('undoes a patch only on its own result', () => {
   expect(undo({ p: { limit: { n: 1 }, cors: 2 } }, { p: { limit: { n: 5 }, cors: null, new: 3 } })).toEqual({
     operation: 'PATCH /apps/{app_id}',
     options: {

@@ -15,7 +15,7 @@ describe('requests to compare a report with', () => {
     expect(requestsSince(stats(false), at(0))).toBeNull();
   });
 
-  it('of a route are told only where both were counted for as long', () => {
+  it('of a route are shown only if both were counted for the same time', () => {
     const row = { route: '/a', version: 'v1', total: 3 } as ShadowRow;
     const top = {
       enabled: true,

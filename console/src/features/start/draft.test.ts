@@ -136,7 +136,7 @@ describe('problemsFrom', () => {
     expect(problemsFrom(error)).toEqual({ slug: 'Is taken', backend: '"x" is no host' });
   });
 
-  it('leaves to the page what is at no field', () => {
+  it('leaves problems without a field to the page', () => {
     expect(problemsFrom(failed({ pointer: '/operations/3/body', detail: 'x' }))).toBeUndefined();
     expect(problemsFrom(failed())).toBeUndefined();
     expect(problemsFrom(new Error('x'))).toBeUndefined();

@@ -26,7 +26,7 @@ describe('what is sent of a webhook', () => {
     expect(patchOf({ ...opened, ...changed }, opened)).toEqual(patch);
   });
 
-  it('is nothing where the API stored what the form writes otherwise', () => {
+  it('is empty if the API stored the value in another form than the form writes', () => {
     const opened = draftOf({ ...STORED, events: ['*', 'key.*'] });
     expect(patchOf(opened, opened)).toEqual({});
   });

@@ -15,7 +15,7 @@ it.each([
   expect(relativeTime(NOW + ms, NOW, false)).toBe(text);
 });
 
-it('tells of deadlines also what lies ahead', () => {
+it('shows deadlines also while they lie ahead', () => {
   expect(relativeTime(NOW + 2_000, NOW, true)).toBe('in 2 seconds');
   expect(relativeTime(NOW + 3 * 86_400_000, NOW, true)).toBe('in 3 days');
   expect(relativeTime(NOW - 2_000, NOW, true)).toBe('2 seconds ago');

@@ -98,7 +98,7 @@ describe('changing an endpoint', () => {
     });
   });
 
-  it('refuses to become another, but may rename its own parameters', async () => {
+  it('cannot become another endpoint, but may rename its own parameters', async () => {
     const path = await made({ method: 'GET', path: '/a/{x}' });
     await create({ method: 'GET', path: '/b/{x}' });
     expect(verdict(await api.patch(path, { path: '/b/{y}' }))).toEqual([409, 'conflict', ['/path']]);

@@ -138,7 +138,7 @@ describe('changing a revision', () => {
     expect((await api.patch(REVISION, { circuit_breaker: null })).body.data.circuit_breaker).toBeNull();
   });
 
-  it('takes back everything that it was read as', async () => {
+  it('accepts everything that it was read as', async () => {
     const { data } = (await api.get(REVISION)).body as { data: Record<string, unknown> };
     const { id: _id, version_id: _parent, created_at: _created, updated_at: _updated, ...writable } = data;
     expect((await api.patch(REVISION, writable)).body).toMatchObject({ message: 'Revision unchanged', data });

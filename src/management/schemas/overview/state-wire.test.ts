@@ -33,7 +33,7 @@ const state: GatewayState = {
 };
 const textOf = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString('base64url');
 
-it('comes back as it was, in a text without spaces', () => {
+it('is read back unchanged from a text without spaces', () => {
   const text = encodedState({ node: 'gateway one', state });
   expect(text).toMatch(/^[\w-]+$/);
   expect(decodedState(text)).toEqual({ node: 'gateway one', state });

@@ -127,7 +127,7 @@ async function enterWith(make: () => Promise<string> | string): Promise<string> 
 }
 
 describe('an ID token', () => {
-  test('that is right lets in, once: the browser cannot come back twice', async () => {
+  test('that is right lets the browser in once, and not a second time', async () => {
     answer = async (_nonce, response) => sendToken(response, await signed(claimsOf()));
     const begun = await begin();
     const first = await comeBack(begun);
@@ -243,7 +243,7 @@ test('guessed codes of one address reach the provider a few times a minute, and 
 });
 
 describe('what a browser brings back', () => {
-  test('is of its own sign-in, whole and unchanged', async () => {
+  test('belongs to its own sign-in, complete and unchanged', async () => {
     answer = async (_nonce, response) => sendToken(response, await signed(claimsOf()));
     const mine = await begin();
     const other = await begin();

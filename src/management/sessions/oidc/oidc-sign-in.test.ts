@@ -134,7 +134,7 @@ describe('signing in with a provider', () => {
     }
   });
 
-  test('is refused to people in no group with a role', async () => {
+  test('is refused for people who are in no group with a role', async () => {
     const jar: Jar = new Map();
     const page = await signInAs(jar, 'bob');
     const problem: Json = await page.json();
@@ -150,7 +150,7 @@ describe('signing in with a provider', () => {
     expect(entry.request_id).toBe(problem.request_id);
   });
 
-  test('needs the browser that has started, once and with its own answer', async () => {
+  test('needs the browser that began it, once and with its own answer', async () => {
     const jar: Jar = new Map();
     const back = await atProvider(jar, 'ada', `${api.url}${START}`);
     const refused = async (browser: Jar, url: string): Promise<unknown> => {

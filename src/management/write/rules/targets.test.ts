@@ -72,7 +72,7 @@ describe('a patch', () => {
     expect(patched(before, patch)).toEqual(after);
   });
 
-  it('of both forms is refused where they differ', () => {
+  it('with both forms is refused if they differ', () => {
     expect(patched(single, { backend_host: 'z', targets: THREE })).toHaveProperty('errors');
   });
 
@@ -99,14 +99,14 @@ describe('balancingErrors', () => {
   const of = (settings: Parameters<typeof balancingErrors>[0]) =>
     balancingErrors(settings).map(({ pointer }) => pointer.replace('/load_balancing/', ''));
 
-  it('wants a hash with the algorithm hash, and only there', () => {
+  it('requires a hash with the algorithm hash, and refuses it with others', () => {
     expect(of(null)).toEqual([]);
     expect(of({ algorithm: 'hash' })).toEqual(['hash']);
     expect(of({ hash: { by: 'ip' } })).toEqual(['hash']);
     expect(of({ algorithm: 'hash', hash: { by: 'ip' } })).toEqual([]);
   });
 
-  it('wants a name for all but the address, and a lifetime for cookies only', () => {
+  it('requires a name for all except the address, and allows a lifetime only for cookies', () => {
     for (const by of ['header', 'cookie', 'claim', 'path'] as const) {
       expect(of({ algorithm: 'hash', hash: { by } })).toEqual(['hash/name']);
       expect(of({ algorithm: 'hash', hash: { by, name: 'user_id' } })).toEqual([]);
@@ -118,7 +118,7 @@ describe('balancingErrors', () => {
     ]);
   });
 
-  it('wants the longest ejection to be as long as the first', () => {
+  it('requires the longest ejection to be at least as long as the first', () => {
     expect(of({ ejection: { base_secs: 60, max_secs: 30 } })).toEqual(['ejection/max_secs']);
     expect(of({ ejection: { base_secs: 600 } })).toEqual([]);
   });

@@ -29,7 +29,7 @@ describe('the concurrency stage', () => {
     expect(compiled.stages.map(({ part }) => part)).toEqual(['allowed_methods', 'concurrency', 'rate_limit']);
   });
 
-  it('holds a place until it is released, which may be said twice', async () => {
+  it('holds a place until it is released; a second release changes nothing', async () => {
     const gateway = testGateway();
     const compiled = gateway.compile({ concurrency: { max: 2 } });
     const [first, second, third] = [
@@ -58,7 +58,7 @@ describe('the concurrency stage', () => {
     expect(codeOf(await run(elsewhere, testFacts()))).toBeUndefined();
   });
 
-  it('tells callers apart by `per`, and counts by another dimension apart', async () => {
+  it('distinguishes callers by `per`, and counts by another dimension separately', async () => {
     const gateway = testGateway();
     const ip = gateway.compile({ concurrency: { max: 1, per: 'ip' } });
     const header = gateway.compile({ concurrency: { max: 1, per: 'header:X-Tenant' } });

@@ -18,7 +18,7 @@ function verdict(cors: CorsPolicy, headers: Readonly<Record<string, string>>, me
   return refused && CORS_REFUSED.detail(refused);
 }
 
-describe('requests that are no business of CORS', () => {
+describe('requests that CORS does not concern', () => {
   it.each([
     ['no Origin', {}],
     ['the gateway’s own origin', { origin: 'https://api.test:8443', host: 'API.test:8443' }],

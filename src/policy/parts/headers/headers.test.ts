@@ -85,7 +85,7 @@ describe('values', () => {
     expect(lines({ X: `<${source}>` }, { caller: { claims: {} } })).toBe('X: <>\r\n');
   });
 
-  it('a value that is too long is left out and not cut, whichever source it is of', () => {
+  it('a value that is too long is left out and not cut, whatever its source', () => {
     const long = 'a'.repeat(FIELD_VALUE_CHARS_MAX);
     expect(lines({ X: '${header.x}' }, { headers: { x: long } })).toBe(`X: ${long}\r\n`);
     for (const given of [{ headers: { x: `${long}a` } }, { caller: { claims: { x: `${long}a` } } }])
@@ -307,7 +307,7 @@ describe('what auth reads and writes', () => {
     ]);
   });
 
-  it('is left alone where it is of another level', () => {
+  it('stays unchanged where another level sets it', () => {
     const editor = compiled(headers, auth).requestFields;
     expect(editor?.lines(subject({ headers: { 'x-token': 't' } }))).toBe('X-Own: o\r\n');
     expect(['X-A', 'X-B', 'X-Email'].map((name) => editor?.nameOf(name))).toEqual(['', '', undefined]);

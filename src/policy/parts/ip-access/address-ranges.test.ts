@@ -68,7 +68,7 @@ describe('findRange', () => {
     expect(find(['::/80', '255.255.255.255'], '::ffff:ffff:ffff')).toBe('255.255.255.255');
   });
 
-  it('has no key for what is no address', () => {
+  it('has no key for a text that is not an address', () => {
     for (const text of ['', 'unix', '1.2.3', '10.0.0.0/8']) expect(addressKey(text)).toBeUndefined();
   });
 });

@@ -19,7 +19,7 @@ async function verdicts(ip_access: IpAccessPolicy, addresses: readonly string[])
 }
 
 describe('the stage', () => {
-  it('allows all that deny does not have, where allow is empty', async () => {
+  it('allows every address that is not in deny, if allow is empty', async () => {
     const deny = ['192.0.2.0/24', '2001:db8::1'];
     const denials = ['The entry 192.0.2.0/24 of deny contains 192.0.2.9', undefined, undefined];
     const addresses = ['192.0.2.9', '192.0.3.1', '2001:db8::2'];
@@ -27,7 +27,7 @@ describe('the stage', () => {
     expect(await verdicts({ allow: [], deny }, addresses)).toEqual(denials);
   });
 
-  it('refuses all that allow does not have, and what deny has of it', async () => {
+  it('refuses every address that is not in allow, and those in allow that deny contains', async () => {
     const policy = { allow: ['10.0.0.0/8', '10.9.1.1', '2001:db8::/32'], deny: ['10.9.0.0/16'] };
     expect(await verdicts(policy, ['10.1.1.1', '10.9.1.1', '11.0.0.1', '2001:db8::5', '::1'])).toEqual([
       undefined,
@@ -38,7 +38,7 @@ describe('the stage', () => {
     ]);
   });
 
-  it('takes an address that cannot be read for one that no list has', async () => {
+  it('treats an address that cannot be read as one that is in no list', async () => {
     expect(await verdicts({ allow: ['0.0.0.0/0', '::/0'] }, [''])).toEqual(['No entry of allow contains ']);
     expect(await verdicts({ deny: ['0.0.0.0/0', '::/0'] }, [''])).toEqual([undefined]);
   });
@@ -60,7 +60,7 @@ describe('the stage', () => {
     expect(evaluation.shadowDenials).toMatchObject([{ part: 'ip_access', denial: { kind: IP_DENIED } }]);
   });
 
-  it('tells the client the same, whichever list decided', () => {
+  it('gives the client the same answer, whichever list decided', () => {
     const [denied, notAllowed] = (['deny', 'allow'] as const).map((list) =>
       clientSentence({ kind: IP_DENIED, data: { address: '192.0.2.1', list, entry: null } }),
     );
@@ -78,7 +78,7 @@ const manyEntries = (count: number): string[] =>
       : `2001:db8::${low.toString(16)}`;
   });
 
-it('a request costs with 10,000 entries no more than a few times what it costs with ten', () => {
+it('a request with 10,000 entries costs at most a few times as much as with ten', () => {
   const tables = [10, ENTRIES_MAX].map((count) => accessTable({ deny: manyEntries(count) }));
   const addresses = Array.from({ length: 1_000 }, (_, index) => `10.0.${index % 78}.${index % 256}`);
   const round = (table: (typeof tables)[number]): number => {
@@ -117,7 +117,7 @@ describe('entries', () => {
     ]);
   });
 
-  it('may lie within each other, and in both lists', () => {
+  it('may overlap, and may be in both lists', () => {
     const entries = ['10.0.0.0/8', '10.1.0.0/16', '10.0.0.0/16', '0.0.0.0/0', '::/0', '::ffff:1.2.3.4/128'];
     expect(errorsOf({ allow: entries, deny: entries })).toEqual([]);
     expect(errorsOf({ deny: manyEntries(ENTRIES_MAX) })).toEqual([]);

@@ -214,7 +214,7 @@ describe("a key's own plan", () => {
     expect(await admitted(gateway.compile(base), testFacts(bearer(token)))).toBe(expected);
   });
 
-  it('takes nothing from the others, is one count over all routes, and is named key', async () => {
+  it('does not change the others, is one count over all routes, and is named key', async () => {
     const gateway = testGateway();
     const planned = gateway.keys.create({ rate_limit: { enabled: true, requests: 3, window_seconds: 60 } });
     const plain = gateway.keys.create();
@@ -289,7 +289,7 @@ describe('the limit per address', () => {
     expect(limitHeaderLines(wide.evaluation)).toContain('RateLimit: "ip";r=1;');
   });
 
-  it('is not charged for a request that the policy refuses, nor the other way round', async () => {
+  it('is not charged for requests that the policy refuses, and vice versa', async () => {
     const gateway = testGateway({ perIp });
     const narrow = gateway.compile({ rate_limit: TWO });
     const open = gateway.compile({});

@@ -18,7 +18,7 @@ it.each<[string, Policy, number, readonly string[]]>([
   expect({ ...retries, on: [...retries.on] }).toEqual({ max, on });
 });
 
-it('is off by `max`, not by an empty value', () => {
+it('is switched off by `max`, not by an empty value', () => {
   expect(RETRIES.off?.is({ max: 0 })).toBe(true);
   expect(RETRIES.off?.is({})).toBe(false);
 });

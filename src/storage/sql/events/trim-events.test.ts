@@ -27,7 +27,7 @@ async function trim(db: Kysely<Tables>, maxEvents: number): Promise<void> {
   }
 }
 
-test('what a removal costs does not grow with the events that stay, for webhooks that want none of them', async () => {
+test('a removal does not cost more with more events that stay, if webhooks want none of them', async () => {
   const db = memoryDatabase();
   await migrate(db, systemClock);
   const { insertWebhook } = webhookWrites(db, memorySecretBox());
@@ -62,7 +62,7 @@ test('what a removal costs does not grow with the events that stay, for webhooks
   expect(Math.min(...withMany)).toBeLessThan(4 * Math.min(...withFew));
 });
 
-test('what other apps have told stays, however often an editor changes the configuration', async () => {
+test('the events of other apps stay, however often an editor changes the configuration', async () => {
   const db = memoryDatabase();
   await migrate(db, systemClock);
   const opened = Array.from({ length: 40 }, (_none, count) =>

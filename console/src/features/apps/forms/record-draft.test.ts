@@ -28,7 +28,7 @@ describe('patchOf', () => {
     });
   });
 
-  it('is nothing where what was typed is what the record has', () => {
+  it('is empty if the typed values are those of the record', () => {
     const edits = Object.fromEntries(
       Object.entries(KINDS).map(([pointer, kind]) => [pointer, shownValue(RECORD, pointer, kind)]),
     );

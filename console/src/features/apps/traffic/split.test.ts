@@ -72,7 +72,7 @@ describe('moveBorder', () => {
   });
 });
 
-it('compares splits without regard to their order', () => {
+it('compares splits regardless of their order', () => {
   const [a, b] = [
     { revision: 'r1', weight: 1 },
     { revision: 'r2', weight: 2 },

@@ -31,7 +31,7 @@ describe('PagedList', () => {
     expect(calls).toHaveLength(4);
   });
 
-  it('stops the way to a place that is not looked at any more', async () => {
+  it('stops loading for a place that is no longer shown', async () => {
     const list = new PagedList(numbers(1_000), 1_000, () => list.ensure(5));
     list.ensure(999);
     await vi.waitFor(() => expect(list.items.length).toBeGreaterThan(5));

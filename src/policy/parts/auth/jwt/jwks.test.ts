@@ -252,7 +252,7 @@ describe('many key sets of others', () => {
     expect(gateway.jwksFailures).toEqual([]);
   });
 
-  it('that are large for what is not a key are kept without that', async () => {
+  it('that are large only because of other members than keys are kept without these', async () => {
     const key = await signingKey('padded');
     const padded = JSON.stringify({
       keys: [{ ...key.jwk, x5c: ['c'.repeat(900_000)] }],
@@ -297,7 +297,7 @@ describe('a key that is not used', () => {
     expect(gateway.jwksFailures[0]).not.toContain('secret');
   });
 
-  it('is not one whose members without a value are null', async () => {
+  it('does not include a key whose members without a value are null', async () => {
     const key = await signingKey('bare');
     respond = (_request, response) =>
       response.end(JSON.stringify({ keys: [{ ...key.jwk, x5u: null, use: null }] }));
@@ -305,7 +305,7 @@ describe('a key that is not used', () => {
     expect(gateway.jwksFailures).toEqual([]);
   });
 
-  it('is one of few that are named, however many there are', async () => {
+  it('is one of the few that are named, however many there are', async () => {
     const keys = Array.from({ length: 500 }, (_, n) => ({ kty: 'RSA', n: 'AQAB', e: 'AQAB', kid: `k${n}` }));
     respond = (_request, response) => response.end(JSON.stringify({ keys }));
     await reason(await tokenOf(await signingKey('x')));
@@ -360,7 +360,7 @@ describe('an outage of the key server', () => {
     },
   );
 
-  it('in which the server hangs costs one wait; then the last good keys are used at once', async () => {
+  it('in which the server hangs delays only one request; then the last good keys are used at once', async () => {
     const key = await signingKey('a');
     respond = serve(key);
     const facts = testFacts(bearer(await tokenOf(key)));

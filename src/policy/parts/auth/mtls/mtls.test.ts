@@ -79,7 +79,7 @@ describe('auth.mtls.callers', () => {
     expect(found !== undefined).toBe(fits);
   });
 
-  it('the first that fits decides; without any it is the subject', () => {
+  it('the first entry that matches decides; without entries, the subject is the caller', () => {
     const rules: CertificateCaller[] = [
       { from: 'san_dns', value: 'other.test' },
       { from: 'san_email', value: 'ops@a.test', name: 'ops', scopes: ['a'] },
