@@ -6,7 +6,7 @@ import type { Command } from 'commander';
 import { addServerFlags, type ServerFlags } from '../connection/server-flags.ts';
 import { createClient } from '../gateway-client.ts';
 import { CliError, printable, type CliIo } from '../io.ts';
-import { atVersionText, versionOf, versionsText } from '../live/versions-text.ts';
+import { atVersionText, versionOf, versionsText } from './versions-text.ts';
 import { painter } from '../show/colour.ts';
 import { addRequestFlags, requestOf, type RequestFlags } from '../everyday/request-flags.ts';
 import { addExamples, addOutputFlag, writeJson, type OutputFlags } from '../show/output-format.ts';
