@@ -1,7 +1,7 @@
 /** `headgate apps | versions | revisions | endpoints | traffic`: the records of the configuration, one by one. */
 import { shownPlace } from '../../config/backend.ts';
 import { sourceText } from '../../config/targets.ts';
-import { revisionHealthText } from '../show/revision-health-text.ts';
+import { revisionHealthText } from './revision-health-text.ts';
 import type { Column } from '../show/text-table.ts';
 import { backendFields } from './backend-url.ts';
 import type { EverydayCommand, EverydayGroup, EverydayOption, Json } from './everyday-command.ts';

@@ -4,8 +4,8 @@
  */
 import { shownPlace } from '../../config/backend.ts';
 import type { CliIo } from '../io.ts';
-import { recordText, tableText } from './text-table.ts';
-import type { Json } from '../everyday/everyday-command.ts';
+import { recordText, tableText } from '../show/text-table.ts';
+import type { Json } from './everyday-command.ts';
 
 export function revisionHealthText(data: Json, io: CliIo): string {
   const { targets, discovery, history, last_error: error, last_probe: probe, ...facts } = data;
