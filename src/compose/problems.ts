@@ -6,7 +6,7 @@ import { isLoopback } from '../lib/listeners.ts';
 import type { DeliveryState } from '../storage/delivery-store.ts';
 import { counterUse } from '../limits/local/counter-use.ts';
 import type { NodeState } from '../management/schemas/overview/state-schema.ts';
-import type { Problem } from '../management/stats/problem-schema.ts';
+import type { Problem } from '../management/schemas/overview/problem-schema.ts';
 import type { WorkerSample } from '../observe/metrics/metrics.ts';
 import { fallbackText } from '../control/fallback/start-database.ts';
 import type { ConfigFile } from '../control/config-file/config-file.ts';

@@ -26,7 +26,7 @@ import type { EgressCheck } from './write/rule-context.ts';
 import type { ServedConfig } from './served-config.ts';
 import type { Convert } from './import/conversion-job.ts';
 import type { OwnListener } from './try/send-request.ts';
-import type { Problem } from './stats/problem-schema.ts';
+import type { Problem } from './schemas/overview/problem-schema.ts';
 import type { StatsAccess } from './stats/stats-access.ts';
 import type { TrustFacts } from '../policy/part.ts';
 import type { WritePath } from './write/write.ts';

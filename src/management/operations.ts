@@ -36,7 +36,7 @@ import { sessionOperations } from './sessions/session-operations.ts';
 import { importOperation } from './import/import-operation.ts';
 import { shadowOperations } from './routes/shadow.ts';
 import { treeOperation } from './routes/overview/app-tree.ts';
-import { problemsOperation } from './stats/problems-operation.ts';
+import { problemsOperation } from './routes/overview/problems.ts';
 import { statsOperations } from './stats/stats-operations.ts';
 import { transactionOperation } from './routes/transaction.ts';
 import { trafficOperations } from './routes/traffic.ts';

@@ -1,6 +1,10 @@
 /** Creates problems from facts; the title follows from the code. */
 import { timestamp } from '../../lib/clock.ts';
-import { PROBLEMS, type Problem, type ProblemCode } from '../../management/stats/problem-schema.ts';
+import {
+  PROBLEMS,
+  type Problem,
+  type ProblemCode,
+} from '../../management/schemas/overview/problem-schema.ts';
 
 /** A problem of this node. */
 export type FoundProblem = Omit<Problem, 'node'>;

@@ -1,11 +1,11 @@
 /** `GET /api/v1/problems`: what is wrong now, in words, most severe first. */
-import { envelopeSchema } from '../schemas/envelope.ts';
-import { jsonSchema } from '../../model/json-schema.ts';
-import type { ManagementContext } from '../context.ts';
-import { answer } from '../api/failure.ts';
-import { API_PREFIX, type Operation } from '../api/operation.ts';
-import { NO_QUERY } from '../api/query.ts';
-import { bySeverity, PROBLEMS, ProblemsSchema, type Problem } from './problem-schema.ts';
+import { envelopeSchema } from '../../schemas/envelope.ts';
+import { jsonSchema } from '../../../model/json-schema.ts';
+import type { ManagementContext } from '../../context.ts';
+import { answer } from '../../api/failure.ts';
+import { API_PREFIX, type Operation } from '../../api/operation.ts';
+import { NO_QUERY } from '../../api/query.ts';
+import { bySeverity, PROBLEMS, ProblemsSchema, type Problem } from '../../schemas/overview/problem-schema.ts';
 
 export function problemsOperation(context: ManagementContext): Operation {
   return {

@@ -1,6 +1,6 @@
 /** A current problem of a gateway: an item of `GET /api/v1/problems`. */
 import { Type, type Static } from 'typebox';
-import { closed, dateTime, nullable, oneOf } from '../../model/schema-pieces.ts';
+import { closed, dateTime, nullable, oneOf } from '../../../model/schema-pieces.ts';
 
 /** Most severe first. */
 const SEVERITIES = ['critical', 'warning', 'info'] as const;
