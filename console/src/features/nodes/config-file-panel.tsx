@@ -9,7 +9,7 @@ import { DataTable, type Column } from '../../ui/display/data-table.tsx';
 import { KeyValues } from '../../ui/display/key-values.tsx';
 import { Panel, Stack } from '../../ui/display/panel.tsx';
 import { Time } from '../../ui/display/time.tsx';
-import { useGatewayHealth } from '../overview/gateway-health.ts';
+import { useGatewayHealth } from './gateway-health.ts';
 import styles from './nodes.module.css';
 
 const EVERY_MS = 5_000;
