@@ -44,7 +44,7 @@ import { DeprecationLog } from '../control/reporting/deprecation-log.ts';
 import { newTroubles } from '../control/problems/recent-events.ts';
 import { EventSources } from '../control/events/event-sources.ts';
 import { HealthRegistry } from '../control/health/health-registry.ts';
-import { ExplainControl } from '../explain/control/control.ts';
+import { ExplainControl } from '../explain/setup/explain-control.ts';
 import { LiveHub } from '../explain/live/live-hub.ts';
 import { TakeoverResponder } from '../control/takeover/takeover.ts';
 import { pidFileOf } from '../control/takeover/pid-file.ts';

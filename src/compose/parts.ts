@@ -15,7 +15,7 @@ import type { ConfigSync } from '../control/cluster/config-sync.ts';
 import type { ConfigState } from '../control/cluster/config-state.ts';
 import type { DeprecationLog } from '../control/reporting/deprecation-log.ts';
 import type { HistoryCompactor } from '../control/database/history-compactor.ts';
-import type { ExplainControl } from '../explain/control/control.ts';
+import type { ExplainControl } from '../explain/setup/explain-control.ts';
 import type { LiveHub } from '../explain/live/live-hub.ts';
 import type { DiscoveryWatch } from '../control/discovery/discovery-watch.ts';
 import type { HealthRegistry } from '../control/health/health-registry.ts';

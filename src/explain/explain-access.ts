@@ -1,9 +1,9 @@
 /** Explain as the management API uses it: the state of the main thread (control.ts) and the answers of the workers. */
-import type { DebugToken, SamplingState } from './control/control-schema.ts';
+import type { DebugToken, SamplingState } from './setup/setup-schema.ts';
 import type { ExplainInput, Explanation } from './schema.ts';
 import type { ConfigChange } from '../model/config.ts';
 import type { ReplayResult } from './replay/replay.ts';
-import type { ExplainControl } from './control/control.ts';
+import type { ExplainControl } from './setup/explain-control.ts';
 import type { ExchangeName } from './messages.ts';
 
 /** How recorded requests would be answered on a planned configuration. */

@@ -1,5 +1,5 @@
 /** The schemas that give `field=value` its types. Loaded when a command needs one: loading takes noticeably long. */
-import { DebugTokenInputSchema, SamplingInputSchema } from '../../explain/control/control-schema.ts';
+import { DebugTokenInputSchema, SamplingInputSchema } from '../../explain/setup/setup-schema.ts';
 import { AdminTokenInputSchema } from '../../management/schemas/admin-token.ts';
 import { ApiKeyCreationSchema } from '../../management/schemas/api-key.ts';
 import { AppInputSchema } from '../../management/schemas/app.ts';

@@ -14,7 +14,7 @@ import {
   SamplingSchema,
   type DebugTokenInput,
   type SamplingInput,
-} from '../../../explain/control/control-schema.ts';
+} from '../../../explain/setup/setup-schema.ts';
 import { jsonSchema } from '../../../model/json-schema.ts';
 import type { ManagementContext } from '../../context.ts';
 import {

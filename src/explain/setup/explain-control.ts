@@ -5,7 +5,7 @@
  */
 import { timestamp, type Clock } from '../../lib/clock.ts';
 import { secretBytes, uuidv7 } from '../../lib/ids.ts';
-import type { DebugToken, SamplingState } from './control-schema.ts';
+import type { DebugToken, SamplingState } from './setup-schema.ts';
 import { tokenHash } from '../../model/token.ts';
 import type { ExplainSetup } from '../messages.ts';
 
