@@ -89,7 +89,7 @@ export function createProgram(version: string, commands: Commands, io: CliIo, as
     .command('copy')
     .description('copy everything from one database into another, empty one, verify it and exit')
     .option('--from <url>', 'database to read; default: that of GATEWAY_DATABASE_URL')
-    .option('--to <url>', 'empty database to write; default: that of GATEWAY_DATABASE_URL')
+    .option('--to <url>', 'empty database to write; default: GATEWAY_DATABASE_URL')
     .action((flags: CopyFlags) => commands.copy(flags));
   addExamples(copy, 'headgate copy --to sqlite://backup/monday.db');
   addDoctorCommand(program, () => commands.examine(), io);

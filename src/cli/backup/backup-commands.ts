@@ -65,7 +65,7 @@ export function addBackupCommands(
         'restore a backup into an empty database, completely or not at all, and exit; stop the gateway first',
       )
       .argument('<file>', 'a file that config backup has written')
-      .option('--to <url>', 'empty database to write; default: that of GATEWAY_DATABASE_URL'),
+      .option('--to <url>', 'empty database to write; default: GATEWAY_DATABASE_URL'),
     'headgate config restore monday.backup',
     'headgate config restore monday.backup --to postgres://user@host/headgate',
   ).action((file: string, flags: RestoreFlags) => restore(file, flags));

@@ -46,7 +46,7 @@ function bisectText(found: BisectResult): string {
   const { config_version: version, tried, before, after, message, git_commit: commit } = found;
   const last = answerText(after);
   if (version === null || before === null)
-    return `None of the stored versions that were tried gives another answer (${tried} tried): ${last}\n`;
+    return `No stored version that was tried gives another answer (${tried} tried): ${last}\n`;
   const made = [found.at, found.actor && `by ${found.actor}`, found.source && `(${found.source})`];
   const lines = [
     `Answered differently since config version ${version}`,

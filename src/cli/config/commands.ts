@@ -49,7 +49,10 @@ export function addConfigCommands(program: Command, io: CliIo): Command {
       .argument('<paths...>', `${files}; or one plan`)
       .option('--rebase', 'apply a plan even if the configuration has changed since it was made')
       .option('-m, --message <text>', 'reason for the change, for the history and the audit log')
-      .option('--commit <hash>', 'Git commit of the files, for the history; default: that of their folder')
+      .option(
+        '--commit <hash>',
+        'Git commit of the files, for the history; default: the commit of their folder',
+      )
       .action(async (paths: string[], flags: ApplyFlags) => (await run()).applyCommand(paths, flags, io)),
     'headgate config apply gateway/',
     'headgate config apply plan.json --message "Billing goes live"',

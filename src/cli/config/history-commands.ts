@@ -182,7 +182,7 @@ export function addHistoryCommands(config: Command, io: CliIo): void {
   );
   addExamples(
     command('rollback')
-      .description('bring the configuration back to a version, as a new version, in one step')
+      .description('restore a version of the configuration, as a new version, in one step')
       .argument('<version>', version)
       .option('--app <slug>', 'only this app')
       .option('--delete-keys', 'also delete the API keys that were made since then')

@@ -285,7 +285,7 @@ describe('a server with TLS', () => {
   });
 
   it.each([
-    ['backend', [], 'is not of an authority that is trusted'],
+    ['backend', [], 'was not issued by a trusted authority'],
     ['expired', ['--ca', CA], 'its certificate has expired'],
     ['other', ['--ca', CA], 'its certificate is for another name'],
     ['backend', ['--ca', '/dev/null'], 'it is not a regular file'],

@@ -37,9 +37,9 @@ export function addServerFlags(command: Command): Command {
   return command
     .option(
       '--server <url>',
-      `management API of the gateway, or unix:PATH of its socket; default: HEADGATE_SERVER, then that of the context, then ${SERVER_DEFAULT}`,
+      `management API of the gateway, or unix:PATH of its socket; default: HEADGATE_SERVER, then the server of the context, then ${SERVER_DEFAULT}`,
     )
-    .option('--token <token>', 'admin token; default: HEADGATE_TOKEN, then that of the context')
+    .option('--token <token>', 'admin token; default: HEADGATE_TOKEN, then the token of the context')
     .option('--token-file <file>', 'file with the admin token; - is standard input')
     .option('--context <name>', 'stored gateway to use; default: HEADGATE_CONTEXT, then the current context')
     .option('--ca <file>', 'PEM file of the authority of the gateway’s certificate; default: HEADGATE_CA')

@@ -97,14 +97,14 @@ function refuseRedirect({ statusCode = 0, headers }: IncomingMessage, server: st
 
 const REASONS: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'the connection was refused; expected a gateway that runs and listens there',
-  ENOENT: 'there is no such socket; expected that of GATEWAY_SERVER__UNIX_SOCKET',
+  ENOENT: 'there is no such socket; expected the path in GATEWAY_SERVER__UNIX_SOCKET',
   EACCES: 'this user may not connect; the socket has the permissions of GATEWAY_SERVER__UNIX_SOCKET_MODE',
   ENOTFOUND: 'there is no host of this name',
   EAI_AGAIN: 'the name of the host could not be looked up',
   ECONNRESET: 'the connection was closed without an answer',
   EPIPE: 'the connection was closed without an answer',
-  EHOSTUNREACH: 'there is no way to this host',
-  ENETUNREACH: 'there is no way to this network',
+  EHOSTUNREACH: 'there is no route to this host',
+  ENETUNREACH: 'there is no route to this network',
   CERT_HAS_EXPIRED: 'its certificate has expired',
   ERR_TLS_CERT_ALTNAME_INVALID: 'its certificate is for another name',
   EPROTO: 'it does not answer in TLS; expected an http:// address, or a server with TLS',
@@ -118,7 +118,7 @@ function reasonOf(error: unknown, { silenceMs, totalMs = silenceMs }: Transport)
     return `no answer within ${Math.min(silenceMs, totalMs) / 1_000} s`;
   }
   if (isUntrusted(known)) {
-    return `its certificate is not of an authority that is trusted (${known}); pass the certificate of the authority with --ca FILE`;
+    return `its certificate was not issued by a trusted authority (${known}); pass the certificate of the authority with --ca FILE`;
   }
   if (known.startsWith('HPE_')) return REASONS['HPE_INVALID_CONSTANT'] ?? known;
   if (known.startsWith('ERR_SSL_')) return REASONS['EPROTO'] ?? known;

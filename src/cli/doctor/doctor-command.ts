@@ -14,7 +14,7 @@ export function addDoctorCommand(
 ): void {
   addExamples(
     addOutputFlag(program.command('doctor')).description(
-      'look at settings, files, ports, sockets, database, store, clock and limits of this machine, and say what to do; exit code 1 for an error',
+      'check settings, files, ports, sockets, database, store, clock and limits of this machine, and say what to do; exit code 1 for an error',
     ),
     'headgate doctor',
     'headgate doctor --output json',

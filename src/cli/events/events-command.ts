@@ -136,7 +136,7 @@ export function addEventsCommand(program: Command, io: CliIo): void {
     .option('--since <time>', 'from this moment on, such as 2026-01-31T12:00:00Z')
     .option(
       '--limit <count>',
-      `maximum number of events in a list, latest first kept; default: ${LIMIT_DEFAULT}`,
+      `maximum number of events in a list, of which the latest are kept; default: ${LIMIT_DEFAULT}`,
     )
     .option('--count <count>', 'with --follow: end after this number of events');
   addExamples(

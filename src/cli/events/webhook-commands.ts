@@ -144,7 +144,7 @@ const COMMANDS: readonly EverydayCommand[] = [
   },
   {
     name: 'resend',
-    summary: 'send all events again that a webhook did not get',
+    summary: 'send again all events that a webhook did not get',
     method: 'POST',
     path: `${WEBHOOK}/resend`,
     shown: { as: 'record' },
@@ -152,7 +152,7 @@ const COMMANDS: readonly EverydayCommand[] = [
   },
   {
     name: 'resend-event',
-    summary: 'send one event again that a webhook did not get',
+    summary: 'send again one event that a webhook did not get',
     method: 'POST',
     path: `${LETTERS}/{event}/resend`,
     shown: { as: 'record' },

@@ -170,7 +170,9 @@ const SEARCH: EverydayCommand = {
     text: ({ items, total, complete }, io) =>
       tableText(FOUND_COLUMNS, items, io) +
       (total > items.length ? `Shown: ${items.length} of ${total}; --rows raises it.\n` : '') +
-      (complete ? '' : 'Not everything was searched: there are too many records, or the database is away.\n'),
+      (complete
+        ? ''
+        : 'Not everything was searched: there are too many records, or the database is unavailable.\n'),
   },
   examples: ['headgate search invoices', 'headgate search "GET /invoices" --rows 50'],
 };

@@ -18,7 +18,7 @@ export interface RequestFlags {
 export function addRequestFlags(command: Command): Command {
   return command
     .option('-H, --header <line>', 'header field "Name: value"; may be repeated', collect, [])
-    .option('--key <value>', 'API key or JWT of the caller; other users of the machine see it')
+    .option('--key <value>', 'API key or JWT of the caller; other users of the machine can see it')
     .option('--key-file <file>', 'file with the key or JWT; - is standard input')
     .option('--host <name>', 'Host field')
     .option('--client-ip <address>', 'address of the client; default: 127.0.0.1')

@@ -130,7 +130,7 @@ describe('a search for the version since which a request is answered differently
       HEADGATE_TOKEN: ADMIN_TOKEN,
     });
     expect(never.out).toMatch(
-      /^None of the stored versions that were tried gives another answer \(\d+ tried\): 404 no_route/,
+      /^No stored version that was tried gives another answer \(\d+ tried\): 404 no_route/,
     );
   });
 
