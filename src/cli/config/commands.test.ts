@@ -129,6 +129,10 @@ describe('headgate config', () => {
         err: '',
       });
     }
+    await api.patch('/apps/orders', { description: '${env:HOME}' });
+    const { out } = await headgate(['config', 'diff', '1', '2']);
+    expect(out).toContain('-    description: "see $${env:PORT}, $$${env:PORT} and $${file:/etc/hostname}"');
+    expect(out).toContain('+    description: "$${env:HOME}"');
   });
 
   it('reads folders, and says where one thing is given twice', async () => {

@@ -1,4 +1,5 @@
 /** The difference of two states for people: a unified diff of the files that would declare them. */
+import { escapeReferences } from '../../declaration/references.ts';
 import { writeYaml } from '../../declaration/yaml-writer.ts';
 import { unifiedDiff } from '../../lib/line-diff.ts';
 import { treeOf, type StoredApp } from '../declaration/tree.ts';
@@ -38,5 +39,5 @@ export function textOfDifference(
 
 function fileOf(state: StoredApp | undefined): { readonly name: string; readonly text: string } | undefined {
   if (state === undefined) return undefined;
-  return { name: `${state.tree.app.slug}.yaml`, text: writeYaml(treeOf([state])) };
+  return { name: `${state.tree.app.slug}.yaml`, text: writeYaml(escapeReferences(treeOf([state]))) };
 }
