@@ -162,7 +162,7 @@ describe('a bad answer', () => {
       answers(SERVING, { 'grpc-status': '14', 'grpc-message': 'later' }),
       'UNAVAILABLE: later',
     ],
-    ['a code that there is not', answers(SERVING, { 'grpc-status': '99' }), 'gRPC does not have'],
+    ['a code that there is not', answers(SERVING, { 'grpc-status': '99' }), 'gRPC does not define'],
     ['no code', answers(SERVING, {}), 'without a grpc-status'],
     ['no trailers', (stream) => void (stream.respond(GRPC), stream.end(SERVING)), 'without a grpc-status'],
     ['no message', answers(Buffer.alloc(0)), 'without an answer'],

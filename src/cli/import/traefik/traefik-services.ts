@@ -68,7 +68,7 @@ export class TraefikServices {
     const transport = this.#transportOf(balancer);
     const probe = probeOf(balancer.child('healthCheck'));
     if (balancer.has('sticky'))
-      balancer.lost('keeps clients on one server, which weights do not', undefined, 'sticky');
+      balancer.lost('keeps clients on one server, and weights do not', undefined, 'sticky');
     balancer.noEffect('bodies are passed on as they come', 'responseForwarding');
     const strategy = balancer.text('strategy');
     if (strategy !== undefined && strategy !== 'wrr')
@@ -100,7 +100,7 @@ export class TraefikServices {
   /** Distributes the shares of services over their servers. */
   #weighted(weighted: SourceNode, depth: number): ServiceBackends | undefined {
     if (weighted.has('sticky'))
-      weighted.lost('keeps clients on one service, which weights do not', undefined, 'sticky');
+      weighted.lost('keeps clients on one service, and weights do not', undefined, 'sticky');
     weighted.noEffect('follows from the health of its services', 'healthCheck');
     let preserveHost: boolean | undefined;
     const backends = weighted.items('services').flatMap((item) => {

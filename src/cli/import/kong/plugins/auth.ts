@@ -123,13 +123,13 @@ function keysOf(plugin: SourceNode, claim: string, consumers: PluginContext['con
   if (claim !== 'iss') return refuse(plugin, `finds the key of a token by its claim "${claim}"`);
   if (first === undefined) return refuse(plugin, 'has no credential in the document');
   if (read.some(({ issuer }) => issuer !== first.issuer || issuer === undefined)) {
-    return refuse(plugin, 'has several issuers, and a policy has one');
+    return refuse(plugin, 'has several issuers, and a policy has only one');
   }
   const algorithms = [...new Set(read.map(({ algorithm }) => algorithm))];
   const unknown = read.find(({ algorithm }) => !ALGORITHM.test(algorithm));
   if (unknown !== undefined) return refuse(unknown.node, 'has an algorithm that this gateway does not have');
   if (HMAC.test(first.algorithm)) {
-    if (read.length > 1) return refuse(plugin, 'has several secrets, and a policy has one');
+    if (read.length > 1) return refuse(plugin, 'has several secrets, and a policy has only one');
     if ((first.secret ?? '').length < SECRET_CHARS_MIN)
       return refuse(first.node, `has a secret of less than ${SECRET_CHARS_MIN} characters`);
     return { issuer: first.issuer, secret: first.secret, algorithms };
