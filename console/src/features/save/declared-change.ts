@@ -3,7 +3,6 @@
  * which the gateway can say what the recent requests would get.
  */
 import { useQuery, type UseQueryResult } from '@tanstack/react-query';
-import { stringify } from 'yaml';
 import { ApiError } from '../../api/api-error.ts';
 import { call, callByName } from '../../api/call.ts';
 import {
@@ -15,6 +14,7 @@ import {
   type DeclaredWrite,
   type WritePath,
 } from './declared-place.ts';
+import { fileText } from './file-text.ts';
 import { isFields, type Fields } from './merge-patch.ts';
 import type { Change } from './save-context.ts';
 import type { PlanAnswer } from './plan-types.ts';
@@ -38,7 +38,7 @@ async function declaredChange(
   const [method = '', template = ''] = operation.split(' ');
   if (template === '/transaction' && isFields(body) && Array.isArray(body['operations'])) {
     const made = declaredTransaction(body['operations']);
-    return made && { ...made, yaml: stringify(made.shown), names: {}, isOfKey: false };
+    return made && { ...made, yaml: fileText(made.shown), names: {}, isOfKey: false };
   }
   const write = writePathOf(template);
   if (write === undefined) return undefined;
@@ -53,7 +53,7 @@ async function declaredChange(
   return (
     made && {
       ...made,
-      yaml: stringify(made.shown, { nullStr: made.kind === 'absent' ? '' : 'null' }),
+      yaml: fileText(made.shown, { nullStr: made.kind === 'absent' ? '' : 'null' }),
       isOfKey: made.isNewKey || write.levels.at(-1)?.collection === 'keys',
       // Names of keys are not unique: commands name them by their ids.
       names: Object.fromEntries(

@@ -4,6 +4,7 @@ import { stringify } from 'yaml';
 import { saveWords as say } from '../../text/save.ts';
 import { CopyButton } from '../../ui/controls/copy-button.tsx';
 import type { DeclaredChange } from './declared-change.ts';
+import { fileText } from './file-text.ts';
 import type { SameChangeProps } from './same-change-props.ts';
 import { curlOf } from './same-change.ts';
 import { commandOf } from './same-command.ts';
@@ -24,8 +25,8 @@ export default function SameChangeTexts({
   const command = commanded
     ? commandOf(commanded.operation, commanded.options)
     : commandOf(template ?? operation, { ...options, path: names });
-  const written = config ?? options.body;
-  const body = written === undefined ? undefined : stringify(written);
+  const sent = options.body === undefined ? undefined : stringify(options.body);
+  const body = config === undefined ? sent : fileText(config);
   const yaml = isConfiguration ? (declared?.yaml ?? body) : undefined;
   return (
     <div className={styles['texts']}>
