@@ -35,6 +35,7 @@ export function useHeldFiles(): void {
 }
 
 function readFrom(held: ReadonlyMap<string, number>): void {
+  let hasGone = false;
   registerHooks({
     resolve(specifier, context, next) {
       const url = URL.parse(specifier, context.parentURL)?.href ?? '';
@@ -42,17 +43,21 @@ function readFrom(held: ReadonlyMap<string, number>): void {
       try {
         return next(specifier, context);
       } catch {
+        if (!hasGone) loadFrom(held);
+        hasGone = true;
         return { url, format: 'module', shortCircuit: true };
       }
     },
+  });
+}
+
+/** Only once a file has gone, so that nothing is loaded in another way before. */
+function loadFrom(held: ReadonlyMap<string, number>): void {
+  registerHooks({
     load(url, context, next) {
       const descriptor = held.get(url);
       if (descriptor === undefined) return next(url, context);
-      try {
-        return next(url, context);
-      } catch {
-        return { source: textOf(descriptor), format: 'module', shortCircuit: true };
-      }
+      return { source: textOf(descriptor), format: 'module', shortCircuit: true };
     },
   });
 }
