@@ -32,7 +32,7 @@ import {
   memoryProblems,
   statsProblems,
 } from '../control/problems/resource-problems.ts';
-import { countDescriptors } from '../control/workers/descriptor-watch.ts';
+import { countDescriptors } from '../lib/listeners.ts';
 import type { TrustAccess } from '../control/certificates/trust-access.ts';
 import type { Supervisor } from '../control/workers/supervisor.ts';
 import type { Cluster } from '../control/cluster/cluster.ts';

@@ -1,5 +1,8 @@
 /** Helpers that the traffic and the management listener share. */
 import { constants } from 'node:crypto';
+import { readdirSync, readFileSync, statSync } from 'node:fs';
+import type { Clock } from './clock.ts';
+import { systemCode } from './error-message.ts';
 
 /**
  * A flag for `secureOptions` that forbids renegotiation within a connection of TLS 1.2. Node.js allows each
@@ -18,3 +21,72 @@ export function isLoopback(host: string): boolean {
  * room tries again after one, three and seven seconds, so that a burst would keep others waiting for as long.
  */
 export const BACKLOG = 4_096;
+
+/** Of the process. */
+export interface Descriptors {
+  readonly open: number;
+  readonly limit: number;
+}
+
+/** Share in use from which operators are told that few are left. */
+export const NEARLY_USED_UP = 0.88;
+/** Share in use from which listeners make room. The rest is for connections to backends, the database and files. */
+const SHARE = 0.9;
+/** Between two counts, a listener reckons with its own connections only. */
+const COUNT_MS = 1_000;
+const COUNT_EVERY = 32;
+
+/**
+ * Whether the file descriptors of the process are nearly used up, as a listener asks for each connection that it has
+ * accepted. Known on Linux only (`/proc/self`, proc(5)); the limit may change while the process runs.
+ */
+export class DescriptorRoom {
+  readonly #clock: Pick<Clock, 'monotonicMs'>;
+  readonly #count: () => Descriptors | undefined;
+  /** How many more may be open. */
+  #free = Infinity;
+  #asked = 0;
+  #countedMs = -Infinity;
+
+  /** @param count for tests */
+  constructor(clock: Pick<Clock, 'monotonicMs'>, count: () => Descriptors | undefined = countDescriptors) {
+    this.#clock = clock;
+    this.#count = count;
+  }
+
+  /** Whether too few are left after a connection was accepted. */
+  isShort(): boolean {
+    const nowMs = this.#clock.monotonicMs();
+    this.#free -= 1;
+    this.#asked += 1;
+    if (this.#asked >= COUNT_EVERY || nowMs - this.#countedMs >= COUNT_MS) {
+      const { open, limit } = this.#count() ?? { open: 0, limit: Infinity };
+      this.#free = SHARE * limit - open;
+      this.#asked = 0;
+      this.#countedMs = nowMs;
+    }
+    return this.#free < 0;
+  }
+
+  /** A connection was closed to make room. */
+  gained(): void {
+    this.#free += 1;
+  }
+}
+
+/** undefined if unknown. */
+export function countDescriptors(): Descriptors | undefined {
+  try {
+    const limit = Number(/^Max open files\s+(\d+)/m.exec(readFileSync('/proc/self/limits', 'latin1'))?.[1]);
+    // Since Linux 6.2 the size of the folder is the number of its entries, so reading it is cheap.
+    const open = statSync('/proc/self/fd').size || readdirSync('/proc/self/fd').length;
+    return Number.isFinite(limit) ? { open, limit } : undefined;
+  } catch (error) {
+    // The check uses a descriptor itself.
+    return isExhausted(error) ? { open: 1, limit: 1 } : undefined;
+  }
+}
+
+function isExhausted(error: unknown): boolean {
+  return ['EMFILE', 'ENFILE'].includes(systemCode(error));
+}

@@ -1,15 +1,17 @@
 /**
  * Room for newcomers at a management port. Probes, Prometheus and operators connect to it, and so can every program on
  * its network. A client that only opens connections, or does not read its answers, must not keep them out. When the
- * limit of connections is reached, the connection that has waited longest for its client is closed: it is idle, or its
- * request has not fully arrived. If there is none, or it is very new, a connection whose client has not read its answer
- * is closed instead. The newcomer is refused only when the server is working for all of them. A client that reads
- * nothing of an answer for a while is cut off in any case, and so is one that sends many requests without waiting for
- * answers: one read may hold two thousand, and Node.js would begin all of them at once.
+ * limit of connections is reached, or the file descriptors of the process are nearly used up, the connection that has
+ * waited longest for its client is closed: it is idle, or its request has not fully arrived. If there is none, or it is
+ * very new, a connection whose client has not read its answer is closed instead. The newcomer is refused only when the
+ * server is working for all of them. A client that reads nothing of an answer for a while is cut off in any case, and
+ * so is one that sends many requests without waiting for answers: one read may hold two thousand, and Node.js would
+ * begin all of them at once.
  */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { systemClock } from '../lib/clock.ts';
+import { DescriptorRoom } from '../lib/listeners.ts';
 
 export const CONNECTIONS_MAX = 1_024;
 /** Connections that have been closed may not have ended yet. */
@@ -35,6 +37,7 @@ interface Guest {
 /** @param server over TLS or not; does not listen yet */
 export function keepRoom(server: Server, connectionsMax = CONNECTIONS_MAX, stallMsMax = STALL_MS_MAX): void {
   server.maxConnections = connectionsMax + ENDING_MAX;
+  const descriptors = new DescriptorRoom(systemClock);
   /** Those that have waited longest come first. */
   const guests = new Set<Guest>();
   const bySocket = new WeakMap<Socket, Guest>();
@@ -42,6 +45,7 @@ export function keepRoom(server: Server, connectionsMax = CONNECTIONS_MAX, stall
   const byPeer = new Map<string, Guest>();
   server.prependListener('connection', (socket: Socket) => {
     if (guests.size >= connectionsMax && !closeLongestWaiting(guests)) return void socket.destroy();
+    if (descriptors.isShort() && closeLongestWaiting(guests)) descriptors.gained();
     const waitsSinceMs = systemClock.monotonicMs();
     const guest: Guest = { plain: socket, socket, requests: new Set(), waitsSinceMs };
     const peer = peerOf(socket);

@@ -31,7 +31,7 @@ describe('what runs short', () => {
     ['series', statsProblems(use(900)), ['info stats_full']],
     ['heap', memoryProblems([{ worker: 1, heapUsedBytes: 900 }], 1_000), []],
     ['heap', memoryProblems([{ worker: 1, heapUsedBytes: 901 }], 1_000), ['critical memory_short']],
-    ['descriptors', descriptorProblems({ open: 89, limit: 100 }), []],
+    ['descriptors', descriptorProblems({ open: 87, limit: 100 }), []],
     ['descriptors', descriptorProblems({ open: 90, limit: 100 }), ['critical descriptors_short']],
     ['disk', diskProblems({ freeBytes: 50, totalBytes: 1_000, folder: '' }), []],
     ['disk', diskProblems({ freeBytes: 49, totalBytes: 1_000, folder: '' }), ['warning disk_full']],

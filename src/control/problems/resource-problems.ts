@@ -2,6 +2,7 @@
  * Problems with scarce resources: the disk, file descriptors, memory of workers and of limit counters. Contains
  * only thresholds.
  */
+import { NEARLY_USED_UP } from '../../lib/listeners.ts';
 import { found, percent, type FoundProblem } from './found-problem.ts';
 
 const DISK_WARNING = 0.05;
@@ -29,12 +30,12 @@ export function diskProblems(
 export function descriptorProblems(
   count: { readonly open: number; readonly limit: number } | undefined,
 ): FoundProblem[] {
-  if (count === undefined || count.open < NEARLY * count.limit) return [];
+  if (count === undefined || count.open < NEARLY_USED_UP * count.limit) return [];
   return [
     found(
       'critical',
       'descriptors_short',
-      `${count.open} of ${count.limit} file descriptors are in use. Connections without one are closed at once: raise the limit (ulimit -n)`,
+      `${count.open} of ${count.limit} file descriptors are in use. Idle connections make room for new ones, and what finds no descriptor fails: raise the limit (ulimit -n)`,
       { kind: 'workers' },
     ),
   ];

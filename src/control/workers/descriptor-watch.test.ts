@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { systemClock } from '../../lib/clock.ts';
 import { createLogger } from '../../observe/log.ts';
-import { DescriptorWatch, type Descriptors } from './descriptor-watch.ts';
+import type { Descriptors } from '../../lib/listeners.ts';
+import { DescriptorWatch } from './descriptor-watch.ts';
 
 function watching() {
   const lines: string[] = [];
@@ -21,9 +22,9 @@ function watching() {
 describe('the watch of file descriptors', () => {
   it('warns when few descriptors are left, rarely repeats it, and logs the recovery', () => {
     const { lines, look } = watching();
-    look(94, 3);
+    look(87, 3);
     expect(lines).toEqual([]);
-    look(95, 10);
+    look(88, 10);
     expect(lines).toEqual([expect.stringContaining('nearly used up')]);
     look(100);
     expect(lines).toHaveLength(2);

@@ -78,8 +78,40 @@ it(
     await until(async () => (await gateway.api('GET', '/health').catch(() => undefined))?.status === 200);
     await gateway.must('PATCH', '/apps/a', { description: 'written afterwards' });
     limit(Number(before));
-    expect(await ask()).toBe(200);
+    // The connection that was idle meanwhile may have made room.
+    expect((await request(gateway, '/a/v1/x')).status).toBe(200);
     steady.end();
     expect(gateway.process.exitCode).toBeNull();
+  },
+);
+
+it(
+  'clients that only have connections keep no newcomer out, neither of traffic nor of management',
+  { timeout: 60_000 },
+  async () => {
+    const pid = gateway.process.pid ?? 0;
+    const open = readdirSync(`/proc/${pid}/fd`).length;
+    const [, before] = /^Max open files\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/limits`, 'latin1')) ?? [];
+    const limit = 4 * (open + ROOM);
+    execFileSync('prlimit', [`--pid=${pid}`, `--nofile=${limit}:`]);
+    // The gateway reads its limit once a second.
+    await pause(1_100);
+    const crowd: net.Socket[] = [];
+    for (const port of [gateway.proxyPort, gateway.managementPort]) {
+      for (let count = 0; count < 2 * limit; count++) {
+        crowd.push(net.connect({ port, host: '127.0.0.1' }).on('error', () => undefined));
+        if (count % 20 === 0) await pause(5);
+      }
+    }
+    for (let count = 0; count < 20; count++) {
+      const client = await connectRaw(gateway.proxyPort);
+      client.write(requestText('/a/v1/x'));
+      expect((await client.response()).status).toBe(200);
+      const operator = await connectRaw(gateway.managementPort);
+      operator.write('GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n');
+      expect((await operator.response()).status).toBe(200);
+    }
+    for (const socket of crowd) socket.destroy();
+    execFileSync('prlimit', [`--pid=${pid}`, `--nofile=${before}:`]);
   },
 );

@@ -5,6 +5,7 @@
 import type * as net from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import { normaliseAddress, UNIX_PEER } from '../../../http/address.ts';
+import { DescriptorRoom } from '../../../lib/listeners.ts';
 import { AddressCounts } from './address-counts.ts';
 import { AnnouncedClient } from './announced-client.ts';
 import { HelloReader } from './hello-reader.ts';
@@ -66,6 +67,7 @@ export class Listener {
   readonly #opening = new Set<OpeningClient>();
   readonly #unread = new UnreadClients(() => this.#served());
   readonly #addresses: AddressCounts;
+  readonly #descriptors: DescriptorRoom;
   readonly #forget = (connection: Connection): void => {
     this.#connections.delete(connection);
     this.#context.deadlines.delete(connection);
@@ -77,6 +79,7 @@ export class Listener {
     this.#context = context;
     this.#options = options;
     this.#requests = options.certificateRequests ?? NO_REQUESTS;
+    this.#descriptors = new DescriptorRoom(context.clock);
     const { maxConnections, maxConnectionsPerIp, ipv6PrefixBits, headTimeoutMs } = context.options;
     this.#addresses = new AddressCounts(maxConnectionsPerIp, ipv6PrefixBits, (address) =>
       context.isTrustedProxy(address),
@@ -219,12 +222,19 @@ export class Listener {
 
   /** If there is no room, the client that has been idle longest is closed, or one that does not read its answers. */
   #hasRoom(): boolean {
-    const { options, waiting, observer, deadlines } = this.#context;
-    if (this.connectionCount < options.maxConnections) return true;
+    if (this.connectionCount >= this.#context.options.maxConnections) return this.#makeRoom();
+    // One for the client and one for its backend. Refusing it would not help: it has its descriptor.
+    if (this.#descriptors.isShort() && this.#makeRoom()) this.#makeRoom();
+    return true;
+  }
+
+  #makeRoom(): boolean {
+    const { waiting, observer, deadlines } = this.#context;
     const { nowMs } = deadlines;
     // A client that has just come is about to send its request.
     const isMade = waiting.makeRoom(nowMs - YOUNG_MS) || this.#unread.makeRoom(nowMs) || waiting.makeRoom();
     if (!isMade) return false;
+    this.#descriptors.gained();
     observer.gaveWay();
     return true;
   }
