@@ -160,6 +160,7 @@ export class Connection
     // Bytes of another protocol can be neither resent nor dropped.
     if (tunnelledProtocol(this.head.upgrade) !== undefined) return this.abort();
     this.#dropsAhead = true;
+    this.#pending = EMPTY;
     this.resumeBody();
   }
 

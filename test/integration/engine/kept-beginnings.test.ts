@@ -1,6 +1,7 @@
 /** The beginning of a request that waits for its rest keeps no more memory than it has bytes. */
 import { expect, it } from 'vitest';
 import { closeAfterEach } from '../../support/closers.ts';
+import { startOrigin } from '../../support/backends/origin.ts';
 import { frame, FRAME, PREFACE } from '../../support/clients/http2-frames.ts';
 import { connectRaw, type RawClient } from '../../support/clients/raw-client.ts';
 import { heapBytes } from '../../support/measure/garbage.ts';
@@ -51,6 +52,30 @@ it.each([
   for (const client of clients) client.write(rest);
   for (const client of clients) await until(() => client.received().split(answer).length > answers, 30_000);
   heapBytes();
+  const kept = process.memoryUsage().arrayBuffers - before;
+  expect(kept / CLIENTS).toBeLessThan(16 * 1024);
+});
+
+it('sent ahead of a request under way, and dropped', { timeout: 60_000 }, async () => {
+  const origin = await startOrigin(() => undefined);
+  closers.push(() => origin.close());
+  const proxy = await startProxy(oneRoute({ backendPort: origin.port }));
+  closers.push(() => proxy.close());
+  const clients: RawClient[] = [];
+  for (let count = 0; count < CLIENTS; count++) {
+    const client = await connectRaw(proxy.port);
+    closers.push(() => client.end());
+    client.write('GET /a/v1/x HTTP/1.1\r\nHost: a\r\n\r\n');
+    clients.push(client);
+  }
+  await new Promise((done) => setTimeout(done, 200));
+  heapBytes();
+  const before = process.memoryUsage().arrayBuffers;
+  for (const client of clients) client.write(REQUEST.repeat(READ_BYTES / REQUEST.length));
+  // Beyond SENT_AHEAD_MS.
+  await new Promise((done) => setTimeout(done, 4_000));
+  heapBytes();
+  await new Promise((done) => setTimeout(done, 100));
   const kept = process.memoryUsage().arrayBuffers - before;
   expect(kept / CLIENTS).toBeLessThan(16 * 1024);
 });
