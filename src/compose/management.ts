@@ -50,6 +50,7 @@ import { problemsOf } from './problems.ts';
 import { stateAccess } from './state.ts';
 import { listenError } from './start-error.ts';
 import { TrustStore } from '../x509/trust-store.ts';
+import { counted } from '../lib/text/counted.ts';
 
 /** The number under which the main thread owns locks of the limit memory; workers count from 1. */
 const MAIN_THREAD_OWNER = 0x7fff;
@@ -310,7 +311,8 @@ function readiness(
   workers: number,
 ): { readonly ready: boolean; readonly reason: string | undefined } {
   if (phase === 'stopping') return { ready: false, reason: 'the gateway is stopping' };
-  if (listening === 0) return { ready: false, reason: `none of ${workers} workers accepts connections yet` };
+  if (listening === 0)
+    return { ready: false, reason: `none of ${counted(workers, 'worker')} accepts connections yet` };
   if (phase === 'starting') return { ready: false, reason: 'the gateway is starting' };
   return { ready: true, reason: undefined };
 }

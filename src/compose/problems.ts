@@ -40,6 +40,7 @@ import { acmeFacts } from './acme.ts';
 import { databaseOf } from './database.ts';
 import { namesOf, type CertificateWatches } from './listener-certificates.ts';
 import type { Parts } from './parts.ts';
+import { counted } from '../lib/text/counted.ts';
 
 export interface ProblemParts {
   readonly supervisor: Supervisor;
@@ -117,7 +118,7 @@ function databaseProblems(parts: Parts, { configFile }: ProblemParts): FoundProb
   const refused = configFile?.status.problem;
   if (refused !== undefined) {
     const [first] = refused.problems;
-    const detail = `${refused.total} problems in the files; the first: ${first?.file}:${first?.line} ${first?.detail}. The previous configuration is served`;
+    const detail = `${counted(refused.total, 'problem')} in the files; the first: ${first?.file}:${first?.line} ${first?.detail}. The previous configuration is served`;
     const sinceMs = Date.parse(refused.since);
     problems.push(found('critical', 'config_file_refused', detail, { kind: 'config_file' }, sinceMs));
   }
@@ -138,13 +139,13 @@ function workerProblems({ settings, troubles, clock }: Parts, supervisor: Superv
   const problems: FoundProblem[] = [];
   const { listeningCount } = supervisor;
   if (listeningCount < settings.workers) {
-    const detail = `${listeningCount} of ${settings.workers} workers accept connections; the others start again`;
+    const detail = `${listeningCount} of ${settings.workers} workers accept connections; the ${settings.workers - listeningCount === 1 ? 'other starts' : 'others start'} again`;
     const severity = listeningCount === 0 ? 'critical' : 'warning';
     problems.push(found(severity, 'workers_missing', detail, { kind: 'workers' }));
   }
   const lost = troubles.workersLost.recent(clock);
   if (lost !== undefined) {
-    const detail = `${lost.count} of the workers died or were stuck in the last ten minutes and were replaced; their connections were lost. The log has the cause`;
+    const detail = `${counted(lost.count, 'worker')} died or got stuck in the last ten minutes and had to be replaced; connections were lost. The log has the cause`;
     problems.push(found('warning', 'worker_lost', detail, { kind: 'workers' }, lost.firstMs));
   }
   return problems;
@@ -153,7 +154,7 @@ function workerProblems({ settings, troubles, clock }: Parts, supervisor: Superv
 function logProblems({ troubles, clock }: Parts): FoundProblem[] {
   const dropped = troubles.logLines.events.recent(clock);
   if (dropped === undefined) return [];
-  const detail = `${dropped.count} log lines were dropped in the last ten minutes: standard output was not read in time, or could not be written, as on a full disk`;
+  const detail = `${counted(dropped.count, 'log line was', 'log lines were')} dropped in the last ten minutes: standard output was not read in time, or could not be written, as on a full disk`;
   return [found('warning', 'log_lines_dropped', detail, { kind: 'logs' }, dropped.firstMs)];
 }
 
@@ -161,7 +162,7 @@ function traceProblems({ traces }: Parts): FoundProblem[] {
   const problem = traces?.problem ?? '';
   if (problem === '') return [];
   const queuedBytes = traces?.facts.traces?.queuedBytes ?? 0;
-  const detail = `${problem}. The data of failed exports is lost; ${queuedBytes} bytes of spans wait`;
+  const detail = `${problem}. The data of failed exports is lost; ${counted(queuedBytes, 'byte of spans waits', 'bytes of spans wait')}`;
   const link = { kind: 'settings', setting: 'GATEWAY_OTEL__ENDPOINT' } as const;
   return [found('warning', 'traces_not_exported', detail, link)];
 }
@@ -190,7 +191,7 @@ function eventProblems({ events, troubles, clock }: Parts): FoundProblem[] {
   troubles.events.look(events.recorder.facts.dropped, clock);
   const dropped = troubles.events.events.recent(clock);
   if (dropped === undefined) return [];
-  const detail = `${dropped.count} events were not recorded in the last ten minutes: the database was away for too long, or refused them`;
+  const detail = `${counted(dropped.count, 'event was', 'events were')} not recorded in the last ten minutes: the database was away for too long, or refused them`;
   return [found('warning', 'events_dropped', detail, { kind: 'database' }, dropped.firstMs)];
 }
 

@@ -5,7 +5,7 @@
  */
 import { comparablePath } from '../http/paths/canonical-path.ts';
 import { parseEndpointPath, parseGatewayPath } from '../config/path-patterns.ts';
-import { durationText } from '../lib/duration-text.ts';
+import { durationText } from '../lib/text/duration-text.ts';
 import { isKind, operatorDetail, retryAfterSecs, type Reason } from '../model/reason.ts';
 import type { FindKey, FixAction, PartFix } from '../policy/part-explain.ts';
 import type { PolicyPart } from '../policy/part.ts';

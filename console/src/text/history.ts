@@ -1,4 +1,5 @@
 /** Words of the history of the configuration. */
+import { counted } from './counted.ts';
 export const historyWords = {
   title: 'History',
   summary:
@@ -117,7 +118,7 @@ export const historyWords = {
   find: 'Find the version',
   changedAt: (version: number): string => `Answered differently since version ${version}`,
   unchanged: 'Every version that was asked answers it as now.',
-  tried: (count: number): string => `${count} versions were asked.`,
+  tried: (count: number): string => `${counted(count, 'version was', 'versions were')} asked.`,
   answerBefore: 'Before',
   answerAfter: 'Since then',
   outcome: 'Outcome',

@@ -1,4 +1,5 @@
 /** Words of the import of OpenAPI descriptions. */
+import { counted } from './counted.ts';
 const plural = (count: number, one: string, many: string): string =>
   `${count.toLocaleString('en')} ${count === 1 ? one : many}`;
 
@@ -34,7 +35,8 @@ export const importWords = {
   totals: (create: number, update: number, remove: number): string =>
     `${create.toLocaleString('en')} to create, ${update.toLocaleString('en')} to update, ${remove.toLocaleString('en')} to delete.`,
   nothing: 'Nothing would change: the app is already as the description says.',
-  changesHidden: (count: number): string => `${count.toLocaleString('en')} more changes are not listed.`,
+  changesHidden: (count: number): string =>
+    `${counted(count, 'more change is', 'more changes are')} not listed.`,
   planCaption: 'What the import would change',
   columns: { change: 'Change', kind: 'Kind', record: 'Record', fields: 'Fields' },
   changes: { create: 'create', update: 'update', delete: 'delete' },

@@ -1,4 +1,5 @@
 /** Words of API keys. */
+import { counted } from './counted.ts';
 export const keysWords = {
   title: 'API keys',
   summary: 'A key opens one app to a client. Its value is shown once, when it is made.',
@@ -62,7 +63,7 @@ export const keysWords = {
   },
   requests: 'Requests',
   windowSecs: 'Window in seconds',
-  perWindow: (requests: string, time: string): string => `${requests} requests in ${time}`,
+  perWindow: (requests: string, time: string): string => `${counted(requests, 'request')} in ${time}`,
 
   edit: 'Edit',
   editTitle: (name: string): string => `Edit ${name}`,
@@ -135,7 +136,7 @@ export const keysWords = {
   usageTable: 'As a table',
   day: 'Day (UTC)',
   usageChart: (total: string, days: number, most: string, day: string): string =>
-    `${total} ${total === '1' ? 'request' : 'requests'} in ${days} days; most on ${day}: ${most}`,
+    `${counted(total, 'request')} in ${counted(days, 'day')}; most on ${day}: ${most}`,
   barTitle: (day: string, allowed: string, limited: string, denied: string): string =>
     `${day}: ${allowed} allowed, ${limited} limited, ${denied} denied`,
 

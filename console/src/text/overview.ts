@@ -1,4 +1,5 @@
 /** Words of the overview: what is wrong, traffic over time, the most used, and the state of the gateway. */
+import { counted } from './counted.ts';
 export const overviewWords = {
   title: 'Overview',
   summary: 'The traffic of the gateway, and what is wrong now.',
@@ -9,7 +10,8 @@ export const overviewWords = {
   allApps: 'All apps',
   route: 'Route',
   allRoutes: 'All routes',
-  otherApps: (count: number): string => `${count} more apps: choose one in a table below, or under Apps.`,
+  otherApps: (count: number): string =>
+    `${counted(count, 'more app')}: choose one in a table below, or under Apps.`,
   off: 'The gateway counts no traffic over time, since GATEWAY_STATS__MAX_BYTES is 0.',
   offLink: 'Show the setting',
   incomplete: (names: string): string =>
@@ -73,9 +75,9 @@ export const overviewWords = {
   showOnly: (name: string): string => `Show only ${name}`,
   watchLive: (name: string): string => `Watch ${name} live`,
   other: {
-    app: (requests: string): string => `${requests} more requests, of other apps or of none.`,
-    route: (requests: string): string => `${requests} more requests, of other routes or of none.`,
-    key: (requests: string): string => `${requests} more requests, with other keys or without.`,
+    app: (requests: string): string => `${counted(requests, 'more request')}, of other apps or of none.`,
+    route: (requests: string): string => `${counted(requests, 'more request')}, of other routes or of none.`,
+    key: (requests: string): string => `${counted(requests, 'more request')}, with other keys or without.`,
   },
 } as const;
 

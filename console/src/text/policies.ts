@@ -1,6 +1,7 @@
 /**
  * Words of policies: parts, their fields, and where a value comes from. What a field means comes from the API's schema.
  */
+import { counted } from './counted.ts';
 export interface PartWords {
   readonly title: string;
   /** Names of the fields of the part, by path. */
@@ -113,7 +114,7 @@ export const policyWords = {
       } as Readonly<Record<string, string>>
     )[level] ?? `from: ${level}`,
   perAddress: (limit: { readonly requests: number; readonly window_seconds: number }): string =>
-    `In addition, the settings allow each client address ${limit.requests} requests in ${limit.window_seconds} s.`,
+    `In addition, the settings allow each client address ${counted(limit.requests, 'request')} in ${limit.window_seconds} s.`,
   shadowOf: (part: string): string => `Only try: ${part}`,
   shadow: 'Only try (shadow)',
   shadowHint: 'Evaluated, counted and logged, and every request passes.',

@@ -1,7 +1,7 @@
 /** Words of saving: what a change would do, the same change elsewhere, and two changes of one record. */
+import { counted } from './counted.ts';
+
 const NUMBER = new Intl.NumberFormat('en');
-const count = (value: number, one: string, many: string): string =>
-  `${NUMBER.format(value)} ${value === 1 ? one : many}`;
 
 export const saveWords = {
   checking: 'Trying the change, without making it …',
@@ -13,12 +13,12 @@ export const saveWords = {
     const parts = [
       endpoints > 0 &&
         (areNew.routes
-          ? count(endpoints, 'new route', 'new routes')
-          : count(endpoints, 'route changes', 'routes change')),
+          ? counted(endpoints, 'new route', 'new routes')
+          : counted(endpoints, 'route changes', 'routes change')),
       keys > 0 &&
         (areNew.keys
-          ? count(keys, 'new API key', 'new API keys')
-          : count(keys, 'API key changes', 'API keys change')),
+          ? counted(keys, 'new API key', 'new API keys')
+          : counted(keys, 'API key changes', 'API keys change')),
     ].filter(Boolean);
     return `${parts.join(' and ')}.`;
   },
@@ -29,10 +29,10 @@ export const saveWords = {
   where: (version: string, revision: string): string => `version ${version}, revision ${revision}`,
   kinds: { added: 'new', removed: 'removed', changed: 'changed' } as Readonly<Record<string, string>>,
   notSet: 'not set',
-  sameFor: (routes: number): string => `The same for ${count(routes, 'route', 'routes')}:`,
-  moreGroups: (groups: number): string => `Show ${count(groups, 'more change', 'more changes')}`,
-  andMore: (more: number): string => `… and ${count(more, 'more route', 'more routes')}`,
-  andMoreKeys: (more: number): string => `… and ${count(more, 'more key', 'more keys')}`,
+  sameFor: (routes: number): string => `The same for ${counted(routes, 'route', 'routes')}:`,
+  moreGroups: (groups: number): string => `Show ${counted(groups, 'more change', 'more changes')}`,
+  andMore: (more: number): string => `… and ${counted(more, 'more route', 'more routes')}`,
+  andMoreKeys: (more: number): string => `… and ${counted(more, 'more key', 'more keys')}`,
   showAll: (total: number): string => `Show all ${NUMBER.format(total)}`,
   keys: 'API keys that change',
   keysWithApp: (keys: number): string =>
@@ -55,16 +55,16 @@ export const saveWords = {
   warnings: 'The gateway warns',
   traffic: 'Recent requests',
   trafficNone: (requests: number): string =>
-    `None of the last ${count(requests, 'request', 'requests')} would be answered differently.`,
+    `None of the last ${counted(requests, 'request', 'requests')} would be answered differently.`,
   trafficChanged: (changed: number, requests: number): string =>
-    `Of the last ${count(requests, 'request', 'requests')}, ${NUMBER.format(changed)} would be answered differently:`,
+    `Of the last ${counted(requests, 'request', 'requests')}, ${NUMBER.format(changed)} would be answered differently:`,
   trafficNothing: 'No recent requests are recorded, so the change was not tried on any.',
   trafficProblem: (problem: string): string => `The recent requests could not be tried: ${problem}.`,
-  trafficMore: (groups: number): string => `… and others, in ${count(groups, 'more group', 'more groups')}`,
+  trafficMore: (groups: number): string => `… and others, in ${counted(groups, 'more group', 'more groups')}`,
   trafficUndecided: (requests: number): string =>
     `For ${NUMBER.format(requests)} it is unknown: their credential was not read when they came.`,
   trafficTooLate: (requests: number): string =>
-    `There was no time for ${count(requests, 'older request', 'older requests')}.`,
+    `There was no time for ${counted(requests, 'older request', 'older requests')}.`,
   trafficUndeclared:
     'The recent requests are not tried: configuration files know a record by its name, so they cannot express this change.',
   trafficNewKey: 'The recent requests are not tried: none of them has the new key.',

@@ -1,4 +1,5 @@
 /** Words of the shadow report. */
+import { counted } from './counted.ts';
 export const shadowWords = {
   title: 'Shadow mode',
   titleOf: (app: string): string => `Shadow mode: ${app}`,
@@ -42,7 +43,8 @@ export const shadowWords = {
   noEndpoint: 'no endpoint',
   furtherRoutes: 'further endpoints',
   others: (count: string): string => `others: ${count}`,
-  rowsLeftOut: (count: number): string => `${count.toLocaleString('en')} rows with less are not shown.`,
+  rowsLeftOut: (count: number): string =>
+    `${counted(count, 'row with less is', 'rows with less are')} not shown.`,
   anonymous: 'anonymous',
   emptyTitle: 'Nothing is in shadow mode',
   empty:

@@ -1,4 +1,5 @@
 /** Words of the first steps: the first app, its test request, and what comes after it. */
+import { counted } from './counted.ts';
 export const startWords = {
   title: 'First steps',
   newApp: 'Create an app',
@@ -86,7 +87,7 @@ export const tryWords = {
   answered: 'Answer',
   took: (text: string): string => `in ${text}`,
   noAnswer: 'No answer',
-  headers: (count: number): string => `${count} headers`,
+  headers: (count: number): string => counted(count, 'header'),
   body: 'Body',
   emptyBody: 'The body is empty.',
   bytesBody: 'The body is not text; it is shown in Base64.',

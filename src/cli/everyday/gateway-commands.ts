@@ -5,6 +5,7 @@
 import type { CliIo } from '../io.ts';
 import { recordText, tableText, type Column } from '../show/text-table.ts';
 import type { EverydayCommand, EverydayGroup, EverydayOption, Json } from './everyday-command.ts';
+import { counted } from '../../lib/text/counted.ts';
 
 const column = (title: string, field: string): Column<Json> => ({ title, value: (row) => row[field] });
 const filter = (name: string, description: string): EverydayOption => ({
@@ -98,7 +99,7 @@ function telemetryText(signal: Json): string {
   } = signal;
   if (state === 'off') return 'off';
   const counts = [`${exported} exported`, `${dropped} dropped`, `${failed} failed`];
-  if (waiting !== null) counts.push(`${waiting} bytes waiting`);
+  if (waiting !== null) counts.push(`${counted(waiting, 'byte')} waiting`);
   if (failure !== null) counts.push(`last failure at ${failure.at}: ${failure.detail}`);
   return `${state}, ${endpoint}: ${counts.join(', ')}`;
 }
@@ -155,7 +156,7 @@ const TREE: EverydayCommand = {
 /** `canary 10% (12 endpoints)`, or `old - (12 endpoints)` without traffic. */
 function revisionText({ revision, is_current: isCurrent, traffic_share: share, endpoints }: Json): string {
   const traffic = isCurrent ? `${Math.round(share * 1000) / 10}%` : '-';
-  return `${revision} ${traffic} (${endpoints} endpoint${endpoints === 1 ? '' : 's'})`;
+  return `${revision} ${traffic} (${counted(endpoints, 'endpoint')})`;
 }
 
 const SEARCH: EverydayCommand = {

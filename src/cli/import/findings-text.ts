@@ -4,6 +4,7 @@
  */
 import { printable } from '../io.ts';
 import type { Finding, FindingKind } from './source.ts';
+import { counted } from '../../lib/text/counted.ts';
 
 const TITLES: Readonly<Record<FindingKind, string>> = {
   lost: 'Not carried over',
@@ -53,8 +54,4 @@ function grouped(findings: readonly Finding[]): Group[] {
     else known.count += 1;
   }
   return [...groups.values()];
-}
-
-export function counted(count: number, noun: string): string {
-  return `${count} ${noun}${count === 1 ? '' : 's'}`;
 }

@@ -5,6 +5,7 @@
  */
 import type { Settings } from '../../settings/settings.ts';
 import { error, ok, warning, type Finding } from './finding.ts';
+import { counted } from '../../lib/text/counted.ts';
 
 /** The text of a file; undefined when it cannot be read. */
 export type ReadText = (path: string) => string | undefined;
@@ -44,7 +45,7 @@ function descriptorChecks(settings: Settings | undefined, read: ReadText): Findi
   const wanted = 2 * settings.workers * maxConnections + OWN_DESCRIPTORS;
   if (limit >= wanted)
     return [ok('descriptors', `${shown}; all connections together may need ${count(wanted)}`)];
-  const detail = `the process may have ${shown} file descriptors; ${settings.workers} workers with ${count(maxConnections)} connections each may need ${count(wanted)}`;
+  const detail = `the process may have ${shown} file descriptors; ${counted(settings.workers, 'worker')} with ${count(maxConnections)} connections each may need ${count(wanted)}`;
   return [warning('descriptors', detail, `${fix}, or lower GATEWAY_PROXY__MAX_CONNECTIONS`)];
 }
 

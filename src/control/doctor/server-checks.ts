@@ -14,6 +14,7 @@ import type { DatabaseLocation } from '../database/database-location.ts';
 import { CLOCK_FIX, clockAheadMs, isClockWrong, wrongClockText } from '../database/clock-watch.ts';
 import { openDatabase } from '../database/open-database.ts';
 import { error, ok, warning, type Finding } from './finding.ts';
+import { counted } from '../../lib/text/counted.ts';
 
 const MIGRATE = 'run headgate migrate, after a backup';
 const NEWER = 'run the version of Headgate that made it, or a later one; or restore a backup';
@@ -61,7 +62,7 @@ function sqliteCheck(file: string, autoMigrate: boolean): Finding {
   if (autoMigrate)
     return ok(
       'database',
-      `"${file}" is migrated at the next start (${look.pending.length} migrations); make a backup first`,
+      `"${file}" is migrated at the next start (${counted(look.pending.length, 'migration')}); make a backup first`,
     );
   return error('database', `"${file}" lacks ${look.pending.join(', ')}`, MIGRATE);
 }

@@ -7,6 +7,7 @@ import type { ConfigState } from '../cluster/config-state.ts';
 import type { HealthRegistry } from '../health/health-registry.ts';
 import { Breaker } from '../../proxy/resilience/breaker.ts';
 import { found, percent, type FoundProblem } from './found-problem.ts';
+import { counted } from '../../lib/text/counted.ts';
 
 /** Beyond this number of backends, the rest is one problem. */
 const REVISIONS_MAX = 50;
@@ -57,7 +58,7 @@ export function breakerProblems(state: ConfigState, health: HealthRegistry): Fou
     );
   }
   if (more > 0) {
-    const detail = `${more} more revisions have an open circuit breaker or failing health checks`;
+    const detail = `${counted(more, 'more revision has', 'more revisions have')} an open circuit breaker or failing health checks`;
     problems.push(found('critical', 'breaker_open', detail, { kind: 'revision' }));
   }
   return problems;
@@ -81,7 +82,7 @@ export async function errorProblems(stats: StatsHistory): Promise<FoundProblem[]
       found(
         share >= SHARE_CRITICAL ? 'critical' : 'warning',
         'high_error_share',
-        `${percent(share)} of ${requests} requests of ${app} in the last minutes ended in errors of its backend or of the gateway`,
+        `${percent(share)} of ${counted(requests, 'request')} of ${app} in the last minutes ended in errors of its backend or of the gateway`,
         { kind: 'app', app },
       ),
     );

@@ -6,6 +6,7 @@ import type { ConfigState } from '../cluster/config-state.ts';
 import type { TrustLack } from '../certificates/trust-needs.ts';
 import type { TrustWatch } from '../certificates/trust-watch.ts';
 import { found, type FoundProblem } from './found-problem.ts';
+import { counted } from '../../lib/text/counted.ts';
 
 const SEVERITIES = { expired: 'critical', expires_soon: 'warning', not_valid_yet: 'critical' } as const;
 const CODES = {
@@ -98,7 +99,7 @@ export function trustLackProblems(lacks: readonly TrustLack[]): FoundProblem[] {
   });
   const more = lacks.length - problems.length;
   if (more > 0) {
-    const text = `${more} more files of trusted certificates for clients are missing or differ`;
+    const text = `${counted(more, 'more file', 'more files')} of trusted certificates for clients ${more === 1 ? 'is missing or differs' : 'are missing or differ'}`;
     const link = { kind: 'certificates', setting: SETTINGS.clients } as const;
     problems.push(found('critical', 'trusted_certificates_missing', text, link));
   }

@@ -2,6 +2,7 @@
 import type { ConfigState } from '../cluster/config-state.ts';
 import type { DiscoveryWatch } from '../discovery/discovery-watch.ts';
 import { found, type FoundProblem } from './found-problem.ts';
+import { counted } from '../../lib/text/counted.ts';
 
 /** Beyond this number of revisions, the rest is one problem. */
 const REVISIONS_MAX = 50;
@@ -45,9 +46,14 @@ export function discoveryProblems(state: ConfigState, discovery: DiscoveryWatch)
   }
   if (more > 0)
     problems.push(
-      found('warning', 'discovery_failing', `Looking up the targets of ${more} more revisions fails`, {
-        kind: 'revision',
-      }),
+      found(
+        'warning',
+        'discovery_failing',
+        `Looking up the targets of ${counted(more, 'more revision')} fails`,
+        {
+          kind: 'revision',
+        },
+      ),
     );
   return problems;
 }

@@ -4,6 +4,7 @@
  */
 import { PATTERN_WORDS } from '../../model/patterns.ts';
 import type { JsonSchema } from '../../model/json-schema.ts';
+import { counted } from '../../lib/text/counted.ts';
 
 const FORMATS: Readonly<Record<string, string>> = {
   uri: 'must be an absolute URI',
@@ -17,19 +18,19 @@ export function expectation(schema: JsonSchema, keyword: string): string {
     case 'minLength':
       return schema.minLength === 1
         ? 'must not be empty'
-        : `must have at least ${schema.minLength} characters`;
+        : `must have at least ${counted(schema.minLength ?? 0, 'character')}`;
     case 'maxLength':
-      return `must have at most ${schema.maxLength} characters`;
+      return `must have at most ${counted(schema.maxLength ?? 0, 'character')}`;
     case 'pattern':
       return PATTERN_WORDS[schema.pattern ?? ''] ?? `must match ${schema.pattern}`;
     case 'format':
       return FORMATS[schema.format ?? ''] ?? `must be a ${schema.format}`;
     case 'minItems':
-      return `must have at least ${schema.minItems} items`;
+      return `must have at least ${counted(schema.minItems ?? 0, 'item')}`;
     case 'maxItems':
-      return `must have at most ${schema.maxItems} items`;
+      return `must have at most ${counted(schema.maxItems ?? 0, 'item')}`;
     case 'maxProperties':
-      return `must have at most ${schema.maxProperties} members`;
+      return `must have at most ${counted(schema.maxProperties ?? 0, 'member')}`;
     case 'const':
       return `must be ${JSON.stringify(schema.const)}`;
     default:

@@ -36,8 +36,8 @@ describe('validate', () => {
     ['object or null', Type.Union([Type.Object({}), Type.Null()]), [], '', 'must be an object or null'],
     ['array', Type.Array(Type.String()), {}, '', 'must be an array'],
     ['item', Type.Array(Type.String()), ['a', 1], '/1', 'must be a string'],
-    ['few items', Type.Array(Type.String(), { minItems: 1 }), [], '', 'must have at least 1 items'],
-    ['many items', Type.Array(Type.String(), { maxItems: 1 }), ['a', 'b'], '', 'must have at most 1 items'],
+    ['few items', Type.Array(Type.String(), { minItems: 1 }), [], '', 'must have at least 1 item'],
+    ['many items', Type.Array(Type.String(), { maxItems: 1 }), ['a', 'b'], '', 'must have at most 1 item'],
     [
       'twice',
       Type.Array(Type.String(), { uniqueItems: true }),

@@ -31,6 +31,7 @@ import { store, type Apply } from './store-record.ts';
 import { storeVersions } from './store-versions.ts';
 import { declaredTokenHash } from '../routes/resources/tokens.ts';
 import { escape, OWNER_LABEL } from './tree.ts';
+import { counted } from '../../lib/text/counted.ts';
 
 /** The number of deletions that an apply may make by default. */
 export const DELETES_MAX_DEFAULT = 10;
@@ -96,7 +97,7 @@ function deletesFailure({ changes }: DeclaredChanges, deletesMax: number): Failu
   const example = `the ${first.type} ${first.path.join(' ')}`;
   return fail(
     'conflict',
-    `Would delete ${total} records, first ${example}; max_deletes allows ${deletesMax}`,
+    `Would delete ${counted(total, 'record')}, first ${example}; max_deletes allows ${deletesMax}`,
   );
 }
 

@@ -13,6 +13,7 @@ import { listedChanges } from './listed-changes.ts';
 import { restoredState, type NotRestored, type RestoredState } from './restored-state.ts';
 import { changesBetween } from './state-changes.ts';
 import { writeChanges } from './write-changes.ts';
+import { counted } from '../../lib/text/counted.ts';
 
 export interface RollbackOptions {
   /** Slug or id of the only app to restore. */
@@ -90,10 +91,6 @@ function orphansFailure({ orphans }: RestoredState, configVersion: number): Fail
   }));
   const apps = [...new Set(orphans.map(({ app }) => `"${app.slug}"`))];
   const named = apps.slice(0, 5).join(', ') + (apps.length > 5 ? ` and ${apps.length - 5} more` : '');
-  const detail = `Would delete ${count(apps.length, 'app')} created after config version ${configVersion}, with ${count(orphans.length, 'key')} in force: ${named}. Set delete_keys to delete the keys, too`;
+  const detail = `Would delete ${counted(apps.length, 'app')} created after config version ${configVersion}, with ${counted(orphans.length, 'key')} in force: ${named}. Set delete_keys to delete the keys, too`;
   return fail('conflict', detail, errors);
-}
-
-function count(number: number, noun: string): string {
-  return `${number} ${noun}${number === 1 ? '' : 's'}`;
 }

@@ -24,6 +24,7 @@ import { memberMatcher, planErrors, runOperations } from '../transaction/run-ope
 import { touchedTogether } from '../transaction/touched-together.ts';
 import { transactionDryRun, withoutTokens } from '../transaction/transaction-dry-run.ts';
 import type { WriteWork } from '../write/write.ts';
+import { counted } from '../../lib/text/counted.ts';
 
 /** A thousand operations with policies of some kilobytes. */
 const BODY_BYTES_MAX = 8 * 1024 * 1024;
@@ -157,7 +158,7 @@ async function writeAll(
 
 function summary(answers: readonly TransactionAnswer[]): Answer {
   const count = answers.length;
-  return answer(200, `${count} operation${count === 1 ? '' : 's'} done`, { operations: answers });
+  return answer(200, `${counted(count, 'operation')} done`, { operations: answers });
 }
 
 /** Warnings by index of the operation. */

@@ -22,6 +22,7 @@ import {
   type Digest,
   type Row,
 } from './tables.ts';
+import { counted } from '../../lib/text/counted.ts';
 
 /** One side of a copy. */
 export interface CopyEnd {
@@ -122,7 +123,8 @@ export async function assertEmpty(
     if (table.name === REPLACED_TABLE || !(await hasTable(db, table.name))) continue;
     const used = table.name === STATE_TABLE ? await configVersionOf(db) : await countOf(db, table);
     if (used === 0) continue;
-    const what = table.name === STATE_TABLE ? `config version ${used}` : `${used} rows in ${table.name}`;
+    const what =
+      table.name === STATE_TABLE ? `config version ${used}` : `${counted(used, 'row')} in ${table.name}`;
     throw new StorageRefused(
       `Cannot ${action} to ${name}: it is not empty (${what}); expected a database without any record of Headgate`,
     );
@@ -217,7 +219,7 @@ export function assertSame(sent: Digest, stored: Digest, { name }: CopyEnd): voi
   const other = COPIED_TABLES.filter((table) => sent.rows.get(table.name) !== stored.rows.get(table.name));
   const counts = other.map(
     (table) =>
-      `${table.name} has ${stored.rows.get(table.name)} rows instead of ${sent.rows.get(table.name)}`,
+      `${table.name} has ${counted(stored.rows.get(table.name) ?? 0, 'row')} instead of ${sent.rows.get(table.name)}`,
   );
   throw new StorageRefused(
     `Cannot copy to ${name}: it has stored something else than was sent (checksum ${stored.sha256} instead of ${sent.sha256}${counts.map((text) => `; ${text}`).join('')}); nothing was kept; expected a database whose tables have no triggers or rules of other programs`,

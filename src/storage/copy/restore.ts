@@ -19,6 +19,7 @@ import {
   type CopyTarget,
 } from './copy.ts';
 import { COPIED_TABLES, Digester, type Digest } from './tables.ts';
+import { counted } from '../../lib/text/counted.ts';
 
 export interface RestoreReport {
   readonly header: BackupHeader;
@@ -91,7 +92,7 @@ async function assertSecretsOpen({ db, name, secrets, secretPlaces }: CopyTarget
   const refuse = (why: string): StorageRefused => new StorageRefused(`Cannot restore to ${name}: ${why}`);
   if (secrets === undefined) {
     throw refuse(
-      `the backup contains ${total} encrypted secrets, but there is no key for them; expected ${SECRET_KEY_SETTING}, or for SQLite the file secret-key beside the database, to be the key of the gateway that made the backup`,
+      `the backup contains ${counted(total, 'encrypted secret')}, but there is no key for ${total === 1 ? 'it' : 'them'}; expected ${SECRET_KEY_SETTING}, or for SQLite the file secret-key beside the database, to be the key of the gateway that made the backup`,
     );
   }
   if (otherKey) {

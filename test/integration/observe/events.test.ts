@@ -112,7 +112,7 @@ describe('events', () => {
     });
     const told = {
       subject: { id: key.id },
-      data: { limit: 'The limit of 1 requests in 1 day is used up (endpoint)', window_seconds: 86_400 },
+      data: { limit: 'The limit of 1 request in 1 day is used up (endpoint)', window_seconds: 86_400 },
     };
     expect(events).toMatchObject([told, told]);
   });

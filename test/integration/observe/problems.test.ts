@@ -66,7 +66,7 @@ describe('a gateway', () => {
     await crashWorkers(gateway, (title) => title.endsWith('proxy-1'));
     expect(await problem('worker_lost')).toMatchObject({
       severity: 'warning',
-      detail: expect.stringMatching(/^1 of the workers/),
+      detail: expect.stringMatching(/^1 worker died or got stuck/),
       link: { kind: 'workers' },
     });
   });

@@ -58,7 +58,7 @@ describe('a worker that is lost', () => {
         expect.objectContaining({
           code: 'worker_lost',
           severity: 'warning',
-          detail: expect.stringMatching(/^\d of the workers died or were stuck/),
+          detail: expect.stringMatching(/^(?:1 worker|\d workers) died or got stuck/),
         }),
       );
       // The new one takes part in changes.

@@ -161,7 +161,7 @@ test(
       "insert into admin_token (id, name, role, token_prefix, token_hash, created_at, updated_at) values ('x', 'x', 'admin', 'x', 'x', 'x', 'x')",
     );
     const refused = await copy(sqlite('headgate.db'), url);
-    expect(refused.output).toMatch(/Cannot copy to postgres:.*it is not empty \(1 rows in admin_token\)/);
+    expect(refused.output).toMatch(/Cannot copy to postgres:.*it is not empty \(1 row in admin_token\)/);
     expect(refused.code).toBe(1);
     expect(await rowsIn(url)).toBe(1);
     await server.query(url, 'delete from admin_token; update config_state set config_version = 3');

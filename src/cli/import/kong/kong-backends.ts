@@ -4,6 +4,7 @@ import { addressOfUrl, addressProblem, backendFields, type BackendAddress } from
 import type { ImportedBackend, Item } from '../imported-route.ts';
 import type { SourceNode } from '../source.ts';
 import type { KongDocument, KongService, KongUpstream } from './kong-document.ts';
+import { counted } from '../../../lib/text/counted.ts';
 
 export interface ServiceBackends {
   readonly backends: readonly ImportedBackend[];
@@ -166,7 +167,11 @@ function breakerOf(upstream: SourceNode): Item {
   const successes = healthy?.number('successes') ?? 0;
   const httpFailures = unhealthy?.number('http_failures') ?? 0;
   if (interval > 0 && unhealthyInterval > 0 && interval !== unhealthyInterval)
-    unhealthy?.changed(`is every ${interval} seconds, as for healthy targets`, undefined, 'interval');
+    unhealthy?.changed(
+      `is every ${counted(interval, 'second')}, as for healthy targets`,
+      undefined,
+      'interval',
+    );
   const type = active?.text('type') ?? 'http';
   if (type !== 'http' && type !== 'https') active?.changed('use HTTP here', undefined, 'type');
   const probe = {

@@ -2,7 +2,7 @@
  * Builds a declared app from a document of Kong. All services become versions of one app, because a key belongs to
  * one app and Kong's consumers may call every service.
  */
-import { counted } from '../findings-text.ts';
+import { counted } from '../../../lib/text/counted.ts';
 import type { ImportedRoute, Item } from '../imported-route.ts';
 import { RouteHosts } from '../route-hosts.ts';
 import { versionsOf } from '../route-tree.ts';

@@ -11,6 +11,7 @@ import { createClient, RefusedCall, type GatewayClient, type ServerFlags } from 
 import { CliError, printable, type CliIo } from '../../io.ts';
 import { usesColour } from '../../show/colour.ts';
 import { addExamples, addOutputFlag } from '../../show/output-format.ts';
+import { counted } from '../../../lib/text/counted.ts';
 
 interface OpenApiFlags extends ServerFlags {
   readonly app: string;
@@ -105,7 +106,7 @@ async function planned(
 }
 
 function notesText({ notes, operations }: ImportedTree): string {
-  const lines = [`${operations} operations.`];
+  const lines = [`${counted(operations, 'operation')}.`];
   if (notes.length > 0)
     lines.push(
       '',

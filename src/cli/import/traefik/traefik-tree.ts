@@ -1,7 +1,7 @@
 /** Builds a declared app from the dynamic configuration of Traefik's file provider: one app for all routers. */
 import { isDeepStrictEqual } from 'node:util';
 import { checkedPolicy } from '../checked-policy.ts';
-import { counted } from '../findings-text.ts';
+import { counted } from '../../../lib/text/counted.ts';
 import type { ImportedApp } from '../import-run.ts';
 import type { ImportedPattern, ImportedRoute, Item } from '../imported-route.ts';
 import { intersection } from '../route-patterns.ts';

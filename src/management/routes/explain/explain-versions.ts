@@ -20,6 +20,7 @@ import { answerKey, outcomeOn } from '../../bisect/version-outcome.ts';
 import type { ManagementContext } from '../../context.ts';
 import { envelopeSchema } from '../../schemas/envelope.ts';
 import { descriptionErrors, masked } from './explain.ts';
+import { counted } from '../../../lib/text/counted.ts';
 
 /** Limits of the number of versions that are tried, and of the time, which the last version may exceed. */
 const ASKS_MAX = 100;
@@ -297,7 +298,12 @@ async function segmentsOf(context: ManagementContext, range: Range, { now, ask, 
     ...entryOf(entries[index]),
   }));
   const complete = found.isComplete && candidates.areAll;
-  return { message: `${segments.length} segments of config versions`, version: null, segments, complete };
+  return {
+    message: `${counted(segments.length, 'segment')} of config versions`,
+    version: null,
+    segments,
+    complete,
+  };
 }
 
 interface Candidates {

@@ -6,6 +6,7 @@ import { answer } from '../../api/failure.ts';
 import { API_PREFIX, type Operation } from '../../api/operation.ts';
 import { NO_QUERY } from '../../api/query.ts';
 import { bySeverity, PROBLEMS, ProblemsSchema, type Problem } from '../../schemas/overview/problem-schema.ts';
+import { counted } from '../../../lib/text/counted.ts';
 
 export function problemsOperation(context: ManagementContext): Operation {
   return {
@@ -30,7 +31,7 @@ export function problemsOperation(context: ManagementContext): Operation {
       const [database, others] = await Promise.all([databaseProblem(context), context.status.problems()]);
       const problems = bySeverity([...database, ...others]);
       const { length } = problems;
-      return answer(200, length === 1 ? '1 problem' : `${length} problems`, problems);
+      return answer(200, counted(length, 'problem'), problems);
     },
   };
 }

@@ -23,6 +23,7 @@ import { policyErrors, storedPolicy } from '../../write/rules/policy.ts';
 import { maskPolicy } from '../../write/policy-secrets-view.ts';
 import { appWarnings } from '../../write/warnings/app.ts';
 import { nextUpdatedAt } from '../../write/write.ts';
+import { counted } from '../../../lib/text/counted.ts';
 
 export const apps: Resource<object, AppInput, App> = {
   type: 'app',
@@ -49,8 +50,8 @@ export const apps: Resource<object, AppInput, App> = {
   nameOf: ({ slug }) => slug,
   remove: (writer, app) => writer.deleteApp(app.id),
   children: async (writer, app) => [
-    ...counted(await writer.countVersions(app.id), 'version'),
-    ...counted(await writer.countKeys(app.id), 'token'),
+    ...countedBelow(await writer.countVersions(app.id), 'version'),
+    ...countedBelow(await writer.countKeys(app.id), 'token'),
   ],
   async removedWith(writer, app) {
     const keys = await cascadedKeys(writer, app.id);
@@ -81,8 +82,8 @@ export async function findAppScope(
 }
 
 /** `2 versions`, `1 version`, or nothing for none. */
-export function counted(count: number, noun: string): string[] {
-  return count === 0 ? [] : [`${count} ${noun}${count === 1 ? '' : 's'}`];
+export function countedBelow(count: number, noun: string): string[] {
+  return count === 0 ? [] : [counted(count, noun)];
 }
 
 async function buildApp(

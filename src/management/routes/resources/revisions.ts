@@ -42,7 +42,7 @@ import {
 import { maskPolicy } from '../../write/policy-secrets-view.ts';
 import { revisionRemovalWarnings, revisionWarnings } from '../../write/warnings/revision.ts';
 import { nextUpdatedAt } from '../../write/write.ts';
-import { counted } from './apps.ts';
+import { countedBelow } from './apps.ts';
 import { copyEndpoints } from './copy-endpoints.ts';
 import { findVersionScope } from './versions.ts';
 
@@ -84,7 +84,7 @@ export const revisions: Resource<Scope, RevisionInput, Revision> = {
     return undefined;
   },
   remove: (writer, revision) => writer.deleteRevision(revision.id),
-  children: async (writer, revision) => counted(await writer.countEndpoints(revision.id), 'endpoint'),
+  children: async (writer, revision) => countedBelow(await writer.countEndpoints(revision.id), 'endpoint'),
   writable(revision) {
     const {
       id: _id,

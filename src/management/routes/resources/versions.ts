@@ -17,7 +17,7 @@ import { labelErrors } from '../../write/rules/labels.ts';
 import { normalizeTime } from '../../write/rules/times.ts';
 import { overlapWarnings } from '../../write/warnings/hosts.ts';
 import { versionWarnings } from '../../write/warnings/version.ts';
-import { counted, findAppScope } from './apps.ts';
+import { countedBelow, findAppScope } from './apps.ts';
 
 interface Scope {
   readonly app: App;
@@ -47,7 +47,7 @@ export const versions: Resource<Scope, VersionInput, Version> = {
   },
   nameOf: ({ version }) => version,
   remove: (writer, version) => writer.deleteVersion(version.id),
-  children: async (writer, version) => counted(await writer.countRevisions(version.id), 'revision'),
+  children: async (writer, version) => countedBelow(await writer.countRevisions(version.id), 'revision'),
   keep: (rules, version) => keptAsSuccessor(rules.reader, version),
   writable: (version) => ({
     version: version.version,

@@ -19,6 +19,7 @@ import { limitWithoutCaller, perErrors } from '../../per/per.ts';
 import { PerSchema } from '../../per/per-schema.ts';
 import { CONCURRENCY_DOCS } from './docs.ts';
 import type { Denial, Evaluation } from '../../stage.ts';
+import { counted } from '../../../lib/text/counted.ts';
 
 /**
  * It is not known when a request will end; this is the lowest value that Retry-After can have (RFC 9110 section
@@ -28,7 +29,8 @@ const RETRY_AFTER_SECS = 1;
 
 const CONCURRENCY_LIMITED: ReasonKind<ConcurrencyCap> = {
   code: 'concurrency_limited',
-  detail: ({ max }) => `${max} requests are under way already, which is the maximum allowed at once`,
+  detail: ({ max }) =>
+    `${counted(max, 'request is', 'requests are')} under way already, which is the maximum allowed at once`,
   retryAfterSecs: () => RETRY_AFTER_SECS,
 };
 

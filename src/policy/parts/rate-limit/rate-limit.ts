@@ -10,7 +10,7 @@
  * counts one request too many. Neither ever admits too many.)
  */
 import type { BothDecisions, LimitDecision, LimitKind } from '../../../limits/store.ts';
-import { exactDurationText } from '../../../lib/duration-text.ts';
+import { exactDurationText } from '../../../lib/text/duration-text.ts';
 import type { EffectivePolicy } from '../../../model/policy.ts';
 import type { ReasonKind } from '../../../model/reason.ts';
 import type { AppName } from '../../../model/resources.ts';
@@ -21,6 +21,7 @@ import { createLimiter, limitHeaderLines, type Limiter } from './limiter.ts';
 import type { RateLimitPolicy } from './schema.ts';
 import type { SubjectOf } from '../../per/limit-subject.ts';
 import type { Caller, Evaluation, NamedStage, RequestFacts, Stage, StageResult } from '../../stage.ts';
+import { counted } from '../../../lib/text/counted.ts';
 
 export { limitHeaderLines };
 
@@ -37,7 +38,7 @@ export const RATE_LIMITED: ReasonKind<{
 }> = {
   code: 'rate_limited',
   detail: ({ level, requests, windowMs }) =>
-    `The limit of ${requests} requests in ${exactDurationText(windowMs / 1000)} is used up (${level})`,
+    `The limit of ${counted(requests, 'request')} in ${exactDurationText(windowMs / 1000)} is used up (${level})`,
   retryAfterSecs: ({ retryAfterSecs }) => retryAfterSecs,
 };
 

@@ -3,6 +3,7 @@ import type { Item } from '../../imported-route.ts';
 import type { SourceNode } from '../../source.ts';
 import type { KongPlugin } from '../kong-document.ts';
 import { NOTHING, type PluginContext, type TranslatedPlugin } from './plugin.ts';
+import { counted } from '../../../../lib/text/counted.ts';
 
 /** Lengths of Kong's windows in seconds. */
 const WINDOWS: Readonly<Record<string, number>> = {
@@ -46,7 +47,7 @@ export function rateLimiting({ config, node }: KongPlugin, context: PluginContex
   const windows = Object.entries(WINDOWS).flatMap(([name, seconds]): Window[] => {
     const requests = config.number(name);
     if (requests === undefined) return [];
-    if (seconds > 86_400) config.changed(`is ${seconds / 86_400} days`, undefined, name);
+    if (seconds > 86_400) config.changed(`is ${counted(seconds / 86_400, 'day')}`, undefined, name);
     return [{ requests, seconds, report: (reason) => config.lost(reason, undefined, name) }];
   });
   return limitOf(windows, config, node, 'fixed_window', context);

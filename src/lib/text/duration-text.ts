@@ -1,4 +1,5 @@
 /** Durations as people say them, for messages. Pure. */
+import { counted } from './counted.ts';
 
 const DAY = 86_400;
 const HOUR = 3_600;
@@ -18,7 +19,7 @@ export function durationText(secs: number): string {
 
 /** As `durationText` where that is exact; seconds otherwise. */
 export function exactDurationText(secs: number): string {
-  return roundedUp(secs) === secs ? durationText(secs) : `${secs} seconds`;
+  return roundedUp(secs) === secs ? durationText(secs) : counted(secs, 'second');
 }
 
 function roundedUp(secs: number): number {
@@ -34,6 +35,6 @@ function units(...parts: readonly (readonly [secs: number, length: number, name:
   return parts
     .map(([secs, length, name]) => [Math.floor(secs / length), name] as const)
     .filter(([count], index) => index === 0 || count > 0)
-    .map(([count, name]) => `${count} ${name}${count === 1 ? '' : 's'}`)
+    .map(([count, name]) => counted(count, name))
     .join(' ');
 }
