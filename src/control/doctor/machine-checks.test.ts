@@ -40,7 +40,7 @@ describe('the limits of a machine', () => {
     ],
     // Two workers, 1,000 connections with a backend each, and the gateway's own.
     ['fewer than connections', { '/proc/self/limits': limitOf('4127') }, 'descriptors warning: '],
-    ['enough', { '/proc/self/limits': limitOf('4128') }, 'descriptors ok: 4,128'],
+    ['enough', { '/proc/self/limits': limitOf('4256') }, 'descriptors ok: 4,256'],
     ['no limit', { '/proc/self/limits': limitOf('unlimited') }, 'descriptors ok: not limited'],
     [
       'little memory of the unit',

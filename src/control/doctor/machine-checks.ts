@@ -14,8 +14,8 @@ export type ReadText = (path: string) => string | undefined;
 const BACKLOG = 511;
 /** Connections to one backend address need one port each; closed ones keep theirs for a minute. */
 const LOCAL_PORTS_MIN = 16_384;
-/** Descriptors of the main thread, of files, and of temporary uses. */
-const OWN_DESCRIPTORS = 128;
+/** Descriptors of the main thread, of the files of the program and others, and of temporary uses. */
+const OWN_DESCRIPTORS = 256;
 const DESCRIPTORS_MIN = 1_024;
 const MIB = 1_048_576;
 /** A worker without traffic, and the main thread with a small configuration. */
