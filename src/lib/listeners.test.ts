@@ -23,6 +23,16 @@ it('is short from nine tenths of the limit on, until room was made', () => {
   expect(counts).toBeLessThan(5);
 });
 
+it('counts seldom while many are free', () => {
+  let counts = 0;
+  const room = new DescriptorRoom({ monotonicMs: () => 0 }, () => {
+    counts += 1;
+    return { open: 20_000, limit: 1_000_000 };
+  });
+  for (let accepted = 0; accepted < 100_000; accepted++) room.isShort();
+  expect(counts).toBeLessThan(5);
+});
+
 it('is never short where nothing is known', () => {
   const room = new DescriptorRoom({ monotonicMs: () => 0 }, () => undefined);
   for (let accepted = 0; accepted < 100; accepted++) expect(room.isShort()).toBe(false);
