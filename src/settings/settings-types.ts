@@ -262,6 +262,8 @@ export interface Settings {
   /** undefined: off. */
   readonly acme: AcmeSettings | undefined;
   readonly events: EventSettings;
+  /** 0: entries of the audit log are never removed. */
+  readonly audit: { readonly maxDays: number };
   readonly notices: NoticeSettings;
   readonly webhooks: WebhookSettings;
   readonly jwt: JwtDefaults;

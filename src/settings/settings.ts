@@ -242,8 +242,9 @@ function acmeSettings(v: SettingValues): Settings['acme'] {
   };
 }
 
-function eventSettings(v: SettingValues): Pick<Settings, 'events' | 'notices' | 'webhooks'> {
+function eventSettings(v: SettingValues): Pick<Settings, 'audit' | 'events' | 'notices' | 'webhooks'> {
   return {
+    audit: { maxDays: v.GATEWAY_AUDIT__MAX_DAYS },
     events: { maxEvents: v.GATEWAY_EVENTS__MAX_EVENTS, maxDays: v.GATEWAY_EVENTS__MAX_DAYS },
     notices: {
       sunsetDays: daysOf(v.GATEWAY_EVENTS__SUNSET_DAYS),

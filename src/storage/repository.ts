@@ -447,6 +447,8 @@ export interface Repository {
   recordKeyUsage(usage: readonly KeyUsage[], name?: UsageName): Promise<void>;
   /** Deletes counts of days before `beforeDate`, a bounded number at once; false if there may be more. */
   removeKeyUsage(beforeDate: string): Promise<boolean>;
+  /** Removes entries of the audit log that are older, a bounded number at once; false if there may be more. */
+  trimAudit(maxAgeMs: number): Promise<boolean>;
   /**
    * Removes the oldest history beyond the bounds that the database was opened with, a bounded number of records at
    * once; false if there may be more. Any gateway may call it at any time.

@@ -137,6 +137,22 @@ function recordsContract(current: () => Repository): void {
     });
   });
 
+  test('entries of the audit log until they are too old, in pieces', async () => {
+    const daysAgo = (days: number): string => new Date(Date.now() - days * 86_400_000).toISOString();
+    const entries = [400, 40, 20, 0].map((days) => makeAudit({ at: daysAgo(days) }));
+    await change(current(), async (writer) => {
+      for (let count = 0; count < 600; count++) await writer.appendAudit(makeAudit({ at: daysAgo(500) }));
+      for (const entry of entries) await writer.appendAudit(entry);
+    });
+    const kept = async () =>
+      (await current().read((reader) => reader.listAudit(FIRST))).items.map(({ id }) => id);
+    expect(await current().trimAudit(30 * 86_400_000)).toBe(false);
+    while (!(await current().trimAudit(30 * 86_400_000)));
+    expect(await kept()).toEqual(entries.slice(2).map(({ id }) => id));
+    expect(await current().trimAudit(30 * 86_400_000)).toBe(true);
+    expect(await kept()).toHaveLength(2);
+  });
+
   test('with every optional field null', async () => {
     const { app, version, revision, endpoint, key } = await seed(current());
     const token = makeAdminToken();

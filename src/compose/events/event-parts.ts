@@ -35,7 +35,7 @@ export function createEvents({ settings, ...needed }: Needed): EventParts {
   return {
     recorder: new EventRecorder({ ...needed, nodeName }),
     sender: new WebhookSender({ ...needed, settings: settings.webhooks, holder, nodeName }),
-    trimmer: new EventTrimmer({ ...needed, settings: settings.events }),
+    trimmer: new EventTrimmer({ ...needed, settings: settings.events, auditDays: settings.audit.maxDays }),
   };
 }
 

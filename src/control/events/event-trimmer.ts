@@ -1,5 +1,6 @@
 /**
- * Keeps events within their bounds, in the background: at an interval, in small pieces with a pause after each.
+ * Keeps events and the audit log within their bounds, in the background: at an interval, in small pieces with a pause
+ * after each.
  * Every gateway on a database does this; it only reads when there is nothing to remove.
  */
 import type { Logger } from '../../observe/log.ts';
@@ -11,8 +12,10 @@ const PAUSE_MS = 50;
 const DAY_MS = 86_400_000;
 
 export interface EventTrimmerDeps {
-  readonly repository: Pick<Repository, 'events'>;
+  readonly repository: Pick<Repository, 'events' | 'trimAudit'>;
   readonly settings: EventSettings;
+  /** 0: entries of the audit log are never removed. */
+  readonly auditDays: number;
   readonly log: Logger;
 }
 
@@ -44,17 +47,16 @@ export class EventTrimmer {
 
   /** Never rejects. */
   async #trim(): Promise<boolean> {
-    const { repository, settings, log } = this.#deps;
+    const { repository, settings, auditDays, log } = this.#deps;
     try {
-      const isDone = await repository.events.trim({
-        maxEvents: settings.maxEvents,
-        maxAgeMs: settings.maxDays * DAY_MS,
-      });
+      const bounds = { maxEvents: settings.maxEvents, maxAgeMs: settings.maxDays * DAY_MS };
+      const areEventsDone = await repository.events.trim(bounds);
+      const isDone = (auditDays === 0 || (await repository.trimAudit(auditDays * DAY_MS))) && areEventsDone;
       this.#isFailing = false;
       return isDone;
     } catch (error) {
       const level = error instanceof StorageUnavailable || this.#isFailing ? 'debug' : 'warn';
-      log[level]({ err: error }, 'cannot remove old events');
+      log[level]({ err: error }, 'cannot remove old events and entries of the audit log');
       this.#isFailing = true;
       return true;
     }

@@ -165,6 +165,10 @@ export class RecoveringRepository implements Repository {
     return this.#required().removeKeyUsage(beforeDate);
   }
 
+  async trimAudit(maxAgeMs: number): Promise<boolean> {
+    return this.#required().trimAudit(maxAgeMs);
+  }
+
   async compactHistory(): Promise<boolean> {
     return this.#required().compactHistory();
   }

@@ -93,6 +93,14 @@ export const DATABASE_SETTINGS = {
         'Bytes of changed records that the history keeps. Beyond it, the oldest versions are removed. A single write that changes more than this, or more than 64 MiB, is still made, but the history then begins with it.',
     },
   ),
+  GATEWAY_AUDIT__MAX_DAYS: integer(
+    { min: 0, max: 36_500 },
+    {
+      default: 0,
+      description:
+        'Days for which entries of the audit log are kept. 0: they are never removed, and the table grows with each change.',
+    },
+  ),
   GATEWAY_CLUSTER__NODE_NAME: text('text', {
     default: undefined,
     defaultText: 'name of the host and port of the management API, as `host:9090`',

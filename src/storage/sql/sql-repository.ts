@@ -21,6 +21,7 @@ import {
 import { logChange, readPosition, touchedSince } from './change-log.ts';
 import { compactPiece, historySize, needsCompaction } from './history/compaction.ts';
 import { createDeliveryStore } from './events/delivery-rows.ts';
+import { trimAudit } from './events/trim-audit.ts';
 import { createEventStore } from './events/stored-events.ts';
 import { createAcmeStore } from './acme/acme-rows.ts';
 import { createKeySweepStore } from './events/key-sweep-rows.ts';
@@ -159,6 +160,7 @@ function createStores(backend: SqlBackend, inRead: InWrite, inWrite: InWrite) {
     keySweeps: createKeySweepStore(inRead, inWrite),
     events: createEventStore(deps),
     deliveries: createDeliveryStore(deps),
+    trimAudit: (maxAgeMs: number) => trimAudit(backend.driver, inRead, inWrite, maxAgeMs),
     onEvents: (listener: () => void): void => void listeners.push(listener),
     onAppended,
   };
