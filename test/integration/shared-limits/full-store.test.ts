@@ -1,0 +1,52 @@
+/** A store that is full of the counters of one app, which its clients make with the values of a header field. */
+import { expect, it } from 'vitest';
+import { startOrigin } from '../../support/backends/origin.ts';
+import { connectRaw } from '../../support/clients/raw-client.ts';
+import { closeAfterEach } from '../../support/closers.ts';
+import { startGateway } from '../../support/gateway.ts';
+import { startRedis } from '../../support/programs/redis.ts';
+import { until } from '../../support/measure/until.ts';
+import { createService, request, requestText } from '../../support/traffic.ts';
+
+const COUNTERS = 12_000;
+const PIPELINED = 100;
+const LIMIT = 100_000;
+
+const closers = closeAfterEach();
+
+it.each([
+  { policy: 'noeviction', isOut: true },
+  { policy: 'volatile-lru', isOut: false },
+])('with $policy', { timeout: 60_000 }, async ({ policy, isOut }) => {
+  const redis = await startRedis(['--maxmemory', '3mb', '--maxmemory-policy', policy]);
+  closers.push(() => redis.close());
+  const origin = await startOrigin();
+  closers.push(() => origin.close());
+  const gateway = await startGateway({
+    // Only a full store is a failure, not a slow machine.
+    env: { GATEWAY_REDIS_URL: redis.url, GATEWAY_LIMITS__TIMEOUT_MS: '5000' },
+  });
+  closers.push(() => gateway.stop());
+  const hourly = { enabled: true, window_seconds: 3_600 };
+  await createService(gateway, 'flooded', origin.port, {
+    app: { default_policy: { rate_limit: { ...hourly, requests: 2, per: 'header:x-device' } } },
+  });
+  const other = { ...hourly, requests: LIMIT, on_store_failure: 'deny' };
+  await createService(gateway, 'other', origin.port, { app: { default_policy: { rate_limit: other } } });
+  let last = await request(gateway, '/other/v1/x');
+  let asked = 1;
+  for (let sent = 0; sent < COUNTERS && last.status === 200; sent += PIPELINED) {
+    const client = await connectRaw(gateway.proxyPort);
+    const devices = Array.from({ length: PIPELINED }, (_, at) => `${sent + at}`);
+    const flood = devices.map((device) => requestText('/flooded/v1/x', { headers: { 'X-Device': device } }));
+    client.write(flood.join(''));
+    await until(() => client.received().split('HTTP/1.1 ').length > PIPELINED);
+    client.end();
+    last = await request(gateway, '/other/v1/x');
+    asked += 1;
+  }
+  const reasons = gateway.logs().filter(({ reason }) => String(reason).startsWith('OOM'));
+  expect(reasons.length > 0).toBe(isOut);
+  expect(last.status).toBe(isOut ? 429 : 200);
+  if (!isOut) expect(Number(last.headers['x-ratelimit-remaining'])).toBe(LIMIT - asked);
+});
