@@ -10,6 +10,8 @@ import { OTEL_TIMEOUT_MS } from './otel/otel-signal-settings.ts';
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 const RATIO = 'GATEWAY_OTEL__SAMPLE_RATIO';
+/** Its other name: set to the ratio that the sampler asks for. */
+const RATIO_ARGUMENT = 'OTEL_TRACES_SAMPLER_ARG';
 const SIGNALS = 'GATEWAY_OTEL__SIGNALS';
 const ENDPOINTS = [
   ['GATEWAY_OTEL__ENDPOINT', 'OTEL_EXPORTER_OTLP_ENDPOINT'],
@@ -63,7 +65,7 @@ export function withOtelVariables(env: Environment): Environment {
   if (isOff) for (const [own, standard] of ENDPOINTS) if (given(own) === '') added[standard] = undefined;
   if (given(SIGNALS) === '' && signals !== DEFAULT_OTEL_SIGNALS.join(',')) added[SIGNALS] = signals || 'none';
   if (given(RATIO) === '')
-    added[RATIO] = ratioOf(given('OTEL_TRACES_SAMPLER'), given('OTEL_TRACES_SAMPLER_ARG'));
+    added[RATIO_ARGUMENT] = ratioOf(given('OTEL_TRACES_SAMPLER'), given(RATIO_ARGUMENT));
   for (const signal of OTEL_SIGNALS) {
     const [first, ...others] = timeoutNames(signal);
     const text = given(PROCESSOR_TIMEOUTS[signal]);

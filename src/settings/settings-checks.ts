@@ -16,12 +16,24 @@ function given(v: SettingValues, name: SettingName): string {
   return `${name}=${shown(SETTINGS[name], Array.isArray(value) ? value.join(',') : String(value))}`;
 }
 
-export function crossChecks(v: SettingValues): string[] {
+/** The variable that a setting is read from: its other name where its own is not set. */
+export function nameAsked(
+  name: string,
+  { otherName }: Setting<unknown>,
+  env: Readonly<Record<string, string | undefined>>,
+): string {
+  return otherName === undefined || (env[name]?.trim() ?? '') !== '' ? name : otherName;
+}
+
+export function crossChecks(v: SettingValues, env: Readonly<Record<string, string | undefined>>): string[] {
   const errors: string[] = [];
   const together = (first: SettingName, second: SettingName): void => {
     if ((v[first] === undefined) === (v[second] === undefined)) return;
     const [set, unset] = v[first] === undefined ? [second, first] : [first, second];
-    errors.push(`Cannot use ${given(v, set)} alone: expected ${unset} to be set too.`);
+    const [name, value] = [nameAsked(set, SETTINGS[set], env), given(v, set).slice(set.length)];
+    // As the one that is set is spelled.
+    const missing = name === set ? unset : nameAsked(unset, SETTINGS[unset], env);
+    errors.push(`Cannot use ${name}${value} alone: expected ${missing} to be set too.`);
   };
   together('GATEWAY_RATE_LIMIT_REQUESTS', 'GATEWAY_RATE_LIMIT_WINDOW_SECS');
   together('GATEWAY_PROXY__TLS__CERT_FILE', 'GATEWAY_PROXY__TLS__KEY_FILE');

@@ -335,6 +335,24 @@ describe('variables of OpenTelemetry', () => {
     expect(otelOf({ OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: 'https://c/x' })?.tracesUrl).toBe('https://c/x');
   });
 
+  it.each([
+    [
+      { OTEL_TRACES_SAMPLER: 'traceidratio', OTEL_TRACES_SAMPLER_ARG: '2' },
+      'Cannot use OTEL_TRACES_SAMPLER_ARG="2": expected a number from 0 to 1',
+    ],
+    [
+      { OTEL_EXPORTER_OTLP_CLIENT_KEY: 'k.pem' },
+      'Cannot use OTEL_EXPORTER_OTLP_CLIENT_KEY="k.pem" alone: expected OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE to be set',
+    ],
+    [
+      { GATEWAY_OTEL__CLIENT_KEY_FILE: 'k.pem' },
+      'Cannot use GATEWAY_OTEL__CLIENT_KEY_FILE="k.pem" alone: expected GATEWAY_OTEL__CLIENT_CERT_FILE to be set',
+    ],
+  ])('are named in messages as they were set: %j', (env, message) => {
+    const result = readSettings({ ...env, OTEL_EXPORTER_OTLP_ENDPOINT: 'http://c:1' });
+    expect('errors' in result && result.errors.join('\n')).toContain(message);
+  });
+
   it('of one signal apply to it, instead of those for all signals', () => {
     const otel = otelOf({
       GATEWAY_OTEL__ENDPOINT: 'http://c:1',
@@ -370,7 +388,7 @@ describe('variables of OpenTelemetry', () => {
     // One that has headers of its own must not get the credentials of another.
     expect(otel?.connections.traces.headers).toEqual({ 'x-key': 't' });
     const half = readSettings({ OTEL_EXPORTER_OTLP_LOGS_CLIENT_KEY: 'l.key' });
-    expect('errors' in half && half.errors.join()).toContain('GATEWAY_OTEL__LOGS_CLIENT_CERT_FILE');
+    expect('errors' in half && half.errors.join()).toContain('OTEL_EXPORTER_OTLP_LOGS_CLIENT_CERTIFICATE');
   });
 
   it.each([

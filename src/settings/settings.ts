@@ -8,7 +8,7 @@ import { otelSettings } from './otel/otel-nesting.ts';
 import { otelWarnings } from './otel/otel-warnings.ts';
 import { withOtelVariables, type Environment } from './otel-environment.ts';
 import { ACME_DIRECTORIES } from './areas/acme-settings.ts';
-import { crossChecks, doubtful, pathsOf, shown } from './settings-checks.ts';
+import { crossChecks, doubtful, nameAsked, pathsOf, shown } from './settings-checks.ts';
 import { SETTINGS, type SettingValues } from './settings-table.ts';
 import type {
   DiscoverySettings,
@@ -42,7 +42,7 @@ export function readSettings(given: Environment): SettingsResult {
     if (defaultFor !== undefined && (env[name]?.trim() ?? '') === '') values[name] = defaultFor(facts);
   }
   const parsed = values as SettingValues;
-  errors.push(...crossChecks(parsed), ...databaseBesideFile(parsed, env));
+  errors.push(...crossChecks(parsed, env), ...databaseBesideFile(parsed, env));
   // A setting that cannot be read would appear to be unset.
   const doubts = errors.length > 0 ? [] : doubtful(parsed);
   const settings = errors.length > 0 ? undefined : deepFreeze(nest(parsed));
@@ -57,13 +57,12 @@ export function shareFacts(v: SettingValues): ShareFacts {
 }
 
 function readOne(name: string, row: Setting<unknown>, env: Environment, errors: string[]): unknown {
-  const own = env[name]?.trim() ?? '';
-  const otherName = own === '' && row.otherName !== undefined ? row.otherName : undefined;
-  const text = otherName === undefined ? own : (env[otherName]?.trim() ?? '');
+  const asked = nameAsked(name, row, env);
+  const text = env[asked]?.trim() ?? '';
   if (text === '') return row.default;
   const parsed = row.parse(text);
   if ('value' in parsed) return parsed.value;
-  errors.push(`Cannot use ${otherName ?? name}=${shown(row, text)}: expected ${parsed.expected}.`);
+  errors.push(`Cannot use ${asked}=${shown(row, text)}: expected ${parsed.expected}.`);
   return row.default;
 }
 

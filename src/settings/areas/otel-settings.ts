@@ -142,6 +142,7 @@ export const OTEL_SETTINGS = {
     default: '0.01',
     pattern: RATIO,
     expected: 'a number from 0 to 1 with a point, such as 0.01',
+    otherName: 'OTEL_TRACES_SAMPLER_ARG',
     description:
       'Share of the requests that are traced and announced as such to backends (`traceparent`), in addition to those of `GATEWAY_OTEL__KEEP`. Trusted proxies (`GATEWAY_TRUSTED_PROXY_IPS`) decide this for their requests themselves. Without this setting, `OTEL_TRACES_SAMPLER` and `OTEL_TRACES_SAMPLER_ARG` apply.',
   }),
