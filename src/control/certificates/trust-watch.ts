@@ -83,7 +83,7 @@ export class TrustWatch {
 
   /** Texts about unusable files. */
   get unusable(): readonly string[] {
-    return [...this.#folder.complaints].map(([file, reason]) => unusableText(file, reason));
+    return [...this.#folder.complaints].map(([file, reason]) => this.#unusableText(file, reason));
   }
 
   /** Lists whose next update is overdue. */
@@ -108,7 +108,7 @@ export class TrustWatch {
     const found: string[] = [];
     for (const file of [name + CERT_END, name + CRL_END]) {
       const complaint = this.#folder.complaints.get(file);
-      if (complaint !== undefined) found.push(unusableText(file, complaint));
+      if (complaint !== undefined) found.push(this.#unusableText(file, complaint));
     }
     const facts = this.facts.filter(({ names }) => names[0] === name);
     const ends = problemText(certificateProblems(facts, nowMs), 'clients');
@@ -213,9 +213,7 @@ export class TrustWatch {
       this.#folder.complaints.delete(file);
       return undefined;
     }
-    const read = isThere
-      ? readBoundedFile(path, FILE_BYTES_MAX)
-      : { problem: 'it is gone; its previous content stays in use' };
+    const read = isThere ? readBoundedFile(path, FILE_BYTES_MAX) : { problem: 'it is gone' };
     const lists = 'problem' in read ? { error: read.problem } : readRevocationLists(Buffer.from(read.bytes));
     if ('problem' in read || 'error' in lists) {
       this.#folder.complain(file, (lists as { readonly error: string }).error);
@@ -257,12 +255,22 @@ export class TrustWatch {
         'cannot use a file of trusted certificates; its previous content stays in use',
       );
   }
-}
 
-function unusableText(file: string, reason: string): string {
-  return file === ''
-    ? `Cannot read all of the trusted certificates for clients: ${reason}`
-    : `Cannot use the file ${file}: ${reason}`;
+  #unusableText(file: string, reason: string): string {
+    return file === ''
+      ? `Cannot read all of the trusted certificates for clients: ${reason}`
+      : `Cannot use the file ${file}: ${reason}. ${this.#effectOf(file)}`;
+  }
+
+  /** What decides while a file cannot be used. */
+  #effectOf(file: string): string {
+    const isList = file.endsWith(CRL_END);
+    const name = file.slice(0, -(isList ? CRL_END : CERT_END).length);
+    const known = this.#entries.get(name)?.files;
+    if (known !== undefined && !(isList && known.revocations === UNREADABLE))
+      return 'What was read of it before stays in use';
+    return `Until it can be used, the client certificates of ${name}${CERT_END} are refused`;
+  }
 }
 
 function isEqual(a: Uint8Array | undefined, b: Uint8Array | undefined): boolean {

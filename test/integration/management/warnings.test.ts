@@ -360,6 +360,9 @@ describe('client certificates', () => {
       /"old" has expired.*listed\.crl: it has no revocation list|listed\.crl: it has no revocation list.*"old" has expired/,
     );
     const problems: { code: string; detail: string }[] = await plain.must('GET', '/problems');
+    expect(problems.find(({ code }) => code === 'trusted_certificates_unusable')?.detail).toBe(
+      'Cannot use the file listed.crl: it has no revocation list. Until it can be used, the client certificates of listed.crt are refused',
+    );
     const codes = problems.map(({ code }) => code).filter((code) => /cert|revoc/.test(code));
     expect(codes.toSorted()).toEqual([
       'certificate_expired',

@@ -383,7 +383,11 @@ describe('files', { timeout: 60_000 }, () => {
     await until(() => gateway.output().includes('cannot use a file of trusted certificates'));
     expect(await own.call()).toBe('401 certificate_invalid');
     rmSync(join(folder, 'partners.crl'));
-    await until(() => gateway.output().includes('it is gone; its previous content stays in use'));
+    await until(async () =>
+      JSON.stringify(await gateway.must('GET', '/problems')).includes(
+        'Cannot use the file partners.crl: it is gone. What was read of it before stays in use',
+      ),
+    );
     expect(await own.call()).toBe('401 certificate_invalid');
     const { stages } = await explain(gateway, {
       method: 'GET',
