@@ -353,6 +353,19 @@ describe('variables of OpenTelemetry', () => {
     expect('errors' in result && result.errors.join('\n')).toContain(message);
   });
 
+  it.each(['OTEL_EXPORTER_OTLP_HEADERS', 'OTEL_EXPORTER_OTLP_TRACES_HEADERS', 'GATEWAY_OTEL__HEADERS'])(
+    '%s has no line break in a value, which no request could have',
+    (name) => {
+      const result = readSettings({
+        [name]: 'a=b,x=secret%0d%0ay',
+        OTEL_EXPORTER_OTLP_ENDPOINT: 'http://c:1',
+      });
+      expect('errors' in result && result.errors).toEqual([
+        `Cannot use ${name}=(hidden): expected values without line breaks and other characters that a header field cannot have.`,
+      ]);
+    },
+  );
+
   it('of one signal apply to it, instead of those for all signals', () => {
     const otel = otelOf({
       GATEWAY_OTEL__ENDPOINT: 'http://c:1',

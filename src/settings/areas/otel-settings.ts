@@ -1,6 +1,6 @@
 /** Settings of OpenTelemetry. The variables of its specification apply when these are not set. */
 import { integer, list, oneOf, text, url, type Parsed, type Setting } from '../settings-values.ts';
-import { otelPair } from '../otel/otel-pairs.ts';
+import { otelHeader, otelPair } from '../otel/otel-pairs.ts';
 import { OTEL_TIMEOUT_MS, signalSettings } from '../otel/otel-signal-settings.ts';
 
 /** Kinds of exchanges that are kept in addition to the sampled ones. */
@@ -84,7 +84,7 @@ export const OTEL_SETTINGS = {
     description:
       'What counters and histograms are exported as: `cumulative`: the totals since the start of the gateway; `delta`: what was added since the previous export; `lowmemory`: as `delta`, except that counters of the process and of Node.js are cumulative.',
   }),
-  GATEWAY_OTEL__HEADERS: list('name=value, comma-separated', otelPair, {
+  GATEWAY_OTEL__HEADERS: list('name=value, comma-separated', otelHeader, {
     default: [],
     defaultText: 'none',
     secret: true,

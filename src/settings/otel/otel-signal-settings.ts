@@ -1,6 +1,6 @@
 /** Settings of OpenTelemetry for a single signal, such as another collector for traces than for metrics. */
 import { integer, list, oneOf, text, type Setting } from '../settings-values.ts';
-import { otelPair } from './otel-pairs.ts';
+import { otelHeader } from './otel-pairs.ts';
 
 export const OTEL_TIMEOUT_MS = { min: 100, max: 60_000 } as const;
 
@@ -28,7 +28,7 @@ export function signalSettings<S extends 'TRACES' | 'METRICS' | 'LOGS'>(
     otherName: `OTEL_EXPORTER_OTLP_${signal}_${standard}`,
   });
   const rows: SignalRows = {
-    HEADERS: list('name=value, comma-separated', otelPair, {
+    HEADERS: list('name=value, comma-separated', otelHeader, {
       default: [],
       secret: true,
       ...like('HEADERS', 'HEADERS'),
