@@ -22,6 +22,7 @@ const PACKAGES = [
   'postgresql',
   'prometheus',
   'prometheus-alertmanager',
+  'redis-server',
   'curl',
   'openssl',
   'python3',
