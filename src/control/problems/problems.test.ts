@@ -93,6 +93,26 @@ describe('a key set that cannot be fetched', () => {
     expect(problems()).toEqual([]);
   });
 
+  it('is looked for once in each revision, however many key sets fail', () => {
+    const failures = new KeySetFailures(clock);
+    let looked = 0;
+    const apps = Array.from({ length: 50 }, (_, n) => {
+      failures.failed(`${uri}/${n}`, 'refused', false);
+      return { slug: `app-${n}`, default_policy: { auth: { jwt: { jwks_uri: `${uri}/${n}?key=secret` } } } };
+    });
+    const revision = {
+      get default_policy() {
+        looked += 1;
+        return null;
+      },
+    };
+    const found = keySetProblems([{ keySetFailures: failures.current() }], {
+      revisions: () => apps.map((each) => ({ app: each, revision })).values() as never,
+    });
+    expect(found.map(({ link }) => link)).toEqual(apps.map(({ slug }) => ({ kind: 'app', app: slug })));
+    expect(looked).toBe(50);
+  });
+
   it('is bounded', () => {
     const failures = new KeySetFailures(clock);
     for (let n = 0; n < 100; n++) failures.failed(`${uri}/${n}`, 'refused', false);

@@ -14,6 +14,7 @@ import { createHash } from 'node:crypto';
 import { createLocalJWKSet, type JSONWebKeySet } from 'jose';
 import type { Egress } from '../../../../egress/egress.ts';
 import { connectionText } from '../../../../lib/error-message.ts';
+import { shownUri } from '../../../../lib/text/shown-uri.ts';
 import { rsaWeakness } from './rsa-weakness.ts';
 import type { Clock } from '../../../../lib/clock.ts';
 import { keySetFetch } from './jwks-fetch.ts';
@@ -190,9 +191,4 @@ function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return 'unknown failure';
   // undici's fetch says "fetch failed"; the cause has the details.
   return connectionText(error.cause instanceof Error ? error.cause : error, 'NODE_EXTRA_CA_CERTS');
-}
-
-function shownUri(uri: string): string {
-  const url = URL.parse(uri);
-  return url === null ? 'an invalid URL' : url.origin + url.pathname;
 }
