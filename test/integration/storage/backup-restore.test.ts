@@ -196,7 +196,7 @@ test('a target that is not empty, or has another key or none, is refused and lef
   const url = await server.createDatabase();
   const { GATEWAY_SECRET_KEY: _key, ...keyless } = env;
   for (const [more, message] of [
-    [keyless, 'there is no key for them'],
+    [keyless, 'there is no key for it'],
     [{ ...env, GATEWAY_SECRET_KEY: 'f'.repeat(64) }, 'not encrypted with the key of'],
   ] as const) {
     const refused = await restore(BACKUP, url, more);
