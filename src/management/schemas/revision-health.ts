@@ -99,7 +99,7 @@ const DiscoveryHealthSchema = Type.Object(
     changed_at: nullable(dateTime('When the targets last changed. null: never.')),
     stale_since: nullable(
       dateTime(
-        'Time since which look-ups fail, so that the the targets found earlier stay in use. null: the last look-up succeeded.',
+        'Time since which look-ups fail, so that the targets found earlier stay in use. null: the last look-up succeeded.',
       ),
     ),
     error: nullable(

@@ -18,7 +18,7 @@ function zoneText({ zone: choice }: ChosenTarget): string {
     case 'too_few':
       return `too few targets in ${zone}, the zone of the gateway, are in service, so those of all zones count: `;
     case 'none_left':
-      return `no other target in ${zone}, the zone of the gateway, can serve it:  `;
+      return `no other target in ${zone}, the zone of the gateway, can serve it: `;
   }
 }
 
