@@ -1,6 +1,5 @@
 /** Words of the pages of apps, versions, revisions and endpoints. */
-const plural = (count: number, one: string, many: string): string =>
-  `${count.toLocaleString('en')} ${count === 1 ? one : many}`;
+import { counted } from './counted.ts';
 
 const backendWords = {
   '/backend_scheme': ['Backend scheme', 'How to connect to the backend.'],
@@ -141,8 +140,8 @@ export const appsWords = {
   searchHint: 'Names, labels, paths, backends and ids; also of API keys.',
   searchResults: 'Search results',
   found: (shown: number, total: number, isComplete: boolean): string =>
-    `${shown} of ${isComplete ? '' : 'at least '}${plural(total, 'match', 'matches')} shown`,
-  requestsLately: (requests: number): string => `${plural(requests, 'request', 'requests')} in 15 minutes`,
+    `${shown} of ${isComplete ? '' : 'at least '}${counted(total, 'match', 'matches')} shown`,
+  requestsLately: (requests: number): string => `${counted(requests, 'request')} in 15 minutes`,
   nothingFound: (text: string): string => `Nothing has “${text}” in its name, path or id`,
   nothingFoundHint: 'Try a part of a path, such as /invoices, or the start of an id.',
   emptyTitle: 'No apps yet',
@@ -151,13 +150,12 @@ export const appsWords = {
   firstApp: 'Create the first app',
   treeReading: 'Loading …',
   treeEmpty: { app: 'No versions', version: 'No revisions', revision: 'No endpoints' },
-  moreRevisions: (count: number): string =>
-    `${plural(count, 'more revision', 'more revisions')} on the page of the version`,
+  moreRevisions: (count: number): string => `${counted(count, 'more revision')} on the page of the version`,
   open: (name: string): string => `Open ${name}`,
   close: (name: string): string => `Close ${name}`,
-  versions: (count: number): string => plural(count, 'version', 'versions'),
-  revisions: (count: number): string => plural(count, 'revision', 'revisions'),
-  endpoints: (count: number): string => plural(count, 'endpoint', 'endpoints'),
+  versions: (count: number): string => counted(count, 'version'),
+  revisions: (count: number): string => counted(count, 'revision'),
+  endpoints: (count: number): string => counted(count, 'endpoint'),
   share: (percent: string): string => `${percent} of traffic`,
   noTraffic: 'no traffic',
   getsTraffic: 'gets traffic',
@@ -248,7 +246,7 @@ export const appsWords = {
   noEndpoints:
     'Every path is forwarded. An endpoint gives one method and path a policy or a backend path of its own.',
   searchEndpoints: 'Search endpoints',
-  endpointCount: (total: number): string => plural(total, 'endpoint', 'endpoints'),
+  endpointCount: (total: number): string => counted(total, 'endpoint'),
   nothingMatches: 'No endpoint has that in its method or path.',
   discard: 'Discard changes',
   conflictTitle: 'Another write has changed this record',
@@ -402,7 +400,7 @@ export const discoveryWords = {
   title: 'Discovery of targets',
   source: 'Source',
   found: 'In use',
-  foundCount: (targets: number): string => plural(targets, 'target', 'targets'),
+  foundCount: (targets: number): string => counted(targets, 'target'),
   noneYet: 'none yet: requests get 503',
   lookedAt: 'Last look',
   changedAt: 'Last change',

@@ -1,7 +1,7 @@
 /** Words of the page that edits the declared configuration. */
+import { counted } from './counted.ts';
+
 const NUMBER = new Intl.NumberFormat('en');
-const count = (value: number, one: string, many: string): string =>
-  `${NUMBER.format(value)} ${value === 1 ? one : many}`;
 
 export const editWords = {
   title: 'Edit the configuration',
@@ -25,17 +25,17 @@ export const editWords = {
   noChange: 'Nothing to change: the gateway has this configuration.',
   totals: (create: number, update: number, remove: number): string =>
     [
-      create > 0 && `${count(create, 'record', 'records')} to create`,
-      update > 0 && `${count(update, 'record', 'records')} to change`,
-      remove > 0 && `${count(remove, 'record', 'records')} to delete`,
+      create > 0 && `${counted(create, 'record')} to create`,
+      update > 0 && `${counted(update, 'record')} to change`,
+      remove > 0 && `${counted(remove, 'record')} to delete`,
     ]
       .filter(Boolean)
       .join(', ') + '.',
   kinds: { create: 'create', update: 'change', delete: 'delete' } as const,
-  below: (records: number): string => `with ${count(records, 'record', 'records')} below`,
-  andMore: (more: number): string => `… and ${count(more, 'more change', 'more changes')}`,
+  below: (records: number): string => `with ${counted(records, 'record')} below`,
+  andMore: (more: number): string => `… and ${counted(more, 'more change')}`,
   default: 'default',
-  mayDelete: (records: number): string => `Delete ${count(records, 'record', 'records')}`,
+  mayDelete: (records: number): string => `Delete ${counted(records, 'record')}`,
   adopt: 'Also change apps that other files declare',
   adoptHint: 'Such apps have the label owner. The next apply of those files would undo the change.',
   apply: 'Apply',

@@ -1,5 +1,6 @@
 /** Words of the history of the configuration. */
 import { counted } from './counted.ts';
+
 export const historyWords = {
   title: 'History',
   summary:

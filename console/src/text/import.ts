@@ -1,7 +1,5 @@
 /** Words of the import of OpenAPI descriptions. */
 import { counted } from './counted.ts';
-const plural = (count: number, one: string, many: string): string =>
-  `${count.toLocaleString('en')} ${count === 1 ? one : many}`;
 
 export const importWords = {
   title: 'Import OpenAPI',
@@ -26,11 +24,10 @@ export const importWords = {
   securityHint: 'Its security schemes become API keys or JWTs with their scopes.',
   makePlan: 'Show the plan',
   steps: { description: 'OpenAPI description', notes: 'Not carried over', plan: 'Plan' },
-  operations: (count: number): string => plural(count, 'operation', 'operations'),
-  allCarried: (count: number): string =>
-    `All of ${plural(count, 'operation', 'operations')} can be carried over.`,
+  operations: (count: number): string => counted(count, 'operation'),
+  allCarried: (count: number): string => `All of ${counted(count, 'operation')} can be carried over.`,
   someNotes: (count: number): string =>
-    `${plural(count, 'note', 'notes')} about what is not carried over, or only in part:`,
+    `${counted(count, 'note')} about what is not carried over, or only in part:`,
   notesHidden: (count: number): string => `${count.toLocaleString('en')} more are not listed.`,
   totals: (create: number, update: number, remove: number): string =>
     `${create.toLocaleString('en')} to create, ${update.toLocaleString('en')} to update, ${remove.toLocaleString('en')} to delete.`,
@@ -41,7 +38,7 @@ export const importWords = {
   columns: { change: 'Change', kind: 'Kind', record: 'Record', fields: 'Fields' },
   changes: { create: 'create', update: 'update', delete: 'delete' },
   traffic: (changed: number, requests: number): string =>
-    `${changed.toLocaleString('en')} of ${plural(requests, 'recorded recent request', 'recorded recent requests')} would be answered differently.`,
+    `${changed.toLocaleString('en')} of ${counted(requests, 'recorded recent request')} would be answered differently.`,
   apply: 'Apply the plan',
   back: 'Change the description',
   reason: (app: string): string => `import OpenAPI into ${app}`,

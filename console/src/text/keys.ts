@@ -1,5 +1,6 @@
 /** Words of API keys. */
 import { counted } from './counted.ts';
+
 export const keysWords = {
   title: 'API keys',
   summary: 'A key opens one app to a client. Its value is shown once, when it is made.',

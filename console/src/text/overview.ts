@@ -1,5 +1,6 @@
 /** Words of the overview: what is wrong, traffic over time, the most used, and the state of the gateway. */
 import { counted } from './counted.ts';
+
 export const overviewWords = {
   title: 'Overview',
   summary: 'The traffic of the gateway, and what is wrong now.',

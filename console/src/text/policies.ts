@@ -2,6 +2,7 @@
  * Words of policies: parts, their fields, and where a value comes from. What a field means comes from the API's schema.
  */
 import { counted } from './counted.ts';
+
 export interface PartWords {
   readonly title: string;
   /** Names of the fields of the part, by path. */

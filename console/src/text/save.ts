@@ -13,12 +13,10 @@ export const saveWords = {
     const parts = [
       endpoints > 0 &&
         (areNew.routes
-          ? counted(endpoints, 'new route', 'new routes')
+          ? counted(endpoints, 'new route')
           : counted(endpoints, 'route changes', 'routes change')),
       keys > 0 &&
-        (areNew.keys
-          ? counted(keys, 'new API key', 'new API keys')
-          : counted(keys, 'API key changes', 'API keys change')),
+        (areNew.keys ? counted(keys, 'new API key') : counted(keys, 'API key changes', 'API keys change')),
     ].filter(Boolean);
     return `${parts.join(' and ')}.`;
   },
@@ -29,10 +27,10 @@ export const saveWords = {
   where: (version: string, revision: string): string => `version ${version}, revision ${revision}`,
   kinds: { added: 'new', removed: 'removed', changed: 'changed' } as Readonly<Record<string, string>>,
   notSet: 'not set',
-  sameFor: (routes: number): string => `The same for ${counted(routes, 'route', 'routes')}:`,
-  moreGroups: (groups: number): string => `Show ${counted(groups, 'more change', 'more changes')}`,
-  andMore: (more: number): string => `… and ${counted(more, 'more route', 'more routes')}`,
-  andMoreKeys: (more: number): string => `… and ${counted(more, 'more key', 'more keys')}`,
+  sameFor: (routes: number): string => `The same for ${counted(routes, 'route')}:`,
+  moreGroups: (groups: number): string => `Show ${counted(groups, 'more change')}`,
+  andMore: (more: number): string => `… and ${counted(more, 'more route')}`,
+  andMoreKeys: (more: number): string => `… and ${counted(more, 'more key')}`,
   showAll: (total: number): string => `Show all ${NUMBER.format(total)}`,
   keys: 'API keys that change',
   keysWithApp: (keys: number): string =>
@@ -55,16 +53,16 @@ export const saveWords = {
   warnings: 'The gateway warns',
   traffic: 'Recent requests',
   trafficNone: (requests: number): string =>
-    `None of the last ${counted(requests, 'request', 'requests')} would be answered differently.`,
+    `None of the last ${counted(requests, 'request')} would be answered differently.`,
   trafficChanged: (changed: number, requests: number): string =>
-    `Of the last ${counted(requests, 'request', 'requests')}, ${NUMBER.format(changed)} would be answered differently:`,
+    `Of the last ${counted(requests, 'request')}, ${NUMBER.format(changed)} would be answered differently:`,
   trafficNothing: 'No recent requests are recorded, so the change was not tried on any.',
   trafficProblem: (problem: string): string => `The recent requests could not be tried: ${problem}.`,
-  trafficMore: (groups: number): string => `… and others, in ${counted(groups, 'more group', 'more groups')}`,
+  trafficMore: (groups: number): string => `… and others, in ${counted(groups, 'more group')}`,
   trafficUndecided: (requests: number): string =>
     `For ${NUMBER.format(requests)} it is unknown: their credential was not read when they came.`,
   trafficTooLate: (requests: number): string =>
-    `There was no time for ${counted(requests, 'older request', 'older requests')}.`,
+    `There was no time for ${counted(requests, 'older request')}.`,
   trafficUndeclared:
     'The recent requests are not tried: configuration files know a record by its name, so they cannot express this change.',
   trafficNewKey: 'The recent requests are not tried: none of them has the new key.',

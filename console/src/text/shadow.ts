@@ -1,5 +1,6 @@
 /** Words of the shadow report. */
 import { counted } from './counted.ts';
+
 export const shadowWords = {
   title: 'Shadow mode',
   titleOf: (app: string): string => `Shadow mode: ${app}`,

@@ -1,5 +1,6 @@
 /** Words of the first steps: the first app, its test request, and what comes after it. */
 import { counted } from './counted.ts';
+
 export const startWords = {
   title: 'First steps',
   newApp: 'Create an app',
