@@ -152,6 +152,7 @@ export async function startGateway(options: GatewayOptions = {}): Promise<TestGa
 }
 
 export interface RunOptions {
+  /** Default: an empty folder of its own, so that a gateway that runs in this checkout has no part in it. */
   readonly cwd?: string;
   /** Runs as this user and group, where the tests run as root. */
   readonly uid?: number;
@@ -163,8 +164,9 @@ export async function runToEnd(
   args: readonly string[] = [],
   { cwd, uid }: RunOptions = {},
 ): Promise<{ readonly code: number | null; readonly output: string }> {
+  const own = cwd === undefined ? mkdtempSync(join(tmpdir(), 'headgate-run-')) : undefined;
   const child = spawn(process.execPath, [MAIN, ...args], {
-    ...(cwd !== undefined && { cwd }),
+    cwd: cwd ?? own,
     ...(uid !== undefined && process.getuid?.() === 0 && { uid, gid: uid }),
     env: {
       PATH: process.env['PATH'] ?? '',
@@ -181,6 +183,7 @@ export async function runToEnd(
   const timer = setTimeout(() => child.kill('SIGKILL'), START_TIMEOUT_MS);
   const code = await new Promise<number | null>((done) => child.once('close', (status) => done(status)));
   clearTimeout(timer);
+  if (own !== undefined) rmSync(own, { recursive: true, force: true });
   return { code, output };
 }
 

@@ -14,7 +14,7 @@ import {
   type Fields,
 } from '../../support/clients/http2-frames.ts';
 import { connectRaw, type RawClient } from '../../support/clients/raw-client.ts';
-import { heapBytes } from '../../support/measure/garbage.ts';
+import { bufferBytes, heapBytes } from '../../support/measure/garbage.ts';
 import { until } from '../../support/measure/until.ts';
 import { oneRoute, startProxy } from '../../support/proxy.ts';
 
@@ -42,12 +42,8 @@ function request(stream: number, fields: Fields): Buffer {
 const numberOf = (stream: number): string => frame(0, 0, stream).subarray(5).toString('latin1');
 
 async function memory(): Promise<number> {
-  // The memory of buffers is released a moment after the collection.
-  for (let time = 0; time < 3; time++) {
-    heapBytes();
-    await new Promise((done) => setTimeout(done, 100));
-  }
-  return heapBytes() + process.memoryUsage().arrayBuffers;
+  const buffers = await bufferBytes();
+  return heapBytes() + buffers;
 }
 
 it.each([

@@ -3,7 +3,7 @@
  * all errors at once, each naming variable, value and what was expected; unknown names are warned of; addresses that
  * cannot be listened on and files that cannot be read end it with one plain message.
  */
-import { existsSync, linkSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, linkSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import * as net from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -308,6 +308,27 @@ describe('a password with characters that a URL has a use for', SLOW, () => {
     );
     expect([line, ...more].join(), 'no password').not.toContain('cret@');
     expect(more).toEqual([]);
+  });
+
+  it('also while a gateway runs in the folder that the tests are started in', async () => {
+    const [checkout, before] = [mkdtempSync(join(tmpdir(), 'headgate-checkout-')), process.cwd()];
+    mkdirSync(join(checkout, 'data'));
+    process.chdir(checkout);
+    const gateway = await startGateway({
+      cwd: checkout,
+      env: { GATEWAY_DATABASE_URL: 'sqlite://data/headgate.db' },
+    });
+    try {
+      const [line] = await failedStart({
+        GATEWAY_DATABASE_URL: 'postgres://headgate:se/cret@127.0.0.1:1/headgate',
+        GATEWAY_SECRET_KEY: '0'.repeat(64),
+      });
+      expect(line).toMatch(/^Cannot use GATEWAY_DATABASE_URL: it is not a URL/);
+    } finally {
+      process.chdir(before);
+      await gateway.stop();
+      rmSync(checkout, { recursive: true, force: true });
+    }
   });
 
   it.each(['se/cret', 'se@cret', 'se%cret'])('%s of the store of limits, too', async (password) => {

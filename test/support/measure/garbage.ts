@@ -13,3 +13,19 @@ export function heapBytes(): number {
   collect();
   return process.memoryUsage().heapUsed;
 }
+
+/**
+ * Bytes of buffers of this process that are in use, once they no longer become fewer: V8 frees the memory of buffers on
+ * another thread, later than it collects them where other programs use the processors.
+ */
+export async function bufferBytes(): Promise<number> {
+  let least = Infinity;
+  for (let round = 0, same = 0; same < 3 && round < 100; round += 1, same += 1) {
+    heapBytes();
+    await new Promise((done) => setTimeout(done, 50));
+    const { arrayBuffers } = process.memoryUsage();
+    if (arrayBuffers < least) same = 0;
+    least = Math.min(least, arrayBuffers);
+  }
+  return least;
+}
