@@ -1,6 +1,6 @@
 /**
- * The shared store in virtual time: what the script of a fixed window does (src/limits/shared/redis-scripts.ts), behind
- * a network that takes its time. Every call takes a moment of the one thread that a server has.
+ * The shared store in virtual time: what the script of a fixed window does (src/limits/shared/redis/redis-scripts.ts),
+ * behind a network that takes its time. Every call takes a moment of the one thread that a server has.
  */
 import type {
   GrantDone,

@@ -48,6 +48,7 @@ const LABELS: Readonly<Record<string, string>> = {
     '`changed`, `same`, `doubted` (less than half of the targets, looked up again) or `failed`',
   'headgate_discovery_looks_total.type': '`dns`, `dns_srv` or `file`',
   by: '`on_store_failure` of the limit: `share`, `allow` or `deny`',
+  policy: '`maxmemory-policy` of the server',
   part: 'part of the policy',
   level:
     'level that set the limit: `endpoint`, `revision`, `version`, `app`, `global`, `keys`, `ip`, `auth_failures` or `other`',
@@ -175,7 +176,7 @@ async function renderSample(): Promise<string> {
     configFile: { loadedAt: '1970-01-01T00:00:01Z', problem: undefined, reloads: { applied: 1 } },
     history: { versions: 1, bytes: 1, failedAtMs: undefined },
     clockAheadMs: 1,
-    limitNodes: 1,
+    limitStore: { nodes: 1, memory: { usedBytes: 1, maxBytes: 1, policy: 'noeviction' } },
     live: { streams: 1, shown: 1, dropped: 1, lost: 1, refused: 1 },
     events: {
       waiting: 1,

@@ -183,6 +183,18 @@ const limits: readonly Panel[] = [
     description: 'Nodes that share the limits, as each counts.',
   }),
   {
+    title: 'Memory of the store of limits',
+    description: 'Used, and its maxmemory; of a cluster, that of the fullest server.',
+    unit: 'bytes',
+    queries: [
+      { expr: `max by (job) (headgate_limit_store_memory_bytes{${OF_NODE}})`, legend: 'used' },
+      {
+        expr: `max by (job, policy) (headgate_limit_store_memory_bytes_max{${OF_NODE}})`,
+        legend: 'bound ({{policy}})',
+      },
+    ],
+  },
+  {
     title: 'Waits and decisions without the store',
     description: 'Requests that waited for the store, and those decided without it, a second.',
     unit: 'cps',

@@ -5,6 +5,8 @@ const OF_NODE = 'job="headgate",instance="a"';
 const node = { job: 'headgate', instance: 'a' };
 const OF_WORKER = `${OF_NODE},worker="1"`;
 const DAY_SECS = 86_400;
+const STORE_MAX = (policy: string): string =>
+  `headgate_limit_store_memory_bytes_max{${OF_NODE},policy="${policy}"}`;
 /** Within the time of a trial, which begins at 0. */
 const expiry = (days: number): string => gauge([60, days * DAY_SECS]);
 const CERTIFICATE = `headgate_tls_certificate_expiry_seconds{${OF_NODE},listener="traffic",certificate="1",name="shop.example"}`;
@@ -148,6 +150,33 @@ const LIMITS: readonly Alert[] = [
       below: {
         [`headgate_limit_store_calls_total{${OF_NODE},outcome="answered"}`]: counter([40, 96]),
         [`headgate_limit_store_calls_total{${OF_NODE},outcome="timed_out"}`]: counter([40, 4]),
+      },
+    },
+  },
+  {
+    name: 'HeadgateLimitStoreNearlyFull',
+    severity: 'warning',
+    for: '1m',
+    // Full is as it should be where the store removes old counters by itself.
+    expr: `max by (job) (
+  headgate_limit_store_memory_bytes
+  / on (job, instance) headgate_limit_store_memory_bytes_max{policy="noeviction"}
+) > 0.9`,
+    summary: 'The store of limits of {{ $labels.job }} is nearly full',
+    description:
+      '{{ $value | humanizePercentage }} of the memory of the store of limits is in use. When it is full it refuses all calls, and limits are decided by on_store_failure.',
+    trial: {
+      series: {
+        [`headgate_limit_store_memory_bytes{${OF_NODE}}`]: gauge([20, 95], [20, 50]),
+        [STORE_MAX('noeviction')]: gauge([40, 100]),
+      },
+      firesAt: '5m',
+      resolvedAt: '25m',
+      labels: { job: 'headgate' },
+      value: '95%',
+      below: {
+        [`headgate_limit_store_memory_bytes{${OF_NODE}}`]: gauge([40, 100]),
+        [STORE_MAX('volatile-lru')]: gauge([40, 100]),
       },
     },
   },

@@ -177,10 +177,13 @@ function metricsReader(
       clockAheadMs: parts.clockWatch.aheadMs,
       ...reportingFacts(parts, events),
       limitCounters: counterUse(limitMemory),
-      limitNodes: parts.limitNode?.nodes.count,
+      limitStore: limitStoreFacts(parts),
     });
   };
 }
+
+const limitStoreFacts = ({ limitNode }: Parts) =>
+  limitNode && { nodes: limitNode.nodes.count, memory: limitNode.memoryOfStore };
 
 const reportingFacts = ({ live, traces, stats }: Parts, events: EventUse) => ({
   events,

@@ -31,6 +31,7 @@ import {
   diskProblems,
   memoryProblems,
   statsProblems,
+  storeMemoryProblems,
 } from '../control/problems/resource-problems.ts';
 import { countDescriptors } from '../lib/listeners.ts';
 import type { TrustAccess } from '../control/certificates/trust-access.ts';
@@ -81,6 +82,7 @@ export async function problemsOf(parts: Parts, others: ProblemParts): Promise<re
     ...trustProblems(watches.trust),
     ...trustLackProblems(lacks),
     ...counterProblems(counterUse(limitMemory)),
+    ...storeMemoryProblems(parts.limitNode?.memoryOfStore),
     ...statsProblems(stats),
     ...memoryProblems(samples, getHeapStatistics().heap_size_limit),
     ...descriptorProblems(countDescriptors()),

@@ -88,7 +88,7 @@ async function databaseState(
 function limitStoreState({ settings, limitNode }: Parts): GatewayState['limit_store'] {
   const target = settings.limits.redisUrl === undefined ? undefined : parseRedisUrl(settings.limits.redisUrl);
   if (target === undefined || limitNode === undefined) return null;
-  const { isConnected, latencyMs, nodes, problem } = limitNode;
+  const { isConnected, latencyMs, nodes, problem, memoryOfStore: memory } = limitNode;
   return {
     kind: target.kind,
     address: redisAddress(target),
@@ -96,6 +96,10 @@ function limitStoreState({ settings, limitNode }: Parts): GatewayState['limit_st
     latency_ms: latencyMs === undefined ? null : rounded(latencyMs),
     nodes: nodes.count,
     fallback: problem ?? null,
+    memory:
+      memory === undefined
+        ? null
+        : { bytes: memory.usedBytes, bytes_max: memory.maxBytes ?? null, policy: memory.policy },
   };
 }
 

@@ -10,7 +10,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { systemClock } from '../../src/lib/clock.ts';
 import { LeasedLimitStore } from '../../src/limits/shared/leased-store.ts';
-import { RedisLimitServer } from '../../src/limits/shared/redis-server.ts';
+import { RedisLimitServer } from '../../src/limits/shared/redis/redis-server.ts';
 import { createLimitMemory, SharedMemoryLimitStore } from '../../src/limits/local/local-store.ts';
 import type { LimitRule, SharedLimit } from '../../src/limits/store.ts';
 import { after } from '../../src/limits/timers.ts';
@@ -410,6 +410,28 @@ describe('the kinds of servers', { timeout: 30_000 }, () => {
     }
   });
 
+  it('of a cluster the memory of the server that is nearest to its bound is told', async () => {
+    const servers = await startCluster([0, 8_191], [8_192, 16_383]);
+    const [first, second] = servers;
+    const server = new RedisLimitServer({
+      url: `redis+cluster://127.0.0.1:${first?.port}`,
+      keyPrefix: 'test:',
+      connectTimeoutMs: 1_000,
+    });
+    try {
+      expect(await server.connect(5_000)).toBe(true);
+      expect(await server.memory()).toMatchObject({ maxBytes: undefined, policy: 'noeviction' });
+      await first?.command('CONFIG', 'SET', 'maxmemory', '900mb');
+      await second?.command('CONFIG', 'SET', 'maxmemory', '300mb');
+      expect(await server.memory()).toMatchObject({ maxBytes: 300 * 1_048_576 });
+      await second?.command('CONFIG', 'SET', 'maxmemory', '0');
+      expect(await server.memory()).toMatchObject({ maxBytes: 900 * 1_048_576 });
+    } finally {
+      server.close();
+      for (const each of servers) await each.close();
+    }
+  });
+
   it('counters of a cluster are each on the server that has their slot', async () => {
     const servers = await startCluster([0, 8_191], [8_192, 16_383]);
     try {
@@ -488,6 +510,7 @@ describe('the kinds of servers', { timeout: 30_000 }, () => {
       await until(async () => (await replica.command('INFO', 'replication')).includes('link_status:up'));
       sentinel = await startSentinel(primary.port, replica.port);
       const store = await openStore(sentinel.url, { count: 2, rank: 0 }, 200);
+      expect(await opened.at(-1)?.server.memory()).toMatchObject({ policy: 'noeviction' });
       const rule = ruleOf({ requests: 10, windowMs: 1_000 * quietWindowSecs() }, { mode: 'exact' });
       let admitted = 0;
       const ask = async (): Promise<void> => {

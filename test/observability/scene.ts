@@ -256,7 +256,7 @@ export async function startScene(): Promise<Scene> {
   const cleaners: Cleaner[] = [];
   const folder = mkdtempSync(join(tmpdir(), 'headgate-scene-'));
   cleaners.push(() => rmSync(folder, { recursive: true, force: true }));
-  const [redis, collector] = await Promise.all([startRedis(), startCollector()]);
+  const [redis, collector] = await Promise.all([startRedis(['--maxmemory', '64mb']), startCollector()]);
   cleaners.push(() => redis.close());
   const edge = await startEdge(folder, redis, collector);
   cleaners.push(() => edge.stop());

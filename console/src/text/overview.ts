@@ -157,6 +157,7 @@ export const partsWords = {
   unreachable: 'unreachable',
   shared: (nodes: number): string =>
     nodes === 1 ? 'used by this gateway alone' : `shared by ${nodes} gateways`,
+  unbounded: (used: string): string => `${used}, without a maxmemory`,
   used: (used: string, most: string, share: string): string => `${used} of ${most} (${share})`,
   counters: (count: string): string => (count === '1' ? '1 counter' : `${count} counters`),
   evicted: (count: string): string => `${count} removed to make room`,

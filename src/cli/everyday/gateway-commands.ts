@@ -62,6 +62,7 @@ function nodeStateText({ node, state }: Json, io: CliIo): string {
     clock: clockText(database.clock_ahead_ms),
     'limit store':
       store && partText(store.kind, store.address, store.connected ? 'ok' : 'error', store.latency_ms),
+    'store memory': store?.memory && storeMemoryText(store.memory),
     fallback: store?.fallback,
     counters: `${counters.counters} in ${counters.bytes} of ${counters.bytes_max} bytes, ${counters.evictions} evicted`,
     breakers: `${breakers.closed} closed, ${breakers.half_open} half open, ${breakers.open} open`,
@@ -74,6 +75,10 @@ function nodeStateText({ node, state }: Json, io: CliIo): string {
   const certificates =
     state.certificates.length === 0 ? '' : tableText(CERTIFICATE_COLUMNS, state.certificates, io);
   return recordText(facts, io) + certificates;
+}
+
+function storeMemoryText({ bytes, bytes_max: most, policy }: Json): string {
+  return most === null ? `${bytes} bytes, without a maxmemory` : `${bytes} of ${most} bytes, ${policy}`;
 }
 
 function clockText(aheadMs: number | null): string | null {

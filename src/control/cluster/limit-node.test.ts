@@ -13,6 +13,7 @@ function setUp(assumed: number) {
       if (store.listed === undefined) throw new Error('out of reach');
       return store.listed;
     },
+    memory: async () => undefined,
     reconnect: () => undefined,
     close: () => undefined,
   };

@@ -19,6 +19,7 @@ import {
   type LiveNodesMemory,
   writeLiveNodes,
 } from '../../limits/shared/live-nodes.ts';
+import type { StoreMemory } from '../../limits/shared/redis/store-memory.ts';
 import type { Settings } from '../../settings/settings.ts';
 
 const BEAT_MS = 1_000;
@@ -30,11 +31,17 @@ const START_WAIT_MS = 1_000;
 /** A heartbeat's interval, with an allowance for late timers. */
 const RECONNECT_MS_MIN = 900;
 const NODE_ID_BYTES = 8;
+/** How often the store is asked for its memory. */
+const MEMORY_MS = 5_000;
+/** In the refusal of a server for lack of memory; Redis 6.2 has text of the script before it. */
+const OUT_OF_MEMORY = /\bOOM command not allowed\b/;
 
 /** The part of redis-server.ts that is needed here. */
 export interface HeartbeatServer {
   connect(timeoutMs: number): Promise<boolean>;
   heartbeat(nodeId: string, ttlMs: number, leave: boolean): Promise<ListedNodes>;
+  /** undefined or a rejection: unknown. */
+  memory(): Promise<StoreMemory | undefined>;
   reconnect(): void;
   close(): void;
 }
@@ -59,6 +66,8 @@ export class LimitNode {
   #beating = false;
   /** Why the last heartbeat failed; '' when it did not, or got no answer yet. */
   #failure = '';
+  #memoryOfStore: StoreMemory | undefined;
+  #askedForMemoryMs = -Infinity;
 
   /** @param assumed number of nodes until the store reports it */
   constructor(server: HeartbeatServer, memory: LiveNodesMemory, clock: Clock, assumed: number) {
@@ -109,10 +118,19 @@ export class LimitNode {
     return this.#latencyMs;
   }
 
-  /** For people; undefined while the store is reachable. */
+  /** undefined while it is unknown. */
+  get memoryOfStore(): StoreMemory | undefined {
+    return this.#memoryOfStore;
+  }
+
+  /** For people; undefined while the store answers heartbeats. */
   get problem(): string | undefined {
     if (this.isConnected) return undefined;
-    return `The limit store is unreachable; on_store_failure applies, with this node as one of ${this.#nodes.count}`;
+    return `The limit store is ${this.#isFull ? 'full, and refuses all calls' : 'unreachable'}; on_store_failure applies, with this node as one of ${this.#nodes.count}`;
+  }
+
+  get #isFull(): boolean {
+    return OUT_OF_MEMORY.test(this.#failure);
   }
 
   /** With the last error, which may name a host; undefined while the store is reachable. */
@@ -128,8 +146,9 @@ export class LimitNode {
     const nodes = await this.#heartbeat(SILENCE_MS_MAX, false);
     this.#beating = false;
     const nowMs = this.#clock.monotonicMs();
+    if (nowMs - this.#askedForMemoryMs >= MEMORY_MS) void this.#askForMemory(nowMs);
     if (nodes === undefined) {
-      this.#replaceSilentConnection(nowMs);
+      if (!this.#isFull) this.#replaceSilentConnection(nowMs);
       return;
     }
     if (!this.isConnected || !nodes.wasListed) this.#steadySinceMs = nowMs;
@@ -138,6 +157,13 @@ export class LimitNode {
     if (nodes.count < this.#nodes.count && nowMs - this.#steadySinceMs < NODE_TTL_MS) return;
     this.#isTold = true;
     this.#set(nodes);
+  }
+
+  /** Also of a store that refuses heartbeats, which it does when it is full. */
+  async #askForMemory(nowMs: number): Promise<void> {
+    this.#askedForMemoryMs = nowMs;
+    const answer = this.#server.memory().catch(() => undefined);
+    this.#memoryOfStore = await withTimeout(SILENCE_MS_MAX, answer);
   }
 
   #set(nodes: LiveNodes): void {
@@ -182,7 +208,7 @@ export async function startLimitNode(
 ): Promise<LimitNode | undefined> {
   const { redisUrl, keyPrefix, connectTimeoutMs } = limits;
   if (redisUrl === undefined) return undefined;
-  const { RedisLimitServer } = await import('../../limits/shared/redis-server.ts');
+  const { RedisLimitServer } = await import('../../limits/shared/redis/redis-server.ts');
   const server = new RedisLimitServer({ url: redisUrl, keyPrefix, connectTimeoutMs });
   const node = new LimitNode(server, memory, clock, limits.nodes);
   await node.start();

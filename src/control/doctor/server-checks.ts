@@ -5,7 +5,15 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Clock } from '../../lib/clock.ts';
 import { messageOf } from '../../lib/error-message.ts';
-import { createCommander } from '../../limits/shared/redis-client.ts';
+import { withTimeout } from '../../lib/with-timeout.ts';
+import { type Commander, createCommander } from '../../limits/shared/redis/redis-client.ts';
+import { memoryOf } from '../../limits/shared/redis/redis-server.ts';
+import {
+  isNearlyFull,
+  memoryText,
+  MORE_MEMORY,
+  removesCarelessly,
+} from '../../limits/shared/redis/store-memory.ts';
 import { parseRedisUrl, redisAddress } from '../../model/redis-url.ts';
 import type { Settings } from '../../settings/settings.ts';
 import { DatabaseEmpty, SchemaBehind } from '../../storage/repository.ts';
@@ -120,7 +128,7 @@ export async function storeChecks({ limits }: Settings): Promise<Finding[]> {
     .then(String, messageOf);
   try {
     const answer = await Promise.race([asked, late]);
-    if (answer === PONG) return [ok('store', `${at} answers`)];
+    if (answer === PONG) return [await memoryCheck(commander, at)];
     const reason = commander.lastFailure() || (answer === LATE ? 'it does not answer' : answer);
     return [
       error(
@@ -133,4 +141,24 @@ export async function storeChecks({ limits }: Settings): Promise<Finding[]> {
     patience.abort();
     commander.destroy();
   }
+}
+
+/** Of a store that answers. A user without the right to ask for the memory may still count limits. */
+async function memoryCheck(commander: Commander, at: string): Promise<Finding> {
+  const answer = memoryOf(commander).catch(() => undefined);
+  const memory = await withTimeout(ANSWER_MARGIN_MS, answer);
+  if (memory === undefined) return ok('store', `${at} answers`);
+  if (isNearlyFull(memory))
+    return warning(
+      'store',
+      `${at} answers; ${memoryText(memory)}. When it is full it refuses all calls`,
+      MORE_MEMORY,
+    );
+  if (removesCarelessly(memory))
+    return warning(
+      'store',
+      `${at} answers, and its maxmemory-policy is ${memory.policy}: when it is full, it removes counters that are in use`,
+      'set maxmemory-policy to volatile-lru',
+    );
+  return ok('store', `${at} answers; ${memoryText(memory)}`);
 }

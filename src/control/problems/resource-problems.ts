@@ -3,6 +3,12 @@
  * only thresholds.
  */
 import { NEARLY_USED_UP } from '../../lib/listeners.ts';
+import {
+  isNearlyFull,
+  memoryText,
+  MORE_MEMORY,
+  type StoreMemory,
+} from '../../limits/shared/redis/store-memory.ts';
 import { found, percent, type FoundProblem } from './found-problem.ts';
 
 const DISK_WARNING = 0.05;
@@ -51,6 +57,13 @@ export function counterProblems(use: { readonly bytes: number; readonly bytesMax
       { kind: 'limits', setting: 'GATEWAY_LIMITS__MAX_COUNTER_BYTES' },
     ),
   ];
+}
+
+/** @param memory undefined if unknown, or when there is no store */
+export function storeMemoryProblems(memory: StoreMemory | undefined): FoundProblem[] {
+  if (memory === undefined || !isNearlyFull(memory)) return [];
+  const detail = `${memoryText(memory)}. When it is full it refuses all calls, and limits are counted without it: ${MORE_MEMORY}`;
+  return [found('warning', 'limit_store_full', detail, { kind: 'limits' })];
 }
 
 /** @param use undefined when statistics are switched off */

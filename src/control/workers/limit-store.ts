@@ -44,7 +44,7 @@ export async function createWorkerLimits(deps: WorkerLimitsDeps): Promise<Worker
   const local = new SharedMemoryLimitStore(limitMemory, workerNumber);
   const { redisUrl, keyPrefix, connectTimeoutMs, mode, timeoutMs } = settings.limits;
   if (redisUrl === undefined) return { store: local, shared: undefined, close: async () => undefined };
-  const { RedisLimitServer } = await import('../../limits/shared/redis-server.ts');
+  const { RedisLimitServer } = await import('../../limits/shared/redis/redis-server.ts');
   const server = new RedisLimitServer({ url: redisUrl, keyPrefix, connectTimeoutMs });
   const clock = deps.clock ?? systemClock;
   const report = outageLog(deps.log, clock);

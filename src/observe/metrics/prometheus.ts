@@ -34,7 +34,13 @@ import type { CounterName } from './metrics.ts';
 import { addDiscovery, addTargets, type DiscoveryFacts, type TargetFact } from './target-metrics.ts';
 import { addLive, addTraces, type LiveUse, type TraceUse } from './telemetry-metrics.ts';
 import { addRevisions, addRoutes, type BreakerFact } from './traffic-metrics.ts';
-import { addBounds, addLimitStore, addWorkers, type NodeBounds } from './worker-metrics.ts';
+import {
+  addBounds,
+  addLimitStore,
+  addWorkers,
+  type LimitStoreFacts,
+  type NodeBounds,
+} from './worker-metrics.ts';
 
 const COUNTERS: Readonly<Record<CounterName, string>> = {
   unrouted_requests:
@@ -86,13 +92,13 @@ export interface NodeFacts {
   readonly live?: LiveUse | undefined;
   readonly traces?: TraceUse | undefined;
   readonly events?: EventUse | undefined;
-  /** Number of nodes that share the limits; undefined if nodes share no limit store. */
-  readonly limitNodes?: number | undefined;
+  /** undefined if nodes share no store of limits. */
+  readonly limitStore?: LimitStoreFacts | undefined;
 }
 
 /** The complete text, with a final newline. */
 export async function renderMetrics(merged: MergedMetrics, node: NodeFacts): Promise<string> {
-  const { version, keys, certificates = {}, limitNodes } = node;
+  const { version, keys, certificates = {}, limitStore } = node;
   const page = new Exposition();
   // Prometheus convention: always 1, to be joined with other metrics by its labels.
   page.family('gauge', 'headgate_build_info', 'Version of Headgate, and of the Node.js that runs it', [
@@ -120,7 +126,7 @@ export async function renderMetrics(merged: MergedMetrics, node: NodeFacts): Pro
   if (node.events !== undefined) addEvents(page, node.events);
   addCertificates(page, certificates);
   if (node.acme !== undefined) addAcme(page, node.acme, node.orderedCertificates ?? []);
-  if (limitNodes !== undefined) addLimitStore(page, merged.workers, limitNodes);
+  if (limitStore !== undefined) addLimitStore(page, merged.workers, limitStore);
   return `${page.text}\n${await processRegistry().metrics()}`;
 }
 

@@ -63,11 +63,40 @@ export function addBounds(
   page.gauge('headgate_worker_heap_bytes_max', 'JavaScript heap that each worker may use', heapBytes);
 }
 
-export function addLimitStore(page: Exposition, workers: readonly WorkerSample[], nodes: number): void {
+/** The memory of a Valkey or Redis server. */
+interface StoreMemoryUse {
+  readonly usedBytes: number;
+  /** undefined: it has no bound. */
+  readonly maxBytes: number | undefined;
+  /** What it does when that is used up. */
+  readonly policy: string;
+}
+
+/** The store in which nodes share their limits. */
+export interface LimitStoreFacts {
+  readonly nodes: number;
+  /** undefined while it is unknown. */
+  readonly memory: StoreMemoryUse | undefined;
+}
+
+export function addLimitStore(
+  page: Exposition,
+  workers: readonly WorkerSample[],
+  { nodes, memory }: LimitStoreFacts,
+): void {
   const connected = workers.map(({ worker, limitStoreConnected }) => ({
     labels: { worker },
     value: limitStoreConnected === true ? 1 : 0,
   }));
   page.family('gauge', 'headgate_limit_store_connected', 'Whether the store of limits answers', connected);
   page.gauge('headgate_limit_nodes', 'Nodes that share the limits, when last counted', nodes);
+  if (memory === undefined) return;
+  const { usedBytes, maxBytes, policy } = memory;
+  const help = 'Memory used by the store of limits, of a cluster by its fullest server';
+  page.gauge('headgate_limit_store_memory_bytes', help, usedBytes);
+  if (maxBytes === undefined) return;
+  const maxHelp = 'Maximum memory of the store of limits, with what it does beyond it';
+  page.family('gauge', 'headgate_limit_store_memory_bytes_max', maxHelp, [
+    { labels: { policy }, value: maxBytes },
+  ]);
 }

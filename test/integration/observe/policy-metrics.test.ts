@@ -17,6 +17,8 @@ const ONLY_WHERE_SET = [
   'headgate_config_file_loads_total',
   'headgate_config_file_ok',
   'headgate_limit_store_connected',
+  'headgate_limit_store_memory_bytes',
+  'headgate_limit_store_memory_bytes_max',
   'headgate_limit_nodes',
   'headgate_otel_log_records_total',
   'headgate_otel_metric_points_total',

@@ -60,7 +60,7 @@ it('has the address of each part without a password, and how long it took to ans
     workers,
   } = await until(async () => {
     const state = await own();
-    return state.limit_store.latency_ms !== null && state;
+    return state.limit_store.memory !== null && state;
   });
   expect(database).toEqual({
     driver: 'sqlite',
@@ -77,6 +77,7 @@ it('has the address of each part without a password, and how long it took to ans
     latency_ms: expect.any(Number),
     nodes: 1,
     fallback: null,
+    memory: { bytes: expect.any(Number), bytes_max: null, policy: 'noeviction' },
   });
   expect(workers).toEqual({ listening: 1, configured: 1 });
   expect(JSON.stringify(await own())).not.toContain(PASSWORD);
@@ -137,6 +138,7 @@ it('says that the store is gone, what limits go by, and that it is back', async 
     const { limit_store: store } = await own();
     return !store.connected && store;
   });
+  await expect.poll(async () => (await own()).limit_store.memory, { timeout: 15_000 }).toBeNull();
   expect(gone.fallback).toMatch(/unreachable; on_store_failure applies, with this node as one of 1/);
   // The gateway counts in its own memory now.
   const before = (await own()).limit_counters;

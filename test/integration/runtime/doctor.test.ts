@@ -213,6 +213,24 @@ describe('headgate doctor', () => {
     expect(wrong).not.toContain('hunter2');
   });
 
+  it('says how full a store of limits is, and what to do', async () => {
+    const store = await startRedis(['--maxmemory', '64mb']);
+    try {
+      const of = async (key: string, value: string): Promise<string> => {
+        await store.command('CONFIG', 'SET', key, value);
+        return (await doctor({ GATEWAY_REDIS_URL: store.url })).wrong;
+      };
+      expect(await of('maxmemory-policy', 'noeviction')).not.toContain('store');
+      expect(await of('maxmemory-policy', 'allkeys-random')).toMatch(
+        /store warning: .* maxmemory-policy is allkeys-random: when it is full, it removes counters that are in use/,
+      );
+      await store.command('CONFIG', 'SET', 'maxmemory-policy', 'noeviction');
+      expect(await of('maxmemory', '1')).toMatch(/store warning: .* of 0 MiB are used \(noeviction\)/);
+    } finally {
+      await store.close();
+    }
+  });
+
   it('says what a store of limits refuses', async () => {
     const store = await startRedis();
     try {

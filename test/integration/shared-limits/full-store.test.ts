@@ -4,6 +4,7 @@ import { startOrigin } from '../../support/backends/origin.ts';
 import { connectRaw } from '../../support/clients/raw-client.ts';
 import { closeAfterEach } from '../../support/closers.ts';
 import { startGateway } from '../../support/gateway.ts';
+import { metric } from '../../support/policies.ts';
 import { startRedis } from '../../support/programs/redis.ts';
 import { until } from '../../support/measure/until.ts';
 import { createService, request, requestText } from '../../support/traffic.ts';
@@ -48,5 +49,19 @@ it.each([
   const reasons = gateway.logs().filter(({ reason }) => String(reason).startsWith('OOM'));
   expect(reasons.length > 0).toBe(isOut);
   expect(last.status).toBe(isOut ? 429 : 200);
+  const found = async (): Promise<string[]> =>
+    ((await gateway.must('GET', '/problems')) as { code: string; detail: string }[])
+      .filter(({ code }) => code.startsWith('limit_store'))
+      .map(({ code, detail }) => `${code}: ${detail}`);
+  await expect
+    .poll(async () => (await found()).join('\n'), { timeout: 15_000 })
+    .toMatch(
+      isOut
+        ? /^limit_store_unavailable: The limit store is full, and refuses all calls; [^]*\nlimit_store_full: \d of 3 MiB are used \(noeviction\)/
+        : /^$/,
+    );
+  const used = (): Promise<number> => metric(gateway, 'headgate_limit_store_memory_bytes');
+  await expect.poll(used, { timeout: 15_000 }).toBeGreaterThan(1_000_000);
+  expect(await metric(gateway, 'headgate_limit_store_memory_bytes_max', { policy })).toBe(3 * 1_048_576);
   if (!isOut) expect(Number(last.headers['x-ratelimit-remaining'])).toBe(LIMIT - asked);
 });

@@ -8,8 +8,8 @@ import {
   type GrantRequest,
   NOTHING_ASKED,
 } from '../../../src/limits/shared/limit-server.ts';
-import { grantArguments } from '../../../src/limits/shared/redis-server.ts';
-import { SCRIPT_OF } from '../../../src/limits/shared/redis-scripts.ts';
+import { grantArguments } from '../../../src/limits/shared/redis/redis-server.ts';
+import { SCRIPT_OF } from '../../../src/limits/shared/redis/redis-scripts.ts';
 import type { LimitRule } from '../../../src/limits/store.ts';
 
 export interface ScriptRunner {

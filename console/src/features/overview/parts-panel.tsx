@@ -3,7 +3,7 @@
  * certificates.
  */
 import type { ReactNode } from 'react';
-import type { GatewayState, ListenerCertificate, NodeState } from '../../api/schema.ts';
+import type { GatewayState, LimitStoreMemory, ListenerCertificate, NodeState } from '../../api/schema.ts';
 import { partsWords } from '../../text/overview.ts';
 import { Badge, type Tone } from '../../ui/display/badge.tsx';
 import { DataTable, type Column } from '../../ui/display/data-table.tsx';
@@ -127,7 +127,7 @@ function clockText(aheadMs: number): string {
 
 function StoreCell({ store }: { readonly store: GatewayState['limit_store'] }): ReactNode {
   if (store === null) return <span className={styles['soft']}>{partsWords.noStore}</span>;
-  const { connected, latency_ms: latency, address, nodes, fallback } = store;
+  const { connected, latency_ms: latency, address, nodes, fallback, memory } = store;
   return (
     <>
       <Badge tone={connected ? 'good' : 'bad'}>
@@ -136,8 +136,14 @@ function StoreCell({ store }: { readonly store: GatewayState['limit_store'] }): 
       {connected && latency !== null && formatMs(latency)}
       <div className={styles['soft']}>{address}</div>
       <div className={styles['soft']}>{fallback ?? partsWords.shared(nodes)}</div>
+      {memory !== null && <div className={styles['soft']}>{storeMemoryText(memory)}</div>}
     </>
   );
+}
+
+function storeMemoryText({ bytes, bytes_max: most, policy }: LimitStoreMemory): string {
+  if (most === null) return partsWords.unbounded(formatBytes(bytes));
+  return `${partsWords.used(formatBytes(bytes), formatBytes(most), formatShare(bytes / most))}, ${policy}`;
 }
 
 function CountersCell({ counters }: { readonly counters: GatewayState['limit_counters'] }): ReactNode {

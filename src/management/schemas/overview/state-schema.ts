@@ -30,6 +30,18 @@ const DatabaseStateSchema = Type.Object(
   { ...closed, title: 'DatabaseState' },
 );
 
+const StoreMemorySchema = Type.Object(
+  {
+    bytes: count('Memory in use.'),
+    bytes_max: nullable(count('`maxmemory` of the server. null: none is set.')),
+    policy: Type.String({
+      description:
+        '`maxmemory-policy` of the server: with `noeviction`, a full server refuses all calls, and limits are counted without it.',
+    }),
+  },
+  { ...closed, title: 'LimitStoreMemory' },
+);
+
 const LimitStoreStateSchema = Type.Object(
   {
     kind: oneOf(['single', 'cluster', 'sentinel'], {
@@ -42,6 +54,10 @@ const LimitStoreStateSchema = Type.Object(
     fallback: nullable(
       Type.String({ description: 'How limits work while the store does not answer. null: it answers.' }),
     ),
+    memory: Type.Union([StoreMemorySchema, Type.Null()], {
+      description:
+        'Its memory, asked every five seconds; of a cluster, that of the fullest primary. null: unknown, because it does not answer, or its user may not ask (`+info`).',
+    }),
   },
   { ...closed, title: 'LimitStoreState' },
 );

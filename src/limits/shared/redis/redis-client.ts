@@ -7,8 +7,8 @@
  */
 import { setTimeout as pause } from 'node:timers/promises';
 import { createClient, createCluster, createSentinel } from '@redis/client';
-import { messageOf } from '../../lib/error-message.ts';
-import { parseRedisUrl, type RedisTarget } from '../../model/redis-url.ts';
+import { messageOf } from '../../../lib/error-message.ts';
+import { parseRedisUrl, type RedisTarget } from '../../../model/redis-url.ts';
 
 export interface RedisOptions {
   /** In one of the formats of model/redis-url.ts. */
@@ -19,6 +19,8 @@ export interface RedisOptions {
 export interface Commander {
   /** `key` selects the server of a cluster. Rejects when the command fails, and at once without a connection. */
   send(key: string, args: string[]): Promise<unknown>;
+  /** The same command to each server that has counters: all primaries of a cluster, else one. */
+  sendToAll(args: string[]): Promise<readonly unknown[]>;
   /** Resolves once connected; does not reject before `destroy`. */
   connect(): Promise<void>;
   isReady(): boolean;
@@ -77,6 +79,7 @@ function singleCommander({ hosts, database }: RedisTarget, common: CommonOptions
   return {
     lastFailure: failures.last,
     send: (_key, args) => client.sendCommand(args),
+    sendToAll: async (args) => [await client.sendCommand(args)],
     connect: async () => void (await client.connect()),
     isReady: () => client.isReady,
     destroy: () => {
@@ -96,6 +99,10 @@ function clusterCommander({ hosts }: RedisTarget, common: CommonOptions): Comman
   return {
     lastFailure: failures.last,
     send: (key, args) => cluster.sendCommand(key, false, args),
+    sendToAll: (args) =>
+      Promise.all(
+        cluster.masters.map(async (server) => (await cluster.nodeClient(server)).sendCommand(args)),
+      ),
     ...persistent(
       () => cluster.connect(),
       () => void cluster.destroy(),
@@ -120,6 +127,7 @@ function sentinelCommander({ hosts, primaryName }: RedisTarget, common: CommonOp
   return {
     lastFailure: failures.last,
     send: (_key, args) => sentinel.sendCommand(false, args),
+    sendToAll: async (args) => [await sentinel.sendCommand(false, args)],
     ...persistent(
       () => sentinel.connect(),
       () => void sentinel.destroy().catch(failures.note),

@@ -5,13 +5,14 @@
  * Nothing is queued without a connection: such calls fail at once, and the caller uses its own share. The caller times
  * calls out; calls on a connection that hangs end with `reconnect`.
  */
-import { connectionText } from '../../lib/error-message.ts';
-import { withTimeout } from '../../lib/with-timeout.ts';
-import { parseRedisUrl } from '../../model/redis-url.ts';
-import type { GrantDone, GrantReply, GrantRequest, LimitServer } from './limit-server.ts';
-import type { ListedNodes } from './live-nodes.ts';
+import { connectionText } from '../../../lib/error-message.ts';
+import { withTimeout } from '../../../lib/with-timeout.ts';
+import { parseRedisUrl } from '../../../model/redis-url.ts';
+import type { GrantDone, GrantReply, GrantRequest, LimitServer } from '../limit-server.ts';
+import type { ListedNodes } from '../live-nodes.ts';
 import { createCommander, type Commander, type RedisOptions as ConnectOptions } from './redis-client.ts';
 import { HEARTBEAT, type RedisScript, SCRIPT_OF } from './redis-scripts.ts';
+import { fullestOf, readStoreMemory, type StoreMemory } from './store-memory.ts';
 
 export interface RedisOptions extends ConnectOptions {
   /** Prefix of every key, so that several installations can share a server. */
@@ -60,6 +61,14 @@ export class RedisLimitServer implements LimitServer {
     return { count: reply[0] ?? 0, rank: reply[1] ?? 0, wasListed: reply[2] === 1 };
   }
 
+  /**
+   * Memory of the server, or of the fullest one of a cluster. undefined: it does not tell, since the user may not ask
+   * for it (`+info`). Rejects without a connection.
+   */
+  async memory(): Promise<StoreMemory | undefined> {
+    return memoryOf(this.#commander);
+  }
+
   reconnect(): void {
     if (this.#closed) return;
     this.#commander.destroy();
@@ -93,6 +102,12 @@ export class RedisLimitServer implements LimitServer {
       return commander.send(key, ['EVAL', script.text, '1', key, ...args]);
     }
   }
+}
+
+/** As `RedisLimitServer.memory`. */
+export async function memoryOf(commander: Commander): Promise<StoreMemory | undefined> {
+  const answers = await commander.sendToAll(['INFO', 'memory']);
+  return fullestOf(answers.flatMap((answer) => readStoreMemory(String(answer)) ?? []));
 }
 
 /** In the order in which the scripts read them. */

@@ -247,11 +247,12 @@ local clock = redis.call('TIME')
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 local ttlMs = tonumber(ARGV[2])
 local wasListed = redis.call('ZSCORE', KEYS[1], ARGV[1]) and 1 or 0
+-- First what a full server refuses, since it refuses counting as well.
+if ARGV[3] == '1' then redis.call('ZREM', KEYS[1], ARGV[1])
+else redis.call('ZADD', KEYS[1], now, ARGV[1]) end
 redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now - ttlMs)
 -- A server whose clock was set back must not keep the dead of its future.
 redis.call('ZREMRANGEBYSCORE', KEYS[1], '(' .. string.format('%d', now + ttlMs), '+inf')
-if ARGV[3] == '1' then redis.call('ZREM', KEYS[1], ARGV[1])
-else redis.call('ZADD', KEYS[1], now, ARGV[1]) end
 redis.call('PEXPIRE', KEYS[1], ttlMs * 4)
 local before = 0
 local nodes = redis.call('ZRANGE', KEYS[1], 0, -1)
