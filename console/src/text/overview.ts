@@ -154,7 +154,7 @@ export const partsWords = {
   clockBehind: (seconds: string): string => `clock ${seconds} s behind it`,
   noStore: 'none: each gateway counts for itself',
   connected: 'connected',
-  unreachable: 'unreachable',
+  unusable: 'cannot be used',
   shared: (nodes: number): string =>
     nodes === 1 ? 'used by this gateway alone' : `shared by ${nodes} gateways`,
   unbounded: (used: string): string => `${used}, without a maxmemory`,

@@ -136,7 +136,9 @@ export class LimitNode {
   /** With the last error, which may name a host; undefined while the store is reachable. */
   get problemWithCause(): string | undefined {
     const { problem } = this;
-    return problem === undefined || this.#failure === '' ? problem : `${problem}: ${this.#failure}`;
+    return problem === undefined || this.#failure === '' || this.#isFull
+      ? problem
+      : `${problem}: ${this.#failure}`;
   }
 
   async #beat(): Promise<void> {

@@ -225,7 +225,7 @@ describe('headgate doctor', () => {
         /store warning: .* maxmemory-policy is allkeys-random: when it is full, it removes counters that are in use/,
       );
       await store.command('CONFIG', 'SET', 'maxmemory-policy', 'noeviction');
-      expect(await of('maxmemory', '1')).toMatch(/store warning: .* of 0 MiB are used \(noeviction\)/);
+      expect(await of('maxmemory', '1')).toMatch(/store warning: .* of 0\.0 MiB are used \(noeviction\)/);
     } finally {
       await store.close();
     }

@@ -57,7 +57,7 @@ it.each([
     .poll(async () => (await found()).join('\n'), { timeout: 15_000 })
     .toMatch(
       isOut
-        ? /^limit_store_unavailable: The limit store is full, and refuses all calls; [^]*\nlimit_store_full: \d of 3 MiB are used \(noeviction\)/
+        ? /^limit_store_unavailable: The limit store is full, and refuses all calls; on_store_failure applies, with this node as one of 1\nlimit_store_full: \d\.\d of 3\.0 MiB are used \(noeviction\)/
         : /^$/,
     );
   const used = (): Promise<number> => metric(gateway, 'headgate_limit_store_memory_bytes');

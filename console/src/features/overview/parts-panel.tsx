@@ -131,7 +131,7 @@ function StoreCell({ store }: { readonly store: GatewayState['limit_store'] }): 
   return (
     <>
       <Badge tone={connected ? 'good' : 'bad'}>
-        {connected ? partsWords.connected : partsWords.unreachable}
+        {connected ? partsWords.connected : partsWords.unusable}
       </Badge>{' '}
       {connected && latency !== null && formatMs(latency)}
       <div className={styles['soft']}>{address}</div>

@@ -78,8 +78,8 @@ it.each([
 });
 
 it('is told with its bound and its policy', () => {
-  expect(memoryText(memory({ usedBytes: 12 * MIB }))).toBe('12 of 100 MiB are used (noeviction)');
+  expect(memoryText(memory({ usedBytes: 12 * MIB }))).toBe('12.0 of 100.0 MiB are used (noeviction)');
   expect(memoryText(memory({ usedBytes: 3, maxBytes: undefined }))).toBe(
-    '1 MiB are used, without a maxmemory',
+    '0.0 MiB are used, without a maxmemory',
   );
 });

@@ -61,9 +61,9 @@ export function removesCarelessly({ policy, maxBytes }: StoreMemory): boolean {
 export const MORE_MEMORY =
   'raise maxmemory, or set maxmemory-policy to volatile-lru, which gives up the counters that were not used for longest';
 
-/** Such as `12 of 64 MiB are used (noeviction)`. */
+/** Such as `1.2 of 64.0 MiB are used (noeviction)`. */
 export function memoryText({ usedBytes, maxBytes, policy }: StoreMemory): string {
-  const used = Math.ceil(usedBytes / MIB);
+  const used = (usedBytes / MIB).toFixed(1);
   if (maxBytes === undefined) return `${used} MiB are used, without a maxmemory`;
-  return `${used} of ${Math.floor(maxBytes / MIB)} MiB are used (${policy})`;
+  return `${used} of ${(maxBytes / MIB).toFixed(1)} MiB are used (${policy})`;
 }
