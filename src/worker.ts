@@ -9,6 +9,7 @@ import { peerList } from './egress/blocks.ts';
 import { Egress } from './egress/egress.ts';
 import { askSystem } from './egress/name-queries.ts';
 import { OwnListeners } from './egress/own-listeners.ts';
+import { DescriptorRoom } from './lib/listeners.ts';
 import { viaHops } from './http/fields/forwarded.ts';
 import { httpDate, systemClock } from './lib/clock.ts';
 import { requestIds } from './lib/ids.ts';
@@ -201,6 +202,7 @@ const pool = new UpstreamPool(deadlines, {
   maxUpstreamHttp2Streams: options.maxUpstreamHttp2Streams,
   maxUpstreamHttp2Connections: options.maxUpstreamHttp2Connections,
   egress,
+  descriptors: new DescriptorRoom(clock),
   onStray: ({ authority }) =>
     log.warn(
       { backend: authority },

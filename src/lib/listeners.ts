@@ -30,7 +30,7 @@ export interface Descriptors {
 
 /** Share in use from which operators are told that few are left. */
 export const NEARLY_USED_UP = 0.88;
-/** Share in use from which listeners make room. The rest is for connections to backends, the database and files. */
+/** Share in use from which idle connections make room. The rest is for the database, files and requests under way. */
 const SHARE = 0.9;
 /**
  * Between two counts, a listener reckons with its own connections only. Before Linux 6.2 a count takes as long as there
@@ -43,7 +43,7 @@ const COUNT_SHARE = 1 / 16;
 
 /**
  * Whether the file descriptors of the process are nearly used up, as a listener asks for each connection that it has
- * accepted. Known on Linux only (`/proc/self`, proc(5)); the limit may change while the process runs.
+ * accepted, and the pool of backends for each that it opens. Known on Linux only (`/proc/self`, proc(5)); the limit may change while the process runs.
  */
 export class DescriptorRoom {
   readonly #clock: Pick<Clock, 'monotonicMs'>;
@@ -60,7 +60,7 @@ export class DescriptorRoom {
     this.#count = count;
   }
 
-  /** Whether too few are left after a connection was accepted. */
+  /** Whether too few are left. Call it once for each connection that was accepted or is opened. */
   isShort(): boolean {
     const nowMs = this.#clock.monotonicMs();
     this.#free -= 1;

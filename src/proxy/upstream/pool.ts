@@ -4,6 +4,7 @@
  * sends something, is removed at once. There is no queue: a request without an idle connection opens one.
  */
 import type { CompiledBackend } from '../../config/types.ts';
+import type { DescriptorRoom } from '../../lib/listeners.ts';
 import type { Deadlines } from '../resilience/deadlines.ts';
 import { BackendSessions, type SessionsOptions } from './http2/backend-sessions.ts';
 import { UpstreamConnection } from './upstream-connection.ts';
@@ -20,6 +21,8 @@ const BACKENDS_SWEPT_AT = 1_000;
 export interface PoolOptions extends SessionsOptions {
   /** Limit of idle connections per backend. */
   readonly idleMax: number;
+  /** When few file descriptors are left, a new connection takes the place of one that is idle, of any backend. */
+  readonly descriptors?: Pick<DescriptorRoom, 'isShort' | 'gained'>;
   /** A backend has sent bytes that answer no request; its connections are not used again for a while. */
   readonly onStray?: (backend: CompiledBackend) => void;
 }
@@ -77,6 +80,7 @@ export class UpstreamPool {
   open(backend: CompiledBackend, idleMax = Infinity): UpstreamConnection {
     if (idleMax < Infinity) this.#trim(backend.poolKey, idleMax);
     if (this.#idle.size >= this.#sweepAt) this.#sweep();
+    if (this.#options.descriptors?.isShort() === true) this.#makeRoom();
     const onStray = (): void => this.#noteStray(backend);
     const connection = new UpstreamConnection(backend, this.#deadlines, this.#options, onStray);
     connection.number = ++this.#opened;
@@ -184,6 +188,18 @@ export class UpstreamPool {
     if (stack === undefined || stack.length <= idleMax) return;
     for (const connection of stack.splice(0, stack.length - idleMax)) connection.destroy();
     if (stack.length === 0) this.#idle.delete(poolKey);
+  }
+
+  /** Closes the connection that has been idle for longest. */
+  #makeRoom(): void {
+    let longest: UpstreamConnection | undefined;
+    for (const [first] of this.#idle.values()) {
+      if (first !== undefined && first.idleSinceMs < (longest?.idleSinceMs ?? Infinity)) longest = first;
+    }
+    if (longest === undefined) return;
+    this.#remove(longest);
+    longest.destroy();
+    this.#options.descriptors?.gained();
   }
 
   /** The stack of a backend stays when its last connection is taken, because the connection usually returns. */

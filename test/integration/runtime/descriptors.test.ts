@@ -8,6 +8,8 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { startGateway, WITH_SPARE, type TestGateway } from '../../support/gateway.ts';
 import { startOrigin, type Origin } from '../../support/backends/origin.ts';
+import { startFleet } from '../../support/backends/target-fleet.ts';
+import { serviceOver } from '../../support/target-service.ts';
 import { connectRaw } from '../../support/clients/raw-client.ts';
 import { untilSettled } from '../../support/measure/settled-threads.ts';
 import { createService, request, requestText } from '../../support/traffic.ts';
@@ -15,6 +17,8 @@ import { until } from '../../support/measure/until.ts';
 
 const ROOM = 30;
 const CLIENTS = 120;
+/** More than there are descriptors for. */
+const TARGETS = 250;
 /** Of one processor; a loop that tries to accept again and again would take a whole one. */
 const BUSY_MAX = 0.5;
 
@@ -113,5 +117,32 @@ it(
     }
     for (const socket of crowd) socket.destroy();
     execFileSync('prlimit', [`--pid=${pid}`, `--nofile=${before}:`]);
+  },
+);
+
+it(
+  'idle connections to backends make room for those to others, and management stays within reach',
+  { timeout: 60_000 },
+  async () => {
+    const fleet = await startFleet(TARGETS);
+    await serviceOver(gateway, 'wide', fleet, { load_balancing: { algorithm: 'round_robin' } });
+    const pid = gateway.process.pid ?? 0;
+    const open = readdirSync(`/proc/${pid}/fd`).length;
+    const [, before] = /^Max open files\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/limits`, 'latin1')) ?? [];
+    execFileSync('prlimit', [`--pid=${pid}`, `--nofile=${2 * open}:`]);
+    // The gateway reads its limit once a second.
+    await pause(1_100);
+    try {
+      for (let count = 0; count < 2 * TARGETS; count++) {
+        expect((await request(gateway, '/wide/v1/x')).status).toBe(200);
+      }
+      expect(fleet.filter(({ requests }) => requests > 0)).toHaveLength(TARGETS);
+      expect((await gateway.api('GET', '/health')).status).toBe(200);
+      const kept = fleet.reduce((sum, { sockets }) => sum + sockets.size, 0);
+      expect(kept, 'most stay open').toBeGreaterThan(open / 2);
+    } finally {
+      execFileSync('prlimit', [`--pid=${pid}`, `--nofile=${before}:`]);
+      await Promise.all(fleet.map((target) => target.close()));
+    }
   },
 );
