@@ -43,7 +43,8 @@ const COUNT_SHARE = 1 / 16;
 
 /**
  * Whether the file descriptors of the process are nearly used up, as a listener asks for each connection that it has
- * accepted, and the pool of backends for each that it opens. Known on Linux only (`/proc/self`, proc(5)); the limit may change while the process runs.
+ * accepted, and the pool of backends for each that it opens. Known on Linux only (`/proc/self`, proc(5)); the limit may
+ * change while the process runs.
  */
 export class DescriptorRoom {
   readonly #clock: Pick<Clock, 'monotonicMs'>;
